@@ -73,6 +73,13 @@ func (s *Server) Hang() (resume func()) {
 	return resume
 }
 
+// Running reports whether the server was started and neither stopped nor killed since.
+func (s *Server) Running() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process != nil
+}
+
 func (s *Server) take() *process.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +115,8 @@ func newServer(
 // RedisServer is a Redis that only one test uses.
 type RedisServer struct {
 	*Server
-	URL string
+	URL  string
+	Port int
 }
 
 // Redis returns the URL of a Redis server that only this test uses, so it may run
@@ -122,14 +130,20 @@ func Redis(t testing.TB) string {
 // kill at most the last second.
 func OwnRedis(t testing.TB) *RedisServer {
 	t.Helper()
+	return ownRedis(t, devstack.RedisOptions{})
+}
+
+// ownRedis starts a Redis, whose Dir and Port are chosen here.
+func ownRedis(t testing.TB, o devstack.RedisOptions) *RedisServer {
+	t.Helper()
 	r := new(RedisServer)
-	port := 0
 	r.Server = newServer(t, "Redis", func(ctx context.Context, dir string) (*process.Process, error) {
-		redis, err := devstack.StartRedis(ctx, devstack.RedisOptions{Dir: dir, Port: port})
+		o.Dir = dir
+		redis, err := devstack.StartRedis(ctx, o)
 		if err != nil {
 			return nil, err
 		}
-		port, r.URL = redis.Port, redis.URL()
+		o.Port, r.Port, r.URL = redis.Port, redis.Port, redis.URL()
 		return redis.Process, nil
 	})
 	return r

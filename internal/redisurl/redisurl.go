@@ -186,6 +186,11 @@ func universal(o *redis.Options) *Options {
 	}}
 }
 
+// maxRedirects is how often a command is repeated in a cluster, with waits of 8 ms and
+// then twice the last one: while a slot is moved, or a map of the slots is old. Dialling is
+// not repeated beneath that.
+const maxRedirects = 5
+
 // slotsInterval is how long a client of a cluster uses a map of the slots. A server that
 // died cannot redirect to its successor.
 const slotsInterval = time.Second
@@ -198,7 +203,7 @@ func (o *Options) Open() redis.UniversalClient {
 		return redis.NewFailoverClient(o.Failover())
 	case o.IsClusterMode:
 		c := o.Cluster()
-		c.ClusterStateReloadInterval = slotsInterval
+		c.ClusterStateReloadInterval, c.MaxRedirects, c.DialerRetries = slotsInterval, maxRedirects, 1
 		client := redis.NewClusterClient(c)
 		client.AddHook(retryTryAgain{client})
 		return client

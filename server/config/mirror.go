@@ -139,7 +139,10 @@ func (c *Config) checkMirror(p *problems) {
 	}
 	// The keys of streams.name and of the ends of periods are {name}:0 and so on, those of
 	// everything else begin with sb: or {sb.
-	for _, taken := range []string{"sb:", "{" + c.Streams.Name + "}:", "{" + c.Kafka.SeasonsTopic + "}:"} {
+	for _, taken := range []string{
+		"sb:", "{" + c.Streams.Name + "}:", "{" + c.Streams.Name + ":", "{" + c.Kafka.SeasonsTopic + "}:",
+		"{" + c.Kafka.SeasonsTopic + ":",
+	} {
 		if strings.HasPrefix(c.Mirror.DeltaStream, taken) {
 			p.add("mirror.delta.stream", "must not begin with %s, as the server's own keys do", taken)
 		}

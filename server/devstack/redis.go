@@ -23,6 +23,10 @@ import (
 type RedisOptions struct {
 	Dir  string // created if missing; holds the append-only file, the configuration and the log
 	Port int    // 0: a free one
+	// Password replaces the one that is kept in Dir, or made.
+	Password string
+	Config   []string // further lines of the configuration
+	Sentinel bool     // start a sentinel instead
 }
 
 // Redis is a running redis-server or valkey-server, a child of this process.
@@ -67,13 +71,24 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 	if kept := passwordIn(string(old)); err == nil && kept != "" {
 		r.password = kept // a restart on the same port keeps its address
 	}
-	if err := os.WriteFile(conf, fmt.Appendf(nil, redisConf, port, r.password), 0o600); err != nil {
+	if o.Password != "" {
+		r.password = o.Password
+	}
+	text := fmt.Appendf(nil, redisConf, port, r.password)
+	for _, line := range o.Config {
+		text = append(append(text, line...), '\n')
+	}
+	if err := os.WriteFile(conf, text, 0o600); err != nil {
 		return nil, fmt.Errorf("configure Redis: %w", err)
+	}
+	args := []string{"redis.conf"}
+	if o.Sentinel {
+		args = append(args, "--sentinel")
 	}
 	r.Process, err = process.Start(ctx, process.Options{
 		Name:   "Redis",
 		Path:   path,
-		Args:   []string{"redis.conf"},
+		Args:   args,
 		Env:    append(postgresEnv(), "LC_ALL=C"), // it does not start with a locale that is not installed
 		Dir:    o.Dir,
 		Log:    filepath.Join(o.Dir, "redis.log"),

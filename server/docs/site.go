@@ -155,6 +155,7 @@ var order = []struct {
 		{"metrics", "Metrics", "Every metric: type, labels and meaning."},
 		{"moderation", "Moderation", "Bans, reversals, voids, rules, anomalies and erasure."},
 		{"security", "Security", "Credentials, threats, and the tests that hold."},
+		{"redis", "Redis", "One server, sentinels or a cluster, and how to move between them."},
 		{"switch-transport", "Switch the transport", "Runbook: move between Kafka, Redis Streams and direct."},
 	}},
 	{"Understand", [][3]string{

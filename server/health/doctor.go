@@ -2,6 +2,7 @@ package health
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -76,10 +77,23 @@ func (d Doctor) Checks(ctx context.Context) protocol.Checks {
 	return protocol.Checks{Version: buildinfo.Read().Version, Checks: found}
 }
 
+// describe says what is wrong with a backend that Ping returned an error of. Only a
+// SetupError is fit to be shown.
+func describe(err error) string {
+	if setup := new(scoreboard.SetupError); errors.As(err, &setup) {
+		return setup.Error()
+	}
+	return "does not answer"
+}
+
 func ping(ctx context.Context, name, next string, ping Ping) protocol.Check {
 	began := time.Now()
 	if err := ping(ctx); err != nil {
-		return protocol.Check{Name: name, Status: protocol.CheckFail, Detail: "does not answer", NextStep: next}
+		c := protocol.Check{Name: name, Status: protocol.CheckFail, Detail: describe(err), NextStep: next}
+		if setup := new(scoreboard.SetupError); errors.As(err, &setup) {
+			c.Detail, c.NextStep = setup.Setting+": "+setup.Problem, setup.Fix
+		}
+		return c
 	}
 	took := time.Since(began)
 	c := protocol.Check{

@@ -80,7 +80,7 @@ func (r *Readiness) check(ctx context.Context) (status int, report map[string]st
 	for name, err := range results {
 		report[name] = answers
 		if err != nil {
-			report[name] = "does not answer"
+			report[name] = describe(err)
 			if name != "kafka" || r.NeedsKafka() {
 				down++
 			}

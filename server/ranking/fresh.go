@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -63,26 +65,56 @@ func (f *freshness) evaluate(b *basis) (time.Time, scoreboard.BoardState, error)
 	return asOf, scoreboard.StateHealthy, nil
 }
 
-// recent returns the cached freshness, or nil if it is too old.
-func (r *Ranking) recent() *freshness {
-	if known := r.known.Load(); known != nil && time.Since(known.at) < freshLife {
+// recent returns the cached freshness of a bucket, or nil if it is too old.
+func (r *Ranking) recent(bucket int) *freshness {
+	if known := r.known[bucket].Load(); known != nil && time.Since(known.at) < freshLife {
 		return known
 	}
 	return nil
 }
 
-// freshness returns how fresh the ranking is; its times are zero if that is unknown.
-func (r *Ranking) freshness(ctx context.Context) *freshness {
-	if known := r.recent(); known != nil {
-		return known
+// forget makes the next reads ask Redis how fresh it is.
+func (r *Ranking) forget() {
+	for i := range r.known {
+		r.known[i].Store(nil)
 	}
-	fresh, err := r.rdb.HGetAll(ctx, freshKey).Result()
-	if err != nil {
-		return &freshness{}
+}
+
+// freshness returns how fresh the buckets of boards are; their times are zero if that
+// is unknown.
+func (r *Ranking) freshness(ctx context.Context, boards []scoreboard.BoardID) []*freshness {
+	list := make([]*freshness, len(boards))
+	asked := make(map[int]*redis.MapStringStringCmd)
+	for i, board := range boards {
+		bucket := r.keys.bucket(board)
+		if list[i] = r.recent(bucket); list[i] == nil {
+			asked[bucket] = nil
+		}
 	}
-	known := parseFreshness(fresh)
-	r.known.Store(known)
-	return known
+	if len(asked) == 0 {
+		return list
+	}
+	_, _ = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
+		for bucket := range asked {
+			asked[bucket] = p.HGetAll(ctx, r.keys.fresh(bucket))
+		}
+		return nil
+	})
+	found := make(map[int]*freshness, len(asked))
+	for bucket, answer := range asked {
+		if answer.Err() != nil {
+			found[bucket] = &freshness{}
+			continue
+		}
+		found[bucket] = parseFreshness(answer.Val())
+		r.known[bucket].Store(found[bucket])
+	}
+	for i, board := range boards {
+		if list[i] == nil {
+			list[i] = found[r.keys.bucket(board)]
+		}
+	}
+	return list
 }
 
 // parseFreshness reads what heartbeats.lua has written.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -49,17 +51,23 @@ func (r *Ranking) SetHistory(ctx context.Context, h scoreboard.History) error {
 // Distrust makes every board that was built before an adoption, given in microseconds
 // of Unix time, unreadable: reads return scoreboard.ErrNotLoaded until it is rebuilt.
 func (r *Ranking) Distrust(ctx context.Context, adopted int64) error {
-	if err := r.rdb.HSet(ctx, freshKey, "adopted", adopted).Err(); err != nil {
+	_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, bucket := range r.keys.all() {
+			p.HSet(ctx, r.keys.fresh(bucket), "adopted", adopted)
+		}
+		return nil
+	})
+	if err != nil {
 		return translate(fmt.Errorf("mark the boards of the previous history as suspect: %w", err))
 	}
-	r.known.Store(nil)
+	r.forget()
 	return nil
 }
 
 // Fence rejects changes that were recorded before since, from the shadow that
 // token marked and from the board that it becomes.
 func (r *Ranking) Fence(ctx context.Context, board scoreboard.BoardID, token string, since time.Time) error {
-	n, err := r.fence.Run(ctx, r.rdb, shadowKeys(board), token, since.UnixMicro()).Int64()
+	n, err := r.fence.Run(ctx, r.rdb, r.keys.shadow(board), token, since.UnixMicro()).Int64()
 	if err == nil && n == 0 {
 		err = errMarkLost
 	}

@@ -1,10 +1,19 @@
 package ranking
 
-import "github.com/scoreboard/scoreboard/server/scoreboard"
+import (
+	"hash/fnv"
+	"strconv"
 
-// All key names are in this file or beside their only use. The keys of a board
-// share a hash tag, so that a cluster keeps them together and a script can use
-// them all.
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// All key names are in this file or beside their only use.
+//
+// Boards are spread over buckets. A bucket has a record of how fresh its boards are,
+// which a reader gets from the same server and at the same moment as a board. On a
+// single server all boards are in one bucket, and a board's name is the hash tag of its
+// keys. In a cluster the hash tag is the bucket's, so that the bucket is in one slot,
+// and the buckets are spread evenly over the slots.
 
 // channel carries the notices of all boards.
 const channel = "sb:notices"
@@ -14,22 +23,94 @@ const channel = "sb:notices"
 // "server" the server that these times are true of; in "former" the time up to which
 // everything was applied on the server before it, and that server; in "adopted" when
 // the store's history was adopted: boards built before it are not readable.
+//
+// It is the record of the only bucket. In a cluster the record of a bucket has a single
+// time instead, as of one shard with one partition: the earliest in this hash.
 const freshKey = "sb:fresh"
 
 // historyKey is a hash: the store's history that the boards were built from, its
 // position then, and when it was adopted.
 const historyKey = "sb:history"
 
-func liveKeys(b scoreboard.BoardID) []string {
-	tag := "sb:{" + string(b) + "}:"
-	return []string{tag + "meta", tag + "rank", tag + "users"}
+// tags are the hash tags of the buckets of a cluster: the smallest number that is in
+// the first, second, … 64th part of the slots. They are part of the names of keys.
+var tags = [...]int{
+	10, 18, 113, 342, 29, 21, 3, 122, 69, 61, 72, 162, 50, 58, 153, 43,
+	11, 19, 112, 343, 28, 20, 2, 123, 68, 60, 73, 163, 51, 59, 152, 42,
+	12, 102, 111, 119, 133, 23, 1, 9, 173, 63, 70, 78, 52, 142, 49, 41,
+	13, 103, 110, 118, 132, 22, 0, 8, 172, 62, 71, 79, 53, 143, 48, 40,
 }
 
-func shadowKeys(b scoreboard.BoardID) []string {
-	tag := "sb:{" + string(b) + "}:shadow:"
-	return []string{tag + "meta", tag + "rank", tag + "users"}
+// keyspace names the keys, in a cluster or on a single server.
+type keyspace struct{ clustered bool }
+
+// buckets is the number of buckets.
+func (k keyspace) buckets() int {
+	if k.clustered {
+		return len(tags)
+	}
+	return 1
 }
 
-func allKeys(b scoreboard.BoardID) []string {
-	return append(liveKeys(b), shadowKeys(b)...)
+// all returns every bucket.
+func (k keyspace) all() []int {
+	list := make([]int, k.buckets())
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// bucket returns the bucket of a board.
+func (k keyspace) bucket(b scoreboard.BoardID) int {
+	if !k.clustered {
+		return 0
+	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(b)) // a hash never fails
+	return int(h.Sum32() % uint32(len(tags)))
+}
+
+// of returns the buckets of boards, each once.
+func (k keyspace) of(boards []scoreboard.Board) []int {
+	seen := make([]bool, k.buckets())
+	var list []int
+	for i := range boards {
+		if b := k.bucket(boards[i].ID); !seen[b] {
+			seen[b] = true
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// fresh names the record of a bucket.
+func (k keyspace) fresh(bucket int) string {
+	if !k.clustered {
+		return freshKey
+	}
+	return tag(bucket) + "fresh"
+}
+
+func tag(bucket int) string { return "sb:{" + strconv.Itoa(tags[bucket]) + "}:" }
+
+// live names a board's facts, its sorted set, and the states of its users.
+func (k keyspace) live(b scoreboard.BoardID) []string { return k.keys(b, "") }
+
+// shadow names the same of the shadow that a rebuild fills.
+func (k keyspace) shadow(b scoreboard.BoardID) []string { return k.keys(b, "shadow") }
+
+// both names those of the board, then those of the shadow.
+func (k keyspace) both(b scoreboard.BoardID) []string { return append(k.live(b), k.shadow(b)...) }
+
+func (k keyspace) keys(b scoreboard.BoardID, shadow string) []string {
+	if k.clustered { // the name comes last, because it may contain any other part
+		of := tag(k.bucket(b)) + shadow
+		return []string{of + "meta:" + string(b), of + "rank:" + string(b), of + "users:" + string(b)}
+	}
+	of := "sb:{" + string(b) + "}:"
+	if shadow != "" {
+		of += shadow + ":"
+	}
+	return []string{of + "meta", of + "rank", of + "users"}
 }

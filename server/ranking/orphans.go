@@ -19,7 +19,7 @@ func (r *Ranking) OrphanedMembers(
 ) error {
 	var cursor uint64
 	for {
-		found, next, err := r.rdb.ZScan(ctx, liveKeys(board)[1], cursor, "", 1000).Result()
+		found, next, err := r.rdb.ZScan(ctx, r.keys.live(board)[1], cursor, "", 1000).Result()
 		if err != nil {
 			return translate(fmt.Errorf("list the members of board %s: %w", board, err))
 		}
@@ -66,7 +66,7 @@ func (r *Ranking) orphansOf(
 	for _, m := range members {
 		args = append(args, m)
 	}
-	found, err := r.orphans.Run(ctx, r.rdb, liveKeys(board), args...).StringSlice()
+	found, err := r.orphans.Run(ctx, r.rdb, r.keys.live(board), args...).StringSlice()
 	if errors.Is(err, redis.Nil) {
 		err = scoreboard.ErrNotLoaded
 	}

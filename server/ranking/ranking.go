@@ -30,6 +30,12 @@ var luaSwap string
 //go:embed lua/mark.lua
 var luaMark string
 
+//go:embed lua/server.lua
+var luaServer string
+
+//go:embed lua/trusted.lua
+var luaTrusted string
+
 //go:embed lua/unmark.lua
 var luaUnmark string
 
@@ -72,26 +78,30 @@ var luaSeal string
 //go:embed lua/advance.lua
 var luaAdvance string
 
-// Ranking is the boards in one Redis.
+// Ranking is the boards in one Redis, or in a cluster.
 type Ranking struct {
 	rdb                                redis.UniversalClient
+	keys                               keyspace
 	apply, fill, swap, mark, unmark    *redis.Script
 	heartbeats, top, page, place, list *redis.Script
 	ranking, states, repair, lead      *redis.Script
-	fence, orphans, advance            *redis.Script
-	known                              atomic.Pointer[freshness]
+	fence, orphans, advance, trusted   *redis.Script
+	known                              []atomic.Pointer[freshness] // by bucket
+	spread                             atomic.Int64                // as of, in every bucket of a cluster; microseconds
 }
 
 // New uses rdb, which the caller closes.
 func New(rdb redis.UniversalClient) *Ranking {
+	_, clustered := rdb.(*redis.ClusterClient)
+	keys := keyspace{clustered}
 	return &Ranking{
-		rdb:        rdb,
+		rdb: rdb, keys: keys, known: make([]atomic.Pointer[freshness], keys.buckets()),
 		apply:      redis.NewScript(luaPut + luaApply),
 		fill:       redis.NewScript(luaPut + luaFill),
 		swap:       redis.NewScript(luaPut + luaSeal + luaSwap),
-		mark:       redis.NewScript(luaSeal + luaMark),
+		mark:       redis.NewScript(luaServer + luaSeal + luaMark),
 		unmark:     redis.NewScript(luaUnmark),
-		heartbeats: redis.NewScript(luaHeartbeats),
+		heartbeats: redis.NewScript(luaServer + luaHeartbeats),
 		states:     redis.NewScript(luaStates),
 		repair:     redis.NewScript(luaPut + luaRepair),
 		top:        redis.NewScript(luaTop),
@@ -103,6 +113,7 @@ func New(rdb redis.UniversalClient) *Ranking {
 		fence:      redis.NewScript(luaSeal + luaFence),
 		orphans:    redis.NewScript(luaPut + luaOrphans),
 		advance:    redis.NewScript(luaAdvance),
+		trusted:    redis.NewScript(luaServer + luaTrusted),
 	}
 }
 
@@ -123,11 +134,11 @@ func (r *Ranking) Apply(
 		boards := byBoard(part)
 		changes = changes[n:]
 		names := slices.Sorted(maps.Keys(boards))
-		fresh := r.freshness(ctx) // before the changes, so that the board includes all that it claims
+		fresh := r.freshness(ctx, names) // before the changes, so that a board includes all that it claims
 		answers := make([]*redis.Cmd, len(names))
 		err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
 			for i, board := range names {
-				answers[i] = run(r.apply, allKeys(board), applyArguments(board, boards[board], fresh)...)
+				answers[i] = run(r.apply, r.keys.both(board), applyArguments(board, boards[board], fresh[i])...)
 			}
 		})
 		var rest []scoreboard.Change // of boards that rejected the batch for some of them
@@ -150,17 +161,19 @@ func (r *Ranking) Apply(
 	return notLoaded, nil
 }
 
-// pipelined runs scripts in one round trip, and again if Redis did not have them
-// loaded: scripts must be idempotent.
+// pipelined runs scripts in one round trip, and again if Redis, or a server of the
+// cluster, did not have one loaded: scripts must be idempotent. It returns the first
+// error; each script has its own, because servers of a cluster fail independently.
 func (r *Ranking) pipelined(
 	ctx context.Context,
 	queue func(run func(*redis.Script, []string, ...any) *redis.Cmd),
 ) error {
-	_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+	done, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		queue(func(s *redis.Script, keys []string, args ...any) *redis.Cmd { return s.EvalSha(ctx, p, keys, args...) })
 		return nil
 	})
-	if err == nil || !redis.HasErrorPrefix(err, "NOSCRIPT") {
+	unknown := func(c redis.Cmder) bool { return redis.HasErrorPrefix(c.Err(), "NOSCRIPT") }
+	if err == nil || !slices.ContainsFunc(done, unknown) {
 		return err
 	}
 	_, err = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -237,35 +250,4 @@ func appendChange(args []any, c *scoreboard.Change) []any {
 		args, string(c.User), strconv.FormatInt(c.Revision, 10), strconv.FormatInt(c.Key, 10), prefix(c.ReachedAt),
 		strconv.FormatInt(c.Version, 10), hidden,
 	)
-}
-
-// RecordHeartbeats records the time up to which the changes of each shard and
-// partition are applied.
-func (r *Ranking) RecordHeartbeats(ctx context.Context, beats []scoreboard.Heartbeat) error {
-	if len(beats) == 0 {
-		return nil
-	}
-	last := beats[len(beats)-1]
-	args := make([]any, 1, 1+2*len(beats))
-	args[0] = fmt.Sprintf("%d/%d", last.Shards, last.Partitions)
-	for _, b := range beats {
-		args = append(args, freshField(b.Shard, b.Partition), b.AsOf.UnixMicro())
-	}
-	if err := r.heartbeats.Run(ctx, r.rdb, []string{freshKey}, args...).Err(); err != nil {
-		return translate(fmt.Errorf("record heartbeats: %w", err))
-	}
-	r.known.Store(nil)
-	return nil
-}
-
-func freshField(shard, partition int) string {
-	return strconv.Itoa(shard) + "/" + strconv.Itoa(partition)
-}
-
-// Ping returns an error unless Redis answers.
-func (r *Ranking) Ping(ctx context.Context) error {
-	if err := r.rdb.Ping(ctx).Err(); err != nil {
-		return translate(fmt.Errorf("ping Redis: %w", err))
-	}
-	return nil
 }

@@ -228,7 +228,7 @@ func TestFlushedBoardIsNotLoadedUntilRebuilt(t *testing.T) {
 		if keys := r.keys(t); len(keys) > 0 {
 			t.Errorf("found keys %q: only a rebuild creates a board", keys)
 		}
-		if cold, suspect, err := r.Lost(ctx, []scoreboard.Board{*board}); err != nil || len(cold) != 1 ||
+		if cold, suspect, _, err := r.Lost(ctx, []scoreboard.Board{*board}); err != nil || len(cold) != 1 ||
 			len(suspect) != 0 {
 			t.Errorf("lost: %v, suspect: %v, %v; want one lost board", cold, suspect, err)
 		}

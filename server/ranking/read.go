@@ -41,7 +41,7 @@ func (r *Ranking) rows(
 	limit int,
 	args ...any,
 ) (*scoreboard.Top, error) {
-	reply, err := r.read(ctx, script, liveKeys(board)[:2], append([]any{limit}, args...)...)
+	reply, err := r.read(ctx, script, board, append([]any{limit}, args...)...)
 	if err != nil {
 		return nil, translate(fmt.Errorf("read %d rows of board %s: %w", limit, board, err))
 	}
@@ -81,7 +81,7 @@ func (r *Ranking) Place(
 	user scoreboard.UserID,
 	k int,
 ) (*scoreboard.Place, error) {
-	reply, err := r.read(ctx, r.place, liveKeys(board), string(user), k)
+	reply, err := r.read(ctx, r.place, board, string(user), k)
 	if err != nil {
 		return nil, translate(fmt.Errorf("read the standing of %s on board %s: %w", user, board, err))
 	}
@@ -121,7 +121,7 @@ func (r *Ranking) List(
 	for i, u := range users {
 		args[i] = string(u)
 	}
-	reply, err := r.read(ctx, r.list, liveKeys(board), args...)
+	reply, err := r.read(ctx, r.list, board, args...)
 	if err != nil {
 		return nil, translate(fmt.Errorf("read %d standings of board %s: %w", len(users), board, err))
 	}
@@ -170,7 +170,7 @@ func (r *Ranking) Ranks(
 		}
 		args = append(args, string(user), key)
 	}
-	found, err := r.ranking.Run(ctx, r.rdb, liveKeys(board.ID), args...).Int64Slice()
+	found, err := r.ranking.Run(ctx, r.rdb, r.keys.live(board.ID), args...).Int64Slice()
 	if errors.Is(err, redis.Nil) {
 		err = scoreboard.ErrNotLoaded
 	}
@@ -187,16 +187,18 @@ func (r *Ranking) Ranks(
 }
 
 // read runs a script whose reply starts with the facts of basis, and returns the
-// rest of the reply with how fresh the board was before it, in one round trip. It
+// rest of the reply with how fresh the board was before it, in one round trip to one
+// server. It
 // returns scoreboard.ErrNotLoaded where the board is not loaded, or must be rebuilt
 // before it can be trusted.
 func (r *Ranking) read(
 	ctx context.Context,
 	script *redis.Script,
-	keys []string,
+	board scoreboard.BoardID,
 	args ...any,
 ) (*reply, error) {
-	known := r.recent()
+	bucket, keys := r.keys.bucket(board), r.keys.live(board)
+	known := r.recent(bucket)
 	var answer *redis.Cmd
 	var err error
 	if known != nil {
@@ -205,7 +207,7 @@ func (r *Ranking) read(
 	} else {
 		var fresh *redis.MapStringStringCmd
 		_, err = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-			fresh = p.HGetAll(ctx, freshKey) // first, so that it claims nothing that the script misses
+			fresh = p.HGetAll(ctx, r.keys.fresh(bucket)) // first, so that it claims nothing that the script misses
 			answer = script.EvalSha(ctx, p, keys, args...)
 			return nil
 		})
@@ -217,13 +219,13 @@ func (r *Ranking) read(
 			return nil, freshErr
 		}
 		known = parseFreshness(fresh.Val())
-		r.known.Store(known)
+		r.known[bucket].Store(known)
 	}
 	if errors.Is(err, redis.Nil) {
 		return nil, scoreboard.ErrNotLoaded
 	}
 	if err != nil {
-		r.known.Store(nil) // the next server to answer may hold an older state
+		r.known[bucket].Store(nil) // the next server to answer may hold an older state
 		return nil, err
 	}
 	values, err := answer.Slice()

@@ -18,11 +18,7 @@ const markLife = 15 * time.Second
 // Mark creates a shadow of a board under token, to which Apply writes from now on as
 // well. False: another rebuild is running.
 func (r *Ranking) Mark(ctx context.Context, board scoreboard.BoardID, token string) (bool, error) {
-	server, err := r.server(ctx)
-	if err != nil {
-		return false, translate(fmt.Errorf("mark a shadow of board %s: %w", board, err))
-	}
-	n, err := r.mark.Run(ctx, r.rdb, shadowKeys(board), token, markLife.Milliseconds(), server).Int64()
+	n, err := r.mark.Run(ctx, r.rdb, r.keys.shadow(board), token, markLife.Milliseconds()).Int64()
 	if err != nil {
 		return false, translate(fmt.Errorf("mark a shadow of board %s: %w", board, err))
 	}
@@ -36,7 +32,7 @@ func (r *Ranking) Fill(ctx context.Context, board scoreboard.BoardID, token stri
 	for i := range changes {
 		args = appendChange(args, &changes[i])
 	}
-	n, err := r.fill.Run(ctx, r.rdb, shadowKeys(board), args...).Int64()
+	n, err := r.fill.Run(ctx, r.rdb, r.keys.shadow(board), args...).Int64()
 	if err == nil && n < 0 {
 		err = errMarkLost
 	}
@@ -56,7 +52,7 @@ var (
 
 // Epoch returns the epoch of the live board, 0 if there is none.
 func (r *Ranking) Epoch(ctx context.Context, board scoreboard.BoardID) (int64, error) {
-	epoch, err := r.rdb.HGet(ctx, liveKeys(board)[0], "epoch").Int64()
+	epoch, err := r.rdb.HGet(ctx, r.keys.live(board)[0], "epoch").Int64()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, translate(fmt.Errorf("read the epoch of board %s: %w", board, err))
 	}
@@ -66,7 +62,7 @@ func (r *Ranking) Epoch(ctx context.Context, board scoreboard.BoardID) (int64, e
 // Unmark removes the shadow that token marked, after an interrupted rebuild. If it
 // fails, the shadow expires.
 func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token string) error {
-	if err := r.unmark.Run(ctx, r.rdb, shadowKeys(board), token).Err(); err != nil {
+	if err := r.unmark.Run(ctx, r.rdb, r.keys.shadow(board), token).Err(); err != nil {
 		return translate(fmt.Errorf("remove the shadow of board %s: %w", board, err))
 	}
 	return nil
@@ -79,7 +75,7 @@ func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token st
 func (r *Ranking) Swap(
 	ctx context.Context, board *scoreboard.Board, token string, s *scoreboard.Snapshot,
 ) (int64, error) {
-	n, err := r.swap.Run(ctx, r.rdb, allKeys(board.ID), token, channel, string(board.ID),
+	n, err := r.swap.Run(ctx, r.rdb, r.keys.both(board.ID), token, channel, string(board.ID),
 		s.Epoch, s.UpdatedAt.UnixMicro(), string(board.Order), s.Users, time.Now().UnixMicro(),
 		s.AsOf.UnixMicro()).Int64()
 	switch {

@@ -85,38 +85,25 @@ func (v *RedisStats) Run(ctx context.Context) error {
 func (v *RedisStats) once(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisStatsInterval)
 	defer cancel()
-	fresh, err := v.ranking.rdb.HGetAll(ctx, freshKey).Result()
-	if err != nil {
-		return translate(fmt.Errorf("read how fresh the ranking is: %w", err))
-	}
 	// Without a heartbeat the age is unknown; a ranking that was lost is rebuilt within
 	// seconds.
-	if at := earliest(fresh); !at.IsZero() {
+	at, err := v.ranking.asOf(ctx)
+	if err != nil {
+		return err
+	}
+	if !at.IsZero() {
 		v.age.Set(max(time.Since(at), 0).Seconds())
 	}
-	if err := v.servers(ctx); err != nil {
+	if err := v.ranking.eachServer(ctx, v.server); err != nil {
 		return translate(fmt.Errorf("read the statistics of Redis: %w", err))
 	}
 	return nil
 }
 
-// servers measures the server, or every primary of a cluster.
-func (v *RedisStats) servers(ctx context.Context) error {
-	switch c := v.ranking.rdb.(type) {
-	case *redis.ClusterClient:
-		return c.ForEachMaster(ctx, func(ctx context.Context, primary *redis.Client) error {
-			return v.server(ctx, primary.Options().Addr, primary)
-		})
-	case *redis.Client:
-		return v.server(ctx, c.Options().Addr, c)
-	default:
-		return v.server(ctx, "redis", c)
-	}
-}
-
 // server measures one server.
-func (v *RedisStats) server(ctx context.Context, node string, rdb redis.Cmdable) error {
-	text, err := rdb.Info(ctx).Result()
+func (v *RedisStats) server(ctx context.Context, server *redis.Client) error {
+	node := server.Options().Addr
+	text, err := server.Info(ctx).Result()
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (r *Ranking) States(
 	for i, u := range users {
 		args[i] = string(u)
 	}
-	found, err := r.states.Run(ctx, r.rdb, liveKeys(board), args...).StringSlice()
+	found, err := r.states.Run(ctx, r.rdb, r.keys.live(board), args...).StringSlice()
 	if errors.Is(err, redis.Nil) {
 		err = scoreboard.ErrNotLoaded
 	}
@@ -65,7 +65,7 @@ func (r *Ranking) Repair(
 	if correct.Hidden {
 		hidden = "1"
 	}
-	n, err := r.repair.Run(ctx, r.rdb, liveKeys(correct.Board), channel, string(correct.Board),
+	n, err := r.repair.Run(ctx, r.rdb, r.keys.live(correct.Board), channel, string(correct.Board),
 		appendMoved(nil, correct), string(correct.User), wrong.Raw,
 		strconv.FormatInt(correct.Revision, 10), strconv.FormatInt(correct.Key, 10), prefix(correct.ReachedAt),
 		strconv.FormatInt(correct.Version, 10), hidden).Int64()
@@ -83,7 +83,7 @@ func (r *Ranking) Repair(
 func (r *Ranking) Users(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.UserID) error) error {
 	var cursor uint64
 	for {
-		found, next, err := r.rdb.HScan(ctx, liveKeys(board)[2], cursor, "", 1000).Result()
+		found, next, err := r.rdb.HScan(ctx, r.keys.live(board)[2], cursor, "", 1000).Result()
 		if err != nil {
 			return translate(fmt.Errorf("list the users of board %s: %w", board, err))
 		}

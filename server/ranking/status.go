@@ -1,12 +1,12 @@
 package ranking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -14,33 +14,30 @@ import (
 )
 
 // Lost returns the boards that Redis does not hold, and those that cannot be trusted:
-// they were built on another server than the one that answers now, and a restart or a
-// failover may have lost the latest changes; or the store has adopted another history
-// since.
+// they were built on another server than the one that holds them now, and a restart or
+// a failover may have lost the latest changes; or the store has adopted another history
+// since. In a cluster an error may concern some boards only, which are then in neither
+// list: unknown counts them.
 func (r *Ranking) Lost(
 	ctx context.Context, boards []scoreboard.Board,
-) (missing, suspect []scoreboard.Board, err error) {
-	server, err := r.server(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	adopted, err := r.rdb.HGet(ctx, freshKey, "adopted").Int64()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, nil, translate(fmt.Errorf("read the ranking's last adoption: %w", err))
-	}
-	found, err := r.bases(ctx, boards)
-	if err != nil {
-		return nil, nil, err
+) (missing, suspect []scoreboard.Board, unknown int, err error) {
+	trusted, err := r.trust(ctx, r.keys.of(boards))
+	found, basesErr := r.bases(ctx, boards)
+	if err == nil {
+		err = basesErr
 	}
 	for i, b := range boards {
+		holder := trusted[r.keys.bucket(b.ID)]
 		switch {
-		case found[i] == nil:
+		case holder == nil || found[i].err != nil:
+			unknown++
+		case found[i].basis == nil:
 			missing = append(missing, b)
-		case found[i].server != server || found[i].since < adopted:
+		case found[i].server != holder.server || found[i].since < holder.adopted:
 			suspect = append(suspect, b)
 		}
 	}
-	return missing, suspect, nil
+	return missing, suspect, unknown, err
 }
 
 // Loaded returns the boards that Redis holds.
@@ -51,7 +48,7 @@ func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scor
 	}
 	var loaded []scoreboard.Board
 	for i, b := range boards {
-		if found[i] != nil {
+		if found[i].basis != nil {
 			loaded = append(loaded, b)
 		}
 	}
@@ -60,7 +57,7 @@ func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scor
 
 // Drop removes a board from Redis, and aborts its rebuild if one is running.
 func (r *Ranking) Drop(ctx context.Context, board scoreboard.BoardID) error {
-	if err := r.rdb.Unlink(ctx, allKeys(board)...).Err(); err != nil {
+	if err := r.rdb.Unlink(ctx, r.keys.both(board)...).Err(); err != nil {
 		return translate(fmt.Errorf("drop board %s: %w", board, err))
 	}
 	return nil
@@ -69,83 +66,104 @@ func (r *Ranking) Drop(ctx context.Context, board scoreboard.BoardID) error {
 // boardsPerTrip is how many boards are checked in one round trip.
 const boardsPerTrip = 500
 
-// bases returns the server and the history that each board was built on; nil for a
-// board that Redis does not hold.
-func (r *Ranking) bases(ctx context.Context, boards []scoreboard.Board) ([]*basis, error) {
-	found := make([]*basis, 0, len(boards))
+// foundBasis is the basis of a board; nil for a board that Redis does not hold.
+type foundBasis struct {
+	*basis
+	err error // the board could not be read
+}
+
+// bases returns the server and the history that each board was built on, and the first
+// error.
+func (r *Ranking) bases(ctx context.Context, boards []scoreboard.Board) (found []foundBasis, err error) {
+	found = make([]foundBasis, 0, len(boards))
 	for some := range slices.Chunk(boards, boardsPerTrip) {
 		answers := make([]*redis.SliceCmd, len(some))
-		_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		_, oneErr := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i := range some {
-				answers[i] = p.HMGet(ctx, liveKeys(some[i].ID)[0], "server", "since")
+				answers[i] = p.HMGet(ctx, r.keys.live(some[i].ID)[0], "server", "since")
 			}
 			return nil
 		})
-		if err != nil {
-			return nil, translate(fmt.Errorf("check %d boards: %w", len(some), err))
+		if oneErr != nil && err == nil {
+			err = translate(fmt.Errorf("check %d boards: %w", len(some), oneErr))
 		}
 		for _, answer := range answers {
-			server, loaded := answer.Val()[0].(string)
-			if !loaded {
-				found = append(found, nil)
-				continue
-			}
-			b := &basis{server: server}
-			if since, ok := answer.Val()[1].(string); ok {
-				b.since, _ = strconv.ParseInt(since, 10, 64) // 0 if malformed: rebuilt if it matters
-			}
-			found = append(found, b)
+			found = append(found, basisOf(answer))
 		}
 	}
-	return found, nil
+	return found, err
 }
 
-// server identifies the process that answers and its replication history; empty on
-// a stand-in without them.
-func (r *Ranking) server(ctx context.Context) (string, error) {
-	var ids []string
-	for _, section := range []string{"server", "replication"} {
-		info, err := r.rdb.Info(ctx, section).Result()
-		if err != nil && strings.Contains(err.Error(), "is not supported") {
-			return "", nil
+func basisOf(answer *redis.SliceCmd) foundBasis {
+	if answer.Err() != nil || len(answer.Val()) < 2 {
+		return foundBasis{err: cmp.Or(answer.Err(), errNoAnswer)}
+	}
+	server, loaded := answer.Val()[0].(string)
+	if !loaded {
+		return foundBasis{}
+	}
+	b := &basis{server: server}
+	if since, ok := answer.Val()[1].(string); ok {
+		b.since, _ = strconv.ParseInt(since, 10, 64) // 0 if malformed: rebuilt if it matters
+	}
+	return foundBasis{basis: b}
+}
+
+var errNoAnswer = errors.New("no answer from Redis")
+
+// holder is the server that holds a bucket, and when the store's history was adopted.
+type holder struct {
+	server  string // its process and its replication history; empty on a stand-in
+	adopted int64
+}
+
+// trust returns the holders of buckets, without those that did not answer, and the
+// first error.
+func (r *Ranking) trust(ctx context.Context, buckets []int) (map[int]*holder, error) {
+	answers := make([]*redis.Cmd, len(buckets))
+	err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
+		for i, bucket := range buckets {
+			answers[i] = run(r.trusted, []string{r.keys.fresh(bucket)})
 		}
-		if err != nil {
-			return "", translate(fmt.Errorf("read the identity of Redis: %w", err))
-		}
-		for line := range strings.Lines(info) {
-			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-			if name == "run_id" || name == "master_replid" {
-				ids = append(ids, value)
-			}
+	})
+	if err != nil {
+		err = translate(fmt.Errorf("read the identity of Redis: %w", err))
+	}
+	found := make(map[int]*holder, len(buckets))
+	for i, bucket := range buckets {
+		if text, answerErr := answers[i].StringSlice(); answerErr == nil && len(text) == 2 {
+			adopted, _ := strconv.ParseInt(text[1], 10, 64) // it was stored by Distrust
+			found[bucket] = &holder{text[0], adopted}
 		}
 	}
-	return strings.Join(ids, "/"), nil
+	return found, err
 }
 
 // Status reports the state of a board. It is expensive: Redis measures the size
 // of the keys.
 func (r *Ranking) Status(ctx context.Context, board scoreboard.BoardID) (*scoreboard.RankingStatus, error) {
-	server, err := r.server(ctx)
+	bucket := r.keys.bucket(board)
+	trusted, err := r.trust(ctx, []int{bucket})
 	if err != nil {
 		return nil, err
 	}
 	c := &scoreboard.RankingStatus{Board: board, State: scoreboard.StateRebuilding}
-	keys := liveKeys(board)
+	keys := r.keys.live(board)
 	meta, err := r.rdb.HGetAll(ctx, keys[0]).Result()
 	if err != nil {
 		return nil, translate(fmt.Errorf("read the ranking status of board %s: %w", board, err))
 	}
-	if shadow, err := r.rdb.Exists(ctx, shadowKeys(board)[0]).Result(); err == nil {
+	if shadow, err := r.rdb.Exists(ctx, r.keys.shadow(board)[0]).Result(); err == nil {
 		c.Rebuilding = shadow == 1
 	}
 	if meta["epoch"] == "" {
 		return c, nil
 	}
-	fresh, err := r.rdb.HGetAll(ctx, freshKey).Result()
+	fresh, err := r.rdb.HGetAll(ctx, r.keys.fresh(bucket)).Result()
 	if err != nil {
 		return nil, translate(fmt.Errorf("read the ranking status of board %s: %w", board, err))
 	}
-	c.Suspect = meta["server"] != server
+	c.Suspect = meta["server"] != trusted[bucket].server
 	for to, field := range map[*int64]string{&c.Epoch: "epoch", &c.Version: "version"} {
 		if *to, err = strconv.ParseInt(meta[field], 10, 64); err != nil {
 			return nil, fmt.Errorf("read the ranking status of board %s: %s: %w", board, field, err)

@@ -31,7 +31,8 @@ type RebuildTarget interface {
 	Epoch(ctx context.Context, board scoreboard.BoardID) (int64, error)
 	Swap(ctx context.Context, board *scoreboard.Board, token string, s *scoreboard.Snapshot) (int64, error)
 	Unmark(ctx context.Context, board scoreboard.BoardID, token string) error
-	Lost(ctx context.Context, boards []scoreboard.Board) (cold, suspect []scoreboard.Board, err error)
+	// Lost returns an error also where it concerns some boards only, which it counts.
+	Lost(ctx context.Context, boards []scoreboard.Board) (cold, suspect []scoreboard.Board, unknown int, err error)
 	Loaded(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error)
 	Drop(ctx context.Context, board scoreboard.BoardID) error
 }

@@ -153,12 +153,9 @@ func (r *Rebuilder) Sync(ctx context.Context, family scoreboard.BoardID) error {
 	if err != nil {
 		return err
 	}
-	cold, _, err := r.ranking.Lost(ctx, ranked)
-	if err != nil {
-		return err
-	}
-	_, err = r.rebuild(ctx, cold)
-	return errors.Join(err, r.dropArchived(ctx, inFamily))
+	cold, _, _, err := r.ranking.Lost(ctx, ranked)
+	_, rebuildErr := r.rebuild(ctx, cold)
+	return errors.Join(err, rebuildErr, r.dropArchived(ctx, inFamily))
 }
 
 // dropArchived removes archived boards from Redis.
@@ -199,14 +196,11 @@ func (r *Rebuilder) check(ctx context.Context) error {
 		return r.followHistory(ctx, change, ranked)
 	}
 	r.historyChanged.Set(0)
-	cold, suspect, err := r.ranking.Lost(ctx, ranked)
-	if err != nil {
-		r.setBoardStates(len(ranked), len(ranked), 0) // all reads fall back to the store
-		return err
-	}
-	r.setBoardStates(len(ranked), len(cold), len(suspect))
-	_, err = r.rebuild(ctx, append(cold, suspect...)) // boards without a live ranking first
-	return err
+	cold, suspect, unknown, err := r.ranking.Lost(ctx, ranked)
+	// Reads of boards on a server that does not answer fall back to the store, too.
+	r.setBoardStates(len(ranked), len(cold)+unknown, len(suspect))
+	_, rebuildErr := r.rebuild(ctx, append(cold, suspect...)) // boards without a live ranking first
+	return errors.Join(err, rebuildErr)
 }
 
 func (r *Rebuilder) setBoardStates(total, cold, suspect int) {

@@ -7,38 +7,39 @@
 -- A time further ahead of this server's clock than leeway is not believed: it would
 -- claim until then that nothing is missing. The limit takes its place, and one that is
 -- stored gives way to the next heartbeat.
+--
+-- Returns the earliest time of all shards and partitions; nil while one has not reported.
 local leeway = 10000000 -- microseconds, because clocks differ
-local function info(section, field)
-    local text = redis.pcall('INFO', section)
-    return type(text) == 'string' and string.match(text, '\n' .. field .. ':(%w+)') or nil
+local function earliest()
+    local stored, fields = {}, redis.call('HGETALL', KEYS[1])
+    for i = 1, #fields, 2 do
+        stored[fields[i]] = fields[i + 1]
+    end
+    local shards, partitions = string.match(stored['of'] or '', '^(%d+)/(%d+)$')
+    local oldest
+    for shard = 0, tonumber(shards or 0) - 1 do
+        for partition = 0, tonumber(partitions) - 1 do
+            local at = stored[shard .. '/' .. partition]
+            if not tonumber(at or '') then
+                return nil -- nothing bounds these numbers
+            elseif not oldest or tonumber(at) < tonumber(oldest) then
+                oldest = at
+            end
+        end
+    end
+    return oldest
 end
 local time = redis.call('TIME')
 local limit = time[1] * 1000000 + time[2] + leeway
 local function bounded(at)
     return tonumber(at) > limit and string.format('%.0f', limit) or at
 end
-local run, replication = info('server', 'run_id'), info('replication', 'master_replid')
-local server = run and replication and run .. '/' .. replication or '' -- as in condition.go
+local current = server()
 local was = redis.call('HGET', KEYS[1], 'server')
-if was and was ~= server then
-    local shards, partitions = string.match(redis.call('HGET', KEYS[1], 'of') or '', '^(%d+)/(%d+)$')
-    local oldest = shards and '' or nil
-    for shard = 0, tonumber(shards or 0) - 1 do
-        for partition = 0, tonumber(partitions) - 1 do
-            local at = redis.call('HGET', KEYS[1], shard .. '/' .. partition)
-            if not at then
-                oldest = nil
-                break
-            elseif oldest == '' or tonumber(at) < tonumber(oldest) then
-                oldest = at
-            end
-        end
-        if not oldest or oldest == '' then
-            break -- nothing bounds these numbers
-        end
-    end
+if was and was ~= current then
+    local oldest = earliest()
     local former, adopted = redis.call('HGET', KEYS[1], 'former'), redis.call('HGET', KEYS[1], 'adopted')
-    if oldest and oldest ~= '' then
+    if oldest then
         former = bounded(oldest) .. ' ' .. was
     end
     redis.call('DEL', KEYS[1])
@@ -49,11 +50,11 @@ if was and was ~= server then
         redis.call('HSET', KEYS[1], 'adopted', adopted)
     end
 end
-redis.call('HSET', KEYS[1], 'server', server, 'of', ARGV[1])
+redis.call('HSET', KEYS[1], 'server', current, 'of', ARGV[1])
 for i = 2, #ARGV, 2 do
     local was, at = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or ''), bounded(ARGV[i + 1])
     if not was or was > limit or was < tonumber(at) then
         redis.call('HSET', KEYS[1], ARGV[i], at)
     end
 end
-return 0
+return earliest()

@@ -1,4 +1,4 @@
--- KEYS: meta, rank. ARGV: rows, key, member. Returns server, since, asof, built,
+-- KEYS: meta, rank, users. ARGV: rows, key, member. Returns server, since, asof, built,
 -- epoch, version, updated, order, total, the 0-based rank of the first row, then the
 -- rows behind that position as member, key, …; nil if the board is not loaded. The
 -- position need not be taken: it is found by binary search among members of the same

@@ -1,4 +1,4 @@
--- KEYS: meta, rank. ARGV: rows. Returns server, since, asof, built, epoch, version,
+-- KEYS: meta, rank, users. ARGV: rows. Returns server, since, asof, built, epoch, version,
 -- updated, order, total, 0, then rows as member, key, …; nil if the board is not
 -- loaded.
 local facts = redis.call('HMGET', KEYS[1], 'server', 'since', 'asof', 'built', 'epoch', 'version', 'updated', 'order')

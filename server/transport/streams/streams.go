@@ -39,9 +39,12 @@ type Transport struct {
 // New uses rdb, which the caller closes.
 func New(o Options, rdb redis.UniversalClient) *Transport { return &Transport{o, rdb} }
 
-// stream names a shard. All have one hash tag, so a cluster keeps them on one
-// node.
+// stream names a shard. In a cluster each has a hash tag of its own, which spreads them
+// over the servers.
 func (t *Transport) stream(shard int) string {
+	if _, ok := t.rdb.(*redis.ClusterClient); ok {
+		return "{" + t.o.Name + ":" + strconv.Itoa(shard) + "}"
+	}
 	return "{" + t.o.Name + "}:" + strconv.Itoa(shard)
 }
 

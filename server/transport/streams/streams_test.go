@@ -2,6 +2,7 @@ package streams_test
 
 import (
 	"context"
+	"crypto/rand"
 	"testing"
 	"time"
 
@@ -27,6 +28,28 @@ func TestTransport(t *testing.T) {
 	}
 	transporttest.TestDelivery(t, newRig)
 	transporttest.TestGroups(t, newRig)
+}
+
+// In a cluster the streams are on several servers.
+func TestTransportInCluster(t *testing.T) {
+	t.Parallel()
+	rdb := backendtest.OwnRedisCluster(t, 3, 0).Client()
+	first, second := rdb.ClusterKeySlot(t.Context(), "{sb:stream:0}"), rdb.ClusterKeySlot(t.Context(), "{sb:stream:1}")
+	if first.Val() == second.Val() {
+		t.Errorf("two streams are in slot %d", first.Val())
+	}
+	transporttest.TestDelivery(t, func(t *testing.T) transporttest.Rig {
+		name := rand.Text() // every test has streams of its own
+		s := streams.New(
+			streams.Options{
+				Name: name, Group: "group", Shards: 4, Length: 10_000, Batch: 50, Retention: time.Hour,
+			}, rdb,
+		)
+		if err := s.Expire(t.Context()); err != nil {
+			t.Error(err)
+		}
+		return transporttest.New(s, func() transport.Consumer { return s.Consumer(transporttest.Quiet) })
+	})
 }
 
 // small makes a transport with one short stream.

@@ -1,0 +1,234 @@
+package backendtest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/internal/redisurl"
+	"github.com/scoreboard/scoreboard/server/devstack"
+	"github.com/scoreboard/scoreboard/server/devstack/process"
+)
+
+const (
+	clusterPassword = "of+the/cluster" // it must be encoded in a URL
+	clusterTimeout  = 30 * time.Second
+	allSlots        = 16384
+)
+
+// RedisCluster is a cluster of Redis servers that only one test uses. It replaces a
+// primary that died about two seconds later, if it has a replica; without one, the others
+// serve their slots all the same.
+type RedisCluster struct {
+	t       testing.TB
+	URL     string
+	Servers []*RedisServer // the first ones began as primaries, each with as many slots
+}
+
+// OwnRedisCluster starts a cluster, in about three seconds. Primary i has the replica
+// i + primaries, if there are as many replicas.
+func OwnRedisCluster(t testing.TB, primaries, replicas int) *RedisCluster {
+	t.Helper()
+	c := &RedisCluster{t: t, Servers: make([]*RedisServer, primaries+replicas)}
+	buses := make([]int, len(c.Servers))
+	hosts := make([]string, len(c.Servers))
+	for i := range c.Servers {
+		var err error
+		if buses[i], err = process.FreePort(t.Context()); err != nil { // the default may lie beyond the last port
+			t.Fatal(err)
+		}
+		c.Servers[i] = ownRedis(t, devstack.RedisOptions{Password: clusterPassword, Config: []string{
+			"masterauth " + clusterPassword, "cluster-enabled yes", "cluster-port " + strconv.Itoa(buses[i]),
+			"cluster-announce-ip 127.0.0.1", "cluster-node-timeout 1000", "cluster-replica-validity-factor 0",
+			"repl-diskless-sync-delay 0", "cluster-require-full-coverage no",
+		}})
+		hosts[i] = c.Servers[i].Host()
+	}
+	c.URL = "redis+cluster://:" + strings.NewReplacer("+", "%2B", "/", "%2F").Replace(clusterPassword) + "@" +
+		strings.Join(hosts, ",")
+	ctx, cancel := context.WithTimeout(t.Context(), clusterTimeout)
+	defer cancel()
+	first := c.Node(0)
+	ids := make([]string, len(c.Servers))
+	for i := range c.Servers {
+		var err error
+		if ids[i], err = c.Node(i).ClusterMyID(ctx).Result(); err != nil {
+			t.Fatalf("identify server %d of the cluster: %v", i, err)
+		}
+		c.must(c.Node(i).Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err())
+		if i < primaries {
+			c.must(c.Node(i).ClusterAddSlotsRange(ctx, i*allSlots/primaries, (i+1)*allSlots/primaries-1).Err())
+		}
+		if i > 0 {
+			c.must(first.Do(ctx, "CLUSTER", "MEET", "127.0.0.1", c.Servers[i].Port, buses[i]).Err())
+		}
+	}
+	for i := range replicas {
+		c.await(ctx, "replicas to join", func() bool {
+			return c.Node(primaries+i).ClusterReplicate(ctx, ids[i%primaries]).Err() == nil
+		})
+	}
+	c.AwaitReady(ctx)
+	c.await(ctx, "replicas to be in step", func() bool {
+		for i := range replicas {
+			info, err := c.Node(primaries+i).Info(ctx, "replication").Result()
+			if err != nil || !strings.Contains(info, "master_link_status:up") {
+				return false
+			}
+		}
+		return true
+	})
+	return c
+}
+
+// Host returns host:port of a server.
+func (s *RedisServer) Host() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)) }
+
+// Node opens a client of one server until the test ends.
+func (c *RedisCluster) Node(i int) *redis.Client {
+	c.t.Helper()
+	return RedisClient(c.t, c.Servers[i].URL)
+}
+
+// Client opens a client of the cluster until the test ends.
+func (c *RedisCluster) Client() *redis.ClusterClient {
+	c.t.Helper()
+	o, err := redisurl.Parse(c.URL)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	rdb := o.Open().(*redis.ClusterClient)
+	c.t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// AwaitReady returns when every server that runs sees every slot served.
+func (c *RedisCluster) AwaitReady(ctx context.Context) {
+	c.t.Helper()
+	for i, s := range c.Servers {
+		if !s.Running() {
+			continue
+		}
+		node := c.Node(i)
+		c.await(ctx, "the cluster", func() bool {
+			info, err := node.ClusterInfo(ctx).Result()
+			if err != nil || !strings.Contains(info, "cluster_state:ok") {
+				return false
+			}
+			known, err := node.ClusterNodes(ctx).Result()
+			return err == nil && strings.Count(known, "\n") == len(c.Servers) && !strings.Contains(known, "handshake")
+		})
+	}
+}
+
+// Primary returns the index of the server that has the slot of a key.
+func (c *RedisCluster) Primary(key string) int {
+	c.t.Helper()
+	rdb := c.Client()
+	rdb.ReloadState(c.t.Context())
+	node, err := rdb.MasterForKey(c.t.Context(), key)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for i, s := range c.Servers {
+		if s.Host() == node.Options().Addr {
+			return i
+		}
+	}
+	c.t.Fatalf("no server of the cluster has the address %s", node.Options().Addr)
+	return 0
+}
+
+// MoveSlots moves slots from one server to another, as redis-cli --cluster reshard does.
+func (c *RedisCluster) MoveSlots(from, to, first, last int) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 2*clusterTimeout)
+	defer cancel()
+	source, target := c.Node(from), c.Node(to)
+	sourceID, err := source.ClusterMyID(ctx).Result()
+	c.must(err)
+	targetID, err := target.ClusterMyID(ctx).Result()
+	c.must(err)
+	for slot := first; slot <= last; slot++ {
+		c.must(target.Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", sourceID).Err())
+		c.must(source.Do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", targetID).Err())
+		for {
+			keys, err := source.ClusterGetKeysInSlot(ctx, slot, 10).Result()
+			c.must(err)
+			if len(keys) == 0 {
+				break
+			}
+			args := []any{"MIGRATE", "127.0.0.1", c.Servers[to].Port, "", 0, 5000, "AUTH", clusterPassword, "KEYS"}
+			for _, key := range keys {
+				args = append(args, key)
+			}
+			c.must(source.Do(ctx, args...).Err())
+		}
+		c.must(target.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", targetID).Err())
+		c.must(source.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", targetID).Err())
+	}
+}
+
+func (c *RedisCluster) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *RedisCluster) await(ctx context.Context, what string, ready func() bool) {
+	c.t.Helper()
+	for !ready() {
+		select {
+		case <-ctx.Done():
+			c.t.Fatalf("waited for %s: %v", what, ctx.Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// RedisSentinels is a primary with replicas, watched by three sentinels, that only one
+// test uses. It replaces a primary that died about two seconds later.
+type RedisSentinels struct {
+	URL       string
+	Servers   []*RedisServer // the first one began as primary
+	Sentinels []*RedisServer
+}
+
+const sentinelPassword = "of&the=sentinels" // likewise
+
+// OwnRedisSentinels starts a primary, replicas and three sentinels.
+func OwnRedisSentinels(t testing.TB, replicas int) *RedisSentinels {
+	t.Helper()
+	s := new(RedisSentinels)
+	for i := range 1 + replicas {
+		config := []string{"masterauth " + clusterPassword, "repl-diskless-sync-delay 0"}
+		if i > 0 {
+			config = append(config, fmt.Sprintf("replicaof 127.0.0.1 %d", s.Servers[0].Port))
+		}
+		s.Servers = append(s.Servers, ownRedis(t, devstack.RedisOptions{Password: clusterPassword, Config: config}))
+	}
+	hosts := make([]string, 3)
+	for i := range hosts {
+		sentinel := ownRedis(t, devstack.RedisOptions{
+			Password: sentinelPassword, Sentinel: true, Config: []string{
+				fmt.Sprintf("sentinel monitor main 127.0.0.1 %d 2", s.Servers[0].Port),
+				"sentinel auth-pass main " + clusterPassword,
+				"sentinel sentinel-pass " + sentinelPassword,
+				"sentinel down-after-milliseconds main 1000",
+				"sentinel failover-timeout main 5000",
+			},
+		})
+		s.Sentinels = append(s.Sentinels, sentinel)
+		hosts[i] = sentinel.Host()
+	}
+	s.URL = "redis+sentinel://:of%2Bthe%2Fcluster@" + strings.Join(hosts, ",") +
+		"/main?sentinel_password=of%26the%3Dsentinels"
+	return s
+}

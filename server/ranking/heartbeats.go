@@ -1,0 +1,65 @@
+package ranking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// RecordHeartbeats records the time up to which the changes of each shard and
+// partition are applied.
+func (r *Ranking) RecordHeartbeats(ctx context.Context, beats []scoreboard.Heartbeat) error {
+	if len(beats) == 0 {
+		return nil
+	}
+	last := beats[len(beats)-1]
+	args := make([]any, 1, 1+2*len(beats))
+	args[0] = fmt.Sprintf("%d/%d", last.Shards, last.Partitions)
+	for _, b := range beats {
+		args = append(args, freshField(b.Shard, b.Partition), b.AsOf.UnixMicro())
+	}
+	earliest, err := r.heartbeats.Run(ctx, r.rdb, []string{freshKey}, args...).Text()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return translate(fmt.Errorf("record heartbeats: %w", err))
+	}
+	if r.keys.clustered && err == nil {
+		r.spreadHeartbeat(ctx, earliest)
+	}
+	r.forget()
+	return nil
+}
+
+// spreadTimeout bounds how long a server of a cluster that does not answer delays the
+// projection.
+const spreadTimeout = 500 * time.Millisecond
+
+// spreadHeartbeat records in every bucket of a cluster the time up to which everything
+// is applied, if that has advanced. A bucket that cannot be reached gets a later one:
+// meanwhile its boards look older than they are.
+func (r *Ranking) spreadHeartbeat(ctx context.Context, earliest string) {
+	at, err := strconv.ParseInt(earliest, 10, 64)
+	before := r.spread.Load()
+	if err != nil || at <= before {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, spreadTimeout)
+	defer cancel()
+	err = r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
+		for _, bucket := range r.keys.all() {
+			run(r.heartbeats, []string{r.keys.fresh(bucket)}, "1/1", freshField(0, 0), earliest)
+		}
+	})
+	if err == nil {
+		r.spread.CompareAndSwap(before, at)
+	}
+}
+
+func freshField(shard, partition int) string {
+	return strconv.Itoa(shard) + "/" + strconv.Itoa(partition)
+}

@@ -1,0 +1,121 @@
+package ranking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// eachServer calls do with the server, or with every primary of a cluster at once. It
+// returns the first error.
+func (r *Ranking) eachServer(ctx context.Context, do func(context.Context, *redis.Client) error) error {
+	switch rdb := r.rdb.(type) {
+	case *redis.ClusterClient:
+		return rdb.ForEachMaster(ctx, do)
+	case *redis.Client:
+		return do(ctx, rdb)
+	}
+	return fmt.Errorf("unknown client of Redis: %T", r.rdb)
+}
+
+// Ping returns an error unless Redis answers: of a cluster every primary, and they
+// serve every slot. It is a *scoreboard.SetupError where the setting is wrong.
+func (r *Ranking) Ping(ctx context.Context) error {
+	err := r.eachServer(ctx, func(ctx context.Context, server *redis.Client) error {
+		if r.keys.clustered {
+			return checkSlots(ctx, server)
+		}
+		// A server of a cluster answers to PING, although it has only some of the keys.
+		return server.HExists(ctx, freshKey, "of").Err()
+	})
+	if err != nil {
+		return translate(fmt.Errorf("ping Redis: %w", explain(err)))
+	}
+	return nil
+}
+
+// checkSlots returns an error unless a server of a cluster says that every slot is
+// served.
+func checkSlots(ctx context.Context, server *redis.Client) error {
+	info, err := server.ClusterInfo(ctx).Result()
+	if err != nil {
+		return err
+	}
+	state, ok := "", ""
+	for line := range strings.Lines(info) {
+		switch name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name {
+		case "cluster_state":
+			state = value
+		case "cluster_slots_ok":
+			ok = value
+		}
+	}
+	if state == "ok" && ok == "16384" {
+		return nil
+	}
+	if ok == "16384" {
+		return errors.New("most primaries of the cluster do not answer")
+	}
+	return &scoreboard.SetupError{
+		Setting: "redis.url", Problem: "the cluster serves " + ok + " of 16384 slots",
+		Fix: `start the missing servers, or run "redis-cli --cluster fix HOST:PORT"`,
+	}
+}
+
+// explain says which setting is wrong, if what Redis answers shows it.
+func explain(err error) error {
+	problem, fix := "", ""
+	has := func(prefix string) bool { return redis.HasErrorPrefix(err, prefix) }
+	switch text := err.Error(); {
+	case has("WRONGPASS"), has("NOAUTH"):
+		problem = "Redis rejects the user name or password, or wants one"
+		fix = "put both into the URL, percent-encoded: redis://USER:PASSWORD@HOST:PORT"
+	case has("AUTH <password> called without"):
+		problem, fix = "the URL has a password, but Redis has none", "remove it, or set requirepass in Redis"
+	case has("NOPERM"):
+		problem, fix = "the user of the URL may not run a command that is needed", "grant the user +@all ~sb:* &sb:*"
+	case has("MOVED"), has("ASK"):
+		problem, fix = "the server is part of a cluster", "use redis+cluster:// instead of redis://"
+	case has("This instance has cluster support disabled"):
+		problem, fix = "the server is not part of a cluster", "use redis:// instead of redis+cluster://"
+	case has("DB index is out of range"):
+		problem, fix = "Redis has no database of this number", "use a lower one after the last /"
+	case strings.Contains(text, "all sentinels specified in configuration are unreachable"):
+		if errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		problem = "no sentinel answers, or none knows the primary"
+		fix = "check the addresses, the name after the last / and sentinel_password"
+	default:
+		return err
+	}
+	return &scoreboard.SetupError{Setting: "redis.url", Problem: problem, Fix: fix, Err: err}
+}
+
+// asOf returns the time before which every change is applied to every board; zero while
+// that is unknown.
+func (r *Ranking) asOf(ctx context.Context) (oldest time.Time, err error) {
+	for _, bucket := range r.keys.all() {
+		f := r.recent(bucket)
+		if f == nil {
+			fresh, err := r.rdb.HGetAll(ctx, r.keys.fresh(bucket)).Result()
+			if err != nil {
+				return time.Time{}, translate(fmt.Errorf("read how fresh the ranking is: %w", err))
+			}
+			f = parseFreshness(fresh)
+		}
+		if f.asOf.IsZero() {
+			return time.Time{}, nil
+		}
+		if oldest.IsZero() || f.asOf.Before(oldest) {
+			oldest = f.asOf
+		}
+	}
+	return oldest, nil
+}
