@@ -32,13 +32,16 @@ func newClient(t *testing.T, s *clienttest.Server, o client.Options) *client.Cli
 	}
 	t.Cleanup(c.Close)
 	c.ShortenTimeouts()
+	// On a busy machine a stream is silent for a while, and what is sent while the client
+	// reconnects is lost. Tests of silence set their own.
+	c.SetSilence(time.Minute)
 	return c
 }
 
-// soon waits up to three seconds for a condition.
+// soon waits for a condition.
 func soon(t *testing.T, what string, is func() error) {
 	t.Helper()
-	for deadline := time.Now().Add(3 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(20 * time.Millisecond) {
 		err := is()
 		if err == nil {
 			return

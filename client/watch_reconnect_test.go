@@ -18,18 +18,18 @@ func TestWatchSurvivesRestart(t *testing.T) {
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
 
+	start := time.Now() // the client cannot know before that it shall wait
 	s.Disconnect(&protocol.Frame{Type: protocol.FrameBye, Reason: "restart", ReconnectAfterMS: 300})
 	away := wait(t, states, "the connection away",
 		func(s client.State) bool { return s.Connection == client.Disconnected })
 	if away.Err == nil || len(away.Entries) != 1 {
 		t.Errorf("while disconnected: got %+v, want an error and the last entries", away)
 	}
-	start := time.Now()
 	back := wait(t, states, "the connection back", leads("alice", client.WebSocket))
 	if back.Reconnects != 1 || back.Err != nil {
 		t.Errorf("reconnected: got %+v, want one reconnect", back)
 	}
-	if took := time.Since(start); took < 250*time.Millisecond {
+	if took := time.Since(start); took < 300*time.Millisecond {
 		t.Errorf("reconnected after %v, but the server requested 300 ms", took)
 	}
 }
@@ -80,7 +80,9 @@ func TestWatchReconnectsAfterSilence(t *testing.T) {
 	for _, hidden := range []string{"", "ws"} { // by WebSocket, then by SSE
 		s := clienttest.New(t)
 		s.Hide(hidden, true)
-		states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
+		c := newClient(t, s, options("bob"))
+		c.SetSilence(300 * time.Millisecond)
+		states := c.Watch(t.Context(), "", client.WatchOptions{})
 		wait(t, states, "a connection", func(s client.State) bool { return s.Connection != client.Disconnected })
 		wait(t, states, "a silent stream given up",
 			func(s client.State) bool { return s.Connection == client.Disconnected })
@@ -97,22 +99,21 @@ func TestWatchReleasesEverything(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		c := newClient(t, s, options("bob"))
-		c.SetSilence(time.Minute) // only the context can end it
 		states := c.Watch(ctx, "", client.WatchOptions{})
 		wait(t, states, "a connection", func(s client.State) bool { return s.Connection != client.Disconnected })
 		cancel()
-		deadline := time.After(time.Second)
+		deadline := time.After(timeout) // the client's silence is a minute, so only the context can end it
 		for open := true; open; {
 			select {
 			case _, open = <-states:
 			case <-deadline:
-				t.Fatal("the channel is still open a second after the context ended")
+				t.Fatal("the channel is still open after the context ended")
 			}
 		}
 		for s.Streams() > 0 {
 			select {
 			case <-deadline:
-				t.Fatal("the server's stream is still open a second after the context ended")
+				t.Fatal("the server's stream is still open after the context ended")
 			case <-time.After(time.Millisecond):
 			}
 		}

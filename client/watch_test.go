@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -15,10 +16,13 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
+// timeout is how long a test waits for a condition.
+const timeout = 30 * time.Second
+
 // wait reads states until one fulfils a condition.
 func wait(t *testing.T, states <-chan client.State, what string, holds func(client.State) bool) client.State {
 	t.Helper()
-	timeout := time.After(10 * time.Second)
+	late := time.After(timeout)
 	var last client.State
 	for {
 		select {
@@ -29,7 +33,7 @@ func wait(t *testing.T, states <-chan client.State, what string, holds func(clie
 			if last = s; holds(s) {
 				return s
 			}
-		case <-timeout:
+		case <-late:
 			t.Fatalf("no state with %s; last %+v", what, last)
 		}
 	}
@@ -37,7 +41,8 @@ func wait(t *testing.T, states <-chan client.State, what string, holds func(clie
 
 func leads(user string, by client.Connection) func(client.State) bool {
 	return func(s client.State) bool {
-		return s.Connection == by && len(s.Entries) > 0 && s.Entries[0].UserID == user
+		// A busy machine's Redis may answer too late: that state is degraded, and the next is not.
+		return s.Connection == by && len(s.Entries) > 0 && s.Entries[0].UserID == user && s.Degraded == ""
 	}
 }
 
@@ -226,25 +231,28 @@ func TestWatchShowsDegraded(t *testing.T) {
 		func(s client.State) bool { return s.Degraded == "" && s.Connection == client.WebSocket })
 }
 
-// A slow reader blocks nothing and gets the latest state.
+// A reader that does not read blocks nothing, and then gets the latest state.
 func TestWatchSkipsStatesForSlowReaders(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
-	now := wait(t, states, "the connection", func(s client.State) bool { return s.Connection == client.WebSocket })
+	now := wait(t, states, "the connection",
+		func(s client.State) bool { return s.Connection == client.WebSocket && s.Degraded == "" })
 	for i := range int64(100) {
 		s.Push(protocol.Frame{
 			Type: protocol.FrameUpdated, Board: "global", Epoch: now.Epoch, Version: now.Version + i + 1,
 		})
 	}
-	read := 0
-	wait(t, states, "the newest", func(s client.State) bool {
-		read++
-		time.Sleep(20 * time.Millisecond)
-		return s.Version == now.Version+100
+	s.Disconnect(nil)
+	last := fmt.Sprintf("%d:%d", now.Epoch, now.Version+100)
+	soon(t, "a reconnect with the last version", func() error {
+		if seen := s.Seen(); seen[len(seen)-1].Header.Get("Last-Event-ID") != last {
+			return fmt.Errorf("got %q, want %s", seen[len(seen)-1].Header.Get("Last-Event-ID"), last)
+		}
+		return nil
 	})
-	if read > 50 {
-		t.Errorf("read %d states of 100, want intermediate ones skipped", read)
+	if state := <-states; state.Version != now.Version+100 {
+		t.Errorf("read version %d first, want %d", state.Version, now.Version+100)
 	}
 }
 
