@@ -8,8 +8,10 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/memnet"
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -56,46 +58,52 @@ func TestAdminResponseOutlivesWriteTimeout(t *testing.T) {
 	for name, second := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := slow{takes: 700 * time.Millisecond}
-			a := New(Options{
-				Tokens:     auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
-				Moderation: s, Operations: &Operations{Jobs: s}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+			synctest.Test(t, func(t *testing.T) {
+				s := slow{takes: 25 * time.Second}
+				a := New(Options{
+					Tokens:     auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
+					Moderation: s, Operations: &Operations{Jobs: s}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+				})
+				server := httptest.NewUnstartedServer(a)
+				_ = server.Listener.Close()
+				listener := memnet.Listen()
+				server.Listener = listener
+				server.Config.WriteTimeout = 10 * time.Second
+				server.EnableHTTP2 = second
+				server.StartTLS()
+				server.Client().Transport.(*http.Transport).DialContext = listener.Dial
+				defer server.Close()
+				for path, want := range map[string]string{
+					"/v1/admin/users/alice/erase": `"anonymous":"erased-x"`,
+					"/v1/admin/verify":            `"type":"result"`,
+				} {
+					body := `{"reason":"asked"}`
+					if strings.HasSuffix(path, "verify") {
+						body = `{"all":true}`
+					}
+					req, err := http.NewRequestWithContext(
+						t.Context(),
+						http.MethodPost,
+						server.URL+path,
+						strings.NewReader(body),
+					)
+					if err != nil {
+						t.Fatal(err)
+					}
+					req.Header.Set("Authorization", "Bearer "+minted(t, a, "root", auth.ScopeAdmin))
+					req.Header.Set("Content-Type", "application/json")
+					res, err := server.Client().Do(req)
+					if err != nil {
+						t.Errorf("%s: %v", path, err)
+						continue
+					}
+					text, err := io.ReadAll(res.Body)
+					_ = res.Body.Close()
+					if err != nil || res.Proto != name || !strings.Contains(string(text), want) {
+						t.Errorf("%s: got %s %q, %v", path, res.Proto, text, err)
+					}
+				}
 			})
-			server := httptest.NewUnstartedServer(a)
-			server.Config.WriteTimeout = 300 * time.Millisecond
-			server.EnableHTTP2 = second
-			server.StartTLS()
-			defer server.Close()
-			for path, want := range map[string]string{
-				"/v1/admin/users/alice/erase": `"anonymous":"erased-x"`,
-				"/v1/admin/verify":            `"type":"result"`,
-			} {
-				body := `{"reason":"asked"}`
-				if strings.HasSuffix(path, "verify") {
-					body = `{"all":true}`
-				}
-				req, err := http.NewRequestWithContext(
-					t.Context(),
-					http.MethodPost,
-					server.URL+path,
-					strings.NewReader(body),
-				)
-				if err != nil {
-					t.Fatal(err)
-				}
-				req.Header.Set("Authorization", "Bearer "+minted(t, a, "root", auth.ScopeAdmin))
-				req.Header.Set("Content-Type", "application/json")
-				res, err := server.Client().Do(req)
-				if err != nil {
-					t.Errorf("%s: %v", path, err)
-					continue
-				}
-				text, err := io.ReadAll(res.Body)
-				_ = res.Body.Close()
-				if err != nil || res.Proto != name || !strings.Contains(string(text), want) {
-					t.Errorf("%s: got %s %q, %v", path, res.Proto, text, err)
-				}
-			}
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -264,43 +265,45 @@ func TestStateWaitsForItsTimes(t *testing.T) {
 
 func TestFramesOfAFormatArePaced(t *testing.T) {
 	t.Parallel()
-	const burst, interval, refill = 3, 40 * time.Millisecond, 150 * time.Millisecond
-	format := &realtime.Format{
-		Burst: burst, Interval: interval, Refill: refill,
-		State: func(v *realtime.StateView) *realtime.Frame { return realtime.NewFrame("state", v.Version) },
-	}
-	boards := newRanking("global")
-	r := start(t, realtime.Options{Window: time.Millisecond}, boards)
-	v := &realtime.Viewer{Board: "global", Format: format}
-	c := realtime.NewHandlerConn(r.hub, "test", v)
-	if err := c.Start(t.Context(), v); err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	var sent []time.Time
-	for score := scoreboard.Score(1); len(sent) < 3*burst; score++ {
-		r.hub.Notify(boards.set("global", of{"alice": score}))
-		select {
-		case <-c.Wakes():
-		case <-time.After(timeout):
-			t.Fatalf("not woken after %d frames", len(sent))
+	synctest.Test(t, func(t *testing.T) {
+		const burst, interval, refill = 3, 40 * time.Millisecond, 150 * time.Millisecond
+		format := &realtime.Format{
+			Burst: burst, Interval: interval, Refill: refill,
+			State: func(v *realtime.StateView) *realtime.Frame { return realtime.NewFrame("state", v.Version) },
 		}
-		if now := time.Now(); c.Next(now) != nil {
-			sent = append(sent, now)
+		boards := newRanking("global")
+		r := startInMemory(t, realtime.Options{Window: time.Millisecond}, boards)
+		v := &realtime.Viewer{Board: "global", Format: format}
+		c := realtime.NewHandlerConn(r.hub, "test", v)
+		if err := c.Start(t.Context(), v); err != nil {
+			t.Fatal(err)
 		}
-	}
-	const tick = 2 * time.Millisecond // the hub counts milliseconds
-	for i := range sent {
-		if i > 0 && sent[i].Sub(sent[i-1]) < interval-tick {
-			t.Errorf("frame %d came %s after the one before", i+1, sent[i].Sub(sent[i-1]))
-		}
-		for j := range sent[:i] {
-			if n, span := i-j+1, sent[i].Sub(sent[j])+tick; n > burst+int(span/refill) {
-				t.Errorf("%d frames in %s", n, span)
+		defer c.Close()
+		var sent []time.Time
+		for score := scoreboard.Score(1); len(sent) < 3*burst; score++ {
+			r.hub.Notify(boards.set("global", of{"alice": score}))
+			select {
+			case <-c.Wakes():
+			case <-time.After(timeout):
+				t.Fatalf("not woken after %d frames", len(sent))
+			}
+			if now := time.Now(); c.Next(now) != nil {
+				sent = append(sent, now)
 			}
 		}
-	}
-	if all := sent[len(sent)-1].Sub(sent[0]); all > 3*time.Duration(len(sent))*refill {
-		t.Errorf("%d frames took %s", len(sent), all)
-	}
+		const tick = 2 * time.Millisecond // the hub counts milliseconds
+		for i := range sent {
+			if i > 0 && sent[i].Sub(sent[i-1]) < interval-tick {
+				t.Errorf("frame %d came %s after the one before", i+1, sent[i].Sub(sent[i-1]))
+			}
+			for j := range sent[:i] {
+				if n, span := i-j+1, sent[i].Sub(sent[j])+tick; n > burst+int(span/refill) {
+					t.Errorf("%d frames in %s", n, span)
+				}
+			}
+		}
+		if all := sent[len(sent)-1].Sub(sent[0]); all > 3*time.Duration(len(sent))*refill {
+			t.Errorf("%d frames took %s", len(sent), all)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package realtime_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -51,75 +52,83 @@ func TestOwnRankInTheTop(t *testing.T) {
 
 func TestOwnRankBelowTheTop(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global")
-	boards.set("global", manyUsers(150))
-	r := start(t, realtime.Options{}, boards)
-	// u099 is the last of the top 100, u149 the last of all.
-	edge, last := r.dial(query("user", string(user(99)))), r.dial(query("user", string(user(149))))
-	edge.frame()
-	last.frame()
-	r.hub.Notify(boards.set("global", of{user(149): 51_500}))
-	checkRank(t, edge.rank(), "u099", 101, 100, 0)
-	checkRank(t, last.rank(), "u149", 100, 0, 2)
-	// Below the top, users get their own moves too,
-	r.hub.Notify(boards.set("global", of{user(99): 49_500}))
-	checkRank(t, edge.rank(), "u099", 102, 101, 2)
-	// but not those of others.
-	r.hub.Notify(boards.set("global", of{user(140): 49_800}))
-	edge.quiet(500 * time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		boards.set("global", manyUsers(150))
+		r := startInMemory(t, realtime.Options{}, boards)
+		// u099 is the last of the top 100, u149 the last of all.
+		edge, last := r.dial(query("user", string(user(99)))), r.dial(query("user", string(user(149))))
+		edge.frame()
+		last.frame()
+		r.hub.Notify(boards.set("global", of{user(149): 51_500}))
+		checkRank(t, edge.rank(), "u099", 101, 100, 0)
+		checkRank(t, last.rank(), "u149", 100, 0, 2)
+		// Below the top, users get their own moves too,
+		r.hub.Notify(boards.set("global", of{user(99): 49_500}))
+		checkRank(t, edge.rank(), "u099", 102, 101, 2)
+		// but not those of others.
+		r.hub.Notify(boards.set("global", of{user(140): 49_800}))
+		edge.quiet(500 * time.Millisecond)
+	})
 }
 
 func TestNoRankFrameForUnrankedUser(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global")
-	r := start(t, realtime.Options{}, boards)
-	w := r.dial("user=alice")
-	w.frame()
-	r.hub.Notify(boards.set("global", of{"bob": 1}))
-	w.expect(protocol.FrameUpdated)
-	w.quiet(300 * time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		r := startInMemory(t, realtime.Options{}, boards)
+		w := r.dial("user=alice")
+		w.frame()
+		r.hub.Notify(boards.set("global", of{"bob": 1}))
+		w.expect(protocol.FrameUpdated)
+		w.quiet(300 * time.Millisecond)
+	})
 }
 
 func TestLookupsAreBounded(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global")
-	boards.set("global", manyUsers(200))
-	r := start(t, realtime.Options{RankLookups: 20}, boards)
-	w := r.dial(query("user", string(user(150))))
-	w.frame()
-	began := time.Now()
-	for i := range 50 {
-		r.hub.Notify(boards.set("global", of{user(150): scoreboard.Score(49_000 + i)}))
-		time.Sleep(10 * time.Millisecond)
-	}
-	took := time.Since(began) // half a second, or more on a busy machine
-	ranks := 0
-	for f := w.rank(); *f.Score != 49_049; f = w.rank() {
-		ranks++
-	}
-	if most := int(took/(100*time.Millisecond)) + 1; ranks > most {
-		t.Errorf("50 moves in %s came in %d frames, want one a window", took, ranks)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		boards.set("global", manyUsers(200))
+		r := startInMemory(t, realtime.Options{RankLookups: 20}, boards)
+		w := r.dial(query("user", string(user(150))))
+		w.frame()
+		began := time.Now()
+		for i := range 50 {
+			r.hub.Notify(boards.set("global", of{user(150): scoreboard.Score(49_000 + i)}))
+			time.Sleep(10 * time.Millisecond)
+		}
+		took := time.Since(began) // half a second, or more on a busy machine
+		ranks := 0
+		for f := w.rank(); *f.Score != 49_049; f = w.rank() {
+			ranks++
+		}
+		if most := int(took/(100*time.Millisecond)) + 1; ranks > most {
+			t.Errorf("50 moves in %s came in %d frames, want one a window", took, ranks)
+		}
+	})
 }
 
 func TestOlderStateDoesNotResetRank(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global")
-	boards.set("global", manyUsers(150))
-	r := start(t, realtime.Options{CheckEvery: time.Hour}, boards)
-	w := r.dial(query("user", string(user(149))))
-	w.frame()
-	third := boards.set("global", of{user(149): 70_500})
-	fourth := boards.set("global", of{user(149): 100_500})
-	// The look-up is ahead of the notices.
-	r.hub.Notify(scoreboard.Notice{Board: "global", Moved: fourth.Moved})
-	checkRank(t, w.rank(), "u149", 51, 0, 3)
-	r.hub.Notify(third)
-	time.Sleep(300 * time.Millisecond)
-	r.hub.Notify(fourth)
-	time.Sleep(300 * time.Millisecond)
-	r.hub.Notify(boards.set("global", of{user(149): 110_500}))
-	checkRank(t, w.rank(), "u149", 41, 51, 4)
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		boards.set("global", manyUsers(150))
+		r := startInMemory(t, realtime.Options{CheckEvery: time.Hour}, boards)
+		w := r.dial(query("user", string(user(149))))
+		w.frame()
+		third := boards.set("global", of{user(149): 70_500})
+		fourth := boards.set("global", of{user(149): 100_500})
+		// The look-up is ahead of the notices.
+		r.hub.Notify(scoreboard.Notice{Board: "global", Moved: fourth.Moved})
+		checkRank(t, w.rank(), "u149", 51, 0, 3)
+		r.hub.Notify(third)
+		time.Sleep(300 * time.Millisecond)
+		r.hub.Notify(fourth)
+		time.Sleep(300 * time.Millisecond)
+		r.hub.Notify(boards.set("global", of{user(149): 110_500}))
+		checkRank(t, w.rank(), "u149", 41, 51, 4)
+	})
 }
 
 // A rebuild from a restored store moves users without a notice, and their revisions

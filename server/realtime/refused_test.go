@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -159,19 +160,21 @@ func TestTokenExpires(t *testing.T) {
 
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
-	r := start(t, realtime.Options{Ping: 50 * time.Millisecond, PongWait: 300 * time.Millisecond}, newRanking("global"))
-	silent, alive := r.dial(""), r.dial("")
-	silent.ws.SetPingHandler(func(string) error { return nil })
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if code, reason := silent.closed(); code != protocol.CloseSlowConsumer || reason != "no pong" {
-			t.Errorf("silent: closed with %d %q, want 4408 no pong", code, reason)
-		}
-	}()
-	alive.frame()
-	alive.quiet(time.Second) // it reads, so it answers pings
-	<-ended
-	again := r.dial("")
-	again.frame()
+	synctest.Test(t, func(t *testing.T) {
+		r := startInMemory(t, realtime.Options{Ping: 50 * time.Millisecond, PongWait: 300 * time.Millisecond}, newRanking("global"))
+		silent, alive := r.dial(""), r.dial("")
+		silent.ws.SetPingHandler(func(string) error { return nil })
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if code, reason := silent.closed(); code != protocol.CloseSlowConsumer || reason != "no pong" {
+				t.Errorf("silent: closed with %d %q, want 4408 no pong", code, reason)
+			}
+		}()
+		alive.frame()
+		alive.quiet(time.Second) // it reads, so it answers pings
+		<-ended
+		again := r.dial("")
+		again.frame()
+	})
 }

@@ -3,6 +3,7 @@ package realtime_test
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -12,121 +13,131 @@ import (
 
 func TestLostNoticeIsRepairedWithinASecond(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global")
-	r := start(t, realtime.Options{}, boards)
-	w := r.dial("")
-	w.frame()
-	for i := range 3 {
-		lost := time.Now()
-		boards.set("global", of{"alice": 1, user(i): 2})
-		w.expect(protocol.FrameUpdated)
-		if took := time.Since(lost); took > 1200*time.Millisecond {
-			t.Errorf("repaired after %s, want within a second", took)
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		r := startInMemory(t, realtime.Options{}, boards)
+		w := r.dial("")
+		w.frame()
+		for i := range 3 {
+			lost := time.Now()
+			boards.set("global", of{"alice": 1, user(i): 2})
+			w.expect(protocol.FrameUpdated)
+			if took := time.Since(lost); took > time.Second {
+				t.Errorf("repaired after %s, want within a second", took)
+			}
 		}
-	}
+	})
 }
 
 func TestOldNoticesAreIgnored(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global")
-	r := start(t, realtime.Options{Window: time.Millisecond, CheckEvery: time.Hour}, boards)
-	w := r.dial("")
-	w.frame()
-	older := boards.set("global", of{"alice": 1})
-	newer := boards.set("global", of{"alice": 2})
-	r.hub.Notify(newer)
-	if f := w.frame(); f.Version != 3 {
-		t.Errorf("version: got %d, want 3", f.Version)
-	}
-	r.hub.Notify(older)
-	late := boards.set("global", of{"alice": 3})
-	late.Top.Epoch = 9
-	r.hub.Notify(late)
-	w.quiet(100 * time.Millisecond)
-	if f := r.dial("").frame(); f.Version != 3 {
-		t.Errorf("newcomer: got version %d, want 3", f.Version)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		r := startInMemory(t, realtime.Options{Window: time.Millisecond, CheckEvery: time.Hour}, boards)
+		w := r.dial("")
+		w.frame()
+		older := boards.set("global", of{"alice": 1})
+		newer := boards.set("global", of{"alice": 2})
+		r.hub.Notify(newer)
+		if f := w.frame(); f.Version != 3 {
+			t.Errorf("version: got %d, want 3", f.Version)
+		}
+		r.hub.Notify(older)
+		late := boards.set("global", of{"alice": 3})
+		late.Top.Epoch = 9
+		r.hub.Notify(late)
+		w.quiet(100 * time.Millisecond)
+		if f := r.dial("").frame(); f.Version != 3 {
+			t.Errorf("newcomer: got version %d, want 3", f.Version)
+		}
+	})
 }
 
 func TestRebuildWithLowerVersions(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global")
-	boards.set("global", of{"alice": 1})
-	r := start(t, realtime.Options{}, boards)
-	w := r.dial("")
-	w.frame()
-	boards.edit(func() { boards.boards["global"].epoch, boards.boards["global"].version = 99, 0 })
-	r.hub.Notify(boards.set("global", of{"bob": 2}))
-	if f := w.frame(); f.Epoch != 99 || f.Version != 1 || len(f.Top) != 2 {
-		t.Errorf("got %+v, want epoch 99 at version 1", f)
-	}
-	// A restored database may have a lower epoch; repeated reads confirm it.
-	boards.edit(func() { boards.boards["global"].epoch = 12 })
-	if f := w.frame(); f.Epoch != 12 {
-		t.Errorf("epoch: got %d, want 12", f.Epoch)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		boards.set("global", of{"alice": 1})
+		r := startInMemory(t, realtime.Options{}, boards)
+		w := r.dial("")
+		w.frame()
+		boards.edit(func() { boards.boards["global"].epoch, boards.boards["global"].version = 99, 0 })
+		r.hub.Notify(boards.set("global", of{"bob": 2}))
+		if f := w.frame(); f.Epoch != 99 || f.Version != 1 || len(f.Top) != 2 {
+			t.Errorf("got %+v, want epoch 99 at version 1", f)
+		}
+		// A restored database may have a lower epoch; repeated reads confirm it.
+		boards.edit(func() { boards.boards["global"].epoch = 12 })
+		if f := w.frame(); f.Epoch != 12 {
+			t.Errorf("epoch: got %d, want 12", f.Epoch)
+		}
+	})
 }
 
 func TestFamilyMovesToNextInstance(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("daily")
-	boards.edit(func() { boards.boards["daily"].instance = "daily:2026-11-21" })
-	boards.set("daily", of{"alice": 1})
-	r := start(t, realtime.Options{}, boards)
-	w := r.dial("board=daily")
-	if f := w.frame(); f.Board != "daily:2026-11-21" {
-		t.Errorf("board: got %s, want the instance", f.Board)
-	}
-	r.hub.Notify(boards.set("daily", of{"alice": 2}))
-	w.expect(protocol.FrameUpdated)
-	boards.edit(func() {
-		b := newRanking("daily").boards["daily"]
-		b.instance, b.epoch = "daily:2026-11-22", 5
-		boards.boards["daily"] = b
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("daily")
+		boards.edit(func() { boards.boards["daily"].instance = "daily:2026-11-21" })
+		boards.set("daily", of{"alice": 1})
+		r := startInMemory(t, realtime.Options{}, boards)
+		w := r.dial("board=daily")
+		if f := w.frame(); f.Board != "daily:2026-11-21" {
+			t.Errorf("board: got %s, want the instance", f.Board)
+		}
+		r.hub.Notify(boards.set("daily", of{"alice": 2}))
+		w.expect(protocol.FrameUpdated)
+		boards.edit(func() {
+			b := newRanking("daily").boards["daily"]
+			b.instance, b.epoch = "daily:2026-11-22", 5
+			boards.boards["daily"] = b
+		})
+		if f := w.frame(); f.Board != "daily:2026-11-22" || len(f.Top) != 0 {
+			t.Errorf("got %+v, want the empty next instance", f)
+		}
+		time.Sleep(250 * time.Millisecond)
+		notified := time.Now()
+		r.hub.Notify(boards.set("daily", of{"bob": 2}))
+		if f := w.frame(); len(f.Top) != 1 || f.Top[0].UserID != "bob" || time.Since(notified) > 150*time.Millisecond {
+			t.Errorf("got %+v after %s, want bob's score from its notice", f, time.Since(notified))
+		}
 	})
-	if f := w.frame(); f.Board != "daily:2026-11-22" || len(f.Top) != 0 {
-		t.Errorf("got %+v, want the empty next instance", f)
-	}
-	time.Sleep(250 * time.Millisecond)
-	notified := time.Now()
-	r.hub.Notify(boards.set("daily", of{"bob": 2}))
-	if f := w.frame(); len(f.Top) != 1 || f.Top[0].UserID != "bob" || time.Since(notified) > 150*time.Millisecond {
-		t.Errorf("got %+v after %s, want bob's score from its notice", f, time.Since(notified))
-	}
 }
 
 func TestDegraded(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global")
-	boards.set("global", of{"alice": 1})
-	r := start(t, realtime.Options{CheckEvery: 100 * time.Millisecond}, boards)
-	w := r.dial("")
-	w.frame()
-	boards.edit(func() { boards.reason = "ranking_unavailable" })
-	f := w.frame()
-	if !f.Degraded || f.DegradedReason != "ranking_unavailable" || f.Epoch != 10 || f.Version != 2 || len(f.Top) != 1 {
-		t.Errorf("got %+v, want the last state, degraded", f)
-	}
-	boards.set("global", of{"alice": 2}) // as the fallback has it
-	if f := w.frame(); !f.Degraded || f.Version != 2 || f.Top[0].Score != 2 {
-		t.Errorf("got %+v, want the fallback's rows under the last version", f)
-	}
-	// A client cannot resume from a degraded state.
-	again := r.dial("epoch=10&version=2")
-	if f := again.frame(); !f.Degraded {
-		t.Errorf("got %+v, want degraded", f)
-	}
-	boards.edit(func() { boards.reason, boards.err = "", errors.New("backend lost") })
-	if f := w.frame(); !f.Degraded || f.DegradedReason != "internal" || f.Top[0].Score != 2 {
-		t.Errorf("got %+v, want the last state still", f)
-	}
-	boards.edit(func() { boards.err = nil })
-	if f := w.frame(); f.Degraded || f.Version != 3 || f.Top[0].Score != 2 {
-		t.Errorf("got %+v, want healthy at version 3", f)
-	}
-	if code := r.dial("board=global").frame(); code.Degraded {
-		t.Errorf("newcomer: got %+v, want healthy", code)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		boards.set("global", of{"alice": 1})
+		r := startInMemory(t, realtime.Options{CheckEvery: 100 * time.Millisecond}, boards)
+		w := r.dial("")
+		w.frame()
+		boards.edit(func() { boards.reason = "ranking_unavailable" })
+		f := w.frame()
+		if !f.Degraded || f.DegradedReason != "ranking_unavailable" || f.Epoch != 10 || f.Version != 2 || len(f.Top) != 1 {
+			t.Errorf("got %+v, want the last state, degraded", f)
+		}
+		boards.set("global", of{"alice": 2}) // as the fallback has it
+		if f := w.frame(); !f.Degraded || f.Version != 2 || f.Top[0].Score != 2 {
+			t.Errorf("got %+v, want the fallback's rows under the last version", f)
+		}
+		// A client cannot resume from a degraded state.
+		again := r.dial("epoch=10&version=2")
+		if f := again.frame(); !f.Degraded {
+			t.Errorf("got %+v, want degraded", f)
+		}
+		boards.edit(func() { boards.reason, boards.err = "", errors.New("backend lost") })
+		if f := w.frame(); !f.Degraded || f.DegradedReason != "internal" || f.Top[0].Score != 2 {
+			t.Errorf("got %+v, want the last state still", f)
+		}
+		boards.edit(func() { boards.err = nil })
+		if f := w.frame(); f.Degraded || f.Version != 3 || f.Top[0].Score != 2 {
+			t.Errorf("got %+v, want healthy at version 3", f)
+		}
+		if code := r.dial("board=global").frame(); code.Degraded {
+			t.Errorf("newcomer: got %+v, want healthy", code)
+		}
+	})
 }
 
 func TestUnreadableBoard(t *testing.T) {

@@ -19,6 +19,7 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
+	"github.com/scoreboard/scoreboard/internal/memnet"
 	"github.com/scoreboard/scoreboard/server/dialect"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime"
@@ -51,6 +52,18 @@ type rig struct {
 func start(t *testing.T, o realtime.Options, source realtime.Source) *rig {
 	t.Helper()
 	return startOn(t, o, source, (*httptest.Server).Start)
+}
+
+// startInMemory is start without a network, for a test on a clock of its own.
+func startInMemory(t *testing.T, o realtime.Options, source realtime.Source) *rig {
+	t.Helper()
+	return startOn(t, o, source, func(s *httptest.Server) {
+		_ = s.Listener.Close()
+		listener := memnet.Listen()
+		s.Listener = listener
+		s.Start()
+		s.Client().Transport.(*http.Transport).DialContext = listener.Dial
+	})
 }
 
 // startOn is start with a server started by begin.
@@ -142,6 +155,9 @@ func (r *rig) tls() *tls.Config {
 func (r *rig) dial(query string) *watcher {
 	r.t.Helper()
 	d := websocket.Dialer{TLSClientConfig: r.tls()}
+	if l, ok := r.http.Listener.(*memnet.Listener); ok {
+		d.NetDialContext = l.Dial
+	}
 	//nolint:bodyclose // a handshake leaves nothing to close
 	ws, _, err := d.Dial("ws"+r.http.URL[len("http"):]+"/?"+query, nil)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -143,22 +144,24 @@ func TestEvents(t *testing.T) {
 
 func TestEventsResume(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global")
-	boards.set("global", of{"alice": 5})
-	r := start(t, realtime.Options{CheckEvery: 100 * time.Millisecond}, boards)
-	same, other := r.listen("epoch=10&version=2"), r.listen("epoch=10&version=1")
-	if e, _ := other.next(); e.id != "10:2" {
-		t.Errorf("other: got %+v, want a snapshot", e)
-	}
-	same.quiet(300 * time.Millisecond)
-	r.hub.Notify(boards.set("global", of{"alice": 6}))
-	if e, _ := same.next(); e.id != "10:3" {
-		t.Errorf("same: got %+v, want 10:3", e)
-	}
-	boards.edit(func() { boards.reason = "ranking_unavailable" })
-	if e, f := same.next(); e.id != "0:0" || !f.Degraded || f.Version != 3 {
-		t.Errorf("degraded: got %+v, want an id that cannot be resumed from", e)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		boards.set("global", of{"alice": 5})
+		r := startInMemory(t, realtime.Options{CheckEvery: 100 * time.Millisecond}, boards)
+		same, other := r.listen("epoch=10&version=2"), r.listen("epoch=10&version=1")
+		if e, _ := other.next(); e.id != "10:2" {
+			t.Errorf("other: got %+v, want a snapshot", e)
+		}
+		same.quiet(300 * time.Millisecond)
+		r.hub.Notify(boards.set("global", of{"alice": 6}))
+		if e, _ := same.next(); e.id != "10:3" {
+			t.Errorf("same: got %+v, want 10:3", e)
+		}
+		boards.edit(func() { boards.reason = "ranking_unavailable" })
+		if e, f := same.next(); e.id != "0:0" || !f.Degraded || f.Version != 3 {
+			t.Errorf("degraded: got %+v, want an id that cannot be resumed from", e)
+		}
+	})
 }
 
 func TestEventsDelta(t *testing.T) {
@@ -263,35 +266,37 @@ func TestEventsSlowConsumer(t *testing.T) {
 
 func TestWait(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global")
-	boards.set("global", of{"alice": 5})
-	r := start(t, realtime.Options{}, boards)
-	get := func(query string) (int, time.Duration) {
-		begin := time.Now()
-		return r.get("/wait?wait=400&" + query), time.Since(begin)
-	}
-	if code, took := get("epoch=10&version=1"); code != 200 || took > 200*time.Millisecond {
-		t.Errorf("older: got %d after %s, want 200 at once", code, took)
-	}
-	if code, took := get("epoch=10&version=2"); code != 304 || took < 400*time.Millisecond {
-		t.Errorf("current: got %d after %s, want 304 after the wait", code, took)
-	}
-	time.AfterFunc(100*time.Millisecond, func() { r.hub.Notify(boards.set("global", of{"alice": 6})) })
-	if code, took := get("epoch=10&version=2"); code != 200 || took < 100*time.Millisecond ||
-		took > 300*time.Millisecond {
-		t.Errorf("changed: got %d after %s, want 200 on the change", code, took)
-	}
-	if code, _ := get("board=nosuch"); code != 404 {
-		t.Errorf("unknown: got %d, want 404", code)
-	}
-	var refused *scoreboard.Error
-	if err := r.hub.Drain(t.Context()); err != nil {
-		t.Error(err)
-	}
-	err := r.hub.Wait(t.Context(), &realtime.Viewer{Board: "global"})
-	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeUnavailable {
-		t.Errorf("draining: got %v, want unavailable", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		boards.set("global", of{"alice": 5})
+		r := startInMemory(t, realtime.Options{}, boards)
+		get := func(query string) (int, time.Duration) {
+			begin := time.Now()
+			return r.get("/wait?wait=400&" + query), time.Since(begin)
+		}
+		if code, took := get("epoch=10&version=1"); code != 200 || took > 200*time.Millisecond {
+			t.Errorf("older: got %d after %s, want 200 at once", code, took)
+		}
+		if code, took := get("epoch=10&version=2"); code != 304 || took < 400*time.Millisecond {
+			t.Errorf("current: got %d after %s, want 304 after the wait", code, took)
+		}
+		time.AfterFunc(100*time.Millisecond, func() { r.hub.Notify(boards.set("global", of{"alice": 6})) })
+		if code, took := get("epoch=10&version=2"); code != 200 || took < 100*time.Millisecond ||
+			took > 300*time.Millisecond {
+			t.Errorf("changed: got %d after %s, want 200 on the change", code, took)
+		}
+		if code, _ := get("board=nosuch"); code != 404 {
+			t.Errorf("unknown: got %d, want 404", code)
+		}
+		var refused *scoreboard.Error
+		if err := r.hub.Drain(t.Context()); err != nil {
+			t.Error(err)
+		}
+		err := r.hub.Wait(t.Context(), &realtime.Viewer{Board: "global"})
+		if !errors.As(err, &refused) || refused.Code != scoreboard.CodeUnavailable {
+			t.Errorf("draining: got %v, want unavailable", err)
+		}
+	})
 }
 
 // An event stream's error is not stored by a cache, like any other error.

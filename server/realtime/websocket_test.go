@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -44,151 +45,161 @@ func TestEmptyBoardIsAnEmptyList(t *testing.T) {
 
 func TestOnlySubscribedRows(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global")
-	boards.set("global", manyUsers(120))
-	r := start(t, realtime.Options{}, boards)
-	ten, hundred := r.dial(""), r.dial("limit=100")
-	if n := len(ten.frame().Top); n != 10 {
-		t.Errorf("rows: got %d, want 10", n)
-	}
-	if n := len(hundred.frame().Top); n != 100 {
-		t.Errorf("rows: got %d, want 100", n)
-	}
-	r.hub.Notify(boards.set("global", of{user(50): 70_001}))
-	if f := hundred.frame(); f.Version != 3 {
-		t.Errorf("100 rows: got version %d, want 3", f.Version)
-	}
-	ten.quiet(400 * time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		boards.set("global", manyUsers(120))
+		r := startInMemory(t, realtime.Options{}, boards)
+		ten, hundred := r.dial(""), r.dial("limit=100")
+		if n := len(ten.frame().Top); n != 10 {
+			t.Errorf("rows: got %d, want 10", n)
+		}
+		if n := len(hundred.frame().Top); n != 100 {
+			t.Errorf("rows: got %d, want 100", n)
+		}
+		r.hub.Notify(boards.set("global", of{user(50): 70_001}))
+		if f := hundred.frame(); f.Version != 3 {
+			t.Errorf("100 rows: got version %d, want 3", f.Version)
+		}
+		ten.quiet(400 * time.Millisecond)
 
-	// A new client of ten rows still gets the newest version: it may have seen that
-	// version on another node, and must not go back.
-	if f := r.dial("").frame(); f.Version != 3 {
-		t.Errorf("newcomer: got version %d, want 3", f.Version)
-	}
+		// A new client of ten rows still gets the newest version: it may have seen that
+		// version on another node, and must not go back.
+		if f := r.dial("").frame(); f.Version != 3 {
+			t.Errorf("newcomer: got version %d, want 3", f.Version)
+		}
+	})
 }
 
 func TestWindow(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global")
-	r := start(t, realtime.Options{Window: 200 * time.Millisecond}, boards)
-	w := r.dial("")
-	w.frame()
-	time.Sleep(250 * time.Millisecond) // a pause, so that the next change is a single one
-	begin := time.Now()
-	score := scoreboard.Score(0)
-	stop := time.After(time.Second)
-	changes := time.NewTicker(5 * time.Millisecond)
-	defer changes.Stop()
-	go func() {
-		for range 150 {
-			<-changes.C
-			score++
-			r.hub.Notify(boards.set("global", of{"alice": score}))
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		r := startInMemory(t, realtime.Options{Window: 200 * time.Millisecond}, boards)
+		w := r.dial("")
+		w.frame()
+		time.Sleep(250 * time.Millisecond) // a pause, so that the next change is a single one
+		begin := time.Now()
+		score := scoreboard.Score(0)
+		stop := time.After(time.Second)
+		changes := time.NewTicker(5 * time.Millisecond)
+		defer changes.Stop()
+		go func() {
+			for range 150 {
+				<-changes.C
+				score++
+				r.hub.Notify(boards.set("global", of{"alice": score}))
+			}
+		}()
+		w.frame()
+		if first := time.Since(begin); first > 10*time.Millisecond {
+			t.Errorf("first change after a pause came after %s, want at once", first)
 		}
-	}()
-	w.frame()
-	if first := time.Since(begin); first > 100*time.Millisecond {
-		t.Errorf("first change after a pause came after %s, want at once", first)
-	}
-	var at []time.Time
-	for last := int64(0); last < 150; {
-		last = w.frame().Top[0].Score
-		at = append(at, time.Now())
-	}
-	<-stop
-	if len(at) > 5 {
-		t.Errorf("150 changes in 750 ms came in %d further frames, want at most 5", len(at))
-	}
-	for i := 1; i < len(at); i++ {
-		if gap := at[i].Sub(at[i-1]); gap < 150*time.Millisecond {
-			t.Errorf("frames %s apart, want a window", gap)
+		var at []time.Time
+		for last := int64(0); last < 150; {
+			last = w.frame().Top[0].Score
+			at = append(at, time.Now())
 		}
-	}
+		<-stop
+		if len(at) > 5 {
+			t.Errorf("150 changes in 750 ms came in %d further frames, want at most 5", len(at))
+		}
+		for i := 1; i < len(at); i++ {
+			if gap := at[i].Sub(at[i-1]); gap < 200*time.Millisecond {
+				t.Errorf("frames %s apart, want a window", gap)
+			}
+		}
+	})
 }
 
 func TestFramesPerMinute(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global", "b1", "b2")
-	r := start(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 10 * 60}, boards)
-	w := r.dial("")
-	w.send(`{"type":"subscribe","board":"b1"}`)
-	w.send(`{"type":"subscribe","board":"b2"}`)
-	stop := make(chan struct{})
-	var playing sync.WaitGroup
-	playing.Go(func() {
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				return
-			case <-time.After(5 * time.Millisecond):
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global", "b1", "b2")
+		r := startInMemory(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 10 * 60}, boards)
+		w := r.dial("")
+		w.send(`{"type":"subscribe","board":"b1"}`)
+		w.send(`{"type":"subscribe","board":"b2"}`)
+		stop := make(chan struct{})
+		var playing sync.WaitGroup
+		playing.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				case <-time.After(5 * time.Millisecond):
+				}
+				for _, b := range []scoreboard.BoardID{"global", "b1", "b2"} {
+					r.hub.Notify(boards.set(b, of{"alice": scoreboard.Score(i)}))
+				}
 			}
-			for _, b := range []scoreboard.BoardID{"global", "b1", "b2"} {
-				r.hub.Notify(boards.set(b, of{"alice": scoreboard.Score(i)}))
+		})
+		var at []time.Time
+		seen := make(map[string]int)
+		for range 35 {
+			seen[w.frame().Board]++
+			at = append(at, time.Now())
+		}
+		close(stop)
+		playing.Wait()
+		for i := 10; i < len(at); i++ {
+			if gap := at[i].Sub(at[i-10]); gap < time.Second {
+				t.Fatalf("11 frames within %s, want 10 a second", gap)
+			}
+		}
+		if len(at) > 10 && at[34].Sub(at[0]) > 5*time.Second {
+			t.Errorf("35 frames took %s, want 10 a second", at[34].Sub(at[0]))
+		}
+		for board, n := range seen {
+			if n < 8 {
+				t.Errorf("%s: %d of 35 frames, want an equal share for each board", board, n)
 			}
 		}
 	})
-	var at []time.Time
-	seen := make(map[string]int)
-	for range 35 {
-		seen[w.frame().Board]++
-		at = append(at, time.Now())
-	}
-	close(stop)
-	playing.Wait()
-	for i := 10; i < len(at); i++ {
-		if gap := at[i].Sub(at[i-10]); gap < 900*time.Millisecond {
-			t.Fatalf("11 frames within %s, want 10 a second", gap)
-		}
-	}
-	if len(at) > 10 && at[34].Sub(at[0]) > 5*time.Second {
-		t.Errorf("35 frames took %s, want 10 a second", at[34].Sub(at[0]))
-	}
-	for board, n := range seen {
-		if n < 8 {
-			t.Errorf("%s: %d of 35 frames, want an equal share for each board", board, n)
-		}
-	}
 }
 
 func TestBoardsTakeTurns(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global", "b1", "b2")
-	r := start(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 1 * 60}, boards)
-	w := r.dial("")
-	w.send(`{"type":"subscribe","board":"b1"}`)
-	w.send(`{"type":"subscribe","board":"b2"}`)
-	seen := make(map[string]int)
-	for i := range 6 {
-		seen[w.frame().Board]++
-		for _, b := range []scoreboard.BoardID{"global", "b1", "b2"} {
-			r.hub.Notify(boards.set(b, of{"alice": scoreboard.Score(i)}))
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global", "b1", "b2")
+		r := startInMemory(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 1 * 60}, boards)
+		w := r.dial("")
+		w.send(`{"type":"subscribe","board":"b1"}`)
+		w.send(`{"type":"subscribe","board":"b2"}`)
+		seen := make(map[string]int)
+		for i := range 6 {
+			seen[w.frame().Board]++
+			for _, b := range []scoreboard.BoardID{"global", "b1", "b2"} {
+				r.hub.Notify(boards.set(b, of{"alice": scoreboard.Score(i)}))
+			}
 		}
-	}
-	if seen["global"] != 2 || seen["b1"] != 2 || seen["b2"] != 2 {
-		t.Errorf("frames: got %v, want two of each", seen)
-	}
+		if seen["global"] != 2 || seen["b1"] != 2 || seen["b2"] != 2 {
+			t.Errorf("frames: got %v, want two of each", seen)
+		}
+	})
 }
 
 func TestDeltaNeedsItsBase(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global")
-	boards.set("global", of{"alice": 1})
-	r := start(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 2 * 60}, boards)
-	w := r.dial("delta=1")
-	w.expect(protocol.FrameUpdated)
-	r.hub.Notify(boards.set("global", of{"bob": 2}))
-	w.expect(protocol.FrameDelta)
-	for i := range 3 { // while the connection is at its cap
-		time.Sleep(50 * time.Millisecond)
-		r.hub.Notify(boards.set("global", of{user(i): 3}))
-	}
-	if f := w.expect(protocol.FrameUpdated); len(f.Top) != 5 || f.Version != 6 {
-		t.Errorf("after skipped states: got %+v, want a snapshot", f)
-	}
-	r.hub.Notify(boards.set("global", of{"bob": 20}))
-	if f := w.expect(protocol.FrameDelta); f.Base != 6 || len(f.Removed) != 0 || f.Changed[0].UserID != "bob" {
-		t.Errorf("then: got %+v, want a delta", f)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		boards.set("global", of{"alice": 1})
+		r := startInMemory(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 2 * 60}, boards)
+		w := r.dial("delta=1")
+		w.expect(protocol.FrameUpdated)
+		r.hub.Notify(boards.set("global", of{"bob": 2}))
+		w.expect(protocol.FrameDelta)
+		for i := range 3 { // while the connection is at its cap
+			time.Sleep(50 * time.Millisecond)
+			r.hub.Notify(boards.set("global", of{user(i): 3}))
+		}
+		if f := w.expect(protocol.FrameUpdated); len(f.Top) != 5 || f.Version != 6 {
+			t.Errorf("after skipped states: got %+v, want a snapshot", f)
+		}
+		r.hub.Notify(boards.set("global", of{"bob": 20}))
+		if f := w.expect(protocol.FrameDelta); f.Base != 6 || len(f.Removed) != 0 || f.Changed[0].UserID != "bob" {
+			t.Errorf("then: got %+v, want a delta", f)
+		}
+	})
 }
 
 func TestSeveralBoards(t *testing.T) {
@@ -244,17 +255,19 @@ func TestTooManyBoards(t *testing.T) {
 // minute.
 func TestFewFramesPerMinute(t *testing.T) {
 	t.Parallel()
-	boards := newRanking("global")
-	r := start(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 40}, boards)
-	w := r.dial("")
-	w.frame()
-	at := time.Now()
-	for i := range 2 {
-		r.hub.Notify(boards.set("global", of{"alice": scoreboard.Score(i + 1)}))
-		w.expect(protocol.FrameUpdated)
-		if gap := time.Since(at); gap < 1300*time.Millisecond {
-			t.Errorf("frames %s apart, want 1.5 s", gap)
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		r := startInMemory(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 40}, boards)
+		w := r.dial("")
+		w.frame()
+		at := time.Now()
+		for i := range 2 {
+			r.hub.Notify(boards.set("global", of{"alice": scoreboard.Score(i + 1)}))
+			w.expect(protocol.FrameUpdated)
+			if gap := time.Since(at); gap < 1500*time.Millisecond {
+				t.Errorf("frames %s apart, want 1.5 s", gap)
+			}
+			at = time.Now()
 		}
-		at = time.Now()
-	}
+	})
 }
