@@ -71,6 +71,17 @@ func (h *harness) exchange(t *testing.T, n *node, steps ...exchange) {
 	}
 }
 
+// ranked waits until the ranking of the board global has a user's score: the ranks and
+// rows in other users' responses, and in those to repeats, are read from it.
+func (h *harness) ranked(n *node, user string, score int) {
+	h.t.Helper()
+	row := fmt.Sprintf(`"user_id":%q,"score":%d`, user, score)
+	h.await(row, func() bool {
+		_, body := h.get(h.t, n.URL+"/v1/leaderboard/top", bearer(h.token("reader", "", time.Hour)))
+		return strings.Contains(body, row) && !strings.Contains(body, `"degraded":true`)
+	})
+}
+
 // profile gives a user a display name and an avatar, through the native API.
 func (h *harness) profile(t *testing.T, n *node, user, displayName, avatar string) {
 	t.Helper()
@@ -256,6 +267,10 @@ func TestDialectModule(t *testing.T) {
 		t, n,
 		exchange{"ada", "POST", path, update("ada", "win", "5", noon), 200, `{"userId":"ada","newScore":5,"rank":1,` +
 			`"leaderboard":[{"userId":"ada","username":"ada","score":5,"rank":1}]}`},
+	)
+	h.ranked(n, "ada", 5)
+	h.exchange(
+		t, n,
 		// The same action at the same time is the same event.
 		exchange{
 			"ada", "POST", path, update("ada", "win", "5.0", "2026-11-23T13:00:00+01:00"), 200,
@@ -265,6 +280,10 @@ func TestDialectModule(t *testing.T) {
 		exchange{"game score:update", "POST", path, update("bob", "win", "9e0", noon), 200, `{"userId":"bob",` +
 			`"newScore":9,"rank":1,"leaderboard":[{"userId":"bob","username":"bob","score":9,"rank":1},` +
 			`{"userId":"ada","username":"ada","score":5,"rank":2}]}`},
+	)
+	h.ranked(n, "bob", 9)
+	h.exchange(
+		t, n,
 		exchange{"ada", "POST", path, update("ada", "win", "6", noon), 409, `{"error_code":"event_conflict",` +
 			`"message":"event EVENT was already recorded with another payload","request_id":"ID"}`},
 		exchange{
@@ -298,6 +317,10 @@ func TestDialectModule(t *testing.T) {
 				`"rank":2,"leaderboard":[{"userId":"bob","username":"bob","score":9,"rank":1},` +
 				`{"userId":"ada","username":"ada","score":7,"rank":2}]}`,
 		},
+	)
+	h.ranked(n, "ada", 7)
+	h.exchange(
+		t, n,
 		exchange{"bob", "POST", path, update("ada", "win", "5", noon), 403, `{"error_code":"forbidden",` +
 			`"message":"the token is not for user ada","request_id":"ID"}`},
 		exchange{
@@ -317,6 +340,10 @@ func TestDialectModule(t *testing.T) {
 				`{"userId":"ada","username":"ada","score":7,"rank":2},` +
 				`{"userId":"carl","username":"carl","score":1,"rank":3}]}`,
 		},
+	)
+	h.ranked(n, "carl", 1)
+	h.exchange(
+		t, n,
 		// A repeat does not need the scope any more.
 		exchange{
 			"carl", "POST", path, update("carl", "judge", "1", noon), 200,

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -32,9 +33,18 @@ func (s *Server) LoseAnswers(n int) {
 	})
 }
 
-// Hang does not respond to the next n requests until their client disconnects.
-func (s *Server) Hang(n int) {
-	s.addFailures(n, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+// Hang does not respond to the next n requests until their client disconnects. The
+// channel is closed once all n have arrived.
+func (s *Server) Hang(n int) (all <-chan struct{}) {
+	arrived := make(chan struct{})
+	var count atomic.Int64
+	s.addFailures(n, func(_ http.ResponseWriter, r *http.Request) {
+		if count.Add(1) == int64(n) {
+			close(arrived)
+		}
+		<-r.Context().Done()
+	})
+	return arrived
 }
 
 func (s *Server) addFailures(n int, f failure) {

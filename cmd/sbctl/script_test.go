@@ -153,11 +153,16 @@ func lose(ts *testscript.TestScript, _ bool, args []string) {
 	serverOf(ts).LoseAnswers(n)
 }
 
-// hang N makes the server keep the next N requests waiting.
+// hang N FILE makes the server keep the next N requests waiting, and creates the file once
+// all N wait.
 func hang(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	serverOf(ts).Hang(n)
+	all, file := serverOf(ts).Hang(n), ts.MkAbs(args[1])
+	go func() {
+		<-all
+		_ = os.WriteFile(file, nil, 0o600) // the script waits for it, and fails without it
+	}()
 }
 
 // set USER SCORE … sets users' scores.

@@ -161,7 +161,8 @@ func TestTokenExpires(t *testing.T) {
 func TestHalfOpen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := startInMemory(t, realtime.Options{Ping: 50 * time.Millisecond, PongWait: 300 * time.Millisecond}, newRanking("global"))
+		options := realtime.Options{Ping: 50 * time.Millisecond, PongWait: 300 * time.Millisecond}
+		r := startInMemory(t, options, newRanking("global"))
 		silent, alive := r.dial(""), r.dial("")
 		silent.ws.SetPingHandler(func(string) error { return nil })
 		ended := make(chan struct{})

@@ -114,7 +114,8 @@ func TestDegraded(t *testing.T) {
 		w.frame()
 		boards.edit(func() { boards.reason = "ranking_unavailable" })
 		f := w.frame()
-		if !f.Degraded || f.DegradedReason != "ranking_unavailable" || f.Epoch != 10 || f.Version != 2 || len(f.Top) != 1 {
+		if !f.Degraded || f.DegradedReason != "ranking_unavailable" || f.Epoch != 10 || f.Version != 2 ||
+			len(f.Top) != 1 {
 			t.Errorf("got %+v, want the last state, degraded", f)
 		}
 		boards.set("global", of{"alice": 2}) // as the fallback has it

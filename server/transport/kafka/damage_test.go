@@ -3,6 +3,7 @@ package kafka_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -10,10 +11,12 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/scoreboard/scoreboard/internal/backendtest"
@@ -144,17 +147,17 @@ func TestReplacedTopicIsReadFromItsStart(t *testing.T) {
 		}
 		transporttest.Until(t, "the first records delivered", func() bool { return got.Users() == 20 })
 		transporttest.Until(t, "the offset committed", func() bool { return l.committed(t) == 20 })
-		time.Sleep(1500 * time.Millisecond) // both members have seen it
-		for i, c := range members {
-			if !c.Intact(t.Context()) {
-				t.Errorf("member %d does not know the topic", i)
-			}
+		for _, c := range members {
+			transporttest.Until(t, "the topic known", func() bool { return c.Intact(t.Context()) })
 		}
 		deleted, err := l.admin.DeleteTopics(t.Context(), &kafkago.DeleteTopicsRequest{Topics: []string{l.topic}})
 		if err != nil || deleted.Errors[l.topic] != nil {
 			t.Fatal(err, deleted)
 		}
-		time.Sleep(300 * time.Millisecond)
+		transporttest.Until(t, "the topic deleted", func() bool {
+			m, err := l.admin.Metadata(t.Context(), &kafkago.MetadataRequest{Topics: []string{l.topic}})
+			return err == nil && errors.Is(m.Topics[0].Error, kafkago.UnknownTopicOrPartition)
+		})
 		l.create(t)
 		for i, c := range members {
 			if c.Intact(t.Context()) {
@@ -250,6 +253,31 @@ func TestAwaitConsumed(t *testing.T) {
 	})
 }
 
+// A group's coordinator that moves delays AwaitConsumed.
+func TestAwaitConsumedWaitsForACoordinator(t *testing.T) {
+	t.Parallel()
+	p := newProducing(t)
+	p.read(t, 0) // a member, which consumes what there is
+	c := p.client.Consumer("events", "group", 1, transporttest.Quiet)
+	transporttest.Until(t, "consumed", func() bool {
+		n, err := c.MeasureLag(t.Context())
+		return err == nil && n == 0
+	})
+	var requests atomic.Int64
+	p.cluster.ControlKey(int16(kmsg.OffsetFetch), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		p.cluster.KeepControl()
+		if requests.Add(1) > 3 {
+			return nil, nil, false
+		}
+		answer := request.ResponseKind().(*kmsg.OffsetFetchResponse)
+		answer.ErrorCode = kerr.NotCoordinator.Code
+		return answer, nil, true
+	})
+	if err := c.AwaitConsumed(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // On a new topic the first records are taken at once.
 func TestEnsuredTopicsTakeRecordsAtOnce(t *testing.T) {
 	t.Parallel()
@@ -277,8 +305,8 @@ func TestEnsuredTopicsTakeRecordsAtOnce(t *testing.T) {
 	}
 }
 
-// Two consumers go on within five seconds after the broker is back, and report nothing.
-// Then the broker loses the partition's log while it is down. Not parallel to other
+// Two consumers go on within five seconds after the broker is back and serves a new
+// consumer, and report nothing. Then the broker loses the partition's log while it is down. Not parallel to other
 // tests, because it measures.
 func TestConsumersAfterOutages(t *testing.T) {
 	server := backendtest.OwnKafka(t)
@@ -299,10 +327,16 @@ func TestConsumersAfterOutages(t *testing.T) {
 	server.Kill()
 	time.Sleep(12 * time.Second)
 	server.Start()
+	started := time.Now()
+	first := transporttest.NewReceived()
+	stopFirst := transporttest.Consume(t, connect(t, server.Brokers).Consumer(l.topic, "new", 50, transporttest.Quiet),
+		first.Handle)
+	transporttest.Until(t, "delivered to a new consumer", func() bool { return first.Users() == published })
+	stopFirst()
 	back := time.Now()
 	delivered("after the outage", 10)
 	took := time.Since(back)
-	t.Logf("resumed %s after the broker was back", took)
+	t.Logf("resumed %s after the broker was back, which took %s", took, back.Sub(started))
 	if took > 5*time.Second {
 		t.Errorf("resumed after %s, want 5 s", took)
 	}

@@ -103,10 +103,12 @@ const awaitInterval = 50 * time.Millisecond
 func (c *Consumer) AwaitConsumed(ctx context.Context) error {
 	all, err := c.positions(ctx)
 	for {
-		if err != nil {
+		// The group's coordinator may be moving or starting.
+		var refused kafkago.Error
+		if err != nil && !(errors.As(err, &refused) && refused.Temporary()) {
 			return err
 		}
-		left := false
+		left := err != nil
 		for partition, p := range all {
 			if p.lag() == 0 {
 				delete(all, partition)
@@ -118,8 +120,12 @@ func (c *Consumer) AwaitConsumed(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for group %s to consume %s: %w", c.group, c.topic, ctx.Err())
+			return fmt.Errorf("wait for group %s to consume %s: %w", c.group, c.topic, errors.Join(ctx.Err(), err))
 		case <-time.After(awaitInterval):
+		}
+		if all == nil {
+			all, err = c.positions(ctx)
+			continue
 		}
 		err = c.commitsOf(ctx, all)
 	}
