@@ -17,6 +17,8 @@ type Alert struct {
 	Name   string            `yaml:"alert"`
 	Expr   string            `yaml:"expr"`
 	Labels map[string]string `yaml:"labels"`
+	// Annotations are templates for people, and the runbook_url.
+	Annotations map[string]string `yaml:"annotations"`
 }
 
 // Alerts returns the rules that Prometheus must load.

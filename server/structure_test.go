@@ -22,6 +22,7 @@ var levels = map[string]int{
 	"internal/buildinfo":              0,
 	"internal/leased":                 0,
 	"internal/memnet":                 0,
+	"internal/pagecommand":            0,
 	"internal/plural":                 0,
 	"internal/redisurl":               0,
 	"internal/schematest":             0,

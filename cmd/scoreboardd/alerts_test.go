@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -54,6 +56,21 @@ func TestAlertsUseExportedMetrics(t *testing.T) {
 	if _, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5}); err != nil {
 		t.Fatal(err)
 	}
+	follow, stop := context.WithCancel(t.Context())
+	defer stop()
+	c.Watch(follow, "", client.WatchOptions{}) // a connection
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{ // which need a certificate and a replica
+		"scoreboard_tls_certificate_expiry_timestamp_seconds", "scoreboard_postgres_replica_lag_seconds",
+	} {
+		if !names[name] || !strings.Contains(string(page), "`"+name+"`") {
+			t.Errorf("%s is in no alert, or no metric", name)
+		}
+		delete(names, name)
+	}
 	values := map[string]float64{}
 	eventually(t, "all metrics of the alerts", func() error {
 		text, err := d.metrics()
@@ -83,6 +100,39 @@ func TestAlertsUseExportedMetrics(t *testing.T) {
 	check.Stdin = strings.NewReader(text)
 	if output, err := check.CombinedOutput(); err != nil || len(output) > 0 {
 		t.Errorf("promtool check metrics: %v:\n%s", err, output)
+	}
+}
+
+// Each alert has a page of the runbook, and a test of the rules that fires it.
+func TestAlertsHavePagesAndTests(t *testing.T) {
+	t.Parallel()
+	alerts, err := deploy.Alerts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, err := os.ReadFile(filepath.Join("..", "..", "deploy", "prometheus", "alerts_test.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range alerts {
+		name := strings.ToLower(regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(a.Name, "$1-$2"))
+		const at = "https://github.com/scoreboard/scoreboard/blob/main/docs/runbook/"
+		if want := at + name + ".md"; a.Annotations["runbook_url"] != want {
+			t.Errorf("%s: runbook_url is %q, want %q", a.Name, a.Annotations["runbook_url"], want)
+		}
+		page, err := os.ReadFile(filepath.Join("..", "..", "docs", "runbook", name+".md"))
+		if err != nil {
+			t.Error(err)
+		}
+		for _, heading := range []string{"What it means", "Check", "What to do", "It is over when"} {
+			if !strings.Contains(string(page), "\n## "+heading+"\n") {
+				t.Errorf("%s.md has no section %q", name, heading)
+			}
+		}
+		if !strings.Contains(string(tests), "name: "+a.Name+" fires\n") ||
+			!regexp.MustCompile(`eval_time: \d+m, alertname: `+a.Name+`\}`).Match(tests) {
+			t.Errorf("no test of the rules shows %s firing, or not firing", a.Name)
+		}
 	}
 }
 

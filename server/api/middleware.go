@@ -26,6 +26,7 @@ const (
 	keyBody      = "audit_body"    // what decode has read, for the audit trail
 	keyAudited   = "audit_written" // the entry is written already, or none is needed
 	keyDialect   = "dialect"       // of the route; absent for the native API
+	keyLongPoll  = "long poll"     // true for a request that waits on purpose
 )
 
 // identify gives every request an id and a trace context, the caller's if they are

@@ -167,6 +167,7 @@ func (a *API) wait(c *gin.Context, caller *auth.Claims, board scoreboard.BoardID
 	if err != nil || wait <= 0 || wait > maxWait {
 		return false, scoreboard.Invalid("wait", "wait must be a duration of at most %s, such as 25s", maxWait)
 	}
+	c.Set(keyLongPoll, true)
 	ctx, cancel := context.WithTimeout(c.Request.Context(), wait)
 	defer cancel()
 	v := realtime.Viewer{

@@ -290,7 +290,11 @@ func (a *API) serve(r route) gin.HandlerFunc {
 			a.reject(c, r.stream, a.countAuthFailure(c, err))
 		}
 		took := time.Since(started)
-		observe(c.Writer.Status(), took)
+		if c.GetBool(keyLongPoll) {
+			a.metrics.longPoll(&r, c.Writer.Status(), took)
+		} else {
+			observe(c.Writer.Status(), took)
+		}
 		if a.Log.Enabled(c.Request.Context(), slog.LevelDebug) {
 			a.logAccess(c, r.path, took)
 		}
@@ -362,8 +366,9 @@ type metrics struct {
 func newMetrics() *metrics {
 	m := &metrics{
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "scoreboard_api_request_seconds",
-			Help:    "Response time by API (native or a dialect), route and status; its count is the request rate.",
+			Name: "scoreboard_api_request_seconds",
+			Help: "Response time by API (native or a dialect), route and status; its count is the request rate. " +
+				"Long polls have the route \"/v1/leaderboard/top?wait\".",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .2, .5, 1, 2.5},
 			// For a Prometheus that scrapes native histograms.
 			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100,
@@ -396,6 +401,12 @@ func (m *metrics) route(r *route) func(status int, took time.Duration) {
 		}
 		m.latency.WithLabelValues(dialect, r.method, r.path, strconv.Itoa(status)).Observe(took.Seconds())
 	}
+}
+
+// longPoll observes a request that waited on purpose, which says nothing about how fast
+// its route is.
+func (m *metrics) longPoll(r *route, status int, took time.Duration) {
+	m.latency.WithLabelValues(nativeDialect, r.method, r.path+"?wait", strconv.Itoa(status)).Observe(took.Seconds())
 }
 
 // Collectors returns the metrics for the registry of package server.

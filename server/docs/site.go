@@ -123,6 +123,10 @@ type section struct {
 	Text    string `json:"text"`
 }
 
+// alertsGroup is the heading of the pages of the runbook that order lacks: one for each
+// alert.
+const alertsGroup = "Alerts"
+
 // order is the order of the pages, with what they are called in lists. A page that it
 // lacks comes last, under its own heading.
 var order = []struct {
@@ -156,8 +160,24 @@ var order = []struct {
 		{"moderation", "Moderation", "Bans, reversals, voids, rules, anomalies and erasure."},
 		{"security", "Security", "Credentials, threats, and the tests that hold."},
 		{"redis", "Redis", "One server, sentinels or a cluster, and how to move between them."},
-		{"switch-transport", "Switch the transport", "Runbook: move between Kafka, Redis Streams and direct."},
 	}},
+	{"Runbook", [][3]string{
+		{"runbook", "Runbook", "Where to begin, and a page for each alert and situation."},
+		{"lost-redis", "Redis is unavailable", "What users see, and how Redis comes back."},
+		{"promote-redis", "Promote a Redis replica", "Replace the Redis that is lost by its replica."},
+		{"lost-postgresql", "PostgreSQL is unavailable", "Failover, and what it can lose."},
+		{"lost-kafka", "Kafka is unavailable", "Wait, or go on without it."},
+		{"lost-relay", "The relay is down", "Changes are not published."},
+		{"lost-gateway", "The gateway is down", "Streams are gone."},
+		{"key-leak", "A key leaked", "Revoke it, and undo what it signed."},
+		{"cheating-wave", "A cheating wave", "Find the pattern, stop it, clean up."},
+		{"season-end", "A season ends", "What happens, and what to look at."},
+		{"capacity", "Capacity", "What each part takes, and what to add."},
+		{"backup", "Backup and restore", "To a point in time, and what is lost."},
+		{"upgrade", "Upgrade", "Upgrade, go back, uninstall."},
+		{"switch-transport", "Switch the transport", "Move between Kafka, Redis Streams and direct."},
+	}},
+	{alertsGroup, nil},
 	{"Understand", [][3]string{
 		{"architecture", "Architecture", "An increment, a read and a frame, step by step."},
 		{"performance", "Performance", "What was measured, with which command."},
@@ -186,7 +206,7 @@ func build(source fs.FS, apis []API) (map[string]*file, error) {
 			return nil, err
 		}
 	}
-	groups := arrange(pages)
+	groups := arrange(pages, sources)
 	t, err := template.New("page").Parse(pageTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("read the template of pages: %w", err)
@@ -263,7 +283,7 @@ func find(source fs.FS) (map[string]string, error) {
 }
 
 // arrange sorts the pages into groups and names them.
-func arrange(pages map[string]*page) []group {
+func arrange(pages map[string]*page, sources map[string]string) []group {
 	var groups []group
 	known := make(map[string]bool)
 	for _, o := range order {
@@ -278,11 +298,18 @@ func arrange(pages map[string]*page) []group {
 		groups = append(groups, g)
 	}
 	more := group{Title: "More"}
+	alerts := slices.IndexFunc(groups, func(g group) bool { return g.Title == alertsGroup })
 	for name, p := range pages {
-		if !known[name] {
+		switch {
+		case known[name]:
+		case path.Dir(sources[name]) == "docs/runbook":
+			groups[alerts].Pages = append(groups[alerts].Pages, p)
+		default:
 			more.Pages = append(more.Pages, p)
 		}
 	}
+	slices.SortFunc(groups[alerts].Pages, func(a, b *page) int { return cmp.Compare(a.Name, b.Name) })
+	groups = slices.DeleteFunc(groups, func(g group) bool { return g.Title == alertsGroup && g.Pages == nil })
 	if slices.SortFunc(more.Pages, func(a, b *page) int { return cmp.Compare(a.Name, b.Name) }); more.Pages != nil {
 		groups = append(groups, more)
 	}
