@@ -43,6 +43,7 @@ var levels = map[string]int{
 	"internal/breaker":                1,
 	"internal/filewatch":              1,
 	"internal/openapitest":            1,
+	"internal/tlsfiles":               2,
 	"loadgen/report":                  1,
 	"server/config":                   1,
 	"server/protocol":                 1,
