@@ -15,6 +15,7 @@ var levels = map[string]int{
 	"github.com/scoreboard/scoreboard": 0, // the embedded documentation
 
 	"deploy":                          0,
+	"deploy/grafana":                  0,
 	"deploy/sbom":                     0,
 	"internal/browsertest":            0,
 	"internal/calls":                  0,

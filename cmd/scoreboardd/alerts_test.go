@@ -15,6 +15,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/deploy"
+	"github.com/scoreboard/scoreboard/deploy/grafana"
 	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/auth"
 )
@@ -33,8 +34,9 @@ func (d *daemon) metrics() (string, error) {
 	return string(b), err
 }
 
-// An alert on a metric that is not exported would never fire.
-func TestAlertsUseExportedMetrics(t *testing.T) {
+// An alert on a metric that is not exported would never fire, and a panel on one is
+// empty.
+func TestAlertsAndDashboardsUseExportedMetrics(t *testing.T) {
 	t.Parallel()
 	alerts, err := deploy.Alerts()
 	if err != nil {
@@ -44,6 +46,15 @@ func TestAlertsUseExportedMetrics(t *testing.T) {
 	for _, a := range alerts {
 		for _, name := range regexp.MustCompile(`scoreboard_[a-z_]+`).FindAllString(a.Expr, -1) {
 			names[name] = true
+		}
+	}
+	for _, d := range grafana.Dashboards() {
+		for _, p := range d.Panels {
+			for _, l := range p.Lines {
+				for _, name := range regexp.MustCompile(`(?:scoreboard|process|go)_[a-z_]+`).FindAllString(l.Expr, -1) {
+					names[name] = true
+				}
+			}
 		}
 	}
 	if len(alerts) < 6 || len(names) < 10 {
@@ -63,11 +74,14 @@ func TestAlertsUseExportedMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{ // which need a certificate and a replica
+	for _, name := range []string{
+		// With a certificate, a replica, a feed, a topic's damage, or after a rejection.
 		"scoreboard_tls_certificate_expiry_timestamp_seconds", "scoreboard_postgres_replica_lag_seconds",
+		"scoreboard_mirror_published_total", "scoreboard_mirror_stalled_seconds", "scoreboard_realtime_refused_total",
+		"scoreboard_realtime_closed_total", "scoreboard_realtime_checks_total",
 	} {
 		if !names[name] || !strings.Contains(string(page), "`"+name+"`") {
-			t.Errorf("%s is in no alert, or no metric", name)
+			t.Errorf("%s is in no alert or dashboard, or no metric", name)
 		}
 		delete(names, name)
 	}
