@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +14,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/scoreboard/scoreboard/internal/backendtest"
 )
@@ -147,47 +146,66 @@ func TestFirstPointWithProcesses(t *testing.T) {
 		"127.0.0.1:8080", freeAddr(t), "127.0.0.1:8081", freeAddr(t)))
 }
 
-// The stand-in for docker runs the daemon's service of docker-compose.yml as a process:
-// its command with its environment. Only the addresses are those of the test.
+// The stand-in for docker runs services of docker-compose.yml as processes, with their
+// commands and environments: secrets, migrate, and the daemon. Addresses are those of the
+// test; the passwords are those that secrets generated.
 func TestFirstPointWithCompose(t *testing.T) {
 	t.Parallel()
 	p := readPage(t, firstPoint)
 	script := p.script(t, withCompose, withProcesses)
 	h := newHarness(t)
 	api, ops := freeAddr(t), freeAddr(t)
-	postgres := backendtest.Postgres(t, nil)
-	service := composeService(t)
-	for name, value := range map[string]string{
-		"SCOREBOARD_ADDR": api, "SCOREBOARD_OPS_ADDR": ops, "SCOREBOARD_POSTGRES_URL": backendtest.Runtime(postgres),
-		"SCOREBOARD_POSTGRES_DIRECT_URL": postgres, "SCOREBOARD_REDIS_URL": h.redis.URL,
-	} {
-		if service.Environment[name] == "" {
-			t.Errorf("docker-compose.yml does not set %s", name)
-		}
-		service.Environment[name] = value
+	postgres, dir, services := backendtest.Postgres(t, nil), t.TempDir(), composeServices(t)
+	runtime, err := url.Parse(backendtest.Runtime(postgres))
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := runtime.User.Password() // the role exists in the cluster of the tests
+	replaced := map[string]string{
+		"SCOREBOARD_ADDR": api, "SCOREBOARD_OPS_ADDR": ops, "SCOREBOARD_REDIS_URL": h.redis.URL,
+		"SCOREBOARD_POSTGRES_URL":        withPassFile(*runtime, dir+"/secrets/pgpass"),
+		"SCOREBOARD_POSTGRES_DIRECT_URL": postgres,
 	}
 	for _, pair := range h.env {
 		if name, value, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "SCOREBOARD_KAFKA_") {
-			service.Environment[name] = value
+			replaced[name] = value
 		}
 	}
-	var environment strings.Builder
-	for name, value := range service.Environment { // the shell reads ${NAME:-default} as compose does
-		if value == "" { // passed on from .env
-			continue
+	run := func(name string) string { // the service as a command of the shell
+		s := services[name]
+		var b strings.Builder
+		b.WriteString("env")
+		for key, value := range s.Environment {
+			if value == nil { // passed on from the environment
+				continue
+			}
+			if other, ok := replaced[key]; ok {
+				value = &other
+			} else if strings.Contains(*value, "://") || strings.HasPrefix(*value, ":") {
+				t.Errorf("the test does not replace %s", key)
+			}
+			b.WriteString(" " + shellWords([]string{key + "=" + *value}))
 		}
-		fmt.Fprintf(&environment, "export %s=\"%s\"\n", name, value)
+		for key, value := range replaced {
+			if _, set := s.Environment[key]; name == "scoreboardd" && !set {
+				b.WriteString(" " + shellWords([]string{key + "=" + value}))
+			}
+		}
+		command := make([]string, len(s.Command))
+		for i, word := range s.Command {
+			command[i] = strings.ReplaceAll(word, "/run/scoreboard", dir+"/secrets")
+		}
+		return b.String() + " " + shellWords(command)
 	}
-	command := slices.Clone(service.Command)
-	last := &command[len(command)-1] // as compose reads it, with its volume in a folder of the test
-	*last = strings.NewReplacer("$$", "$", "/var/lib/scoreboard", t.TempDir()).Replace(*last)
-	docker := "set -a; if [ -f .env ]; then . ./.env; fi; set +a\n" + environment.String() + `
+	docker := `
 case "$*" in
 "compose up -d --wait")
-	` + shellWords(command) + ` 2> scoreboardd.log &
+	POSTGRES_RUNTIME_PASSWORD='` + password + `' ` + shellWords([]string{"sh", "-c", secretsScript(t, dir)}) + `
+	` + run("migrate") + `
+	` + run("scoreboardd") + ` 2> scoreboardd.log &
 	echo $! > scoreboardd.pid
-	until curl -fs "http://$SCOREBOARD_OPS_ADDR/readyz"; do kill -0 $!; sleep 0.1; done ;;
-"compose exec -T scoreboardd "*) shift 4; exec "$@" ;;
+	until scoreboardd ready --ops-addr ` + ops + `; do kill -0 $!; sleep 0.1; done ;;
+"compose exec -T scoreboardd "*) shift 4; exec "${@/#\/run\/scoreboard/` + dir + `/secrets}" ;;
 "compose down")
 	kill "$(cat scoreboardd.pid)"
 	while kill -0 "$(cat scoreboardd.pid)" 2> /dev/null; do sleep 0.1; done ;;
@@ -197,33 +215,12 @@ esac`
 		"127.0.0.1:8080", api, "127.0.0.1:8081", ops))
 }
 
-type service struct {
-	Command     []string          `yaml:"command"`
-	Environment map[string]string `yaml:"environment"`
-}
-
-// composeService is the daemon's service of docker-compose.yml.
-func composeService(t *testing.T) service {
-	t.Helper()
-	text, err := os.ReadFile("../../docker-compose.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
-		Services map[string]yaml.Node `yaml:"services"`
-	}
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		t.Fatal(err)
-	}
-	var s service
-	node := file.Services["scoreboardd"]
-	if err := node.Decode(&s); err != nil {
-		t.Fatal(err)
-	}
-	if len(s.Command) == 0 || len(s.Environment) < 8 {
-		t.Fatalf("got the service %+v", s)
-	}
-	return s
+// withPassFile returns a URL that takes the password from a file.
+func withPassFile(u url.URL, file string) string {
+	q := u.Query()
+	q.Set("passfile", file)
+	u.User, u.RawQuery = url.User(u.User.Username()), q.Encode()
+	return u.String()
 }
 
 // shellWords quotes words for a shell.

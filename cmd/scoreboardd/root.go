@@ -56,7 +56,7 @@ func newRoot() *cobra.Command {
 	for _, v := range config.Defaults() {
 		flags.String(config.FlagName(v.Name), v.Text, v.Meaning)
 	}
-	root.AddCommand(newDev(), newConfig(), newToken())
+	root.AddCommand(newDev(), newConfig(), newToken(), newReady())
 	return root
 }
 
