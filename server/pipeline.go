@@ -46,15 +46,17 @@ func (s *Server) makePipeline() {
 func (s *Server) makeTransports() []*transport.Transport {
 	c := s.config
 	redisStreams := s.makeStreams()
+	reader := redisStreams.Consumer(s.log)
+	reader.OnMove(s.dropRankings)
 	all := []*transport.Transport{
 		{
 			Name: config.TransportStreams, Producer: transport.Measured(redisStreams, c.Streams.Name, s.produced),
-			Consumer: redisStreams.Consumer(s.log),
+			Consumer: reader,
 		},
 	}
 	if c.Supports(config.TransportKafka) {
 		consumer := s.kafka.Consumer(c.Kafka.Topic, c.Kafka.Group, c.Projection.Batch, s.log)
-		consumer.OnDamage(s.dropRankings)
+		consumer.OnDamage(func(ctx context.Context, _ *kafka.Damage) error { return s.dropRankings(ctx) })
 		all = append(all, &transport.Transport{
 			Name: config.TransportKafka, Producer: s.producer(c.Kafka.Topic), Consumer: consumer,
 		})
@@ -139,7 +141,7 @@ func (s *Server) makeLagMonitor() {
 
 // dropRankings drops every board from the ranking after changes were lost between the
 // outbox and the projection. Reads come from the store until the boards are rebuilt.
-func (s *Server) dropRankings(ctx context.Context, _ *kafka.Damage) error {
+func (s *Server) dropRankings(ctx context.Context) error {
 	boards, err := repair.RankedBoards(ctx, s.catalog)
 	if err != nil {
 		return err

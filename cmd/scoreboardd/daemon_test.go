@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 type harness struct {
 	t        testing.TB
 	postgres string
-	redis    *backendtest.RedisServer
+	redis    *backendtest.RedisServer // nil of newHarnessAt
 	env      []string
 	tokens   *auth.Tokens
 }
@@ -46,14 +46,23 @@ const jwtSecret = "a secret of the tests, long enough for HS256"
 
 func newHarness(t testing.TB) *harness {
 	t.Helper()
+	redis := backendtest.OwnRedis(t)
+	h := newHarnessAt(t, redis.URL)
+	h.redis = redis
+	return h
+}
+
+// newHarnessAt returns a harness with a Redis of the test, by its URL.
+func newHarnessAt(t testing.TB, redis string) *harness {
+	t.Helper()
 	prefix := backendtest.Prefix(t)
 	brokers := backendtest.Kafka(t)
 	h := &harness{
-		t: t, postgres: backendtest.Postgres(t, migrations.Up), redis: backendtest.OwnRedis(t),
+		t: t, postgres: backendtest.Postgres(t, migrations.Up),
 		tokens: auth.NewTokens(jwtSecret, "scoreboard-dev", "scoreboard", time.Now),
 	}
 	h.env = append(os.Environ(), asDaemon+"=1",
-		"SCOREBOARD_POSTGRES_URL="+h.postgres, "SCOREBOARD_REDIS_URL="+h.redis.URL,
+		"SCOREBOARD_POSTGRES_URL="+h.postgres, "SCOREBOARD_REDIS_URL="+redis,
 		"SCOREBOARD_KAFKA_BROKERS="+brokers[0],
 		"SCOREBOARD_KAFKA_TOPIC="+prefix+"events", "SCOREBOARD_KAFKA_DEAD_TOPIC="+prefix+"dead",
 		"SCOREBOARD_KAFKA_GROUP="+prefix+"group",
@@ -92,6 +101,29 @@ type daemon struct {
 // start runs the daemon and waits until it is ready.
 func (h *harness) start(args ...string) *daemon {
 	h.t.Helper()
+	d := h.launch(args...)
+	eventually(h.t, "the daemon to be ready", func() error {
+		req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, d.ops+"/readyz", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = resp.Body.Close() }()
+		if resp.StatusCode != http.StatusOK {
+			b, err := io.ReadAll(resp.Body)
+			return errors.Join(fmt.Errorf("%s: %s", resp.Status, b), err)
+		}
+		return nil
+	})
+	return d
+}
+
+// launch runs the daemon.
+func (h *harness) launch(args ...string) *daemon {
+	h.t.Helper()
 	api, ops := freeAddr(h.t), freeAddr(h.t)
 	d := &daemon{t: h.t, url: "http://" + api, ops: "http://" + ops, logs: &bytes.Buffer{}, done: make(chan error, 1)}
 	d.cmd = exec.CommandContext(context.Background(), os.Args[0], append([]string{"--addr", api, "--ops-addr", ops},
@@ -109,22 +141,6 @@ func (h *harness) start(args ...string) *daemon {
 		if h.t.Failed() {
 			h.t.Logf("log of the daemon:\n%s", d.logs)
 		}
-	})
-	eventually(h.t, "the daemon to be ready", func() error {
-		req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, d.ops+"/readyz", nil)
-		if err != nil {
-			return err
-		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = resp.Body.Close() }()
-		if resp.StatusCode != http.StatusOK {
-			b, err := io.ReadAll(resp.Body)
-			return errors.Join(fmt.Errorf("%s: %s", resp.Status, b), err)
-		}
-		return nil
 	})
 	return d
 }

@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -127,10 +128,13 @@ func load(flags *pflag.FlagSet, env config.Lookup) (*config.Config, []config.Val
 	return config.Load(given, env, file)
 }
 
+// newLog makes the log of the process. The Redis client has one for all of its clients.
 func newLog(w io.Writer, level string) *slog.Logger {
 	var l slog.Level
 	_ = l.UnmarshalText([]byte(level)) // validated by package config
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l}))
+	log := slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l}))
+	redis.SetLogger(redisLog{log})
+	return log
 }
 
 func listen(ctx context.Context, c *config.Config) (api, ops net.Listener, err error) {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,13 +30,18 @@ type RedisCluster struct {
 	t       testing.TB
 	URL     string
 	Servers []*RedisServer // the first ones began as primaries, each with as many slots
+
+	mu    sync.Mutex
+	nodes map[int]*redis.Client
 }
 
 // OwnRedisCluster starts a cluster, in about three seconds. Primary i has the replica
 // i + primaries, if there are as many replicas.
 func OwnRedisCluster(t testing.TB, primaries, replicas int) *RedisCluster {
 	t.Helper()
-	c := &RedisCluster{t: t, Servers: make([]*RedisServer, primaries+replicas)}
+	c := &RedisCluster{
+		t: t, Servers: make([]*RedisServer, primaries+replicas), nodes: make(map[int]*redis.Client),
+	}
 	buses := make([]int, len(c.Servers))
 	hosts := make([]string, len(c.Servers))
 	for i := range c.Servers {
@@ -90,10 +96,15 @@ func OwnRedisCluster(t testing.TB, primaries, replicas int) *RedisCluster {
 // Host returns host:port of a server.
 func (s *RedisServer) Host() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)) }
 
-// Node opens a client of one server until the test ends.
+// Node returns a client of one server, which is closed when the test ends.
 func (c *RedisCluster) Node(i int) *redis.Client {
 	c.t.Helper()
-	return RedisClient(c.t, c.Servers[i].URL)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.nodes[i] == nil {
+		c.nodes[i] = RedisClient(c.t, c.Servers[i].URL)
+	}
+	return c.nodes[i]
 }
 
 // Client opens a client of the cluster until the test ends.
@@ -148,30 +159,52 @@ func (c *RedisCluster) Primary(key string) int {
 // MoveSlots moves slots from one server to another, as redis-cli --cluster reshard does.
 func (c *RedisCluster) MoveSlots(from, to, first, last int) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 2*clusterTimeout)
-	defer cancel()
+	for slot := first; slot <= last; slot++ {
+		c.BeginMove(from, to, slot)()
+	}
+}
+
+// BeginMove begins to move a slot, and moves some of its keys. The function that it
+// returns moves the others and ends the move.
+func (c *RedisCluster) BeginMove(from, to, slot int, keys ...string) (end func()) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), clusterTimeout)
 	source, target := c.Node(from), c.Node(to)
 	sourceID, err := source.ClusterMyID(ctx).Result()
 	c.must(err)
 	targetID, err := target.ClusterMyID(ctx).Result()
 	c.must(err)
-	for slot := first; slot <= last; slot++ {
-		c.must(target.Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", sourceID).Err())
-		c.must(source.Do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", targetID).Err())
+	c.must(target.Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", sourceID).Err())
+	c.must(source.Do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", targetID).Err())
+	move := func(keys []string) {
+		args := []any{"MIGRATE", "127.0.0.1", c.Servers[to].Port, "", 0, 5000, "AUTH", clusterPassword, "KEYS"}
+		for _, key := range keys {
+			args = append(args, key)
+		}
+		if err := source.Do(ctx, args...).Err(); err != nil {
+			c.t.Errorf("move %d keys: %v", len(keys), err)
+		}
+	}
+	if len(keys) > 0 {
+		move(keys)
+	}
+	return func() {
+		defer cancel()
 		for {
 			keys, err := source.ClusterGetKeysInSlot(ctx, slot, 10).Result()
-			c.must(err)
+			if err != nil {
+				c.t.Errorf("list the keys of slot %d: %v", slot, err)
+			}
 			if len(keys) == 0 {
 				break
 			}
-			args := []any{"MIGRATE", "127.0.0.1", c.Servers[to].Port, "", 0, 5000, "AUTH", clusterPassword, "KEYS"}
-			for _, key := range keys {
-				args = append(args, key)
-			}
-			c.must(source.Do(ctx, args...).Err())
+			move(keys)
 		}
-		c.must(target.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", targetID).Err())
-		c.must(source.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", targetID).Err())
+		for _, node := range []*redis.Client{target, source} {
+			if err := node.Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", targetID).Err(); err != nil {
+				c.t.Errorf("end the move of slot %d: %v", slot, err)
+			}
+		}
 	}
 }
 
@@ -196,6 +229,7 @@ func (c *RedisCluster) await(ctx context.Context, what string, ready func() bool
 // RedisSentinels is a primary with replicas, watched by three sentinels, that only one
 // test uses. It replaces a primary that died about two seconds later.
 type RedisSentinels struct {
+	t         testing.TB
 	URL       string
 	Servers   []*RedisServer // the first one began as primary
 	Sentinels []*RedisServer
@@ -206,7 +240,7 @@ const sentinelPassword = "of&the=sentinels" // likewise
 // OwnRedisSentinels starts a primary, replicas and three sentinels.
 func OwnRedisSentinels(t testing.TB, replicas int) *RedisSentinels {
 	t.Helper()
-	s := new(RedisSentinels)
+	s := &RedisSentinels{t: t}
 	for i := range 1 + replicas {
 		config := []string{"masterauth " + clusterPassword, "repl-diskless-sync-delay 0"}
 		if i > 0 {
@@ -231,4 +265,19 @@ func OwnRedisSentinels(t testing.TB, replicas int) *RedisSentinels {
 	s.URL = "redis+sentinel://:of%2Bthe%2Fcluster@" + strings.Join(hosts, ",") +
 		"/main?sentinel_password=of%26the%3Dsentinels"
 	return s
+}
+
+// AwaitPrimary returns when the sentinels have made a server the primary.
+func (s *RedisSentinels) AwaitPrimary(i int) {
+	s.t.Helper()
+	node := RedisClient(s.t, s.Servers[i].URL)
+	for deadline := time.Now().Add(clusterTimeout); ; time.Sleep(20 * time.Millisecond) {
+		info, err := node.Info(context.Background(), "replication").Result()
+		if err == nil && strings.Contains(info, "role:master") {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("server %d is not the primary: %v", i, err)
+		}
+	}
 }

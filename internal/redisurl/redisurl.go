@@ -200,7 +200,9 @@ const slotsInterval = time.Second
 func (o *Options) Open() redis.UniversalClient {
 	switch {
 	case o.MasterName != "":
-		return redis.NewFailoverClient(o.Failover())
+		f := o.Failover()
+		f.DialerRetries = 1 // the next sentinel may answer
+		return redis.NewFailoverClient(f)
 	case o.IsClusterMode:
 		c := o.Cluster()
 		c.ClusterStateReloadInterval, c.MaxRedirects, c.DialerRetries = slotsInterval, maxRedirects, 1

@@ -87,9 +87,6 @@ func explain(err error) error {
 	case has("DB index is out of range"):
 		problem, fix = "Redis has no database of this number", "use a lower one after the last /"
 	case strings.Contains(text, "all sentinels specified in configuration are unreachable"):
-		if errors.Is(err, context.DeadlineExceeded) {
-			return err
-		}
 		problem = "no sentinel answers, or none knows the primary"
 		fix = "check the addresses, the name after the last / and sentinel_password"
 	default:

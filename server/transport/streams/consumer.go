@@ -25,6 +25,7 @@ type Consumer struct {
 	transport *Transport
 	name      string
 	log       *slog.Logger
+	moved     func(context.Context) error // nil unless OnMove was called
 
 	lag      atomic.Int64
 	lagGauge *gauge.Expiring
@@ -59,7 +60,7 @@ func (t *Transport) Consumer(log *slog.Logger) *Consumer {
 }
 
 // Intact implements projection.Source: without its streams, Redis has lost the ranking,
-// too, which the ranking notices itself.
+// too, which the ranking notices itself. A cluster may not have: OnMove.
 func (c *Consumer) Intact(context.Context) bool { return true }
 
 // Collectors returns the metrics, for registration.
@@ -289,6 +290,9 @@ func (r *reader) handleAll(ctx context.Context, entries []redis.XMessage) error 
 	}
 	if len(records) == 0 {
 		return nil
+	}
+	if err := r.checkHolder(ctx); err != nil {
+		return err
 	}
 	paused, err := r.handle(ctx, records)
 	if err != nil {
