@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/internal/redisurl"
+	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/archive"
@@ -83,12 +84,35 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	s.ranking = ranking.New(s.redis)
 	usesKafka := c.NeedsKafka(c.Transport) || c.Records() || c.UsesTransport() || c.Has(config.RoleMaintenance)
 	if len(c.Kafka.Brokers) > 0 && usesKafka {
-		s.kafka = kafka.New(kafka.Options{
-			Brokers: c.Kafka.Brokers, Timeout: produceTimeout,
-			Compression: c.Kafka.Compression, Acks: c.Kafka.Acks,
-		})
+		return s.openKafka()
 	}
 	return nil
+}
+
+func (s *Server) openKafka() (err error) {
+	c := s.config.Kafka
+	o := kafka.Options{Brokers: c.Brokers, Timeout: produceTimeout, Compression: c.Compression, Acks: c.Acks}
+	if c.UseTLS {
+		if o.TLS, err = s.openFiles("kafka.tls", c.TLS); err != nil {
+			return err
+		}
+	}
+	if c.SASL != "" {
+		if o.SASL, err = kafka.NewSASL(c.SASL, c.SASLUser, c.SASLPassword); err != nil {
+			return err
+		}
+	}
+	s.kafka = kafka.New(o)
+	return nil
+}
+
+// openFiles reads the files for connections to a backend, and has them reloaded.
+func (s *Server) openFiles(setting string, files config.Files) (*tlsfiles.Client, error) {
+	t, err := tlsfiles.New(setting, tlsfiles.Files(files), s.log)
+	if err == nil {
+		s.add("files of "+setting, t)
+	}
+	return t, err
 }
 
 func openRedis(c *config.Config) (redis.UniversalClient, error) {

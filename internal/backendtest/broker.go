@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,6 +31,62 @@ type KafkaOptions struct {
 	// at index Node; empty: this broker is alone. All must start at the same time.
 	Controllers []int
 	Node        int
+	// Secure adds listeners that require TLS or authentication; nil: none.
+	Secure *KafkaSecurity
+}
+
+// KafkaSecurity are further listeners of a broker, at localhost: SSL requires a client
+// certificate; SASL_SSL and SASL_PLAINTEXT require the user, by PLAIN or SCRAM-SHA-512,
+// except that SASL_PLAINTEXT has only SCRAM.
+type KafkaSecurity struct {
+	CA, Cert, Key  []byte // PEM; the key is PKCS #8
+	User, Password string
+	Ports          map[string]int // by the listener's name; set by StartKafka, which keeps those that are set
+}
+
+const kafkaSecurity = `ssl.keystore.type=PEM
+ssl.keystore.location=keystore.pem
+ssl.truststore.type=PEM
+ssl.truststore.location=truststore.pem
+listener.name.ssl.ssl.client.auth=required
+listener.name.sasl_ssl.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512
+listener.name.sasl_ssl.plain.sasl.jaas.config=` +
+	`org.apache.kafka.common.security.plain.PlainLoginModule required user_%[1]s="%[2]s";
+listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=` +
+	`org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.sasl_plaintext.sasl.enabled.mechanisms=SCRAM-SHA-512
+listener.name.sasl_plaintext.scram-sha-512.sasl.jaas.config=` +
+	`org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SSL:SSL,` +
+	`SASL_SSL:SASL_SSL,SASL_PLAINTEXT:SASL_PLAINTEXT
+`
+
+// apply writes the files, and adds the listeners to the properties of a broker.
+func (s *KafkaSecurity) apply(ctx context.Context, dir string, properties []byte) ([]byte, error) {
+	if s.Ports == nil {
+		s.Ports = make(map[string]int)
+	}
+	var listeners strings.Builder
+	for _, name := range []string{"SSL", "SASL_SSL", "SASL_PLAINTEXT"} {
+		if s.Ports[name] == 0 {
+			port, err := process.FreePort(ctx)
+			if err != nil {
+				return nil, err
+			}
+			s.Ports[name] = port
+		}
+		fmt.Fprintf(&listeners, ",%s://localhost:%d", name, s.Ports[name])
+	}
+	for name, text := range map[string][]byte{
+		"keystore.pem": slices.Concat(s.Key, s.Cert), "truststore.pem": s.CA,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			return nil, fmt.Errorf("configure Kafka: %w", err)
+		}
+	}
+	all := regexp.MustCompile(`(?m)^(advertised\.)?listeners=.*$`).ReplaceAllString(string(properties),
+		"${0}"+listeners.String())
+	return fmt.Appendf([]byte(all), kafkaSecurity, s.User, s.Password), nil
 }
 
 // KafkaBroker is a running Apache Kafka in KRaft mode, a child of this process.
@@ -105,13 +163,24 @@ func StartKafka(ctx context.Context, o KafkaOptions) (*KafkaBroker, error) {
 	}
 	properties := fmt.Appendf(nil, kafkaProperties, k.Ports[0], k.Ports[1], advertised, o.Node+1,
 		strings.Join(voters, ","), len(voters), (len(voters)+1)/2)
+	if o.Secure != nil {
+		if properties, err = o.Secure.apply(ctx, o.Dir, properties); err != nil {
+			return nil, err
+		}
+	}
 	if err := os.WriteFile(filepath.Join(o.Dir, "server.properties"), properties, 0o600); err != nil {
 		return nil, fmt.Errorf("configure Kafka: %w", err)
 	}
 	classes := filepath.Join(libs, "*")
 	if !isDir(filepath.Join(o.Dir, "data")) {
-		format := exec.CommandContext(ctx, java, "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes,
-			"kafka.tools.StorageTool", "format", "--cluster-id", kafkaClusterID, "--config", "server.properties")
+		args := []string{
+			"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes,
+			"kafka.tools.StorageTool", "format", "--cluster-id", kafkaClusterID, "--config", "server.properties",
+		}
+		if s := o.Secure; s != nil {
+			args = append(args, "--add-scram", fmt.Sprintf("SCRAM-SHA-512=[name=%s,password=%s]", s.User, s.Password))
+		}
+		format := exec.CommandContext(ctx, java, args...)
 		format.Dir = o.Dir
 		out, err := format.CombinedOutput()
 		if bytes.Contains(out, []byte("UnsupportedClassVersionError")) {

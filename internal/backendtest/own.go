@@ -200,10 +200,16 @@ type KafkaServer struct {
 // about three seconds and 400 MB: use it only if the broker must fail.
 func OwnKafka(t testing.TB) *KafkaServer {
 	t.Helper()
+	return OwnSecureKafka(t, nil)
+}
+
+// OwnSecureKafka is OwnKafka with further listeners.
+func OwnSecureKafka(t testing.TB, secure *KafkaSecurity) *KafkaServer {
+	t.Helper()
 	k := new(KafkaServer)
 	var ports [2]int
 	k.Server = newServer(t, "Apache Kafka", func(ctx context.Context, dir string) (*process.Process, error) {
-		broker, err := StartKafka(ctx, KafkaOptions{Dir: filepath.Join(dir, "kafka"), Ports: ports})
+		broker, err := StartKafka(ctx, KafkaOptions{Dir: filepath.Join(dir, "kafka"), Ports: ports, Secure: secure})
 		if err != nil {
 			return nil, err
 		}

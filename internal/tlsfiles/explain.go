@@ -22,7 +22,7 @@ func Explain(setting string, err error) error {
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
 	var otherName x509.HostnameError
-	var noTLS tls.RecordHeaderError
+	var record tls.RecordHeaderError
 	var network *net.OpError
 	e := &scoreboard.SetupError{Err: err}
 	switch {
@@ -39,9 +39,8 @@ func Explain(setting string, err error) error {
 	case errors.As(err, &otherName):
 		e.Setting, e.Problem = setting+"_ca", otherName.Error()
 		e.Fix = "connect by a name that the certificate has"
-	case errors.As(err, &noTLS):
-		e.Setting, e.Problem = setting, "the server's port does not use TLS"
-		e.Fix = "use its port for TLS, or turn TLS off"
+	case errors.As(err, &record):
+		return noTLS(setting, err)
 	case errors.As(err, &network) && network.Op == "remote error":
 		e.Setting = setting + "_cert"
 		e.Problem = fmt.Sprintf("the server rejects this client (%v)", network.Err)
@@ -50,4 +49,12 @@ func Explain(setting string, err error) error {
 		return err
 	}
 	return e
+}
+
+// noTLS is the error of a server that does not answer a TLS handshake.
+func noTLS(setting string, err error) error {
+	return &scoreboard.SetupError{
+		Setting: setting, Problem: "the server's port does not use TLS", Err: err,
+		Fix: "use its port for TLS, or turn TLS off",
+	}
 }

@@ -11,7 +11,9 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -80,6 +82,9 @@ func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, e
 	secured := tls.Client(raw, c.Config(host))
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
+		if errors.Is(err, io.EOF) {
+			return nil, noTLS(c.setting, err)
+		}
 		return nil, Explain(c.setting, err)
 	}
 	return &conn{secured, c.setting}, nil

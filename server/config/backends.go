@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // Postgres is the connection to PostgreSQL.
 type Postgres struct {
@@ -8,10 +12,11 @@ type Postgres struct {
 	DirectURL string
 	MaxConns  int
 	Describe  bool
+	TLS       Files
 }
 
 func (s *Postgres) settings() []setting {
-	return []setting{
+	return append([]setting{
 		{
 			"postgres.url", "URL of PostgreSQL, or of PgBouncer, with the daemon's role; it need not own the schema",
 			"", secret, &s.URL,
@@ -27,26 +32,67 @@ func (s *Postgres) settings() []setting {
 				"single write then takes over three times as long, a batch of a hundred about 5 % longer",
 			"false", fixed, &s.Describe,
 		},
+	}, s.TLS.settings("postgres", "PostgreSQL; with any of the three, connections use TLS and verify the server, "+
+		"whatever sslmode the URL has")...)
+}
+
+func (s *Postgres) check(p *problems) {
+	p.atLeast("postgres.max_conns", s.MaxConns, 1)
+	s.TLS.check("postgres", p)
+}
+
+// Files are the paths of PEM files for connections to a backend by TLS.
+type Files struct{ CA, Cert, Key string }
+
+// settings are those of a backend; what is said of it ends the meaning of the first.
+func (f *Files) settings(backend, said string) []setting {
+	return []setting{
+		{
+			backend + ".tls_ca", "PEM file of the authority that verifies " + said +
+				"; the system's authorities if empty; reloaded when it changes, like the next two",
+			"", fixed, &f.CA,
+		},
+		{backend + ".tls_cert", "PEM file of the certificate that this process presents", "", fixed, &f.Cert},
+		{backend + ".tls_key", "PEM file of its key", "", fixed, &f.Key},
 	}
 }
 
-func (s *Postgres) check(p *problems) { p.atLeast("postgres.max_conns", s.MaxConns, 1) }
+func (f *Files) check(backend string, p *problems) {
+	if (f.Cert == "") != (f.Key == "") {
+		p.add(backend+".tls_cert", "and %s.tls_key must be set together", backend)
+	}
+}
 
 // Redis is the connection to Redis.
-type Redis struct{ URL string }
+type Redis struct {
+	URL string
+	TLS Files
+}
 
 func (r *Redis) settings() []setting {
-	return []setting{{
+	return append([]setting{{
 		"redis.url", "URL of Redis, for rankings, limits and realtime notices: redis:// for one server, " +
 			"redis+cluster://HOST:PORT,HOST:PORT for a cluster, redis+sentinel://HOST:PORT,HOST:PORT/PRIMARY for " +
 			"sentinels; rediss instead of redis uses TLS",
 		"", secret, &r.URL,
-	}}
+	}}, r.TLS.settings("redis", "Redis; requires a URL with rediss")...)
+}
+
+func (r *Redis) check(p *problems) {
+	r.TLS.check("redis", p)
+	if r.TLS != (Files{}) && r.URL != "" && !strings.HasPrefix(r.URL, "rediss") {
+		p.add("redis.url", "must begin with rediss, for TLS, if redis.tls_ca or redis.tls_cert is set")
+	}
 }
 
 // Kafka is the connection to Kafka, with the topics and groups.
 type Kafka struct {
 	Brokers       []string
+	UseTLS        bool
+	TLS           Files
+	SASL          string // "", SASLPlain or SASLScram
+	SASLUser      string
+	SASLPassword  string
 	Topic         string
 	DeadTopic     string
 	Group         string
@@ -73,9 +119,23 @@ type Kafka struct {
 	IntakeGroup          string
 }
 
+// SASL mechanisms of Kafka.
+const (
+	SASLPlain = "plain"
+	SASLScram = "scram-sha-512"
+)
+
 func (k *Kafka) settings() []setting {
-	return []setting{
+	return slices.Concat([]setting{
 		{"kafka.brokers", "addresses of the brokers: comma-separated host:port", "", fixed, &k.Brokers},
+		{"kafka.tls", "connect to the brokers by TLS, and verify them", "false", fixed, &k.UseTLS},
+	}, k.TLS.settings("kafka", "the brokers; requires kafka.tls"), []setting{
+		{
+			"kafka.sasl", "how this process authenticates to the brokers: plain or scram-sha-512; not by SASL if empty",
+			"", fixed, &k.SASL,
+		},
+		{"kafka.sasl_user", "name of the user for kafka.sasl", "", fixed, &k.SASLUser},
+		{"kafka.sasl_password", "password of the user for kafka.sasl", "", secret, &k.SASLPassword},
 		{"kafka.topic", "topic of committed changes", "scoreboard.events.v1", fixed, &k.Topic},
 		{"kafka.dead_topic", "topic of events that cannot be applied", "scoreboard.events.v1.dlq", fixed, &k.DeadTopic},
 		{"kafka.group", "consumer group of the projection", "scoreboard-projection", fixed, &k.Group},
@@ -137,12 +197,22 @@ func (k *Kafka) settings() []setting {
 		{"kafka.seasons_topic", "topic of ended board periods", "season-events", fixed, &k.SeasonsTopic},
 		{"kafka.seasons_retention", "retention of kafka.seasons_topic", "720h", fixed, &k.SeasonsRetention},
 		{"kafka.intake_group", "consumer group of the intake", "score-intake", fixed, &k.IntakeGroup},
-	}
+	})
 }
 
 // check rejects topic settings that Kafka would reject, or that would break a
 // guarantee.
 func (k *Kafka) check(p *problems, window time.Duration) {
+	k.TLS.check("kafka", p)
+	if k.TLS != (Files{}) && !k.UseTLS {
+		p.add("kafka.tls", "must be true if kafka.tls_ca or kafka.tls_cert is set")
+	}
+	if k.SASL != "" {
+		p.oneOf("kafka.sasl", k.SASL, SASLPlain, SASLScram)
+	}
+	if user, password := k.SASLUser != "", k.SASLPassword != ""; user != password || user != (k.SASL != "") {
+		p.add("kafka.sasl", "and kafka.sasl_user and kafka.sasl_password must be set together")
+	}
 	p.atLeast("kafka.partitions", k.Partitions, 1)
 	p.atLeast("kafka.notices_partitions", k.NoticesPartitions, 1)
 	p.atLeast("kafka.increments_partitions", k.IncrementsPartitions, 1)

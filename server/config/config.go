@@ -95,6 +95,7 @@ func (c *Config) check(p *problems) {
 	c.checkRoles(p)
 	c.Postgres.check(p)
 	c.Ledger.check(p)
+	c.Redis.check(p)
 	c.Kafka.check(p, c.Ledger.RepeatWindow().Guaranteed())
 	c.Auth.check(p)
 	if c.Auth.JWKSURL != "" && c.Auth.MasterKey == "" && c.Has(RoleRead) {

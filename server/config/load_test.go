@@ -142,6 +142,28 @@ func TestLoadRejects(t *testing.T) {
 			`auth.jwks_networks must be a list of networks such as 10.0.0.0/8,fd00::/8, not "10.0.0.0/8,10.0.0.1"`,
 		},
 		"certificate without a key": {lookup("SCOREBOARD_TLS_CERT", "c.pem"), "", "tls.cert and tls.key"},
+		"client certificate without a key": {
+			lookup("SCOREBOARD_POSTGRES_TLS_CERT", "c.pem"), "",
+			"postgres.tls_cert and postgres.tls_key must be set together",
+		},
+		"authority without TLS": {lookup("SCOREBOARD_KAFKA_TLS_CA", "c.pem"), "", "kafka.tls must be true"},
+		"authority of an unencrypted Redis": {
+			lookup("SCOREBOARD_REDIS_TLS_CA", "c.pem", "SCOREBOARD_REDIS_URL", "redis://host"), "",
+			"redis.url must begin with rediss",
+		},
+		"SASL without a password": {
+			lookup("SCOREBOARD_KAFKA_SASL", "plain", "SCOREBOARD_KAFKA_SASL_USER", "ada"), "",
+			"kafka.sasl and kafka.sasl_user and kafka.sasl_password must be set together",
+		},
+		"user without SASL": {
+			lookup("SCOREBOARD_KAFKA_SASL_USER", "ada", "SCOREBOARD_KAFKA_SASL_PASSWORD", "x"), "",
+			"kafka.sasl and kafka.sasl_user",
+		},
+		"unknown SASL": {
+			lookup("SCOREBOARD_KAFKA_SASL", "gssapi", "SCOREBOARD_KAFKA_SASL_USER", "ada",
+				"SCOREBOARD_KAFKA_SASL_PASSWORD", "x"), "",
+			"kafka.sasl must be plain or scram-sha-512",
+		},
 		"direct without a projector": {
 			lookup("SCOREBOARD_TRANSPORT", "direct", "SCOREBOARD_ROLES", "relay"), "",
 			"transport must not be direct",

@@ -160,6 +160,7 @@ var order = []struct {
 		{"moderation", "Moderation", "Bans, reversals, voids, rules, anomalies and erasure."},
 		{"security", "Security", "Credentials, threats, and the tests that hold."},
 		{"redis", "Redis", "One server, sentinels or a cluster, and how to move between them."},
+		{"tls", "TLS and passwords of the backends", "Authorities, client certificates and SASL."},
 	}},
 	{"Runbook", [][3]string{
 		{"runbook", "Runbook", "Where to begin, and a page for each alert and situation."},

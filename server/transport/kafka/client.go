@@ -11,6 +11,9 @@ import (
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
+
+	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 )
 
 // Options are the settings of the connection to Kafka.
@@ -20,6 +23,8 @@ type Options struct {
 	// Compression is none, gzip, snappy, lz4 or zstd. Acks is all, or one: the
 	// leader alone acknowledges, and what it has acknowledged may be lost with it.
 	Compression, Acks string
+	TLS               *tlsfiles.Client // nil: connections are not encrypted
+	SASL              *SASL            // nil: the client does not authenticate
 }
 
 // dialTimeout bounds the connection to a broker.
@@ -29,6 +34,8 @@ const dialTimeout = 2 * time.Second
 // consumers.
 type Client struct {
 	o         Options
+	dial      func(ctx context.Context, network, address string) (net.Conn, error)
+	mechanism sasl.Mechanism // nil: no SASL
 	transport *kafkago.Transport
 	api       *kafkago.Client
 	ids       topicIDs
@@ -38,22 +45,34 @@ type Client struct {
 // kafka-go caches for six seconds that a topic is unknown.
 const metadataTTL = 250 * time.Millisecond
 
+// clientID is what brokers know this client by, in quotas and logs.
+const clientID = "scoreboard"
+
 // New returns a client, which connects when it is used.
 func New(o Options) *Client {
-	t := &kafkago.Transport{
-		MetadataTTL: metadataTTL, IdleTimeout: time.Minute, DialTimeout: dialTimeout,
+	c := &Client{o: o, dial: (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext}
+	if o.TLS != nil {
+		c.dial = o.TLS.Dial
 	}
-	api := &kafkago.Client{Addr: kafkago.TCP(o.Brokers...), Transport: t, Timeout: o.Timeout}
-	return &Client{o: o, transport: t, api: api}
+	if o.SASL != nil {
+		c.mechanism = o.SASL.mechanism
+	}
+	c.transport = &kafkago.Transport{
+		MetadataTTL: metadataTTL, IdleTimeout: time.Minute, DialTimeout: dialTimeout, ClientID: clientID,
+		Dial: c.dial, SASL: c.mechanism,
+	}
+	c.api = &kafkago.Client{Addr: kafkago.TCP(o.Brokers...), Transport: c.transport, Timeout: o.Timeout}
+	return c
 }
 
 // Close closes the idle connections, each of which keeps goroutines.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Ping returns nil if a broker answers.
+// Ping returns nil if a broker answers. The error is a *scoreboard.SetupError where a
+// setting is wrong.
 func (c *Client) Ping(ctx context.Context) error {
 	if _, err := c.api.Metadata(ctx, &kafkago.MetadataRequest{}); err != nil {
-		return fmt.Errorf("ping Kafka: %w", err)
+		return fmt.Errorf("ping Kafka: %w", c.explain(err))
 	}
 	return nil
 }
@@ -103,7 +122,7 @@ func leadersOf(partitions []kafkago.Partition) []int {
 
 // dialer is used by readers, which do not use the client's connections.
 func (c *Client) dialer() *kafkago.Dialer {
-	return &kafkago.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, Resolver: net.DefaultResolver}
+	return &kafkago.Dialer{Timeout: dialTimeout, ClientID: clientID, DialFunc: c.dial, SASLMechanism: c.mechanism}
 }
 
 // position is how far a group is in a partition; committed is -1 before its first

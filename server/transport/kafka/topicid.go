@@ -41,7 +41,9 @@ func (c *Client) topicID(ctx context.Context, topic string) (id [16]byte, err er
 }
 
 func (c *Client) askTopicID(ctx context.Context, broker, topic string) (id [16]byte, err error) {
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", broker)
+	dialCtx, cancel := context.WithTimeout(ctx, dialTimeout)
+	conn, err := c.dial(dialCtx, "tcp", broker)
+	cancel()
 	if err != nil {
 		return id, err
 	}
@@ -51,35 +53,24 @@ func (c *Client) askTopicID(ctx context.Context, broker, topic string) (id [16]b
 			return id, err
 		}
 	}
+	ask := func(r kmsg.Request) (kmsg.Response, error) { return exchange(conn, r) }
+	if err := c.authenticate(ctx, ask); err != nil {
+		return id, err
+	}
 	asked := kmsg.NewPtrMetadataRequest()
 	asked.SetVersion(topicIDVersion)
 	named := kmsg.NewMetadataRequestTopic()
 	named.Topic = &topic
 	asked.Topics = append(asked.Topics, named)
-	if _, err := conn.Write(kmsg.NewRequestFormatter().AppendRequest(nil, asked, 1)); err != nil {
+	response, err := ask(asked)
+	if errors.Is(err, io.EOF) { // how a broker answers a version that it does not know
+		c.ids.unsupported.Store(true)
+		return id, nil
+	}
+	if err != nil {
 		return id, err
 	}
-	var size [4]byte
-	if _, err := io.ReadFull(conn, size[:]); err != nil {
-		if errors.Is(err, io.EOF) { // how a broker answers a version that it does not know
-			c.ids.unsupported.Store(true)
-			return id, nil
-		}
-		return id, err
-	}
-	n := binary.BigEndian.Uint32(size[:])
-	if n < headerSize || n > maxMetadata {
-		return id, fmt.Errorf("a response of %d bytes", n)
-	}
-	body := make([]byte, n)
-	if _, err := io.ReadFull(conn, body); err != nil {
-		return id, err
-	}
-	answer := asked.ResponseKind().(*kmsg.MetadataResponse)
-	answer.SetVersion(topicIDVersion)
-	if err := answer.ReadFrom(body[headerSize:]); err != nil {
-		return id, err
-	}
+	answer := response.(*kmsg.MetadataResponse)
 	for i := range answer.Topics {
 		if t := &answer.Topics[i]; t.Topic != nil && *t.Topic == topic && t.ErrorCode == 0 {
 			return t.TopicID, nil
@@ -88,5 +79,32 @@ func (c *Client) askTopicID(ctx context.Context, broker, topic string) (id [16]b
 	return id, errors.New("topic not found")
 }
 
-// headerSize is the correlation id and an empty list of tags.
-const headerSize = 4 + 1
+// exchange sends a request and reads the response to it.
+func exchange(conn net.Conn, request kmsg.Request) (kmsg.Response, error) {
+	formatter := kmsg.NewRequestFormatter(kmsg.FormatterClientID(clientID))
+	if _, err := conn.Write(formatter.AppendRequest(nil, request, 1)); err != nil {
+		return nil, err
+	}
+	var size [4]byte
+	if _, err := io.ReadFull(conn, size[:]); err != nil {
+		return nil, err
+	}
+	header := uint32(4) // the correlation id
+	if request.IsFlexible() {
+		header++ // and an empty list of tags
+	}
+	n := binary.BigEndian.Uint32(size[:])
+	if n < header || n > maxMetadata {
+		return nil, fmt.Errorf("a response of %d bytes", n)
+	}
+	body := make([]byte, n)
+	if _, err := io.ReadFull(conn, body); err != nil {
+		return nil, err
+	}
+	answer := request.ResponseKind()
+	answer.SetVersion(request.GetVersion())
+	if err := answer.ReadFrom(body[header:]); err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
