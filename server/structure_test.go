@@ -16,6 +16,7 @@ var levels = map[string]int{
 
 	"deploy":                          0,
 	"deploy/grafana":                  0,
+	"deploy/kubeschemas":              0,
 	"deploy/sbom":                     0,
 	"internal/browsertest":            0,
 	"internal/calls":                  0,

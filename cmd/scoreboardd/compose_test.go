@@ -79,8 +79,8 @@ func TestComposeGeneratesSecrets(t *testing.T) {
 		}
 		files := make(map[string]string)
 		for _, name := range []string{
-			"secrets/secrets.yml", "secrets/pgpass", "owner/password", "owner/pgpass", "pool/password", "pool/userlist.txt",
-			"pool/pgbouncer.ini", "grafana-password/password",
+			"secrets/secrets.yml", "secrets/pgpass", "owner/password", "owner/pgpass", "pool/password",
+			"pool/userlist.txt", "pool/pgbouncer.ini", "grafana-password/password",
 		} {
 			text, err := os.ReadFile(filepath.Join(dir, name))
 			if err != nil {
@@ -138,7 +138,8 @@ func TestComposeHasNoDefaultPasswords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := regexp.MustCompile(`(?i)(password|secret|key)[a-z_]*: *(\$\{[A-Z_]+:-)?[a-z0-9]`).Find(text); found != nil {
+	given := regexp.MustCompile(`(?i)(password|secret|key)[a-z_]*: *(\$\{[A-Z_]+:-)?[a-z0-9]`)
+	if found := given.Find(text); found != nil {
 		t.Errorf("a password has a value: %s", found)
 	}
 	for name, s := range composeServices(t) {

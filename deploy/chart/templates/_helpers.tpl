@@ -1,0 +1,44 @@
+{{- define "scoreboard.name" -}}
+{{ .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "scoreboard.image" -}}
+{{- with .Values.image -}}
+{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end -}}
+{{- end }}
+
+{{- /* labels of everything; takes a dict of root and component */ -}}
+{{- define "scoreboard.labels" -}}
+{{ include "scoreboard.selector" . }}
+app.kubernetes.io/version: {{ .root.Values.image.tag | default .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
+{{- end }}
+
+{{- define "scoreboard.selector" -}}
+app.kubernetes.io/name: scoreboard
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+{{- with .component }}
+app.kubernetes.io/component: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- /* a setting as an environment variable */ -}}
+{{- define "scoreboard.variable" -}}
+SCOREBOARD_{{ . | upper | replace "." "_" }}
+{{- end }}
+
+{{- define "scoreboard.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "scoreboard.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
