@@ -121,7 +121,11 @@ func (s *Server) makeOperations(o *api.Options) {
 	}
 	o.Operations = &api.Operations{
 		Doctor: s.makeDoctor(), Node: s.makeNodeStatus(), Jobs: s.makeJobs(), Rankings: s.ranking,
-		Outbox: s.store.Outbox, DeadLetters: s.store.DeadLetters,
+		Outbox: s.store.Outbox,
+		DeadLetters: admin.DeadLetters{
+			Letters: s.store.DeadLetters, Topic: s.config.Kafka.IncrementsTopic, Submit: s.ingest.Submit,
+			Window: s.config.Ledger.RepeatWindow(),
+		},
 	}
 	if s.archive != nil {
 		o.Operations.Archive = admin.Archive{Archiver: s.archive}

@@ -230,7 +230,9 @@ func (s *Server) makeWrites(o *api.Options) {
 		s.consumers = append(s.consumers, increments)
 		s.lags = append(s.lags, increments)
 		s.register(increments.Collectors()...)
-		dead := transport.NewDeadLetters(s.producer(c.Kafka.IncrementsDeadTopic))
+		dead := []ingest.DeadLetters{
+			s.store.DeadLetters, transport.NewDeadLetters(s.producer(c.Kafka.IncrementsDeadTopic)),
+		}
 		s.add("intake", ingest.NewIntake(
 			increments, s.ingest, dead, s.store.Increments, marks, c.Ledger.RepeatWindow(), clock, s.log,
 		))

@@ -17,7 +17,7 @@ func newDLQCmd(p *program) *cobra.Command {
   sbctl dlq requeue 17`,
 		newDLQListCmd(p),
 		p.deadLetterCmd("show", "Show a dead letter and its value", "", (*client.Client).DeadLetter),
-		withReason(p.deadLetterCmd("requeue", "Publish a dead letter again; already applied events have no effect",
+		withReason(p.deadLetterCmd("requeue", "Process a dead letter again; what has counted already has no effect",
 			"Requeue dead letter %d?", (*client.Client).RequeueLetter)),
 		withReason(p.deadLetterCmd("drop", "Delete a dead letter",
 			"Delete dead letter %d? This cannot be undone.", (*client.Client).DropLetter)))

@@ -14,6 +14,7 @@ import (
 	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func TestAcceptedDuringPostgresOutage(t *testing.T) {
@@ -130,6 +131,28 @@ func TestPoisonRecordsGoToDeadLetters(t *testing.T) {
 		if string(m.Value) != want || reason == "" {
 			t.Errorf("dead letter: got %q with reason %q, want %q with a reason", m.Value, reason, want)
 		}
+	}
+	// Operators see the same letters. One that can be recorded counts, and is deleted.
+	root := h.client(d, "root", auth.ScopeAdmin)
+	page, err := root.DeadLetters(ctx, 0)
+	if err != nil || len(page.Letters) != 2 || page.Letters[0].Topic != topic || page.Letters[1].Reason == "" {
+		t.Fatalf("letters: %+v, %v", page.Letters, err)
+	}
+	for i, want := range []scoreboard.Code{scoreboard.CodeConflict, scoreboard.CodeGone} {
+		if _, err := root.RequeueLetter(ctx, page.Letters[i].ID); scoreboard.CodeOf(err) != want {
+			t.Errorf("requeue of letter %d: got %v, want %s", i, err, want)
+		}
+	}
+	h.exec(`update dead_letters set value = convert_to(jsonb_set(convert_from(value, 'UTF8')::jsonb, '{accepted_at}',
+    to_jsonb(now()))::text, 'UTF8') where id = ` + fmt.Sprint(page.Letters[1].ID))
+	if _, err := root.RequeueLetter(ctx, page.Letters[1].ID); err != nil {
+		t.Error(err)
+	}
+	if _, what, _ := a.event("/v1/events/ancient"); what != "done" {
+		t.Errorf("the requeued increment is %s, want done", what)
+	}
+	if page, err = root.DeadLetters(ctx, 0); err != nil || len(page.Letters) != 1 {
+		t.Errorf("letters left: %+v, %v; want the malformed one", page.Letters, err)
 	}
 }
 

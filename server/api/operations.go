@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"net/http"
 	"strconv"
@@ -23,7 +22,8 @@ type Outbox interface {
 type DeadLetters interface {
 	DeadLetters(ctx context.Context, after int64, limit int) ([]scoreboard.DeadLetter, error)
 	DeadLetter(ctx context.Context, id int64) (*scoreboard.DeadLetter, error)
-	RequeueLetter(ctx context.Context, id int64, change *scoreboard.Change, why *scoreboard.AuditEntry) error
+	// Requeue processes a letter again, and deletes it.
+	Requeue(ctx context.Context, letter *scoreboard.DeadLetter, why *scoreboard.AuditEntry) error
 	DropLetter(ctx context.Context, id int64, why *scoreboard.AuditEntry) error
 }
 
@@ -135,18 +135,7 @@ func (a *API) requeueDeadLetter(c *gin.Context, caller *auth.Claims) error {
 	if err := decodeNothing(c); err != nil {
 		return err
 	}
-	return a.resolveDeadLetter(c, caller,
-		func(ctx context.Context, letter *scoreboard.DeadLetter, why *scoreboard.AuditEntry) error {
-			change, heartbeat, err := protocol.DecodeEvent(letter.Value)
-			if err != nil || heartbeat != nil {
-				return &scoreboard.Error{
-					Code:    scoreboard.CodeConflict,
-					Message: fmt.Sprintf("dead letter %d cannot be decoded; drop it", letter.ID),
-					Err:     err,
-				}
-			}
-			return a.Operations.DeadLetters.RequeueLetter(ctx, letter.ID, change, why)
-		})
+	return a.resolveDeadLetter(c, caller, a.Operations.DeadLetters.Requeue)
 }
 
 // dropDeadLetter is DELETE /v1/admin/dead-letters/{id}.

@@ -40,7 +40,7 @@ type Rejections interface {
 type Intake struct {
 	source       Source
 	ingest       *Ingest
-	dead         DeadLetters
+	dead         []DeadLetters
 	rejections   Rejections
 	marks        Marks
 	window       scoreboard.Window // in which repeats are recognised; older increments are not recorded
@@ -50,9 +50,10 @@ type Intake struct {
 	newer        prometheus.Counter
 }
 
-// NewIntake returns an intake; Run starts it.
+// NewIntake returns an intake; Run starts it. Records that cannot be recorded go to every
+// one of the dead letters.
 func NewIntake(
-	s Source, in *Ingest, d DeadLetters, r Rejections, m Marks, window scoreboard.Window, clock *Clock,
+	s Source, in *Ingest, d []DeadLetters, r Rejections, m Marks, window scoreboard.Window, clock *Clock,
 	log *slog.Logger,
 ) *Intake {
 	return &Intake{
@@ -290,8 +291,10 @@ func (k *Intake) moveToDeadLetters(ctx context.Context, r scoreboard.Record, rea
 		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason.Error(),
 		Attempts: attempts,
 	}
-	if err := k.dead.Add(ctx, letter); err != nil {
-		return fmt.Errorf("store a dead letter for partition %d, offset %d: %w", r.Partition, r.Offset, err)
+	for _, d := range k.dead {
+		if err := d.Add(ctx, letter); err != nil {
+			return fmt.Errorf("store a dead letter for partition %d, offset %d: %w", r.Partition, r.Offset, err)
+		}
 	}
 	return nil
 }

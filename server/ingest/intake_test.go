@@ -100,7 +100,9 @@ func deliver(t *testing.T, l ledger, d *delivery, events ...string) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer cancel()
-	k := ingest.NewIntake(d, in, d, d, noMarks{}, scoreboard.DefaultWindow, d.clock(), slog.New(slog.DiscardHandler))
+	k := ingest.NewIntake(
+		d, in, []ingest.DeadLetters{d}, d, noMarks{}, scoreboard.DefaultWindow, d.clock(), slog.New(slog.DiscardHandler),
+	)
 	all.Go(func() { _ = k.Run(ctx) })
 	select {
 	case <-d.done:

@@ -16,8 +16,9 @@ type DeadLetterStore interface {
 	RequeueLetter(ctx context.Context, id int64, change *scoreboard.Change, why *scoreboard.AuditEntry) error
 }
 
-// Requeue puts dead letters back into the outbox: all, or those of one topic or
-// partition. Letters that cannot be decoded stay.
+// Requeue puts dead letters back into the outbox: all changes, or those of one topic or
+// partition. Letters that cannot be decoded stay; so do accepted increments, each of which
+// may be rejected.
 type Requeue struct {
 	Letters     DeadLetterStore
 	DedupeSince time.Time // older changes are skipped: repeats of them are not recognized

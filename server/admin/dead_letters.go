@@ -1,0 +1,68 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Letters is the store of dead letters.
+type Letters interface {
+	DeadLetters(ctx context.Context, after int64, limit int) ([]scoreboard.DeadLetter, error)
+	DeadLetter(ctx context.Context, id int64) (*scoreboard.DeadLetter, error)
+	// RequeueLetter puts a change into the outbox and deletes its letter, atomically.
+	RequeueLetter(ctx context.Context, id int64, change *scoreboard.Change, why *scoreboard.AuditEntry) error
+	DropLetter(ctx context.Context, id int64, why *scoreboard.AuditEntry) error
+}
+
+// DeadLetters implements api.DeadLetters.
+type DeadLetters struct {
+	Letters
+	// Topic is of increments that were accepted for later, and Submit records one.
+	Topic  string
+	Submit func(context.Context, scoreboard.Increment) ([]scoreboard.Receipt, error)
+	Window scoreboard.Window // in which repeats are recognized
+}
+
+// Requeue processes a letter again and deletes it: a change goes back into the outbox, and
+// an accepted increment is recorded. An increment that is rejected now, or is too old, stays a
+// letter.
+func (d DeadLetters) Requeue(ctx context.Context, l *scoreboard.DeadLetter, why *scoreboard.AuditEntry) error {
+	if l.Topic == d.Topic {
+		return d.record(ctx, l, why)
+	}
+	change, heartbeat, err := protocol.DecodeEvent(l.Value)
+	if err != nil || heartbeat != nil {
+		return undecodable(l, err)
+	}
+	return d.RequeueLetter(ctx, l.ID, change, why)
+}
+
+// record records an accepted increment. If the process ends before the letter is deleted,
+// the next attempt finds the increment recorded.
+func (d DeadLetters) record(ctx context.Context, l *scoreboard.DeadLetter, why *scoreboard.AuditEntry) error {
+	in, err := protocol.DecodeAccepted(l.Value)
+	if err != nil {
+		return undecodable(l, err)
+	}
+	if time.Since(in.Accepted) > d.Window.Guaranteed() {
+		return scoreboard.Errorf(scoreboard.CodeGone,
+			"dead letter %d was accepted at %s, too long ago for repeats of it to be recognised; drop it",
+			l.ID, in.Accepted.Format(time.RFC3339))
+	}
+	if _, err := d.Submit(ctx, *in); err != nil {
+		return fmt.Errorf("record dead letter %d: %w", l.ID, err)
+	}
+	return d.DropLetter(ctx, l.ID, why)
+}
+
+func undecodable(l *scoreboard.DeadLetter, err error) error {
+	return &scoreboard.Error{
+		Code:    scoreboard.CodeConflict,
+		Message: fmt.Sprintf("dead letter %d cannot be decoded; drop it", l.ID),
+		Err:     err,
+	}
+}
