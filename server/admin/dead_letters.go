@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -41,7 +42,7 @@ func (d DeadLetters) Requeue(ctx context.Context, l *scoreboard.DeadLetter, why 
 	return d.RequeueLetter(ctx, l.ID, change, why)
 }
 
-// record records an accepted increment. If the process ends before the letter is deleted,
+// record records an accepted increment; a rejection is a conflict. If the process ends before the letter is deleted,
 // the next attempt finds the increment recorded.
 func (d DeadLetters) record(ctx context.Context, l *scoreboard.DeadLetter, why *scoreboard.AuditEntry) error {
 	in, err := protocol.DecodeAccepted(l.Value)
@@ -53,10 +54,19 @@ func (d DeadLetters) record(ctx context.Context, l *scoreboard.DeadLetter, why *
 			"dead letter %d was accepted at %s, too long ago for repeats of it to be recognised; drop it",
 			l.ID, in.Accepted.Format(time.RFC3339))
 	}
-	if _, err := d.Submit(ctx, *in); err != nil {
-		return fmt.Errorf("record dead letter %d: %w", l.ID, err)
+	_, err = d.Submit(ctx, *in)
+	var e *scoreboard.Error
+	switch {
+	case err == nil:
+		return d.DropLetter(ctx, l.ID, why)
+	case errors.As(err, &e) && e.RetryAfter == 0 && e.Code != scoreboard.CodeInternal:
+		return &scoreboard.Error{
+			Code:    scoreboard.CodeConflict,
+			Message: fmt.Sprintf("dead letter %d is rejected (%s): %s", l.ID, e.Code, e.Message),
+			Err:     err,
+		}
 	}
-	return d.DropLetter(ctx, l.ID, why)
+	return fmt.Errorf("record dead letter %d: %w", l.ID, err)
 }
 
 func undecodable(l *scoreboard.DeadLetter, err error) error {

@@ -31,6 +31,9 @@ func (l *letters) submit(_ context.Context, in scoreboard.Increment) ([]scoreboa
 	if in.User == "banned" {
 		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "user banned is banned")
 	}
+	if in.User == "outage" {
+		return nil, &scoreboard.Error{Code: scoreboard.CodeUnavailable, RetryAfter: time.Second}
+	}
 	l.recorded = append(l.recorded, in)
 	return nil, nil
 }
@@ -72,7 +75,8 @@ func TestRequeueDecodesTheLetter(t *testing.T) {
 		{"no JSON among increments", increments, []byte("no JSON"), scoreboard.CodeConflict},
 		{"a change among increments", increments, event, scoreboard.CodeConflict},
 		{"an old increment", increments, accepted("alice", time.Now().AddDate(0, -3, 0)), scoreboard.CodeGone},
-		{"a rejected increment", increments, accepted("banned", time.Now()), scoreboard.CodeForbidden},
+		{"a rejected increment", increments, accepted("banned", time.Now()), scoreboard.CodeConflict},
+		{"an increment in an outage", increments, accepted("outage", time.Now()), scoreboard.CodeUnavailable},
 	} {
 		l := &letters{}
 		d := DeadLetters{Letters: l, Topic: increments, Submit: l.submit, Window: scoreboard.DefaultWindow}

@@ -335,7 +335,7 @@ func adminOperations() []operation {
 			[]param{queryAfter, queryLimit}, protocol.DeadLetters{}),
 		read("GET /v1/admin/dead-letters/:id", "Get a dead letter with its value",
 			nil, protocol.DeadLetter{}, readCodes...),
-		read("POST /v1/admin/dead-letters/:id/requeue", "Publish a dead letter again",
+		read("POST /v1/admin/dead-letters/:id/requeue", "Process a dead letter again, and delete it",
 			nil, protocol.DeadLetter{}, with(readCodes, conflict, scoreboard.CodeGone, tooLarge, mediaType)...),
 		read("DELETE /v1/admin/dead-letters/:id", "Delete a dead letter", nil, protocol.DeadLetter{}, readCodes...),
 		read("GET /v1/admin/boards/:board/ranking", "Get the state of a board's ranking",

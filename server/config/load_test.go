@@ -123,6 +123,10 @@ func TestLoadRejects(t *testing.T) {
 			lookup("SCOREBOARD_ROLES", "mirror", "SCOREBOARD_MIRROR_DELTA_STREAM", "{sb:stream}:0"), "",
 			"mirror.delta.stream must not begin with {sb:stream}:",
 		},
+		"mirror's stream is a native key of a cluster": {
+			lookup("SCOREBOARD_ROLES", "mirror", "SCOREBOARD_MIRROR_DELTA_STREAM", "{sb:stream:0}"), "",
+			"mirror.delta.stream must not begin with {sb:stream:",
+		},
 		"mirror without a feed": {
 			lookup("SCOREBOARD_ROLES", "mirror", "SCOREBOARD_MIRROR_DELTA_STREAM", "",
 				"SCOREBOARD_MIRROR_PLAIN_TOPIC", "", "SCOREBOARD_MIRROR_CLOUDEVENTS_TOPIC", ""), "",

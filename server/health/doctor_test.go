@@ -3,10 +3,29 @@ package health
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
+
+// A wrong setting is named with its fix; the text of any other error is not shown.
+func TestRedisCheckNamesTheSetting(t *testing.T) {
+	t.Parallel()
+	setup := &scoreboard.SetupError{Setting: "redis.url", Problem: "wrong", Fix: "correct it"}
+	for err, want := range map[error][2]string{
+		fmt.Errorf("ping: %w", setup):           {"redis.url: wrong", "correct it"},
+		errors.New("dial redis://:secret@host"): {"does not answer", "reads come from PostgreSQL"},
+	} {
+		d := Doctor{Redis: func(context.Context) error { return err }}
+		c := d.redis(t.Context())
+		if c.Status != protocol.CheckFail || c.Detail != want[0] || !strings.HasPrefix(c.NextStep, want[1]) {
+			t.Errorf("%v: got %+v, want %q", err, c, want)
+		}
+	}
+}
 
 // The doctor warns of a daemon that owns its tables or could rewrite the audit trail, and
 // fails where the daemon lacks rights that it needs.

@@ -79,7 +79,7 @@ func explain(err error) error {
 	case has("AUTH <password> called without"):
 		problem, fix = "the URL has a password, but Redis has none", "remove it, or set requirepass in Redis"
 	case has("NOPERM"):
-		problem, fix = "the user of the URL may not run a command that is needed", "grant the user +@all ~sb:* &sb:*"
+		problem, fix = "the user of the URL may not run a command that is needed", "give it +@all ~* &* (ACL SETUSER)"
 	case has("MOVED"), has("ASK"):
 		problem, fix = "the server is part of a cluster", "use redis+cluster:// instead of redis://"
 	case has("This instance has cluster support disabled"):
