@@ -67,7 +67,8 @@ func exists(name string, settings []string, source, schema map[string]string) bo
 		return true
 	}
 	if strings.HasPrefix(name, "scoreboard_") {
-		return isMetric(name, source)
+		page, err := os.ReadFile(metricsPage)
+		return err == nil && strings.Contains(string(page), "\n| `"+name+"` |")
 	}
 	if strings.HasPrefix(name, "sb:") {
 		prefix, _, tagged := strings.Cut(name, "{")
@@ -95,24 +96,6 @@ func exists(name string, settings []string, source, schema map[string]string) bo
 		}
 		if qualified && added.MatchString(text) {
 			return true
-		}
-	}
-	return false
-}
-
-// isMetric reports whether a file has the name of a metric, in one string or as a prefix
-// of the file and a rest.
-func isMetric(name string, source map[string]string) bool {
-	prefix := regexp.MustCompile(`"(scoreboard_[a-z_]*)" ?\+`)
-	for _, text := range source {
-		if strings.Contains(text, `"`+name+`"`) {
-			return true
-		}
-		for _, found := range prefix.FindAllStringSubmatch(text, -1) {
-			rest, ok := strings.CutPrefix(name, found[1])
-			if ok && strings.Contains(text, `"`+rest+`"`) {
-				return true
-			}
 		}
 	}
 	return false

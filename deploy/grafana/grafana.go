@@ -58,9 +58,10 @@ func total(metric string) string { return fmt.Sprintf("sum(rate(%s[$__rate_inter
 // count is the increase of a counter in a time.
 func count(metric, in string) string { return fmt.Sprintf("sum(increase(%s[%s]))", metric, in) }
 
-// share is the share of the responses that match, over a time.
+// share is the share of the responses that match, over a time; 0 if none does.
 func share(matchers, over string) string {
-	return fmt.Sprintf("sum(rate(%s{%s}[%s])) / sum(rate(%s[%s]))", requests, matchers, over, requests, over)
+	return fmt.Sprintf("(sum(rate(%s{%s}[%s])) or vector(0)) / sum(rate(%s[%s]))",
+		requests, matchers, over, requests, over)
 }
 
 const requests = "scoreboard_api_request_seconds_count"
