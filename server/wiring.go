@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"runtime"
 	"time"
@@ -67,8 +68,14 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	if err := c.CheckRequired(); err != nil {
 		return err
 	}
+	var files *tlsfiles.Client
+	if c.Postgres.TLS != (config.Files{}) {
+		if files, err = s.openFiles("postgres.tls", c.Postgres.TLS); err != nil {
+			return err
+		}
+	}
 	s.store, err = store.Open(ctx, store.Options{
-		URL: c.Postgres.URL, MaxConns: c.Postgres.MaxConns, LockWait: lockWait, Timeout: statementTimeout,
+		URL: c.Postgres.URL, TLS: files, MaxConns: c.Postgres.MaxConns, LockWait: lockWait, Timeout: statementTimeout,
 		Shards: c.Outbox.Shards, Window: c.Ledger.RepeatWindow(), CloseGrace: c.Boards.CloseGrace,
 		Describe: c.Postgres.Describe,
 		Policy:   func() *scoreboard.IngestPolicy { return s.settings.IngestPolicy() }, Log: s.log,
@@ -76,7 +83,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.redis, err = openRedis(c); err != nil {
+	if s.redis, err = s.openRedis(); err != nil {
 		return err
 	}
 	s.register(s.store.Collectors()...)
@@ -115,12 +122,24 @@ func (s *Server) openFiles(setting string, files config.Files) (*tlsfiles.Client
 	return t, err
 }
 
-func openRedis(c *config.Config) (redis.UniversalClient, error) {
+func (s *Server) openRedis() (redis.UniversalClient, error) {
+	c := s.config
 	o, err := redisurl.Parse(c.Redis.URL)
 	if err != nil {
 		return nil, fmt.Errorf("setting redis.url: %w", err)
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = 500*time.Millisecond, time.Second, time.Second
+	if o.TLSConfig != nil && (c.Redis.TLS != (config.Files{}) || !o.TLSConfig.InsecureSkipVerify) {
+		files, err := s.openFiles("redis.tls", c.Redis.TLS)
+		if err != nil {
+			return nil, err
+		}
+		o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+			ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
+			defer cancel()
+			return files.Dial(ctx, network, address)
+		}
+	}
 	if !o.IsClusterMode { // a client of a cluster repeats what failed on another server
 		o.MaxRetries = 1
 	}

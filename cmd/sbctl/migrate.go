@@ -1,10 +1,12 @@
 package main
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 	"github.com/scoreboard/scoreboard/migrations"
 )
 
@@ -17,7 +19,8 @@ func newMigrateCmd(p *program) *cobra.Command {
 This is the only command that connects to PostgreSQL. The database is --postgres-url,
 else SCOREBOARD_POSTGRES_DIRECT_URL, else SCOREBOARD_POSTGRES_URL. It must not be a
 PgBouncer: migrations hold a session lock against concurrent runs. The user of this URL
-owns the schema.
+owns the schema. SCOREBOARD_POSTGRES_TLS_CA, _TLS_CERT and _TLS_KEY are PEM files for TLS,
+as for the daemon.
 
 If SCOREBOARD_POSTGRES_URL has another user, that is the daemon's: "migrate up" creates
 the role, unless it exists, and gives it the rights that the daemon needs. It can then
@@ -25,9 +28,16 @@ neither change the schema nor rewrite the audit trail and the ledger.`
 	var url string
 	cmd.PersistentFlags().StringVar(&url, "postgres-url", "", "URL of the database")
 	database := func() (string, error) {
+		files := tlsfiles.Files{
+			CA: p.env["SCOREBOARD_POSTGRES_TLS_CA"], Cert: p.env["SCOREBOARD_POSTGRES_TLS_CERT"],
+			Key: p.env["SCOREBOARD_POSTGRES_TLS_KEY"],
+		}
+		if _, err := tlsfiles.New("postgres.tls", files, slog.New(slog.DiscardHandler)); err != nil {
+			return "", err // pgx would say that the URL is invalid
+		}
 		for _, u := range []string{url, p.env["SCOREBOARD_POSTGRES_DIRECT_URL"], p.env["SCOREBOARD_POSTGRES_URL"]} {
 			if u != "" {
-				return u, nil
+				return tlsfiles.PostgresURL(u, files), nil
 			}
 		}
 		return "", usagef("no database; pass --postgres-url or set SCOREBOARD_POSTGRES_DIRECT_URL")
@@ -48,7 +58,7 @@ func newMigrateUpCmd(p *program, database func() (string, error)) *cobra.Command
 				return err
 			}
 			if err := migrations.Up(cmd.Context(), url); err != nil {
-				return err
+				return tlsfiles.Explain("postgres.tls", err)
 			}
 			role, err := migrations.Grant(cmd.Context(), url, p.env["SCOREBOARD_POSTGRES_URL"])
 			if err != nil {
@@ -81,7 +91,7 @@ func newMigrateStatusCmd(p *program, database func() (string, error)) *cobra.Com
 func (p *program) printMigrations(cmd *cobra.Command, url string) error {
 	versions, err := migrations.Status(cmd.Context(), url)
 	if err != nil {
-		return err
+		return tlsfiles.Explain("postgres.tls", err)
 	}
 	return p.print(versions, func() *table {
 		t := newTable(">NUMBER", "NAME", "APPLIED")

@@ -2,7 +2,10 @@ package backendtest
 
 import (
 	"context"
+	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -158,10 +161,80 @@ type PostgresServer struct {
 // OwnPostgres starts a PostgreSQL that the test may stop and start.
 func OwnPostgres(t testing.TB, migrate Migrate) *PostgresServer {
 	t.Helper()
+	return ownPostgres(t, migrate, nil)
+}
+
+// ServerFiles are the contents of a server's PEM files. The key is PKCS #8.
+type ServerFiles struct{ CA, Cert, Key []byte }
+
+// write writes the files to a folder, which it creates if it is missing.
+func (f *ServerFiles) write(dir string) (ca, cert, key string, err error) {
+	if err = os.MkdirAll(dir, 0o700); err != nil {
+		return "", "", "", err
+	}
+	paths := [3]string{}
+	for i, text := range [][]byte{f.CA, f.Cert, f.Key} {
+		paths[i] = filepath.Join(dir, []string{"ca.pem", "cert.pem", "key.pem"}[i])
+		if err = os.WriteFile(paths[i], text, 0o600); err != nil {
+			return "", "", "", err
+		}
+	}
+	return paths[0], paths[1], paths[2], nil
+}
+
+// hbaSecure lets the daemon's role connect by TLS with a client certificate only.
+const hbaSecure = "hostssl all " + runtimeRole + " all scram-sha-256 clientcert=verify-ca\n" +
+	"host all " + runtimeRole + " all reject\nhost all all all scram-sha-256\n"
+
+// OwnSecurePostgres is OwnPostgres for a server at localhost that requires TLS and a client
+// certificate of the daemon's role.
+func OwnSecurePostgres(t testing.TB, migrate Migrate, files *ServerFiles) *PostgresServer {
+	t.Helper()
+	p := ownPostgres(t, migrate, files)
+	p.URL = strings.Replace(p.URL, "@127.0.0.1:", "@localhost:", 1)
+	return p
+}
+
+// OwnSecureRedis is OwnRedis for a server whose port for TLS, at localhost, requires a
+// client certificate.
+func OwnSecureRedis(t testing.TB, files *ServerFiles) *RedisServer {
+	t.Helper()
+	port, err := process.FreePort(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, cert, key, err := files.write(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := ownRedis(t, devstack.RedisOptions{Config: []string{
+		"tls-port " + strconv.Itoa(port), "tls-ca-cert-file " + ca, "tls-cert-file " + cert, "tls-key-file " + key,
+	}})
+	r.URL = strings.Replace(strings.Replace(r.URL, "redis://", "rediss://", 1),
+		"127.0.0.1:"+strconv.Itoa(r.Port), "localhost:"+strconv.Itoa(port), 1)
+	return r
+}
+
+func ownPostgres(t testing.TB, migrate Migrate, secure *ServerFiles) *PostgresServer {
+	t.Helper()
 	p := new(PostgresServer)
 	port := 0
 	p.Server = newServer(t, "PostgreSQL", func(ctx context.Context, dir string) (*process.Process, error) {
-		postgres, err := StartPostgres(ctx, dir, port)
+		var settings map[string]string
+		if secure != nil {
+			hba := filepath.Join(dir, "postgres", "hba.conf")
+			ca, cert, key, err := secure.write(filepath.Join(dir, "postgres"))
+			if err == nil {
+				err = os.WriteFile(hba, []byte(hbaSecure), 0o600)
+			}
+			if err != nil {
+				return nil, err
+			}
+			settings = map[string]string{
+				"ssl": "on", "ssl_ca_file": ca, "ssl_cert_file": cert, "ssl_key_file": key, "hba_file": hba,
+			}
+		}
+		postgres, err := startPostgres(ctx, dir, port, settings)
 		if err != nil {
 			return nil, err
 		}

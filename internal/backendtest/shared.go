@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -146,16 +147,22 @@ func startSharedKafka() ([]string, error) {
 
 // StartPostgres starts a server for many tests at once below dir.
 func StartPostgres(ctx context.Context, dir string, port int) (*devstack.Postgres, error) {
+	return startPostgres(ctx, dir, port, nil)
+}
+
+func startPostgres(
+	ctx context.Context, dir string, port int, further map[string]string,
+) (*devstack.Postgres, error) {
+	settings := map[string]string{
+		"max_connections": "500",
+		// Autovacuum analyzes tables during a test, which changes query plans
+		// from run to run, and prevents templates from being copied.
+		"autovacuum": "off",
+		// Tests kill servers, and the cluster's folder is removed after them.
+		"dynamic_shared_memory_type": "mmap",
+	}
+	maps.Copy(settings, further)
 	return devstack.StartPostgres(ctx, devstack.PostgresOptions{
-		Dir:  filepath.Join(dir, "postgres"),
-		Port: port,
-		Settings: map[string]string{
-			"max_connections": "500",
-			// Autovacuum analyzes tables during a test, which changes query plans
-			// from run to run, and prevents templates from being copied.
-			"autovacuum": "off",
-			// Tests kill servers, and the cluster's folder is removed after them.
-			"dynamic_shared_memory_type": "mmap",
-		},
+		Dir: filepath.Join(dir, "postgres"), Port: port, Settings: settings,
 	})
 }

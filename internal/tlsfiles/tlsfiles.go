@@ -92,8 +92,8 @@ func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, e
 
 const keepAlive = 30 * time.Second
 
-// conn explains the server's rejection of a client certificate, which with TLS 1.3 only
-// the first read returns.
+// conn explains the server's rejection of a client certificate, which with TLS 1.3 the
+// first read returns, or a later write.
 type conn struct {
 	*tls.Conn
 	setting string
@@ -101,6 +101,11 @@ type conn struct {
 
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
+	return n, Explain(c.setting, err)
+}
+
+func (c *conn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
 	return n, Explain(c.setting, err)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -90,7 +91,7 @@ func explain(err error) error {
 		problem = "no sentinel answers, or none knows the primary"
 		fix = "check the addresses, the name after the last / and sentinel_password"
 	default:
-		return err
+		return tlsfiles.Explain("redis.tls", err)
 	}
 	return &scoreboard.SetupError{Setting: "redis.url", Problem: problem, Fix: fix, Err: err}
 }

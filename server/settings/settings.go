@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
@@ -287,7 +288,8 @@ func (m *Manager) SwitchedFromKafka(ctx context.Context) bool {
 // Effective returns a deployed configuration with the changes in its store that are
 // valid with it.
 func Effective(ctx context.Context, c *config.Config) (*config.Config, error) {
-	s, err := store.Open(ctx, store.Options{URL: c.Postgres.URL, MaxConns: 1, Describe: c.Postgres.Describe})
+	url := tlsfiles.PostgresURL(c.Postgres.URL, tlsfiles.Files(c.Postgres.TLS))
+	s, err := store.Open(ctx, store.Options{URL: url, MaxConns: 1, Describe: c.Postgres.Describe})
 	if err != nil {
 		return nil, err
 	}

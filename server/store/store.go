@@ -2,12 +2,15 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/archive"
 	"github.com/scoreboard/scoreboard/server/store/audit"
@@ -41,6 +44,7 @@ type Options struct {
 	// Describe uses unnamed statements with cached descriptions instead of
 	// named prepared ones, which PgBouncer in transaction mode needs.
 	Describe bool
+	TLS      *tlsfiles.Client // nil: TLS as the URL says
 	// Policy returns the rules for increments in force; nil: none.
 	Policy func() *scoreboard.IngestPolicy
 	Log    *slog.Logger // nil: no logging
@@ -69,9 +73,13 @@ type Store struct {
 
 // Open does not connect: an unreachable database is detected on first use.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	db, err := pg.Open(ctx, pg.Options{
+	connection := pg.Options{
 		URL: o.URL, MaxConns: o.MaxConns, LockWait: o.LockWait, Timeout: o.Timeout, Describe: o.Describe,
-	})
+	}
+	if o.TLS != nil {
+		connection.Secure = o.TLS.SecurePostgres
+	}
+	db, err := pg.Open(ctx, connection)
 	if err != nil {
 		return nil, err
 	}
@@ -153,10 +161,40 @@ func (s *Store) CheckRole(ctx context.Context) (excess, lack string, err error) 
 	return excess, lack, nil
 }
 
-// Ping checks that the database answers.
+// Ping checks that the database answers. The error is a *scoreboard.SetupError where a
+// setting is wrong.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.db.Ping(ctx); err != nil {
-		return fmt.Errorf("ping PostgreSQL: %w", err)
+		return fmt.Errorf("ping PostgreSQL: %w", explain(err))
 	}
 	return nil
+}
+
+// SQLSTATEs of a login.
+const (
+	invalidAuthorization = "28000"
+	invalidPassword      = "28P01"
+	noDatabase           = "3D000"
+)
+
+// explain returns a *scoreboard.SetupError for an error of a connection that a setting
+// can prevent, and other errors as they are.
+func explain(err error) error {
+	e := &scoreboard.SetupError{Setting: "postgres.url", Err: err}
+	var refused *pgconn.PgError
+	if !errors.As(err, &refused) {
+		return tlsfiles.Explain("postgres.tls", err)
+	}
+	switch e.Problem = "PostgreSQL says: " + refused.Message; refused.Code {
+	case invalidPassword:
+		e.Fix = "correct the user and the password in the URL, percent-encoded"
+	case invalidAuthorization:
+		e.Fix = "correct the user, set postgres.tls_cert and postgres.tls_key if a certificate is required, " +
+			"or allow the connection in pg_hba.conf"
+	case noDatabase:
+		e.Fix = "correct the database in the URL, or create it"
+	default:
+		return err
+	}
+	return e
 }

@@ -21,6 +21,9 @@ type Options struct {
 	// Describe uses unnamed statements with cached descriptions instead of
 	// named prepared ones, which PgBouncer in transaction mode needs.
 	Describe bool
+	// Secure changes the settings of a connection that is about to be made, for TLS;
+	// nil: they are those of the URL.
+	Secure func(*pgconn.Config)
 }
 
 // DB is a pool of connections and the limits of its transactions.
@@ -49,6 +52,12 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	c.AfterConnect = registerCalendar
+	if o.Secure != nil {
+		c.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+			o.Secure(&c.Config)
+			return nil
+		}
+	}
 	measured := newTracer()
 	c.ConnConfig.Tracer = measured
 	pool, err := pgxpool.NewWithConfig(ctx, c)

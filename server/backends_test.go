@@ -1,0 +1,99 @@
+package server_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/tlsfiles"
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/edge/edgetest"
+)
+
+// A daemon works with a PostgreSQL and a Redis that require TLS and a client certificate.
+// Where a setting is wrong, readiness names it.
+func TestSecuredBackends(t *testing.T) {
+	t.Parallel()
+	ca, other := edgetest.Issue(t, "ca", nil), edgetest.Issue(t, "other", nil)
+	own, daemon := edgetest.Issue(t, "localhost", ca), edgetest.Issue(t, "daemon", ca)
+	files := &backendtest.ServerFiles{CA: ca.CertPEM, Cert: own.CertPEM, Key: own.KeyPEM}
+	dir := t.TempDir()
+	file := func(name string, text []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	caFile, otherFile := file("ca.pem", ca.CertPEM), file("other.pem", other.CertPEM)
+	cert, key := file("cert.pem", daemon.CertPEM), file("key.pem", daemon.KeyPEM)
+	h := newHarness(t)
+	postgres := backendtest.OwnSecurePostgres(t, migrations.Up, files)
+	h.postgres, h.redis = postgres.URL, backendtest.OwnSecureRedis(t, files)
+	for _, backend := range []string{"postgres", "redis"} {
+		h.settings[backend+"-tls-ca"] = caFile
+		h.settings[backend+"-tls-cert"], h.settings[backend+"-tls-key"] = cert, key
+	}
+	n := h.start(allRoles)
+	receipt, err := n.client("game", auth.ScopeUpdate).Submit(t.Context(), client.Increment{User: "ada", Delta: 5})
+	if err != nil || receipt.NewScore != 5 {
+		t.Errorf("got %+v, %v", receipt, err)
+	}
+	h.ranked(n, "global", "ada", 5)
+	n.stop()
+
+	wrong := func(url string) string { return strings.Replace(url, ":scoreboard_runtime@", ":s3cret-guess@", 1) }
+	for name, c := range map[string]struct {
+		backend, want string
+		settings      []string
+	}{
+		"authority of PostgreSQL": {
+			"postgres", "postgres.tls_ca: the server's certificate is of an unknown authority: ",
+			[]string{"postgres-tls-ca", otherFile},
+		},
+		"no certificate for PostgreSQL": {
+			"postgres", "postgres.url: PostgreSQL says: connection requires a valid client certificate: ",
+			[]string{"postgres-tls-cert", "", "postgres-tls-key", ""},
+		},
+		"password of PostgreSQL": {
+			"postgres", "postgres.url: PostgreSQL says: password authentication failed",
+			[]string{"postgres-url", wrong(h.postgres)},
+		},
+		"authority of Redis": {
+			"redis", "redis.tls_ca: the server's certificate is of an unknown authority: ",
+			[]string{"redis-tls-ca", otherFile},
+		},
+		"no certificate for Redis": {
+			"redis", "redis.tls_cert: the server rejects this client",
+			[]string{"redis-tls-cert", "", "redis-tls-key", ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := h.launch(gatewayOnly, c.settings...)
+			report := make(map[string]string)
+			h.await(c.want, func() bool {
+				_, body := h.get(t, n.Ops+"/readyz", nil)
+				return json.Unmarshal([]byte(body), &report) == nil && strings.HasPrefix(report[c.backend], c.want)
+			})
+			n.stop()
+			if log := n.Log(); strings.Contains(log, "s3cret-guess") || strings.Contains(log, "goroutine ") {
+				t.Errorf("a password or a stack trace in the log:\n%s", log)
+			}
+		})
+	}
+	// sbctl migrate connects with the same files.
+	owner := tlsfiles.PostgresURL(backendtest.Owner(strings.Replace(postgres.URL, "localhost", "127.0.0.1", 1)),
+		tlsfiles.Files{CA: caFile, Cert: cert, Key: key})
+	if _, err := migrations.Status(t.Context(), owner); err == nil ||
+		!strings.Contains(tlsfiles.Explain("postgres.tls", err).Error(), "postgres.tls_ca: x509: ") {
+		t.Errorf("by an address that the certificate does not name: got %v", err)
+	}
+	if _, err := migrations.Status(t.Context(), strings.Replace(owner, "127.0.0.1", "localhost", 1)); err != nil {
+		t.Error(err)
+	}
+}
