@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	kafkago "github.com/segmentio/kafka-go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/scoreboard/scoreboard/internal/gauge"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -25,9 +28,10 @@ type Consumer struct {
 	checkEvery time.Duration // of the stall detector
 	log        *slog.Logger
 
-	seen     seenLog                  // used by one session at a time
-	id       atomic.Pointer[[16]byte] // of the topic as it was inspected; nil: not yet
-	onDamage func(context.Context, *Damage) error
+	inspecting sync.Mutex
+	seen       seenLog                  // guarded by inspecting
+	id         atomic.Pointer[[16]byte] // of the topic as it was inspected; nil: not yet
+	onDamage   func(context.Context, *Damage) error
 
 	lag      atomic.Int64
 	damages  atomic.Int64
@@ -39,7 +43,7 @@ type Consumer struct {
 	losses   prometheus.Counter
 }
 
-// commitInterval is the time between two commits of a reader.
+// commitInterval is the time between two commits of a member.
 const commitInterval = 250 * time.Millisecond
 
 // Consumer returns a consumer that delivers at most batch records at once.
@@ -124,147 +128,270 @@ func (c *Consumer) Consume(ctx context.Context, handle transport.Handler) error 
 // rebalance, and ends its fetches first.
 const rebalanceTimeout = 2500 * time.Millisecond
 
-// inspectTimeout bounds the inspection before a session.
+// inspectTimeout bounds the inspection before a generation.
 const inspectTimeout = 3 * time.Second
 
 // errSession is in the chain of an error after which a new session is started.
 var errSession = errors.New("the session has ended")
 
-// runSession reads as one member of the group.
+// session is one membership in the group.
+type session struct {
+	*Consumer
+	handle  transport.Handler
+	paused  map[int]int64 // the first offset of each paused partition
+	fetched atomic.Int64  // records
+	busy    atomic.Bool   // handling records
+}
+
+// runSession reads as one member of the group, in one generation of the group after
+// another: they change when members come and go.
 func (c *Consumer) runSession(ctx context.Context, handle transport.Handler) error {
-	r := kafkago.NewReader(kafkago.ReaderConfig{
-		Brokers: c.client.o.Brokers, Topic: c.topic, GroupID: c.group, Dialer: c.client.dialer(),
-		// A fetch returns what is available at once, and waits if that is nothing:
-		// batch sizes follow from the relay's batches, not from the fetches.
-		MinBytes: 1, MaxBytes: 4 << 20, MaxWait: time.Second,
-		QueueCapacity:  4 * c.batch,
-		CommitInterval: commitInterval, // records whose commit is lost are delivered again
-		StartOffset:    kafkago.FirstOffset, WatchPartitionChanges: true, PartitionWatchInterval: 5 * time.Second,
+	group, err := kafkago.NewConsumerGroup(kafkago.ConsumerGroupConfig{
+		ID: c.group, Brokers: c.client.o.Brokers, Topics: []string{c.topic}, Dialer: c.client.dialer(),
+		StartOffset: kafkago.FirstOffset, WatchPartitionChanges: true, PartitionWatchInterval: 5 * time.Second,
 		SessionTimeout: 6 * time.Second, RebalanceTimeout: rebalanceTimeout, HeartbeatInterval: 500 * time.Millisecond,
-		MaxAttempts: 3, JoinGroupBackoff: 250 * time.Millisecond,
+		JoinGroupBackoff: 250 * time.Millisecond,
 	})
-	defer func() {
-		if err := r.Close(); err != nil {
-			c.log.Warn("reader not closed cleanly", "topic", c.topic, "err", err)
-		}
-	}()
-	inspectCtx, cancel := context.WithTimeout(ctx, inspectTimeout)
-	_, damage, err := c.inspect(inspectCtx)
-	cancel()
-	switch {
-	case err != nil: // it may be another log, whose heartbeats would claim what was lost with this one
-		return fmt.Errorf("inspect: %w: %w", errSession, err)
-	case damage != nil:
-		return c.recoverFrom(ctx, r, damage)
+	if err != nil {
+		return fmt.Errorf("join group %s: %w", c.group, err)
 	}
-	fetchCtx, stop := context.WithCancelCause(ctx)
-	f := &fetcher{reader: r, messages: make(chan kafkago.Message, c.batch)}
-	failed := make(chan error, 2)
+	defer func() { _ = group.Close() }() // always nil
+	s := &session{Consumer: c, handle: handle, paused: make(map[int]int64)}
+	readCtx, end := context.WithCancelCause(ctx)
+	inspected := make(chan error, 1)
 	go func() {
-		failed <- f.run(fetchCtx)
-		close(f.messages)
+		d := stallDetector{session: s}
+		inspected <- d.run(readCtx, end)
 	}()
-	go func() {
-		d := stallDetector{consumer: c, fetcher: f}
-		failed <- d.run(fetchCtx, stop)
-	}()
-	err = c.handleAll(ctx, r, f.messages, handle)
-	stop(context.Canceled)
-	for range f.messages { // unblock the fetcher, so that it sees the end
-	}
-	err = errors.Join(err, <-failed, <-failed)
-	if errors.As(context.Cause(fetchCtx), &damage) {
-		return c.recoverFrom(ctx, r, damage)
+	err = s.runGenerations(readCtx, group)
+	end(context.Canceled)
+	err = errors.Join(err, <-inspected)
+	var damage *Damage
+	if errors.As(err, &damage) {
+		return c.recoverFrom(ctx, group, damage)
 	}
 	return err
 }
 
-// fetcher moves messages into a channel: a batch is what has arrived while the
-// previous one was handled.
-type fetcher struct {
-	reader   *kafkago.Reader
-	messages chan kafkago.Message
-	fetched  atomic.Int64
-	idle     atomic.Bool // waiting for the reader, not for the handler
-}
+// maxJoinFailures is how often in a row a session fails to join the group.
+const maxJoinFailures = 3
 
-func (f *fetcher) run(ctx context.Context) error {
-	for {
-		f.idle.Store(true)
-		m, err := f.reader.FetchMessage(ctx)
-		f.idle.Store(false)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return fmt.Errorf("fetch: %w: %w", errSession, err)
-		}
-		f.fetched.Add(1)
-		select {
-		case f.messages <- m:
-		case <-ctx.Done():
+// runGenerations reads until ctx ends, or something fails.
+func (s *session) runGenerations(ctx context.Context, group *kafkago.ConsumerGroup) error {
+	for failures := 0; ; {
+		generation, err := group.Next(ctx)
+		if ctx.Err() != nil {
 			return nil
 		}
+		if err != nil {
+			if failures++; failures == maxJoinFailures {
+				return fmt.Errorf("join: %w: %w", errSession, err)
+			}
+			continue // the group tries again
+		}
+		failures = 0
+		ended := make(chan error, 1)
+		generation.Start(func(generationCtx context.Context) {
+			ended <- s.runGeneration(ctx, generationCtx, generation)
+		})
+		if err := <-ended; err != nil {
+			return err
+		}
 	}
 }
 
-// handleAll delivers batches to the handler and commits them.
-func (c *Consumer) handleAll(
-	ctx context.Context, r *kafkago.Reader, from <-chan kafkago.Message, handle transport.Handler,
-) error {
-	paused := make(map[int]int64) // the first offset of each paused partition
-	isPaused := func(m *kafkago.Message) bool {
-		first, ok := paused[m.Partition]
-		return ok && m.Offset >= first
-	}
-	records := make([]scoreboard.Record, 0, c.batch)
-	messages := make([]kafkago.Message, 0, c.batch)
-	for {
-		records, messages = records[:0], messages[:0]
-		m, ok := <-from
-		for ok {
-			if !isPaused(&m) {
-				records = append(records, recordOf(c.topic, &m))
-				messages = append(messages, m)
-			}
-			if len(records) == c.batch {
-				break
-			}
-			select {
-			case m, ok = <-from:
-				continue
-			default:
-			}
-			break
+// runGeneration reads the partitions that a generation assigns, until it or ctx ends, and
+// then returns nil; or a [Damage], before it reads. The group waits for it before the next
+// generation. What is handled without being committed is delivered again.
+func (s *session) runGeneration(ctx, generationCtx context.Context, generation *kafkago.Generation) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(generationCtx, end)()
+	next, err := s.prepare(ctx, generation)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
 		}
-		if len(records) == 0 {
-			if !ok {
+		return err
+	}
+	fetched := make(chan []scoreboard.Record, queuedFetches)
+	f := &fetcher{
+		client: s.client, topic: s.topic, next: next,
+		take: func(ctx context.Context, records []scoreboard.Record) error {
+			select {
+			case fetched <- records:
+				s.fetched.Add(int64(len(records)))
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		},
+	}
+	commits := &commits{topic: s.topic, generation: generation}
+	work, workCtx := errgroup.WithContext(ctx)
+	work.Go(func() error {
+		if err := f.run(workCtx); err != nil {
+			return fmt.Errorf("%w: %w", errSession, err)
+		}
+		return nil
+	})
+	work.Go(func() error { return commits.run(workCtx) })
+	work.Go(func() error { return s.handleAll(workCtx, fetched, commits) })
+	err = errors.Join(work.Wait(), commits.commit())
+	if errors.Is(err, errCommit) {
+		s.log.Warn("offsets not committed", "topic", s.topic, "err", err)
+	}
+	if ctx.Err() != nil || errors.Is(err, errCommit) { // any other failure occurs again
+		return nil
+	}
+	return err
+}
+
+// errCommit is in the chain of an error that ends a generation, but no session: another
+// member has come, or the coordinator has gone.
+var errCommit = errors.New("offsets not committed")
+
+// queuedFetches is how many responses wait for the handler at most.
+const queuedFetches = 4
+
+// prepare inspects the log and returns where the partitions of a generation are read. It
+// may be another log, whose heartbeats would claim what was lost with the former one.
+func (s *session) prepare(ctx context.Context, generation *kafkago.Generation) (map[int]*int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
+	defer cancel()
+	_, damage, err := s.inspect(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("inspect: %w: %w", errSession, err)
+	}
+	if damage != nil {
+		return nil, damage
+	}
+	next, err := s.positionsOf(ctx, generation.Assignments[s.topic])
+	if err != nil {
+		return nil, fmt.Errorf("start: %w: %w", errSession, err)
+	}
+	return next, nil
+}
+
+// positionsOf returns where assigned partitions are read: from the committed offset, or
+// from the start.
+func (s *session) positionsOf(
+	ctx context.Context, assigned []kafkago.PartitionAssignment,
+) (map[int]*int64, error) {
+	next := make(map[int]*int64, len(assigned))
+	var ends map[int]position
+	for i := range assigned {
+		p := &assigned[i]
+		if p.Offset == kafkago.FirstOffset {
+			if ends == nil {
+				var err error
+				if ends, err = s.client.ends(ctx, s.topic); err != nil {
+					return nil, err
+				}
+			}
+			p.Offset = ends[p.ID].first
+		}
+		next[p.ID] = &p.Offset
+	}
+	return next, nil
+}
+
+// handleAll delivers records to the handler, in batches of what has arrived while the
+// previous one was handled.
+func (s *session) handleAll(ctx context.Context, fetched <-chan []scoreboard.Record, commits *commits) error {
+	var waiting []scoreboard.Record
+	for {
+		if len(waiting) == 0 {
+			select {
+			case waiting = <-fetched:
+			case <-ctx.Done():
 				return nil
 			}
-			continue
 		}
-		newlyPaused, err := handle(ctx, records)
-		if err != nil {
-			return fmt.Errorf("handle %d records of %s: %w", len(records), c.topic, err)
-		}
-		for partition, first := range newlyPaused {
-			paused[partition] = first
-			c.log.Error("partition paused", "topic", c.topic, "partition", partition, "offset", first)
-		}
-		handled := messages[:0]
-		for i := range messages {
-			if !isPaused(&messages[i]) {
-				handled = append(handled, messages[i])
+		for more := true; more && len(waiting) < s.batch; {
+			select {
+			case records := <-fetched:
+				waiting = append(waiting, records...)
+			default:
+				more = false
 			}
 		}
-		if err := r.CommitMessages(ctx, handled...); err != nil {
-			return fmt.Errorf("commit %d records of %s: %w", len(handled), c.topic, err)
+		batch := s.withoutPaused(waiting[:min(len(waiting), s.batch)])
+		waiting = waiting[min(len(waiting), s.batch):]
+		if len(batch) == 0 {
+			continue
+		}
+		s.busy.Store(true)
+		newlyPaused, err := s.handle(ctx, batch)
+		s.busy.Store(false)
+		if err != nil {
+			return fmt.Errorf("handle %d records of %s: %w", len(batch), s.topic, err)
+		}
+		for partition, first := range newlyPaused {
+			s.paused[partition] = first
+			s.log.Error("partition paused", "topic", s.topic, "partition", partition, "offset", first)
+		}
+		commits.add(s.withoutPaused(batch))
+	}
+}
+
+// withoutPaused returns the records that no pause holds back, in the same memory.
+func (s *session) withoutPaused(records []scoreboard.Record) []scoreboard.Record {
+	if len(s.paused) == 0 {
+		return records
+	}
+	return slices.DeleteFunc(records, func(r scoreboard.Record) bool {
+		first, paused := s.paused[r.Partition]
+		return paused && r.Offset >= first
+	})
+}
+
+// commits are the offsets that a member has handled in a generation.
+type commits struct {
+	topic      string
+	generation *kafkago.Generation
+
+	mu   sync.Mutex
+	next map[int]int64 // by partition; not committed yet
+}
+
+func (c *commits) add(handled []scoreboard.Record) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.next == nil {
+		c.next = make(map[int]int64)
+	}
+	for i := range handled {
+		c.next[handled[i].Partition] = handled[i].Offset + 1
+	}
+}
+
+// run commits every commitInterval until ctx ends.
+func (c *commits) run(ctx context.Context) error {
+	tick := time.NewTicker(commitInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := c.commit(); err != nil {
+			return err
 		}
 	}
 }
 
-func recordOf(topic string, m *kafkago.Message) scoreboard.Record {
-	return scoreboard.Record{
-		Topic: topic, Partition: m.Partition, Offset: m.Offset, Key: m.Key, Value: m.Value, Time: m.Time,
+func (c *commits) commit() error {
+	c.mu.Lock()
+	next := c.next
+	c.next = nil
+	c.mu.Unlock()
+	if len(next) == 0 {
+		return nil
 	}
+	if err := c.generation.CommitOffsets(map[string]map[int]int64{c.topic: next}); err != nil {
+		return fmt.Errorf("%w: %w", errCommit, err)
+	}
+	return nil
 }

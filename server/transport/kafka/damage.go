@@ -69,6 +69,8 @@ const rereadMargin = 10 * time.Minute
 
 // inspect measures the positions of the group. Damage is nil for a log that is intact.
 func (c *Consumer) inspect(ctx context.Context) (now map[int]position, damage *Damage, err error) {
+	c.inspecting.Lock()
+	defer c.inspecting.Unlock()
 	for range 1 + confirmations {
 		began := time.Now()
 		id, err := c.client.topicID(ctx, c.topic)
@@ -144,7 +146,7 @@ func (c *Consumer) compare(id [16]byte, now map[int]position) *Damage {
 // recoverFrom reports damage and moves the group back to where every record that it
 // may have missed is read again: handlers are idempotent. It returns an error after
 // which a new session is started.
-func (c *Consumer) recoverFrom(ctx context.Context, r *kafkago.Reader, d *Damage) error {
+func (c *Consumer) recoverFrom(ctx context.Context, group *kafkago.ConsumerGroup, d *Damage) error {
 	if err := c.chooseResume(ctx, d); err != nil {
 		return fmt.Errorf("%w: %w", errSession, err)
 	}
@@ -158,7 +160,7 @@ func (c *Consumer) recoverFrom(ctx context.Context, r *kafkago.Reader, d *Damage
 	if err := c.onDamage(ctx, d); err != nil {
 		return fmt.Errorf("%w: %w", errSession, err)
 	}
-	if err := c.rewind(ctx, r, d); err != nil {
+	if err := c.rewind(ctx, group, d); err != nil {
 		return fmt.Errorf("%w: %w", errSession, err)
 	}
 	c.damages.Add(1)
@@ -166,7 +168,9 @@ func (c *Consumer) recoverFrom(ctx context.Context, r *kafkago.Reader, d *Damage
 	c.lost.Add(d.Lost())
 	c.losses.Add(float64(d.Lost()))
 	c.damaged.Store(time.Now().Unix())
+	c.inspecting.Lock()
 	c.seen = seenLog{}
+	c.inspecting.Unlock()
 	c.id.Store(nil)
 	return fmt.Errorf("%w: %w", errSession, d)
 }
@@ -198,15 +202,27 @@ const rewindTimeout = 20 * time.Second
 // rewind commits where the damaged partitions are read again, as a member of the group:
 // the brokers accept no other commits while the group has members. All members start
 // there in the next generation.
-func (c *Consumer) rewind(ctx context.Context, r *kafkago.Reader, d *Damage) error {
+func (c *Consumer) rewind(ctx context.Context, group *kafkago.ConsumerGroup, d *Damage) error {
 	ctx, cancel := context.WithTimeout(ctx, rewindTimeout)
 	defer cancel()
-	messages := make([]kafkago.Message, len(d.Partitions))
-	for i, p := range d.Partitions {
-		messages[i] = kafkago.Message{Topic: c.topic, Partition: p.Partition, Offset: p.Resume - 1}
+	generation, err := group.Next(ctx)
+	if err != nil {
+		return fmt.Errorf("move group %s back: %w", c.group, err)
+	}
+	done := make(chan error, 1)
+	generation.Start(func(context.Context) { done <- c.rewindIn(ctx, generation, d) })
+	return <-done
+}
+
+// rewindIn is rewind in a generation of the group. Other members may commit what they
+// have consumed once more, before they see the damage.
+func (c *Consumer) rewindIn(ctx context.Context, generation *kafkago.Generation, d *Damage) error {
+	resume := make(map[int]int64, len(d.Partitions))
+	for _, p := range d.Partitions {
+		resume[p.Partition] = p.Resume
 	}
 	for {
-		if err := r.CommitMessages(ctx, messages...); err != nil {
+		if err := generation.CommitOffsets(map[string]map[int]int64{c.topic: resume}); err != nil {
 			return fmt.Errorf("move group %s back: %w", c.group, err)
 		}
 		select {

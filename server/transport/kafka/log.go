@@ -71,36 +71,45 @@ const (
 // Read calls do with the records of a span, in order and in batches. The error
 // has the code gone if the broker deletes records of the span meanwhile.
 func (l *Log) Read(ctx context.Context, span scoreboard.OffsetRange, do func([]scoreboard.Record) error) error {
-	r := kafkago.NewReader(kafkago.ReaderConfig{
-		Brokers: l.client.o.Brokers, Topic: l.topic, Partition: span.Partition, Dialer: l.client.dialer(),
-		MinBytes: 1, MaxBytes: 4 << 20, MaxWait: 250 * time.Millisecond, QueueCapacity: 2 * logBatch, MaxAttempts: 3,
-		ReadBackoffMin: 10 * time.Millisecond, ReadBackoffMax: 250 * time.Millisecond, OffsetOutOfRangeError: true,
-	})
-	defer func() { _ = r.Close() }() // nothing was written
-	if err := r.SetOffset(span.First); err != nil {
-		return fmt.Errorf("read partition %d of %s: %w", span.Partition, l.topic, err)
+	if span.First >= span.End {
+		return nil
 	}
-	batch := make([]scoreboard.Record, 0, logBatch)
-	for next := span.First; next < span.End; {
-		fetchCtx, cancel := context.WithTimeout(ctx, logReadTimeout)
-		m, err := r.FetchMessage(fetchCtx)
-		cancel()
-		if errors.Is(err, kafkago.OffsetOutOfRange) {
-			return scoreboard.Errorf(scoreboard.CodeGone,
-				"offset %d of partition %d of %s is no longer retained", next, span.Partition, l.topic)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	patience := time.AfterFunc(logReadTimeout, func() { end(context.DeadlineExceeded) })
+	defer patience.Stop()
+	next := span.First
+	f := &fetcher{client: l.client, topic: l.topic, next: map[int]*int64{span.Partition: &next}}
+	f.take = func(_ context.Context, records []scoreboard.Record) error {
+		patience.Stop()
+		last := records[len(records)-1].Offset
+		for len(records) > 0 && records[len(records)-1].Offset >= span.End {
+			records = records[:len(records)-1]
 		}
-		if err != nil {
-			return fmt.Errorf("read offset %d of partition %d of %s: %w", next, span.Partition, l.topic, err)
-		}
-		if next = m.Offset + 1; m.Offset < span.End {
-			batch = append(batch, recordOf(l.topic, &m))
-		}
-		if len(batch) == logBatch || next >= span.End {
+		for batch := range slices.Chunk(records, logBatch) {
 			if err := do(batch); err != nil {
+				end(err)
 				return err
 			}
-			batch = batch[:0]
 		}
+		if last+1 >= span.End {
+			end(errSpanRead)
+		}
+		patience.Reset(logReadTimeout)
+		return nil
 	}
-	return nil
+	err := f.run(ctx)
+	switch cause := context.Cause(ctx); {
+	case errors.Is(err, kafkago.OffsetOutOfRange):
+		return scoreboard.Errorf(scoreboard.CodeGone,
+			"offset %d of partition %d of %s is no longer retained", next, span.Partition, l.topic)
+	case errors.Is(cause, errSpanRead):
+		return nil
+	case errors.Is(cause, context.DeadlineExceeded):
+		return fmt.Errorf("read offset %d of partition %d of %s: %w", next, span.Partition, l.topic, cause)
+	default:
+		return cause
+	}
 }
+
+var errSpanRead = errors.New("the span is read")

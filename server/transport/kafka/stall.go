@@ -11,34 +11,32 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 )
 
-// errStalled reports a reader that fetches nothing although there are records
-// to read: kafka-go can get into that state after rebalances and broker
-// restarts.
-var errStalled = errors.New("the reader makes no progress despite a lag")
+// errStalled reports a session that fetches nothing although there are records to
+// read: kafka-go can get into that state after rebalances and broker restarts.
+var errStalled = errors.New("the session makes no progress despite a lag")
 
 // checkInterval is the time between two inspections of a consumer's positions.
 const checkInterval = 2 * time.Second
 
 // stallChecks is how many inspections without progress make a stall. The relay's
-// heartbeats come each second, so a healthy reader fetches something in between.
+// heartbeats come each second, so a healthy session fetches something in between.
 const stallChecks = 5
 
-// stallDetector measures the lag of a consumer. It ends a reader that stalls: one
-// that fetched nothing between stallChecks inspections, while some partition had a
-// lag at all of them and the group committed nothing there. It also ends one whose
-// log was cut or replaced. The caller then starts a new reader.
+// stallDetector measures the lag of a consumer. It ends a session that stalls: one
+// that fetched nothing between stallChecks inspections and handled nothing at them, while
+// some partition had a lag at all of them and the group committed nothing there. It also
+// ends one whose log was cut or replaced. The caller then starts a new session.
 type stallDetector struct {
-	consumer *Consumer
-	fetcher  *fetcher
+	session *session
 }
 
 func (d *stallDetector) run(ctx context.Context, end context.CancelCauseFunc) error {
-	c := d.consumer
+	c := d.session
 	tick := time.NewTicker(c.checkEvery)
 	defer tick.Stop()
 	var before map[int]position
 	checks := 0 // since before
-	fetchedBefore := d.fetcher.fetched.Load()
+	fetchedBefore := c.fetched.Load()
 	for {
 		select {
 		case <-ctx.Done():
@@ -53,7 +51,7 @@ func (d *stallDetector) run(ctx context.Context, end context.CancelCauseFunc) er
 		}
 		if damage != nil {
 			end(damage)
-			return nil
+			return damage
 		}
 		total := int64(0)
 		stuck := false
@@ -63,8 +61,8 @@ func (d *stallDetector) run(ctx context.Context, end context.CancelCauseFunc) er
 			stuck = stuck || known && was.lag() > 0 && p.lag() > 0 && p.committed == was.committed
 		}
 		c.setLag(total)
-		fetched := d.fetcher.fetched.Load()
-		if !stuck || fetched != fetchedBefore || !d.fetcher.idle.Load() {
+		fetched := c.fetched.Load()
+		if !stuck || fetched != fetchedBefore || c.busy.Load() {
 			fetchedBefore, before, checks = fetched, now, 0
 			continue
 		}

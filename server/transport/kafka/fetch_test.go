@@ -1,0 +1,144 @@
+package kafka_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/transport/kafka"
+	"github.com/scoreboard/scoreboard/server/transport/transporttest"
+)
+
+// Six partitions of three leaders need three requests, wherever the partitions move.
+func TestFetchSendsOneRequestToEachLeader(t *testing.T) {
+	t.Parallel()
+	p := newProducing(t)
+	var requests, partial atomic.Int64
+	p.cluster.ControlKey(int16(kmsg.Fetch), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		p.cluster.KeepControl()
+		requests.Add(1)
+		if topics := request.(*kmsg.FetchRequest).Topics; len(topics) != 1 || len(topics[0].Partitions) != 2 {
+			partial.Add(1)
+		}
+		return nil, nil, false
+	})
+	var mu sync.Mutex
+	seen := map[string]bool{"first": true}
+	handle := func(_ context.Context, records []scoreboard.Record) (map[int]int64, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, r := range records {
+			seen[string(r.Value)] = true
+		}
+		return nil, nil
+	}
+	transporttest.Consume(t, p.client.Consumer("events", "group", 100, transporttest.Quiet), handle)
+	published := 0
+	publish := func() {
+		t.Helper()
+		if n, err := p.producer.Produce(t.Context(), keyed(published, 100, 0)); n != 100 || err != nil {
+			t.Fatal(n, err)
+		}
+		published += 100
+		transporttest.Until(t, "delivered", func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(seen) == published+1
+		})
+	}
+	publish()
+	if partial.Load() > 0 {
+		t.Errorf("%d requests for other than the two partitions of a leader", partial.Load())
+	}
+	before, began := requests.Load(), time.Now()
+	time.Sleep(3 * time.Second)
+	if n, most := requests.Load()-before, int64(3*(time.Since(began).Seconds()+1)); n < 3 || n > most {
+		t.Errorf("%d requests while nothing came, want 3 a second", n)
+	}
+	for move := range int32(3) {
+		for partition := range int32(6) {
+			if err := p.cluster.MoveTopicPartition("events", partition, (partition+move+1)%3); err != nil {
+				t.Fatal(err)
+			}
+		}
+		publish()
+	}
+}
+
+// Compaction has left a batch with one record of five, at the end of a segment.
+func TestFetchPassesCompactedBatch(t *testing.T) {
+	t.Parallel()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	cluster.ControlKey(int16(kmsg.Fetch), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		cluster.KeepControl()
+		asked := request.(*kmsg.FetchRequest)
+		if asked.Topics[0].Partitions[0].FetchOffset >= 5 {
+			return nil, nil, false
+		}
+		answer := asked.ResponseKind().(*kmsg.FetchResponse)
+		topic, partition := kmsg.NewFetchResponseTopic(), kmsg.NewFetchResponseTopicPartition()
+		topic.Topic, topic.TopicID = asked.Topics[0].Topic, asked.Topics[0].TopicID
+		partition.HighWatermark, partition.RecordBatches = 10, compacted()
+		topic.Partitions = append(topic.Partitions, partition)
+		answer.Topics = append(answer.Topics, topic)
+		return answer, nil, true
+	})
+	k := connect(t, cluster.ListenAddrs())
+	if _, err := k.Ensure(t.Context(), kafka.Topic{
+		Name: "events", Partitions: 1, Retention: time.Hour, Replicas: 1,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	p := k.Producer("events")
+	t.Cleanup(func() { _ = p.Close() })
+	if n, err := p.Produce(t.Context(), keyed(0, 10, 0)); n != 10 || err != nil {
+		t.Fatal(n, err)
+	}
+	span, err := k.Log("events").Ranges(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var offsets []string
+	if err := k.Log("events").Read(t.Context(), span[0], func(records []scoreboard.Record) error {
+		for _, r := range records {
+			offsets = append(offsets, fmt.Sprintf("%d=%s", r.Offset, r.Value))
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"2=kept", "5=000005", "6=000006", "7=000007", "8=000008", "9=000009"}
+	if !slices.Equal(offsets, want) {
+		t.Errorf("got %q, want %q", offsets, want)
+	}
+}
+
+// compacted returns a batch from offset 0 to 4 with one record, at offset 2.
+func compacted() []byte {
+	r := kmsg.Record{OffsetDelta: 2, Value: []byte("kept")}
+	r.Length = int32(len(r.AppendTo(nil)) - 1) // without the length itself
+	batch := kmsg.RecordBatch{
+		Magic: 2, LastOffsetDelta: 4, ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1, NumRecords: 1,
+		PartitionLeaderEpoch: -1, Records: r.AppendTo(nil),
+	}
+	raw := batch.AppendTo(nil)
+	const beforeCRC, afterCRC = 17, 21
+	binary.BigEndian.PutUint32(raw[8:], uint32(len(raw)-12))
+	sum := crc32.Checksum(raw[afterCRC:], crc32.MakeTable(crc32.Castagnoli))
+	binary.BigEndian.PutUint32(raw[beforeCRC:], sum)
+	return raw
+}
