@@ -3,6 +3,8 @@ package repair
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -66,14 +68,6 @@ func (v *VerifyResult) add(d Difference) {
 	}
 }
 
-// merge adds the differences that other has.
-func (v *VerifyResult) merge(other *VerifyResult) {
-	v.DifferenceCount += other.DifferenceCount
-	v.Repaired += other.Repaired
-	free := max(maxDifferences-len(v.Differences), 0)
-	v.Differences = append(v.Differences, other.Differences[:min(free, len(other.Differences))]...)
-}
-
 // Check compares boards, or one user if User is set. It always compares the
 // ranking with the store, and the scores with the ledger if CheckLedger is set.
 // Repair overwrites wrong states in the ranking; it never touches the ledger.
@@ -102,37 +96,59 @@ func (c *Check) Run(ctx context.Context, boards []scoreboard.Board) (*VerifyResu
 func (c *Check) checkBoard(ctx context.Context, board scoreboard.BoardID, v *VerifyResult) error {
 	if c.User != "" {
 		before := v.Users
-		if err := c.checkStored(ctx, board, v); err != nil || v.Users > before {
+		if err := c.checkStored(ctx, board, nil, v); err != nil || v.Users > before {
 			return err
 		}
 		// The user has no score, and must not be ranked.
-		return c.compare(ctx, board, []scoreboard.UserID{c.User}, nil, v)
+		return c.compare(ctx, board, []scoreboard.UserID{c.User}, nil, nil, v)
 	}
-	// Meanwhile, users in the ranking but not in the store, whom checkStored does not see.
-	var unknown VerifyResult
+	seed := maphash.MakeSeed()
+	ranked, checked := &tally{seed: seed}, &tally{seed: seed}
 	both, bothCtx := errgroup.WithContext(ctx)
-	both.Go(func() error { return c.checkStored(bothCtx, board, v) })
+	both.Go(func() error { return c.checkStored(bothCtx, board, checked, v) })
 	both.Go(func() error {
 		return c.Ranking.Users(bothCtx, board, func(users []scoreboard.UserID) error {
-			users, err := c.Ledger.WithoutScore(bothCtx, board, users)
-			if err != nil || len(users) == 0 {
-				return err
+			for _, user := range users {
+				ranked.add(user)
 			}
-			return c.compare(bothCtx, board, users, nil, &unknown)
+			return nil
 		})
 	})
 	if err := both.Wait(); err != nil {
 		return err
 	}
-	v.merge(&unknown)
+	if err := c.checkUnknown(ctx, board, ranked, checked, v); err != nil {
+		return err
+	}
 	return c.Ranking.OrphanedMembers(ctx, board, func(orphans []scoreboard.OrphanedMember) error {
 		return c.checkOrphans(ctx, board, orphans, v)
 	})
 }
 
+// checkUnknown compares users in the ranking that checkStored has not met: of those that
+// it has checked, they are the ones missing from those that are ranked. Only shares of
+// the two that differ are looked at; users that came meanwhile make some differ.
+func (c *Check) checkUnknown(ctx context.Context, board scoreboard.BoardID, ranked, checked *tally, v *VerifyResult) error {
+	if ranked.shares == checked.shares {
+		return nil
+	}
+	return c.Ranking.Users(ctx, board, func(users []scoreboard.UserID) error {
+		users = slices.DeleteFunc(users, func(u scoreboard.UserID) bool { return !ranked.differs(checked, u) })
+		if len(users) == 0 {
+			return nil
+		}
+		users, err := c.Ledger.WithoutScore(ctx, board, users)
+		if err != nil || len(users) == 0 {
+			return err
+		}
+		return c.compare(ctx, board, users, nil, nil, v)
+	})
+}
+
 // checkStored compares all users that have a score, or the one user. It reads
-// the ledger only on request: the ledger is large.
-func (c *Check) checkStored(ctx context.Context, board scoreboard.BoardID, v *VerifyResult) error {
+// the ledger only on request: the ledger is large. It adds those that are in the ranking
+// to checked, if there is one.
+func (c *Check) checkStored(ctx context.Context, board scoreboard.BoardID, checked *tally, v *VerifyResult) error {
 	if c.CheckLedger {
 		return c.Ledger.SumLedger(ctx, board, c.User, chunkSize, func(audits []scoreboard.LedgerSum) error {
 			changes := make([]scoreboard.Change, len(audits))
@@ -141,12 +157,12 @@ func (c *Check) checkStored(ctx context.Context, board scoreboard.BoardID, v *Ve
 				v.Rows += audits[i].Rows
 				checkLedger(&audits[i], v)
 			}
-			return c.compareChunk(ctx, board, changes, v)
+			return c.compareChunk(ctx, board, changes, checked, v)
 		})
 	}
 	if c.User == "" {
 		_, err := c.Ledger.Standings(ctx, board, chunkSize, func(changes []scoreboard.Change) error {
-			return c.compareChunk(ctx, board, changes, v)
+			return c.compareChunk(ctx, board, changes, checked, v)
 		})
 		return err
 	}
@@ -154,13 +170,14 @@ func (c *Check) checkStored(ctx context.Context, board scoreboard.BoardID, v *Ve
 	if err != nil || len(one) == 0 {
 		return err
 	}
-	return c.compareChunk(ctx, board, one, v)
+	return c.compareChunk(ctx, board, one, checked, v)
 }
 
 func (c *Check) compareChunk(
 	ctx context.Context,
 	board scoreboard.BoardID,
 	changes []scoreboard.Change,
+	checked *tally,
 	v *VerifyResult,
 ) error {
 	users := make([]scoreboard.UserID, len(changes))
@@ -168,7 +185,7 @@ func (c *Check) compareChunk(
 		users[i] = changes[i].User
 	}
 	v.Users += int64(len(users))
-	if err := c.compare(ctx, board, users, changes, v); err != nil {
+	if err := c.compare(ctx, board, users, changes, checked, v); err != nil {
 		return err
 	}
 	c.Progress(v)
@@ -235,6 +252,7 @@ func (c *Check) compare(
 	board scoreboard.BoardID,
 	users []scoreboard.UserID,
 	changes []scoreboard.Change,
+	checked *tally,
 	v *VerifyResult,
 ) error {
 	suspects := users
@@ -245,6 +263,9 @@ func (c *Check) compare(
 		}
 		suspects = nil
 		for i := range changes {
+			if checked != nil && ranked[i].Raw != "" {
+				checked.add(users[i])
+			}
 			if !ranked[i].Agrees(&changes[i]) {
 				suspects = append(suspects, users[i])
 			}

@@ -34,6 +34,21 @@ type rig struct {
 	url     string
 	board   scoreboard.Board
 	events  int
+
+	lookedUp int // users, by the last check
+}
+
+// lookups counts the users that are looked up one by one.
+type lookups struct {
+	repair.Ledger
+	users *int
+}
+
+func (l lookups) WithoutScore(
+	ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID,
+) ([]scoreboard.UserID, error) {
+	*l.users += len(users)
+	return l.Ledger.WithoutScore(ctx, board, users)
 }
 
 func open(t *testing.T) *rig {
@@ -109,8 +124,9 @@ func (r *rig) rebuild(t *testing.T) *repair.RebuildResult {
 
 func (r *rig) check(t *testing.T, fix bool) *repair.VerifyResult {
 	t.Helper()
+	r.lookedUp = 0
 	c := repair.Check{
-		Ledger:      r.Recovery,
+		Ledger:      lookups{r.Recovery, &r.lookedUp},
 		Ranking:     r.ranking,
 		CheckLedger: true,
 		Repair:      fix,
@@ -160,6 +176,9 @@ func TestVerifyFindsEveryKindOfDifference(t *testing.T) {
 	if v := r.check(t, false); v.DifferenceCount != 0 || v.Users != 40 || v.Rows != 120 {
 		t.Fatalf("a healthy board: %d users, %d rows, %d differences: %s", v.Users, v.Rows, v.DifferenceCount, kinds(v))
 	}
+	if r.lookedUp > 0 {
+		t.Errorf("%d users of a healthy board looked up one by one", r.lookedUp)
+	}
 
 	const rank, users = "sb:{global}:rank", "sb:{global}:users"
 	state := func(user string) string { return r.rdb.HGet(ctx, users, user).Val() }
@@ -206,6 +225,9 @@ func TestVerifyFindsEveryKindOfDifference(t *testing.T) {
 	}
 	if v.Repaired != 10 {
 		t.Errorf("repaired %d, want the 10 differences of the ranking", v.Repaired)
+	}
+	if r.lookedUp == 0 || r.lookedUp > 3 {
+		t.Errorf("%d users looked up one by one, want the one that the store lacks", r.lookedUp)
 	}
 	if got := kinds(r.check(t, false)); got != inStore {
 		t.Errorf("after the repair: %s, want only the differences of the store: %s", got, inStore)
