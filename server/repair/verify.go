@@ -128,7 +128,9 @@ func (c *Check) checkBoard(ctx context.Context, board scoreboard.BoardID, v *Ver
 // checkUnknown compares users in the ranking that checkStored has not met: of those that
 // it has checked, they are the ones missing from those that are ranked. Only shares of
 // the two that differ are looked at; users that came meanwhile make some differ.
-func (c *Check) checkUnknown(ctx context.Context, board scoreboard.BoardID, ranked, checked *tally, v *VerifyResult) error {
+func (c *Check) checkUnknown(
+	ctx context.Context, board scoreboard.BoardID, ranked, checked *tally, v *VerifyResult,
+) error {
 	if ranked.shares == checked.shares {
 		return nil
 	}

@@ -14,11 +14,12 @@ import (
 
 // The ledger is read once, in any order, and added up. A user whose oldest rows are
 // archived starts from the score before the first remaining row; a score older than
-// the remaining ledger may have no rows at all.
+// the remaining ledger may have no rows at all. The collation is that of the index for
+// statements.
 const sqlAudit = `select coalesce(l.user_id, s.user_id), coalesce(l.rows, 0), coalesce(l.first, 0), coalesce(l.last, 0),
     greatest(least(coalesce(l.applied, 0) + case when l.first > 1 then (
         select new_score::numeric - applied from user_score_histories as h
-        where h.user_id = l.user_id and h.board_id = $1 order by version limit 1) else 0 end,
+        where h.user_id collate "POSIX" = l.user_id and h.board_id = $1 order by version limit 1) else 0 end,
         9223372036854775807), -9223372036854775807)::bigint,
     coalesce(s.score, 0), coalesce(s.order_key, 0), coalesce(s.version, 0), coalesce(s.revision, 0),
     coalesce(s.reached_at, 'epoch'), coalesce(s.recorded_at, 'epoch'), coalesce(s.hidden, false),
@@ -27,7 +28,7 @@ const sqlAudit = `select coalesce(l.user_id, s.user_id), coalesce(l.rows, 0), co
         from pg_inherits where inhparent = 'user_score_histories'::regclass), false)
 from (
     select user_id, count(*) as rows, min(version) as first, max(version) as last, sum(applied) as applied
-    from user_score_histories where board_id = $1 and ($2 = '' or user_id = $2) group by user_id) as l
+    from user_score_histories where board_id = $1 and ($2 = '' or user_id collate "POSIX" = $2) group by user_id) as l
 full join (select * from scores where board_id = $1 and ($2 = '' or user_id = $2)) as s on s.user_id = l.user_id`
 
 // SumLedger calls do with the sum of every user's ledger on a board and the score, from

@@ -19,6 +19,10 @@ func ForEach(rows pgx.Rows, do func() error) error {
 	return rows.Err()
 }
 
+// sqlReadAll has a query planned as one that is read to its end, and that may hash the
+// users of a board in memory.
+const sqlReadAll = `select set_config('cursor_tuple_fraction', '1', true), set_config('work_mem', '64MB', true)`
+
 // InChunks calls do with the result of a query, in chunks of at most size, from
 // one snapshot and in constant memory. Each query needs its own cursor name,
 // because pgx caches the columns of a fetch by that name.
@@ -33,6 +37,9 @@ func InChunks[T any](
 	args ...any,
 ) error {
 	return pgx.BeginTxFunc(ctx, db, Snapshot, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sqlReadAll); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, "declare "+name+" no scroll cursor for "+query, args...); err != nil {
 			return err
 		}
