@@ -96,32 +96,35 @@ type rig struct {
 const jwtSecret = "a secret of the benchmarks, long enough for HS256"
 
 // newRig starts an installation whose daemon has additional settings.
-func newRig(ctx context.Context, o Options, settings ...string) (r *rig, err error) {
-	r, err = newDir(o)
+func newRig(ctx context.Context, o Options, settings ...string) (*rig, error) {
+	r, err := newDir(o)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			r.stop()
-		}
-	}()
-	if r.Backends = o.Backends; r.Backends == nil {
+	if err := r.start(ctx, settings); err != nil {
+		r.stop()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *rig) start(ctx context.Context, settings []string) (err error) {
+	if r.Backends = r.Options.Backends; r.Backends == nil {
 		if r.Backends, err = StartBackends(ctx, r.dir); err != nil {
-			return nil, err
+			return err
 		}
 		r.onStop(r.Backends.Stop)
 	} else if err := r.flush(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	r.prefix = fmt.Sprintf("bench%d", r.rigs.Add(1))
 	if err := r.createDatabase(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if err := r.startDaemon(ctx, settings); err != nil {
-		return nil, err
+		return err
 	}
-	return r, r.createCredentials(ctx)
+	return r.createCredentials(ctx)
 }
 
 // newDir returns a rig that has only a folder. It is in the current folder rather

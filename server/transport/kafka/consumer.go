@@ -174,7 +174,7 @@ func (c *Consumer) runSession(ctx context.Context, handle transport.Handler) err
 }
 
 // maxJoinFailures is how often in a row a session fails to join the group.
-const maxJoinFailures = 3
+const maxJoinFailures = 10
 
 // runGenerations reads until ctx ends, or something fails.
 func (s *session) runGenerations(ctx context.Context, group *kafkago.ConsumerGroup) error {
