@@ -404,6 +404,21 @@ func TestOwnScoreIsNotBehind(t *testing.T) {
 	}
 }
 
+// Standings of a new database are complete without a row, and stay so with its first score.
+func TestFirstScoreFindsStandings(t *testing.T) {
+	t.Parallel()
+	s, _ := storetest.New(t)
+	storetest.UpdateStandings(t, s)
+	record(t, s, increment("alice", 5, "one", "k"))
+	if n, more, err := s.Standings.Update(t.Context()); n != 1 || more || err != nil {
+		t.Errorf("the pass after the first score read %d changes, %t, %v; want 1 and nothing more", n, more, err)
+	}
+	page, err := s.Reads.Page(t.Context(), global, nil, 10)
+	if err != nil || len(page.Entries) != 1 {
+		t.Errorf("got %+v, %v, want alice", page, err)
+	}
+}
+
 // Standings that were emptied, or belong to another cluster, are not taken for complete
 // and are filled again. Until then no rank is made up.
 func TestStandingsAreFilledAgain(t *testing.T) {
