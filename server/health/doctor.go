@@ -44,10 +44,12 @@ type Doctor struct {
 	Schema          Schema
 	// Role describes what the daemon's role in PostgreSQL has beyond its needs, and what
 	// it lacks.
-	Role    func(ctx context.Context) (excess, lack string, err error)
-	Outbox  Outbox
-	History func(ctx context.Context) (*repair.HistoryChange, error)
-	Lag     func() map[string]int64 // by topic; returns nil in a process that consumes none
+	Role func(ctx context.Context) (excess, lack string, err error)
+	// Durability describes what may happen to acknowledged increments, "" if nothing can.
+	Durability func(ctx context.Context) (risk string, err error)
+	Outbox     Outbox
+	History    func(ctx context.Context) (*repair.HistoryChange, error)
+	Lag        func() map[string]int64 // by topic; returns nil in a process that consumes none
 	// Damage describes the damaged logs of this process's consumers; "" without any.
 	Damage   func() string
 	Deployed *config.Config
@@ -63,7 +65,8 @@ func (d Doctor) Checks(ctx context.Context) protocol.Checks {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	checks := []func(context.Context) protocol.Check{
-		d.postgres, d.schema, d.role, d.redis, d.kafka, d.history, d.outbox, d.lag, d.disk, d.configuration, d.settings,
+		d.postgres, d.schema, d.role, d.durability, d.redis, d.kafka, d.history, d.outbox, d.lag, d.disk,
+		d.configuration, d.settings,
 	}
 	if d.Mirror != nil {
 		checks = append(checks, d.mirror)
@@ -139,6 +142,20 @@ func (d Doctor) role(ctx context.Context) protocol.Check {
 	case excess != "":
 		c.Status, c.Detail = protocol.CheckWarn, excess+": the daemon could rewrite the audit trail and the ledger"
 		c.NextStep = "give postgres.url a role of its own, and postgres.direct_url the owner: docs/security.md"
+	}
+	return c
+}
+
+// durability warns where what was acknowledged can be lost.
+func (d Doctor) durability(ctx context.Context) protocol.Check {
+	c := protocol.Check{Name: "durability", Status: protocol.CheckOK, Detail: "acknowledged increments survive a crash"}
+	risk, err := d.Durability(ctx)
+	switch {
+	case err != nil:
+		c.Status, c.Detail = protocol.CheckSkipped, "unknown: PostgreSQL does not answer"
+	case risk != "":
+		c.Status, c.Detail = protocol.CheckWarn, risk
+		c.NextStep = "change it, or accept the loss: docs/runbook/lost-postgresql.md"
 	}
 	return c
 }

@@ -49,3 +49,22 @@ func TestDatabaseRoleCheck(t *testing.T) {
 		}
 	}
 }
+
+// The doctor warns where PostgreSQL acknowledges what it can lose.
+func TestDurabilityCheck(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		risk string
+		err  error
+		want string
+	}{
+		{want: protocol.CheckOK},
+		{risk: "fsync is off", want: protocol.CheckWarn},
+		{err: errors.New("no connection"), want: protocol.CheckSkipped},
+	} {
+		d := Doctor{Durability: func(context.Context) (string, error) { return tt.risk, tt.err }}
+		if c := d.durability(t.Context()); c.Status != tt.want || (c.NextStep != "") != (tt.risk != "") {
+			t.Errorf("%+v: got %+v, want %s", tt, c, tt.want)
+		}
+	}
+}

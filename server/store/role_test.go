@@ -270,3 +270,34 @@ func TestGrant(t *testing.T) {
 		t.Errorf("an owner that must not create roles: got %v", err)
 	}
 }
+
+// What PostgreSQL can lose is said: a commit that does not wait for the disk, and a standby
+// that commits do not wait for.
+func TestCheckDurability(t *testing.T) {
+	t.Parallel()
+	s, owner := storetest.New(t)
+	check := func(want string) {
+		t.Helper()
+		risk, err := s.CheckDurability(t.Context())
+		if err != nil || !strings.Contains(risk, want) || (risk == "") != (want == "") {
+			t.Errorf("got %q, %v, want %q", risk, err, want)
+		}
+	}
+	check("")
+	url, err := pgconn.ParseConfig(backendtest.Owner(owner.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	url.RuntimeParams["replication"] = "true"
+	standby, err := pgconn.ConnectConfig(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("a failover to the standby loses what it has not received")
+	if err := standby.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	owner.Do(t, `alter role scoreboard_runtime in database `+url.Database+` set synchronous_commit = off`)
+	s = storetest.Open(t, owner.URL)
+	check("increments of the last moments")
+}

@@ -135,6 +135,27 @@ func (s *Store) SchemaVersion(ctx context.Context) (number int64, err error) {
 	return number, nil
 }
 
+// CheckDurability describes how an acknowledged increment can be lost, "" if it cannot be
+// without the loss of a disk. Any role sees how many standbys are connected.
+func (s *Store) CheckDurability(ctx context.Context) (risk string, err error) {
+	const sql = `select case
+    when current_setting('fsync') = 'off' then 'fsync is off: a crash of the machine can damage the database'
+    when current_setting('synchronous_commit') = 'off' then
+        'synchronous_commit is off: a crash loses increments of the last moments that were acknowledged'
+    when standbys = 0 then ''
+    when current_setting('synchronous_standby_names') = '' then 'synchronous_standby_names is empty: a failover to '
+        || case standbys when 1 then 'the standby' else 'one of the ' || standbys || ' standbys' end
+        || ' loses what it has not received'
+    when current_setting('synchronous_commit') = 'local' then
+        'synchronous_commit is local: a failover to a standby loses what it has not received'
+    else '' end
+from (select count(*) as standbys from pg_stat_replication) as connected`
+	if err := s.db.QueryRow(ctx, sql).Scan(&risk); err != nil {
+		return "", fmt.Errorf("read how durable commits are: %w", err)
+	}
+	return risk, nil
+}
+
 // CheckRole describes what the role of this store has beyond what the daemon needs, and
 // what it lacks; "" for neither.
 func (s *Store) CheckRole(ctx context.Context) (excess, lack string, err error) {
