@@ -12,6 +12,7 @@ import (
 
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/sasl"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 )
@@ -120,9 +121,37 @@ func leadersOf(partitions []kafkago.Partition) []int {
 	return leaders
 }
 
-// dialer is used by readers, which do not use the client's connections.
+// dialer is used by groups, which do not use the client's connections.
 func (c *Client) dialer() *kafkago.Dialer {
-	return &kafkago.Dialer{Timeout: dialTimeout, ClientID: clientID, DialFunc: c.dial, SASLMechanism: c.mechanism}
+	return &kafkago.Dialer{Timeout: dialTimeout, ClientID: clientID, DialFunc: c.dialAnswering}
+}
+
+// dialAnswering connects to a broker, authenticates, and returns the connection only if
+// the broker has answered. One that hangs still takes connections, and kafka-go's group
+// asks the first broker to which it can connect, without a limit for authentication.
+func (c *Client) dialAnswering(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := c.dial(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	ask := func(r kmsg.Request) (kmsg.Response, error) { return exchange(conn, r) }
+	if deadline, ok := ctx.Deadline(); ok {
+		err = conn.SetDeadline(deadline)
+	}
+	if err == nil && c.mechanism == nil {
+		_, err = ask(kmsg.NewPtrApiVersionsRequest())
+	}
+	if err == nil {
+		err = c.authenticate(ctx, ask)
+	}
+	if err == nil {
+		err = conn.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("connect to broker %s: %w", address, err)
+	}
+	return conn, nil
 }
 
 // position is how far a group is in a partition; committed is -1 before its first

@@ -151,9 +151,10 @@ func (f *fetcher) fetch(ctx context.Context, partitions []int) (progress bool, e
 				err = errors.Join(err, fmt.Errorf("partition %d: %w", p.Partition, kafkago.Error(p.ErrorCode)))
 				continue
 			}
-			after := *next
-			if records, after, err = f.read(records, p, after); err != nil {
-				return false, err
+			var after int64
+			var readErr error
+			if records, after, readErr = f.read(records, p, *next); readErr != nil {
+				return false, readErr
 			}
 			reached[int(p.Partition)] = after
 		}

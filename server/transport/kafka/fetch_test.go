@@ -3,6 +3,7 @@ package kafka_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	kafkago "github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -72,6 +74,19 @@ func TestFetchSendsOneRequestToEachLeader(t *testing.T) {
 			}
 		}
 		publish()
+	}
+}
+
+// Wherever the partition is in the response.
+func TestFetchReportsEachPartitionsError(t *testing.T) {
+	t.Parallel()
+	p := newProducing(t)
+	var from, beyond int64 = 0, 1000
+	next := map[int]*int64{0: &beyond, 3: &from} // of one leader
+	for _, order := range [][]int{{0, 3}, {3, 0}} {
+		if err := p.client.FetchOnce(t.Context(), "events", next, order...); !errors.Is(err, kafkago.OffsetOutOfRange) {
+			t.Errorf("order %v: got %v, want an offset out of range", order, err)
+		}
 	}
 }
 

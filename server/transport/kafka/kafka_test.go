@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,6 +66,28 @@ func connect(t testing.TB, brokers []string) *kafka.Client {
 	})
 	t.Cleanup(c.Close)
 	return c
+}
+
+// The kernel takes connections for a process that is stopped.
+func TestSilentBrokerStopsNoConsumer(t *testing.T) {
+	t.Parallel()
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = silent.Close() })
+	p := newProducing(t)
+	if n, err := p.producer.Produce(t.Context(), keyed(0, 100, 0)); n != 100 || err != nil {
+		t.Fatal(n, err)
+	}
+	k := connect(t, append([]string{silent.Addr().String()}, p.cluster.ListenAddrs()...))
+	var handled atomic.Int64
+	handle := func(_ context.Context, records []scoreboard.Record) (map[int]int64, error) {
+		handled.Add(int64(len(records)))
+		return nil, nil
+	}
+	transporttest.Consume(t, k.Consumer("events", "group", 100, transporttest.Quiet), handle)
+	transporttest.Until(t, "delivered", func() bool { return handled.Load() >= 100 })
 }
 
 func TestKilledBrokerLosesNothing(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -21,7 +22,8 @@ const maxMetadata = 16 << 20
 
 // topicIDs asks for topic ids, which kafka-go does not know.
 type topicIDs struct {
-	unsupported atomic.Bool // the brokers are older
+	unsupported atomic.Bool  // the brokers are older
+	answered    atomic.Int64 // the broker that has answered last, by index; it is asked first
 }
 
 // topicID returns the id of a topic, which changes when it is deleted and created
@@ -32,15 +34,26 @@ func (c *Client) topicID(ctx context.Context, topic string) (id [16]byte, err er
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
-	for _, broker := range c.o.Brokers {
-		if id, err = c.askTopicID(ctx, broker, topic); err == nil {
+	n := len(c.o.Brokers)
+	first := int(c.ids.answered.Load())
+	for i := range n {
+		broker := (first + i) % n
+		if id, err = c.askTopicID(ctx, c.o.Brokers[broker], n-i, topic); err == nil {
+			c.ids.answered.Store(int64(broker))
 			return id, nil
 		}
 	}
 	return id, fmt.Errorf("read the id of topic %s: %w", topic, err)
 }
 
-func (c *Client) askTopicID(ctx context.Context, broker, topic string) (id [16]byte, err error) {
+// askTopicID asks one of the brokers that are left to be asked. It takes no more than an
+// equal share of the time: a broker that hangs leaves some to the others.
+func (c *Client) askTopicID(ctx context.Context, broker string, left int, topic string) (id [16]byte, err error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		shareCtx, cancel := context.WithTimeout(ctx, time.Until(deadline)/time.Duration(left))
+		defer cancel()
+		ctx = shareCtx
+	}
 	dialCtx, cancel := context.WithTimeout(ctx, dialTimeout)
 	conn, err := c.dial(dialCtx, "tcp", broker)
 	cancel()
