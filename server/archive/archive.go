@@ -54,7 +54,7 @@ func New(o Options, l Ledger, log *slog.Logger, now func() time.Time) *Archive {
 		o: o, ledger: l, log: log, now: now,
 		partitions: counter("partitions_total", "Ledger partitions archived and dropped."),
 		rows:       counter("rows_total", "Ledger rows archived and dropped."),
-		failures:   counter("failures_total", "Runs that failed; the partition stays and is retried."),
+		failures:   counter("failures_total", "Failed attempts to archive a partition, which stays and is retried."),
 	}
 }
 

@@ -82,7 +82,7 @@ func New(owner string, b Boards, c Catalog, a Announcer, log *slog.Logger) *Roll
 		boards: b, catalog: c, announce: a, log: log,
 		closed:    counter("closed_total", "Periods closed and sealed."),
 		announced: counter("announced_total", "Periods whose end was announced."),
-		failures:  counter("failures_total", "Runs that failed; the next one continues."),
+		failures:  counter("failures_total", "Failed attempts to close periods; the next one continues."),
 		late: gauge.New(prometheus.GaugeOpts{
 			Name: "scoreboard_rollover_late_seconds",
 			Help: "Seconds since the end of the oldest period whose end is not announced.",

@@ -30,7 +30,7 @@ func NewStats(s *Store, log *slog.Logger) *Stats {
 		replicas: metric("replicas", "Replicas that stream from the PostgreSQL server."),
 		lag: metric("replica_lag_seconds", "How far a replica is behind in applying changes. Only a role that is a "+
 			"member of pg_monitor sees it.", "replica"),
-		connections: metric("server_connections", "Connections that the PostgreSQL server has, of all its clients."),
+		connections: metric("server_connections", "Connections to the PostgreSQL server, from all its clients."),
 		limit:       metric("server_connections_limit", "The PostgreSQL server's max_connections."),
 		size:        metric("database_bytes", "Size of the database on disk."),
 	}

@@ -42,7 +42,7 @@ func (r *reader) checkHolder(ctx context.Context) error {
 	if now == before {
 		return nil
 	}
-	r.c.log.Warn("another server of the cluster holds a stream than before, so entries may be missing: "+
+	r.c.log.Warn("a different server of the cluster holds a stream now, so entries may be missing: "+
 		"the rankings are rebuilt", "stream", r.stream, "server", now, "before", before)
 	if err := r.c.moved(ctx); err != nil {
 		return fmt.Errorf("drop the rankings after %s moved: %w", r.stream, err)

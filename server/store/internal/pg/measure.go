@@ -101,7 +101,7 @@ func newPoolMetrics(p *pgxpool.Pool) *poolMetrics {
 	return &poolMetrics{
 		pool:        p,
 		connections: desc("connections", "Connections to PostgreSQL of this process, by state.", "state"),
-		limit:       desc("limit", "Maximum of connections of this process: postgres.max_conns."),
+		limit:       desc("limit", "Maximum number of connections of this process: postgres.max_conns."),
 		waits:       desc("waits_total", "Calls that waited for a connection because none was idle."),
 		waitSeconds: desc("wait_seconds_total", "Time that calls waited because no connection was idle."),
 		created:     desc("opened_total", "Connections opened."),
