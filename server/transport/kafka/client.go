@@ -4,6 +4,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,11 +179,24 @@ func (c *Client) ends(ctx context.Context, topic string) (map[int]position, erro
 
 // endsOf is ends for a known number of partitions.
 func (c *Client) endsOf(ctx context.Context, topic string, n int) (map[int]position, error) {
+	found, unknown, err := c.knownEnds(ctx, topic, n)
+	if err = cmp.Or(err, unknown); err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// knownEnds is endsOf for the partitions whose leaders answer; unknown is why others are
+// missing.
+func (c *Client) knownEnds(
+	ctx context.Context, topic string, n int,
+) (found map[int]position, unknown, err error) {
 	firsts, lasts := make([]kafkago.OffsetRequest, n), make([]kafkago.OffsetRequest, n)
 	for p := range n {
 		firsts[p], lasts[p] = kafkago.FirstOffsetOf(p), kafkago.LastOffsetOf(p)
 	}
-	found := make(map[int]position, n)
+	found = make(map[int]position, n)
+	missing := make(map[int]bool)
 	// One request for each end: a broker may reject a partition that is named
 	// twice in one request.
 	for _, offsets := range [][]kafkago.OffsetRequest{firsts, lasts} {
@@ -190,16 +204,20 @@ func (c *Client) endsOf(ctx context.Context, topic string, n int) (map[int]posit
 			Topics: map[string][]kafkago.OffsetRequest{topic: offsets},
 		})
 		if err != nil {
-			return nil, fmt.Errorf("list the offsets of %s: %w", topic, err)
+			return nil, nil, fmt.Errorf("list the offsets of %s: %w", topic, err)
 		}
 		for _, p := range ends.Topics[topic] {
 			if p.Error != nil {
-				return nil, fmt.Errorf("list the offsets of partition %d of %s: %w", p.Partition, topic, p.Error)
+				unknown = fmt.Errorf("list the offsets of partition %d of %s: %w", p.Partition, topic, p.Error)
+				missing[p.Partition] = true
 			}
 			at := found[p.Partition]
 			at.first, at.end = max(at.first, p.FirstOffset), max(at.end, p.LastOffset)
 			found[p.Partition] = at
 		}
 	}
-	return found, nil
+	for p := range missing {
+		delete(found, p)
+	}
+	return found, unknown, nil
 }

@@ -260,7 +260,7 @@ func (s *session) prepare(ctx context.Context, generation *kafkago.Generation) (
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	_, damage, err := s.inspect(ctx)
-	if err != nil {
+	if err != nil && !errors.Is(err, errPartly) { // the leaders that answer are read
 		return nil, fmt.Errorf("inspect: %w: %w", errSession, err)
 	}
 	if damage != nil {
@@ -284,12 +284,15 @@ func (s *session) positionsOf(
 		p := &assigned[i]
 		if p.Offset == kafkago.FirstOffset {
 			if ends == nil {
-				var err error
-				if ends, err = s.client.ends(ctx, s.topic); err != nil {
+				n, err := s.client.partitions(ctx, s.topic)
+				if err == nil {
+					ends, _, err = s.client.knownEnds(ctx, s.topic, n)
+				}
+				if err != nil {
 					return nil, err
 				}
 			}
-			p.Offset = ends[p.ID].first
+			p.Offset = ends[p.ID].first // 0 if it has no leader; if it begins later, a new session finds that
 		}
 		next[p.ID] = &p.Offset
 	}

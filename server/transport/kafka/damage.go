@@ -2,7 +2,9 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -67,20 +69,41 @@ const (
 // again: the clocks of the producers, which date the records, may differ.
 const rereadMargin = 10 * time.Minute
 
-// inspect measures the positions of the group. Damage is nil for a log that is intact.
+// errPartly is in the chain of an error that means: the log is intact as far as its leaders
+// answer.
+var errPartly = errors.New("a part of the log is not known")
+
+// inspect measures the positions of the group. Damage is nil for a log that is intact. The
+// error is [errPartly] if some partitions, but not all, have no leader that answers.
+// Damage is reported only when all are known.
 func (c *Consumer) inspect(ctx context.Context) (now map[int]position, damage *Damage, err error) {
 	c.inspecting.Lock()
 	defer c.inspecting.Unlock()
+	var unknown error
 	for range 1 + confirmations {
 		began := time.Now()
 		id, err := c.client.topicID(ctx, c.topic)
 		if err != nil {
 			return nil, nil, err
 		}
-		if now, err = c.positions(ctx); err != nil {
+		if now, unknown, err = c.knownPositions(ctx); err != nil {
 			return nil, nil, err
 		}
 		damage = c.compare(id, now)
+		if len(now) == 0 && unknown != nil {
+			return nil, nil, unknown
+		}
+		if damage == nil && unknown != nil {
+			// What is not known now was seen intact before, if at all, at the same time.
+			all := maps.Clone(c.seen.all)
+			if all == nil {
+				all = make(map[int]position)
+			}
+			maps.Copy(all, now)
+			c.seen = seenLog{id: id, at: c.seen.at, all: all}
+			c.id.Store(&id)
+			return now, nil, fmt.Errorf("%w: %w", errPartly, unknown)
+		}
 		if damage == nil {
 			c.seen = seenLog{id: id, at: began, all: now}
 			c.id.Store(&id)
@@ -91,6 +114,9 @@ func (c *Consumer) inspect(ctx context.Context) (now map[int]position, damage *D
 			return nil, nil, ctx.Err()
 		case <-time.After(confirmInterval):
 		}
+	}
+	if unknown != nil {
+		return nil, nil, unknown
 	}
 	return now, damage, nil
 }

@@ -90,6 +90,47 @@ func TestFetchReportsEachPartitionsError(t *testing.T) {
 	}
 }
 
+// The others are read, by a group that begins too.
+func TestPartitionWithoutLeaderStopsNoOther(t *testing.T) {
+	t.Parallel()
+	p := newProducing(t)
+	if n, err := p.producer.Produce(t.Context(), keyed(0, 100, 0)); n != 100 || err != nil {
+		t.Fatal(n, err)
+	}
+	spans, err := p.client.Log("events").Ranges(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got atomic.Int64
+	for _, span := range spans[:5] {
+		want.Add(span.End)
+	}
+	p.cluster.ControlKey(int16(kmsg.ListOffsets), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		p.cluster.KeepControl()
+		asked := request.(*kmsg.ListOffsetsRequest)
+		if asked.Topics[0].Partitions[0].Partition != 5 {
+			return nil, nil, false
+		}
+		answer := asked.ResponseKind().(*kmsg.ListOffsetsResponse)
+		topic, partition := kmsg.NewListOffsetsResponseTopic(), kmsg.NewListOffsetsResponseTopicPartition()
+		topic.Topic, partition.Partition = "events", 5
+		partition.ErrorCode = int16(kafkago.LeaderNotAvailable)
+		topic.Partitions = append(topic.Partitions, partition)
+		answer.Topics = append(answer.Topics, topic)
+		return answer, nil, true
+	})
+	handle := func(_ context.Context, records []scoreboard.Record) (map[int]int64, error) {
+		for _, r := range records {
+			if r.Partition != 5 {
+				got.Add(1)
+			}
+		}
+		return nil, nil
+	}
+	transporttest.Consume(t, p.client.Consumer("events", "group", 100, transporttest.Quiet), handle)
+	transporttest.Until(t, "the other partitions delivered", func() bool { return got.Load() >= want.Load() })
+}
+
 // Compaction has left a batch with one record of five, at the end of a segment.
 func TestFetchPassesCompactedBatch(t *testing.T) {
 	t.Parallel()

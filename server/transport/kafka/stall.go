@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,31 +130,41 @@ func (c *Consumer) AwaitConsumed(ctx context.Context) error {
 	}
 }
 
-// positions asks the brokers how far the group is in each partition. The commits come
-// first: no commit is beyond an end that is measured after it.
+// positions asks the brokers how far the group is in each partition.
 func (c *Consumer) positions(ctx context.Context) (map[int]position, error) {
+	all, unknown, err := c.knownPositions(ctx)
+	if err = cmp.Or(err, unknown); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// knownPositions is positions for the partitions whose leaders answer; unknown is why
+// others are missing. The commits come first: no commit is beyond an end that is measured
+// after it.
+func (c *Consumer) knownPositions(ctx context.Context) (all map[int]position, unknown, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.client.o.Timeout)
 	defer cancel()
 	n, err := c.client.partitions(ctx, c.topic)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all := make(map[int]position, n)
+	all = make(map[int]position, n)
 	for p := range n {
 		all[p] = position{}
 	}
 	if err := c.commitsOf(ctx, all); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	ends, err := c.client.endsOf(ctx, c.topic, n)
+	ends, unknown, err := c.client.knownEnds(ctx, c.topic, n)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for p, at := range ends {
 		at.committed = all[p].committed
-		all[p] = at
+		ends[p] = at
 	}
-	return all, nil
+	return ends, unknown, nil
 }
 
 // commitsOf sets the committed offsets of the partitions in all.
