@@ -1,0 +1,62 @@
+# What the chart needs to know, and nothing secret. README.md says how to use each.
+locals {
+  from_edge = [for network in local.public_networks : { ipBlock = { cidr = network } }]
+  from_monitoring = [
+    { namespaceSelector = { matchLabels = { "kubernetes.io/metadata.name" = "monitoring" } } },
+  ]
+}
+
+output "values" {
+  description = "Values of the chart, for use after values-large.yaml"
+  value = templatefile("${path.module}/values.yaml.tftpl", {
+    brokers                  = aws_msk_cluster.main.bootstrap_brokers_sasl_scram
+    kafka_user               = local.kafka_user
+    rds_authorities          = local.rds_authorities
+    jwks_url                 = var.jwks_url
+    issuer                   = var.issuer
+    proxies                  = join(",", local.public_networks)
+    runtime_secret           = aws_secretsmanager_secret.runtime.name
+    migrate_secret           = aws_secretsmanager_secret.migrate.name
+    from_edge                = jsonencode(local.from_edge)
+    from_monitoring_and_edge = jsonencode(concat(local.from_monitoring, local.from_edge))
+    egress = jsonencode([
+      {
+        ports = [for port in values(local.backend_ports) : { port = port }]
+        to    = [{ ipBlock = { cidr = var.network } }]
+      },
+      { ports = [{ port = 443 }] }, # key sets
+    ])
+  })
+}
+
+output "target_groups" {
+  description = "Manifests that register the pods of each component with the load balancer"
+  value = join("---\n", [for component, group in aws_lb_target_group.main : yamlencode({
+    apiVersion = "eks.amazonaws.com/v1"
+    kind       = "TargetGroupBinding"
+    metadata   = { name = "${var.name}-${component}", namespace = var.namespace }
+    spec = {
+      targetGroupARN = group.arn
+      targetType     = "ip"
+      serviceRef     = { name = "${var.name}-${component}", port = 80 }
+    }
+  })])
+}
+
+output "secret_store" {
+  description = "Manifest of the store that externalSecrets.store of the chart names"
+  value = yamlencode({
+    apiVersion = "external-secrets.io/v1"
+    kind       = "ClusterSecretStore"
+    metadata   = { name = "aws" }
+    spec = {
+      provider   = { aws = { service = "SecretsManager", region = var.region } }
+      conditions = [{ namespaces = [var.namespace] }]
+    }
+  })
+}
+
+output "cluster" {
+  description = "Name of the cluster, for aws eks update-kubeconfig"
+  value       = aws_eks_cluster.main.name
+}
