@@ -7,6 +7,7 @@ SHELL := /bin/bash
 TOOLS      := .cache/bin
 GOLANGCI   := $(TOOLS)/golangci-lint-v2.15.0
 GOVULN     := $(TOOLS)/govulncheck-v1.8.0
+GOTESTSUM  := $(TOOLS)/gotestsum-v1.13.0
 WITH       := $(TOOLS)/with
 
 # Reports name the measured commit. In a checkout owned by another user, git
@@ -119,6 +120,9 @@ $(GOLANGCI):
 
 $(GOVULN):
 	@.ci/tool $@ golang.org/x/vuln/cmd/govulncheck
+
+$(GOTESTSUM):
+	@.ci/tool $@ gotest.tools/gotestsum
 
 .PHONY: $(WITH)
 $(WITH):
