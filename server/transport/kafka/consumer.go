@@ -138,7 +138,7 @@ var errSession = errors.New("the session has ended")
 type session struct {
 	*Consumer
 	handle  transport.Handler
-	paused  map[int]int64 // the first offset of each paused partition
+	paused  map[int]int64 // the first offset of each partition that is paused in this generation
 	fetched atomic.Int64  // records
 	busy    atomic.Bool   // handling records
 }
@@ -207,6 +207,7 @@ func (s *session) runGeneration(ctx, generationCtx context.Context, generation *
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	defer context.AfterFunc(generationCtx, end)()
+	clear(s.paused) // a member of another build may have consumed them further
 	next, err := s.prepare(ctx, generation)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/transport"
 	"github.com/scoreboard/scoreboard/server/transport/kafka"
 	"github.com/scoreboard/scoreboard/server/transport/transporttest"
 )
@@ -129,6 +130,51 @@ func TestPartitionWithoutLeaderStopsNoOther(t *testing.T) {
 	}
 	transporttest.Consume(t, p.client.Consumer("events", "group", 100, transporttest.Quiet), handle)
 	transporttest.Until(t, "the other partitions delivered", func() bool { return got.Load() >= want.Load() })
+}
+
+// In the meantime a build that reads the partition may have consumed it further.
+func TestPauseEndsWithTheGeneration(t *testing.T) {
+	t.Parallel()
+	p := newProducing(t)
+	const partition = 2
+	var readable atomic.Bool
+	var delivered, pauses atomic.Int64
+	handle := func(others *atomic.Int64) transport.Handler {
+		return func(_ context.Context, records []scoreboard.Record) (map[int]int64, error) {
+			for _, r := range records {
+				switch {
+				case r.Partition != partition:
+					others.Add(1)
+				case !readable.Load():
+					pauses.Add(1)
+					return map[int]int64{partition: r.Offset}, nil
+				default:
+					delivered.Add(1)
+				}
+			}
+			return nil, nil
+		}
+	}
+	var first, others atomic.Int64
+	transporttest.Consume(t, p.client.Consumer("events", "group", 100, transporttest.Quiet), handle(&first))
+	transporttest.Until(t, "the partition paused", func() bool { return pauses.Load() > 0 })
+	stop := transporttest.Consume(t, p.client.Consumer("events", "group", 100, transporttest.Quiet), handle(&others))
+	publish := func() { // as heartbeats come, so that no reader stalls
+		t.Helper()
+		if n, err := p.producer.Produce(t.Context(), keyed(0, 50, 0)); n != 50 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	transporttest.Until(t, "both members read", func() bool {
+		publish()
+		return first.Load() > 0 && others.Load() > 0
+	})
+	readable.Store(true)
+	stop()
+	transporttest.Until(t, "the paused partition delivered", func() bool {
+		publish()
+		return delivered.Load() > 0
+	})
 }
 
 // Compaction has left a batch with one record of five, at the end of a segment.
