@@ -25,7 +25,7 @@ type Ingest struct {
 func (i *Ingest) settings() []setting {
 	return []setting{
 		{"ingest.lanes", "number of parallel transactions that record batches", "1", fixed, &i.Lanes},
-		{"ingest.batch", "maximum number of increments in one transaction", "500", fixed, &i.Batch},
+		{"ingest.batch", "maximum number of increments in one transaction, 1 to 1000", "500", fixed, &i.Batch},
 		{"ingest.queue", "maximum number of increments waiting in one lane", "8192", fixed, &i.Queue},
 		{
 			"ingest.wait", "maximum estimated wait in a lane; increments that would wait longer are rejected with 503",
@@ -61,7 +61,7 @@ func (i *Ingest) settings() []setting {
 
 func (i *Ingest) check(p *problems) {
 	p.atLeast("ingest.lanes", i.Lanes, 1)
-	p.atLeast("ingest.batch", i.Batch, 1)
+	p.between("ingest.batch", i.Batch, 1, 1000) // so that no sum of deltas exceeds 64 bits
 	p.atLeast("ingest.queue", i.Queue, 1)
 	p.positive("ingest.wait", i.Wait)
 	p.oneOf("ingest.overflow", i.Overflow, "refuse", "async")

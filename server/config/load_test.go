@@ -67,6 +67,7 @@ func TestLoadRejects(t *testing.T) {
 			`log.level must be debug, info, warn or error, not "loud"`,
 		},
 		"batch of 0":              {lookup("SCOREBOARD_INGEST_BATCH", "0"), "", "ingest.batch"},
+		"batch of 1001":           {lookup("SCOREBOARD_INGEST_BATCH", "1001"), "", "ingest.batch"},
 		"unknown role":            {lookup("SCOREBOARD_ROLES", "api,judge"), "", `"judge"`},
 		"unknown setting":         {lookup(), "ingest.bach: 1\n", "ingest.bach is unknown"},
 		"duration without a unit": {lookup("SCOREBOARD_OUTBOX_POLL", "50"), "", "outbox.poll"},
