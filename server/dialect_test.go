@@ -32,8 +32,8 @@ func dialectNode(t *testing.T, settings ...string) (*harness, *node) {
 			"judge:1:9;users=bob+carl;scope=game:judge",
 		"auth-dev-issuer", "false",
 	}, settings...)...)
-	// With the first score of a database its standings are filled again, and until then a
-	// response whose ranking is late is a 503. It is on a board of its own.
+	// Until the standings of a new database are filled, a response whose ranking is late is
+	// a 503. Their first score is on a board of its own.
 	c := n.client("game", auth.ScopeUpdate+" "+auth.ScopeAdmin)
 	if _, err := c.CreateBoard(t.Context(), client.BoardRequest{Board: "first"}); err != nil {
 		t.Fatal(err)

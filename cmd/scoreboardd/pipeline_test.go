@@ -219,6 +219,12 @@ func TestFlushedRedisIsRebuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "standings to have alice", func() error {
+		if n := h.sql(`select count(*) from standings where revision = 1`); n != 1 {
+			return fmt.Errorf("%d standings", n)
+		}
+		return nil
+	})
 	if err := d.stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -116,6 +116,7 @@ func TestStreamSurvivesRedisOutage(t *testing.T) {
 	}}, quiet)
 	backendtest.Run(t, m.Run)
 	in.send(t, []scoreboard.Record{record(0, change("global", "alice", 1))})
+	in.send(t, nil) // the one before is handled
 	server.Stop()
 	in.send(t, []scoreboard.Record{
 		record(1, change("global", "alice", 2)), record(2, change("global", "alice", 3)),
