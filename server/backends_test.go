@@ -15,6 +15,35 @@ import (
 	"github.com/scoreboard/scoreboard/server/edge/edgetest"
 )
 
+// A daemon works with a cluster and with sentinels that require TLS and a client
+// certificate.
+func TestSecuredClusterAndSentinels(t *testing.T) {
+	t.Parallel()
+	ca := edgetest.Issue(t, "ca", nil)
+	own, daemon := edgetest.Issue(t, "localhost", ca), edgetest.Issue(t, "daemon", ca)
+	files := &backendtest.ServerFiles{CA: ca.CertPEM, Cert: own.CertPEM, Key: own.KeyPEM}
+	h := newHarness(t)
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"ca": ca.CertPEM, "cert": daemon.CertPEM, "key": daemon.KeyPEM} {
+		path := filepath.Join(dir, name+".pem")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h.settings["redis-tls-"+name] = path
+	}
+	for i, url := range []string{
+		backendtest.OwnSecureRedisCluster(t, 2, files).URL, backendtest.OwnSecureRedisSentinels(t, files).URL,
+	} {
+		n := h.start(allRoles, "redis-url", url)
+		_, err := n.client("game", auth.ScopeUpdate).Submit(t.Context(), client.Increment{User: "ada", Delta: 5})
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
+		}
+		h.ranked(n, "global", "ada", 5+5*i)
+		n.stop()
+	}
+}
+
 // A daemon works with a PostgreSQL and a Redis that require TLS and a client certificate.
 // Where a setting is wrong, readiness names it.
 func TestSecuredBackends(t *testing.T) {
@@ -53,7 +82,7 @@ func TestSecuredBackends(t *testing.T) {
 		settings      []string
 	}{
 		"authority of PostgreSQL": {
-			"postgres", "postgres.tls_ca: the server's certificate is of an unknown authority: ",
+			"postgres", "postgres.tls_ca: the server's certificate is signed by an unknown authority: ",
 			[]string{"postgres-tls-ca", otherFile},
 		},
 		"no certificate for PostgreSQL": {
@@ -65,7 +94,7 @@ func TestSecuredBackends(t *testing.T) {
 			[]string{"postgres-url", wrong(h.postgres)},
 		},
 		"authority of Redis": {
-			"redis", "redis.tls_ca: the server's certificate is of an unknown authority: ",
+			"redis", "redis.tls_ca: the server's certificate is signed by an unknown authority: ",
 			[]string{"redis-tls-ca", otherFile},
 		},
 		"no certificate for Redis": {

@@ -156,6 +156,32 @@ func ownRedis(t testing.TB, o devstack.RedisOptions) *RedisServer {
 type PostgresServer struct {
 	*Server
 	URL string // of its database, which is migrated, for the daemon's role
+
+	running *devstack.Postgres // the last one that was started
+}
+
+// Standby starts a copy of the server that follows it by streaming replication. Neither
+// waits for the other.
+func (p *PostgresServer) Standby() *PostgresServer {
+	t := p.t
+	t.Helper()
+	s, port := new(PostgresServer), 0
+	s.Server = newServer(t, "a standby of PostgreSQL", func(ctx context.Context, dir string) (*process.Process, error) {
+		if _, err := os.Stat(filepath.Join(dir, "postgres")); err != nil {
+			if err := p.running.CopyAsStandby(ctx, filepath.Join(dir, "postgres")); err != nil {
+				return nil, err
+			}
+		}
+		var err error
+		if s.running, err = startPostgres(ctx, dir, port, nil); err != nil {
+			return nil, err
+		}
+		port = s.running.Port
+		return s.running.Process, nil
+	})
+	s.URL = strings.Replace(p.URL, ":"+strconv.Itoa(p.running.Port)+"/", ":"+strconv.Itoa(port)+"/", 1)
+	noteOwner(s.running.URL("scoreboard"))
+	return s
 }
 
 // OwnPostgres starts a PostgreSQL that the test may stop and start.
@@ -199,6 +225,16 @@ func OwnSecurePostgres(t testing.TB, migrate Migrate, files *ServerFiles) *Postg
 // client certificate.
 func OwnSecureRedis(t testing.TB, files *ServerFiles) *RedisServer {
 	t.Helper()
+	port, config := redisTLS(t, files)
+	r := ownRedis(t, devstack.RedisOptions{Config: config})
+	r.URL = strings.Replace(strings.Replace(r.URL, "redis://", "rediss://", 1),
+		"127.0.0.1:"+strconv.Itoa(r.Port), "localhost:"+strconv.Itoa(port), 1)
+	return r
+}
+
+// redisTLS chooses a port for TLS, and returns it with the configuration of the server.
+func redisTLS(t testing.TB, files *ServerFiles) (port int, config []string) {
+	t.Helper()
 	port, err := process.FreePort(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -207,12 +243,9 @@ func OwnSecureRedis(t testing.TB, files *ServerFiles) *RedisServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := ownRedis(t, devstack.RedisOptions{Config: []string{
+	return port, []string{
 		"tls-port " + strconv.Itoa(port), "tls-ca-cert-file " + ca, "tls-cert-file " + cert, "tls-key-file " + key,
-	}})
-	r.URL = strings.Replace(strings.Replace(r.URL, "redis://", "rediss://", 1),
-		"127.0.0.1:"+strconv.Itoa(r.Port), "localhost:"+strconv.Itoa(port), 1)
-	return r
+	}
 }
 
 func ownPostgres(t testing.TB, migrate Migrate, secure *ServerFiles) *PostgresServer {
@@ -238,7 +271,7 @@ func ownPostgres(t testing.TB, migrate Migrate, secure *ServerFiles) *PostgresSe
 		if err != nil {
 			return nil, err
 		}
-		port = postgres.Port
+		port, p.running = postgres.Port, postgres
 		if p.URL == "" {
 			p.URL = postgres.URL("scoreboard")
 			noteOwner(p.URL)

@@ -53,6 +53,18 @@ func Postgres(t testing.TB, migrate Migrate) string {
 	return withRole(withDatabase(server, name), role)
 }
 
+// Hosts returns the URL of a database on the first server that names the host of the
+// second one, too.
+func Hosts(first, second string) string {
+	a, errA := url.Parse(first)
+	b, errB := url.Parse(second)
+	if err := errors.Join(errA, errB); err != nil { // they come from this package
+		panic(err)
+	}
+	a.Host += "," + b.Host
+	return a.String()
+}
+
 // runtimeRole is the daemon's role and its password.
 const runtimeRole = "scoreboard_runtime"
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,6 +44,21 @@ where user_id = 'ahead'`).Scan(&leaf)
 	p := &publisher{}
 	start(t, options("relay"), r, p)
 	until(t, "both published", func() bool { return strings.Join(p.published(), " ") == "early ahead" })
+}
+
+// Nodes that start at once create the same partitions.
+func TestPartitionsAreCreatedAtOnce(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	var nodes sync.WaitGroup
+	for range 8 {
+		nodes.Go(func() {
+			if _, err := r.Outbox.MakePartitions(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	nodes.Wait()
 }
 
 // Of several old partitions one holds a row that no relay has read.

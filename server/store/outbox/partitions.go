@@ -91,15 +91,19 @@ func (o *Outbox) makePartitions(ctx context.Context, create, query string, args 
 		return 0, pg.Translate(fmt.Errorf("list partitions to create: %w", err))
 	}
 	for _, span := range spans {
-		if err := o.db.InSchemaTx(ctx, ddlWait, func(tx pgx.Tx) error {
+		err := o.db.InSchemaTx(ctx, ddlWait, func(tx pgx.Tx) error {
 			_, err := tx.Exec(ctx, create, span[0], span[1])
 			return err
-		}); err != nil {
+		})
+		switch {
+		case pg.CreatedMeanwhile(err): // by another node
+		case err != nil:
 			return made, pg.Translate(
 				fmt.Errorf("create the partition of %s: %w", span[0].UTC().Format(time.RFC3339), err),
 			)
+		default:
+			made++
 		}
-		made++
 	}
 	return made, nil
 }

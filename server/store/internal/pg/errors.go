@@ -20,6 +20,8 @@ const (
 	DeadlockDetected     = "40P01"
 	LockNotAvailable     = "55P03"
 	UniqueViolation      = "23505"
+	duplicateTable       = "42P07"
+	duplicateObject      = "42710"
 	UndefinedTable       = "42P01"
 	checkViolation       = "23514"
 	QueryCanceled        = "57014" // the statement timeout
@@ -31,6 +33,16 @@ var ErrLocked error = &pgconn.PgError{Severity: "ERROR", Code: LockNotAvailable,
 // RetryAfterOutage is the Retry-After sent to callers while PostgreSQL is
 // unavailable.
 const RetryAfterOutage = time.Second
+
+// CreatedMeanwhile reports whether a statement failed because another transaction has
+// created the same table since it began: which of three codes says so is a matter of time.
+func CreatedMeanwhile(err error) bool {
+	switch Code(err) {
+	case UniqueViolation, duplicateTable, duplicateObject:
+		return true
+	}
+	return false
+}
 
 // Code returns the SQLSTATE in err's chain, or "".
 func Code(err error) string {
