@@ -9,14 +9,15 @@ package migrations
 
 import (
 	"context"
-	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	_ "github.com/jackc/pgx/v5/stdlib" // the "pgx" driver of database/sql
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 )
@@ -31,11 +32,34 @@ type Version struct {
 	AppliedAt *time.Time `json:"applied_at"`
 }
 
-// Up applies every pending migration to the database at url.
+// A migration waits this long for a lock: meanwhile everything that needs the same table
+// waits behind it. Then it is undone and tried again after a pause, so often.
+const (
+	lockTimeout  = time.Second
+	lockPause    = time.Second
+	lockAttempts = 30
+)
+
+// Up applies every pending migration to the database at url. A migration that cannot
+// have its locks within a minute is undone and an error; those before it stay.
 func Up(ctx context.Context, url string) error {
 	return with(ctx, url, func(p *goose.Provider) error {
-		_, err := p.Up(ctx)
-		return err
+		for attempt := 1; ; attempt++ {
+			_, err := p.Up(ctx)
+			var refused *pgconn.PgError
+			if !errors.As(err, &refused) || refused.Code != "55P03" { // lock_not_available
+				return err
+			}
+			if attempt == lockAttempts {
+				return fmt.Errorf("%w: other transactions hold locks; end long ones (pg_stat_activity), "+
+					"and run this again", err)
+			}
+			select {
+			case <-ctx.Done():
+				return err
+			case <-time.After(lockPause):
+			}
+		}
 	})
 }
 
@@ -68,13 +92,12 @@ func parseURL(url string) (*pgx.ConnConfig, error) {
 }
 
 func with(ctx context.Context, url string, do func(*goose.Provider) error) (err error) {
-	if _, err := parseURL(url); err != nil {
+	c, err := parseURL(url)
+	if err != nil {
 		return err
 	}
-	db, err := sql.Open("pgx", url)
-	if err != nil {
-		return fmt.Errorf("open the database to migrate: %w", err)
-	}
+	c.RuntimeParams["lock_timeout"] = strconv.FormatInt(lockTimeout.Milliseconds(), 10)
+	db := stdlib.OpenDB(*c)
 	defer func() { _ = db.Close() }()
 	if err := db.PingContext(ctx); err != nil {
 		return fmt.Errorf("reach the database to migrate: %w", err)
