@@ -26,6 +26,8 @@ const (
 	lagWarn         = 50_000 // records: a few seconds of full load
 	diskWarn        = 0.10   // of it free
 	diskFail        = 0.03
+	redisFilling    = 0.60 // of its memory
+	redisFull       = 0.70
 	latencyRounding = 100 * time.Microsecond
 )
 
@@ -49,7 +51,10 @@ type Doctor struct {
 	Durability func(ctx context.Context) (risk string, err error)
 	Outbox     Outbox
 	History    func(ctx context.Context) (*repair.HistoryChange, error)
-	Lag        func() map[string]int64 // by topic; returns nil in a process that consumes none
+	// RedisServers describes how Redis can lose rankings, "" if it cannot, and returns the
+	// used share of its memory, 0 if unknown.
+	RedisServers func(ctx context.Context) (problem string, used float64, err error)
+	Lag          func() map[string]int64 // by topic; returns nil in a process that consumes none
 	// Damage describes the damaged logs of this process's consumers; "" without any.
 	Damage   func() string
 	Deployed *config.Config
@@ -65,8 +70,8 @@ func (d Doctor) Checks(ctx context.Context) protocol.Checks {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	checks := []func(context.Context) protocol.Check{
-		d.postgres, d.schema, d.role, d.durability, d.redis, d.kafka, d.history, d.outbox, d.lag, d.disk,
-		d.configuration, d.settings,
+		d.postgres, d.schema, d.role, d.durability, d.redis, d.redisServers, d.kafka, d.history, d.outbox,
+		d.lag, d.disk, d.configuration, d.settings,
 	}
 	if d.Mirror != nil {
 		checks = append(checks, d.mirror)
@@ -162,6 +167,30 @@ func (d Doctor) durability(ctx context.Context) protocol.Check {
 
 func (d Doctor) redis(ctx context.Context) protocol.Check {
 	return ping(ctx, "redis", "reads come from PostgreSQL until it is back: check Redis and redis.url", d.Redis)
+}
+
+// redisServers warns before Redis evicts rankings, loses them in a restart, or is full.
+func (d Doctor) redisServers(ctx context.Context) protocol.Check {
+	c := protocol.Check{Name: "redis_server", Status: protocol.CheckOK}
+	problem, used, err := d.RedisServers(ctx)
+	if err != nil {
+		c.Status, c.Detail = protocol.CheckSkipped, "unknown: Redis does not answer"
+		return c
+	}
+	c.Detail = fmt.Sprintf("uses %.0f %% of its memory", 100*used)
+	if used == 0 {
+		c.Detail = "does not say how much memory it uses"
+	}
+	switch {
+	case problem != "":
+		c.Status, c.Detail = protocol.CheckWarn, problem
+		c.NextStep = "correct the configuration of Redis: docs/redis.md"
+	case used > redisFull:
+		c.Status, c.NextStep = protocol.CheckWarn, "add memory or archive boards now: docs/runbook/redis-memory.md"
+	case used > redisFilling:
+		c.Status, c.NextStep = protocol.CheckWarn, "plan more memory or a cluster: docs/runbook/redis-growth.md"
+	}
+	return c
 }
 
 func (d Doctor) kafka(ctx context.Context) protocol.Check {

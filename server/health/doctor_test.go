@@ -68,3 +68,27 @@ func TestDurabilityCheck(t *testing.T) {
 		}
 	}
 }
+
+func TestRedisServerCheck(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		problem string
+		used    float64
+		err     error
+		want    string
+		next    string
+	}{
+		{used: 0.59, want: protocol.CheckOK},
+		{used: 0, want: protocol.CheckOK}, // a stand-in
+		{used: 0.61, want: protocol.CheckWarn, next: "plan"},
+		{used: 0.71, want: protocol.CheckWarn, next: "add memory"},
+		{used: 0.71, problem: "it evicts", want: protocol.CheckWarn, next: "correct"},
+		{err: errors.New("no connection"), want: protocol.CheckSkipped},
+	} {
+		d := Doctor{RedisServers: func(context.Context) (string, float64, error) { return tt.problem, tt.used, tt.err }}
+		c := d.redisServers(t.Context())
+		if c.Status != tt.want || !strings.HasPrefix(c.NextStep, tt.next) || (tt.next == "") != (c.NextStep == "") {
+			t.Errorf("%+v: got %+v", tt, c)
+		}
+	}
+}

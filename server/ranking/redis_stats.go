@@ -115,11 +115,8 @@ func (v *RedisStats) server(ctx context.Context, server *redis.Client) error {
 		n, _ := strconv.ParseFloat(info[name], 64) // 0 for what this version does not report
 		return n
 	}
-	limit := number("maxmemory")
-	if limit == 0 {
-		limit = number("total_system_memory")
-	}
-	v.used.Set(number("used_memory"), node)
+	used, limit := memoryOf(info)
+	v.used.Set(used, node)
 	v.limit.Set(limit, node)
 	v.connections.Set(number("connected_clients"), node)
 	v.replicas.Set(number("connected_slaves"), node)
