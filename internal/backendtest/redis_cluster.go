@@ -39,24 +39,48 @@ type RedisCluster struct {
 // i + primaries, if there are as many replicas.
 func OwnRedisCluster(t testing.TB, primaries, replicas int) *RedisCluster {
 	t.Helper()
+	return ownRedisCluster(t, primaries, replicas, nil)
+}
+
+// OwnSecureRedisCluster starts a cluster whose servers, at localhost, require TLS and a
+// client certificate of each other and of the clients of URL.
+func OwnSecureRedisCluster(t testing.TB, primaries int, files *ServerFiles) *RedisCluster {
+	t.Helper()
+	return ownRedisCluster(t, primaries, 0, files)
+}
+
+func ownRedisCluster(t testing.TB, primaries, replicas int, files *ServerFiles) *RedisCluster {
+	t.Helper()
 	c := &RedisCluster{
 		t: t, Servers: make([]*RedisServer, primaries+replicas), nodes: make(map[int]*redis.Client),
 	}
 	buses := make([]int, len(c.Servers))
+	ports := make([]int, len(c.Servers)) // as the servers announce them
 	hosts := make([]string, len(c.Servers))
+	scheme := "redis+cluster"
 	for i := range c.Servers {
 		var err error
 		if buses[i], err = process.FreePort(t.Context()); err != nil { // the default may lie beyond the last port
 			t.Fatal(err)
 		}
-		c.Servers[i] = ownRedis(t, devstack.RedisOptions{Password: clusterPassword, Config: []string{
+		config := []string{
 			"masterauth " + clusterPassword, "cluster-enabled yes", "cluster-port " + strconv.Itoa(buses[i]),
 			"cluster-announce-ip 127.0.0.1", "cluster-node-timeout 1000", "cluster-replica-validity-factor 0",
 			"repl-diskless-sync-delay 0", "cluster-require-full-coverage no",
-		}})
-		hosts[i] = c.Servers[i].Host()
+		}
+		if files != nil {
+			var further []string
+			ports[i], further = redisTLS(t, files)
+			config = append(append(config, further...), "tls-cluster yes",
+				"cluster-announce-hostname localhost", "cluster-preferred-endpoint-type hostname")
+			hosts[i], scheme = "localhost:"+strconv.Itoa(ports[i]), "rediss+cluster"
+		}
+		c.Servers[i] = ownRedis(t, devstack.RedisOptions{Password: clusterPassword, Config: config})
+		if files == nil {
+			ports[i], hosts[i] = c.Servers[i].Port, c.Servers[i].Host()
+		}
 	}
-	c.URL = "redis+cluster://:" + strings.NewReplacer("+", "%2B", "/", "%2F").Replace(clusterPassword) + "@" +
+	c.URL = scheme + "://:" + strings.NewReplacer("+", "%2B", "/", "%2F").Replace(clusterPassword) + "@" +
 		strings.Join(hosts, ",")
 	ctx, cancel := context.WithTimeout(t.Context(), clusterTimeout)
 	defer cancel()
@@ -72,7 +96,7 @@ func OwnRedisCluster(t testing.TB, primaries, replicas int) *RedisCluster {
 			c.must(c.Node(i).ClusterAddSlotsRange(ctx, i*allSlots/primaries, (i+1)*allSlots/primaries-1).Err())
 		}
 		if i > 0 {
-			c.must(first.Do(ctx, "CLUSTER", "MEET", "127.0.0.1", c.Servers[i].Port, buses[i]).Err())
+			c.must(first.Do(ctx, "CLUSTER", "MEET", "127.0.0.1", ports[i], buses[i]).Err())
 		}
 	}
 	for i := range replicas {
@@ -240,29 +264,60 @@ const sentinelPassword = "of&the=sentinels" // likewise
 // OwnRedisSentinels starts a primary, replicas and three sentinels.
 func OwnRedisSentinels(t testing.TB, replicas int) *RedisSentinels {
 	t.Helper()
+	return ownRedisSentinels(t, replicas, nil)
+}
+
+// OwnSecureRedisSentinels starts a primary and three sentinels, at localhost, that require
+// TLS and a client certificate of each other and of the clients of URL.
+func OwnSecureRedisSentinels(t testing.TB, files *ServerFiles) *RedisSentinels {
+	t.Helper()
+	return ownRedisSentinels(t, 0, files)
+}
+
+func ownRedisSentinels(t testing.TB, replicas int, files *ServerFiles) *RedisSentinels {
+	t.Helper()
 	s := &RedisSentinels{t: t}
+	scheme, primary := "redis+sentinel", ""
 	for i := range 1 + replicas {
 		config := []string{"masterauth " + clusterPassword, "repl-diskless-sync-delay 0"}
 		if i > 0 {
 			config = append(config, fmt.Sprintf("replicaof 127.0.0.1 %d", s.Servers[0].Port))
 		}
+		if files != nil {
+			port, further := redisTLS(t, files)
+			config = append(config, further...)
+			scheme, primary = "rediss+sentinel", fmt.Sprint("localhost ", port)
+		}
 		s.Servers = append(s.Servers, ownRedis(t, devstack.RedisOptions{Password: clusterPassword, Config: config}))
+	}
+	if files == nil {
+		primary = fmt.Sprint("127.0.0.1 ", s.Servers[0].Port)
 	}
 	hosts := make([]string, 3)
 	for i := range hosts {
+		var config []string
+		if files != nil {
+			var port int
+			port, config = redisTLS(t, files)
+			config = append(config, "tls-replication yes",
+				"sentinel resolve-hostnames yes", "sentinel announce-hostnames yes", "sentinel announce-ip localhost")
+			hosts[i] = fmt.Sprint("localhost:", port)
+		}
 		sentinel := ownRedis(t, devstack.RedisOptions{
-			Password: sentinelPassword, Sentinel: true, Config: []string{
-				fmt.Sprintf("sentinel monitor main 127.0.0.1 %d 2", s.Servers[0].Port),
-				"sentinel auth-pass main " + clusterPassword,
-				"sentinel sentinel-pass " + sentinelPassword,
+			Password: sentinelPassword, Sentinel: true, Config: append(config,
+				"sentinel monitor main "+primary+" 2",
+				"sentinel auth-pass main "+clusterPassword,
+				"sentinel sentinel-pass "+sentinelPassword,
 				"sentinel down-after-milliseconds main 1000",
 				"sentinel failover-timeout main 5000",
-			},
+			),
 		})
 		s.Sentinels = append(s.Sentinels, sentinel)
-		hosts[i] = sentinel.Host()
+		if files == nil {
+			hosts[i] = sentinel.Host()
+		}
 	}
-	s.URL = "redis+sentinel://:of%2Bthe%2Fcluster@" + strings.Join(hosts, ",") +
+	s.URL = scheme + "://:of%2Bthe%2Fcluster@" + strings.Join(hosts, ",") +
 		"/main?sentinel_password=of%26the%3Dsentinels"
 	return s
 }

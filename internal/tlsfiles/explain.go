@@ -29,7 +29,7 @@ func Explain(setting string, err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.As(err, &unknown):
-		e.Setting, e.Problem = setting+"_ca", "the server's certificate is of an unknown authority"
+		e.Setting, e.Problem = setting+"_ca", "the server's certificate is signed by an unknown authority"
 		e.Fix = "name the PEM file of the authority that issued it"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		e.Setting = setting + "_ca"

@@ -166,7 +166,7 @@ func TestErrorsNameTheSettings(t *testing.T) {
 	strict := serve(t, server(t, edgetest.Issue(t, "localhost", ca), ca, tls.RequireAndVerifyClientCert))
 	late := server(t, edgetest.IssueUntil(t, "localhost", ca, time.Now().Add(-time.Minute)), ca, tls.NoClientCert)
 	strict = "localhost:" + strict
-	const unknown = "kafka.tls_ca: the server's certificate is of an unknown authority"
+	const unknown = "kafka.tls_ca: the server's certificate is signed by an unknown authority"
 	const rejects = "kafka.tls_cert: the server rejects this client"
 	foreignKey := file("foreign.key", foreign.KeyPEM)
 	cases := map[string]struct {

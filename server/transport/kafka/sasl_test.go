@@ -145,7 +145,7 @@ func TestSecuredBroker(t *testing.T) {
 		"TLS required": {"SSL", "", "", "", "kafka.sasl: " + closed + ", and kafka.tls"},
 		"TLS not used": {"PLAINTEXT", "anonymous", "", "", "kafka.tls: the server's port does not use TLS"},
 		"unknown authority": {
-			"SSL", "nobody", "", "", "kafka.tls_ca: the server's certificate is of an unknown authority",
+			"SSL", "nobody", "", "", "kafka.tls_ca: the server's certificate is signed by an unknown authority",
 		},
 		"no client certificate": {"SSL", "anonymous", "", "", rejects},
 		"foreign certificate":   {"SSL", "foreigner", "", "", rejects},
