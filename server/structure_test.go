@@ -39,6 +39,7 @@ var levels = map[string]int{
 	"loadgen/record":                  0,
 	"loadgen/wire":                    0,
 	"migrations":                      0,
+	"sdk/conformance":                 0, // vectors, and the test that runs them in Go
 	"server/scoreboard":               0,
 	"tui/quietinit":                   0,
 	"internal/backoff":                1,
