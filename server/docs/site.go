@@ -148,6 +148,7 @@ var order = []struct {
 		{Reference + "-delta", "API: delta", "The API of specification C."},
 		{Reference + "-module", "API: module", "The API of specification D."},
 		{Reference + "-plain", "API: plain", "The API of specification E."},
+		{"versions", "Versions", "What may change in API, messages, events and SDKs."},
 		{"dialect-names", "Names", "What other specifications call the same things."},
 	}},
 	{"sbctl", [][3]string{
