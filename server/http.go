@@ -149,9 +149,9 @@ func (s *Server) makeLimits() api.Limits {
 func (s *Server) makeDoctor() health.Doctor {
 	d := health.Doctor{
 		Postgres: s.store.Ping, Redis: s.ranking.Ping, Schema: s.checkSchema, Role: s.store.CheckRole,
-		Durability: s.store.CheckDurability,
-		Outbox:     s.store.Outbox,
-		Lag:        s.consumerLag, Damage: s.logDamage,
+		Durability: s.store.CheckDurability, RedisServers: s.ranking.CheckServers,
+		Outbox: s.store.Outbox,
+		Lag:    s.consumerLag, Damage: s.logDamage,
 		History: func(ctx context.Context) (*repair.HistoryChange, error) {
 			return repair.CheckHistory(ctx, s.store.Recovery, s.ranking)
 		},

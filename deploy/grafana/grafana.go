@@ -321,7 +321,7 @@ func capacity() Dashboard {
 				line(total("scoreboard_leaderboard_degraded_reads_total"), "reads"),
 				line("sum by (for) (scoreboard_leaderboard_breaker_open)", "not called for {{for}}")),
 			graph("Batches", "short", "Per second, by how they were recorded.",
-				line(rate("scoreboard_ledger_batches_total", "way"), "{{way}}")),
+				line(rate("scoreboard_ledger_batches_total", "kind"), "{{kind}}")),
 			graph("Increments in a day", "short", "",
 				line(count("scoreboard_ingest_accepted_total", "1d"), "increments")),
 			graph("Goroutines", "short", "By process.", line("max by (instance) (go_goroutines)", "{{instance}}")),

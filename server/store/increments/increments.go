@@ -62,7 +62,7 @@ func New(db *pg.DB, o Options) *Increments {
 			Name: "scoreboard_ledger_batches_total",
 			Help: "Committed batches: added in one round trip, or decided in two because an increment, a board, a " +
 				"user or a score was unusual.",
-		}, []string{"way"}),
+		}, []string{"kind"}),
 	}
 	for _, rule := range scoreboard.AnomalyRules {
 		for _, mode := range []scoreboard.AnomalyMode{
