@@ -15,8 +15,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-// batches returns how many batches a store has committed in a way.
-func batches(t testing.TB, s *store.Store, way string) (n float64) {
+// batches returns how many batches a store has committed of a kind.
+func batches(t testing.TB, s *store.Store, kind string) (n float64) {
 	t.Helper()
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(s.Increments.Collectors()...)
@@ -26,7 +26,7 @@ func batches(t testing.TB, s *store.Store, way string) (n float64) {
 	}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if f.GetName() == "scoreboard_ledger_batches_total" && m.GetLabel()[0].GetValue() == way {
+			if f.GetName() == "scoreboard_ledger_batches_total" && m.GetLabel()[0].GetValue() == kind {
 				n = m.GetCounter().GetValue()
 			}
 		}

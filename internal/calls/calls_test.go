@@ -1,0 +1,16 @@
+package calls_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/internal/calls"
+)
+
+// A call is measured once or twice for each batch of increments.
+func BenchmarkObserve(b *testing.B) {
+	c := calls.New("x", "of calls to X", "call")
+	for b.Loop() {
+		c.Observe("get", time.Now(), false)
+	}
+}
