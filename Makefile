@@ -18,7 +18,7 @@ else
 STAMP := -buildvcs=auto
 endif
 
-.PHONY: help build demo dev test torture torture-long torture-mutants proof dist docs bench-cli bench-screen bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean bench-peers accept accept-full accept-chaos bench-max
+.PHONY: help build demo dev test sdk torture torture-long torture-mutants proof dist docs bench-cli bench-screen bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean bench-peers accept accept-full accept-chaos bench-max
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -37,6 +37,10 @@ dev: build ## run the development stack in the foreground, data in .dev
 
 test: ## run every check on real backends, with its own set-up (at most 15 minutes)
 	@.ci/test
+
+sdk: build ## check the TypeScript SDK: types, build, tests with a real daemon, size
+	@mkdir -p .cache
+	@.ci/sdk
 
 torture: build ## break two daemons and their backends for a minute and check every answer; TORTURE_FLAGS='--seed 7'
 	go run ./internal/torture $(TORTURE_FLAGS)

@@ -2,6 +2,8 @@ module github.com/scoreboard/scoreboard
 
 go 1.26.8
 
+ignore ./sdk/typescript/node_modules
+
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/MicahParks/jwkset v0.11.4

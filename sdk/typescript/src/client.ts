@@ -1,0 +1,248 @@
+import type { Camel } from "./camel.js";
+import { connectionError, ScoreboardError } from "./error.js";
+import { requestOf, signed, withEventId } from "./increment.js";
+import type { components } from "./openapi.js";
+import { type Options, settingsOf } from "./options.js";
+import { segment, Transport } from "./transport.js";
+import type {
+  Action, ActionRequest, CallOptions, EventStatus, Increment, JoinTicket, List, Place, PlaceQuery, Profile,
+  Receipt, Result, Statement, StatementEntry, StatementQuery, Top, TopQuery, Entry,
+} from "./types.js";
+import { sleep } from "./wait.js";
+import type { State, WatchOptions } from "./watch/state.js";
+import { watch } from "./watch/watch.js";
+
+type Schemas = components["schemas"];
+
+const INCREMENT = "/v1/scores/increment";
+
+/** The maximum number of increments in a batch. */
+export const MAX_BATCH = 500;
+
+/**
+ * Scoreboard is a client of one server. It has no global state and nothing to close: a signal
+ * ends a call, and leaving the loop ends a watch.
+ */
+export class Scoreboard {
+  readonly #transport: Transport;
+
+  /** Without a server, the address and the credentials are those of the SBCTL_ variables. */
+  constructor(options: Options = {}) {
+    this.#transport = new Transport(settingsOf(options));
+  }
+
+  /**
+   * submit counts an increment and returns its receipt. It retries temporary errors with the same
+   * event id, so the increment counts at most once. If it fails, the error has the event id, with
+   * which the increment can safely be sent again, now or tomorrow.
+   */
+  async submit(increment: Increment, options?: CallOptions): Promise<Receipt> {
+    return this.#increment(increment, undefined, {}, options);
+  }
+
+  /** submitBoards counts one increment on several boards, all or none. It ignores the increment's board. */
+  async submitBoards(increment: Increment, boards: string[], options?: CallOptions): Promise<Receipt[]> {
+    const all = await this.#increment<Camel<Schemas["Receipts"]>>(
+      { ...increment, board: undefined }, boards, {}, options,
+    );
+    return all.receipts;
+  }
+
+  /**
+   * submitAsync lets the server queue an increment. The event is pending, or done if the server
+   * counted it at once; outcome waits for it.
+   */
+  async submitAsync(increment: Increment, options?: CallOptions): Promise<EventStatus> {
+    return statusOf(await this.#increment(increment, undefined, { Prefer: "respond-async" }, options));
+  }
+
+  async #increment<T extends { processedEventId: string }>(
+    increment: Increment, boards: string[] | undefined, headers: Record<string, string>, options?: CallOptions,
+  ): Promise<T> {
+    const increments = withEventId(increment);
+    const { eventId } = increments;
+    const receipt = await this.#transport.send<T>({
+      method: "POST", path: INCREMENT, eventId, headers,
+      body: () => signed(requestOf(increments, boards), this.#transport.settings),
+    }, options?.signal);
+    if (receipt?.processedEventId) return receipt;
+    throw Object.assign(connectionError("the server's response contains no receipt"), { eventId });
+  }
+
+  /**
+   * submitBatch counts up to MAX_BATCH increments in one request, which needs the scope
+   * score:update, and returns a result for each, in order. If it fails, the outcome of all is
+   * unknown. They can be sent again, because it adds missing event ids to the given increments.
+   */
+  async submitBatch(increments: Increment[], options?: CallOptions): Promise<Result[]> {
+    for (const increment of increments) increment.eventId = withEventId(increment).eventId;
+    const { results } = await this.#transport.send<{ results: Camel<Schemas["BatchResult"]>[] }>({
+      method: "POST", path: "/v1/scores/increments", sign: true,
+      body: () => ({ items: increments.map((increment) => requestOf(withEventId(increment))) }),
+    }, options?.signal);
+    if (results?.length !== increments.length) {
+      throw connectionError(`${results?.length ?? "no"} results for ${increments.length} increments`);
+    }
+    return results.map(({ receipt, error }, n) => {
+      const eventId = increments[n]?.eventId;
+      if (receipt) return { receipt };
+      if (!error) return { error: connectionError("the server's response contains no receipt") };
+      return { error: new ScoreboardError({ ...error, code: error.errorCode, status: 200, eventId }) };
+    });
+  }
+
+  /**
+   * receipt looks up an event by its id: of the token's user or, with the scope score:update, of
+   * any. The error is not_found if the server does not know the event, or does not know it yet.
+   */
+  async receipt(eventId: string, options: CallOptions & { userId?: string } = {}): Promise<EventStatus> {
+    return statusOf(await this.#transport.send({
+      method: "GET", path: `/v1/events/${segment(eventId)}`, query: { user_id: options.userId },
+    }, options.signal));
+  }
+
+  /**
+   * outcome waits until an event is done or rejected, for timeout milliseconds (60,000 by default)
+   * at most. It looks at first after 50 ms, later every 2 s.
+   */
+  async outcome(
+    eventId: string, options: CallOptions & { userId?: string; timeout?: number } = {},
+  ): Promise<EventStatus> {
+    const end = Date.now() + (options.timeout ?? 60_000);
+    for (let wait = 50; ; wait = Math.min(2 * wait, 2_000)) {
+      const event = await this.receipt(eventId, options).catch((error: unknown) => {
+        if (error instanceof ScoreboardError && error.code === "not_found") return undefined; // not yet
+        throw error;
+      });
+      if (event && event.status !== "pending") return event;
+      if (Date.now() + wait > end) {
+        throw Object.assign(connectionError(`event ${eventId} is still pending`), { eventId });
+      }
+      await sleep(wait, options.signal);
+    }
+  }
+
+  /**
+   * startAction starts an action of a user. The increment that ends it carries its actionToken, has
+   * the same board and action, and is sent after leastDuration and before expiresAt.
+   */
+  async startAction(request: ActionRequest, options?: CallOptions): Promise<Action> {
+    const body: Schemas["ActionRequest"] = {
+      user_id: request.userId, board: request.board, boards: request.boards, action: request.action,
+      action_id: request.actionId, least_duration: request.leastDuration, ttl: request.ttl,
+      min_delta: request.minDelta, max_delta: request.maxDelta,
+    };
+    return this.#transport.send({ method: "POST", path: "/v1/actions", body: () => body }, options?.signal);
+  }
+
+  /**
+   * top reads the top of a board, or with a cursor the next page. A cursor is a standing, not an
+   * offset: while others move, users whose standing is unchanged are neither skipped nor repeated.
+   */
+  async top({ board, limit, cursor, minVersion }: TopQuery = {}, options?: CallOptions): Promise<Top> {
+    return this.#transport.send({
+      method: "GET", path: "/v1/leaderboard/top",
+      query: { board, limit: limit || undefined, min_version: minVersion || undefined, cursor },
+    }, options?.signal);
+  }
+
+  /** entries reads the rows of a board, page by page. */
+  entries(query: TopQuery = {}, options?: CallOptions): AsyncGenerator<Entry, void, undefined> {
+    return pages((cursor) => this.top({ ...query, cursor }, options), query.cursor);
+  }
+
+  /** me reads the standing of the token's user. */
+  async me(query?: PlaceQuery, options?: CallOptions): Promise<Place> {
+    return this.#place("/v1/leaderboard/me", query, options);
+  }
+
+  /** score reads a user's score and rank. */
+  async score(userId: string, query?: PlaceQuery, options?: CallOptions): Promise<Place> {
+    return this.#place(`/v1/users/${segment(userId)}/score`, query, options);
+  }
+
+  /** rank reads a user's rank, with neighbours above and below. */
+  async rank(userId: string, query?: PlaceQuery, options?: CallOptions): Promise<Place> {
+    return this.#place(`/v1/users/${segment(userId)}/rank`, query, options);
+  }
+
+  #place(path: string, q: PlaceQuery = {}, options?: CallOptions): Promise<Place> {
+    // k is sent even if it is 0, which is not the server's default everywhere.
+    const query = { board: q.board, k: q.neighbours ?? 0, min_version: q.minVersion || undefined, score: q.score };
+    return this.#transport.send({ method: "GET", path, query }, options?.signal);
+  }
+
+  /** users reads the standings of up to 100 users, such as a player's friends. */
+  async users(userIds: string[], query: { board?: string } = {}, options?: CallOptions): Promise<List> {
+    const body: Schemas["Users"] = { board: query.board, user_ids: userIds };
+    return this.#transport.send({ method: "POST", path: "/v1/leaderboard/users", body: () => body }, options?.signal);
+  }
+
+  /** statement reads a page of a user's ledger: of the token's user or, with the scope score:admin, of any. */
+  async statement(userId: string, q: StatementQuery = {}, options?: CallOptions): Promise<Statement> {
+    return this.#transport.send({
+      method: "GET", path: `/v1/users/${segment(userId)}/statement`,
+      query: {
+        board: q.board, from: q.from?.toISOString(), to: q.to?.toISOString(), cursor: q.cursor,
+        limit: q.limit || undefined,
+      },
+    }, options?.signal);
+  }
+
+  /** events reads a user's ledger, page by page, newest first. */
+  events(userId: string, query: StatementQuery = {}, options?: CallOptions): AsyncGenerator<StatementEntry> {
+    return pages((cursor) => this.statement(userId, { ...query, cursor }, options), query.cursor);
+  }
+
+  /** profile reads how a user is displayed. The error is not_found if the user has no profile. */
+  async profile(userId: string, options?: CallOptions): Promise<Profile> {
+    return this.#transport.send({ method: "GET", path: `/v1/users/${segment(userId)}/profile` }, options?.signal);
+  }
+
+  /** putProfile sets how a user is displayed; an absent field removes the value. */
+  async putProfile(
+    userId: string, profile: { displayName?: string; avatarUrl?: string }, options?: CallOptions,
+  ): Promise<Profile> {
+    const body: Schemas["ProfileRequest"] = { display_name: profile.displayName, avatar_url: profile.avatarUrl };
+    return this.#transport.send({
+      method: "PUT", path: `/v1/users/${segment(userId)}/profile`, body: () => body,
+    }, options?.signal);
+  }
+
+  /** joinTicket creates a ticket for a page's WebSocket or EventSource of one board. watch does so itself. */
+  async joinTicket(board?: string, options?: CallOptions): Promise<JoinTicket> {
+    return this.#transport.send({ method: "GET", path: "/v1/realtime/token", query: { board } }, options?.signal);
+  }
+
+  /**
+   * watch follows a board: over a WebSocket, else server-sent events, else by polling. It
+   * reconnects by itself. The loop over it gets the latest state; a slow one misses states between.
+   * It ends when it is left or the signal aborts, and fails if the server rejects this client
+   * permanently (its token, its scope, an unknown board).
+   */
+  watch(query: WatchOptions = {}, options: CallOptions = {}): AsyncGenerator<State, void, undefined> {
+    return watch(this.#transport, query, options.signal);
+  }
+}
+
+async function* pages<T>(
+  read: (cursor?: string) => Promise<{ entries: T[]; nextCursor?: string }>, cursor?: string,
+): AsyncGenerator<T, void, undefined> {
+  do {
+    const page = await read(cursor);
+    yield* page.entries;
+    cursor = page.nextCursor;
+  } while (cursor);
+}
+
+/** statusOf is the status of an event in any of the forms in which the API sends it. */
+function statusOf(r: Receipt & {
+  receipts?: Receipt[]; status?: string; errorCode?: string; message?: string;
+}): EventStatus {
+  // The response for several boards has no status.
+  const status = r.receipts ? "done" : (r.status as EventStatus["status"]);
+  return {
+    id: r.processedEventId, status, receipts: r.receipts ?? (status === "done" ? [r] : []),
+    code: r.errorCode ?? "", message: r.message ?? "",
+  };
+}

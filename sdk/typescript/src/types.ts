@@ -1,0 +1,119 @@
+import type { Camel } from "./camel.js";
+import type { ScoreboardError } from "./error.js";
+import type { components } from "./openapi.js";
+
+type Schemas = components["schemas"];
+
+/** Entry is one row of a board: rank (from 1), userId, score and, if set, displayName and avatarUrl. */
+export interface Entry extends Camel<Schemas["Entry"]> {}
+
+/** Receipt is the outcome of an increment on one board. rank is null if it was not read in time. */
+export interface Receipt extends Camel<Schemas["Receipt"]> {}
+
+/**
+ * Top is a page of a board: entries, best first, the total number of users, and asOf and ageMs for
+ * its freshness. If it is degraded, that is, not from a healthy ranking, version and epoch are null.
+ */
+export interface Top extends Camel<Schemas["Top"]> {}
+
+/** Place is one user's standing: score, rank, total, percentile and, if requested, neighbours. */
+export interface Place extends Camel<Schemas["Place"]> {}
+
+/** List is the standings of a list of users: entries, best first, and notFound. */
+export interface List extends Camel<Schemas["List"]> {}
+
+/** Statement is a page of a user's ledger: entries, newest first. */
+export interface Statement extends Camel<Schemas["Statement"]> {}
+
+/** StatementEntry is one event on one board. */
+export interface StatementEntry extends Camel<Schemas["StatementEntry"]> {}
+
+/** Profile is how a user is displayed. */
+export interface Profile extends Camel<Schemas["Profile"]> {}
+
+/** ActionRequest starts an action: its user, its board, and limits within those of the board. */
+export interface ActionRequest extends Camel<Schemas["ActionRequest"]> {}
+
+/** Action is a started action, with the actionToken for its increment. */
+export interface Action extends Camel<Schemas["Action"]> {}
+
+/** JoinTicket lets a page open one stream, without a bearer token. */
+export interface JoinTicket extends Camel<Schemas["JoinTicket"]> {}
+
+/** Increment is one event to count. */
+export interface Increment {
+  userId: string;
+  /** Points to add; on best and latest boards the submitted score. */
+  delta: number;
+  /**
+   * An event id counts once for each user, however often it is sent: 1 to 128 of
+   * A-Z a-z 0-9 . _ : @ -. Use the id of what is counted, such as a match; otherwise the client
+   * generates one.
+   */
+  eventId?: string;
+  /** global by default. */
+  board?: string;
+  /** What the user did, for boards with rules about it. */
+  action?: string;
+  /** From startAction, for boards that require one; it is valid for one event. */
+  actionToken?: string;
+  /** Signed by an authoritative game server. */
+  attestation?: string;
+}
+
+/** EventStatus is what became of an event. */
+export interface EventStatus {
+  id: string;
+  status: "pending" | "done" | "rejected";
+  /** If done: a receipt for each board. */
+  receipts: Receipt[];
+  /** If rejected: why. */
+  code: string;
+  message: string;
+}
+
+/** Result is the outcome of one increment of a batch: a receipt or an error. */
+export type Result = { receipt: Receipt; error?: undefined } | { receipt?: undefined; error: ScoreboardError };
+
+/** CallOptions limit a call. */
+export interface CallOptions {
+  /** Ends the call. An increment may have been counted by then. */
+  signal?: AbortSignal;
+}
+
+/** TopQuery selects a page of a board. */
+export interface TopQuery {
+  /** global by default. */
+  board?: string;
+  /** 1 to 100 rows; 10 by default. */
+  limit?: number;
+  /** nextCursor of the page before. */
+  cursor?: string;
+  /** Waits up to 1 s for this version of the board. */
+  minVersion?: number;
+}
+
+/** PlaceQuery selects a user's standing. */
+export interface PlaceQuery {
+  /** global by default. */
+  board?: string;
+  /** Rows above and below the user; none by default. */
+  neighbours?: number;
+  /** The standing must include the user's receipt with this version. */
+  minVersion?: number;
+  /** A score to rank if the user is not on the board: the error not_found has it in wouldRank. */
+  score?: number;
+}
+
+/** StatementQuery selects a page of a statement. */
+export interface StatementQuery {
+  /** One board, or all periods of a family; all boards by default. */
+  board?: string;
+  from?: Date;
+  /** Exclusive. */
+  to?: Date;
+  /** nextCursor of the page before. */
+  cursor?: string;
+  /** Entries of a page, up to 100. */
+  limit?: number;
+}

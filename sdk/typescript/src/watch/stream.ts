@@ -1,0 +1,42 @@
+import type { Query } from "../transport.js";
+import { camel } from "../camel.js";
+import type { Frame } from "./state.js";
+import type { Watcher } from "./watch.js";
+
+export const STREAM = "/v1/realtime/leaderboard";
+
+/** The maximum size of a message, in characters; 100 rows with names and avatars are far smaller. */
+export const MAX_FRAME = 1 << 20;
+
+/** A stream is dead after this time without a message. The server sends a keepalive every 30 s. */
+export const MAX_SILENCE = 75_000;
+
+/** streamQuery is what a stream of a watch asks for. */
+export function streamQuery({ query, board }: Watcher): Query {
+  return { board: query.board, limit: query.limit, delta: 1, last_event_id: board.resume };
+}
+
+/** decode parses a message. */
+export function decode(text: string): Frame {
+  return camel(JSON.parse(text)) as Frame;
+}
+
+/** Watchdog ends a stream that is silent for too long. */
+export class Watchdog {
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(readonly silent: (error: Error) => void) {
+    this.reset();
+  }
+
+  reset(): void {
+    this.stop();
+    this.#timer = setTimeout(() => {
+      this.silent(new Error(`no message from the server for ${MAX_SILENCE / 1000} s`));
+    }, MAX_SILENCE);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+}

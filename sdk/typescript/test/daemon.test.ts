@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { MAX_BATCH, newEventId, renewing, Scoreboard, ScoreboardError } from "@scoreboard/client";
+
+import { Daemon } from "./daemon.js";
+
+let daemon: Daemon;
+let sb: Scoreboard;
+
+before(async () => {
+  daemon = await Daemon.start("--ephemeral");
+  sb = new Scoreboard(daemon.credentials());
+});
+after(() => daemon.stop());
+
+const failure = (call: Promise<unknown>): Promise<ScoreboardError> =>
+  call.then(() => assert.fail("no error"), (error: unknown) => {
+    assert.ok(error instanceof ScoreboardError, String(error));
+    return error;
+  });
+
+test("the first lines", async () => {
+  const eventId = newEventId();
+  const r = await sb.submit({ userId: "first", delta: 5, eventId });
+  assert.deepEqual([r.newScore, r.replayed, r.processedEventId], [5, false, eventId]);
+  assert.equal((await sb.submit({ userId: "first", delta: 5, eventId })).replayed, true);
+  await sb.score("first", { minVersion: r.version });
+  const { entries } = await sb.top({ board: "global", limit: 100 });
+  assert.equal(entries.find((e) => e.userId === "first")?.score, 5);
+  for await (const state of sb.watch({ board: "global" })) {
+    if (state.top.some((e) => e.userId === "first")) break;
+  }
+});
+
+test("the environment's credentials", async () => {
+  const { server, token, keyId, keySecret } = daemon.credentials();
+  Object.assign(process.env, {
+    SBCTL_SERVER: server, SBCTL_TOKEN: token, SBCTL_KEY_ID: keyId, SBCTL_KEY_SECRET: keySecret,
+  });
+  assert.equal((await new Scoreboard().submit({ userId: "env", delta: 1 })).newScore, 1);
+  // Another server gets none of them.
+  const elsewhere = await failure(new Scoreboard({ server }).submit({ userId: "env", delta: 1 }));
+  assert.equal(elsewhere.code, "unauthorized");
+  delete process.env["SBCTL_SERVER"];
+  assert.throws(() => new Scoreboard(), /SBCTL_SERVER/);
+});
+
+test("a batch has a result for each", async () => {
+  const increments = [{ userId: "batch", delta: 2 }, { userId: "batch", delta: 0 }, { userId: "batch", delta: 3 }];
+  const [one, two, three] = await sb.submitBatch(increments);
+  assert.equal(one?.receipt?.newScore, 2);
+  assert.deepEqual([two?.error?.code, two?.error?.field], ["invalid_request", "delta"]);
+  assert.equal(three?.receipt?.newScore, 5);
+  // The event ids are kept, so a repeat counts nothing.
+  const again = await sb.submitBatch(increments);
+  assert.deepEqual([again[2]?.receipt?.replayed, again[2]?.receipt?.newScore], [true, 5]);
+  assert.equal(MAX_BATCH, 500);
+});
+
+test("one increment on several boards", async () => {
+  daemon.sbctl("board", "create", "second");
+  const receipts = await sb.submitBoards({ userId: "both", delta: 4 }, ["global", "second"]);
+  assert.deepEqual(receipts.map((r) => [r.board, r.newScore]), [["global", 4], ["second", 4]]);
+  const event = await sb.receipt(receipts[0]!.processedEventId, { userId: "both" });
+  assert.deepEqual([event.status, event.receipts.length], ["done", 2]);
+});
+
+test("a queued increment is waited for", async () => {
+  const { id } = await sb.submitAsync({ userId: "later", delta: 7 });
+  const event = await sb.outcome(id, { userId: "later" });
+  assert.deepEqual([event.status, event.receipts[0]?.newScore], ["done", 7]);
+  const unknown = await failure(sb.outcome("never-sent", { userId: "later", timeout: 100 }));
+  assert.deepEqual([unknown.code, unknown.eventId], ["unavailable", "never-sent"]);
+});
+
+test("an action's token", async () => {
+  daemon.sbctl("board", "create", "races", "--require", "action-token");
+  const missing = await failure(sb.submit({ userId: "racer", delta: 1, board: "races", action: "race" }));
+  assert.deepEqual([missing.code, missing.field], ["rule_violated", "action_token"]);
+  const { actionToken } = await sb.startAction({ userId: "racer", board: "races", action: "race" });
+  const r = await sb.submit({ userId: "racer", delta: 9, board: "races", action: "race", actionToken });
+  assert.equal(r.newScore, 9);
+});
+
+test("reads", async () => {
+  const increments = Array.from({ length: 25 }, (_, n) => ({ userId: `reader-${n}`, delta: 100 - n, board: "reads" }));
+  daemon.sbctl("board", "create", "reads");
+  const results = await sb.submitBatch(increments);
+  assert.ok(results.every((r) => r.receipt), JSON.stringify(results[0]?.error));
+  await sb.score("reader-24", { board: "reads", minVersion: 1 });
+  const users: string[] = [];
+  for await (const e of sb.entries({ board: "reads", limit: 10 })) users.push(e.userId);
+  assert.deepEqual(users, increments.map((i) => i.userId));
+  const place = await sb.rank("reader-3", { board: "reads", neighbours: 1 });
+  assert.deepEqual([place.rank, place.neighbours?.length], [4, 3]);
+  assert.deepEqual((await sb.users(["reader-0", "nobody"], { board: "reads" })).notFound, ["nobody"]);
+  const mine = new Scoreboard({ server: daemon.url, token: daemon.token("reader-0") });
+  assert.equal((await mine.me({ board: "reads" })).score, 100);
+  const events: number[] = [];
+  for await (const event of mine.events("reader-0")) events.push(event.newScore);
+  assert.deepEqual(events, [100]);
+  await mine.putProfile("reader-0", { displayName: "Zoë" });
+  assert.equal((await mine.profile("reader-0")).displayName, "Zoë");
+  assert.equal((await failure(sb.score("nobody"))).code, "not_found");
+  assert.equal((await failure(sb.score(".."))).code, "invalid_request");
+});
+
+test("a signal ends a call", async () => {
+  const aborted = AbortSignal.abort();
+  const error = await failure(sb.submit({ userId: "a", delta: 1, eventId: "kept" }, { signal: aborted }));
+  assert.deepEqual([error.name, error.eventId, error.cause], ["AbortError", "kept", aborted.reason]);
+  const waiting = new Scoreboard({ server: "http://127.0.0.1:1", attempts: 100 });
+  assert.equal((await failure(waiting.top({}, { signal: AbortSignal.timeout(300) }))).name, "TimeoutError");
+});
+
+test("a wrong signature is rejected", async () => {
+  const wrong = new Scoreboard({ ...daemon.credentials(), keySecret: "sk_wrong" });
+  assert.equal((await failure(wrong.submit({ userId: "a", delta: 1 }))).code, "invalid_signature");
+  assert.equal((await failure(wrong.submitBatch([{ userId: "a", delta: 1 }]))).code, "invalid_signature");
+});
+
+test("a token is renewed before it expires", async () => {
+  let fetched = 0;
+  const token = renewing(async () => {
+    fetched++;
+    return { token: daemon.token("renewed"), expiresAt: Date.now() + 31_000 };
+  });
+  const client = new Scoreboard({ server: daemon.url, token });
+  await Promise.all([client.top(), client.top(), client.top()]);
+  assert.equal(fetched, 1);
+  await new Promise((resolve) => setTimeout(resolve, 1_100));
+  await client.top();
+  assert.equal(fetched, 2);
+});
