@@ -18,7 +18,7 @@ else
 STAMP := -buildvcs=auto
 endif
 
-.PHONY: help build demo dev test sdk torture torture-long torture-mutants proof dist docs bench-cli bench-screen bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean bench-peers accept accept-full accept-chaos bench-max
+.PHONY: help build demo dev test sdk torture torture-long torture-mutants proof dist docs sdk-python bench-cli bench-screen bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean bench-peers accept accept-full accept-chaos bench-max
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -99,6 +99,9 @@ docs: build ## regenerate screens, OpenAPI, man pages and the references of comm
 
 dist: ## build a release in dist/: static binaries for six systems, checksums, bills of materials
 	@.ci/dist
+
+sdk-python: build ## check the Python SDK on a development stack, and that its wheel installs
+	@.ci/sdk-python
 
 setup: ## install what the tests need (as root on Debian), report what is missing
 	@.ci/setup

@@ -1,0 +1,91 @@
+"""The Python SDK of scoreboard: submit signed score increments, read leaderboards and follow one live.
+
+from scoreboard import Scoreboard
+
+sb = Scoreboard("https://scores.example.com", token=..., key_id=..., key_secret=...)
+receipt = sb.submit(user_id="alice", delta=5, event_id="match-8841")
+print(receipt.new_score, receipt.replayed)
+"""
+
+from scoreboard._operations import MAX_BATCH, BatchResult, Event, Increment, new_event_id
+from scoreboard._types import (
+    Action,
+    Entry,
+    JoinTicket,
+    List,
+    ListEntry,
+    Place,
+    Profile,
+    Receipt,
+    Statement,
+    StatementEntry,
+    Top,
+)
+from scoreboard._version import __version__
+from scoreboard.aio import AsyncScoreboard
+from scoreboard.client import Scoreboard
+from scoreboard.errors import (
+    BoardClosedError,
+    ConflictError,
+    DeltaOutOfRangeError,
+    EventConflictError,
+    ForbiddenError,
+    GoneError,
+    InternalError,
+    InvalidRequestError,
+    InvalidSignatureError,
+    NotFoundError,
+    OverloadedError,
+    PayloadTooLargeError,
+    RateLimitedError,
+    RuleViolatedError,
+    ScoreboardError,
+    ScoreOutOfRangeError,
+    TokenUsedError,
+    UnauthorizedError,
+    UnavailableError,
+)
+from scoreboard.tokens import AsyncRenewingToken, RenewingToken
+
+__all__ = [
+    "MAX_BATCH",
+    "Action",
+    "AsyncRenewingToken",
+    "AsyncScoreboard",
+    "BatchResult",
+    "BoardClosedError",
+    "ConflictError",
+    "DeltaOutOfRangeError",
+    "Entry",
+    "Event",
+    "EventConflictError",
+    "ForbiddenError",
+    "GoneError",
+    "Increment",
+    "InternalError",
+    "InvalidRequestError",
+    "InvalidSignatureError",
+    "JoinTicket",
+    "List",
+    "ListEntry",
+    "NotFoundError",
+    "OverloadedError",
+    "PayloadTooLargeError",
+    "Place",
+    "Profile",
+    "RateLimitedError",
+    "Receipt",
+    "RenewingToken",
+    "RuleViolatedError",
+    "ScoreOutOfRangeError",
+    "Scoreboard",
+    "ScoreboardError",
+    "Statement",
+    "StatementEntry",
+    "TokenUsedError",
+    "Top",
+    "UnauthorizedError",
+    "UnavailableError",
+    "__version__",
+    "new_event_id",
+]

@@ -1,0 +1,351 @@
+"""The client for synchronous code."""
+
+import ssl
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+import httpx
+
+from scoreboard import _call, _operations
+from scoreboard._call import Call
+from scoreboard._config import MAX_RESPONSE, Config, configure
+from scoreboard._operations import MAX_PAGE, BatchResult, Event, Increment
+from scoreboard._types import Action, Entry, JoinTicket, List, Place, Profile, Receipt, Statement, StatementEntry, Top
+from scoreboard._version import USER_AGENT
+from scoreboard.errors import ScoreboardError, unavailable
+
+T = TypeVar("T")
+
+
+class Scoreboard:
+    """A client of one server. It is safe for use by several threads.
+
+    Every increment has an event id, and the server counts an event id of a user once: a call is retried with the same
+    id, so a timeout never loses a point and a retry never adds one. Every method takes `timeout`, the seconds that all
+    tries of the call may take, and raises a ScoreboardError.
+
+    Args:
+        server: Such as "https://scores.example.com". Without it, SBCTL_SERVER, SBCTL_TOKEN, SBCTL_KEY_ID and
+            SBCTL_KEY_SECRET are read; with it, none of them.
+        token: The bearer token, or a function that returns it and is called before each try (see RenewingToken).
+        key_id: Id of the signing key.
+        key_secret: Its secret, exactly as it was shown.
+        signing: Scheme of single increments: "fields" signs the fields, "headers" the request. Batches always use
+            the headers.
+        attempts: Maximum number of tries of a call.
+        try_timeout: Seconds that one try may take.
+        user_agent: Recorded in the server's audit trail.
+        ssl_context: For a private authority or a client certificate; streams use it, too.
+    """
+
+    def __init__(
+        self,
+        server: str | None = None,
+        *,
+        token: str | Callable[[], str] | None = None,
+        key_id: str | None = None,
+        key_secret: str | None = None,
+        signing: Literal["fields", "headers"] = "fields",
+        attempts: int = 5,
+        try_timeout: float = 10,
+        user_agent: str = USER_AGENT,
+        ssl_context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._config = configure(
+            server,
+            token=token,
+            key_id=key_id,
+            key_secret=key_secret,
+            signing=signing,
+            attempts=attempts,
+            timeout=try_timeout,
+            user_agent=user_agent,
+            ssl_context=ssl_context,
+        )
+        self._start(self._config)
+
+    def _start(self, config: Config) -> None:
+        self._config = config
+        self._http = httpx.Client(**config.http_options())
+        self._closed = threading.Event()
+        self._sleep: Callable[[float], object] = self._closed.wait  # close ends it
+
+    def close(self) -> None:
+        """Close connections, and end the watches and the waits between tries in all threads."""
+        self._closed.set()
+        self._http.close()
+
+    def __enter__(self) -> "Scoreboard":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Writes
+
+    def submit(
+        self,
+        *,
+        user_id: str,
+        delta: int,
+        event_id: str = "",
+        board: str = "",
+        action: str = "",
+        action_token: str = "",
+        attestation: str = "",
+        timeout: float | None = None,
+    ) -> Receipt:
+        """Count an increment and return its receipt.
+
+        Without an event id one is generated. Give it that of what happened (a match, a purchase), if that has one: a
+        repeat then counts once, even from another process. If the call fails, the increment may or may not have been
+        counted; the error's event_id is the id with which it can be sent again.
+        """
+        increment = Increment(user_id, delta, event_id, board, (), action, action_token, attestation)
+        return self._counted(increment, timeout)[0]
+
+    def submit_boards(
+        self,
+        *,
+        user_id: str,
+        delta: int,
+        boards: Sequence[str],
+        event_id: str = "",
+        action: str = "",
+        action_token: str = "",
+        attestation: str = "",
+        timeout: float | None = None,
+    ) -> list[Receipt]:
+        """Count one increment on up to 10 boards, all or none, and return their receipts in order."""
+        increment = Increment(user_id, delta, event_id, "", tuple(boards), action, action_token, attestation)
+        return self._counted(increment, timeout)
+
+    def submit_async(self, increment: Increment, *, timeout: float | None = None) -> Event:
+        """Hand in an increment to be counted later. The event is pending, or done if the server counted it at once;
+        wait_for_event waits for the outcome."""
+        return self._do(_operations.submit(self._config, increment, respond_async=True), timeout)
+
+    def wait_for_event(self, event_id: str, *, user_id: str = "", timeout: float = 30) -> Event:
+        """Wait until an event is done or rejected. user_id is needed for other users than the token's.
+
+        An event that the server does not know, or does not know yet, raises NotFoundError when the time is over; one
+        that is still pending then raises UnavailableError.
+        """
+        end = self._config.monotonic() + timeout
+        for pause in _operations.pauses():
+            left = max(end - self._config.monotonic(), 0.001)
+            try:
+                event = self._do(_operations.receipt(event_id, user_id), left)
+                error = _operations.still_pending(event)
+            except ScoreboardError as failed:
+                error = failed
+                if failed.status != 404 and not failed.temporary:
+                    raise
+            if error is None:
+                return event
+            if self._config.monotonic() + pause >= end or self._closed.is_set():
+                raise error
+            self._sleep(pause)
+        raise AssertionError("unreachable")
+
+    def submit_batch(self, increments: Iterable[Increment], *, timeout: float | None = None) -> list[BatchResult]:
+        """Count up to 500 increments in one request, which needs the scope score:update, and return a result for
+        each, in order. An error means that the outcome of all is unknown; they can be sent again."""
+        return self._do(_operations.submit_batch(list(increments)), timeout)
+
+    def receipt(self, event_id: str, *, user_id: str = "", timeout: float | None = None) -> Event:
+        """Look up an event by its id; of another user than the token's, it needs the scope score:update."""
+        return self._do(_operations.receipt(event_id, user_id), timeout)
+
+    def start_action(
+        self,
+        *,
+        user_id: str,
+        board: str = "",
+        boards: Sequence[str] = (),
+        action: str = "",
+        action_id: str = "",
+        least_duration: str = "",
+        ttl: str = "",
+        min_delta: int | None = None,
+        max_delta: int | None = None,
+        timeout: float | None = None,
+    ) -> Action:
+        """Start an action of a user. The increment that ends it carries its action_token, has the same board and
+        action, and is sent after least_duration (such as "30s") and before expires_at."""
+        fields = {
+            "board": board,
+            "boards": boards,
+            "action": action,
+            "action_id": action_id,
+            "least_duration": least_duration,
+            "ttl": ttl,
+            "min_delta": min_delta,
+            "max_delta": max_delta,
+        }
+        return self._do(_operations.start_action(user_id, fields), timeout)
+
+    # Reads
+
+    def top(
+        self,
+        *,
+        board: str = "",
+        limit: int = 0,
+        cursor: str = "",
+        min_version: int = 0,
+        timeout: float | None = None,
+    ) -> Top:
+        """Read the top of a board (global without one), or with a cursor the next page: up to 100 rows, 10 without a
+        limit. min_version waits up to a second for that version of the board."""
+        return self._do(_operations.top(board, limit, cursor, min_version), timeout)
+
+    def entries(self, *, board: str = "", page_size: int = MAX_PAGE, timeout: float | None = None) -> Iterator[Entry]:
+        """Iterate over all rows of a board, best first, a page at a time. While others move, users whose standing is
+        unchanged are neither skipped nor repeated. timeout is that of a page."""
+        cursor = ""
+        while True:
+            page = self.top(board=board, limit=page_size, cursor=cursor, timeout=timeout)
+            yield from page.entries
+            cursor = page.next_cursor or ""
+            if not cursor:
+                return
+
+    def me(
+        self,
+        *,
+        board: str = "",
+        neighbours: int = 0,
+        min_version: int = 0,
+        score: int | None = None,
+        timeout: float | None = None,
+    ) -> Place:
+        """Read the standing of the token's user, with rows above and below. score is ranked if the user is not on the
+        board: the NotFoundError then has its rank in would_rank."""
+        return self._do(_operations.me(board, neighbours, min_version, score), timeout)
+
+    def score(self, user_id: str, *, board: str = "", min_version: int = 0, timeout: float | None = None) -> Place:
+        """Read a user's score and rank. min_version is the version of the user's receipt that must be included."""
+        return self._do(_operations.score(user_id, board, min_version), timeout)
+
+    def rank(
+        self,
+        user_id: str,
+        *,
+        board: str = "",
+        neighbours: int = 0,
+        min_version: int = 0,
+        score: int | None = None,
+        timeout: float | None = None,
+    ) -> Place:
+        """Read a user's rank, with rows above and below. score is as in me."""
+        return self._do(_operations.rank(user_id, board, neighbours, min_version, score), timeout)
+
+    def users(self, user_ids: Iterable[str], *, board: str = "", timeout: float | None = None) -> List:
+        """Read the standings of up to 100 users, such as a player's friends, best first."""
+        return self._do(_operations.users(user_ids, board), timeout)
+
+    def statement_page(
+        self,
+        user_id: str,
+        *,
+        board: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        cursor: str = "",
+        limit: int = 0,
+        timeout: float | None = None,
+    ) -> Statement:
+        """Read a page of a user's ledger, newest first: the token's own, or with the scope score:admin any user's.
+        until is exclusive; both times have a time zone."""
+        return self._do(_operations.statement(user_id, board, since, until, cursor, limit), timeout)
+
+    def statement(
+        self,
+        user_id: str,
+        *,
+        board: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        timeout: float | None = None,
+    ) -> Iterator[StatementEntry]:
+        """Iterate over a user's ledger, newest first, a page at a time. timeout is that of a page."""
+        cursor = ""
+        while True:
+            page = self.statement_page(user_id, board=board, since=since, until=until, cursor=cursor, timeout=timeout)
+            yield from page.entries
+            cursor = page.next_cursor or ""
+            if not cursor:
+                return
+
+    def profile(self, user_id: str, *, timeout: float | None = None) -> Profile:
+        """Read a user's profile: the token's own, or with the scope score:admin any user's."""
+        return self._do(_operations.profile(user_id), timeout)
+
+    def set_profile(
+        self, user_id: str, *, display_name: str = "", avatar_url: str = "", timeout: float | None = None
+    ) -> Profile:
+        """Set a user's profile; an empty field removes the value."""
+        return self._do(_operations.set_profile(user_id, display_name, avatar_url), timeout)
+
+    def realtime_token(self, *, board: str = "", timeout: float | None = None) -> JoinTicket:
+        """Create a ticket with which a web page joins the stream of a board. watch does not need one."""
+        return self._do(_operations.realtime_token(board), timeout)
+
+    # Tries
+
+    def _counted(self, increment: Increment, timeout: float | None) -> list[Receipt]:
+        end = None if timeout is None else self._config.monotonic() + timeout
+        event = self._do(_operations.submit(self._config, increment), timeout)
+        if event.status == "pending":  # the server queues when it is overloaded (ingest.overflow)
+            left = 30 if end is None else max(end - self._config.monotonic(), 0.001)
+            event = self.wait_for_event(increment.event_id, user_id=increment.user_id, timeout=left)
+        return _operations.receipts_of(event)
+
+    def _do(self, call: Call[T], timeout: float | None) -> T:
+        end = None if timeout is None else self._config.monotonic() + timeout
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return self._try(call, end)
+            except _call.FAILURES as failed:
+                error = _call.finish(call, failed, attempt)
+            wait = _call.wait_before_retry(self._config, error, attempt)
+            if wait is None or self._closed.is_set() or (end is not None and self._config.monotonic() + wait >= end):
+                raise error
+            self._sleep(wait)
+
+    def _try(self, call: Call[T], end: float | None) -> T:
+        limit = self._config.try_timeout
+        began = self._config.monotonic()
+        if end is not None:
+            limit = max(min(limit, end - began), 0.001)
+        request = _call.build(self._config, call, self._token(), limit)
+        response = self._http.send(request, stream=True)
+        try:
+            body = b""
+            for part in response.iter_bytes():
+                body += part
+                if len(body) > MAX_RESPONSE:
+                    raise unavailable(f"a response of over {MAX_RESPONSE} bytes")
+                # httpx limits each read, not their sum.
+                if self._config.monotonic() - began > limit:
+                    raise unavailable(f"no complete response within {limit:.3g} s")
+        finally:
+            response.close()
+        return _call.read(self._config, call, response, body)
+
+    def _token(self) -> str | None:
+        token: Any = self._config.token
+        if not callable(token):
+            return token  # type: ignore[no-any-return]
+        try:
+            return str(token())
+        except Exception as error:
+            raise unavailable(f"renew the token: {error}", error) from error

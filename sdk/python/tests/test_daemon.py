@@ -1,0 +1,206 @@
+"""Both clients against a real daemon."""
+
+import asyncio
+import json
+import time
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from daemon import Daemon
+
+from scoreboard import (
+    AsyncScoreboard,
+    EventConflictError,
+    ForbiddenError,
+    Increment,
+    InvalidSignatureError,
+    NotFoundError,
+    RenewingToken,
+    RuleViolatedError,
+    Scoreboard,
+    TokenUsedError,
+    UnauthorizedError,
+    UnavailableError,
+)
+
+
+@pytest.mark.parametrize("signing", ["fields", "headers"])
+def test_submit_counts_once(daemon: Daemon, signing: str) -> None:
+    with Scoreboard(**daemon.options, signing=signing) as sb:  # type: ignore[arg-type]
+        user = f"once-{signing}"
+        first = sb.submit(user_id=user, delta=5, event_id="round-1")
+        again = sb.submit(user_id=user, delta=5, event_id="round-1")
+        assert (first.new_score, first.previous_score, first.replayed) == (5, 0, False)
+        assert (again.new_score, again.replayed, again.recorded_at) == (5, True, first.recorded_at)
+        assert sb.submit(user_id=user, delta=2).new_score == 7
+        with pytest.raises(EventConflictError) as conflict:
+            sb.submit(user_id=user, delta=6, event_id="round-1")
+        assert conflict.value.status == 409
+        assert conflict.value.event_id == "round-1"
+        assert conflict.value.next_step.startswith("Use a new event id")
+
+
+@pytest.mark.parametrize("signing", ["fields", "headers"])
+def test_a_wrong_secret_is_rejected(daemon: Daemon, signing: str) -> None:
+    options = {**daemon.options, "key_secret": "sk_wrong"}
+    with Scoreboard(**options, signing=signing) as sb:  # type: ignore[arg-type]
+        with pytest.raises(InvalidSignatureError):
+            sb.submit(user_id="forger", delta=5)
+        with pytest.raises(InvalidSignatureError):
+            sb.submit_batch([Increment("forger", 5)])
+
+
+def test_boards_and_actions(daemon: Daemon) -> None:
+    daemon.sbctl("board", "create", "speed", "--mode", "best", "--order", "lowest", "--min-delta", "0")
+    daemon.sbctl("board", "create", "guarded", "--require", "action-token")
+    daemon.sbctl("board", "create", "second")
+    with Scoreboard(**daemon.options) as sb:
+        assert sb.submit(user_id="bo", delta=30, board="speed").new_score == 30
+        slower = sb.submit(user_id="bo", delta=40, board="speed", action="lap")
+        assert (slower.new_score, slower.applied) == (30, 0)
+        both = sb.submit_boards(user_id="bo", delta=4, boards=["second", "global"], action="lap")
+        assert [r.board for r in both] == ["second", "global"]
+        with pytest.raises(RuleViolatedError):
+            sb.submit(user_id="bo", delta=1, board="guarded")
+        action = sb.start_action(user_id="bo", board="guarded", action="match", ttl="1m", max_delta=50)
+        assert action.expires_at > datetime.now(timezone.utc)
+        won = sb.submit(
+            user_id="bo", delta=9, board="guarded", action="match", action_token=action.action_token, event_id="e1"
+        )
+        assert won.new_score == 9
+        with pytest.raises(TokenUsedError):
+            sb.submit(
+                user_id="bo", delta=9, board="guarded", action="match", action_token=action.action_token, event_id="e2"
+            )
+
+
+def test_batch_and_receipts(daemon: Daemon) -> None:
+    with Scoreboard(**daemon.options) as sb:
+        results = sb.submit_batch([Increment("batch-a", 3, "m-1"), Increment("batch-b", 0, "m-2")])
+        assert results[0].receipt is not None
+        assert results[0].receipt.new_score == 3
+        assert results[1].error is not None
+        assert (results[1].error.code, results[1].error.event_id) == ("invalid_request", "m-2")
+        event = sb.receipt("m-1", user_id="batch-a")
+        assert (event.status, event.receipts[0].new_score) == ("done", 3)
+        with pytest.raises(NotFoundError):
+            sb.receipt("never", user_id="batch-a")
+
+
+def test_async_event_is_waited_for(daemon: Daemon) -> None:
+    with Scoreboard(**daemon.options) as sb:
+        events = [sb.submit_async(Increment("later", 2, f"later-{n}")) for n in range(20)]
+        assert {e.status for e in events} <= {"pending", "done"}
+        done = [sb.wait_for_event(e.id, user_id="later") for e in events]
+        assert max(e.receipts[0].new_score for e in done) == 40
+        began = time.monotonic()
+        with pytest.raises(NotFoundError):
+            sb.wait_for_event("never", user_id="later", timeout=0.3)
+        assert time.monotonic() - began < 5
+
+
+def test_reads_and_iterators(daemon: Daemon) -> None:
+    daemon.sbctl("board", "create", "reading")
+    with Scoreboard(**daemon.options) as sb:
+        sb.submit_batch([Increment(f"u{n:03}", 1 + n, board="reading") for n in range(25)])
+        for n in range(3):
+            sb.submit(user_id="u024", delta=10 + n, board="reading")
+        assert sb.rank("u024", board="reading", min_version=4).rank == 1
+        rows = list(sb.entries(board="reading", page_size=10))
+        assert [r.rank for r in rows] == list(range(1, 26))
+        assert sb.top(board="reading", limit=3).entries == rows[:3]
+        assert sb.score("u000", board="reading").score == 1
+        around = sb.rank("u010", board="reading", neighbours=2)
+        assert [e.user_id for e in around.neighbours] == ["u012", "u011", "u010", "u009", "u008"]
+        found = sb.users(["u003", "nobody"], board="reading")
+        assert [e.user_id for e in found.entries] == ["u003"]
+        assert found.not_found == ["nobody"]
+        with pytest.raises(NotFoundError) as absent:
+            sb.rank("nobody", board="reading", score=1000)
+        assert absent.value.would_rank == 1
+        ledger = list(sb.statement("u024", board="reading"))
+        assert [e.version for e in ledger] == [4, 3, 2, 1]
+        assert sb.statement_page("u024", limit=1).next_cursor
+        late = datetime.now(timezone.utc) + timedelta(minutes=5)
+        assert list(sb.statement("u024", since=late)) == []
+
+
+def test_own_token(daemon: Daemon) -> None:
+    options = {**daemon.options, "token": daemon.token("ana")}
+    with Scoreboard(**options) as sb:
+        sb.submit(user_id="ana", delta=5, event_id="own-1")
+        assert sb.me(neighbours=1).user_id == "ana"
+        assert sb.receipt("own-1").id == "own-1"
+        assert sb.set_profile("ana", display_name="Zoë").display_name == "Zoë"
+        assert sb.profile("ana").user_id == "ana"
+        assert len(sb.realtime_token().token) > 8
+        with pytest.raises(ForbiddenError) as wrong:
+            sb.submit(user_id="bob", delta=5)
+        assert not wrong.value.temporary
+
+
+def test_a_user_with_dots(daemon: Daemon) -> None:
+    """URL libraries resolve ".." in a path; it is a valid user."""
+    with Scoreboard(**daemon.options) as sb:
+        for user in ("..", ".", "a.b", "x@y:z"):
+            sb.submit(user_id=user, delta=5)
+            assert sb.score(user, min_version=1).user_id == user
+
+
+def test_environment(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SBCTL_SERVER", "SBCTL_TOKEN", "SBCTL_KEY_ID", "SBCTL_KEY_SECRET"):
+        monkeypatch.setenv(name, daemon.env[name])
+    with Scoreboard() as sb:
+        assert sb.submit(user_id="env", delta=5).new_score == 5
+    with Scoreboard(daemon.env["SBCTL_SERVER"]) as sb, pytest.raises(UnauthorizedError):
+        sb.submit(user_id="env", delta=5)  # a server named in code gets no token of the environment
+    monkeypatch.delenv("SBCTL_SERVER")
+    with pytest.raises(ValueError, match="SBCTL_SERVER"):
+        Scoreboard()
+
+
+def test_expired_token_is_renewed(daemon: Daemon) -> None:
+    """The server rejects the first token after it has expired; the client has fetched another one by then."""
+    fetched = []
+
+    def fetch() -> tuple[str, datetime]:
+        ttl = 31 if not fetched else 900
+        fetched.append(ttl)
+        return daemon.token("renewed", f"{ttl}s"), datetime.now(timezone.utc) + timedelta(seconds=ttl)
+
+    options = {**daemon.options, "token": RenewingToken(fetch)}
+    with Scoreboard(**options) as sb:  # type: ignore[arg-type]
+        sb.submit(user_id="renewed", delta=5)
+        assert len(fetched) == 1
+        time.sleep(1.1)  # until the token is too close to its end
+        assert sb.submit(user_id="renewed", delta=5).new_score == 10
+        assert fetched == [31, 900]
+
+    def fail() -> tuple[str, datetime]:
+        raise OSError("the issuer is away")
+
+    options["token"] = RenewingToken(fail)
+    with Scoreboard(**options, attempts=2) as sb, pytest.raises(UnavailableError, match="issuer") as failed:  # type: ignore[arg-type]
+        sb.submit(user_id="renewed", delta=5, event_id="kept")
+    assert (failed.value.attempts, failed.value.event_id) == (2, "kept")
+
+
+def test_asyncio(daemon: Daemon) -> None:
+    async def main() -> None:
+        async with AsyncScoreboard(**daemon.options) as sb:  # type: ignore[arg-type]
+            receipts = await asyncio.gather(*(sb.submit(user_id="aio", delta=1) for _ in range(50)))
+            assert max(r.new_score for r in receipts) == 50
+            event = await sb.submit_async(Increment("aio", 1))
+            await sb.wait_for_event(event.id, user_id="aio")
+            assert (await sb.score("aio", min_version=51)).score == 51
+            rows = [e async for e in sb.entries(page_size=100)]
+            assert "aio" in [e.user_id for e in rows]
+            assert len([e async for e in sb.statement("aio")]) == 51
+            call = asyncio.create_task(sb.top())
+            await asyncio.sleep(0)
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            json.dumps((await sb.top()).board)
+
+    asyncio.run(main())
