@@ -1,0 +1,199 @@
+import { type FileHandle, open, readFile, rename, unlink } from "node:fs/promises";
+import { dirname, resolve } from "node:path";
+
+import type { Queued, QueuedIncrement, QueueStore } from "./store.js";
+
+/** Line is a line of the file: an increment that was added, or keys that were removed. */
+type Line = Queued | { removed: number[] };
+
+const openPaths = new Set<string>();
+
+/** idOf identifies an event. A user id contains no space. */
+const idOf = (i: QueuedIncrement): string => `${i.userId} ${i.eventId}`;
+
+/**
+ * FileStore keeps a queue in a file, which only its owner can read. An increment is on disk when
+ * put returns. One process at a time can use the file.
+ */
+export class FileStore implements QueueStore {
+  readonly #queued = new Map<number, QueuedIncrement>();
+  readonly #ids = new Map<string, number>();
+  #file!: FileHandle;
+  #lines = 0; // in the file
+  #nextKey = 1;
+  #unwritten: Line[] = [];
+  #writing?: Promise<void>; // the write after the one in progress
+  #last: Promise<void> = Promise.resolve();
+  #broken?: unknown;
+
+  private constructor(readonly path: string) {}
+
+  /** open reads the file, or creates it. */
+  static async open(path: string): Promise<FileStore> {
+    const store = new FileStore(resolve(path));
+    await lock(store.path);
+    try {
+      await store.#load();
+      await store.#compact();
+    } catch (error) {
+      await unlock(store.path);
+      throw error;
+    }
+    return store;
+  }
+
+  async put(increment: QueuedIncrement, max: number): Promise<QueuedIncrement | undefined> {
+    const known = this.#ids.get(idOf(increment));
+    if (known !== undefined) {
+      await this.#writing; // so that it is on disk
+      await this.#last;
+      return this.#queued.get(known) ?? increment;
+    }
+    if (this.#queued.size >= max) return undefined;
+    const added = { key: this.#nextKey++, increment };
+    this.#apply(added);
+    await this.#write(added);
+    return increment;
+  }
+
+  async first(limit: number): Promise<Queued[]> {
+    await this.#last;
+    const first: Queued[] = [];
+    for (const [key, increment] of this.#queued) {
+      if (first.push({ key, increment }) === limit) break;
+    }
+    return first;
+  }
+
+  async remove(keys: number[]): Promise<void> {
+    this.#apply({ removed: keys });
+    await this.#write({ removed: keys });
+  }
+
+  async size(): Promise<number> {
+    return this.#queued.size;
+  }
+
+  /** The file is locked since it was opened, so work runs at once. */
+  exclusively(work: () => Promise<void>): Promise<void> {
+    return work();
+  }
+
+  async close(): Promise<void> {
+    await this.#writing;
+    await this.#last;
+    await this.#file.close();
+    await unlock(this.path);
+  }
+
+  #apply(line: Line): void {
+    if ("removed" in line) {
+      for (const key of line.removed) {
+        const increment = this.#queued.get(key);
+        if (increment) this.#ids.delete(idOf(increment));
+        this.#queued.delete(key);
+      }
+      return;
+    }
+    this.#queued.set(line.key, line.increment);
+    this.#ids.set(idOf(line.increment), line.key);
+    this.#nextKey = Math.max(this.#nextKey, line.key + 1);
+  }
+
+  /** Appends a line. Lines that are added during a write are written together after it. */
+  #write(line: Line): Promise<void> {
+    this.#unwritten.push(line);
+    this.#writing ??= this.#last.catch(() => {}).then(() => {
+      this.#writing = undefined;
+      return (this.#last = this.#append(this.#unwritten.splice(0)));
+    });
+    return this.#writing;
+  }
+
+  async #append(lines: Line[]): Promise<void> {
+    // After a failed write the file may end in half a line, so nothing may follow it.
+    if (this.#broken) throw this.#broken;
+    try {
+      await this.#file.appendFile(textOf(lines));
+      await this.#file.datasync();
+      this.#lines += lines.length;
+      if (this.#lines > 1_000 + 2 * this.#queued.size) await this.#compact();
+    } catch (error) {
+      this.#broken = error;
+      throw error;
+    }
+  }
+
+  async #load(): Promise<void> {
+    const text = await readFile(this.path, "utf8").catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return "";
+      throw error;
+    });
+    const lines = text.split("\n");
+    lines.pop(); // empty, or half a line of a put that never returned
+    lines.forEach((line, n) => {
+      try {
+        this.#apply(JSON.parse(line) as Line);
+      } catch (cause) {
+        throw new Error(`line ${n + 1} of ${this.path} is damaged`, { cause });
+      }
+    });
+  }
+
+  /** Replaces the file by one with only what waits. */
+  async #compact(): Promise<void> {
+    const path = `${this.path}.new`;
+    const file = await open(path, "w", 0o600);
+    const waiting = [...this.#queued].map(([key, increment]) => ({ key, increment }));
+    await file.writeFile(textOf(waiting));
+    await file.sync();
+    await rename(path, this.path);
+    await syncFolder(this.path);
+    await this.#file?.close();
+    this.#file = file;
+    this.#lines = waiting.length;
+  }
+}
+
+const textOf = (lines: Line[]): string => lines.map((line) => JSON.stringify(line) + "\n").join("");
+
+/** Makes a rename durable, where the system can. */
+async function syncFolder(path: string): Promise<void> {
+  if (process.platform === "win32") return;
+  const folder = await open(dirname(path), "r");
+  await folder.sync().finally(() => folder.close());
+}
+
+const lockOf = (path: string): string => `${path}.lock`;
+
+/** Locks a file by one that holds the id of this process. The lock of a process that ended is void. */
+async function lock(path: string): Promise<void> {
+  if (openPaths.has(path)) throw new Error(`${path} is already open`);
+  for (let tries = 0; ; tries++) {
+    try {
+      const file = await open(lockOf(path), "wx", 0o600);
+      await file.writeFile(String(process.pid)).finally(() => file.close());
+      openPaths.add(path);
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || tries > 0) throw error;
+      const pid = Number(await readFile(lockOf(path), "utf8").catch(() => ""));
+      if (pid > 0 && pid !== process.pid && runs(pid)) throw new Error(`${path} is in use by process ${pid}`);
+      await unlink(lockOf(path));
+    }
+  }
+}
+
+async function unlock(path: string): Promise<void> {
+  openPaths.delete(path);
+  await unlink(lockOf(path));
+}
+
+function runs(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
