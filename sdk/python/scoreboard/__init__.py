@@ -7,6 +7,7 @@ receipt = sb.submit(user_id="alice", delta=5, event_id="match-8841")
 print(receipt.new_score, receipt.replayed)
 """
 
+from scoreboard._board import Connection, Move, State
 from scoreboard._operations import MAX_BATCH, BatchResult, Event, Increment, new_event_id
 from scoreboard._types import (
     Action,
@@ -55,6 +56,7 @@ __all__ = [
     "BatchResult",
     "BoardClosedError",
     "ConflictError",
+    "Connection",
     "DeltaOutOfRangeError",
     "Entry",
     "Event",
@@ -68,6 +70,7 @@ __all__ = [
     "JoinTicket",
     "List",
     "ListEntry",
+    "Move",
     "NotFoundError",
     "OverloadedError",
     "PayloadTooLargeError",
@@ -80,6 +83,7 @@ __all__ = [
     "ScoreOutOfRangeError",
     "Scoreboard",
     "ScoreboardError",
+    "State",
     "Statement",
     "StatementEntry",
     "TokenUsedError",

@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -11,14 +11,23 @@ from typing import Any, Literal, TypeVar
 import httpx
 
 from scoreboard import _call, _operations
+from scoreboard._board import State
 from scoreboard._call import Call
 from scoreboard._config import MAX_RESPONSE, Config, configure
 from scoreboard._operations import MAX_PAGE, BatchResult, Event, Increment
 from scoreboard._types import Action, Entry, JoinTicket, List, Place, Profile, Receipt, Statement, StatementEntry, Top
 from scoreboard._version import USER_AGENT
+from scoreboard._watch import Latest, Watcher
 from scoreboard.errors import ScoreboardError, unavailable
 
 T = TypeVar("T")
+
+
+def from_config(config: Config) -> "AsyncScoreboard":
+    """A client with the settings of another one."""
+    client = AsyncScoreboard.__new__(AsyncScoreboard)
+    client._start(config)
+    return client
 
 
 class AsyncScoreboard:
@@ -54,9 +63,12 @@ class AsyncScoreboard:
     def _start(self, config: Config) -> None:
         self._config = config
         self._http = httpx.AsyncClient(**config.http_options())
+        self._watches: set[asyncio.Future[None]] = set()
 
     async def close(self) -> None:
-        """Close connections, and end the watches and the waits between tries in all threads."""
+        """End the watches and close connections."""
+        for running in self._watches:
+            running.cancel()
         await self._http.aclose()
 
     async def __aenter__(self) -> "AsyncScoreboard":
@@ -286,7 +298,47 @@ class AsyncScoreboard:
         """Create a ticket with which a web page joins the stream of a board. watch does not need one."""
         return await self._do(_operations.realtime_token(board), timeout)
 
+    async def watch(
+        self, *, board: str = "", limit: int = 0, streams: Sequence[Literal["ws", "sse"]] = ("ws", "sse")
+    ) -> AsyncGenerator[State, None]:
+        """Follow a board: iterate over its latest state, until you stop or the client is closed.
+
+        The watch connects by WebSocket, else by server-sent events, and polls while neither works; it reconnects by
+        itself. A slow reader skips states. It raises an error only if the server rejects this client permanently: its
+        token, its scope, or an unknown board. limit is 10 or 100 rows. streams leaves out what a network blocks.
+        Close it with contextlib.aclosing, or end the task, to disconnect at once.
+        """
+        latest = Latest()
+        watcher = Watcher(
+            self._config,
+            self._http,
+            lambda: token_of(self._config),
+            self._once,
+            board,
+            limit,
+            tuple(streams),
+            latest.put,
+        )
+        running = asyncio.ensure_future(watcher.run())
+        self._watches.add(running)
+        try:
+            async for state in latest.states(running):
+                yield state
+        except asyncio.CancelledError:
+            if not running.cancelled():
+                raise  # this task was cancelled, not the watch
+        finally:
+            self._watches.discard(running)
+            running.cancel()
+            await asyncio.wait({running})
+
     # Tries
+
+    async def _once(self, call: Call[T]) -> T:
+        try:
+            return await self._try(call, None)
+        except _call.FAILURES as failed:
+            raise _call.finish(call, failed, 1) from failed
 
     async def _counted(self, increment: Increment, timeout: float | None) -> list[Receipt]:
         end = None if timeout is None else self._config.monotonic() + timeout
@@ -316,7 +368,7 @@ class AsyncScoreboard:
             limit = max(min(limit, end - self._config.monotonic()), 0.001)
         request = _call.build(self._config, call, await token_of(self._config), limit)
         try:
-            response, body = await asyncio.wait_for(self._exchange(request), limit)
+            response, body = await within(limit, self._exchange(request))
         except asyncio.TimeoutError as error:
             raise unavailable(f"no complete response within {limit:.3g} s", error) from error
         return _call.read(self._config, call, response, body)
@@ -327,6 +379,21 @@ class AsyncScoreboard:
             return response, await read_body(response)
         finally:
             await response.aclose()
+
+
+async def within(seconds: float, work: Awaitable[T]) -> T:
+    """The result of work, or asyncio.TimeoutError. asyncio.wait_for swallows a cancellation that comes in the moment in
+    which the work ends (until Python 3.12)."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+        if not task.done():
+            raise asyncio.TimeoutError
+        return task.result()
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
 
 
 async def read_body(response: httpx.Response) -> bytes:

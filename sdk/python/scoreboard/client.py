@@ -2,7 +2,7 @@
 
 import ssl
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -10,11 +10,13 @@ from typing import Any, Literal, TypeVar
 import httpx
 
 from scoreboard import _call, _operations
+from scoreboard._board import State
 from scoreboard._call import Call
 from scoreboard._config import MAX_RESPONSE, Config, configure
 from scoreboard._operations import MAX_PAGE, BatchResult, Event, Increment
 from scoreboard._types import Action, Entry, JoinTicket, List, Place, Profile, Receipt, Statement, StatementEntry, Top
 from scoreboard._version import USER_AGENT
+from scoreboard._watch_thread import WatchThread
 from scoreboard.errors import ScoreboardError, unavailable
 
 T = TypeVar("T")
@@ -71,11 +73,14 @@ class Scoreboard:
         self._config = config
         self._http = httpx.Client(**config.http_options())
         self._closed = threading.Event()
+        self._watches: set[WatchThread] = set()
         self._sleep: Callable[[float], object] = self._closed.wait  # close ends it
 
     def close(self) -> None:
         """Close connections, and end the watches and the waits between tries in all threads."""
         self._closed.set()
+        for watching in list(self._watches):
+            watching.stop()
         self._http.close()
 
     def __enter__(self) -> "Scoreboard":
@@ -296,6 +301,26 @@ class Scoreboard:
     def realtime_token(self, *, board: str = "", timeout: float | None = None) -> JoinTicket:
         """Create a ticket with which a web page joins the stream of a board. watch does not need one."""
         return self._do(_operations.realtime_token(board), timeout)
+
+    def watch(
+        self, *, board: str = "", limit: int = 0, streams: Sequence[Literal["ws", "sse"]] = ("ws", "sse")
+    ) -> Generator[State, None, None]:
+        """Follow a board: iterate over its latest state, until you stop or the client is closed.
+
+        The watch connects by WebSocket, else by server-sent events, and polls while neither works; it reconnects by
+        itself, in a thread of its own. A slow reader skips states. It raises an error only if the server rejects this
+        client permanently: its token, its scope, or an unknown board. limit is 10 or 100 rows. streams leaves out
+        what a network blocks.
+        """
+        watching = WatchThread(self._config, board, limit, streams)
+        self._watches.add(watching)
+        try:
+            if not self._closed.is_set():
+                watching.start()
+                yield from watching.states()
+        finally:
+            self._watches.discard(watching)
+            watching.stop()
 
     # Tries
 
