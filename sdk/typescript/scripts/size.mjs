@@ -7,6 +7,9 @@ const limits = [
   ["the client", `export * from "@scoreboard/client"`, 8192],
   ["only newEventId", `export { newEventId } from "@scoreboard/client"`, 512],
   ["only ScoreboardError", `export { ScoreboardError } from "@scoreboard/client"`, 1536],
+  ["the element with the client", `export * from "@scoreboard/client/element"; export * from "@scoreboard/client"`, 10240],
+  ["the queue with the client", `export * from "@scoreboard/client/queue"; export * from "@scoreboard/client"`, 10752],
+  ["the React hook without the client", `export * from "@scoreboard/client/react"`, 1024],
 ];
 
 let failed = false;
