@@ -9,6 +9,7 @@ print(receipt.new_score, receipt.replayed)
 
 from scoreboard._board import Connection, Move, State
 from scoreboard._operations import MAX_BATCH, BatchResult, Event, Increment, new_event_id
+from scoreboard._store import Rejected
 from scoreboard._types import (
     Action,
     Entry,
@@ -46,11 +47,13 @@ from scoreboard.errors import (
     UnauthorizedError,
     UnavailableError,
 )
+from scoreboard.offline import AsyncOfflineQueue, Flushed, OfflineQueue
 from scoreboard.tokens import AsyncRenewingToken, RenewingToken
 
 __all__ = [
     "MAX_BATCH",
     "Action",
+    "AsyncOfflineQueue",
     "AsyncRenewingToken",
     "AsyncScoreboard",
     "BatchResult",
@@ -61,6 +64,7 @@ __all__ = [
     "Entry",
     "Event",
     "EventConflictError",
+    "Flushed",
     "ForbiddenError",
     "GoneError",
     "Increment",
@@ -72,12 +76,14 @@ __all__ = [
     "ListEntry",
     "Move",
     "NotFoundError",
+    "OfflineQueue",
     "OverloadedError",
     "PayloadTooLargeError",
     "Place",
     "Profile",
     "RateLimitedError",
     "Receipt",
+    "Rejected",
     "RenewingToken",
     "RuleViolatedError",
     "ScoreOutOfRangeError",
