@@ -7,6 +7,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from scoreboard import Scoreboard
+
 PROGRAM = Path(os.environ.get("SCOREBOARDD", Path(__file__).parents[3] / "bin/scoreboardd")).resolve()
 
 # Tests send more than people do.
@@ -35,6 +37,8 @@ class Daemon:
         self.command += ["--ops-addr", "127.0.0.1:0"] + (["--ephemeral"] if ephemeral else [])
         self.settings = SETTINGS | (settings or {})
         self.process: subprocess.Popen[bytes] | None = None
+        self.expiring: Expiring | None = None
+        self.redis_port = 0  # of a test that brings its own Redis
 
     def start(self) -> None:
         env_file = self.folder / "dev/sbctl.env"
@@ -81,3 +85,22 @@ class Daemon:
     def token(self, user: str, ttl: str = "15m") -> str:
         """A token of a user, without scopes."""
         return self.sbctl("token", "mint", "--user", user, "--ttl", ttl)
+
+
+class Expiring:
+    """A watch whose first token expires while other tests run: the server accepts it for 30 seconds more."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self.first = daemon.token("expiring", "1s")
+        self.expired_at = time.monotonic() + 32
+        self.tokens = [self.first]
+        later = daemon.token("expiring", "1h")
+
+        def token() -> str:
+            if time.monotonic() > self.expired_at - 10:  # before that, a lost connection comes back with the same one
+                self.tokens.append(later)
+            return self.tokens[-1]
+
+        self.client = Scoreboard(**{**daemon.options, "token": token})  # type: ignore[arg-type]
+        self.states = self.client.watch()
+        next(self.states)

@@ -273,9 +273,9 @@ for n in range(100000):
 """
 
 
-def test_a_killed_process_keeps_what_it_acknowledged(server: Server, client: Scoreboard, tmp_path: Path) -> None:
+def test_a_killed_process_keeps_what_it_acknowledged(server: Server, client: Scoreboard, memory: Path) -> None:
     """Two processes add to one file and are killed while they write."""
-    path = tmp_path / "q"
+    path = memory / "q"
     OfflineQueue(client, path).close()
     acknowledged: dict[str, int] = {}
     for turn in range(2):

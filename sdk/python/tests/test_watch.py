@@ -36,6 +36,11 @@ def leads(user: str, connection: str) -> Callable[[State], bool]:
     return lambda s: s.connection == connection and bool(s.top) and s.top[0].user_id == user and not s.degraded
 
 
+def watching() -> int:
+    """The number of watches that run in threads."""
+    return sum(t.name == "scoreboard-watch" for t in threading.enumerate())
+
+
 def own_board(daemon: Daemon, name: str) -> str:
     daemon.sbctl("board", "create", name)
     return name
@@ -44,6 +49,7 @@ def own_board(daemon: Daemon, name: str) -> str:
 @pytest.mark.parametrize("stream", ["ws", "sse"])
 def test_watch_over_each_stream(daemon: Daemon, stream: Literal["ws", "sse"]) -> None:
     board = own_board(daemon, f"watch-{stream}")
+    before = watching()
     options = {**daemon.options, "token": daemon.token("walt")}
     with Scoreboard(**daemon.options) as server, Scoreboard(**options) as sb:
         server.submit(user_id="ann", delta=5, board=board)
@@ -62,14 +68,15 @@ def test_watch_over_each_stream(daemon: Daemon, stream: Literal["ws", "sse"]) ->
         last = until(states, leads("bea", stream))
         assert [(e.rank, e.user_id, e.score) for e in last.top] == [(1, "bea", 12), (2, "walt", 9), (3, "ann", 5)]
         states.close()
-    assert not [t for t in threading.enumerate() if t.name == "scoreboard-watch"]
+    assert watching() == before
 
 
 def test_watch_ends_with_the_loop_or_the_client(daemon: Daemon) -> None:
+    before = watching()
     with Scoreboard(**daemon.options) as sb:
         for _ in sb.watch():
             break
-        assert not [t for t in threading.enumerate() if t.name == "scoreboard-watch"]
+        assert watching() == before
         threading.Timer(0.5, sb.close).start()
         began = time.monotonic()
         for _ in sb.watch():
@@ -156,3 +163,20 @@ def test_cancelled_watch_leaves_nothing(daemon: Daemon) -> None:
             assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(main())
+
+
+def test_watch_outlives_its_token(daemon: Daemon) -> None:
+    """The server ends a stream when its token expires; the watch comes back with the next token. A client that has
+    only the old one is rejected, at once."""
+    expiring = daemon.expiring
+    assert expiring is not None
+    with Scoreboard(**{**daemon.options, "token": expiring.first}) as old:
+        time.sleep(max(expiring.expired_at - time.monotonic(), 0))
+        with pytest.raises(UnauthorizedError) as rejected:
+            old.submit(user_id="expiring", delta=1, event_id="kept")
+        assert (rejected.value.attempts, rejected.value.event_id) == (1, "kept")
+        with pytest.raises(UnauthorizedError):
+            list(old.watch())
+    state = until(expiring.states, lambda s: s.connection == "ws" and len(expiring.tokens) > 1)
+    assert state.reconnects >= 1
+    assert expiring.client.submit(user_id="expiring", delta=1, event_id="kept").new_score == 1
