@@ -21,7 +21,7 @@ export interface QueueOptions {
   batch?: number;
   /** Maximum number of increments that wait; 10,000 by default. */
   max?: number;
-  /** Called for each increment that was counted, with what the sender returned; after a crash perhaps again. */
+  /** Called for each increment that was counted and deleted, with what the sender returned. */
   onSent?: (increment: QueuedIncrement, receipt: unknown) => void;
   /**
    * Called for each increment that will never be counted, such as one beyond the board's limits.
@@ -121,10 +121,9 @@ export class OfflineQueue {
     const settled: number[] = [];
     let later: ScoreboardError | undefined;
     let fatal: ScoreboardError | undefined;
-    for (const [n, { receipt, error }] of results.entries()) {
+    for (const [n, { error }] of results.entries()) {
       const { key, increment } = queued[n]!;
       if (!error) {
-        onSent?.(increment, receipt);
         settled.push(key);
       } else if (waits(error)) {
         later ??= error;
@@ -136,6 +135,7 @@ export class OfflineQueue {
       }
     }
     if (settled.length > 0) await store.remove(settled);
+    results.forEach(({ receipt, error }, n) => error || onSent?.(queued[n]!.increment, receipt));
     if (fatal) throw fatal;
     return later;
   }
