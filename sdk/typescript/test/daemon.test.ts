@@ -3,6 +3,10 @@ import { after, before, test } from "node:test";
 
 import { MAX_BATCH, newEventId, renewing, Scoreboard, ScoreboardError } from "@scoreboard/client";
 
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
 import { Daemon } from "./daemon.js";
 
 let daemon: Daemon;
@@ -133,3 +137,24 @@ test("a token is renewed before it expires", async () => {
   await client.top();
   assert.equal(fetched, 2);
 });
+
+// Node always, others where they are installed.
+for (const [runtime, args, connection] of [
+  ["node", ["--no-experimental-websocket"], "sse"], ["node", ["--experimental-websocket"], "ws"],
+  ["deno", ["run", "--allow-env", "--allow-net"], "ws"], ["bun", [], "ws"],
+] as [string, string[], string][]) {
+  test(`${runtime} ${args.join(" ")} over ${connection}`, async (t) => {
+    const { server, token, keyId, keySecret } = daemon.credentials();
+    const env = {
+      ...process.env, SBCTL_SERVER: server, SBCTL_TOKEN: String(token), SBCTL_KEY_ID: keyId, SBCTL_KEY_SECRET: keySecret,
+    };
+    const script = fileURLToPath(new URL("../scripts/try.mjs", import.meta.url));
+    try {
+      const { stdout } = await promisify(execFile)(runtime, [...args, script], { env, timeout: 60_000 });
+      assert.equal(stdout.trim(), connection);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT" || runtime === "node") throw error;
+      t.diagnostic(`${runtime} is not installed`);
+    }
+  });
+}
