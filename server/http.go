@@ -123,7 +123,8 @@ func (s *Server) makeOperations(o *api.Options) {
 		Doctor: s.makeDoctor(), Node: s.makeNodeStatus(), Jobs: s.makeJobs(), Rankings: s.ranking,
 		Outbox: s.store.Outbox,
 		DeadLetters: admin.DeadLetters{
-			Letters: s.store.DeadLetters, Topic: s.config.Kafka.IncrementsTopic, Submit: s.ingest.Submit,
+			Letters: s.store.DeadLetters, Submit: s.ingest.Submit,
+			Topics: []string{s.config.Kafka.IncrementsTopic, s.config.Streams.Increments},
 			Window: s.config.Ledger.RepeatWindow(),
 		},
 	}

@@ -133,8 +133,11 @@ func (s *Server) makeLagMonitor() {
 			watch(s.kafka.Consumer(c.Kafka.Topic, c.Kafka.Group, 1, s.log))
 		}
 	}
-	if c.Has(config.RoleMaintenance) && !c.Has(config.RoleIntake) && s.kafka != nil {
-		watch(s.kafka.Consumer(c.Kafka.IncrementsTopic, c.Kafka.IntakeGroup, 1, s.log))
+	if c.Has(config.RoleMaintenance) && !c.Has(config.RoleIntake) {
+		watch(s.makeQueue().Consumer(s.log))
+		if s.kafka != nil {
+			watch(s.kafka.Consumer(c.Kafka.IncrementsTopic, c.Kafka.IntakeGroup, 1, s.log))
+		}
 	}
 	s.add("lag monitor", transport.NewLagMonitor(s.lags, s.log))
 }
@@ -218,35 +221,82 @@ func (s *Server) makeWrites(o *api.Options) {
 	s.ingest = ingest.New(lanes, s.store.Increments, ranker, wake, s.log)
 	s.add("ingest", s.ingest)
 	marks := ingest.NewRedisMarks(s.redis)
-	var increments *kafka.Consumer
-	if s.kafka != nil {
-		increments = s.kafka.Consumer(c.Kafka.IncrementsTopic, c.Kafka.IntakeGroup, c.Ingest.Batch, s.log)
-	}
 	clock := ingest.NewClock(s.store.Now, s.log)
-	if s.kafka != nil {
-		s.add("clock", clock)
+	s.add("clock", clock)
+	// A node writes to one queue. An intake reads both: nodes may have other brokers, or have
+	// had them.
+	queue := s.makeQueue()
+	queued := queue.Consumer(s.log)
+	queues := []intakeSource{queued}
+	var producer transport.Producer
+	var backlog ingest.Backlog = queued
+	if s.kafka == nil {
+		producer = transport.Measured(queue, c.Streams.Increments, s.produced)
+	} else {
+		producer = s.producer(c.Kafka.IncrementsTopic)
+		topic := s.kafka.Consumer(c.Kafka.IncrementsTopic, c.Kafka.IntakeGroup, c.Ingest.Batch, s.log)
+		backlog, queues = topic, append(queues, topic)
 	}
 	if c.Has(config.RoleIntake) {
-		s.consumers = append(s.consumers, increments)
-		s.lags = append(s.lags, increments)
-		s.register(increments.Collectors()...)
-		dead := []ingest.DeadLetters{
-			s.store.DeadLetters, transport.NewDeadLetters(s.producer(c.Kafka.IncrementsDeadTopic)),
+		sources := make([]ingest.Source, len(queues))
+		for i, q := range queues {
+			sources[i] = q
+			s.consumers = append(s.consumers, q)
+			s.lags = append(s.lags, q)
+			s.register(q.Collectors()...)
 		}
+		s.queue = queued
+		dead := []ingest.DeadLetters{s.store.DeadLetters, transport.NewDeadLetters(s.makeIncrementsDead())}
 		s.add("intake", ingest.NewIntake(
-			increments, s.ingest, dead, s.store.Increments, marks, c.Ledger.RepeatWindow(), clock, s.log,
+			sources, s.ingest, dead, s.store.Increments, marks, c.Ledger.RepeatWindow(), clock, s.log,
 		))
 	}
 	if !c.Has(config.RoleAPI) {
 		return
 	}
 	o.Submitter, o.Events, o.Ranker = s.ingest, s.store.Increments, ranker
+	acceptor := ingest.NewAcceptor(
+		lanes, marks, s.store.Increments, transport.NewAccepted(producer), backlog, clock.Now, s.log,
+	)
+	s.add("acceptor", acceptor)
+	o.Acceptor = acceptor
+}
+
+// intakeSource is a consumer of accepted increments.
+type intakeSource interface {
+	ingest.Source
+	consumer
+	measurable
+}
+
+// queueShards is how many streams accepted increments are distributed over. It is not a
+// setting: nodes with different numbers would break the order of a user's increments, and
+// with fewer than before, entries would stay behind.
+const queueShards = 8
+
+// makeQueue makes the streams of accepted increments. They are created by the first
+// process with the role intake; before, increments are recorded at once.
+func (s *Server) makeQueue() *streams.Transport {
+	c := s.config
+	return streams.New(streams.Options{
+		Name: c.Streams.Increments, Group: c.Kafka.IntakeGroup, Shards: queueShards, Length: int64(c.Streams.Length),
+		Batch: c.Ingest.Batch, Retention: c.Streams.Retention, Consumed: true,
+	}, s.redis)
+}
+
+// keptLetters bounds the stream of dead letters. The table in the database has all.
+const keptLetters = 10_000
+
+// makeIncrementsDead makes the producer of the dead letters of accepted increments.
+func (s *Server) makeIncrementsDead() transport.Producer {
+	c := s.config
 	if s.kafka != nil {
-		accepted := transport.NewAccepted(s.producer(c.Kafka.IncrementsTopic))
-		acceptor := ingest.NewAcceptor(lanes, marks, s.store.Increments, accepted, increments, clock.Now, s.log)
-		s.add("acceptor", acceptor)
-		o.Acceptor = acceptor
+		return s.producer(c.Kafka.IncrementsDeadTopic)
 	}
+	return transport.Measured(streams.New(streams.Options{
+		Name: c.Kafka.IncrementsDeadTopic, Shards: 1, Length: keptLetters, Retention: c.Kafka.DeadRetention,
+		DropOldest: true,
+	}, s.redis), c.Kafka.IncrementsDeadTopic, s.produced)
 }
 
 // A process that dies is replaced as announcer after announceLease. A lost notice

@@ -62,6 +62,7 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 	if err := s.createTopics(ctx); err != nil {
 		return abort(err)
 	}
+	s.createQueue(ctx)
 	if s.config.Has(config.RoleAPI) {
 		if err := dialect.EnsureBoards(ctx, &s.config.Dialects, s.boards()); err != nil {
 			return abort(err)
@@ -119,6 +120,23 @@ func (s *Server) createTopics(ctx context.Context) error {
 		case <-time.After(250 * time.Millisecond):
 			s.log.Warn("topics not created yet", "err", err)
 		}
+	}
+}
+
+// queueTimeout bounds createQueue.
+const queueTimeout = 2 * time.Second
+
+// createQueue creates the streams of accepted increments, if this process reads them, so
+// that the first request can be answered with 202. A Redis that does not answer must not
+// prevent the start: the intake creates them later.
+func (s *Server) createQueue(ctx context.Context) {
+	if s.queue == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, queueTimeout)
+	defer cancel()
+	if err := s.queue.CreateGroups(ctx); err != nil {
+		s.log.Warn("the streams of accepted increments are created later", "err", err)
 	}
 }
 

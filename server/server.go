@@ -32,6 +32,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/transport"
 	"github.com/scoreboard/scoreboard/server/transport/kafka"
+	"github.com/scoreboard/scoreboard/server/transport/streams"
 )
 
 // Server is one process with its roles. A component is nil in a process whose
@@ -65,6 +66,7 @@ type Server struct {
 	ingest    *ingest.Ingest
 	relay     *outbox.Relay
 	switcher  *transport.Switch
+	queue     *streams.Consumer // of accepted increments
 	rebuilder *repair.Rebuilder
 	sampler   *repair.Sampler
 	rollover  *rollover.Rollover

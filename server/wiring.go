@@ -149,6 +149,9 @@ func (s *Server) openRedis() (redis.UniversalClient, error) {
 	}
 	// A blocking read of a stream occupies a connection.
 	o.PoolSize += c.Streams.Shards * (1 + len(c.MirrorFeeds()))
+	if c.Has(config.RoleIntake) {
+		o.PoolSize += queueShards
+	}
 	return o.Open(), nil
 }
 

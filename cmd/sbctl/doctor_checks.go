@@ -262,7 +262,7 @@ func checkTop(a response) check {
 			"check Redis and the server's log: reads are served from PostgreSQL until the ranking is back")
 	case age > maxAge:
 		return finding("top", checkFail, detail,
-			"check the relay, Kafka and the projector in the server's log: changes do not reach the ranking")
+			"check the relay, the transport and the projector in the server's log: changes do not reach the ranking")
 	}
 	return check{Name: "top", Status: checkOK, Detail: detail}
 }

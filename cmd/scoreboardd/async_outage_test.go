@@ -19,7 +19,18 @@ import (
 
 func TestAcceptedDuringPostgresOutage(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
+	t.Run("Kafka", func(t *testing.T) {
+		t.Parallel()
+		testAcceptedDuringPostgresOutage(t, newHarness(t))
+	})
+	t.Run("Redis Streams", func(t *testing.T) {
+		t.Parallel()
+		testAcceptedDuringPostgresOutage(t, newHarness(t).withoutKafka("streams"))
+	})
+}
+
+func testAcceptedDuringPostgresOutage(t *testing.T, h *harness) {
+	t.Helper()
 	pg := backendtest.OwnPostgres(t, migrations.Up)
 	for i, v := range h.env {
 		if strings.HasPrefix(v, "SCOREBOARD_POSTGRES_URL=") {

@@ -22,6 +22,8 @@ type asyncCaller struct {
 	d      *daemon
 	bearer string
 	signer client.Signer
+
+	retryAfter string // of the last response
 }
 
 func (h *harness) async(d *daemon, user, scope string) *asyncCaller {
@@ -35,7 +37,10 @@ func (h *harness) async(d *daemon, user, scope string) *asyncCaller {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return &asyncCaller{h, d, "Bearer " + h.token(user, scope), client.Signer{KeyID: key.KeyID, Secret: key.Secret}}
+	return &asyncCaller{
+		h: h, d: d, bearer: "Bearer " + h.token(user, scope),
+		signer: client.Signer{KeyID: key.KeyID, Secret: key.Secret},
+	}
 }
 
 // post returns the HTTP status, the body's status field or error code, and the
@@ -86,6 +91,7 @@ func (a *asyncCaller) do(req *http.Request) (int, string, string) {
 	if err := json.Unmarshal(b, &body); err != nil {
 		a.h.t.Fatalf("%s: %v", b, err)
 	}
+	a.retryAfter = resp.Header.Get("Retry-After")
 	return resp.StatusCode, strings.Trim(body.Status+" "+body.ErrorCode, " "), resp.Header.Get("Location")
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -22,8 +23,8 @@ type Letters interface {
 // DeadLetters implements api.DeadLetters.
 type DeadLetters struct {
 	Letters
-	// Topic is of increments that were accepted for later, and Submit records one.
-	Topic  string
+	// Topics are of increments that were accepted for later, and Submit records one.
+	Topics []string
 	Submit func(context.Context, scoreboard.Increment) ([]scoreboard.Receipt, error)
 	Window scoreboard.Window // in which repeats are recognized
 }
@@ -32,7 +33,7 @@ type DeadLetters struct {
 // an accepted increment is recorded. An increment that is rejected now, or is too old, stays a
 // letter.
 func (d DeadLetters) Requeue(ctx context.Context, l *scoreboard.DeadLetter, why *scoreboard.AuditEntry) error {
-	if l.Topic == d.Topic {
+	if slices.Contains(d.Topics, l.Topic) {
 		return d.record(ctx, l, why)
 	}
 	change, heartbeat, err := protocol.DecodeEvent(l.Value)

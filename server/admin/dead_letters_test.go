@@ -79,7 +79,7 @@ func TestRequeueDecodesTheLetter(t *testing.T) {
 		{"an increment in an outage", increments, accepted("outage", time.Now()), scoreboard.CodeUnavailable},
 	} {
 		l := &letters{}
-		d := DeadLetters{Letters: l, Topic: increments, Submit: l.submit, Window: scoreboard.DefaultWindow}
+		d := DeadLetters{Letters: l, Topics: []string{increments}, Submit: l.submit, Window: scoreboard.DefaultWindow}
 		err := d.Requeue(t.Context(), &scoreboard.DeadLetter{ID: 7, Topic: c.topic, Value: c.value}, nil)
 		if got := scoreboard.CodeOf(err); got != c.want {
 			t.Errorf("%s: %v, want code %q", c.name, err, c.want)

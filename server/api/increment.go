@@ -108,12 +108,18 @@ func (a *API) increment(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	if prefersAsync(c) && a.canAsync(c, &cmd.Increment) {
-		return a.submitAsync(c, cmd, charge)
+		err := a.submitAsync(c, cmd, charge)
+		if !errors.Is(err, scoreboard.ErrNoConsumer) {
+			return err
+		}
 	}
 	receipts, err := a.Submitter.Submit(c.Request.Context(), cmd.Increment)
 	if err != nil && a.currentPolicy().OverflowAsync && a.canAsync(c, &cmd.Increment) &&
 		scoreboard.CodeOf(err) == scoreboard.CodeOverloaded {
-		return a.submitAsync(c, cmd, charge)
+		asyncErr := a.submitAsync(c, cmd, charge)
+		if !errors.Is(asyncErr, scoreboard.ErrNoConsumer) {
+			return asyncErr
+		}
 	}
 	charge.settle(receipts, err)
 	if err != nil {
@@ -250,9 +256,13 @@ func (a *API) canAsync(c *gin.Context, in *scoreboard.Increment) bool {
 }
 
 // submitAsync answers 202 with the location of the event's status, or 200 if the
-// event was recorded before.
+// event was recorded before. With scoreboard.ErrNoConsumer it has answered nothing: the
+// increment must be recorded at once.
 func (a *API) submitAsync(c *gin.Context, cmd *command, charge keyCharge) error {
 	receipts, err := a.Acceptor.Accept(c.Request.Context(), cmd.Increment)
+	if errors.Is(err, scoreboard.ErrNoConsumer) {
+		return err
+	}
 	charge.settle(receipts, err)
 	if err != nil {
 		return err

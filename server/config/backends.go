@@ -191,7 +191,8 @@ func (k *Kafka) settings() []setting {
 			"168h", fixed, &k.IncrementsRetention,
 		},
 		{
-			"kafka.increments_dead_topic", "topic of accepted increments that cannot be recorded",
+			"kafka.increments_dead_topic", "topic of accepted increments that cannot be recorded; without " +
+				"kafka.brokers a Redis stream",
 			"score-increments.dlq", fixed, &k.IncrementsDeadTopic,
 		},
 		{"kafka.seasons_topic", "topic of ended board periods", "season-events", fixed, &k.SeasonsTopic},
@@ -236,10 +237,11 @@ func (k *Kafka) check(p *problems, window time.Duration) {
 
 // Streams is the transport over Redis streams.
 type Streams struct {
-	Name      string
-	Shards    int
-	Length    int
-	Retention time.Duration
+	Name       string
+	Shards     int
+	Length     int
+	Retention  time.Duration
+	Increments string
 }
 
 func (s *Streams) settings() []setting {
@@ -247,13 +249,19 @@ func (s *Streams) settings() []setting {
 		{"streams.name", "name prefix of the Redis streams", "sb:stream", fixed, &s.Name},
 		{"streams.shards", "number of streams that users are distributed over", "4", fixed, &s.Shards},
 		{
-			"streams.length", "number of entries in a stream at which the relay waits for consumers",
+			"streams.length", "number of entries in a stream at which the relay waits for consumers, and at which " +
+				"increments with Prefer: respond-async are rejected with 503",
 			"100000", fixed, &s.Length,
 		},
 		{
 			"streams.retention", "how long an entry that has been applied stays in a stream, as its user's id does; " +
 				"at least 1m",
 			"24h", fixed, &s.Retention,
+		},
+		{
+			"streams.increments", "name prefix of the eight Redis streams of increments that were accepted with 202, " +
+				"which are used instead of kafka.increments_topic without kafka.brokers",
+			"score:increments", fixed, &s.Increments,
 		},
 	}
 }

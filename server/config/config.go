@@ -151,7 +151,8 @@ func (c *Config) CheckRequired() error {
 	}
 	if c.NeedsKafka(c.Transport) && len(c.Kafka.Brokers) == 0 {
 		p.add("kafka.brokers", "must be set: transport=kafka requires it for the roles api, intake, relay and "+
-			"projector; intake requires it with any transport, and gateway with realtime.bus=kafka")
+			"projector, and realtime.bus=kafka for gateway; with transport=streams or direct, and "+
+			"realtime.bus=redis, PostgreSQL and Redis are enough")
 	} else if c.mirrorsToKafka() && len(c.Kafka.Brokers) == 0 {
 		p.add("kafka.brokers", "must be set for the role mirror, or mirror.plain.topic and mirror.cloudevents.topic "+
 			"must be empty")
@@ -164,14 +165,17 @@ func (c *Config) verifiesTokens() bool {
 	return c.Has(RoleAPI) || c.Has(RoleRead) || c.Has(RoleGateway)
 }
 
-// NeedsKafka reports whether a role of this process cannot work without Kafka. With
-// another transport, only increments accepted for later recording cannot. The feeds of
-// the role mirror do not count: without Kafka they wait.
+// NeedsKafka reports whether a role of this process cannot work without Kafka. An intake
+// that has brokers reads what other nodes have accepted there, with any transport. The
+// feeds of the role mirror do not count: without Kafka they wait.
 func (c *Config) NeedsKafka(transport string) bool {
-	if c.Has(RoleGateway) && c.Realtime.Bus == BusKafka {
+	switch {
+	case c.Has(RoleGateway) && c.Realtime.Bus == BusKafka:
+		return true
+	case c.Has(RoleIntake) && len(c.Kafka.Brokers) > 0:
 		return true
 	}
-	return c.Has(RoleIntake) || transport == TransportKafka && (c.UsesTransport() || c.Records())
+	return transport == TransportKafka && (c.UsesTransport() || c.Records())
 }
 
 // RunsPipeline reports whether this process runs an end of the pipeline from the outbox

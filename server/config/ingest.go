@@ -33,7 +33,7 @@ func (i *Ingest) settings() []setting {
 		},
 		{
 			"ingest.overflow",
-			"what happens when a lane is full: refuse (respond with 503), or async (202, queued in Kafka)",
+			"what happens when a lane is full: refuse (respond with 503), or async (202, queued)",
 			"refuse", live, &i.Overflow,
 		},
 		{

@@ -234,8 +234,14 @@ func TestCheckRequired(t *testing.T) {
 			lookup("roles", "relay", "transport", "streams", "postgres-url", "p", "redis-url", "r"), nil,
 		},
 		"intake over streams": {
-			lookup("roles", "intake", "transport", "streams", "postgres-url", "p", "redis-url",
-				"r"), []string{"kafka.brokers"},
+			lookup("roles", "intake", "transport", "streams", "postgres-url", "p", "redis-url", "r"), nil,
+		},
+		"intake over Kafka": {
+			lookup("roles", "intake", "postgres-url", "p", "redis-url", "r"), []string{"kafka.brokers"},
+		},
+		"every role but mirror, direct": {
+			lookup("roles", "api,read,intake,relay,projector,gateway,maintenance", "transport", "direct",
+				"postgres-url", "p", "redis-url", "r", "auth-jwt-secret", "s", "auth-master-key", "m"), nil,
 		},
 		"gateway over Kafka": {
 			lookup("roles", "gateway", "realtime-bus", "kafka", "postgres-url", "p", "redis-url",

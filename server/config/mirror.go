@@ -112,8 +112,14 @@ func (c *Config) checkNames(p *problems) {
 		{"kafka.topic", k.Topic},
 	}
 	groups := []use{{"kafka.group", k.Group}, {"kafka.intake_group", k.IntakeGroup}}
-	// Without Kafka, the ends of periods are a stream with the name of their topic.
-	streams := []use{{"kafka.seasons_topic", k.SeasonsTopic}, {"streams.name", c.Streams.Name}}
+	// Without Kafka, the ends of periods and the dead letters of the intake are streams with
+	// the names of their topics.
+	streams := []use{
+		{"kafka.increments_dead_topic", k.IncrementsDeadTopic},
+		{"kafka.seasons_topic", k.SeasonsTopic},
+		{"streams.increments", c.Streams.Increments},
+		{"streams.name", c.Streams.Name},
+	}
 	for _, feed := range c.MirrorFeeds() {
 		groups = append(groups, use{"mirror.group", m.FeedGroup(feed)})
 		switch feed {
@@ -137,14 +143,17 @@ func (c *Config) checkMirror(p *problems) {
 		p.add("roles", "must not name mirror without mirror.plain.topic, mirror.delta.stream or "+
 			"mirror.cloudevents.topic")
 	}
-	// The keys of streams.name and of the ends of periods are {name}:0 and so on, those of
-	// everything else begin with sb: or {sb.
-	for _, taken := range []string{
-		"sb:", "{" + c.Streams.Name + "}:", "{" + c.Streams.Name + ":", "{" + c.Kafka.SeasonsTopic + "}:",
-		"{" + c.Kafka.SeasonsTopic + ":",
+	// The keys of the server's own streams are {name}:0 and so on, those of everything else
+	// begin with sb: or {sb.
+	taken := []string{"sb:"}
+	for _, name := range []string{
+		c.Streams.Name, c.Streams.Increments, c.Kafka.SeasonsTopic, c.Kafka.IncrementsDeadTopic,
 	} {
-		if strings.HasPrefix(c.Mirror.DeltaStream, taken) {
-			p.add("mirror.delta.stream", "must not begin with %s, as the server's own keys do", taken)
+		taken = append(taken, "{"+name+"}:", "{"+name+":")
+	}
+	for _, prefix := range taken {
+		if strings.HasPrefix(c.Mirror.DeltaStream, prefix) {
+			p.add("mirror.delta.stream", "must not begin with %s, as the server's own keys do", prefix)
 		}
 	}
 }

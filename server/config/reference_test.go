@@ -32,8 +32,9 @@ var groups = map[string]struct{ title, about string }{
 		"PostgreSQL", "Required by every role. [security.md](security.md#two-roles) describes the two database roles.",
 	},
 	"kafka": {
-		"Kafka", "Required by the role intake; by api, relay and projector with `transport` kafka; and by gateway " +
-			"with `realtime.bus` kafka. Missing topics are created.",
+		"Kafka", "Required by api, intake, relay and projector with `transport` kafka; and by gateway with " +
+			"`realtime.bus` kafka. With another `transport` PostgreSQL and Redis are enough " +
+			"([redis](redis.md#without-kafka)). Missing topics are created.",
 	},
 	"auth": {
 		"Tokens and signatures", "[security.md](security.md) describes tokens and attestations, and " +

@@ -70,9 +70,12 @@ func (d Doctor) Checks(ctx context.Context) protocol.Checks {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	checks := []func(context.Context) protocol.Check{
-		d.postgres, d.schema, d.role, d.durability, d.redis, d.redisServers, d.kafka, d.history, d.outbox,
-		d.lag, d.disk, d.configuration, d.settings,
+		d.postgres, d.schema, d.role, d.durability, d.redis, d.redisServers,
 	}
+	if d.Kafka != nil {
+		checks = append(checks, d.kafka)
+	}
+	checks = append(checks, d.history, d.outbox, d.lag, d.disk, d.configuration, d.settings)
 	if d.Mirror != nil {
 		checks = append(checks, d.mirror)
 	}
@@ -194,12 +197,6 @@ func (d Doctor) redisServers(ctx context.Context) protocol.Check {
 }
 
 func (d Doctor) kafka(ctx context.Context) protocol.Check {
-	if d.Kafka == nil {
-		return protocol.Check{
-			Name: "kafka", Status: protocol.CheckSkipped,
-			Detail: "this process does not use it (transport " + d.Current().Transport + ")",
-		}
-	}
 	return ping(ctx, "kafka", "changes wait in the outbox until it is back: check the brokers and kafka.brokers",
 		d.Kafka)
 }

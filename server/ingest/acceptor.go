@@ -42,12 +42,13 @@ type Known interface {
 }
 
 // Broker publishes accepted increments, keyed by user, and returns how many from
-// the front are acknowledged.
+// the front are acknowledged. The error has the code overloaded if the queue is full, and
+// scoreboard.ErrNoConsumer in its chain if there is no intake.
 type Broker interface {
 	Accept(ctx context.Context, batch []scoreboard.Increment) (int, error)
 }
 
-// Backlog is what the broker holds for the intake.
+// Backlog is what the queue holds for the intake.
 type Backlog interface {
 	// AwaitConsumed returns nil once everything that was published before the call is
 	// consumed.
@@ -73,8 +74,8 @@ const (
 	markRetryInterval = time.Second
 )
 
-// Acceptor publishes increments to Kafka and answers them with 202, which means
-// that Kafka has acknowledged them. It works without the store and without Redis: a
+// Acceptor publishes increments to a queue and answers them with 202, which means
+// that the queue has acknowledged them. It works without the store and without marks: a
 // repeat may then be published twice, and the ledger records it once.
 type Acceptor struct {
 	marks   Marks
@@ -112,7 +113,9 @@ func NewAcceptor(
 }
 
 // Accept returns no receipts if the increment is now pending, the original
-// receipts if it was recorded before, or the reason why it is rejected.
+// receipts if it was recorded before, or the reason why it is rejected. If
+// scoreboard.ErrNoConsumer is in the error's chain, no process has the role intake, and
+// the caller must record the increment itself.
 func (a *Acceptor) Accept(ctx context.Context, in scoreboard.Increment) ([]scoreboard.Receipt, error) {
 	c := &accepting{ctx: ctx, increment: in, done: make(chan struct{})}
 	select {
@@ -225,7 +228,7 @@ func errConflict(in *scoreboard.Increment) error {
 		"event %s was submitted with a different payload", in.Event.Text)
 }
 
-// dedupe answers the events that are recorded or in Kafka, and returns the others.
+// dedupe answers the events that are recorded or in the queue, and returns the others.
 // It sets marks before it reads the ledger, so that an event recorded in between
 // is found by one of the two. A mark that is not confirmed says only that somebody
 // meant to publish the event: it is published again.
@@ -299,14 +302,27 @@ func (a *Acceptor) produce(fresh []*accepting) {
 	if err == nil {
 		return
 	}
-	a.log.Warn("increments not accepted", "count", len(fresh)-n, "err", err)
+	if !errors.Is(err, scoreboard.ErrNoConsumer) {
+		a.log.Warn("increments not accepted", "count", len(fresh)-n, "err", err)
+	}
 	for _, c := range fresh[n:] {
-		c.outcome.Err = &scoreboard.Error{
-			Code: scoreboard.CodeUnavailable, Message: "Kafka is unavailable; the outcome may be unknown: " +
-				"retry with the same event_id", RetryAfter: time.Second, Err: err,
-		}
+		c.outcome.Err = notAccepted(err)
 	}
 	a.update(increments[n:], a.marks.Abort)
+}
+
+// notAccepted returns the outcome of increments that the queue has not acknowledged.
+func notAccepted(err error) error {
+	var e *scoreboard.Error
+	if errors.As(err, &e) && e.Code == scoreboard.CodeOverloaded {
+		return &scoreboard.Error{
+			Code: e.Code, Message: "too many accepted increments are waiting", RetryAfter: e.RetryAfter, Err: err,
+		}
+	}
+	return &scoreboard.Error{
+		Code: scoreboard.CodeUnavailable, Message: "the queue of accepted increments is unavailable; the outcome " +
+			"may be unknown: retry with the same event_id", RetryAfter: time.Second, Err: err,
+	}
 }
 
 // update changes marks with do. Without an answer they stay as they are: then a
@@ -332,7 +348,7 @@ func (a *Acceptor) update(batch []scoreboard.Increment, do func(context.Context,
 // that it was rejected with; of an attempt that was accepted after a rejection,
 // pending. If the event is unknown the error is not_found, and then it was not
 // accepted before the call: where no mark says so, Status waits until the intake
-// has consumed what Kafka holds. If that takes too long the error is unavailable.
+// has consumed what the queue holds. If that takes too long the error is unavailable.
 // The event may have been recorded meanwhile.
 func (a *Acceptor) Status(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (
 	pending bool, rejected *scoreboard.Error, err error,

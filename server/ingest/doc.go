@@ -16,7 +16,7 @@
 // returns overloaded at once.
 //
 // Acceptor and Intake are the asynchronous path: the first answers an increment
-// once it is in Kafka, the second records it from there. Every accepted event comes
+// once it is in the queue, Kafka or Redis Streams, the second records it from there. Every accepted event comes
 // to an outcome: recorded, rejected, or, if it fails again and again although the
 // database answers, rejected as internal and kept in the dead letters.
 package ingest

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,10 +36,11 @@ type Rejections interface {
 	Rejected(ctx context.Context, batch []scoreboard.Increment) ([]bool, error)
 }
 
-// Intake records the increments that an Acceptor has published, through the same
-// group commit as all others. It commits offsets after the transaction.
+// Intake records the increments that Acceptors have published, through the same
+// group commit as all others. It commits offsets after the transaction. It reads every
+// queue that it can, whichever one its own node writes: another node may write the other.
 type Intake struct {
-	source       Source
+	sources      []Source
 	ingest       *Ingest
 	dead         []DeadLetters
 	rejections   Rejections
@@ -50,14 +52,14 @@ type Intake struct {
 	newer        prometheus.Counter
 }
 
-// NewIntake returns an intake; Run starts it. Records that cannot be recorded go to every
+// NewIntake returns an intake of sources; Run starts it. Records that cannot be recorded go to every
 // one of the dead letters.
 func NewIntake(
-	s Source, in *Ingest, d []DeadLetters, r Rejections, m Marks, window scoreboard.Window, clock *Clock,
+	sources []Source, in *Ingest, d []DeadLetters, r Rejections, m Marks, window scoreboard.Window, clock *Clock,
 	log *slog.Logger,
 ) *Intake {
 	return &Intake{
-		source: s, ingest: in, dead: d, rejections: r, marks: m, window: window, clock: clock,
+		sources: sources, ingest: in, dead: d, rejections: r, marks: m, window: window, clock: clock,
 		log: log,
 		deadLettered: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_intake_buried_total", Help: "Accepted increments that went to the dead letters.",
@@ -73,12 +75,18 @@ func (k *Intake) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{k.deadLettered, k.newer}
 }
 
-// Run consumes until ctx ends, and starts again after a failure.
+// Run consumes every source until ctx ends, and starts one again after it has failed.
 func (k *Intake) Run(ctx context.Context) error {
-	consume := func(ctx context.Context) error { return k.source.Consume(ctx, k.handle) }
-	backoff.Rerun(ctx, consume, func(attempt int, err error) {
-		k.log.Warn("intake interrupted", "attempt", attempt, "err", err)
-	})
+	var running sync.WaitGroup
+	for _, s := range k.sources {
+		running.Go(func() {
+			consume := func(ctx context.Context) error { return s.Consume(ctx, k.handle) }
+			backoff.Rerun(ctx, consume, func(attempt int, err error) {
+				k.log.Warn("intake interrupted", "attempt", attempt, "err", err)
+			})
+		})
+	}
+	running.Wait()
 	return nil
 }
 
@@ -286,7 +294,7 @@ func (k *Intake) abandon(ctx context.Context, w *waiting, reason error) error {
 func (k *Intake) moveToDeadLetters(ctx context.Context, r scoreboard.Record, reason error, attempts int) error {
 	k.deadLettered.Inc()
 	k.log.Error("accepted increment moved to the dead letters",
-		"partition", r.Partition, "offset", r.Offset, "err", reason)
+		"topic", r.Topic, "partition", r.Partition, "offset", r.Offset, "err", reason)
 	letter := &scoreboard.DeadLetter{
 		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Value: r.Value, Reason: reason.Error(),
 		Attempts: attempts,

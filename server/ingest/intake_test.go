@@ -101,7 +101,7 @@ func deliver(t *testing.T, l ledger, d *delivery, events ...string) {
 	defer all.Wait()
 	defer cancel()
 	k := ingest.NewIntake(
-		d, in, []ingest.DeadLetters{d}, d, noMarks{}, scoreboard.DefaultWindow, d.clock(),
+		[]ingest.Source{d}, in, []ingest.DeadLetters{d}, d, noMarks{}, scoreboard.DefaultWindow, d.clock(),
 		slog.New(slog.DiscardHandler),
 	)
 	all.Go(func() { _ = k.Run(ctx) })

@@ -17,7 +17,7 @@ const (
 	// has left blocks only other payloads under the same event id.
 	producingTTL = time.Minute
 	// producedTTL bounds how long an event is known as pending without a question to
-	// Kafka.
+	// the queue.
 	producedTTL = 15 * time.Minute
 )
 
@@ -27,7 +27,7 @@ type Mark struct {
 	// Accepted is when the increment was accepted, in microseconds; zero in a mark of
 	// an earlier version.
 	Accepted time.Time
-	// Produced means that Kafka has acknowledged the record. Without it somebody meant
+	// Produced means that the queue has acknowledged the record. Without it somebody meant
 	// to publish the increment, and it is not known whether that succeeded.
 	Produced bool
 }
@@ -96,7 +96,7 @@ func (m *RedisMarks) Begin(ctx context.Context, batch []scoreboard.Increment) ([
 
 const (
 	// The hash is compared without its state: another process may have set the mark,
-	// and the increment is in Kafka all the same. A key that is gone stays gone: the
+	// and the increment is in the queue all the same. A key that is gone stays gone: the
 	// increment is recorded already. The latest time of a confirmed attempt stays, because
 	// a rejection is compared with it; one that is not confirmed may never come to a
 	// rejection, and is not always earlier: clocks go back.

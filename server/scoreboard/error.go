@@ -53,6 +53,10 @@ const (
 // it later, separately, and before the user's next items.
 var ErrUserLocked = errors.New("the user is locked by another transaction")
 
+// ErrNoConsumer means that a record was not queued because nothing has ever consumed the
+// queue: it might wait for ever.
+var ErrNoConsumer = errors.New("nothing consumes the queue")
+
 // ErrNotLoaded means that the ranking does not hold a board: Redis was flushed,
 // or the board is archived or not built yet. A rebuild loads it.
 var ErrNotLoaded = errors.New("board is not loaded in the ranking")

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scoreboard/scoreboard/internal/calls"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // NewProduceCalls returns the metrics of producers, which Measured feeds.
@@ -31,7 +32,9 @@ type measuredProducer struct {
 func (p measuredProducer) Produce(ctx context.Context, messages []Message) (int, error) {
 	began := time.Now()
 	n, err := p.Producer.Produce(ctx, messages)
-	p.calls.Observe(p.topic, began, err != nil && !errors.Is(err, context.Canceled))
+	// Without a consumer the caller does not queue: nothing has failed.
+	failed := err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, scoreboard.ErrNoConsumer)
+	p.calls.Observe(p.topic, began, failed)
 	return n, err
 }
 

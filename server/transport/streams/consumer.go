@@ -34,6 +34,7 @@ type Consumer struct {
 const (
 	leaseDuration  = 3 * time.Second        // how long a dead member keeps its streams
 	readBlock      = 500 * time.Millisecond // how long a read of an empty stream waits
+	claimInterval  = 10 * time.Second       // between two searches for entries of dead members
 	expireInterval = time.Minute            // between two removals of old entries
 )
 
@@ -135,6 +136,59 @@ func (t *Transport) lagOf(ctx context.Context, stream string) (int64, error) {
 	return length, nil // the group has not read the stream yet
 }
 
+// awaitInterval is the time between two questions for what the group has acknowledged.
+const awaitInterval = 50 * time.Millisecond
+
+// AwaitConsumed returns nil once the group has acknowledged everything that was in the
+// streams at the call.
+func (c *Consumer) AwaitConsumed(ctx context.Context) error {
+	t := c.transport
+	last := make([]*redis.XMessageSliceCmd, t.o.Shards)
+	_, err := t.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for shard := range last {
+			last[shard] = p.XRevRangeN(ctx, t.stream(shard), "+", "-", 1)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read the ends of %s: %w", t.o.Name, err)
+	}
+	for shard, l := range last {
+		for entries := l.Val(); len(entries) > 0; {
+			consumed, err := t.consumed(ctx, t.stream(shard), entries[0].ID)
+			if err != nil {
+				return err
+			}
+			if consumed {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("wait for group %s to consume %s: %w", t.o.Group, t.o.Name, ctx.Err())
+			case <-time.After(awaitInterval):
+			}
+		}
+	}
+	return nil
+}
+
+// consumed reports whether the group has acknowledged a stream's entries up to an id. What
+// Redis has lost meanwhile counts as consumed.
+func (t *Transport) consumed(ctx context.Context, stream, id string) (bool, error) {
+	groups, err := t.rdb.XInfoGroups(ctx, stream).Result()
+	if err != nil {
+		return redis.HasErrorPrefix(err, "no such key"), lagError(err, stream)
+	}
+	for _, g := range groups {
+		if g.Name != t.o.Group {
+			continue
+		}
+		first, err := t.firstNeeded(ctx, stream, g)
+		return err == nil && offsetOf(first) > offsetOf(id), err
+	}
+	return false, nil
+}
+
 func lagError(err error, stream string) error {
 	if err == nil || redis.HasErrorPrefix(err, "no such key") { // Redis was flushed between two commands
 		return nil
@@ -166,7 +220,7 @@ func (c *Consumer) runShard(ctx context.Context, shard int, handle transport.Han
 			return err
 		}
 		if !owned {
-			r.started = false
+			r.claimed = time.Time{}
 			select {
 			case <-time.After(leaseDuration / 4):
 			case <-ctx.Done():
@@ -188,8 +242,8 @@ type reader struct {
 	shard    int
 	stream   string
 	handle   transport.Handler
-	started  bool  // the pending entries of other members are handled
-	pausedAt int64 // first offset that is not handled; -1: not paused
+	claimed  time.Time // when the pending entries of other members were handled; zero: not yet
+	pausedAt int64     // first offset that is not handled; -1: not paused
 }
 
 func (r *reader) leaseKey() string { return r.stream + ":reader:" + r.c.transport.o.Group }
@@ -213,20 +267,45 @@ func (r *reader) release(ctx context.Context) {
 	}
 }
 
+// CreateGroups creates the streams that do not exist yet, with the consumer's group. Consume
+// does so, too, but some time after it was called.
+func (c *Consumer) CreateGroups(ctx context.Context) error {
+	for shard := range c.transport.o.Shards {
+		if err := c.transport.createGroup(ctx, c.transport.stream(shard)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createGroup creates a stream, unless it exists, and the group from its first entry on.
+func (t *Transport) createGroup(ctx context.Context, stream string) error {
+	err := t.rdb.XGroupCreateMkStream(ctx, stream, t.o.Group, "0").Err()
+	if err != nil && !redis.HasErrorPrefix(err, "BUSYGROUP") {
+		return fmt.Errorf("create the group of %s: %w", stream, err)
+	}
+	return nil
+}
+
+// mustClaim reports whether pending entries are due: at first, and again now and then. A
+// member that stalled may have read entries after it had lost the lease, and died.
+func (r *reader) mustClaim() bool {
+	return r.claimed.IsZero() || r.pausedAt < 0 && time.Since(r.claimed) > claimInterval
+}
+
 // readBatch handles the next batch of new entries. The first time it creates
 // the group and handles pending entries, whichever member they were delivered
 // to.
 func (r *reader) readBatch(ctx context.Context) error {
 	o, rdb := &r.c.transport.o, r.c.transport.rdb
-	if !r.started {
-		err := rdb.XGroupCreateMkStream(ctx, r.stream, o.Group, "0").Err()
-		if err != nil && !redis.HasErrorPrefix(err, "BUSYGROUP") {
-			return fmt.Errorf("create the group of %s: %w", r.stream, err)
+	if r.mustClaim() {
+		if err := r.c.transport.createGroup(ctx, r.stream); err != nil {
+			return err
 		}
 		if err := r.claimPending(ctx); err != nil {
 			return err
 		}
-		r.started = true
+		r.claimed = time.Now()
 	}
 	found, err := rdb.XReadGroup(ctx, &redis.XReadGroupArgs{
 		Group: o.Group, Consumer: r.c.name, Streams: []string{r.stream, ">"}, Count: int64(o.Batch), Block: readBlock,
@@ -235,7 +314,7 @@ func (r *reader) readBatch(ctx context.Context) error {
 	case errors.Is(err, redis.Nil):
 		return nil
 	case redis.HasErrorPrefix(err, "NOGROUP"), redis.HasErrorPrefix(err, "UNBLOCKED"):
-		r.started = false // Redis was flushed, before this read or while it waited
+		r.claimed = time.Time{} // Redis was flushed, before this read or while it waited
 		return nil
 	case err != nil:
 		return fmt.Errorf("read %s: %w", r.stream, err)
@@ -294,6 +373,8 @@ func (r *reader) handleAll(ctx context.Context, entries []redis.XMessage) error 
 	if err := r.checkHolder(ctx); err != nil {
 		return err
 	}
+	// Not renewed meanwhile: if this node alone does not reach the handler's backend, a member
+	// that does takes over and handles the same entries, before it reads later ones.
 	paused, err := r.handle(ctx, records)
 	if err != nil {
 		return fmt.Errorf("handle %d records of %s: %w", len(records), r.stream, err)

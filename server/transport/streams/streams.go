@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/transport"
 )
 
@@ -28,6 +29,12 @@ type Options struct {
 	// Retention is how long consumers keep an entry that their group has acknowledged;
 	// 0 for no limit.
 	Retention time.Duration
+	// Consumed rejects messages to a stream that no consumer has created: nobody may ever
+	// read them.
+	Consumed bool
+	// DropOldest drops the oldest entries of a full stream, and those older than the
+	// retention, whether or not somebody has read them.
+	DropOldest bool
 }
 
 // Transport implements transport.Producer. Consumer makes its other end.
@@ -56,15 +63,28 @@ func (t *Transport) shardOf(key []byte) int {
 
 var errFull = errors.New("the stream is full and its slowest group has not acknowledged its oldest entries")
 
-// Produce writes messages and returns how many from the front Redis has taken.
+// Produce writes messages and returns how many from the front Redis has taken. The error
+// has the code overloaded if a stream is full, and scoreboard.ErrNoConsumer in its chain if
+// Options.Consumed rejects a message.
 func (t *Transport) Produce(ctx context.Context, messages []transport.Message) (int, error) {
-	if err := t.makeRoom(ctx); err != nil {
+	shards := make([]int, len(messages))
+	for i, m := range messages {
+		shards[i] = t.shardOf(m.Key)
+	}
+	if err := t.makeRoom(ctx, shards); err != nil {
 		return 0, err
 	}
 	added := make([]*redis.StringCmd, len(messages))
 	_, err := t.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, m := range messages {
-			added[i] = p.XAdd(ctx, &redis.XAddArgs{Stream: t.stream(t.shardOf(m.Key)), Values: fields(m)})
+			added[i] = p.XAdd(ctx, &redis.XAddArgs{
+				Stream: t.stream(shards[i]), Values: fields(m), NoMkStream: t.o.Consumed,
+			})
+		}
+		if t.o.DropOldest { // a stream to which nothing is written any more expires as a whole
+			for shard := range t.o.Shards {
+				p.Expire(ctx, t.stream(shard), t.o.Retention)
+			}
 		}
 		return nil
 	})
@@ -74,6 +94,12 @@ func (t *Transport) Produce(ctx context.Context, messages []transport.Message) (
 	n := 0
 	for n < len(added) && added[n].Err() == nil && added[n].Val() != "" {
 		n++
+	}
+	if n < len(added) && added[n].Err() != nil {
+		err = added[n].Err() // the first failure may be a later one's
+	}
+	if errors.Is(err, redis.Nil) {
+		err = scoreboard.ErrNoConsumer
 	}
 	return n, fmt.Errorf("produce %d messages to %s: %w", len(messages), t.o.Name, err)
 }
@@ -107,13 +133,18 @@ func fields(m transport.Message) []any {
 	return all
 }
 
-// makeRoom trims streams that are half full, but never entries that a group has
-// not acknowledged. A stream that stays full is an error, and the relay waits.
-func (t *Transport) makeRoom(ctx context.Context) error {
-	lengths := make([]*redis.IntCmd, t.o.Shards)
+// makeRoom trims those streams of shards that are half full, but never entries that a
+// group has not acknowledged. A stream that stays full is an error, and the relay waits.
+func (t *Transport) makeRoom(ctx context.Context, shards []int) error {
+	if t.o.DropOldest {
+		return t.dropOldest(ctx)
+	}
+	lengths := make(map[int]*redis.IntCmd, t.o.Shards)
 	_, err := t.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for shard := range lengths {
-			lengths[shard] = p.XLen(ctx, t.stream(shard))
+		for _, shard := range shards {
+			if lengths[shard] == nil {
+				lengths[shard] = p.XLen(ctx, t.stream(shard))
+			}
 		}
 		return nil
 	})
@@ -130,8 +161,30 @@ func (t *Transport) makeRoom(ctx context.Context) error {
 			return err
 		}
 		if n-trimmed >= t.o.Length {
-			return fmt.Errorf("%s: %w", t.stream(shard), errFull)
+			return &scoreboard.Error{
+				Code: scoreboard.CodeOverloaded, Message: "too many records are waiting", RetryAfter: fullRetry,
+				Err: fmt.Errorf("%s: %w", t.stream(shard), errFull),
+			}
 		}
+	}
+	return nil
+}
+
+// fullRetry is when a full stream may have room again.
+const fullRetry = 5 * time.Second
+
+// dropOldest makes room in streams that nobody has to have read.
+func (t *Transport) dropOldest(ctx context.Context) error {
+	oldest := idOf(time.Now().Add(-t.o.Retention).UnixMilli() << 20)
+	_, err := t.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for shard := range t.o.Shards {
+			p.XTrimMaxLen(ctx, t.stream(shard), t.o.Length-1)
+			p.XTrimMinID(ctx, t.stream(shard), oldest)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("trim %s: %w", t.o.Name, err)
 	}
 	return nil
 }
