@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import json
+import pickle
 import re
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,7 +14,7 @@ import httpx
 import pytest
 import virtual
 
-from scoreboard import AsyncScoreboard, Increment, Scoreboard, ScoreboardError
+from scoreboard import AsyncScoreboard, Increment, RateLimitedError, Scoreboard, ScoreboardError
 from scoreboard._decode import time_of
 from scoreboard.signing import Key, field_text, header_text
 
@@ -263,3 +264,65 @@ def test_both_clients_have_the_same_methods() -> None:
         }
 
     assert methods(Scoreboard) == methods(AsyncScoreboard)
+
+
+@kinds
+@pytest.mark.parametrize(("user", "path"), [("..", "%2E%2E"), (".", "%2E"), ("a/b?c#d e", "a%2Fb%3Fc%23d%20e")])
+def test_ids_stay_one_segment(user: str, path: str, kind: str) -> None:
+    clock = virtual.Clock()
+    script = Script(clock, [{"status": 500}])
+    with pytest.raises(ScoreboardError):
+        perform(kind, clock, script, "score", [user], {}, attempts=1)
+    assert script.requests[0].url.raw_path.decode() == f"/v1/users/{path}/score?k=0"
+
+
+@pytest.mark.parametrize(
+    ("text", "microseconds"), [("00Z", 0), ("00.5Z", 500000), ("00.123456789Z", 123456), ("00.25+01:00", 250000)]
+)
+def test_times(text: str, microseconds: int) -> None:
+    """Python 3.10 parses none but the first by itself."""
+    assert time_of("2026-11-21T12:00:" + text).microsecond == microseconds
+
+
+@kinds
+def test_calls_have_a_deadline(kind: str) -> None:
+    """timeout limits all tries together; the wait before another one is not begun if it would pass it."""
+    clock = virtual.Clock()
+    script = Script(clock, [{"status": 503, "headers": {"Retry-After": "4"}}] * 9)
+    with pytest.raises(ScoreboardError) as late:
+        perform(kind, clock, script, "top", [], {"timeout": 10})
+    assert late.value.attempts == 3
+    assert clock.elapsed < 10
+
+
+def test_errors_pass_between_processes() -> None:
+    clock = virtual.Clock()
+    script = Script(clock, [{"status": 429, "headers": {"Retry-After": "31"}, "body": {"error_code": "rate_limited"}}])
+    with pytest.raises(RateLimitedError) as limited:
+        perform("sync", clock, script, "top", [], {})
+    copy = pickle.loads(pickle.dumps(limited.value))
+    assert type(copy) is RateLimitedError
+    assert (copy.retry_after, str(copy)) == (31, str(limited.value))
+
+
+def test_secrets_are_not_shown() -> None:
+    with Scoreboard("http://127.0.0.1:1", token="secret-token", key_id="k1", key_secret="secret-key") as sb:
+        assert "secret-" not in repr(sb._config)
+
+
+@pytest.mark.parametrize(
+    ("server", "options"),
+    [
+        ("example.com", {}),
+        ("ftp://example.com", {}),
+        ("http://", {}),
+        ("http://user:pass@example.com", {}),
+        ("http://example.com", {"key_id": "k1"}),
+        ("http://example.com", {"signing": "both"}),
+        ("http://example.com", {"attempts": 0}),
+        ("http://example.com", {"try_timeout": 0}),
+    ],
+)
+def test_settings_are_checked(server: str, options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"must|requires"):
+        Scoreboard(server, **options)

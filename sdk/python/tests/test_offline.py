@@ -202,9 +202,9 @@ def test_a_later_one_never_passes_an_earlier_one(server: Server, client: Scorebo
 def test_a_token_without_the_scope_sends_singly(server: Server, client: Scoreboard, tmp_path: Path) -> None:
     server.batches = False
     with OfflineQueue(client, tmp_path / "q") as queue:
-        for n in range(4):
-            queue.add(user_id=f"u{n}", delta=1, event_id=f"e{n}")
-        assert queue.flush().sent == 4
+        for n in range(8):
+            queue.add(user_id=f"u{n % 4}", delta=1, event_id=f"e{n}")
+        assert queue.flush().sent == 8
     assert sum("items" in request for request in server.requests) == 1
 
 
