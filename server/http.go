@@ -95,14 +95,14 @@ func (s *Server) makeProofs(o *api.Options) (err error) {
 	if s.keyring, err = auth.NewKeyring(c.Auth.MasterKey, s.store.Keys, s.log, time.Now); err != nil {
 		return err
 	}
-	o.Keyring, o.Keys = s.keyring, s.store.Keys
+	o.Keyring, o.Keys, o.Webhooks = s.keyring, s.store.Keys, s.store.Webhooks
 	if o.ActionTokens, err = auth.NewActionTokens(c.Auth.MasterKey); err != nil {
 		return err
 	}
 	if c.Auth.AttestationURL == "" {
 		return nil
 	}
-	keys, err := auth.NewKeySet(c.Auth.AttestationURL, c.Auth.JWKSNetworks, s.log, time.Now)
+	keys, err := auth.NewKeySet(c.Auth.AttestationURL, s.keySetNetworks(), s.log, time.Now)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ var metricGroups = []struct{ title, prefixes string }{
 	{"Feeds", "mirror"},
 	{"PostgreSQL", "postgres"},
 	{"Redis", "redis"},
-	{"Background work", "rollover archive audit moderation"},
+	{"Background work", "rollover archive audit moderation webhook"},
 }
 
 // metric is what a collector says about a metric.

@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
+	"github.com/scoreboard/scoreboard/internal/publicnet"
 	"github.com/scoreboard/scoreboard/internal/redisurl"
 	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 	"github.com/scoreboard/scoreboard/server/admin"
@@ -35,6 +37,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/standings"
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/transport/kafka"
+	"github.com/scoreboard/scoreboard/server/webhook"
 )
 
 // Limits that have not needed a setting.
@@ -169,7 +172,7 @@ func (s *Server) makeTokens() error {
 		s.tokens = auth.NewTokens(c.Auth.JWTSecret, c.Auth.Issuer, c.Auth.Audience, time.Now)
 		return nil
 	}
-	keys, err := auth.NewKeySet(c.Auth.JWKSURL, c.Auth.JWKSNetworks, s.log, time.Now)
+	keys, err := auth.NewKeySet(c.Auth.JWKSURL, s.keySetNetworks(), s.log, time.Now)
 	if err != nil {
 		return err
 	}
@@ -177,6 +180,11 @@ func (s *Server) makeTokens() error {
 	s.tokens = auth.NewProviderTokens(keys, tokenPolicy(c), time.Now)
 	s.add("key set", keys)
 	return nil
+}
+
+// keySetNetworks are where key sets may be read from besides public addresses.
+func (s *Server) keySetNetworks() publicnet.Networks {
+	return publicnet.Networks{Allowed: s.config.Auth.JWKSNetworks, Setting: "auth.jwks_networks"}
 }
 
 // makeSettings makes the manager of the settings in force. followSettings connects
@@ -384,9 +392,33 @@ func (s *Server) makeMaintenance() error {
 		pass := repair.NewPass(c.Reconcile.Every, check, s.catalog, s.ranking, s.rebuilder.Halted, s.log)
 		s.add("full comparison", pass)
 	}
+	if err := s.makeWebhooks(); err != nil {
+		return err
+	}
 	addresses := func() time.Duration { return s.settings.Current().Retention.Addresses }
 	s.add("moderation", moderation.NewWorker(
 		s.store.Corrections, s.store.Privacy, s.ranking, addresses, s.config.Ledger.RepeatWindow(), s.log))
+	return nil
+}
+
+// makeWebhooks makes what sends messages to webhooks. Their secrets are encrypted with the
+// master key, which a process with the role maintenance only may lack.
+func (s *Server) makeWebhooks() error {
+	c := s.config
+	if c.Auth.MasterKey == "" {
+		s.log.Info("this process sends nothing to webhooks: the setting auth.master_key is empty")
+		return nil
+	}
+	keyring, err := auth.NewKeyring(c.Auth.MasterKey, s.store.Keys, s.log, time.Now)
+	if err != nil {
+		return err
+	}
+	s.add("webhooks", webhook.New(webhook.Options{
+		Owner: processName(), Leases: s.store.Boards, Store: s.store.Webhooks, Boards: s.catalog,
+		Seasons: s.store.Boards, Flags: s.store.Moderation, Ranking: s.ranking, Open: keyring.Open,
+		Networks: publicnet.Networks{Allowed: c.Webhooks.Networks, Setting: "webhooks.networks"},
+		Version:  buildinfo.Read().Version, Log: s.log,
+	}))
 	return nil
 }
 

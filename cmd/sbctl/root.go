@@ -24,7 +24,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newRankCmd(p),
 		newWatchCmd(p),
 		newTokenCmd(p),
-		newKeyCmd(p),
+		newKeyCmd(p), newWebhookCmd(p),
 		newBoardCmd(p),
 		newOutboxCmd(p),
 		newDLQCmd(p),

@@ -145,7 +145,8 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 // devEnv is the environment, with defaults for development below it.
 func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
 	defaults := map[string]string{
-		"SCOREBOARD_ADDR": "127.0.0.1:8080", "SCOREBOARD_AUTH_DEV_ISSUER": "true", "SCOREBOARD_LOG_LEVEL": "warn",
+		"SCOREBOARD_ADDR": "127.0.0.1:8080", "SCOREBOARD_AUTH_DEV_ISSUER": "true",
+		"SCOREBOARD_WEBHOOKS_NETWORKS": "127.0.0.0/8,::1/128", "SCOREBOARD_LOG_LEVEL": "warn",
 		"SCOREBOARD_KAFKA_PARTITIONS": "4", "SCOREBOARD_AUTH_MAX_TOKEN_LIFE": (devTokenLife + time.Hour).String(),
 		"SCOREBOARD_KAFKA_INCREMENTS_PARTITIONS": "4", "SCOREBOARD_AUTH_JWKS_NETWORKS": "127.0.0.0/8,::1/128",
 		"SCOREBOARD_DIALECTS": strings.Join(config.DialectNames, ","),

@@ -124,6 +124,7 @@ type Options struct {
 	Statuses     Statuses   // for users' reads of themselves
 	Settings     SettingsService
 	Flags        Flags
+	Webhooks     Webhooks
 	Countries    Countries // nil: only the edge's country header is used
 	Limits       Limits
 

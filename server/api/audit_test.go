@@ -193,6 +193,7 @@ func everything(kept Trail) *API {
 		Moderation:   struct{ Moderation }{},
 		Settings:     struct{ settingsOnly }{},
 		Flags:        struct{ Flags }{},
+		Webhooks:     struct{ Webhooks }{},
 		DevIssuer:    true,
 		Log:          slog.New(slog.DiscardHandler),
 		Now:          time.Now,

@@ -24,11 +24,14 @@ func TestBodiesWithoutAnObject(t *testing.T) {
 	needs := map[string]bool{ // a field
 		"POST /v1/scores/increment": true, "POST /v1/scores/increments": true, "POST /v1/leaderboard/users": true,
 		"POST /v1/boards": true, "POST /v1/admin/keys": true, "POST /v1/admin/voids": true,
-		"POST /v1/admin/tokens": true, "POST /v1/admin/users/:user_id/adjust": true,
+		"POST /v1/admin/webhooks": true,
+		"POST /v1/admin/tokens":   true, "POST /v1/admin/users/:user_id/adjust": true,
 	}
 	without := map[string]bool{ // a body; an empty object is fine
 		"POST /v1/boards/:board/freeze": true, "POST /v1/boards/:board/unfreeze": true,
 		"POST /v1/boards/:board/archive": true, "POST /v1/admin/dead-letters/:id/requeue": true,
+		"POST /v1/admin/webhooks/:webhook_id/enable": true, "POST /v1/admin/webhooks/:webhook_id/test": true,
+		"POST /v1/admin/webhooks/:webhook_id/deliveries/:id/retry": true,
 	}
 	token := minted(t, a, "alice", auth.ScopeUpdate+" "+auth.ScopeAdmin)
 	checked := 0
@@ -47,7 +50,7 @@ func TestBodiesWithoutAnObject(t *testing.T) {
 		}
 		for _, body := range bodies {
 			path := strings.NewReplacer(":user_id", "alice", ":id", "1", ":event_id", "e1", ":board", "daily",
-				":key_id", "k", ":name", "reads.top_n").Replace(r.path)
+				":key_id", "k", ":webhook_id", "wh_1", ":name", "reads.top_n").Replace(r.path)
 			req := httptest.NewRequestWithContext(t.Context(), r.method, path, strings.NewReader(body))
 			req.Header.Set("Authorization", "Bearer "+token)
 			req.Header.Set("Content-Type", "application/json")

@@ -54,26 +54,13 @@ func (a *API) listFlags(c *gin.Context, _ *auth.Claims) error {
 	}
 	out := protocol.Flags{Flags: []protocol.Flag{}}
 	for i := range flags {
-		out.Flags = append(out.Flags, flagJSON(&flags[i]))
+		out.Flags = append(out.Flags, protocol.NewFlag(&flags[i]))
 	}
 	if len(flags) == limit {
 		out.NextAfter = flags[limit-1].ID
 	}
 	respond(c, http.StatusOK, out)
 	return nil
-}
-
-func flagJSON(f *scoreboard.Flag) protocol.Flag {
-	out := protocol.Flag{
-		ID: f.ID, State: f.State, Rule: f.Rule, Mode: string(f.Mode), UserID: string(f.User), Board: string(f.Board),
-		EventID: f.Event.Text, Delta: f.Delta, Detail: f.Detail, Times: f.Times,
-		CreatedAt: f.CreatedAt, LastAt: f.LastAt,
-		DecidedBy: string(f.DecidedBy), Reason: f.Reason,
-	}
-	if !f.DecidedAt.IsZero() {
-		out.DecidedAt = &f.DecidedAt
-	}
-	return out
 }
 
 // showFlag is GET /v1/admin/flags/{id}.
@@ -86,7 +73,7 @@ func (a *API) showFlag(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, flagJSON(f))
+	respond(c, http.StatusOK, protocol.NewFlag(f))
 	return nil
 }
 
@@ -109,7 +96,7 @@ func (a *API) decideFlag(state string) handler {
 		if err != nil {
 			return err
 		}
-		respond(c, http.StatusOK, flagJSON(f))
+		respond(c, http.StatusOK, protocol.NewFlag(f))
 		return nil
 	}
 }

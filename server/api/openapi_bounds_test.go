@@ -47,7 +47,7 @@ var (
 
 // pathBounds are the bounds of the parameters of paths.
 var pathBounds = map[string]object{
-	"user_id": userIDs, "board": boardIDs, "event_id": eventIDs, "key_id": userIDs, "id": ids,
+	"user_id": userIDs, "board": boardIDs, "event_id": eventIDs, "key_id": userIDs, "id": ids, "webhook_id": userIDs,
 	"name": text(maxParameter), "page": text(maxParameter),
 }
 
@@ -60,21 +60,24 @@ var queryBounds = map[string]object{
 	"who": text(maxParameter), "action": text(maxParameter), "target": text(maxParameter),
 	"state": enum("open", "dismissed", "confirmed", "all"), "from": {}, "to": {},
 
-	"GET " + pathTop + " limit":              integers(1, scoreboard.TopSize),
-	"GET " + pathTop + " after":              text(maxParameter),
-	"GET " + pathRealtime + " limit":         {"enum": []int{shortStream, scoreboard.TopSize}},
-	"GET /v1/users/:user_id/statement limit": integers(1, statementPage),
-	"GET /v1/boards limit":                   integers(1, maxBoards),
-	"GET /v1/boards after":                   boardIDs,
-	"GET /v1/boards/:board/standings limit":  integers(1, maxBoards),
-	"GET /v1/boards/:board/standings after":  integers(0, math.MaxInt64),
-	"GET /v1/admin/audit limit":              integers(1, maxAuditEntries),
-	"GET /v1/admin/audit cursor":             ids,
-	"GET /v1/admin/audit/verify head":        {"pattern": scoreboard.PatternAuditSeal},
-	"GET /v1/admin/flags limit":              integers(1, maxFlags),
-	"GET /v1/admin/flags after":              ids,
-	"GET /v1/admin/dead-letters limit":       integers(1, maxDeadLetters),
-	"GET /v1/admin/dead-letters after":       integers(0, math.MaxInt64),
+	"GET " + pathTop + " limit":                            integers(1, scoreboard.TopSize),
+	"GET " + pathTop + " after":                            text(maxParameter),
+	"GET " + pathRealtime + " limit":                       {"enum": []int{shortStream, scoreboard.TopSize}},
+	"GET /v1/users/:user_id/statement limit":               integers(1, statementPage),
+	"GET /v1/boards limit":                                 integers(1, maxBoards),
+	"GET /v1/boards after":                                 boardIDs,
+	"GET /v1/boards/:board/standings limit":                integers(1, maxBoards),
+	"GET /v1/boards/:board/standings after":                integers(0, math.MaxInt64),
+	"GET /v1/admin/audit limit":                            integers(1, maxAuditEntries),
+	"GET /v1/admin/audit cursor":                           ids,
+	"GET /v1/admin/audit/verify head":                      {"pattern": scoreboard.PatternAuditSeal},
+	"GET /v1/admin/flags limit":                            integers(1, maxFlags),
+	"GET /v1/admin/flags after":                            ids,
+	"GET /v1/admin/webhooks/:webhook_id/deliveries state":  enum("pending", "delivered", "failed", "all"),
+	"GET /v1/admin/webhooks/:webhook_id/deliveries before": ids,
+	"GET /v1/admin/webhooks/:webhook_id/deliveries limit":  integers(1, maxDeliveries),
+	"GET /v1/admin/dead-letters limit":                     integers(1, maxDeadLetters),
+	"GET /v1/admin/dead-letters after":                     integers(0, math.MaxInt64),
 }
 
 // bodyBounds are the bounds of the fields of request bodies: of one type, or of all.
@@ -110,12 +113,18 @@ var bodyBounds = map[string]object{
 	"KeyRequest.boards":       families,
 	"KeyRequest.max_delta":    integers(0, scoreboard.MaxScore),
 	"SettingChange.name":      text(maxBody),
+	"WebhookRequest.url":      {"pattern": patternWebhookURL, "maxLength": maxWebhookURL},
+	"WebhookRequest.types":    enum("season.closed", "user.flagged", "rank.reached"),
+	"WebhookRequest.boards":   families,
+	"WebhookRequest.top":      integers(0, scoreboard.TopSize),
 }
 
 // bodyItems are the numbers of items.
 var bodyItems = map[string]object{
 	"IncrementRequest.boards": list(1, scoreboard.MaxBoards), "ActionRequest.boards": list(1, scoreboard.MaxBoards),
-	"KeyRequest.boards": list(0, maxKeyBoards), "Users.user_ids": list(1, maxUsers),
+	"KeyRequest.boards":    list(0, maxKeyBoards),
+	"WebhookRequest.types": list(1, 3), "WebhookRequest.boards": list(1, maxWebhookBoards),
+	"Users.user_ids":           list(1, maxUsers),
 	"Batch.items":              list(0, protocol.MaxBatch),
 	"SettingsRequest.settings": list(1, protocol.MaxSettings), "BoardRequest.require": {}, "BoardChange.require": {},
 }

@@ -22,7 +22,7 @@ const (
 
 // examplePath has values of the parameters of paths.
 var examplePath = map[string]any{
-	"user_id": "ada", "board": "global", "event_id": exampleEvent, "key_id": exampleKey, "id": 1,
+	"user_id": "ada", "board": "global", "event_id": exampleEvent, "key_id": exampleKey, "id": 1, "webhook_id": "wh_7f3a9c2e5b1d",
 	"name": "reads.top_n", "page": "first-point",
 }
 
@@ -102,6 +102,34 @@ var exampleBoard = protocol.Board{
 var exampleKeyShown = protocol.Key{
 	KeyID: exampleKey, Name: "game-server", CreatedAt: at("2026-11-21T09:00:00Z"), Boards: []string{"daily", "global"},
 	PerMinute: 600, Generation: 1,
+}
+
+var exampleWebhook = protocol.Webhook{
+	WebhookID: "wh_7f3a9c2e5b1d", URL: "https://example.com/hooks", Types: []string{"season.closed", "rank.reached"},
+	Boards: []string{"daily"}, Top: 10, CreatedAt: at("2026-11-21T09:00:00Z"), Generation: 1, Pending: 2,
+	PendingSeconds: 31,
+}
+
+var exampleDelivery = protocol.WebhookDelivery{
+	ID: 17, MessageID: "msg_2k7qw5nd3zf6rbx4yt2aomc7pe", Type: "rank.reached",
+	Payload: json.RawMessage(`{"type":"rank.reached","timestamp":"2026-11-21T12:00:00.2Z","data":{` +
+		`"board":"daily:2026-11-21","family":"daily","top":10,"rank":4,"user_id":"ada","score":125}}`),
+	State: "delivered", Attempts: 1, CreatedAt: at("2026-11-21T12:00:00.3Z"), EndedAt: new(at("2026-11-21T12:00:00.4Z")),
+	Status: 200,
+}
+
+func delivery(change func(*protocol.WebhookDelivery)) protocol.WebhookDelivery {
+	d := exampleDelivery
+	d.State, d.EndedAt, d.NextAt, d.Attempts, d.Status = "pending", nil, new(at("2026-11-21T12:00:00.3Z")), 0, 0
+	change(&d)
+	return d
+}
+
+func webhook(change func(*protocol.Webhook)) protocol.Webhook {
+	w := exampleWebhook
+	w.Pending, w.PendingSeconds = 0, 0
+	change(&w)
+	return w
 }
 
 var exampleFlag = protocol.Flag{
@@ -249,6 +277,13 @@ var examples = []any{
 	protocol.RotateRequest{Overlap: "1h"},
 	exampleKeyShown,
 	protocol.Keys{Keys: []protocol.Key{exampleKeyShown}},
+	protocol.WebhookRequest{
+		URL: "https://example.com/hooks", Types: []string{"season.closed", "rank.reached"}, Boards: []string{"daily"}, Top: 10,
+	},
+	exampleWebhook,
+	protocol.Webhooks{Webhooks: []protocol.Webhook{exampleWebhook}},
+	exampleDelivery,
+	protocol.WebhookDeliveries{Deliveries: []protocol.WebhookDelivery{exampleDelivery}},
 	protocol.TokenRequest{UserID: "ada", Scope: "score:update", TTL: "1h"},
 	protocol.Token{Token: "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2ln", ExpiresAt: at("2026-11-21T13:00:00Z")},
 	protocol.AuditEntries{Entries: []protocol.AuditEntry{{
@@ -346,6 +381,17 @@ var exampleOfRoute = map[string]any{
 	"POST /v1/admin/keys/:key_id/rotate": key(func(k *protocol.Key) {
 		k.Secret, k.Generation, k.RetiresAt = "sk_test_fedcba9876543210", 2, new(at("2026-11-21T13:00:00Z"))
 	}),
+	"POST /v1/admin/webhooks": webhook(func(w *protocol.Webhook) {
+		w.Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+	}),
+	"POST /v1/admin/webhooks/:webhook_id/rotate": webhook(func(w *protocol.Webhook) {
+		w.Secret, w.Generation, w.RetiresAt = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", 2, new(at("2026-11-21T13:00:00Z"))
+	}),
+	"POST /v1/admin/webhooks/:webhook_id/test": delivery(func(d *protocol.WebhookDelivery) {
+		d.Type = "webhook.test"
+		d.Payload = json.RawMessage(`{"type":"webhook.test","timestamp":"2026-11-21T12:00:00.3Z","data":{}}`)
+	}),
+	"POST /v1/admin/webhooks/:webhook_id/deliveries/:id/retry": delivery(func(*protocol.WebhookDelivery) {}),
 	"DELETE /v1/admin/keys/:key_id": key(func(k *protocol.Key) {
 		k.RevokedAt = new(at("2026-11-21T12:00:00Z"))
 	}),

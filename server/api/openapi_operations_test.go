@@ -75,7 +75,7 @@ func with(codes []scoreboard.Code, more ...scoreboard.Code) []scoreboard.Code {
 var pathParams = map[string]string{
 	"user_id": "user id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -", "board": "name of the board",
 	"event_id": "event id as submitted",
-	"key_id":   "id of the signing key", "id": "numeric id", "name": "name of the setting",
+	"key_id":   "id of the signing key", "webhook_id": "id of the webhook", "id": "numeric id", "name": "name of the setting",
 	"page": "name of the page, such as security; api is the reference of the API",
 }
 
@@ -96,6 +96,12 @@ func writes(route, tag, summary string, body, answer any, codes ...scoreboard.Co
 // created changes the status of an operation to 201.
 func created(o operation) operation {
 	o.answers = map[int]any{201: o.answers[200]}
+	return o
+}
+
+// accepted changes the status of an operation to 202.
+func accepted(o operation) operation {
+	o.answers = map[int]any{202: o.answers[200]}
 	return o
 }
 
@@ -273,6 +279,26 @@ func adminOperations() []operation {
 		write("POST /v1/admin/keys/:key_id/rotate", "Replace a key's secret; the old one stays valid for a while",
 			protocol.RotateRequest{}, protocol.Key{}, notFound, conflict),
 		read("DELETE /v1/admin/keys/:key_id", "Revoke a signing key", nil, protocol.Key{}, notFound),
+		created(write("POST /v1/admin/webhooks", "Create a webhook and show its secret once",
+			protocol.WebhookRequest{}, protocol.Webhook{}, notFound, conflict)),
+		read("GET /v1/admin/webhooks", "List webhooks", nil, protocol.Webhooks{}),
+		write("POST /v1/admin/webhooks/:webhook_id/rotate",
+			"Replace a webhook's secret; messages are signed with both for a while",
+			protocol.RotateRequest{}, protocol.Webhook{}, notFound),
+		write("POST /v1/admin/webhooks/:webhook_id/enable", "Enable a disabled webhook", nil, protocol.Webhook{}, notFound),
+		accepted(write("POST /v1/admin/webhooks/:webhook_id/test", "Send a message of the type webhook.test",
+			nil, protocol.WebhookDelivery{}, notFound, conflict)),
+		read("DELETE /v1/admin/webhooks/:webhook_id", "Delete a webhook with its deliveries",
+			nil, protocol.Webhook{}, notFound),
+		read("GET /v1/admin/webhooks/:webhook_id/deliveries", "List the messages to a webhook, newest first",
+			[]param{
+				{"state", "string", "only deliveries in this state: pending, delivered, failed or all (the default)"},
+				{"before", "integer", "next_before of the previous page"},
+				queryLimit,
+			},
+			protocol.WebhookDeliveries{}, notFound),
+		accepted(write("POST /v1/admin/webhooks/:webhook_id/deliveries/:id/retry", "Send a message again",
+			nil, protocol.WebhookDelivery{}, notFound)),
 		created(write("POST /v1/admin/tokens", "Issue a token for a user (development issuer only)",
 			protocol.TokenRequest{}, protocol.Token{})),
 		read("GET /v1/admin/audit", "List changes by operators, newest first",

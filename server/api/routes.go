@@ -207,6 +207,23 @@ func (a *API) adminRoutes() []route {
 			a.adminRoute("POST", "/v1/admin/keys/:key_id/rotate", "key.rotate", reasonParameter, a.rotateKey),
 			a.adminRoute("DELETE", "/v1/admin/keys/:key_id", "key.revoke", reasonParameter, a.revokeKey))
 	}
+	if a.Webhooks != nil {
+		t = append(t,
+			a.adminRoute("POST", "/v1/admin/webhooks", "webhook.create", reasonParameter, a.createWebhook),
+			a.adminRoute("GET", "/v1/admin/webhooks", "", noParameters, a.listWebhooks),
+			a.adminRoute("POST", "/v1/admin/webhooks/:webhook_id/rotate", "webhook.rotate", reasonParameter,
+				a.rotateWebhook),
+			a.adminRoute("POST", "/v1/admin/webhooks/:webhook_id/enable", "webhook.enable", reasonParameter,
+				a.enableWebhook),
+			a.adminRoute("POST", "/v1/admin/webhooks/:webhook_id/test", "webhook.test", reasonParameter,
+				a.testWebhook),
+			a.adminRoute("DELETE", "/v1/admin/webhooks/:webhook_id", "webhook.delete", reasonParameter,
+				a.deleteWebhook),
+			a.adminRoute("GET", "/v1/admin/webhooks/:webhook_id/deliveries", "",
+				parameters{"state", "before", "limit"}, a.listDeliveries),
+			a.adminRoute("POST", "/v1/admin/webhooks/:webhook_id/deliveries/:id/retry", "webhook.retry",
+				reasonParameter, a.retryDelivery))
+	}
 	if a.Operations != nil {
 		t = append(t,
 			a.adminRoute("GET", "/v1/admin/checks", "", noParameters, a.checks),

@@ -2,7 +2,6 @@ package auth
 
 import (
 	"encoding/base64"
-	"net/netip"
 )
 
 // CountKeys returns the number of usable keys in a set.
@@ -16,6 +15,3 @@ func (t *ActionTokens) SignAction(payload []byte) string {
 	signed := append(append([]byte{}, payload...), t.sign(actionPrefix, payload)...)
 	return actionPrefix + base64.RawURLEncoding.EncodeToString(signed)
 }
-
-// Check returns why a key set must not be read from an address.
-func (n Networks) Check(address netip.Addr) error { return n.check(address) }

@@ -89,6 +89,12 @@ func (k *Keyring) Seal(keyID, secret string) []byte {
 	return k.seal.Seal(nonce, nonce, []byte(secret), []byte(keyID))
 }
 
+// Open decrypts what Seal has encrypted for an id.
+func (k *Keyring) Open(id string, sealed []byte) (string, error) {
+	secret, err := k.open(id, sealed)
+	return string(secret), err
+}
+
 func (k *Keyring) open(keyID string, sealed []byte) ([]byte, error) {
 	n := k.seal.NonceSize()
 	if len(sealed) < n {

@@ -19,6 +19,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/scoreboard/scoreboard/internal/backoff"
+	"github.com/scoreboard/scoreboard/internal/publicnet"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -59,8 +60,8 @@ type KeySet struct {
 
 // NewKeySet reads from a URL that CheckKeySetURL accepts, at a public address or in one
 // of the networks; Run refreshes it.
-func NewKeySet(address string, networks Networks, log *slog.Logger, now func() time.Time) (*KeySet, error) {
-	return newKeySet(address, networks.client(), log, now)
+func NewKeySet(address string, networks publicnet.Networks, log *slog.Logger, now func() time.Time) (*KeySet, error) {
+	return newKeySet(address, networks.Client(keySetTimeout), log, now)
 }
 
 func newKeySet(address string, client *http.Client, log *slog.Logger, now func() time.Time) (*KeySet, error) {

@@ -318,7 +318,7 @@ func TestKeySetNames(t *testing.T) {
 func TestKeySetURLIsNotLogged(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"http://localhost:1/keys?key=SECR3T", "http://127.0.0.1:1/keys?key=SECR3T"} {
-		k, err := auth.NewKeySet(address, nil, slog.New(slog.DiscardHandler), time.Now)
+		k, err := auth.NewKeySet(address, networksOf(), slog.New(slog.DiscardHandler), time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/scoreboard/scoreboard/internal/publicnet"
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/auth/authtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -136,8 +137,17 @@ func edKey(t testing.TB) ed25519.PrivateKey {
 	return key
 }
 
+// networksOf returns what the setting auth.jwks_networks allows.
+func networksOf(prefixes ...string) publicnet.Networks {
+	n := publicnet.Networks{Setting: "auth.jwks_networks"}
+	for _, p := range prefixes {
+		n.Allowed = append(n.Allowed, netip.MustParsePrefix(p))
+	}
+	return n
+}
+
 // loopback is where the providers of the tests are.
-var loopback = auth.Networks{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+var loopback = networksOf("127.0.0.0/8", "::1/128")
 
 // keySet reads the provider's keys under a clock that the test controls.
 func (p *provider) keySet(now *atomic.Int64) *auth.KeySet {

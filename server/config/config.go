@@ -23,6 +23,7 @@ type Config struct {
 	Boards         Boards
 	Ledger         Ledger
 	Retention      Retention
+	Webhooks       Webhooks
 	Projection     Projection
 	Transport      string
 	Streams        Streams
@@ -75,6 +76,7 @@ func (c *Config) settings() []setting {
 		},
 		c.Postgres.settings(), c.Redis.settings(), c.Kafka.settings(), c.Auth.settings(), c.Ingest.settings(),
 		c.Anomaly.settings(), c.Outbox.settings(), c.Boards.settings(), c.Ledger.settings(), c.Retention.settings(),
+		c.Webhooks.settings(),
 		c.Projection.settings(),
 		[]setting{
 			{

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -115,6 +116,18 @@ func (l *Ledger) settings() []setting {
 
 func (l *Ledger) check(p *problems) {
 	p.between("ledger.window", l.Window, int(scoreboard.DefaultWindow), int(scoreboard.MaxWindow))
+}
+
+// Webhooks is where messages to webhooks may go.
+type Webhooks struct{ Networks []netip.Prefix }
+
+func (w *Webhooks) settings() []setting {
+	return []setting{{
+		"webhooks.networks",
+		"networks (CIDR) in which webhooks are called besides public addresses, such as 10.0.0.0/8; if empty, " +
+			"public addresses only",
+		"", fixed, &w.Networks,
+	}}
 }
 
 // Retention is how long personal data is kept.

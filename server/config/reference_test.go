@@ -56,6 +56,9 @@ var groups = map[string]struct{ title, about string }{
 	"retention": {
 		"Personal data", "Deleted by the role maintenance. See [moderation.md](moderation.md#personal-data).",
 	},
+	"webhooks": {
+		"Webhooks", "Used by the role maintenance, which sends the messages. See [webhooks.md](webhooks.md).",
+	},
 	"projection": {"Projection", "Used by the role projector, which applies changes to the rankings in Redis."},
 	"streams":    {"Redis streams", "Used with `transport` streams by the roles relay and projector."},
 	"mirror": {

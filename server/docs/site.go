@@ -142,6 +142,7 @@ var order = []struct {
 		{"signing", "Signing", "How increments are signed, with test vectors and code in five languages."},
 		{"protocol", "Realtime protocol", "Follow a board by WebSocket, event stream or polling."},
 		{"events", "Events", "What is published to Kafka, for other systems to read."},
+		{"webhooks", "Webhooks", "Call your systems when a season ends, a user is flagged or reaches the top."},
 		{"dialects", "Dialects", "Serve clients of other specifications, without a change in them."},
 		{"feeds", "Feeds", "The same in the formats of other specifications, and as CloudEvents."},
 		{Reference + "-highscore", "API: highscore", "The API of specification B."},

@@ -1,6 +1,10 @@
 package protocol
 
-import "time"
+import (
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
 
 // Flag is a suspicious event for an operator to review. Times counts the events of the
 // same user that triggered the same rule while the flag was open.
@@ -28,4 +32,18 @@ type Flag struct {
 type Flags struct {
 	Flags     []Flag `json:"flags"`                // the flags of the page, oldest first
 	NextAfter int64  `json:"next_after,omitempty"` // number after which the next page begins; absent on the last page
+}
+
+// NewFlag returns a flag as the API shows it.
+func NewFlag(f *scoreboard.Flag) Flag {
+	out := Flag{
+		ID: f.ID, State: f.State, Rule: f.Rule, Mode: string(f.Mode), UserID: string(f.User), Board: string(f.Board),
+		EventID: f.Event.Text, Delta: f.Delta, Detail: f.Detail, Times: f.Times,
+		CreatedAt: f.CreatedAt, LastAt: f.LastAt,
+		DecidedBy: string(f.DecidedBy), Reason: f.Reason,
+	}
+	if !f.DecidedAt.IsZero() {
+		out.DecidedAt = &f.DecidedAt
+	}
+	return out
 }

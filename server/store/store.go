@@ -28,6 +28,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/recovery"
 	"github.com/scoreboard/scoreboard/server/store/settings"
 	"github.com/scoreboard/scoreboard/server/store/standings"
+	"github.com/scoreboard/scoreboard/server/store/webhooks"
 )
 
 // Options are the settings of the store.
@@ -67,6 +68,7 @@ type Store struct {
 	Recovery    *recovery.Recovery
 	Settings    *settings.Settings
 	Standings   *standings.Standings
+	Webhooks    *webhooks.Webhooks
 
 	db *pg.DB
 }
@@ -104,6 +106,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Recovery:   recovery.New(db),
 		Settings:   settings.New(db),
 		Standings:  standings.New(db),
+		Webhooks:   webhooks.New(db),
 		db:         db,
 	}, nil
 }

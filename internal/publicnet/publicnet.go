@@ -1,4 +1,7 @@
-package auth
+// Package publicnet makes HTTP clients for addresses that people configure: they connect to
+// public addresses, and to the networks that a setting allows. Without the check, whoever
+// chooses an address could have the server read from its own network.
+package publicnet
 
 import (
 	"fmt"
@@ -7,10 +10,14 @@ import (
 	"net/netip"
 	"slices"
 	"syscall"
+	"time"
 )
 
-// Networks are what a key set may be read from besides public addresses.
-type Networks []netip.Prefix
+// Networks are what may be reached besides public addresses.
+type Networks struct {
+	Allowed []netip.Prefix
+	Setting string // names them in errors
+}
 
 // globalUnicast is the part of IPv6 that is routed on the internet.
 var globalUnicast = netip.MustParsePrefix("2000::/3")
@@ -37,14 +44,14 @@ var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("3fff::/20"),
 }
 
-// check returns why a key set must not be read from an address; nil if it may be.
-func (n Networks) check(address netip.Addr) error {
+// Check returns why an address must not be reached; nil if it may be.
+func (n Networks) Check(address netip.Addr) error {
 	address = address.Unmap()
 	contains := func(network netip.Prefix) bool { return network.Contains(address) }
-	if public(address) || slices.ContainsFunc(n, contains) {
+	if public(address) || slices.ContainsFunc(n.Allowed, contains) {
 		return nil
 	}
-	return fmt.Errorf("%s is not a public address, and no network of auth.jwks_networks contains it", address)
+	return fmt.Errorf("%s is not a public address, and no network of %s contains it", address, n.Setting)
 }
 
 func public(a netip.Addr) bool {
@@ -58,24 +65,24 @@ func public(a netip.Addr) bool {
 	return !slices.ContainsFunc(notPublic, func(network netip.Prefix) bool { return network.Contains(a) })
 }
 
-// client returns an HTTP client for key sets. It checks the address of every
-// connection when it is dialed: a name can have another address than at any earlier
-// check. A proxy of the environment is checked like any other address.
-func (n Networks) client() *http.Client {
-	dialer := &net.Dialer{Timeout: keySetTimeout, Control: func(_, address string, _ syscall.RawConn) error {
+// Client returns an HTTP client that follows no redirect: one could lead elsewhere. It
+// checks the address of every connection when it is dialed: a name can have another address
+// than at any earlier check. A proxy of the environment is checked like any other address.
+// timeout bounds a request with its response.
+func (n Networks) Client(timeout time.Duration) *http.Client {
+	dialer := &net.Dialer{Timeout: timeout, Control: func(_, address string, _ syscall.RawConn) error {
 		peer, err := netip.ParseAddrPort(address)
 		if err != nil {
-			return fmt.Errorf("check the address of a key set: %w", err)
+			return fmt.Errorf("check an address: %w", err)
 		}
-		return n.check(peer.Addr())
+		return n.Check(peer.Addr())
 	}}
 	return &http.Client{
-		Timeout: keySetTimeout,
+		Timeout: timeout,
 		Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
-			DisableKeepAlives: true, // minutes pass between two reads
+			DisableKeepAlives: true, // minutes pass between two requests
 		},
-		// A redirect could lead away from the provider.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

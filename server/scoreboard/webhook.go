@@ -1,0 +1,86 @@
+package scoreboard
+
+import (
+	"crypto/rand"
+	"slices"
+	"strings"
+	"time"
+)
+
+// WebhookType is what a webhook reports.
+type WebhookType string
+
+// The types.
+const (
+	WebhookSeasonClosed WebhookType = "season.closed" // a period has ended with final standings
+	WebhookUserFlagged  WebhookType = "user.flagged"  // a user's events look suspicious
+	WebhookRankReached  WebhookType = "rank.reached"  // a user has entered the top of a board
+	WebhookTest         WebhookType = "webhook.test"  // an operator tries the webhook; never subscribed to
+)
+
+// WebhookTypes are the types that a webhook can subscribe to.
+var WebhookTypes = []WebhookType{WebhookSeasonClosed, WebhookUserFlagged, WebhookRankReached}
+
+// Webhook is an address that receives messages as HTTP requests, without its secrets.
+type Webhook struct {
+	ID       string
+	URL      string
+	Types    []WebhookType
+	Boards   []BoardID // families and boards without periods; nil: all
+	Top      int       // the rank to reach, for WebhookRankReached; else 0
+	Created  time.Time
+	Disabled time.Time // zero: enabled
+	Reason   string    // why it is disabled
+	// Generation counts the webhook's secrets. Messages are signed with the previous one
+	// too until Retires, which is zero if that has passed or there is none.
+	Generation int
+	Retires    time.Time
+}
+
+// Wants reports whether a webhook subscribes to a type of message about a board.
+func (w *Webhook) Wants(t WebhookType, board BoardID) bool {
+	return slices.Contains(w.Types, t) && (w.Boards == nil || slices.Contains(w.Boards, board.Family()))
+}
+
+// WebhookMessage is a cause in the outbox, which no delivery exists for yet.
+type WebhookMessage struct {
+	ID       int64
+	Type     WebhookType
+	Board    BoardID // the instance
+	Flag     int64   // of WebhookUserFlagged, else 0
+	Occurred time.Time
+}
+
+// WebhookDelivery is a message to one webhook.
+type WebhookDelivery struct {
+	ID       int64
+	Webhook  string
+	Message  string // id, the same for all webhooks and attempts
+	Type     WebhookType
+	Payload  string // JSON, as it is signed and sent
+	State    string // pending, delivered or failed
+	Attempts int
+	Created  time.Time
+	Next     time.Time // of the next attempt, while it is pending
+	Ended    time.Time // zero while it is pending
+	Status   int       // of the last response; 0 without one
+	Problem  string    // of the last attempt; "" without one
+}
+
+// WebhookTop is who was in the top of a board when it was last compared.
+type WebhookTop struct {
+	Users    []UserID
+	Compared int64 // counts the comparisons that found a change
+}
+
+// WebhookRankMessage is a message of WebhookRankReached: its id and its payload in JSON.
+type WebhookRankMessage struct{ ID, Payload string }
+
+// WebhookBacklog is the pending deliveries of a webhook.
+type WebhookBacklog struct {
+	Pending int
+	Oldest  time.Duration // since it was queued
+}
+
+// NewWebhookMessageID returns a random id of a message.
+func NewWebhookMessageID() string { return "msg_" + strings.ToLower(rand.Text()) }
