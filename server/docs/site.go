@@ -139,6 +139,7 @@ var order = []struct {
 	}},
 	{"Build a client", [][3]string{
 		{Reference, "API reference", "Every operation with an example, and every field of its data."},
+		{"sdks", "Clients", "The clients for Go, TypeScript and Python, and their first lines."},
 		{"signing", "Signing", "How increments are signed, with test vectors and code in five languages."},
 		{"protocol", "Realtime protocol", "Follow a board by WebSocket, event stream or polling."},
 		{"events", "Events", "What is published to Kafka, for other systems to read."},

@@ -47,6 +47,7 @@ from scoreboard.errors import (
     UnauthorizedError,
     UnavailableError,
 )
+from scoreboard.export import to_dataframe, to_records
 from scoreboard.offline import AsyncOfflineQueue, Flushed, OfflineQueue
 from scoreboard.tokens import AsyncRenewingToken, RenewingToken
 
@@ -98,4 +99,6 @@ __all__ = [
     "UnavailableError",
     "__version__",
     "new_event_id",
+    "to_dataframe",
+    "to_records",
 ]
