@@ -5,7 +5,7 @@
  * @packageDocumentation
  */
 export { MAX_BATCH, Scoreboard } from "./client.js";
-export { type Code, ScoreboardError } from "./error.js";
+export { type Code, type ErrorFields, ScoreboardError } from "./error.js";
 export { newEventId } from "./event_id.js";
 export type { Options } from "./options.js";
 export { fieldText, headerText, sign } from "./sign.js";

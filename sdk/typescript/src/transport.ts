@@ -1,8 +1,9 @@
 import { camel } from "./camel.js";
 import { abortedError, connectionError, responseError, ScoreboardError, wrap } from "./error.js";
 import { readText } from "./response.js";
-import { headerText, sign } from "./sign.js";
 import type { Settings } from "./options.js";
+import { headerText, sign } from "./sign.js";
+import { orAbort } from "./token.js";
 import { jitter, sleep } from "./wait.js";
 
 /** Query is a query by parameter. Absent and empty values are left out. */
@@ -81,7 +82,7 @@ export class Transport {
     const { token, userAgent } = this.settings;
     const headers: Record<string, string> = { ...more };
     if (userAgent) headers["User-Agent"] = userAgent;
-    const bearer = typeof token === "function" ? await token(signal) : token;
+    const bearer = typeof token === "function" ? await orAbort(token(signal), signal) : token;
     if (bearer) headers["Authorization"] = `Bearer ${bearer}`;
     return headers;
   }
