@@ -708,6 +708,126 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List webhooks */
+        get: operations["getAdminWebhooks"];
+        put?: never;
+        /** Create a webhook and show its secret once */
+        post: operations["postAdminWebhooks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/webhooks/{webhook_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Delete a webhook with its deliveries */
+        delete: operations["deleteAdminWebhooksWebhookId"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/webhooks/{webhook_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the messages to a webhook, newest first */
+        get: operations["getAdminWebhooksWebhookIdDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/webhooks/{webhook_id}/deliveries/{id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a message again */
+        post: operations["postAdminWebhooksWebhookIdDeliveriesIdRetry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/webhooks/{webhook_id}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Enable a disabled webhook */
+        post: operations["postAdminWebhooksWebhookIdEnable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/webhooks/{webhook_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replace a webhook's secret; messages are signed with both for a while */
+        post: operations["postAdminWebhooksWebhookIdRotate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/webhooks/{webhook_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a message of the type webhook.test */
+        post: operations["postAdminWebhooksWebhookIdTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/boards": {
         parameters: {
             query?: never;
@@ -3000,6 +3120,128 @@ export interface components {
         Voids: {
             /** @description Up to 100 voids, newest first. */
             voids: components["schemas"]["Void"][];
+        };
+        /** @description An address that receives messages. secret is in the response that creates or rotates it only. */
+        Webhook: {
+            /** @description absent: all boards. */
+            boards?: string[];
+            /**
+             * Format: date-time
+             * @description Time of its creation.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Since when it receives nothing.
+             */
+            disabled_at?: string;
+            /** @description Why it receives nothing. */
+            disabled_reason?: string;
+            /**
+             * Format: int64
+             * @description Number of its secrets so far.
+             */
+            generation: number;
+            /**
+             * Format: int64
+             * @description Deliveries that wait for their next attempt, at most 10000.
+             */
+            pending: number;
+            /**
+             * Format: int64
+             * @description Age of the oldest pending delivery, in seconds.
+             */
+            pending_seconds: number;
+            /**
+             * Format: date-time
+             * @description Until then messages are signed with the previous secret too.
+             */
+            retires_at?: string;
+            /** @description Shown once. */
+            secret?: string;
+            /**
+             * Format: int64
+             * @description Rank to reach, for rank.reached.
+             */
+            top?: number;
+            /** @description Types of messages: season.closed, user.flagged, rank.reached. */
+            types: string[];
+            /** @description Address that receives the messages. */
+            url: string;
+            /** @description Id of the webhook, such as wh_7f3a9c2e5b1d. */
+            webhook_id: string;
+        };
+        /** @description The response of GET /v1/admin/webhooks/{webhook_id}/deliveries, newest first. next_before is the value of before for the next page. */
+        WebhookDeliveries: {
+            /** @description The deliveries, newest first. */
+            deliveries: components["schemas"]["WebhookDelivery"][];
+            /**
+             * Format: int64
+             * @description Number of the last delivery of the page; absent on the last page.
+             */
+            next_before?: number;
+        };
+        /** @description A message to one webhook. */
+        WebhookDelivery: {
+            /**
+             * Format: int64
+             * @description Number of attempts so far.
+             */
+            attempts: number;
+            /**
+             * Format: date-time
+             * @description Time at which it was queued.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Time of the last attempt.
+             */
+            ended_at?: string;
+            /**
+             * Format: int64
+             * @description Number of the delivery.
+             */
+            id: number;
+            /** @description Value of the header webhook-id. */
+            message_id: string;
+            /**
+             * Format: date-time
+             * @description Time of the next attempt.
+             */
+            next_at?: string;
+            /** @description The body of the request. */
+            payload: unknown;
+            /** @description Why the last attempt failed. */
+            problem?: string;
+            /** @description pending, delivered or failed. */
+            state: string;
+            /**
+             * Format: int64
+             * @description Status of the last response; absent without one.
+             */
+            status?: number;
+            /** @description Type of the message. */
+            type: string;
+        };
+        /** @description The body of POST /v1/admin/webhooks. */
+        WebhookRequest: {
+            /** @description absent: all boards; required for rank.reached. */
+            boards?: string[];
+            /**
+             * Format: int64
+             * @description Rank to reach, 1 to 100; for rank.reached.
+             */
+            top?: number;
+            /** @description season.closed, user.flagged, rank.reached. */
+            types: ("season.closed" | "user.flagged" | "rank.reached")[];
+            /** @description Https; http for addresses of this machine only. */
+            url: string;
+        };
+        /** @description The response of GET /v1/admin/webhooks, oldest first. */
+        Webhooks: {
+            /** @description The webhooks, oldest first. */
+            webhooks: components["schemas"]["Webhook"][];
         };
     };
     responses: {
@@ -5510,6 +5752,497 @@ export interface operations {
             404: components["responses"]["not_found"];
             409: components["responses"]["conflict"];
             410: components["responses"]["gone"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getAdminWebhooks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "webhooks": [
+                     *         {
+                     *           "webhook_id": "wh_7f3a9c2e5b1d",
+                     *           "url": "https://example.com/hooks",
+                     *           "types": [
+                     *             "season.closed",
+                     *             "rank.reached"
+                     *           ],
+                     *           "boards": [
+                     *             "daily"
+                     *           ],
+                     *           "top": 10,
+                     *           "created_at": "2026-11-21T09:00:00Z",
+                     *           "generation": 1,
+                     *           "pending": 2,
+                     *           "pending_seconds": 31
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhooks"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    postAdminWebhooks: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://example.com/hooks",
+                 *       "types": [
+                 *         "season.closed",
+                 *         "rank.reached"
+                 *       ],
+                 *       "boards": [
+                 *         "daily"
+                 *       ],
+                 *       "top": 10
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "webhook_id": "wh_7f3a9c2e5b1d",
+                     *       "url": "https://example.com/hooks",
+                     *       "types": [
+                     *         "season.closed",
+                     *         "rank.reached"
+                     *       ],
+                     *       "boards": [
+                     *         "daily"
+                     *       ],
+                     *       "top": 10,
+                     *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+                     *       "created_at": "2026-11-21T09:00:00Z",
+                     *       "generation": 1,
+                     *       "pending": 0,
+                     *       "pending_seconds": 0
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    deleteAdminWebhooksWebhookId: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the webhook.
+                 * @example wh_7f3a9c2e5b1d
+                 */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "webhook_id": "wh_7f3a9c2e5b1d",
+                     *       "url": "https://example.com/hooks",
+                     *       "types": [
+                     *         "season.closed",
+                     *         "rank.reached"
+                     *       ],
+                     *       "boards": [
+                     *         "daily"
+                     *       ],
+                     *       "top": 10,
+                     *       "created_at": "2026-11-21T09:00:00Z",
+                     *       "generation": 1,
+                     *       "pending": 2,
+                     *       "pending_seconds": 31
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getAdminWebhooksWebhookIdDeliveries: {
+        parameters: {
+            query?: {
+                /** @description Only deliveries in this state: pending, delivered, failed or all (the default). */
+                state?: "pending" | "delivered" | "failed" | "all";
+                /** @description Next_before of the previous page. */
+                before?: number;
+                /** @description Maximum number of rows. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the webhook.
+                 * @example wh_7f3a9c2e5b1d
+                 */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "deliveries": [
+                     *         {
+                     *           "id": 17,
+                     *           "message_id": "msg_2k7qw5nd3zf6rbx4yt2aomc7pe",
+                     *           "type": "rank.reached",
+                     *           "payload": {
+                     *             "type": "rank.reached",
+                     *             "timestamp": "2026-11-21T12:00:00.2Z",
+                     *             "data": {
+                     *               "board": "daily:2026-11-21",
+                     *               "family": "daily",
+                     *               "top": 10,
+                     *               "rank": 4,
+                     *               "user_id": "ada",
+                     *               "score": 125
+                     *             }
+                     *           },
+                     *           "state": "delivered",
+                     *           "attempts": 1,
+                     *           "created_at": "2026-11-21T12:00:00.3Z",
+                     *           "ended_at": "2026-11-21T12:00:00.4Z",
+                     *           "status": 200
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDeliveries"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    postAdminWebhooksWebhookIdDeliveriesIdRetry: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the webhook.
+                 * @example wh_7f3a9c2e5b1d
+                 */
+                webhook_id: string;
+                /**
+                 * @description Numeric id.
+                 * @example 1
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 17,
+                     *       "message_id": "msg_2k7qw5nd3zf6rbx4yt2aomc7pe",
+                     *       "type": "rank.reached",
+                     *       "payload": {
+                     *         "type": "rank.reached",
+                     *         "timestamp": "2026-11-21T12:00:00.2Z",
+                     *         "data": {
+                     *           "board": "daily:2026-11-21",
+                     *           "family": "daily",
+                     *           "top": 10,
+                     *           "rank": 4,
+                     *           "user_id": "ada",
+                     *           "score": 125
+                     *         }
+                     *       },
+                     *       "state": "pending",
+                     *       "attempts": 0,
+                     *       "created_at": "2026-11-21T12:00:00.3Z",
+                     *       "next_at": "2026-11-21T12:00:00.3Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDelivery"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    postAdminWebhooksWebhookIdEnable: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the webhook.
+                 * @example wh_7f3a9c2e5b1d
+                 */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "webhook_id": "wh_7f3a9c2e5b1d",
+                     *       "url": "https://example.com/hooks",
+                     *       "types": [
+                     *         "season.closed",
+                     *         "rank.reached"
+                     *       ],
+                     *       "boards": [
+                     *         "daily"
+                     *       ],
+                     *       "top": 10,
+                     *       "created_at": "2026-11-21T09:00:00Z",
+                     *       "generation": 1,
+                     *       "pending": 2,
+                     *       "pending_seconds": 31
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    postAdminWebhooksWebhookIdRotate: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the webhook.
+                 * @example wh_7f3a9c2e5b1d
+                 */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "overlap": "1h"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RotateRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "webhook_id": "wh_7f3a9c2e5b1d",
+                     *       "url": "https://example.com/hooks",
+                     *       "types": [
+                     *         "season.closed",
+                     *         "rank.reached"
+                     *       ],
+                     *       "boards": [
+                     *         "daily"
+                     *       ],
+                     *       "top": 10,
+                     *       "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+                     *       "created_at": "2026-11-21T09:00:00Z",
+                     *       "generation": 2,
+                     *       "retires_at": "2026-11-21T13:00:00Z",
+                     *       "pending": 0,
+                     *       "pending_seconds": 0
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    postAdminWebhooksWebhookIdTest: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Id of the webhook.
+                 * @example wh_7f3a9c2e5b1d
+                 */
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 17,
+                     *       "message_id": "msg_2k7qw5nd3zf6rbx4yt2aomc7pe",
+                     *       "type": "webhook.test",
+                     *       "payload": {
+                     *         "type": "webhook.test",
+                     *         "timestamp": "2026-11-21T12:00:00.3Z",
+                     *         "data": {}
+                     *       },
+                     *       "state": "pending",
+                     *       "attempts": 0,
+                     *       "created_at": "2026-11-21T12:00:00.3Z",
+                     *       "next_at": "2026-11-21T12:00:00.3Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WebhookDelivery"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
