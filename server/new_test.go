@@ -27,13 +27,13 @@ func TestNewClosesWhatItOpened(t *testing.T) {
 	}
 	started := goleak.IgnoreCurrent()
 	for name, c := range map[string]struct{ flag, value, want string }{
-		"Redis URL":    {"redis-url", "redis://%zz", "Redis URL"},
+		"file":         {"redis-tls-ca", filepath.Join(t.TempDir(), "missing.pem"), "redis.tls_ca"},
 		"master key":   {"auth-master-key", "short", "master"},
 		"archive":      {"ledger-archive", "s3://", "ledger.archive"},
 		"country file": {"anomaly-country-file", filepath.Join(t.TempDir(), "missing.mmdb"), "missing.mmdb"},
 	} {
 		flags := map[string]string{
-			"postgres-url": "postgres://" + address + "/scoreboard", "redis-url": "redis://" + address,
+			"postgres-url": "postgres://" + address + "/scoreboard", "redis-url": "rediss://" + address,
 			"kafka-brokers": address, "auth-jwt-secret": jwtSecret,
 			"auth-master-key": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
 		}

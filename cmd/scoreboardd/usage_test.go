@@ -70,6 +70,18 @@ func TestMisspeltSettings(t *testing.T) {
 			`setting log.level must be debug, info, warn or error, not "loud"`,
 		},
 		{"correct", "SCOREBOARD_REDIS_URL=redis://x", []string{"config"}, 0, ""},
+		{
+			"malformed URL of Redis", "SCOREBOARD_REDIS_URL=redis:x",
+			[]string{"config"},
+			1,
+			"setting redis.url cannot be used: the Redis URL is invalid",
+		},
+		{
+			"missing file", "SCOREBOARD_POSTGRES_URL=postgres://x SCOREBOARD_POSTGRES_TLS_CA=/missing.pem",
+			[]string{"config"},
+			0,
+			"settings changed by operators are not shown: postgres.tls_ca: cannot read the file: open /missing.pem",
+		},
 	} {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], tc.args...)
 		cmd.Env = append([]string{asDaemon + "=1", "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"},

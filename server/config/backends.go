@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/scoreboard/scoreboard/internal/redisurl"
 )
 
 // Postgres is the connection to PostgreSQL.
@@ -82,6 +84,12 @@ func (r *Redis) check(p *problems) {
 	r.TLS.check("redis", p)
 	if r.TLS != (Files{}) && r.URL != "" && !strings.HasPrefix(r.URL, "rediss") {
 		p.add("redis.url", "must begin with rediss, for TLS, if redis.tls_ca or redis.tls_cert is set")
+	}
+	if r.URL == "" { // CheckRequired
+		return
+	}
+	if _, err := redisurl.Parse(r.URL); err != nil {
+		p.add("redis.url", "cannot be used: %s", err)
 	}
 }
 

@@ -156,6 +156,10 @@ func TestLoadRejects(t *testing.T) {
 			lookup("SCOREBOARD_REDIS_TLS_CA", "c.pem", "SCOREBOARD_REDIS_URL", "redis://host"), "",
 			"redis.url must begin with rediss",
 		},
+		"malformed URL of Redis": {
+			lookup("SCOREBOARD_REDIS_URL", "redis://user:se cret@host:x"), "",
+			"redis.url cannot be used: the Redis URL is invalid: want redis://USER:PASSWORD@HOST:PORT/DATABASE",
+		},
 		"SASL without a password": {
 			lookup("SCOREBOARD_KAFKA_SASL", "plain", "SCOREBOARD_KAFKA_SASL_USER", "ada"), "",
 			"kafka.sasl and kafka.sasl_user and kafka.sasl_password must be set together",
@@ -222,41 +226,41 @@ func TestCheckRequired(t *testing.T) {
 	}{
 		"nothing set": {lookup(), []string{"auth.jwks_url", "kafka.brokers", "postgres.url", "redis.url"}},
 		"reads without Kafka": {
-			lookup("roles", "read", "postgres-url", "p", "redis-url", "r", "auth-jwt-secret", "s"), nil,
+			lookup("roles", "read", "postgres-url", "p", "redis-url", "redis://r", "auth-jwt-secret", "s"), nil,
 		},
 		"reads without tokens": {
-			lookup("roles", "read", "postgres-url", "p", "redis-url", "r"), []string{"auth.jwks_url"},
+			lookup("roles", "read", "postgres-url", "p", "redis-url", "redis://r"), []string{"auth.jwks_url"},
 		},
 		"key set": {
-			lookup("roles", "gateway", "postgres-url", "p", "redis-url", "r", "auth-jwks-url", "https://id/keys"), nil,
+			lookup("roles", "gateway", "postgres-url", "p", "redis-url", "redis://r", "auth-jwks-url", "https://id/keys"), nil,
 		},
 		"relay needs no tokens": {
-			lookup("roles", "relay", "transport", "streams", "postgres-url", "p", "redis-url", "r"), nil,
+			lookup("roles", "relay", "transport", "streams", "postgres-url", "p", "redis-url", "redis://r"), nil,
 		},
 		"intake over streams": {
-			lookup("roles", "intake", "transport", "streams", "postgres-url", "p", "redis-url", "r"), nil,
+			lookup("roles", "intake", "transport", "streams", "postgres-url", "p", "redis-url", "redis://r"), nil,
 		},
 		"intake over Kafka": {
-			lookup("roles", "intake", "postgres-url", "p", "redis-url", "r"), []string{"kafka.brokers"},
+			lookup("roles", "intake", "postgres-url", "p", "redis-url", "redis://r"), []string{"kafka.brokers"},
 		},
 		"every role but mirror, direct": {
 			lookup("roles", "api,read,intake,relay,projector,gateway,maintenance", "transport", "direct",
-				"postgres-url", "p", "redis-url", "r", "auth-jwt-secret", "s", "auth-master-key", "m"), nil,
+				"postgres-url", "p", "redis-url", "redis://r", "auth-jwt-secret", "s", "auth-master-key", "m"), nil,
 		},
 		"gateway over Kafka": {
 			lookup("roles", "gateway", "realtime-bus", "kafka", "postgres-url", "p", "redis-url",
-				"r", "auth-jwt-secret", "s"), []string{"kafka.brokers"},
+				"redis://r", "auth-jwt-secret", "s"), []string{"kafka.brokers"},
 		},
 		"mirror to Kafka": {
-			lookup("roles", "mirror", "transport", "streams", "postgres-url", "p", "redis-url", "r"),
+			lookup("roles", "mirror", "transport", "streams", "postgres-url", "p", "redis-url", "redis://r"),
 			[]string{"kafka.brokers"},
 		},
 		"mirror to Redis": {
-			lookup("roles", "mirror", "transport", "streams", "postgres-url", "p", "redis-url", "r",
+			lookup("roles", "mirror", "transport", "streams", "postgres-url", "p", "redis-url", "redis://r",
 				"mirror-plain-topic", "", "mirror-cloudevents-topic", ""), nil,
 		},
 		"everything over streams": {
-			lookup("roles", "api,relay,projector", "transport", "streams", "postgres-url", "p", "redis-url", "r",
+			lookup("roles", "api,relay,projector", "transport", "streams", "postgres-url", "p", "redis-url", "redis://r",
 				"auth-jwt-secret", "s"), nil,
 		},
 	} {

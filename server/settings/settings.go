@@ -288,7 +288,11 @@ func (m *Manager) SwitchedFromKafka(ctx context.Context) bool {
 // Effective returns a deployed configuration with the changes in its store that are
 // valid with it.
 func Effective(ctx context.Context, c *config.Config) (*config.Config, error) {
-	url := tlsfiles.PostgresURL(c.Postgres.URL, tlsfiles.Files(c.Postgres.TLS))
+	files := tlsfiles.Files(c.Postgres.TLS)
+	if _, err := tlsfiles.New("postgres.tls", files, slog.New(slog.DiscardHandler)); err != nil {
+		return nil, err // pgx would say that the URL is invalid
+	}
+	url := tlsfiles.PostgresURL(c.Postgres.URL, files)
 	s, err := store.Open(ctx, store.Options{URL: url, MaxConns: 1, Describe: c.Postgres.Describe})
 	if err != nil {
 		return nil, err
