@@ -22,7 +22,7 @@ def proxy(daemon: Daemon) -> Iterator[Proxy]:
     one.close()
 
 
-def until(states: Iterator[State], holds: Callable[[State], bool], seconds: float = 30) -> State:
+def until(states: Iterator[State], holds: Callable[[State], bool], seconds: float = 60) -> State:
     """The first state that fulfils a condition."""
     end = time.monotonic() + seconds
     for state in states:
