@@ -232,7 +232,8 @@ func TestCheckRequired(t *testing.T) {
 			lookup("roles", "read", "postgres-url", "p", "redis-url", "redis://r"), []string{"auth.jwks_url"},
 		},
 		"key set": {
-			lookup("roles", "gateway", "postgres-url", "p", "redis-url", "redis://r", "auth-jwks-url", "https://id/keys"), nil,
+			lookup("roles", "gateway", "postgres-url", "p",
+				"redis-url", "redis://r", "auth-jwks-url", "https://id/keys"), nil,
 		},
 		"relay needs no tokens": {
 			lookup("roles", "relay", "transport", "streams", "postgres-url", "p", "redis-url", "redis://r"), nil,
@@ -260,7 +261,8 @@ func TestCheckRequired(t *testing.T) {
 				"mirror-plain-topic", "", "mirror-cloudevents-topic", ""), nil,
 		},
 		"everything over streams": {
-			lookup("roles", "api,relay,projector", "transport", "streams", "postgres-url", "p", "redis-url", "redis://r",
+			lookup("roles", "api,relay,projector", "transport", "streams", "postgres-url", "p",
+				"redis-url", "redis://r",
 				"auth-jwt-secret", "s"), nil,
 		},
 	} {
