@@ -35,7 +35,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		for _, table := range []string{
 			"boards", "keys", "key_secrets", "dead_letters", "outbox_score_updates",
 			"profiles", "users", "scores", "user_score_histories", "knobs", "voids", "void_events", "flags",
-			"reversals", "rejected_events", "board_standings", "audit_log",
+			"reversals", "rejected_events", "board_standings", "audit_log", "imports", "import_scores",
 		} {
 			var sum string
 			err := db.QueryRow(t.Context(),
@@ -127,6 +127,15 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		{"POST", "/v1/admin/reconcile", `{"board":"global","repair":true}`, "ranking.reconcile", "board:global", true},
 		{"POST", "/v1/admin/replay", `{"dlq":true}`, "ranking.replay", "ranking:*", true},
 		{"POST", "/v1/admin/ledger/archive", `{}`, "ledger.archive", "ledger:*", true},
+		{"POST", "/v1/admin/imports", `{"source":"csv"}`, "import.start", "board:global", false},
+		{
+			"POST",
+			"/v1/admin/imports/1/records",
+			`{"records":[{"user_id":"zoe","score":5}]}`,
+			"import.records",
+			"board:global",
+			false,
+		},
 		{"POST", "/v1/admin/users/alice/erase", `{"reason":"why"}`, "user.erase", "user:erased-", false},
 	}
 	_, _, document := request(t, "GET", n.URL+"/openapi.json", "", bearer(""))
@@ -223,6 +232,7 @@ var notAudited = map[string]string{
 func furnish(t *testing.T, n *node, db *backendtest.Conn) string {
 	t.Helper()
 	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	db.Do(t, `insert into imports (source, board_id) values ('test', 'global')`)
 	ends := time.Date(2098, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, r := range []client.BoardRequest{
 		{Board: "arena"},

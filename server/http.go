@@ -121,7 +121,8 @@ func (s *Server) makeOperations(o *api.Options) {
 	}
 	o.Operations = &api.Operations{
 		Doctor: s.makeDoctor(), Node: s.makeNodeStatus(), Jobs: s.makeJobs(), Rankings: s.ranking,
-		Outbox: s.store.Outbox,
+		Outbox: s.store.Outbox, Exports: s.store.Reads,
+		Imports: admin.NewImports(s.store.Imports, s.config.Import.RecordsPerSecond),
 		DeadLetters: admin.DeadLetters{
 			Letters: s.store.DeadLetters, Submit: s.ingest.Submit,
 			Topics: []string{s.config.Kafka.IncrementsTopic, s.config.Streams.Increments},

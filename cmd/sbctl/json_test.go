@@ -62,8 +62,10 @@ var printed = map[string][]any{
 	"score submit": {client.Receipt{}, []client.Receipt{}, summary{}},
 	"token mint":   {client.Token{}}, "top": {client.Top{}},
 	"user adjust": {client.Receipt{}}, "user ban": {client.UserState{}}, "user erase": {client.Erased{}},
-	"user export": nil,
-	"user freeze": {client.UserState{}}, "user show": {client.User{}}, "user unban": {client.UserState{}},
+	"export board": nil, "user export": nil,
+	"import csv": {[]planned{}, []imported{}}, "import nakama": {[]planned{}, []imported{}},
+	"import podium": {[]planned{}, []imported{}},
+	"user freeze":   {client.UserState{}}, "user show": {client.User{}}, "user unban": {client.UserState{}},
 	"user unfreeze": {client.UserState{}},
 	"version":       {buildinfo.Info{}}, "watch": {client.State{}},
 }

@@ -33,6 +33,8 @@ func newRootCmd(p *program) *cobra.Command {
 		withReason(newReconcileCmd(p)),
 		withReason(newReplayCmd(p)),
 		newLedgerCmd(p),
+		newExportCmd(p),
+		newImportCmd(p),
 		newAuditCmd(p),
 		newUserCmd(p),
 		newFlagCmd(p),
@@ -114,7 +116,8 @@ func sendsRequest(cmd *cobra.Command) bool {
 		cmd = cmd.Parent()
 	}
 	return !slices.Contains([]string{
-		"accept", "completion", "doctor", "help", "load", "migrate", "open", "profile", "sign", "version",
+		"accept", "completion", "doctor", "export", "help", "import", "load", "migrate", "open", "profile",
+		"sign", "version",
 	}, cmd.Name())
 }
 

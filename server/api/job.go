@@ -105,6 +105,17 @@ func (a *API) runBoardJob(c *gin.Context, caller *auth.Claims, do boardJob) erro
 	})
 }
 
+// takeSlot takes one of the job slots until release is called, or returns a conflict.
+func (o *Operations) takeSlot() (release func(), err error) {
+	select {
+	case o.slots <- struct{}{}:
+		return func() { <-o.slots }, nil
+	default:
+		return nil, scoreboard.Errorf(scoreboard.CodeConflict,
+			"this node is already running %d jobs; try again later", maxJobs)
+	}
+}
+
 // runJob runs do in one of the job slots and streams its progress and result. A job
 // changes Redis, files and many transactions, none of which could hold its audit
 // entry, so the entry is written before the job starts; an interrupted job is
@@ -112,13 +123,11 @@ func (a *API) runBoardJob(c *gin.Context, caller *auth.Claims, do boardJob) erro
 func (a *API) runJob(
 	c *gin.Context, why *scoreboard.AuditEntry, do func(context.Context, *jobWriter) (protocol.JobLine, error),
 ) error {
-	select {
-	case a.Operations.slots <- struct{}{}:
-		defer func() { <-a.Operations.slots }()
-	default:
-		return scoreboard.Errorf(scoreboard.CodeConflict,
-			"this node is already running %d jobs; try again later", maxJobs)
+	release, err := a.Operations.takeSlot()
+	if err != nil {
+		return err
 	}
+	defer release()
 	if why == nil {
 		skipAudit(c)
 	} else if err := a.Trail.Add(c.Request.Context(), why); err != nil {

@@ -98,7 +98,8 @@ var bodyBounds = map[string]object{
 	"per_minute": integers(0, maxKeyRate), "display_name": text(scoreboard.MaxDisplayName),
 	"avatar_url": {"pattern": "^https://[!#-;=?-\\[\\]^_a-z{|}~]+$", "maxLength": scoreboard.MaxAvatarURL},
 	"value":      text(maxBody), "boards": boardIDs, "user_ids": userIDs,
-	"name":  text(maxKeyName),
+	"name":   text(maxKeyName),
+	"source": alphabet(scoreboard.MaxSourceLength), "score": scores, "records": {},
 	"items": {}, "settings": {}, "all": {}, "repair": {}, "dry_run": {}, "dlq": {}, "reset": {}, "force": {},
 	"open_boards": {},
 	"public":      {}, "starts_at": {}, "ends_at": {}, "from": {}, "to": {}, "from_time": {},
@@ -126,6 +127,7 @@ var bodyItems = map[string]object{
 	"WebhookRequest.types": list(1, 3), "WebhookRequest.boards": list(1, maxWebhookBoards),
 	"Users.user_ids":           list(1, maxUsers),
 	"Batch.items":              list(0, protocol.MaxBatch),
+	"ImportRecords.records":    list(1, scoreboard.MaxImportRecords),
 	"SettingsRequest.settings": list(1, protocol.MaxSettings), "BoardRequest.require": {}, "BoardChange.require": {},
 }
 

@@ -55,6 +55,9 @@ func exampleOf(route string, body any) any {
 			progress := protocol.JobLine{Type: "progress", Board: "global", Users: 5000, Total: 12000}
 			return named{"line1": progress, "line2": job}
 		}
+		if route == "GET /v1/admin/boards/:board/export" {
+			return exampleBoardExport
+		}
 		return exampleExport
 	case oneOf:
 		all := named{}
@@ -197,6 +200,15 @@ func global(b *protocol.Board) {
 var examples = []any{
 	exampleIncrement(),
 	exampleReceipt,
+	protocol.ImportRequest{Source: "nakama:weekly", Board: "weekly"},
+	protocol.Import{ImportID: 1, Source: "nakama:weekly", Board: "weekly:2026-w47", Users: 12_000, Events: 12_480},
+	protocol.ImportRecords{Records: []protocol.ImportRecord{
+		{UserID: "ada", Score: 125}, {UserID: "erased", Score: 7}, {UserID: "bob", Score: 90},
+	}},
+	protocol.ImportedRecords{Written: 1, Unchanged: 1, Rejected: []protocol.RejectedRecord{{
+		UserID: "erased",
+		Error:  protocol.Error{ErrorCode: string(scoreboard.CodeGone), Message: "user erased is erased"},
+	}}},
 	protocol.Receipts{UserID: "ada", ProcessedEventID: exampleEvent, Receipts: []protocol.Receipt{
 		exampleReceipt,
 		{
@@ -434,6 +446,14 @@ var exampleJobs = map[string]any{
 var exampleExport = named{
 	"line1": protocol.ExportLine{
 		Kind: "user", Row: json.RawMessage(`{"user_id":"ada","status":"active","created_at":"2026-11-01T08:15:00Z"}`),
+	},
+	"line2": protocol.ExportLine{Kind: "end", Rows: 1},
+}
+
+var exampleBoardExport = named{
+	"line1": protocol.ExportLine{
+		Kind: "standing",
+		Row:  json.RawMessage(`{"rank":1,"user_id":"ada","score":120,"reached_at":"2026-11-01T08:15:00Z"}`),
 	},
 	"line2": protocol.ExportLine{Kind: "end", Rows: 1},
 }

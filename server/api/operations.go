@@ -50,6 +50,8 @@ type Operations struct {
 	Node        NodeStatus
 	Jobs        Jobs
 	Doctor      Doctor
+	Exports     BoardExports
+	Imports     Imports
 	Archive     Archive       // nil if this process has no archive folder
 	slots       chan struct{} // one for each running job
 }

@@ -235,6 +235,13 @@ func (a *API) adminRoutes() []route {
 				a.requeueDeadLetter),
 			a.adminRoute("DELETE", "/v1/admin/dead-letters/:id", "letter.drop", reasonParameter, a.dropDeadLetter),
 			a.adminRoute("GET", "/v1/admin/boards/:board/ranking", "", noParameters, a.rankingStatus),
+			route{
+				method: "GET", path: "/v1/admin/boards/:board/export", query: noParameters, scope: auth.ScopeAdmin,
+				rate: &a.Limits.Admin, audit: auditedByHandler, data: showsAll, handle: a.exportBoard,
+				action: "board.export",
+			},
+			a.adminRoute("POST", "/v1/admin/imports", "import.start", reasonParameter, a.startImport),
+			a.adminRoute("POST", "/v1/admin/imports/:id/records", "import.records", reasonParameter, a.importRecords),
 			a.adminRoute("POST", pathRebuild, "ranking.rebuild", reasonParameter, a.rebuild),
 			a.adminRoute("POST", pathVerify, "", noParameters, a.verify),
 			a.adminRoute("POST", pathReconcile, "ranking.reconcile", reasonParameter, a.verify),

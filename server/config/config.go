@@ -22,6 +22,7 @@ type Config struct {
 	Outbox         Outbox
 	Boards         Boards
 	Ledger         Ledger
+	Import         Import
 	Retention      Retention
 	Webhooks       Webhooks
 	Projection     Projection
@@ -75,8 +76,8 @@ func (c *Config) settings() []setting {
 			},
 		},
 		c.Postgres.settings(), c.Redis.settings(), c.Kafka.settings(), c.Auth.settings(), c.Ingest.settings(),
-		c.Anomaly.settings(), c.Outbox.settings(), c.Boards.settings(), c.Ledger.settings(), c.Retention.settings(),
-		c.Webhooks.settings(),
+		c.Anomaly.settings(), c.Outbox.settings(), c.Boards.settings(), c.Ledger.settings(), c.Import.settings(),
+		c.Retention.settings(), c.Webhooks.settings(),
 		c.Projection.settings(),
 		[]setting{
 			{
@@ -97,6 +98,7 @@ func (c *Config) check(p *problems) {
 	c.checkRoles(p)
 	c.Postgres.check(p)
 	c.Ledger.check(p)
+	c.Import.check(p)
 	c.Redis.check(p)
 	c.Kafka.check(p, c.Ledger.RepeatWindow().Guaranteed())
 	c.Auth.check(p)

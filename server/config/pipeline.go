@@ -130,6 +130,23 @@ func (w *Webhooks) settings() []setting {
 	}}
 }
 
+// Import is how fast scores of other systems are written.
+type Import struct{ RecordsPerSecond int }
+
+func (i *Import) settings() []setting {
+	return []setting{{
+		"import.records_per_second", "maximum number of imported records that a node writes a second, " +
+			"in one transaction at a time, so that increments have precedence",
+		"20000", fixed, &i.RecordsPerSecond,
+	}}
+}
+
+func (i *Import) check(p *problems) {
+	p.between("import.records_per_second", i.RecordsPerSecond, 1, maxImportRate)
+}
+
+const maxImportRate = 1_000_000
+
 // Retention is how long personal data is kept.
 type Retention struct{ Addresses time.Duration }
 

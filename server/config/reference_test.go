@@ -53,6 +53,7 @@ var groups = map[string]struct{ title, about string }{
 	},
 	"boards": {"Periods of boards", ""},
 	"ledger": {"Ledger", "The archive is written by the role maintenance."},
+	"import": {"Imports", "Used by the role api. [import.md](import.md) describes imports."},
 	"retention": {
 		"Personal data", "Deleted by the role maintenance. See [moderation.md](moderation.md#personal-data).",
 	},

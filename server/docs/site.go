@@ -161,6 +161,7 @@ var order = []struct {
 		{"settings", "Settings", "Every setting: flag, variable, default and meaning."},
 		{"metrics", "Metrics", "Every metric: type, labels and meaning."},
 		{"moderation", "Moderation", "Bans, reversals, voids, rules, anomalies and erasure."},
+		{"import", "Import and export", "Move boards from Nakama, Podium or CSV files, and out again."},
 		{"security", "Security", "Credentials, threats, and the tests that hold."},
 		{"redis", "Redis", "One server, sentinels or a cluster, and how to move between them."},
 		{"tls", "TLS and passwords of the backends", "Authorities, client certificates and SASL."},

@@ -15,6 +15,9 @@ type Batch struct {
 	Internal bool       // the source of Items: they are all corrections or all a client's
 	Hashes   [][16]byte // of the payloads of Items
 	Outcomes []scoreboard.Outcome
+	// ImportID is the import that Items belong to, whose order they have; 0 for none. What
+	// it has written already is not among the known events.
+	ImportID int64
 
 	// What to read, in the order of locking.
 	BoardNames []string

@@ -96,6 +96,9 @@ func (b *Batch) checkCorrection(c *Correction, e *Event, reversal Reversal) erro
 	}
 	id := scoreboard.FormatUUID(e.ID)
 	if e.Admin && e.Action != ActionAdjust {
+		if e.Action == ActionImport {
+			return scoreboard.Errorf(scoreboard.CodeConflict, "event %s was imported; adjust the score instead", id)
+		}
 		kind, _, _ := strings.Cut(e.Action, ":")
 		return scoreboard.Errorf(scoreboard.CodeConflict, "event %s is itself a correction (%s)", id, kind)
 	}

@@ -57,11 +57,12 @@ func (f *Fold) Add(row *FoldRow) {
 	if off, changed := f.changes[EventKey{f.user, row.Event, row.Admin}]; changed {
 		reversed = off
 	}
-	if reversed || row.Admin && row.Action != ActionAdjust {
+	submitted := !row.Admin || row.Action == ActionImport
+	if reversed || !submitted && row.Action != ActionAdjust {
 		return
 	}
 	next := f.to.Score + scoreboard.Score(row.Delta)
-	if !row.Admin {
+	if submitted {
 		next = f.board.ScoreAfter(f.to.Score, f.to.Exists, row.Delta)
 	}
 	if !f.to.Exists || next != f.to.Score {

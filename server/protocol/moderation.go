@@ -44,12 +44,12 @@ type UserScore struct {
 	Hidden    bool      `json:"hidden,omitempty"` // true if the score is in no ranking, as while the user is banned
 }
 
-// ExportLine is one line of the NDJSON that GET /v1/admin/users/{user_id}/export returns:
-// a stored row or, on the last line, the number of rows. An export without that line is
+// ExportLine is one line of the NDJSON that GET /v1/admin/users/{user_id}/export and
+// GET /v1/admin/boards/{board}/export return: a stored row or, on the last line, the number of rows. An export without that line is
 // incomplete.
 type ExportLine struct {
 	// Kind is user, profile, score, final_standing, event, rejected_event,
-	// dead_letter, flag, moderation or end.
+	// dead_letter, flag, import, moderation or end; in a board's export standing or end.
 	Kind string          `json:"kind"`
 	Row  json.RawMessage `json:"row,omitempty"`  // the row; its fields depend on the kind
 	Rows int64           `json:"rows,omitempty"` // on the last line: number of rows before it

@@ -70,6 +70,10 @@ const (
 	ActionUndo     = "undo:"     // followed by the id of the event that counts again
 )
 
+// ActionImport is the action of internal events that an import has written. An event of a
+// client with this action is not one.
+const ActionImport = "import"
+
 // CheckClientAction is CheckAction for an action that a client names: not one that is
 // shown for a correction.
 func CheckClientAction(s string) error {
@@ -88,6 +92,7 @@ const (
 	KindAdjustment EventKind = "adjustment"
 	KindReversal   EventKind = "reversal"
 	KindUndo       EventKind = "undo"
+	KindImport     EventKind = "import"
 )
 
 // KindOf returns the kind of a ledger row by its source and action.
@@ -99,6 +104,8 @@ func KindOf(internal bool, action string) EventKind {
 		return KindReversal
 	case strings.HasPrefix(action, ActionUndo):
 		return KindUndo
+	case action == ActionImport:
+		return KindImport
 	}
 	return KindAdjustment
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/boards"
 	"github.com/scoreboard/scoreboard/server/store/corrections"
 	"github.com/scoreboard/scoreboard/server/store/deadletters"
+	"github.com/scoreboard/scoreboard/server/store/imports"
 	"github.com/scoreboard/scoreboard/server/store/increments"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 	"github.com/scoreboard/scoreboard/server/store/keys"
@@ -58,6 +59,7 @@ type Store struct {
 	Boards      *boards.Boards
 	Corrections *corrections.Corrections
 	DeadLetters *deadletters.DeadLetters
+	Imports     *imports.Imports
 	Increments  *increments.Increments
 	Keys        *keys.Keys
 	Moderation  *moderation.Moderation
@@ -92,6 +94,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Boards:      b,
 		Corrections: corrections.New(db, o.Shards, o.Window, o.CloseGrace),
 		DeadLetters: deadletters.New(db, o.Window),
+		Imports:     imports.New(db, o.Shards, o.Window, o.CloseGrace),
 		Increments: increments.New(db, increments.Options{
 			Shards: o.Shards, Window: o.Window, CloseGrace: o.CloseGrace, Policy: o.Policy,
 			Log: o.Log, MakeInstances: b.MakeInstances,

@@ -83,6 +83,7 @@ where user_id = $1`, []any{user, anonymous}},
 		{`update board_standings set user_id = $2 where user_id = $1 and board_id in (select board_id from boards
 where closed_at is not null)`, []any{user, anonymous}},
 		{`delete from rejected_events where user_id = $1`, []any{user}},
+		{`delete from import_scores where user_id = $1`, []any{user}},
 		{`delete from flags where user_id = $1`, []any{user}},
 		{`update profiles set display_name = null, avatar_url = null, updated_at = clock_timestamp()
 where user_id = $1`, []any{user}},

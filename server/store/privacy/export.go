@@ -42,6 +42,11 @@ where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0 orde
 		`select rule, mode, board_id, event_text, delta, detail, state, times, created_at from flags
 where user_id = $1 order by id`,
 	},
+	{
+		"import",
+		`select i.source, i.board_id, s.score from import_scores s join imports i using (import_id)
+where s.user_id = $1`,
+	},
 	{"moderation", `select at, action, reason, detail from audit_log where target = 'user:' || $1 order by id`},
 }
 

@@ -110,12 +110,18 @@ func (r Runner) read(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) e
 		atUsers = err == nil
 		return err
 	})
-	q.Queue(row.SQLLockUsers, b.UserNames).Query(func(found pgx.Rows) error {
+	lock := q.Queue(row.SQLLockUsers, b.UserNames)
+	if b.ImportID != 0 {
+		lock.SQL, lock.Arguments = row.SQLLockImported, []any{b.UserNames, b.UserPlaces(), b.ImportID}
+	}
+	lock.Query(func(found pgx.Rows) error {
 		err := readUsers(found, b)
 		atUsers = atUsers && err != nil
 		return err
 	})
-	q.Queue(sqlKnownEvents, r.knownArguments(b)...).Query(func(found pgx.Rows) error { return readKnown(found, b) })
+	if b.ImportID == 0 {
+		q.Queue(sqlKnownEvents, r.knownArguments(b)...).Query(func(found pgx.Rows) error { return readKnown(found, b) })
+	}
 	q.Queue(sqlScores, b.Scores.Users, b.Scores.Boards).Query(func(found pgx.Rows) error {
 		return readScores(found, &b.Scores)
 	})

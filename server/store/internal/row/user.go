@@ -20,6 +20,20 @@ select u, clock_timestamp() from unnest($1::text[]) as t(u)
 on conflict (user_id) do update set last_recorded_at = greatest(clock_timestamp(), users.last_recorded_at)
 returning user_id, status, last_recorded_at, clock_timestamp(), xmax = 0`
 
+// SQLLockImported is SQLLockUsers for the users of an import, whose row it locks first:
+// the times rise with the places of the users ($2), so that equal scores keep the order of
+// the source, also after those that the import has written before. They are at most as many
+// microseconds ahead of the clock as there are users, and a second after the clock went back.
+const SQLLockImported = `with import as materialized (
+    select greatest(clock_timestamp(), least(last_at, clock_timestamp() + interval '1 second')) as last_at
+    from imports where import_id = $3 for update
+)
+insert into users (user_id, last_recorded_at)
+select t.u, import.last_at + (1 + t.place) * interval '1 microsecond'
+from import, unnest($1::text[], $2::integer[]) as t(u, place)
+on conflict (user_id) do update set last_recorded_at = greatest(excluded.last_recorded_at, users.last_recorded_at)
+returning user_id, status, last_recorded_at, clock_timestamp(), xmax = 0`
+
 // LockedUser is a user whose row is locked until the transaction ends.
 type LockedUser struct {
 	User    scoreboard.UserID

@@ -1,0 +1,47 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+type (
+	// ImportRequest names the source and the board of an import.
+	ImportRequest = protocol.ImportRequest
+	// Import is what was imported from a source to a board.
+	Import = protocol.Import
+	// ImportRecord is a user's score in the other system.
+	ImportRecord = protocol.ImportRecord
+	// ImportedRecords is what became of records.
+	ImportedRecords = protocol.ImportedRecords
+)
+
+// MaxImportRecords is how many records ImportRecords takes at once.
+const MaxImportRecords = 500
+
+// StartImport starts or continues the import of a source to a board; a dry run only
+// returns what was imported before.
+func (c *Client) StartImport(ctx context.Context, r ImportRequest) (Import, error) {
+	var i Import
+	err := c.do(ctx, call{
+		op: "import " + r.Source, method: http.MethodPost, path: "/v1/admin/imports", query: because(ctx), sign: true,
+		body: func(time.Time) any { return r },
+	}, &i)
+	return i, err
+}
+
+// ImportRecords writes what is new in up to MaxImportRecords records of different users. A
+// retry writes nothing twice.
+func (c *Client) ImportRecords(ctx context.Context, id int64, records []ImportRecord) (ImportedRecords, error) {
+	var out ImportedRecords
+	err := c.do(ctx, call{
+		op: fmt.Sprintf("import %d records", len(records)), method: http.MethodPost,
+		path: fmt.Sprintf("/v1/admin/imports/%d/records", id), query: because(ctx), sign: true,
+		body: func(time.Time) any { return protocol.ImportRecords{Records: records} },
+	}, &out)
+	return out, err
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bufio"
+	"encoding/csv"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/plural"
+)
+
+func newExportCmd(p *program) *cobra.Command {
+	return newNounCmd("export", "Export boards", `
+  sbctl export board global > global.ndjson
+  sbctl export board global --output csv > global.csv`,
+		newExportBoardCmd(p))
+}
+
+func newExportBoardCmd(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use: "board BOARD", Short: "Export all standings of a board, best first", Args: exactArgs("BOARD"),
+		Long: `Export all standings of a board as they are in PostgreSQL at one moment, best first,
+with rank, user_id, score and reached_at: one JSON object a line, or CSV with a header
+(--output csv). Banned users are not in it. The audit trail records each export.`,
+		Example: trimExamples(`
+  sbctl export board global > global.ndjson
+  sbctl export board global --output csv > global.csv`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			if !slices.Contains([]string{"table", "ndjson", "csv"}, p.output) {
+				return usagef("--output of an export must be ndjson or csv, not %q", p.output)
+			}
+			out := bufio.NewWriter(p.stdout)
+			write, flush := ndjsonStandings(out), func() error { return nil }
+			if p.output == "csv" {
+				write, flush = csvStandings(csv.NewWriter(out))
+			}
+			rows, err := c.ExportBoard(cmd.Context(), args[0], write)
+			if err != nil {
+				return err
+			}
+			if err := flush(); err != nil {
+				return err
+			}
+			if err := out.Flush(); err != nil {
+				return err
+			}
+			p.infof("%s", plural.Count(rows, "standing"))
+			return nil
+		}),
+	}
+}
+
+func ndjsonStandings(out *bufio.Writer) func(client.Standing) error {
+	lines := json.NewEncoder(out)
+	return func(s client.Standing) error { return lines.Encode(s) }
+}
+
+func csvStandings(out *csv.Writer) (write func(client.Standing) error, flush func() error) {
+	write = func(s client.Standing) error {
+		return out.Write([]string{
+			number(s.Rank), s.UserID, number(s.Score), s.ReachedAt.Format(time.RFC3339Nano),
+		})
+	}
+	_ = out.Write([]string{"rank", "user_id", "score", "reached_at"}) // flush returns what fails
+	return write, func() error {
+		out.Flush()
+		return out.Error()
+	}
+}

@@ -1,0 +1,66 @@
+package sources
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// byteOrderMark is what some editors write before UTF-8.
+const byteOrderMark = "\uFEFF"
+
+// CSV reads a file with the header user_id,score. Its order is that of the lines. Errors
+// name the line.
+func CSV(from io.Reader) ([]scoreboard.ImportRecord, error) {
+	in := bufio.NewReader(from)
+	if mark, _ := in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
+		_, _ = in.Discard(len(byteOrderMark)) // it is buffered
+	}
+	rows := csv.NewReader(in)
+	rows.ReuseRecord = true
+	header, err := rows.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is empty; want the header user_id,score")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(header) != 2 || header[0] != "user_id" || header[1] != "score" {
+		return nil, fmt.Errorf("line 1: got the header %q, want user_id,score", strings.Join(header, ","))
+	}
+	var records []scoreboard.ImportRecord
+	lines := make(map[scoreboard.UserID]int)
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return records, nil
+		}
+		if err != nil {
+			return nil, err // names the line
+		}
+		line, _ := rows.FieldPos(0)
+		score, err := strconv.ParseInt(row[1], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %q: %w", line, row[1], errScore)
+		}
+		r, err := checked(row[0], score)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		if first := lines[r.User]; first > 0 {
+			return nil, fmt.Errorf("line %d: user %s is on line %d, too", line, r.User, first)
+		}
+		if len(records) == MaxRecords {
+			return nil, errTooMany
+		}
+		r.User = scoreboard.UserID(strings.Clone(string(r.User))) // not the whole line
+		lines[r.User] = line
+		records = append(records, r)
+	}
+}

@@ -1,0 +1,159 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Nakama reads the boards of Nakama from its database: the tables leaderboard and
+// leaderboard_record. Of a board that resets, it reads the current period.
+type Nakama struct{ conn *pgx.Conn }
+
+// nakamaTimeout bounds one statement.
+const nakamaTimeout = 10 * time.Minute
+
+// OpenNakama connects to the database.
+func OpenNakama(ctx context.Context, url string) (*Nakama, error) {
+	c, err := pgx.ParseConfig(url)
+	if err != nil { // it quotes the URL, and cannot always tell its password
+		return nil, errors.New("the PostgreSQL URL is invalid: want postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+	}
+	c.ConnectTimeout = 10 * time.Second
+	c.RuntimeParams["statement_timeout"] = fmt.Sprint(nakamaTimeout.Milliseconds())
+	c.RuntimeParams["default_transaction_read_only"] = "on"
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("connect to Nakama's database: %w", err)
+	}
+	return &Nakama{conn}, nil
+}
+
+// Close closes the connection.
+func (n *Nakama) Close() error { return n.conn.Close(context.Background()) }
+
+// currentPeriod are the records of the current period; those of boards that never reset
+// have the expiry time 1970.
+const currentPeriod = `(r.expiry_time > now() or r.expiry_time <= '1970-01-01')`
+
+const sqlNakamaBoards = `select l.id, l.sort_order, l.operator, coalesce(l.reset_schedule, ''), l.duration,
+    count(r.*) filter (where ` + currentPeriod + `), count(r.*) filter (where not ` + currentPeriod + `),
+    count(r.*) filter (where ` + currentPeriod + ` and r.subscore <> 0),
+    count(r.*) filter (where ` + currentPeriod + ` and r.metadata::text <> '{}')
+from leaderboard l left join leaderboard_record r on r.leaderboard_id = l.id
+where $1::text[] is null or l.id = any($1) group by l.id order by l.id limit 100000`
+
+// nakamaPeriods maps the reset schedules that have a counterpart.
+var nakamaPeriods = map[string]scoreboard.Period{
+	"":          scoreboard.PeriodNone,
+	"0 0 * * *": scoreboard.PeriodDaily, "@daily": scoreboard.PeriodDaily, "@midnight": scoreboard.PeriodDaily,
+	"0 0 * * 1": scoreboard.PeriodWeekly,
+	"0 0 1 * *": scoreboard.PeriodMonthly, "@monthly": scoreboard.PeriodMonthly,
+}
+
+// Boards lists the boards; with names only those.
+func (n *Nakama) Boards(ctx context.Context, names []string) ([]Board, error) {
+	rows, err := n.conn.Query(ctx, sqlNakamaBoards, names)
+	if err != nil {
+		return nil, fmt.Errorf("list the boards of Nakama: %w", err)
+	}
+	boards, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (b Board, err error) {
+		var order, operator, duration int
+		var schedule string
+		var past, subscores, metadata int64
+		err = row.Scan(&b.ID, &order, &operator, &schedule, &duration, &b.Records, &past, &subscores, &metadata)
+		b.describe(order, operator, duration, schedule)
+		for _, lost := range []struct {
+			n    int64
+			what string
+		}{
+			{past, "%d records of past periods"},
+			{subscores, "%d subscores, except for the order of equal scores"},
+			{metadata, "the metadata of %d records"},
+		} {
+			if lost.n > 0 {
+				b.Lost = append(b.Lost, fmt.Sprintf(lost.what, lost.n))
+			}
+		}
+		return b, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the boards of Nakama: %w", err)
+	}
+	for _, name := range names {
+		found := false
+		for i := range boards {
+			found = found || boards[i].ID == name
+		}
+		if !found {
+			return nil, fmt.Errorf("board %s of Nakama not found", name)
+		}
+	}
+	return boards, nil
+}
+
+// describe maps what Nakama stores about a board.
+func (b *Board) describe(order, operator, duration int, schedule string) {
+	b.Order = scoreboard.OrderHighest
+	if order == 0 {
+		b.Order = scoreboard.OrderLowest
+	}
+	period, known := nakamaPeriods[schedule]
+	if b.Period = period; !known {
+		b.Unsupported = fmt.Sprintf("no period is like the reset schedule %q", schedule)
+	}
+	switch operator {
+	case 0:
+		b.Mode = scoreboard.ModeBest
+	case 1:
+		b.Mode = scoreboard.ModeLatest
+	case 2:
+		b.Mode = scoreboard.ModeIncrement
+	default:
+		b.Mode = scoreboard.ModeIncrement
+		b.Unsupported = "no mode is like the operator decrement"
+	}
+	if duration > 0 {
+		b.Lost = append(b.Lost, "the rules of the tournament")
+	}
+}
+
+// Constants, because a direction is no parameter.
+const (
+	sqlNakamaRecords = `select r.owner_id::text, r.score from leaderboard_record r
+where r.leaderboard_id = $1 and ` + currentPeriod + ` order by `
+	sqlNakamaHighest = sqlNakamaRecords + `r.score desc, r.subscore desc, r.owner_id desc limit $2`
+	sqlNakamaLowest  = sqlNakamaRecords + `r.score, r.subscore, r.owner_id limit $2`
+)
+
+// Records reads the current period of a board, best first, from one snapshot.
+func (n *Nakama) Records(ctx context.Context, b *Board) ([]scoreboard.ImportRecord, error) {
+	sql := sqlNakamaHighest
+	if b.Order == scoreboard.OrderLowest {
+		sql = sqlNakamaLowest
+	}
+	rows, err := n.conn.Query(ctx, sql, b.ID, MaxRecords+1)
+	if err != nil {
+		return nil, fmt.Errorf("read board %s: %w", b.ID, err)
+	}
+	records := make([]scoreboard.ImportRecord, 0, b.Records)
+	var owner string
+	var score int64
+	_, err = pgx.ForEachRow(rows, []any{&owner, &score}, func() error {
+		if len(records) == MaxRecords {
+			return errTooMany
+		}
+		r, err := checked(owner, score)
+		records = append(records, r)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read board %s: %w", b.ID, err)
+	}
+	return records, nil
+}

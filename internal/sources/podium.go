@@ -1,0 +1,134 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Podium reads the boards of Podium: each is a sorted set of Redis under the name of the
+// board. NAME:ttl is a sorted set of the times at which scores expire, and expiration-sets
+// the set of those. Redis knows neither mode nor order: clients choose the order at each
+// read.
+type Podium struct {
+	db    *redis.Client
+	order scoreboard.Order
+}
+
+// OpenPodium does not connect yet. The boards are ranked in an order.
+func OpenPodium(url string, order scoreboard.Order) (*Podium, error) {
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, errors.New("the Redis URL is invalid: want redis://USER:PASSWORD@HOST:PORT/DATABASE")
+	}
+	return &Podium{redis.NewClient(o), order}, nil
+}
+
+// Close closes the connections.
+func (p *Podium) Close() error { return p.db.Close() }
+
+const (
+	ttlSuffix = ":ttl"
+	scanCount = 1_000
+	maxBoards = 100_000 // that are listed
+)
+
+// season is how the name of a board ends that expires.
+var season = regexp.MustCompile(`(from\d{8,10}to\d{8,10}|year\d{4}((week|quarter|month)\d+)?)$`)
+
+// Boards lists the boards; with names only those.
+func (p *Podium) Boards(ctx context.Context, names []string) ([]Board, error) {
+	if len(names) == 0 {
+		var err error
+		if names, err = p.names(ctx); err != nil {
+			return nil, fmt.Errorf("list the boards of Podium: %w", err)
+		}
+	}
+	boards := make([]Board, 0, len(names))
+	for _, name := range names {
+		records, err := p.db.ZCard(ctx, name).Result()
+		if err != nil {
+			return nil, fmt.Errorf("count the members of %s: %w", name, err)
+		}
+		if records == 0 {
+			return nil, fmt.Errorf("board %s of Podium not found", name)
+		}
+		b := Board{
+			ID: name, Mode: scoreboard.ModeIncrement, Order: p.order, Period: scoreboard.PeriodNone, Records: records,
+		}
+		expiring, err := p.db.ZCard(ctx, name+ttlSuffix).Result()
+		if err != nil {
+			return nil, fmt.Errorf("count the expiring scores of %s: %w", name, err)
+		}
+		if expiring > 0 {
+			b.Lost = append(b.Lost, fmt.Sprintf("the expiry of %d scores", expiring))
+		}
+		if season.MatchString(name) {
+			b.Lost = append(b.Lost, "the expiry of the board")
+		}
+		boards = append(boards, b)
+	}
+	return boards, nil
+}
+
+func (p *Podium) names(ctx context.Context) (names []string, err error) {
+	seen := make(map[string]bool) // a scan may return a key twice
+	keys := p.db.ScanType(ctx, 0, "", scanCount, "zset").Iterator()
+	for keys.Next(ctx) {
+		name := keys.Val()
+		if strings.HasSuffix(name, ttlSuffix) || seen[name] {
+			continue
+		}
+		if len(names) == maxBoards {
+			return nil, fmt.Errorf("more than %d sorted sets; name the boards", maxBoards)
+		}
+		seen[name] = true
+		names = append(names, name)
+	}
+	return names, keys.Err()
+}
+
+// pageSize is how many members are read at once, so that Redis answers others in between.
+const pageSize = 5_000
+
+// Records reads a board, best first. A member that moves while it is read is read once, at
+// its first place.
+func (p *Podium) Records(ctx context.Context, b *Board) ([]scoreboard.ImportRecord, error) {
+	records := make([]scoreboard.ImportRecord, 0, b.Records)
+	seen := make(map[string]bool, b.Records)
+	for start := int64(0); ; start += pageSize {
+		page, err := p.db.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{
+			Key: b.ID, Start: start, Stop: start + pageSize - 1, Rev: b.Order == scoreboard.OrderHighest,
+		}).Result()
+		if err != nil {
+			return nil, fmt.Errorf("read board %s: %w", b.ID, err)
+		}
+		for _, z := range page {
+			member, _ := z.Member.(string)
+			if seen[member] {
+				continue
+			}
+			if len(records) == MaxRecords {
+				return nil, errTooMany
+			}
+			if z.Score != float64(int64(z.Score)) {
+				return nil, fmt.Errorf("board %s: user %q has the score %v: %w", b.ID, member, z.Score, errScore)
+			}
+			r, err := checked(member, int64(z.Score))
+			if err != nil {
+				return nil, fmt.Errorf("board %s: %w", b.ID, err)
+			}
+			seen[member] = true
+			records = append(records, r)
+		}
+		if len(page) < pageSize {
+			return records, nil
+		}
+	}
+}

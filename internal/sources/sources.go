@@ -1,0 +1,50 @@
+// Package sources reads the boards of other systems.
+//
+// A reader returns all records of a board in the order of its ranks there, so that equal
+// scores keep their order, and checks each: what cannot be imported is an error before
+// anything is written.
+package sources
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// MaxRecords is the largest board that is read: it is held in memory, about 200 bytes a
+// record.
+const MaxRecords = 10_000_000
+
+// Board is a board of another system.
+type Board struct {
+	ID      string // there
+	Mode    scoreboard.Mode
+	Order   scoreboard.Order
+	Period  scoreboard.Period
+	Records int64
+	// Lost is what of the board has no counterpart here, in words.
+	Lost []string
+	// Unsupported is why the board cannot be imported; "" if it can.
+	Unsupported string
+}
+
+// errTooMany is the error of a board with more than MaxRecords.
+var errTooMany = fmt.Errorf("the board has more than %d records", MaxRecords)
+
+var errScore = errors.New("the score must be an integer within ±(2^53 − 1)")
+
+// checked returns the record of a user and a score, or why it cannot be imported.
+func checked(user string, score int64) (r scoreboard.ImportRecord, err error) {
+	if r.User, err = scoreboard.ParseUserID(user); err != nil {
+		var invalid *scoreboard.Error
+		if errors.As(err, &invalid) {
+			err = errors.New(invalid.Message) // without the code of the API
+		}
+		return r, fmt.Errorf("user %q: %w", user, err)
+	}
+	if r.Score = scoreboard.Score(score); !r.Score.InRange() {
+		return r, fmt.Errorf("user %s has the score %d: %w", user, score, errScore)
+	}
+	return r, nil
+}

@@ -1,0 +1,51 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/imports"
+)
+
+// Imports writes the scores of other systems: one transaction at a time, and no more
+// records a second than its rate, so that increments have precedence.
+type Imports struct {
+	*imports.Imports
+	rate *rate.Limiter
+	turn chan struct{}
+}
+
+// NewImports returns an Imports of at most perSecond records a second.
+func NewImports(store *imports.Imports, perSecond int) *Imports {
+	return &Imports{
+		store, rate.NewLimiter(rate.Limit(perSecond), scoreboard.MaxImportRecords), make(chan struct{}, 1),
+	}
+}
+
+// maxImportWait is how long records wait for earlier ones.
+const maxImportWait = 2 * time.Second
+
+// WriteImport implements api.Imports.
+func (i *Imports) WriteImport(
+	ctx context.Context, id int64, records []scoreboard.ImportRecord, by *scoreboard.AuditEntry,
+) (scoreboard.ImportOutcome, error) {
+	wait, cancel := context.WithTimeout(ctx, maxImportWait)
+	defer cancel()
+	late := &scoreboard.Error{
+		Code: scoreboard.CodeRateLimited, RetryAfter: time.Second,
+		Message: "too many records; see the setting import.records_per_second",
+	}
+	select {
+	case i.turn <- struct{}{}:
+		defer func() { <-i.turn }()
+	case <-wait.Done():
+		return scoreboard.ImportOutcome{}, late
+	}
+	if err := i.rate.WaitN(wait, len(records)); err != nil {
+		return scoreboard.ImportOutcome{}, late
+	}
+	return i.Imports.WriteImport(ctx, id, records, by)
+}

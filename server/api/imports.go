@@ -1,0 +1,123 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Imports writes the scores of other systems.
+type Imports interface {
+	// FindImport returns the import of a source to a board, with the id 0 if there was none.
+	FindImport(ctx context.Context, source string, board scoreboard.BoardID) (scoreboard.Import, error)
+	// StartImport returns the import, which it creates if there was none.
+	StartImport(
+		ctx context.Context, source string, board scoreboard.BoardID, why *scoreboard.AuditEntry,
+	) (scoreboard.Import, error)
+	// WriteImport writes what is new in the records, in their order.
+	WriteImport(
+		ctx context.Context, id int64, records []scoreboard.ImportRecord, by *scoreboard.AuditEntry,
+	) (scoreboard.ImportOutcome, error)
+}
+
+// startImport is POST /v1/admin/imports.
+func (a *API) startImport(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.ImportRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	if err := scoreboard.CheckSource(r.Source); err != nil {
+		return err
+	}
+	name, err := scoreboard.ParseBoardID(cmp.Or(r.Board, string(scoreboard.GlobalBoard)))
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	board, err := a.Catalog.Board(ctx, name)
+	if err != nil {
+		return err
+	}
+	var i scoreboard.Import
+	if r.DryRun {
+		skipAudit(c)
+		i, err = a.Operations.Imports.FindImport(ctx, r.Source, board.ID)
+	} else {
+		why := auditEntry(c, caller, "board:"+string(board.ID))
+		i, err = a.Operations.Imports.StartImport(ctx, r.Source, board.ID, why)
+	}
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, protocol.Import{
+		ImportID: i.ID, Source: i.Source, Board: string(i.Board), Users: i.Users, Events: i.Events,
+	})
+	return nil
+}
+
+// importRecords is POST /v1/admin/imports/{id}/records. Records that change nothing are not
+// audited.
+func (a *API) importRecords(c *gin.Context, caller *auth.Claims) error {
+	id, err := pathID(c, "import")
+	if err != nil {
+		return err
+	}
+	var r protocol.ImportRecords
+	body, err := readBody(c, maxBatchBody)
+	if err != nil {
+		return err
+	}
+	if err := decodeObject(c, body, &r); err != nil {
+		return err
+	}
+	records, err := parseRecords(r.Records)
+	if err != nil {
+		return err
+	}
+	done, err := a.Operations.Imports.WriteImport(c.Request.Context(), id, records,
+		newAuditEntry(c, caller, "", c.Query(queryReason)))
+	if err != nil {
+		return err
+	}
+	out := protocol.ImportedRecords{
+		Written: done.Written, Unchanged: done.Unchanged, Rejected: []protocol.RejectedRecord{},
+	}
+	for _, rejected := range done.Rejected {
+		out.Rejected = append(out.Rejected, protocol.RejectedRecord{
+			UserID: string(rejected.User), Error: a.public(c, rejected.Err),
+		})
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+func parseRecords(in []protocol.ImportRecord) ([]scoreboard.ImportRecord, error) {
+	if len(in) == 0 || len(in) > scoreboard.MaxImportRecords {
+		return nil, scoreboard.Invalid("records", "records must be 1 to %d", scoreboard.MaxImportRecords)
+	}
+	records := make([]scoreboard.ImportRecord, len(in))
+	seen := make(map[scoreboard.UserID]bool, len(in))
+	for i, r := range in {
+		user, err := scoreboard.ParseUserID(r.UserID)
+		field := fmt.Sprintf("records[%d]", i)
+		switch {
+		case err != nil:
+			return nil, scoreboard.Invalid(field, "%s: user_id must be 1 to %d characters of A-Z a-z 0-9 . _ : @ -",
+				field, scoreboard.MaxUserIDLength)
+		case seen[user]:
+			return nil, scoreboard.Invalid(field, "%s: user %s is in an earlier record", field, user)
+		case !scoreboard.Score(r.Score).InRange():
+			return nil, scoreboard.Invalid(field, "%s: the score must be within ±(2^53 − 1)", field)
+		}
+		seen[user] = true
+		records[i] = scoreboard.ImportRecord{User: user, Score: scoreboard.Score(r.Score)}
+	}
+	return records, nil
+}

@@ -1,0 +1,68 @@
+package ledger
+
+import (
+	"strconv"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// ActionImport marks the rows of imports.
+const ActionImport = scoreboard.ActionImport
+
+// Imported is what an import has written for a user: the user's score in the other system,
+// and the number of events. It is zero for a user that the import has not written yet.
+type Imported struct {
+	Score   int64
+	Changes int32
+}
+
+// ImportEvent is the id of the nth event of an import for a user. Every database has the
+// same for the same source and board, so that consumers of the changes recognize those of
+// an import that was repeated after a restore.
+func ImportEvent(user scoreboard.UserID, source string, board scoreboard.BoardID, n int32) scoreboard.EventID {
+	return scoreboard.NamedEventID(user, "import|"+source+"|"+string(board)+"|"+strconv.Itoa(int(n)))
+}
+
+// Import decides item i, whose delta is the user's score in the other system. On an
+// increment board it adds the difference to what the import has written before; on best
+// and latest boards it submits the score.
+func (b *Batch) Import(i int, before Imported, event scoreboard.EventID) error {
+	in := &b.Items[i]
+	user := b.users[in.User]
+	if user.status == scoreboard.UserErased {
+		return erased(in.User)
+	}
+	board, err := b.openBoard(in.Boards[0])
+	if err != nil {
+		return err
+	}
+	s := b.scores[ScoreKey{in.User, board.ID}]
+	in.Event = event
+	if board.Mode == scoreboard.ModeIncrement {
+		in.Delta -= before.Score
+	}
+	to := Standing{board.ScoreAfter(s.Value, s.Exists, in.Delta), true, user.time}
+	if s.Exists && to.Score == s.Value {
+		to.ReachedAt = s.ReachedAt
+	}
+	if err := board.CheckScore(to.Score); err != nil {
+		return err
+	}
+	b.Outcomes[i].Receipts = []scoreboard.Receipt{b.amend(in, b.Hashes[i], board, to)}
+	return nil
+}
+
+// UserPlaces returns the place of the first item of each of UserNames.
+func (b *Batch) UserPlaces() []int32 {
+	first := make(map[scoreboard.UserID]int32, len(b.Items))
+	for i := range b.Items {
+		if _, seen := first[b.Items[i].User]; !seen {
+			first[b.Items[i].User] = int32(i)
+		}
+	}
+	places := make([]int32, len(b.UserNames))
+	for n, name := range b.UserNames {
+		places[n] = first[scoreboard.UserID(name)]
+	}
+	return places
+}

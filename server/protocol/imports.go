@@ -1,0 +1,44 @@
+package protocol
+
+// ImportRequest is the body of POST /v1/admin/imports. Source names the board in the other
+// system: what is imported from the same source to the same board is what has changed. A
+// dry run only shows what was imported.
+type ImportRequest struct {
+	Source string `json:"source"`          // 1 to 128 of the characters A-Z a-z 0-9 . _ : @ and -
+	Board  string `json:"board,omitempty"` // name of the board; global by default
+	DryRun bool   `json:"dry_run,omitempty"`
+}
+
+// Import is what was imported from a source to a board.
+type Import struct {
+	ImportID int64  `json:"import_id,omitempty"` // absent if nothing was imported
+	Source   string `json:"source"`              // name of the board in the other system
+	Board    string `json:"board"`               // the board, or the period that scores count in
+	Users    int64  `json:"users"`               // number of users that were imported
+	Events   int64  `json:"events"`              // number of events in the ledger
+}
+
+// ImportRecord is a user's score in the other system.
+type ImportRecord struct {
+	UserID string `json:"user_id"`
+	Score  int64  `json:"score"` // the total there, in points
+}
+
+// ImportRecords is the body of POST /v1/admin/imports/{id}/records: up to 500 records of
+// different users, in the order in which equal scores rank.
+type ImportRecords struct {
+	Records []ImportRecord `json:"records"` // 1 to 500
+}
+
+// ImportedRecords is the response of POST /v1/admin/imports/{id}/records.
+type ImportedRecords struct {
+	Written   int              `json:"written"`   // number of events that were recorded
+	Unchanged int              `json:"unchanged"` // number of scores that were imported before
+	Rejected  []RejectedRecord `json:"rejected"`  // the records that were not written
+}
+
+// RejectedRecord is a record that was not written.
+type RejectedRecord struct {
+	UserID string `json:"user_id"`
+	Error  Error  `json:"error"` // why it was not written
+}

@@ -1,0 +1,35 @@
+package reads
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+// sqlExport ranks the scores themselves, not the standings, which may be behind. They are
+// sorted once: no index of scores has their order.
+const sqlExport = `select row_number() over (order by order_key, reached_at, user_id), user_id, score, reached_at
+from scores where board_id = $1 and not hidden order by order_key, reached_at, user_id`
+
+// exportChunk is how many standings are in memory at once.
+const exportChunk = 5_000
+
+// Export calls do with all standings of a board, best first, in chunks from one snapshot.
+// The snapshot is open until do has had the last chunk; the caller bounds that time.
+func (r *Reads) Export(
+	ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.FinalStanding) error,
+) error {
+	scan := func(row pgx.CollectableRow) (s scoreboard.FinalStanding, err error) {
+		err = row.Scan(&s.Rank, &s.User, &s.Score, &s.ReachedAt)
+		s.ReachedAt = s.ReachedAt.UTC()
+		return s, err
+	}
+	if err := pg.InChunks(ctx, r.db, "export", exportChunk, scan, do, sqlExport, board); err != nil {
+		return pg.Translate(fmt.Errorf("export board %s: %w", board, err))
+	}
+	return nil
+}
