@@ -79,7 +79,8 @@ func (c *Client) EnableWebhook(ctx context.Context, id string) (Webhook, error) 
 // DeleteWebhook deletes a webhook with its deliveries.
 func (c *Client) DeleteWebhook(ctx context.Context, id string) error {
 	return c.do(ctx, call{
-		op: "delete webhook " + id, method: http.MethodDelete, path: webhookPath(id, ""), query: because(ctx), sign: true,
+		op: "delete webhook " + id, method: http.MethodDelete, path: webhookPath(id, ""), query: because(ctx),
+		sign: true,
 	}, nil)
 }
 

@@ -36,6 +36,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"boards", "keys", "key_secrets", "dead_letters", "outbox_score_updates",
 			"profiles", "users", "scores", "user_score_histories", "knobs", "voids", "void_events", "flags",
 			"reversals", "rejected_events", "board_standings", "audit_log", "imports", "import_scores",
+			"webhooks", "webhook_secrets", "webhook_deliveries",
 		} {
 			var sum string
 			err := db.QueryRow(t.Context(),
@@ -70,6 +71,15 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		{"POST", "/v1/admin/keys", `{"name":"another"}`, "key.create", "key:", false},
 		{"POST", "/v1/admin/keys/" + key + "/rotate", `{}`, "key.rotate", "key:" + key, false},
 		{"DELETE", "/v1/admin/keys/" + key, "", "key.revoke", "key:" + key, false},
+		{
+			"POST", "/v1/admin/webhooks", `{"url":"https://example.com/","types":["user.flagged"]}`, "webhook.create",
+			"webhook:wh_", false,
+		},
+		{"POST", "/v1/admin/webhooks/wh_1/rotate", `{}`, "webhook.rotate", "webhook:wh_1", false},
+		{"POST", "/v1/admin/webhooks/wh_1/deliveries/1000/retry", "", "webhook.retry", "webhook:wh_1", false},
+		{"POST", "/v1/admin/webhooks/wh_1/enable", "", "webhook.enable", "webhook:wh_1", false},
+		{"POST", "/v1/admin/webhooks/wh_2/test", "", "webhook.test", "webhook:wh_2", false},
+		{"DELETE", "/v1/admin/webhooks/wh_1", "", "webhook.delete", "webhook:wh_1", false},
 		{"POST", "/v1/admin/dead-letters/1/requeue", "", "letter.requeue", "letter:1", false},
 		{"DELETE", "/v1/admin/dead-letters/2", "", "letter.drop", "letter:2", false},
 		{"PUT", "/v1/users/alice/profile", `{"display_name":"Al"}`, "user.profile", "user:alice", false},
@@ -272,6 +282,13 @@ func furnish(t *testing.T, n *node, db *backendtest.Conn) string {
 			letter,
 		)
 	}
+	db.Do(t, `insert into webhooks (webhook_id, url, types, disabled_at, disabled_reason)
+values ('wh_1', 'https://example.com/', '{user.flagged}', now(), 'a test'),
+    ('wh_2', 'https://example.com/', '{user.flagged}', null, null)`)
+	db.Do(t, `insert into webhook_secrets (webhook_id, generation, sealed)
+values ('wh_1', 1, 'a test'), ('wh_2', 1, 'a test')`)
+	db.Do(t, `insert into webhook_deliveries (id, webhook_id, message_id, type, payload, state, ended_at)
+overriding system value values (1000, 'wh_1', 'msg_1', 'user.flagged', '{}', 'failed', now())`)
 	db.Do(t, `insert into flags (rule, mode, user_id, board_id, event_id, event_text, delta, detail)
 select 'rule' || n, 'flag', 'alice', 'global', gen_random_uuid(), 'e', 1, 'a test' from generate_series(1, 2) as n`)
 	for user, address := range map[string]string{"vera": "192.0.2.1", "vic": "192.0.2.9", "bob": "", "carl": ""} {

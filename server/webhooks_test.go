@@ -127,7 +127,8 @@ func TestWebhookMessages(t *testing.T) {
 	h.await("the first comparison", func() bool { return db.Count(t, `select count(*) from webhook_tops`) == 1 })
 	leaders := []string{"bob", "carol", "bob"}
 	for i, user := range leaders {
-		if _, err := game.Submit(t.Context(), client.Increment{User: user, Board: "cup", Delta: int64(5 + 10*i)}); err != nil {
+		in := client.Increment{User: user, Board: "cup", Delta: int64(5 + 10*i)}
+		if _, err := game.Submit(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 		h.await("the lead of "+user, func() bool { return len(r.all("rank.reached")) == i+1 })
@@ -163,7 +164,8 @@ values ('size', 'flag', 'mallory', 'cup:one', gen_random_uuid(), 'e', 1, 'a test
 	ids := make(map[string]bool)
 	for _, m := range r.got {
 		if err := verify(t, hook.Secret, &m); err != nil || ids[m.id] {
-			t.Errorf("%s: got %v and the id %s, want a valid signature and another id for each message", m.body, err, m.id)
+			t.Errorf("%s: got %v and the id %s, want a valid signature and another id for each message",
+				m.body, err, m.id)
 		}
 		ids[m.id] = true
 	}
@@ -198,7 +200,9 @@ func TestWebhookRetries(t *testing.T) {
 		}
 		return page.Deliveries[0]
 	}
-	h.await("the first attempt to be stored", func() bool { return delivery().Status == http.StatusInternalServerError })
+	h.await("the first attempt to be stored", func() bool {
+		return delivery().Status == http.StatusInternalServerError
+	})
 	if d := delivery(); d.State != "pending" || d.Attempts != 1 || d.NextAt == nil ||
 		d.Problem != "the receiver answered 500" {
 		t.Errorf("got %+v, want another attempt", d)
@@ -208,7 +212,9 @@ func TestWebhookRetries(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.answers(http.StatusFound) // redirects are not followed
-	h.await("the second attempt", func() bool { return delivery().Attempts == 2 && delivery().Status == http.StatusFound })
+	h.await("the second attempt", func() bool {
+		return delivery().Attempts == 2 && delivery().Status == http.StatusFound
+	})
 	if _, err := root.RetryDelivery(t.Context(), hook.WebhookID, delivery().ID); err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +240,8 @@ func TestWebhookRetries(t *testing.T) {
 	all := r.all("webhook.test")
 	for i, m := range all {
 		if m.id != all[0].id || m.body != all[0].body {
-			t.Errorf("attempt %d: got %s %s, want the message of the first, %s %s", i, m.id, m.body, all[0].id, all[0].body)
+			t.Errorf("attempt %d: got %s %s, want the message of the first, %s %s",
+				i, m.id, m.body, all[0].id, all[0].body)
 		}
 		if err := verify(t, hook.Secret, &m); err != nil {
 			t.Errorf("attempt %d with the first secret: %v", i, err)
@@ -268,7 +275,8 @@ func TestWebhookReceiversAreIndependent(t *testing.T) {
 	t.Cleanup(func() { close(release); hung.Close() })
 	r := newReceiver(t)
 	for _, address := range []string{hung.URL, r.URL, strings.Replace(r.URL, "127.0.0.1", "[::1]", 1)} {
-		hook, err := root.CreateWebhook(t.Context(), client.WebhookRequest{URL: address, Types: []string{"user.flagged"}})
+		hook, err := root.CreateWebhook(t.Context(),
+			client.WebhookRequest{URL: address, Types: []string{"user.flagged"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,7 @@ var printed = map[string][]any{
 	"webhook create": {client.Webhook{}}, "webhook list": {[]client.Webhook{}}, "webhook rotate": {client.Webhook{}},
 	"webhook enable": nil, "webhook delete": nil, "webhook test": {client.WebhookDelivery{}},
 	"webhook retry": {client.WebhookDelivery{}}, "webhook deliveries": {client.WebhookDeliveries{}},
-	"load run":       {report.Report{}, loadgen.Max{}}, "load report": {report.Report{}},
+	"load run": {report.Report{}, loadgen.Max{}}, "load report": {report.Report{}},
 	"migrate status": {[]migrations.Version{}}, "migrate up": {[]migrations.Version{}},
 	"outbox status": {client.Outbox{}}, "profile list": {[]profileRow{}}, "rank": {client.Place{}, wouldRank{}},
 	"rebuild": {[]protocol.Rebuilt{}, client.RankingStatus{}}, "reconcile": {protocol.Verified{}},

@@ -52,7 +52,8 @@ The secret is shown once. The receiver verifies messages with it.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&r.URL, "url", "", "address that receives the messages: https, or http on this machine")
-	flags.StringSliceVar(&r.Types, "type", nil, "type of message: season.closed, user.flagged or rank.reached (repeatable)")
+	flags.StringSliceVar(&r.Types, "type", nil,
+		"type of message: season.closed, user.flagged or rank.reached (repeatable)")
 	flags.StringSliceVar(&r.Boards, "board", nil, "only messages about this board (repeatable; default: all)")
 	flags.IntVar(&r.Top, "top", 0, "rank to reach, 1 to 100, for rank.reached")
 	return cmd

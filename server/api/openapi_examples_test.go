@@ -22,8 +22,9 @@ const (
 
 // examplePath has values of the parameters of paths.
 var examplePath = map[string]any{
-	"user_id": "ada", "board": "global", "event_id": exampleEvent, "key_id": exampleKey, "id": 1, "webhook_id": "wh_7f3a9c2e5b1d",
-	"name": "reads.top_n", "page": "first-point",
+	"user_id": "ada", "board": "global", "event_id": exampleEvent, "key_id": exampleKey, "id": 1,
+	"webhook_id": "wh_7f3a9c2e5b1d",
+	"name":       "reads.top_n", "page": "first-point",
 }
 
 func at(text string) time.Time {
@@ -117,8 +118,9 @@ var exampleDelivery = protocol.WebhookDelivery{
 	ID: 17, MessageID: "msg_2k7qw5nd3zf6rbx4yt2aomc7pe", Type: "rank.reached",
 	Payload: json.RawMessage(`{"type":"rank.reached","timestamp":"2026-11-21T12:00:00.2Z","data":{` +
 		`"board":"daily:2026-11-21","family":"daily","top":10,"rank":4,"user_id":"ada","score":125}}`),
-	State: "delivered", Attempts: 1, CreatedAt: at("2026-11-21T12:00:00.3Z"), EndedAt: new(at("2026-11-21T12:00:00.4Z")),
-	Status: 200,
+	State: "delivered", Attempts: 1, CreatedAt: at("2026-11-21T12:00:00.3Z"),
+	EndedAt: new(at("2026-11-21T12:00:00.4Z")),
+	Status:  200,
 }
 
 func delivery(change func(*protocol.WebhookDelivery)) protocol.WebhookDelivery {
@@ -290,7 +292,8 @@ var examples = []any{
 	exampleKeyShown,
 	protocol.Keys{Keys: []protocol.Key{exampleKeyShown}},
 	protocol.WebhookRequest{
-		URL: "https://example.com/hooks", Types: []string{"season.closed", "rank.reached"}, Boards: []string{"daily"}, Top: 10,
+		URL: "https://example.com/hooks", Types: []string{"season.closed", "rank.reached"}, Boards: []string{"daily"},
+		Top: 10,
 	},
 	exampleWebhook,
 	protocol.Webhooks{Webhooks: []protocol.Webhook{exampleWebhook}},
@@ -397,7 +400,8 @@ var exampleOfRoute = map[string]any{
 		w.Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	}),
 	"POST /v1/admin/webhooks/:webhook_id/rotate": webhook(func(w *protocol.Webhook) {
-		w.Secret, w.Generation, w.RetiresAt = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", 2, new(at("2026-11-21T13:00:00Z"))
+		w.Secret, w.Generation = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", 2
+		w.RetiresAt = new(at("2026-11-21T13:00:00Z"))
 	}),
 	"POST /v1/admin/webhooks/:webhook_id/test": delivery(func(d *protocol.WebhookDelivery) {
 		d.Type = "webhook.test"

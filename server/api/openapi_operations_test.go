@@ -75,7 +75,8 @@ func with(codes []scoreboard.Code, more ...scoreboard.Code) []scoreboard.Code {
 var pathParams = map[string]string{
 	"user_id": "user id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -", "board": "name of the board",
 	"event_id": "event id as submitted",
-	"key_id":   "id of the signing key", "webhook_id": "id of the webhook", "id": "numeric id", "name": "name of the setting",
+	"key_id":   "id of the signing key", "webhook_id": "id of the webhook",
+	"id": "numeric id", "name": "name of the setting",
 	"page": "name of the page, such as security; api is the reference of the API",
 }
 
@@ -285,7 +286,8 @@ func adminOperations() []operation {
 		write("POST /v1/admin/webhooks/:webhook_id/rotate",
 			"Replace a webhook's secret; messages are signed with both for a while",
 			protocol.RotateRequest{}, protocol.Webhook{}, notFound),
-		write("POST /v1/admin/webhooks/:webhook_id/enable", "Enable a disabled webhook", nil, protocol.Webhook{}, notFound),
+		write("POST /v1/admin/webhooks/:webhook_id/enable", "Enable a disabled webhook", nil,
+			protocol.Webhook{}, notFound),
 		accepted(write("POST /v1/admin/webhooks/:webhook_id/test", "Send a message of the type webhook.test",
 			nil, protocol.WebhookDelivery{}, notFound, conflict)),
 		read("DELETE /v1/admin/webhooks/:webhook_id", "Delete a webhook with its deliveries",

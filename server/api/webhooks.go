@@ -96,7 +96,8 @@ func newWebhook(r *protocol.WebhookRequest) (*scoreboard.Webhook, error) {
 	for _, name := range r.Types {
 		t := scoreboard.WebhookType(name)
 		if !slices.Contains(scoreboard.WebhookTypes, t) || slices.Contains(w.Types, t) {
-			return nil, scoreboard.Invalid("types", "types must be season.closed, user.flagged or rank.reached, each once")
+			return nil, scoreboard.Invalid("types",
+				"types must be season.closed, user.flagged or rank.reached, each once")
 		}
 		w.Types = append(w.Types, t)
 	}

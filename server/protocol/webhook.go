@@ -38,7 +38,7 @@ type RankReached struct {
 type Webhook struct {
 	WebhookID  string     `json:"webhook_id"`                // id of the webhook, such as wh_7f3a9c2e5b1d
 	URL        string     `json:"url"`                       // address that receives the messages
-	Types      []string   `json:"types"`                     // types of messages: season.closed, user.flagged, rank.reached
+	Types      []string   `json:"types"`                     // types of the messages
 	Boards     []string   `json:"boards,omitempty"`          // absent: all boards
 	Top        int        `json:"top,omitempty"`             // rank to reach, for rank.reached
 	Secret     string     `json:"secret,omitempty"`          // shown once
@@ -84,6 +84,7 @@ type WebhookDelivery struct {
 // WebhookDeliveries is the response of GET /v1/admin/webhooks/{webhook_id}/deliveries,
 // newest first. NextBefore is the value of before for the next page.
 type WebhookDeliveries struct {
-	Deliveries []WebhookDelivery `json:"deliveries"`            // the deliveries, newest first
-	NextBefore int64             `json:"next_before,omitempty"` // number of the last delivery of the page; absent on the last page
+	Deliveries []WebhookDelivery `json:"deliveries"` // the deliveries, newest first
+	// Number of the last delivery of the page; absent on the last page.
+	NextBefore int64 `json:"next_before,omitempty"`
 }

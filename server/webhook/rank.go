@@ -110,7 +110,8 @@ func (w *Worker) compareTop(
 			return fmt.Errorf("encode a reached rank: %w", err)
 		}
 		messages = append(messages, scoreboard.WebhookRankMessage{
-			ID: scoreboard.NewWebhookMessageID(), Payload: protocol.EncodeWebhook(scoreboard.WebhookRankReached, now, data),
+			ID:      scoreboard.NewWebhookMessageID(),
+			Payload: protocol.EncodeWebhook(scoreboard.WebhookRankReached, now, data),
 		})
 	}
 	if before != nil && slices.Equal(sorted(before.Users), sorted(users)) {

@@ -114,7 +114,7 @@ func (w *Worker) attempt(
 		return 0
 	}
 	wait = waits[d.Attempts-1]
-	wait += time.Duration(float64(wait) * jitter * (2*rand.Float64() - 1)) //nolint:gosec // not a secret
+	wait += time.Duration(float64(wait) * jitter * (2*rand.Float64() - 1))
 	return max(wait, after)
 }
 

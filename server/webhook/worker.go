@@ -124,21 +124,24 @@ func New(o Options) *Worker {
 		client: o.Networks.Client(attemptTimeout), senders: make(map[string]*sender),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scoreboard_webhook_attempts_total",
-			Help: "Attempts to deliver a message to a webhook, by result: delivered, retried (a later attempt follows) " +
-				"or failed (none follows).",
+			Help: "Attempts to deliver a message to a webhook, by result: delivered, retried (another attempt " +
+				"follows) or failed (none follows).",
 		}, []string{"result"}),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_webhook_errors_total",
 			Help: "Failed runs of the worker that queues messages for webhooks; the next one continues.",
 		}),
 		pending: gauge.New(prometheus.GaugeOpts{
-			Name: "scoreboard_webhook_pending", Help: "Deliveries to enabled webhooks that wait for their next attempt.",
+			Name: "scoreboard_webhook_pending",
+			Help: "Deliveries to enabled webhooks that wait for their next attempt.",
 		}),
 		oldest: gauge.New(prometheus.GaugeOpts{
-			Name: "scoreboard_webhook_oldest_seconds", Help: "Age of the oldest pending delivery to an enabled webhook.",
+			Name: "scoreboard_webhook_oldest_seconds",
+			Help: "Age of the oldest pending delivery to an enabled webhook.",
 		}),
 		disabled: gauge.New(prometheus.GaugeOpts{
-			Name: "scoreboard_webhook_disabled", Help: "Webhooks that are disabled.",
+			Name: "scoreboard_webhook_disabled",
+			Help: "Webhooks that are disabled.",
 		}),
 	}
 	w.delivered = w.attempts.WithLabelValues("delivered")

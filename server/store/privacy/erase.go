@@ -90,7 +90,8 @@ where user_id = $1`, []any{user}},
 		{`delete from dead_letters
 where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0`, []any{user}},
 		// What is sent from now on has the anonymous name.
-		{`update webhook_deliveries set payload = replace(payload, '"user_id":"' || $1 || '"', '"user_id":"' || $2 || '"')
+		{`update webhook_deliveries
+set payload = replace(payload, '"user_id":"' || $1 || '"', '"user_id":"' || $2 || '"')
 where position('"user_id":"' || $1 || '"' in payload) > 0`, []any{user, anonymous}},
 		{`update webhook_tops set users = array_replace(users, $1, $2) where $1 = any (users)`, []any{user, anonymous}},
 		{`select erase_audit_target($1, $2)`, []any{user, anonymous}},

@@ -18,8 +18,8 @@ const deliveryColumns = `id, webhook_id, message_id, type, payload, state, attem
 
 func scanDelivery(row pgx.CollectableRow) (d scoreboard.WebhookDelivery, err error) {
 	var ended pgtype.Timestamptz // null is the zero time
-	err = row.Scan(&d.ID, &d.Webhook, &d.Message, &d.Type, &d.Payload, &d.State, &d.Attempts, &d.Created, &d.Next, &ended,
-		&d.Status, &d.Problem)
+	err = row.Scan(&d.ID, &d.Webhook, &d.Message, &d.Type, &d.Payload, &d.State, &d.Attempts, &d.Created, &d.Next,
+		&ended, &d.Status, &d.Problem)
 	d.Created, d.Next, d.Ended = d.Created.UTC(), d.Next.UTC(), ended.Time.UTC()
 	return d, err
 }
@@ -98,7 +98,8 @@ returning `+deliveryColumns, webhook, claim.Seconds())
 // Problem, and if it is still pending, that it is due after wait. A delivery that an
 // operator, or after the claim another process, has changed meanwhile is left alone.
 func (s *Webhooks) Finish(ctx context.Context, d *scoreboard.WebhookDelivery, wait time.Duration) error {
-	_, err := s.db.Exec(ctx, `update webhook_deliveries set state = $3, status = nullif($4, 0), problem = nullif($5, ''),
+	_, err := s.db.Exec(ctx, `update webhook_deliveries
+set state = $3, status = nullif($4, 0), problem = nullif($5, ''),
     next_at = clock_timestamp() + make_interval(secs => $6),
     ended_at = case when $3 = 'pending' then null else clock_timestamp() end
 where id = $1 and state = 'pending' and attempts = $2`,
@@ -112,7 +113,8 @@ where id = $1 and state = 'pending' and attempts = $2`,
 // Backlogs returns the number of pending deliveries of each webhook that has any, counted up
 // to limit, and the age of the oldest.
 func (s *Webhooks) Backlogs(ctx context.Context, limit int) (map[string]scoreboard.WebhookBacklog, error) {
-	rows, err := s.db.Query(ctx, `select w.webhook_id, d.pending, extract(epoch from clock_timestamp() - d.oldest)::float8
+	rows, err := s.db.Query(ctx, `
+select w.webhook_id, d.pending, extract(epoch from clock_timestamp() - d.oldest)::float8
 from webhooks as w cross join lateral (select count(*) as pending, min(created_at) as oldest
     from (select created_at from webhook_deliveries where webhook_id = w.webhook_id and state = 'pending' limit $1) as p
 ) as d where d.pending > 0`, limit)

@@ -34,7 +34,8 @@ const fromWebhooks = ` from webhooks w cross join lateral (
 
 func scanWebhook(row pgx.Row) (w scoreboard.Webhook, err error) {
 	var disabled, retires pgtype.Timestamptz // null is the zero time
-	err = row.Scan(&w.ID, &w.URL, &w.Types, &w.Boards, &w.Top, &w.Created, &disabled, &w.Reason, &w.Generation, &retires)
+	err = row.Scan(&w.ID, &w.URL, &w.Types, &w.Boards, &w.Top, &w.Created, &disabled, &w.Reason, &w.Generation,
+		&retires)
 	w.Created, w.Disabled, w.Retires = w.Created.UTC(), disabled.Time.UTC(), retires.Time.UTC()
 	return w, err
 }
@@ -80,12 +81,14 @@ func (s *Webhooks) Create(
 select $1, $2, $3, $4, nullif($5, 0) where (select count(*) from webhooks) < $6`,
 			w.ID, w.URL, w.Types, w.Boards, w.Top, MaxWebhooks)
 		if err == nil && tag.RowsAffected() == 0 {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "there are %d webhooks already; delete one first", MaxWebhooks)
+			return scoreboard.Errorf(scoreboard.CodeConflict, "there are %d webhooks already; delete one first",
+				MaxWebhooks)
 		}
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `insert into webhook_secrets (webhook_id, generation, sealed) values ($1, 1, $2)`, w.ID, sealed)
+		_, err = tx.Exec(ctx,
+			`insert into webhook_secrets (webhook_id, generation, sealed) values ($1, 1, $2)`, w.ID, sealed)
 		return err
 	})
 }
