@@ -105,6 +105,11 @@ func (c *Client) try(ctx context.Context, k call, out any) *Error {
 // prepare sets the headers of all requests, including those of streams.
 func (c *Client) prepare(req *http.Request) error {
 	req.Header.Set("User-Agent", c.userAgent)
+	if c.trace != nil {
+		if traceparent := c.trace(req.Context()); traceparent != "" {
+			req.Header.Set("Traceparent", traceparent)
+		}
+	}
 	if c.tokens == nil {
 		return nil
 	}

@@ -34,6 +34,10 @@ type Options struct {
 	HTTP *http.Client
 	// UserAgent is recorded in the server's audit trail; empty means "scoreboard-go".
 	UserAgent string
+
+	// Traceparent returns the W3C traceparent with which each try continues the trace in
+	// a call's context; "" for none. nil sends none.
+	Traceparent func(context.Context) string
 }
 
 // Client is a client of one server.
@@ -47,6 +51,7 @@ type Client struct {
 	attempts  int
 	timeout   time.Duration
 	userAgent string
+	trace     func(context.Context) string // nil: none
 	now       func() time.Time
 	timeouts  timeouts
 
@@ -92,7 +97,8 @@ func New(base string, o Options) (*Client, error) {
 		base: u, http: o.HTTP, tokens: o.TokenSource,
 		signer:   Signer{KeyID: o.KeyID, Secret: o.KeySecret},
 		attempts: o.Attempts, timeout: o.Timeout, userAgent: o.UserAgent,
-		now: time.Now, timeouts: defaultTimeouts,
+		trace: o.Traceparent,
+		now:   time.Now, timeouts: defaultTimeouts,
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	if c.tokens == nil && o.Token != "" {

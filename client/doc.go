@@ -51,6 +51,17 @@
 // with exponential backoff and full jitter, and honours Retry-After. Every wait ends
 // with the context.
 //
+// # Tracing
+//
+// [Options.Traceparent] puts calls into your traces, without a tracing SDK in this
+// package. With OpenTelemetry:
+//
+//	Traceparent: func(ctx context.Context) string {
+//		carrier := propagation.MapCarrier{}
+//		propagation.TraceContext{}.Inject(ctx, carrier)
+//		return carrier.Get("traceparent")
+//	},
+//
 // # Watching
 //
 // [Client.Watch] sends the latest state of a board on a channel until its context

@@ -34,7 +34,7 @@ func (s *Server) makeAPI() error {
 		Catalog: s.catalog, Policy: apiPolicy(c),
 		Statuses: s.store.Moderation, Limits: s.makeLimits(), DevIssuer: c.Auth.DevIssuer,
 		Origins: c.Realtime.Origins, Log: s.log, Now: time.Now,
-		CursorKey: auth.CursorKey(c.Auth.MasterKey, c.Auth.JWTSecret),
+		Tracer: s.tracer, CursorKey: auth.CursorKey(c.Auth.MasterKey, c.Auth.JWTSecret),
 	}
 	s.add("settings", s.settings)
 	s.register(s.store.Increments.Collectors()...)

@@ -92,7 +92,7 @@ func (s *Server) makeProjection(transports []*transport.Transport) {
 			s.lags = append(s.lags, t.Consumer)
 		}
 	}
-	s.add("projection", projection.New(sources, s.ranking, s.store.Boards, dead, s.triggerRebuild(), s.log))
+	s.add("projection", projection.New(sources, s.ranking, s.store.Boards, dead, s.triggerRebuild(), s.tracer, s.log))
 }
 
 func (s *Server) makeRelay(transports []*transport.Transport) {
@@ -102,6 +102,7 @@ func (s *Server) makeRelay(transports []*transport.Transport) {
 		// Another relay may publish to the previous transport until it reads the
 		// setting, finishes its batch and loses its lease.
 		Overlap: 2*settings.PollInterval + 2*produceTimeout + 3*time.Second,
+		Tracer:  s.tracer,
 	}, transports, c.Transport, s.log)
 	s.add("transport switch", s.switcher)
 	s.relay = outbox.NewRelay(outbox.Options{
@@ -212,7 +213,9 @@ func (s *Server) consumerLag() map[string]int64 {
 // intake that records those.
 func (s *Server) makeWrites(o *api.Options) {
 	c := s.config
-	lanes := ingest.Options{Lanes: c.Ingest.Lanes, Batch: c.Ingest.Batch, Queue: c.Ingest.Queue, Wait: c.Ingest.Wait}
+	lanes := ingest.Options{
+		Lanes: c.Ingest.Lanes, Batch: c.Ingest.Batch, Queue: c.Ingest.Queue, Wait: c.Ingest.Wait, Tracer: s.tracer,
+	}
 	ranker := leaderboard.NewRanker(s.reads)
 	wake := func() {}
 	if s.relay != nil {
@@ -256,7 +259,7 @@ func (s *Server) makeWrites(o *api.Options) {
 	}
 	o.Submitter, o.Events, o.Ranker = s.ingest, s.store.Increments, ranker
 	acceptor := ingest.NewAcceptor(
-		lanes, marks, s.store.Increments, transport.NewAccepted(producer), backlog, clock.Now, s.log,
+		lanes, marks, s.store.Increments, transport.NewAccepted(producer, s.tracer), backlog, clock.Now, s.log,
 	)
 	s.add("acceptor", acceptor)
 	o.Acceptor = acceptor

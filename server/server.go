@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/internal/calls"
+	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/archive"
 	"github.com/scoreboard/scoreboard/server/auth"
@@ -48,7 +49,8 @@ type Server struct {
 	ranking   *ranking.Ranking
 	kafka     *kafka.Client
 	producers []*kafka.Producer
-	produced  *calls.Calls // by all producers
+	produced  *calls.Calls    // by all producers
+	tracer    *tracing.Tracer // nil: no traces
 
 	proxies      edge.Proxies
 	certificates *edge.Certificates
@@ -84,6 +86,7 @@ type Server struct {
 // New builds a server from its configuration. It connects lazily: an unreachable
 // backend is found when the server runs. If New fails, it closes what it opened.
 func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, err error) {
+	log = slog.New(tracing.NewLogHandler(log.Handler()))
 	s := &Server{config: c, log: log, registry: prometheus.NewRegistry(), produced: transport.NewProduceCalls()}
 	defer func() {
 		if err != nil {
@@ -92,6 +95,9 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 	}()
 	s.register(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.register(s.produced.Collectors()...)
+	if err := s.makeTracer(); err != nil {
+		return nil, err
+	}
 	if err := s.makeEdge(); err != nil {
 		return nil, err
 	}
@@ -168,6 +174,7 @@ func (s *Server) closeBackends() {
 	if s.store != nil {
 		s.store.Close()
 	}
+	s.tracer.Close()
 }
 
 // NewKey generates the id and the secret of a signing key.

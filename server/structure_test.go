@@ -49,6 +49,7 @@ var levels = map[string]int{
 	"internal/openapitest":            1,
 	"internal/sources":                1,
 	"internal/tlsfiles":               1,
+	"internal/tracing":                0,
 	"loadgen/report":                  1,
 	"server/config":                   1,
 	"server/protocol":                 1,

@@ -17,6 +17,7 @@ import (
 	"github.com/scoreboard/scoreboard/internal/publicnet"
 	"github.com/scoreboard/scoreboard/internal/redisurl"
 	"github.com/scoreboard/scoreboard/internal/tlsfiles"
+	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/archive"
@@ -62,6 +63,23 @@ func (s *Server) makeEdge() (err error) {
 		return err
 	}
 	s.add("certificates", s.certificates)
+	return nil
+}
+
+// makeTracer makes what exports spans. It is added first, so that it ends last.
+func (s *Server) makeTracer() (err error) {
+	c := s.config.OTLP
+	if c.Endpoint == "" {
+		return nil
+	}
+	s.tracer, err = tracing.New(tracing.Options{
+		Endpoint: c.Endpoint, Sample: c.Sample, Service: "scoreboardd", Version: buildinfo.Read().Version,
+		Instance: processName(), Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.add("traces", s.tracer)
 	return nil
 }
 
@@ -314,6 +332,7 @@ func (s *Server) makeGateway() {
 	connections := s.limiter.Connections(processName())
 	s.add("connections of users", connections)
 	s.hub = realtime.NewHub(hubOptions(c), s.reads, connections, s.log)
+	s.hub.Trace(s.tracer)
 	s.add("hub", s.hub)
 	if c.Realtime.Bus == config.BusKafka {
 		s.add("notices", newFollower("redis", s.ranking, s.log, names, s.reads.Notify))

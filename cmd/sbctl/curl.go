@@ -76,10 +76,11 @@ func curlLine(r *http.Request, body []byte) string {
 	return strings.TrimSpace(curl(r, headers, string(body), " "))
 }
 
-// shownHeaders are the headers that a request needs, with the token as a variable.
+// shownHeaders are the headers that a request needs, with the token as a variable, and its
+// trace.
 func shownHeaders(r *http.Request) http.Header {
 	headers := http.Header{}
-	for _, name := range []string{"Accept", "Content-Type"} {
+	for _, name := range []string{"Accept", "Content-Type", "Traceparent"} {
 		if value := r.Header.Get(name); value != "" {
 			headers.Set(name, value)
 		}

@@ -62,6 +62,9 @@ func (p *program) client() (*client.Client, error) {
 		Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value,
 		UserAgent: "sbctl/" + buildinfo.Read().Version,
 	}
+	if parent := p.env["TRACEPARENT"]; parent != "" {
+		o.Traceparent = func(context.Context) string { return parent }
+	}
 	if p.curl {
 		o.HTTP, o.Attempts = client.NewHTTP(curlPrinter{p}), 1
 	}

@@ -12,6 +12,7 @@ type state struct {
 	top   *scoreboard.Top // nil until a notice with the top has arrived
 	lower int             // consecutive reads with a lower epoch
 	moved map[scoreboard.UserID]move
+	trace string // of a notice that is not announced yet
 
 	// Of the last notice.
 	announced      time.Time
@@ -50,6 +51,9 @@ func (s *state) merge(n *scoreboard.Notice) {
 	if s.top != nil {
 		epoch = s.top.Epoch
 	}
+	if n.Trace != "" {
+		s.trace = n.Trace
+	}
 	for _, m := range n.Moved {
 		if was, ok := s.moved[m.User]; !ok || was.epoch != epoch || m.Revision > was.Revision {
 			s.moved[m.User] = move{m, epoch}
@@ -77,7 +81,7 @@ func (s *state) due(now time.Time, interval, refresh time.Duration) bool {
 
 // notice returns the next notice.
 func (s *state) notice(board scoreboard.BoardID) scoreboard.Notice {
-	n := scoreboard.Notice{Board: board, Top: s.top}
+	n := scoreboard.Notice{Board: board, Top: s.top, Trace: s.trace}
 	for _, m := range s.moved {
 		if len(n.Moved) == maxMoved {
 			break
@@ -90,6 +94,9 @@ func (s *state) notice(board scoreboard.BoardID) scoreboard.Notice {
 // markAnnounced removes what n holds, except users who have moved again since.
 func (s *state) markAnnounced(n *scoreboard.Notice, at time.Time) {
 	s.announced, s.epoch, s.version, s.members = at, n.Top.Epoch, n.Top.Version, membersOf(n.Top)
+	if s.trace == n.Trace {
+		s.trace = ""
+	}
 	for _, m := range n.Moved {
 		if s.moved[m.User].Moved == m {
 			delete(s.moved, m.User)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/docs"
 	"github.com/scoreboard/scoreboard/server/realtime"
@@ -138,6 +139,7 @@ type Options struct {
 	DevIssuer bool
 	Origins   []string
 	Log       *slog.Logger
+	Tracer    *tracing.Tracer // nil: requests are not traced
 	Now       func() time.Time
 }
 

@@ -52,7 +52,7 @@ func skipAudit(c *gin.Context) { c.Set(keyAudited, true) }
 // handler.
 func (a *API) checkAudited(c *gin.Context, r route, caller *auth.Claims) {
 	if r.audit == audited && !c.GetBool(keyAudited) && a.Trail != nil {
-		a.Log.Error("change without audit entry", "actor", caller.User, "action", r.action,
+		a.Log.Error("change without audit entry", logTrace, traceID(c), "actor", caller.User, "action", r.action,
 			"request_id", c.GetString(keyRequestID))
 	}
 }

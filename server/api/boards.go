@@ -67,7 +67,7 @@ func (a *API) createBoard(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	a.Log.Info("board created", "board", made.ID, "mode", made.Mode, "period", made.Period)
+	a.Log.Info("board created", logTrace, traceID(c), "board", made.ID, "mode", made.Mode, "period", made.Period)
 	respond(c, http.StatusCreated, a.boardJSON(c, made))
 	return nil
 }
@@ -207,7 +207,7 @@ func (a *API) changeBoard(change boardChange) handler {
 		if err != nil {
 			return err
 		}
-		a.Log.Info("board changed", "board", id, "status", b.Status)
+		a.Log.Info("board changed", logTrace, traceID(c), "board", id, "status", b.Status)
 		respond(c, http.StatusOK, a.boardJSON(c, b))
 		return nil
 	}

@@ -198,7 +198,7 @@ const maxAgent = 200
 
 // setOrigin adds where an increment came from, for the ledger.
 func (a *API) setOrigin(c *gin.Context, in *scoreboard.Increment, source scoreboard.Source, keyID string) {
-	in.Source, in.KeyID, in.Trace = source, keyID, c.GetString(keyTrace)
+	in.Source, in.KeyID, in.Trace = source, keyID, spanOf(c).Traceparent()
 	in.Country = a.country(c.Request)
 	in.Address, in.Agent = address(c.Request), truncate(c.Request.UserAgent(), maxAgent)
 }

@@ -143,7 +143,8 @@ func (a *API) runJob(
 		if !errors.As(err, &e) {
 			e = scoreboard.Errorf(scoreboard.CodeInternal, internalMessage)
 		}
-		a.Log.Warn("job failed", "path", c.FullPath(), "request_id", c.GetString(keyRequestID), "err", err)
+		a.Log.Warn("job failed", logTrace, traceID(c), "path", c.FullPath(), "request_id", c.GetString(keyRequestID),
+			"err", err)
 		last := protocol.NewError(e)
 		last.RequestID = c.GetString(keyRequestID)
 		w.write(protocol.JobLine{Type: "error", Error: &last})

@@ -149,8 +149,10 @@ func (a *API) follow(c *gin.Context, caller *auth.Claims, webSocket bool, v *rea
 	v.LastEpoch, v.LastVersion = parseEventID(last)
 	if webSocket {
 		c.Status(http.StatusSwitchingProtocols) // for the metrics; the connection is hijacked
+		endTrace(c)                             // a span lasts no longer than the handshake
 		return a.WebSockets.Serve(c.Writer, c.Request, v)
 	}
+	endTrace(c)
 	return a.EventStreams.Serve(c.Writer, c.Request, v)
 }
 

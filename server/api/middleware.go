@@ -20,7 +20,8 @@ import (
 // Keys of a request's context.
 const (
 	keyRequestID = "request_id"
-	keyTrace     = "trace"
+	keyTrace     = "trace" // W3C traceparent
+	keySpan      = "span"  // of a sampled request
 	keyEventID   = "event_id"
 	keyAction    = "audit_action"  // of the route, for the audit trail
 	keyBody      = "audit_body"    // what decode has read, for the audit trail
@@ -41,14 +42,12 @@ func (a *API) identify(c *gin.Context) {
 	if id == "" {
 		id = randomHex(16)
 	}
-	trace := childTrace(c.GetHeader("traceparent"))
 	c.Set(keyRequestID, id)
-	c.Set(keyTrace, trace)
-	h := c.Writer.Header()
-	h.Set("X-Request-Id", id)
-	h.Set("Traceparent", trace)
+	c.Writer.Header().Set("X-Request-Id", id)
 	setSecurityHeaders(c)
+	a.beginTrace(c)
 	c.Next()
+	endTrace(c)
 }
 
 // randomHex makes ids that need not be secret.
@@ -62,18 +61,6 @@ func randomHex(bytes int) string {
 		}
 	}
 	return hex.EncodeToString(b)
-}
-
-// childTrace continues a W3C traceparent (version 00), or starts a trace.
-func childTrace(parent string) string {
-	if len(parent) == 55 && strings.HasPrefix(parent, "00-") && parent[35] == '-' && parent[52] == '-' {
-		id, err1 := hex.DecodeString(parent[3:35])
-		_, err2 := hex.DecodeString(parent[36:52] + parent[53:55])
-		if err1 == nil && err2 == nil && strings.Trim(hex.EncodeToString(id), "0") != "" {
-			return parent[:36] + randomHex(8) + parent[52:]
-		}
-	}
-	return "00-" + randomHex(16) + "-" + randomHex(8) + "-00"
 }
 
 // The security headers of every response: the API serves no pages, is not cached
@@ -108,7 +95,8 @@ func (a *API) recoverPanic(c *gin.Context) {
 		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(p)
 		}
-		a.Log.Error("handler panicked", "path", c.FullPath(), "err", fmt.Sprint(p), "stack", string(debug.Stack()))
+		a.Log.Error("handler panicked", logTrace, traceID(c), "path", c.FullPath(), "err", fmt.Sprint(p),
+			"stack", string(debug.Stack()))
 		if !c.Writer.Written() {
 			a.fail(c, scoreboard.Errorf(scoreboard.CodeInternal, internalMessage))
 		}

@@ -165,7 +165,7 @@ func (a *API) resolveDeadLetter(
 	if err := resolve(c.Request.Context(), letter, why); err != nil {
 		return err
 	}
-	a.Log.Info("dead letter resolved", "path", c.FullPath(), "id", id,
+	a.Log.Info("dead letter resolved", logTrace, traceID(c), "path", c.FullPath(), "id", id,
 		"topic", letter.Topic, "partition", letter.Partition, "offset", letter.Offset)
 	respond(c, http.StatusOK, deadLetterJSON(letter))
 	return nil

@@ -50,7 +50,7 @@ func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
 	if b, err = a.Boards.SetRequirements(c.Request.Context(), id, &require, why); err != nil {
 		return err
 	}
-	a.Log.Info("board changed", "board", id, "requires", whole.Require)
+	a.Log.Info("board changed", logTrace, traceID(c), "board", id, "requires", whole.Require)
 	respond(c, http.StatusOK, a.boardJSON(c, b))
 	return nil
 }

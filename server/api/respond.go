@@ -200,5 +200,5 @@ func (a *API) logThrottled(c *gin.Context, code scoreboard.Code, err error) {
 		return
 	}
 	a.Log.Error("request failed", "path", kind.path, "code", code, "request_id", c.GetString(keyRequestID),
-		"trace", c.GetString(keyTrace), "err", err, "suppressed", suppressed)
+		logTrace, traceID(c), "err", err, "suppressed", suppressed)
 }

@@ -90,7 +90,7 @@ func (a *API) beginSeason(
 	if out.Made = append(out.Made, string(family.Instance(*season))); interrupted != nil {
 		out.Interrupted = string(*interrupted)
 	}
-	a.Log.Info("season started", "board", family, "season", season.Name, "dry", r.DryRun)
+	a.Log.Info("season started", logTrace, traceID(c), "board", family, "season", season.Name, "dry", r.DryRun)
 	return nil
 }
 

@@ -376,7 +376,7 @@ func (a *API) logAccess(c *gin.Context, route string, took time.Duration) {
 		slog.String("method", c.Request.Method), slog.String("route", route),
 		slog.Int("status", c.Writer.Status()), slog.Duration("elapsed", took),
 		slog.String("address", address(c.Request)),
-		slog.String("request_id", c.GetString(keyRequestID)), slog.String("trace", c.GetString(keyTrace)))
+		slog.String("request_id", c.GetString(keyRequestID)), slog.String(logTrace, traceID(c)))
 }
 
 // nativeDialect is the label of the API's own routes.

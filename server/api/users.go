@@ -79,7 +79,7 @@ func (a *API) export(c *gin.Context, caller *auth.Claims) error {
 		return write.Encode(protocol.ExportLine{Kind: kind, Row: row})
 	})
 	if err != nil { // the status line is sent; the missing end shows the failure
-		a.Log.Warn("export incomplete", "request_id", c.GetString(keyRequestID), "err", err)
+		a.Log.Warn("export incomplete", logTrace, traceID(c), "request_id", c.GetString(keyRequestID), "err", err)
 		return nil
 	}
 	end.Kind = "end"

@@ -34,6 +34,7 @@ type Config struct {
 	Reads          Reads
 	Limit          Limit
 	Dialects       Dialects
+	OTLP           OTLP
 	LogLevel       string
 
 	values []Value // as they were read
@@ -87,7 +88,7 @@ func (c *Config) settings() []setting {
 			},
 		},
 		c.Streams.settings(), c.Mirror.settings(), c.Reconcile.settings(), c.Realtime.settings(), c.Reads.settings(),
-		c.Limit.settings(), c.Dialects.settings(),
+		c.Limit.settings(), c.Dialects.settings(), c.OTLP.settings(),
 		[]setting{{"log.level", "lowest level that is logged: debug, info, warn or error", "info", fixed, &c.LogLevel}},
 	)
 }
@@ -119,6 +120,7 @@ func (c *Config) check(p *problems) {
 	c.Reads.check(p)
 	c.Limit.check(p)
 	c.Dialects.check(p)
+	c.OTLP.check(p)
 	if new(slog.Level).UnmarshalText([]byte(c.LogLevel)) != nil {
 		p.add("log.level", "must be debug, info, warn or error, not %q", c.LogLevel)
 	}

@@ -65,7 +65,7 @@ type setting struct {
 	meaning string
 	value   string // the default
 	kind    kind
-	// *string, *int, *bool, *time.Duration, *int64, *[]string, *[]netip.Prefix,
+	// *string, *int, *bool, *time.Duration, *int64, *float64, *[]string, *[]netip.Prefix,
 	// *scoreboard.Rules or *scoreboard.Quota
 	to any
 }
@@ -226,6 +226,9 @@ func parse(to any, text string) (err error) {
 	case *int64:
 		*to, err = strconv.ParseInt(text, 10, 64)
 		want = "a whole number"
+	case *float64:
+		*to, err = strconv.ParseFloat(text, 64)
+		want = "a number such as 0.01"
 	case *scoreboard.Rules:
 		*to, err = scoreboard.ParseRules(list(text))
 	case *scoreboard.Quota:

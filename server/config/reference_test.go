@@ -52,6 +52,7 @@ var groups = map[string]struct{ title, about string }{
 		"Outbox", "Used by the role relay, which publishes committed changes.",
 	},
 	"boards": {"Periods of boards", ""},
+	"otlp":   {"Traces", "The same on all processes. [tracing.md](tracing.md) describes the spans."},
 	"ledger": {"Ledger", "The archive is written by the role maintenance."},
 	"import": {"Imports", "Used by the role api. [import.md](import.md) describes imports."},
 	"retention": {
@@ -101,7 +102,7 @@ func valueOf(t *testing.T, s *setting) string {
 	switch s.to.(type) {
 	case *string:
 		return "text"
-	case *int, *int64:
+	case *int, *int64, *float64:
 		return "number"
 	case *bool:
 		return "true or false"

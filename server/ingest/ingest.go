@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -28,6 +29,8 @@ type Options struct {
 	Batch int           // increments in one transaction
 	Queue int           // maximum of increments waiting in one lane
 	Wait  time.Duration // maximum estimated wait: a lane beyond it is overloaded
+	// Tracer makes the spans of batches with sampled increments; nil makes none.
+	Tracer *tracing.Tracer
 }
 
 // Ingest records increments.

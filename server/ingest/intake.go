@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scoreboard/scoreboard/internal/backoff"
+	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -128,6 +130,15 @@ func (k *Intake) handle(ctx context.Context, records []scoreboard.Record) (pause
 			continue
 		}
 		w := waiting{record: r, increment: *in}
+		if w.increment.Trace = tracing.Sampled(in.Trace); w.increment.Trace != "" {
+			_, span := k.ingest.o.Tracer.Continue(ctx, in.Trace, tracing.Consumer, "record accepted increment")
+			if span != nil {
+				span.Set(tracing.String("messaging.destination.name", r.Topic),
+					tracing.String("messaging.destination.partition.id", strconv.Itoa(r.Partition)))
+				w.increment.Trace = span.Traceparent()
+				defer span.End()
+			}
+		}
 		if err := k.checkAccepted(ctx, in.Accepted); err != nil {
 			if err := k.abandon(ctx, &w, err); err != nil {
 				return nil, err

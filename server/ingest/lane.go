@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -135,7 +136,7 @@ func (l *lane) commitBatch(batch []*call) {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
 	var done attempt
-	l.record(ctx, batch, &done)
+	l.recordTraced(ctx, batch, &done)
 	l.ingest.committed()
 	took := time.Since(started)
 	l.commitTime.Store((7*l.commitTime.Load() + took.Nanoseconds()) / 8)
@@ -144,10 +145,25 @@ func (l *lane) commitBatch(batch []*call) {
 	l.answered <- append(done.answered, l.locked.add(done.locked)...)
 }
 
+// recordTraced is record within one span for the batch, if one of its increments is
+// sampled: in that increment's trace, with links to the requests of the others.
+func (l *lane) recordTraced(ctx context.Context, batch []*call, done *attempt) {
+	ctx, span := l.ingest.o.Tracer.ContinueAll(
+		ctx, len(batch), func(i int) string { return batch[i].increment.Trace }, tracing.Internal, "ingest batch")
+	defer span.End()
+	if span != nil {
+		span.Set(tracing.Int("scoreboard.batch.size", len(batch)))
+		for _, c := range batch {
+			tracing.Link(c.ctx, span)
+		}
+	}
+	l.record(ctx, span, batch, done)
+}
+
 // record sets the outcomes of a batch. If the ledger fails the whole batch, it
 // records the halves, down to the increment that fails. During an outage it does
 // not: every part would fail.
-func (l *lane) record(ctx context.Context, batch []*call, done *attempt) {
+func (l *lane) record(ctx context.Context, span *tracing.Span, batch []*call, done *attempt) {
 	batch = done.without(batch)
 	if len(batch) == 0 {
 		return
@@ -156,22 +172,39 @@ func (l *lane) record(ctx context.Context, batch []*call, done *attempt) {
 	for i, c := range batch {
 		increments[i] = c.increment
 	}
-	outcomes, err := l.ingest.ledger.Record(ctx, increments)
+	outcomes, err := l.recordOnce(ctx, span, increments)
 	switch {
 	case err == nil:
 		for i, c := range batch {
 			done.add(c, outcomes[i])
 		}
 	case len(batch) == 1 || scoreboard.CodeOf(err) == scoreboard.CodeUnavailable:
-		l.ingest.log.Warn("increments not recorded", "count", len(batch), "err", err)
+		l.ingest.log.WarnContext(ctx, "increments not recorded", "count", len(batch), "err", err)
 		for _, c := range batch {
 			done.add(c, scoreboard.Outcome{Err: err})
 		}
 	default:
 		l.ingest.metrics.splits.Inc()
-		l.record(ctx, batch[:len(batch)/2], done)
-		l.record(ctx, batch[len(batch)/2:], done)
+		l.record(ctx, span, batch[:len(batch)/2], done)
+		l.record(ctx, span, batch[len(batch)/2:], done)
 	}
+}
+
+// recordOnce has the ledger record a batch, in a span of its own if the batch has one.
+func (l *lane) recordOnce(
+	ctx context.Context, batch *tracing.Span, increments []scoreboard.Increment,
+) ([]scoreboard.Outcome, error) {
+	ctx, span := batch.Child(ctx, tracing.Client, "record increments")
+	defer span.End()
+	outcomes, err := l.ingest.ledger.Record(ctx, increments)
+	if span != nil {
+		span.Set(tracing.String("db.system.name", "postgresql"),
+			tracing.Int("db.operation.batch.size", len(increments)))
+		if err != nil {
+			span.Fail(string(scoreboard.CodeOf(err)))
+		}
+	}
+	return outcomes, err
 }
 
 func (a *attempt) add(c *call, o scoreboard.Outcome) {

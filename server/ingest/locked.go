@@ -116,7 +116,7 @@ func (q *lockedQueue) retry() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
 	var done attempt
-	q.lane.record(ctx, batch, &done)
+	q.lane.recordTraced(ctx, batch, &done)
 	q.lane.ingest.committed()
 	answered := done.answered
 	for _, c := range done.locked {

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scoreboard/scoreboard/internal/backoff"
+	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -51,6 +52,7 @@ type Projection struct {
 	boards  Boards
 	dead    []DeadLetters
 	rebuild func(scoreboard.BoardID) // triggers a rebuild; never blocks
+	tracer  *tracing.Tracer
 	log     *slog.Logger
 	metrics *metrics
 }
@@ -59,9 +61,12 @@ type Projection struct {
 // Records that cannot be applied go to every one of the dead letters. rebuild is
 // called for boards that the ranking does not hold.
 func New(
-	s []Source, r Ranking, b Boards, d []DeadLetters, rebuild func(scoreboard.BoardID), log *slog.Logger,
+	s []Source, r Ranking, b Boards, d []DeadLetters, rebuild func(scoreboard.BoardID), tracer *tracing.Tracer,
+	log *slog.Logger,
 ) *Projection {
-	return &Projection{sources: s, ranking: r, boards: b, dead: d, rebuild: rebuild, log: log, metrics: newMetrics()}
+	return &Projection{
+		sources: s, ranking: r, boards: b, dead: d, rebuild: rebuild, tracer: tracer, log: log, metrics: newMetrics(),
+	}
 }
 
 // Run consumes every source until ctx ends, and starts a source again after it
@@ -121,15 +126,21 @@ func (p *Projection) handle(
 			beat.Partition = r.Partition
 			b.beats = append(b.beats, *beat)
 		default:
+			change.Trace = tracing.Sampled(r.Trace)
 			b.changes, b.origins = append(b.changes, *change), append(b.origins, r)
 		}
 	}
-	return paused, p.retry(ctx, func() error { return p.apply(ctx, s, &b) })
+	spans := p.trace(ctx, &b)
+	defer spans.end()
+	ctx = spans.context(ctx)
+	return paused, p.retry(ctx, func() error { return p.apply(ctx, s, &b, spans) })
 }
 
-func (p *Projection) apply(ctx context.Context, s Source, b *batch) error {
+func (p *Projection) apply(ctx context.Context, s Source, b *batch, spans changeSpans) error {
 	if len(b.changes) > 0 {
+		called := spans.call(b)
 		cold, err := p.ranking.Apply(ctx, b.changes)
+		called(err)
 		if err != nil {
 			return err
 		}
@@ -180,7 +191,7 @@ func (p *Projection) retry(ctx context.Context, do func() error) error {
 		}
 		p.metrics.failures.Inc()
 		if attempt == 1 || attempt%20 == 0 {
-			p.log.Warn("changes not applied, retrying", "attempt", attempt, "err", err)
+			p.log.WarnContext(ctx, "changes not applied, retrying", "attempt", attempt, "err", err)
 		}
 		backoff.Wait(ctx, attempt)
 	}

@@ -103,7 +103,8 @@ func open(t *testing.T) *rig {
 // restarted makes a projection over the same ranking, as after a restart.
 func (r *rig) restarted() *projection.Projection {
 	return projection.New([]projection.Source{r.source}, r.ranking, boards{"global": true, "lost": true},
-		[]projection.DeadLetters{r.dead}, func(b scoreboard.BoardID) { r.rebuilt <- b }, slog.New(slog.DiscardHandler))
+		[]projection.DeadLetters{r.dead}, func(b scoreboard.BoardID) { r.rebuilt <- b }, nil,
+		slog.New(slog.DiscardHandler))
 }
 
 func (r *rig) handle(t *testing.T, records ...scoreboard.Record) map[int]int64 {

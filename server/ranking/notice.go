@@ -10,12 +10,15 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// A notice ends with one optional word, which older builds ignore: hides, if the
-// batch hides a user, or complete and what makes the notice sufficient without
-// reading the board: as_of, and when each user that moved reached the score.
+// A notice ends with optional words, which older builds ignore: hides, if the batch hides
+// a user, or complete and what makes the notice sufficient without reading the board:
+// as_of, and when each user that moved reached the score. Before complete, or instead of
+// it, traced has the W3C traceparent of one sampled change; builds that know no traces then
+// ignore complete, too, and read the board.
 const (
 	hides    = "hides"
 	complete = "complete="
+	traced   = "trace="
 )
 
 // appendMoved writes "user score revision version " for a notice.
@@ -142,13 +145,17 @@ func parseNotice(payload string) (n scoreboard.Notice, err error) {
 			},
 		)
 	}
-	if len(moved)%4 != 1 {
-		return n, nil
+	for _, word := range moved[len(moved)-len(moved)%4:] {
+		switch {
+		case word == hides:
+			n.Hides = true
+		case strings.HasPrefix(word, complete):
+			if err := readComplete(word[len(complete):], &n); err != nil {
+				return n, err
+			}
+		case strings.HasPrefix(word, traced):
+			n.Trace = word[len(traced):]
+		}
 	}
-	last := moved[len(moved)-1]
-	if word, ok := strings.CutPrefix(last, complete); ok {
-		return n, readComplete(word, &n)
-	}
-	n.Hides = last == hides
 	return n, nil
 }

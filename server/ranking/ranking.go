@@ -131,14 +131,15 @@ func (r *Ranking) Apply(
 	for len(changes) > 0 {
 		n := min(len(changes), maxApplied)
 		part := changes[:n]
-		boards := byBoard(part)
+		boards, traces := byBoard(part)
 		changes = changes[n:]
 		names := slices.Sorted(maps.Keys(boards))
 		fresh := r.freshness(ctx, names) // before the changes, so that a board includes all that it claims
 		answers := make([]*redis.Cmd, len(names))
 		err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
 			for i, board := range names {
-				answers[i] = run(r.apply, r.keys.both(board), applyArguments(board, boards[board], fresh[i])...)
+				arguments := applyArguments(board, boards[board], fresh[i], traces[board])
+				answers[i] = run(r.apply, r.keys.both(board), arguments...)
 			}
 		})
 		var rest []scoreboard.Change // of boards that rejected the batch for some of them
@@ -184,7 +185,7 @@ func (r *Ranking) pipelined(
 }
 
 func applyArguments(
-	board scoreboard.BoardID, changes map[scoreboard.UserID]*scoreboard.Change, fresh *freshness,
+	board scoreboard.BoardID, changes map[scoreboard.UserID]*scoreboard.Change, fresh *freshness, trace string,
 ) []any {
 	args := make([]any, 7, 7+6*len(changes))
 	var updated, oldest time.Time
@@ -203,8 +204,11 @@ func applyArguments(
 			oldest = c.RecordedAt
 		}
 	}
-	if hidden {
+	switch {
+	case hidden:
 		moved = append(moved, hides...)
+	case trace != "":
+		moved = append(append(append(moved, traced...), trace...), ' ')
 	}
 	if hidden || fresh.asOf.IsZero() {
 		complete = nil // readers read the board again
@@ -224,9 +228,12 @@ func appendSince(to, changes []scoreboard.Change, board scoreboard.BoardID, sinc
 	return to
 }
 
-// byBoard keeps the newest change of each user on each board.
-func byBoard(changes []scoreboard.Change) map[scoreboard.BoardID]map[scoreboard.UserID]*scoreboard.Change {
-	boards := make(map[scoreboard.BoardID]map[scoreboard.UserID]*scoreboard.Change, 1)
+// byBoard keeps the newest change of each user on each board, and the trace of one
+// sampled change on each board that has any.
+func byBoard(changes []scoreboard.Change) (
+	boards map[scoreboard.BoardID]map[scoreboard.UserID]*scoreboard.Change, traces map[scoreboard.BoardID]string,
+) {
+	boards = make(map[scoreboard.BoardID]map[scoreboard.UserID]*scoreboard.Change, 1)
 	for i := range changes {
 		c := &changes[i]
 		users := boards[c.Board]
@@ -237,8 +244,14 @@ func byBoard(changes []scoreboard.Change) map[scoreboard.BoardID]map[scoreboard.
 		if had := users[c.User]; had == nil || c.Revision > had.Revision {
 			users[c.User] = c
 		}
+		if c.Trace != "" {
+			if traces == nil {
+				traces = make(map[scoreboard.BoardID]string)
+			}
+			traces[c.Board] = c.Trace
+		}
 	}
-	return boards
+	return boards, traces
 }
 
 func appendChange(args []any, c *scoreboard.Change) []any {

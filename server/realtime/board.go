@@ -24,8 +24,9 @@ type board struct {
 
 	mu     sync.Mutex
 	latest *scoreboard.Top
-	heard  time.Time // when a whole state was last received
-	lower  int       // consecutive reads with a lower epoch
+	trace  *frameTrace // of a change in latest that is not published yet; nil: none is traced
+	heard  time.Time   // when a whole state was last received
+	lower  int         // consecutive reads with a lower epoch
 	subs   []*subscription
 	timed  int       // of subs, those whose format needs Top.Reached
 	left   time.Time // when the last subscriber left
@@ -46,6 +47,9 @@ func (b *board) notify(n *scoreboard.Notice, now time.Time) bool {
 	if n.Top != nil {
 		b.heard = now
 		changed = b.accept(n.Top, n.Moved, false)
+		if changed && n.Trace != "" {
+			b.trace = newFrameTrace(b.hub.tracer, n, now)
+		}
 	}
 	for _, m := range n.Moved {
 		if st := b.users[m.User]; st != nil && st.move(m) {
@@ -128,6 +132,7 @@ func (b *board) publish(window time.Duration) bool {
 	for s := range shapes {
 		changed[s], completed[s] = b.show(s, window)
 	}
+	b.trace = nil // in the states that changed; rows that nobody sees end it
 	active := b.updateRanks()
 	for _, sub := range b.subs {
 		if changed[sub.shape] || completed[sub.shape] && sub.conn.format.Reached {
@@ -186,7 +191,7 @@ func (b *board) state(s shape, window time.Duration) *state {
 		asOf = ts // older builds send notices without it
 	}
 	n := min(len(top.Entries), b.hub.rows(s))
-	next := &state{seq: 1, rowsSeq: 1, metrics: b.hub.metrics, StateView: StateView{
+	next := &state{seq: 1, rowsSeq: 1, metrics: b.hub.metrics, trace: b.trace, StateView: StateView{
 		Board: top.Board, Epoch: top.Epoch, Version: top.Version, Degraded: top.Degraded, Window: window,
 		TS: scoreboard.WritableTime(ts), AsOf: scoreboard.WritableTime(asOf), Rows: top.Entries[:n],
 	}}

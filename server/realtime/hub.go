@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -16,6 +17,7 @@ type Hub struct {
 	options atomic.Pointer[Options]
 	source  Source
 	users   Users
+	tracer  *tracing.Tracer
 	log     *slog.Logger
 	metrics *metrics
 
@@ -67,6 +69,9 @@ func NewHub(o Options, source Source, users Users, log *slog.Logger) *Hub {
 	h.life, h.end = context.WithCancel(context.Background())
 	return h
 }
+
+// Trace makes a span for the first frame of each traced change. It is called before Run.
+func (h *Hub) Trace(t *tracing.Tracer) { h.tracer = t }
 
 // Run publishes boards until ctx ends, then closes every connection and returns
 // when all that the hub started has ended.

@@ -64,7 +64,10 @@ func newMetrics(h *Hub) *metrics {
 }
 
 // CountSent counts a frame that was written.
-func (h *Hub) CountSent(f *Frame, as Encoding) { f.sent[as].Inc() }
+func (h *Hub) CountSent(f *Frame, as Encoding) {
+	f.sent[as].Inc()
+	f.trace.end(as)
+}
 
 // transports are the labels of the encodings; Output.Kind has the same.
 var transports = [encodings]string{WebSocket: "websocket", SSE: "sse"}

@@ -47,6 +47,7 @@ type state struct {
 	previous []scoreboard.Entry // the rows of seq−1
 
 	metrics *metrics
+	trace   *frameTrace // of a change that s shows first; nil: none is traced
 	full    frameCache
 	mu      sync.Mutex
 	deltas  map[deltaOf]*Frame
@@ -116,6 +117,6 @@ func (s *state) delta(format *Format, base int64) *Frame {
 
 // named gives a frame the id of s.
 func (s *state) named(f *Frame) *Frame {
-	f.ID = eventID(s.Epoch, s.Version, s.Degraded != "")
+	f.ID, f.trace = eventID(s.Epoch, s.Version, s.Degraded != ""), s.trace
 	return f
 }

@@ -18,8 +18,8 @@ type Change struct {
 	Key        int64 // Order.Key(Score): smaller is better
 	ReachedAt  time.Time
 	RecordedAt time.Time
-	Hidden     bool // banned: a tombstone, not ranked
-	Trace      string
+	Hidden     bool   // banned: a tombstone, not ranked
+	Trace      string // W3C traceparent if the request was sampled, else ""
 }
 
 // ChangeType is why a standing changed.

@@ -23,7 +23,7 @@ type Increment struct {
 	Signer   string // subject of the token or attestation
 	Address  string
 	Agent    string
-	Trace    string // W3C traceparent
+	Trace    string // W3C traceparent if the request is sampled, else ""
 	Server   bool   // the token may act for any user
 	Country  string // two letters; empty: unknown
 

@@ -12,6 +12,7 @@ type Record struct {
 	Key       []byte
 	Value     []byte
 	Time      time.Time // when it was produced; zero where the transport does not store it
+	Trace     string    // W3C traceparent of a sampled request; "" for none
 }
 
 // OffsetRange is the retained range of a partition: offsets from First up to but

@@ -140,6 +140,7 @@ type Notice struct {
 	Top   *Top
 	Moved []Moved
 	Hides bool
+	Trace string // W3C traceparent of one sampled change in it; "" for none
 }
 
 // Moved is a user whose standing a batch changed.

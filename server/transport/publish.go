@@ -5,21 +5,33 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Events publishes changes, keyed by user.
-type Events struct{ producer Producer }
+type Events struct {
+	producer Producer
+	tracer   *tracing.Tracer
+	name     string // of the transport, in spans
+}
 
 // NewEvents publishes through p, which the caller closes.
 func NewEvents(p Producer) *Events { return &Events{producer: p} }
+
+// NewTracedEvents is NewEvents with a span for each sampled change; name is the
+// transport's.
+func NewTracedEvents(p Producer, tracer *tracing.Tracer, name string) *Events {
+	return &Events{producer: p, tracer: tracer, name: name}
+}
 
 // Publish writes changes and returns how many from the front were
 // acknowledged.
 func (e *Events) Publish(ctx context.Context, changes []scoreboard.Change) (int, error) {
 	messages := make([]Message, len(changes))
 	buffer := make([]byte, 0, 384*len(changes))
+	spans := make(publishing, 0)
 	for i := range changes {
 		c := &changes[i]
 		start := len(buffer)
@@ -29,11 +41,15 @@ func (e *Events) Publish(ctx context.Context, changes []scoreboard.Change) (int,
 			Key: []byte(c.User), Value: buffer[start:len(buffer):len(buffer)],
 			Headers: []Header{{Key: "event_id", Value: []byte(id)}},
 		}
-		if c.Trace != "" {
-			messages[i].Headers = append(messages[i].Headers, Header{Key: "traceparent", Value: []byte(c.Trace)})
+		if trace := tracing.Sampled(c.Trace); trace != "" {
+			trace = spans.begin(ctx, e.tracer, trace, "publish change", i,
+				tracing.String("scoreboard.transport", e.name), tracing.String("scoreboard.board", string(c.Board)))
+			messages[i].Headers = append(messages[i].Headers, Header{Key: HeaderTrace, Value: []byte(trace)})
 		}
 	}
-	return e.producer.Produce(ctx, messages)
+	n, err := e.producer.Produce(ctx, messages)
+	spans.end(n)
+	return n, err
 }
 
 // Heartbeat tells every partition up to which time the outbox is published.
@@ -47,26 +63,32 @@ func (e *Events) Heartbeat(ctx context.Context, h scoreboard.Heartbeat) error {
 }
 
 // Accepted publishes increments that are answered with 202, keyed by user.
-type Accepted struct{ producer Producer }
+type Accepted struct {
+	producer Producer
+	tracer   *tracing.Tracer
+}
 
-// NewAccepted publishes through p, which the caller closes.
-func NewAccepted(p Producer) *Accepted { return &Accepted{producer: p} }
+// NewAccepted publishes through p, which the caller closes, with a span for each sampled
+// increment.
+func NewAccepted(p Producer, tracer *tracing.Tracer) *Accepted { return &Accepted{p, tracer} }
 
 // Accept writes increments, with the time at which each was accepted, and returns how
 // many from the front were acknowledged.
 func (a *Accepted) Accept(ctx context.Context, batch []scoreboard.Increment) (int, error) {
 	messages := make([]Message, len(batch))
+	spans := make(publishing, 0)
 	for i := range batch {
-		in := &batch[i]
-		messages[i] = Message{
-			Key: []byte(in.User), Value: protocol.EncodeAccepted(in),
-			Headers: []Header{
-				{Key: "event_id", Value: []byte(in.Event.Text)},
-				{Key: "traceparent", Value: []byte(in.Trace)},
-			},
+		in := batch[i]
+		headers := []Header{{Key: "event_id", Value: []byte(in.Event.Text)}}
+		if in.Trace != "" {
+			in.Trace = spans.begin(ctx, a.tracer, in.Trace, "publish increment", i)
+			headers = append(headers, Header{Key: HeaderTrace, Value: []byte(in.Trace)})
 		}
+		messages[i] = Message{Key: []byte(in.User), Value: protocol.EncodeAccepted(&in), Headers: headers}
 	}
-	return a.producer.Produce(ctx, messages)
+	n, err := a.producer.Produce(ctx, messages)
+	spans.end(n)
+	return n, err
 }
 
 // Notices publishes the state of boards, keyed by board, so that the topic can
@@ -81,6 +103,9 @@ func (n *Notices) Announce(ctx context.Context, notices []scoreboard.Notice) err
 	messages := make([]Message, len(notices))
 	for i := range notices {
 		messages[i] = Message{Key: []byte(notices[i].Board), Value: protocol.EncodeNotice(&notices[i])}
+		if trace := notices[i].Trace; trace != "" {
+			messages[i].Headers = []Header{{Key: HeaderTrace, Value: []byte(trace)}}
+		}
 	}
 	_, err := n.producer.Produce(ctx, messages)
 	return err

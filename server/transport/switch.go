@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -19,6 +20,7 @@ type SwitchOptions struct {
 	// transport that was left: until that relay reads the new setting, with a
 	// batch in flight, and until its lease has moved.
 	Overlap time.Duration
+	Tracer  *tracing.Tracer // nil: no spans are made
 }
 
 // Switch publishes to one of several transports, the active one, and changes it
@@ -55,7 +57,7 @@ type activeTransport struct {
 func NewSwitch(o SwitchOptions, transports []*Transport, active string, log *slog.Logger) *Switch {
 	s := &Switch{o: o, transports: transports, log: log}
 	t := s.named(active)
-	a := &activeTransport{Transport: t, events: NewEvents(t.Producer), final: true}
+	a := &activeTransport{Transport: t, events: NewTracedEvents(t.Producer, o.Tracer, t.Name), final: true}
 	a.drained.Store(true)
 	s.active.Store(a)
 	return s
@@ -78,7 +80,9 @@ func (s *Switch) SwitchTo(name string) {
 			"transport", name, "active", s.active.Load().Name)
 		return
 	}
-	s.active.Store(&activeTransport{Transport: t, events: NewEvents(t.Producer), since: time.Now()})
+	s.active.Store(&activeTransport{
+		Transport: t, events: NewTracedEvents(t.Producer, s.o.Tracer, t.Name), since: time.Now(),
+	})
 	s.log.Info("transport switched", "transport", name)
 }
 

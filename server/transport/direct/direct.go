@@ -36,7 +36,9 @@ var errPaused = errors.New("the consumer has paused at this record")
 func (t *Transport) Produce(ctx context.Context, messages []transport.Message) (int, error) {
 	b := &batch{ctx: ctx, done: make(chan result, 1)}
 	for i, m := range messages {
-		b.records = append(b.records, scoreboard.Record{Topic: "direct", Offset: int64(i), Key: m.Key, Value: m.Value})
+		b.records = append(b.records, scoreboard.Record{
+			Topic: "direct", Offset: int64(i), Key: m.Key, Value: m.Value, Trace: transport.TraceOf(m.Headers),
+		})
 	}
 	select {
 	case t.batches <- b:

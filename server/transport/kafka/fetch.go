@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/transport"
 )
 
 // A fetch waits for records at most fetchWait, and returns those of a partition up to
@@ -203,6 +204,7 @@ func (f *fetcher) read(
 			if record.Value, err = readBytes(r.Value); err != nil {
 				return to, next, err
 			}
+			record.Trace = traceOf(r.Headers)
 			if r.Offset >= next {
 				to, next = append(to, record), r.Offset+1
 			}
@@ -212,6 +214,16 @@ func (f *fetcher) read(
 		next++
 	}
 	return to, next, nil
+}
+
+// traceOf returns the trace context in the headers of a record, "" for none.
+func traceOf(headers []protocol.Header) string {
+	for i := range headers {
+		if headers[i].Key == transport.HeaderTrace {
+			return string(headers[i].Value)
+		}
+	}
+	return ""
 }
 
 // readBytes copies a key or a value, and releases its buffer.

@@ -37,6 +37,7 @@ func (n *Notices) Follow(ctx context.Context, do func(scoreboard.Notice), bad fu
 				bad(err)
 				continue
 			}
+			notice.Trace = records[i].Trace
 			do(notice)
 		}
 		return nil

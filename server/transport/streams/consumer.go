@@ -404,8 +404,9 @@ func (t *Transport) recordOf(shard int, e redis.XMessage) scoreboard.Record {
 	offset := offsetOf(e.ID)
 	key, _ := e.Values[fieldKey].(string)
 	value, _ := e.Values[fieldValue].(string)
+	trace, _ := e.Values[transport.HeaderTrace].(string)
 	return scoreboard.Record{
 		Topic: t.o.Name, Partition: shard, Offset: offset, Key: []byte(key), Value: []byte(value),
-		Time: time.UnixMilli(offset >> 20),
+		Time: time.UnixMilli(offset >> 20), Trace: trace,
 	}
 }

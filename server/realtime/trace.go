@@ -1,0 +1,39 @@
+package realtime
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/scoreboard/scoreboard/internal/tracing"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// frameTrace is the trace of one change, from its notice to the first frame that shows
+// it. A board has one at most until it publishes, so its window bounds their number.
+type frameTrace struct {
+	tracer  *tracing.Tracer
+	parent  string // W3C traceparent
+	board   scoreboard.BoardID
+	noticed time.Time
+	sent    atomic.Bool
+}
+
+// newFrameTrace returns nil where no spans are made.
+func newFrameTrace(t *tracing.Tracer, n *scoreboard.Notice, now time.Time) *frameTrace {
+	if t == nil {
+		return nil
+	}
+	return &frameTrace{tracer: t, parent: n.Trace, board: n.Board, noticed: now}
+}
+
+// end makes the span when the first frame is written; nil and later frames make none.
+func (t *frameTrace) end(as Encoding) {
+	if t == nil || t.sent.Swap(true) {
+		return
+	}
+	_, span := t.tracer.ContinueSince(context.Background(), t.parent, tracing.Internal, "send frame", t.noticed)
+	span.Set(tracing.String("scoreboard.board", string(t.board)),
+		tracing.String("scoreboard.transport", transports[as]))
+	span.End()
+}
