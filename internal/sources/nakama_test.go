@@ -75,7 +75,9 @@ func TestNakama(t *testing.T) {
 	for at, want := range map[int][]scoreboard.ImportRecord{
 		1: {{User: id + "2", Score: 10}, {User: id + "1", Score: 12}},
 		3: {
-			{User: id + "4", Score: 90}, {User: id + "1", Score: 50}, {User: id + "3", Score: 50},
+			{User: id + "4", Score: 90},
+			{User: id + "1", Score: 50},
+			{User: id + "3", Score: 50},
 			{User: id + "2", Score: 50},
 		},
 	} {

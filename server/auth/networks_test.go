@@ -18,7 +18,9 @@ func TestKeySetAtPrivateAddress(t *testing.T) {
 	p.publish("k", edKey(t))
 	other := networksOf("10.0.0.0/8")
 	for _, address := range []string{p.server.URL, strings.Replace(p.server.URL, "127.0.0.1", "localhost", 1)} {
-		for name, networks := range map[string]publicnet.Networks{"no networks": networksOf(), "another network": other} {
+		for name, networks := range map[string]publicnet.Networks{
+			"no networks": networksOf(), "another network": other,
+		} {
 			keys, err := auth.NewKeySet(address, networks, slog.New(slog.DiscardHandler), time.Now)
 			if err != nil {
 				t.Fatal(err)

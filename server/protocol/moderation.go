@@ -45,8 +45,8 @@ type UserScore struct {
 }
 
 // ExportLine is one line of the NDJSON that GET /v1/admin/users/{user_id}/export and
-// GET /v1/admin/boards/{board}/export return: a stored row or, on the last line, the number of rows. An export without that line is
-// incomplete.
+// GET /v1/admin/boards/{board}/export return: a stored row or, on the last line, the
+// number of rows. An export without that line is incomplete.
 type ExportLine struct {
 	// Kind is user, profile, score, final_standing, event, rejected_event,
 	// dead_letter, flag, import, moderation or end; in a board's export standing or end.

@@ -104,7 +104,8 @@ func TestImportAddsTheDifference(t *testing.T) {
 	other := startImport(t, s, "other", "b")
 	wantOutcome(t, writeImport(t, s, other, "zoe", 1), 1, 0, 0)
 	found, err := s.Imports.FindImport(t.Context(), "csv", "b")
-	if want := (scoreboard.Import{ID: id, Source: "csv", Board: "b", Users: 7, Events: 9}); err != nil || found != want {
+	want := scoreboard.Import{ID: id, Source: "csv", Board: "b", Users: 7, Events: 9}
+	if err != nil || found != want {
 		t.Errorf("got %+v, %v, want %+v", found, err, want)
 	}
 	if n := conn.Count(t, `select count(*) from outbox_score_updates where board_id = 'b'`); n != 11 {

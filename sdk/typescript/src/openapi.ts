@@ -123,6 +123,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/boards/{board}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Export a board in the order of its ranks, one standing per line */
+        get: operations["getAdminBoardsBoardExport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/admin/boards/{board}/ranking": {
         parameters: {
             query?: never;
@@ -288,6 +305,43 @@ export interface paths {
         put?: never;
         /** Dismiss a flag */
         post: operations["postAdminFlagsIdDismiss"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/imports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start or continue the import of another system's board
+         * @description A dry run only shows what was imported before.
+         */
+        post: operations["postAdminImports"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/imports/{id}/records": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Import scores: what has changed since they were imported before */
+        post: operations["postAdminImportsIdRecords"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1758,9 +1812,9 @@ export interface components {
              */
             status: "pending" | "rejected";
         };
-        /** @description One line of the NDJSON that GET /v1/admin/users/{user_id}/export returns: a stored row or, on the last line, the number of rows. An export without that line is incomplete. */
+        /** @description One line of the NDJSON that GET /v1/admin/users/{user_id}/export and GET /v1/admin/boards/{board}/export return: a stored row or, on the last line, the number of rows. An export without that line is incomplete. */
         ExportLine: {
-            /** @description user, profile, score, final_standing, event, rejected_event, dead_letter, flag, moderation or end. */
+            /** @description user, profile, score, final_standing, event, rejected_event, dead_letter, flag, import, moderation or end; in a board's export standing or end. */
             kind: string;
             /** @description The row; its fields depend on the kind. */
             row?: unknown;
@@ -1957,6 +2011,67 @@ export interface components {
             name: string;
             /** @description Version of the server; only on the operations address. */
             version?: string;
+        };
+        /** @description What was imported from a source to a board. */
+        Import: {
+            /** @description The board, or the period that scores count in. */
+            board: string;
+            /**
+             * Format: int64
+             * @description Number of events in the ledger.
+             */
+            events: number;
+            /**
+             * Format: int64
+             * @description Absent if nothing was imported.
+             */
+            import_id?: number;
+            /** @description Name of the board in the other system. */
+            source: string;
+            /**
+             * Format: int64
+             * @description Number of users that were imported.
+             */
+            users: number;
+        };
+        /** @description A user's score in the other system. */
+        ImportRecord: {
+            /**
+             * Format: int64
+             * @description The total there, in points.
+             */
+            score: number;
+            /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
+            user_id: string;
+        };
+        /** @description The body of POST /v1/admin/imports/{id}/records: up to 500 records of different users, in the order in which equal scores rank. */
+        ImportRecords: {
+            /** @description 1 to 500. */
+            records: components["schemas"]["ImportRecord"][];
+        };
+        /** @description The body of POST /v1/admin/imports. source names the board in the other system: what is imported from the same source to the same board is what has changed. A dry run only shows what was imported. */
+        ImportRequest: {
+            /** @description Name of the board; global by default. */
+            board?: string;
+            /** @description true: only report what would be done, and change nothing. */
+            dry_run?: boolean;
+            /** @description 1 to 128 of the characters A-Z a-z 0-9 . _ : @ and -. */
+            source: string;
+        };
+        /** @description The response of POST /v1/admin/imports/{id}/records. */
+        ImportedRecords: {
+            /** @description The records that were not written. */
+            rejected: components["schemas"]["RejectedRecord"][];
+            /**
+             * Format: int64
+             * @description Number of scores that were imported before.
+             */
+            unchanged: number;
+            /**
+             * Format: int64
+             * @description Number of events that were recorded.
+             */
+            written: number;
         };
         /** @description The body of POST /v1/scores/increment and an item of a batch. */
         IncrementRequest: {
@@ -2481,6 +2596,13 @@ export interface components {
             processed_event_id: string;
             /** @description A receipt for each board, in the order of the request. */
             receipts: components["schemas"]["Receipt"][];
+            /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
+            user_id: string;
+        };
+        /** @description A record that was not written. */
+        RejectedRecord: {
+            /** @description Why it was not written. */
+            error: components["schemas"]["Error"];
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
         };
@@ -3164,7 +3286,7 @@ export interface components {
              * @description Rank to reach, for rank.reached.
              */
             top?: number;
-            /** @description Types of messages: season.closed, user.flagged, rank.reached. */
+            /** @description Types of the messages. */
             types: string[];
             /** @description Address that receives the messages. */
             url: string;
@@ -3743,6 +3865,41 @@ export interface operations {
             503: components["responses"]["overloaded_or_unavailable"];
         };
     };
+    getAdminBoardsBoardExport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": components["schemas"]["ExportLine"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
     getAdminBoardsBoardRanking: {
         parameters: {
             query?: never;
@@ -4309,6 +4466,136 @@ export interface operations {
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
             409: components["responses"]["conflict"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    postAdminImports: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "source": "nakama:weekly",
+                 *       "board": "weekly"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "import_id": 1,
+                     *       "source": "nakama:weekly",
+                     *       "board": "weekly:2026-w47",
+                     *       "users": 12000,
+                     *       "events": 12480
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Import"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    postAdminImportsIdRecords: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Numeric id.
+                 * @example 1
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "records": [
+                 *         {
+                 *           "user_id": "ada",
+                 *           "score": 125
+                 *         },
+                 *         {
+                 *           "user_id": "erased",
+                 *           "score": 7
+                 *         },
+                 *         {
+                 *           "user_id": "bob",
+                 *           "score": 90
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportRecords"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "written": 1,
+                     *       "unchanged": 1,
+                     *       "rejected": [
+                     *         {
+                     *           "user_id": "erased",
+                     *           "error": {
+                     *             "error_code": "gone",
+                     *             "message": "user erased is erased",
+                     *             "request_id": ""
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ImportedRecords"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["board_closed"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
