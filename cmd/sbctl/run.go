@@ -11,6 +11,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
+	"github.com/scoreboard/scoreboard/internal/tracing"
 )
 
 // program is one run of sbctl. It holds everything that a run touches, so that
@@ -34,6 +35,9 @@ type program struct {
 	printedHeader bool // of CSV
 
 	conn *connection // resolved on first use
+
+	tracer *tracing.Tracer // nil without a collector
+	span   *tracing.Span   // of the command
 }
 
 // run executes one command line and returns the exit code.
@@ -49,6 +53,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
+	p.endTrace(cmd, err)
 	return p.finish(ctx, cmd, err)
 }
 
@@ -62,7 +67,11 @@ func (p *program) client() (*client.Client, error) {
 		Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value,
 		UserAgent: "sbctl/" + buildinfo.Read().Version,
 	}
-	if parent := p.env["TRACEPARENT"]; parent != "" {
+	parent, err := p.traceparent()
+	if err != nil {
+		return nil, err
+	}
+	if parent != "" {
 		o.Traceparent = func(context.Context) string { return parent }
 	}
 	if p.curl {
