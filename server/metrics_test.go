@@ -111,7 +111,7 @@ func metricsOf(t *testing.T) []metric {
 		"auth-master-key": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
 		"roles":           "api,read,intake,relay,projector,gateway,maintenance,mirror",
 		"tls-cert":        cert, "tls-key": key, "ledger-archive": dir, "dialects": "highscore,delta,module,plain",
-		"otlp-endpoint": "http://127.0.0.1:1",
+		"otlp-endpoint": "http://127.0.0.1:1", "postgres-tls-cert": cert, "postgres-tls-key": key,
 	}
 	lookup := func(name string) (string, bool) { v, ok := flags[name]; return v, ok }
 	loaded, _, err := config.Load(lookup, func(string) (string, bool) { return "", false }, nil)

@@ -20,6 +20,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/scoreboard/scoreboard/internal/filewatch"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -38,6 +40,7 @@ type Client struct {
 	log     *slog.Logger
 	seen    [sha256.Size]byte
 	current atomic.Pointer[tls.Config]
+	expires atomic.Int64 // of the client certificate, in Unix seconds; 0 without one
 }
 
 // New reads the files. setting is what the names of their settings begin with, such as
@@ -57,6 +60,18 @@ func (c *Client) Run(ctx context.Context) error {
 		return nil
 	}
 	return filewatch.Run(ctx, "files of "+c.setting, c.load, c.log)
+}
+
+// Collectors returns the metrics, for registration: none without a client certificate.
+func (c *Client) Collectors() []prometheus.Collector {
+	if c.files.Cert == "" {
+		return nil
+	}
+	return []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name:        "scoreboard_tls_client_certificate_expiry_timestamp_seconds",
+		Help:        "When the certificate with which this process connects to a backend expires, in Unix seconds.",
+		ConstLabels: prometheus.Labels{"setting": c.setting + "_cert"},
+	}, func() float64 { return float64(c.expires.Load()) })}
 }
 
 // Config returns the settings for one connection to a host, which the server's
@@ -152,6 +167,7 @@ func (c *Client) load() (changed bool, err error) {
 			problem := fmt.Sprintf("the certificate in %s expired at %s", c.files.Cert, end.UTC().Format(time.RFC3339))
 			return false, c.wrong("_cert", nil, problem, "renew it")
 		}
+		c.expires.Store(own.Leaf.NotAfter.Unix())
 		// Unlike Certificates, this presents it even to a server that names other authorities,
 		// which then says so instead of asking for a certificate.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &own, nil }

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
 	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 	"github.com/scoreboard/scoreboard/server/edge/edgetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -133,6 +136,19 @@ func TestFilesAreReloaded(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("got %q, %v, want to be two", name, err)
 		}
+	}
+	pair, err := tls.X509KeyPair(two.CertPEM, two.KeyPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics := make(chan prometheus.Metric, 1)
+	c.Collectors()[0].Collect(metrics)
+	var expires dto.Metric
+	if err := (<-metrics).Write(&expires); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := expires.Gauge.GetValue(), float64(pair.Leaf.NotAfter.Unix()); got != want {
+		t.Errorf("the metric says that the certificate expires at %.0f, want %.0f", got, want)
 	}
 	if _, err := dial(t, c, old); !errors.As(err, new(x509.UnknownAuthorityError)) {
 		t.Errorf("a server of the former authority: got %v, want it unknown", err)

@@ -230,6 +230,9 @@ func newMetrics() *metrics {
 			Name:    "scoreboard_projection_lag_seconds",
 			Help:    "Time from recording a change to applying it to the ranking, for the last change of each batch.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60},
+			// The freshness of rankings, from milliseconds to an hour after an outage.
+			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100,
+			NativeHistogramMinResetDuration: time.Hour,
 		}),
 	}
 }
