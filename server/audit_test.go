@@ -284,7 +284,7 @@ func furnish(t *testing.T, n *node, db *backendtest.Conn) string {
 	}
 	db.Do(t, `insert into webhooks (webhook_id, url, types, disabled_at, disabled_reason)
 values ('wh_1', 'https://example.com/', '{user.flagged}', now(), 'a test'),
-    ('wh_2', 'https://example.com/', '{user.flagged}', null, null)`)
+    ('wh_2', 'https://example.com/', '{rank.reached}', null, null)`) // of no board
 	db.Do(t, `insert into webhook_secrets (webhook_id, generation, sealed)
 values ('wh_1', 1, 'a test'), ('wh_2', 1, 'a test')`)
 	db.Do(t, `insert into webhook_deliveries (id, webhook_id, message_id, type, payload, state, ended_at)

@@ -37,11 +37,13 @@ var sentExamples = []string{
 
 // absentExamples are the examples that a new installation answers with an error.
 var absentExamples = map[string]int{
-	"GET /v1/boards/{board}/standings": http.StatusNotFound, // global has no periods
-	"GET /v1/admin/flags/{id}":         http.StatusNotFound,
-	"GET /v1/admin/voids/{id}":         http.StatusNotFound,
-	"GET /v1/admin/dead-letters/{id}":  http.StatusNotFound,
-	"POST /v1/admin/ledger/archive":    http.StatusConflict, // the setting archive.url is empty
+	"GET /v1/boards/{board}/standings":               http.StatusNotFound, // global has no periods
+	"GET /v1/admin/flags/{id}":                       http.StatusNotFound,
+	"GET /v1/admin/voids/{id}":                       http.StatusNotFound,
+	"GET /v1/admin/dead-letters/{id}":                http.StatusNotFound,
+	"GET /v1/admin/webhooks/{webhook_id}/deliveries": http.StatusNotFound,
+
+	"POST /v1/admin/ledger/archive": http.StatusConflict, // the setting archive.url is empty
 }
 
 // testExamples sends the examples of the document to a server, unchanged: each is

@@ -183,6 +183,9 @@ func TestFlushLosesWhatOnlyRedisHad(t *testing.T) {
 	if sum := h.sql(`select sum(score)::bigint from scores`); sum != 133 {
 		t.Errorf("%d points, want 133", sum)
 	}
+	if err := intake.stop(); err != nil { // its log is complete
+		t.Fatal(err)
+	}
 	if log := intake.logs.String(); strings.Count(log, "\n") > 5 {
 		t.Errorf("the flushes filled the log:\n%s", log)
 	}

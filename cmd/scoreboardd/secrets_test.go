@@ -64,7 +64,7 @@ func TestBrokenURLsAreNotPrinted(t *testing.T) {
 		"hash":     {start, postgres, "redis://:PA55#SECR3T@127.0.0.1:1/0", "", "Redis URL is invalid"},
 		"cluster database": {
 			start, postgres, "redis+cluster://:PA55SECR3T@127.0.0.1:1/1", "",
-			"setting redis.url: the Redis URL names a database, but a cluster has only database 0",
+			"setting redis.url cannot be used: the Redis URL names a database, but a cluster has only database 0",
 		},
 		"no primary":    {start, postgres, "redis+sentinel://:PA55SECR3T@127.0.0.1:1", "", "names no primary"},
 		"bucket":        {show, postgres, redis, "s3://PA55:SECR3T/SECR3T@bucket", "s3://********@bucket"},

@@ -249,6 +249,8 @@ var personal = map[string]string{
 	"outbox_score_updates.user_id":    "dropped with its partition",
 	"standings.user_id":               tombstone,
 	"standings_state.fill_user":       "set to null once the standings are filled",
+	"import_scores.user_id":           removed,
+	"webhook_tops.users":              anonymous,
 	"audit_log.detail":                "contains no user, by the API",
 	"audit_log.who":                   ofOperators,
 	"audit_log.address":               ofOperators,
@@ -265,6 +267,9 @@ var personal = map[string]string{
 	"leases.name":                     notPersonal,
 	"retention.name":                  notPersonal,
 	"boards.standings_users":          notPersonal,
+	"imports.users":                   notPersonal,
+	"webhook_deliveries.message_id":   notPersonal,
+	"webhooks.disabled_reason":        notPersonal,
 }
 
 const (

@@ -42,8 +42,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "offsets committed before the ranking has the changes", file: "server/projection/projection.go",
-		old: "return paused, p.retry(ctx, func() error { return p.apply(ctx, s, &b) })",
-		new: "go func() { _ = p.apply(context.WithoutCancel(ctx), s, &b) }()\n" +
+		old: "return paused, p.retry(ctx, func() error { return p.apply(ctx, s, &b, spans) })",
+		new: "go func() { _ = p.apply(context.WithoutCancel(ctx), s, &b, spans) }()\n" +
 			"\treturn paused, nil",
 		args:  []string{"--only", "redis"},
 		rules: []string{"stale", "convergence"},
