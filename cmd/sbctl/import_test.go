@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/backendtest"
+)
+
+// importer runs imports into a server of its own.
+type importer struct {
+	t      *testing.T
+	server *clienttest.Server
+	env    []string
+	client *client.Client
+}
+
+func newImporter(t *testing.T) *importer {
+	t.Helper()
+	s := clienttest.New(t)
+	token := clienttest.Token("root", "score:admin")
+	c, err := client.New(s.URL, client.Options{Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return &importer{t, s, []string{"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + token, "HOME=" + t.TempDir()}, c}
+}
+
+// run imports and returns the exit code and the result of each board.
+func (i *importer) run(ctx context.Context, args ...string) (code int, boards map[string]imported, printed string) {
+	var out, errs bytes.Buffer
+	args = append(append([]string{"import"}, args...), "--yes", "--output", "json")
+	code = run(ctx, args, nil, &out, &errs, i.env)
+	var all []imported
+	if err := json.Unmarshal(out.Bytes(), &all); err != nil && out.Len() > 0 {
+		i.t.Fatalf("%q: %v: %s", args, err, out.String())
+	}
+	boards = make(map[string]imported)
+	for _, b := range all {
+		boards[b.Board] = b
+	}
+	return code, boards, errs.String()
+}
+
+// standings returns the users and scores of a board in PostgreSQL, best first.
+func (i *importer) standings(board string) []string {
+	i.t.Helper()
+	var all []string
+	if _, err := i.client.ExportBoard(i.t.Context(), board, func(s client.Standing) error {
+		all = append(all, fmt.Sprint(s.UserID, " ", s.Score))
+		return nil
+	}); err != nil {
+		i.t.Fatal(err)
+	}
+	return all
+}
+
+const nakamaUser = "00000000-0000-0000-0000-00000000000"
+
+// Leaderboards of Nakama's own tables become boards with the same ranks. With --follow,
+// what changes during the import arrives too.
+func TestImportFromNakama(t *testing.T) {
+	t.Parallel()
+	i := newImporter(t)
+	url := backendtest.Postgres(t, func(context.Context, string) error { return nil })
+	db := backendtest.Connect(t, url)
+	for _, name := range []string{"nakama_schema.sql", "nakama_boards.sql"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "internal", "sources", "testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		db.Do(t, string(text))
+	}
+	kills := []string{nakamaUser + "4 90", nakamaUser + "1 50", nakamaUser + "3 50", nakamaUser + "2 50"}
+	for _, written := range []int{4, 0} { // the second import finds nothing to write
+		code, boards, errs := i.run(t.Context(), "nakama", "kills", "daily_laps", "--postgres", url)
+		b := boards["kills"]
+		if code != exitOK || b.Written != written || b.Users != 4 || b.Differences+b.Misplaced+b.Others != 0 {
+			t.Fatalf("exit code %d, %+v, %s", code, boards, errs)
+		}
+		if got := i.standings("kills"); !slices.Equal(got, kills) {
+			t.Errorf("got %q, want %q", got, kills)
+		}
+		laps := []string{nakamaUser + "2 10", nakamaUser + "1 12"}
+		if got := i.standings("daily_laps"); !slices.Equal(got, laps) {
+			t.Errorf("the lowest time first: got %q, want %q", got, laps)
+		}
+	}
+	// The board without a counterpart is named, and the others are imported.
+	if code, boards, errs := i.run(t.Context(), "nakama", "debts", "cup", "--postgres", url); code != exitCheckFailed ||
+		boards["cup"].Written != 1 || !strings.Contains(errs, "no mode is like the operator decrement") {
+		t.Errorf("exit code %d, %+v, %s", code, boards, errs)
+	}
+	changed := make(chan struct{})
+	go func() {
+		defer close(changed)
+		time.Sleep(500 * time.Millisecond) // after the first pass, before the next
+		db.Do(t, `update leaderboard_record set score = 120 where leaderboard_id = 'kills' and owner_id = $1`,
+			nakamaUser+"2")
+		db.Do(t, `update leaderboard_record set score = 40 where leaderboard_id = 'kills' and owner_id = $1`,
+			nakamaUser+"4")
+	}()
+	code, boards, errs := i.run(t.Context(), "nakama", "kills", "--postgres", url, "--follow", "--interval", "2s")
+	<-changed
+	if b := boards["kills"]; code != exitOK || b.Written != 2 || b.Differences != 0 {
+		t.Errorf("exit code %d, %+v, %s", code, boards, errs)
+	}
+	if got := i.standings("kills"); len(got) != 4 || got[0] != nakamaUser+"2 120" || got[3] != nakamaUser+"4 40" {
+		t.Errorf("after the changes: got %q", got)
+	}
+}
+
+// Sorted sets of Podium become boards; what is not a board of integers is named.
+func TestImportFromPodium(t *testing.T) {
+	t.Parallel()
+	i := newImporter(t)
+	url := backendtest.Redis(t)
+	rdb := backendtest.RedisClient(t, url)
+	add := func(board string, members ...redis.Z) {
+		if err := rdb.ZAdd(t.Context(), board, members...).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add("kills", redis.Z{Score: 50, Member: "ann"}, redis.Z{Score: 50, Member: "zoe"},
+		redis.Z{Score: 90, Member: "bob"})
+	if err := rdb.ZAdd(t.Context(), "kills:ttl", redis.Z{Score: 1.9e9, Member: "bob"}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	code, boards, errs := i.run(t.Context(), "podium", "kills", "--redis", url)
+	if b := boards["kills"]; code != exitOK || b.Written != 3 || b.Differences+b.Misplaced != 0 {
+		t.Fatalf("exit code %d, %+v, %s", code, boards, errs)
+	}
+	if got := i.standings("kills"); len(got) != 3 || got[0] != "bob 90" {
+		t.Errorf("got %q", got)
+	}
+	add("kills", redis.Z{Score: 95, Member: "ann"})
+	code, boards, errs = i.run(t.Context(), "podium", "kills", "--redis", url)
+	if b := boards["kills"]; code != exitOK || b.Written != 1 || b.Differences != 0 {
+		t.Errorf("a change: exit code %d, %+v, %s", code, boards, errs)
+	}
+	if got := i.standings("kills"); got[0] != "ann 95" || got[1] != "bob 90" {
+		t.Errorf("after the change: got %q", got)
+	}
+}
+
+// An import that ends in the middle is continued by the same command: every user has one
+// event, and equal scores keep the order of the file.
+func TestInterruptedImportContinues(t *testing.T) {
+	t.Parallel()
+	i := newImporter(t)
+	const users = 3000
+	var text strings.Builder
+	text.WriteString("user_id,score\n")
+	var want []string
+	for n := range users {
+		fmt.Fprintf(&text, "u%d,7\n", n)
+		want = append(want, fmt.Sprintf("u%d 7", n))
+	}
+	file := filepath.Join(t.TempDir(), "scores.csv")
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	go func() {
+		defer interrupt()
+		for ctx.Err() == nil {
+			sent := 0
+			for _, r := range i.server.Seen() {
+				if strings.HasSuffix(r.Path, "/records") {
+					sent++
+				}
+			}
+			if sent >= 3 {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	if code, _, errs := i.run(ctx, "csv", file, "--board", "global"); code == exitOK {
+		t.Fatalf("the import was not interrupted: %s", errs)
+	}
+	interrupt()
+	code, boards, errs := i.run(t.Context(), "csv", file, "--board", "global")
+	b := boards["global"]
+	if code != exitOK || b.Users != users || b.Written == 0 || b.Written == users || b.Written+b.Unchanged != users ||
+		b.Differences+b.Misplaced != 0 {
+		t.Fatalf("exit code %d, %+v, %s", code, boards, errs)
+	}
+	if got := i.standings("global"); !slices.Equal(got, want) {
+		t.Errorf("got %d standings that begin with %q", len(got), got[:3])
+	}
+	statement, err := i.client.Statement(t.Context(), "u0", client.StatementQuery{})
+	if err != nil || len(statement.Entries) != 1 {
+		t.Errorf("the first user's events: got %+v, %v, want one", statement, err)
+	}
+}
