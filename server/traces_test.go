@@ -166,7 +166,7 @@ func TestTraceReachesTheFrame(t *testing.T) {
 			h.ranked(n, "global", "bob", 5)
 			n.watch(t)
 			const id = "0af7651916cd43dd8448eb211c80319c"
-			answered := n.submitTraced(t, "ada", "00-"+id+"-b7ad6b7169203331-01", c.header...)
+			answered := n.submitTraced(t, "ada-lovelace", "00-"+id+"-b7ad6b7169203331-01", c.header...)
 			if !strings.HasPrefix(answered, "00-"+id+"-") || !strings.HasSuffix(answered, "-01") {
 				t.Errorf("the response has the traceparent %q", answered)
 			}
@@ -199,7 +199,7 @@ func TestTraceReachesTheFrame(t *testing.T) {
 				t.Errorf("links of the batch: %v", links)
 			}
 			for _, s := range got {
-				if strings.Contains(s.String(), "ada") {
+				if strings.Contains(s.String(), "lovelace") {
 					t.Errorf("span %q names the user: %s", s.Name, s)
 				}
 			}
