@@ -154,6 +154,13 @@ func TestReadsDuringOutages(t *testing.T) {
 		}
 		return nil
 	}))
+	db := backendtest.Connect(t, h.postgres)
+	eventually(t, "all users in the standings, which answer without Redis", func() error {
+		if n := db.Count(t, `select count(*) from standings`); n != outageUsers {
+			return fmt.Errorf("%d users are", n)
+		}
+		return nil
+	})
 	w.enter("healthy")
 	playing.Go(func() { w.read(ctx) })
 	w.until("")
