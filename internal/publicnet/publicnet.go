@@ -1,6 +1,6 @@
 // Package publicnet makes HTTP clients for addresses that people configure: they connect to
-// public addresses, and to the networks that a setting allows. Without the check, whoever
-// chooses an address could have the server read from its own network.
+// public addresses, and to the networks that a setting allows. Without the check, an
+// address could make the server read from its own network.
 package publicnet
 
 import (

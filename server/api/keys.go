@@ -144,11 +144,15 @@ func (a *API) rotateKey(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-// keyID returns the key id in the path; a malformed one is not found.
-func keyID(c *gin.Context) (string, error) {
-	id := c.Param("key_id")
+// keyID returns the key id in the path.
+func keyID(c *gin.Context) (string, error) { return pathName(c, "key_id", "key") }
+
+// pathName returns a generated id in the path, which has the alphabet and length of user
+// ids; a malformed one is not found.
+func pathName(c *gin.Context, parameter, what string) (string, error) {
+	id := c.Param(parameter)
 	if _, err := scoreboard.ParseUserID(id); err != nil {
-		return "", scoreboard.Errorf(scoreboard.CodeNotFound, "key not found")
+		return "", scoreboard.Errorf(scoreboard.CodeNotFound, "%s not found", what)
 	}
 	return id, nil
 }

@@ -47,7 +47,6 @@ type Webhooks interface {
 const (
 	maxWebhookURL    = 2048 // bytes
 	maxWebhookBoards = 20   // each is compared about once a second for rank.reached
-	maxPendingShown  = 10_000
 
 	defaultDeliveries, maxDeliveries = 50, 500
 )
@@ -159,7 +158,7 @@ func (a *API) listWebhooks(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	backlogs, err := a.Webhooks.Backlogs(c.Request.Context(), maxPendingShown)
+	backlogs, err := a.Webhooks.Backlogs(c.Request.Context(), scoreboard.MaxWebhookPending)
 	if err != nil {
 		return err
 	}
@@ -171,14 +170,8 @@ func (a *API) listWebhooks(c *gin.Context, _ *auth.Claims) error {
 	return nil
 }
 
-// webhookID returns the id of the webhook in the path; a malformed one is not found.
-func webhookID(c *gin.Context) (string, error) {
-	id := c.Param("webhook_id")
-	if _, err := scoreboard.ParseUserID(id); err != nil { // the same alphabet and length
-		return "", scoreboard.Errorf(scoreboard.CodeNotFound, "webhook not found")
-	}
-	return id, nil
-}
+// webhookID returns the id of the webhook in the path.
+func webhookID(c *gin.Context) (string, error) { return pathName(c, "webhook_id", "webhook") }
 
 // rotateWebhook is POST /v1/admin/webhooks/{webhook_id}/rotate: a new secret. Messages are
 // signed with both for the overlap.

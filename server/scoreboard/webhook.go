@@ -76,6 +76,9 @@ type WebhookTop struct {
 // WebhookRankMessage is a message of WebhookRankReached: its id and its payload in JSON.
 type WebhookRankMessage struct{ ID, Payload string }
 
+// MaxWebhookPending is the number of pending deliveries with which a webhook is disabled.
+const MaxWebhookPending = 10_000
+
 // WebhookBacklog is the pending deliveries of a webhook.
 type WebhookBacklog struct {
 	Pending int

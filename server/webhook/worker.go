@@ -86,8 +86,6 @@ const (
 	cleanInterval   = time.Minute
 	deletedPerClean = 10_000
 
-	// MaxPending is the number of pending deliveries with which a webhook is disabled.
-	MaxPending = 10_000
 	// KeepDelivered and KeepFailed are how long deliveries are kept.
 	KeepDelivered = 7 * 24 * time.Hour
 	KeepFailed    = 30 * 24 * time.Hour
@@ -196,13 +194,13 @@ func (w *Worker) report(pending int, oldest time.Duration, disabled int) {
 	w.disabled.Set(float64(disabled))
 }
 
-// watchBacklogs measures what is pending, and disables webhooks with MaxPending deliveries:
+// watchBacklogs measures what is pending, and disables webhooks with too many deliveries:
 // their receivers do not come back, and every message would cost another row.
 func (w *Worker) watchBacklogs(ctx context.Context, hooks []scoreboard.Webhook) error {
 	if time.Since(w.counted) < backlogInterval {
 		return nil
 	}
-	backlogs, err := w.Store.Backlogs(ctx, MaxPending)
+	backlogs, err := w.Store.Backlogs(ctx, scoreboard.MaxWebhookPending)
 	if err != nil {
 		return err
 	}
@@ -217,7 +215,7 @@ func (w *Worker) watchBacklogs(ctx context.Context, hooks []scoreboard.Webhook) 
 		}
 		pending += b.Pending
 		oldest = max(oldest, b.Oldest)
-		if b.Pending < MaxPending {
+		if b.Pending < scoreboard.MaxWebhookPending {
 			continue
 		}
 		w.Log.Warn("webhook disabled: too many pending deliveries", "webhook", h.ID, "pending", b.Pending)
