@@ -14,6 +14,8 @@ type (
 	ImportRequest = protocol.ImportRequest
 	// Import is what was imported from a source to a board.
 	Import = protocol.Import
+	// ImportSummary is what a board has of the imported users.
+	ImportSummary = protocol.ImportSummary
 	// ImportRecord is a user's score in the other system.
 	ImportRecord = protocol.ImportRecord
 	// ImportedRecords is what became of records.
@@ -32,6 +34,15 @@ func (c *Client) StartImport(ctx context.Context, r ImportRequest) (Import, erro
 		body: func(time.Time) any { return r },
 	}, &i)
 	return i, err
+}
+
+// ImportSummary reads what the import's board has of its users.
+func (c *Client) ImportSummary(ctx context.Context, id int64) (ImportSummary, error) {
+	var s ImportSummary
+	err := c.do(ctx, call{
+		op: "summarize the import", method: http.MethodGet, path: fmt.Sprintf("/v1/admin/imports/%d/summary", id),
+	}, &s)
+	return s, err
 }
 
 // ImportRecords writes what is new in up to MaxImportRecords records of different users. A

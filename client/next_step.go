@@ -15,6 +15,7 @@ var nextSteps = map[scoreboard.Code]string{
 	scoreboard.CodeBoardClosed:          "Write to an open board; this one accepts no more scores.",
 	scoreboard.CodeTokenUsed:            "Get a new token; this one was used.",
 	scoreboard.CodeConflict:             "Read the current state, then decide again.",
+	scoreboard.CodeNotSettled:           "Wait as long as the server asks, then read it again.",
 	scoreboard.CodeGone:                 "Do not send it again; what it names no longer exists.",
 	scoreboard.CodePayloadTooLarge:      "Send less in one request.",
 	scoreboard.CodeDeltaOutOfRange:      "Send a delta within the limits.",

@@ -37,6 +37,9 @@ type TopQuery struct {
 	Limit      int    // 1 to 100; 10 when 0
 	Cursor     string // NextCursor of the previous page
 	MinVersion int64  // wait up to 1 s for this version of the board
+
+	At    time.Time // the standings at this moment; zero: now
+	AsNow bool      // with At: without the events that are reversed, and the users that are banned, now
 }
 
 // Top reads the top of a board, or with a Cursor the next page. A cursor is a
@@ -47,6 +50,7 @@ func (c *Client) Top(ctx context.Context, q TopQuery) (Top, error) {
 	setInt(query, "limit", int64(q.Limit))
 	setInt(query, "min_version", q.MinVersion)
 	setText(query, "cursor", q.Cursor)
+	setMoment(query, q.At, q.AsNow)
 	var top Top
 	err := c.do(ctx, call{op: "read the top", method: http.MethodGet, path: "/v1/leaderboard/top", query: query}, &top)
 	return top, err
@@ -60,6 +64,9 @@ type PlaceQuery struct {
 	// Score, if set, is ranked if the user is not on the board: the error not_found
 	// then has its rank in WouldRank.
 	Score *int64
+
+	At    time.Time // the standing at this moment; zero: now
+	AsNow bool      // with At: without the events that are reversed, and the users that are banned, now
 }
 
 // Me reads the standing of the token's user.
@@ -111,10 +118,19 @@ func (c *Client) Statement(ctx context.Context, user string, q StatementQuery) (
 	return statement, err
 }
 
+// setMoment sets the parameters of a past read.
+func setMoment(query url.Values, at time.Time, asNow bool) {
+	setTime(query, "at", at)
+	if asNow {
+		query.Set("as", "now")
+	}
+}
+
 func (c *Client) place(ctx context.Context, op, path string, q PlaceQuery) (Place, error) {
 	query := boardQuery(q.Board)
 	query.Set("k", strconv.Itoa(q.Neighbours)) // even 0, which is not the server's default everywhere
 	setInt(query, "min_version", q.MinVersion)
+	setMoment(query, q.At, q.AsNow)
 	if q.Score != nil {
 		query.Set("score", strconv.FormatInt(*q.Score, 10))
 	}

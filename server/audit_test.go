@@ -36,7 +36,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"boards", "keys", "key_secrets", "dead_letters", "outbox_score_updates",
 			"profiles", "users", "scores", "user_score_histories", "knobs", "voids", "void_events", "flags",
 			"reversals", "rejected_events", "board_standings", "audit_log", "imports", "import_scores",
-			"webhooks", "webhook_secrets", "webhook_deliveries",
+			"webhooks", "webhook_secrets", "webhook_deliveries", "friends",
 		} {
 			var sum string
 			err := db.QueryRow(t.Context(),
@@ -235,7 +235,11 @@ var notAudited = map[string]string{
 	"POST /v1/scores/increments": "the ledger has it",
 	"POST /v1/actions":           "a user's own",
 	"POST /v1/leaderboard/users": "a read",
-	"POST /v1/admin/verify":      "a read",
+	"POST /v1/friends":           "what a server knows of its users",
+
+	"PUT /v1/users/me/friends/{user_id}":    "a user's own",
+	"DELETE /v1/users/me/friends/{user_id}": "a user's own",
+	"POST /v1/admin/verify":                 "a read",
 }
 
 // furnish creates what the requests change, and returns the id of a key.

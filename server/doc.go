@@ -48,7 +48,8 @@
 //   - auth verifies tokens, keys, action tokens and attestations; edge handles TLS
 //     and client addresses; geo maps addresses to countries; limit holds the rate
 //     limits.
-//   - standings keeps the table in which ranks are counted without Redis.
+//   - standings keeps the table in which ranks are counted without Redis. checkpoint
+//     stores the standings of moments, from which past standings are read.
 //   - rollover ends the periods of boards, stores their final standings and
 //     announces them.
 //   - repair rebuilds rankings beside live traffic, and compares ledger, scores and
@@ -58,7 +59,8 @@
 //   - dialect serves the APIs of other specifications by the operations of api.
 //   - admin holds the operations that the API offers to operators; health reports a
 //     node's readiness, checks and rates; settings keeps the configuration in force;
-//     frontpage serves GET / of both addresses, and docs the documentation.
+//     frontpage serves GET / of both addresses, docs the documentation, web the pages of
+//     boards, and console the operators' pages, which act through the API.
 //
 // The domain types are in scoreboard, the JSON shapes in protocol, the deployed
 // configuration in config. A component imports those and never another component:

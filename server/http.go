@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -14,10 +16,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/console"
 	"github.com/scoreboard/scoreboard/server/dialect"
 	"github.com/scoreboard/scoreboard/server/frontpage"
 	"github.com/scoreboard/scoreboard/server/geo"
 	"github.com/scoreboard/scoreboard/server/health"
+	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/limit"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime/sse"
@@ -36,10 +40,15 @@ func (s *Server) makeAPI() error {
 		Origins: c.Realtime.Origins, Log: s.log, Now: time.Now,
 		Tracer: s.tracer, CursorKey: auth.CursorKey(c.Auth.MasterKey, c.Auth.JWTSecret),
 	}
+	if len(c.Web.Boards) > 0 {
+		o.Pages = &c.Web
+	}
 	s.add("settings", s.settings)
 	s.register(s.store.Increments.Collectors()...)
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
+		o.Moments = s.store.Moments
 		o.Reads, o.Ledger, o.Show = s.reads, s.store.Reads, s.profiles.Show
+		o.FriendReads = s.friends()
 		o.Boards = s.boards()
 	}
 	if c.Has(config.RoleGateway) {
@@ -114,6 +123,7 @@ func (s *Server) makeProofs(o *api.Options) (err error) {
 // makeOperations makes what operators use.
 func (s *Server) makeOperations(o *api.Options) {
 	o.Trail, o.Settings, o.Flags = s.store.Audit, s.settings, s.store.Moderation
+	o.Friends = s.store.Friends
 	o.Profiles = admin.Profiles{Store: s.store.Profiles, Cache: s.profiles}
 	o.Moderation = admin.Moderation{
 		Moderation: s.store.Moderation, Corrections: s.store.Corrections, Privacy: s.store.Privacy,
@@ -132,6 +142,46 @@ func (s *Server) makeOperations(o *api.Options) {
 	if s.archive != nil {
 		o.Operations.Archive = admin.Archive{Archiver: s.archive}
 	}
+}
+
+// consoleTokenLife is the lifetime of a token that the development sign-in issues.
+const consoleTokenLife = 8 * time.Hour
+
+// consoleDevUser is the user of such a token.
+const consoleDevUser = "dev"
+
+// makeConsole makes the console, which acts through the API of this process.
+func (s *Server) makeConsole() error {
+	c := s.config.Console
+	if c.Addr == config.ConsoleOff || !s.config.Has(config.RoleAPI) {
+		return nil
+	}
+	key, err := auth.ConsoleKey(s.config.Auth.MasterKey)
+	if err != nil {
+		return err
+	}
+	o := console.Options{
+		API: s.api, Key: key, URL: c.URL, Log: s.log, Now: time.Now,
+		OIDC: console.OIDC{
+			Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Scopes: c.OIDCScopes,
+		},
+	}
+	if c.DevSignIn {
+		o.Mint = func() (string, error) {
+			token, _, err := s.tokens.Mint(consoleDevUser, auth.ScopeUpdate+" "+auth.ScopeAdmin, consoleTokenLife)
+			return token, err
+		}
+	}
+	if s.console, err = console.New(o); err != nil {
+		return err
+	}
+	s.add("console", s.console)
+	return nil
+}
+
+// behindProxies gives h the client's address and country.
+func (s *Server) behindProxies(h http.Handler) http.Handler {
+	return s.proxies.Wrap(h, func() string { return s.settings.Current().Anomaly.CountryHeader })
 }
 
 // makeLimits makes the limits of the API at their configured rates.
@@ -221,7 +271,17 @@ func (s *Server) newHTTPServer(h http.Handler) *http.Server {
 
 // apiServer serves the API's port.
 func (s *Server) apiServer() *http.Server {
-	h := s.newHTTPServer(s.proxies.Wrap(s.api, func() string { return s.settings.Current().Anomaly.CountryHeader }))
+	var front http.Handler = s.api
+	if s.console != nil && s.config.Console.Addr == config.ConsoleMain {
+		front = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == console.Root || strings.HasPrefix(r.URL.Path, console.Root+"/") {
+				s.console.ServeHTTP(w, r)
+				return
+			}
+			s.api.ServeHTTP(w, r)
+		})
+	}
+	h := s.newHTTPServer(s.behindProxies(front))
 	// Over HTTP/2 the first ends a stream whose reader is slow, the second a
 	// connection that accepts no data at all.
 	h.WriteTimeout, h.HTTP2.WriteByteTimeout = api.WriteTime, api.WriteTime
@@ -235,16 +295,25 @@ func (s *Server) apiServer() *http.Server {
 // not be reachable from the public network.
 func (s *Server) opsServer() *http.Server {
 	m := http.NewServeMux()
+	links := []protocol.Link{
+		{Path: "/metrics", Description: "Metrics, for Prometheus."},
+		{Path: "/readyz", Description: "200 while the process accepts requests, else 503 and the reason."},
+		{Path: "/healthz", Description: "200 while the process runs."},
+		{Path: "/debug/pprof/", Description: "Profiles, for Go's pprof."},
+	}
+	if s.console != nil && s.config.Console.Addr == config.ConsoleOps {
+		links = slices.Insert(links, 0, protocol.Link{
+			Path: console.Root, Description: "The console: watch and change boards, players and settings.",
+		})
+		h := s.behindProxies(s.console)
+		m.Handle(console.Root, h)
+		m.Handle(console.Root+"/", h)
+	}
 	m.Handle("GET /{$}", frontpage.New(protocol.FrontPage{
 		Name: "scoreboard operations", Version: buildinfo.Read().Version,
 		Description: "Metrics, health and profiles of this process, for operators only. Its API, with the boards and " +
 			"their reference (/docs), is on " + s.config.Addr + " (the setting addr).",
-		Links: []protocol.Link{
-			{Path: "/metrics", Description: "Metrics, for Prometheus."},
-			{Path: "/readyz", Description: "200 while the process accepts requests, else 503 and the reason."},
-			{Path: "/healthz", Description: "200 while the process runs."},
-			{Path: "/debug/pprof/", Description: "Profiles, for Go's pprof."},
-		},
+		Links: links,
 	}))
 	m.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
 	m.HandleFunc("GET /healthz", health.Live)
@@ -254,4 +323,9 @@ func (s *Server) opsServer() *http.Server {
 	m.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	m.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	return s.newHTTPServer(m)
+}
+
+// friends is how users are ranked among their friends.
+func (s *Server) friends() *leaderboard.Friends {
+	return leaderboard.NewFriends(s.reads, s.store.Friends)
 }

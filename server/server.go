@@ -16,6 +16,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/archive"
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/console"
 	"github.com/scoreboard/scoreboard/server/edge"
 	"github.com/scoreboard/scoreboard/server/health"
 	"github.com/scoreboard/scoreboard/server/ingest"
@@ -75,6 +76,7 @@ type Server struct {
 	mirror    *mirror.Mirror
 	archive   *archive.Archive
 	api       *api.API
+	console   *console.Console // nil: not served here
 	ready     *health.Readiness
 
 	components []component // in the order of their start
@@ -119,6 +121,9 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 	s.makeRollover()
 	s.makeMirror()
 	if err := s.makeAPI(); err != nil {
+		return nil, err
+	}
+	if err := s.makeConsole(); err != nil {
 		return nil, err
 	}
 	s.makeLagMonitor()

@@ -23,6 +23,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/archive"
 	"github.com/scoreboard/scoreboard/server/audit"
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/checkpoint"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/edge"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
@@ -333,6 +334,7 @@ func (s *Server) makeGateway() {
 	s.add("connections of users", connections)
 	s.hub = realtime.NewHub(hubOptions(c), s.reads, connections, s.log)
 	s.hub.Trace(s.tracer)
+	s.hub.ShowFriends(s.friends())
 	s.add("hub", s.hub)
 	if c.Realtime.Bus == config.BusKafka {
 		s.add("notices", newFollower("redis", s.ranking, s.log, names, s.reads.Notify))
@@ -386,6 +388,9 @@ func (s *Server) makeMaintenance() error {
 	s.add("rebuilder", s.rebuilder)
 	s.add("outbox maintenance", outbox.NewMaintenance(s.store.Outbox, s.log))
 	s.add("standings", standings.New(processName(), s.store.Standings, s.store.Boards, s.log))
+	s.add("checkpoints", checkpoint.New(checkpoint.Options{
+		Owner: processName(), Events: int64(c.Ledger.CheckpointEvents), Keep: c.Ledger.CheckpointKeep, Log: s.log,
+	}, s.store.Moments, s.store.Boards))
 	s.add("audit trail", audit.New(processName(), s.store.Audit, s.store.Boards, s.log))
 	s.add("sweeper", admin.Sweeper{
 		Increments: s.store.Increments, Window: c.Ledger.RepeatWindow(), Log: s.log,

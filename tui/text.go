@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/scoreboard/scoreboard/client"
+	counts "github.com/scoreboard/scoreboard/internal/plural"
 )
 
 // Printable removes from untrusted text what could control a terminal, change the
@@ -87,17 +88,7 @@ func fitRight(s string, w int) string {
 }
 
 // grouped formats a number with thousands separators.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	sign := ""
-	if n < 0 {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
-}
+func grouped(n int64) string { return counts.Grouped(n) }
 
 // ordinal formats a rank: 1st, 2nd, 82nd.
 func ordinal(n int64) string {

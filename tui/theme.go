@@ -6,6 +6,8 @@ import (
 
 	"github.com/charmbracelet/lipgloss"
 	"github.com/muesli/termenv"
+
+	"github.com/scoreboard/scoreboard/internal/design"
 )
 
 // ink is a style as the escape sequences around a text. Styles are made once, because
@@ -71,25 +73,6 @@ var asciiGlyphs = glyphs{
 	box:    [6]string{"+", "+", "+", "+", "-", "|"},
 }
 
-// palette is a set of colours for one kind of background.
-type palette struct {
-	text, dim, border, accent, gold, silver, bronze  string
-	up, down, added, changed, barFrom, barTo, cursor string
-}
-
-var (
-	onDark = palette{
-		text: "#cdd6f4", dim: "#8087a2", border: "#494d64", accent: "#8aadf4",
-		gold: "#eed49f", silver: "#b8c0e0", bronze: "#e0a37e", up: "#a6da95", down: "#ed8796", added: "#8bd5ca",
-		changed: "#f5a97f", barFrom: "#3e5a8c", barTo: "#7dc4e4", cursor: "#363a4f",
-	}
-	onLight = palette{
-		text: "#3c3f57", dim: "#74788f", border: "#bcc0cc", accent: "#1e5fd8",
-		gold: "#a86a00", silver: "#5c5f77", bronze: "#a04a1c", up: "#2f7d32", down: "#c0263f", added: "#0f7b82",
-		changed: "#c2410c", barFrom: "#b3c7f0", barTo: "#1e66c8", cursor: "#dfe3ee",
-	}
-)
-
 // Steps of a gradient. More look the same and cost bytes on a slow connection.
 const (
 	barSteps  = 8
@@ -108,32 +91,32 @@ func newTheme(r *lipgloss.Renderer, dark, ascii bool) theme {
 		t.sixteen(r)
 		return t
 	}
-	p := onLight
+	p := design.Light
 	if dark {
-		p = onDark
+		p = design.Dark
 	}
 	colour := func(c string) lipgloss.Style { return r.NewStyle().Foreground(lipgloss.Color(c)) }
-	t.title = newInk(colour(p.accent).Bold(true))
-	t.key = newInk(colour(p.accent))
-	t.dim, t.border = newInk(colour(p.dim)), newInk(colour(p.border))
-	t.up, t.down, t.added = newInk(colour(p.up)), newInk(colour(p.down)), newInk(colour(p.added))
-	t.own = newInk(colour(p.accent).Bold(true))
-	t.gold = newInk(colour(p.gold))
-	t.good, t.warn, t.problem = newInk(colour(p.up)), newInk(colour(p.gold)), newInk(colour(p.down).Bold(true))
-	t.chip = newInk(r.NewStyle().Bold(true).Foreground(lipgloss.Color("#1e2030")).Background(lipgloss.Color("#eed49f")))
+	t.title = newInk(colour(p.Accent).Bold(true))
+	t.key = newInk(colour(p.Accent))
+	t.dim, t.border = newInk(colour(p.Dim)), newInk(colour(p.Frame))
+	t.up, t.down, t.added = newInk(colour(p.Up)), newInk(colour(p.Down)), newInk(colour(p.Added))
+	t.own = newInk(colour(p.Accent).Bold(true))
+	t.gold = newInk(colour(p.Gold))
+	t.good, t.warn, t.problem = newInk(colour(p.Good)), newInk(colour(p.Warn)), newInk(colour(p.Bad).Bold(true))
+	t.chip = newInk(colour(p.ChipText).Bold(true).Background(lipgloss.Color(p.ChipBackdrop)))
 	t.podium = [3]ink{
-		newInk(colour(p.gold).Bold(true)), newInk(colour(p.silver).Bold(true)),
-		newInk(colour(p.bronze).Bold(true)),
+		newInk(colour(p.Gold).Bold(true)), newInk(colour(p.Silver).Bold(true)),
+		newInk(colour(p.Bronze).Bold(true)),
 	}
 	for i := range barSteps {
-		t.bar = append(t.bar, newInk(colour(mix(p.barFrom, p.barTo, float64(i)/(barSteps-1)))))
+		t.bar = append(t.bar, newInk(colour(mix(p.BarFrom, p.BarTo, float64(i)/(barSteps-1)))))
 	}
 	for i := range fadeSteps {
-		s := colour(mix(p.changed, p.text, float64(i)/fadeSteps))
+		s := colour(mix(p.Changed, p.Text, float64(i)/fadeSteps))
 		t.fading = append(t.fading, newInk(s.Bold(i == 0)))
 	}
-	t.spark = newInk(colour(p.barTo))
-	t.selected = newInk(r.NewStyle().Background(lipgloss.Color(p.cursor)))
+	t.spark = newInk(colour(p.BarTo))
+	t.selected = newInk(r.NewStyle().Background(lipgloss.Color(p.Selected)))
 	return t
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
@@ -163,13 +164,21 @@ func (r *importRun) examine(ctx context.Context, b *planned) error {
 		request.Board = "" // any: this finds an old server
 	}
 	before, err := r.c.StartImport(ctx, request)
-	if scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
-		return fmt.Errorf("the server has no imports: every node must have at least this version: %w", err)
-	}
 	if !b.Create {
 		b.Imported = before.Users
 	}
-	return err
+	return withoutImports(err)
+}
+
+// withoutImports adds what to do about a node that has no imports.
+func withoutImports(err error) error {
+	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		return err
+	}
+	return &hintedError{
+		fmt.Errorf("the server has no imports: %w", err),
+		"upgrade every node to at least this version, then run the same command again",
+	}
 }
 
 func (r *importRun) importAll(ctx context.Context, ready []*planned) ([]*imported, error) {
@@ -251,7 +260,7 @@ func (r *importRun) write(ctx context.Context, b *planned, result *imported) err
 		}
 		out, err := r.c.ImportRecords(ctx, b.id, chunk)
 		if err != nil {
-			return err
+			return withoutImports(err)
 		}
 		result.Written, result.Unchanged = result.Written+out.Written, result.Unchanged+out.Unchanged
 		for _, sent := range chunk {
@@ -285,8 +294,31 @@ func (r *importRun) write(ctx context.Context, b *planned, result *imported) err
 const comparedTop = 100
 
 // verify compares all users and scores of the source with the board in PostgreSQL, and the
-// order of the best.
+// order of the best: by a digest, and if that differs, by the standings of all.
 func (r *importRun) verify(ctx context.Context, b *planned, result *imported) error {
+	summary, err := r.c.ImportSummary(ctx, b.id)
+	if err != nil {
+		return withoutImports(err)
+	}
+	var digest uint64
+	for _, record := range b.records {
+		digest += scoreboard.ImportDigest(record.User, record.Score)
+	}
+	if summary.Users != int64(len(b.records)) || summary.Digest != strconv.FormatUint(digest, 10) {
+		return r.compare(ctx, b, result)
+	}
+	result.Users, result.Differences, result.Misplaced = len(b.records), 0, 0
+	result.Sum, result.Others = summary.Sum, int(summary.Others)
+	for place, record := range bestOf(b.records, scoreboard.Order(b.Order)) {
+		if place >= len(summary.Top) || summary.Top[place] != string(record.User) {
+			result.Misplaced++
+		}
+	}
+	return nil
+}
+
+// compare compares each user of the source with the standings of the board.
+func (r *importRun) compare(ctx context.Context, b *planned, result *imported) error {
 	want := make(map[scoreboard.UserID]scoreboard.Score, len(b.records))
 	for _, record := range b.records {
 		want[record.User] = record.Score

@@ -20,14 +20,19 @@ type wouldRank struct {
 func newRankCmd(p *program) *cobra.Command {
 	var q client.PlaceQuery
 	var score int64
+	var past momentFlags
 	cmd := &cobra.Command{
-		Use: "rank USER", Short: "Show a user's rank and neighbours", Args: exactArgs("USER"),
+		Use: "rank USER", Short: "Show a user's rank and neighbours, now or at a moment", Args: exactArgs("USER"),
 		Example: trimExamples(`
-  sbctl rank alice
+  sbctl rank alice --at "yesterday 18:00"
   sbctl rank alice -k 2 --board global --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			if q.Neighbours < 0 {
 				return usagef("-k must not be negative")
+			}
+			var err error
+			if q.At, q.AsNow, err = past.parse(); err != nil {
+				return err
 			}
 			if cmd.Flags().Changed("score") {
 				q.Score = &score
@@ -62,6 +67,7 @@ func newRankCmd(p *program) *cobra.Command {
 	}
 	cmd.Flags().IntVarP(&q.Neighbours, "neighbours", "k", 5, "number of rows above and below")
 	cmd.Flags().Int64Var(&score, "score", 0, "if the user has no score, show the rank that this score would have")
+	past.add(cmd)
 	addBoardFlag(cmd, &q.Board)
 	return cmd
 }

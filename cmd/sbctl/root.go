@@ -22,6 +22,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newActionCmd(p),
 		newTopCmd(p),
 		newRankCmd(p),
+		newFriendCmd(p),
 		newWatchCmd(p),
 		newTokenCmd(p),
 		newKeyCmd(p), newWebhookCmd(p),

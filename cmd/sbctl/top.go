@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
@@ -10,22 +13,30 @@ import (
 
 func newTopCmd(p *program) *cobra.Command {
 	var q client.TopQuery
+	var past momentFlags
 	cmd := &cobra.Command{
-		Use: "top", Short: "Show the top of a board", Args: exactArgs(),
+		Use: "top", Short: "Show the top of a board, now or at a moment", Args: exactArgs(),
+		Long: `Show the top of a board. With --at, show it as it was at a moment, with ties in the
+order they had; add --as now to leave out the events that are reversed and the users
+that are banned today.`,
 		Example: trimExamples(`
-  sbctl top
+  sbctl top --at "yesterday 18:00"
   sbctl top --limit 100 --board global --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			if q.Limit < 1 || q.Limit > 100 {
 				return usagef("--limit must be 1 to 100")
+			}
+			var err error
+			if q.At, q.AsNow, err = past.parse(); err != nil {
+				return err
 			}
 			top, err := c.Top(cmd.Context(), q)
 			if err != nil {
 				return err
 			}
 			if !p.structured() {
-				p.infof("%s: %d of %s, %v old%s", top.Board, len(top.Entries), plural.Count(top.Total, "user"),
-					ms(top.AgeMS), degradedNote(top.Degraded, top.DegradedReason))
+				p.infof("%s: %d of %s, %s%s", top.Board, len(top.Entries), plural.Count(top.Total, "user"),
+					ageNote(q.At, top.AsOf, top.AgeMS), degradedNote(top.Degraded, top.DegradedReason))
 			}
 			if err := p.print(top, func() *table { return entriesTable(top.Entries, "") }); err != nil {
 				return err
@@ -38,8 +49,37 @@ func newTopCmd(p *program) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&q.Limit, "limit", 10, "number of users, 1 to 100")
 	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "continue from the cursor of the previous page")
+	past.add(cmd)
 	addBoardFlag(cmd, &q.Board)
 	return p.repeatable(cmd)
+}
+
+// ageNote says of when rows are.
+func ageNote(at, asOf time.Time, ageMS int64) string {
+	if at.IsZero() {
+		return fmt.Sprintf("%v old", ms(ageMS))
+	}
+	return "at " + asOf.Format(time.RFC3339)
+}
+
+// momentFlags are the flags of reads of past standings.
+type momentFlags struct{ at, as string }
+
+func (f *momentFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.at, "at", "", "show the standings at this `time`")
+	cmd.Flags().StringVar(&f.as, "as", "recorded", "with --at: `recorded` for the standings as they were, or now to "+
+		"leave out what is reversed or banned today")
+}
+
+func (f *momentFlags) parse() (at time.Time, asNow bool, err error) {
+	if f.as != "recorded" && f.as != "now" {
+		return at, false, usagef("--as must be recorded or now, not %q", f.as)
+	}
+	if f.as == "now" && f.at == "" {
+		return at, false, usagef("--as now requires --at")
+	}
+	at, err = timeFlag("at", f.at)
+	return at, f.as == "now", err
 }
 
 func degradedNote(degraded bool, reason string) string {

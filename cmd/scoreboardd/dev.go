@@ -38,7 +38,8 @@ same folder.`,
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", ".dev", "folder for data, secrets and sbctl.env")
-	cmd.Flags().BoolVar(&ephemeral, "ephemeral", false, "keep no data; write only sbctl.env to the folder")
+	cmd.Flags().BoolVar(&ephemeral, "ephemeral", false,
+		"keep no data; write only sbctl.env to the folder, and delete it at the end")
 	cmd.SetUsageFunc(devUsage)
 	return cmd
 }
@@ -127,6 +128,9 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 	if err := secrets.writeEnv(envPath, c, api.Addr(), ops.Addr()); err != nil {
 		return err
 	}
+	if ephemeral { // sbctl must not go on to use a server that is gone
+		defer func() { err = errors.Join(err, os.Remove(envPath)) }()
+	}
 	go func() {
 		select {
 		case err := <-stack.Died():
@@ -149,7 +153,8 @@ func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
 		"SCOREBOARD_WEBHOOKS_NETWORKS": "127.0.0.0/8,::1/128", "SCOREBOARD_LOG_LEVEL": "warn",
 		"SCOREBOARD_KAFKA_PARTITIONS": "4", "SCOREBOARD_AUTH_MAX_TOKEN_LIFE": (devTokenLife + time.Hour).String(),
 		"SCOREBOARD_KAFKA_INCREMENTS_PARTITIONS": "4", "SCOREBOARD_AUTH_JWKS_NETWORKS": "127.0.0.0/8,::1/128",
-		"SCOREBOARD_DIALECTS": strings.Join(config.DialectNames, ","),
+		"SCOREBOARD_DIALECTS": strings.Join(config.DialectNames, ","), "SCOREBOARD_CONSOLE_DEV_SIGN_IN": "true",
+		"SCOREBOARD_WEB_BOARDS": config.AllBoards,
 	}
 	if stack != nil {
 		defaults["SCOREBOARD_POSTGRES_URL"] = stack.PostgresURL
@@ -180,6 +185,8 @@ func banner(w io.Writer, stack *devstack.Stack, api, ops net.Addr, envPath strin
 		}
 	}
 	fmt.Fprintf(w, "  %-11s http://%s\n  %-11s http://%s/metrics\n", "API", api, "operations", ops)
+	fmt.Fprintf(w, "  %-11s http://%s/console\n", "console", ops)
+	fmt.Fprintf(w, "  %-11s http://%s/b/global\n", "board page", api)
 	fmt.Fprintf(w, "sbctl reads its settings from %s. In another terminal, try:\n", envPath)
 	if envPath != defaultEnvPath {
 		fmt.Fprintf(w, "  set -a; . %s; set +a\n", envPath)

@@ -65,10 +65,13 @@ func public(a netip.Addr) bool {
 	return !slices.ContainsFunc(notPublic, func(network netip.Prefix) bool { return network.Contains(a) })
 }
 
+// maxHeaders is the maximum size of the headers of a response: a stranger chooses it.
+const maxHeaders = 64 << 10
+
 // Client returns an HTTP client that follows no redirect: one could lead elsewhere. It
 // checks the address of every connection when it is dialed: a name can have another address
 // than at any earlier check. A proxy of the environment is checked like any other address.
-// timeout bounds a request with its response.
+// timeout bounds a request with its response, whose headers are bounded too.
 func (n Networks) Client(timeout time.Duration) *http.Client {
 	dialer := &net.Dialer{Timeout: timeout, Control: func(_, address string, _ syscall.RawConn) error {
 		peer, err := netip.ParseAddrPort(address)
@@ -81,7 +84,8 @@ func (n Networks) Client(timeout time.Duration) *http.Client {
 		Timeout: timeout,
 		Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, ForceAttemptHTTP2: true,
-			DisableKeepAlives: true, // minutes pass between two requests
+			DisableKeepAlives:      true, // minutes pass between two requests
+			MaxResponseHeaderBytes: maxHeaders,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

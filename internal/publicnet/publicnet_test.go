@@ -1,8 +1,12 @@
 package publicnet_test
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/scoreboard/scoreboard/internal/publicnet"
 )
@@ -29,6 +33,55 @@ func TestNetworks(t *testing.T) {
 		}
 		if err := cluster.Check(a); (err == nil) != want.cluster {
 			t.Errorf("%s with the cluster's networks: got %v", address, err)
+		}
+	}
+}
+
+// The headers of a response are bounded, and an address that is not allowed is not
+// connected to, however it is written, nor after a redirect.
+func TestClient(t *testing.T) {
+	t.Parallel()
+	requests := 0
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests++
+		switch r.URL.Path {
+		case "/huge":
+			w.Header().Set("Padding", strings.Repeat("x", 200<<10))
+		case "/elsewhere":
+			http.Redirect(w, r, "http://169.254.169.254/", http.StatusFound)
+		}
+	}))
+	defer receiver.Close()
+	_, port, _ := strings.Cut(strings.TrimPrefix(receiver.URL, "http://"), ":")
+	local := publicnet.Networks{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	for _, c := range []struct {
+		networks publicnet.Networks
+		url      string
+		status   int // 0: an error
+		requests int
+	}{
+		{local, receiver.URL + "/", http.StatusOK, 1},
+		{local, receiver.URL + "/huge", 0, 1},
+		{local, receiver.URL + "/elsewhere", http.StatusFound, 1},
+		{publicnet.Networks{}, receiver.URL, 0, 0},
+		{publicnet.Networks{}, "http://localhost:" + port, 0, 0},
+		{publicnet.Networks{}, "http://[::ffff:127.0.0.1]:" + port, 0, 0},
+		{publicnet.Networks{}, "http://2130706433:" + port, 0, 0}, // 127.0.0.1 as a number
+		{publicnet.Networks{}, "http://0x7f.1:" + port, 0, 0},
+	} {
+		requests = 0
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.url, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		status := 0
+		if response, err := c.networks.Client(10 * time.Second).Do(request); err == nil {
+			status = response.StatusCode
+			_ = response.Body.Close()
+		}
+		if status != c.status || requests != c.requests {
+			t.Errorf("%s: got status %d after %d requests, want %d after %d",
+				c.url, status, requests, c.status, c.requests)
 		}
 	}
 }

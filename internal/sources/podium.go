@@ -1,10 +1,13 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -94,41 +97,47 @@ func (p *Podium) names(ctx context.Context) (names []string, err error) {
 	return names, keys.Err()
 }
 
-// pageSize is how many members are read at once, so that Redis answers others in between.
+// pageSize is about how many members are read at once, so that Redis answers others in
+// between.
 const pageSize = 5_000
 
-// Records reads a board, best first. A member that moves while it is read is read once, at
-// its first place.
+// Records reads a board, best first. It reads by ZSCAN: in pages by rank, a member that
+// rises into a page that was read would be missed. Each score was the member's at some
+// moment of the reading.
 func (p *Podium) Records(ctx context.Context, b *Board) ([]scoreboard.ImportRecord, error) {
 	records := make([]scoreboard.ImportRecord, 0, b.Records)
-	seen := make(map[string]bool, b.Records)
-	for start := int64(0); ; start += pageSize {
-		page, err := p.db.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{
-			Key: b.ID, Start: start, Stop: start + pageSize - 1, Rev: b.Order == scoreboard.OrderHighest,
-		}).Result()
-		if err != nil {
+	places := make(map[scoreboard.UserID]int, b.Records)
+	for cursor, more := uint64(0), true; more; more = cursor != 0 {
+		var page []string // members and scores by turns
+		var err error
+		if page, cursor, err = p.db.ZScan(ctx, b.ID, cursor, "", pageSize).Result(); err != nil {
 			return nil, fmt.Errorf("read board %s: %w", b.ID, err)
 		}
-		for _, z := range page {
-			member, _ := z.Member.(string)
-			if seen[member] {
+		for i := 0; i+1 < len(page); i += 2 {
+			score, err := strconv.ParseFloat(page[i+1], 64)
+			if err != nil || score != float64(int64(score)) {
+				return nil, fmt.Errorf("board %s: user %q has the score %s: %w", b.ID, page[i], page[i+1], errScore)
+			}
+			r, err := checked(page[i], int64(score))
+			if err != nil {
+				return nil, fmt.Errorf("board %s: %w", b.ID, err)
+			}
+			if place, seen := places[r.User]; seen { // a scan may return a member twice
+				records[place] = r
 				continue
 			}
 			if len(records) == MaxRecords {
 				return nil, errTooMany
 			}
-			if z.Score != float64(int64(z.Score)) {
-				return nil, fmt.Errorf("board %s: user %q has the score %v: %w", b.ID, member, z.Score, errScore)
-			}
-			r, err := checked(member, int64(z.Score))
-			if err != nil {
-				return nil, fmt.Errorf("board %s: %w", b.ID, err)
-			}
-			seen[member] = true
+			places[r.User] = len(records)
 			records = append(records, r)
 		}
-		if len(page) < pageSize {
-			return records, nil
-		}
 	}
+	slices.SortFunc(records, func(x, y scoreboard.ImportRecord) int {
+		if b.Order == scoreboard.OrderHighest {
+			x, y = y, x
+		}
+		return cmp.Or(cmp.Compare(x.Score, y.Score), strings.Compare(string(x.User), string(y.User)))
+	})
+	return records, nil
 }

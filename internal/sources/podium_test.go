@@ -94,3 +94,52 @@ func TestPodium(t *testing.T) {
 		t.Errorf("got %d records, %v", len(all), err)
 	}
 }
+
+// A member that rises to the top while the board is read is not missed.
+func TestPodiumBoardThatChanges(t *testing.T) {
+	t.Parallel()
+	url, db := podium(t)
+	const members = 12_000
+	all := make([]redis.Z, members)
+	for n := range all {
+		all[n] = redis.Z{Score: float64(n), Member: fmt.Sprint("m", n)}
+	}
+	if err := db.ZAdd(t.Context(), "big", all...).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, order := range []scoreboard.Order{scoreboard.OrderHighest, scoreboard.OrderLowest} {
+		p, err := sources.OpenPodium(url, order)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = p.Close() }()
+		boards, err := p.Boards(t.Context(), []string{"big"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes := 0
+		p.AfterCommand(func() { // the members of both ends change places
+			changes++
+			low := redis.Z{Score: float64(-changes), Member: fmt.Sprint("m", members-changes)}
+			high := redis.Z{Score: float64(members + changes), Member: fmt.Sprint("m", changes)}
+			if err := db.ZAdd(t.Context(), "big", low, high).Err(); err != nil {
+				t.Error(err)
+			}
+		})
+		records, err := p.Records(t.Context(), &boards[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := make(map[scoreboard.UserID]bool)
+		for n, r := range records {
+			found[r.User] = true
+			if n > 0 && order.Key(r.Score) < order.Key(records[n-1].Score) {
+				t.Fatalf("%s: %+v comes after %+v", order, r, records[n-1])
+			}
+		}
+		if len(records) != members || len(found) != members || changes < 2 {
+			t.Errorf("%s: got %d records of %d members, want %d (%d commands)",
+				order, len(records), len(found), members, changes)
+		}
+	}
+}

@@ -251,7 +251,7 @@ func machineText(r *Report) string {
 func withUnit(v float64, unit string) string {
 	switch {
 	case v >= 1000:
-		return grouped(uint64(math.Round(v))) + unit
+		return plural.Grouped(uint64(math.Round(v))) + unit
 	case v >= 1:
 		return fmt.Sprintf("%.1f", v) + unit
 	case v > 0 && v < 0.001:

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"strconv"
+
+	"github.com/scoreboard/scoreboard/internal/design"
+	"github.com/scoreboard/scoreboard/internal/plural"
 )
 
 //go:embed report.html.tmpl
@@ -27,7 +29,7 @@ type card struct {
 func (r *Report) HTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"ms":    func(v float64) string { return fmt.Sprintf("%.1f", v) },
-		"count": grouped,
+		"count": plural.Grouped,
 		"mark":  func(result string) string { return resultMarks[result] },
 	}).Parse(pageTemplate)
 	if err != nil {
@@ -60,7 +62,7 @@ func (r *Report) HTML(w io.Writer) error {
 	data := map[string]any{
 		"Report": r, "Headline": r.headline(), "Cards": r.cards(), "Verdicts": verdicts, "Rows": rows,
 		"Responses": r.responses(), "Parameters": r.Parameters, "Charts": charts, "Figures": figures,
-		"Script": template.JS(pageScript), // embedded
+		"Script": template.JS(pageScript), "Tokens": design.CSS(), // embedded
 	}
 	if c := r.Comparison; c != nil {
 		data["Other"], data["OtherHeadline"] = c.other, c.other.headline()
@@ -96,7 +98,7 @@ func (r *Report) cards() []card {
 	errors := card{metric: "errors", Title: "Errors", Value: "–", Note: "nothing was sent"}
 	if percentage, sent := r.Measured["errors"]; sent {
 		errors.Value = withUnit(percentage, share)
-		errors.Note = fmt.Sprintf("%s of %s requests", grouped(failed), grouped(r.Sent))
+		errors.Note = fmt.Sprintf("%s of %s requests", plural.Grouped(failed), plural.Grouped(r.Sent))
 	}
 	cards = append(cards, errors)
 	if r.Latency.N > 0 {
@@ -141,13 +143,4 @@ func (r *Report) criteriaMet() string {
 		}
 	}
 	return fmt.Sprintf("%d of %d criteria met", met, len(r.Criteria)+len(r.LeftOut))
-}
-
-// grouped formats a count with thousands separators.
-func grouped(n uint64) string {
-	s := strconv.FormatUint(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }

@@ -99,7 +99,7 @@ func (r *Report) Text(w io.Writer) error {
 func (r *Report) responses() string {
 	var words []string
 	for _, status := range slices.Sorted(maps.Keys(r.Statuses)) {
-		words = append(words, status+": "+grouped(r.Statuses[status]))
+		words = append(words, status+": "+plural.Grouped(r.Statuses[status]))
 	}
 	return strings.Join(words, "; ")
 }

@@ -109,7 +109,10 @@ type Options struct {
 	Events       Events
 	Ranker       Ranker
 	Reads        Leaderboard
+	Moments      Moments // set where Reads is
 	Profiles     Profiles
+	Friends      Friends
+	FriendReads  FriendReads                               // set where Reads is
 	Show         func(context.Context, []scoreboard.Entry) // adds profiles to rows; set where Reads is
 	Ledger       Statements
 	Live         Live
@@ -127,6 +130,7 @@ type Options struct {
 	Flags        Flags
 	Webhooks     Webhooks
 	Countries    Countries // nil: only the edge's country header is used
+	Pages        Listing   // nil: boards have no pages
 	Limits       Limits
 
 	ActionTokens *auth.ActionTokens // set where Submitter is
@@ -165,6 +169,7 @@ type API struct {
 	boundBoard scoreboard.BoardID
 	metrics    *metrics
 	pages      pageCache
+	periods    periodCache
 	site       *docs.Site // with the dialects that are mounted
 	errors     errorLog
 	policy     atomic.Pointer[Policy]

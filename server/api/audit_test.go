@@ -184,6 +184,7 @@ func everything(kept Trail) *API {
 		Tokens:       auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
 		Submitter:    struct{ Submitter }{},
 		Reads:        struct{ Leaderboard }{},
+		Moments:      struct{ Moments }{},
 		Live:         struct{ Live }{},
 		WebSockets:   struct{ WebSockets }{},
 		EventStreams: struct{ Stream }{},
@@ -200,8 +201,18 @@ func everything(kept Trail) *API {
 		Ledger:       struct{ Statements }{},
 		Boards:       struct{ Boards }{},
 		Profiles:     struct{ Profiles }{},
+		Friends:      struct{ Friends }{},
+		FriendReads:  struct{ FriendReads }{},
+		Pages:        allListed{},
 	})
 }
+
+// allListed lists all boards, for one other origin.
+type allListed struct{}
+
+func (allListed) Lists(scoreboard.BoardID) bool { return true }
+
+func (allListed) OriginsOf(scoreboard.BoardID) []string { return []string{"https://game.example"} }
 
 // signingKeys renames Keys: embedded as Keys, the field would hide its method.
 type signingKeys interface{ Keys }

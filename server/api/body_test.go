@@ -25,11 +25,12 @@ func TestBodiesWithoutAnObject(t *testing.T) {
 		"POST /v1/scores/increment": true, "POST /v1/scores/increments": true, "POST /v1/leaderboard/users": true,
 		"POST /v1/boards": true, "POST /v1/admin/keys": true, "POST /v1/admin/voids": true,
 		"POST /v1/admin/webhooks": true, "POST /v1/admin/imports": true, "POST /v1/admin/imports/:id/records": true,
-		"POST /v1/admin/tokens": true, "POST /v1/admin/users/:user_id/adjust": true,
+		"POST /v1/friends": true, "POST /v1/admin/tokens": true, "POST /v1/admin/users/:user_id/adjust": true,
 	}
 	without := map[string]bool{ // a body; an empty object is fine
 		"POST /v1/boards/:board/freeze": true, "POST /v1/boards/:board/unfreeze": true,
-		"POST /v1/boards/:board/archive": true, "POST /v1/admin/dead-letters/:id/requeue": true,
+		"POST /v1/boards/:board/archive": true, "PUT /v1/users/me/friends/:user_id": true,
+		"POST /v1/admin/dead-letters/:id/requeue":    true,
 		"POST /v1/admin/webhooks/:webhook_id/enable": true, "POST /v1/admin/webhooks/:webhook_id/test": true,
 		"POST /v1/admin/webhooks/:webhook_id/deliveries/:id/retry": true,
 	}
@@ -49,7 +50,8 @@ func TestBodiesWithoutAnObject(t *testing.T) {
 			checked++
 		}
 		for _, body := range bodies {
-			path := strings.NewReplacer(":user_id", "alice", ":id", "1", ":event_id", "e1", ":board", "daily",
+			path := strings.NewReplacer("me/friends/:user_id", "me/friends/bob", ":user_id", "alice",
+				":id", "1", ":event_id", "e1", ":board", "daily",
 				":key_id", "k", ":webhook_id", "wh_1", ":name", "reads.top_n").Replace(r.path)
 			req := httptest.NewRequestWithContext(t.Context(), r.method, path, strings.NewReader(body))
 			req.Header.Set("Authorization", "Bearer "+token)

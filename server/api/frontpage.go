@@ -7,6 +7,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/docs"
 	"github.com/scoreboard/scoreboard/server/frontpage"
 	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 const rootPath = "/"
@@ -25,6 +26,12 @@ func (a *API) frontPage() route {
 	if a.Reads != nil {
 		links = append(links, protocol.Link{Path: pathTop, Description: "The top of the board global; needs a token " +
 			"unless anonymous reads are on."})
+	}
+	if a.Pages != nil && a.Reads != nil && a.Pages.Lists(scoreboard.GlobalBoard) {
+		links = append(links, protocol.Link{
+			Path:        "/b/" + string(scoreboard.GlobalBoard),
+			Description: "The board global as a page, live; other boards of the setting web.boards likewise.",
+		})
 	}
 	page := frontpage.New(protocol.FrontPage{
 		Name: "scoreboard",

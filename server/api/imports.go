@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/gin-gonic/gin"
 
@@ -21,6 +22,8 @@ type Imports interface {
 	StartImport(
 		ctx context.Context, source string, board scoreboard.BoardID, why *scoreboard.AuditEntry,
 	) (scoreboard.Import, error)
+	// SummarizeImport returns what the import's board has of its users.
+	SummarizeImport(ctx context.Context, id int64) (scoreboard.BoardID, scoreboard.ImportSummary, error)
 	// WriteImport writes what is new in the records, in their order.
 	WriteImport(
 		ctx context.Context, id int64, records []scoreboard.ImportRecord, by *scoreboard.AuditEntry,
@@ -59,6 +62,35 @@ func (a *API) startImport(c *gin.Context, caller *auth.Claims) error {
 	respond(c, http.StatusOK, protocol.Import{
 		ImportID: i.ID, Source: i.Source, Board: string(i.Board), Users: i.Users, Events: i.Events,
 	})
+	return nil
+}
+
+// summarizeImport is GET /v1/admin/imports/{id}/summary. It reads whole boards, so it takes
+// a slot of the jobs.
+func (a *API) summarizeImport(c *gin.Context, _ *auth.Claims) error {
+	id, err := pathID(c, "import")
+	if err != nil {
+		return err
+	}
+	done, err := a.Operations.takeSlot()
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeout(c.Request.Context(), maxExportTime)
+	defer cancel()
+	board, s, err := a.Operations.Imports.SummarizeImport(ctx, id)
+	if err != nil {
+		return err
+	}
+	out := protocol.ImportSummary{
+		Board: string(board), Users: s.Users, Sum: s.Sum, Digest: strconv.FormatUint(s.Digest, 10),
+		Top: make([]string, len(s.Top)), Others: s.Others,
+	}
+	for i, user := range s.Top {
+		out.Top[i] = string(user)
+	}
+	respond(c, http.StatusOK, out)
 	return nil
 }
 

@@ -120,15 +120,22 @@ func (a *API) live(c *gin.Context, caller *auth.Claims) error {
 	if limit != 0 && limit != shortStream && limit != scoreboard.TopSize { // 0: the setting reads.top_n
 		return scoreboard.Invalid("limit", "limit must be %d or %d", shortStream, scoreboard.TopSize)
 	}
-	delta := c.Query("delta")
-	if delta != "" && delta != "0" && delta != "1" {
-		return scoreboard.Invalid("delta", "delta must be 0 or 1")
+	delta, err := queryFlag(c, "delta")
+	if err != nil {
+		return err
+	}
+	friends, err := queryFlag(c, "friends")
+	if err != nil {
+		return err
+	}
+	if friends && caller.User == "" {
+		return scoreboard.Invalid("friends", "friends requires a user's token")
 	}
 	check := a.boardCheck(caller)
 	if c.Query(tokenParameter) != "" {
 		check = onlyBoard(board, check)
 	}
-	v := realtime.Viewer{CanSee: check, Board: board, Limit: limit, Delta: delta == "1"}
+	v := realtime.Viewer{CanSee: check, Board: board, Limit: limit, Delta: delta, Friends: friends}
 	if ticket := c.Query(tokenParameter); ticket != "" && !isUpgrade(c) {
 		v.Hold = a.holdTicket(strings.Clone(ticket))
 	}

@@ -138,7 +138,7 @@ func (a *API) cors(c *gin.Context) {
 // use its visitor's network.
 func (a *API) allowedOrigin(c *gin.Context) bool {
 	origin := c.GetHeader("Origin")
-	return origin == "" || slices.Contains(a.Origins, origin)
+	return origin == "" || slices.Contains(a.Origins, origin) || a.mayEmbed(c, origin)
 }
 
 // anonymous are the claims of a client without a token, where that is allowed.
@@ -153,6 +153,8 @@ func (a *API) authenticate(c *gin.Context, r route) (*auth.Claims, error) {
 	switch {
 	case r.scope == noToken:
 		return anonymous, nil
+	case r.scope == listedBoard:
+		return a.visitor(c, r)
 	case r.stream != nil:
 		return a.join(c, r)
 	}

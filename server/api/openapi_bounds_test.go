@@ -48,7 +48,7 @@ var (
 // pathBounds are the bounds of the parameters of paths.
 var pathBounds = map[string]object{
 	"user_id": userIDs, "board": boardIDs, "event_id": eventIDs, "key_id": userIDs, "id": ids, "webhook_id": userIDs,
-	"name": text(maxParameter), "page": text(maxParameter),
+	"name": text(maxParameter), "page": text(maxParameter), "file": text(maxParameter),
 }
 
 // queryBounds are the bounds of query parameters: of one route, or of all.
@@ -56,13 +56,18 @@ var queryBounds = map[string]object{
 	"board": boardIDs, "user_id": userIDs, "score": scores, "k": integers(0, maxNeighbours),
 	"min_version": integers(1, maxVersion), "reason": text(scoreboard.MaxReason),
 	"wait": durations, "last_event_id": text(maxParameter), "token": text(maxParameter), "cursor": text(maxParameter),
-	"delta": enum("0", "1"), "family": boardIDs, "period": periods, "status": states, "region": text(maxParameter),
-	"who": text(maxParameter), "action": text(maxParameter), "target": text(maxParameter),
+	"delta": enum("0", "1"), "friends": enum("0", "1"), "family": boardIDs, "period": periods, "status": states,
+	"region": text(maxParameter),
+	"who":    text(maxParameter), "action": text(maxParameter), "target": text(maxParameter),
 	"state": enum("open", "dismissed", "confirmed", "all"), "from": {}, "to": {},
+	"at": {}, "as": enum("recorded", "now"),
 
 	"GET " + pathTop + " limit":                            integers(1, scoreboard.TopSize),
 	"GET " + pathTop + " after":                            text(maxParameter),
 	"GET " + pathRealtime + " limit":                       {"enum": []int{shortStream, scoreboard.TopSize}},
+	"GET " + pathPageTop + " limit":                        {"enum": []int{shortStream, scoreboard.TopSize}},
+	"GET " + pathPageLive + " limit":                       {"enum": []int{shortStream, scoreboard.TopSize}},
+	"GET " + pathPagePlayer + " k":                         integers(0, maxNear),
 	"GET /v1/users/:user_id/statement limit":               integers(1, statementPage),
 	"GET /v1/boards limit":                                 integers(1, maxBoards),
 	"GET /v1/boards after":                                 boardIDs,
@@ -76,6 +81,9 @@ var queryBounds = map[string]object{
 	"GET /v1/admin/webhooks/:webhook_id/deliveries state":  enum("pending", "delivered", "failed", "all"),
 	"GET /v1/admin/webhooks/:webhook_id/deliveries before": ids,
 	"GET /v1/admin/webhooks/:webhook_id/deliveries limit":  integers(1, maxDeliveries),
+	"GET /v1/users/me/friends state":                       enum("mutual", "requested", "received"),
+	"GET /v1/users/me/friends after":                       userIDs,
+	"GET /v1/users/me/friends limit":                       integers(1, scoreboard.MaxFriends),
 	"GET /v1/admin/dead-letters limit":                     integers(1, maxDeadLetters),
 	"GET /v1/admin/dead-letters after":                     integers(0, math.MaxInt64),
 }
@@ -100,6 +108,7 @@ var bodyBounds = map[string]object{
 	"value":      text(maxBody), "boards": boardIDs, "user_ids": userIDs,
 	"name":   text(maxKeyName),
 	"source": alphabet(scoreboard.MaxSourceLength), "score": scores, "records": {},
+	"pairs": {}, "friend_id": userIDs,
 	"items": {}, "settings": {}, "all": {}, "repair": {}, "dry_run": {}, "dlq": {}, "reset": {}, "force": {},
 	"open_boards": {},
 	"public":      {}, "starts_at": {}, "ends_at": {}, "from": {}, "to": {}, "from_time": {},
@@ -126,6 +135,7 @@ var bodyItems = map[string]object{
 	"KeyRequest.boards":    list(0, maxKeyBoards),
 	"WebhookRequest.types": list(1, 3), "WebhookRequest.boards": list(1, maxWebhookBoards),
 	"Users.user_ids":           list(1, maxUsers),
+	"FriendPairs.pairs":        list(1, maxPairs),
 	"Batch.items":              list(0, protocol.MaxBatch),
 	"ImportRecords.records":    list(1, scoreboard.MaxImportRecords),
 	"SettingsRequest.settings": list(1, protocol.MaxSettings), "BoardRequest.require": {}, "BoardChange.require": {},

@@ -24,7 +24,7 @@ const (
 var examplePath = map[string]any{
 	"user_id": "ada", "board": "global", "event_id": exampleEvent, "key_id": exampleKey, "id": 1,
 	"webhook_id": "wh_7f3a9c2e5b1d",
-	"name":       "reads.top_n", "page": "first-point",
+	"name":       "reads.top_n", "page": "first-point", "file": "score-board.js",
 }
 
 func at(text string) time.Time {
@@ -204,6 +204,10 @@ var examples = []any{
 	exampleReceipt,
 	protocol.ImportRequest{Source: "nakama:weekly", Board: "weekly"},
 	protocol.Import{ImportID: 1, Source: "nakama:weekly", Board: "weekly:2026-w47", Users: 12_000, Events: 12_480},
+	protocol.ImportSummary{
+		Board: "weekly:2026-w47", Users: 2, Sum: "215", Digest: "10294872935587213312", Top: []string{"ada", "bob"},
+		Others: 3,
+	},
 	protocol.ImportRecords{Records: []protocol.ImportRecord{
 		{UserID: "ada", Score: 125}, {UserID: "erased", Score: 7}, {UserID: "bob", Score: 90},
 	}},
@@ -262,6 +266,12 @@ var examples = []any{
 		UserID: "ada", DisplayName: "Ada", AvatarURL: "https://images.example.com/ada.png",
 		UpdatedAt: at("2026-11-21T11:58:00Z"),
 	},
+	protocol.Friends{Friends: []protocol.Friend{
+		{UserID: "bob", State: "mutual", Since: new(at("2026-11-20T18:00:00Z"))},
+	}},
+	protocol.Friend{UserID: "bob", State: "mutual", Since: new(at("2026-11-20T18:00:00Z"))},
+	protocol.FriendPairs{Pairs: []protocol.FriendPair{{UserID: "ada", FriendID: "bob"}}},
+	protocol.FriendsImported{Pairs: 1, Made: 1},
 	protocol.JoinTicket{Token: "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhZGEifQ.c2ln", ExpiresAt: at("2026-11-21T12:00:30Z")},
 	protocol.Frame{
 		Type: protocol.FrameUpdated, Board: "global", Version: 4211, Epoch: 7, TS: at("2026-11-21T12:00:00.2Z"),

@@ -73,10 +73,12 @@ func makeDocument(t *testing.T) []byte {
 		"tags": []object{
 			{"name": "scores", "description": "Submit increments."},
 			{"name": "leaderboard", "description": "Read standings."},
+			{"name": "friends", "description": "Ask users to be friends, and rank them."},
 			{"name": "users", "description": "Read and change the data of one user."},
 			{"name": "realtime", "description": "Follow a board live."},
 			{"name": "boards", "description": "Manage boards."},
 			{"name": "admin", "description": "Operate the server. Requires the scope score:admin."},
+			{"name": "pages", "description": "Show boards of the setting web.boards to everyone, without a token."},
 			{"name": "about", "description": "Read this document."},
 		},
 		"paths":    paths,

@@ -48,11 +48,16 @@ var (
 	queryFrom       = param{"from", "time", "only events at or after this time"}
 	queryTo         = param{"to", "time", "only events before this time"}
 
+	queryAt = param{"at", "time", "standings at this moment: with everything recorded at or before it"}
+	queryAs = param{"as", "string", "with at: recorded for the standings as they were (the default), " +
+		"now to leave out the events that are reversed and the users that are banned now"}
+
 	queryPlace = []param{
 		queryBoardParam,
 		{"k", "integer", "rows above and below the user, 0 to 50"},
 		queryMinVersion,
 		{"score", "integer", "if the user is not on the board, report the rank that this score would have"},
+		queryAt, queryAs,
 	}
 )
 
@@ -77,6 +82,7 @@ var pathParams = map[string]string{
 	"event_id": "event id as submitted",
 	"key_id":   "id of the signing key", "webhook_id": "id of the webhook",
 	"id": "numeric id", "name": "name of the setting",
+	"file": "name of the file, such as score-board.js, the element for other pages",
 	"page": "name of the page, such as security; api is the reference of the API",
 }
 
@@ -113,14 +119,44 @@ func described(o operation, more string) operation {
 }
 
 func operations() []operation {
-	return slices.Concat(scoreOperations(), readOperations(), boardOperations(), adminOperations(), []operation{
+	return slices.Concat(scoreOperations(), readOperations(), boardOperations(), pageOperations(), adminOperations(),
+		aboutOperations())
+}
+
+func aboutOperations() []operation {
+	return []operation{
 		reads("GET "+rootPath, "about", "Show what this is and where to look; a page if Accept prefers text/html", nil,
 			protocol.FrontPage{}),
 		reads("GET "+openAPIPath, "about", "Get this document", nil, map[string]any{}),
 		reads("GET "+docsPath, "about", "Show the index of the documentation", nil, media("text/html")),
 		reads("GET "+docsPagePath, "about", "Show a page of the documentation, or one of its files", nil,
 			media("text/html"), notFound),
-	})
+	}
+}
+
+func pageOperations() []operation {
+	rows := param{"limit", "integer", "number of rows, 10 or 100; 10 by default"}
+	return []operation{
+		described(reads("GET "+pathPage, "pages", "Show the page of a board", nil, media("text/html"), readCodes...),
+			"Parameters that the page does not know are ignored. It knows limit (10 or 100), player (the id of a "+
+				"player to show with neighbours), theme (light or dark) and kiosk (1 for a screen on a wall)."),
+		described(reads("GET "+pathEmbed, "pages", "Show the page of a board for an iframe", nil, media("text/html"),
+			readCodes...), "Only pages of the setting web.origins may frame it. It knows limit, player and theme."),
+		reads("GET "+pathCard, "pages", "Draw the first 10 rows of a board, for links to it", nil,
+			media("image/svg+xml"), readCodes...),
+		reads("GET "+pathPageTop, "pages", "List the top of a board, for its page", []param{rows}, protocol.Top{},
+			readCodes...),
+		reads("GET "+pathPagePlayer, "pages", "Get a player's standing with neighbours, for a board's page",
+			[]param{{"k", "integer", "rows above and below the player, 0 to 5; 2 by default"}}, protocol.Place{},
+			readCodes...),
+		described(reads("GET "+pathPageLive, "pages", "Follow a board, for its page", []param{
+			rows,
+			{"delta", "string", "1 to receive changes instead of full states"},
+			{"last_event_id", "string", "id of the last event received, for clients that cannot set Last-Event-ID"},
+		}, stream{protocol.Frame{}}, readCodes...), "Sends server-sent events, as "+pathRealtime+" does."),
+		reads("GET "+pathAsset, "pages", "Get a script, style sheet or picture that pages load", nil,
+			media("text/javascript"), notFound),
+	}
 }
 
 func scoreOperations() []operation {
@@ -155,21 +191,22 @@ func readOperations() []operation {
 		{
 			route: "GET " + pathTop, tag: "leaderboard", summary: "List the top of a board",
 			more: "The first page has an ETag. With wait and after, the request is a long poll: " +
-				"it returns 304 if the board does not change in time.",
+				"it returns 304 if the board does not change in time. With at, version and epoch are null.",
 			query: []param{
 				queryLimit, queryBoardParam, queryCursor, queryMinVersion,
 				{"wait", "string", "maximum wait of a long poll, such as 25s"},
 				{"after", "string", "with wait: the version that the client already has, as <epoch>:<version>"},
+				queryAt, queryAs,
 			},
 			answers: map[int]any{200: protocol.Top{}, 304: nil},
-			codes:   with(readCodes, scoreboard.CodeGone),
+			codes:   with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled),
 		},
 		reads("GET "+pathMe, "leaderboard", "Get the standing of the token's user",
-			queryPlace, protocol.Place{}, readCodes...),
+			queryPlace, protocol.Place{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
 		reads("GET "+pathScore, "leaderboard", "Get a user's score and rank",
-			queryPlace, protocol.Place{}, readCodes...),
+			queryPlace, protocol.Place{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
 		reads("GET "+pathRank, "leaderboard", "Get a user's rank with neighbours",
-			queryPlace, protocol.Place{}, readCodes...),
+			queryPlace, protocol.Place{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
 		writes("POST "+pathUsers, "leaderboard", "Get the standings of up to 100 users",
 			protocol.Users{}, protocol.List{}, with(readCodes, tooLarge, mediaType)...),
 		described(
@@ -191,6 +228,24 @@ func readOperations() []operation {
 			protocol.ProfileRequest{}, protocol.Profile{},
 			with(readCodes, scoreboard.CodeGone, tooLarge, mediaType)...),
 			"Available to the user and to operators (score:admin)."),
+		reads("GET /v1/leaderboard/friends", "friends", "Get the standings of the token's user and the user's friends",
+			[]param{queryBoardParam}, protocol.List{}, readCodes...),
+		described(reads("GET "+pathFriends, "friends", "List friends and requests",
+			[]param{
+				{"state", "string", "mutual (default): friends; requested: users asked; received: users who asked"},
+				{"after", "string", "next_after of the previous page"},
+				{"limit", "integer", "maximum number of users, 1 to 500; 100 by default"},
+			}, protocol.Friends{}), "In the order of user ids."),
+		described(writes("PUT "+pathFriends+"/:user_id", "friends", "Ask a user to be a friend, or accept a request",
+			nil, protocol.Friend{}, scoreboard.CodeConflict, scoreboard.CodeGone, tooLarge, mediaType),
+			"Two users are friends once both have asked. A user has at most 500 friends and requests: a conflict "+
+				"says so. The response does not tell whether the other user exists."),
+		described(reads("DELETE "+pathFriends+"/:user_id", "friends",
+			"End a friendship, take back a request or decline one", nil, protocol.Friend{}),
+			"The other user is not told, and may ask again."),
+		described(writes("POST /v1/friends", "friends", "Import pairs of friends",
+			protocol.FriendPairs{}, protocol.FriendsImported{}, scoreboard.CodeConflict, scoreboard.CodeGone, tooLarge,
+			mediaType), "Makes the users of each pair friends, all pairs or none. Requires the scope score:update."),
 		reads("GET /v1/realtime/token", "realtime", "Get a join ticket, valid for 30 seconds",
 			[]param{queryBoardParam}, protocol.JoinTicket{}, readCodes...),
 		{
@@ -201,6 +256,7 @@ func readOperations() []operation {
 				queryBoardParam,
 				{"token", "string", "join ticket, for clients that cannot set headers"},
 				{"delta", "string", "1 to receive changes instead of full states"},
+				{"friends", "string", "1 to receive the standings of the user's friends too"},
 				{"limit", "integer", "number of rows, 10 or 100; by default the setting reads.top_n"},
 				{"last_event_id", "string", "id of the last event received, for clients that cannot set Last-Event-ID"},
 			},
@@ -373,6 +429,9 @@ func adminOperations() []operation {
 		described(write("POST /v1/admin/imports", "Start or continue the import of another system's board",
 			protocol.ImportRequest{}, protocol.Import{}, notFound),
 			"A dry run only shows what was imported before."),
+		described(read("GET /v1/admin/imports/:id/summary", "Summarize what a board has of the imported users",
+			nil, protocol.ImportSummary{}, with(readCodes, conflict)...),
+			"Compares a million users with another system without sending them. It reads the whole board."),
 		write("POST /v1/admin/imports/:id/records", "Import scores: what has changed since they were imported before",
 			protocol.ImportRecords{}, protocol.ImportedRecords{}, notFound, scoreboard.CodeBoardClosed),
 		job("POST /v1/admin/rebuild", "Rebuild rankings from PostgreSQL while they stay online",

@@ -123,9 +123,14 @@ func matches(header, etag string) bool {
 
 // respondFirst answers with the first page, or 304 if the client has it.
 func (a *API) respondFirst(c *gin.Context, top *scoreboard.Top, board *scoreboard.Board, limit int) {
+	c.Writer.Header()["Cache-Control"] = noCache
+	a.respondCached(c, top, board, limit)
+}
+
+// respondCached is respondFirst with the Cache-Control that is set.
+func (a *API) respondCached(c *gin.Context, top *scoreboard.Top, board *scoreboard.Board, limit int) {
 	p := a.firstPage(top, board, limit)
 	h := c.Writer.Header()
-	h["Cache-Control"] = noCache
 	if p.etag != "" {
 		h["Etag"] = []string{p.etag}
 		if matches(c.GetHeader("If-None-Match"), p.etag) {

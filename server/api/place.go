@@ -18,7 +18,8 @@ type placeQuery struct {
 	user       scoreboard.UserID
 	k          int
 	minVersion int64
-	score      *scoreboard.Score // ranked if the user is not on the board
+	score      *scoreboard.Score  // ranked if the user is not on the board
+	at         *scoreboard.Moment // nil: now
 }
 
 func (a *API) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err error) {
@@ -46,6 +47,9 @@ func (a *API) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err
 		}
 		q.score = &score
 	}
+	if q.at, err = a.queryMoment(c, "min_version", "score"); err != nil {
+		return q, err
+	}
 	board, err := boardOrGlobal(c.Query("board"))
 	if err != nil {
 		return q, err
@@ -55,6 +59,9 @@ func (a *API) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err
 		q.board, err = a.board(c.Request.Context(), board, caller)
 	} else {
 		q.board, err = a.ownBoard(c.Request.Context(), board, caller.User)
+	}
+	if err == nil && q.at != nil {
+		q.board, err = a.boardAt(c.Request.Context(), q.board, c.Query("board"), q.at)
 	}
 	return q, err
 }
@@ -92,6 +99,9 @@ func (a *API) place(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
+	if q.at != nil {
+		return a.placeAt(c, caller, q, q.at)
+	}
 	ctx := c.Request.Context()
 	p, err := a.Reads.Place(ctx, q.board, q.user, q.k, q.minVersion)
 	if q.score != nil && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
@@ -117,7 +127,7 @@ func (a *API) place(c *gin.Context, caller *auth.Claims) error {
 // stalePlace answers with the cached standing, and reports whether there was one.
 func (a *API) stalePlace(c *gin.Context, caller *auth.Claims) (bool, error) {
 	q, err := a.placeQuery(c, caller)
-	if err != nil || q.minVersion > 0 {
+	if err != nil || q.at != nil || q.minVersion > 0 {
 		return false, err
 	}
 	p := a.Reads.CachedPlace(q.board.ID, q.user, q.k)

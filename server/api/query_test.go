@@ -9,6 +9,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/web"
 )
 
 // Every route rejects unknown and repeated parameters before it authenticates, and
@@ -16,9 +17,11 @@ import (
 func TestParametersOfRoutes(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
+	a.Catalog, a.Pages = openBoard{}, noneListed{}
 	send := func(r route, query string) (int, protocol.Error) {
 		w := httptest.NewRecorder()
-		path := strings.NewReplacer(":user_id", "alice", ":page", "security", ":", "").Replace(r.path)
+		path := strings.NewReplacer(":user_id", "alice", ":page", "security", ":file", web.Element, ":", "").
+			Replace(r.path)
 		a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), r.method, path+"?"+query, nil))
 		var e protocol.Error
 		_ = json.Unmarshal(w.Body.Bytes(), &e) // a page is no JSON
@@ -26,6 +29,12 @@ func TestParametersOfRoutes(t *testing.T) {
 	}
 	for _, r := range a.routes() {
 		name := r.method + " " + r.path
+		if r.isView() { // of a board that is not listed
+			if status, _ := send(r, "utm_source=a&utm_source=b&x="); status != http.StatusNotFound {
+				t.Errorf("%s with unknown parameters: got %d, want 404", name, status)
+			}
+			continue
+		}
 		if r.data == showsNothing {
 			if status, _ := send(r, "utm_source=a&utm_source=b&x="); status != http.StatusOK {
 				t.Errorf("%s with unknown parameters: got %d, want 200", name, status)

@@ -67,6 +67,7 @@ type topQuery struct {
 	limit      int
 	minVersion int64
 	after      *scoreboard.Position // nil: the first page
+	at         *scoreboard.Moment   // nil: now
 }
 
 func (a *API) topQuery(c *gin.Context, caller *auth.Claims) (q topQuery, err error) {
@@ -76,8 +77,16 @@ func (a *API) topQuery(c *gin.Context, caller *auth.Claims) (q topQuery, err err
 	if q.minVersion, err = queryVersion(c); err != nil {
 		return q, err
 	}
+	if q.at, err = a.queryMoment(c, "min_version", "wait", "after"); err != nil {
+		return q, err
+	}
 	if q.board, err = a.readableBoard(c, caller, c.Query("board")); err != nil {
 		return q, err
+	}
+	if q.at != nil {
+		if q.board, err = a.boardAt(c.Request.Context(), q.board, c.Query("board"), q.at); err != nil {
+			return q, err
+		}
 	}
 	if cursor := c.Query("cursor"); cursor != "" {
 		q.after, err = a.decodeCursor(cursor, q.board)
@@ -90,6 +99,9 @@ func (a *API) top(c *gin.Context, caller *auth.Claims) error {
 	q, err := a.topQuery(c, caller)
 	if err != nil {
 		return err
+	}
+	if q.at != nil {
+		return a.topAt(c, q, q.at)
 	}
 	if q.after != nil {
 		page, err := a.Reads.Page(c.Request.Context(), q.board, q.after, q.limit)
@@ -119,7 +131,7 @@ func (a *API) respondPage(c *gin.Context, page *scoreboard.Top, q topQuery) {
 // staleTop answers with the cached first rows, and reports whether there were any.
 func (a *API) staleTop(c *gin.Context, caller *auth.Claims) (bool, error) {
 	q, err := a.topQuery(c, caller)
-	if err != nil || q.after != nil || q.minVersion > 0 || c.Query("wait") != "" {
+	if err != nil || q.after != nil || q.at != nil || q.minVersion > 0 || c.Query("wait") != "" {
 		return false, err
 	}
 	top := a.Reads.CachedTop(q.board.ID)
@@ -214,13 +226,15 @@ func (a *API) list(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
+	a.respondList(c, l)
+	return nil
+}
+
+func (a *API) respondList(c *gin.Context, l *scoreboard.List) {
 	out := protocol.List{
-		Board: string(l.Board), Entries: make([]protocol.ListEntry, len(l.Entries)),
+		Board: string(l.Board), Entries: protocol.ListEntries(l.Entries),
 		NotFound: make([]string, len(l.Missing)), Total: l.Total, AsOf: l.AsOf, AgeMS: a.age(l.AsOf),
 		BoardState: string(l.State), Degraded: l.Degraded != "", DegradedReason: l.Degraded,
-	}
-	for i, e := range protocol.Entries(l.Entries) {
-		out.Entries[i] = protocol.ListEntry{Place: i + 1, Entry: e}
 	}
 	for i, user := range l.Missing {
 		out.NotFound[i] = string(user)
@@ -229,7 +243,6 @@ func (a *API) list(c *gin.Context, caller *auth.Claims) error {
 		out.Version, out.Epoch = &l.Version, &l.Epoch
 	}
 	respond(c, http.StatusOK, out)
-	return nil
 }
 
 // maxListBody has room for a hundred of the longest ids.

@@ -154,6 +154,17 @@ func queryInt(c *gin.Context, name string, absent, lowest, highest int) (int, er
 	return n, nil
 }
 
+// queryFlag parses a parameter that is 0, the default, or 1.
+func queryFlag(c *gin.Context, name string) (bool, error) {
+	switch c.Query(name) {
+	case "", "0":
+		return false, nil
+	case "1":
+		return true, nil
+	}
+	return false, scoreboard.Invalid(name, "%s must be 0 or 1", name)
+}
+
 // queryBoard parses the board of the query, global without one.
 func queryBoard(c *gin.Context) (scoreboard.BoardID, error) {
 	text := c.Query("board")

@@ -27,6 +27,7 @@ var statuses = map[scoreboard.Code]int{
 	scoreboard.CodeBoardClosed:          http.StatusConflict,
 	scoreboard.CodeTokenUsed:            http.StatusConflict,
 	scoreboard.CodeConflict:             http.StatusConflict,
+	scoreboard.CodeNotSettled:           http.StatusConflict,
 	scoreboard.CodeGone:                 http.StatusGone,
 	scoreboard.CodePayloadTooLarge:      http.StatusRequestEntityTooLarge,
 	scoreboard.CodeUnsupportedMediaType: http.StatusUnsupportedMediaType,
@@ -49,7 +50,8 @@ const internalMessage = "internal error"
 func (a *API) fail(c *gin.Context, err error) {
 	e := a.public(c, err)
 	status := StatusOf(scoreboard.Code(e.ErrorCode))
-	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests ||
+		e.ErrorCode == string(scoreboard.CodeNotSettled) {
 		setRetryAfter(c, err)
 	} else {
 		c.Writer.Header().Del("Retry-After")
@@ -65,6 +67,10 @@ func (a *API) respondError(c *gin.Context, status int, e *protocol.Error) {
 	if d := a.dialectOf(c); d != nil {
 		status, body := d.Error(status, e)
 		respond(c, status, body)
+		return
+	}
+	if isPage(c) {
+		respondProblem(c, status, e)
 		return
 	}
 	respond(c, status, e)

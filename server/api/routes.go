@@ -2,6 +2,7 @@ package api
 
 import (
 	"log/slog"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,13 +39,14 @@ type route struct {
 const (
 	noToken       = "none"     // open to everyone
 	optionalToken = "optional" // any token; none where the setting reads.anonymous is on
+	listedBoard   = "listed"   // any token or none, for boards that have pages
 	anyToken      = "any"
 )
 
 // requires returns the scope that a token must carry; "" for none.
 func (r route) requires() string {
 	switch r.scope {
-	case noToken, optionalToken, anyToken:
+	case noToken, optionalToken, listedBoard, anyToken:
 		return ""
 	}
 	return r.scope
@@ -71,6 +73,7 @@ const (
 	_            visibility = iota
 	showsNothing            // of users and boards
 	showsBoards             // private ones to servers and operators only
+	showsListed             // public boards that have pages, to everyone
 	showsUser               // one user's own data: to that user, servers or operators
 	showsAll                // to holders of the route's scope
 )
@@ -94,6 +97,7 @@ const (
 	pathUsers     = "/v1/leaderboard/users"
 	pathScore     = "/v1/users/:user_id/score"
 	pathRank      = "/v1/users/:user_id/rank"
+	pathFriends   = "/v1/users/me/friends"
 	pathRealtime  = "/v1/realtime/leaderboard"
 	pathRoll      = "/v1/boards/:board/roll"
 	pathRebuild   = "/v1/admin/rebuild"
@@ -107,7 +111,7 @@ const (
 
 // Parameters of more than one route.
 var (
-	placeParameters = parameters{"board", "k", "min_version", "score"}
+	placeParameters = parameters{"board", "k", "min_version", "score", "at", "as"}
 	pageParameters  = parameters{"after", "limit"}
 	// reasonParameter is for audited changes without a reason in their body.
 	reasonParameter = parameters{queryReason}
@@ -132,7 +136,7 @@ func (a *API) routes() []route {
 		r.stream = s
 		return r
 	}
-	t := append([]route{a.frontPage()}, a.docsRoutes()...)
+	t := slices.Concat([]route{a.frontPage()}, a.docsRoutes(), a.pageRoutes())
 	if a.Submitter != nil {
 		t = append(t,
 			own("POST", "/v1/scores/increment", noParameters, &l.Updates, a.increment),
@@ -149,10 +153,12 @@ func (a *API) routes() []route {
 			return r
 		}
 		t = append(t,
-			cached(board("GET", pathTop, parameters{"limit", "board", "cursor", "min_version", "wait", "after"},
+			cached(board("GET", pathTop,
+				parameters{"limit", "board", "cursor", "min_version", "wait", "after", "at", "as"},
 				optionalToken, &l.Top, a.top), a.staleTop),
 			cached(board("GET", pathMe, placeParameters, anyToken, &l.Rank, a.place), a.stalePlace),
 			board("POST", pathUsers, noParameters, optionalToken, &l.Rank, a.list),
+			board("GET", "/v1/leaderboard/friends", parameters{"board"}, anyToken, &l.Rank, a.friendsBoard),
 			cached(board("GET", pathScore, placeParameters, optionalToken, &l.Rank, a.place), a.stalePlace),
 			cached(board("GET", pathRank, placeParameters, optionalToken, &l.Rank, a.place), a.stalePlace))
 	}
@@ -168,11 +174,21 @@ func (a *API) routes() []route {
 			handle: a.profile, action: "user.profile", // for operators only
 		})
 	}
+	if a.Friends != nil {
+		t = append(t,
+			own("GET", pathFriends, parameters{"state", "after", "limit"}, &l.Rank, a.listFriends),
+			own("PUT", pathFriends+"/:user_id", noParameters, &l.Updates, a.askFriend),
+			own("DELETE", pathFriends+"/:user_id", noParameters, &l.Updates, a.removeFriend),
+			route{
+				method: "POST", path: "/v1/friends", query: noParameters, scope: auth.ScopeUpdate, rate: &l.Updates,
+				audit: unaudited, data: showsAll, handle: a.importFriends,
+			})
+	}
 	if a.Live != nil {
 		t = append(t,
 			board("GET", "/v1/realtime/token", parameters{"board"}, anyToken, &l.Tickets, a.ticket),
 			opens(a.nativeStream(), board("GET", pathRealtime,
-				parameters{"board", tokenParameter, "delta", "limit", "last_event_id"},
+				parameters{"board", tokenParameter, "delta", "limit", "last_event_id", "friends"},
 				optionalToken, &l.Joins, a.live)))
 	}
 	if a.Boards != nil {
@@ -241,6 +257,7 @@ func (a *API) adminRoutes() []route {
 				action: "board.export",
 			},
 			a.adminRoute("POST", "/v1/admin/imports", "import.start", reasonParameter, a.startImport),
+			a.adminRoute("GET", "/v1/admin/imports/:id/summary", "", noParameters, a.summarizeImport),
 			a.adminRoute("POST", "/v1/admin/imports/:id/records", "import.records", reasonParameter, a.importRecords),
 			a.adminRoute("POST", pathRebuild, "ranking.rebuild", reasonParameter, a.rebuild),
 			a.adminRoute("POST", pathVerify, "", noParameters, a.verify),

@@ -52,7 +52,8 @@ func minted(t *testing.T, a *API, user scoreboard.UserID, scope string) string {
 // checks the user itself. A new route must require a scope or be added here.
 var unscoped = map[string]bool{
 	"POST /v1/scores/increment": true, "POST /v1/actions": true, "PUT /v1/users/:user_id/profile": true,
-	"POST /v1/leaderboard/users": true, // only reads
+	"POST /v1/leaderboard/users":        true,                                               // only reads
+	"PUT /v1/users/me/friends/:user_id": true, "DELETE /v1/users/me/friends/:user_id": true, // of the token's user
 }
 
 func TestRoutesRequireTokenAndScope(t *testing.T) {
@@ -73,7 +74,7 @@ func TestRoutesRequireTokenAndScope(t *testing.T) {
 	admin := 0
 	for _, r := range a.routes() {
 		name := r.method + " " + r.path
-		if r.scope == noToken {
+		if r.scope == noToken || r.scope == listedBoard {
 			continue
 		}
 		if got := asks(t, a, r, "alice", "", "{}"); got != http.StatusUnauthorized {
@@ -115,7 +116,9 @@ func TestOtherUsersIDIsForbidden(t *testing.T) {
 	seen := 0
 	for _, r := range a.routes() {
 		name := r.method + " " + r.path
-		if !strings.Contains(r.path, ":user_id") && bodies[name] == "" || r.data == showsBoards {
+		if strings.HasPrefix(r.path, pathFriends) || // names another user on purpose
+			!strings.Contains(r.path, ":user_id") && bodies[name] == "" || r.data == showsBoards ||
+			r.data == showsListed {
 			continue
 		}
 		seen++
@@ -203,7 +206,7 @@ func TestRoutesAreDeclared(t *testing.T) {
 			table[name] = true
 		}
 		switch r.scope {
-		case noToken, optionalToken, anyToken, auth.ScopeUpdate, auth.ScopeAdmin:
+		case noToken, optionalToken, listedBoard, anyToken, auth.ScopeUpdate, auth.ScopeAdmin:
 		default:
 			t.Errorf("%s has no scope", name)
 		}
@@ -213,7 +216,7 @@ func TestRoutesAreDeclared(t *testing.T) {
 		if r.query == nil {
 			t.Errorf("%s does not declare its parameters", name)
 		}
-		if slices.Equal(r.query, anyParameters) != (r.data == showsNothing || r.dialect != nil) {
+		if slices.Equal(r.query, anyParameters) != (r.data == showsNothing || r.dialect != nil || r.isView()) {
 			t.Errorf("%s: only pages and dialects ignore parameters that they do not know", name)
 		}
 		if (r.rate == byAddress) != (r.scope == noToken) {
@@ -233,6 +236,8 @@ func TestRoutesAreDeclared(t *testing.T) {
 			t.Errorf("%s does not say whose data it shows", name)
 		case (r.data == showsNothing) != (r.scope == noToken):
 			t.Errorf("%s: only a route that shows nothing needs no token", name)
+		case (r.data == showsListed) != (r.scope == listedBoard):
+			t.Errorf("%s: only a route of listed boards needs them to be listed", name)
 		case (r.data == showsAll) != (r.requires() != ""):
 			t.Errorf("%s: data of all users needs a scope, and a scope opens it", name)
 		case r.scope == optionalToken && r.data != showsBoards:
@@ -253,6 +258,9 @@ func TestRoutesAreDeclared(t *testing.T) {
 	}
 }
 
+// isView reports whether a route is a page or a picture of a board.
+func (r route) isView() bool { return r.path == pathPage || r.path == pathEmbed || r.path == pathCard }
+
 // isList reports whether a POST only reads.
 func (r route) isList() bool { return r.path == pathUsers }
 
@@ -272,9 +280,11 @@ func TestEveryRouteIsLimited(t *testing.T) {
 		row := route{method: r.Method, path: r.Path}
 		tokens := []string{user, server}
 		switch {
-		case r.Path == rootPath, r.Path == openAPIPath, r.Path == docsPath, r.Path == docsPagePath:
+		case r.Path == rootPath, r.Path == openAPIPath, r.Path == docsPath, r.Path == docsPagePath, r.Path == pathAsset:
 			tokens = []string{""}
-		case r.Path == "/v1/scores/increments":
+		case strings.HasPrefix(r.Path, pathPage), r.Path == pathEmbed:
+			tokens = append(tokens, "")
+		case r.Path == "/v1/scores/increments", r.Path == "/v1/friends":
 			tokens = []string{server}
 		case strings.HasPrefix(r.Path, "/v1/admin"),
 			strings.HasPrefix(r.Path, "/v1/boards") && r.Method != http.MethodGet:
@@ -391,6 +401,40 @@ func TestPrivateBoardsAreHidden(t *testing.T) {
 		t.Errorf("got %d routes that show boards, want at least 9", checked)
 	}
 }
+
+// The pages of boards show a private one to nobody, not even to operators, and none that is
+// not listed.
+func TestPagesShowListedPublicBoardsOnly(t *testing.T) {
+	t.Parallel()
+	for name, listed := range map[string]Listing{"private": allListed{}, "unlisted": noneListed{}} {
+		a := everything(&trail{})
+		a.Configure(Policy{AnonymousReads: true, TopN: 10})
+		a.Catalog, a.Pages = openBoard{}, listed
+		if name == "private" {
+			a.Catalog = secretBoard{}
+		}
+		checked := 0
+		for _, r := range a.routes() {
+			if r.data != showsListed || r.stream != nil { // the hub asks for the board
+				continue
+			}
+			checked++
+			for _, token := range []string{"", minted(t, a, "alice", ""), minted(t, a, "root", auth.ScopeAdmin)} {
+				if got := asks(t, a, r, "bob", token, ""); got != http.StatusNotFound {
+					t.Errorf("%s board, %s, with a token: %t: got %d, want 404", name, r.path, token != "", got)
+				}
+			}
+		}
+		if checked < 5 {
+			t.Errorf("got %d routes of pages, want at least 5", checked)
+		}
+	}
+}
+
+// noneListed lists no boards.
+type noneListed struct{ allListed }
+
+func (noneListed) Lists(scoreboard.BoardID) bool { return false }
 
 // A path with a slash at its end matches no route, like any other unknown path: with
 // the same headers and the same form of error.

@@ -5,6 +5,10 @@ import (
 	"crypto/sha256"
 )
 
+// ConsoleKey derives the key that seals the console's sessions from the master key: every
+// node accepts the sessions of the others.
+func ConsoleKey(masterKey string) ([]byte, error) { return deriveKey(masterKey, "console sessions") }
+
 // CursorKey derives the key that signs page cursors from the master key, else
 // from the development secret: all nodes that serve the same readers share one
 // of them, so a cursor is valid on each.

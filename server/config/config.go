@@ -32,8 +32,10 @@ type Config struct {
 	Reconcile      Reconcile
 	Realtime       Realtime
 	Reads          Reads
+	Web            Web
 	Limit          Limit
 	Dialects       Dialects
+	Console        Console
 	OTLP           OTLP
 	LogLevel       string
 
@@ -88,7 +90,7 @@ func (c *Config) settings() []setting {
 			},
 		},
 		c.Streams.settings(), c.Mirror.settings(), c.Reconcile.settings(), c.Realtime.settings(), c.Reads.settings(),
-		c.Limit.settings(), c.Dialects.settings(), c.OTLP.settings(),
+		c.Web.settings(), c.Limit.settings(), c.Dialects.settings(), c.Console.settings(), c.OTLP.settings(),
 		[]setting{{"log.level", "lowest level that is logged: debug, info, warn or error", "info", fixed, &c.LogLevel}},
 	)
 }
@@ -118,8 +120,10 @@ func (c *Config) check(p *problems) {
 	c.Reconcile.check(p)
 	c.Realtime.check(p)
 	c.Reads.check(p)
+	c.Web.check(p)
 	c.Limit.check(p)
 	c.Dialects.check(p)
+	c.checkConsole(p)
 	c.OTLP.check(p)
 	if new(slog.Level).UnmarshalText([]byte(c.LogLevel)) != nil {
 		p.add("log.level", "must be debug, info, warn or error, not %q", c.LogLevel)

@@ -146,6 +146,10 @@ func TestLoadRejects(t *testing.T) {
 			lookup("SCOREBOARD_AUTH_JWKS_NETWORKS", "10.0.0.0/8,10.0.0.1"), "",
 			`auth.jwks_networks must be a list of networks such as 10.0.0.0/8,fd00::/8, not "10.0.0.0/8,10.0.0.1"`,
 		},
+		"imports that never finish": {
+			lookup("SCOREBOARD_IMPORT_RECORDS_PER_SECOND", "499"), "",
+			"import.records_per_second must be 500 to 1000000",
+		},
 		"certificate without a key": {lookup("SCOREBOARD_TLS_CERT", "c.pem"), "", "tls.cert and tls.key"},
 		"client certificate without a key": {
 			lookup("SCOREBOARD_POSTGRES_TLS_CERT", "c.pem"), "",

@@ -51,10 +51,11 @@ var groups = map[string]struct{ title, about string }{
 	"outbox": {
 		"Outbox", "Used by the role relay, which publishes committed changes.",
 	},
-	"boards": {"Periods of boards", ""},
-	"otlp":   {"Traces", "The same on all processes. [tracing.md](tracing.md) describes the spans."},
-	"ledger": {"Ledger", "The archive is written by the role maintenance."},
-	"import": {"Imports", "Used by the role api. [import.md](import.md) describes imports."},
+	"boards":  {"Periods of boards", ""},
+	"console": {"Console", "Used by the role api. [console.md](console.md) describes the console."},
+	"otlp":    {"Traces", "The same on all processes. [tracing.md](tracing.md) describes the spans."},
+	"ledger":  {"Ledger", "The archive is written by the role maintenance."},
+	"import":  {"Imports", "Used by the role api. [import.md](import.md) describes imports."},
 	"retention": {
 		"Personal data", "Deleted by the role maintenance. See [moderation.md](moderation.md#personal-data).",
 	},
@@ -74,6 +75,10 @@ var groups = map[string]struct{ title, about string }{
 		"Streams to clients", "Used by the role gateway. [protocol.md](protocol.md) describes the streams.",
 	},
 	"reads": {"Reads", ""},
+	"web": {
+		"Pages of boards", "Used by the roles api and read, which serve the pages, and gateway, which serves their " +
+			"streams: set them alike on all. [web.md](web.md) describes the pages.",
+	},
 	"limit": {
 		"Rate limits", "Rates are in requests a minute, 0 to 1000000, over all nodes together. Requests over a limit " +
 			"get a 429 with `Retry-After`.",

@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/scoreboard/scoreboard/internal/design"
 )
 
 // Policy is the content security policy of the pages: they load their own style, script,
@@ -142,8 +144,11 @@ var order = []struct {
 		{"sdks", "Clients", "The clients for Go, TypeScript and Python, and their first lines."},
 		{"signing", "Signing", "How increments are signed, with test vectors and code in five languages."},
 		{"protocol", "Realtime protocol", "Follow a board by WebSocket, event stream or polling."},
+		{"web", "Boards on the web", "The page of a board, and boards in pages of your own."},
 		{"events", "Events", "What is published to Kafka, for other systems to read."},
+		{"history", "The board at a moment", "Read past standings, exactly, with ties as they were."},
 		{"webhooks", "Webhooks", "Call your systems when a season ends, a user is flagged or reaches the top."},
+		{"friends", "Friends", "Let players ask each other, and rank them among friends."},
 		{"dialects", "Dialects", "Serve clients of other specifications, without a change in them."},
 		{"feeds", "Feeds", "The same in the formats of other specifications, and as CloudEvents."},
 		{Reference + "-highscore", "API: highscore", "The API of specification B."},
@@ -160,6 +165,7 @@ var order = []struct {
 	{"Operate", [][3]string{
 		{"settings", "Settings", "Every setting: flag, variable, default and meaning."},
 		{"metrics", "Metrics", "Every metric: type, labels and meaning."},
+		{"console", "Console", "Watch and operate scoreboard in the browser."},
 		{"moderation", "Moderation", "Bans, reversals, voids, rules, anomalies and erasure."},
 		{"import", "Import and export", "Move boards from Nakama, Podium or CSV files, and out again."},
 		{"security", "Security", "Credentials, threats, and the tests that hold."},
@@ -254,17 +260,19 @@ func build(source fs.FS, apis []API) (map[string]*file, error) {
 	}
 	add("search.json", "application/json", text)
 	add("search.js", "text/javascript; charset=utf-8", searchScript)
-	add("style.css", "text/css; charset=utf-8", styleSheet)
-	pictures, err := fs.Glob(source, "docs/screens/*.svg")
-	if err != nil {
-		return nil, err
-	}
-	for _, at := range pictures {
-		body, err := fs.ReadFile(source, at)
+	add("style.css", "text/css; charset=utf-8", append([]byte(design.CSS()), styleSheet...))
+	for suffix, kind := range map[string]string{".svg": "image/svg+xml", ".png": "image/png"} {
+		pictures, err := fs.Glob(source, "docs/screens/*"+suffix)
 		if err != nil {
 			return nil, err
 		}
-		add(path.Base(at), "image/svg+xml", body)
+		for _, at := range pictures {
+			body, err := fs.ReadFile(source, at)
+			if err != nil {
+				return nil, err
+			}
+			add(path.Base(at), kind, body)
+		}
 	}
 	return files, nil
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/scoreboard/scoreboard/internal/design"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -28,6 +29,7 @@ type Page struct{ html, json []byte }
 func New(p protocol.FrontPage) *Page {
 	t := template.Must(template.New("page").Funcs(template.FuncMap{
 		"relative": func(path string) string { return strings.TrimPrefix(path, "/") },
+		"tokens":   design.CSS,
 	}).Parse(pageTemplate))
 	var page bytes.Buffer
 	if err := t.Execute(&page, p); err != nil { // the template is embedded and tested

@@ -27,9 +27,8 @@ type FoldRow struct {
 	Reversed bool             // whether a reversal of the event is in force
 }
 
-// Fold recomputes a score on a best or latest board by applying the submissions
-// in order, without the reversed ones. If the oldest rows are archived, it starts
-// from the score before the first remaining row.
+// Fold recomputes a score by applying the submissions in order, without the reversed ones. If
+// the oldest rows are archived, it starts from the score before the first remaining row.
 type Fold struct {
 	user    scoreboard.UserID
 	board   *scoreboard.Board
@@ -37,6 +36,9 @@ type Fold struct {
 	to      Standing
 	begun   bool
 }
+
+// NewFold starts a fold of a user's rows on a board of any mode, from the first one on.
+func NewFold(board *scoreboard.Board) *Fold { return &Fold{board: board} }
 
 // NewFold starts a fold of a user's rows on a board. Changes are the events that
 // this transaction reverses (true) or restores (false).

@@ -86,6 +86,10 @@ func TestUserWithoutScore(t *testing.T) {
 			_, err := r.conn.Exec(ctx, `insert into profiles (user_id, display_name) values ($1, 'Priva Te')`, user)
 			return err
 		},
+		"friend": func(user scoreboard.UserID) error {
+			_, err := r.Friends.Ask(ctx, "somebody", user)
+			return err
+		},
 		"flag": func(user scoreboard.UserID) error {
 			_, err := r.conn.Exec(ctx, `insert into flags (rule, mode, user_id, board_id, event_id, event_text, delta,
 detail) values ('travel', 'enforce', $1, 'sum', gen_random_uuid(), 'e', 1, 'DE')`, user)

@@ -1,6 +1,7 @@
 package moderation_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -114,13 +115,22 @@ where user_id = $1 and board_id = 'sum'`,
 	}
 	for kind, want := range map[string]int{
 		"user": 1, "profile": 1, "final_standing": 1, "score": 2, "event": 4503,
-		"rejected_event": 1, "dead_letter": 1, "moderation": 1,
+		"rejected_event": 1, "dead_letter": 1, "moderation": 1, "status": 1, "corrected_standing": 1,
 	} {
 		if kinds[kind] != want {
 			t.Errorf("exported %d rows of kind %s, want %d", kinds[kind], kind, want)
 		}
 	}
 	r.relay(t)
+	due, at, err := r.Moments.Count(ctx, 1)
+	if err != nil || len(due) == 0 {
+		t.Fatalf("checkpoints of %v, %v", due, err)
+	}
+	for _, board := range due {
+		if _, err := r.Moments.Make(ctx, board, at, func(context.Context) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
 
 	anonymous, err := r.Privacy.BeginErasure(ctx, user, because("user.erase"))
 	if err != nil {
@@ -233,6 +243,11 @@ var personal = map[string]string{
 	"user_score_histories.country":    emptied,
 	"board_standings.user_id":         anonymous,
 	"reversals.user_id":               anonymous,
+	"checkpoint_users.user_id":        anonymous,
+	"corrected_standings.user_id":     anonymous,
+	"user_statuses.user_id":           removed,
+	"checkpoint_blocks.users":         notPersonal,
+	"checkpoints.users":               notPersonal,
 	"void_events.user_id":             anonymous,
 	"audit_log.target":                anonymous,
 	"audit_seals.target_key":          emptied,
@@ -250,6 +265,8 @@ var personal = map[string]string{
 	"standings.user_id":               tombstone,
 	"standings_state.fill_user":       "set to null once the standings are filled",
 	"import_scores.user_id":           removed,
+	"friends.user_id":                 removed,
+	"friends.friend_user_id":          removed,
 	"webhook_tops.users":              anonymous,
 	"audit_log.detail":                "contains no user, by the API",
 	"audit_log.who":                   ofOperators,

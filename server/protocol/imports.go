@@ -18,6 +18,19 @@ type Import struct {
 	Events   int64  `json:"events"`              // number of events in the ledger
 }
 
+// ImportSummary is what a board has of the users that an import has written, to compare it
+// with the other system.
+type ImportSummary struct {
+	Board string `json:"board"` // the board, or the period that scores count in
+	Users int64  `json:"users"` // number of imported users on the board
+	Sum   string `json:"sum"`   // of their scores, in decimal
+	// Sum, modulo 2^64 and in decimal, over the imported users of the first 8 bytes, big endian, of the MD5 of the
+	// user id, a space and the score.
+	Digest string   `json:"digest"`
+	Top    []string `json:"top"`    // the first 100 of them, best first
+	Others int64    `json:"others"` // number of users on the board that were not imported
+}
+
 // ImportRecord is a user's score in the other system.
 type ImportRecord struct {
 	UserID string `json:"user_id"`

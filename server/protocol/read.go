@@ -27,6 +27,15 @@ func Entries(rows []scoreboard.Entry) []Entry {
 	return out
 }
 
+// ListEntries converts rows, best first, to a list.
+func ListEntries(rows []scoreboard.Entry) []ListEntry {
+	out := make([]ListEntry, len(rows))
+	for i, e := range Entries(rows) {
+		out[i] = ListEntry{Place: i + 1, Entry: e}
+	}
+	return out
+}
+
 // Top is the response of GET /v1/leaderboard/top. If it is not from a healthy ranking,
 // Degraded is true, and Version and Epoch are null.
 type Top struct {

@@ -34,6 +34,10 @@ type board struct {
 	inTop  map[*standing]struct{} // of users, those in the top
 	moved  []*standing            // of users, those who moved since the last window
 	round  uint64
+
+	circles      map[scoreboard.UserID]*circle   // of viewers who follow their friends
+	circlesOf    map[scoreboard.UserID][]*circle // by the users in them
+	movedCircles []*circle                       // since the last window
 }
 
 // notify applies a notice and reports whether b must be published.
@@ -56,6 +60,7 @@ func (b *board) notify(n *scoreboard.Notice, now time.Time) bool {
 			b.moved = append(b.moved, st)
 			changed = true
 		}
+		changed = b.moveCircles(m.User) || changed
 	}
 	return changed
 }
@@ -119,6 +124,7 @@ func (b *board) accept(top *scoreboard.Top, moved []scoreboard.Moved, read bool)
 	b.latest = top
 	if cur != nil && top.Degraded == "" && (cur.Epoch != top.Epoch || cur.Board != top.Board) {
 		b.refreshStandings()
+		b.refreshCircles(time.Now())
 	}
 	return true
 }
@@ -134,6 +140,7 @@ func (b *board) publish(window time.Duration) bool {
 	}
 	b.trace = nil // in the states that changed; rows that nobody sees end it
 	active := b.updateRanks()
+	active = b.readCircles() || active
 	for _, sub := range b.subs {
 		if changed[sub.shape] || completed[sub.shape] && sub.conn.format.Reached {
 			sub.conn.out.Wake()
@@ -222,6 +229,9 @@ func (b *board) add(sub *subscription) {
 	if user := sub.conn.user; user != "" && sub.conn.format.Rank != nil {
 		b.attach(user, sub)
 	}
+	if sub.conn.friends {
+		b.attachCircle(sub.conn.user, sub)
+	}
 }
 
 func (b *board) remove(sub *subscription, now time.Time) {
@@ -240,5 +250,8 @@ func (b *board) remove(sub *subscription, now time.Time) {
 	}
 	if sub.standing != nil {
 		b.detach(sub)
+	}
+	if sub.circle != nil {
+		b.detachCircle(sub)
 	}
 }

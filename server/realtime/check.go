@@ -57,6 +57,7 @@ func (h *Hub) silent(now time.Time) []*board {
 		switch {
 		case b.latest == nil: // its first read is under way
 		case len(b.subs) > 0:
+			b.refreshCircles(now.Add(-circleAge))
 			if b.unexplained() || now.Sub(b.heard) >= h.options.Load().CheckEvery*3/4 {
 				silent = append(silent, b)
 			}

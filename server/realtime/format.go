@@ -24,6 +24,8 @@ type Format struct {
 	Delta func(v *StateView, before []scoreboard.Entry, base int64) *Frame
 	// Rank writes the viewer's own standing. nil: viewers get none.
 	Rank func(*RankView) *Frame
+	// Friends writes the standings of the viewer's friends. nil: viewers get none.
+	Friends func(*FriendsView) *Frame
 	// Bye announces that the server closes the connection, and how long the client
 	// should wait before it reconnects. nil: the close code has to do.
 	Bye func(reason string, reconnect time.Duration) *Frame
@@ -67,6 +69,16 @@ type RankView struct {
 	Version  int64  // the user's; 0 until the user moved
 	Epoch    int64  // of the board
 	TS       time.Time
+}
+
+// FriendsView is the standings of a viewer and the viewer's friends, best first.
+type FriendsView struct {
+	Board   scoreboard.BoardID
+	User    scoreboard.UserID
+	Rows    []scoreboard.Entry
+	Version int64 // of the board's top
+	Epoch   int64
+	TS      time.Time // every change committed before it is included
 }
 
 // label is what a frame of f is counted as.

@@ -74,6 +74,12 @@ var Native = &Format{
 			Version: v.Version, Epoch: v.Epoch, TS: v.TS,
 		})
 	},
+	Friends: func(v *FriendsView) *Frame {
+		return NewFrame(protocol.FrameFriends, friendsFrame{
+			Type: protocol.FrameFriends, Board: string(v.Board), UserID: string(v.User),
+			Version: v.Version, Epoch: v.Epoch, TS: v.TS, Friends: protocol.ListEntries(v.Rows),
+		})
+	},
 	Bye: func(reason string, reconnect time.Duration) *Frame {
 		ms := reconnect.Milliseconds()
 		f := NewFrame(protocol.FrameBye, byeFrame{Type: protocol.FrameBye, Reason: reason, ReconnectAfterMS: ms})
@@ -142,6 +148,15 @@ type (
 		Version      int64     `json:"version,omitempty"`       // the user's; absent until the user moved
 		Epoch        int64     `json:"epoch"`
 		TS           time.Time `json:"ts"`
+	}
+	friendsFrame struct {
+		Type    string               `json:"type"`
+		Board   string               `json:"board"`
+		UserID  string               `json:"user_id"`
+		Version int64                `json:"version"`
+		Epoch   int64                `json:"epoch"`
+		TS      time.Time            `json:"ts"`
+		Friends []protocol.ListEntry `json:"friends"`
 	}
 	byeFrame struct {
 		Type             string `json:"type"`

@@ -21,10 +21,12 @@ type Hub struct {
 	log     *slog.Logger
 	metrics *metrics
 
-	wheel   *wheel
-	queue   *queue
-	lookups *lookups
-	window  adaptiveWindow
+	wheel         *wheel
+	queue         *queue
+	lookups       *lookups
+	friends       FriendsSource // nil: viewers have none
+	friendLookups *lookups
+	window        adaptiveWindow
 
 	life context.Context // ends with Run
 	end  context.CancelFunc
@@ -55,14 +57,15 @@ func NewHub(o Options, source Source, users Users, log *slog.Logger) *Hub {
 	}
 	h := &Hub{
 		source: source, users: users, log: log,
-		wheel: newWheel(time.Now()), queue: newQueue(), lookups: newLookups(source, o.RankLookups),
-		window:    adaptiveWindow{base: o.Window, max: o.MaxWindow, maxLag: o.Lag},
-		boards:    make(map[scoreboard.BoardID]*board),
-		instances: make(map[scoreboard.BoardID][]*board),
-		conns:     make(map[*Conn]struct{}),
-		networks:  make(networkCounts),
-		anonymous: make(networkCounts),
-		kick:      make(chan struct{}, 1),
+		wheel: newWheel(time.Now()), queue: newQueue(), lookups: newLookups(o.RankLookups),
+		friendLookups: newLookups(o.FriendLookups),
+		window:        adaptiveWindow{base: o.Window, max: o.MaxWindow, maxLag: o.Lag},
+		boards:        make(map[scoreboard.BoardID]*board),
+		instances:     make(map[scoreboard.BoardID][]*board),
+		conns:         make(map[*Conn]struct{}),
+		networks:      make(networkCounts),
+		anonymous:     make(networkCounts),
+		kick:          make(chan struct{}, 1),
 	}
 	h.options.Store(&o)
 	h.metrics = newMetrics(h)
@@ -73,6 +76,9 @@ func NewHub(o Options, source Source, users Users, log *slog.Logger) *Hub {
 // Trace makes a span for the first frame of each traced change. It is called before Run.
 func (h *Hub) Trace(t *tracing.Tracer) { h.tracer = t }
 
+// ShowFriends lets viewers ask for the standings of their friends. It is called before Run.
+func (h *Hub) ShowFriends(source FriendsSource) { h.friends = source }
+
 // Run publishes boards until ctx ends, then closes every connection and returns
 // when all that the hub started has ended.
 func (h *Hub) Run(ctx context.Context) error {
@@ -81,6 +87,7 @@ func (h *Hub) Run(ctx context.Context) error {
 		workers.Go(h.queue.write)
 	}
 	workers.Go(func() { h.lookups.run(ctx) })
+	workers.Go(func() { h.friendLookups.run(ctx) })
 	workers.Go(func() { h.check(ctx) })
 	h.loop(ctx)
 

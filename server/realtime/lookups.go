@@ -8,13 +8,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// lookups reads the ranks of users below the top, at a bounded rate. A user is
-// queued at most once, so the queue is bounded by the number of viewers.
+// lookup is a read for one viewer.
+type lookup interface{ lookUp(ctx context.Context) }
+
+// lookups does look-ups at a bounded rate. One is queued at most once, so the queue is
+// bounded by the number of viewers.
 type lookups struct {
-	source Source
 	batch  int // look-ups per interval
 	mu     sync.Mutex
-	queued []*standing
+	queued []lookup
 	wake   chan struct{}
 }
 
@@ -24,19 +26,15 @@ const (
 	lookupTimeout     = time.Second
 )
 
-func newLookups(source Source, perSecond int) *lookups {
+func newLookups(perSecond int) *lookups {
 	batch := max(1, perSecond*int(lookupInterval/time.Millisecond)/1000)
-	return &lookups{source: source, batch: batch, wake: make(chan struct{}, 1)}
+	return &lookups{batch: batch, wake: make(chan struct{}, 1)}
 }
 
-// enqueue requests the rank of st. The board's lock is held.
-func (l *lookups) enqueue(st *standing) {
-	if st.queued {
-		return
-	}
-	st.queued = true
+// enqueue requests a look-up that is not queued.
+func (l *lookups) enqueue(one lookup) {
 	l.mu.Lock()
-	l.queued = append(l.queued, st)
+	l.queued = append(l.queued, one)
 	l.mu.Unlock()
 	select {
 	case l.wake <- struct{}{}:
@@ -44,7 +42,7 @@ func (l *lookups) enqueue(st *standing) {
 	}
 }
 
-// run reads queued ranks until ctx ends.
+// run does what is queued until ctx ends.
 func (l *lookups) run(ctx context.Context) {
 	tick := time.NewTicker(lookupInterval)
 	defer tick.Stop()
@@ -64,24 +62,24 @@ func (l *lookups) run(ctx context.Context) {
 	}
 }
 
-// once reads one batch and reports whether any was queued.
+// once does one batch and reports whether any was queued.
 func (l *lookups) once(ctx context.Context) bool {
 	l.mu.Lock()
 	n := min(l.batch, len(l.queued))
-	batch := append([]*standing(nil), l.queued[:n]...)
+	batch := append([]lookup(nil), l.queued[:n]...)
 	l.queued = append(l.queued[:0], l.queued[n:]...)
 	clear(l.queued[len(l.queued):cap(l.queued)])
 	l.mu.Unlock()
 	var g errgroup.Group
 	g.SetLimit(lookupParallelism)
-	for _, st := range batch {
+	for _, one := range batch {
 		g.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 			defer cancel()
-			st.resolve(l.source.ReadPlace(ctx, st.board.id, st.user))
+			one.lookUp(ctx)
 			return nil
 		})
 	}
-	_ = g.Wait() // resolve has handled each error
+	_ = g.Wait() // each look-up has handled its error
 	return n > 0
 }

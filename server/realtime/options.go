@@ -30,6 +30,7 @@ type Options struct {
 	Linger          time.Duration // a board without subscribers is kept for it; 1 min
 	Boards          int           // subscriptions of one connection; 10
 	RankLookups     int           // reads of users' ranks a second; 500
+	FriendLookups   int           // reads of users' friends a second; 100
 	Rows            int           // of a board, unless the client requests another number; 10
 	IPv6Prefix      int           // bits of an IPv6 address that are one client; 64
 
@@ -74,6 +75,7 @@ func (o *Options) setDefaults() {
 		{&o.FramesPerMinute, 600},
 		{&o.Boards, scoreboard.MaxBoards},
 		{&o.RankLookups, 500},
+		{&o.FriendLookups, 100},
 		{&o.Rows, 10},
 		{&o.IPv6Prefix, scoreboard.DefaultClientBits},
 		{&o.DrainPercent, 2},

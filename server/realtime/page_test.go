@@ -79,6 +79,9 @@ func TestPageShowsRealMessages(t *testing.T) {
 	})
 	boards.set("global", of{"bob": 40, "alice": 37, "carol": 12})
 	r := start(t, realtime.Options{CheckEvery: 100 * time.Millisecond, Ping: 50 * time.Millisecond}, boards)
+	friendsOf := &circles{ranking: boards}
+	friendsOf.befriend("alice", "bob")
+	r.hub.ShowFriends(friendsOf)
 	var sent []string
 	got := func(w *watcher) {
 		t.Helper()
@@ -96,6 +99,9 @@ func TestPageShowsRealMessages(t *testing.T) {
 	r.hub.Notify(boards.set("global", of{"alice": 42}))
 	got(w) // the delta
 	got(w) // alice's rank
+	friends := r.dial("user=alice&friends=1")
+	friends.expect(protocol.FrameUpdated)
+	got(friends)
 	w.send(`{"type":"follow","board":"daily"}`)
 	got(w)
 	boards.edit(func() { boards.reason = "ranking_unavailable" })

@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"context"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -26,7 +27,7 @@ type standing struct {
 
 	round  uint64 // of the board, when last in the top
 	moved  bool   // in board.moved
-	queued bool   // in lookups.queued
+	queued bool   // in Hub.lookups
 	sent   atomic.Pointer[rankState]
 	seq    uint64 // of sent
 }
@@ -131,14 +132,14 @@ func (b *board) updateRanks() bool {
 	for st := range b.inTop {
 		if st.round != b.round && !st.ahead(top.Epoch, top.Version) {
 			delete(b.inTop, st)
-			b.hub.lookups.enqueue(st)
+			st.enqueue()
 			active = true
 		}
 	}
 	for _, st := range b.moved {
 		st.moved = false
 		if st.round != b.round && len(st.subs) > 0 {
-			b.hub.lookups.enqueue(st)
+			st.enqueue()
 			active = true
 		}
 	}
@@ -169,6 +170,18 @@ func (st *standing) update(e scoreboard.Entry, epoch, version int64, ts time.Tim
 		sub.conn.out.Wake()
 	}
 	return true
+}
+
+func (st *standing) enqueue() {
+	if !st.queued {
+		st.queued = true
+		st.board.hub.lookups.enqueue(st)
+	}
+}
+
+// lookUp implements lookup.
+func (st *standing) lookUp(ctx context.Context) {
+	st.resolve(st.board.hub.source.ReadPlace(ctx, st.board.id, st.user))
 }
 
 // resolve applies the result of a look-up.

@@ -16,6 +16,9 @@ type subscription struct {
 
 	standing *standing // of the viewer; nil for anonymous ones
 	rankSeq  uint64
+
+	circle     *circle // of the viewer's friends; nil: not asked for
+	friendsSeq uint64
 }
 
 // eventID is the id of the state that the client has.
@@ -32,12 +35,20 @@ func (s *subscription) next() *Frame {
 	if f := s.nextState(); f != nil {
 		return f
 	}
-	if r == nil || r.seq == s.rankSeq {
+	format := s.conn.format
+	if r != nil && r.seq != s.rankSeq {
+		s.rankSeq = r.seq
+		return r.frames.get(format, s.conn.hub.metrics, func() *Frame { return format.Rank(&r.view) })
+	}
+	if s.circle == nil {
 		return nil
 	}
-	s.rankSeq = r.seq
-	format := s.conn.format
-	return r.frames.get(format, s.conn.hub.metrics, func() *Frame { return format.Rank(&r.view) })
+	f := s.circle.sent.Load()
+	if f == nil || f.seq == s.friendsSeq {
+		return nil
+	}
+	s.friendsSeq = f.seq
+	return f.frames.get(format, s.conn.hub.metrics, func() *Frame { return format.Friends(&f.view) })
 }
 
 func (s *subscription) nextState() *Frame {

@@ -22,9 +22,10 @@ type Viewer struct {
 
 	Format *Format // of the frames; nil is the native one
 
-	Board scoreboard.BoardID
-	Limit int  // rows: 10 or 100; 0 is the server's default
-	Delta bool // send differences where the format has them and the client has the base
+	Board   scoreboard.BoardID
+	Limit   int  // rows: 10 or 100; 0 is the server's default
+	Friends bool // send the standings of the user's friends, where the format has them
+	Delta   bool // send differences where the format has them and the client has the base
 
 	// The last state that the client has, 0 and 0 for none. It is sent nothing
 	// while that is the current one, and nothing older.

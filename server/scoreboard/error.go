@@ -22,6 +22,7 @@ const (
 	CodeBoardClosed          Code = "board_closed"
 	CodeTokenUsed            Code = "token_used"
 	CodeConflict             Code = "conflict"
+	CodeNotSettled           Code = "not_settled"
 	CodeGone                 Code = "gone"
 	CodePayloadTooLarge      Code = "payload_too_large"
 	CodeUnsupportedMediaType Code = "unsupported_media_type"

@@ -1,5 +1,11 @@
 package scoreboard
 
+import (
+	"crypto/md5" //nolint:gosec // against accidents only
+	"encoding/binary"
+	"strconv"
+)
+
 // Import is what was imported from a board of another system to a board.
 type Import struct {
 	ID     int64
@@ -18,6 +24,25 @@ func CheckSource(s string) error {
 		return Invalid("source", "source must be 1 to %d characters of A-Z a-z 0-9 . _ : @ -", MaxSourceLength)
 	}
 	return nil
+}
+
+// ImportSummary is what a board has of the users that an import has written.
+type ImportSummary struct {
+	Users  int64    // that the board shows
+	Sum    string   // of their scores, which 64 bits may not hold
+	Digest uint64   // the sum of ImportDigest over them
+	Top    []UserID // the first TopSize of them, best first
+	Others int64    // users that the board shows and the import has not written
+}
+
+// ImportDigest is a number for a user with a score. The sum over all users of two systems
+// is equal if their scores are, in whatever order they are read: the first 8 bytes, big
+// endian, of the MD5 of the user, a space and the score.
+func ImportDigest(user UserID, score Score) uint64 {
+	text := make([]byte, 0, MaxUserIDLength+24)
+	text = strconv.AppendInt(append(append(text, user...), ' '), int64(score), 10)
+	sum := md5.Sum(text) //nolint:gosec // against accidents only, and PostgreSQL has it
+	return binary.BigEndian.Uint64(sum[:])
 }
 
 // MaxImportRecords is the maximum number of records that are imported at once. They are

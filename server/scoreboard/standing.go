@@ -108,6 +108,13 @@ func (p *Place) Including(r *Receipt) *Place {
 	return &newer
 }
 
+// Moment is a time of which the standings are read. Now reads them as they would have been with
+// today's bans and reversals; else they are as they were recorded.
+type Moment struct {
+	At  time.Time
+	Now bool
+}
+
 // List is the standings of some users on a board, best first.
 type List struct {
 	Board    BoardID

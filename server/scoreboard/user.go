@@ -9,8 +9,14 @@ type UserID string
 // MaxUserIDLength is the longest user id, in bytes.
 const MaxUserIDLength = 64
 
+// reservedUser stands for the token's user in paths, so it is nobody's id.
+const reservedUser = "me"
+
 // ParseUserID checks s and returns it as a UserID, or an invalid_request.
 func ParseUserID(s string) (UserID, error) {
+	if s == reservedUser {
+		return "", Invalid("user_id", "user_id must not be %q, which stands for the token's user", reservedUser)
+	}
 	if !isName(s, MaxUserIDLength) {
 		return "", Invalid("user_id", "user_id must be 1 to %d characters of A-Z a-z 0-9 . _ : @ -", MaxUserIDLength)
 	}

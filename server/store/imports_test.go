@@ -255,3 +255,41 @@ func TestImportsAtOnceCountOnce(t *testing.T) {
 	}
 	wantSums(t, conn)
 }
+
+// A summary has the digest of the users that the board shows, whatever their order.
+func TestImportSummary(t *testing.T) {
+	t.Parallel()
+	s, _ := storetest.New(t)
+	create(t, s, boardOf("b"))
+	record(t, s, increment("other", 7, "e1", "b"))
+	id := startImport(t, s, "csv", "b")
+	pairs := []any{"ann", 5, "bob", -3, "cid", scoreboard.MaxScore, "dee", 0, "eve", 5}
+	writeImport(t, s, id, pairs...)
+	digest := func(pairs ...any) (sum uint64) {
+		for _, r := range sourceRecords(pairs...) {
+			sum += scoreboard.ImportDigest(r.User, r.Score)
+		}
+		return sum
+	}
+	check := func(users int64, sum string, want uint64, top ...scoreboard.UserID) {
+		t.Helper()
+		board, got, err := s.Imports.SummarizeImport(t.Context(), id)
+		if err != nil || board != "b" || got.Users != users || got.Sum != sum || got.Digest != want ||
+			got.Others != 1 || !slices.Equal(got.Top, top) {
+			t.Errorf("got %s %+v, %v, want %d users, %s, %d, %v", board, got, err, users, sum, want, top)
+		}
+	}
+	check(5, "9007199254740998", digest(pairs...), "cid", "ann", "eve", "dee", "bob")
+	record(t, s, increment("ann", 1, "e2", "b")) // a score that the source does not have
+	check(5, "9007199254740999", digest("ann", 6, "bob", -3, "cid", scoreboard.MaxScore, "dee", 0, "eve", 5),
+		"cid", "ann", "eve", "dee", "bob")
+	if _, err := s.Moderation.Ban(t.Context(), "cid", &scoreboard.AuditEntry{
+		Actor: "root", Action: "user.ban", Target: "user:cid", Reason: "test",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	check(4, "8", digest("ann", 6, "bob", -3, "dee", 0, "eve", 5), "ann", "eve", "dee", "bob")
+	if _, _, err := s.Imports.SummarizeImport(t.Context(), id+1); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		t.Errorf("an unknown import: got %v, want not_found", err)
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/store/storetest"
@@ -106,4 +108,29 @@ func grow(t *testing.T, s *store.Store, quiet, total int, reached func(n int)) (
 		record(t, s, batch...)
 	}
 	return items, repeats
+}
+
+// Plans without sequential scans look so expensive that PostgreSQL compiles them, which
+// takes longer than they run.
+func TestPlansAreNotCompiled(t *testing.T) {
+	t.Parallel()
+	url := backendtest.Postgres(t, migrations.Up)
+	conn := backendtest.Connect(t, url)
+	conn.Do(t, `do $$ begin execute format('alter database %I set jit = on', current_database()); end $$`)
+	conn.Do(t, `create function refuse_jit() returns trigger language plpgsql as $$
+begin
+    if current_setting('jit') = 'on' then raise 'plans are compiled'; end if;
+    return new;
+end $$`)
+	conn.Do(t, `create trigger refuse_jit before insert on scores for each row execute function refuse_jit()`)
+	conn.Do(t, `create or replace function standings_stale() returns boolean language plpgsql as $$
+begin
+    if current_setting('jit') = 'on' then raise 'plans are compiled'; end if;
+    return false;
+end $$`)
+	s := storetest.Open(t, url)
+	record(t, s, increment("ann", 1, "e"))
+	if _, _, err := s.Standings.Update(t.Context()); err != nil {
+		t.Error(err)
+	}
 }

@@ -17,11 +17,13 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/boards"
 	"github.com/scoreboard/scoreboard/server/store/corrections"
 	"github.com/scoreboard/scoreboard/server/store/deadletters"
+	"github.com/scoreboard/scoreboard/server/store/friends"
 	"github.com/scoreboard/scoreboard/server/store/imports"
 	"github.com/scoreboard/scoreboard/server/store/increments"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 	"github.com/scoreboard/scoreboard/server/store/keys"
 	"github.com/scoreboard/scoreboard/server/store/moderation"
+	"github.com/scoreboard/scoreboard/server/store/moments"
 	"github.com/scoreboard/scoreboard/server/store/outbox"
 	"github.com/scoreboard/scoreboard/server/store/privacy"
 	"github.com/scoreboard/scoreboard/server/store/profiles"
@@ -59,10 +61,12 @@ type Store struct {
 	Boards      *boards.Boards
 	Corrections *corrections.Corrections
 	DeadLetters *deadletters.DeadLetters
+	Friends     *friends.Friends
 	Imports     *imports.Imports
 	Increments  *increments.Increments
 	Keys        *keys.Keys
 	Moderation  *moderation.Moderation
+	Moments     *moments.Moments
 	Outbox      *outbox.Outbox
 	Privacy     *privacy.Privacy
 	Profiles    *profiles.Profiles
@@ -94,6 +98,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Boards:      b,
 		Corrections: corrections.New(db, o.Shards, o.Window, o.CloseGrace),
 		DeadLetters: deadletters.New(db, o.Window),
+		Friends:     friends.New(db),
 		Imports:     imports.New(db, o.Shards, o.Window, o.CloseGrace),
 		Increments: increments.New(db, increments.Options{
 			Shards: o.Shards, Window: o.Window, CloseGrace: o.CloseGrace, Policy: o.Policy,
@@ -102,6 +107,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		}),
 		Keys:       keys.New(db),
 		Moderation: moderation.New(db, o.Shards),
+		Moments:    moments.New(db),
 		Outbox:     queue,
 		Privacy:    privacy.New(db, o.Shards),
 		Profiles:   profiles.New(db),

@@ -240,7 +240,7 @@ def profile(user_id: str) -> Call[Profile]:
     return Call(f"read the profile of {user_id}", "GET", path, lambda v: decode(Profile, v))
 
 
-def set_profile(user_id: str, display_name: str, avatar_url: str) -> Call[Profile]:
+def put_profile(user_id: str, display_name: str, avatar_url: str) -> Call[Profile]:
     path = f"/v1/users/{_escape(user_id)}/profile"
     body = {"display_name": display_name, "avatar_url": avatar_url}
     return Call(f"set the profile of {user_id}", "PUT", path, lambda v: decode(Profile, v), body=lambda _: body)

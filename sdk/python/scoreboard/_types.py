@@ -57,10 +57,31 @@ class Entry:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class ListEntry:
+    """A row of a list. rank is the rank on the board; place is the position in the list, from 1.
+
+    Attributes:
+        avatar_url: URL of the user's avatar: https, up to 512 characters.
+        display_name: Name to show beside the score, 1 to 32 characters.
+        place: Position in the list, from 1.
+        rank: Rank on the board, from 1.
+        score: Score on the board, in points within ±(2^53 − 1).
+        user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+    """
+
+    place: int
+    rank: int
+    score: int
+    user_id: str
+    avatar_url: str | None = None
+    display_name: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Frame:
     """A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id
     <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated,
-    bye or error.
+    user.friends.updated, bye or error.
 
     Attributes:
         base: In leaderboard.delta: the version that the changes apply to.
@@ -73,6 +94,7 @@ class Frame:
         epoch: Number of the ranking: a frame with a higher epoch is newer, whatever its version.
         error_code: In error: the code of the rejected command.
         field: In error: the field of the command that is wrong.
+        friends: In user.friends.updated: the user and the user's friends who are on the board, best first.
         message: In error: what is wrong with the command, in words.
         previous_rank: In user.rank.updated: the rank before, from 1; absent if the server does not know it.
         rank: In user.rank.updated: the new rank, from 1.
@@ -82,8 +104,9 @@ class Frame:
         score: In user.rank.updated: the user's new score, in points.
         top: In leaderboard.updated: the first rows of the board, best first.
         ts: Time of the state in the frame.
-        type: Type of the frame: leaderboard.updated, leaderboard.delta, user.rank.updated, bye or error.
-        user_id: In user.rank.updated: the user whose standing changed.
+        type: Type of the frame: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or
+            error.
+        user_id: In user.rank.updated and user.friends.updated: the user whose standing changed.
         version: Version of the board's top 100, which rises within an epoch.
         window_ms: Time in milliseconds between frames while an overloaded server sends fewer.
     """
@@ -97,6 +120,7 @@ class Frame:
     epoch: int | None = None
     error_code: str | None = None
     field: str | None = None
+    friends: list[ListEntry] = dataclasses.field(default_factory=list)
     message: str | None = None
     previous_rank: int | None = None
     rank: int | None = None
@@ -122,27 +146,6 @@ class JoinTicket:
 
     expires_at: datetime
     token: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class ListEntry:
-    """A row of a list. rank is the rank on the board; place is the position in the list, from 1.
-
-    Attributes:
-        avatar_url: URL of the user's avatar: https, up to 512 characters.
-        display_name: Name to show beside the score, 1 to 32 characters.
-        place: Position in the list, from 1.
-        rank: Rank on the board, from 1.
-        score: Score on the board, in points within ±(2^53 − 1).
-        user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
-    """
-
-    place: int
-    rank: int
-    score: int
-    user_id: str
-    avatar_url: str | None = None
-    display_name: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

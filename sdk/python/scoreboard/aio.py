@@ -248,7 +248,7 @@ class AsyncScoreboard:
         """Read the standings of up to 100 users, such as a player's friends, best first."""
         return await self._do(_operations.users(user_ids, board), timeout)
 
-    async def statement_page(
+    async def statement(
         self,
         user_id: str,
         *,
@@ -263,7 +263,7 @@ class AsyncScoreboard:
         until is exclusive; both times have a time zone."""
         return await self._do(_operations.statement(user_id, board, since, until, cursor, limit), timeout)
 
-    async def statement(
+    async def statement_entries(
         self,
         user_id: str,
         *,
@@ -275,9 +275,7 @@ class AsyncScoreboard:
         """Iterate over a user's ledger, newest first, a page at a time. timeout is that of a page."""
         cursor = ""
         while True:
-            page = await self.statement_page(
-                user_id, board=board, since=since, until=until, cursor=cursor, timeout=timeout
-            )
+            page = await self.statement(user_id, board=board, since=since, until=until, cursor=cursor, timeout=timeout)
             for entry in page.entries:
                 yield entry
             cursor = page.next_cursor or ""
@@ -288,11 +286,11 @@ class AsyncScoreboard:
         """Read a user's profile: the token's own, or with the scope score:admin any user's."""
         return await self._do(_operations.profile(user_id), timeout)
 
-    async def set_profile(
+    async def put_profile(
         self, user_id: str, *, display_name: str = "", avatar_url: str = "", timeout: float | None = None
     ) -> Profile:
         """Set a user's profile; an empty field removes the value."""
-        return await self._do(_operations.set_profile(user_id, display_name, avatar_url), timeout)
+        return await self._do(_operations.put_profile(user_id, display_name, avatar_url), timeout)
 
     async def realtime_token(self, *, board: str = "", timeout: float | None = None) -> JoinTicket:
         """Create a ticket with which a web page joins the stream of a board. watch does not need one."""

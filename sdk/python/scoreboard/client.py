@@ -255,7 +255,7 @@ class Scoreboard:
         """Read the standings of up to 100 users, such as a player's friends, best first."""
         return self._do(_operations.users(user_ids, board), timeout)
 
-    def statement_page(
+    def statement(
         self,
         user_id: str,
         *,
@@ -270,7 +270,7 @@ class Scoreboard:
         until is exclusive; both times have a time zone."""
         return self._do(_operations.statement(user_id, board, since, until, cursor, limit), timeout)
 
-    def statement(
+    def statement_entries(
         self,
         user_id: str,
         *,
@@ -282,7 +282,7 @@ class Scoreboard:
         """Iterate over a user's ledger, newest first, a page at a time. timeout is that of a page."""
         cursor = ""
         while True:
-            page = self.statement_page(user_id, board=board, since=since, until=until, cursor=cursor, timeout=timeout)
+            page = self.statement(user_id, board=board, since=since, until=until, cursor=cursor, timeout=timeout)
             yield from page.entries
             cursor = page.next_cursor or ""
             if not cursor:
@@ -292,11 +292,11 @@ class Scoreboard:
         """Read a user's profile: the token's own, or with the scope score:admin any user's."""
         return self._do(_operations.profile(user_id), timeout)
 
-    def set_profile(
+    def put_profile(
         self, user_id: str, *, display_name: str = "", avatar_url: str = "", timeout: float | None = None
     ) -> Profile:
         """Set a user's profile; an empty field removes the value."""
-        return self._do(_operations.set_profile(user_id, display_name, avatar_url), timeout)
+        return self._do(_operations.put_profile(user_id, display_name, avatar_url), timeout)
 
     def realtime_token(self, *, board: str = "", timeout: float | None = None) -> JoinTicket:
         """Create a ticket with which a web page joins the stream of a board. watch does not need one."""

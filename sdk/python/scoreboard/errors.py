@@ -18,6 +18,7 @@ _NEXT_STEPS = {
     "board_closed": "Write to an open board; this one accepts no more scores.",
     "token_used": "Get a new token; this one was used.",
     "conflict": "Read the current state, then decide again.",
+    "not_settled": "Wait as long as the server asks, then read it again.",
     "gone": "Do not send it again; what it names no longer exists.",
     "payload_too_large": "Send less in one request.",
     "delta_out_of_range": "Send a delta within the limits.",
@@ -141,6 +142,10 @@ class ConflictError(ScoreboardError):
     """409: the state has changed since it was read."""
 
 
+class NotSettledError(ScoreboardError):
+    """409: the standings at this moment can still change."""
+
+
 class GoneError(ScoreboardError):
     """410: it no longer exists."""
 
@@ -187,6 +192,7 @@ _CLASSES: dict[str, type[ScoreboardError]] = {
     "board_closed": BoardClosedError,
     "token_used": TokenUsedError,
     "conflict": ConflictError,
+    "not_settled": NotSettledError,
     "gone": GoneError,
     "payload_too_large": PayloadTooLargeError,
     "delta_out_of_range": DeltaOutOfRangeError,

@@ -118,11 +118,11 @@ def test_reads_and_iterators(daemon: Daemon) -> None:
         with pytest.raises(NotFoundError) as absent:
             sb.rank("nobody", board="reading", score=1000)
         assert absent.value.would_rank == 1
-        ledger = list(sb.statement("u024", board="reading"))
+        ledger = list(sb.statement_entries("u024", board="reading"))
         assert [e.version for e in ledger] == [4, 3, 2, 1]
-        assert sb.statement_page("u024", limit=1).next_cursor
+        assert sb.statement("u024", limit=1).next_cursor
         late = datetime.now(timezone.utc) + timedelta(minutes=5)
-        assert list(sb.statement("u024", since=late)) == []
+        assert list(sb.statement_entries("u024", since=late)) == []
 
 
 def test_own_token(daemon: Daemon) -> None:
@@ -131,7 +131,7 @@ def test_own_token(daemon: Daemon) -> None:
         sb.submit(user_id="ana", delta=5, event_id="own-1")
         assert sb.me(neighbours=1).user_id == "ana"
         assert sb.receipt("own-1").id == "own-1"
-        assert sb.set_profile("ana", display_name="Zoë").display_name == "Zoë"
+        assert sb.put_profile("ana", display_name="Zoë").display_name == "Zoë"
         assert sb.profile("ana").user_id == "ana"
         assert len(sb.realtime_token().token) > 8
         with pytest.raises(ForbiddenError) as wrong:
@@ -195,7 +195,7 @@ def test_asyncio(daemon: Daemon) -> None:
             assert (await sb.score("aio", min_version=51)).score == 51
             rows = [e async for e in sb.entries(page_size=100)]
             assert "aio" in [e.user_id for e in rows]
-            assert len([e async for e in sb.statement("aio")]) == 51
+            assert len([e async for e in sb.statement_entries("aio")]) == 51
             call = asyncio.create_task(sb.top())
             await asyncio.sleep(0)
             call.cancel()

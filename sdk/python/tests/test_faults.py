@@ -44,7 +44,7 @@ def proxy(own: Daemon) -> Iterator[Proxy]:
 
 def ledger(sb: Scoreboard, user: str) -> list[str]:
     """The event ids of a user, in the order in which they were counted."""
-    return [entry.event_id for entry in sb.statement(user)][::-1]
+    return [entry.event_id for entry in sb.statement_entries(user)][::-1]
 
 
 def test_killed_server(own: Daemon, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ export class Scoreboard {
 
   /**
    * submitAsync lets the server queue an increment. The event is pending, or done if the server
-   * counted it at once; outcome waits for it.
+   * counted it at once; waitForEvent waits for it.
    */
   async submitAsync(increment: Increment, options?: CallOptions): Promise<EventStatus> {
     return statusOf(await this.#increment(increment, undefined, { Prefer: "respond-async" }, options));
@@ -102,10 +102,10 @@ export class Scoreboard {
   }
 
   /**
-   * outcome waits until an event is done or rejected, for timeout milliseconds (60,000 by default)
+   * waitForEvent waits until an event is done or rejected, for timeout milliseconds (60,000 by default)
    * at most. It looks at first after 50 ms, later every 2 s.
    */
-  async outcome(
+  async waitForEvent(
     eventId: string, options: CallOptions & { userId?: string; timeout?: number } = {},
   ): Promise<EventStatus> {
     const end = Date.now() + (options.timeout ?? 60_000);
@@ -189,8 +189,8 @@ export class Scoreboard {
     }, options?.signal);
   }
 
-  /** events reads a user's ledger, page by page, newest first. */
-  events(userId: string, query: StatementQuery = {}, options?: CallOptions): AsyncGenerator<StatementEntry> {
+  /** statementEntries reads a user's ledger, page by page, newest first. */
+  statementEntries(userId: string, query: StatementQuery = {}, options?: CallOptions): AsyncGenerator<StatementEntry> {
     return pages((cursor) => this.statement(userId, { ...query, cursor }, options), query.cursor);
   }
 
@@ -209,8 +209,8 @@ export class Scoreboard {
     }, options?.signal);
   }
 
-  /** joinTicket creates a ticket for a page's WebSocket or EventSource of one board. watch does so itself. */
-  async joinTicket(board?: string, options?: CallOptions): Promise<JoinTicket> {
+  /** realtimeToken creates a ticket for a page's WebSocket or EventSource of one board. watch does so itself. */
+  async realtimeToken(board?: string, options?: CallOptions): Promise<JoinTicket> {
     return this.#transport.send({ method: "GET", path: "/v1/realtime/token", query: { board } }, options?.signal);
   }
 

@@ -15,12 +15,16 @@ const connecting: Record<Connection, string> = {
   ws: "", sse: "", polling: "", disconnected: "Connecting …",
 };
 
+/** A server that renders pages has no elements, but may import this file. */
+const Base = (globalThis as { HTMLElement?: typeof HTMLElement }).HTMLElement ??
+  (class {} as unknown as typeof HTMLElement);
+
 /**
  * ScoreboardTop is the element <scoreboard-top board="global" limit="10">, which shows a board live
  * after its client was set. Its parts table, row and status can be styled. What users chose, such as
  * their names, is only ever shown as text.
  */
-export class ScoreboardTop extends HTMLElement {
+export class ScoreboardTop extends Base {
   static readonly observedAttributes = ["board", "limit"];
 
   readonly #table = document.createElement("table");
@@ -103,7 +107,8 @@ function row({ rank, userId, score, displayName, avatarUrl }: Entry): HTMLTableR
   return tr;
 }
 
-/** defineElement registers <scoreboard-top>, or the class under another name. */
+/** defineElement registers <scoreboard-top>, or the class under another name. Without a page it does nothing. */
 export function defineElement(name = "scoreboard-top"): void {
+  if (!globalThis.customElements) return;
   if (!customElements.get(name)) customElements.define(name, ScoreboardTop);
 }

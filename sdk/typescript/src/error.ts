@@ -32,6 +32,7 @@ const nextSteps: Record<string, string> = {
   board_closed: "Write to an open board; this one accepts no more scores.",
   token_used: "Get a new token; this one was used.",
   conflict: "Read the current state, then decide again.",
+  not_settled: "Wait as long as the server asks, then read it again.",
   gone: "Do not send it again; what it names no longer exists.",
   payload_too_large: "Send less in one request.",
   delta_out_of_range: "Send a delta within the limits.",

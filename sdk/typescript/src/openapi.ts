@@ -21,6 +21,114 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/assets/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a script, style sheet or picture that pages load */
+        get: operations["getAssetsFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/b/{board}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the page of a board
+         * @description Parameters that the page does not know are ignored. It knows limit (10 or 100), player (the id of a player to show with neighbours), theme (light or dark) and kiosk (1 for a screen on a wall).
+         */
+        get: operations["getBBoard"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/b/{board}/card.svg": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Draw the first 10 rows of a board, for links to it */
+        get: operations["getBBoardCardSvg"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/b/{board}/live": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow a board, for its page
+         * @description Sends server-sent events, as /v1/realtime/leaderboard does.
+         */
+        get: operations["getBBoardLive"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/b/{board}/players/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a player's standing with neighbours, for a board's page */
+        get: operations["getBBoardPlayersUserId"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/b/{board}/top": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the top of a board, for its page */
+        get: operations["getBBoardTop"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/docs": {
         parameters: {
             query?: never;
@@ -47,6 +155,26 @@ export interface paths {
         };
         /** Show a page of the documentation, or one of its files */
         get: operations["getDocsPage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/embed/{board}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the page of a board for an iframe
+         * @description Only pages of the setting web.origins may frame it. It knows limit, player and theme.
+         */
+        get: operations["getEmbedBoard"];
         put?: never;
         post?: never;
         delete?: never;
@@ -342,6 +470,26 @@ export interface paths {
         put?: never;
         /** Import scores: what has changed since they were imported before */
         post: operations["postAdminImportsIdRecords"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/imports/{id}/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Summarize what a board has of the imported users
+         * @description Compares a million users with another system without sending them. It reads the whole board.
+         */
+        get: operations["getAdminImportsIdSummary"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1058,6 +1206,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/friends": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import pairs of friends
+         * @description Makes the users of each pair friends, all pairs or none. Requires the scope score:update.
+         */
+        post: operations["postFriends"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leaderboard/friends": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the standings of the token's user and the user's friends */
+        get: operations["getLeaderboardFriends"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/leaderboard/me": {
         parameters: {
             query?: never;
@@ -1084,7 +1269,7 @@ export interface paths {
         };
         /**
          * List the top of a board
-         * @description The first page has an ETag. With wait and after, the request is a long poll: it returns 304 if the board does not change in time.
+         * @description The first page has an ETag. With wait and after, the request is a long poll: it returns 304 if the board does not change in time. With at, version and epoch are null.
          */
         get: operations["getLeaderboardTop"];
         put?: never;
@@ -1184,6 +1369,50 @@ export interface paths {
          */
         post: operations["postScoresIncrements"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/me/friends": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List friends and requests
+         * @description In the order of user ids.
+         */
+        get: operations["getUsersMeFriends"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/me/friends/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Ask a user to be a friend, or accept a request
+         * @description Two users are friends once both have asked. A user has at most 500 friends and requests: a conflict says so. The response does not tell whether the other user exists.
+         */
+        put: operations["putUsersMeFriendsUserId"];
+        post?: never;
+        /**
+         * End a friendship, take back a request or decline one
+         * @description The other user is not told, and may ask again.
+         */
+        delete: operations["deleteUsersMeFriendsUserId"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1781,7 +2010,7 @@ export interface components {
              * @description What is wrong, for programs.
              * @enum {string}
              */
-            error_code: "board_closed" | "conflict" | "delta_out_of_range" | "event_conflict" | "forbidden" | "gone" | "internal" | "invalid_request" | "invalid_signature" | "method_not_allowed" | "not_found" | "overloaded" | "payload_too_large" | "rate_limited" | "rule_violated" | "score_out_of_range" | "token_used" | "unauthorized" | "unavailable" | "unsupported_media_type";
+            error_code: "board_closed" | "conflict" | "delta_out_of_range" | "event_conflict" | "forbidden" | "gone" | "internal" | "invalid_request" | "invalid_signature" | "method_not_allowed" | "not_found" | "not_settled" | "overloaded" | "payload_too_large" | "rate_limited" | "rule_violated" | "score_out_of_range" | "token_used" | "unauthorized" | "unavailable" | "unsupported_media_type";
             /** @description Event of the request, if it has one. */
             event_id?: string;
             /** @description field or parameter that is wrong, if it is one. */
@@ -1929,7 +2158,7 @@ export interface components {
              */
             next_after?: number;
         };
-        /** @description A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated, bye or error. */
+        /** @description A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or error. */
         Frame: {
             /**
              * Format: int64
@@ -1953,6 +2182,8 @@ export interface components {
             error_code?: string;
             /** @description In error: the field of the command that is wrong. */
             field?: string;
+            /** @description In user.friends.updated: the user and the user's friends who are on the board, best first. */
+            friends?: components["schemas"]["ListEntry"][];
             /** @description In error: what is wrong with the command, in words. */
             message?: string;
             /**
@@ -1986,9 +2217,9 @@ export interface components {
              * @description Time of the state in the frame.
              */
             ts?: string;
-            /** @description Type of the frame: leaderboard.updated, leaderboard.delta, user.rank.updated, bye or error. */
+            /** @description Type of the frame: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or error. */
             type: string;
-            /** @description In user.rank.updated: the user whose standing changed. */
+            /** @description In user.rank.updated and user.friends.updated: the user whose standing changed. */
             user_id?: string;
             /**
              * Format: int64
@@ -2000,6 +2231,50 @@ export interface components {
              * @description Time in milliseconds between frames while an overloaded server sends fewer.
              */
             window_ms?: number;
+        };
+        /** @description The response of PUT and DELETE /v1/users/me/friends/{user_id}: what another user is to the token's user. */
+        Friend: {
+            /**
+             * Format: date-time
+             * @description Of the state; absent for none.
+             */
+            since?: string;
+            /** @description mutual: both are friends. requested: the token's user has asked. received: the other one has asked. none: neither has. */
+            state: string;
+            /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
+            user_id: string;
+        };
+        /** @description Two users who are to be friends. */
+        FriendPair: {
+            /** @description The other one, a user id as well. */
+            friend_id: string;
+            /** @description One of them. */
+            user_id: string;
+        };
+        /** @description The body of POST /v1/friends. */
+        FriendPairs: {
+            /** @description 1 to 500 pairs. */
+            pairs: components["schemas"]["FriendPair"][];
+        };
+        /** @description The response of GET /v1/users/me/friends. */
+        Friends: {
+            /** @description By user id. */
+            friends: components["schemas"]["Friend"][];
+            /** @description Absent on the last page. */
+            next_after?: string;
+        };
+        /** @description The response of POST /v1/friends. */
+        FriendsImported: {
+            /**
+             * Format: int64
+             * @description Pairs that were not friends before.
+             */
+            made: number;
+            /**
+             * Format: int64
+             * @description That were sent.
+             */
+            pairs: number;
         };
         /** @description The answer to GET / on the API's and on the operations address. */
         FrontPage: {
@@ -2057,6 +2332,27 @@ export interface components {
             dry_run?: boolean;
             /** @description 1 to 128 of the characters A-Z a-z 0-9 . _ : @ and -. */
             source: string;
+        };
+        /** @description What a board has of the users that an import has written, to compare it with the other system. */
+        ImportSummary: {
+            /** @description The board, or the period that scores count in. */
+            board: string;
+            /** @description sum, modulo 2^64 and in decimal, over the imported users of the first 8 bytes, big endian, of the MD5 of the user id, a space and the score. */
+            digest: string;
+            /**
+             * Format: int64
+             * @description Number of users on the board that were not imported.
+             */
+            others: number;
+            /** @description Of their scores, in decimal. */
+            sum: string;
+            /** @description The first 100 of them, best first. */
+            top: string[];
+            /**
+             * Format: int64
+             * @description Number of imported users on the board.
+             */
+            users: number;
         };
         /** @description The response of POST /v1/admin/imports/{id}/records. */
         ImportedRecords: {
@@ -3502,6 +3798,15 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
+        /** @description not_settled */
+        not_settled: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
         /** @description overloaded, unavailable */
         overloaded_or_unavailable: {
             headers: {
@@ -3608,6 +3913,317 @@ export interface operations {
             431: components["responses"]["header_too_large"];
         };
     };
+    getAssetsFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the file, such as score-board.js, the element for other pages.
+                 * @example score-board.js
+                 */
+                file: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example  */
+                    "text/javascript": string;
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getBBoard: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example <!DOCTYPE html>
+                     *     <html lang="en">
+                     *     …
+                     */
+                    "text/html": string;
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getBBoardCardSvg: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /** @example  */
+                    "image/svg+xml": string;
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getBBoardLive: {
+        parameters: {
+            query?: {
+                /** @description Number of rows, 10 or 100; 10 by default. */
+                limit?: 10 | 100;
+                /** @description 1 to receive changes instead of full states. */
+                delta?: "0" | "1";
+                /** @description Id of the last event received, for clients that cannot set Last-Event-ID. */
+                last_event_id?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "leaderboard.updated",
+                     *       "board": "global",
+                     *       "version": 4211,
+                     *       "epoch": 7,
+                     *       "ts": "2026-11-21T12:00:00.2Z",
+                     *       "top": [
+                     *         {
+                     *           "rank": 1,
+                     *           "user_id": "ada",
+                     *           "score": 125,
+                     *           "display_name": "Ada",
+                     *           "avatar_url": "https://images.example.com/ada.png"
+                     *         },
+                     *         {
+                     *           "rank": 2,
+                     *           "user_id": "bob",
+                     *           "score": 90
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "text/event-stream": components["schemas"]["Frame"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getBBoardPlayersUserId: {
+        parameters: {
+            query?: {
+                /** @description Rows above and below the player, 0 to 5; 2 by default. */
+                k?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+                /**
+                 * @description User id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+                 * @example ada
+                 */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "global",
+                     *       "user_id": "ada",
+                     *       "score": 125,
+                     *       "rank": 1,
+                     *       "total": 12000,
+                     *       "percentile": 99.9,
+                     *       "version": 4211,
+                     *       "epoch": 7,
+                     *       "updated_at": "2026-11-21T12:00:00.123456Z",
+                     *       "as_of": "2026-11-21T12:00:00.2Z",
+                     *       "age_ms": 180,
+                     *       "degraded": false,
+                     *       "board_state": "HEALTHY",
+                     *       "neighbours": [
+                     *         {
+                     *           "rank": 1,
+                     *           "user_id": "ada",
+                     *           "score": 125,
+                     *           "display_name": "Ada",
+                     *           "avatar_url": "https://images.example.com/ada.png"
+                     *         },
+                     *         {
+                     *           "rank": 2,
+                     *           "user_id": "bob",
+                     *           "score": 90
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Place"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getBBoardTop: {
+        parameters: {
+            query?: {
+                /** @description Number of rows, 10 or 100; 10 by default. */
+                limit?: 10 | 100;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "global",
+                     *       "entries": [
+                     *         {
+                     *           "rank": 1,
+                     *           "user_id": "ada",
+                     *           "score": 125,
+                     *           "display_name": "Ada",
+                     *           "avatar_url": "https://images.example.com/ada.png"
+                     *         },
+                     *         {
+                     *           "rank": 2,
+                     *           "user_id": "bob",
+                     *           "score": 90
+                     *         }
+                     *       ],
+                     *       "total": 12000,
+                     *       "updated_at": "2026-11-21T12:00:00.123456Z",
+                     *       "as_of": "2026-11-21T12:00:00.2Z",
+                     *       "age_ms": 180,
+                     *       "version": 4211,
+                     *       "epoch": 7,
+                     *       "degraded": false,
+                     *       "board_state": "HEALTHY",
+                     *       "next_cursor": "eyJzIjo5MH0.c2ln"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Top"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
     getDocs: {
         parameters: {
             query?: never;
@@ -3669,6 +4285,45 @@ export interface operations {
             404: components["responses"]["not_found"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
+        };
+    };
+    getEmbedBoard: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example <!DOCTYPE html>
+                     *     <html lang="en">
+                     *     …
+                     */
+                    "text/html": string;
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
         };
     };
     getOpenapiJson: {
@@ -4598,6 +5253,54 @@ export interface operations {
             409: components["responses"]["board_closed"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getAdminImportsIdSummary: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Numeric id.
+                 * @example 1
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "weekly:2026-w47",
+                     *       "users": 2,
+                     *       "sum": "215",
+                     *       "digest": "10294872935587213312",
+                     *       "top": [
+                     *         "ada",
+                     *         "bob"
+                     *       ],
+                     *       "others": 3
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ImportSummary"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];
@@ -7193,6 +7896,119 @@ export interface operations {
             503: components["responses"]["overloaded_or_unavailable"];
         };
     };
+    postFriends: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "pairs": [
+                 *         {
+                 *           "user_id": "ada",
+                 *           "friend_id": "bob"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["FriendPairs"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "pairs": 1,
+                     *       "made": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["FriendsImported"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            409: components["responses"]["conflict"];
+            410: components["responses"]["gone"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getLeaderboardFriends: {
+        parameters: {
+            query?: {
+                /** @description board, or a family to use its current instance; global by default. */
+                board?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "global",
+                     *       "entries": [
+                     *         {
+                     *           "place": 1,
+                     *           "rank": 1,
+                     *           "user_id": "ada",
+                     *           "score": 125,
+                     *           "display_name": "Ada",
+                     *           "avatar_url": "https://images.example.com/ada.png"
+                     *         },
+                     *         {
+                     *           "place": 2,
+                     *           "rank": 2,
+                     *           "user_id": "bob",
+                     *           "score": 90
+                     *         }
+                     *       ],
+                     *       "not_found": [
+                     *         "nobody"
+                     *       ],
+                     *       "total": 12000,
+                     *       "version": 4211,
+                     *       "epoch": 7,
+                     *       "as_of": "2026-11-21T12:00:00.2Z",
+                     *       "age_ms": 180,
+                     *       "degraded": false,
+                     *       "board_state": "HEALTHY"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["List"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
     getLeaderboardMe: {
         parameters: {
             query?: {
@@ -7204,6 +8020,10 @@ export interface operations {
                 min_version?: number;
                 /** @description If the user is not on the board, report the rank that this score would have. */
                 score?: number;
+                /** @description Standings at this moment: with everything recorded at or before it. */
+                at?: string;
+                /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
+                as?: "recorded" | "now";
             };
             header?: never;
             path?: never;
@@ -7255,6 +8075,8 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
+            409: components["responses"]["not_settled"];
+            410: components["responses"]["gone"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];
@@ -7276,6 +8098,10 @@ export interface operations {
                 wait?: string;
                 /** @description With wait: the version that the client already has, as <epoch>:<version>. */
                 after?: string;
+                /** @description Standings at this moment: with everything recorded at or before it. */
+                at?: string;
+                /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
+                as?: "recorded" | "now";
             };
             header?: never;
             path?: never;
@@ -7331,6 +8157,7 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
+            409: components["responses"]["not_settled"];
             410: components["responses"]["gone"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
@@ -7422,6 +8249,8 @@ export interface operations {
                 token?: string;
                 /** @description 1 to receive changes instead of full states. */
                 delta?: "0" | "1";
+                /** @description 1 to receive the standings of the user's friends too. */
+                friends?: "0" | "1";
                 /** @description Number of rows, 10 or 100; by default the setting reads.top_n. */
                 limit?: 10 | 100;
                 /** @description Id of the last event received, for clients that cannot set Last-Event-ID. */
@@ -7667,6 +8496,135 @@ export interface operations {
             503: components["responses"]["overloaded_or_unavailable"];
         };
     };
+    getUsersMeFriends: {
+        parameters: {
+            query?: {
+                /** @description mutual (default): friends; requested: users asked; received: users who asked. */
+                state?: "mutual" | "requested" | "received";
+                /** @description Next_after of the previous page. */
+                after?: string;
+                /** @description Maximum number of users, 1 to 500; 100 by default. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "friends": [
+                     *         {
+                     *           "user_id": "bob",
+                     *           "state": "mutual",
+                     *           "since": "2026-11-20T18:00:00Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Friends"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    putUsersMeFriendsUserId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description User id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+                 * @example ada
+                 */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "user_id": "bob",
+                     *       "state": "mutual",
+                     *       "since": "2026-11-20T18:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Friend"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            409: components["responses"]["conflict"];
+            410: components["responses"]["gone"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    deleteUsersMeFriendsUserId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description User id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+                 * @example ada
+                 */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "user_id": "bob",
+                     *       "state": "mutual",
+                     *       "since": "2026-11-20T18:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Friend"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
     getUsersUserIdProfile: {
         parameters: {
             query?: never;
@@ -7778,6 +8736,10 @@ export interface operations {
                 min_version?: number;
                 /** @description If the user is not on the board, report the rank that this score would have. */
                 score?: number;
+                /** @description Standings at this moment: with everything recorded at or before it. */
+                at?: string;
+                /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
+                as?: "recorded" | "now";
             };
             header?: never;
             path: {
@@ -7835,6 +8797,8 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
+            409: components["responses"]["not_settled"];
+            410: components["responses"]["gone"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];
@@ -7852,6 +8816,10 @@ export interface operations {
                 min_version?: number;
                 /** @description If the user is not on the board, report the rank that this score would have. */
                 score?: number;
+                /** @description Standings at this moment: with everything recorded at or before it. */
+                at?: string;
+                /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
+                as?: "recorded" | "now";
             };
             header?: never;
             path: {
@@ -7909,6 +8877,8 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
+            409: components["responses"]["not_settled"];
+            410: components["responses"]["gone"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];

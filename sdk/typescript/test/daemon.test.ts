@@ -72,9 +72,9 @@ test("one increment on several boards", async () => {
 
 test("a queued increment is waited for", async () => {
   const { id } = await sb.submitAsync({ userId: "later", delta: 7 });
-  const event = await sb.outcome(id, { userId: "later" });
+  const event = await sb.waitForEvent(id, { userId: "later" });
   assert.deepEqual([event.status, event.receipts[0]?.newScore], ["done", 7]);
-  const unknown = await failure(sb.outcome("never-sent", { userId: "later", timeout: 100 }));
+  const unknown = await failure(sb.waitForEvent("never-sent", { userId: "later", timeout: 100 }));
   assert.deepEqual([unknown.code, unknown.eventId], ["unavailable", "never-sent"]);
 });
 
@@ -102,7 +102,7 @@ test("reads", async () => {
   const mine = new Scoreboard({ server: daemon.url, token: daemon.token("reader-0") });
   assert.equal((await mine.me({ board: "reads" })).score, 100);
   const events: number[] = [];
-  for await (const event of mine.events("reader-0")) events.push(event.newScore);
+  for await (const event of mine.statementEntries("reader-0")) events.push(event.newScore);
   assert.deepEqual(events, [100]);
   await mine.putProfile("reader-0", { displayName: "Zoë" });
   assert.equal((await mine.profile("reader-0")).displayName, "Zoë");

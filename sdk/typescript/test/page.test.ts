@@ -1,6 +1,7 @@
 import { Window } from "happy-dom";
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { after, before, test } from "node:test";
 
 import { Scoreboard } from "@scoreboard/client";
@@ -26,6 +27,15 @@ before(async () => {
 after(async () => {
   await window.happyDOM.close();
   await daemon.stop();
+});
+
+test("a server imports the element", () => {
+  const program = `
+    import { defineElement, ScoreboardTop } from "@scoreboard/client/element";
+    defineElement();
+    console.log(typeof ScoreboardTop);`;
+  const said = execFileSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
+  assert.equal(said, "function\n");
 });
 
 test("the React hook", async () => {

@@ -46,7 +46,7 @@ const through = (more = {}): Scoreboard => new Scoreboard({ ...daemon.credential
 /** ledger is all that counted for a user on a board, oldest first. */
 async function ledger(userId: string, board: string): Promise<StatementEntry[]> {
   const entries: StatementEntry[] = [];
-  for await (const entry of own().events(userId, { board, limit: 100 })) entries.unshift(entry);
+  for await (const entry of own().statementEntries(userId, { board, limit: 100 })) entries.unshift(entry);
   return entries;
 }
 

@@ -1,9 +1,11 @@
 import "fake-indexeddb/auto";
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { after, test } from "node:test";
 
 import { type Increment, ScoreboardError } from "@scoreboard/client";
@@ -171,6 +173,35 @@ test("a file is used by one process", async () => {
   await assert.rejects(FileStore.open(path), /in use by process 1/);
   writeFileSync(`${path}.lock`, "99999999"); // ended
   await (await FileStore.open(path)).close();
+});
+
+test("one process takes over a void lock", async () => {
+  const program = `
+    import { FileStore } from "@scoreboard/client/queue/node";
+    process.stdin.once("data", (path) => FileStore.open(String(path)).then(() => "open", String).then(console.log));
+    console.log("ready");`;
+  for (let round = 0; round < 5; round++) {
+    const path = newPath();
+    writeFileSync(`${path}.lock`, "99999999 ended");
+    const processes = Array.from({ length: 6 }, () =>
+      spawn(process.execPath, ["--input-type=module", "-e", program], { stdio: ["pipe", "pipe", "inherit"] }));
+    const said = processes.map((p) => createInterface(p.stdout)[Symbol.asyncIterator]());
+    for (const lines of said) assert.equal((await lines.next()).value, "ready");
+    for (const p of processes) p.stdin.write(path);
+    const results: string[] = [];
+    for (const lines of said) results.push(String((await lines.next()).value));
+    for (const p of processes) p.kill();
+    const others = results.filter((r) => r !== "open");
+    assert.equal(others.length, 5, results.join("\n"));
+    for (const r of others) assert.match(r, /in use by process|another process is opening/);
+  }
+});
+
+test("two opens in one process", async () => {
+  const path = newPath();
+  const [first, second] = await Promise.allSettled([FileStore.open(path), FileStore.open(path)]);
+  assert.equal(first.status, "fulfilled");
+  assert.match(String(second.status === "rejected" && second.reason), /already open/);
 });
 
 test("a file does not grow with what was sent", async () => {

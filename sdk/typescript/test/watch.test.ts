@@ -64,7 +64,7 @@ test("sse: a heartbeat confirms the rows", async () => {
 test("ws: subscribing anew is answered", async () => {
   // What a watch does on a silent WebSocket. The daemon must answer it, also with a ticket.
   const sb = new Scoreboard({ server: daemon.url, token: daemon.token("bob") });
-  const { token } = await sb.joinTicket("global");
+  const { token } = await sb.realtimeToken("global");
   const socket = new WebSocket(`${daemon.url.replace("http", "ws")}/v1/realtime/leaderboard?board=global&delta=1&token=${token}`);
   const types: string[] = [];
   await new Promise<void>((resolve, reject) => {

@@ -229,6 +229,9 @@ select u, e, i, b, $5::bigint from unnest($1::text[], $2::uuid[], $3::boolean[],
 				users, ids, internal, by, how.Void)
 		}
 		if err == nil {
+			err = storeStandings(ctx, conn, &b.Rows)
+		}
+		if err == nil {
 			err = how.audit(ctx, conn, events, b.Outcomes)
 		}
 		if err != nil {
@@ -239,6 +242,15 @@ select u, e, i, b, $5::bigint from unnest($1::text[], $2::uuid[], $3::boolean[],
 		return how.also(ctx, conn, events, b.Outcomes)
 	}
 	return nil
+}
+
+// storeStandings writes the standings after each row of a correction: from its rows alone the
+// ledger does not tell to which time a best or latest score has returned.
+func storeStandings(ctx context.Context, conn *pgxpool.Conn, r *ledger.Rows) error {
+	_, err := conn.Exec(ctx, `insert into corrected_standings (user_id, board_id, version, at, reached_at, empty)
+select * from unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[], $5::timestamptz[], $6::boolean[])`,
+		r.Users, r.Boards, r.Versions, r.RecordedAt, r.ReachedAt, r.Empty)
+	return err
 }
 
 // audit writes the audit entry, if there is one, with the boards that have ended and stay

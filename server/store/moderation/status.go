@@ -67,6 +67,9 @@ func (m *Moderation) Unfreeze(
 	return m.setUserStatus(ctx, user, scoreboard.UserActive, []string{scoreboard.UserFrozen}, audit)
 }
 
+const sqlSetStatus = `with changed as (update users set status = $2 where user_id = $1)
+insert into user_statuses (user_id, status, at) values ($1, $2, $3)`
+
 // setUserStatus changes a user's status from one of several to another. If the
 // user has it already, nothing changes; from any other status it is a conflict.
 func (m *Moderation) setUserStatus(
@@ -85,7 +88,7 @@ func (m *Moderation) setUserStatus(
 			return scoreboard.Errorf(scoreboard.CodeConflict, "user %s is %s", user, u.Status)
 		}
 		state.Changed = true
-		if _, err := tx.Exec(ctx, `update users set status = $2 where user_id = $1`, user, to); err != nil {
+		if _, err := tx.Exec(ctx, sqlSetStatus, user, to, u.Time); err != nil {
 			return err
 		}
 		if to == scoreboard.UserBanned || u.Status == scoreboard.UserBanned {
@@ -124,6 +127,9 @@ func (m *Moderation) withUser(
 	ctx context.Context, user scoreboard.UserID, do func(pgx.Tx, *row.LockedUser) error,
 ) error {
 	return m.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
+		if err := row.LockStatuses(ctx, tx); err != nil {
+			return err
+		}
 		u, err := row.LockKnownUser(ctx, tx, user)
 		if err == nil && u.Status == scoreboard.UserErased {
 			err = row.ErasedUser(user)

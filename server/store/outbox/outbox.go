@@ -22,12 +22,13 @@ func New(db *pg.DB) *Outbox { return &Outbox{db} }
 
 const (
 	// Plans that read or sort a whole partition look cheap while it is small, and
-	// are kept when it is large.
+	// are kept when it is large. What is off makes plans look expensive, which would have
+	// PostgreSQL compile them.
 	// The time is read before the snapshot, so changes that commit in between are
 	// not claimed to be in it.
 	sqlCursorPlan = `select clock_timestamp(), set_config('enable_seqscan', 'off', true),
 set_config('enable_bitmapscan', 'off', true),
-       set_config('enable_sort', 'off', true)`
+       set_config('enable_sort', 'off', true), set_config('jit', 'off', true)`
 
 	sqlHorizon = `select pg_snapshot_xmin(s), pg_snapshot_xmax(s) from pg_current_snapshot() as s`
 
@@ -49,7 +50,7 @@ func (o *Outbox) OutboxPage(
 	var b pgx.Batch
 	before := time.Now()
 	b.Queue("begin read only")
-	b.Queue(sqlCursorPlan).QueryRow(func(row pgx.Row) error { return row.Scan(&page.At, nil, nil, nil) })
+	b.Queue(sqlCursorPlan).QueryRow(func(row pgx.Row) error { return row.Scan(&page.At, nil, nil, nil, nil) })
 	b.Queue(sqlHorizon).QueryRow(func(row pgx.Row) error { return row.Scan(&page.Settled, &page.Next) })
 	b.Queue(sqlOutboxPage, shard, after.XID, after.ID, limit).Query(func(rows pgx.Rows) error {
 		return pg.ForEach(rows, func() error {

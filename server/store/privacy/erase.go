@@ -40,6 +40,9 @@ func (p *Privacy) BeginErasure(
 ) (anonymous scoreboard.UserID, err error) {
 	anonymous = scoreboard.UserID("erased-" + strings.ToLower(rand.Text()))
 	err = p.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
+		if err := row.LockStatuses(ctx, tx); err != nil {
+			return err
+		}
 		u, err := row.LockKnownUser(ctx, tx, user)
 		if err != nil {
 			return err
@@ -82,9 +85,13 @@ where user_id = $1`, []any{user, anonymous}},
 		// the original rows.
 		{`update board_standings set user_id = $2 where user_id = $1 and board_id in (select board_id from boards
 where closed_at is not null)`, []any{user, anonymous}},
+		{`update checkpoint_users set user_id = $2 where user_id = $1`, []any{user, anonymous}},
+		{`update corrected_standings set user_id = $2 where user_id = $1`, []any{user, anonymous}},
+		{`delete from user_statuses where user_id = $1`, []any{user}},
 		{`delete from rejected_events where user_id = $1`, []any{user}},
 		{`delete from import_scores where user_id = $1`, []any{user}},
 		{`delete from flags where user_id = $1`, []any{user}},
+		{`delete from friends where user_id = $1 or friend_user_id = $1`, []any{user}},
 		{`update profiles set display_name = null, avatar_url = null, updated_at = clock_timestamp()
 where user_id = $1`, []any{user}},
 		{`delete from dead_letters

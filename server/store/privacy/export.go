@@ -43,9 +43,20 @@ where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0 orde
 where user_id = $1 order by id`,
 	},
 	{
+		"friend",
+		`select user_id, friend_user_id, created_at from friends
+where user_id = $1 or friend_user_id = $1 order by user_id, friend_user_id`,
+	},
+	{
 		"import",
 		`select i.source, i.board_id, s.score from import_scores s join imports i using (import_id)
 where s.user_id = $1`,
+	},
+	{"status", `select user_id, status, at from user_statuses where user_id = $1 order by id`},
+	{
+		"corrected_standing",
+		`select user_id, board_id, version, at, reached_at, empty from corrected_standings
+where user_id = $1 order by board_id, version`,
 	},
 	{"moderation", `select at, action, reason, detail from audit_log where target = 'user:' || $1 order by id`},
 }

@@ -410,8 +410,16 @@ func TestFirstScoreFindsStandings(t *testing.T) {
 	s, _ := storetest.New(t)
 	storetest.UpdateStandings(t, s)
 	record(t, s, increment("alice", 5, "one", "k"))
-	if n, more, err := s.Standings.Update(t.Context()); n != 1 || more || err != nil {
-		t.Errorf("the pass after the first score read %d changes, %t, %v; want 1 and nothing more", n, more, err)
+	// A transaction of another database on the same server can hold the change back.
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		n, more, err := s.Standings.Update(t.Context())
+		if n == 0 && err == nil && time.Now().Before(end) {
+			continue
+		}
+		if n != 1 || more || err != nil {
+			t.Errorf("the pass after the first score read %d changes, %t, %v; want 1 and nothing more", n, more, err)
+		}
+		break
 	}
 	page, err := s.Reads.Page(t.Context(), global, nil, 10)
 	if err != nil || len(page.Entries) != 1 {

@@ -1,4 +1,5 @@
-import { type FileHandle, open, readFile, rename, unlink } from "node:fs/promises";
+import { createHash, randomUUID } from "node:crypto";
+import { type FileHandle, link, open, readFile, rename, unlink, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
 import type { Queued, QueuedIncrement, QueueStore } from "./store.js";
@@ -166,22 +167,64 @@ async function syncFolder(path: string): Promise<void> {
 
 const lockOf = (path: string): string => `${path}.lock`;
 
-/** Locks a file by one that holds the id of this process. The lock of a process that ended is void. */
+/** What a lock contains: the process, and what tells its locks apart. */
+const newHolder = (): string => `${process.pid} ${randomUUID()}`;
+
+/** Locks a file by another beside it, which names this process. The lock of a process that ended is void. */
 async function lock(path: string): Promise<void> {
   if (openPaths.has(path)) throw new Error(`${path} is already open`);
-  for (let tries = 0; ; tries++) {
-    try {
-      const file = await open(lockOf(path), "wx", 0o600);
-      await file.writeFile(String(process.pid)).finally(() => file.close());
-      openPaths.add(path);
-      return;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || tries > 0) throw error;
-      const pid = Number(await readFile(lockOf(path), "utf8").catch(() => ""));
+  openPaths.add(path);
+  const draft = `${lockOf(path)}.${randomUUID()}`;
+  try {
+    await writeFile(draft, newHolder(), { flag: "wx", mode: 0o600 });
+    while (!(await linked(draft, lockOf(path)))) {
+      const holder = await readFile(lockOf(path), "utf8").catch(missing);
+      if (holder === undefined) continue; // unlocked meanwhile
+      const pid = Number(holder.split(" ")[0]);
       if (pid > 0 && pid !== process.pid && runs(pid)) throw new Error(`${path} is in use by process ${pid}`);
-      await unlink(lockOf(path));
+      await removeVoid(path, holder);
     }
+  } catch (error) {
+    openPaths.delete(path);
+    throw error;
+  } finally {
+    await unlink(draft).catch(missing);
   }
+}
+
+/** Links a file, which has its content from the start, under another name, unless that exists. */
+async function linked(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/**
+ * Removes the lock of a holder that ended. Several processes may have seen it, and one of them may have
+ * its own lock there already: only who creates the claim on this holder's lock may remove it.
+ */
+async function removeVoid(path: string, holder: string): Promise<void> {
+  const claim = `${lockOf(path)}.${createHash("sha256").update(holder).digest("hex").slice(0, 16)}`;
+  try {
+    await (await open(claim, "wx", 0o600)).close();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    throw new Error(`another process is opening ${path}; if none is, delete ${claim}`, { cause: error });
+  }
+  try {
+    if ((await readFile(lockOf(path), "utf8").catch(missing)) === holder) await unlink(lockOf(path));
+  } finally {
+    await unlink(claim);
+  }
+}
+
+/** Ignores that a file does not exist. */
+function missing(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== "ENOENT") throw error;
 }
 
 async function unlock(path: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { abortedError, responseError, wrap } from "../error.js";
 import { readText } from "../response.js";
-import { decode, MAX_FRAME, STREAM, streamQuery, Watchdog } from "./stream.js";
+import { decode, MAX_FRAME, streamQuery, Watchdog } from "./stream.js";
 import type { Watcher } from "./watch.js";
 
 /**
@@ -14,7 +14,7 @@ export async function followEvents(w: Watcher, signal: AbortSignal): Promise<voi
   const watchdog = new Watchdog((silence) => ended.abort(silence));
   try {
     const { transport } = w;
-    const response = await transport.settings.fetch(transport.url(STREAM, streamQuery(w)), {
+    const response = await transport.settings.fetch(transport.url(w.routes.stream, streamQuery(w)), {
       headers: await transport.headers(ended.signal, { Accept: "text/event-stream" }),
       signal: ended.signal, redirect: "manual", cache: "no-store",
     });

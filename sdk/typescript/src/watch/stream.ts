@@ -3,7 +3,18 @@ import { camel } from "../camel.js";
 import type { Frame } from "./state.js";
 import type { Watcher } from "./watch.js";
 
-export const STREAM = "/v1/realtime/leaderboard";
+/** Routes are where a watch reads a board. */
+export interface Routes {
+  stream: string;
+  top: string;
+  /** The board, for routes that take it in their query. */
+  query: Query;
+}
+
+/** apiRoutes are the routes of the API. */
+export function apiRoutes(board?: string): Routes {
+  return { stream: "/v1/realtime/leaderboard", top: "/v1/leaderboard/top", query: { board } };
+}
 
 /** The maximum size of a message, in characters; 100 rows with names and avatars are far smaller. */
 export const MAX_FRAME = 1 << 20;
@@ -12,8 +23,8 @@ export const MAX_FRAME = 1 << 20;
 export const MAX_SILENCE = 75_000;
 
 /** streamQuery is what a stream of a watch asks for. */
-export function streamQuery({ query, board }: Watcher): Query {
-  return { board: query.board, limit: query.limit, delta: 1, last_event_id: board.resume };
+export function streamQuery({ routes, query, board }: Watcher): Query {
+  return { ...routes.query, limit: query.limit, delta: 1, last_event_id: board.resume };
 }
 
 /** decode parses a message. */

@@ -4,6 +4,7 @@ import type { Transport } from "../transport.js";
 import { jitter, sleep } from "../wait.js";
 import { Latest } from "./latest.js";
 import { followEvents } from "./sse.js";
+import { apiRoutes } from "./stream.js";
 import { BoardState, type Connection, type Frame, type State, type WatchOptions } from "./state.js";
 import { followSocket } from "./ws.js";
 
@@ -43,7 +44,9 @@ export class Watcher {
   #reconnectAfter?: number; // set by what ends a stream
   #resyncedAt = -Infinity;
 
-  constructor(readonly transport: Transport, readonly query: WatchOptions) {
+  constructor(
+    readonly transport: Transport, readonly query: WatchOptions, readonly routes = apiRoutes(query.board),
+  ) {
     this.board = new BoardState(query.board || "global");
   }
 
@@ -157,9 +160,9 @@ export class Watcher {
   }
 
   async #pollOnce(signal: AbortSignal): Promise<void> {
-    const { board, limit } = this.query;
+    const { top: path, query } = this.routes;
     const top = await this.transport.try<Top>(
-      { method: "GET", path: "/v1/leaderboard/top", query: { board, limit } }, signal,
+      { method: "GET", path, query: { ...query, limit: this.query.limit } }, signal,
     );
     this.#heard("polling");
     const rows = {

@@ -1,5 +1,5 @@
 import { abortedError, connectionError, ScoreboardError, wrap } from "../error.js";
-import { decode, MAX_FRAME, MAX_SILENCE, STREAM, streamQuery, Watchdog } from "./stream.js";
+import { decode, MAX_FRAME, MAX_SILENCE, streamQuery, Watchdog } from "./stream.js";
 import type { Watcher } from "./watch.js";
 
 /** Socket is the part of a WebSocket that a watch uses. */
@@ -27,7 +27,7 @@ export async function followSocket(w: Watcher, signal: AbortSignal): Promise<voi
     );
     query["token"] = ticket.token;
   }
-  const url = transport.url(STREAM, query);
+  const url = transport.url(w.routes.stream, query);
   url.protocol = url.protocol.replace("http", "ws");
   const socket = new (settings.webSocket as WebSocketClass)(url.href);
   await new Promise<never>((_, reject) => {

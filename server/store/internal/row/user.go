@@ -34,6 +34,16 @@ from import, unnest($1::text[], $2::integer[]) as t(u, place)
 on conflict (user_id) do update set last_recorded_at = greatest(excluded.last_recorded_at, users.last_recorded_at)
 returning user_id, status, last_recorded_at, clock_timestamp(), xmax = 0`
 
+// StatusLock is the advisory lock that every change of a user's status holds, shared, from
+// before it reads the clock to its commit. It is no name of a board.
+const StatusLock = "user statuses"
+
+// LockStatuses takes StatusLock for a change of a user's status.
+func LockStatuses(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock_shared(hashtextextended($1, 0))`, StatusLock)
+	return err
+}
+
 // LockedUser is a user whose row is locked until the transaction ends.
 type LockedUser struct {
 	User    scoreboard.UserID
@@ -68,12 +78,13 @@ func LockUser(ctx context.Context, tx pgx.Tx, user scoreboard.UserID) (*LockedUs
 // sqlOnlyTraces reports whether anything but a row of users names a user. Only users
 // without a score are asked about, so the other tables suffice.
 const sqlOnlyTraces = `select exists (select from profiles where user_id = $1)
+    or exists (select from friends where user_id = $1) or exists (select from friends where friend_user_id = $1)
     or exists (select from flags where user_id = $1) or exists (select from rejected_events where user_id = $1)
     or exists (select from dead_letters
         where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0)`
 
 // LockKnownUser is LockUser for a user about whom anything is stored, be it a profile, a
-// flag, a rejected event or a dead letter alone; a not_found for any other.
+// friendship, a flag, a rejected event or a dead letter alone; a not_found for any other.
 func LockKnownUser(ctx context.Context, tx pgx.Tx, user scoreboard.UserID) (*LockedUser, error) {
 	u, err := LockUser(ctx, tx, user)
 	if err == nil && u.Created {

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/client/clienttest"
+)
+
+// The commands that the console shows are valid.
+func TestCommandsOfTheConsole(t *testing.T) {
+	t.Parallel()
+	listed, err := os.ReadFile("../../server/console/testdata/changes.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := []string{
+		"SBCTL_SERVER=http://127.0.0.1:1", "SBCTL_TOKEN=" + clienttest.Token("root", "score:admin"),
+		"HOME=" + t.TempDir(),
+	}
+	commands := 0
+	for line := range strings.Lines(string(listed)) {
+		name, command, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		words := strings.Fields(command) // none is quoted
+		var stdout, stderr bytes.Buffer
+		args := append([]string{"--curl", "--yes"}, words[1:]...)
+		if code := run(t.Context(), args, strings.NewReader(""), &stdout, &stderr, env); code != exitOK ||
+			!strings.Contains(stdout.String(), "curl") {
+			t.Errorf("%s: %s: exit %d, %s%s", name, command, code, &stdout, &stderr)
+		}
+		commands++
+	}
+	if commands < 20 {
+		t.Errorf("only %d commands were checked", commands)
+	}
+}

@@ -1,0 +1,29 @@
+// Build the scripts of the pages that the daemon serves, and list what they were built from, by
+// which a test of server/web sees that they are current.
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { relative, resolve } from "node:path";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+
+const assets = resolve(import.meta.dirname, "../../../server/web/assets");
+const root = resolve(import.meta.dirname, "../../..");
+const limits = { "board.js": 12288, "score-board.js": 15360 }; // bytes, gzipped
+
+const { outputFiles, metafile } = await build({
+  entryPoints: { board: "web/page.ts", "score-board": "web/element.ts" },
+  bundle: true, minify: true, format: "esm", target: "es2022", platform: "browser", charset: "utf8",
+  loader: { ".css": "text" }, outdir: assets, write: false, metafile: true, legalComments: "none",
+});
+for (const { path, contents } of outputFiles) {
+  const name = relative(assets, path);
+  const size = gzipSync(contents, { level: 9 }).length;
+  console.log(`${name}: ${size} of at most ${limits[name]} bytes`);
+  if (size > limits[name]) process.exitCode = 1;
+  writeFileSync(path, contents);
+}
+const inputs = Object.keys(metafile.inputs).map((path) => relative(root, resolve(path))).sort();
+const hash = (path) => createHash("sha256").update(readFileSync(path)).digest("hex");
+const lines = [...inputs.map((path) => resolve(root, path)), ...outputFiles.map(({ path }) => path)]
+  .map((path) => `${hash(path)}  ${relative(root, path)}\n`);
+writeFileSync(resolve(assets, "../sources.sha256"), lines.join(""));

@@ -1,0 +1,364 @@
+// The script of a board's page and of its page for iframes. The page is complete without it; it
+// keeps the rows current, and adds what needs a script.
+import type { Place, Statement } from "../src/types.js";
+import { segment } from "../src/transport.js";
+import type { Connection, State } from "../src/watch/state.js";
+import { ageOf, type Query, serverOf, Source, warningOf } from "./live.js";
+import { count, make, Rows } from "./rows.js";
+
+const $ = <T extends HTMLElement>(id: string): T | null => document.getElementById(id) as T | null;
+
+const main = $("board")!;
+const query: Query = {
+  board: main.dataset["board"] ?? "", limit: main.dataset["limit"] === "100" ? 100 : 10,
+};
+const ended = "ended" in main.dataset;
+const server = serverOf(import.meta.url);
+
+const labels: Record<Connection, string> = {
+  ws: "Live", sse: "Live", polling: "Polling", disconnected: "Reconnecting",
+};
+
+/** How often a player's standing is read while the board changes, in milliseconds. */
+const PLAYER_EVERY = 5_000;
+/** How often the number of players is read, in milliseconds. */
+const TOTAL_EVERY = 30_000;
+/** The shortest time between two announcements, in milliseconds. */
+const ANNOUNCE_EVERY = 10_000;
+/** The maximum of events that a statement shows. */
+const MAX_EVENTS = 1_000;
+
+const rows = new Rows($<HTMLTableElement>("rows")!.tBodies[0]!);
+const near = $<HTMLTableElement>("near");
+const nearRows = near && new Rows(near.tBodies[0]!);
+
+let source = new Source(server, query);
+let signedIn = false;
+let player = main.dataset["player"] ?? "";
+let place: Place | undefined;
+let state: State | undefined;
+let stop = (): void => {};
+
+// Numbers that the server wrote, as the viewer's language writes them.
+for (const data of document.querySelectorAll("data")) data.textContent = count(Number(data.value));
+
+// ---- what is shown of a state
+
+function set(element: HTMLElement | null, text: string): void {
+  if (element && element.textContent !== text) element.textContent = text;
+}
+
+function showStatus(): void {
+  if (!state) return;
+  let status = $("status")!;
+  const warning = warningOf(state.degraded);
+  const kind = state.connection === "disconnected" ? "lost" : warning ? "warn" : state.connection;
+  if (status.dataset["kind"] !== kind) {
+    // Another width would move what stands in it; another element moves nothing.
+    const next = status.cloneNode(true) as HTMLElement;
+    next.dataset["kind"] = kind;
+    status.replaceWith(next);
+    status = next;
+  }
+  status.classList.toggle("warn", kind === "warn" || kind === "lost");
+  set($("connection"), kind === "warn" ? "Delayed" : labels[state.connection]);
+  set($("age"), state.heardAt ? ageOf(state.heardAt, state.connection) : "");
+  const line = $("warning")!;
+  const text = kind === "lost" ? "The connection is lost. These rows may be out of date." : warning;
+  if (text) set(line, text);
+  if (line.hidden !== (text === "")) line.hidden = text === "";
+}
+
+let leader = "";
+let announcedAt = -ANNOUNCE_EVERY;
+
+/** announce tells screen readers, when they have time. */
+function announce(text: string): void {
+  if (performance.now() - announcedAt < ANNOUNCE_EVERY) return;
+  announcedAt = performance.now();
+  $("announce")!.replaceChildren(make("span", "", text));
+}
+
+function showRows(now: State): void {
+  const [first] = now.top;
+  rows.show(now.top, player);
+  const empty = $("empty")!;
+  if (empty.hidden !== now.top.length > 0) empty.hidden = now.top.length > 0;
+  if (first && leader && first.userId !== leader) {
+    announce(`${first.displayName || first.userId} leads with ${count(first.score)} points.`);
+  }
+  leader = first?.userId ?? "";
+  const [, period = ""] = now.board.split(":");
+  if (period && $("period")?.textContent !== period) {
+    set($("period"), period);
+    announce(`A new period has begun: ${period}.`);
+  }
+}
+
+let painted = false;
+
+/** paint shows the latest state before the next frame, however many have arrived. */
+function paint(): void {
+  if (painted) return;
+  painted = true;
+  requestAnimationFrame(() => {
+    painted = false;
+    if (!state?.heardAt) return showStatus();
+    showRows(state);
+    showStatus();
+    if (state.me) showMove(state.me.rank);
+    refreshPlayer();
+  });
+}
+
+// ---- the player that the viewer looks for, or is
+
+let readAt = -PLAYER_EVERY;
+let waiting: ReturnType<typeof setTimeout> | undefined;
+let readVersion = "";
+
+/** refreshPlayer reads the player's standing if the board has changed, but not too often. */
+function refreshPlayer(): void {
+  if (!player || !nearRows || waiting || ended) return;
+  const version = `${state?.epoch}:${state?.version}`;
+  if (version === readVersion) return;
+  const wait = Math.max(0, readAt + PLAYER_EVERY - performance.now());
+  waiting = setTimeout(() => {
+    waiting = undefined;
+    readAt = performance.now();
+    readVersion = version;
+    void readPlayer();
+  }, wait);
+}
+
+async function readPlayer(): Promise<void> {
+  const of = player;
+  if (!of) return;
+  try {
+    const read = signedIn
+      ? await source.transport.try<Place>({
+        method: "GET", path: "/v1/leaderboard/me", query: { board: query.board, k: 2 },
+      })
+      : await source.player(of);
+    if (of === player) showPlayer(read);
+  } catch (error) {
+    if (of !== player) return;
+    if ((error as { status?: number }).status === 404) showPlayer(undefined);
+  }
+}
+
+function showMove(rank: number): void {
+  if (rank && place && rank !== place.rank) announce(`You are now #${count(rank)}.`);
+}
+
+function showPlayer(read: Place | undefined): void {
+  const section = $("player");
+  if (!section || !near) return;
+  place = read;
+  const name = read?.neighbours?.find((e) => e.userId === player)?.displayName || player;
+  const bdi = make("bdi", "", name);
+  bdi.dir = "auto";
+  if (read) {
+    $("place")!.replaceChildren(
+      bdi, ` is #${count(read.rank)} of ${count(read.total)} with ${count(read.score)} points, ahead of ${read.percentile} %.`,
+    );
+    nearRows!.show(read.neighbours ?? [], player);
+    set($("total"), count(read.total));
+  } else {
+    $("place")!.replaceChildren("No score of ", bdi, " on this board.");
+    nearRows!.show([]);
+  }
+  near.hidden = !read;
+  section.hidden = false;
+  $("share")!.hidden = false;
+  $("statement")!.hidden = !signedIn;
+}
+
+/** choose makes a player the one that the page is about. */
+function choose(user: string): void {
+  player = user;
+  const url = new URL(location.href);
+  if (user) url.searchParams.set("player", user);
+  else url.searchParams.delete("player");
+  history.replaceState(null, "", url);
+  readVersion = "";
+  if (state?.heardAt) rows.show(state.top, player);
+  if (user) {
+    void readPlayer();
+  } else {
+    place = undefined;
+    $("player")!.hidden = true;
+  }
+}
+
+// ---- the stream
+
+function restart(): void {
+  stop();
+  if (ended) return;
+  stop = source.follow((now) => {
+    state = now;
+    paint();
+  }, (error) => {
+    // Rejected for good, such as a token that has expired: the page stays as it is, and says so.
+    const line = $("warning")!;
+    set(line, `Updates have ended: ${error instanceof Error ? error.message : String(error)}. Reload the page.`);
+    line.hidden = false;
+    set($("connection"), "Ended");
+    $("status")!.classList.add("warn");
+    state = undefined;
+  });
+}
+
+setInterval(showStatus, 1000);
+setInterval(() => {
+  if (ended || document.visibilityState !== "visible") return;
+  source.top().then((top) => set($("total"), count(top.total)), () => {});
+}, TOTAL_EVERY);
+
+// ---- signing in: the token stays in this script, and leaves it in headers only
+
+async function signIn(token: string): Promise<void> {
+  const next = new Source(server, query, token);
+  const me = await next.transport.try<Place>({
+    method: "GET", path: "/v1/leaderboard/me", query: { board: query.board, k: 2 },
+  });
+  source = next;
+  signedIn = true;
+  player = me.userId;
+  if ($("signin")) $("signin")!.textContent = "Sign out";
+  showPlayer(me);
+  if (state?.heardAt) rows.show(state.top, player);
+  restart();
+}
+
+function signOut(): void {
+  source = new Source(server, query);
+  signedIn = false;
+  $("signin")!.textContent = "Sign in";
+  choose("");
+  restart();
+}
+
+function enableSignIn(): void {
+  const button = $("signin");
+  const dialog = $<HTMLDialogElement>("token");
+  if (!button || !dialog) return;
+  const text = $<HTMLTextAreaElement>("token-text")!;
+  const problem = $("token-problem")!;
+  button.hidden = ended;
+  button.addEventListener("click", () => {
+    if (signedIn) return signOut();
+    problem.textContent = "";
+    dialog.showModal();
+  });
+  dialog.addEventListener("close", () => (text.value = ""));
+  dialog.querySelector("form")!.addEventListener("submit", (event) => {
+    if ((event.submitter as HTMLButtonElement | null)?.value !== "ok") return;
+    event.preventDefault();
+    signIn(text.value.trim()).then(() => dialog.close(), (error: unknown) => {
+      problem.textContent = (error as Error).message;
+    });
+  });
+  // A game may open the page with #token=…: what follows # is not sent, and not kept.
+  const [, given] = /^#token=([\w.~-]+)$/.exec(location.hash) ?? [];
+  if (!given) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  signIn(given).catch((error: unknown) => {
+    problem.textContent = (error as Error).message;
+    dialog.showModal();
+  });
+}
+
+// ---- the statement of the viewer
+
+function enableStatement(): void {
+  const dialog = $<HTMLDialogElement>("events");
+  const body = dialog?.querySelector("tbody");
+  if (!dialog || !body) return;
+  const more = $<HTMLButtonElement>("events-more")!;
+  let cursor: string | undefined;
+  const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  const load = async (): Promise<void> => {
+    try {
+      const page = await source.transport.try<Statement>({
+        method: "GET", path: `/v1/users/${segment(player)}/statement`, query: { board: query.board, cursor },
+      });
+      for (const e of page.entries) {
+        const tr = make("tr");
+        const delta = `${e.delta > 0 ? "+" : ""}${count(e.delta)}`;
+        tr.append(
+          make("td", "", times.format(new Date(e.recordedAt))), make("td", "event", e.action || e.kind || e.eventId),
+          make("td", "score", delta), make("td", "score", count(e.newScore)),
+        );
+        body.append(tr);
+      }
+      cursor = page.nextCursor;
+      more.hidden = !cursor || body.rows.length >= MAX_EVENTS;
+    } catch (error) {
+      $("events-problem")!.textContent = (error as Error).message;
+    }
+  };
+  $("statement")!.addEventListener("click", () => {
+    body.replaceChildren();
+    cursor = undefined;
+    $("events-problem")!.textContent = "";
+    void load();
+    dialog.showModal();
+  });
+  more.addEventListener("click", () => void load());
+}
+
+// ---- search, links, and the screen on a wall
+
+function enableTools(): void {
+  const find = $<HTMLInputElement>("find");
+  if (!find) return;
+  find.form!.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (ended) return find.form!.submit();
+    choose(find.value.trim());
+  });
+  $("clear")!.addEventListener("click", (event) => {
+    if (ended) return;
+    event.preventDefault();
+    find.value = "";
+    choose("");
+  });
+  const share = $("share")!;
+  share.hidden = !player;
+  share.addEventListener("click", () => {
+    const url = new URL(location.href);
+    url.searchParams.set("player", player);
+    navigator.clipboard?.writeText(url.href).then(() => (share.textContent = "Copied"), () => {});
+    setTimeout(() => (share.textContent = "Copy link"), 2000);
+  });
+  const root = document.documentElement;
+  const kiosk = $("kiosk")!;
+  kiosk.hidden = false;
+  const enter = (): void => {
+    root.dataset["kiosk"] = "";
+    root.requestFullscreen?.().catch(() => {});
+  };
+  kiosk.addEventListener("click", enter);
+  document.addEventListener("fullscreenchange", () => {
+    if (!document.fullscreenElement) delete root.dataset["kiosk"];
+  });
+  document.addEventListener("keydown", (event) => {
+    const typing = (event.target as Element).matches("input, textarea, dialog *");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "/") {
+      event.preventDefault();
+      find.focus();
+    } else if (event.key === "f") {
+      enter();
+    } else if (event.key === "Escape") {
+      delete root.dataset["kiosk"];
+    }
+  });
+}
+
+enableTools();
+enableStatement();
+enableSignIn();
+restart();

@@ -1,0 +1,77 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
+)
+
+// Imports at once share the rate of a node, and records that would wait for too long are
+// rejected with the time after which to repeat.
+func TestImportRateIsKept(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, public)
+values ('a', 'a', 'increment', 'highest', 1, 100, true), ('b', 'b', 'increment', 'highest', 1, 100, true)`)
+	const perSecond, chunk, chunks = 500, 100, 8
+	imports := NewImports(s.Imports, perSecond)
+	by := scoreboard.AuditEntry{Actor: "root", Action: "import.start", Target: "board:a"}
+	records := func(board string, n int) []scoreboard.ImportRecord {
+		all := make([]scoreboard.ImportRecord, chunk)
+		for i := range all {
+			all[i] = scoreboard.ImportRecord{User: scoreboard.UserID(fmt.Sprint(board, n*chunk+i)), Score: 1}
+		}
+		return all
+	}
+	began := time.Now()
+	var writing sync.WaitGroup
+	for _, board := range []string{"a", "b"} {
+		i, err := imports.StartImport(t.Context(), "csv", scoreboard.BoardID(board), &by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writing.Go(func() {
+			for n := range chunks {
+				for {
+					out, err := imports.WriteImport(t.Context(), i.ID, records(board, n), &by)
+					if scoreboard.CodeOf(err) == scoreboard.CodeRateLimited {
+						continue
+					}
+					if err != nil || out.Written != chunk {
+						t.Errorf("got %+v, %v", out, err)
+					}
+					break
+				}
+			}
+		})
+	}
+	writing.Wait()
+	// All but the burst at the beginning have waited.
+	const least = time.Second * (2*chunk*chunks - scoreboard.MaxImportRecords) / perSecond
+	if took := time.Since(began); took < least {
+		t.Errorf("%d records took %v at %d a second, want at least %v", 2*chunk*chunks, took, perSecond, least)
+	}
+
+	slow := NewImports(s.Imports, 10)
+	i, err := slow.StartImport(t.Context(), "other", "a", &by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range scoreboard.MaxImportRecords / chunk { // the burst
+		if _, err := slow.WriteImport(t.Context(), i.ID, records("a", n), &by); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began = time.Now()
+	_, err = slow.WriteImport(t.Context(), i.ID, records("a", chunks), &by)
+	var late *scoreboard.Error
+	if !errors.As(err, &late) || late.Code != scoreboard.CodeRateLimited || late.RetryAfter != time.Second ||
+		time.Since(began) > maxImportWait+time.Second {
+		t.Errorf("got %v after %v", err, time.Since(began))
+	}
+}

@@ -1,0 +1,418 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/web"
+)
+
+// Listing is which boards have pages.
+type Listing interface {
+	// Lists reports whether a board has pages, if it is public.
+	Lists(board scoreboard.BoardID) bool
+	// OriginsOf returns the origins of other sites that may embed a board.
+	OriginsOf(board scoreboard.BoardID) []string
+}
+
+// Paths of the pages of boards and of what they load.
+const (
+	pathPage       = "/b/:board"
+	pathCard       = "/b/:board/card.svg"
+	pathPageTop    = "/b/:board/top"
+	pathPageLive   = "/b/:board/live"
+	pathPagePlayer = "/b/:board/players/:user_id"
+	pathEmbed      = "/embed/:board"
+	pathAsset      = "/assets/:file"
+)
+
+// site is the pages and their assets, for all processes: they are the same.
+var site = sync.OnceValue(web.New)
+
+// pageRoutes are the routes of the pages of boards. Everyone may read the boards that are
+// listed, without a token; with one, as its user.
+func (a *API) pageRoutes() []route {
+	if a.Pages == nil {
+		return nil
+	}
+	l := &a.Limits
+	listed := func(path string, query parameters, rate *Rate, handle handler) route {
+		return route{
+			method: http.MethodGet, path: path, query: query, scope: listedBoard, rate: rate, audit: unaudited,
+			data: showsListed, handle: handle,
+		}
+	}
+	asset := openRoute(pathAsset, func(c *gin.Context, _ *auth.Claims) error {
+		if !site().ServeAsset(c.Writer, c.Request, c.Param("file")) {
+			return scoreboard.Errorf(scoreboard.CodeNotFound, "no such file")
+		}
+		return nil
+	})
+	var t []route
+	if a.Reads != nil {
+		top := listed(pathPageTop, parameters{"limit"}, &l.Top, a.pageTop)
+		top.stale = serveStale(a.stalePageTop)
+		t = append(t,
+			asset,
+			listed(pathPage, anyParameters, &l.Top, a.page((*web.Site).Page, pageFrames)),
+			listed(pathEmbed, anyParameters, &l.Top, a.page((*web.Site).Embed, embedFrames)),
+			listed(pathCard, anyParameters, &l.Top, a.card),
+			top,
+			listed(pathPagePlayer, parameters{"k"}, &l.Rank, a.pagePlayer))
+	}
+	if a.Live != nil {
+		live := listed(pathPageLive, parameters{"limit", "delta", "last_event_id"}, &l.Joins, a.pageLive)
+		live.stream = &liveStream{}
+		t = append(t, live)
+	}
+	return t
+}
+
+// visitor returns the claims of a page's caller: anonymous without a token.
+func (a *API) visitor(c *gin.Context, r route) (*auth.Claims, error) {
+	if !a.allowedOrigin(c) && r.stream != nil {
+		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "origin %.100s is not allowed", c.GetHeader("Origin"))
+	}
+	if c.GetHeader("Authorization") == "" {
+		return anonymous, nil
+	}
+	return a.Tokens.Verify(c.Request.Context(), bearerToken(c))
+}
+
+// mayEmbed reports whether a request is for a page's data of a board that a site may embed.
+func (a *API) mayEmbed(c *gin.Context, origin string) bool {
+	if a.Pages == nil || !strings.HasPrefix(c.FullPath(), pathPage+"/") {
+		return false
+	}
+	board := scoreboard.BoardID(c.Param("board"))
+	return a.Pages.Lists(board) && slices.Contains(a.Pages.OriginsOf(board), origin)
+}
+
+// listed returns the board in the path if it has pages. A private board has none, for any caller.
+func (a *API) listed(c *gin.Context) (*scoreboard.Board, error) {
+	id, err := scoreboard.ParseBoardID(c.Param("board"))
+	if err != nil {
+		return nil, err
+	}
+	return a.listedBoard(c.Request.Context(), id)
+}
+
+func (a *API) listedBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	if !a.Pages.Lists(id) {
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+	}
+	b, err := a.Catalog.PublicBoard(ctx, id)
+	if err != nil {
+		return nil, err // not the board: PublicBoard returns a private one with its error
+	}
+	return b, nil
+}
+
+// setPageCache lets caches share an answer for a second, unless a token was sent.
+func setPageCache(c *gin.Context) {
+	h := c.Writer.Header()
+	h.Add("Vary", "Authorization")
+	if c.GetHeader("Authorization") != "" {
+		h.Set("Cache-Control", "private, no-store")
+		return
+	}
+	h.Set("Cache-Control", "public, max-age=0, s-maxage=1, stale-while-revalidate=10")
+}
+
+// pageTop is GET /b/{board}/top.
+func (a *API) pageTop(c *gin.Context, _ *auth.Claims) error {
+	return a.answerPageTop(c, func(b *scoreboard.Board) (*scoreboard.Top, error) {
+		return a.Reads.Top(c.Request.Context(), b, 0)
+	})
+}
+
+// stalePageTop answers with the cached first rows, and reports whether there were any.
+func (a *API) stalePageTop(c *gin.Context, _ *auth.Claims) (answered bool, err error) {
+	err = a.answerPageTop(c, func(b *scoreboard.Board) (*scoreboard.Top, error) {
+		top := a.Reads.CachedTop(b.ID)
+		answered = top != nil
+		return top, nil
+	})
+	return answered, err
+}
+
+// answerPageTop answers with the top that read returns; nil is no answer.
+func (a *API) answerPageTop(c *gin.Context, read func(*scoreboard.Board) (*scoreboard.Top, error)) error {
+	limit, err := pageLimit(c)
+	if err != nil {
+		return err
+	}
+	b, err := a.listed(c)
+	if err != nil {
+		return err
+	}
+	top, err := read(b)
+	if err != nil || top == nil {
+		return err
+	}
+	setPageCache(c)
+	a.respondCached(c, top, b, limit)
+	return nil
+}
+
+// pageLimit is the number of rows that a request asks for: those of a stream.
+func pageLimit(c *gin.Context) (int, error) {
+	switch c.Query("limit") {
+	case "", strconv.Itoa(shortStream):
+		return shortStream, nil
+	case strconv.Itoa(scoreboard.TopSize):
+		return scoreboard.TopSize, nil
+	}
+	return 0, scoreboard.Invalid("limit", "limit must be %d or %d", shortStream, scoreboard.TopSize)
+}
+
+// pagePlayer is GET /b/{board}/players/{user_id}.
+func (a *API) pagePlayer(c *gin.Context, _ *auth.Claims) error {
+	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	if err != nil {
+		return err
+	}
+	k, err := queryInt(c, "k", defaultNear, 0, maxNear)
+	if err != nil {
+		return err
+	}
+	b, err := a.listed(c)
+	if err != nil {
+		return err
+	}
+	p, err := a.Reads.Place(c.Request.Context(), b, user, k, 0)
+	if err != nil {
+		return err
+	}
+	setPageCache(c)
+	a.respondPlace(c, p)
+	return nil
+}
+
+// Neighbours on each side that a page shows of a player.
+const (
+	defaultNear = 2
+	maxNear     = 5
+)
+
+// pageLive is GET /b/{board}/live: an event stream.
+func (a *API) pageLive(c *gin.Context, caller *auth.Claims) error {
+	limit, err := pageLimit(c)
+	if err != nil {
+		return err
+	}
+	delta, err := queryFlag(c, "delta")
+	if err != nil {
+		return err
+	}
+	id, err := scoreboard.ParseBoardID(c.Param("board"))
+	if err != nil {
+		return err
+	}
+	return a.follow(c, caller, false, &realtime.Viewer{
+		Board: id, Limit: limit, Delta: delta, CanSee: func(ctx context.Context, id scoreboard.BoardID) error {
+			_, err := a.listedBoard(ctx, id)
+			return err
+		},
+	})
+}
+
+// frames is the Content-Security-Policy directive of who may frame a page.
+type frames func(a *API, board scoreboard.BoardID) string
+
+func pageFrames(*API, scoreboard.BoardID) string { return "frame-ancestors 'none'" }
+
+func embedFrames(a *API, board scoreboard.BoardID) string {
+	return "frame-ancestors " + strings.Join(append([]string{"'self'"}, a.Pages.OriginsOf(board)...), " ")
+}
+
+// pagePolicy is the Content-Security-Policy of pages, but for who may frame them. They load
+// their own assets and data; no script may write HTML.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'; "
+
+// page is GET /b/{board} and /embed/{board}.
+func (a *API) page(render func(*web.Site, *web.Board) []byte, who frames) handler {
+	return func(c *gin.Context, _ *auth.Claims) error {
+		view, err := a.view(c)
+		if err != nil {
+			return err
+		}
+		a.respondView(c, view, "text/html; charset=utf-8", pagePolicy+who(a, view.ID), render(site(), view))
+		return nil
+	}
+}
+
+// card is GET /b/{board}/card.svg.
+func (a *API) card(c *gin.Context, _ *auth.Claims) error {
+	view, err := a.view(c)
+	if err != nil {
+		return err
+	}
+	view.Limit = shortStream
+	a.respondView(c, view, "image/svg+xml", "default-src 'none'; frame-ancestors 'none'", site().Card(view))
+	return nil
+}
+
+// respondView answers with a page or a picture, or 304 if the client has it.
+func (a *API) respondView(c *gin.Context, view *web.Board, kind, policy string, body []byte) {
+	setPageCache(c)
+	h := c.Writer.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Type", kind)
+	if view.Top.Degraded == "" && c.GetHeader("Authorization") == "" {
+		etag := web.Tag(view, body)
+		h.Set("Etag", etag)
+		if matches(c.GetHeader("If-None-Match"), etag) {
+			c.Status(http.StatusNotModified)
+			return
+		}
+	}
+	c.Status(http.StatusOK)
+	_, _ = c.Writer.Write(body) // fails only for a client that has gone
+}
+
+// isPage reports whether a request is for a page, by a browser: its errors are pages, too.
+func isPage(c *gin.Context) bool {
+	path := c.FullPath()
+	return (path == pathPage || path == pathEmbed) && strings.Contains(c.GetHeader("Accept"), "text/html")
+}
+
+// respondProblem answers with the page of an error.
+func respondProblem(c *gin.Context, status int, e *protocol.Error) {
+	title := http.StatusText(status)
+	if status == http.StatusNotFound {
+		title = "There is no such board"
+	}
+	c.Writer.Header().Set("Content-Security-Policy", pagePolicy+"frame-ancestors 'none'")
+	c.Data(status, "text/html; charset=utf-8", site().Problem(title, e.Message))
+}
+
+// view reads what a page shows. It ignores parameters that it does not know, and values that
+// are not valid.
+func (a *API) view(c *gin.Context) (*web.Board, error) {
+	board, err := a.listed(c)
+	if err != nil {
+		return nil, err
+	}
+	ctx := c.Request.Context()
+	limit, err := pageLimit(c)
+	if err != nil {
+		limit = shortStream
+	}
+	v := &web.Board{
+		ID: scoreboard.BoardID(c.Param("board")), Shown: board.ID, Limit: limit, Ended: board.Ended(),
+		Live: a.Live != nil, Kiosk: c.Query("kiosk") == "1", Closed: board.Closed, Sealed: board.StandingsHash,
+	}
+	if theme := c.Query("theme"); theme == "light" || theme == "dark" {
+		v.Theme = theme
+	}
+	if v.Top, err = a.rowsOf(ctx, board, v.Sealed != ""); err != nil {
+		return nil, err
+	}
+	if v.Periods, err = a.periodsOf(ctx, board); err != nil {
+		return nil, err
+	}
+	if user, err := scoreboard.ParseUserID(c.Query("player")); err == nil {
+		v.Player = &web.Player{ID: user}
+		v.Player.Place, err = a.Reads.Place(ctx, board, user, defaultNear, 0)
+		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// rowsOf returns the first rows of a board; of an ended one its final standings.
+func (a *API) rowsOf(ctx context.Context, board *scoreboard.Board, sealed bool) (*scoreboard.Top, error) {
+	if !sealed {
+		return a.Reads.Top(ctx, board, 0)
+	}
+	ended, rows, err := a.Boards.FinalStandings(ctx, board.ID, 0, scoreboard.TopSize)
+	if err != nil {
+		return nil, err
+	}
+	top := &scoreboard.Top{Board: board.ID, Total: ended.Users, AsOf: board.Closed, UpdatedAt: board.Closed}
+	for i := range rows {
+		top.Entries = append(top.Entries, rows[i].Entry)
+	}
+	a.Show(ctx, top.Entries)
+	return top, nil
+}
+
+// periodsShown bounds the choice of periods.
+const periodsShown = 24
+
+// periodsOf returns the periods of a board's family, the newest first; none without periods.
+func (a *API) periodsOf(ctx context.Context, board *scoreboard.Board) ([]web.Period, error) {
+	if board.ID == board.Family {
+		return nil, nil
+	}
+	return a.periods.of(board.Family, a.Now(), func() ([]web.Period, error) {
+		boards, err := a.Boards.FindBoards(ctx, scoreboard.BoardFilter{
+			Family: board.Family, Public: true, Limit: maxBoards,
+		})
+		if err != nil {
+			return nil, err
+		}
+		var periods []web.Period
+		for i := range boards {
+			b := &boards[i]
+			if b.IsFamily() || b.PeriodStart.After(a.Now()) {
+				continue
+			}
+			periods = append(periods, web.Period{
+				ID: b.ID, Name: b.Span().Name, Start: b.PeriodStart, End: b.PeriodEnd, Current: !b.Ended(),
+			})
+		}
+		slices.SortFunc(periods, func(x, y web.Period) int { return y.Start.Compare(x.Start) })
+		return periods[:min(len(periods), periodsShown)], nil
+	})
+}
+
+// periodCache keeps the periods of families for a moment, so that a page reads the store no
+// more often.
+type periodCache struct {
+	mu       sync.Mutex
+	families map[scoreboard.BoardID]cachedPeriods
+}
+
+type cachedPeriods struct {
+	until   time.Time
+	periods []web.Period
+}
+
+const periodsKept = 5 * time.Second
+
+func (p *periodCache) of(
+	family scoreboard.BoardID, now time.Time, read func() ([]web.Period, error),
+) ([]web.Period, error) {
+	p.mu.Lock()
+	kept, ok := p.families[family]
+	p.mu.Unlock()
+	if ok && now.Before(kept.until) {
+		return kept.periods, nil
+	}
+	periods, err := read()
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.families == nil || len(p.families) >= maxCachedBoards {
+		p.families = make(map[scoreboard.BoardID]cachedPeriods)
+	}
+	p.families[family] = cachedPeriods{now.Add(periodsKept), periods}
+	return periods, nil
+}

@@ -1,0 +1,147 @@
+// Package checkpoint makes checkpoints of standings, by which the board at a moment is read
+// fast, in one process at a time.
+//
+// Promise: while one process with the role maintenance runs, at most so many events lie
+// between a checkpoint of a board and the next one, plus those of a pass.
+//
+// Assumption: the store never reads a checkpoint that is not complete.
+//
+// On failure: reads take longer, and the next run makes the checkpoint. Two processes at once,
+// after a lease was lost, delete each other's unfinished checkpoints, and make them again.
+package checkpoint
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/internal/leased"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Moments are the past standings in the store.
+type Moments interface {
+	// Count counts what was recorded, and returns the boards of which a checkpoint is due at
+	// a time.
+	Count(ctx context.Context, events int64) (due []scoreboard.BoardID, at time.Time, err error)
+	// Make stores a checkpoint, and calls next before each of its transactions.
+	Make(
+		ctx context.Context, board scoreboard.BoardID, at time.Time, next func(context.Context) error,
+	) (users int64, err error)
+	DeleteOld(ctx context.Context, keep time.Duration) (deleted int64, err error)
+	Summarize(ctx context.Context) error
+}
+
+const (
+	interval  = 10 * time.Second
+	leaseName = "checkpoints"
+	leaseTTL  = 30 * time.Second
+	renewal   = leaseTTL / 4
+	// makeTimeout bounds one checkpoint: its snapshot keeps dead rows from being vacuumed.
+	makeTimeout = 5 * time.Minute
+)
+
+// Options are the settings of a Worker.
+type Options struct {
+	Owner  string        // names this process in the lease
+	Events int64         // after so many events a board that changed gets a checkpoint
+	Keep   time.Duration // for which moments checkpoints are kept
+	Log    *slog.Logger
+}
+
+// Worker makes checkpoints.
+type Worker struct {
+	o       Options
+	moments Moments
+	job     leased.Job
+
+	users    prometheus.Counter
+	seconds  prometheus.Histogram
+	failures prometheus.Counter
+}
+
+// New returns a Worker; Run starts it.
+func New(o Options, m Moments, l leased.Leases) *Worker {
+	return &Worker{
+		o: o, moments: m,
+		job: leased.Job{
+			Leases: l, Name: leaseName, Owner: o.Owner, Life: leaseTTL, Interval: interval, Log: o.Log,
+		},
+		users: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "scoreboard_checkpoint_users_total", Help: "Standings in the checkpoints that were made.",
+		}),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "scoreboard_checkpoint_seconds", Help: "Time to make a checkpoint of one board.",
+			Buckets: []float64{.01, .1, 1, 10, 100},
+		}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "scoreboard_checkpoint_failures_total",
+			Help: "Runs that failed; the next one makes what is missing.",
+		}),
+	}
+}
+
+// Collectors returns the metrics to register.
+func (w *Worker) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{w.users, w.seconds, w.failures}
+}
+
+// Run makes checkpoints until ctx ends, while it holds the lease.
+func (w *Worker) Run(ctx context.Context) error {
+	return w.job.Run(ctx, w.run, func(err error) {
+		w.failures.Inc()
+		w.o.Log.Warn("checkpoints not made", "err", err)
+	})
+}
+
+// errLeaseLost means that another process makes checkpoints now.
+var errLeaseLost = errors.New("another process makes checkpoints")
+
+func (w *Worker) run(ctx context.Context) error {
+	held, err := w.job.Renew(ctx)
+	if err != nil || !held {
+		return err
+	}
+	renewed := time.Now()
+	next := func(ctx context.Context) error {
+		if time.Since(renewed) < renewal {
+			return nil
+		}
+		held, err := w.job.Renew(ctx)
+		if err == nil && !held {
+			err = errLeaseLost
+		}
+		renewed = time.Now()
+		return err
+	}
+	if err := w.moments.Summarize(ctx); err != nil {
+		return err
+	}
+	if _, err := w.moments.DeleteOld(ctx, w.o.Keep); err != nil {
+		return err
+	}
+	due, at, err := w.moments.Count(ctx, w.o.Events)
+	for i := 0; err == nil && i < len(due); i++ {
+		err = w.makeOne(ctx, due[i], at, next)
+	}
+	return err
+}
+
+func (w *Worker) makeOne(
+	ctx context.Context, board scoreboard.BoardID, at time.Time, next func(context.Context) error,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, makeTimeout)
+	defer cancel()
+	began := time.Now()
+	users, err := w.moments.Make(ctx, board, at, next)
+	if err != nil {
+		return err
+	}
+	w.users.Add(float64(users))
+	w.seconds.Observe(time.Since(began).Seconds())
+	w.o.Log.Debug("checkpoint made", "board", board, "users", users, "elapsed", time.Since(began))
+	return nil
+}

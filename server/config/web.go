@@ -1,0 +1,84 @@
+package config
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Web is the pages of boards, for players.
+type Web struct {
+	Boards  []string
+	Origins []string
+}
+
+// AllBoards lists every public board.
+const AllBoards = "*"
+
+func (w *Web) settings() []setting {
+	return []setting{
+		{
+			"web.boards", "public boards that have a page at /b/BOARD and can be embedded, readable there without a " +
+				"token; * lists all public boards, none if empty",
+			"", fixed, &w.Boards,
+		},
+		{
+			"web.origins", "exact web origins whose pages may embed boards of web.boards, as ORIGIN for all of them " +
+				"or BOARD=ORIGIN for one; none if empty",
+			"", fixed, &w.Origins,
+		},
+	}
+}
+
+func (w *Web) check(p *problems) {
+	for _, name := range w.Boards {
+		if id, err := scoreboard.ParseBoardID(name); name != AllBoards && (err != nil || id.IsInstance()) {
+			p.add("web.boards", "must be names of boards, or *, not %q", name)
+		}
+	}
+	for _, text := range w.Origins {
+		board, origin := splitOrigin(text)
+		if !isOrigin(origin) {
+			p.add("web.origins", "must be origins such as https://example.com, or BOARD=ORIGIN, not %q", text)
+		} else if board != "" && !w.Lists(scoreboard.BoardID(board)) {
+			p.add("web.origins", "names board %q, which is not in web.boards", board)
+		}
+	}
+}
+
+// splitOrigin splits an entry of web.origins; without a board it is for all.
+func splitOrigin(text string) (board, origin string) {
+	if board, origin, ok := strings.Cut(text, "="); ok {
+		return board, origin
+	}
+	return "", text
+}
+
+// isOrigin reports whether a text is an origin as browsers send it: a scheme and a host, in
+// lower case, with a port unless it is the default. It stands in a Content-Security-Policy,
+// so nothing else may.
+func isOrigin(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" {
+		return false
+	}
+	return u.Scheme+"://"+u.Host == text && strings.Trim(u.Host, "abcdefghijklmnopqrstuvwxyz0123456789.-:[]") == ""
+}
+
+// Lists reports whether a board, or the family of an instance, has a page.
+func (w *Web) Lists(board scoreboard.BoardID) bool {
+	return slices.Contains(w.Boards, AllBoards) || slices.Contains(w.Boards, string(board.Family()))
+}
+
+// OriginsOf returns the origins that may embed a board.
+func (w *Web) OriginsOf(board scoreboard.BoardID) []string {
+	var origins []string
+	for _, text := range w.Origins {
+		if of, origin := splitOrigin(text); of == "" || of == string(board.Family()) {
+			origins = append(origins, origin)
+		}
+	}
+	return origins
+}

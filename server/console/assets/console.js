@@ -1,0 +1,66 @@
+// What every page does: theme, menu, times in the viewer's zone, forms that are sent once,
+// and pages that follow something in progress.
+const root = document.documentElement
+
+document.querySelector("[data-theme-toggle]")?.addEventListener("click", () => {
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches
+  root.dataset.theme = dark ? "light" : "dark"
+  localStorage.setItem("theme", root.dataset.theme)
+  dispatchEvent(new Event("themechange"))
+})
+
+const menu = document.querySelector("[data-menu]")
+menu?.addEventListener("click", () => {
+  const open = document.getElementById("nav").classList.toggle("open")
+  menu.setAttribute("aria-expanded", String(open))
+})
+
+const local = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" })
+function showTimes(within) {
+  for (const time of within.querySelectorAll("time[datetime]")) {
+    const at = new Date(time.dateTime)
+    if (!isNaN(at)) time.title = local.format(at) + " here"
+  }
+}
+showTimes(document)
+
+for (const form of document.querySelectorAll("form[data-once]")) {
+  form.addEventListener("submit", (event) => {
+    if (form.dataset.sent) event.preventDefault()
+    form.dataset.sent = "yes"
+  })
+}
+
+// A part of the page that changes is read again and replaced by nodes of the new page.
+// DOMParser makes documents whose scripts never run, but trusted types reject a text for
+// it, so the page is read as a document by XMLHttpRequest.
+function readPage(address) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest()
+    request.open("GET", address)
+    request.responseType = "document"
+    request.timeout = 10_000
+    request.onload = () => (request.status === 200 && request.response ? resolve(request.response) : reject(request.status))
+    request.onerror = request.ontimeout = () => reject(0)
+    request.send()
+  })
+}
+
+let shown = document.querySelector("[data-refresh]")
+async function follow() {
+  for (let wait = Number(shown?.dataset.refresh); wait > 0; wait = Number(shown.dataset.refresh)) {
+    await new Promise((resolve) => setTimeout(resolve, wait * 1000))
+    if (document.hidden) continue
+    try {
+      const page = await readPage(location.href)
+      const next = page.querySelector("[data-refresh]")
+      if (!next) return location.reload()
+      shown.replaceWith(document.adoptNode(next))
+      shown = next
+      showTimes(shown)
+    } catch {
+      // The server restarts, or the connection is lost: try again.
+    }
+  }
+}
+follow()

@@ -1,0 +1,123 @@
+// Keeps the overview up to date, and draws what it has seen in the last hour.
+const page = document.getElementById("overview")
+const every = 2000 // milliseconds
+const kept = 3600_000
+const store = "overview:" + page.dataset.source
+const names = ["rate", "p95", "outbox", "lag"]
+
+let samples = []
+try {
+  samples = JSON.parse(sessionStorage.getItem(store)) ?? []
+} catch {
+  samples = []
+}
+samples = samples.filter((s) => Array.isArray(s) && s[0] > Date.now() - kept)
+
+const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 })
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" })
+const charts = new Map()
+
+function token(name) {
+  // A token is a pair for light and dark; the browser resolves it for an element.
+  const probe = document.createElement("i")
+  probe.style.color = `var(--${name})`
+  page.append(probe)
+  const color = getComputedStyle(probe).color
+  probe.remove()
+  return color
+}
+
+// The charts begin with the first sample, and show five minutes at least.
+function span() {
+  const now = Date.now() / 1000
+  return [Math.max(now - kept / 1000, Math.min(now - 300, (samples[0]?.[0] ?? Date.now()) / 1000)), now]
+}
+
+function data(i) {
+  return [samples.map((s) => s[0] / 1000), samples.map((s) => s[i + 1])]
+}
+
+function draw() {
+  for (const [i, name] of names.entries()) {
+    const box = page.querySelector(`[data-chart=${name}]`)
+    charts.get(name)?.destroy()
+    const color = token(box.dataset.color)
+    const axis = { stroke: token("dim"), grid: { stroke: token("border"), width: 1 }, ticks: { show: false }, font: "11px system-ui" }
+    charts.set(name, new uPlot({
+      width: Math.max(box.clientWidth, 200), height: 144, legend: { show: false }, cursor: { show: false },
+      padding: [8, 8, 0, 0],
+      scales: { x: { time: true, range: span }, y: { range: (_, low, high) => [0, Math.max(1, (high ?? 0) * 1.1)] } },
+      axes: [{ ...axis, grid: { show: false }, space: 70, size: 26, values: (_, all) => all.map((v) => clock.format(v * 1000)) }, { ...axis, size: 44, space: 34, values: (_, all) => all.map((v) => compact.format(v)) }],
+      series: [{}, { stroke: color, width: 1.75, fill: color.replace("rgb(", "rgba(").replace(")", ", .12)"), points: { show: false }, spanGaps: false }],
+    }, data(i), box))
+  }
+}
+
+function set(element, text) {
+  if (element && element.textContent !== text) element.textContent = text
+}
+
+function element(name, kind, content) {
+  const made = document.createElement(name)
+  if (kind) made.className = kind
+  made.append(...(Array.isArray(content) ? content : [content]))
+  return made
+}
+
+function show(state) {
+  const summary = document.getElementById("summary")
+  summary.className = "summary " + state.tone
+  set(summary.querySelector("b"), state.summary)
+  for (const stage of state.stages) {
+    const box = document.getElementById("stage-" + stage.id)
+    box.className = ("stage " + stage.tone).trim()
+    set(box.querySelector(".state"), stage.state)
+    set(box.querySelector(".figure b"), stage.value)
+    set(box.querySelector(".detail"), stage.detail)
+  }
+  document.getElementById("findings").replaceChildren(...(state.findings ?? []).map((check) =>
+    element("li", check.status === "fail" ? "bad" : "", [
+      element("b", "", check.name), element("span", "", check.detail), ...(check.next_step ? [element("i", "", check.next_step)] : []),
+    ])))
+  document.getElementById("checks").replaceChildren(...state.checks.map((check) =>
+    element("li", "", [
+      element("span", ("badge " + ({ ok: "good", warn: "warn", fail: "bad" }[check.status] ?? "")).trim(), check.status),
+      element("b", "", check.name), element("span", "", check.detail),
+    ])))
+  samples.push([Date.now(), ...names.map((name) => state.samples[name] ?? null)])
+  samples = samples.filter((s) => s[0] > Date.now() - kept)
+  try {
+    sessionStorage.setItem(store, JSON.stringify(samples))
+  } catch {
+    // The storage is full or not allowed: the charts begin anew with the next page.
+  }
+  for (const [i, name] of names.entries()) charts.get(name)?.setData(data(i))
+}
+
+async function read() {
+  const problem = document.getElementById("problem")
+  try {
+    const answer = await fetch(page.dataset.source, { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(20_000) })
+    if (answer.status === 401) return location.reload()
+    const state = await answer.json()
+    if (!answer.ok) throw new Error(`${state.message} ${state.next}`)
+    problem.hidden = true
+    show(state)
+  } catch (error) {
+    set(problem, error instanceof TypeError || error.name === "TimeoutError"
+      ? "The server does not answer. This page tries again every 2 seconds; the figures are those of before." : error.message)
+    problem.hidden = false
+  }
+}
+
+draw()
+addEventListener("themechange", draw)
+let resized
+addEventListener("resize", () => {
+  clearTimeout(resized)
+  resized = setTimeout(draw, 200)
+})
+for (;;) {
+  if (!document.hidden) await read()
+  await new Promise((resolve) => setTimeout(resolve, every))
+}

@@ -1,0 +1,258 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+func boardHref(name string) string { return Root + "/boards/" + url.PathEscape(name) }
+
+var boardList = &list[protocol.Board]{
+	name: "boards", path: Root + "/boards", cursor: "after",
+	empty: "No board matches. Create one, or clear the filter.",
+	filters: []filter{
+		{Name: "family", Label: "Family"},
+		{Name: "period", Label: "Period", Options: []string{"", "none", "daily", "weekly", "monthly", "season"}},
+		{Name: "status", Label: "Status", Options: []string{"", "active", "frozen", "archived"}},
+		{Name: "region", Label: "Region"},
+	},
+	columns: []column[protocol.Board]{
+		{"board", "Board", func(b protocol.Board) cell { return to(boardHref(b.Board), b.Board) }},
+		{"status", "Status", func(b protocol.Board) cell { return badge(b.Status) }},
+		{"mode", "Mode", func(b protocol.Board) cell { return text(b.Mode) }},
+		{"order", "First", func(b protocol.Board) cell { return text(b.Order) }},
+		{"period", "Period", func(b protocol.Board) cell { return text(b.Period) }},
+		{"visibility", "Visibility", func(b protocol.Board) cell { return text(visibility(b.Public)) }},
+		{"period_end", "Ends", func(b protocol.Board) cell { return moments(b.PeriodEnd) }},
+		{"created_at", "Created", func(b protocol.Board) cell { return moment(b.CreatedAt) }},
+	},
+	fetch: func(k *call, q url.Values) ([]protocol.Board, string, error) {
+		var out protocol.Boards
+		err := k.get("/v1/boards", q, &out)
+		return out.Boards, out.NextAfter, err
+	},
+}
+
+func visibility(public bool) string {
+	if public {
+		return "public"
+	}
+	return "private"
+}
+
+// offer returns links to changes that the session may make.
+func offer(s *session, links ...link) []link {
+	if !s.May(scopeAdmin) {
+		return nil
+	}
+	return links
+}
+
+// changeLink leads to the form of a change with values, as name and value in turn.
+func changeLink(name, label string, values ...string) link {
+	q := url.Values{}
+	for i := 0; i+1 < len(values); i += 2 {
+		q.Set(values[i], values[i+1])
+	}
+	l := link{Label: label, Href: Root + "/changes/" + name}
+	if len(q) > 0 {
+		l.Href += "?" + q.Encode()
+	}
+	if changes[name].danger {
+		l.Tone = "danger"
+	}
+	return l
+}
+
+// boards lists the boards.
+func (c *Console) boards(w http.ResponseWriter, r *http.Request, s *session) error {
+	return table(c, w, r, s, boardList, "list", &view{
+		Title: "Boards", Section: "boards", Actions: offer(s, changeLink("board-create", "Create board")),
+	})
+}
+
+// boardView is the page of a board.
+type boardView struct {
+	Facts, Ranking []fact
+	RankingProblem *failure
+	Top            *protocol.Top
+	TopProblem     *failure
+	Periods        *tableView
+	Final          *tableView
+	FinalHash      string
+}
+
+// board shows a board: its rules, its ranking, its top 10, and its periods or final
+// standings.
+func (c *Console) board(w http.ResponseWriter, r *http.Request, s *session) error {
+	name := r.PathValue("board")
+	k := c.as(r, s)
+	var b protocol.Board
+	if err := k.get("/v1/boards/"+url.PathEscape(name), nil, &b); err != nil {
+		return err
+	}
+	final := finalList(b.Board)
+	if b.ClosedAt != nil {
+		if done, err := final.export(k, w, r); done {
+			return err
+		}
+	}
+	d := &boardView{Facts: boardFacts(&b), FinalHash: b.StandingsHash}
+	family := b.Period != "none" && b.Family == ""
+	ranked := b.Board
+	if family {
+		ranked = b.Current
+	}
+	if s.May(scopeAdmin) && b.Status != "archived" && ranked != "" {
+		var st protocol.RankingStatus
+		if err := k.get("/v1/admin/boards/"+url.PathEscape(ranked)+"/ranking", nil, &st); err != nil {
+			d.RankingProblem = failureOf(err)
+		} else {
+			d.Ranking = rankingFacts(&st)
+		}
+	}
+	var top protocol.Top
+	if err := k.get("/v1/leaderboard/top", url.Values{"board": {b.Board}, "limit": {"10"}}, &top); err != nil {
+		d.TopProblem = failureOf(err)
+	} else {
+		d.Top = &top
+	}
+	var err error
+	if family {
+		periods := *boardList
+		periods.filters, periods.path = nil, boardHref(b.Board)
+		periods.fetch = func(k *call, q url.Values) ([]protocol.Board, string, error) {
+			q.Set("family", b.Board)
+			return boardList.fetch(k, q)
+		}
+		if done, err := periods.export(k, w, r); done {
+			return err
+		}
+		if d.Periods, err = periods.view(k, r); err != nil {
+			return err
+		}
+	}
+	if b.ClosedAt != nil {
+		if d.Final, err = final.view(k, r); err != nil {
+			return err
+		}
+	}
+	v := &view{
+		Title: b.Board, Section: "boards", Crumbs: []link{{Label: "Boards", Href: Root + "/boards"}}, Data: d,
+		Actions: offer(s, boardActions(&b, family)...),
+	}
+	if b.Family != "" {
+		v.Crumbs = append(v.Crumbs, link{Label: b.Family, Href: boardHref(b.Family)})
+	}
+	return c.show(w, r, s, "board", v)
+}
+
+// boardActions are the changes of a board in its status.
+func boardActions(b *protocol.Board, family bool) (out []link) {
+	if b.Status == "archived" {
+		return nil
+	}
+	if b.Period != "none" && b.Family == "" {
+		out = append(out, changeLink("board-roll", "Roll over", "board", b.Board))
+	}
+	if b.Family == "" {
+		out = append(out, changeLink("board-require", "Requirements", "board", b.Board))
+	}
+	if !family {
+		out = append(out, changeLink("rebuild", "Rebuild ranking", "board", b.Board))
+	}
+	if b.Status == "frozen" {
+		out = append(out, changeLink("board-unfreeze", "Unfreeze", "board", b.Board))
+	} else {
+		out = append(out, changeLink("board-freeze", "Freeze", "board", b.Board))
+	}
+	return append(out, changeLink("board-archive", "Archive", "board", b.Board))
+}
+
+func boardFacts(b *protocol.Board) []fact {
+	out := []fact{
+		{"Status", badge(b.Status)},
+		{"Mode", text(b.Mode)},
+		{"First is the", text(b.Order + " score")},
+		{"Period", text(b.Period)},
+		{"Visibility", text(visibility(b.Public))},
+		{"Delta", text(formatNumber(b.MinDelta) + " to " + formatNumber(b.MaxDelta))},
+		{"Score", text(formatNumber(b.MinScore) + " to " + formatNumber(b.MaxScore))},
+		{"Created", moment(b.CreatedAt)},
+	}
+	add := func(label string, v cell, shown bool) {
+		if shown {
+			out = append(out, fact{label, v})
+		}
+	}
+	add("Current period", to(boardHref(b.Current), b.Current), b.Current != "")
+	add("Region", text(b.Region), b.Region != "")
+	add("Time zone", text(b.TimeZone), b.TimeZone != "")
+	add("Begins", moments(b.PeriodStart), b.PeriodStart != nil)
+	add("Ends", moments(b.PeriodEnd), b.PeriodEnd != nil)
+	add("Closed", moments(b.ClosedAt), b.ClosedAt != nil)
+	for _, need := range b.Require {
+		add("Increments need", code(need), true)
+	}
+	return out
+}
+
+func rankingFacts(s *protocol.RankingStatus) []fact {
+	out := []fact{
+		{"State", badge(s.State)},
+		{"Users", number(s.Members)},
+		{"Epoch", text(strconv.FormatInt(s.Epoch, 10))},
+		{"Version", number(s.Version)},
+		{"Memory", text(formatBytes(s.Bytes))},
+		{"Built", moments(s.BuiltAt)},
+	}
+	if s.AgeMS != nil {
+		out = append(out, fact{"Behind the ledger", text(formatNumber(*s.AgeMS) + " ms")})
+	}
+	if s.Rebuilding {
+		out = append(out, fact{"Rebuild", badge("running")})
+	}
+	return out
+}
+
+// formatBytes shows a size.
+func formatBytes(n int64) string {
+	v, unit := float64(n), 0
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	for v >= 1024 && unit < len(units)-1 {
+		v, unit = v/1024, unit+1
+	}
+	if unit == 0 {
+		return formatNumber(n) + " B"
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64) + " " + units[unit]
+}
+
+// finalList is the final standings of a board.
+func finalList(board string) *list[protocol.FinalEntry] {
+	return &list[protocol.FinalEntry]{
+		name: "standings", path: boardHref(board), cursor: "after", empty: "Nobody had a score when the period ended.",
+		columns: []column[protocol.FinalEntry]{
+			{"rank", "Rank", func(e protocol.FinalEntry) cell { return number(e.Rank) }},
+			{"user_id", "User", func(e protocol.FinalEntry) cell { return to(playerHref(e.UserID), e.UserID) }},
+			{"score", "Score", func(e protocol.FinalEntry) cell { return number(e.Score) }},
+			{"reached_at", "Reached", func(e protocol.FinalEntry) cell { return moment(e.ReachedAt) }},
+		},
+		fetch: func(k *call, q url.Values) ([]protocol.FinalEntry, string, error) {
+			var out protocol.FinalStandings
+			err := k.get("/v1/boards/"+url.PathEscape(board)+"/standings", q, &out)
+			return out.Entries, cursorOf(out.NextAfter), err
+		},
+	}
+}
+
+// cursorOf returns a cursor that is a number; "" for 0.
+func cursorOf(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}

@@ -1,0 +1,291 @@
+package console
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// change is something that a person may change: a form, its review and the request of the
+// API that applies it.
+type change struct {
+	name, title string
+	verb        string // on the button that applies it
+	section     string
+	danger      bool
+	action      string // of its audit entries
+	intro       string // what it does, in the form
+	done        string // what it has done
+	fields      []field
+	// effect says what will happen; for changes whose dry run the API does not have, all of it.
+	effect func(v url.Values) string
+	// dryRun asks the API what would happen; nil where the API has no dry run.
+	dryRun func(k *call, v url.Values) ([]fact, error)
+	// command is the command of sbctl that does the same, as words without the program.
+	command func(v url.Values) []string
+	request func(v url.Values) (request, error)
+	// back is the page to return to.
+	back func(v url.Values) string
+	// after returns the page that follows instead of back; nil for back.
+	after func(v url.Values, answer json.RawMessage) string
+	// secret shows the answer once instead of leading on: it has a secret.
+	secret bool
+	job    bool // runs as a job
+}
+
+// request is a request of the API.
+type request struct {
+	method, path string
+	query        url.Values
+	body         any
+}
+
+// field is an input of a form.
+type field struct {
+	Name, Label, Hint string
+	Kind              string // text, number, choice, check, time; hidden: given by the page that leads here
+	Options           []string
+	Required          bool
+	Value             string
+}
+
+const (
+	reasonField = "reason"
+	stepField   = "step"
+)
+
+// changeView is the form of a change, or its review.
+type changeView struct {
+	Name, Title, Verb, Intro string
+	Danger                   bool
+	Fields                   []field
+	Fixed                    []fact
+	Reason                   string
+	Back                     string
+	Review                   bool
+	Effect, Command          string
+	DryRun                   []fact
+	DryRunAPI                bool
+	Problem                  *failure
+	Hidden                   []field
+}
+
+// findChange returns the change of a request, and whether the session may make it.
+func findChange(r *http.Request, s *session) (*change, error) {
+	ch := changes[r.PathValue("change")]
+	if ch == nil {
+		return nil, &failure{
+			Status: http.StatusNotFound, Code: "not_found", Message: "The console has no such change.",
+			Next: "Choose a page from the menu.",
+		}
+	}
+	if !s.May(scopeAdmin) {
+		return nil, &failure{
+			Status: http.StatusForbidden, Code: "forbidden", Message: "Your token does not allow changes.",
+			Next: nextSteps["forbidden"],
+		}
+	}
+	return ch, nil
+}
+
+// changeForm shows the form of a change, filled in from the query.
+func (c *Console) changeForm(w http.ResponseWriter, r *http.Request, s *session) error {
+	ch, err := findChange(r, s)
+	if err != nil {
+		return err
+	}
+	return c.showChange(w, r, s, http.StatusOK, ch, ch.view(r.URL.Query()))
+}
+
+func (c *Console) showChange(
+	w http.ResponseWriter, r *http.Request, s *session, status int, ch *change, v *changeView,
+) error {
+	c.render(w, r, status, "change", &view{
+		Title:   ch.title,
+		Section: ch.section,
+		Session: s,
+		Crumbs:  []link{{Label: sectionLabel(ch.section), Href: v.Back}},
+		Data:    v,
+	})
+	return nil
+}
+
+func sectionLabel(name string) string {
+	for _, s := range sections {
+		if s.Name == name {
+			return s.Label
+		}
+	}
+	return ""
+}
+
+// view returns the form with values.
+func (ch *change) view(v url.Values) *changeView {
+	out := &changeView{
+		Name: ch.name, Title: ch.title, Verb: ch.verb, Intro: ch.intro, Danger: ch.danger, Back: ch.back(v),
+		Reason: v.Get(reasonField),
+	}
+	for _, f := range ch.fields {
+		f.Value = cmp.Or(v.Get(f.Name), f.Value)
+		if f.Kind == "hidden" {
+			out.Hidden = append(out.Hidden, f)
+			out.Fixed = append(out.Fixed, fact{f.Label, code(f.Value)})
+			continue
+		}
+		out.Fields = append(out.Fields, f)
+	}
+	return out
+}
+
+// values returns the fields of a submitted form, without others.
+func (ch *change) values(form url.Values) url.Values {
+	v := url.Values{}
+	for _, f := range ch.fields {
+		if text := strings.TrimSpace(form.Get(f.Name)); text != "" {
+			v.Set(f.Name, text)
+		}
+	}
+	v.Set(reasonField, strings.TrimSpace(form.Get(reasonField)))
+	return v
+}
+
+// check returns what is missing in a form.
+func (ch *change) check(v url.Values) error {
+	missing := func(name, label string) error {
+		return &failure{
+			Status:  http.StatusUnprocessableEntity,
+			Code:    "invalid_request",
+			Field:   name,
+			Message: label + " is missing.",
+			Next:    "Fill it in and submit the form again.",
+		}
+	}
+	for _, f := range ch.fields {
+		if (f.Required || f.Kind == "hidden") && v.Get(f.Name) == "" {
+			return missing(f.Name, f.Label)
+		}
+	}
+	if v.Get(reasonField) == "" {
+		return missing(reasonField, "The reason")
+	}
+	return nil
+}
+
+// applyChange reviews a submitted form, or applies it once it was reviewed.
+func (c *Console) applyChange(w http.ResponseWriter, r *http.Request, s *session) error {
+	ch, err := findChange(r, s)
+	if err != nil {
+		return err
+	}
+	values := ch.values(r.PostForm)
+	k := c.as(r, s)
+	shown := ch.view(values)
+	reject := func(err error) error {
+		f := failureOf(err)
+		if f.Status == http.StatusUnauthorized {
+			return err
+		}
+		shown.Problem = f
+		return c.showChange(w, r, s, f.Status, ch, shown)
+	}
+	if err := ch.check(values); err != nil {
+		return reject(err)
+	}
+	q, err := ch.request(values)
+	if err != nil {
+		return reject(err)
+	}
+	if r.PostForm.Get(stepField) != "apply" {
+		shown.DryRunAPI = ch.dryRun != nil
+		if ch.dryRun != nil {
+			if shown.DryRun, err = ch.dryRun(k, values); err != nil {
+				return reject(err)
+			}
+		}
+		shown.Review, shown.Effect = true, ch.effect(values)
+		shown.Command = ch.commandLine(values)
+		for _, f := range shown.Fields {
+			if f.Value != "" {
+				shown.Fixed = append(shown.Fixed, fact{f.Label, text(f.Value)})
+			}
+		}
+		shown.Hidden = append(shown.Hidden, shown.Fields...)
+		return c.showChange(w, r, s, http.StatusOK, ch, shown)
+	}
+	if ch.job {
+		id, err := c.jobs.start(k, s, ch, values, q)
+		if err != nil {
+			return reject(err)
+		}
+		http.Redirect(w, r, Root+"/jobs/"+id, http.StatusSeeOther)
+		return nil
+	}
+	var answer json.RawMessage
+	if err := k.do(q.method, q.path, q.query, q.body, &answer); err != nil {
+		return reject(err)
+	}
+	if ch.secret {
+		return c.showSecret(w, r, s, ch, answer)
+	}
+	next := ch.back(values)
+	if ch.after != nil {
+		next = ch.after(values, answer)
+	}
+	separator := "?"
+	if strings.Contains(next, "?") {
+		separator = "&"
+	}
+	http.Redirect(w, r, next+separator+"done="+ch.name, http.StatusSeeOther)
+	return nil
+}
+
+// commandLine returns the command of sbctl that does the same, quoted for a shell. Without
+// an audit entry it takes no reason.
+func (ch *change) commandLine(v url.Values) string {
+	words := ch.command(v)
+	if ch.action != "" {
+		words = append(words, "--reason", v.Get(reasonField))
+	}
+	return commandLine(words)
+}
+
+// commandLine returns a command of sbctl, quoted for a shell.
+func commandLine(words []string) string {
+	out := "sbctl"
+	for _, w := range words {
+		out += " " + quoteWord(w)
+	}
+	return out
+}
+
+// quoteWord quotes a word for a shell if it needs it.
+func quoteWord(w string) string {
+	plain := strings.IndexFunc(w, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:@-/+,", r)
+	}) < 0
+	if plain && w != "" {
+		return w
+	}
+	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+}
+
+// showSecret shows the answer of a change that has a secret, once.
+func (c *Console) showSecret(
+	w http.ResponseWriter, r *http.Request, s *session, ch *change, answer json.RawMessage,
+) error {
+	var key struct {
+		KeyID  string `json:"key_id"`
+		Name   string `json:"name"`
+		Secret string `json:"secret"`
+	}
+	if err := json.Unmarshal(answer, &key); err != nil {
+		return err
+	}
+	c.render(w, r, http.StatusOK, "secret", &view{
+		Title: "Copy the secret now", Section: ch.section, Session: s, Notice: ch.done,
+		Audit: Root + "/audit?" + url.Values{"action": {ch.action}}.Encode(), Data: key,
+	})
+	return nil
+}

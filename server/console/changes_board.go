@@ -1,0 +1,224 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// boardChanges create and change boards.
+func boardChanges() []*change {
+	boardField := field{Name: "board", Label: "Board", Kind: "hidden"}
+	page := func(v url.Values) string { return Root + "/boards/" + url.PathEscape(v.Get("board")) }
+	out := []*change{
+		{
+			name:    "board-create",
+			title:   "Create board",
+			verb:    "Create board",
+			section: "boards",
+			action:  "board.create",
+			intro:   "Creates a board, or a family of boards that restarts every period.",
+			done:    "The board is created.",
+			fields: []field{
+				{
+					Name: "board", Label: "Name", Kind: "text", Required: true,
+					Hint: "1 to 48 of the characters a-z 0-9 _ . and -",
+				},
+				{
+					Name: "mode", Label: "Mode", Kind: "choice", Options: []string{"increment", "best", "latest"},
+					Hint: "increment adds points, best keeps the better score, latest the last one.",
+				},
+				{Name: "order", Label: "First is the", Kind: "choice", Options: []string{"highest", "lowest"}},
+				{
+					Name: "period", Label: "Period", Kind: "choice",
+					Options: []string{"none", "daily", "weekly", "monthly", "season"},
+				},
+				{Name: "time_zone", Label: "Time zone", Kind: "text", Hint: "Such as Europe/Berlin; UTC if empty."},
+				{Name: "season", Label: "First season", Kind: "text", Hint: "Only for the period season."},
+				{Name: "region", Label: "Region", Kind: "text", Hint: "A label to filter boards by."},
+				{Name: "visibility", Label: "Visibility", Kind: "choice", Options: []string{"public", "private"}},
+			},
+			effect: func(v url.Values) string {
+				return "The board " + v.Get("board") + " is created and accepts scores at once. Its name, mode and " +
+					"order cannot be changed later."
+			},
+			command: func(v url.Values) []string {
+				words := []string{"board", "create", v.Get("board")}
+				for _, name := range []string{"mode", "order", "period", "time_zone", "season", "region"} {
+					if v.Get(name) != "" {
+						words = append(words, "--"+strings.ReplaceAll(name, "_", "-"), v.Get(name))
+					}
+				}
+				if v.Get("visibility") == "private" {
+					words = append(words, "--private")
+				}
+				return words
+			},
+			request: func(v url.Values) (request, error) {
+				public := v.Get("visibility") != "private"
+				return request{http.MethodPost, "/v1/boards", reasonQuery(v), protocol.BoardRequest{
+					Board: v.Get("board"), Mode: v.Get("mode"), Order: v.Get("order"), Period: v.Get("period"),
+					TimeZone: v.Get("time_zone"), Season: v.Get("season"), Region: v.Get("region"), Public: &public,
+				}}, nil
+			},
+			back:  func(url.Values) string { return Root + "/boards" },
+			after: func(v url.Values, _ json.RawMessage) string { return page(v) },
+		},
+		{
+			name:    "board-roll",
+			title:   "Start a season or close due periods",
+			verb:    "Roll over",
+			section: "boards",
+			danger:  true,
+			action:  "board.roll",
+			intro: "Closes the periods that are due and stores their final standings. With a season, starts that " +
+				"season, which ends the current one.",
+			done: "The board is rolled over.",
+			fields: []field{
+				boardField,
+				{
+					Name:  "season",
+					Label: "Season to start",
+					Kind:  "text",
+					Hint:  "Leave empty to close due periods only.",
+				},
+				{
+					Name:  "ends",
+					Label: "End of the season",
+					Kind:  "time",
+					Hint:  "RFC 3339, such as 2027-03-31T00:00:00Z",
+				},
+			},
+			effect: func(v url.Values) string {
+				return "Standings of periods that end are final: nothing changes them later."
+			},
+			dryRun: func(k *call, v url.Values) ([]fact, error) {
+				q, err := rollRequest(v, true)
+				if err != nil {
+					return nil, err
+				}
+				var out protocol.Rolled
+				if err := k.do(q.method, q.path, q.query, q.body, &out); err != nil {
+					return nil, err
+				}
+				facts := []fact{{"Boards to create", text(orNone(strings.Join(out.Made, ", ")))}}
+				for _, e := range out.Ended {
+					facts = append(facts, fact{"Ends " + e.Board, text(formatNumber(e.Users) + " users")})
+				}
+				if out.Interrupted != "" {
+					facts = append(facts, fact{"Season that ends early", text(out.Interrupted)})
+				}
+				return facts, nil
+			},
+			command: func(v url.Values) []string {
+				words := []string{"board", "roll", v.Get("board")}
+				if v.Get("season") != "" {
+					words = append(words, "--season", v.Get("season"))
+				}
+				if v.Get("ends") != "" {
+					words = append(words, "--ends", v.Get("ends"))
+				}
+				return words
+			},
+			request: func(v url.Values) (request, error) { return rollRequest(v, false) },
+			back:    page,
+		},
+		{
+			name:    "board-require",
+			title:   "Change what increments need",
+			verb:    "Change board",
+			section: "boards",
+			action:  "board.set",
+			intro:   "Sets what increments must carry besides a signature.",
+			done:    "The board is changed.",
+			fields: []field{
+				boardField,
+				{
+					Name: "require", Label: "Increments need", Kind: "choice",
+					Options: []string{"none", "action-token", "attestation", "action-token,attestation"},
+				},
+				{Name: "least", Label: "Minimum duration of an action", Kind: "text", Hint: "Such as 30s."},
+				{Name: "life", Label: "Lifetime of an action token", Kind: "text", Hint: "Such as 1h."},
+			},
+			effect: func(v url.Values) string {
+				return "From now on, increments on " + v.Get("board") + " need: " + v.Get("require") +
+					". Others are rejected. Scores do not change."
+			},
+			command: func(v url.Values) []string {
+				words := []string{"board", "set", v.Get("board"), "--require", v.Get("require")}
+				if v.Get("least") != "" {
+					words = append(words, "--action-least", v.Get("least"))
+				}
+				if v.Get("life") != "" {
+					words = append(words, "--action-life", v.Get("life"))
+				}
+				return words
+			},
+			request: func(v url.Values) (request, error) {
+				require, body := []string{}, protocol.BoardChange{}
+				if v.Get("require") != "none" && v.Get("require") != "" {
+					require = strings.Split(v.Get("require"), ",")
+				}
+				body.Require = &require
+				if least := v.Get("least"); least != "" {
+					body.ActionLeast = &least
+				}
+				if life := v.Get("life"); life != "" {
+					body.ActionLife = &life
+				}
+				return request{http.MethodPatch, boardPath(v), reasonQuery(v), body}, nil
+			},
+			back: page,
+		},
+	}
+	for _, s := range []struct {
+		name, verb, effect, done string
+		danger                   bool
+	}{
+		{
+			"freeze", "Freeze board", "%s rejects all writes until it is unfrozen. It stays readable.",
+			"The board is frozen.", true,
+		},
+		{"unfreeze", "Unfreeze board", "%s accepts writes again.", "The board accepts writes again.", false},
+		{
+			"archive", "Archive board", "%s becomes read-only, and is served from PostgreSQL. This cannot be undone.",
+			"The board is archived.", true,
+		},
+	} {
+		out = append(out, &change{
+			name:    "board-" + s.name,
+			title:   s.verb,
+			verb:    s.verb,
+			section: "boards",
+			danger:  s.danger,
+			action:  "board." + s.name,
+			intro:   fmt.Sprintf(s.effect, "The board"),
+			done:    s.done,
+			fields:  []field{boardField},
+			effect:  func(v url.Values) string { return fmt.Sprintf(s.effect, v.Get("board")) },
+			command: func(v url.Values) []string { return []string{"board", s.name, v.Get("board")} },
+			request: func(v url.Values) (request, error) {
+				return request{http.MethodPost, boardPath(v) + "/" + s.name, reasonQuery(v), nil}, nil
+			},
+			back: page,
+		})
+	}
+	return out
+}
+
+func rollRequest(v url.Values, dry bool) (request, error) {
+	body := protocol.RollRequest{DryRun: dry, Season: v.Get("season")}
+	if text := v.Get("ends"); text != "" {
+		at, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return request{}, badTime("ends", "The end of the season")
+		}
+		body.EndsAt = &at
+	}
+	return request{http.MethodPost, boardPath(v) + "/roll", reasonQuery(v), body}, nil
+}

@@ -1,0 +1,259 @@
+package console
+
+import (
+	"bytes"
+	"crypto/cipher"
+	"crypto/rand"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/scoreboard/scoreboard/internal/design"
+)
+
+// Root is the path of the console. All its pages are below it.
+const Root = "/console"
+
+// Options are what the console needs.
+type Options struct {
+	// API answers every read and change.
+	API http.Handler
+	// Key seals sessions: 32 bytes that are the same on all nodes.
+	Key []byte
+	// URL is the address at which browsers reach the console's host, such as
+	// https://ops.example.com; "" for any address over TLS and loopback addresses without.
+	URL string
+	// OIDC is the identity provider; its zero value for none.
+	OIDC OIDC
+	// Mint issues a token for the sign-in by one click of development; nil for none.
+	Mint func() (string, error)
+	Log  *slog.Logger
+	Now  func() time.Time
+}
+
+// Console is the handler of Root and all paths below it.
+type Console struct {
+	Options
+	origin *url.URL // of URL; nil for none
+	sealer cipher.AEAD
+	forged *http.CrossOriginProtection
+	mux    *http.ServeMux
+	pages  pages
+	issuer issuer
+	jobs   *jobs
+}
+
+//go:embed assets
+var embedded embed.FS
+
+// New makes the console, or returns what is wrong with the options.
+func New(o Options) (*Console, error) {
+	c := &Console{Options: o, forged: http.NewCrossOriginProtection(), mux: http.NewServeMux()}
+	var err error
+	if c.sealer, err = newSealer(o.Key); err != nil {
+		return nil, err
+	}
+	if o.URL != "" {
+		if c.origin, err = url.Parse(o.URL); err != nil {
+			return nil, err
+		}
+	}
+	if o.OIDC.Issuer != "" && c.origin == nil {
+		return nil, errors.New("sign-in by OIDC requires the console's URL, for its redirect URI")
+	}
+	c.jobs = newJobs(c)
+	c.issuer.c = c
+	assets, err := loadAssets()
+	if err != nil {
+		return nil, err
+	}
+	c.pages = parsePages(assets)
+	c.route(assets)
+	return c, nil
+}
+
+// contentPolicy allows the console's own files, and no inline script or style. Scripts
+// cannot turn text into HTML.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types 'none'"
+
+// maxForm bounds the body of a form, in bytes.
+const maxForm = 64 << 10
+
+// ServeHTTP implements http.Handler.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", contentPolicy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	if c.secure(r) {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+	id := make([]byte, 16)
+	_, _ = rand.Read(id) // never fails
+	r.Header.Set("X-Request-Id", hex.EncodeToString(id))
+	h.Set("X-Request-Id", r.Header.Get("X-Request-Id"))
+	if problem := c.checkHost(r); problem != nil {
+		c.fail(w, r, problem)
+		return
+	}
+	if err := c.forged.Check(r); err != nil {
+		c.fail(w, r, &failure{
+			Status: http.StatusForbidden, Code: "forbidden",
+			Message: "The request comes from a page of another site.", Next: "Open the console and try again.",
+		})
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	c.mux.ServeHTTP(w, r)
+}
+
+// route fills the mux.
+func (c *Console) route(assets assetFiles) {
+	c.mux.Handle("GET "+Root+"/assets/", assets)
+	c.mux.HandleFunc("GET "+Root+"/sign-in", c.signInPage)
+	c.mux.HandleFunc("POST "+Root+"/sign-in", c.signIn)
+	c.mux.HandleFunc("GET "+Root+"/sign-in/oidc", c.startOIDC)
+	c.mux.HandleFunc("GET "+Root+"/sign-in/callback", c.finishOIDC)
+	c.mux.HandleFunc("POST "+Root+"/sign-out", c.signedIn(c.signOut))
+	pages := map[string]handler{
+		"":                               c.overview,
+		"/overview/data":                 c.overviewData,
+		"/boards":                        c.boards,
+		"/boards/{board}":                c.board,
+		"/players":                       c.players,
+		"/players/{user}":                c.player,
+		"/players/{user}/events/{event}": c.event,
+		"/players/{user}/export":         c.exportPlayer,
+		"/audit":                         c.audit,
+		"/audit/{id}":                    c.auditEntry,
+		"/dead-letters":                  c.deadLetters,
+		"/dead-letters/{id}":             c.deadLetter,
+		"/integrity":                     c.integrity,
+		"/integrity/flags/{id}":          c.flag,
+		"/integrity/voids/{id}":          c.void,
+		"/jobs/{id}":                     c.job,
+		"/keys":                          c.keys,
+		"/settings":                      c.settings,
+		"/changes/{change}":              c.changeForm,
+	}
+	for path, h := range pages {
+		c.mux.HandleFunc("GET "+Root+path, c.signedIn(h))
+	}
+	c.mux.HandleFunc("GET "+Root+"/{$}", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, Root, http.StatusMovedPermanently)
+	})
+	c.mux.HandleFunc("POST "+Root+"/changes/{change}", c.signedIn(c.applyChange))
+	c.mux.HandleFunc("POST "+Root+"/jobs/{id}/stop", c.signedIn(c.stopJob))
+	c.mux.HandleFunc(Root+"/", func(w http.ResponseWriter, r *http.Request) {
+		c.fail(w, r, &failure{
+			Status: http.StatusNotFound, Code: "not_found", Message: "The console has no such page.",
+			Next: "Choose a page from the menu.",
+		})
+	})
+}
+
+// handler answers a request of a person who is signed in, or returns why it cannot: an
+// error of the API, or another one.
+type handler func(w http.ResponseWriter, r *http.Request, s *session) error
+
+// signedIn is the handler of a page that needs a session. A form that changes something
+// also needs the session's token against forged requests.
+func (c *Console) signedIn(h handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s := c.session(r)
+		if s == nil {
+			if r.Header.Get("Accept") == "application/json" {
+				http.Error(w, "signed out", http.StatusUnauthorized)
+				return
+			}
+			c.askToSignIn(w, r)
+			return
+		}
+		if r.Method == http.MethodPost {
+			if err := r.ParseForm(); err != nil {
+				c.fail(w, r, &failure{
+					Status: http.StatusBadRequest, Code: "invalid_request", Message: "The form could not be read.",
+					Next: "Go back and submit it again; it may hold at most 64 KiB.",
+				})
+				return
+			}
+			if !c.matchesFormToken(s, r.PostForm.Get(formTokenField)) {
+				c.fail(w, r, &failure{
+					Status: http.StatusForbidden, Code: "forbidden", Message: "The form is not from this session.",
+					Next: "Go back, reload the page and submit the form again.",
+				})
+				return
+			}
+		}
+		if err := h(w, r, s); err != nil {
+			c.failSignedIn(w, r, s, err)
+		}
+	}
+}
+
+// asset is an embedded file with its tag.
+type asset struct {
+	kind, tag string
+	body      []byte
+}
+
+// assetFiles are the scripts and styles, by name.
+type assetFiles map[string]asset
+
+var assetKinds = map[string]string{
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+	".LICENSE": "text/plain; charset=utf-8", ".sha256": "text/plain; charset=utf-8",
+}
+
+func loadAssets() (assetFiles, error) {
+	files := make(assetFiles)
+	entries, err := fs.ReadDir(embedded, "assets")
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		body, err := embedded.ReadFile("assets/" + e.Name())
+		if err != nil {
+			return nil, err
+		}
+		files.add(e.Name(), body)
+	}
+	files.add("tokens.css", []byte(design.CSS()))
+	return files, nil
+}
+
+func (f assetFiles) add(name string, body []byte) {
+	f[name] = asset{kind: assetKinds[name[strings.LastIndex(name, "."):]], tag: digest(body), body: body}
+}
+
+// link returns the path of a file, which changes with its content.
+func (f assetFiles) link(name string) string { return Root + "/assets/" + name + "?v=" + f[name].tag }
+
+// ServeHTTP answers with a file. Browsers keep it: its address changes with its content.
+func (f assetFiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a, ok := f[strings.TrimPrefix(r.URL.Path, Root+"/assets/")]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", a.kind)
+	h.Set("ETag", `"`+a.tag+`"`)
+	h.Set("Cache-Control", "no-cache")
+	if r.URL.Query().Get("v") == a.tag {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.body))
+}

@@ -1,0 +1,202 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+func flagHref(id int64) string { return Root + "/integrity/flags/" + strconv.FormatInt(id, 10) }
+func voidHref(id int64) string { return Root + "/integrity/voids/" + strconv.FormatInt(id, 10) }
+
+var flagList = &list[protocol.Flag]{
+	name: "flags", path: Root + "/integrity", cursor: "after", empty: "No flag waits for a decision.",
+	filters: []filter{
+		{Name: "state", Label: "State", Options: []string{"open", "dismissed", "confirmed", "all"}},
+		{Name: "user_id", Label: "User"},
+	},
+	columns: []column[protocol.Flag]{
+		{"id", "Flag", func(f protocol.Flag) cell {
+			v := number(f.ID)
+			v.Href = flagHref(f.ID)
+			return v
+		}},
+		{"state", "State", func(f protocol.Flag) cell { return badge(f.State) }},
+		{"rule", "Rule", func(f protocol.Flag) cell { return text(f.Rule) }},
+		{"user_id", "User", func(f protocol.Flag) cell { return to(playerHref(f.UserID), f.UserID) }},
+		{"board", "Board", func(f protocol.Flag) cell { return to(boardHref(f.Board), f.Board) }},
+		{"delta", "Delta", func(f protocol.Flag) cell { return signed(f.Delta) }},
+		{"times", "Times", func(f protocol.Flag) cell { return number(f.Times) }},
+		{"last_at", "Last", func(f protocol.Flag) cell { return moment(f.LastAt) }},
+		{"detail", "Detail", func(f protocol.Flag) cell { return text(f.Detail) }},
+	},
+	fetch: func(k *call, q url.Values) ([]protocol.Flag, string, error) {
+		var out protocol.Flags
+		err := k.get("/v1/admin/flags", q, &out)
+		return out.Flags, cursorOf(out.NextAfter), err
+	},
+}
+
+// voidList is the newest voids. The API has no further pages.
+var voidList = &list[protocol.Void]{
+	path: Root + "/integrity", empty: "No events were voided.",
+	columns: []column[protocol.Void]{
+		{"", "Void", func(v protocol.Void) cell {
+			n := number(v.ID)
+			n.Href = voidHref(v.ID)
+			return n
+		}},
+		{"", "State", func(v protocol.Void) cell { return badge(v.State) }},
+		{"", "Sender", func(v protocol.Void) cell { return code(v.KeyID + v.Address) }},
+		{"", "Reversed", func(v protocol.Void) cell { return number(v.Reversed) }},
+		{"", "To do", func(v protocol.Void) cell { return number(v.Todo) }},
+		{"", "By", func(v protocol.Void) cell { return text(v.Who) }},
+		{"", "Created", func(v protocol.Void) cell { return moment(v.CreatedAt) }},
+		{"", "Reason", func(v protocol.Void) cell { return text(v.Reason) }},
+	},
+	fetch: func(k *call, _ url.Values) ([]protocol.Void, string, error) {
+		var out protocol.Voids
+		err := k.get("/v1/admin/voids", nil, &out)
+		return out.Voids, "", err
+	},
+}
+
+type integrityView struct {
+	Flags, Voids *tableView
+	Jobs         []*job
+	JobActions   []link
+}
+
+// integrity shows flags, voids and jobs.
+func (c *Console) integrity(w http.ResponseWriter, r *http.Request, s *session) error {
+	k := c.as(r, s)
+	if done, err := flagList.export(k, w, r); done {
+		return err
+	}
+	d := &integrityView{Jobs: c.jobs.list()}
+	var err error
+	if d.Flags, err = flagList.view(k, r); err != nil {
+		return err
+	}
+	rows, _, err := voidList.fetch(k, nil)
+	if err != nil {
+		return err
+	}
+	d.Voids = &tableView{Empty: voidList.empty}
+	for _, c := range voidList.columns {
+		d.Voids.Head = append(d.Voids.Head, headView{Label: c.Label})
+	}
+	for _, row := range rows {
+		cells := make([]cell, len(voidList.columns))
+		for i, c := range voidList.columns {
+			cells[i] = c.value(row)
+			d.Voids.Head[i].Kind = cells[i].Kind
+		}
+		d.Voids.Rows = append(d.Voids.Rows, cells)
+	}
+	d.JobActions = offer(s, changeLink("verify", "Verify"), changeLink("reconcile", "Repair rankings"),
+		changeLink("rebuild", "Rebuild"))
+	return c.show(w, r, s, "integrity", &view{
+		Title: "Integrity", Section: "integrity", Data: d,
+		Actions: offer(s, changeLink("void-create", "Void a sender’s events")),
+	})
+}
+
+// flag shows a flag, to be confirmed or dismissed.
+func (c *Console) flag(w http.ResponseWriter, r *http.Request, s *session) error {
+	id := r.PathValue("id")
+	var f protocol.Flag
+	if err := c.as(r, s).get("/v1/admin/flags/"+url.PathEscape(id), nil, &f); err != nil {
+		return err
+	}
+	facts := []fact{
+		{"State", badge(f.State)},
+		{"Rule", text(f.Rule)},
+		{"Effect", text(map[string]string{
+			"flag": "the event was counted", "enforce": "the event was rejected",
+		}[f.Mode])},
+		{"Detail", text(f.Detail)},
+		{"User", to(playerHref(f.UserID), f.UserID)},
+		{"Board", to(boardHref(f.Board), f.Board)},
+		{"Event", code(f.EventID)},
+		{"Delta", signed(f.Delta)},
+		{"Times", number(f.Times)},
+		{"First", moment(f.CreatedAt)},
+		{"Last", moment(f.LastAt)},
+	}
+	if f.DecidedAt != nil {
+		facts = append(
+			facts,
+			fact{"Decided", moment(*f.DecidedAt)},
+			fact{"By", text(f.DecidedBy)},
+			fact{"Reason", text(f.Reason)},
+		)
+	}
+	v := &view{
+		Title: "Flag #" + strconv.FormatInt(f.ID, 10), Section: "integrity",
+		Crumbs: []link{{Label: "Integrity", Href: Root + "/integrity"}}, Data: &detailView{Facts: facts},
+	}
+	if f.State == "open" {
+		v.Actions = offer(
+			s,
+			changeLink("flag-dismiss", "Dismiss", "id", id),
+			changeLink("flag-confirm", "Confirm", "id", id),
+		)
+	}
+	return c.show(w, r, s, "detail", v)
+}
+
+type voidView struct {
+	Facts    []fact
+	Done     int64
+	Total    int64
+	Active   bool
+	Failures []protocol.VoidFailure
+}
+
+// void shows a void and its progress.
+func (c *Console) void(w http.ResponseWriter, r *http.Request, s *session) error {
+	id := r.PathValue("id")
+	var v protocol.Void
+	if err := c.as(r, s).get("/v1/admin/voids/"+url.PathEscape(id), nil, &v); err != nil {
+		return err
+	}
+	done := v.Reversed + v.Skipped
+	if v.State == "undoing" || v.State == "undone" {
+		done = v.Undone
+	}
+	d := &voidView{
+		Done: done, Total: done + v.Todo, Failures: v.Failures,
+		Active: v.State != "done" && v.State != "undone",
+	}
+	d.Facts = []fact{
+		{"State", badge(v.State)},
+		{"Sender", code(v.KeyID + v.Address)},
+		{"From", moment(v.From)},
+		{"To", moment(v.To)},
+		{"Reason", text(v.Reason)},
+		{"By", text(v.Who)},
+		{"Created", moment(v.CreatedAt)},
+		{"Done", moments(v.DoneAt)},
+		{"Reversed", number(v.Reversed)},
+		{"Skipped", number(v.Skipped)},
+		{"Count again", number(v.Undone)},
+		{"Waiting", number(v.Waiting)},
+	}
+	if v.Problem != "" {
+		d.Facts = append(d.Facts, fact{"Problem", text(v.Problem)}, fact{"Next attempt", moments(v.NextAt)})
+	}
+	if v.UndoAt != nil {
+		d.Facts = append(d.Facts, fact{"Undone by", text(v.UndoBy)}, fact{"Reason of the undo", text(v.UndoReason)})
+	}
+	page := &view{
+		Title: "Void #" + strconv.FormatInt(v.ID, 10), Section: "integrity", Data: d,
+		Crumbs: []link{{Label: "Integrity", Href: Root + "/integrity"}},
+	}
+	if v.State == "done" {
+		page.Actions = offer(s, changeLink("void-undo", "Undo void", "id", id))
+	}
+	return c.show(w, r, s, "void", page)
+}

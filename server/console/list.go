@@ -1,0 +1,288 @@
+package console
+
+import (
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// cell is a value of a table, as it is shown.
+type cell struct {
+	Text string
+	Raw  string // for export and sorting; Text if empty
+	Href string
+	Kind string // number, time, badge, code or ""
+	Tone string // of a badge: good, warn, bad or ""
+}
+
+func (v cell) raw() string { return cmp.Or(v.Raw, v.Text) }
+
+func text(s string) cell { return cell{Text: s} }
+func code(s string) cell { return cell{Text: s, Kind: "code"} }
+func to(href, s string) cell {
+	return cell{Text: s, Href: href}
+}
+
+func number(n int64) cell {
+	return cell{Text: formatNumber(n), Raw: strconv.FormatInt(n, 10), Kind: "number"}
+}
+
+func moment(t time.Time) cell {
+	return cell{Text: formatTime(t), Raw: t.UTC().Format(time.RFC3339Nano), Kind: "time"}
+}
+
+func moments(t *time.Time) cell {
+	if t == nil {
+		return cell{Text: "–", Raw: " "}
+	}
+	return moment(*t)
+}
+
+func badge(s string) cell { return cell{Text: s, Kind: "badge", Tone: tones[s]} }
+
+// tones are the colours of words.
+var tones = map[string]string{
+	"ok": "good", "active": "good", "HEALTHY": "good", "done": "good", "confirmed": "bad", "dismissed": "",
+	"warn": "warn", "frozen": "warn", "open": "warn", "CATCHING_UP": "warn", "undoing": "warn", "reversing": "warn",
+	"listing": "warn", "running": "warn", "fail": "bad", "banned": "bad", "DEGRADED_REBUILDING": "bad",
+	"failed": "bad", "revoked": "bad", "expired": "bad", "erased": "bad", "skipped": "", "archived": "",
+	"stopped": "", "valid": "good", "changed": "warn", "enforce": "bad",
+}
+
+// column is a column of a table of T.
+type column[T any] struct {
+	Name, Label string
+	value       func(T) cell
+}
+
+// filter is an input that narrows a table down.
+type filter struct {
+	Name, Label string
+	Options     []string // of a choice; the first is the default, shown for ""
+	Hint        string
+	Value       string
+}
+
+// list is a table of rows that the API returns by pages.
+type list[T any] struct {
+	name    string // of a downloaded file
+	path    string
+	empty   string
+	filters []filter
+	columns []column[T]
+	cursor  string // the query parameter of the next page
+	// fetch returns a page and the cursor of the next one, "" for none.
+	fetch func(k *call, q url.Values) (rows []T, next string, err error)
+}
+
+// tableView is a table, as it is shown.
+type tableView struct {
+	Path, Empty string
+	Filters     []filter
+	Head        []headView
+	Rows        [][]cell
+	Next        string // address of the next page
+	First       string // address of the first page, if this is not it
+	CSV, NDJSON string
+	Filtered    bool
+}
+
+type headView struct {
+	Label, Kind, Sorted, Href string
+}
+
+// parameters returns the query of the API for a request: its filters and cursor.
+func (l *list[T]) parameters(r *http.Request) url.Values {
+	q, asked := url.Values{}, r.URL.Query()
+	for _, f := range l.filters {
+		if v := strings.TrimSpace(asked.Get(f.Name)); v != "" {
+			q.Set(f.Name, v)
+		}
+	}
+	if v := asked.Get(l.cursor); v != "" {
+		q.Set(l.cursor, v)
+	}
+	return q
+}
+
+// view fetches the page of a request, sorted as it asks.
+func (l *list[T]) view(k *call, r *http.Request) (*tableView, error) {
+	q := l.parameters(r)
+	rows, next, err := l.fetch(k, q)
+	if err != nil {
+		return nil, err
+	}
+	sorted, descending := r.URL.Query().Get("sort"), r.URL.Query().Get("order") == "desc"
+	address := func(set map[string]string) string {
+		v := url.Values{}
+		for name, values := range q {
+			v[name] = values
+		}
+		if sorted != "" {
+			v.Set("sort", sorted)
+			if descending {
+				v.Set("order", "desc")
+			}
+		}
+		for name, value := range set {
+			v.Del(name)
+			if value != "" {
+				v.Set(name, value)
+			}
+		}
+		if len(v) == 0 {
+			return l.path
+		}
+		return l.path + "?" + v.Encode()
+	}
+	t := &tableView{Path: l.path, Empty: l.empty}
+	for _, f := range l.filters {
+		f.Value = q.Get(f.Name)
+		t.Filtered = t.Filtered || f.Value != ""
+		t.Filters = append(t.Filters, f)
+	}
+	for _, row := range rows {
+		cells := make([]cell, len(l.columns))
+		for i, c := range l.columns {
+			cells[i] = c.value(row)
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	for i, c := range l.columns {
+		h := headView{Label: c.Label, Href: address(map[string]string{"sort": c.Name, "order": ""})}
+		if len(t.Rows) > 0 {
+			h.Kind = t.Rows[0][i].Kind
+		}
+		if c.Name == sorted {
+			h.Sorted, h.Href = "ascending", address(map[string]string{"order": "desc"})
+			if descending {
+				h.Sorted, h.Href = "descending", address(map[string]string{"sort": "", "order": ""})
+			}
+			sortRows(t.Rows, i, descending)
+		}
+		t.Head = append(t.Head, h)
+	}
+	if next != "" {
+		t.Next = address(map[string]string{l.cursor: next})
+	}
+	if q.Get(l.cursor) != "" {
+		t.First = address(map[string]string{l.cursor: ""})
+	}
+	t.CSV = address(map[string]string{"export": "csv", l.cursor: "", "sort": "", "order": ""})
+	t.NDJSON = address(map[string]string{"export": "ndjson", l.cursor: "", "sort": "", "order": ""})
+	return t, nil
+}
+
+// sortRows sorts by a column: numbers by value, everything else by its text.
+func sortRows(rows [][]cell, column int, descending bool) {
+	slices.SortStableFunc(rows, func(a, b []cell) int {
+		x, y := a[column], b[column]
+		order := 0
+		if x.Kind == "number" && y.Kind == "number" {
+			n, _ := strconv.ParseInt(x.raw(), 10, 64)
+			m, _ := strconv.ParseInt(y.raw(), 10, 64)
+			order = cmp.Compare(n, m)
+		} else {
+			order = cmp.Compare(strings.ToLower(x.raw()), strings.ToLower(y.raw()))
+		}
+		if descending {
+			return -order
+		}
+		return order
+	})
+}
+
+// maxExport bounds the pages of one export.
+const maxExport = 500
+
+// export writes all rows of a request's filter as a file, if it asks for one. A failure
+// after the first page breaks the connection, so that no one takes a part for the whole.
+func (l *list[T]) export(k *call, w http.ResponseWriter, r *http.Request) (done bool, err error) {
+	format := r.URL.Query().Get("export")
+	if format != "csv" && format != "ndjson" {
+		return false, nil
+	}
+	q := l.parameters(r)
+	q.Del(l.cursor)
+	rows, next, err := l.fetch(k, q)
+	if err != nil {
+		return true, err
+	}
+	kind := map[string]string{"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"}[format]
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Disposition", `attachment; filename="`+l.name+"."+format+`"`)
+	control := http.NewResponseController(w)
+	records, lines := csv.NewWriter(w), json.NewEncoder(w)
+	if format == "csv" {
+		header := make([]string, len(l.columns))
+		for i, c := range l.columns {
+			header[i] = c.Name
+		}
+		_ = records.Write(header) // errors are those of w
+	}
+	for page := 1; ; page++ {
+		_ = control.SetWriteDeadline(time.Now().Add(callTime))
+		for _, row := range rows {
+			if format == "ndjson" {
+				_ = lines.Encode(row)
+				continue
+			}
+			record := make([]string, len(l.columns))
+			for i, c := range l.columns {
+				record[i] = plainCell(strings.TrimSpace(c.value(row).raw()))
+			}
+			_ = records.Write(record)
+		}
+		records.Flush()
+		if next == "" {
+			return true, nil
+		}
+		q.Set(l.cursor, next)
+		if page == maxExport {
+			panic(http.ErrAbortHandler)
+		}
+		if rows, next, err = l.fetch(k, q); err != nil {
+			k.c.Log.Warn("export broken off", "path", r.URL.Path, "page", page, "err", err)
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// plainCell keeps spreadsheets from reading a text as a formula. Numbers stay as they are.
+func plainCell(s string) string {
+	if s == "" || !strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+		return s
+	}
+	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return s
+	}
+	return "'" + s
+}
+
+// table shows a page with one table.
+func table[T any](
+	c *Console, w http.ResponseWriter, r *http.Request, s *session, l *list[T], page string, v *view,
+) error {
+	k := c.as(r, s)
+	if done, err := l.export(k, w, r); done {
+		return err
+	}
+	t, err := l.view(k, r)
+	if err != nil {
+		return err
+	}
+	v.Data = t
+	return c.show(w, r, s, page, v)
+}
+
+// fact is a named value of a page.
+type fact struct {
+	Label string
+	Value cell
+}

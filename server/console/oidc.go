@@ -1,0 +1,182 @@
+package console
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// OIDC is an identity provider whose access tokens the API accepts.
+type OIDC struct {
+	Issuer       string
+	ClientID     string
+	ClientSecret string // "" for a public client
+	Scopes       []string
+}
+
+const (
+	signInLife     = 10 * time.Minute // from the start of a sign-in to its end
+	providerTime   = 10 * time.Second // for one request to the provider
+	maxProvider    = 1 << 20          // bytes of one answer of the provider
+	providerRetain = time.Hour        // how long its discovery document is kept
+)
+
+// signInState is what a browser keeps between the start and the end of a sign-in.
+type signInState struct {
+	State, Nonce, Verifier, To string
+	Expires                    time.Time
+}
+
+// issuer is the discovered identity provider.
+type issuer struct {
+	c        *Console
+	mu       sync.Mutex
+	provider *oidc.Provider
+	read     time.Time
+}
+
+// boundedTransport bounds the answers of a provider.
+type boundedTransport struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := t.RoundTripper.RoundTrip(r)
+	if err == nil {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(res.Body, maxProvider), res.Body}
+	}
+	return res, err
+}
+
+// context has the provider asked with bounds. It outlives requests, because the provider
+// keeps it to read its keys.
+func (i *issuer) context() context.Context {
+	return oidc.ClientContext(context.Background(), &http.Client{
+		Timeout: providerTime, Transport: boundedTransport{http.DefaultTransport},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("the provider redirects") },
+	})
+}
+
+// client returns the client of the provider, which is discovered when it is first needed.
+func (i *issuer) client() (*oidc.Provider, *oauth2.Config, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	o := i.c.OIDC
+	if i.provider == nil || i.c.Now().Sub(i.read) > providerRetain {
+		p, err := oidc.NewProvider(i.context(), o.Issuer)
+		if err != nil {
+			return nil, nil, err
+		}
+		i.provider, i.read = p, i.c.Now()
+	}
+	return i.provider, &oauth2.Config{
+		ClientID: o.ClientID, ClientSecret: o.ClientSecret, Endpoint: i.provider.Endpoint(), Scopes: o.Scopes,
+		RedirectURL: i.c.origin.Scheme + "://" + i.c.origin.Host + Root + "/sign-in/callback",
+	}, nil
+}
+
+// startOIDC sends the browser to the identity provider.
+func (c *Console) startOIDC(w http.ResponseWriter, r *http.Request) {
+	if c.OIDC.Issuer == "" {
+		c.askToSignIn(w, r)
+		return
+	}
+	_, client, err := c.issuer.client()
+	if err != nil {
+		c.failOIDC(w, r, "discovery", err)
+		return
+	}
+	s := signInState{
+		State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(),
+		To: localPath(r.URL.Query().Get("to")), Expires: c.Now().Add(signInLife),
+	}
+	c.setCookie(w, r, signInCookie, c.seal(purposeSignIn, s), signInLife, http.SameSiteLaxMode)
+	http.Redirect(w, r, client.AuthCodeURL(s.State, oidc.Nonce(s.Nonce), oauth2.S256ChallengeOption(s.Verifier)),
+		http.StatusSeeOther)
+}
+
+// finishOIDC begins the session of a person whom the provider has authenticated. It
+// answers with a page that leads on: the browser does not send a strict cookie in a
+// request that another site has redirected here.
+func (c *Console) finishOIDC(w http.ResponseWriter, r *http.Request) {
+	var s signInState
+	k, err := r.Cookie(c.cookieName(r, signInCookie))
+	q := r.URL.Query()
+	if err != nil || c.OIDC.Issuer == "" || !c.open(purposeSignIn, k.Value, &s) || !c.Now().Before(s.Expires) ||
+		!hmac.Equal([]byte(q.Get("state")), []byte(s.State)) {
+		c.failOIDC(w, r, "state", errors.New("it was not started in this browser, or more than ten minutes ago"))
+		return
+	}
+	c.setCookie(w, r, signInCookie, "", 0, http.SameSiteLaxMode)
+	if code := q.Get("error"); code != "" {
+		c.failOIDC(w, r, "authorization", errors.New("the identity provider answered "+firstRunes(code, 60)))
+		return
+	}
+	token, stage, err := c.exchange(r, &s, q)
+	if err != nil {
+		c.failOIDC(w, r, stage, err)
+		return
+	}
+	if problem := c.beginWith(w, r, token); problem != nil {
+		c.showSignIn(w, r, http.StatusUnauthorized, signInData{To: s.To, Problem: problem})
+		return
+	}
+	w.Header().Set("Refresh", "0; url="+s.To)
+	c.showSignIn(w, r, http.StatusOK, signInData{To: s.To, Continue: true})
+}
+
+// exchange returns the access token for the provider's code, after it has verified the ID
+// token. On failure it returns the stage that failed.
+func (c *Console) exchange(r *http.Request, s *signInState, q url.Values) (token, stage string, err error) {
+	provider, client, err := c.issuer.client()
+	if err != nil {
+		return "", "discovery", err
+	}
+	ctx, cancel := context.WithTimeout(c.issuer.context(), providerTime)
+	defer cancel()
+	stop := context.AfterFunc(r.Context(), cancel)
+	defer stop()
+	answer, err := client.Exchange(ctx, q.Get("code"), oauth2.VerifierOption(s.Verifier))
+	if err != nil {
+		return "", "code", err
+	}
+	raw, _ := answer.Extra("id_token").(string)
+	id, err := provider.Verifier(&oidc.Config{ClientID: c.OIDC.ClientID, Now: c.Now}).Verify(ctx, raw)
+	if err != nil {
+		return "", "ID token", err
+	}
+	if !hmac.Equal([]byte(id.Nonce), []byte(s.Nonce)) {
+		return "", "ID token", errors.New("the nonce is not that of the request")
+	}
+	if subject := readClaims(answer.AccessToken).Subject; subject != id.Subject {
+		return "", "access token", errors.New("it is not a JWT of the person in the ID token")
+	}
+	return answer.AccessToken, "", nil
+}
+
+func (c *Console) failOIDC(w http.ResponseWriter, r *http.Request, stage string, err error) {
+	c.Log.Warn("sign-in failed", "stage", stage, "err", err)
+	c.showSignIn(w, r, http.StatusUnauthorized, signInData{To: Root, Problem: &failure{
+		Message: "Sign-in did not succeed (" + stage + ").",
+		Next:    "Sign in again. If it fails again, the log of the server says why.",
+	}})
+}
+
+// firstRunes returns the beginning of a text.
+func firstRunes(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return text
+}

@@ -1,0 +1,250 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+// pipelineStage is a stage of an increment's path, as the diagram shows it.
+type pipelineStage struct {
+	ID     string `json:"id"`
+	Label  string `json:"label"`
+	Tone   string `json:"tone"` // good, warn, bad, or "" for unknown
+	State  string `json:"state"`
+	Value  string `json:"value"`
+	Unit   string `json:"unit"`
+	Detail string `json:"detail"`
+}
+
+// overviewState is what the overview shows, and what its script asks for again.
+type overviewState struct {
+	Board    string           `json:"board"`
+	Version  string           `json:"version"`
+	Roles    string           `json:"roles"`
+	Uptime   string           `json:"uptime"`
+	Summary  string           `json:"summary"`
+	Tone     string           `json:"tone"`
+	Stages   []pipelineStage  `json:"stages"`
+	Findings []protocol.Check `json:"findings"`
+	Checks   []protocol.Check `json:"checks"`
+	Samples  map[string]any   `json:"samples"` // of the charts; null where unknown
+	Problems []string         `json:"problems"`
+}
+
+// checksOf names the checks of each stage. Checks of none are listed below the diagram.
+var checksOf = map[string][]string{
+	"api": {"configuration", "settings"}, "ledger": {"postgres", "schema", "database role", "durability", "disk"},
+	"outbox": {"outbox"}, "transport": {"kafka", "lag", "mirror"}, "ranking": {"redis", "redis_server", "history"},
+	"realtime": {},
+}
+
+// overview shows the path of an increment, with the state of each stage.
+func (c *Console) overview(w http.ResponseWriter, r *http.Request, s *session) error {
+	if !s.May(scopeAdmin) {
+		http.Redirect(w, r, Root+"/boards", http.StatusSeeOther)
+		return nil
+	}
+	state, err := c.readOverview(r, s)
+	if err != nil {
+		return err
+	}
+	return c.show(w, r, s, "overview", &view{Title: "Overview", Section: "overview", Data: state})
+}
+
+// overviewData is the state of the overview as JSON.
+func (c *Console) overviewData(w http.ResponseWriter, r *http.Request, s *session) error {
+	state, err := c.readOverview(r, s)
+	if err != nil {
+		f := failureOf(err)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(f.Status)
+		return json.NewEncoder(w).Encode(map[string]string{"message": f.Message, "next": f.Next})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	return json.NewEncoder(w).Encode(state)
+}
+
+// readOverview asks the API for the state of everything.
+func (c *Console) readOverview(r *http.Request, s *session) (*overviewState, error) {
+	k := c.as(r, s)
+	board := r.URL.Query().Get("board")
+	if board == "" {
+		board = "global"
+	}
+	var status protocol.Status
+	var checks protocol.Checks
+	var statusErr, checksErr error
+	var both sync.WaitGroup
+	both.Go(func() { statusErr = k.get("/v1/admin/status", url.Values{"board": {board}}, &status) })
+	both.Go(func() { checksErr = k.get("/v1/admin/checks", nil, &checks) })
+	both.Wait()
+	if statusErr != nil {
+		return nil, statusErr
+	}
+	if checksErr != nil {
+		return nil, checksErr
+	}
+	return newOverview(board, &status, &checks), nil
+}
+
+func newOverview(board string, status *protocol.Status, checks *protocol.Checks) *overviewState {
+	o := &overviewState{
+		Board: board, Version: checks.Version, Roles: strings.Join(status.Roles, ", "),
+		Uptime: formatSeconds(status.UptimeSeconds), Checks: checks.Checks, Problems: status.Problems,
+		Samples: map[string]any{
+			"rate":   status.IncrementsPerSecond,
+			"p95":    status.LatencyP95MS,
+			"outbox": status.OutboxDepth,
+			"lag":    totalLag(status),
+		},
+	}
+	o.Stages = []pipelineStage{
+		apiStage(status), ledgerStage(status), outboxStage(status), transportStage(status), rankingStage(status),
+		realtimeStage(status),
+	}
+	for i := range o.Stages {
+		colour(&o.Stages[i], checks.Checks)
+	}
+	o.Tone, o.Summary = "good", "Every stage works."
+	for _, c := range checks.Checks {
+		switch c.Status {
+		case protocol.CheckFail:
+			o.Findings = slices.Insert(o.Findings, 0, c)
+			o.Tone = "bad"
+		case protocol.CheckWarn:
+			o.Findings = append(o.Findings, c)
+			if o.Tone == "good" {
+				o.Tone = "warn"
+			}
+		}
+	}
+	for _, st := range o.Stages {
+		if st.Tone == "bad" || st.Tone == "warn" && o.Tone == "good" {
+			o.Tone = st.Tone
+		}
+	}
+	switch {
+	case o.Tone == "bad":
+		o.Summary = "Something needs attention now."
+	case o.Tone == "warn":
+		o.Summary = "Working, with warnings."
+	}
+	return o
+}
+
+// colour colours a stage by the worst of its checks.
+func colour(s *pipelineStage, checks []protocol.Check) {
+	worst := map[string]int{"": 0, "good": 0, "warn": 1, "bad": 2}
+	for _, c := range checks {
+		if !slices.Contains(checksOf[s.ID], c.Name) || c.Status == protocol.CheckSkipped {
+			continue
+		}
+		tone := tones[c.Status]
+		if s.Tone == "" || worst[tone] > worst[s.Tone] {
+			s.Tone = tone
+			if tone != "good" {
+				s.Detail = c.Detail
+			}
+		}
+	}
+	if s.State == "" {
+		s.State = map[string]string{"good": "working", "warn": "warning", "bad": "failing", "": "unknown"}[s.Tone]
+	}
+}
+
+func apiStage(s *protocol.Status) pipelineStage {
+	st := pipelineStage{ID: "api", Label: "API", Value: "–", Unit: "increments/s", Tone: "good"}
+	if s.IncrementsPerSecond != nil {
+		st.Value = fmt.Sprintf("%.1f", *s.IncrementsPerSecond)
+	}
+	return st
+}
+
+func ledgerStage(s *protocol.Status) pipelineStage {
+	st := pipelineStage{ID: "ledger", Label: "Ledger", Value: "–", Unit: "ms, 95th percentile"}
+	if s.LatencyP95MS != nil {
+		st.Value = fmt.Sprintf("%.1f", *s.LatencyP95MS)
+	}
+	return st
+}
+
+func outboxStage(s *protocol.Status) pipelineStage {
+	st := pipelineStage{ID: "outbox", Label: "Outbox", Value: "–", Unit: "changes wait"}
+	if s.OutboxDepth != nil {
+		st.Value = formatNumber(*s.OutboxDepth)
+	}
+	if s.OutboxOldestAgeMS != nil && *s.OutboxOldestAgeMS > 0 {
+		st.Detail = "oldest: " + formatNumber(*s.OutboxOldestAgeMS) + " ms"
+	}
+	return st
+}
+
+func transportStage(s *protocol.Status) pipelineStage {
+	st := pipelineStage{ID: "transport", Label: "Transport", Value: "–", Unit: "records of lag"}
+	if lag := totalLag(s); lag != nil {
+		st.Value = formatNumber(*lag)
+	}
+	if len(s.DamagedLogs) > 0 {
+		st.Tone, st.Detail = "warn", "a log was cut or replaced"
+	}
+	return st
+}
+
+// totalLag is the lag of all topics; nil if this node consumes none.
+func totalLag(s *protocol.Status) *int64 {
+	if len(s.ConsumerLag) == 0 {
+		return nil
+	}
+	sum := int64(0)
+	for _, n := range s.ConsumerLag {
+		sum += max(n, 0)
+	}
+	return &sum
+}
+
+func rankingStage(s *protocol.Status) pipelineStage {
+	st := pipelineStage{ID: "ranking", Label: "Ranking", Value: "–", Unit: "users"}
+	if b := s.Board; b != nil {
+		st.Value, st.State, st.Tone = formatNumber(b.Members), strings.ToLower(strings.ReplaceAll(b.State, "_", " ")),
+			tones[b.State]
+		if b.AgeMS != nil {
+			st.Detail = formatNumber(*b.AgeMS) + " ms behind"
+		}
+	}
+	if p := s.Parity; p != nil {
+		st.Detail = strings.TrimPrefix(st.Detail+fmt.Sprintf(", parity %.4g %%", p.Percent), ", ")
+	}
+	return st
+}
+
+func realtimeStage(s *protocol.Status) pipelineStage {
+	st := pipelineStage{ID: "realtime", Label: "Realtime", Value: "–", Unit: "connections"}
+	if slices.Contains(s.Roles, "gateway") {
+		sum := int64(0)
+		for _, n := range s.Connections {
+			sum += n
+		}
+		st.Value, st.Tone = formatNumber(sum), "good"
+	}
+	return st
+}
+
+// formatSeconds shows a duration by its two largest units.
+func formatSeconds(n int64) string {
+	switch {
+	case n < 60:
+		return fmt.Sprintf("%d s", n)
+	case n < 3600:
+		return fmt.Sprintf("%d min %d s", n/60, n%60)
+	case n < 86400:
+		return fmt.Sprintf("%d h %d min", n/3600, n%3600/60)
+	}
+	return fmt.Sprintf("%d d %d h", n/86400, n%86400/3600)
+}

@@ -1,0 +1,406 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+func playerHref(user string) string { return Root + "/players/" + url.PathEscape(user) }
+
+// topList is the top of a board, from which players are chosen.
+var topList = &list[protocol.Entry]{
+	name: "leaderboard", path: Root + "/players", cursor: "cursor", empty: "Nobody has a score on this board.",
+	filters: []filter{{Name: "board", Label: "Board", Hint: "global"}},
+	columns: []column[protocol.Entry]{
+		{"rank", "Rank", func(e protocol.Entry) cell { return number(e.Rank) }},
+		{"user_id", "User", func(e protocol.Entry) cell { return to(playerHref(e.UserID), e.UserID) }},
+		{"display_name", "Display name", func(e protocol.Entry) cell { return text(e.DisplayName) }},
+		{"score", "Score", func(e protocol.Entry) cell { return number(e.Score) }},
+	},
+	fetch: func(k *call, q url.Values) ([]protocol.Entry, string, error) {
+		var out protocol.Top
+		q.Set("limit", "100")
+		err := k.get("/v1/leaderboard/top", q, &out)
+		return out.Entries, out.NextCursor, err
+	},
+}
+
+// players finds a player by id, or from the top of a board.
+func (c *Console) players(w http.ResponseWriter, r *http.Request, s *session) error {
+	if user := strings.TrimSpace(r.URL.Query().Get("user")); user != "" {
+		//nolint:gosec // G710: always a page of the console
+		http.Redirect(w, r, playerHref(user), http.StatusSeeOther)
+		return nil
+	}
+	return table(c, w, r, s, topList, "players", &view{Title: "Players", Section: "players"})
+}
+
+// playerScore is a player's score on one board, with the rank if it is known.
+type playerScore struct {
+	protocol.UserScore
+	Rank, Total int64
+	Percentile  float64
+}
+
+// playerView is the page of a player.
+type playerView struct {
+	User      string
+	Name      string
+	Status    *protocol.User
+	Facts     []fact
+	Scores    []playerScore
+	More      int // scores without a rank here
+	Statement *tableView
+	Export    string
+}
+
+// maxRanks bounds the ranks that a player's page reads.
+const maxRanks = 12
+
+// player shows a player: status, ranks and the statement.
+func (c *Console) player(w http.ResponseWriter, r *http.Request, s *session) error {
+	user := r.PathValue("user")
+	k := c.as(r, s)
+	statement := statementList(user)
+	if done, err := statement.export(k, w, r); done {
+		return err
+	}
+	d := &playerView{User: user}
+	v := &view{Title: user, Section: "players", Crumbs: []link{{Label: "Players", Href: Root + "/players"}}, Data: d}
+	if s.May(scopeAdmin) {
+		var u protocol.User
+		if err := k.get("/v1/admin/users/"+url.PathEscape(user), nil, &u); err != nil {
+			return err
+		}
+		d.Status, d.Export = &u, playerHref(user)+"/export"
+		d.Facts = userFacts(&u)
+		v.Actions = playerActions(&u)
+		d.Scores = ranks(k, &u)
+		d.More = len(u.Scores) - min(len(u.Scores), maxRanks)
+	} else {
+		var p protocol.Place
+		if err := k.get("/v1/users/"+url.PathEscape(user)+"/rank", nil, &p); err != nil {
+			return err
+		}
+		d.Scores = []playerScore{{
+			UserScore: protocol.UserScore{Board: p.Board, Score: p.Score, ReachedAt: p.UpdatedAt},
+			Rank:      p.Rank, Total: p.Total, Percentile: p.Percentile,
+		}}
+	}
+	var profile protocol.Profile
+	if k.get("/v1/users/"+url.PathEscape(user)+"/profile", nil, &profile) == nil {
+		d.Name = profile.DisplayName
+	}
+	if s.May(scopeAdmin) || s.User == user {
+		var err error
+		if d.Statement, err = statement.view(k, r); err != nil && failureOf(err).Status != http.StatusNotFound {
+			return err
+		}
+	}
+	return c.show(w, r, s, "player", v)
+}
+
+// ranks reads a player's ranks, all at once.
+func ranks(k *call, u *protocol.User) []playerScore {
+	out := make([]playerScore, min(len(u.Scores), maxRanks))
+	var all sync.WaitGroup
+	for i := range out {
+		out[i].UserScore = u.Scores[i]
+		all.Go(func() {
+			var p protocol.Place
+			q := url.Values{"board": {out[i].Board}}
+			if k.get("/v1/users/"+url.PathEscape(u.UserID)+"/rank", q, &p) == nil { // hidden scores have none
+				out[i].Rank, out[i].Total, out[i].Percentile = p.Rank, p.Total, p.Percentile
+			}
+		})
+	}
+	all.Wait()
+	return out
+}
+
+func userFacts(u *protocol.User) []fact {
+	out := []fact{{"Status", badge(u.Status)}, {"First seen", moment(u.CreatedAt)}}
+	if u.Since != nil {
+		out = append(out, fact{"Since", moment(*u.Since)}, fact{"By", text(u.By)}, fact{"Reason", text(u.Reason)})
+	}
+	flags := number(u.OpenFlags)
+	flags.Href = Root + "/integrity?" + url.Values{"user_id": {u.UserID}, "state": {"all"}}.Encode()
+	out = append(out, fact{"Open flags", flags})
+	for _, f := range u.VoidFailures {
+		out = append(out, fact{fmt.Sprintf("Void #%d", f.VoidID), text(f.State + ": " + f.Reason)})
+	}
+	return out
+}
+
+// playerActions are the changes of a player in their status.
+func playerActions(u *protocol.User) (out []link) {
+	if u.Status == "erased" {
+		return nil
+	}
+	do := func(name, label string) { out = append(out, changeLink(name, label, "user", u.UserID)) }
+	out = append(out, changeLink("adjust", "Adjust score", "user", u.UserID, "event", newEventID()))
+	switch u.Status {
+	case "banned":
+		do("user-unban", "Unban")
+	case "frozen":
+		do("user-unfreeze", "Unfreeze")
+		do("user-ban", "Ban")
+	default:
+		do("user-freeze", "Freeze")
+		do("user-ban", "Ban")
+	}
+	do("user-erase", "Erase")
+	return out
+}
+
+// statementList is a player's events.
+func statementList(user string) *list[protocol.StatementEntry] {
+	event := func(e protocol.StatementEntry) cell {
+		q := url.Values{"board": {e.Board}, "at": {e.RecordedAt.UTC().Format(time.RFC3339Nano)}}
+		return to(playerHref(user)+"/events/"+url.PathEscape(e.EventID)+"?"+q.Encode(), e.EventID)
+	}
+	return &list[protocol.StatementEntry]{
+		name: "statement", path: playerHref(user), cursor: "cursor", empty: "No event matches.",
+		filters: []filter{
+			{Name: "board", Label: "Board"},
+			{Name: "from", Label: "From", Hint: "2026-11-21T10:00:00Z"},
+			{Name: "to", Label: "To", Hint: "2026-11-21T11:00:00Z"},
+		},
+		columns: []column[protocol.StatementEntry]{
+			{"recorded_at", "Recorded", func(e protocol.StatementEntry) cell { return moment(e.RecordedAt) }},
+			{"event_id", "Event", event},
+			{"kind", "Kind", func(e protocol.StatementEntry) cell { return text(e.Kind) }},
+			{"board", "Board", func(e protocol.StatementEntry) cell { return to(boardHref(e.Board), e.Board) }},
+			{"delta", "Delta", func(e protocol.StatementEntry) cell { return signed(e.Delta) }},
+			{"new_score", "Score", func(e protocol.StatementEntry) cell { return number(e.NewScore) }},
+			{"key_id", "Key", func(e protocol.StatementEntry) cell { return code(e.KeyID) }},
+			{"address", "Address", func(e protocol.StatementEntry) cell { return code(e.Address) }},
+		},
+		fetch: func(k *call, q url.Values) ([]protocol.StatementEntry, string, error) {
+			var out protocol.Statement
+			err := k.get("/v1/users/"+url.PathEscape(user)+"/statement", q, &out)
+			return out.Entries, out.NextCursor, err
+		},
+	}
+}
+
+// signed is a change of a score.
+func signed(n int64) cell {
+	v := number(n)
+	if n > 0 {
+		v.Text = "+" + v.Text
+	}
+	return v
+}
+
+// stage is a step of an event through the pipeline.
+type stage struct {
+	Label, Detail string
+	Tone          string // good, warn or "" for not yet
+	At            string
+}
+
+// eventView is the page of an event.
+type eventView struct {
+	Entry  *protocol.StatementEntry
+	Facts  []fact
+	Stages []stage
+}
+
+// event shows how far an event of a player has come.
+func (c *Console) event(w http.ResponseWriter, r *http.Request, s *session) error {
+	user, id, q := r.PathValue("user"), r.PathValue("event"), r.URL.Query()
+	k := c.as(r, s)
+	at, err := time.Parse(time.RFC3339Nano, q.Get("at"))
+	if err != nil {
+		return badTime("at", "The parameter at")
+	}
+	var found *protocol.StatementEntry
+	var page protocol.Statement
+	window := url.Values{
+		"board": {q.Get("board")}, "from": {at.Format(time.RFC3339Nano)},
+		"to": {at.Add(time.Millisecond).Format(time.RFC3339Nano)},
+	}
+	if err := k.get("/v1/users/"+url.PathEscape(user)+"/statement", window, &page); err != nil {
+		return err
+	}
+	for i := range page.Entries {
+		if page.Entries[i].EventID == id {
+			found = &page.Entries[i]
+		}
+	}
+	if found == nil {
+		return &failure{
+			Status: http.StatusNotFound, Code: "not_found", Message: "The player has no such event at this time.",
+			Next: "Find it in the player's statement.",
+		}
+	}
+	d := &eventView{Entry: found, Facts: eventFacts(found), Stages: eventStages(k, s, found)}
+	v := &view{
+		Title: "Event " + id, Section: "players", Data: d,
+		Crumbs: []link{{Label: "Players", Href: Root + "/players"}, {Label: user, Href: playerHref(user)}},
+	}
+	if found.Kind != "reversal" && found.Kind != "undo" {
+		v.Actions = offer(
+			s,
+			changeLink("reverse", "Reverse event", "user", user, "event", id, "kind", reversalKind(found)),
+		)
+	}
+	return c.show(w, r, s, "event", v)
+}
+
+// reversalKind names the kind of what is reversed, which is needed for adjustments.
+func reversalKind(e *protocol.StatementEntry) string {
+	if e.Kind == "adjustment" {
+		return e.Kind
+	}
+	return ""
+}
+
+func eventFacts(e *protocol.StatementEntry) []fact {
+	previous := cell{Text: "none"}
+	if e.PreviousScore != nil {
+		previous = number(*e.PreviousScore)
+	}
+	facts := []fact{
+		{"Board", to(boardHref(e.Board), e.Board)},
+		{"Delta", signed(e.Delta)},
+		{"Score before", previous},
+		{"Score after", number(e.NewScore)},
+		{"Version", number(e.Version)},
+		{"Action", text(e.Action)},
+		{"Signing key", code(e.KeyID)},
+		{"Client address", code(e.Address)},
+		{"User agent", text(e.UserAgent)},
+	}
+	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value.Text == "" })
+}
+
+// eventStages derives an event's way through the pipeline from the states of its stages:
+// changes are published and applied in order, so what is older than the oldest one that
+// waits has passed.
+func eventStages(k *call, s *session, e *protocol.StatementEntry) []stage {
+	sender := "from " + e.Address
+	if e.Kind != "" {
+		sender = "an operator's " + e.Kind
+	}
+	out := []stage{
+		{Label: "Accepted", Detail: sender, Tone: "good"},
+		{
+			Label: "Recorded", Detail: fmt.Sprintf("version %d of the score", e.Version), Tone: "good",
+			At: formatTime(e.RecordedAt),
+		},
+	}
+	published, ranked := stage{Label: "Published"}, stage{Label: "Ranked"}
+	if !s.May(scopeAdmin) {
+		return out
+	}
+	now := k.c.Now()
+	var box protocol.Outbox
+	if err := k.get("/v1/admin/outbox", nil, &box); err != nil {
+		published.Detail = failureOf(err).Message
+	} else {
+		published.Tone, published.Detail = "good", "left the outbox"
+		for _, shard := range box.Shards {
+			if shard.Depth > 0 && !e.RecordedAt.Before(now.Add(-time.Duration(shard.OldestAgeMS)*time.Millisecond)) {
+				published.Tone, published.Detail = "warn", "may wait in the outbox"
+			}
+		}
+	}
+	var st protocol.RankingStatus
+	err := k.get("/v1/admin/boards/"+url.PathEscape(e.Board)+"/ranking", nil, &st)
+	switch {
+	case err != nil:
+		ranked.Detail = failureOf(err).Message
+	case st.AsOf != nil && !st.AsOf.Before(e.RecordedAt):
+		ranked.Tone, ranked.Detail = "good", fmt.Sprintf("the ranking is complete to %s", formatTime(*st.AsOf))
+	default:
+		ranked.Tone, ranked.Detail = "warn", "the ranking is not that far yet"
+	}
+	return append(out, published, ranked)
+}
+
+// exportPlayer downloads all that is stored about a player. The API writes its audit entry.
+func (c *Console) exportPlayer(w http.ResponseWriter, r *http.Request, s *session) error {
+	k := c.as(r, s)
+	out := &downloadWriter{ResponseWriter: w, name: "player.ndjson"}
+	path := "/v1/admin/users/" + url.PathEscape(r.PathValue("user")) + "/export"
+	if err := k.send(r.Context(), out, http.MethodGet, path, nil, nil); err != nil {
+		return err
+	}
+	return out.failure()
+}
+
+// downloadWriter passes an answer on as a file, and keeps an error answer.
+type downloadWriter struct {
+	http.ResponseWriter
+	name   string
+	header http.Header
+	failed *answerBuffer
+	begun  bool
+}
+
+// Header implements http.ResponseWriter.
+func (w *downloadWriter) Header() http.Header {
+	if w.header == nil {
+		w.header = make(http.Header)
+	}
+	return w.header
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *downloadWriter) WriteHeader(status int) {
+	if w.begun || w.failed != nil {
+		return
+	}
+	if status >= http.StatusBadRequest {
+		w.failed = &answerBuffer{header: w.header, status: status}
+		return
+	}
+	w.begun = true
+	h := w.ResponseWriter.Header()
+	h.Set("Content-Type", w.Header().Get("Content-Type"))
+	h.Set("Content-Disposition", `attachment; filename="`+w.name+`"`)
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *downloadWriter) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	if w.failed != nil {
+		return w.failed.Write(b)
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Flush implements http.Flusher.
+func (w *downloadWriter) Flush() {
+	if w.failed == nil {
+		_ = http.NewResponseController(w.ResponseWriter).Flush()
+	}
+}
+
+// Unwrap lets the API set the deadlines of the connection.
+func (w *downloadWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *downloadWriter) failure() error {
+	if w.failed == nil {
+		return nil
+	}
+	return readFailure(w.failed.status, w.failed.body.Bytes())
+}
+
+// detached keeps the values of a request, whose end does not end it.
+func (k *call) detached(ctx context.Context) *call {
+	out := *k
+	out.ctx = ctx
+	return &out
+}

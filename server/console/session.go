@@ -1,0 +1,216 @@
+package console
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// sessionLife is the longest life of a session. One whose token expires earlier ends then.
+const sessionLife = 8 * time.Hour
+
+// maxToken is the longest token of a session, in bytes: sealed, it must fit into a cookie,
+// of which browsers keep 4,096 bytes.
+const maxToken = 2800
+
+// session is a person who is signed in. It is what the sealed cookie holds.
+type session struct {
+	ID      string    `json:"id"` // random; what the token of forms is derived from
+	Token   string    `json:"token"`
+	User    string    `json:"user"`
+	Scopes  []string  `json:"scopes"`
+	Expires time.Time `json:"expires"`
+}
+
+// May reports whether the API lets the session's token do what requires a scope. It only
+// decides what is offered: the API checks again.
+func (s *session) May(scope string) bool { return slices.Contains(s.Scopes, scope) }
+
+// scopeAdmin is the API's scope of operators.
+const scopeAdmin = "score:admin"
+
+// Purposes of sealed texts. A text that was sealed for one is not valid for another.
+const (
+	purposeSession = "session"
+	purposeSignIn  = "sign-in"
+)
+
+func newSealer(key []byte) (cipher.AEAD, error) {
+	if len(key) != 32 {
+		return nil, fmt.Errorf("the console's key has %d bytes, not 32", len(key))
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fmt.Errorf("make the console's cipher: %w", err)
+	}
+	return cipher.NewGCMWithRandomNonce(block)
+}
+
+// seal encrypts v for a purpose.
+func (c *Console) seal(purpose string, v any) string {
+	plain, err := json.Marshal(v)
+	if err != nil { // these types always marshal
+		panic(err)
+	}
+	//nolint:gosec // G407: the cipher makes a random nonce for each text
+	return base64.RawURLEncoding.EncodeToString(c.sealer.Seal(nil, nil, plain, []byte(purpose)))
+}
+
+// open decrypts into v what seal has returned for the same purpose, and reports whether it
+// was.
+func (c *Console) open(purpose, text string, v any) bool {
+	sealed, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return false
+	}
+	plain, err := c.sealer.Open(nil, nil, sealed, []byte(purpose))
+	return err == nil && json.Unmarshal(plain, v) == nil
+}
+
+// Names of cookies, after the prefix of secure ones.
+const (
+	sessionCookie = "scoreboard-console"
+	signInCookie  = "scoreboard-console-sign-in"
+	securePrefix  = "__Host-"
+)
+
+// cookieName returns the name of a cookie: over TLS one that no other host of the domain
+// can set.
+func (c *Console) cookieName(r *http.Request, name string) string {
+	if c.secure(r) {
+		return securePrefix + name
+	}
+	return name
+}
+
+// secure reports whether the browser uses TLS, perhaps up to a proxy.
+func (c *Console) secure(r *http.Request) bool {
+	if c.origin != nil {
+		return c.origin.Scheme == "https"
+	}
+	return r.TLS != nil
+}
+
+// setCookie sets a cookie that scripts cannot read; an empty value deletes it.
+func (c *Console) setCookie(
+	w http.ResponseWriter, r *http.Request, name, value string, life time.Duration, site http.SameSite,
+) {
+	k := &http.Cookie{ //nolint:gosec // G124: without TLS, which checkHost allows on loopback only, Secure is off
+		Name: c.cookieName(r, name), Value: value, Path: "/", Secure: c.secure(r), HttpOnly: true, SameSite: site,
+		MaxAge: int(life.Seconds()),
+	}
+	if value == "" {
+		k.MaxAge = -1
+	}
+	http.SetCookie(w, k)
+}
+
+// checkHost rejects requests under a name that is not the console's, so that no other name
+// that resolves to this address can act for it. Without TLS only loopback addresses are
+// accepted, because a session would be readable on the way.
+func (c *Console) checkHost(r *http.Request) *failure {
+	if c.origin != nil {
+		if strings.EqualFold(r.Host, c.origin.Host) {
+			return nil
+		}
+		return &failure{
+			Status: http.StatusMisdirectedRequest, Code: "forbidden",
+			Message: "The console is not served under this address.",
+			Next:    "Open " + c.origin.Scheme + "://" + c.origin.Host + Root + ", the setting console.url.",
+		}
+	}
+	if r.TLS != nil || isLoopback(r.Host) {
+		return nil
+	}
+	return &failure{
+		Status: http.StatusMisdirectedRequest, Code: "forbidden", Message: "The console requires TLS at this address.",
+		Next: "Open it by a loopback address, such as through an SSH tunnel or kubectl port-forward, or put it " +
+			"behind TLS and set console.url to its https address.",
+	}
+}
+
+// isLoopback reports whether a host, with or without a port, is this machine.
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && a.IsLoopback()
+}
+
+// session returns the session of a request, nil for none.
+func (c *Console) session(r *http.Request) *session {
+	k, err := r.Cookie(c.cookieName(r, sessionCookie))
+	if err != nil {
+		return nil
+	}
+	var s session
+	if !c.open(purposeSession, k.Value, &s) || !c.Now().Before(s.Expires) {
+		return nil
+	}
+	return &s
+}
+
+// begin starts the session of a token that the API has accepted.
+func (c *Console) begin(w http.ResponseWriter, r *http.Request, token string) {
+	s := session{ID: rand.Text(), Token: token, Expires: c.Now().Add(sessionLife)}
+	claims := readClaims(token)
+	s.User, s.Scopes = claims.Subject, strings.Fields(claims.Scope)
+	if at := time.Unix(claims.Expires, 0); claims.Expires > 0 && at.Before(s.Expires) {
+		s.Expires = at
+	}
+	c.setCookie(w, r, sessionCookie, c.seal(purposeSession, s), s.Expires.Sub(c.Now()), http.SameSiteStrictMode)
+}
+
+// claims are what the console shows of a token. The API verifies it, not the console.
+type claims struct {
+	Subject string `json:"sub"`
+	Scope   string `json:"scope"`
+	Expires int64  `json:"exp"`
+}
+
+// readClaims reads the claims of a token that the API has verified.
+func readClaims(token string) (out claims) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return claims{}
+	}
+	if body, err := base64.RawURLEncoding.DecodeString(parts[1]); err == nil {
+		_ = json.Unmarshal(body, &out) // the API has read it, too
+	}
+	return out
+}
+
+// formTokenField is the field with the token of a form.
+const formTokenField = "form_token"
+
+// formToken proves that a form was rendered for a session.
+func (c *Console) formToken(s *session) string {
+	mac := hmac.New(sha256.New, c.Key)
+	mac.Write([]byte("form " + s.ID))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+func (c *Console) matchesFormToken(s *session, token string) bool {
+	return hmac.Equal([]byte(token), []byte(c.formToken(s)))
+}
+
+func digest(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
+}

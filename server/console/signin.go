@@ -1,0 +1,117 @@
+package console
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// signInData is the content of the sign-in page.
+type signInData struct {
+	To          string // where to go afterwards
+	OIDC, Dev   bool
+	Issuer      string
+	Problem     *failure
+	Continue    bool // only leads on, from this site
+	SignedOut   bool
+	TokenLength int
+}
+
+// askToSignIn leads to the sign-in page, and from there back.
+func (c *Console) askToSignIn(w http.ResponseWriter, r *http.Request) {
+	target := Root + "/sign-in"
+	if r.Method == http.MethodGet {
+		target += "?" + url.Values{"to": {r.URL.RequestURI()}}.Encode()
+	}
+	http.Redirect(w, r, target, http.StatusSeeOther)
+}
+
+// localPath returns a path of the console, or its root for anything else.
+func localPath(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.Host != "" || u.Scheme != "" || u.Path != Root && !strings.HasPrefix(u.Path, Root+"/") ||
+		strings.Contains(u.Path, "..") || strings.HasPrefix(u.Path, Root+"/sign-") {
+		return Root
+	}
+	return u.RequestURI()
+}
+
+func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
+	c.showSignIn(w, r, http.StatusOK, signInData{
+		To: localPath(r.URL.Query().Get("to")), SignedOut: r.URL.Query().Has("signed-out"),
+	})
+}
+
+func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request, status int, d signInData) {
+	d.OIDC, d.Dev, d.Issuer, d.TokenLength = c.OIDC.Issuer != "", c.mayMint(r), c.OIDC.Issuer, maxToken
+	c.render(w, r, status, "sign-in", &view{Title: "Sign in", Data: d})
+}
+
+// mayMint reports whether a request may sign in by one click: in development, from this
+// machine.
+func (c *Console) mayMint(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	return c.Mint != nil && err == nil && isLoopback(host) && isLoopback(r.Host)
+}
+
+// signIn begins a session with a pasted token, or one that is issued for development. Its
+// form needs no session: requests of other sites are rejected before.
+func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseForm(); err != nil {
+		c.fail(
+			w,
+			r,
+			&failure{Status: http.StatusBadRequest, Code: "invalid_request", Message: "The form could not be read."},
+		)
+		return
+	}
+	to, token := localPath(r.PostForm.Get("to")), strings.TrimSpace(r.PostForm.Get("token"))
+	if r.PostForm.Get("way") == "development" && c.mayMint(r) {
+		var err error
+		if token, err = c.Mint(); err != nil {
+			c.Log.Warn("sign-in of development failed", "err", err)
+			c.showSignIn(w, r, http.StatusServiceUnavailable, signInData{To: to, Problem: &failure{
+				Message: "The server cannot issue a token yet.", Next: "Try again in a few seconds.",
+			}})
+			return
+		}
+	}
+	if problem := c.beginWith(w, r, token); problem != nil {
+		c.showSignIn(w, r, http.StatusUnauthorized, signInData{To: to, Problem: problem})
+		return
+	}
+	http.Redirect(w, r, to, http.StatusSeeOther) //nolint:gosec // G710: localPath admits pages of the console only
+}
+
+// beginWith begins a session if the API accepts the token.
+func (c *Console) beginWith(w http.ResponseWriter, r *http.Request, token string) *failure {
+	switch {
+	case token == "":
+		return &failure{Message: "The token is missing.", Next: "Paste a token, such as from “scoreboardd token”."}
+	case len(token) > maxToken:
+		return &failure{
+			Message: "The token is too long for a session.",
+			Next:    "Have the identity provider leave claims out that scoreboard does not need.",
+		}
+	}
+	call := c.as(r, &session{Token: token})
+	if err := call.get("/v1/boards", url.Values{"limit": {"1"}}, nil); err != nil {
+		f := failureOf(err)
+		if f.Status == http.StatusUnauthorized {
+			f.Message = "The server does not accept this token."
+			f.Next = "Check that it has not expired, and that its issuer and audience are those of this server."
+		}
+		return f
+	}
+	c.begin(w, r, token)
+	return nil
+}
+
+// signOut ends the session in this browser.
+func (c *Console) signOut(w http.ResponseWriter, r *http.Request, _ *session) error {
+	c.setCookie(w, r, sessionCookie, "", 0, http.SameSiteStrictMode)
+	w.Header().Set("Clear-Site-Data", `"storage"`)
+	http.Redirect(w, r, Root+"/sign-in?signed-out=1", http.StatusSeeOther)
+	return nil
+}

@@ -1,0 +1,258 @@
+package console
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+var auditList = &list[protocol.AuditEntry]{
+	name: "audit", path: Root + "/audit", cursor: "cursor", empty: "No entry matches.",
+	filters: []filter{
+		{Name: "who", Label: "Who"},
+		{Name: "action", Label: "Action", Hint: "user.ban"},
+		{Name: "target", Label: "Target", Hint: "user:alice"},
+		{Name: "from", Label: "From", Hint: "2026-11-21T10:00:00Z"},
+		{Name: "to", Label: "To", Hint: "2026-11-21T11:00:00Z"},
+	},
+	columns: []column[protocol.AuditEntry]{
+		{"at", "Time", func(e protocol.AuditEntry) cell { return moment(e.At) }},
+		{"who", "Who", func(e protocol.AuditEntry) cell { return text(e.Who) }},
+		{"action", "Action", func(e protocol.AuditEntry) cell {
+			v := code(e.Action)
+			v.Href = Root + "/audit/" + strconv.FormatInt(e.ID, 10)
+			return v
+		}},
+		{"target", "Target", func(e protocol.AuditEntry) cell { return text(e.Target) }},
+		{"reason", "Reason", func(e protocol.AuditEntry) cell { return text(e.Reason) }},
+		{"address", "Address", func(e protocol.AuditEntry) cell { return code(e.Address) }},
+	},
+	fetch: func(k *call, q url.Values) ([]protocol.AuditEntry, string, error) {
+		var out protocol.AuditEntries
+		err := k.get("/v1/admin/audit", q, &out)
+		return out.Entries, out.NextCursor, err
+	},
+}
+
+// auditView is the audit trail, with the result of a verification of its chain.
+type auditView struct {
+	Table        *tableView
+	Chain        *protocol.AuditChain
+	ChainProblem *failure
+}
+
+// audit lists the audit trail, and verifies its chain if asked to.
+func (c *Console) audit(w http.ResponseWriter, r *http.Request, s *session) error {
+	k := c.as(r, s)
+	if done, err := auditList.export(k, w, r); done {
+		return err
+	}
+	t, err := auditList.view(k, r)
+	if err != nil {
+		return err
+	}
+	d := &auditView{Table: t}
+	if r.URL.Query().Has("verify") {
+		d.Chain = new(protocol.AuditChain)
+		if err := k.get("/v1/admin/audit/verify", nil, d.Chain); err != nil {
+			d.Chain, d.ChainProblem = nil, failureOf(err)
+		}
+	}
+	return c.show(w, r, s, "audit", &view{
+		Title: "Audit", Section: "audit", Data: d,
+		Actions: []link{{Label: "Verify the chain", Href: Root + "/audit?verify=1"}},
+	})
+}
+
+// detailView is a page of facts and a text.
+type detailView struct {
+	Facts        []fact
+	Label, Block string
+}
+
+// auditEntry shows one entry of the audit trail.
+func (c *Console) auditEntry(w http.ResponseWriter, r *http.Request, s *session) error {
+	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
+	missing := &failure{
+		Status: http.StatusNotFound, Code: "not_found", Message: "The audit trail has no such entry.",
+		Next: nextSteps["not_found"],
+	}
+	if err != nil {
+		return missing
+	}
+	var out protocol.AuditEntries
+	q := url.Values{"cursor": {strconv.FormatInt(id+1, 10)}, "limit": {"1"}} // entries before the cursor
+	if err := c.as(r, s).get("/v1/admin/audit", q, &out); err != nil {
+		return err
+	}
+	if len(out.Entries) == 0 || out.Entries[0].ID != id {
+		return missing
+	}
+	e := out.Entries[0]
+	var detail bytes.Buffer
+	if len(e.Detail) > 0 && json.Indent(&detail, e.Detail, "", "  ") != nil {
+		detail.Write(e.Detail)
+	}
+	return c.show(w, r, s, "detail", &view{
+		Title: "Audit entry #" + strconv.FormatInt(id, 10), Section: "audit",
+		Crumbs: []link{{Label: "Audit", Href: Root + "/audit"}},
+		Data: &detailView{Label: "Detail", Block: detail.String(), Facts: []fact{
+			{"Time", moment(e.At)},
+			{"Who", text(e.Who)},
+			{"Action", code(e.Action)},
+			{"Target", text(e.Target)},
+			{"Reason", text(e.Reason)},
+			{"Address", code(e.Address)},
+			{"User agent", text(e.UserAgent)},
+			{"Request id", code(e.RequestID)},
+		}},
+	})
+}
+
+var letterList = &list[protocol.DeadLetter]{
+	name: "dead-letters", path: Root + "/dead-letters", cursor: "after",
+	empty: "No dead letters: every record could be processed.",
+	columns: []column[protocol.DeadLetter]{
+		{"id", "Id", func(l protocol.DeadLetter) cell {
+			v := number(l.ID)
+			v.Href = Root + "/dead-letters/" + strconv.FormatInt(l.ID, 10)
+			return v
+		}},
+		{"buried_at", "Time", func(l protocol.DeadLetter) cell { return moment(l.BuriedAt) }},
+		{"topic", "Topic", func(l protocol.DeadLetter) cell { return code(l.Topic) }},
+		{"partition", "Partition", func(l protocol.DeadLetter) cell { return number(int64(l.Partition)) }},
+		{"offset", "Offset", func(l protocol.DeadLetter) cell { return number(l.Offset) }},
+		{"attempts", "Attempts", func(l protocol.DeadLetter) cell { return number(int64(l.Attempts)) }},
+		{"reason", "Reason", func(l protocol.DeadLetter) cell { return text(l.Reason) }},
+	},
+	fetch: func(k *call, q url.Values) ([]protocol.DeadLetter, string, error) {
+		var out protocol.DeadLetters
+		err := k.get("/v1/admin/dead-letters", q, &out)
+		return out.Letters, cursorOf(out.NextAfter), err
+	},
+}
+
+// deadLetters lists the dead letters.
+func (c *Console) deadLetters(w http.ResponseWriter, r *http.Request, s *session) error {
+	return table(c, w, r, s, letterList, "list", &view{Title: "Dead letters", Section: "dead-letters"})
+}
+
+func letterFacts(l *protocol.DeadLetter) []fact {
+	return []fact{
+		{"Reason", text(l.Reason)},
+		{"Topic", code(l.Topic)},
+		{"Partition", number(int64(l.Partition))},
+		{"Offset", number(l.Offset)},
+		{"Attempts", number(int64(l.Attempts))},
+		{"Time", moment(l.BuriedAt)},
+	}
+}
+
+// deadLetter shows a dead letter with its payload.
+func (c *Console) deadLetter(w http.ResponseWriter, r *http.Request, s *session) error {
+	id := r.PathValue("id")
+	var l protocol.DeadLetter
+	if err := c.as(r, s).get("/v1/admin/dead-letters/"+url.PathEscape(id), nil, &l); err != nil {
+		return err
+	}
+	label, block := payload(l.Value)
+	return c.show(w, r, s, "detail", &view{
+		Title: "Dead letter #" + strconv.FormatInt(l.ID, 10), Section: "dead-letters",
+		Crumbs: []link{{Label: "Dead letters", Href: Root + "/dead-letters"}},
+		Data:   &detailView{Facts: letterFacts(&l), Label: label, Block: block},
+		Actions: offer(s, changeLink("letter-requeue", "Requeue", "id", id),
+			changeLink("letter-drop", "Delete", "id", id)),
+	})
+}
+
+// payload shows a record: JSON indented, other text as it is, anything else as base64.
+func payload(value []byte) (label, block string) {
+	var indented bytes.Buffer
+	if json.Indent(&indented, value, "", "  ") == nil {
+		return "Payload (JSON)", indented.String()
+	}
+	if utf8.Valid(value) && bytes.IndexFunc(value, func(r rune) bool {
+		return !unicode.IsPrint(r) && r != '\n' && r != '\t'
+	}) < 0 {
+		return "Payload (text)", string(value)
+	}
+	return "Payload (base64)", base64.StdEncoding.EncodeToString(value)
+}
+
+var keyList = &list[protocol.Key]{
+	name: "keys", path: Root + "/keys", cursor: "cursor", empty: "No signing key. Create one for each game server.",
+	columns: []column[protocol.Key]{
+		{"name", "Name", func(k protocol.Key) cell { return text(k.Name) }},
+		{"key_id", "Key", func(k protocol.Key) cell { return code(k.KeyID) }},
+		{"state", "State", func(k protocol.Key) cell { return badge(keyState(&k, time.Now())) }},
+		{"boards", "Boards", func(k protocol.Key) cell { return text(keyBoards(&k)) }},
+		{"generation", "Secrets", func(k protocol.Key) cell { return number(int64(k.Generation)) }},
+		{"created_at", "Created", func(k protocol.Key) cell { return moment(k.CreatedAt) }},
+		{"expires_at", "Expires", func(k protocol.Key) cell { return moments(k.ExpiresAt) }},
+	},
+	fetch: func(k *call, _ url.Values) ([]protocol.Key, string, error) {
+		var out protocol.Keys
+		err := k.get("/v1/admin/keys", nil, &out)
+		return out.Keys, "", err
+	},
+}
+
+func keyState(k *protocol.Key, now time.Time) string {
+	switch {
+	case k.RevokedAt != nil:
+		return "revoked"
+	case k.ExpiresAt != nil && !now.Before(*k.ExpiresAt):
+		return "expired"
+	}
+	return "valid"
+}
+
+func keyBoards(k *protocol.Key) string {
+	if len(k.Boards) == 0 {
+		return "all"
+	}
+	return strings.Join(k.Boards, ", ")
+}
+
+// rowActions are the changes that a row of a table offers, beside it.
+type rowActions struct {
+	Table *tableView
+	// Of each row, in the order of the table.
+	Actions [][]link
+}
+
+// keys lists the signing keys.
+func (c *Console) keys(w http.ResponseWriter, r *http.Request, s *session) error {
+	k := c.as(r, s)
+	if done, err := keyList.export(k, w, r); done {
+		return err
+	}
+	t, err := keyList.view(k, r)
+	if err != nil {
+		return err
+	}
+	d := &rowActions{Table: t}
+	for _, row := range t.Rows {
+		var links []link
+		if id := row[1].Text; row[2].Text == "valid" {
+			links = offer(
+				s,
+				changeLink("key-rotate", "Rotate", "key", id),
+				changeLink("key-revoke", "Revoke", "key", id),
+			)
+		}
+		d.Actions = append(d.Actions, links)
+	}
+	return c.show(w, r, s, "rows", &view{
+		Title: "Keys", Section: "keys", Data: d, Actions: offer(s, changeLink("key-create", "Create key")),
+	})
+}

@@ -1,0 +1,304 @@
+package server_test
+
+import (
+	"context"
+	"flag"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/browsertest"
+	"github.com/scoreboard/scoreboard/server/auth"
+)
+
+var screens = flag.String("screens", "", "folder for pictures of the console's pages")
+
+// tab is a page of the console in a real browser.
+type tab struct {
+	t    *testing.T
+	ctx  context.Context
+	base string
+	fail atomic.Int64 // scripts that failed, and things that the policy blocked
+}
+
+func newTab(t *testing.T, base string) *tab {
+	t.Helper()
+	b := &tab{t: t, ctx: browsertest.New(t, 5*time.Minute), base: base}
+	chromedp.ListenTarget(b.ctx, func(event any) {
+		switch event := event.(type) {
+		case *runtime.EventExceptionThrown:
+			b.fail.Add(1)
+			t.Errorf("a script failed: %s", event.ExceptionDetails)
+		case *runtime.EventConsoleAPICalled:
+			b.fail.Add(1)
+			t.Errorf("the console of the browser has %v", event.Args)
+		}
+	})
+	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := cdppage.AddScriptToEvaluateOnNewDocument(`addEventListener("securitypolicyviolation", (event) =>
+			console.error("blocked", event.violatedDirective, event.blockedURI, event.sourceFile))`).Do(ctx)
+		return err
+	}))
+	return b
+}
+
+func (b *tab) run(actions ...chromedp.Action) {
+	b.t.Helper()
+	if err := chromedp.Run(b.ctx); err != nil { // starts the browser with the first call
+		b.t.Fatal(err)
+	}
+	for i, action := range actions {
+		ctx, cancel := context.WithTimeout(b.ctx, awaitTimeout)
+		err := chromedp.Run(ctx, action)
+		if cancel(); err != nil {
+			var at string
+			_ = chromedp.Run(b.ctx, chromedp.Location(&at))
+			b.t.Fatalf("action %d at %s: %v", i, at, err)
+		}
+	}
+}
+
+// open shows a page in a window of a width in a theme.
+func (b *tab) open(path string, width int64, theme string) {
+	b.t.Helper()
+	b.run(
+		emulation.SetDeviceMetricsOverride(width, 850, 1, false),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		}),
+		chromedp.Navigate(b.base+path), chromedp.WaitVisible("#main", chromedp.ByQuery),
+	)
+}
+
+func (b *tab) text(selector string) (out string) {
+	b.t.Helper()
+	b.run(chromedp.Text(selector, &out, chromedp.ByQuery))
+	return out
+}
+
+func (b *tab) awaitText(selector, want string) {
+	b.t.Helper()
+	got := ""
+	for end := time.Now().Add(awaitTimeout); !strings.Contains(got, want); time.Sleep(50 * time.Millisecond) {
+		if got = b.text(selector); time.Now().After(end) {
+			b.t.Fatalf("%s shows %q, want %q", selector, got, want)
+		}
+	}
+}
+
+// Every page of the console works in a real browser under its own policy: without a
+// script that fails, without anything blocked, accessible in both themes, and no wider
+// than a phone.
+func TestConsoleInBrowser(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "auth-dev-issuer", "true", "console-dev-sign-in", "true")
+	db := backendtest.Connect(t, h.postgres)
+	furnish(t, n, db)
+	play(t, n)
+	b := newTab(t, n.Ops)
+	examine := func(name, path string) {
+		t.Helper()
+		for _, theme := range []string{"light", "dark"} {
+			b.open(path, 1360, theme)
+			problems, err := browsertest.AccessibilityProblems(b.ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range problems {
+				t.Errorf("%s in %s: %s", name, theme, p)
+			}
+			b.picture(name + "-" + theme)
+		}
+		b.open(path, 390, "light")
+		b.picture(name + "-phone")
+		b.open(path, 320, "light")
+		var wide string // the first element that does not fit
+		b.run(chromedp.Evaluate(`document.documentElement.scrollWidth <= innerWidth ? "" :
+			[...document.querySelectorAll("main *")].find(e => e.getBoundingClientRect().right > innerWidth)?.outerHTML
+			?? "?"`,
+			&wide))
+		if wide != "" {
+			t.Errorf("%s is wider than 320 pixels: %.200s", name, wide)
+		}
+	}
+	examine("sign-in", "/console/sign-in")
+	b.open("/console/boards", 1360, "light")
+	b.run(chromedp.Click(`button[value=development]`), chromedp.WaitVisible(".side"))
+	var job string
+	b.open("/console/changes/verify?board=global", 1360, "light")
+	b.run(
+		chromedp.SendKeys("#f-reason", "a look before the season"), chromedp.Click(`button[value=review]`),
+		chromedp.WaitVisible(`button[value=apply]`), chromedp.Click(`button[value=apply]`),
+		chromedp.WaitVisible("[data-refresh]"), chromedp.Location(&job),
+	)
+	b.awaitText("main", "No difference.")
+	if *screens != "" { // charts with something in them
+		b.open("/console", 1360, "light")
+		for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Second) {
+			play(t, n)
+		}
+	}
+	event := "first"
+	var recorded time.Time
+	if err := db.QueryRow(t.Context(), `select recorded_at from user_score_histories where user_id = 'alice'
+		order by recorded_at limit 1`).Scan(&recorded); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range [][2]string{
+		{"overview", "/console"},
+		{"boards", "/console/boards"},
+		{"board", "/console/boards/global"},
+		{"family", "/console/boards/days"},
+		{"leaderboard", "/console/players"},
+		{"player", "/console/players/ada"},
+		{"event", "/console/players/alice/events/" + event + "?" + url.Values{
+			"board": {"global"}, "at": {recorded.UTC().Format(time.RFC3339Nano)},
+		}.Encode()},
+		{"integrity", "/console/integrity"},
+		{"flag", "/console/integrity/flags/1"},
+		{"void", "/console/integrity/voids/1"},
+		{"job", strings.TrimPrefix(job, n.Ops)},
+		{"dead-letters", "/console/dead-letters"},
+		{"record", "/console/dead-letters/1"},
+		{"keys", "/console/keys"},
+		{"settings", "/console/settings?name=limit"},
+		{"audit", "/console/audit?verify=1"},
+		{"entry", "/console/audit/1"},
+		{"change", "/console/changes/user-ban?user=ada"},
+		{"error", "/console/players/nobody"},
+	} {
+		examine(p[0], p[1])
+	}
+	if got := b.text("main"); !strings.Contains(got, "nobody") && !strings.Contains(got, "Not") &&
+		!strings.Contains(got, "did not work") {
+		t.Errorf("the page of an unknown player shows %q", got)
+	}
+}
+
+// pictured are the pages in the documentation; dead is that of the dead letters.
+var pictured = []string{
+	"overview", "boards", "board", "player", "integrity", "dead", "keys", "settings", "audit", "change",
+}
+
+// picture stores what the page looks like, if the flag -screens names a folder.
+func (b *tab) picture(name string) {
+	b.t.Helper()
+	if page, _, _ := strings.Cut(name, "-"); *screens == "" || !slices.Contains(pictured, page) {
+		return
+	}
+	var picture []byte
+	b.run(chromedp.Sleep(200*time.Millisecond), chromedp.ActionFunc(func(ctx context.Context) (err error) {
+		picture, err = cdppage.CaptureScreenshot().
+			WithFormat(cdppage.CaptureScreenshotFormatWebp).
+			WithQuality(82).
+			Do(ctx)
+		return err
+	}))
+	if err := os.MkdirAll(*screens, 0o755); err != nil {
+		b.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(*screens, name+".webp"), picture, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// play has players score.
+func play(t *testing.T, n *node) {
+	t.Helper()
+	game := n.client("game", auth.ScopeUpdate)
+	names := []string{
+		"ada",
+		"grace",
+		"linus",
+		"barbara",
+		"dennis",
+		"ken",
+		"margaret",
+		"donald",
+		"edsger",
+		"radia",
+		"hedy",
+	}
+	for i, name := range names {
+		for round := range 3 {
+			_, err := game.Submit(t.Context(), client.Increment{
+				User: name, Delta: int64(1000 - 70*i + 13*round),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// A person watches an increment arrive, bans the player with a reason after a review, and
+// finds the audit entry; the page of a job follows it, also after a reload in the middle.
+func TestConsoleOperatesInBrowser(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "auth-dev-issuer", "true", "console-dev-sign-in", "true")
+	db := backendtest.Connect(t, h.postgres)
+	furnish(t, n, db)
+	b := newTab(t, n.Ops)
+	b.open("/console", 1360, "light")
+	b.run(chromedp.Click(`button[value=development]`), chromedp.WaitVisible("#stage-ranking"))
+	b.awaitText("#stage-ranking .figure", "4") // bob is banned
+	if _, err := n.client("game", auth.ScopeUpdate).
+		Submit(t.Context(), client.Increment{User: "mallory", Delta: 9}); err != nil {
+		t.Fatal(err)
+	}
+	b.awaitText("#stage-ranking .figure", "5")
+
+	const attack = `"><img src=x onerror="window.hit=1"><script>window.hit=1</script>`
+	b.run(
+		chromedp.Navigate(n.Ops+"/console/players"), chromedp.SendKeys("#user", "mallory\n", chromedp.ByQuery),
+		chromedp.WaitVisible(`a[href*="user-ban"]`), chromedp.Click(`a[href*="user-ban"]`),
+		chromedp.WaitVisible("#f-reason"), chromedp.SendKeys("#f-reason", attack),
+		chromedp.Click(`button[value=review]`), chromedp.WaitVisible(`button[value=apply]`),
+	)
+	if got, want := b.text(".command"), `sbctl user ban mallory --reason '`+attack+`'`; got != want {
+		t.Errorf("the command is %q, want %q", got, want)
+	}
+	b.run(chromedp.Click(`button[value=apply]`), chromedp.WaitVisible("[role=status] a"))
+	b.run(chromedp.Click("[role=status] a"), chromedp.WaitVisible("table"))
+	if got := b.text("tbody tr"); !strings.Contains(got, "user.ban") || !strings.Contains(got, attack) {
+		t.Errorf("the audit trail shows %q", got)
+	}
+	var hit bool
+	b.run(chromedp.Evaluate(`window.hit === 1`, &hit))
+	if hit {
+		t.Error("a reason ran as a script")
+	}
+
+	lock := backendtest.Connect(t, h.postgres)
+	lock.Do(t, `begin`)
+	lock.Do(t, `lock table user_score_histories in access exclusive mode`)
+	b.run(
+		chromedp.Navigate(n.Ops+"/console/changes/verify"), chromedp.SendKeys("#f-reason", "why"),
+		chromedp.Click(`button[value=review]`), chromedp.WaitVisible(`button[value=apply]`),
+		chromedp.Click(`button[value=apply]`), chromedp.WaitVisible("progress"), chromedp.Reload(),
+		chromedp.WaitVisible("progress"),
+	)
+	lock.Do(t, `commit`)
+	b.awaitText("main", "No difference.") // without a reload
+
+	// A page of another site cannot show the console in a frame.
+	status, header, _ := request(t, http.MethodGet, n.Ops+"/console/sign-in", "", nil)
+	if status != http.StatusOK || header.Get("X-Frame-Options") != "DENY" {
+		t.Errorf("got %d and %v, want framing denied", status, header)
+	}
+}

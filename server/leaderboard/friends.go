@@ -1,0 +1,50 @@
+package leaderboard
+
+import (
+	"context"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// FriendLists reads who is a friend of whom.
+type FriendLists interface {
+	// List returns up to limit users that are to user what state says, after a name.
+	List(
+		ctx context.Context, user scoreboard.UserID, state scoreboard.FriendState, after scoreboard.UserID, limit int,
+	) ([]scoreboard.Friend, error)
+}
+
+// Friends reads standings of users among their friends.
+type Friends struct {
+	leaderboard *Leaderboard
+	lists       FriendLists
+}
+
+// NewFriends returns a Friends that reads standings as l does.
+func NewFriends(l *Leaderboard, lists FriendLists) *Friends { return &Friends{l, lists} }
+
+// FriendsOn returns the standings of a user and the user's friends on a board.
+func (f *Friends) FriendsOn(
+	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID,
+) (*scoreboard.List, error) {
+	friends, err := f.lists.List(ctx, user, scoreboard.FriendMutual, "", scoreboard.MaxFriends)
+	if err != nil {
+		return nil, err
+	}
+	users := []scoreboard.UserID{user}
+	for _, friend := range friends {
+		users = append(users, friend.User)
+	}
+	return f.leaderboard.List(ctx, board, users)
+}
+
+// ReadFriends is FriendsOn for a board or the current instance of a family.
+func (f *Friends) ReadFriends(
+	ctx context.Context, id scoreboard.BoardID, user scoreboard.UserID,
+) (*scoreboard.List, error) {
+	board, err := f.leaderboard.Catalog.Board(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return f.FriendsOn(ctx, board, user)
+}

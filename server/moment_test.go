@@ -1,0 +1,76 @@
+package server_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// The API answers with the board at a moment, as it was and as of today's bans, and rejects
+// what it cannot answer.
+func TestBoardAtMoment(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	node := h.start(allRoles)
+	root := node.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	submit := func(user string, delta int64) time.Time {
+		t.Helper()
+		receipt, err := root.Submit(t.Context(), client.Increment{User: user, Delta: delta})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return receipt.RecordedAt
+	}
+	submit("mallory", 9)
+	submit("alice", 5)
+	at := submit("bob", 5)
+	submit("bob", 100)
+	if _, err := root.Ban(t.Context(), "mallory", "a test"); err != nil {
+		t.Fatal(err)
+	}
+	shows := func(asNow bool, want string) {
+		t.Helper()
+		top, err := root.Top(t.Context(), client.TopQuery{At: at, AsNow: asNow})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range top.Entries {
+			got = append(got, e.UserID)
+		}
+		if strings.Join(got, " ") != want || !top.AsOf.Equal(at) || top.Version != nil || top.Degraded {
+			t.Errorf("as now %t: got %v as of %v, want %s as of %v", asNow, got, top.AsOf, want, at)
+		}
+	}
+	shows(false, "mallory alice bob")
+	shows(true, "alice bob")
+	place, err := root.Around(t.Context(), "bob", client.PlaceQuery{At: at, Neighbours: 1})
+	if err != nil || place.Rank != 3 || place.Score != 5 || len(place.Neighbours) != 2 {
+		t.Errorf("bob: got %+v, %v, want 5 points and rank 3 with a neighbour", place, err)
+	}
+	var refused *client.Error
+	_, err = root.Around(t.Context(), "mallory", client.PlaceQuery{At: at, AsNow: true})
+	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeNotFound {
+		t.Errorf("a banned user as of now: got %v, want not_found", err)
+	}
+	_, err = root.Top(t.Context(), client.TopQuery{At: time.Now().Add(5 * time.Second)})
+	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeNotSettled || refused.RetryAfter == 0 {
+		t.Errorf("a moment that has not come: got %v, want not_settled with Retry-After", err)
+	}
+	for query, field := range map[string]string{
+		"at=yesterday": "at", "at=2100-01-01T00:00:00Z": "at", "as=now": "as",
+		"at=2026-01-01T00:00:00Z&as=then": "as", "at=2026-01-01T00:00:00Z&min_version=3": "min_version",
+	} {
+		status, _, body := request(t, http.MethodGet, node.URL+"/v1/leaderboard/top?"+query, "",
+			bearer(h.token("carol", "", time.Hour)))
+		if status != http.StatusBadRequest || !strings.Contains(body, `"field":"`+field+`"`) {
+			t.Errorf("%s: got %d %s, want a 400 about %s", query, status, body, field)
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package store_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
+)
+
+// friendNames lists the users that are to user what state says.
+func friendNames(
+	t *testing.T, s *store.Store, user scoreboard.UserID, state scoreboard.FriendState,
+) (names []scoreboard.UserID) {
+	t.Helper()
+	for after := scoreboard.UserID(""); ; {
+		page, err := s.Friends.List(t.Context(), user, state, after, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range page {
+			if f.State != state || f.Since.IsZero() {
+				t.Errorf("%s of %s: got %+v", state, user, f)
+			}
+			names = append(names, f.User)
+		}
+		if len(page) < 3 {
+			return names
+		}
+		after = page[2].User
+	}
+}
+
+// Changes at a time, each pair's in a known order, have the result of a model.
+func TestFriendsAgainstModel(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	const users, workers, changes = 9, 6, 60
+	name := func(i int) scoreboard.UserID { return scoreboard.UserID(fmt.Sprintf("u%d", i)) }
+	var asked [users][users]bool
+	var locks [users][users]sync.Mutex // of pairs, by the lower user first
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			random := rand.New(rand.NewPCG(7, uint64(w)))
+			for range changes {
+				i, j := random.IntN(users), random.IntN(users-1)
+				if j >= i {
+					j++
+				}
+				pair := &locks[min(i, j)][max(i, j)]
+				pair.Lock()
+				var err error
+				switch random.IntN(5) {
+				case 0:
+					err = s.Friends.Remove(t.Context(), name(i), name(j))
+					asked[i][j], asked[j][i] = false, false
+				case 1:
+					were := asked[i][j] && asked[j][i]
+					var made int
+					made, err = s.Friends.Import(t.Context(), [][2]scoreboard.UserID{
+						{name(i), name(j)}, {name(j), name(i)},
+					})
+					if err == nil && (made == 0) != were {
+						t.Errorf("imported %d pairs; friends before: %t", made, were)
+					}
+					asked[i][j], asked[j][i] = true, true
+				default:
+					var f scoreboard.Friend
+					f, err = s.Friends.Ask(t.Context(), name(i), name(j))
+					asked[i][j] = true
+					if err == nil && (f.User != name(j) || (f.State == scoreboard.FriendMutual) != asked[j][i]) {
+						t.Errorf("%s asked %s: got %+v; asked by the other: %t", name(i), name(j), f, asked[j][i])
+					}
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				pair.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	for i := range users {
+		want := map[scoreboard.FriendState][]scoreboard.UserID{}
+		for j := range users {
+			switch {
+			case asked[i][j] && asked[j][i]:
+				want[scoreboard.FriendMutual] = append(want[scoreboard.FriendMutual], name(j))
+			case asked[i][j]:
+				want[scoreboard.FriendRequested] = append(want[scoreboard.FriendRequested], name(j))
+			case asked[j][i]:
+				want[scoreboard.FriendReceived] = append(want[scoreboard.FriendReceived], name(j))
+			}
+		}
+		for _, state := range []scoreboard.FriendState{
+			scoreboard.FriendMutual, scoreboard.FriendRequested, scoreboard.FriendReceived,
+		} {
+			if got := friendNames(t, s, name(i), state); !slices.Equal(got, want[state]) {
+				t.Errorf("%s of %s: got %v, want %v", state, name(i), got, want[state])
+			}
+		}
+	}
+	if n := conn.Count(t, `select count(*) from users`); n != 0 {
+		t.Errorf("%d users without a score were stored", n)
+	}
+}
+
+// A user has room for a number of friends and requests, also with requests at a time.
+func TestFriendsAreLimited(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	conn.Do(t, `insert into friends (user_id, friend_user_id)
+select 'ada', 'f' || i from generate_series(1, $1) i`, scoreboard.MaxFriends-1)
+	results := make([]error, 8)
+	var all sync.WaitGroup
+	for i := range results {
+		all.Go(func() {
+			_, results[i] = s.Friends.Ask(t.Context(), "ada", scoreboard.UserID(fmt.Sprintf("late%d", i)))
+		})
+	}
+	all.Wait()
+	made := 0
+	for _, err := range results {
+		if err == nil {
+			made++
+		} else if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+			t.Errorf("a request beyond the limit: %v, want a conflict", err)
+		}
+	}
+	if made != 1 {
+		t.Errorf("%d of %d requests were stored, want 1", made, len(results))
+	}
+	if _, err := s.Friends.Import(t.Context(), [][2]scoreboard.UserID{
+		{"bob", "carol"}, {"dan", "ada"},
+	}); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+		t.Errorf("an import beyond the limit: %v, want a conflict", err)
+	}
+	if n := conn.Count(t, `select count(*) from friends`); n != scoreboard.MaxFriends {
+		t.Errorf("%d rows, want %d: a rejected import is stored in part", n, scoreboard.MaxFriends)
+	}
+	if f, err := s.Friends.Ask(t.Context(), "ada", "f1"); err != nil || f.State != scoreboard.FriendRequested {
+		t.Errorf("a repeated request: %+v, %v", f, err)
+	}
+}
+
+func TestFriendsByStatus(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	for _, status := range []string{
+		scoreboard.UserActive, scoreboard.UserFrozen, scoreboard.UserBanned, scoreboard.UserErased,
+	} {
+		conn.Do(t, `insert into users (user_id, status) values ($1, $1)`, status)
+	}
+	for user, want := range map[scoreboard.UserID]scoreboard.Code{
+		"active": "", "frozen": scoreboard.CodeForbidden, "banned": scoreboard.CodeForbidden,
+		"erased": scoreboard.CodeGone,
+	} {
+		if _, err := s.Friends.Ask(t.Context(), user, "bob"); err != nil && scoreboard.CodeOf(err) != want ||
+			err == nil && want != "" {
+			t.Errorf("a request of an %s user: %v, want %q", user, err, want)
+		}
+		// The response must not tell what the other user is, nor whether it exists.
+		if f, err := s.Friends.Ask(t.Context(), "carol", user); err != nil || f.State != scoreboard.FriendRequested ||
+			f.User != user || f.Since.IsZero() {
+			t.Errorf("a request to an %s user: %+v, %v", user, f, err)
+		}
+		if err := s.Friends.Remove(t.Context(), user, "carol"); err != nil {
+			t.Errorf("the removal by an %s user: %v", user, err)
+		}
+	}
+	_, err := s.Friends.Import(t.Context(), [][2]scoreboard.UserID{{"active", "erased"}})
+	if scoreboard.CodeOf(err) != scoreboard.CodeGone {
+		t.Errorf("an import of an erased user: %v, want gone", err)
+	}
+	if got := friendNames(t, s, "active", scoreboard.FriendRequested); !slices.Equal(got, []scoreboard.UserID{"bob"}) {
+		t.Errorf("requests of the active user: %v, want bob", got)
+	}
+	if n := conn.Count(t, `select count(*) from friends where 'erased' in (user_id, friend_user_id)`); n != 0 {
+		t.Errorf("%d rows name an erased user", n)
+	}
+}
+
+// An erasure leaves no row with the name, also if requests to and from the user run at the
+// time.
+func TestErasureRemovesFriends(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	for round := range 25 {
+		user := scoreboard.UserID(fmt.Sprintf("erased%d", round))
+		if _, err := s.Friends.Ask(t.Context(), user, "bob"); err != nil { // without it nobody knows the user
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for i := range 4 {
+			other := scoreboard.UserID(fmt.Sprintf("o%d", i))
+			all.Go(func() {
+				if _, err := s.Friends.Ask(t.Context(), other, user); err != nil {
+					t.Error(err)
+				}
+			})
+			all.Go(func() {
+				_, err := s.Friends.Ask(t.Context(), user, other)
+				if code := scoreboard.CodeOf(err); err != nil && code != scoreboard.CodeGone {
+					t.Error(err)
+				}
+			})
+		}
+		all.Go(func() {
+			if _, err := s.Privacy.BeginErasure(t.Context(), user, &scoreboard.AuditEntry{
+				Actor: "root", Action: "user.erase", Target: scoreboard.AuditUser(user), Reason: "asked",
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Wait()
+		if n := conn.Count(t, `select count(*) from friends where $1 in (user_id, friend_user_id)`, user); n != 0 {
+			t.Fatalf("round %d: %d rows name the erased user", round, n)
+		}
+	}
+	if got := friendNames(t, s, "bob", scoreboard.FriendReceived); len(got) != 0 {
+		t.Errorf("bob has requests of erased users: %v", got)
+	}
+}

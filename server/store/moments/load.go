@@ -1,0 +1,351 @@
+package moments
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/ledger"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+// change is what the rows of the ledger between a checkpoint and a moment say about a user.
+type change struct {
+	first, last int64 // versions of rows
+	had         bool  // whether the user had a score before the first row
+	keyBefore   int64
+	exists      bool // whether the user has one after the last row
+	key         int64
+	moved       int64 // the version of the last row that changed the score; 0: none did
+	reached     time.Time
+}
+
+// loader collects what makes up a view.
+type loader struct {
+	view
+	board   *scoreboard.Board
+	at      scoreboard.Moment
+	since   time.Time // of the checkpoint
+	changes map[scoreboard.UserID]*change
+	masked  map[scoreboard.UserID]scoreboard.Position // the hidden users of the checkpoint
+}
+
+// load reads a checkpoint at or before a moment, and what changed between the two.
+func (m *Moments) load(
+	ctx context.Context, tx pgx.Tx, board *scoreboard.Board, at scoreboard.Moment,
+) (*view, error) {
+	l := &loader{
+		view: view{
+			tx: tx, order: board.Order, left: make(map[scoreboard.UserID]struct{}),
+			hidden: make(map[scoreboard.UserID]struct{}),
+		},
+		board: board, at: at,
+		changes: make(map[scoreboard.UserID]*change),
+		masked:  make(map[scoreboard.UserID]scoreboard.Position),
+	}
+	// Whatever the statistics, the time selects the rows.
+	if _, err := tx.Exec(ctx, `select set_config('enable_seqscan', 'off', true)`); err != nil {
+		return nil, err
+	}
+	for _, step := range []func(context.Context) error{
+		l.readCheckpoint, l.readHidden,
+		func(ctx context.Context) error { return l.readChanges(ctx, m.maxEvents) },
+		l.readCorrected, l.recount, l.merge,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return &l.view, nil
+}
+
+// sqlCheckpoint also returns whether rows between the checkpoint and the moment can be
+// archived, and the beginning of the ledger. Whatever changed after the newest checkpoint was
+// recorded since the time in checkpoint_boards.
+const sqlCheckpoint = `with ledger as (
+    select min(to_date(right(c.relname, 8), 'YYYYMMDD')::timestamp) at time zone 'UTC' as begins
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = 'user_score_histories'::regclass and c.relname ~ '^user_score_histories_[0-9]{8}$'
+)
+select c.checkpoint_id, c.at, begins, coalesce(c.at, $3) < begins and (c.at is null
+    or exists (select from checkpoints as later where later.board_id = $1 and later.complete and later.at > c.at)
+    or exists (select from checkpoint_boards as b where b.board_id = $1 and b.since < begins))
+from ledger left join (
+    select checkpoint_id, at from checkpoints where board_id = $1 and complete and at <= $2
+    order by at desc limit 1) as c on true`
+
+func (l *loader) readCheckpoint(ctx context.Context) error {
+	var id *int64
+	var since *time.Time
+	var begins time.Time
+	var archived bool
+	err := l.tx.QueryRow(ctx, sqlCheckpoint, l.board.ID, l.at.At, l.board.Created).Scan(&id, &since, &begins, &archived)
+	switch {
+	case err != nil:
+		return err
+	case archived:
+		return scoreboard.Errorf(scoreboard.CodeGone,
+			"what led to the standings of board %s at %s is archived; the ledger in the database begins at %s",
+			l.board.ID, l.at.At.Format(time.RFC3339Nano), begins.UTC().Format(time.RFC3339))
+	case id == nil:
+		l.since = time.Unix(0, 0)
+		return nil
+	}
+	l.checkpoint, l.since = *id, *since
+	if err := l.readBlocks(ctx); err != nil {
+		return err
+	}
+	return l.readMasked(ctx)
+}
+
+// readMasked reads the hidden users of the checkpoint.
+func (l *loader) readMasked(ctx context.Context) error {
+	var n int
+	var encoded []byte
+	err := l.tx.QueryRow(ctx, `select users, standings from checkpoint_blocks
+where checkpoint_id = $1 and block = -1`, l.checkpoint).Scan(&n, &encoded)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	standings, err := readStandings(encoded, n)
+	if err != nil {
+		return err
+	}
+	positions, err := named(ctx, l.tx, standings)
+	for i := range positions {
+		l.masked[positions[i].User] = positions[i]
+	}
+	return err
+}
+
+// sqlHidden are the users that are hidden at the moment, or now. Who is erased now is hidden
+// at every moment.
+const sqlHidden = `select user_id from users
+where status in ('banned', 'erased') and (status = 'erased' or $2)
+union all
+select user_id from (
+    select distinct on (user_id) user_id, status from user_statuses where at <= $1 order by user_id, id desc) as s
+where status = 'banned' and not $2`
+
+func (l *loader) readHidden(ctx context.Context) error {
+	rows, err := l.tx.Query(ctx, sqlHidden, l.at.At, l.at.Now)
+	if err != nil {
+		return err
+	}
+	return pg.ForEach(rows, func() error {
+		var user scoreboard.UserID
+		err := rows.Scan(&user)
+		l.hidden[user] = struct{}{}
+		return err
+	})
+}
+
+const sqlChanges = `select user_id, previous_score, new_score, applied, version, recorded_at
+from user_score_histories where board_id = $1 and recorded_at > $2 and recorded_at <= $3 limit $4`
+
+func (l *loader) readChanges(ctx context.Context, most int) error {
+	rows, err := l.tx.Query(ctx, sqlChanges, l.board.ID, l.since, l.at.At, most+1)
+	if err != nil {
+		return err
+	}
+	n := 0
+	var user scoreboard.UserID
+	var previous *int64
+	var score, applied, version int64
+	var at time.Time
+	if _, err := pgx.ForEachRow(rows, []any{&user, &previous, &score, &applied, &version, &at}, func() error {
+		n++
+		l.add(user, previous, score, applied, version, at)
+		return nil
+	}); err != nil {
+		return err
+	}
+	if n > most {
+		return scoreboard.Errorf(scoreboard.CodeGone,
+			"more than %d events led from the last checkpoint of board %s to %s", most, l.board.ID,
+			l.at.At.Format(time.RFC3339Nano))
+	}
+	return nil
+}
+
+// add adds a row; rows come in any order.
+func (l *loader) add(user scoreboard.UserID, previous *int64, score, applied, version int64, at time.Time) {
+	c := l.changes[user]
+	if c == nil {
+		c = &change{first: version + 1}
+		l.changes[user] = c
+	}
+	had := previous != nil && version > 1
+	if version < c.first {
+		c.first, c.had = version, had
+		if had {
+			c.keyBefore = l.order.Key(scoreboard.Score(*previous))
+		}
+	}
+	if version > c.last {
+		c.last, c.exists, c.key = version, true, l.order.Key(scoreboard.Score(score))
+	}
+	if (applied != 0 || !had) && version > c.moved {
+		c.moved, c.reached = version, at.UTC()
+	}
+}
+
+// readCorrected reads what corrections left, which the rows do not tell.
+func (l *loader) readCorrected(ctx context.Context) error {
+	rows, err := l.tx.Query(ctx, `select user_id, version, reached_at, empty from corrected_standings
+where board_id = $1 and at > $2 and at <= $3 order by version`, l.board.ID, l.since, l.at.At)
+	if err != nil {
+		return err
+	}
+	return pg.ForEach(rows, func() error {
+		var user scoreboard.UserID
+		var version int64
+		var reached time.Time
+		var empty bool
+		if err := rows.Scan(&user, &version, &reached, &empty); err != nil {
+			return err
+		}
+		c := l.changes[user]
+		if c == nil {
+			return nil // an erasure is moving the rows
+		}
+		if version >= c.moved {
+			c.moved, c.reached = version, reached.UTC()
+		}
+		if version == c.last && empty {
+			c.exists = false
+		}
+		return nil
+	})
+}
+
+// recount computes the standings again of users of whom events were ever reversed, with the
+// reversals that are in force now.
+func (l *loader) recount(ctx context.Context) error {
+	if !l.at.Now {
+		return nil
+	}
+	rows, err := l.tx.Query(ctx, `select distinct user_id from corrected_standings
+where board_id = $1 limit $2`, l.board.ID, maxCorrected+1)
+	if err != nil {
+		return err
+	}
+	users, err := pgx.CollectRows(rows, pgx.RowTo[scoreboard.UserID])
+	if err != nil {
+		return err
+	}
+	if len(users) > maxCorrected {
+		return scoreboard.Errorf(scoreboard.CodeGone,
+			"events of more than %d users of the board were reversed; as=recorded answers", maxCorrected)
+	}
+	users = slices.DeleteFunc(users, func(u scoreboard.UserID) bool {
+		_, hidden := l.hidden[u]
+		return hidden
+	})
+	before, err := l.find(ctx, users)
+	if err != nil {
+		return err
+	}
+	folded, err := l.fold(ctx, users)
+	if err != nil {
+		return err
+	}
+	for user, to := range folded {
+		c := l.changes[user]
+		if c == nil {
+			c = &change{}
+			if p, had := before[user]; had {
+				c.had, c.keyBefore = true, p.Key
+			}
+			l.changes[user] = c
+		}
+		c.exists, c.key, c.reached, c.moved = to.Exists, l.order.Key(to.Score), to.ReachedAt, 1
+	}
+	return nil
+}
+
+const sqlFold = `select h.user_id, h.event_id, h.delta, h.source = 'admin', coalesce(h.action, ''), h.recorded_at,
+    h.version, h.new_score - h.applied, h.previous_score is not null, exists (select from reversals as r
+        where r.user_id = h.user_id and r.event_id = h.event_id and r.internal = (h.source = 'admin'))
+from user_score_histories as h where h.user_id collate "POSIX" = any($1) and h.board_id = $2 and h.recorded_at <= $3
+order by h.user_id, h.version`
+
+func (l *loader) fold(
+	ctx context.Context, users []scoreboard.UserID,
+) (map[scoreboard.UserID]ledger.Standing, error) {
+	rows, err := l.tx.Query(ctx, sqlFold, users, l.board.ID, l.at.At)
+	if err != nil {
+		return nil, err
+	}
+	folds := make(map[scoreboard.UserID]*ledger.Fold)
+	var user scoreboard.UserID
+	var r ledger.FoldRow
+	to := []any{&user, &r.Event, &r.Delta, &r.Admin, &r.Action, &r.At, &r.Version, &r.Before, &r.Existed, &r.Reversed}
+	if _, err := pgx.ForEachRow(rows, to, func() error {
+		if folds[user] == nil {
+			if r.Version > 1 {
+				return scoreboard.Errorf(scoreboard.CodeGone,
+					"events of user %s before %s are archived; as=recorded answers", user,
+					r.At.UTC().Format(time.RFC3339))
+			}
+			folds[user] = ledger.NewFold(l.board)
+		}
+		folds[user].Add(&r)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	standings := make(map[scoreboard.UserID]ledger.Standing, len(folds))
+	for user, f := range folds {
+		standings[user] = f.Standing()
+	}
+	return standings, nil
+}
+
+// merge derives which standings of the checkpoint count no more, and which join them.
+func (l *loader) merge(ctx context.Context) error {
+	leave := func(user scoreboard.UserID, key int64) {
+		l.left[user] = struct{}{}
+		l.leftKeys = append(l.leftKeys, key)
+	}
+	// Only the checkpoint tells whether it has a user who was erased when it was made.
+	found, err := l.find(ctx, slices.Collect(maps.Keys(l.hidden)))
+	if err != nil {
+		return err
+	}
+	for user, p := range found {
+		leave(user, p.Key)
+	}
+	for user, c := range l.changes {
+		if c.moved == 0 {
+			continue // as in the checkpoint
+		}
+		if _, hidden := l.hidden[user]; hidden {
+			continue
+		}
+		if _, masked := l.masked[user]; c.had && !masked {
+			leave(user, c.keyBefore)
+		}
+		if c.exists {
+			l.joined = append(l.joined, scoreboard.Position{Key: c.key, ReachedAt: c.reached, User: user})
+		}
+	}
+	for user, p := range l.masked {
+		c := l.changes[user]
+		if _, hidden := l.hidden[user]; !hidden && (c == nil || c.moved == 0) {
+			l.joined = append(l.joined, p)
+		}
+	}
+	slices.Sort(l.leftKeys)
+	slices.SortFunc(l.joined, func(p, q scoreboard.Position) int { return p.Compare(&q) })
+	l.total += int64(len(l.joined) - len(l.leftKeys))
+	return nil
+}

@@ -1,0 +1,178 @@
+// Package moments reads the standings of a board at a moment of the past, and stores
+// checkpoints of standings that make it fast.
+//
+// Promise: an answer has exactly what was recorded at or before the moment, with ties in the
+// order they had, and never changes. A moment that a running transaction could still
+// change is a not_settled.
+//
+// Assumption: every writer takes the advisory lock of a board's family before it reads
+// PostgreSQL's clock, and keeps it until the commit; a user's rows have rising times. If
+// PostgreSQL's clock goes back, what is recorded before it has caught up can have times that
+// were settled.
+//
+// On failure: without a checkpoint the ledger is read from the beginning of the board, within
+// a bound. A checkpoint that was interrupted is never read.
+package moments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
+)
+
+// Moments are the past standings in a database.
+type Moments struct {
+	db         *pg.DB
+	slots      chan struct{} // reads at a time: writes need the connections too
+	maxEvents  int           // that one read may need beyond a checkpoint
+	blockUsers int
+}
+
+// The bounds of reads.
+const (
+	readSlots    = 2
+	readTimeout  = 5 * time.Second
+	slotWait     = time.Second
+	maxEvents    = 1_000_000
+	maxCorrected = 10_000 // users whose scores are computed again
+)
+
+// New returns the Moments in db.
+func New(db *pg.DB) *Moments {
+	return &Moments{db: db, slots: make(chan struct{}, readSlots), maxEvents: maxEvents, blockUsers: 1000}
+}
+
+// Board returns the board that a board's name meant at a moment: of a family the instance
+// of that time.
+func (m *Moments) Board(ctx context.Context, family scoreboard.BoardID, at time.Time) (*scoreboard.Board, error) {
+	b, err := row.ScanBoard(m.db.QueryRow(ctx, `select `+row.BoardColumns+` from boards
+where family_id = $1 and period_start <= $2 and period_end > $2`, family, at))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s had no period at %s", family,
+			at.Format(time.RFC3339Nano))
+	}
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("find board %s at a moment: %w", family, err))
+	}
+	return &b, nil
+}
+
+// Top returns the standings after a position, nil for the first ones, at most limit.
+func (m *Moments) Top(
+	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, after *scoreboard.Position, limit int,
+) (top *scoreboard.Top, err error) {
+	err = m.read(ctx, board, at, func(ctx context.Context, v *view) error {
+		page, rank, err := v.page(ctx, after, limit)
+		if err != nil {
+			return err
+		}
+		top = &scoreboard.Top{Board: board.ID, AsOf: at.At, UpdatedAt: at.At, Total: v.total}
+		for i, p := range page {
+			top.Entries = append(top.Entries, v.entry(&p, rank+int64(i)))
+			top.Reached = append(top.Reached, p.ReachedAt)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return top, nil
+}
+
+// Place returns the standing of a user with k neighbours on each side, or a not_found.
+func (m *Moments) Place(
+	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, k int,
+) (place *scoreboard.Place, err error) {
+	err = m.read(ctx, board, at, func(ctx context.Context, v *view) error {
+		p, err := v.position(ctx, user)
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s had no score on board %s at %s", user, board.ID,
+				at.At.Format(time.RFC3339Nano))
+		}
+		rank, err := v.rank(ctx, p)
+		if err != nil {
+			return err
+		}
+		place = &scoreboard.Place{
+			Board: board.ID, User: user, Score: board.Order.Score(p.Key), Rank: rank, Total: v.total,
+			UpdatedAt: p.ReachedAt, AsOf: at.At,
+		}
+		if k == 0 {
+			return nil
+		}
+		around, above, err := v.around(ctx, p, k)
+		for i := range around {
+			place.Neighbours = append(place.Neighbours, v.entry(&around[i], rank-int64(above)+int64(i)))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return place, nil
+}
+
+// read calls do with the standings at a moment, in one snapshot.
+func (m *Moments) read(
+	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, do func(context.Context, *view) error,
+) error {
+	wait := time.NewTimer(slotWait)
+	defer wait.Stop()
+	select {
+	case m.slots <- struct{}{}:
+		defer func() { <-m.slots }()
+	case <-wait.C:
+		return &scoreboard.Error{
+			Code: scoreboard.CodeOverloaded, RetryAfter: slotWait, Message: "too many reads of past standings",
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	err := m.checkSettled(ctx, board, at.At)
+	if err == nil {
+		err = pgx.BeginTxFunc(ctx, m.db, pg.Snapshot, func(tx pgx.Tx) error {
+			v, err := m.load(ctx, tx, board, at)
+			if err != nil {
+				return err
+			}
+			return do(ctx, v)
+		})
+	}
+	if err != nil {
+		return pg.Translate(fmt.Errorf("read board %s at %s: %w", board.ID, at.At.Format(time.RFC3339Nano), err))
+	}
+	return nil
+}
+
+// settledRetry is when a moment that is not settled is worth another try.
+const settledRetry = time.Second
+
+// checkSettled returns a not_settled if a transaction that runs now, or begins later, could
+// record something at or before a moment. It must be called before the snapshot is taken.
+func (m *Moments) checkSettled(ctx context.Context, board *scoreboard.Board, at time.Time) error {
+	settled, err := m.settled(ctx, []string{string(board.Family), row.StatusLock})
+	if err != nil || at.Before(settled) {
+		return err
+	}
+	return &scoreboard.Error{
+		Code: scoreboard.CodeNotSettled, RetryAfter: settledRetry,
+		Message: fmt.Sprintf("the standings of board %s at %s can still change", board.ID, at.Format(time.RFC3339Nano)),
+	}
+}
+
+func (m *Moments) settled(ctx context.Context, families []string) (at time.Time, err error) {
+	err = m.db.QueryRow(ctx, `select settled_at($1)`, families).Scan(&at)
+	return at, err
+}
