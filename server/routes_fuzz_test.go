@@ -24,8 +24,8 @@ import (
 // routes are those of the document, which has all of the route table
 // (TestOpenAPIHasEveryRoute), and those of the dialects' documents.
 func FuzzRoutes(f *testing.F) {
-	for n := range uint64(400) {
-		f.Add(n, `{"user_id":"alice"}`)
+	for n := range uint64(100) {
+		f.Add(4*n, `{"user_id":"alice"}`) // which sends to four routes
 	}
 	f.Add(uint64(1), `{"a":`+strings.Repeat("[", 100))
 	f.Add(uint64(2), "\x00\xff")
