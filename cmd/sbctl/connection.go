@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/scoreboard/scoreboard/internal/publicnet"
 )
 
 const defaultServer = "http://127.0.0.1:8080"
@@ -101,11 +103,7 @@ func (p *program) connection() (connection, error) {
 // isLocal reports whether the server is on this machine, as a development stack is.
 func (s connection) isLocal() bool {
 	u, err := url.Parse(s.Server.Value)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return strings.EqualFold(u.Hostname(), "localhost") || ip != nil && ip.IsLoopback()
+	return err == nil && publicnet.IsLoopback(u.Hostname())
 }
 
 // unreachableStep is what to do if no server answers.

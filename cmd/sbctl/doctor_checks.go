@@ -94,7 +94,7 @@ func addressError(server string) error {
 }
 
 func checkConnection(s connection) check {
-	c := check{Name: "settings", Status: checkOK, Detail: "server " + s.Server.Value + " from " + s.Server.From}
+	c := check{Name: "connection", Status: checkOK, Detail: "server " + s.Server.Value + " from " + s.Server.From}
 	for _, part := range []struct {
 		name string
 		option

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -63,6 +64,13 @@ func public(a netip.Addr) bool {
 		return false
 	}
 	return !slices.ContainsFunc(notPublic, func(network netip.Prefix) bool { return network.Contains(a) })
+}
+
+// IsLoopback reports whether a host, without a port, is this machine: localhost or a loopback
+// address.
+func IsLoopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && a.IsLoopback()
 }
 
 // maxHeaders is the maximum size of the headers of a response: a stranger chooses it.

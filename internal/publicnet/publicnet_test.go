@@ -85,3 +85,16 @@ func TestClient(t *testing.T) {
 		}
 	}
 }
+
+func TestIsLoopback(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]bool{
+		"localhost": true, "LOCALHOST": true, "127.0.0.1": true, "127.8.9.10": true, "::1": true,
+		"::ffff:127.0.0.1": true, "localhost.example.com": false, "127.0.0.1.example.com": false, "10.0.0.1": false,
+		"0.0.0.0": false, "::": false, "": false,
+	} {
+		if got := publicnet.IsLoopback(host); got != want {
+			t.Errorf("%q: got %v, want %v", host, got, want)
+		}
+	}
+}

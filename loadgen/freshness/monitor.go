@@ -3,7 +3,6 @@ package freshness
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/url"
 	"sync"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/backoff"
 	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/publicnet"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -116,11 +116,7 @@ func userID(shard record.Shard, i int) string {
 // isLoopback reports whether a server runs on this machine.
 func isLoopback(server string) bool {
 	u, err := url.Parse(server)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	return err == nil && publicnet.IsLoopback(u.Hostname())
 }
 
 // Method describes how freshness is measured.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -80,9 +79,7 @@ func CheckKeySetURL(address string) error {
 	if err != nil || u.Host == "" || u.User != nil {
 		return errors.New("the URL of a key set must be https and contain no password")
 	}
-	ip := net.ParseIP(u.Hostname())
-	local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
-	if u.Scheme != "https" && (u.Scheme != "http" || !local) {
+	if u.Scheme != "https" && (u.Scheme != "http" || !publicnet.IsLoopback(u.Hostname())) {
 		return errors.New("the URL of a key set must be https, or http to localhost")
 	}
 	return nil

@@ -12,10 +12,11 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/scoreboard/scoreboard/internal/publicnet"
 )
 
 // sessionLife is the longest life of a session. One whose token expires earlier ends then.
@@ -146,11 +147,7 @@ func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	return err == nil && a.IsLoopback()
+	return publicnet.IsLoopback(strings.Trim(host, "[]"))
 }
 
 // session returns the session of a request, nil for none.
