@@ -26,7 +26,7 @@ type AuditQuery struct {
 	Limit               int    // 50 when 0
 }
 
-// Audit lists the audit trail, newest first. It needs the scope score:admin.
+// Audit lists the audit trail, newest first. It needs the scope score:operate.
 func (c *Client) Audit(ctx context.Context, q AuditQuery) (AuditEntries, error) {
 	v := url.Values{}
 	setText(v, "who", q.Who)
@@ -42,7 +42,7 @@ func (c *Client) Audit(ctx context.Context, q AuditQuery) (AuditEntries, error) 
 }
 
 // AuditEntry reads one entry. The error is not_found if it does not exist. It needs the
-// scope score:admin.
+// scope score:operate.
 func (c *Client) AuditEntry(ctx context.Context, id int64) (AuditEntry, error) {
 	page, err := c.Audit(ctx, AuditQuery{Cursor: strconv.FormatInt(id+1, 10), Limit: 1})
 	if err != nil {
@@ -65,7 +65,7 @@ type AuditBreak = protocol.AuditBreak
 
 // VerifyAudit verifies the hashes over the whole audit trail. A head from a server's log
 // or an earlier result must be in the chain; "" compares with none. It needs the scope
-// score:admin.
+// score:operate.
 func (c *Client) VerifyAudit(ctx context.Context, head string) (AuditChain, error) {
 	v := url.Values{}
 	setText(v, "head", head)

@@ -28,8 +28,8 @@ type BoardQuery struct {
 	Limit                          int    // 100 when 0
 }
 
-// CreateBoard creates a board. Like all changes to boards it needs the scope
-// score:admin.
+// CreateBoard creates a board. Like all changes to boards but freezing, it needs the
+// scope score:admin.
 func (c *Client) CreateBoard(ctx context.Context, r BoardRequest) (Board, error) {
 	var b Board
 	err := c.do(ctx, call{

@@ -13,8 +13,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// The types of moderation. All its calls need the scope score:admin, and its changes
-// a reason for the audit trail.
+// The types of moderation. Its calls need the scope score:operate, but for adjustments,
+// reversals, voids, exports and erasures, which need score:admin. Its changes need a reason
+// for the audit trail.
 type (
 	// UserState is a user's status.
 	UserState = protocol.UserState

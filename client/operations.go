@@ -17,7 +17,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// What an operator works with. All of it needs the scope score:admin.
+// What an operator works with. It needs the scope score:operate; docs/security.md lists the
+// changes that need score:admin.
 type (
 	// Status is the status of a server node.
 	Status = protocol.Status
@@ -211,7 +212,7 @@ func (c *Client) job(
 // Checks is the result of a server's checks of itself and its backends.
 type Checks = protocol.Checks
 
-// Checks runs the server's checks. It needs the scope score:admin.
+// Checks runs the server's checks. It needs the scope score:operate.
 func (c *Client) Checks(ctx context.Context) (Checks, error) {
 	var found Checks
 	err := c.do(ctx, call{op: "run the server's checks", method: http.MethodGet, path: "/v1/admin/checks"}, &found)

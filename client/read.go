@@ -103,7 +103,7 @@ type StatementQuery struct {
 const StatementPage = 100
 
 // Statement reads a user's ledger: the token's own user's, or with the scope
-// score:admin any user's.
+// score:operate any user's.
 func (c *Client) Statement(ctx context.Context, user string, q StatementQuery) (Statement, error) {
 	query := boardQuery(q.Board)
 	setTime(query, "from", q.From)
@@ -150,7 +150,7 @@ func (c *Client) Users(ctx context.Context, board string, users []string) (List,
 }
 
 // Profile reads a user's profile. Users may read their own; it needs the scope
-// score:admin for others. The error is not_found if the user has none.
+// score:operate for others. The error is not_found if the user has none.
 func (c *Client) Profile(ctx context.Context, user string) (Profile, error) {
 	var kept Profile
 	err := c.do(ctx, call{

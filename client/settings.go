@@ -9,7 +9,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// The types of settings. All calls on settings need the scope score:admin.
+// The types of settings. Reading them needs the scope score:operate, changing
+// them score:admin.
 type (
 	// Setting is a setting and its effective value.
 	Setting = protocol.Setting

@@ -10,7 +10,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-// The types of webhooks. All their calls need the scope score:admin.
+// The types of webhooks. Creating, rotating and deleting one needs the scope
+// score:admin, everything else score:operate.
 type (
 	// WebhookRequest describes a new webhook.
 	WebhookRequest = protocol.WebhookRequest

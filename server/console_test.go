@@ -84,6 +84,39 @@ func (v *visitor) signIn(token string) *visitor {
 	return v
 }
 
+// claimAdmin gives the visitor a session that claims the scope of administrators for any
+// token, as only the master key can make it.
+func (v *visitor) claimAdmin(master, token string) {
+	v.t.Helper()
+	key, err := auth.ConsoleKey(master)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	sealer, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	plain, err := json.Marshal(map[string]any{
+		"id": "x", "token": token, "user": "vera", "scopes": []string{auth.ScopeAdmin},
+		"expires": time.Now().Add(time.Hour),
+	})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	at, err := url.Parse(v.base)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	v.client.Jar.SetCookies(at, []*http.Cookie{{
+		Name:  "scoreboard-console",
+		Value: base64.RawURLEncoding.EncodeToString(sealer.Seal(nil, nil, plain, []byte("session"))),
+	}})
+}
+
 var formToken = regexp.MustCompile(`name="form_token" value="([0-9a-f]{64})"`)
 
 // token returns the form token of the visitor's session.
@@ -207,14 +240,20 @@ func TestConsoleSessionCookie(t *testing.T) {
 }
 
 // Every change of the console is reviewed with its command, leaves one audit entry with
-// the reason, the client and the id of the request, and needs an operator.
+// the reason, the client and the id of the request, and needs the scope of the API: what the
+// console leaves to administrators, the API rejects from an operator, and an operator
+// applies the rest.
 func TestConsoleChanges(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	n := h.start(allRoles, "auth-dev-issuer", "true")
+	master := strings.Repeat("ab", 32)
+	n := h.start(allRoles, "auth-dev-issuer", "true", "auth-master-key", master)
 	db := backendtest.Connect(t, h.postgres)
 	key := furnish(t, n, db)
 	root := newVisitor(t, n.Ops).signIn(h.token("root", auth.ScopeAdmin, time.Hour))
+	operator := newVisitor(t, n.Ops).signIn(h.token("olga", auth.ScopeOperate, time.Hour))
+	liar := newVisitor(t, n.Ops)
+	liar.claimAdmin(master, h.token("olga", auth.ScopeOperate, time.Hour))
 	viewer := newVisitor(t, n.Ops).signIn(h.token("vera", "", time.Hour))
 	at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339Nano) }
 	form := func(pairs ...string) url.Values {
@@ -325,6 +364,11 @@ func TestConsoleChanges(t *testing.T) {
 			t.Errorf("the change %s is not tested", name)
 		}
 	}
+	admin := map[string]bool{
+		"adjust": true, "reverse": true, "user-erase": true, "board-create": true, "board-require": true,
+		"board-archive": true, "board-roll": true, "letter-drop": true, "void-create": true, "void-undo": true,
+		"key-create": true, "key-rotate": true, "key-revoke": true, "setting-set": true, "setting-reset": true,
+	}
 	entries := func() int64 { return db.Count(t, `select count(*) from audit_log`) }
 	for _, c := range cases {
 		before := entries()
@@ -334,7 +378,19 @@ func TestConsoleChanges(t *testing.T) {
 		if status, body, _ := viewer.get("/console/changes/" + c.name + "?" + c.form.Encode()); status != 403 {
 			t.Errorf("the form of %s for a viewer: got %d %s", c.name, status, body)
 		}
-		if status, body, _ := root.get("/console/changes/" + c.name + "?" + c.form.Encode()); status != http.StatusOK ||
+		by, who := operator, "olga"
+		if admin[c.name] {
+			by, who = root, "root"
+			if status, body, _ := operator.change(c.name, c.form, "apply"); status != http.StatusForbidden ||
+				!strings.Contains(body, "requires the scope score:admin") {
+				t.Errorf("%s by an operator: got %d %s", c.name, status, body)
+			}
+			if status, body, _ := liar.change(c.name, c.form, "apply"); status != http.StatusForbidden ||
+				!strings.Contains(body, "lacks the scope score:admin") {
+				t.Errorf("%s by an operator who claims to be more: got %d %s", c.name, status, body)
+			}
+		}
+		if status, body, _ := by.get("/console/changes/" + c.name + "?" + c.form.Encode()); status != http.StatusOK ||
 			!strings.Contains(body, `name="reason"`) {
 			t.Errorf("the form of %s: got %d %s", c.name, status, body)
 		}
@@ -342,11 +398,11 @@ func TestConsoleChanges(t *testing.T) {
 		for key, value := range c.form {
 			without[key] = value
 		}
-		if status, body, _ := root.change(c.name, without, "apply"); status != http.StatusUnprocessableEntity ||
+		if status, body, _ := by.change(c.name, without, "apply"); status != http.StatusUnprocessableEntity ||
 			!strings.Contains(body, "The reason is missing") {
 			t.Errorf("%s without a reason: got %d %s", c.name, status, body)
 		}
-		status, body, _ := root.change(c.name, c.form, "review")
+		status, body, _ := by.change(c.name, c.form, "review")
 		if status != http.StatusOK || !strings.Contains(html.UnescapeString(body), "sbctl "+c.command) ||
 			!strings.Contains(body, `value="apply"`) {
 			t.Errorf("the review of %s: got %d %s, want the command %s", c.name, status, body, c.command)
@@ -354,10 +410,10 @@ func TestConsoleChanges(t *testing.T) {
 		if got := entries(); got != before {
 			t.Errorf("%s: %d audit entries before it was applied", c.name, got-before)
 		}
-		status, body, where := root.change(c.name, c.form, "apply")
+		status, body, where := by.change(c.name, c.form, "apply")
 		if strings.HasPrefix(where, "/console/jobs/") {
 			h.await("the job to end", func() bool {
-				status, body, _ = root.get(where)
+				status, body, _ = by.get(where)
 				return !strings.Contains(body, ">running<")
 			})
 		}
@@ -369,8 +425,8 @@ func TestConsoleChanges(t *testing.T) {
 			want = 0
 		}
 		if got := db.Count(t, `select count(*) from audit_log where action = $1 and starts_with(target, $2)
-			and who = 'root' and reason = 'why' and address = '127.0.0.1' and user_agent = 'a test' and request_id <> ''
-			and id > (select coalesce(max(id), 0) - $3 from audit_log)`, c.action, c.target, entries()-before,
+			and who = $4 and reason = 'why' and address = '127.0.0.1' and user_agent = 'a test' and request_id <> ''
+			and id > (select coalesce(max(id), 0) - $3 from audit_log)`, c.action, c.target, entries()-before, who,
 		); got != want {
 			t.Errorf("%s left %d audit entries, want %d", c.name, got, want)
 		}
@@ -431,38 +487,10 @@ func TestConsoleForgery(t *testing.T) {
 	}
 
 	// Whoever had the key of the sessions could claim a scope, but not have it.
-	key, err := auth.ConsoleKey(master)
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sealer, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain, err := json.Marshal(map[string]any{
-		"id": "x", "token": h.token("vera", "", time.Hour), "user": "vera", "scopes": []string{auth.ScopeAdmin},
-		"expires": time.Now().Add(time.Hour),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	liar := newVisitor(t, forged.Ops)
-	at, err := url.Parse(forged.Ops)
-	if err != nil {
-		t.Fatal(err)
-	}
-	liar.client.Jar.SetCookies(at, []*http.Cookie{
-		{
-			Name:  "scoreboard-console",
-			Value: base64.RawURLEncoding.EncodeToString(sealer.Seal(nil, nil, plain, []byte("session"))),
-		},
-	})
+	liar.claimAdmin(master, h.token("vera", "", time.Hour))
 	status, body, _ := liar.change("user-ban", url.Values{"user": {"alice"}}, "apply")
-	if status != http.StatusForbidden || !strings.Contains(body, "lacks the scope score:admin") {
+	if status != http.StatusForbidden || !strings.Contains(body, "lacks the scope score:operate") {
 		t.Errorf("a claimed scope: got %d %s, want the API's rejection", status, body)
 	}
 
@@ -497,12 +525,32 @@ func TestConsoleViewer(t *testing.T) {
 			t.Errorf("%s: no message in %s", path, body)
 		}
 	}
-	// The pages above have changes for an operator, so the check can fail.
+	// The pages above have changes for others, so the check can fail. An operator is not
+	// offered what needs an administrator.
 	root := newVisitor(t, n.Ops).signIn(h.token("root", auth.ScopeAdmin, time.Hour))
-	for _, path := range []string{"/console/boards", "/console/boards/global", "/console/players/alice"} {
-		if _, body, _ := root.get(path); !strings.Contains(body, "/console/changes/") {
-			t.Errorf("%s offers an operator no change", path)
+	operator := newVisitor(t, n.Ops).signIn(h.token("olga", auth.ScopeOperate, time.Hour))
+	for path, c := range map[string]struct{ operators, admins string }{
+		"/console/boards":        {"/console/boards/global", "changes/board-create"},
+		"/console/boards/global": {"changes/board-freeze", "changes/board-archive"},
+		"/console/players/alice": {"changes/user-ban", "changes/user-erase"},
+		"/console/keys":          {"Export all", "changes/key-create"},
+		"/console/settings":      {"reads.top_n", "changes/setting-set"},
+		"/console/integrity":     {"changes/verify", "changes/void-create"},
+		"/console/audit":         {"Export all", ""},
+	} {
+		for role, v := range map[string]*visitor{"operator": operator, "administrator": root} {
+			status, body, _ := v.get(path)
+			if status != http.StatusOK || !strings.Contains(body, c.operators) {
+				t.Errorf("%s for an %s: got %d, want %s in %s", path, role, status, c.operators, body)
+			}
+			if c.admins != "" && strings.Contains(body, c.admins) != (role == "administrator") {
+				t.Errorf("%s offers an %s the wrong changes: %s", path, role, body)
+			}
 		}
+	}
+	if status, body, _ := operator.get("/console/players/alice/export"); status != http.StatusForbidden ||
+		!strings.Contains(body, "lacks the scope score:admin") {
+		t.Errorf("an operator's export of a player: got %d %s", status, body)
 	}
 }
 

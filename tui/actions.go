@@ -71,7 +71,7 @@ type actedMsg struct {
 // openMenu opens the menu for a user, if any, and the board.
 func (m *model) openMenu() {
 	if !m.operator {
-		m.notify("actions need a token with the scope score:admin")
+		m.notify("actions need a token with the scope score:operate")
 		return
 	}
 	user := m.selected

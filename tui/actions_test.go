@@ -67,7 +67,7 @@ func TestActionsAreForOperators(t *testing.T) {
 	s := newScreen(t, 80, 24, plain)
 	s.Update(stateMsg{state: recorded()[0]})
 	s.keys("a")
-	s.contains("actions need a token with the scope score:admin")
+	s.contains("actions need a token with the scope score:operate")
 	if s.menu != nil {
 		t.Error("the menu is open")
 	}

@@ -38,7 +38,7 @@ func newDoctorCmd(p *program) *cobra.Command {
 		Use: "doctor", Short: "Diagnose the connection and the server", Args: exactArgs(),
 		Long: `Diagnose the connection and the server: configuration, connection, readiness,
 token, signing key, clock and freshness of the board. With a token that has
-score:admin, also run the server's own checks: version, PostgreSQL, Redis, Kafka,
+score:operate, also run the server's own checks: version, PostgreSQL, Redis, Kafka,
 outbox and transport backlog, disk and configuration. Each problem comes with a
 next step. Exit code 3: a check failed.
 

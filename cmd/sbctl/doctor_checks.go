@@ -267,7 +267,7 @@ func checkTop(a response) check {
 	return check{Name: "top", Status: checkOK, Detail: detail}
 }
 
-// serverChecks returns the server's own checks, which need score:admin.
+// serverChecks returns the server's own checks, which need score:operate.
 func (p *program) serverChecks(ctx context.Context) []check {
 	c, err := p.client()
 	if err != nil {
@@ -279,8 +279,8 @@ func (p *program) serverChecks(ctx context.Context) []check {
 	found, err := c.Checks(ctx)
 	switch code := scoreboard.CodeOf(err); {
 	case code == scoreboard.CodeForbidden || code == scoreboard.CodeUnauthorized:
-		return []check{finding("backends", checkSkipped, "the server's own checks need the scope score:admin",
-			"use a token with the scope score:admin")}
+		return []check{finding("backends", checkSkipped, "the server's own checks need the scope score:operate",
+			"use a token with the scope score:operate")}
 	case err != nil:
 		return []check{finding("backends", checkFail, p.explain(err), "check the server's log")}
 	}

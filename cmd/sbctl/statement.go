@@ -20,7 +20,7 @@ func newScoreStatementCmd(p *program) *cobra.Command {
 		Long: `List the events behind a user's scores, newest first: the delta, the score after it
 and the signing key. --output json adds the score before it, the version, the
 address and the user agent. Users can read their own statement; operators
-(score:admin) can read anyone's.
+(score:operate) can read anyone's.
 
 --to is exclusive. A periodic board includes all its periods.`,
 		Example: trimExamples(`

@@ -16,7 +16,7 @@ import (
 
 // scopes are the scopes that the server defines. It would mint a token with any other
 // scope, but such a scope grants nothing.
-var scopes = []string{"score:update", "score:admin", "ws_conn"}
+var scopes = []string{"score:update", "score:operate", "score:admin", "ws_conn"}
 
 func newTokenCmd(p *program) *cobra.Command {
 	return newNounCmd("token", "Mint tokens on a development server", `
@@ -75,7 +75,8 @@ func newTokenMintCmd(p *program) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&r.UserID, "user", "", "user of the token")
 	flags.StringSliceVar(&requested, "scope", nil,
-		"score:update (write for any user), score:admin (operate) or ws_conn (only join streams); repeatable")
+		"score:update (write for any user), score:operate (operate), score:admin (administer) or ws_conn (only join "+
+			"streams); repeatable")
 	flags.DurationVar(&ttl, "ttl", 15*time.Minute, "lifetime of the token")
 	return cmd
 }

@@ -37,7 +37,7 @@ func newUserProfileSetCmd(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "set USER", Short: "Set a user's display name and avatar", Args: exactArgs("USER"),
 		Long: `Set a user's display name and avatar. A value that is not given stays; an empty one is
-removed. Users may set their own; operators (score:admin) may set anyone's, and the
+removed. Users may set their own; operators (score:operate) may set anyone's, and the
 audit trail records that they did.`,
 		Example: trimExamples(`
   sbctl user profile set alice --display-name "Alice the Great"

@@ -34,7 +34,7 @@ func newWatchCmd(p *program) *cobra.Command {
 
 On a terminal this is a live screen of 100 users (10 with --limit 10). ? lists its keys:
 enter opens a player, / finds one, b switches the board, t the period, q quits. With a
-token that has score:admin it also shows the health of the pipeline and open flags, and
+token that has score:operate it also shows the health of the pipeline and open flags, and
 a opens a menu to freeze, rebuild or ban. Without a terminal it prints a plain
 table of 10 users every second. --plain prints one line per change, which suits screen readers;
 --output json prints one JSON object per state. It reconnects automatically and ends

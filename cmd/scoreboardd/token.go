@@ -51,7 +51,8 @@ needs to run. Use it for the first operator, then create signing keys with
 	}
 	cmd.Flags().StringVar(&user, "user", "", "user of the token")
 	cmd.Flags().StringSliceVar(&scopes, "scope", nil,
-		"score:update (write for any user), score:admin (operate) or ws_conn (only join streams); repeatable")
+		"score:update (write for any user), score:operate (operate), score:admin (administer) or ws_conn (only join "+
+			"streams); repeatable")
 	cmd.Flags().DurationVar(&ttl, "ttl", time.Hour, "lifetime of the token, at most auth.max_token_life")
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		own := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -71,7 +72,7 @@ func issueToken(c *config.Config, name string, scopes []string, ttl time.Duratio
 		return "", fmt.Errorf("--user %q: %w (%w)", name, err, errUsage)
 	}
 	scope := strings.Fields(strings.Join(scopes, " "))
-	known := []string{auth.ScopeUpdate, auth.ScopeAdmin, auth.ScopeJoin}
+	known := auth.Scopes()
 	for _, s := range scope {
 		if !slices.Contains(known, s) {
 			return "", fmt.Errorf("unknown scope %q; must be one of %s%s (%w)", s, strings.Join(known, ", "),

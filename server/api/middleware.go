@@ -209,7 +209,7 @@ func (a *API) peerServer(r *http.Request) *auth.Claims {
 
 // actsForAll reports whether a caller may act for all users.
 func actsForAll(caller *auth.Claims) bool {
-	return caller.Has(auth.ScopeAdmin) || caller.Has(auth.ScopeUpdate)
+	return caller.Has(auth.ScopeOperate) || caller.Has(auth.ScopeUpdate)
 }
 
 // board returns a board that the caller may see: of private ones, servers and operators

@@ -29,6 +29,7 @@ type maker struct {
 	*openapitest.Maker
 	failures object                // the responses of errors, by name
 	query    map[string]parameters // by route
+	scopes   map[string]string     // of the token, by route; "" for none
 }
 
 func makeDocument(t *testing.T) []byte {
@@ -38,10 +39,11 @@ func makeDocument(t *testing.T) []byte {
 			T: t, Schemas: object{}, Comments: openapitest.Comments(t, "../protocol/*.go"), Meanings: fieldMeanings,
 			Answers: answerBounds,
 		},
-		failures: object{}, query: map[string]parameters{},
+		failures: object{}, query: map[string]parameters{}, scopes: map[string]string{},
 	}
 	for _, r := range everything(&trail{}).routes() {
 		m.query[r.method+" "+r.path] = r.query
+		m.scopes[r.method+" "+r.path] = r.requires()
 	}
 	paths := object{}
 	for _, o := range operations() {
@@ -63,7 +65,8 @@ func makeDocument(t *testing.T) []byte {
 		"info": object{
 			"title": "scoreboard", "version": "1",
 			"description": "A real-time leaderboard that counts every event exactly once.\n\n" +
-				"Requests need a bearer token. Writes of scores are also signed with a key, either in the body " +
+				"Requests need a bearer token. The security of an operation names the scope that its token needs; " +
+				"score:admin implies score:operate. Writes of scores are also signed with a key, either in the body " +
 				"(the field scheme) or in headers (the header scheme). Durations are Go durations, such as 500ms, " +
 				"30s or 24h. Every response has the headers X-Request-Id and traceparent. The body of an error is " +
 				"an Error; responses with status 429 or 503 have the header Retry-After. Fields are in snake_case, " +
@@ -77,7 +80,8 @@ func makeDocument(t *testing.T) []byte {
 			{"name": "users", "description": "Read and change the data of one user."},
 			{"name": "realtime", "description": "Follow a board live."},
 			{"name": "boards", "description": "Manage boards."},
-			{"name": "admin", "description": "Operate the server. Requires the scope score:admin."},
+			{"name": "admin", "description": "Operate the server. Requires the scope score:operate or score:admin, as each " +
+				"operation says."},
 			{"name": "pages", "description": "Show boards of the setting web.boards to everyone, without a token."},
 			{"name": "about", "description": "Read this document."},
 		},
@@ -168,6 +172,9 @@ func (m *maker) operation(o operation, path string) object {
 	if o.body != nil {
 		op["requestBody"] = object{"required": true, "content": m.content(o.route, o.body)}
 		m.restrict(reflect.TypeOf(o.body))
+	}
+	if scope := m.scopes[o.route]; scope != "" {
+		op["security"] = []object{{"token": []string{scope}}}
 	}
 	if o.tag == "about" {
 		op["security"] = []object{}

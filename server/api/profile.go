@@ -39,7 +39,7 @@ func (a *API) showProfile(c *gin.Context, caller *auth.Claims) error {
 // read or change here.
 func profileUser(c *gin.Context, caller *auth.Claims) (scoreboard.UserID, error) {
 	user, err := scoreboard.ParseUserID(c.Param("user_id"))
-	if err == nil && user != caller.User && !caller.Has(auth.ScopeAdmin) {
+	if err == nil && user != caller.User && !caller.Has(auth.ScopeOperate) {
 		err = scoreboard.Errorf(scoreboard.CodeForbidden, "only the user and operators have access to a profile")
 	}
 	return user, err

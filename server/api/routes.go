@@ -78,10 +78,11 @@ const (
 	showsAll                // to holders of the route's scope
 )
 
-// adminRoute is a route for operators; action is "" if it is not audited.
-func (a *API) adminRoute(method, path, action string, query parameters, handle handler) route {
+// operatorRoute is a route for operators: it reads, or makes a change that can be taken
+// back. action is "" if it is not audited.
+func (a *API) operatorRoute(method, path, action string, query parameters, handle handler) route {
 	r := route{
-		method: method, path: path, query: query, scope: auth.ScopeAdmin, rate: &a.Limits.Admin, audit: audited,
+		method: method, path: path, query: query, scope: auth.ScopeOperate, rate: &a.Limits.Admin, audit: audited,
 		data: showsAll, handle: handle, action: action,
 	}
 	if action == "" {
@@ -89,6 +90,17 @@ func (a *API) adminRoute(method, path, action string, query parameters, handle h
 	}
 	return r
 }
+
+// adminRoute is a route for administrators: it makes a change that cannot be taken back,
+// or that decides what others may do.
+func (a *API) adminRoute(method, path, action string, query parameters, handle handler) route {
+	r := a.operatorRoute(method, path, action, query, handle)
+	r.scope = auth.ScopeAdmin
+	return r
+}
+
+// operates reports whether a route is one of operators or administrators.
+func (r route) operates() bool { return r.scope == auth.ScopeOperate || r.scope == auth.ScopeAdmin }
 
 // Paths that more than one place refers to.
 const (
@@ -209,9 +221,9 @@ func (a *API) adminRoutes() []route {
 			a.adminRoute("PATCH", "/v1/boards/:board", "board.set", reasonParameter, a.setBoard),
 			a.adminRoute("POST", "/v1/boards/roll", "board.roll", reasonParameter, a.rollBoards),
 			a.adminRoute("POST", pathRoll, "board.roll", reasonParameter, a.rollBoards),
-			a.adminRoute("POST", "/v1/boards/:board/freeze", "board.freeze", reasonParameter,
+			a.operatorRoute("POST", "/v1/boards/:board/freeze", "board.freeze", reasonParameter,
 				a.changeBoard(a.Boards.FreezeBoard)),
-			a.adminRoute("POST", "/v1/boards/:board/unfreeze", "board.unfreeze", reasonParameter,
+			a.operatorRoute("POST", "/v1/boards/:board/unfreeze", "board.unfreeze", reasonParameter,
 				a.changeBoard(a.Boards.UnfreezeBoard)),
 			a.adminRoute("POST", "/v1/boards/:board/archive", "board.archive", reasonParameter,
 				a.changeBoard(a.Boards.ArchiveBoard)))
@@ -219,62 +231,62 @@ func (a *API) adminRoutes() []route {
 	if a.Keys != nil {
 		t = append(t,
 			a.adminRoute("POST", "/v1/admin/keys", "key.create", reasonParameter, a.createKey),
-			a.adminRoute("GET", "/v1/admin/keys", "", noParameters, a.listKeys),
+			a.operatorRoute("GET", "/v1/admin/keys", "", noParameters, a.listKeys),
 			a.adminRoute("POST", "/v1/admin/keys/:key_id/rotate", "key.rotate", reasonParameter, a.rotateKey),
 			a.adminRoute("DELETE", "/v1/admin/keys/:key_id", "key.revoke", reasonParameter, a.revokeKey))
 	}
 	if a.Webhooks != nil {
 		t = append(t,
 			a.adminRoute("POST", "/v1/admin/webhooks", "webhook.create", reasonParameter, a.createWebhook),
-			a.adminRoute("GET", "/v1/admin/webhooks", "", noParameters, a.listWebhooks),
+			a.operatorRoute("GET", "/v1/admin/webhooks", "", noParameters, a.listWebhooks),
 			a.adminRoute("POST", "/v1/admin/webhooks/:webhook_id/rotate", "webhook.rotate", reasonParameter,
 				a.rotateWebhook),
-			a.adminRoute("POST", "/v1/admin/webhooks/:webhook_id/enable", "webhook.enable", reasonParameter,
+			a.operatorRoute("POST", "/v1/admin/webhooks/:webhook_id/enable", "webhook.enable", reasonParameter,
 				a.enableWebhook),
-			a.adminRoute("POST", "/v1/admin/webhooks/:webhook_id/test", "webhook.test", reasonParameter,
+			a.operatorRoute("POST", "/v1/admin/webhooks/:webhook_id/test", "webhook.test", reasonParameter,
 				a.testWebhook),
 			a.adminRoute("DELETE", "/v1/admin/webhooks/:webhook_id", "webhook.delete", reasonParameter,
 				a.deleteWebhook),
-			a.adminRoute("GET", "/v1/admin/webhooks/:webhook_id/deliveries", "",
+			a.operatorRoute("GET", "/v1/admin/webhooks/:webhook_id/deliveries", "",
 				parameters{"state", "before", "limit"}, a.listDeliveries),
-			a.adminRoute("POST", "/v1/admin/webhooks/:webhook_id/deliveries/:id/retry", "webhook.retry",
+			a.operatorRoute("POST", "/v1/admin/webhooks/:webhook_id/deliveries/:id/retry", "webhook.retry",
 				reasonParameter, a.retryDelivery))
 	}
 	if a.Operations != nil {
 		t = append(t,
-			a.adminRoute("GET", "/v1/admin/checks", "", noParameters, a.checks),
-			a.adminRoute("GET", "/v1/admin/status", "", parameters{"board"}, a.status),
-			a.adminRoute("GET", "/v1/admin/outbox", "", noParameters, a.outbox),
-			a.adminRoute("GET", "/v1/admin/dead-letters", "", pageParameters, a.listDeadLetters),
-			a.adminRoute("GET", "/v1/admin/dead-letters/:id", "", noParameters, a.showDeadLetter),
-			a.adminRoute("POST", "/v1/admin/dead-letters/:id/requeue", "letter.requeue", reasonParameter,
+			a.operatorRoute("GET", "/v1/admin/checks", "", noParameters, a.checks),
+			a.operatorRoute("GET", "/v1/admin/status", "", parameters{"board"}, a.status),
+			a.operatorRoute("GET", "/v1/admin/outbox", "", noParameters, a.outbox),
+			a.operatorRoute("GET", "/v1/admin/dead-letters", "", pageParameters, a.listDeadLetters),
+			a.operatorRoute("GET", "/v1/admin/dead-letters/:id", "", noParameters, a.showDeadLetter),
+			a.operatorRoute("POST", "/v1/admin/dead-letters/:id/requeue", "letter.requeue", reasonParameter,
 				a.requeueDeadLetter),
 			a.adminRoute("DELETE", "/v1/admin/dead-letters/:id", "letter.drop", reasonParameter, a.dropDeadLetter),
-			a.adminRoute("GET", "/v1/admin/boards/:board/ranking", "", noParameters, a.rankingStatus),
+			a.operatorRoute("GET", "/v1/admin/boards/:board/ranking", "", noParameters, a.rankingStatus),
 			route{
-				method: "GET", path: "/v1/admin/boards/:board/export", query: noParameters, scope: auth.ScopeAdmin,
+				method: "GET", path: "/v1/admin/boards/:board/export", query: noParameters, scope: auth.ScopeOperate,
 				rate: &a.Limits.Admin, audit: auditedByHandler, data: showsAll, handle: a.exportBoard,
 				action: "board.export",
 			},
 			a.adminRoute("POST", "/v1/admin/imports", "import.start", reasonParameter, a.startImport),
-			a.adminRoute("GET", "/v1/admin/imports/:id/summary", "", noParameters, a.summarizeImport),
+			a.operatorRoute("GET", "/v1/admin/imports/:id/summary", "", noParameters, a.summarizeImport),
 			a.adminRoute("POST", "/v1/admin/imports/:id/records", "import.records", reasonParameter, a.importRecords),
-			a.adminRoute("POST", pathRebuild, "ranking.rebuild", reasonParameter, a.rebuild),
-			a.adminRoute("POST", pathVerify, "", noParameters, a.verify),
-			a.adminRoute("POST", pathReconcile, "ranking.reconcile", reasonParameter, a.verify),
-			a.adminRoute("POST", "/v1/admin/replay", "ranking.replay", reasonParameter, a.replay),
+			a.operatorRoute("POST", pathRebuild, "ranking.rebuild", reasonParameter, a.rebuild),
+			a.operatorRoute("POST", pathVerify, "", noParameters, a.verify),
+			a.operatorRoute("POST", pathReconcile, "ranking.reconcile", reasonParameter, a.verify),
+			a.operatorRoute("POST", "/v1/admin/replay", "ranking.replay", reasonParameter, a.replay),
 			a.adminRoute("POST", "/v1/admin/ledger/archive", "ledger.archive", reasonParameter, a.archiveLedger))
 	}
 	if a.Moderation != nil {
 		t = append(t,
-			a.adminRoute("GET", "/v1/admin/users/:user_id", "", noParameters, a.showUser),
-			a.adminRoute("POST", "/v1/admin/users/:user_id/ban", "user.ban", noParameters,
+			a.operatorRoute("GET", "/v1/admin/users/:user_id", "", noParameters, a.showUser),
+			a.operatorRoute("POST", "/v1/admin/users/:user_id/ban", "user.ban", noParameters,
 				a.setStatus(a.Moderation.Ban)),
-			a.adminRoute("POST", "/v1/admin/users/:user_id/unban", "user.unban", noParameters,
+			a.operatorRoute("POST", "/v1/admin/users/:user_id/unban", "user.unban", noParameters,
 				a.setStatus(a.Moderation.Unban)),
-			a.adminRoute("POST", "/v1/admin/users/:user_id/freeze", "user.freeze", noParameters,
+			a.operatorRoute("POST", "/v1/admin/users/:user_id/freeze", "user.freeze", noParameters,
 				a.setStatus(a.Moderation.Freeze)),
-			a.adminRoute("POST", "/v1/admin/users/:user_id/unfreeze", "user.unfreeze", noParameters,
+			a.operatorRoute("POST", "/v1/admin/users/:user_id/unfreeze", "user.unfreeze", noParameters,
 				a.setStatus(a.Moderation.Unfreeze)),
 			a.adminRoute("POST", "/v1/admin/users/:user_id/adjust", "user.adjust", noParameters, a.adjust),
 			route{
@@ -284,32 +296,33 @@ func (a *API) adminRoutes() []route {
 			a.adminRoute("POST", "/v1/admin/users/:user_id/erase", "user.erase", noParameters, a.erase),
 			a.adminRoute("POST", "/v1/admin/events/:event_id/reverse", "event.reverse", noParameters, a.reverse),
 			a.adminRoute("POST", "/v1/admin/voids", "void.create", noParameters, a.createVoid),
-			a.adminRoute("GET", "/v1/admin/voids", "", noParameters, a.listVoids),
-			a.adminRoute("GET", "/v1/admin/voids/:id", "", noParameters, a.showVoid),
+			a.operatorRoute("GET", "/v1/admin/voids", "", noParameters, a.listVoids),
+			a.operatorRoute("GET", "/v1/admin/voids/:id", "", noParameters, a.showVoid),
 			a.adminRoute("POST", "/v1/admin/voids/:id/undo", "void.undo", noParameters, a.undoVoid))
 	}
 	if a.Flags != nil {
 		t = append(t,
-			a.adminRoute("GET", "/v1/admin/flags", "", parameters{"state", "user_id", "after", "limit"}, a.listFlags),
-			a.adminRoute("GET", "/v1/admin/flags/:id", "", noParameters, a.showFlag),
-			a.adminRoute("POST", "/v1/admin/flags/:id/dismiss", "flag.dismiss", noParameters,
+			a.operatorRoute("GET", "/v1/admin/flags", "", parameters{"state", "user_id", "after", "limit"},
+				a.listFlags),
+			a.operatorRoute("GET", "/v1/admin/flags/:id", "", noParameters, a.showFlag),
+			a.operatorRoute("POST", "/v1/admin/flags/:id/dismiss", "flag.dismiss", noParameters,
 				a.decideFlag("dismissed")),
-			a.adminRoute("POST", "/v1/admin/flags/:id/confirm", "flag.confirm", noParameters,
+			a.operatorRoute("POST", "/v1/admin/flags/:id/confirm", "flag.confirm", noParameters,
 				a.decideFlag("confirmed")))
 	}
 	if a.Settings != nil {
 		for _, path := range []string{pathSettings, pathSettingsAlias} {
 			t = append(t,
-				a.adminRoute("GET", path, "", noParameters, a.listSettings),
+				a.operatorRoute("GET", path, "", noParameters, a.listSettings),
 				a.adminRoute("PUT", path, "setting.set", noParameters, a.changeSettings),
 				a.adminRoute("PUT", path+"/:name", "setting.set", noParameters, a.changeSetting))
 		}
 	}
 	if a.Trail != nil {
 		t = append(t,
-			a.adminRoute("GET", "/v1/admin/audit", "",
+			a.operatorRoute("GET", "/v1/admin/audit", "",
 				parameters{"who", "action", "target", "from", "to", "cursor", "limit"}, a.auditEntries),
-			a.adminRoute("GET", "/v1/admin/audit/verify", "", parameters{"head"}, a.verifyAudit))
+			a.operatorRoute("GET", "/v1/admin/audit/verify", "", parameters{"head"}, a.verifyAudit))
 	}
 	if a.DevIssuer {
 		t = append(t, a.adminRoute("POST", "/v1/admin/tokens", "token.mint", reasonParameter, a.mintToken))
@@ -367,7 +380,7 @@ func (a *API) run(c *gin.Context, r route) error {
 		}
 		return r.stale(c, caller, err)
 	}
-	if r.scope == auth.ScopeAdmin || r.stream != nil {
+	if r.operates() || r.stream != nil {
 		clearWriteDeadline(c)
 	}
 	if r.action != "" {

@@ -31,7 +31,7 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	if user != caller.User && !caller.Has(auth.ScopeAdmin) {
+	if user != caller.User && !caller.Has(auth.ScopeOperate) {
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", user)
 	}
 	q := scoreboard.StatementQuery{User: user}
@@ -71,7 +71,7 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 	out := protocol.Statement{Entries: make([]protocol.StatementEntry, len(s.Rows))}
 	for i := range s.Rows {
 		out.Entries[i] = statementEntry(&s.Rows[i])
-		if s.Rows[i].Kind != scoreboard.KindEvent && !caller.Has(auth.ScopeAdmin) { // the operator's, not the player's
+		if s.Rows[i].Kind != scoreboard.KindEvent && !caller.Has(auth.ScopeOperate) { // not the player's
 			out.Entries[i].Address, out.Entries[i].UserAgent = "", ""
 		}
 	}

@@ -19,10 +19,14 @@ import (
 
 // Scopes of a token. Without one it acts for the user in sub.
 const (
-	ScopeUpdate = "score:update" // may write for any user
-	ScopeAdmin  = "score:admin"  // may operate
-	ScopeJoin   = "ws_conn"      // may join a stream; without the others, nothing else
+	ScopeUpdate  = "score:update"  // may write for any user
+	ScopeOperate = "score:operate" // may read everything, and make changes that can be taken back
+	ScopeAdmin   = "score:admin"   // may do everything on the routes of operators; implies ScopeOperate
+	ScopeJoin    = "ws_conn"       // may join a stream; without the others, nothing else
 )
+
+// Scopes lists the scopes of a token.
+func Scopes() []string { return []string{ScopeUpdate, ScopeOperate, ScopeAdmin, ScopeJoin} }
 
 // Limits of a token. The leeway is specification C's.
 const (
@@ -48,19 +52,14 @@ type Claims struct {
 	Key string
 }
 
-// Has reports whether the token has a scope.
+// Has reports whether the token has a scope, or one that implies it.
 func (c *Claims) Has(scope string) bool {
-	for _, s := range c.Scopes {
-		if s == scope {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.Scopes, scope) || scope == ScopeOperate && slices.Contains(c.Scopes, ScopeAdmin)
 }
 
 // JoinsOnly reports whether the token only allows joining a stream.
 func (c *Claims) JoinsOnly() bool {
-	return c.Has(ScopeJoin) && !c.Has(ScopeUpdate) && !c.Has(ScopeAdmin)
+	return c.Has(ScopeJoin) && !c.Has(ScopeUpdate) && !c.Has(ScopeOperate)
 }
 
 // Policy are the required claims of a token.
@@ -127,7 +126,7 @@ func (t *Tokens) Configure(p Policy) {
 // known yet.
 func (t *Tokens) Suspend() { t.policy.Store(nil) }
 
-// Admits returns why a token would not be an operator's under another policy, and for
+// Admits returns why a token would not be an administrator's under another policy, and for
 // a provider with the key set at another URL, which it reads; nil if it would.
 func (t *Tokens) Admits(ctx context.Context, token string, p Policy, keysURL string) error {
 	other := &Tokens{secret: t.secret, keys: t.keys, now: t.now}

@@ -43,12 +43,14 @@ func visibility(public bool) string {
 	return "private"
 }
 
-// offer returns links to changes that the session may make.
-func offer(s *session, links ...link) []link {
-	if !s.May(scopeAdmin) {
-		return nil
+// offer returns those of the links that the session may follow.
+func offer(s *session, links ...link) (out []link) {
+	for _, l := range links {
+		if s.May(l.Scope) {
+			out = append(out, l)
+		}
 	}
-	return links
+	return out
 }
 
 // changeLink leads to the form of a change with values, as name and value in turn.
@@ -57,7 +59,7 @@ func changeLink(name, label string, values ...string) link {
 	for i := 0; i+1 < len(values); i += 2 {
 		q.Set(values[i], values[i+1])
 	}
-	l := link{Label: label, Href: Root + "/changes/" + name}
+	l := link{Label: label, Href: Root + "/changes/" + name, Scope: changes[name].scope()}
 	if len(q) > 0 {
 		l.Href += "?" + q.Encode()
 	}
@@ -106,7 +108,7 @@ func (c *Console) board(w http.ResponseWriter, r *http.Request, s *session) erro
 	if family {
 		ranked = b.Current
 	}
-	if s.May(scopeAdmin) && b.Status != "archived" && ranked != "" {
+	if s.May(scopeOperate) && b.Status != "archived" && ranked != "" {
 		var st protocol.RankingStatus
 		if err := k.get("/v1/admin/boards/"+url.PathEscape(ranked)+"/ranking", nil, &st); err != nil {
 			d.RankingProblem = failureOf(err)

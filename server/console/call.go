@@ -52,7 +52,7 @@ func (f *failure) Error() string { return f.Code + ": " + f.Message }
 // nextSteps say what to do about an error of the API.
 var nextSteps = map[string]string{
 	"unauthorized":       "Sign in again.",
-	"forbidden":          "Sign in with a token that has the scope score:admin.",
+	"forbidden":          "Sign in with a token that has this scope.",
 	"not_found":          "Check the spelling. It may also have been deleted meanwhile.",
 	"conflict":           "Reload the page: its state has changed, or another change is in progress.",
 	"gone":               "It has ended and cannot be changed any more.",

@@ -15,6 +15,7 @@ type change struct {
 	verb        string // on the button that applies it
 	section     string
 	danger      bool
+	admin       bool   // requires the scope of administrators
 	action      string // of its audit entries
 	intro       string // what it does, in the form
 	done        string // what it has done
@@ -33,6 +34,14 @@ type change struct {
 	// secret shows the answer once instead of leading on: it has a secret.
 	secret bool
 	job    bool // runs as a job
+}
+
+// scope returns the scope of the API that the change requires.
+func (ch *change) scope() string {
+	if ch.admin {
+		return scopeAdmin
+	}
+	return scopeOperate
 }
 
 // request is a request of the API.
@@ -81,11 +90,8 @@ func findChange(r *http.Request, s *session) (*change, error) {
 			Next: "Choose a page from the menu.",
 		}
 	}
-	if !s.May(scopeAdmin) {
-		return nil, &failure{
-			Status: http.StatusForbidden, Code: "forbidden", Message: "Your token does not allow changes.",
-			Next: nextSteps["forbidden"],
-		}
+	if !s.May(ch.scope()) {
+		return nil, lacks(ch.scope())
 	}
 	return ch, nil
 }

@@ -225,11 +225,8 @@ func (c *Console) job(w http.ResponseWriter, r *http.Request, s *session) error 
 }
 
 func (c *Console) findJob(r *http.Request, s *session) (*job, error) {
-	if !s.May(scopeAdmin) {
-		return nil, &failure{
-			Status: http.StatusForbidden, Code: "forbidden", Message: "Your token does not show jobs.",
-			Next: nextSteps["forbidden"],
-		}
+	if !s.May(scopeOperate) {
+		return nil, lacks(scopeOperate)
 	}
 	if o := c.jobs.find(r.PathValue("id")); o != nil {
 		return o, nil

@@ -47,7 +47,7 @@ var checksOf = map[string][]string{
 
 // overview shows the path of an increment, with the state of each stage.
 func (c *Console) overview(w http.ResponseWriter, r *http.Request, s *session) error {
-	if !s.May(scopeAdmin) {
+	if !s.May(scopeOperate) {
 		http.Redirect(w, r, Root+"/boards", http.StatusSeeOther)
 		return nil
 	}

@@ -37,23 +37,27 @@ type view struct {
 // link leads to a page.
 type link struct {
 	Label, Href, Tone string
+	Scope             string // that it requires
 }
 
 // section is an entry of the menu.
-type section struct{ Name, Label, Path, Icon string }
+type section struct{ Name, Label, Path, Scope, Icon string }
 
 var sections = []section{
-	{"overview", "Overview", Root, "M3 12h4l3-8 4 16 3-8h4"},
-	{"boards", "Boards", Root + "/boards", "M4 20V10h4v10zM10 20V4h4v16zM16 20v-7h4v7z"},
-	{"players", "Players", Root + "/players", "M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 20c1-4 4-6 8-6s7 2 8 6"},
-	{"integrity", "Integrity", Root + "/integrity", "M12 3l8 3v6c0 5-4 8-8 9-4-1-8-4-8-9V6zM9 12l2 2 4-4"},
-	{"dead-letters", "Dead letters", Root + "/dead-letters", "M4 6h16v12H4zM4 7l8 6 8-6"},
+	{"overview", "Overview", Root, scopeOperate, "M3 12h4l3-8 4 16 3-8h4"},
+	{"boards", "Boards", Root + "/boards", "", "M4 20V10h4v10zM10 20V4h4v16zM16 20v-7h4v7z"},
+	{"players", "Players", Root + "/players", "", "M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 20c1-4 4-6 8-6s7 2 8 6"},
 	{
-		"keys", "Keys", Root + "/keys",
+		"integrity", "Integrity", Root + "/integrity", scopeOperate,
+		"M12 3l8 3v6c0 5-4 8-8 9-4-1-8-4-8-9V6zM9 12l2 2 4-4",
+	},
+	{"dead-letters", "Dead letters", Root + "/dead-letters", scopeOperate, "M4 6h16v12H4zM4 7l8 6 8-6"},
+	{
+		"keys", "Keys", Root + "/keys", scopeOperate,
 		"M8 16a4 4 0 1 1 3.5-6H21v4h-3v3h-4v-3h-2.5A4 4 0 0 1 8 16z",
 	},
-	{"settings", "Settings", Root + "/settings", "M4 7h10M18 7h2M4 17h2M10 17h10M16 5v4M8 15v4"},
-	{"audit", "Audit", Root + "/audit", "M6 3h9l4 4v14H6zM9 11h7M9 15h7"},
+	{"settings", "Settings", Root + "/settings", scopeOperate, "M4 7h10M18 7h2M4 17h2M10 17h10M16 5v4M8 15v4"},
+	{"audit", "Audit", Root + "/audit", scopeOperate, "M6 3h9l4 4v14H6zM9 11h7M9 15h7"},
 }
 
 // parsePages parses the layout with each page.
@@ -81,7 +85,10 @@ func parsePages(assets assetFiles) pages {
 
 // roleOf says what a session may do.
 func roleOf(s *session) string {
-	if s.May(scopeAdmin) {
+	switch {
+	case s.May(scopeAdmin):
+		return "Administrator"
+	case s.May(scopeOperate):
 		return "Operator"
 	}
 	return "Viewer"

@@ -75,14 +75,17 @@ func (c *Console) player(w http.ResponseWriter, r *http.Request, s *session) err
 	}
 	d := &playerView{User: user}
 	v := &view{Title: user, Section: "players", Crumbs: []link{{Label: "Players", Href: Root + "/players"}}, Data: d}
-	if s.May(scopeAdmin) {
+	if s.May(scopeOperate) {
 		var u protocol.User
 		if err := k.get("/v1/admin/users/"+url.PathEscape(user), nil, &u); err != nil {
 			return err
 		}
-		d.Status, d.Export = &u, playerHref(user)+"/export"
+		d.Status = &u
+		if s.May(scopeAdmin) {
+			d.Export = playerHref(user) + "/export"
+		}
 		d.Facts = userFacts(&u)
-		v.Actions = playerActions(&u)
+		v.Actions = offer(s, playerActions(&u)...)
 		d.Scores = ranks(k, &u)
 		d.More = len(u.Scores) - min(len(u.Scores), maxRanks)
 	} else {
@@ -99,7 +102,7 @@ func (c *Console) player(w http.ResponseWriter, r *http.Request, s *session) err
 	if k.get("/v1/users/"+url.PathEscape(user)+"/profile", nil, &profile) == nil {
 		d.Name = profile.DisplayName
 	}
-	if s.May(scopeAdmin) || s.User == user {
+	if s.May(scopeOperate) || s.User == user {
 		var err error
 		if d.Statement, err = statement.view(k, r); err != nil && failureOf(err).Status != http.StatusNotFound {
 			return err

@@ -35,12 +35,26 @@ type session struct {
 	Expires time.Time `json:"expires"`
 }
 
-// May reports whether the API lets the session's token do what requires a scope. It only
-// decides what is offered: the API checks again.
-func (s *session) May(scope string) bool { return slices.Contains(s.Scopes, scope) }
+// Scopes of the API. An administrator may do what an operator may.
+const (
+	scopeOperate = "score:operate"
+	scopeAdmin   = "score:admin"
+)
 
-// scopeAdmin is the API's scope of operators.
-const scopeAdmin = "score:admin"
+// May reports whether the API lets the session's token do what requires a scope; "" is no
+// scope. It only decides what is offered: the API checks again.
+func (s *session) May(scope string) bool {
+	return scope == "" || slices.Contains(s.Scopes, scope) ||
+		scope == scopeOperate && slices.Contains(s.Scopes, scopeAdmin)
+}
+
+// lacks is the failure of a session without a scope that something requires.
+func lacks(scope string) *failure {
+	return &failure{
+		Status: http.StatusForbidden, Code: "forbidden", Message: "This requires the scope " + scope + ".",
+		Next: nextSteps["forbidden"],
+	}
+}
 
 // Purposes of sealed texts. A text that was sealed for one is not valid for another.
 const (

@@ -259,7 +259,7 @@ class AsyncScoreboard:
         limit: int = 0,
         timeout: float | None = None,
     ) -> Statement:
-        """Read a page of a user's ledger, newest first: the token's own, or with the scope score:admin any user's.
+        """Read a page of a user's ledger, newest first: the token's own, or with the scope score:operate any user's.
         until is exclusive; both times have a time zone."""
         return await self._do(_operations.statement(user_id, board, since, until, cursor, limit), timeout)
 
@@ -283,7 +283,7 @@ class AsyncScoreboard:
                 return
 
     async def profile(self, user_id: str, *, timeout: float | None = None) -> Profile:
-        """Read a user's profile: the token's own, or with the scope score:admin any user's."""
+        """Read a user's profile: the token's own, or with the scope score:operate any user's."""
         return await self._do(_operations.profile(user_id), timeout)
 
     async def put_profile(

@@ -266,7 +266,7 @@ class Scoreboard:
         limit: int = 0,
         timeout: float | None = None,
     ) -> Statement:
-        """Read a page of a user's ledger, newest first: the token's own, or with the scope score:admin any user's.
+        """Read a page of a user's ledger, newest first: the token's own, or with the scope score:operate any user's.
         until is exclusive; both times have a time zone."""
         return self._do(_operations.statement(user_id, board, since, until, cursor, limit), timeout)
 
@@ -289,7 +289,7 @@ class Scoreboard:
                 return
 
     def profile(self, user_id: str, *, timeout: float | None = None) -> Profile:
-        """Read a user's profile: the token's own, or with the scope score:admin any user's."""
+        """Read a user's profile: the token's own, or with the scope score:operate any user's."""
         return self._do(_operations.profile(user_id), timeout)
 
     def put_profile(

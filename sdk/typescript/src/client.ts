@@ -178,7 +178,7 @@ export class Scoreboard {
     return this.#transport.send({ method: "POST", path: "/v1/leaderboard/users", body: () => body }, options?.signal);
   }
 
-  /** statement reads a page of a user's ledger: of the token's user or, with the scope score:admin, of any. */
+  /** statement reads a page of a user's ledger: of the token's user or, with the scope score:operate, of any. */
   async statement(userId: string, q: StatementQuery = {}, options?: CallOptions): Promise<Statement> {
     return this.#transport.send({
       method: "GET", path: `/v1/users/${segment(userId)}/statement`,
