@@ -193,7 +193,9 @@ func TestPagesAreAccessible(t *testing.T) {
 	v := newViewer(t, 3*awaitTimeout)
 	for path, ready := range map[string]string{
 		"/embed/global": live, "/b/unknown": `document.body.className === "problem-page"`,
-		"/b/cup:one": `(document.querySelector("details").open = true)`,
+		"/b/":               `document.querySelectorAll(".boards a").length === 2`,
+		"/b/global?limit=7": `document.body.textContent.includes("limit must be 10 or 100")`,
+		"/b/cup:one":        `(document.querySelector("details").open = true)`,
 	} {
 		v.run(chromedp.Navigate(n.URL + path))
 		v.await(path, ready)

@@ -40,8 +40,9 @@ const (
 const measures = `
 	window.shifts = [];
 	new PerformanceObserver((l) => l.getEntries().forEach((e) =>
-		window.shifts.push([e.value, ...e.sources.map((s) => [s.node?.dataset?.user ?? s.node?.outerHTML,
-			s.previousRect.y, s.currentRect.y, s.previousRect.width, s.currentRect.width])])))
+		window.shifts.push([e.value, ...e.sources.map((s) => [
+			s.node?.dataset?.user ?? (s.node?.outerHTML ?? s.node?.parentElement?.outerHTML)?.slice(0, 80),
+			s.previousRect.x, s.previousRect.y, s.currentRect.x, s.currentRect.y])])))
 		.observe({type: "layout-shift", buffered: true});
 	window.broken = [];
 	document.addEventListener("securitypolicyviolation",
@@ -347,6 +348,74 @@ func TestPageOfViewer(t *testing.T) {
 		if strings.Contains(sent, token) {
 			t.Errorf("the token is in the address %s", request)
 		}
+	}
+}
+
+// While rows rise and fall, enter and leave, and the table grows, nothing on a page jumps: rows
+// move by transforms alone.
+func TestPageDoesNotShift(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "web-boards", "*", "limit-anonymous-per-minute", "0", "log-level", "error")
+	game := n.client("game", auth.ScopeUpdate)
+	root := bearer(h.token("root", auth.ScopeAdmin, time.Hour))
+	const present, users, duration = 6, 40, 8 * time.Second
+	for _, tt := range []struct {
+		board, query  string
+		width, height int64
+	}{
+		{"desk", "?player=user-0", 1281, 900},
+		{"phone", "?player=user-1", 360, 1600},
+		{"wall", "?kiosk=1", 1920, 1080},
+		{"wide", "?limit=100&player=user-1", 2560, 1300},
+	} {
+		t.Run(tt.board, func(t *testing.T) {
+			status, _, body := request(t, http.MethodPost, n.URL+"/v1/boards",
+				fmt.Sprintf(`{"board":%q}`, tt.board), root)
+			if status != http.StatusCreated {
+				t.Fatal(status, body)
+			}
+			submit := func(user int, delta int64) {
+				t.Helper()
+				in := client.Increment{Board: tt.board, User: fmt.Sprint("user-", user), Delta: delta}
+				if _, err := game.Submit(t.Context(), in); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for user := range present {
+				submit(user, int64(100*user+1))
+			}
+			h.await("the rows", func() bool {
+				_, _, body := request(t, http.MethodGet, n.URL+"/b/"+tt.board, "", nil)
+				return strings.Count(body, "data-rank=") >= present
+			})
+			v := newViewer(t, duration+2*awaitTimeout,
+				emulation.SetDeviceMetricsOverride(tt.width, tt.height, 1, false))
+			v.run(chromedp.Navigate(n.URL + "/b/" + tt.board + tt.query))
+			v.await("the stream", live)
+			v.value(`window.seen = {entered: 0, left: 0, moved: 0},
+				new MutationObserver((changes) => {
+					const rows = (nodes) => new Set([...nodes].map((n) => n.dataset?.user).filter(Boolean));
+					const added = rows(changes.flatMap((c) => [...c.addedNodes]));
+					const removed = rows(changes.flatMap((c) => [...c.removedNodes]));
+					for (const user of added.union(removed)) {
+						seen[added.has(user) ? removed.has(user) ? "moved" : "entered" : "left"]++;
+					}
+				}).observe(document.querySelector("#rows tbody"), {childList: true})`)
+			for started := time.Now(); time.Since(started) < duration; time.Sleep(100 * time.Millisecond) {
+				submit(rand.IntN(users), 1+rand.Int64N(900))
+			}
+			var seen struct{ Entered, Left, Moved int }
+			v.run(chromedp.Evaluate(`window.seen`, &seen))
+			t.Logf("rows: %+v", seen)
+			if seen.Entered < 5 || seen.Moved < 5 || tt.board != "wide" && seen.Left < 5 {
+				t.Errorf("got %+v rows, want at least 5 of each", seen)
+			}
+			if got := v.value(`JSON.stringify(window.shifts)`); got != "[]" {
+				t.Errorf("got the layout shifts %s, want none", got)
+			}
+			v.check(n.URL)
+		})
 	}
 }
 

@@ -53,6 +53,10 @@ type Catalog interface {
 	// Named does not resolve a family, and returns a state of the time or later; private
 	// says whether to find private boards.
 	Named(ctx context.Context, id scoreboard.BoardID, private bool, at time.Time) (*scoreboard.Board, error)
+	// Families returns all boards but instances by name, and Periods a family's instances in
+	// the order of their starts; both return private boards, too.
+	Families(ctx context.Context) ([]*scoreboard.Board, error)
+	Periods(ctx context.Context, family scoreboard.BoardID) ([]*scoreboard.Board, error)
 }
 
 // Events looks up the receipts of an event.
@@ -169,7 +173,6 @@ type API struct {
 	boundBoard scoreboard.BoardID
 	metrics    *metrics
 	pages      pageCache
-	periods    periodCache
 	site       *docs.Site // with the dialects that are mounted
 	errors     errorLog
 	policy     atomic.Pointer[Policy]

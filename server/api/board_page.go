@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -28,6 +27,7 @@ type Listing interface {
 
 // Paths of the pages of boards and of what they load.
 const (
+	pathPages      = "/b/"
 	pathPage       = "/b/:board"
 	pathCard       = "/b/:board/card.svg"
 	pathPageTop    = "/b/:board/top"
@@ -65,6 +65,7 @@ func (a *API) pageRoutes() []route {
 		top.stale = serveStale(a.stalePageTop)
 		t = append(t,
 			asset,
+			listed(pathPages, anyParameters, &l.Top, a.boardList),
 			listed(pathPage, anyParameters, &l.Top, a.page((*web.Site).Page, pageFrames)),
 			listed(pathEmbed, anyParameters, &l.Top, a.page((*web.Site).Embed, embedFrames)),
 			listed(pathCard, anyParameters, &l.Top, a.card),
@@ -285,48 +286,62 @@ func (a *API) respondView(c *gin.Context, view *web.Board, kind, policy string, 
 
 // isPage reports whether a request is for a page, by a browser: its errors are pages, too.
 func isPage(c *gin.Context) bool {
-	path := c.FullPath()
-	return (path == pathPage || path == pathEmbed) && strings.Contains(c.GetHeader("Accept"), "text/html")
+	switch c.FullPath() {
+	case pathPages, pathPage, pathEmbed:
+		return strings.Contains(c.GetHeader("Accept"), "text/html")
+	}
+	return false
 }
 
 // respondProblem answers with the page of an error.
 func respondProblem(c *gin.Context, status int, e *protocol.Error) {
 	title := http.StatusText(status)
-	if status == http.StatusNotFound {
+	switch status {
+	case http.StatusNotFound:
 		title = "There is no such board"
+	case http.StatusBadRequest:
+		title = "This address is not valid"
 	}
 	c.Writer.Header().Set("Content-Security-Policy", pagePolicy+"frame-ancestors 'none'")
 	c.Data(status, "text/html; charset=utf-8", site().Problem(title, e.Message))
 }
 
-// view reads what a page shows. It ignores parameters that it does not know, and values that
-// are not valid.
+// view reads what a page shows. It ignores parameters that it does not know: links gain some on
+// their way.
 func (a *API) view(c *gin.Context) (*web.Board, error) {
 	board, err := a.listed(c)
 	if err != nil {
 		return nil, err
 	}
-	ctx := c.Request.Context()
-	limit, err := pageLimit(c)
-	if err != nil {
-		limit = shortStream
-	}
 	v := &web.Board{
-		ID: scoreboard.BoardID(c.Param("board")), Shown: board.ID, Limit: limit, Ended: board.Ended(),
-		Live: a.Live != nil, Kiosk: c.Query("kiosk") == "1", Closed: board.Closed, Sealed: board.StandingsHash,
+		ID: scoreboard.BoardID(c.Param("board")), Shown: board.ID, Ended: board.Ended(),
+		Live: a.Live != nil, Closed: board.Closed, Sealed: board.StandingsHash,
 	}
-	if theme := c.Query("theme"); theme == "light" || theme == "dark" {
-		v.Theme = theme
+	if v.Limit, err = pageLimit(c); err != nil {
+		return nil, err
 	}
+	if v.Theme, err = queryTheme(c); err != nil {
+		return nil, err
+	}
+	if v.Kiosk, err = queryFlag(c, "kiosk"); err != nil {
+		return nil, err
+	}
+	if text := c.Query("player"); text != "" {
+		user, err := scoreboard.ParseUserID(text)
+		if err != nil {
+			return nil, scoreboard.Invalid("player", "player must be a user id")
+		}
+		v.Player = &web.Player{ID: user}
+	}
+	if err := a.choosePeriods(c, v, board); err != nil {
+		return nil, err
+	}
+	ctx := c.Request.Context()
 	if v.Top, err = a.rowsOf(ctx, board, v.Sealed != ""); err != nil {
 		return nil, err
 	}
-	if v.Periods, err = a.periodsOf(ctx, board); err != nil {
-		return nil, err
-	}
-	if user, err := scoreboard.ParseUserID(c.Query("player")); err == nil {
-		v.Player = &web.Player{ID: user}
-		v.Player.Place, err = a.Reads.Place(ctx, board, user, defaultNear, 0)
+	if v.Player != nil {
+		v.Player.Place, err = a.Reads.Place(ctx, board, v.Player.ID, defaultNear, 0)
 		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 			return nil, err
 		}
@@ -351,68 +366,81 @@ func (a *API) rowsOf(ctx context.Context, board *scoreboard.Board, sealed bool) 
 	return top, nil
 }
 
-// periodsShown bounds the choice of periods.
-const periodsShown = 24
+// The most entries of the choice of periods, and of a page of the list of boards.
+const periodsShown, boardsShown = 24, 100
 
-// periodsOf returns the periods of a board's family, the newest first; none without periods.
-func (a *API) periodsOf(ctx context.Context, board *scoreboard.Board) ([]web.Period, error) {
-	if board.ID == board.Family {
-		return nil, nil
+// choosePeriods sets the choice of periods: those that started last, or last before another one.
+func (a *API) choosePeriods(c *gin.Context, v *web.Board, board *scoreboard.Board) error {
+	text := c.Query("before")
+	if text == "" && board.ID == board.Family {
+		return nil
 	}
-	return a.periods.of(board.Family, a.Now(), func() ([]web.Period, error) {
-		boards, err := a.Boards.FindBoards(ctx, scoreboard.BoardFilter{
-			Family: board.Family, Public: true, Limit: maxBoards,
-		})
-		if err != nil {
-			return nil, err
-		}
-		var periods []web.Period
-		for i := range boards {
-			b := &boards[i]
-			if b.IsFamily() || b.PeriodStart.After(a.Now()) {
-				continue
-			}
-			periods = append(periods, web.Period{
-				ID: b.ID, Name: b.Span().Name, Start: b.PeriodStart, End: b.PeriodEnd, Current: !b.Ended(),
-			})
-		}
-		slices.SortFunc(periods, func(x, y web.Period) int { return y.Start.Compare(x.Start) })
-		return periods[:min(len(periods), periodsShown)], nil
-	})
-}
-
-// periodCache keeps the periods of families for a moment, so that a page reads the store no
-// more often.
-type periodCache struct {
-	mu       sync.Mutex
-	families map[scoreboard.BoardID]cachedPeriods
-}
-
-type cachedPeriods struct {
-	until   time.Time
-	periods []web.Period
-}
-
-const periodsKept = 5 * time.Second
-
-func (p *periodCache) of(
-	family scoreboard.BoardID, now time.Time, read func() ([]web.Period, error),
-) ([]web.Period, error) {
-	p.mu.Lock()
-	kept, ok := p.families[family]
-	p.mu.Unlock()
-	if ok && now.Before(kept.until) {
-		return kept.periods, nil
-	}
-	periods, err := read()
+	periods, err := a.Catalog.Periods(c.Request.Context(), board.Family)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.families == nil || len(p.families) >= maxCachedBoards {
-		p.families = make(map[scoreboard.BoardID]cachedPeriods)
+	isOpen := func(b *scoreboard.Board) bool { return b.Public && !b.PeriodStart.After(a.Now()) }
+	end := len(periods)
+	if text != "" {
+		end = slices.IndexFunc(periods, func(b *scoreboard.Board) bool { return string(b.ID) == text && isOpen(b) })
+		if end < 0 {
+			return scoreboard.Invalid("before", "before must be a period of board %s", board.Family)
+		}
+		v.Before = periods[end].ID
 	}
-	p.families[family] = cachedPeriods{now.Add(periodsKept), periods}
-	return periods, nil
+	for i := end - 1; i >= 0; i-- {
+		b := periods[i]
+		if !isOpen(b) {
+			continue
+		}
+		if len(v.Periods) == periodsShown {
+			v.Older = v.Periods[periodsShown-1].ID
+			break
+		}
+		v.Periods = append(v.Periods, web.Period{ID: b.ID, Name: b.Span().Name, Current: !b.Ended()})
+	}
+	return nil
+}
+
+// boardList is GET /b/: the boards that have pages, by name.
+func (a *API) boardList(c *gin.Context, _ *auth.Claims) error {
+	list := &web.List{}
+	var err error
+	if list.Theme, err = queryTheme(c); err != nil {
+		return err
+	}
+	after := scoreboard.BoardID("")
+	if text := c.Query("after"); text != "" {
+		if after, err = scoreboard.ParseBoardID(text); err != nil {
+			return scoreboard.Invalid("after", "after must be the name of a board")
+		}
+	}
+	families, err := a.Catalog.Families(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	for _, b := range families {
+		if b.ID <= after || !b.Public || !a.Pages.Lists(b.ID) {
+			continue
+		}
+		if len(list.Boards) == boardsShown {
+			list.After = list.Boards[boardsShown-1].ID
+			break
+		}
+		list.Boards = append(list.Boards, web.Listed{ID: b.ID, Period: b.Period, Status: b.Status})
+	}
+	setPageCache(c)
+	c.Writer.Header().Set("Content-Security-Policy", pagePolicy+pageFrames(a, ""))
+	c.Data(http.StatusOK, "text/html; charset=utf-8", site().List(list))
+	return nil
+}
+
+// queryTheme is the colours that a page is asked for; "" for those of the viewer's system.
+func queryTheme(c *gin.Context) (string, error) {
+	theme := c.Query("theme")
+	switch theme {
+	case "", "light", "dark":
+		return theme, nil
+	}
+	return "", scoreboard.Invalid("theme", "theme must be light or dark")
 }

@@ -79,6 +79,12 @@ func (r *rig) PublicBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboa
 	return b, err
 }
 
+func (r *rig) Families(context.Context) ([]*scoreboard.Board, error) { return nil, nil }
+
+func (r *rig) Periods(context.Context, scoreboard.BoardID) ([]*scoreboard.Board, error) {
+	return nil, nil
+}
+
 func (r *rig) Named(ctx context.Context, id scoreboard.BoardID, private bool, _ time.Time) (*scoreboard.Board, error) {
 	if private {
 		return r.Board(ctx, id)

@@ -137,9 +137,13 @@ func aboutOperations() []operation {
 func pageOperations() []operation {
 	rows := param{"limit", "integer", "number of rows, 10 or 100; 10 by default"}
 	return []operation{
+		described(reads("GET "+pathPages, "pages", "Show the list of boards that have pages", nil, media("text/html"),
+			readCodes...), "The page lists 100 boards by name. Parameters that it does not know are ignored. It knows "+
+			"after (a board; those after it follow) and theme (light or dark)."),
 		described(reads("GET "+pathPage, "pages", "Show the page of a board", nil, media("text/html"), readCodes...),
 			"Parameters that the page does not know are ignored. It knows limit (10 or 100), player (the id of a "+
-				"player to show with neighbours), theme (light or dark) and kiosk (1 for a screen on a wall)."),
+				"player to show with neighbours), theme (light or dark), kiosk (1 for a screen on a wall) and "+
+				"before (a period; the choice of periods has those before it)."),
 		described(reads("GET "+pathEmbed, "pages", "Show the page of a board for an iframe", nil, media("text/html"),
 			readCodes...), "Only pages of the setting web.origins may frame it. It knows limit, player and theme."),
 		reads("GET "+pathCard, "pages", "Draw the first 10 rows of a board, for links to it", nil,

@@ -38,6 +38,7 @@ type catalog struct {
 	asked  time.Time
 	ahead  time.Duration // the database's clock minus this machine's
 	boards map[scoreboard.BoardID]*scoreboard.Board
+	named  []*scoreboard.Board                        // boards and families without their instances, by name
 	spans  map[scoreboard.BoardID][]*scoreboard.Board // a family's instances, ordered by start
 }
 
@@ -159,14 +160,39 @@ func (k *catalog) current(family scoreboard.BoardID) *scoreboard.Board {
 
 // All returns every board by id; the map must not be modified.
 func (c *Catalog) All(ctx context.Context) (map[scoreboard.BoardID]*scoreboard.Board, error) {
-	k := c.known.Load()
-	if k == nil {
-		var err error
-		if k, err = c.since(ctx, time.Now()); err != nil {
-			return nil, err
-		}
+	k, err := c.any(ctx)
+	if err != nil {
+		return nil, err
 	}
 	return k.boards, nil
+}
+
+// Families returns the boards that have a name of their own, private ones too, by name: all but
+// the instances of periodic boards. The slice must not be modified.
+func (c *Catalog) Families(ctx context.Context) ([]*scoreboard.Board, error) {
+	k, err := c.any(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return k.named, nil
+}
+
+// Periods returns the instances of a family, private ones too, in the order of their starts; none
+// for a board without periods. The slice must not be modified.
+func (c *Catalog) Periods(ctx context.Context, family scoreboard.BoardID) ([]*scoreboard.Board, error) {
+	k, err := c.any(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return k.spans[family], nil
+}
+
+// any returns the boards as last read.
+func (c *Catalog) any(ctx context.Context) (*catalog, error) {
+	if k := c.known.Load(); k != nil {
+		return k, nil
+	}
+	return c.since(ctx, time.Now())
 }
 
 // since returns the boards as of a time or later. It waits at most catalogPause
@@ -236,8 +262,11 @@ func (c *Catalog) read(ctx context.Context) error {
 		k.boards[b.ID] = b
 		if b.ID != b.Family {
 			k.spans[b.Family] = append(k.spans[b.Family], b)
+		} else {
+			k.named = append(k.named, b)
 		}
 	}
+	slices.SortFunc(k.named, func(a, b *scoreboard.Board) int { return cmp.Compare(a.ID, b.ID) })
 	for _, instances := range k.spans {
 		slices.SortFunc(instances, func(a, b *scoreboard.Board) int { return a.PeriodStart.Compare(b.PeriodStart) })
 	}

@@ -25,19 +25,66 @@ type Board struct {
 	Closed time.Time // when it ended; zero if it has not, or unknown
 	Sealed string    // the hash of its final standings, in hex; "" if they are not sealed
 
-	Periods []Period // of the family, newest first; none for a board without periods
-	Player  *Player  // that the page is about; nil for none
-	Live    bool     // this process serves streams
-	Kiosk   bool     // for a screen on a wall
-	Theme   string   // light or dark; "" is that of the viewer's system
+	Periods []Period           // of the family, newest first; none for a board without periods
+	Before  scoreboard.BoardID // the period that the choice ends before; "" if it starts with the newest
+	Older   scoreboard.BoardID // the last of Periods, if there are older ones; else ""
+	Player  *Player            // that the page is about; nil for none
+	Live    bool               // this process serves streams
+	Kiosk   bool               // for a screen on a wall
+	Theme   string             // light or dark; "" is that of the viewer's system
 }
 
 // Period is one instance of a board in the choice of periods.
 type Period struct {
-	ID         scoreboard.BoardID
-	Name       string
-	Start, End time.Time
-	Current    bool
+	ID      scoreboard.BoardID
+	Name    string
+	Current bool
+}
+
+// List is what the list of boards shows.
+type List struct {
+	Boards []Listed
+	After  scoreboard.BoardID // the last of Boards, if there are more; else ""
+	Theme  string             // as of Board
+}
+
+// Listed is a board in the list.
+type Listed struct {
+	ID     scoreboard.BoardID
+	Period scoreboard.Period
+	Status scoreboard.Status
+}
+
+// Facts says what kind of board it is, in words; "" if there is nothing to say.
+func (l Listed) Facts() string {
+	var facts []string
+	if l.Period != scoreboard.PeriodNone {
+		facts = append(facts, string(l.Period))
+	}
+	if l.Status != scoreboard.StatusActive {
+		facts = append(facts, string(l.Status))
+	}
+	return strings.Join(facts, ", ")
+}
+
+// Link returns a link to the page of a board, with the theme.
+func (l *List) Link(board scoreboard.BoardID) string { return "./" + string(board) + l.query("") }
+
+// More returns a link to the boards that follow.
+func (l *List) More() string { return "./" + l.query(l.After) }
+
+func (l *List) query(after scoreboard.BoardID) string {
+	q := url.Values{}
+	if after != "" {
+		q.Set("after", string(after))
+	}
+	if l.Theme != "" {
+		q.Set("theme", l.Theme)
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
 }
 
 // Player is a player that the viewer looks for, by the address of the page.
@@ -91,8 +138,19 @@ func (b *Board) rows(entries []scoreboard.Entry) []row {
 // the colon of an instance as the end of a scheme.
 func (b *Board) Path() string { return "./" + string(b.ID) }
 
-// With returns a link to the page with another parameter.
-func (b *Board) With(name, value string) string {
+// With returns a link to the page with another parameter. It keeps the others.
+func (b *Board) With(name, value string) string { return b.Path() + b.query(name, value) }
+
+// PeriodLink returns a link to the same view of another period.
+func (b *Board) PeriodLink(period scoreboard.BoardID) string {
+	return "./" + string(period) + b.query("", "")
+}
+
+// PageLink returns a link from the page for iframes to the page of the board.
+func (b *Board) PageLink() string { return "../b/" + string(b.ID) + b.query("", "") }
+
+// query returns the parameters of the view, with one changed; "" if all are as without them.
+func (b *Board) query(name, value string) string {
 	q := url.Values{}
 	if b.Limit != shortPage {
 		q.Set("limit", strconv.Itoa(b.Limit))
@@ -103,14 +161,17 @@ func (b *Board) With(name, value string) string {
 	if b.Theme != "" {
 		q.Set("theme", b.Theme)
 	}
+	if b.Kiosk {
+		q.Set("kiosk", "1")
+	}
 	q.Set(name, value)
 	if value == "" {
 		q.Del(name)
 	}
 	if len(q) == 0 {
-		return b.Path()
+		return ""
 	}
-	return b.Path() + "?" + q.Encode()
+	return "?" + q.Encode()
 }
 
 // shortPage is the number of rows without the parameter limit.
@@ -167,6 +228,9 @@ func (s *Site) Embed(b *Board) []byte { return s.render("embed.html.tmpl", b) }
 
 // Card renders the picture of a board for links to it: an SVG of 1200x630.
 func (s *Site) Card(b *Board) []byte { return s.render("card.svg.tmpl", b) }
+
+// List renders the list of boards.
+func (s *Site) List(l *List) []byte { return s.render("list.html.tmpl", l) }
 
 // Problem renders the page of an error.
 func (s *Site) Problem(title, message string) []byte {

@@ -38,6 +38,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/b/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show the list of boards that have pages
+         * @description The page lists 100 boards by name. Parameters that it does not know are ignored. It knows after (a board; those after it follow) and theme (light or dark).
+         */
+        get: operations["getB"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/b/{board}": {
         parameters: {
             query?: never;
@@ -47,7 +67,7 @@ export interface paths {
         };
         /**
          * Show the page of a board
-         * @description Parameters that the page does not know are ignored. It knows limit (10 or 100), player (the id of a player to show with neighbours), theme (light or dark) and kiosk (1 for a screen on a wall).
+         * @description Parameters that the page does not know are ignored. It knows limit (10 or 100), player (the id of a player to show with neighbours), theme (light or dark), kiosk (1 for a screen on a wall) and before (a period; the choice of periods has those before it).
          */
         get: operations["getBBoard"];
         put?: never;
@@ -3936,6 +3956,39 @@ export interface operations {
                 content: {
                     /** @example  */
                     "text/javascript": string;
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getB: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example <!DOCTYPE html>
+                     *     <html lang="en">
+                     *     …
+                     */
+                    "text/html": string;
                 };
             };
             400: components["responses"]["invalid_request"];

@@ -28,7 +28,8 @@ const ANNOUNCE_EVERY = 10_000;
 /** The maximum of events that a statement shows. */
 const MAX_EVENTS = 1_000;
 
-const rows = new Rows($<HTMLTableElement>("rows")!.tBodies[0]!);
+const below = [$("player"), document.querySelector<HTMLElement>(".foot")].filter((e) => e !== null);
+const rows = new Rows($<HTMLTableElement>("rows")!.tBodies[0]!, below);
 const near = $<HTMLTableElement>("near");
 const nearRows = near && new Rows(near.tBodies[0]!);
 
@@ -44,8 +45,22 @@ for (const data of document.querySelectorAll("data")) data.textContent = count(N
 
 // ---- what is shown of a state
 
-function set(element: HTMLElement | null, text: string): void {
+function set(element: Element | null, text: string): void {
   if (element && element.textContent !== text) element.textContent = text;
+}
+
+/** renew replaces an element by a copy. Another width would move what stands in it; another element moves nothing. */
+function renew(element: HTMLElement): HTMLElement {
+  const next = element.cloneNode(true) as HTMLElement;
+  element.replaceWith(next);
+  return next;
+}
+
+function showTotal(total: number): void {
+  const text = count(total);
+  if ($("total")?.textContent === text) return;
+  const facts = document.querySelector<HTMLElement>(".facts");
+  if (facts) set(renew(facts).querySelector("#total"), text);
 }
 
 function showStatus(): void {
@@ -54,11 +69,8 @@ function showStatus(): void {
   const warning = warningOf(state.degraded);
   const kind = state.connection === "disconnected" ? "lost" : warning ? "warn" : state.connection;
   if (status.dataset["kind"] !== kind) {
-    // Another width would move what stands in it; another element moves nothing.
-    const next = status.cloneNode(true) as HTMLElement;
-    next.dataset["kind"] = kind;
-    status.replaceWith(next);
-    status = next;
+    status = renew(status);
+    status.dataset["kind"] = kind;
   }
   status.classList.toggle("warn", kind === "warn" || kind === "lost");
   set($("connection"), kind === "warn" ? "Delayed" : labels[state.connection]);
@@ -163,14 +175,13 @@ function showPlayer(read: Place | undefined): void {
       bdi, ` is #${count(read.rank)} of ${count(read.total)} with ${count(read.score)} points, ahead of ${read.percentile} %.`,
     );
     nearRows!.show(read.neighbours ?? [], player);
-    set($("total"), count(read.total));
+    showTotal(read.total);
   } else {
     $("place")!.replaceChildren("No score of ", bdi, " on this board.");
     nearRows!.show([]);
   }
   near.hidden = !read;
   section.hidden = false;
-  $("share")!.hidden = false;
   $("statement")!.hidden = !signedIn;
 }
 
@@ -213,7 +224,7 @@ function restart(): void {
 setInterval(showStatus, 1000);
 setInterval(() => {
   if (ended || document.visibilityState !== "visible") return;
-  source.top().then((top) => set($("total"), count(top.total)), () => {});
+  source.top().then((top) => showTotal(top.total), () => {});
 }, TOTAL_EVERY);
 
 // ---- signing in: the token stays in this script, and leaves it in headers only
@@ -326,7 +337,6 @@ function enableTools(): void {
     choose("");
   });
   const share = $("share")!;
-  share.hidden = !player;
   share.addEventListener("click", () => {
     const url = new URL(location.href);
     url.searchParams.set("player", player);

@@ -5,8 +5,6 @@ const HUES = 8;
 /** How long a change of rank is shown, in milliseconds. */
 const MOVE_SHOWN = 6_000;
 const MOVE_TIME = 300;
-/** How long rows stay where they are after a move began, in milliseconds. */
-const SETTLED = MOVE_TIME + 50;
 
 const numbers = new Intl.NumberFormat();
 
@@ -124,12 +122,12 @@ class Row {
 export class Rows {
   readonly #rows = new Map<string, Row>();
   readonly #ranks = new Map<string, number>();
-  #settledAt = 0;
+  #moving: Animation[] = [];
   #waiting?: { entries: readonly Entry[]; own: string };
   readonly #still = matchMedia("(prefers-reduced-motion: reduce)");
 
-  /** The table may have rows already, from the server. */
-  constructor(readonly body: HTMLTableSectionElement) {
+  /** The table may have rows already, from the server. What is below it moves with its end. */
+  constructor(readonly body: HTMLTableSectionElement, readonly below: readonly HTMLElement[] = []) {
     for (const tr of body.rows) {
       const user = tr.dataset["user"] ?? "";
       this.#rows.set(user, new Row(tr));
@@ -142,11 +140,14 @@ export class Rows {
     const waiting = this.#waiting;
     this.#waiting = { entries, own };
     if (waiting) return;
-    setTimeout(() => requestAnimationFrame(() => {
+    // A move takes as long as the browser needs for its frames: a timer would cut it short. The end of
+    // a move has a frame of its own: together with the next one it would count as a jump.
+    void Promise.allSettled(this.#moving.map((a) => a.finished)).then(nextFrame).then(nextFrame).then(() => {
       const latest = this.#waiting!;
       this.#waiting = undefined;
+      this.#moving = [];
       this.#render(latest.entries, latest.own);
-    }), Math.max(0, this.#settledAt - performance.now()));
+    });
   }
 
   #render(entries: readonly Entry[], own: string): void {
@@ -154,11 +155,12 @@ export class Rows {
     const moves = !this.#still.matches && document.visibilityState === "visible" && body.rows.length > 0;
     const places = new Map<string, number>();
     if (moves) [...body.rows].forEach((tr, i) => places.set(tr.dataset["user"] ?? "", i));
-    const height = moves ? body.rows[0]!.offsetHeight : 0;
+    const resized = moves && body.rows.length !== entries.length;
+    const { top, height } = moves ? body.rows[0]!.getBoundingClientRect() : { top: 0, height: 0 };
+    const tops = resized ? this.below.map((e) => e.getBoundingClientRect().top) : [];
     // Only rows that can be seen move: those from the first to the last place within the window.
-    const above = moves ? body.getBoundingClientRect().top : 0;
     const seen = (place: number): boolean => {
-      const y = above + place * height;
+      const y = top + place * height;
       return y > -height && y < innerHeight;
     };
     const known = new Set(entries.map((e) => e.userId));
@@ -180,21 +182,30 @@ export class Rows {
       this.#ranks.set(userId, rank);
       const place = places.get(userId);
       if (!moves || !seen(i) && !seen(place ?? i)) return;
-      if (place !== i) this.#settledAt = performance.now() + SETTLED;
-      if (place === undefined) slide(row.tr, height, true);
-      else if (place !== i) slide(row.tr, (place - i) * height, false);
+      if (place === undefined) this.#moving.push(...slide(row.tr, height, true));
+      else if (place !== i) this.#moving.push(...slide(row.tr, (place - i) * height, false));
       if (changed) pulse(row.tr.lastElementChild!);
+    });
+    tops.forEach((before, i) => {
+      const element = this.below[i]!;
+      const moved = before - element.getBoundingClientRect().top;
+      if (moved) this.#moving.push(...slide(element, moved, false));
     });
   }
 }
 
-/** slide lets a row start where it was, and move to where it is. */
-function slide(tr: HTMLElement, from: number, enters: boolean): void {
-  const frames: Keyframe[] = [{ transform: `translateY(${from}px)` }, { transform: "translateY(0)" }];
+function nextFrame(): Promise<unknown> {
+  return new Promise(requestAnimationFrame);
+}
+
+/** slide lets an element start where it was, and move to where it is. */
+function slide(element: HTMLElement, from: number, enters: boolean): Animation[] {
   const options: KeyframeAnimationOptions = { duration: MOVE_TIME, easing: "cubic-bezier(.2, 0, 0, 1)" };
-  tr.animate(frames, options);
-  if (enters) tr.animate([{ opacity: 0 }, { opacity: 1 }], options);
-  else if (from > 0) tr.animate([{ zIndex: 1 }, { zIndex: 1 }], options); // a row that rises passes above the others
+  const move = element.animate([{ transform: `translateY(${from}px)` }, { transform: "translateY(0)" }], options);
+  if (enters) return [move, element.animate([{ opacity: 0 }, { opacity: 1 }], options)];
+  if (from <= 0) return [move];
+  // What rises passes above the others.
+  return [move, element.animate([{ zIndex: 1 }, { zIndex: 1 }], options)];
 }
 
 function pulse(cell: Element): void {
