@@ -109,10 +109,21 @@ func (p *Place) Including(r *Receipt) *Place {
 }
 
 // Moment is a time of which the standings are read. Now reads them as they would have been with
-// today's bans and reversals; else they are as they were recorded.
+// today's bans and reversals; else they are as they were recorded. Masked also leaves out the
+// users who are banned now.
 type Moment struct {
-	At  time.Time
-	Now bool
+	At     time.Time
+	Now    bool
+	Masked bool
+}
+
+// RankPoint is a user's score and rank at a moment. Rank is 0 if the user had no score, or was
+// hidden.
+type RankPoint struct {
+	At    time.Time
+	Score Score
+	Rank  int64
+	Total int64 // ranked users of the board
 }
 
 // List is the standings of some users on a board, best first.

@@ -35,11 +35,8 @@ type loader struct {
 	masked  map[scoreboard.UserID]scoreboard.Position // the hidden users of the checkpoint
 }
 
-// load reads a checkpoint at or before a moment, and what changed between the two.
-func (m *Moments) load(
-	ctx context.Context, tx pgx.Tx, board *scoreboard.Board, at scoreboard.Moment,
-) (*view, error) {
-	l := &loader{
+func newLoader(tx pgx.Tx, board *scoreboard.Board, at scoreboard.Moment) *loader {
+	return &loader{
 		view: view{
 			tx: tx, order: board.Order, left: make(map[scoreboard.UserID]struct{}),
 			hidden: make(map[scoreboard.UserID]struct{}),
@@ -48,10 +45,13 @@ func (m *Moments) load(
 		changes: make(map[scoreboard.UserID]*change),
 		masked:  make(map[scoreboard.UserID]scoreboard.Position),
 	}
-	// Whatever the statistics, the time selects the rows.
-	if _, err := tx.Exec(ctx, `select set_config('enable_seqscan', 'off', true)`); err != nil {
-		return nil, err
-	}
+}
+
+// load reads a checkpoint at or before a moment, and what changed between the two.
+func (m *Moments) load(
+	ctx context.Context, tx pgx.Tx, board *scoreboard.Board, at scoreboard.Moment,
+) (*view, error) {
+	l := newLoader(tx, board, at)
 	for _, step := range []func(context.Context) error{
 		l.readCheckpoint, l.readHidden,
 		func(ctx context.Context) error { return l.readChanges(ctx, m.maxEvents) },
@@ -126,24 +126,33 @@ where checkpoint_id = $1 and block = -1`, l.checkpoint).Scan(&n, &encoded)
 	return err
 }
 
-// sqlHidden are the users that are hidden at the moment, or now. Who is erased now is hidden
-// at every moment.
-const sqlHidden = `select user_id from users
-where status in ('banned', 'erased') and (status = 'erased' or $2)
-union all
-select user_id from (
+const (
+	// Who is hidden at every moment: who is erased now, or banned now if that hides.
+	sqlHidden = `select user_id from users
+where status in ('banned', 'erased') and (status = 'erased' or $1)`
+	sqlHiddenAt = `select user_id from (
     select distinct on (user_id) user_id, status from user_statuses where at <= $1 order by user_id, id desc) as s
-where status = 'banned' and not $2`
+where status = 'banned'`
+)
 
+// readHidden reads who is hidden at the moment.
 func (l *loader) readHidden(ctx context.Context) error {
-	rows, err := l.tx.Query(ctx, sqlHidden, l.at.At, l.at.Now)
+	err := l.readUsers(ctx, l.hidden, sqlHidden, l.at.Now || l.at.Masked)
+	if err != nil || l.at.Now {
+		return err
+	}
+	return l.readUsers(ctx, l.hidden, sqlHiddenAt, l.at.At)
+}
+
+func (l *loader) readUsers(ctx context.Context, to map[scoreboard.UserID]struct{}, sql string, args ...any) error {
+	rows, err := l.tx.Query(ctx, sql, args...)
 	if err != nil {
 		return err
 	}
 	return pg.ForEach(rows, func() error {
 		var user scoreboard.UserID
 		err := rows.Scan(&user)
-		l.hidden[user] = struct{}{}
+		to[user] = struct{}{}
 		return err
 	})
 }
@@ -233,29 +242,18 @@ func (l *loader) recount(ctx context.Context) error {
 	if !l.at.Now {
 		return nil
 	}
-	rows, err := l.tx.Query(ctx, `select distinct user_id from corrected_standings
-where board_id = $1 limit $2`, l.board.ID, maxCorrected+1)
+	users, err := l.corrected(ctx)
 	if err != nil {
 		return err
 	}
-	users, err := pgx.CollectRows(rows, pgx.RowTo[scoreboard.UserID])
-	if err != nil {
-		return err
-	}
-	if len(users) > maxCorrected {
-		return scoreboard.Errorf(scoreboard.CodeGone,
-			"events of more than %d users of the board were reversed; as=recorded answers", maxCorrected)
-	}
-	users = slices.DeleteFunc(users, func(u scoreboard.UserID) bool {
-		_, hidden := l.hidden[u]
-		return hidden
-	})
 	before, err := l.find(ctx, users)
 	if err != nil {
 		return err
 	}
-	folded, err := l.fold(ctx, users)
-	if err != nil {
+	folded := make(map[scoreboard.UserID]ledger.Standing, len(users))
+	if err := l.fold(ctx, users, func(user scoreboard.UserID, _ *ledger.FoldRow, to ledger.Standing) {
+		folded[user] = to
+	}); err != nil {
 		return err
 	}
 	for user, to := range folded {
@@ -272,42 +270,61 @@ where board_id = $1 limit $2`, l.board.ID, maxCorrected+1)
 	return nil
 }
 
+// corrected returns the users who are not hidden and of whom events were ever reversed.
+func (l *loader) corrected(ctx context.Context) ([]scoreboard.UserID, error) {
+	rows, err := l.tx.Query(ctx, `select distinct user_id from corrected_standings
+where board_id = $1 limit $2`, l.board.ID, maxCorrected+1)
+	if err != nil {
+		return nil, err
+	}
+	users, err := pgx.CollectRows(rows, pgx.RowTo[scoreboard.UserID])
+	if err != nil {
+		return nil, err
+	}
+	if len(users) > maxCorrected {
+		return nil, scoreboard.Errorf(scoreboard.CodeGone,
+			"events of more than %d users of the board were reversed; as=recorded answers", maxCorrected)
+	}
+	return slices.DeleteFunc(users, func(u scoreboard.UserID) bool {
+		_, hidden := l.hidden[u]
+		return hidden
+	}), nil
+}
+
 const sqlFold = `select h.user_id, h.event_id, h.delta, h.source = 'admin', coalesce(h.action, ''), h.recorded_at,
     h.version, h.new_score - h.applied, h.previous_score is not null, exists (select from reversals as r
         where r.user_id = h.user_id and r.event_id = h.event_id and r.internal = (h.source = 'admin'))
 from user_score_histories as h where h.user_id collate "POSIX" = any($1) and h.board_id = $2 and h.recorded_at <= $3
 order by h.user_id, h.version`
 
+// fold calls do with each row of users up to the moment, and the standing after it with the
+// reversals that are in force now.
 func (l *loader) fold(
 	ctx context.Context, users []scoreboard.UserID,
-) (map[scoreboard.UserID]ledger.Standing, error) {
+	do func(user scoreboard.UserID, r *ledger.FoldRow, after ledger.Standing),
+) error {
 	rows, err := l.tx.Query(ctx, sqlFold, users, l.board.ID, l.at.At)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	folds := make(map[scoreboard.UserID]*ledger.Fold)
-	var user scoreboard.UserID
+	var fold *ledger.Fold
+	var user, folding scoreboard.UserID
 	var r ledger.FoldRow
 	to := []any{&user, &r.Event, &r.Delta, &r.Admin, &r.Action, &r.At, &r.Version, &r.Before, &r.Existed, &r.Reversed}
-	if _, err := pgx.ForEachRow(rows, to, func() error {
-		if folds[user] == nil {
+	_, err = pgx.ForEachRow(rows, to, func() error {
+		if fold == nil || user != folding {
 			if r.Version > 1 {
 				return scoreboard.Errorf(scoreboard.CodeGone,
 					"events of user %s before %s are archived; as=recorded answers", user,
 					r.At.UTC().Format(time.RFC3339))
 			}
-			folds[user] = ledger.NewFold(l.board)
+			fold, folding = ledger.NewFold(l.board), user
 		}
-		folds[user].Add(&r)
+		fold.Add(&r)
+		do(user, &r, fold.Standing())
 		return nil
-	}); err != nil {
-		return nil, err
-	}
-	standings := make(map[scoreboard.UserID]ledger.Standing, len(folds))
-	for user, f := range folds {
-		standings[user] = f.Standing()
-	}
-	return standings, nil
+	})
+	return err
 }
 
 // merge derives which standings of the checkpoint count no more, and which join them.

@@ -126,6 +126,19 @@ func (m *Moments) Place(
 func (m *Moments) read(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, do func(context.Context, *view) error,
 ) error {
+	return m.inSnapshot(ctx, board, at.At, func(ctx context.Context, tx pgx.Tx) error {
+		v, err := m.load(ctx, tx, board, at)
+		if err != nil {
+			return err
+		}
+		return do(ctx, v)
+	})
+}
+
+// inSnapshot calls do with a snapshot in which a moment is settled.
+func (m *Moments) inSnapshot(
+	ctx context.Context, board *scoreboard.Board, at time.Time, do func(context.Context, pgx.Tx) error,
+) error {
 	wait := time.NewTimer(slotWait)
 	defer wait.Stop()
 	select {
@@ -140,18 +153,18 @@ func (m *Moments) read(
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	err := m.checkSettled(ctx, board, at.At)
+	err := m.checkSettled(ctx, board, at)
 	if err == nil {
 		err = pgx.BeginTxFunc(ctx, m.db, pg.Snapshot, func(tx pgx.Tx) error {
-			v, err := m.load(ctx, tx, board, at)
-			if err != nil {
+			// Whatever the statistics, the time selects the rows.
+			if _, err := tx.Exec(ctx, `select set_config('enable_seqscan', 'off', true)`); err != nil {
 				return err
 			}
-			return do(ctx, v)
+			return do(ctx, tx)
 		})
 	}
 	if err != nil {
-		return pg.Translate(fmt.Errorf("read board %s at %s: %w", board.ID, at.At.Format(time.RFC3339Nano), err))
+		return pg.Translate(fmt.Errorf("read board %s at %s: %w", board.ID, at.Format(time.RFC3339Nano), err))
 	}
 	return nil
 }

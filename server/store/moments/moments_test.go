@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -295,5 +296,66 @@ func TestMomentsAreWhatWasShown(t *testing.T) {
 	}
 	if n := w.conn.Count(t, `select count(*) from checkpoints where complete`); n < 4 {
 		t.Errorf("%d checkpoints were made, want more", n)
+	}
+}
+
+// checkHistory compares a user's ranks at some of the moments with what was shown at each.
+func (w *world) checkHistory(board scoreboard.BoardID, user scoreboard.UserID, asNow bool, at []shown) {
+	w.t.Helper()
+	b := modes[board]
+	b.ID, b.Family, b.Created = board, board, time.Now().Add(-time.Hour)
+	var times []time.Time
+	var want []scoreboard.RankPoint
+	on := false
+	for _, s := range at {
+		lines := s.lines
+		if asNow {
+			lines = w.today(board, s.at)
+		}
+		p := scoreboard.RankPoint{At: s.at.UTC(), Total: int64(len(lines))}
+		for i, line := range lines {
+			if name, score, _ := strings.Cut(line, " "); name == string(user) {
+				n, err := strconv.ParseInt(score, 10, 64)
+				if err != nil {
+					w.t.Fatal(err)
+				}
+				p.Score, p.Rank, on = scoreboard.Score(n), int64(i+1), true
+			}
+		}
+		times, want = append(times, s.at), append(want, p)
+	}
+	got, err := w.s.Moments.History(w.t.Context(), &b, scoreboard.Moment{Now: asNow}, user, times)
+	if !on && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+		return
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			w.t.Fatalf("%s on %s, as now %t, at %v (%d of %d): got %+v, want %+v", user, board, asNow, want[i].At, i,
+				len(want), got[i], want[i])
+		}
+	}
+}
+
+// A user's ranks over time are what the board showed at each moment, whatever else happened
+// between them and however many checkpoints they are read from.
+func TestHistoryIsWhatWasShown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for range 250 {
+		w.step()
+	}
+	for range 120 {
+		board := w.boards[w.rng.IntN(len(w.boards))]
+		var at []shown
+		for _, s := range w.shown {
+			if s.board == board && w.rng.IntN(4) == 0 {
+				at = append(at, s)
+			}
+		}
+		first := w.rng.IntN(len(at))
+		w.checkHistory(board, w.user(), w.rng.IntN(2) == 0, at[first:])
 	}
 }
