@@ -118,6 +118,58 @@ func (c *Client) Statement(ctx context.Context, user string, q StatementQuery) (
 	return statement, err
 }
 
+// RankHistory is a user's score and rank at Points of time, and what stands out among them.
+type RankHistory = protocol.RankHistory
+
+// RankPoint is a user's score and rank at a time; nil if the user had none.
+type RankPoint = protocol.RankPoint
+
+// HistoryQuery selects the points of a RankHistory.
+type HistoryQuery struct {
+	Board    string        // global when empty; a family is read in the period of the last point
+	From, To time.Time     // the first point and the last; a day in hours up to now when zero
+	Step     time.Duration // 1 s to 366 days; an hour when zero
+	AsNow    bool          // without the events that are reversed, and the users that are banned, now
+}
+
+// RankHistory reads a user's score and rank over time, of at most 1,000 points. The user "me"
+// is the token's user.
+func (c *Client) RankHistory(ctx context.Context, user string, q HistoryQuery) (RankHistory, error) {
+	query := boardQuery(q.Board)
+	setTime(query, "from", q.From)
+	setTime(query, "to", q.To)
+	if q.Step != 0 {
+		query.Set("step", q.Step.String())
+	}
+	if q.AsNow {
+		query.Set("as", "now")
+	}
+	var h RankHistory
+	err := c.do(ctx, call{
+		op: "read the rank history of " + user, method: http.MethodGet,
+		path: "/v1/users/" + url.PathEscape(user) + "/history", query: query,
+	}, &h)
+	return h, err
+}
+
+// RankExplanation is what a user's rank follows from: the sources of the score, the Latest
+// events, the users Above and Below, and ties.
+type RankExplanation = protocol.RankExplanation
+
+// RankNeighbour is the user directly ahead of another or behind.
+type RankNeighbour = protocol.RankNeighbour
+
+// ExplainRank reads what a user's rank on a board follows from: the token's own user's, or
+// with the scope score:operate any user's. The user "me" is the token's user.
+func (c *Client) ExplainRank(ctx context.Context, user, board string) (RankExplanation, error) {
+	var e RankExplanation
+	err := c.do(ctx, call{
+		op: "explain the rank of " + user, method: http.MethodGet,
+		path: "/v1/users/" + url.PathEscape(user) + "/rank/explain", query: boardQuery(board),
+	}, &e)
+	return e, err
+}
+
 // setMoment sets the parameters of a past read.
 func setMoment(query url.Values, at time.Time, asNow bool) {
 	setTime(query, "at", at)

@@ -54,7 +54,30 @@ func TestBoardAtMoment(t *testing.T) {
 	if err != nil || place.Rank != 3 || place.Score != 5 || len(place.Neighbours) != 2 {
 		t.Errorf("bob: got %+v, %v, want 5 points and rank 3 with a neighbour", place, err)
 	}
+	// Who is banned now is shown to servers and operators only.
+	player := node.client("bob", "")
+	top, err := player.Top(t.Context(), client.TopQuery{At: at})
+	if err != nil || top.Total != 2 || top.Entries[0].UserID != "alice" {
+		t.Errorf("for a player: got %+v, %v, want alice and bob", top, err)
+	}
+	for c, want := range map[*client.Client]int64{root: 3, player: 2} {
+		h, err := c.RankHistory(t.Context(), "bob", client.HistoryQuery{
+			From: at.Add(-time.Hour), To: at, Step: time.Hour,
+		})
+		if err != nil || len(h.Points) != 2 || h.Points[0].Rank != nil || h.Points[1].Rank == nil ||
+			*h.Points[1].Rank != want || *h.Points[1].Score != 5 || h.BestRank != want || !h.BestRankAt.Equal(at) {
+			t.Errorf("bob's history: got %+v, %v, want no rank and then %d", h, err, want)
+		}
+	}
+	e, err := player.ExplainRank(t.Context(), "me", "")
+	if err != nil || e.UserID != "bob" || e.Rank != 1 || e.Score != 105 || e.Sources.Submitted != 105 ||
+		e.Above != nil || e.Below == nil || e.Below.UserID != "alice" || e.Below.Difference != 100 || e.Events != 2 {
+		t.Errorf("bob's explanation: got %+v, %v", e, err)
+	}
 	var refused *client.Error
+	if _, err = player.ExplainRank(t.Context(), "alice", ""); !errors.As(err, &refused) || refused.Status != 403 {
+		t.Errorf("an explanation of another user: got %v, want a 403", err)
+	}
 	_, err = root.Around(t.Context(), "mallory", client.PlaceQuery{At: at, AsNow: true})
 	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeNotFound {
 		t.Errorf("a banned user as of now: got %v, want not_found", err)
@@ -62,6 +85,19 @@ func TestBoardAtMoment(t *testing.T) {
 	_, err = root.Top(t.Context(), client.TopQuery{At: time.Now().Add(5 * time.Second)})
 	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeNotSettled || refused.RetryAfter == 0 {
 		t.Errorf("a moment that has not come: got %v, want not_settled with Retry-After", err)
+	}
+	history := map[string]string{
+		"step=0s": "step", "step=soon": "step", "step=1s&from=2026-11-20T00:00:00Z": "step",
+		"to=2100-01-01T00:00:00Z": "to",
+		"from=2026-11-20T00:00:00Z&to=2026-11-19T00:00:00Z": "from", "as=then": "as",
+		"from=0001-01-01T00:00:00Z&to=2026-11-19T00:00:00Z&step=8784h": "step",
+	}
+	for query, field := range history {
+		status, _, body := request(t, http.MethodGet, node.URL+"/v1/users/me/history?"+query, "",
+			bearer(h.token("carol", "", time.Hour)))
+		if status != http.StatusBadRequest || !strings.Contains(body, `"field":"`+field+`"`) {
+			t.Errorf("history with %s: got %d %s, want a 400 about %s", query, status, body, field)
+		}
 	}
 	for query, field := range map[string]string{
 		"at=yesterday": "at", "at=2100-01-01T00:00:00Z": "at", "as=now": "as",

@@ -21,7 +21,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newEventCmd(p),
 		newActionCmd(p),
 		newTopCmd(p),
-		newRankCmd(p),
+		newRankCmd(p), newExplainCmd(p),
 		newFriendCmd(p),
 		newWatchCmd(p),
 		newTokenCmd(p),

@@ -18,6 +18,8 @@ ROOTS = [
     "List",
     "Place",
     "Profile",
+    "RankExplanation",
+    "RankHistory",
     "Receipt",
     "Receipts",
     "Statement",

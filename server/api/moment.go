@@ -22,6 +22,14 @@ type Moments interface {
 	Place(
 		ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, k int,
 	) (*scoreboard.Place, error)
+	// History returns a user's score and rank at times, which rise.
+	History(
+		ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, times []time.Time,
+	) ([]scoreboard.RankPoint, error)
+	// Explain returns what a user's rank follows from, with the latest events.
+	Explain(
+		ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, limit int,
+	) (*scoreboard.Explanation, error)
 }
 
 // maxAhead is how far a client's clock may be ahead of ours: up to there a moment that has not
@@ -30,16 +38,16 @@ const maxAhead = time.Minute
 
 // queryMoment parses at and as of the query; nil without at. Parameters that only make sense
 // for the present must be absent.
-func (a *API) queryMoment(c *gin.Context, present ...string) (*scoreboard.Moment, error) {
+func (a *API) queryMoment(c *gin.Context, caller *auth.Claims, present ...string) (*scoreboard.Moment, error) {
 	at, err := queryTime(c, "at")
 	if err != nil {
 		return nil, err
 	}
-	as := c.Query("as")
+	m, err := parseAs(c, caller)
 	switch {
-	case as != "" && as != "recorded" && as != "now":
-		return nil, scoreboard.Invalid("as", "as must be recorded or now")
-	case at.IsZero() && as != "":
+	case err != nil:
+		return nil, err
+	case at.IsZero() && c.Query("as") != "":
 		return nil, scoreboard.Invalid("as", "as requires at")
 	case at.IsZero():
 		return nil, nil
@@ -52,7 +60,22 @@ func (a *API) queryMoment(c *gin.Context, present ...string) (*scoreboard.Moment
 		}
 	}
 	// What was recorded in the same microsecond, the unit of recorded times, is included.
-	return &scoreboard.Moment{At: at.Truncate(time.Microsecond), Now: as == "now"}, nil
+	m.At = at.Truncate(time.Microsecond)
+	return &m, nil
+}
+
+// parseAs parses as of the query. Users who are banned now are shown to servers and operators
+// only (decision 46).
+func parseAs(c *gin.Context, caller *auth.Claims) (m scoreboard.Moment, err error) {
+	m.Masked = !actsForAll(caller)
+	switch c.Query("as") {
+	case "", "recorded":
+	case "now":
+		m.Now = true
+	default:
+		err = scoreboard.Invalid("as", "as must be recorded or now")
+	}
+	return m, err
 }
 
 // boardAt returns the board that a name meant at a moment, for a board that it means now.

@@ -60,7 +60,7 @@ var queryBounds = map[string]object{
 	"region": text(maxParameter),
 	"who":    text(maxParameter), "action": text(maxParameter), "target": text(maxParameter),
 	"state": enum("open", "dismissed", "confirmed", "all"), "from": {}, "to": {},
-	"at": {}, "as": enum("recorded", "now"),
+	"at": {}, "as": enum("recorded", "now"), "step": durations,
 
 	"GET " + pathTop + " limit":                            integers(1, scoreboard.TopSize),
 	"GET " + pathTop + " after":                            text(maxParameter),

@@ -248,6 +248,34 @@ var examples = []any{
 		Version: new(int64(4211)), Epoch: new(int64(7)), UpdatedAt: at("2026-11-21T12:00:00.123456Z"),
 		AsOf: at("2026-11-21T12:00:00.2Z"), AgeMS: 180, BoardState: "HEALTHY", Neighbours: exampleEntries,
 	},
+	protocol.RankHistory{
+		Board: "global", UserID: "ada", Points: []protocol.RankPoint{
+			{At: at("2026-11-21T10:00:00Z"), Total: 11_950},
+			{At: at("2026-11-21T11:00:00Z"), Score: new(int64(100)), Rank: new(int64(4)), Total: 11_981},
+			{At: at("2026-11-21T12:00:00Z"), Score: new(int64(125)), Rank: new(int64(1)), Total: 12_000},
+		},
+		BestRank: 1, BestRankAt: at("2026-11-21T12:00:00Z"), DaysInTop10: 1,
+		Climb: &protocol.RankClimb{
+			From: at("2026-11-21T11:00:00Z"), To: at("2026-11-21T12:00:00Z"), Places: 3,
+		},
+	},
+	protocol.RankExplanation{
+		Board: "global", UserID: "ada", Score: 125, Rank: 1, Total: 12_000,
+		ReachedAt: at("2026-11-21T12:00:00.123456Z"), AsOf: at("2026-11-21T12:00:00.2Z"),
+		Below: &protocol.RankNeighbour{
+			Entry: exampleEntries[1], Difference: 5, ReachedAt: at("2026-11-21T11:59:00Z"),
+		},
+		Tie: protocol.RankTie{
+			Users: 1, First: "ada", FirstAt: new(at("2026-11-21T12:00:00.123456Z")),
+		},
+		Sources: protocol.ScoreSources{Submitted: 125}, Events: 1,
+		Latest: []protocol.StatementEntry{{
+			EventID: exampleEvent, Board: "global", Delta: 125, PreviousScore: new(int64(0)), NewScore: 125, Version: 1,
+			RecordedAt: at("2026-11-21T12:00:00.123456Z"), KeyID: exampleKey, Address: "192.0.2.17",
+			UserAgent: "game-server/2.1",
+		}},
+		Ranking: &protocol.RankingAnswer{Score: 125, Rank: 1, AsOf: at("2026-11-21T12:00:00.25Z"), Agrees: true},
+	},
 	protocol.Users{Board: "global", UserIDs: []string{"ada", "bob", "nobody"}},
 	protocol.List{
 		Board: "global", Entries: []protocol.ListEntry{

@@ -47,23 +47,29 @@ func (a *API) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err
 		}
 		q.score = &score
 	}
-	if q.at, err = a.queryMoment(c, "min_version", "score"); err != nil {
+	if q.at, err = a.queryMoment(c, caller, "min_version", "score"); err != nil {
 		return q, err
 	}
-	board, err := boardOrGlobal(c.Query("board"))
-	if err != nil {
-		return q, err
-	}
-	// On a private board users may read their own standing, but not neighbours.
-	if q.user != caller.User || q.k > 0 || q.score != nil || actsForAll(caller) {
-		q.board, err = a.board(c.Request.Context(), board, caller)
-	} else {
-		q.board, err = a.ownBoard(c.Request.Context(), board, caller.User)
-	}
+	q.board, err = a.boardOf(c, caller, q.user, q.k > 0 || q.score != nil)
 	if err == nil && q.at != nil {
 		q.board, err = a.boardAt(c.Request.Context(), q.board, c.Query("board"), q.at)
 	}
 	return q, err
+}
+
+// boardOf returns the board of a read of one user. On a private board users may read their own
+// standing, but not those of others.
+func (a *API) boardOf(
+	c *gin.Context, caller *auth.Claims, user scoreboard.UserID, others bool,
+) (*scoreboard.Board, error) {
+	board, err := boardOrGlobal(c.Query("board"))
+	if err != nil {
+		return nil, err
+	}
+	if user != caller.User || others || actsForAll(caller) {
+		return a.board(c.Request.Context(), board, caller)
+	}
+	return a.ownBoard(c.Request.Context(), board, caller.User)
 }
 
 // ownBoard returns a public board, or a private one on which the user has a standing.

@@ -77,7 +77,7 @@ func (a *API) topQuery(c *gin.Context, caller *auth.Claims) (q topQuery, err err
 	if q.minVersion, err = queryVersion(c); err != nil {
 		return q, err
 	}
-	if q.at, err = a.queryMoment(c, "min_version", "wait", "after"); err != nil {
+	if q.at, err = a.queryMoment(c, caller, "min_version", "wait", "after"); err != nil {
 		return q, err
 	}
 	if q.board, err = a.readableBoard(c, caller, c.Query("board")); err != nil {

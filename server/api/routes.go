@@ -109,6 +109,8 @@ const (
 	pathUsers     = "/v1/leaderboard/users"
 	pathScore     = "/v1/users/:user_id/score"
 	pathRank      = "/v1/users/:user_id/rank"
+	pathHistory   = "/v1/users/:user_id/history"
+	pathExplain   = "/v1/users/:user_id/rank/explain"
 	pathFriends   = "/v1/users/me/friends"
 	pathRealtime  = "/v1/realtime/leaderboard"
 	pathRoll      = "/v1/boards/:board/roll"
@@ -172,7 +174,10 @@ func (a *API) routes() []route {
 			board("POST", pathUsers, noParameters, optionalToken, &l.Rank, a.list),
 			board("GET", "/v1/leaderboard/friends", parameters{"board"}, anyToken, &l.Rank, a.friendsBoard),
 			cached(board("GET", pathScore, placeParameters, optionalToken, &l.Rank, a.place), a.stalePlace),
-			cached(board("GET", pathRank, placeParameters, optionalToken, &l.Rank, a.place), a.stalePlace))
+			cached(board("GET", pathRank, placeParameters, optionalToken, &l.Rank, a.place), a.stalePlace),
+			board("GET", pathHistory, parameters{"board", "from", "to", "step", "as"}, optionalToken, &l.Rank,
+				a.history),
+			own("GET", pathExplain, parameters{"board"}, &l.Rank, a.explain))
 	}
 	if a.Ledger != nil {
 		t = append(t, own("GET", "/v1/users/:user_id/statement",

@@ -69,12 +69,7 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	out := protocol.Statement{Entries: make([]protocol.StatementEntry, len(s.Rows))}
-	for i := range s.Rows {
-		out.Entries[i] = statementEntry(&s.Rows[i])
-		if s.Rows[i].Kind != scoreboard.KindEvent && !caller.Has(auth.ScopeOperate) { // not the player's
-			out.Entries[i].Address, out.Entries[i].UserAgent = "", ""
-		}
-	}
+	statementFor(caller, s.Rows, out.Entries)
 	if s.More {
 		out.NextCursor = formatPosition(s.Rows[len(s.Rows)-1].Position())
 	}
@@ -83,6 +78,16 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 	}
 	respond(c, http.StatusOK, out)
 	return nil
+}
+
+// statementFor fills the entries of rows as far as the caller may see them.
+func statementFor(caller *auth.Claims, rows []scoreboard.LedgerRow, to []protocol.StatementEntry) {
+	for i := range rows {
+		to[i] = statementEntry(&rows[i])
+		if rows[i].Kind != scoreboard.KindEvent && !caller.Has(auth.ScopeOperate) { // not the player's
+			to[i].Address, to[i].UserAgent = "", ""
+		}
+	}
 }
 
 func statementEntry(r *scoreboard.LedgerRow) protocol.StatementEntry {

@@ -170,3 +170,28 @@ type Moved struct {
 
 	ReachedAt time.Time
 }
+
+// Explanation is what a user's rank follows from.
+type Explanation struct {
+	Place        *Place // with up to one neighbour on each side
+	Above, Below *Neighbour
+	Tied, Ahead  int64 // users with the same score, with the user, and those who reached it before
+	First        Position
+	HiddenAhead  int64
+	Sources      ScoreSources
+	Events       int64
+	Latest       []LedgerRow // newest first
+	More         bool
+}
+
+// Neighbour is a user next to another, and when the score was reached.
+type Neighbour struct {
+	Entry
+	ReachedAt time.Time
+}
+
+// ScoreSources are the sums of changes of a score by where they came from.
+type ScoreSources struct {
+	Submitted, Adjusted, Reversed, Reinstated, Imported Score
+	Archived                                            Score // before the rows in the database
+}

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from scoreboard._call import Call, body_error
 from scoreboard._config import Config
 from scoreboard._decode import ShapeError, decode
-from scoreboard._types import Action, JoinTicket, List, Place, Profile, Receipt, Receipts, Statement, Top
+from scoreboard._types import Action, JoinTicket, List, Place, Profile, RankExplanation, RankHistory, Receipt, Receipts, Statement, Top
 from scoreboard.errors import ScoreboardError, error_of
 from scoreboard.signing import field_text
 
@@ -233,6 +233,26 @@ def statement(
             query[name] = at.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
     path = f"/v1/users/{_escape(user_id)}/statement"
     return Call(f"read the statement of {user_id}", "GET", path, lambda v: decode(Statement, v), query)
+
+
+def rank_history(
+    user_id: str, board: str, since: datetime | None, until: datetime | None, step: str, as_now: bool
+) -> Call[RankHistory]:
+    query = _query(board=board, step=step)
+    for name, at in (("from", since), ("to", until)):
+        if at is not None:
+            query[name] = at.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+    if as_now:
+        query["as"] = "now"
+    path = f"/v1/users/{_escape(user_id)}/history"
+    return Call(f"read the rank history of {user_id}", "GET", path, lambda v: decode(RankHistory, v), query)
+
+
+def explain_rank(user_id: str, board: str) -> Call[RankExplanation]:
+    path = f"/v1/users/{_escape(user_id)}/rank/explain"
+    return Call(
+        f"explain the rank of {user_id}", "GET", path, lambda v: decode(RankExplanation, v), _query(board=board)
+    )
 
 
 def profile(user_id: str) -> Call[Profile]:

@@ -241,6 +241,225 @@ class Profile:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class RankNeighbour:
+    """The user directly ahead or behind.
+
+    Attributes:
+        avatar_url: URL of the user's avatar: https, up to 512 characters.
+        difference: Points between the two scores, 0 or more.
+        display_name: Name to show beside the score, 1 to 32 characters.
+        rank: Rank on the board, from 1.
+        reached_at: Time at which the user reached the score; of equal scores, the earlier one ranks first.
+        score: Score on the board, in points within ±(2^53 − 1).
+        user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+    """
+
+    difference: int
+    rank: int
+    reached_at: datetime
+    score: int
+    user_id: str
+    avatar_url: str | None = None
+    display_name: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StatementEntry:
+    """One event on one board: its delta, the score before and after it, and its key, address and user agent.
+
+    Attributes:
+        action: Name of the action; absent if the event has none.
+        address: Client address that sent the event.
+        board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
+            and the period, such as daily:2026-11-21.
+        delta: Delta of the event, in points.
+        event_id: Id of the event, as the client sent it: 1 to 128 of the characters A-Z a-z 0-9 . _ : @ and -; an id
+            counts once for each user.
+        key_id: Key that signed the event.
+        kind: adjustment, reversal or undo; absent for a client's event.
+        new_score: The user's score after the event, in points.
+        previous_score: The user's score before the event, in points; null if the user had none.
+        recorded_at: Time at which the event was recorded, by the clock of PostgreSQL.
+        user_agent: User agent that sent the event.
+        version: Version of the user's score on the board: 1, 2, 3, … with each event.
+    """
+
+    board: str
+    delta: int
+    event_id: str
+    new_score: int
+    previous_score: int | None
+    recorded_at: datetime
+    version: int
+    action: str | None = None
+    address: str | None = None
+    key_id: str | None = None
+    kind: str | None = None
+    user_agent: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RankingAnswer:
+    """What a read of the user's rank answers at the same time. It is not of the same state: a difference while events
+    are recorded is a matter of milliseconds.
+
+    Attributes:
+        agrees: Whether score and rank are the same.
+        as_of: Everything that was committed before this time is included.
+        degraded: True if the response is not from a healthy ranking.
+        degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
+            store_unavailable, stale or archived.
+        rank: Rank on the board, from 1.
+        score: The user's score on the board, in points within ±(2^53 − 1).
+    """
+
+    agrees: bool
+    as_of: datetime
+    degraded: bool
+    rank: int
+    score: int
+    degraded_reason: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScoreSources:
+    """ScoreSources are the changes of a score by their source, in points. Their sum is the score.
+
+    Attributes:
+        adjusted: By operators.
+        archived: By events that are in the ledger archive.
+        imported: From another system.
+        reinstated: By undone voids.
+        reversed: By reversals and voids.
+        submitted: By events of clients and servers.
+    """
+
+    adjusted: int
+    archived: int
+    imported: int
+    reinstated: int
+    reversed: int
+    submitted: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RankTie:
+    """RankTie says who has the same score. Of equal scores, the one that was reached first ranks first.
+
+    Attributes:
+        ahead: Of those, how many reached it before the user.
+        first: User who reached it first; absent if the caller may not see the board.
+        first_at: When that was; absent as first is.
+        users: With this score, including the user.
+    """
+
+    ahead: int
+    users: int
+    first: str | None = None
+    first_at: datetime | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RankExplanation:
+    """The response of GET /v1/users/{user_id}/rank/explain: what a user's rank follows from, in one state of
+    PostgreSQL.
+
+    Attributes:
+        above: User directly ahead; absent for the first.
+        as_of: Everything recorded at or before this time is included.
+        below: User directly behind; absent for the last.
+        board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
+            and the period, such as daily:2026-11-21.
+        events: Events of the user on the board in the ledger.
+        hidden_ahead: Banned users who would rank ahead; they are not counted.
+        latest: Latest events, newest first, at most 10.
+        next_cursor: Cursor of the statement of the board for older events.
+        rank: Rank on the board, from 1.
+        ranking: What reads answer now; absent if they have no rank.
+        reached_at: Time at which the user reached the score; of equal scores, the earlier one ranks first.
+        score: The user's score on the board, in points within ±(2^53 − 1).
+        sources: What the score is made of.
+        tie: Users with the same score.
+        total: Number of users on the board.
+        user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+    """
+
+    as_of: datetime
+    board: str
+    events: int
+    hidden_ahead: int
+    latest: list[StatementEntry]
+    rank: int
+    reached_at: datetime
+    score: int
+    sources: ScoreSources
+    tie: RankTie
+    total: int
+    user_id: str
+    above: RankNeighbour | None = None
+    below: RankNeighbour | None = None
+    next_cursor: str | None = None
+    ranking: RankingAnswer | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RankClimb:
+    """The largest improvement of a rank between two consecutive points; of equal ones the first.
+
+    Attributes:
+        from: Point before the climb.
+        places: By how many ranks.
+        to: Point after the climb.
+    """
+
+    from: datetime
+    places: int
+    to: datetime
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RankPoint:
+    """A user's score and rank at a time: with everything recorded at or before it.
+
+    Attributes:
+        at: Time of the point.
+        rank: Null if the user had no score, or was hidden.
+        score: Null if the user had no score, or was hidden.
+        total: Number of users on the board.
+    """
+
+    at: datetime
+    rank: int | None
+    score: int | None
+    total: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RankHistory:
+    """The response of GET /v1/users/{user_id}/history: a user's score and rank at regular times. What it says beside
+    the points is about these points only.
+
+    Attributes:
+        best_rank: Lowest rank of a point, from 1.
+        best_rank_at: First point with this rank.
+        biggest_climb: Absent if the rank never improved.
+        board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
+            and the period, such as daily:2026-11-21.
+        days_in_top_10: Days in UTC with a point of rank 1 to 10.
+        points: From the first time to the last, at most 1,000.
+        user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+    """
+
+    best_rank: int
+    best_rank_at: datetime
+    board: str
+    days_in_top_10: int
+    points: list[RankPoint]
+    user_id: str
+    biggest_climb: RankClimb | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Receipt:
     """The outcome of an increment on one board. applied is the difference between new_score and previous_score.
     replayed is true if the event was already counted. rank is null if it could not be read in time.
@@ -291,41 +510,6 @@ class Receipts:
     receipts: list[Receipt]
     user_id: str
     closed_boards: list[str] = dataclasses.field(default_factory=list)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class StatementEntry:
-    """One event on one board: its delta, the score before and after it, and its key, address and user agent.
-
-    Attributes:
-        action: Name of the action; absent if the event has none.
-        address: Client address that sent the event.
-        board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
-            and the period, such as daily:2026-11-21.
-        delta: Delta of the event, in points.
-        event_id: Id of the event, as the client sent it: 1 to 128 of the characters A-Z a-z 0-9 . _ : @ and -; an id
-            counts once for each user.
-        key_id: Key that signed the event.
-        kind: adjustment, reversal or undo; absent for a client's event.
-        new_score: The user's score after the event, in points.
-        previous_score: The user's score before the event, in points; null if the user had none.
-        recorded_at: Time at which the event was recorded, by the clock of PostgreSQL.
-        user_agent: User agent that sent the event.
-        version: Version of the user's score on the board: 1, 2, 3, … with each event.
-    """
-
-    board: str
-    delta: int
-    event_id: str
-    new_score: int
-    previous_score: int | None
-    recorded_at: datetime
-    version: int
-    action: str | None = None
-    address: str | None = None
-    key_id: str | None = None
-    kind: str | None = None
-    user_agent: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -15,7 +15,20 @@ from scoreboard._board import State
 from scoreboard._call import Call
 from scoreboard._config import MAX_RESPONSE, Config, configure
 from scoreboard._operations import MAX_PAGE, BatchResult, Event, Increment
-from scoreboard._types import Action, Entry, JoinTicket, List, Place, Profile, Receipt, Statement, StatementEntry, Top
+from scoreboard._types import (
+    Action,
+    Entry,
+    JoinTicket,
+    List,
+    Place,
+    Profile,
+    RankExplanation,
+    RankHistory,
+    Receipt,
+    Statement,
+    StatementEntry,
+    Top,
+)
 from scoreboard._version import USER_AGENT
 from scoreboard._watch import Latest, Watcher
 from scoreboard.errors import ScoreboardError, unavailable
@@ -281,6 +294,26 @@ class AsyncScoreboard:
             cursor = page.next_cursor or ""
             if not cursor:
                 return
+
+    async def rank_history(
+        self,
+        user_id: str,
+        *,
+        board: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        step: str = "",
+        as_now: bool = False,
+        timeout: float | None = None,
+    ) -> RankHistory:
+        """Read a user's score and rank over time, of at most 1,000 points: hourly for a day by default. step is a
+        duration such as "1h"; both times have a time zone. The user "me" is the token's user."""
+        return await self._do(_operations.rank_history(user_id, board, since, until, step, as_now), timeout)
+
+    async def explain_rank(self, user_id: str, *, board: str = "", timeout: float | None = None) -> RankExplanation:
+        """Read what a user's rank follows from: the token's own user's ("me"), or with the scope score:operate
+        any user's."""
+        return await self._do(_operations.explain_rank(user_id, board), timeout)
 
     async def profile(self, user_id: str, *, timeout: float | None = None) -> Profile:
         """Read a user's profile: the token's own, or with the scope score:operate any user's."""

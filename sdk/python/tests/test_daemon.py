@@ -118,6 +118,11 @@ def test_reads_and_iterators(daemon: Daemon) -> None:
         with pytest.raises(NotFoundError) as absent:
             sb.rank("nobody", board="reading", score=1000)
         assert absent.value.would_rank == 1
+        why = sb.explain_rank("u010", board="reading")
+        assert (why.rank, why.sources.submitted, why.above.user_id) == (15, 11, "u011")
+        reached = sb.score("u010", board="reading").updated_at
+        history = sb.rank_history("u010", board="reading", since=reached, until=reached, step="1s")
+        assert [p.score for p in history.points] == [11]
         ledger = list(sb.statement_entries("u024", board="reading"))
         assert [e.version for e in ledger] == [4, 3, 2, 1]
         assert sb.statement("u024", limit=1).next_cursor

@@ -6,7 +6,8 @@ import { type Options, settingsOf } from "./options.js";
 import { segment, Transport } from "./transport.js";
 import type {
   Action, ActionRequest, CallOptions, EventStatus, Increment, JoinTicket, List, Place, PlaceQuery, Profile,
-  Receipt, Result, Statement, StatementEntry, StatementQuery, Top, TopQuery, Entry,
+  Receipt, Result, Statement, StatementEntry, StatementQuery, Top, TopQuery, Entry, HistoryQuery, RankExplanation,
+  RankHistory,
 } from "./types.js";
 import { sleep } from "./wait.js";
 import type { State, WatchOptions } from "./watch/state.js";
@@ -192,6 +193,28 @@ export class Scoreboard {
   /** statementEntries reads a user's ledger, page by page, newest first. */
   statementEntries(userId: string, query: StatementQuery = {}, options?: CallOptions): AsyncGenerator<StatementEntry> {
     return pages((cursor) => this.statement(userId, { ...query, cursor }, options), query.cursor);
+  }
+
+  /** rankHistory reads a user's score and rank over time, of at most 1,000 points. The user "me" is the token's. */
+  async rankHistory(userId: string, q: HistoryQuery = {}, options?: CallOptions): Promise<RankHistory> {
+    return this.#transport.send({
+      method: "GET", path: `/v1/users/${segment(userId)}/history`,
+      query: {
+        board: q.board, from: q.from?.toISOString(), to: q.to?.toISOString(), step: q.step,
+        as: q.asNow ? "now" : undefined,
+      },
+    }, options?.signal);
+  }
+
+  /**
+   * explainRank reads what a user's rank follows from: of the token's user ("me") or, with the scope
+   * score:operate, of any.
+   */
+  async explainRank(
+    userId: string, query: { board?: string } = {}, options?: CallOptions,
+  ): Promise<RankExplanation> {
+    const path = `/v1/users/${segment(userId)}/rank/explain`;
+    return this.#transport.send({ method: "GET", path, query: { board: query.board } }, options?.signal);
   }
 
   /** profile reads how a user is displayed. The error is not_found if the user has no profile. */

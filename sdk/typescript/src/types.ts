@@ -22,6 +22,12 @@ export interface Place extends Camel<Schemas["Place"]> {}
 /** List is the standings of a list of users: entries, best first, and notFound. */
 export interface List extends Camel<Schemas["List"]> {}
 
+/** RankHistory is a user's score and rank at points of time, and what stands out among them. */
+export interface RankHistory extends Camel<Schemas["RankHistory"]> {}
+
+/** RankExplanation is what a user's rank follows from. */
+export interface RankExplanation extends Camel<Schemas["RankExplanation"]> {}
+
 /** Statement is a page of a user's ledger: entries, newest first. */
 export interface Statement extends Camel<Schemas["Statement"]> {}
 
@@ -103,6 +109,20 @@ export interface PlaceQuery {
   minVersion?: number;
   /** A score to rank if the user is not on the board: the error not_found has it in wouldRank. */
   score?: number;
+}
+
+/** HistoryQuery selects the points of a rank history: a day in hours, up to now, by default. */
+export interface HistoryQuery {
+  /** global by default; a family is read in the period of the last point. */
+  board?: string;
+  /** The first point. */
+  from?: Date;
+  /** The last point at the latest. */
+  to?: Date;
+  /** Duration between points, such as "1h" (the default); 1s to 8784h. */
+  step?: string;
+  /** Whether to leave out the events that are reversed, and the users that are banned, now. */
+  asNow?: boolean;
 }
 
 /** StatementQuery selects a page of a statement. */

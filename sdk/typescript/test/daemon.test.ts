@@ -101,6 +101,11 @@ test("reads", async () => {
   assert.deepEqual((await sb.users(["reader-0", "nobody"], { board: "reads" })).notFound, ["nobody"]);
   const mine = new Scoreboard({ server: daemon.url, token: daemon.token("reader-0") });
   assert.equal((await mine.me({ board: "reads" })).score, 100);
+  const why = await mine.explainRank("me", { board: "reads" });
+  assert.deepEqual([why.rank, why.sources.submitted, why.below?.difference], [1, 100, 1]);
+  const reached = new Date(Math.ceil(new Date(why.reachedAt).getTime()) + 1);
+  const history = await mine.rankHistory("me", { board: "reads", from: reached, to: reached, step: "1s" });
+  assert.deepEqual(history.points.map((p) => p.score), [100]);
   const events: number[] = [];
   for await (const event of mine.statementEntries("reader-0")) events.push(event.newScore);
   assert.deepEqual(events, [100]);

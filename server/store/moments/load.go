@@ -338,14 +338,26 @@ func (l *loader) merge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.out = make(map[scoreboard.UserID]scoreboard.Position, len(l.hidden))
 	for user, p := range found {
 		leave(user, p.Key)
+		l.out[user] = p
+	}
+	for user, p := range l.masked {
+		if _, hidden := l.hidden[user]; hidden {
+			l.out[user] = p
+		}
 	}
 	for user, c := range l.changes {
 		if c.moved == 0 {
 			continue // as in the checkpoint
 		}
 		if _, hidden := l.hidden[user]; hidden {
+			if c.exists {
+				l.out[user] = scoreboard.Position{Key: c.key, ReachedAt: c.reached, User: user}
+			} else {
+				delete(l.out, user)
+			}
 			continue
 		}
 		if _, masked := l.masked[user]; c.had && !masked {

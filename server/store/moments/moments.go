@@ -91,28 +91,16 @@ func (m *Moments) Place(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, k int,
 ) (place *scoreboard.Place, err error) {
 	err = m.read(ctx, board, at, func(ctx context.Context, v *view) error {
-		p, err := v.position(ctx, user)
+		p, found, err := v.place(ctx, board, at.At, user)
 		if err != nil {
 			return err
 		}
-		if p == nil {
-			return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s had no score on board %s at %s", user, board.ID,
-				at.At.Format(time.RFC3339Nano))
-		}
-		rank, err := v.rank(ctx, p)
-		if err != nil {
-			return err
-		}
-		place = &scoreboard.Place{
-			Board: board.ID, User: user, Score: board.Order.Score(p.Key), Rank: rank, Total: v.total,
-			UpdatedAt: p.ReachedAt, AsOf: at.At,
-		}
-		if k == 0 {
+		if place = found; k == 0 {
 			return nil
 		}
 		around, above, err := v.around(ctx, p, k)
 		for i := range around {
-			place.Neighbours = append(place.Neighbours, v.entry(&around[i], rank-int64(above)+int64(i)))
+			place.Neighbours = append(place.Neighbours, v.entry(&around[i], place.Rank-int64(above)+int64(i)))
 		}
 		return err
 	})
@@ -120,6 +108,25 @@ func (m *Moments) Place(
 		return nil, err
 	}
 	return place, nil
+}
+
+// place returns the standing of a user without neighbours, or a not_found.
+func (v *view) place(
+	ctx context.Context, board *scoreboard.Board, at time.Time, user scoreboard.UserID,
+) (*scoreboard.Position, *scoreboard.Place, error) {
+	p, err := v.position(ctx, user)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p == nil {
+		return nil, nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s had no score on board %s at %s", user,
+			board.ID, at.Format(time.RFC3339Nano))
+	}
+	rank, err := v.rank(ctx, p)
+	return p, &scoreboard.Place{
+		Board: board.ID, User: user, Score: board.Order.Score(p.Key), Rank: rank, Total: v.total,
+		UpdatedAt: p.ReachedAt, AsOf: at,
+	}, err
 }
 
 // read calls do with the standings at a moment, in one snapshot.

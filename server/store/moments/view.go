@@ -26,6 +26,7 @@ type view struct {
 	leftKeys []int64                        // their keys in the checkpoint, in order
 	joined   []scoreboard.Position          // the standings that are not of the checkpoint, in order
 	hidden   map[scoreboard.UserID]struct{}
+	out      map[scoreboard.UserID]scoreboard.Position // the standings of the hidden users
 }
 
 // block is a part of a checkpoint.

@@ -11,13 +11,11 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // The collation is that of the index for statements.
-const sqlStatement = `select event_id, coalesce(event_text, ''), board_id, delta, previous_score, new_score, version,
-recorded_at,
-    coalesce(action, ''), coalesce(key_id, ''), coalesce(address, ''), coalesce(user_agent, ''),
-    source = 'admin'
+const sqlStatement = `select ` + row.LedgerColumns + `
 from user_score_histories
 where user_id collate "POSIX" = $1 and recorded_at >= $2 and recorded_at < $3
   and ($4 = '' or board_id = $4 or split_part(board_id, ':', 1) = $4)
@@ -73,7 +71,7 @@ func (r *Reads) Statement(ctx context.Context, q scoreboard.StatementQuery) (*sc
 		return nil, pg.Translate(fmt.Errorf("read the statement of %s: %w", q.User, err))
 	}
 	st := &scoreboard.Statement{}
-	if st.Rows, err = pgx.CollectRows(rows, scanLedgerRow); err != nil {
+	if st.Rows, err = pgx.CollectRows(rows, row.ScanLedger); err != nil {
 		return nil, pg.Translate(fmt.Errorf("read the statement of %s: %w", q.User, err))
 	}
 	if st.More = len(st.Rows) > q.Limit; st.More {
@@ -81,18 +79,6 @@ func (r *Reads) Statement(ctx context.Context, q scoreboard.StatementQuery) (*sc
 		return st, nil
 	}
 	return st, r.lookForArchived(ctx, q, st)
-}
-
-func scanLedgerRow(row pgx.CollectableRow) (r scoreboard.LedgerRow, err error) {
-	var internal bool
-	err = row.Scan(&r.Event.UUID, &r.Event.Text, &r.Board, &r.Delta, &r.Previous, &r.Score, &r.Version, &r.RecordedAt,
-		&r.Action, &r.KeyID, &r.Address, &r.Agent, &internal)
-	r.Kind = scoreboard.KindOf(internal, r.Action)
-	if r.Event.Text == "" {
-		r.Event.Text = scoreboard.FormatUUID(r.Event.UUID)
-	}
-	r.RecordedAt = r.RecordedAt.UTC()
-	return r, err
 }
 
 // lookForArchived completes the last page of a statement.
