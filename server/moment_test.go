@@ -90,7 +90,7 @@ func TestBoardAtMoment(t *testing.T) {
 		"step=0s": "step", "step=soon": "step", "step=1s&from=2026-11-20T00:00:00Z": "step",
 		"to=2100-01-01T00:00:00Z": "to",
 		"from=2026-11-20T00:00:00Z&to=2026-11-19T00:00:00Z": "from", "as=then": "as",
-		"from=0001-01-01T00:00:00Z&to=2026-11-19T00:00:00Z&step=8784h": "step",
+		"from=0002-01-01T00:00:00Z&to=2026-11-19T00:00:00Z&step=8784h": "step",
 	}
 	for query, field := range history {
 		status, _, body := request(t, http.MethodGet, node.URL+"/v1/users/me/history?"+query, "",

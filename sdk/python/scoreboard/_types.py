@@ -348,7 +348,7 @@ class RankTie:
 
     Attributes:
         ahead: Of those, how many reached it before the user.
-        first: User who reached it first; absent if the caller may not see the board.
+        first: Who reached it first; absent if others are private.
         first_at: When that was; absent as first is.
         users: With this score, including the user.
     """
@@ -371,7 +371,7 @@ class RankExplanation:
         board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
             and the period, such as daily:2026-11-21.
         events: Events of the user on the board in the ledger.
-        hidden_ahead: Banned users who would rank ahead; they are not counted.
+        hidden_ahead: Banned users who would rank ahead.
         latest: Latest events, newest first, at most 10.
         next_cursor: Cursor of the statement of the board for older events.
         rank: Rank on the board, from 1.

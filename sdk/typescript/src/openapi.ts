@@ -1438,6 +1438,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users/{user_id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a user's score and rank over time
+         * @description At most 1,000 points. user_id may be me. A family is read in the period that contains the last point.
+         */
+        get: operations["getUsersUserIdHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{user_id}/profile": {
         parameters: {
             query?: never;
@@ -1471,6 +1491,26 @@ export interface paths {
         };
         /** Get a user's rank with neighbours */
         get: operations["getUsersUserIdRank"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/rank/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get what a user's rank follows from
+         * @description Available to the user and to operators (score:admin). user_id may be me.
+         */
+        get: operations["getUsersUserIdRankExplain"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2785,6 +2825,202 @@ export interface components {
             /** @description Name to show beside the score, 1 to 32 characters, normalised to NFKC. */
             display_name?: string;
         };
+        /** @description The largest improvement of a rank between two consecutive points; of equal ones the first. */
+        RankClimb: {
+            /**
+             * Format: date-time
+             * @description Point before the climb.
+             */
+            from: string;
+            /**
+             * Format: int64
+             * @description By how many ranks.
+             */
+            places: number;
+            /**
+             * Format: date-time
+             * @description Point after the climb.
+             */
+            to: string;
+        };
+        /** @description The response of GET /v1/users/{user_id}/rank/explain: what a user's rank follows from, in one state of PostgreSQL. */
+        RankExplanation: {
+            /** @description User directly ahead; absent for the first. */
+            above?: components["schemas"]["RankNeighbour"];
+            /**
+             * Format: date-time
+             * @description Everything recorded at or before this time is included.
+             */
+            as_of: string;
+            /** @description User directly behind; absent for the last. */
+            below?: components["schemas"]["RankNeighbour"];
+            /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
+            board: string;
+            /**
+             * Format: int64
+             * @description Events of the user on the board in the ledger.
+             */
+            events: number;
+            /**
+             * Format: int64
+             * @description Banned users who would rank ahead.
+             */
+            hidden_ahead: number;
+            /** @description Latest events, newest first, at most 10. */
+            latest: components["schemas"]["StatementEntry"][];
+            /** @description Cursor of the statement of the board for older events. */
+            next_cursor?: string;
+            /**
+             * Format: int64
+             * @description Rank on the board, from 1.
+             */
+            rank: number;
+            /** @description What reads answer now; absent if they have no rank. */
+            ranking?: components["schemas"]["RankingAnswer"];
+            /**
+             * Format: date-time
+             * @description Time at which the user reached the score; of equal scores, the earlier one ranks first.
+             */
+            reached_at: string;
+            /**
+             * Format: int64
+             * @description The user's score on the board, in points within ±(2^53 − 1).
+             */
+            score: number;
+            /** @description What the score is made of. */
+            sources: components["schemas"]["ScoreSources"];
+            /** @description Users with the same score. */
+            tie: components["schemas"]["RankTie"];
+            /**
+             * Format: int64
+             * @description Number of users on the board.
+             */
+            total: number;
+            /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
+            user_id: string;
+        };
+        /** @description The response of GET /v1/users/{user_id}/history: a user's score and rank at regular times. What it says beside the points is about these points only. */
+        RankHistory: {
+            /**
+             * Format: int64
+             * @description Lowest rank of a point, from 1.
+             */
+            best_rank: number;
+            /**
+             * Format: date-time
+             * @description First point with this rank.
+             */
+            best_rank_at: string;
+            /** @description Absent if the rank never improved. */
+            biggest_climb?: components["schemas"]["RankClimb"];
+            /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
+            board: string;
+            /**
+             * Format: int64
+             * @description Days in UTC with a point of rank 1 to 10.
+             */
+            days_in_top_10: number;
+            /** @description From the first time to the last, at most 1,000. */
+            points: components["schemas"]["RankPoint"][];
+            /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
+            user_id: string;
+        };
+        /** @description The user directly ahead or behind. */
+        RankNeighbour: {
+            /** @description URL of the user's avatar: https, up to 512 characters. */
+            avatar_url?: string;
+            /**
+             * Format: int64
+             * @description Points between the two scores, 0 or more.
+             */
+            difference: number;
+            /** @description Name to show beside the score, 1 to 32 characters. */
+            display_name?: string;
+            /**
+             * Format: int64
+             * @description Rank on the board, from 1.
+             */
+            rank: number;
+            /**
+             * Format: date-time
+             * @description Time at which the user reached the score; of equal scores, the earlier one ranks first.
+             */
+            reached_at: string;
+            /**
+             * Format: int64
+             * @description Score on the board, in points within ±(2^53 − 1).
+             */
+            score: number;
+            /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
+            user_id: string;
+        };
+        /** @description A user's score and rank at a time: with everything recorded at or before it. */
+        RankPoint: {
+            /**
+             * Format: date-time
+             * @description Time of the point.
+             */
+            at: string;
+            /**
+             * Format: int64
+             * @description Null if the user had no score, or was hidden.
+             */
+            rank: number | null;
+            /**
+             * Format: int64
+             * @description Null if the user had no score, or was hidden.
+             */
+            score: number | null;
+            /**
+             * Format: int64
+             * @description Number of users on the board.
+             */
+            total: number;
+        };
+        /** @description RankTie says who has the same score. Of equal scores, the one that was reached first ranks first. */
+        RankTie: {
+            /**
+             * Format: int64
+             * @description Of those, how many reached it before the user.
+             */
+            ahead: number;
+            /** @description Who reached it first; absent if others are private. */
+            first?: string;
+            /**
+             * Format: date-time
+             * @description When that was; absent as first is.
+             */
+            first_at?: string;
+            /**
+             * Format: int64
+             * @description With this score, including the user.
+             */
+            users: number;
+        };
+        /** @description What a read of the user's rank answers at the same time. It is not of the same state: a difference while events are recorded is a matter of milliseconds. */
+        RankingAnswer: {
+            /** @description Whether score and rank are the same. */
+            agrees: boolean;
+            /**
+             * Format: date-time
+             * @description Everything that was committed before this time is included.
+             */
+            as_of: string;
+            /** @description True if the response is not from a healthy ranking. */
+            degraded: boolean;
+            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, stale or archived. */
+            degraded_reason?: string;
+            /**
+             * Format: int64
+             * @description Rank on the board, from 1.
+             */
+            rank: number;
+            /**
+             * Format: int64
+             * @description The user's score on the board, in points within ±(2^53 − 1).
+             */
+            score: number;
+        };
         /** @description The response of GET /v1/admin/boards/{board}/ranking. members is the number of ranked users, bytes their memory in Redis, age_ms how far the ranking is behind the ledger. */
         RankingStatus: {
             /**
@@ -3039,6 +3275,39 @@ export interface components {
         RotateRequest: {
             /** @description How long the old secret stays valid, such as 1h; 24h by default. */
             overlap?: string;
+        };
+        /** @description ScoreSources are the changes of a score by their source, in points. Their sum is the score. */
+        ScoreSources: {
+            /**
+             * Format: int64
+             * @description By operators.
+             */
+            adjusted: number;
+            /**
+             * Format: int64
+             * @description By events that are in the ledger archive.
+             */
+            archived: number;
+            /**
+             * Format: int64
+             * @description From another system.
+             */
+            imported: number;
+            /**
+             * Format: int64
+             * @description By undone voids.
+             */
+            reinstated: number;
+            /**
+             * Format: int64
+             * @description By reversals and voids.
+             */
+            reversed: number;
+            /**
+             * Format: int64
+             * @description By events of clients and servers.
+             */
+            submitted: number;
         };
         /** @description A setting with its effective value on the node that answers; secrets are masked. A setting that is live can be changed while the daemon runs. */
         Setting: {
@@ -8678,6 +8947,87 @@ export interface operations {
             503: components["responses"]["overloaded_or_unavailable"];
         };
     };
+    getUsersUserIdHistory: {
+        parameters: {
+            query?: {
+                /** @description board, or a family to use its current instance; global by default. */
+                board?: string;
+                /** @description First point; 24 steps before to by default. */
+                from?: string;
+                /** @description Last point at the latest; the last whole step before now by default. */
+                to?: string;
+                /** @description Duration between points, 1s to 8784h; 1h by default. */
+                step?: string;
+                /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
+                as?: "recorded" | "now";
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description User id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+                 * @example ada
+                 */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "global",
+                     *       "user_id": "ada",
+                     *       "points": [
+                     *         {
+                     *           "at": "2026-11-21T10:00:00Z",
+                     *           "score": null,
+                     *           "rank": null,
+                     *           "total": 11950
+                     *         },
+                     *         {
+                     *           "at": "2026-11-21T11:00:00Z",
+                     *           "score": 100,
+                     *           "rank": 4,
+                     *           "total": 11981
+                     *         },
+                     *         {
+                     *           "at": "2026-11-21T12:00:00Z",
+                     *           "score": 125,
+                     *           "rank": 1,
+                     *           "total": 12000
+                     *         }
+                     *       ],
+                     *       "best_rank": 1,
+                     *       "best_rank_at": "2026-11-21T12:00:00Z",
+                     *       "days_in_top_10": 1,
+                     *       "biggest_climb": {
+                     *         "from": "2026-11-21T11:00:00Z",
+                     *         "to": "2026-11-21T12:00:00Z",
+                     *         "places": 3
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RankHistory"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["not_settled"];
+            410: components["responses"]["gone"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
     getUsersUserIdProfile: {
         parameters: {
             query?: never;
@@ -8844,6 +9194,100 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["Place"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["not_settled"];
+            410: components["responses"]["gone"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getUsersUserIdRankExplain: {
+        parameters: {
+            query?: {
+                /** @description board, or a family to use its current instance; global by default. */
+                board?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description User id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+                 * @example ada
+                 */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "global",
+                     *       "user_id": "ada",
+                     *       "score": 125,
+                     *       "rank": 1,
+                     *       "total": 12000,
+                     *       "reached_at": "2026-11-21T12:00:00.123456Z",
+                     *       "as_of": "2026-11-21T12:00:00.2Z",
+                     *       "below": {
+                     *         "rank": 2,
+                     *         "user_id": "bob",
+                     *         "score": 90,
+                     *         "difference": 5,
+                     *         "reached_at": "2026-11-21T11:59:00Z"
+                     *       },
+                     *       "tie": {
+                     *         "users": 1,
+                     *         "ahead": 0,
+                     *         "first": "ada",
+                     *         "first_at": "2026-11-21T12:00:00.123456Z"
+                     *       },
+                     *       "hidden_ahead": 0,
+                     *       "sources": {
+                     *         "submitted": 125,
+                     *         "adjusted": 0,
+                     *         "reversed": 0,
+                     *         "reinstated": 0,
+                     *         "imported": 0,
+                     *         "archived": 0
+                     *       },
+                     *       "events": 1,
+                     *       "latest": [
+                     *         {
+                     *           "event_id": "match-8841",
+                     *           "board": "global",
+                     *           "delta": 125,
+                     *           "previous_score": 0,
+                     *           "new_score": 125,
+                     *           "version": 1,
+                     *           "recorded_at": "2026-11-21T12:00:00.123456Z",
+                     *           "key_id": "k_4q7rz2mbx5ta",
+                     *           "address": "192.0.2.17",
+                     *           "user_agent": "game-server/2.1"
+                     *         }
+                     *       ],
+                     *       "ranking": {
+                     *         "score": 125,
+                     *         "rank": 1,
+                     *         "as_of": "2026-11-21T12:00:00.25Z",
+                     *         "agrees": true,
+                     *         "degraded": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RankExplanation"];
                 };
             };
             400: components["responses"]["invalid_request"];

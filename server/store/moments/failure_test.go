@@ -286,3 +286,32 @@ func TestMomentBeyondWhatIsKept(t *testing.T) {
 		t.Errorf("after a checkpoint: got %+v, %v", top, err)
 	}
 }
+
+// A checkpoint made after a correction, of a user who scored again meanwhile, has the time at
+// which the restored score was first reached, which decides a tie.
+func TestCheckpointOfCorrectedStanding(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	submit(t, w.s, "alice", 5, "high")
+	submit(t, w.s, "bob", 5, "high")
+	in := scoreboard.Increment{
+		User: "alice", Boards: []scoreboard.BoardID{"high"}, Delta: 9, Source: scoreboard.SourceAPI,
+		Event: scoreboard.NewEventID(),
+	}
+	if _, err := w.s.Increments.Record(t.Context(), []scoreboard.Increment{in}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := w.s.Corrections.Reverse(t.Context(), in.User, in.Event, scoreboard.Reversing{},
+		because("event.reverse")); err != nil {
+		t.Fatal(err)
+	}
+	_, at, err := w.s.Moments.Count(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	submit(t, w.s, "alice", 7, "high")
+	if _, err := w.s.Moments.Make(t.Context(), "high", at, func(context.Context) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	w.check("high", scoreboard.Moment{At: at}, []string{"alice 5", "bob 5"})
+}

@@ -77,6 +77,7 @@ type world struct {
 	events []*submitted
 	shown  []shown
 	banned map[scoreboard.UserID]bool
+	making bool // a checkpoint
 }
 
 var modes = map[scoreboard.BoardID]scoreboard.Board{
@@ -148,12 +149,37 @@ func (w *world) step() {
 			w.t.Fatal(err)
 		}
 		w.banned[user] = !w.banned[user]
-	case kind == 18:
-		checkpoint(w.t, w.s)
+	case kind == 18 && !w.making:
+		w.checkpoint()
 	}
 	at := now(w.t, w.s)
 	for _, board := range w.boards {
 		w.shown = append(w.shown, shown{at, board, w.lines(board)})
+	}
+}
+
+// checkpoint makes checkpoints while everything else goes on: before the snapshot is taken, and
+// between the transactions.
+func (w *world) checkpoint() {
+	w.t.Helper()
+	w.making = true
+	defer func() { w.making = false }()
+	due, at, err := w.s.Moments.Count(w.t.Context(), 1)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, board := range due {
+		for range w.rng.IntN(4) {
+			w.step()
+		}
+		if _, err := w.s.Moments.Make(w.t.Context(), board, at, func(context.Context) error {
+			if w.rng.IntN(4) == 0 {
+				w.step()
+			}
+			return nil
+		}); err != nil {
+			w.t.Fatal(err)
+		}
 	}
 }
 
