@@ -88,7 +88,7 @@ func TestBoardAtMoment(t *testing.T) {
 	}
 	history := map[string]string{
 		"step=0s": "step", "step=soon": "step", "step=1s&from=2026-11-20T00:00:00Z": "step",
-		"to=2100-01-01T00:00:00Z": "to",
+		"to=2100-01-01T00:00:00Z":                           "to",
 		"from=2026-11-20T00:00:00Z&to=2026-11-19T00:00:00Z": "from", "as=then": "as",
 		"from=0002-01-01T00:00:00Z&to=2026-11-19T00:00:00Z&step=8784h": "step",
 	}

@@ -1508,7 +1508,7 @@ export interface paths {
         };
         /**
          * Get what a user's rank follows from
-         * @description Available to the user and to operators (score:admin). user_id may be me.
+         * @description Available to the user and to operators (score:operate). user_id may be me.
          */
         get: operations["getUsersUserIdRankExplain"];
         put?: never;
