@@ -14,7 +14,7 @@ import (
 
 // New starts a browser that ends with the test, or after the timeout. Without Chromium the
 // test is skipped, and fails in CI.
-func New(t *testing.T, timeout time.Duration) context.Context {
+func New(t *testing.T, timeout time.Duration, options ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	path := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
@@ -35,6 +35,7 @@ func New(t *testing.T, timeout time.Duration) context.Context {
 	if os.Geteuid() == 0 {
 		o = append(o, chromedp.NoSandbox) // as root it only runs without one
 	}
+	o = append(o, options...)
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), o...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
