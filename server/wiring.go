@@ -38,6 +38,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/settings"
 	"github.com/scoreboard/scoreboard/server/standings"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/teams"
 	"github.com/scoreboard/scoreboard/server/transport/kafka"
 	"github.com/scoreboard/scoreboard/server/webhook"
 )
@@ -391,6 +392,7 @@ func (s *Server) makeMaintenance() error {
 	s.add("checkpoints", checkpoint.New(checkpoint.Options{
 		Owner: processName(), Events: int64(c.Ledger.CheckpointEvents), Keep: c.Ledger.CheckpointKeep, Log: s.log,
 	}, s.store.Moments, s.store.Boards))
+	s.add("teams", teams.New(processName(), s.store.Teams, s.catalog.All, s.store.Boards, s.log))
 	s.add("audit trail", audit.New(processName(), s.store.Audit, s.store.Boards, s.log))
 	s.add("sweeper", admin.Sweeper{
 		Increments: s.store.Increments, Window: c.Ledger.RepeatWindow(), Log: s.log,

@@ -18,6 +18,8 @@ type Batch struct {
 	// ImportID is the import that Items belong to, whose order they have; 0 for none. What
 	// it has written already is not among the known events.
 	ImportID int64
+	// Computed says that Items set scores of teams, which nothing else may. None is a repeat.
+	Computed bool
 
 	// What to read, in the order of locking.
 	BoardNames []string

@@ -99,6 +99,10 @@ func (b *Batch) checkCorrection(c *Correction, e *Event, reversal Reversal) erro
 		if e.Action == ActionImport {
 			return scoreboard.Errorf(scoreboard.CodeConflict, "event %s was imported; adjust the score instead", id)
 		}
+		if e.Action == scoreboard.ActionTeam {
+			return scoreboard.Errorf(scoreboard.CodeConflict,
+				"event %s is a computed score of a team; reverse the events of its members instead", id)
+		}
 		kind, _, _ := strings.Cut(e.Action, ":")
 		return scoreboard.Errorf(scoreboard.CodeConflict, "event %s is itself a correction (%s)", id, kind)
 	}

@@ -112,6 +112,7 @@ type Board struct {
 	StandingsHash          string    // SHA-256 in hex of its final standings, once sealed
 
 	Require Requirements
+	Team    *TeamRule // of a board of teams, whose scores are computed; nil: it takes increments
 }
 
 // IsFamily reports whether b is a periodic board, whose instances hold the scores.
@@ -179,6 +180,14 @@ func (b *Board) Check() error {
 	}
 	if b.WeekStart != time.Monday && b.Period != PeriodWeekly {
 		return Invalid("week_start", "week_start is for weekly boards")
+	}
+	if b.Team != nil {
+		if err := b.Team.Check(); err != nil {
+			return err
+		}
+		if b.Period != PeriodNone {
+			return Invalid("period", "a board of teams has no periods")
+		}
 	}
 	return b.checkBounds()
 }

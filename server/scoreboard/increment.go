@@ -74,6 +74,10 @@ const (
 // client with this action is not one.
 const ActionImport = "import"
 
+// ActionTeam is the action of internal events that set the score of a team to what its
+// members have.
+const ActionTeam = "team"
+
 // CheckClientAction is CheckAction for an action that a client names: not one that is
 // shown for a correction.
 func CheckClientAction(s string) error {
@@ -93,6 +97,7 @@ const (
 	KindReversal   EventKind = "reversal"
 	KindUndo       EventKind = "undo"
 	KindImport     EventKind = "import"
+	KindTeam       EventKind = "team"
 )
 
 // KindOf returns the kind of a ledger row by its source and action.
@@ -106,6 +111,8 @@ func KindOf(internal bool, action string) EventKind {
 		return KindUndo
 	case action == ActionImport:
 		return KindImport
+	case action == ActionTeam:
+		return KindTeam
 	}
 	return KindAdjustment
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/recovery"
 	"github.com/scoreboard/scoreboard/server/store/settings"
 	"github.com/scoreboard/scoreboard/server/store/standings"
+	"github.com/scoreboard/scoreboard/server/store/teams"
 	"github.com/scoreboard/scoreboard/server/store/webhooks"
 )
 
@@ -74,6 +75,7 @@ type Store struct {
 	Recovery    *recovery.Recovery
 	Settings    *settings.Settings
 	Standings   *standings.Standings
+	Teams       *teams.Teams
 	Webhooks    *webhooks.Webhooks
 
 	db *pg.DB
@@ -115,6 +117,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Recovery:   recovery.New(db),
 		Settings:   settings.New(db),
 		Standings:  standings.New(db),
+		Teams:      teams.New(db, o.Shards, o.Window),
 		Webhooks:   webhooks.New(db),
 		db:         db,
 	}, nil

@@ -93,12 +93,17 @@ func (s *Boards) CreateBoard(
 ) (*scoreboard.Board, error) {
 	var made *scoreboard.Board
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		_, err := tx.Exec(
+		team, err := checkTeam(ctx, tx, b)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(
 			ctx,
 			`insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score,
     public, region, period, time_zone, week_start, require_action_token, require_attestation, action_least_ms,
-        action_life_ms)
-values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, $14, $15, $16)`,
+        action_life_ms, source_board, aggregate, best_of, moves)
+values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, $14, $15, $16,
+    nullif($17, ''), nullif($18, ''), nullif($19, 0), nullif($20, ''))`,
 			b.ID,
 			b.Mode,
 			b.Order,
@@ -115,6 +120,10 @@ values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, 
 			b.Require.Attestation,
 			b.Require.MinActionTime.Milliseconds(),
 			b.Require.ActionLife.Milliseconds(),
+			string(team.Source),
+			string(team.Aggregate),
+			team.Best,
+			string(team.Moves),
 		)
 		if pg.Code(err) == pg.UniqueViolation {
 			return scoreboard.Errorf(scoreboard.CodeConflict, "board %s already exists", b.ID)

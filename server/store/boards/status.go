@@ -122,6 +122,11 @@ func (s *Boards) setStatus(
 				return err
 			}
 		}
+		if to == scoreboard.StatusActive && b.Team != nil { // for what has changed meanwhile
+			if _, err := tx.Exec(ctx, `insert into team_changes (board_id) values ($1)`, id); err != nil {
+				return err
+			}
+		}
 		was := b.Status
 		b.Status = to
 		if _, err := tx.Exec(

@@ -92,6 +92,15 @@ where closed_at is not null)`, []any{user, anonymous}},
 		{`delete from import_scores where user_id = $1`, []any{user}},
 		{`delete from flags where user_id = $1`, []any{user}},
 		{`delete from friends where user_id = $1 or friend_user_id = $1`, []any{user}},
+		{`select from teams where (board_id, team) in (select board_id, team from team_members where user_id = $1)
+order by board_id, team for update`, []any{user}},
+		{`with gone as (delete from team_members where user_id = $1 returning *), counts as (
+    select board_id, team, count(*) filter (where left_at is null) as members from gone group by board_id, team
+), changes as (
+    insert into team_changes (board_id, team) select board_id, team from counts
+)
+update teams as t set members = t.members - counts.members from counts
+where t.board_id = counts.board_id and t.team = counts.team`, []any{user}},
 		{`update profiles set display_name = null, avatar_url = null, updated_at = clock_timestamp()
 where user_id = $1`, []any{user}},
 		{`delete from dead_letters

@@ -48,6 +48,11 @@ where user_id = $1 order by id`,
 where user_id = $1 or friend_user_id = $1 order by user_id, friend_user_id`,
 	},
 	{
+		"team_membership",
+		`select board_id, team, user_id, joined_at, joined_score, left_at, left_score from team_members
+where user_id = $1 order by membership_id`,
+	},
+	{
 		"import",
 		`select i.source, i.board_id, s.score from import_scores s join imports i using (import_id)
 where s.user_id = $1`,

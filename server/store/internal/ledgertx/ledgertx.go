@@ -119,7 +119,7 @@ func (r Runner) read(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) e
 		atUsers = atUsers && err != nil
 		return err
 	})
-	if b.ImportID == 0 {
+	if b.ImportID == 0 && !b.Computed {
 		q.Queue(sqlKnownEvents, r.knownArguments(b)...).Query(func(found pgx.Rows) error { return readKnown(found, b) })
 	}
 	q.Queue(sqlScores, b.Scores.Users, b.Scores.Boards).Query(func(found pgx.Rows) error {

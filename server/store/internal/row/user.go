@@ -79,12 +79,13 @@ func LockUser(ctx context.Context, tx pgx.Tx, user scoreboard.UserID) (*LockedUs
 // without a score are asked about, so the other tables suffice.
 const sqlOnlyTraces = `select exists (select from profiles where user_id = $1)
     or exists (select from friends where user_id = $1) or exists (select from friends where friend_user_id = $1)
+    or exists (select from team_members where user_id = $1)
     or exists (select from flags where user_id = $1) or exists (select from rejected_events where user_id = $1)
     or exists (select from dead_letters
         where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0)`
 
 // LockKnownUser is LockUser for a user about whom anything is stored, be it a profile, a
-// friendship, a flag, a rejected event or a dead letter alone; a not_found for any other.
+// friendship, a membership of a team, a flag, a rejected event or a dead letter alone; a not_found for any other.
 func LockKnownUser(ctx context.Context, tx pgx.Tx, user scoreboard.UserID) (*LockedUser, error) {
 	u, err := LockUser(ctx, tx, user)
 	if err == nil && u.Created {

@@ -1,0 +1,190 @@
+// Package teams keeps the scores of teams what their members have, in one process at a time,
+// about five times a second: a hundred changes of a team's members in that time are one
+// change of its score.
+//
+// Promise: while one process with the role maintenance runs, scores of teams are less than a
+// second behind those of their members. No point of a member is missing or counted twice once
+// they have caught up.
+//
+// Assumption: the store computes a team's score from the state alone, under the lock of the
+// team, and moves its cursor only if nobody else has. So a process that loses its lease and
+// continues does no harm.
+//
+// On failure: the next run continues from the same cursor. The age of the scores is a metric
+// of every process with the role, so that it is also seen if no process computes them.
+package teams
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/leased"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Scores are the scores of teams in the store.
+type Scores interface {
+	// Update computes the teams that have changed. It calls next before each transaction.
+	Update(ctx context.Context, next func(context.Context) error) (scoreboard.TeamPass, error)
+	Age(ctx context.Context) (time.Duration, error)
+}
+
+const (
+	interval  = 200 * time.Millisecond
+	leaseName = "teams"
+	leaseTTL  = 10 * time.Second
+	renewal   = leaseTTL / 4
+	// waiting is how often a process without the lease tries to take it.
+	waiting = time.Second
+)
+
+// Worker computes the scores of teams.
+type Worker struct {
+	scores Scores
+	boards func(context.Context) (map[scoreboard.BoardID]*scoreboard.Board, error)
+	job    leased.Job
+	log    *slog.Logger
+
+	held    bool
+	renewed time.Time // when the lease was last taken or tried
+	// observed is when the age was last measured.
+	observed time.Time
+
+	recorded, failures prometheus.Counter
+	seconds            prometheus.Histogram
+	age                *gauge.Expiring
+}
+
+// New returns a Worker; Run starts it. owner names this process in the lease, and boards
+// returns the boards that this node knows.
+func New(
+	owner string, s Scores, boards func(context.Context) (map[scoreboard.BoardID]*scoreboard.Board, error),
+	l leased.Leases, log *slog.Logger,
+) *Worker {
+	return &Worker{
+		scores: s, boards: boards, log: log,
+		job: leased.Job{
+			Leases: l, Name: leaseName, Owner: owner, Life: leaseTTL, Interval: interval, Log: log,
+		},
+		recorded: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "scoreboard_teams_scores_total", Help: "Scores of teams that were recorded.",
+		}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "scoreboard_teams_failures_total",
+			Help: "Passes over the teams that failed; the next one continues.",
+		}),
+		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "scoreboard_teams_pass_seconds", Help: "Time of a pass that recorded scores of teams.",
+			Buckets: []float64{.005, .02, .1, .5, 2, 10, 60},
+		}),
+		age: gauge.New(prometheus.GaugeOpts{
+			Name: "scoreboard_teams_age_seconds",
+			Help: "Age of the scores of teams: how far they are behind those of their members.",
+		}),
+	}
+}
+
+// Collectors returns the metrics to register.
+func (w *Worker) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{w.recorded, w.failures, w.seconds, w.age}
+}
+
+// Run computes scores until ctx ends, while it holds the lease.
+func (w *Worker) Run(ctx context.Context) error {
+	return w.job.Run(ctx, w.run, func(err error) {
+		w.failures.Inc()
+		w.held, w.renewed = false, time.Now() // try again after a while, as it may last
+		w.log.Warn("scores of teams not computed", "err", err)
+	})
+}
+
+// errLeaseLost means that another process computes teams now.
+var errLeaseLost = errors.New("another process computes teams")
+
+// run makes one pass, if there are teams and this process has the lease.
+func (w *Worker) run(ctx context.Context) error {
+	if some, err := w.haveTeams(ctx); err != nil || !some {
+		return err
+	}
+	due := renewal
+	if !w.held {
+		due = waiting
+	}
+	if time.Since(w.renewed) >= due {
+		if err := w.renew(ctx); err != nil {
+			return err
+		}
+		if !w.held {
+			return w.observeAge(ctx)
+		}
+	}
+	if !w.held {
+		return nil
+	}
+	began := time.Now()
+	for more := true; more; {
+		pass, err := w.scores.Update(ctx, w.next)
+		w.recorded.Add(float64(pass.Recorded))
+		if errors.Is(err, errLeaseLost) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if pass.Recorded > 0 {
+			w.seconds.Observe(time.Since(began).Seconds())
+		}
+		more = pass.More
+	}
+	return w.observeAge(ctx)
+}
+
+// haveTeams reports whether any board ranks teams.
+func (w *Worker) haveTeams(ctx context.Context) (bool, error) {
+	boards, err := w.boards(ctx)
+	for _, b := range boards {
+		if b.Team != nil {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// renew takes or renews the lease.
+func (w *Worker) renew(ctx context.Context) (err error) {
+	w.renewed = time.Now()
+	w.held, err = w.job.Renew(ctx)
+	return err
+}
+
+// next renews the lease before a transaction, when it is time.
+func (w *Worker) next(ctx context.Context) error {
+	if time.Since(w.renewed) < renewal {
+		return nil
+	}
+	if err := w.renew(ctx); err != nil {
+		return err
+	}
+	if !w.held {
+		return errLeaseLost
+	}
+	return nil
+}
+
+// observeAge measures the age, about once a second.
+func (w *Worker) observeAge(ctx context.Context) error {
+	if time.Since(w.observed) < waiting {
+		return nil
+	}
+	w.observed = time.Now()
+	age, err := w.scores.Age(ctx)
+	if err == nil {
+		w.age.Set(age.Seconds())
+	}
+	return err
+}
