@@ -36,7 +36,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"boards", "keys", "key_secrets", "dead_letters", "outbox_score_updates",
 			"profiles", "users", "scores", "user_score_histories", "knobs", "voids", "void_events", "flags",
 			"reversals", "rejected_events", "board_standings", "audit_log", "imports", "import_scores",
-			"webhooks", "webhook_secrets", "webhook_deliveries", "friends",
+			"webhooks", "webhook_secrets", "webhook_deliveries", "friends", "teams", "team_members",
 		} {
 			var sum string
 			err := db.QueryRow(t.Context(),
@@ -240,6 +240,9 @@ var notAudited = map[string]string{
 	"PUT /v1/users/me/friends/{user_id}":    "a user's own",
 	"DELETE /v1/users/me/friends/{user_id}": "a user's own",
 	"POST /v1/admin/verify":                 "a read",
+
+	"PUT /v1/boards/{board}/teams/{team}/members/{user_id}":    "what a server knows; the history has it",
+	"DELETE /v1/boards/{board}/teams/{team}/members/{user_id}": "what a server knows; the history has it",
 }
 
 // furnish creates what the requests change, and returns the id of a key.

@@ -123,7 +123,7 @@ func (s *Server) makeProofs(o *api.Options) (err error) {
 // makeOperations makes what operators use.
 func (s *Server) makeOperations(o *api.Options) {
 	o.Trail, o.Settings, o.Flags = s.store.Audit, s.settings, s.store.Moderation
-	o.Friends = s.store.Friends
+	o.Friends, o.Teams = s.store.Friends, s.store.Teams
 	o.Profiles = admin.Profiles{Store: s.store.Profiles, Cache: s.profiles}
 	o.Moderation = admin.Moderation{
 		Moderation: s.store.Moderation, Corrections: s.store.Corrections, Privacy: s.store.Privacy,

@@ -38,7 +38,7 @@ var metricGroups = []struct{ title, prefixes string }{
 	{"Requests", "api limit"},
 	{"Writes", "ingest ledger anomalies intake"},
 	{"Outbox and transport", "outbox broker notices announce"},
-	{"Projection and rankings", "projection ranking repair reconcile standings checkpoint"},
+	{"Projection and rankings", "projection ranking repair reconcile standings checkpoint teams"},
 	{"Reads", "leaderboard"},
 	{"Realtime", "realtime"},
 	{"Feeds", "mirror"},

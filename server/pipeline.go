@@ -352,8 +352,8 @@ func (s *Server) makeRollover() {
 func (s *Server) makeJobs() admin.Jobs {
 	c := s.config
 	j := admin.Jobs{
-		Catalog: s.catalog, Store: s.store.Recovery, DeadLetters: s.store.DeadLetters, Ranking: s.ranking,
-		Leases: s.store.Boards, Owner: processName(), Window: c.Ledger.RepeatWindow(),
+		Catalog: s.catalog, Store: s.store.Recovery, Teams: s.store.Teams, DeadLetters: s.store.DeadLetters,
+		Ranking: s.ranking, Leases: s.store.Boards, Owner: processName(), Window: c.Ledger.RepeatWindow(),
 		Logs: map[string]admin.EventLog{c.Streams.Name: {Log: s.makeStreams().Log(), Gaps: true}},
 	}
 	topics := map[string]string{config.TransportStreams: c.Streams.Name}

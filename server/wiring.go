@@ -412,7 +412,7 @@ func (s *Server) makeMaintenance() error {
 	s.add("sampler", s.sampler)
 	if c.Reconcile.Every > 0 {
 		check := repair.Check{
-			Ledger: s.store.Recovery, Ranking: s.ranking, Repair: c.Reconcile.Repair,
+			Ledger: s.store.Recovery, Teams: s.store.Teams, Ranking: s.ranking, Repair: c.Reconcile.Repair,
 			Progress: func(*repair.VerifyResult) {},
 		}
 		pass := repair.NewPass(c.Reconcile.Every, check, s.catalog, s.ranking, s.rebuilder.Halted, s.log)

@@ -30,6 +30,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	r := client.BoardRequest{}
 	var private bool
 	var starts, ends string
+	var team teamFlags
 	bounds := map[string]**int64{
 		"min-delta": &r.MinDelta, "max-delta": &r.MaxDelta, "min-score": &r.MinScore, "max-score": &r.MaxScore,
 	}
@@ -37,9 +38,13 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 		Use: "create NAME", Short: "Create a board", Args: exactArgs("NAME"),
 		Example: trimExamples(`
   sbctl board create daily --period daily --time-zone Europe/Berlin
-  sbctl board create race --mode best --order lowest --min-delta 0`),
+  sbctl board create race --mode best --order lowest --min-delta 0
+  sbctl board create clans --team-of arena --aggregate best:5 --moves from-now`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
 			r.Board = args[0]
+			if err := team.apply(cmd, &r); err != nil {
+				return err
+			}
 			if private {
 				r.Public = new(bool)
 			}
@@ -65,6 +70,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 			return p.print(b, func() *table { return boardTable(&b, nil) })
 		}),
 	}
+	team.add(cmd)
 	f := cmd.Flags()
 	f.StringVar(&r.Mode, "mode", "increment",
 		"how a submission changes the score: increment (adds), best (replaces a worse one), latest (replaces)")
@@ -98,7 +104,8 @@ func boardTable(b, current *client.Board) *table {
 		{"status", statusCell(b, current)},
 		{"mode", b.Mode},
 		{"order", b.Order},
-		{"delta", fmt.Sprintf("%d to %d", b.MinDelta, b.MaxDelta)},
+		{"delta", deltaCell(b)},
+		{"teams", teamCell(b)},
 		{"score", fmt.Sprintf("%d to %d", b.MinScore, b.MaxScore)},
 		{"public", strconv.FormatBool(b.Public)},
 		{"region", b.Region},
@@ -118,6 +125,14 @@ func boardTable(b, current *client.Board) *table {
 		}
 	}
 	return t
+}
+
+// deltaCell is the bounds of increments; "" for a board that takes none.
+func deltaCell(b *client.Board) string {
+	if b.Team != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d to %d", b.MinDelta, b.MaxDelta)
 }
 
 // actionCell is how long an action may take on a board that requires its token.

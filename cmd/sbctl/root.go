@@ -23,6 +23,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newTopCmd(p),
 		newRankCmd(p), newExplainCmd(p),
 		newFriendCmd(p),
+		newTeamCmd(p),
 		newWatchCmd(p),
 		newTokenCmd(p),
 		newKeyCmd(p), newWebhookCmd(p),

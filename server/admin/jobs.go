@@ -11,12 +11,14 @@ import (
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/store/deadletters"
 	"github.com/scoreboard/scoreboard/server/store/recovery"
+	"github.com/scoreboard/scoreboard/server/store/teams"
 )
 
 // Jobs runs long operations on rankings: rebuild, verify and replay.
 type Jobs struct {
 	Catalog     *store.Catalog
 	Store       *recovery.Recovery
+	Teams       *teams.Teams
 	DeadLetters *deadletters.DeadLetters
 	Ranking     *ranking.Ranking
 	Leases      repair.Leases
@@ -79,7 +81,7 @@ func (j Jobs) Verify(
 	progress func(users int64),
 ) (*protocol.Verified, error) {
 	check := repair.Check{
-		Ledger: j.Store, Ranking: j.Ranking, User: user, CheckLedger: ledger, Repair: fix,
+		Ledger: j.Store, Teams: j.Teams, Ranking: j.Ranking, User: user, CheckLedger: ledger, Repair: fix,
 		Progress: func(v *repair.VerifyResult) { progress(v.Users) },
 	}
 	v, err := check.Run(ctx, boards)

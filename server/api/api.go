@@ -116,6 +116,7 @@ type Options struct {
 	Moments      Moments // set where Reads is
 	Profiles     Profiles
 	Friends      Friends
+	Teams        Teams
 	FriendReads  FriendReads                               // set where Reads is
 	Show         func(context.Context, []scoreboard.Entry) // adds profiles to rows; set where Reads is
 	Ledger       Statements

@@ -202,6 +202,7 @@ func everything(kept Trail) *API {
 		Boards:       struct{ Boards }{},
 		Profiles:     struct{ Profiles }{},
 		Friends:      struct{ Friends }{},
+		Teams:        struct{ Teams }{},
 		FriendReads:  struct{ FriendReads }{},
 		Pages:        allListed{},
 	})

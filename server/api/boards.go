@@ -79,6 +79,9 @@ func newBoard(r *protocol.BoardRequest) (*scoreboard.Board, error) {
 		Region: r.Region, Public: r.Public == nil || *r.Public, TimeZone: "UTC",
 		MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore,
 	}
+	if err := parseTeam(b, r); err != nil {
+		return nil, err
+	}
 	if r.Mode != "" {
 		b.Mode = scoreboard.Mode(r.Mode)
 	}
@@ -107,6 +110,23 @@ func newBoard(r *protocol.BoardRequest) (*scoreboard.Board, error) {
 		return nil, err
 	}
 	return b, b.Check()
+}
+
+// parseTeam sets the rule of a board of teams, which leaves no choice of mode and order.
+func parseTeam(b *scoreboard.Board, r *protocol.BoardRequest) error {
+	if r.Team == nil {
+		return nil
+	}
+	if r.Mode != "" || r.Order != "" || r.MinDelta != nil || r.MaxDelta != nil || len(r.Require) > 0 {
+		return scoreboard.Invalid("team", "a board of teams takes no increments and has the order of its source; "+
+			"leave out mode, order, min_delta, max_delta and require")
+	}
+	b.Mode = scoreboard.ModeLatest
+	b.Team = &scoreboard.TeamRule{
+		Source: scoreboard.BoardID(r.Team.Source), Aggregate: scoreboard.Aggregate(r.Team.Aggregate),
+		Best: r.Team.Best, Moves: scoreboard.TeamMoves(r.Team.Moves),
+	}
+	return nil
 }
 
 // firstSeason returns the first season of a new board, nil if it has no seasons.
@@ -242,7 +262,10 @@ func (a *API) boardJSON(c *gin.Context, b *scoreboard.Board) protocol.Board {
 		Public: b.Public, Region: b.Region, Period: string(b.Period),
 		PeriodStart: timePtr(b.PeriodStart), PeriodEnd: timePtr(b.PeriodEnd),
 		CreatedAt: b.Created, ClosedAt: timePtr(b.Closed),
-		StandingsHash: b.StandingsHash,
+		StandingsHash: b.StandingsHash, Team: protocol.NewTeamRule(b.Team),
+	}
+	if b.Team != nil { // it takes no increments
+		out.MinDelta, out.MaxDelta = 0, 0
 	}
 	if b.Period != scoreboard.PeriodNone {
 		out.TimeZone = b.TimeZone

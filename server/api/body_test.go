@@ -30,8 +30,9 @@ func TestBodiesWithoutAnObject(t *testing.T) {
 	without := map[string]bool{ // a body; an empty object is fine
 		"POST /v1/boards/:board/freeze": true, "POST /v1/boards/:board/unfreeze": true,
 		"POST /v1/boards/:board/archive": true, "PUT /v1/users/me/friends/:user_id": true,
-		"POST /v1/admin/dead-letters/:id/requeue":    true,
-		"POST /v1/admin/webhooks/:webhook_id/enable": true, "POST /v1/admin/webhooks/:webhook_id/test": true,
+		"PUT /v1/boards/:board/teams/:team/members/:user_id": true,
+		"POST /v1/admin/dead-letters/:id/requeue":            true,
+		"POST /v1/admin/webhooks/:webhook_id/enable":         true, "POST /v1/admin/webhooks/:webhook_id/test": true,
 		"POST /v1/admin/webhooks/:webhook_id/deliveries/:id/retry": true,
 	}
 	token := minted(t, a, "alice", auth.ScopeUpdate+" "+auth.ScopeAdmin)
@@ -51,7 +52,7 @@ func TestBodiesWithoutAnObject(t *testing.T) {
 		}
 		for _, body := range bodies {
 			path := strings.NewReplacer("me/friends/:user_id", "me/friends/bob", ":user_id", "alice",
-				":id", "1", ":event_id", "e1", ":board", "daily",
+				":id", "1", ":event_id", "e1", ":board", "daily", ":team", "ants",
 				":key_id", "k", ":webhook_id", "wh_1", ":name", "reads.top_n").Replace(r.path)
 			req := httptest.NewRequestWithContext(t.Context(), r.method, path, strings.NewReader(body))
 			req.Header.Set("Authorization", "Bearer "+token)

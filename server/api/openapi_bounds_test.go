@@ -48,6 +48,7 @@ var (
 // pathBounds are the bounds of the parameters of paths.
 var pathBounds = map[string]object{
 	"user_id": userIDs, "board": boardIDs, "event_id": eventIDs, "key_id": userIDs, "id": ids, "webhook_id": userIDs,
+	"team": families,
 	"name": text(maxParameter), "page": text(maxParameter), "file": text(maxParameter),
 }
 
@@ -84,6 +85,11 @@ var queryBounds = map[string]object{
 	"GET /v1/users/me/friends state":                       enum("mutual", "requested", "received"),
 	"GET /v1/users/me/friends after":                       userIDs,
 	"GET /v1/users/me/friends limit":                       integers(1, scoreboard.MaxFriends),
+	"GET /v1/boards/:board/teams limit":                    integers(1, maxTeams),
+	"GET /v1/boards/:board/teams after":                    families,
+	"GET /v1/boards/:board/teams/:team/members limit":      integers(1, maxTeams),
+	"GET /v1/boards/:board/teams/:team/members after":      integers(0, math.MaxInt64),
+	"GET /v1/boards/:board/teams/:team/members history":    enum("0", "1"),
 	"GET /v1/admin/dead-letters limit":                     integers(1, maxDeadLetters),
 	"GET /v1/admin/dead-letters after":                     integers(0, math.MaxInt64),
 }
@@ -109,6 +115,8 @@ var bodyBounds = map[string]object{
 	"name":   text(maxKeyName),
 	"source": alphabet(scoreboard.MaxSourceLength), "score": scores, "records": {},
 	"pairs": {}, "friend_id": userIDs,
+	"team": {}, "TeamRule.source": families, "aggregate": enum("sum", "average", "best"),
+	"best": integers(1, scoreboard.MaxBestMembers), "moves": enum("from_now", "with_points"),
 	"items": {}, "settings": {}, "all": {}, "repair": {}, "dry_run": {}, "dlq": {}, "reset": {}, "force": {},
 	"open_boards": {},
 	"public":      {}, "starts_at": {}, "ends_at": {}, "from": {}, "to": {}, "from_time": {},

@@ -23,8 +23,8 @@ const (
 // examplePath has values of the parameters of paths.
 var examplePath = map[string]any{
 	"user_id": "ada", "board": "global", "event_id": exampleEvent, "key_id": exampleKey, "id": 1,
-	"webhook_id": "wh_7f3a9c2e5b1d",
-	"name":       "reads.top_n", "page": "first-point", "file": "score-board.js",
+	"webhook_id": "wh_7f3a9c2e5b1d", "team": "ants",
+	"name": "reads.top_n", "page": "first-point", "file": "score-board.js",
 }
 
 func at(text string) time.Time {
@@ -94,6 +94,10 @@ var exampleReceipt = protocol.Receipt{
 var exampleEntries = []protocol.Entry{
 	{Rank: 1, UserID: "ada", Score: 125, DisplayName: "Ada", AvatarURL: "https://images.example.com/ada.png"},
 	{Rank: 2, UserID: "bob", Score: 90},
+}
+
+var exampleMember = protocol.TeamMember{
+	Board: "clans", Team: "ants", UserID: "ada", JoinedAt: at("2026-11-20T18:00:00Z"), JoinedScore: 125,
 }
 
 var exampleBoard = protocol.Board{
@@ -300,6 +304,11 @@ var examples = []any{
 	protocol.Friend{UserID: "bob", State: "mutual", Since: new(at("2026-11-20T18:00:00Z"))},
 	protocol.FriendPairs{Pairs: []protocol.FriendPair{{UserID: "ada", FriendID: "bob"}}},
 	protocol.FriendsImported{Pairs: 1, Made: 1},
+	protocol.Teams{Teams: []protocol.Team{
+		{Team: "ants", UserID: "team:ants", Members: 2, CreatedAt: at("2026-11-20T18:00:00Z")},
+	}},
+	protocol.TeamMembers{Members: []protocol.TeamMember{exampleMember}},
+	exampleMember,
 	protocol.JoinTicket{Token: "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhZGEifQ.c2ln", ExpiresAt: at("2026-11-21T12:00:30Z")},
 	protocol.Frame{
 		Type: protocol.FrameUpdated, Board: "global", Version: 4211, Epoch: 7, TS: at("2026-11-21T12:00:00.2Z"),

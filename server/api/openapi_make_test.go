@@ -76,6 +76,7 @@ func makeDocument(t *testing.T) []byte {
 		"tags": []object{
 			{"name": "scores", "description": "Submit increments."},
 			{"name": "leaderboard", "description": "Read standings."},
+			{"name": "teams", "description": "Put users into teams, which boards of teams rank."},
 			{"name": "friends", "description": "Ask users to be friends, and rank them."},
 			{"name": "users", "description": "Read and change the data of one user."},
 			{"name": "realtime", "description": "Follow a board live."},

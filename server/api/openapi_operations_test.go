@@ -81,7 +81,8 @@ var pathParams = map[string]string{
 	"user_id": "user id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -", "board": "name of the board",
 	"event_id": "event id as submitted",
 	"key_id":   "id of the signing key", "webhook_id": "id of the webhook",
-	"id": "numeric id", "name": "name of the setting",
+	"team": "name of the team",
+	"id":   "numeric id", "name": "name of the setting",
 	"file": "name of the file, such as score-board.js, the element for other pages",
 	"page": "name of the page, such as security; api is the reference of the API",
 }
@@ -264,6 +265,27 @@ func readOperations() []operation {
 		described(writes("POST /v1/friends", "friends", "Import pairs of friends",
 			protocol.FriendPairs{}, protocol.FriendsImported{}, scoreboard.CodeConflict, scoreboard.CodeGone, tooLarge,
 			mediaType), "Makes the users of each pair friends, all pairs or none. Requires the scope score:update."),
+		described(reads("GET /v1/boards/:board/teams", "teams", "List the teams of a board",
+			[]param{
+				{"after", "string", "next_after of the previous page"},
+				{"limit", "integer", "maximum number of teams, 1 to 1000; 100 by default"},
+			}, protocol.Teams{}, append(readCodes, scoreboard.CodeRuleViolated)...),
+			"By name. Requires the scope score:update."),
+		described(reads("GET /v1/boards/:board/teams/:team/members", "teams", "List the members of a team",
+			[]param{
+				{"history", "string", "1 to list memberships that have ended too"},
+				{"after", "integer", "next_after of the previous page"},
+				{"limit", "integer", "maximum number of memberships, 1 to 1000; 100 by default"},
+			}, protocol.TeamMembers{}, append(readCodes, scoreboard.CodeRuleViolated)...),
+			"In the order of joining. Requires the scope score:update."),
+		described(writes("PUT /v1/boards/:board/teams/:team/members/:user_id", "teams", "Add a user to a team",
+			nil, protocol.TeamMember{}, scoreboard.CodeNotFound, scoreboard.CodeConflict, scoreboard.CodeGone,
+			scoreboard.CodeBoardClosed, scoreboard.CodeRuleViolated, tooLarge, mediaType),
+			"Ends the user's membership of another team of the board. A member stays one. A conflict says that the "+
+				"team is full. Requires the scope score:update."),
+		described(reads("DELETE /v1/boards/:board/teams/:team/members/:user_id", "teams", "Remove a user from a team",
+			nil, protocol.TeamMember{}, append(readCodes, scoreboard.CodeBoardClosed, scoreboard.CodeRuleViolated)...),
+			"Returns the last membership, also if it had ended before. Requires the scope score:update."),
 		reads("GET /v1/realtime/token", "realtime", "Get a join ticket, valid for 30 seconds",
 			[]param{queryBoardParam}, protocol.JoinTicket{}, readCodes...),
 		{

@@ -201,6 +201,7 @@ func (a *API) routes() []route {
 				audit: unaudited, data: showsAll, handle: a.importFriends,
 			})
 	}
+	t = append(t, a.teamRoutes()...)
 	if a.Live != nil {
 		t = append(t,
 			board("GET", "/v1/realtime/token", parameters{"board"}, anyToken, &l.Tickets, a.ticket),
@@ -216,6 +217,27 @@ func (a *API) routes() []route {
 			board("GET", "/v1/boards/:board/standings", pageParameters, anyToken, &l.Rank, a.finalStandings))
 	}
 	return append(t, a.adminRoutes()...)
+}
+
+// teamRoutes are the routes for servers, which know their users' teams.
+func (a *API) teamRoutes() []route {
+	if a.Teams == nil {
+		return nil
+	}
+	server := func(method, path string, query parameters, rate *Rate, handle handler) route {
+		return route{
+			method: method, path: path, query: query, scope: auth.ScopeUpdate, rate: rate, audit: unaudited,
+			data: showsAll, handle: handle,
+		}
+	}
+	const member = "/v1/boards/:board/teams/:team/members/:user_id"
+	return []route{
+		server("GET", "/v1/boards/:board/teams", pageParameters, &a.Limits.Rank, a.listTeams),
+		server("GET", "/v1/boards/:board/teams/:team/members", parameters{"history", "after", "limit"},
+			&a.Limits.Rank, a.listMembers),
+		server("PUT", member, noParameters, &a.Limits.Updates, a.joinTeam),
+		server("DELETE", member, noParameters, &a.Limits.Updates, a.leaveTeam),
+	}
 }
 
 func (a *API) adminRoutes() []route {

@@ -148,6 +148,7 @@ var order = []struct {
 		{"events", "Events", "What is published to Kafka, for other systems to read."},
 		{"history", "The board at a moment", "Read past standings, exactly, with ties as they were."},
 		{"webhooks", "Webhooks", "Call your systems when a season ends, a user is flagged or reaches the top."},
+		{"teams", "Teams", "Rank teams by what their members have."},
 		{"friends", "Friends", "Let players ask each other, and rank them among friends."},
 		{"dialects", "Dialects", "Serve clients of other specifications, without a change in them."},
 		{"feeds", "Feeds", "The same in the formats of other specifications, and as CloudEvents."},

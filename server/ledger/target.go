@@ -66,9 +66,10 @@ func (b *Batch) openBoard(name scoreboard.BoardID) (*scoreboard.Board, error) {
 	if !ok {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", name)
 	}
-	if board.Team != nil && !b.Computed {
-		return nil, scoreboard.Errorf(scoreboard.CodeRuleViolated,
-			"board %s ranks teams; submit to board %s, from which its scores are computed", name, board.Team.Source)
+	if !b.Computed {
+		if err := board.CheckUsers(); err != nil {
+			return nil, err
+		}
 	}
 	if board.Status != scoreboard.StatusActive {
 		return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed, "board %s is %s", name, board.Status)

@@ -266,6 +266,7 @@ var personal = map[string]string{
 	"standings_state.fill_user":       "set to null once the standings are filled",
 	"import_scores.user_id":           removed,
 	"friends.user_id":                 removed,
+	"team_members.user_id":            removed,
 	"friends.friend_user_id":          removed,
 	"webhook_tops.users":              anonymous,
 	"audit_log.detail":                "contains no user, by the API",

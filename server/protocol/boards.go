@@ -30,6 +30,9 @@ type BoardRequest struct {
 	Require     []string `json:"require,omitempty"`
 	ActionLeast string   `json:"action_least,omitempty"` // minimum duration of an action, such as 30s
 	ActionLife  string   `json:"action_life,omitempty"`  // lifetime of an action token; 1h by default
+
+	// How the scores of teams are computed; absent for a board of users.
+	Team *TeamRule `json:"team,omitempty"`
 }
 
 // BoardChange is the body of PATCH /v1/boards/{board}. Absent fields stay unchanged;
@@ -78,6 +81,8 @@ type Board struct {
 	ActionLife  string   `json:"action_life,omitempty"`
 	// StandingsHash is the hash of the final standings of a period that has ended.
 	StandingsHash string `json:"standings_hash,omitempty"`
+	// How the scores of teams are computed; absent for a board of users.
+	Team *TeamRule `json:"team,omitempty"`
 }
 
 // Boards is a page of boards, by name. NextAfter is the value of after for the next page.

@@ -137,7 +137,8 @@ type Verified struct {
 type Difference struct {
 	Board  string `json:"board"`
 	UserID string `json:"user_id"`
-	Kind   string `json:"kind"`   // what differs, such as sum, version_gap, no_score, no_ledger or orphaned_member
+	// What differs, such as sum, version_gap, no_score, no_ledger, orphaned_member or team.
+	Kind   string `json:"kind"`
 	Detail string `json:"detail"` // both values, in words
 }
 

@@ -69,10 +69,12 @@ func (v *VerifyResult) add(d Difference) {
 }
 
 // Check compares boards, or one user if User is set. It always compares the
-// ranking with the store, and the scores with the ledger if CheckLedger is set.
-// Repair overwrites wrong states in the ranking; it never touches the ledger.
+// ranking with the store, and scores of teams with those of their members; the scores with
+// the ledger if CheckLedger is set. Repair overwrites wrong states in the ranking, and has
+// the scores of teams recorded; it never changes what the ledger has.
 type Check struct {
 	Ledger      Ledger
+	Teams       Teams // nil: scores of teams are not compared
 	Ranking     VerifiedRanking
 	User        scoreboard.UserID
 	CheckLedger bool
@@ -85,7 +87,11 @@ func (c *Check) Run(ctx context.Context, boards []scoreboard.Board) (*VerifyResu
 	started := time.Now()
 	v := &VerifyResult{}
 	for i := range boards {
-		if err := c.checkBoard(ctx, boards[i].ID, v); err != nil {
+		err := c.checkBoard(ctx, boards[i].ID, v)
+		if err == nil {
+			err = c.checkTeams(ctx, &boards[i], v)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("verify board %s: %w", boards[i].ID, err)
 		}
 	}

@@ -211,8 +211,12 @@ func (b *Board) checkBounds() error {
 }
 
 // CheckDelta validates a delta submitted to b: 0 is an invalid_request on increment
-// boards, and a delta outside the bounds a delta_out_of_range.
+// boards, a delta outside the bounds a delta_out_of_range, and any on a board of teams a
+// rule_violated.
 func (b *Board) CheckDelta(delta int64) error {
+	if err := b.CheckUsers(); err != nil {
+		return err
+	}
 	if delta == 0 && b.Mode == ModeIncrement {
 		return Invalid("delta", "delta must not be 0")
 	}
@@ -223,6 +227,15 @@ func (b *Board) CheckDelta(delta int64) error {
 		}
 	}
 	return nil
+}
+
+// CheckUsers returns a rule_violated for a board of teams, whose scores nobody submits.
+func (b *Board) CheckUsers() error {
+	if b.Team == nil {
+		return nil
+	}
+	return Errorf(CodeRuleViolated, "board %s ranks teams; submit to board %s, from which its scores are computed",
+		b.ID, b.Team.Source)
 }
 
 // Next returns the score after delta; had is whether the user had a score. It

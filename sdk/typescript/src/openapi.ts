@@ -1189,6 +1189,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/boards/{board}/teams": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the teams of a board
+         * @description By name. Requires the scope score:update.
+         */
+        get: operations["getBoardsBoardTeams"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/boards/{board}/teams/{team}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the members of a team
+         * @description In the order of joining. Requires the scope score:update.
+         */
+        get: operations["getBoardsBoardTeamsTeamMembers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/boards/{board}/teams/{team}/members/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Add a user to a team
+         * @description Ends the user's membership of another team of the board. A member stays one. A conflict says that the team is full. Requires the scope score:update.
+         */
+        put: operations["putBoardsBoardTeamsTeamMembersUserId"];
+        post?: never;
+        /**
+         * Remove a user from a team
+         * @description Returns the last membership, also if it had ended before. Requires the scope score:update.
+         */
+        delete: operations["deleteBoardsBoardTeamsTeamMembersUserId"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/boards/{board}/unfreeze": {
         parameters: {
             query?: never;
@@ -1851,6 +1915,8 @@ export interface components {
             standings_hash?: string;
             /** @description The board's status: active, frozen (rejects writes) or archived (read-only, served from PostgreSQL). */
             status: string;
+            /** @description How the scores of teams are computed; absent for a board of users. */
+            team?: components["schemas"]["TeamRule"];
             /** @description IANA name of the time zone in which periods begin and end. */
             time_zone?: string;
             /** @description First day of the week of a weekly board, such as monday. */
@@ -1926,6 +1992,8 @@ export interface components {
              * @description Start of the first season; now by default.
              */
             starts_at?: string;
+            /** @description How the scores of teams are computed; absent for a board of users. */
+            team?: components["schemas"]["TeamRule"];
             /** @description IANA name of the time zone, such as Europe/Berlin; UTC by default. */
             time_zone?: string;
             /** @description First day of the week, such as monday, for weekly boards. */
@@ -2006,7 +2074,7 @@ export interface components {
             board: string;
             /** @description Both values, in words. */
             detail: string;
-            /** @description What differs, such as sum, version_gap, no_score, no_ledger or orphaned_member. */
+            /** @description What differs, such as sum, version_gap, no_score, no_ledger, orphaned_member or team. */
             kind: string;
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
@@ -3481,6 +3549,89 @@ export interface components {
              */
             window_ms?: number;
         };
+        /** @description A team of a board. Its standing is that of the user id. */
+        Team: {
+            /**
+             * Format: date-time
+             * @description Time of creation.
+             */
+            created_at: string;
+            /**
+             * Format: int64
+             * @description Number of users in the team.
+             */
+            members: number;
+            /** @description Name of the team, unique on its board. */
+            team: string;
+            /** @description Of the team on its board: team: and its name. */
+            user_id: string;
+        };
+        /** @description A time during which a user was a member of a team: the response of PUT and DELETE /v1/boards/{board}/teams/{team}/members/{user_id}. */
+        TeamMember: {
+            /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
+            board: string;
+            /**
+             * Format: date-time
+             * @description From when on the user counts for the team.
+             */
+            joined_at: string;
+            /**
+             * Format: int64
+             * @description Score of the user on the source board when the user joined, 0 without one.
+             */
+            joined_score: number;
+            /**
+             * Format: date-time
+             * @description Absent for a member.
+             */
+            left_at?: string;
+            /**
+             * Format: int64
+             * @description Score of the user when the user left.
+             */
+            left_score?: number;
+            /** @description Name of the team, unique on its board. */
+            team: string;
+            /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
+            user_id: string;
+        };
+        /** @description The response of GET /v1/boards/{board}/teams/{team}/members. */
+        TeamMembers: {
+            /** @description In the order of joining. */
+            members: components["schemas"]["TeamMember"][];
+            /**
+             * Format: int64
+             * @description Absent on the last page.
+             */
+            next_after?: number;
+        };
+        /** @description TeamRule says how a board of teams computes the score of a team from the scores of its members. */
+        TeamRule: {
+            /**
+             * @description sum, average (rounded) or best (the sum of the best members).
+             * @enum {string}
+             */
+            aggregate: "sum" | "average" | "best";
+            /**
+             * Format: int64
+             * @description With the aggregate best: how many members count.
+             */
+            best?: number;
+            /**
+             * @description What a user brings to a team, and takes away: from_now (what the user gains while a member counts, also later) or with_points (the whole score of a member counts).
+             * @enum {string}
+             */
+            moves: "from_now" | "with_points";
+            /** @description Board of the members' scores, without periods. */
+            source: string;
+        };
+        /** @description The response of GET /v1/boards/{board}/teams. */
+        Teams: {
+            /** @description Absent on the last page. */
+            next_after?: string;
+            /** @description By name. */
+            teams: components["schemas"]["Team"][];
+        };
         /** @description A bearer token. */
         Token: {
             /**
@@ -4116,6 +4267,15 @@ export interface components {
         };
         /** @description rate_limited */
         rate_limited: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description rule_violated */
+        rule_violated: {
             headers: {
                 [name: string]: unknown;
             };
@@ -8120,6 +8280,231 @@ export interface operations {
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
             409: components["responses"]["conflict"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getBoardsBoardTeams: {
+        parameters: {
+            query?: {
+                /** @description Next_after of the previous page. */
+                after?: string;
+                /** @description Maximum number of teams, 1 to 1000; 100 by default. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "teams": [
+                     *         {
+                     *           "team": "ants",
+                     *           "user_id": "team:ants",
+                     *           "members": 2,
+                     *           "created_at": "2026-11-20T18:00:00Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Teams"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            422: components["responses"]["rule_violated"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getBoardsBoardTeamsTeamMembers: {
+        parameters: {
+            query?: {
+                /** @description 1 to list memberships that have ended too. */
+                history?: "0" | "1";
+                /** @description Next_after of the previous page. */
+                after?: number;
+                /** @description Maximum number of memberships, 1 to 1000; 100 by default. */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+                /**
+                 * @description Name of the team.
+                 * @example ants
+                 */
+                team: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "members": [
+                     *         {
+                     *           "board": "clans",
+                     *           "team": "ants",
+                     *           "user_id": "ada",
+                     *           "joined_at": "2026-11-20T18:00:00Z",
+                     *           "joined_score": 125
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TeamMembers"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            422: components["responses"]["rule_violated"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    putBoardsBoardTeamsTeamMembersUserId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+                /**
+                 * @description Name of the team.
+                 * @example ants
+                 */
+                team: string;
+                /**
+                 * @description User id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+                 * @example ada
+                 */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "clans",
+                     *       "team": "ants",
+                     *       "user_id": "ada",
+                     *       "joined_at": "2026-11-20T18:00:00Z",
+                     *       "joined_score": 125
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TeamMember"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["board_closed_or_conflict"];
+            410: components["responses"]["gone"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            422: components["responses"]["rule_violated"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    deleteBoardsBoardTeamsTeamMembersUserId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+                /**
+                 * @description Name of the team.
+                 * @example ants
+                 */
+                team: string;
+                /**
+                 * @description User id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+                 * @example ada
+                 */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "clans",
+                     *       "team": "ants",
+                     *       "user_id": "ada",
+                     *       "joined_at": "2026-11-20T18:00:00Z",
+                     *       "joined_score": 125
+                     *     }
+                     */
+                    "application/json": components["schemas"]["TeamMember"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["board_closed"];
+            422: components["responses"]["rule_violated"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];

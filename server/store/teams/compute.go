@@ -18,7 +18,8 @@ import (
 // lower, $7 how many members count (null: all), and $8 and $9 are the bounds of a score.
 // Where the lowest score is the best, a team with less members than count has none: a member
 // less would be an advantage.
-const sqlCompute = `select t.n, case when p.score is not null then least(greatest(p.score, $8::bigint), $9::bigint)::bigint end
+const sqlCompute = `select t.n, case when p.score is not null
+    then least(greatest(p.score, $8::bigint), $9::bigint)::bigint end
 from unnest($1::text[]) with ordinality as t(team, n) cross join lateral (
     select case when $6::bigint > 0 and count(*) < $7 then null when $4 = 'average' then round(avg(points))
         else sum(points) end as score
@@ -135,6 +136,20 @@ func (t *Teams) Differences(
 		return nil, "", pg.Translate(fmt.Errorf("compare teams of board %s: %w", board.ID, err))
 	}
 	return found, last, nil
+}
+
+// Compare is Differences for some teams.
+func (t *Teams) Compare(
+	ctx context.Context, board *scoreboard.Board, teams []scoreboard.Team,
+) (found []scoreboard.TeamDifference, err error) {
+	err = pgx.BeginTxFunc(ctx, t.db, pg.Snapshot, func(tx pgx.Tx) error {
+		found, err = compare(ctx, tx, board, teams)
+		return err
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("compare %d teams of board %s: %w", len(teams), board.ID, err))
+	}
+	return found, nil
 }
 
 // heaviest is how many memberships one statement reads, but for a team that has more.
