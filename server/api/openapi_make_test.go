@@ -81,8 +81,8 @@ func makeDocument(t *testing.T) []byte {
 			{"name": "users", "description": "Read and change the data of one user."},
 			{"name": "realtime", "description": "Follow a board live."},
 			{"name": "boards", "description": "Manage boards."},
-			{"name": "admin", "description": "Operate the server. Requires the scope score:operate or score:admin, as each " +
-				"operation says."},
+			{"name": "admin", "description": "Operate the server. Requires the scope score:operate or score:admin, " +
+				"as each operation says."},
 			{"name": "pages", "description": "Show boards of the setting web.boards to everyone, without a token."},
 			{"name": "about", "description": "Read this document."},
 		},
