@@ -175,6 +175,8 @@ func TestConsoleInBrowser(t *testing.T) {
 		{"dead-letters", "/console/dead-letters"},
 		{"record", "/console/dead-letters/1"},
 		{"keys", "/console/keys"},
+		{"webhooks", "/console/webhooks"},
+		{"webhook", "/console/webhooks/wh_1"},
 		{"settings", "/console/settings?name=limit"},
 		{"audit", "/console/audit?verify=1"},
 		{"entry", "/console/audit/1"},
@@ -191,7 +193,8 @@ func TestConsoleInBrowser(t *testing.T) {
 
 // pictured are the pages in the documentation; dead is that of the dead letters.
 var pictured = []string{
-	"overview", "boards", "board", "player", "integrity", "dead", "keys", "settings", "audit", "change",
+	"overview", "boards", "board", "player", "integrity", "dead", "keys", "webhooks", "webhook", "settings", "audit",
+	"change",
 }
 
 // picture stores what the page looks like, if the flag -screens names a folder.

@@ -154,6 +154,10 @@ func TestConsoleSignIn(t *testing.T) {
 		!strings.Contains(body, "Sign in for development") {
 		t.Errorf("without a session: got %s, %s", at, body)
 	}
+	if _, body, at := v.get("/console/nothing"); !strings.Contains(at, "/console/sign-in?to=") ||
+		strings.Contains(body, "menu") {
+		t.Errorf("an unknown page without a session: got %s, %s", at, body)
+	}
 	for name, c := range map[string]struct{ token, want string }{
 		"empty":   {"", "The token is missing"},
 		"wrong":   {"abc", "does not accept this token"},
@@ -165,7 +169,7 @@ func TestConsoleSignIn(t *testing.T) {
 			t.Errorf("a token that is %s: got %d %s, want %q", name, status, body, c.want)
 		}
 	}
-	development := url.Values{"way": {"development"}, "to": {"/console/keys"}}
+	development := url.Values{"method": {"development"}, "to": {"/console/keys"}}
 	if status, body, at := v.do(http.MethodPost, "/console/sign-in", development); status != http.StatusOK ||
 		at != "/console/keys" || !strings.Contains(body, "Create key") {
 		t.Errorf("the sign-in of development: got %d at %s: %s", status, at, body)
@@ -343,6 +347,31 @@ func TestConsoleChanges(t *testing.T) {
 			"setting-reset", form("name", "reads.top_n"), "setting.set", "setting:reads.top_n",
 			"settings set --reset reads.top_n", "deployed value again",
 		},
+		{
+			"webhook-create", form("url", "https://example.com/hook", "types", "user.flagged, season.closed", "boards", "arena"),
+			"webhook.create", "webhook:wh_",
+			"webhook create --url https://example.com/hook --type user.flagged --type season.closed --board arena", "whsec_",
+		},
+		{
+			"webhook-rotate", form("webhook", "wh_1", "overlap", "1h"), "webhook.rotate", "webhook:wh_1",
+			"webhook rotate wh_1 --overlap 1h", "whsec_",
+		},
+		{
+			"webhook-enable", form("webhook", "wh_1"), "webhook.enable", "webhook:wh_1", "webhook enable wh_1",
+			"The webhook is enabled",
+		},
+		{
+			"webhook-test", form("webhook", "wh_2"), "webhook.test", "webhook:wh_2", "webhook test wh_2",
+			"The message is queued",
+		},
+		{
+			"webhook-retry", form("webhook", "wh_1", "delivery", "1000"), "webhook.retry", "webhook:wh_1",
+			"webhook retry wh_1 1000", "The message is queued",
+		},
+		{
+			"webhook-delete", form("webhook", "wh_2"), "webhook.delete", "webhook:wh_2", "webhook delete wh_2",
+			"The webhook is deleted",
+		},
 		{"rebuild", form("board", "global"), "ranking.rebuild", "board:global", "rebuild --board global", "Rebuilt"},
 		{
 			"reconcile", form("board", "global"), "ranking.reconcile", "board:global",
@@ -367,7 +396,8 @@ func TestConsoleChanges(t *testing.T) {
 	admin := map[string]bool{
 		"adjust": true, "reverse": true, "user-erase": true, "board-create": true, "board-require": true,
 		"board-archive": true, "board-roll": true, "letter-drop": true, "void-create": true, "void-undo": true,
-		"key-create": true, "key-rotate": true, "key-revoke": true, "setting-set": true, "setting-reset": true,
+		"key-create": true, "key-rotate": true, "key-revoke": true, "setting-set": true, "setting-reset": true, "webhook-create": true, "webhook-rotate": true,
+		"webhook-delete": true,
 	}
 	entries := func() int64 { return db.Count(t, `select count(*) from audit_log`) }
 	for _, c := range cases {
@@ -510,8 +540,9 @@ func TestConsoleViewer(t *testing.T) {
 	for path, want := range map[string]int{
 		"/console": 200, "/console/boards": 200, "/console/boards/global": 200, "/console/players": 200,
 		"/console/players/alice": 200, "/console/audit": 403, "/console/keys": 403, "/console/settings": 403,
-		"/console/dead-letters": 403, "/console/integrity": 403, "/console/players/alice/export": 403,
-		"/console/overview/data": 403, "/console/jobs/x": 403, "/console/nothing": 404, "/console/boards/nothing": 404,
+		"/console/dead-letters": 403, "/console/integrity": 403, "/console/webhooks": 403, "/console/webhooks/wh_1": 403,
+		"/console/players/alice/export": 403,
+		"/console/overview/data":        403, "/console/jobs/x": 403, "/console/nothing": 404, "/console/boards/nothing": 404,
 		"/console/players/nobody": 404,
 	} {
 		status, body, at := v.get(path)
@@ -537,6 +568,8 @@ func TestConsoleViewer(t *testing.T) {
 		"/console/settings":      {"reads.top_n", "changes/setting-set"},
 		"/console/integrity":     {"changes/verify", "changes/void-create"},
 		"/console/audit":         {"Export all", ""},
+		"/console/webhooks":      {"wh_1", "changes/webhook-create"},
+		"/console/webhooks/wh_1": {"changes/webhook-retry", "changes/webhook-delete"},
 	} {
 		for role, v := range map[string]*visitor{"operator": operator, "administrator": root} {
 			status, body, _ := v.get(path)
@@ -656,6 +689,8 @@ func TestConsoleShowsTextsAsTexts(t *testing.T) {
 	db.Do(t, `update dead_letters set reason = $1, value = convert_to($1, 'utf8'), topic = $1`, attack)
 	db.Do(t, `update flags set detail = $1`, attack)
 	db.Do(t, `update keys set name = $1`, attack)
+	db.Do(t, `update webhooks set url = $1, disabled_reason = $1 where webhook_id = 'wh_1'`, attack)
+	db.Do(t, `update webhook_deliveries set problem = $1, message_id = $1`, attack)
 	db.Do(t, `insert into profiles (user_id, display_name) values ('alice', $1)`, attack)
 	db.Do(t, `update user_score_histories set user_agent = $1, address = $1, action = $1`, attack)
 	root := newVisitor(t, n.Ops).signIn(h.token("root", auth.ScopeAdmin, time.Hour))
@@ -673,6 +708,8 @@ func TestConsoleShowsTextsAsTexts(t *testing.T) {
 		"/console/integrity",
 		"/console/integrity/flags/1",
 		"/console/keys",
+		"/console/webhooks",
+		"/console/webhooks/wh_1",
 		"/console/players/alice",
 		"/console/audit",
 		"/console/audit?" + url.Values{"who": {attack}}.Encode(),

@@ -277,21 +277,36 @@ func quoteWord(w string) string {
 	return "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 }
 
+// secretView is a secret that is shown once, and whose it is.
+type secretView struct {
+	Facts        []fact
+	Secret, Back string
+}
+
 // showSecret shows the answer of a change that has a secret, once.
 func (c *Console) showSecret(
 	w http.ResponseWriter, r *http.Request, s *session, ch *change, answer json.RawMessage,
 ) error {
-	var key struct {
-		KeyID  string `json:"key_id"`
-		Name   string `json:"name"`
-		Secret string `json:"secret"`
+	var made struct {
+		KeyID     string `json:"key_id"`
+		Name      string `json:"name"`
+		WebhookID string `json:"webhook_id"`
+		URL       string `json:"url"`
+		Secret    string `json:"secret"`
 	}
-	if err := json.Unmarshal(answer, &key); err != nil {
+	if err := json.Unmarshal(answer, &made); err != nil {
 		return err
+	}
+	d := secretView{Secret: made.Secret, Back: Root + "/keys", Facts: []fact{
+		{"Name", text(made.Name)}, {"Key", code(made.KeyID)},
+	}}
+	if made.WebhookID != "" {
+		d.Back = webhookHref(made.WebhookID)
+		d.Facts = []fact{{"Address", text(made.URL)}, {"Webhook", code(made.WebhookID)}}
 	}
 	c.render(w, r, http.StatusOK, "secret", &view{
 		Title: "Copy the secret now", Section: ch.section, Session: s, Notice: ch.done,
-		Audit: Root + "/audit?" + url.Values{"action": {ch.action}}.Encode(), Data: key,
+		Audit: Root + "/audit?" + url.Values{"action": {ch.action}}.Encode(), Data: d,
 	})
 	return nil
 }

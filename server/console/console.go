@@ -146,6 +146,8 @@ func (c *Console) route(assets assetFiles) {
 		"/jobs/{id}":                     c.job,
 		"/keys":                          c.keys,
 		"/settings":                      c.settings,
+		"/webhooks":                      c.webhooks,
+		"/webhooks/{webhook}":            c.webhook,
 		"/changes/{change}":              c.changeForm,
 	}
 	for path, h := range pages {
@@ -156,12 +158,12 @@ func (c *Console) route(assets assetFiles) {
 	})
 	c.mux.HandleFunc("POST "+Root+"/changes/{change}", c.signedIn(c.applyChange))
 	c.mux.HandleFunc("POST "+Root+"/jobs/{id}/stop", c.signedIn(c.stopJob))
-	c.mux.HandleFunc(Root+"/", func(w http.ResponseWriter, r *http.Request) {
-		c.fail(w, r, &failure{
+	c.mux.HandleFunc(Root+"/", c.signedIn(func(http.ResponseWriter, *http.Request, *session) error {
+		return &failure{
 			Status: http.StatusNotFound, Code: "not_found", Message: "The console has no such page.",
 			Next: "Choose a page from the menu.",
-		})
-	})
+		}
+	}))
 }
 
 // handler answers a request of a person who is signed in, or returns why it cannot: an

@@ -68,6 +68,11 @@ func TestChangesAreListed(t *testing.T) {
 		"ttl":         {"2160h"},
 		"key":         {"k_1"},
 		"overlap":     {"1h"},
+		"url":         {"https://example.com/hook"},
+		"types":       {"season.closed, rank.reached"},
+		"top":         {"10"},
+		"webhook":     {"wh_1"},
+		"delivery":    {"17"},
 		"value":       {"7"},
 		"reason":      {"why"},
 	}

@@ -52,7 +52,7 @@ var tones = map[string]string{
 	"warn": "warn", "frozen": "warn", "open": "warn", "CATCHING_UP": "warn", "undoing": "warn", "reversing": "warn",
 	"listing": "warn", "running": "warn", "fail": "bad", "banned": "bad", "DEGRADED_REBUILDING": "bad",
 	"failed": "bad", "revoked": "bad", "expired": "bad", "erased": "bad", "skipped": "", "archived": "",
-	"stopped": "", "valid": "good", "changed": "warn", "enforce": "bad",
+	"stopped": "", "enabled": "good", "disabled": "bad", "delivered": "good", "pending": "warn", "valid": "good", "changed": "warn", "enforce": "bad",
 }
 
 // column is a column of a table of T.

@@ -56,6 +56,10 @@ var sections = []section{
 		"keys", "Keys", Root + "/keys", scopeOperate,
 		"M8 16a4 4 0 1 1 3.5-6H21v4h-3v3h-4v-3h-2.5A4 4 0 0 1 8 16z",
 	},
+	{
+		"webhooks", "Webhooks", Root + "/webhooks", scopeOperate,
+		"M4 12h9M10 8l4 4-4 4M15 5h5v14h-5",
+	},
 	{"settings", "Settings", Root + "/settings", scopeOperate, "M4 7h10M18 7h2M4 17h2M10 17h10M16 5v4M8 15v4"},
 	{"audit", "Audit", Root + "/audit", scopeOperate, "M6 3h9l4 4v14H6zM9 11h7M9 15h7"},
 }

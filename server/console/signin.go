@@ -67,7 +67,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	to, token := localPath(r.PostForm.Get("to")), strings.TrimSpace(r.PostForm.Get("token"))
-	if r.PostForm.Get("way") == "development" && c.mayMint(r) {
+	if r.PostForm.Get("method") == "development" && c.mayMint(r) {
 		var err error
 		if token, err = c.Mint(); err != nil {
 			c.Log.Warn("sign-in of development failed", "err", err)

@@ -1,0 +1,161 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+func webhookHref(id string) string { return Root + "/webhooks/" + url.PathEscape(id) }
+
+var webhookList = &list[protocol.Webhook]{
+	name: "webhooks", path: Root + "/webhooks", cursor: "cursor",
+	empty: "No webhook. Create one to send messages about seasons, flags and ranks to another system.",
+	columns: []column[protocol.Webhook]{
+		{"webhook_id", "Webhook", func(w protocol.Webhook) cell { return to(webhookHref(w.WebhookID), w.WebhookID) }},
+		{"state", "State", func(w protocol.Webhook) cell { return badge(webhookState(&w)) }},
+		{"url", "Address", func(w protocol.Webhook) cell { return text(w.URL) }},
+		{"types", "Types", func(w protocol.Webhook) cell { return text(strings.Join(w.Types, ", ")) }},
+		{"boards", "Boards", func(w protocol.Webhook) cell { return text(webhookBoards(&w)) }},
+		{"pending", "Pending", func(w protocol.Webhook) cell { return number(int64(w.Pending)) }},
+		{"created_at", "Created", func(w protocol.Webhook) cell { return moment(w.CreatedAt) }},
+	},
+	fetch: func(k *call, _ url.Values) ([]protocol.Webhook, string, error) {
+		var out protocol.Webhooks
+		err := k.get("/v1/admin/webhooks", nil, &out)
+		return out.Webhooks, "", err
+	},
+}
+
+func webhookState(w *protocol.Webhook) string {
+	if w.DisabledAt != nil {
+		return "disabled"
+	}
+	return "enabled"
+}
+
+func webhookBoards(w *protocol.Webhook) string {
+	if len(w.Boards) == 0 {
+		return "all"
+	}
+	return strings.Join(w.Boards, ", ")
+}
+
+// deliveryList is the messages to a webhook.
+func deliveryList(id string) *list[protocol.WebhookDelivery] {
+	return &list[protocol.WebhookDelivery]{
+		name: "deliveries", path: webhookHref(id), cursor: "before", empty: "No message matches.",
+		filters: []filter{{Name: "state", Label: "State", Options: []string{"all", "pending", "delivered", "failed"}}},
+		columns: []column[protocol.WebhookDelivery]{
+			{"id", "Delivery", func(d protocol.WebhookDelivery) cell { return number(d.ID) }},
+			{"state", "State", func(d protocol.WebhookDelivery) cell { return badge(d.State) }},
+			{"type", "Type", func(d protocol.WebhookDelivery) cell { return text(d.Type) }},
+			{"message_id", "Message", func(d protocol.WebhookDelivery) cell { return code(d.MessageID) }},
+			{"attempts", "Attempts", func(d protocol.WebhookDelivery) cell { return number(int64(d.Attempts)) }},
+			{"status", "Response", func(d protocol.WebhookDelivery) cell { return text(responseStatus(d.Status)) }},
+			{"created_at", "Queued", func(d protocol.WebhookDelivery) cell { return moment(d.CreatedAt) }},
+			{"next_at", "Next attempt", func(d protocol.WebhookDelivery) cell { return moments(d.NextAt) }},
+			{"problem", "Problem", func(d protocol.WebhookDelivery) cell { return text(d.Problem) }},
+		},
+		fetch: func(k *call, q url.Values) ([]protocol.WebhookDelivery, string, error) {
+			var out protocol.WebhookDeliveries
+			err := k.get("/v1/admin/webhooks/"+url.PathEscape(id)+"/deliveries", q, &out)
+			return out.Deliveries, cursorOf(out.NextBefore), err
+		},
+	}
+}
+
+// responseStatus shows the status of a response; 0 is none.
+func responseStatus(status int) string {
+	if status == 0 {
+		return "–"
+	}
+	return strconv.Itoa(status)
+}
+
+// webhooks lists the webhooks.
+func (c *Console) webhooks(w http.ResponseWriter, r *http.Request, s *session) error {
+	return table(c, w, r, s, webhookList, "list", &view{
+		Title: "Webhooks", Section: "webhooks", Actions: offer(s, changeLink("webhook-create", "Create webhook")),
+	})
+}
+
+// webhookView is the page of a webhook.
+type webhookView struct {
+	Facts      []fact
+	Deliveries *rowActions
+}
+
+// webhook shows a webhook and its deliveries.
+func (c *Console) webhook(w http.ResponseWriter, r *http.Request, s *session) error {
+	id := r.PathValue("webhook")
+	k, deliveries := c.as(r, s), deliveryList(id)
+	if done, err := deliveries.export(k, w, r); done {
+		return err
+	}
+	all, _, err := webhookList.fetch(k, nil) // the API has no page of one
+	if err != nil {
+		return err
+	}
+	var hook *protocol.Webhook
+	for i := range all {
+		if all[i].WebhookID == id {
+			hook = &all[i]
+		}
+	}
+	if hook == nil {
+		return &failure{
+			Status: http.StatusNotFound, Code: "not_found", Message: "There is no such webhook.",
+			Next: nextSteps["not_found"],
+		}
+	}
+	t, err := deliveries.view(k, r)
+	if err != nil {
+		return err
+	}
+	d := &webhookView{Facts: webhookFacts(hook), Deliveries: &rowActions{Table: t}}
+	for _, row := range t.Rows {
+		d.Deliveries.Actions = append(d.Deliveries.Actions,
+			offer(s, changeLink("webhook-retry", "Send again", "webhook", id, "delivery", row[0].raw())))
+	}
+	var actions []link
+	if hook.DisabledAt != nil {
+		actions = append(actions, changeLink("webhook-enable", "Enable", "webhook", id))
+	} else {
+		actions = append(actions, changeLink("webhook-test", "Send test message", "webhook", id))
+	}
+	actions = append(actions, changeLink("webhook-rotate", "Rotate secret", "webhook", id),
+		changeLink("webhook-delete", "Delete", "webhook", id))
+	return c.show(w, r, s, "webhook", &view{
+		Title: id, Section: "webhooks", Data: d, Actions: offer(s, actions...),
+		Crumbs: []link{{Label: "Webhooks", Href: Root + "/webhooks"}},
+	})
+}
+
+func webhookFacts(w *protocol.Webhook) []fact {
+	out := []fact{
+		{"State", badge(webhookState(w))},
+		{"Address", text(w.URL)},
+		{"Types", text(strings.Join(w.Types, ", "))},
+		{"Boards", text(webhookBoards(w))},
+		{"Pending", number(int64(w.Pending))},
+		{"Created", moment(w.CreatedAt)},
+		{"Secrets so far", number(int64(w.Generation))},
+	}
+	if w.Top > 0 {
+		out = append(out, fact{"Rank to reach", number(int64(w.Top))})
+	}
+	if w.Pending > 0 {
+		out = append(out, fact{"Oldest pending", text(formatSeconds(w.PendingSeconds))})
+	}
+	if w.RetiresAt != nil {
+		out = append(out, fact{"Signed with both secrets until", moment(*w.RetiresAt)})
+	}
+	if w.DisabledAt != nil {
+		out = append(out, fact{"Disabled", moment(*w.DisabledAt)}, fact{"Reason", text(w.Reason)})
+	}
+	return out
+}
