@@ -348,7 +348,8 @@ func TestConsoleChanges(t *testing.T) {
 			"settings set --reset reads.top_n", "deployed value again",
 		},
 		{
-			"webhook-create", form("url", "https://example.com/hook", "types", "user.flagged, season.closed", "boards", "arena"),
+			"webhook-create",
+			form("url", "https://example.com/hook", "types", "user.flagged, season.closed", "boards", "arena"),
 			"webhook.create", "webhook:wh_",
 			"webhook create --url https://example.com/hook --type user.flagged --type season.closed --board arena", "whsec_",
 		},
@@ -371,6 +372,10 @@ func TestConsoleChanges(t *testing.T) {
 		{
 			"webhook-delete", form("webhook", "wh_2"), "webhook.delete", "webhook:wh_2", "webhook delete wh_2",
 			"The webhook is deleted",
+		},
+		{
+			"load-run-delete", form("id", "1000"), "load_run.delete", "load_run:1000", "load delete 1000",
+			"The load run is deleted",
 		},
 		{"rebuild", form("board", "global"), "ranking.rebuild", "board:global", "rebuild --board global", "Rebuilt"},
 		{
@@ -396,8 +401,9 @@ func TestConsoleChanges(t *testing.T) {
 	admin := map[string]bool{
 		"adjust": true, "reverse": true, "user-erase": true, "board-create": true, "board-require": true,
 		"board-archive": true, "board-roll": true, "letter-drop": true, "void-create": true, "void-undo": true,
-		"key-create": true, "key-rotate": true, "key-revoke": true, "setting-set": true, "setting-reset": true, "webhook-create": true, "webhook-rotate": true,
-		"webhook-delete": true,
+		"key-create": true, "key-rotate": true, "key-revoke": true, "setting-set": true, "setting-reset": true,
+		"webhook-create": true, "webhook-rotate": true,
+		"webhook-delete": true, "load-run-delete": true,
 	}
 	entries := func() int64 { return db.Count(t, `select count(*) from audit_log`) }
 	for _, c := range cases {
@@ -540,7 +546,8 @@ func TestConsoleViewer(t *testing.T) {
 	for path, want := range map[string]int{
 		"/console": 200, "/console/boards": 200, "/console/boards/global": 200, "/console/players": 200,
 		"/console/players/alice": 200, "/console/audit": 403, "/console/keys": 403, "/console/settings": 403,
-		"/console/dead-letters": 403, "/console/integrity": 403, "/console/webhooks": 403, "/console/webhooks/wh_1": 403,
+		"/console/dead-letters": 403, "/console/integrity": 403, "/console/webhooks": 403,
+		"/console/load-runs": 403, "/console/webhooks/wh_1": 403,
 		"/console/players/alice/export": 403,
 		"/console/overview/data":        403, "/console/jobs/x": 403, "/console/nothing": 404, "/console/boards/nothing": 404,
 		"/console/players/nobody": 404,
@@ -689,6 +696,20 @@ func TestConsoleShowsTextsAsTexts(t *testing.T) {
 	db.Do(t, `update dead_letters set reason = $1, value = convert_to($1, 'utf8'), topic = $1`, attack)
 	db.Do(t, `update flags set detail = $1`, attack)
 	db.Do(t, `update keys set name = $1`, attack)
+	db.Do(t, `update load_runs set profile = $1`, attack)
+	hostile, err := json.Marshal(attack)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, seconds := range map[int]string{1000: "60", 1001: "90"} {
+		db.Do(t, `insert into load_runs (load_run_id, verdict, profile, version, began, seconds, rate, p95_ms, p99_ms, digest,
+    report) overriding system value values ($1::bigint, 'failed', '', '', now(), 60, 900, 9, 20,
+    $1::bigint::text::bytea, $2)
+on conflict (load_run_id) do update set report = excluded.report`, id, []byte(strings.NewReplacer(
+			`"seconds":60`, `"seconds":`+seconds+`,"notes":[`+string(hostile)+`],"errors":[{"what":`+string(hostile)+`,"n":1}]`,
+			`"rate":1000}`, `"rate":`+string(hostile)+`}`, `"source":"game"`, `"source":`+string(hostile),
+		).Replace(loadReport)))
+	}
 	db.Do(t, `update webhooks set url = $1, disabled_reason = $1 where webhook_id = 'wh_1'`, attack)
 	db.Do(t, `update webhook_deliveries set problem = $1, message_id = $1`, attack)
 	db.Do(t, `insert into profiles (user_id, display_name) values ('alice', $1)`, attack)
@@ -710,6 +731,8 @@ func TestConsoleShowsTextsAsTexts(t *testing.T) {
 		"/console/keys",
 		"/console/webhooks",
 		"/console/webhooks/wh_1",
+		"/console/load-runs",
+		"/console/load-runs/1000?against=1001",
 		"/console/players/alice",
 		"/console/audit",
 		"/console/audit?" + url.Values{"who": {attack}}.Encode(),

@@ -99,6 +99,7 @@ var levels = map[string]int{
 	"server/store/imports":            4,
 	"server/store/increments":         4,
 	"server/store/keys":               4,
+	"server/store/loadruns":           4,
 	"server/store/webhooks":           4,
 	"server/store/moderation":         4,
 	"server/store/moments":            4,

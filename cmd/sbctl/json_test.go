@@ -29,7 +29,7 @@ var printed = map[string][]any{
 	"board archive": {client.Board{}}, "board create": {client.Board{}}, "board freeze": {client.Board{}},
 	"action start": {client.Action{}}, "audit show": {client.AuditEntry{}},
 	"board standings": {client.FinalStandings{}},
-	"open docs":       nil, "open report": nil, "load clean": {cleaned{}},
+	"open docs":       nil, "open report": nil, "load clean": {cleaned{}}, "load delete": nil,
 	"sign": {signed{}}, "status": {client.Status{}},
 	"user profile get": {client.Profile{}}, "user profile set": {client.Profile{}},
 	"audit verify": {client.AuditChain{}},

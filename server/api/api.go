@@ -134,6 +134,7 @@ type Options struct {
 	Settings     SettingsService
 	Flags        Flags
 	Webhooks     Webhooks
+	LoadRuns     LoadRuns
 	Countries    Countries // nil: only the edge's country header is used
 	Pages        Listing   // nil: boards have no pages
 	Limits       Limits

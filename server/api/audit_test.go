@@ -195,6 +195,7 @@ func everything(kept Trail) *API {
 		Settings:     struct{ settingsOnly }{},
 		Flags:        struct{ Flags }{},
 		Webhooks:     struct{ Webhooks }{},
+		LoadRuns:     struct{ LoadRuns }{},
 		DevIssuer:    true,
 		Log:          slog.New(slog.DiscardHandler),
 		Now:          time.Now,

@@ -118,6 +118,16 @@ var exampleWebhook = protocol.Webhook{
 	PendingSeconds: 31,
 }
 
+// exampleReport is the report of a short run, without what is optional.
+const exampleReport = `{"verdict":"passed","criteria":[{"name":"api.p95","source":"game","limit":"<= 50ms",` +
+	`"measured":8.4,"pass":true}],"began":"2026-11-21T12:00:00Z","seconds":60,"cut":false,` +
+	`"parameters":{"rate":1000},"asked":60000,"sent":60000,"succeeded":60000,"rate":1000,"measured":{"api.p95":8.4}}`
+
+var exampleLoadRun = protocol.LoadRun{
+	LoadRunID: 3, UploadedAt: at("2026-11-21T12:05:00Z"), Verdict: "passed", Profile: "game", Version: "1.0.0",
+	BeganAt: at("2026-11-21T12:00:00Z"), Seconds: 60, Rate: 1000, P95MS: 8.4, P99MS: 14.2,
+}
+
 var exampleDelivery = protocol.WebhookDelivery{
 	ID: 17, MessageID: "msg_2k7qw5nd3zf6rbx4yt2aomc7pe", Type: "rank.reached",
 	Payload: json.RawMessage(`{"type":"rank.reached","timestamp":"2026-11-21T12:00:00.2Z","data":{` +
@@ -346,6 +356,9 @@ var examples = []any{
 	protocol.Webhooks{Webhooks: []protocol.Webhook{exampleWebhook}},
 	exampleDelivery,
 	protocol.WebhookDeliveries{Deliveries: []protocol.WebhookDelivery{exampleDelivery}},
+	protocol.LoadRunRequest{Report: json.RawMessage(exampleReport)},
+	exampleLoadRun,
+	protocol.LoadRuns{LoadRuns: []protocol.LoadRun{exampleLoadRun}},
 	protocol.TokenRequest{UserID: "ada", Scope: "score:update", TTL: "1h"},
 	protocol.Token{Token: "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2ln", ExpiresAt: at("2026-11-21T13:00:00Z")},
 	protocol.AuditEntries{Entries: []protocol.AuditEntry{{

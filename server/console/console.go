@@ -146,6 +146,8 @@ func (c *Console) route(assets assetFiles) {
 		"/jobs/{id}":                     c.job,
 		"/keys":                          c.keys,
 		"/settings":                      c.settings,
+		"/load-runs":                     c.loadRuns,
+		"/load-runs/{id}":                c.loadRun,
 		"/webhooks":                      c.webhooks,
 		"/webhooks/{webhook}":            c.webhook,
 		"/changes/{change}":              c.changeForm,

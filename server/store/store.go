@@ -22,6 +22,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/increments"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 	"github.com/scoreboard/scoreboard/server/store/keys"
+	"github.com/scoreboard/scoreboard/server/store/loadruns"
 	"github.com/scoreboard/scoreboard/server/store/moderation"
 	"github.com/scoreboard/scoreboard/server/store/moments"
 	"github.com/scoreboard/scoreboard/server/store/outbox"
@@ -76,6 +77,7 @@ type Store struct {
 	Settings    *settings.Settings
 	Standings   *standings.Standings
 	Teams       *teams.Teams
+	LoadRuns    *loadruns.LoadRuns
 	Webhooks    *webhooks.Webhooks
 
 	db *pg.DB
@@ -118,6 +120,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Settings:   settings.New(db),
 		Standings:  standings.New(db),
 		Teams:      teams.New(db, o.Shards, o.Window),
+		LoadRuns:   loadruns.New(db),
 		Webhooks:   webhooks.New(db),
 		db:         db,
 	}, nil

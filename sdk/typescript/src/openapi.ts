@@ -585,6 +585,45 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/load-runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List load runs, newest first, without their reports */
+        get: operations["getAdminLoadRuns"];
+        put?: never;
+        /**
+         * Upload the report of a load test
+         * @description The newest 200 reports are kept: an upload deletes the oldest beyond. A report that is stored already is a conflict.
+         */
+        post: operations["postAdminLoadRuns"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/load-runs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show a load run with its report */
+        get: operations["getAdminLoadRunsId"];
+        put?: never;
+        post?: never;
+        /** Delete a load run */
+        delete: operations["deleteAdminLoadRunsId"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/admin/outbox": {
         parameters: {
             query?: never;
@@ -2733,6 +2772,55 @@ export interface components {
             score: number;
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
+        };
+        /** @description An uploaded report of a load test. report is in the response for one load run only. */
+        LoadRun: {
+            /**
+             * Format: date-time
+             * @description Time at which the traffic began.
+             */
+            began_at: string;
+            /**
+             * Format: int64
+             * @description Number of the load run.
+             */
+            load_run_id: number;
+            /** @description 95th percentile of the latency of increments, in milliseconds. */
+            p95_ms: number;
+            /** @description 99th percentile of the same, in milliseconds. */
+            p99_ms: number;
+            /** @description Name of its criteria. */
+            profile?: string;
+            /** @description Increments per second with the required response. */
+            rate: number;
+            /** @description The report as it was uploaded. */
+            report?: unknown;
+            /** @description Duration of the traffic, in seconds. */
+            seconds: number;
+            /**
+             * Format: date-time
+             * @description Time of the upload.
+             */
+            uploaded_at: string;
+            /** @description passed, failed or scaled. */
+            verdict: string;
+            /** @description Version that the report names. */
+            version?: string;
+        };
+        /** @description The body of POST /v1/admin/load-runs. */
+        LoadRunRequest: {
+            /** @description The report.json of sbctl load run, load report or accept. */
+            report: unknown;
+        };
+        /** @description The response of GET /v1/admin/load-runs, newest first. next_before is the value of before for the next page. */
+        LoadRuns: {
+            /** @description The load runs, newest first. */
+            load_runs: components["schemas"]["LoadRun"][];
+            /**
+             * Format: int64
+             * @description Number of the last load run of the page; absent on the last page.
+             */
+            next_before?: number;
         };
         /** @description The response of GET /v1/admin/outbox. */
         Outbox: {
@@ -6046,6 +6134,237 @@ export interface operations {
             409: components["responses"]["conflict"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getAdminLoadRuns: {
+        parameters: {
+            query?: {
+                /** @description Only load runs with this verdict: passed, failed or scaled. */
+                verdict?: "passed" | "failed" | "scaled";
+                /** @description Next_before of the previous page. */
+                before?: number;
+                /** @description Maximum number of rows. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "load_runs": [
+                     *         {
+                     *           "load_run_id": 3,
+                     *           "uploaded_at": "2026-11-21T12:05:00Z",
+                     *           "verdict": "passed",
+                     *           "profile": "game",
+                     *           "version": "1.0.0",
+                     *           "began_at": "2026-11-21T12:00:00Z",
+                     *           "seconds": 60,
+                     *           "rate": 1000,
+                     *           "p95_ms": 8.4,
+                     *           "p99_ms": 14.2
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["LoadRuns"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    postAdminLoadRuns: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "report": {
+                 *         "verdict": "passed",
+                 *         "criteria": [
+                 *           {
+                 *             "name": "api.p95",
+                 *             "source": "game",
+                 *             "limit": "<= 50ms",
+                 *             "measured": 8.4,
+                 *             "pass": true
+                 *           }
+                 *         ],
+                 *         "began": "2026-11-21T12:00:00Z",
+                 *         "seconds": 60,
+                 *         "cut": false,
+                 *         "parameters": {
+                 *           "rate": 1000
+                 *         },
+                 *         "asked": 60000,
+                 *         "sent": 60000,
+                 *         "succeeded": 60000,
+                 *         "rate": 1000,
+                 *         "measured": {
+                 *           "api.p95": 8.4
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["LoadRunRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "load_run_id": 3,
+                     *       "uploaded_at": "2026-11-21T12:05:00Z",
+                     *       "verdict": "passed",
+                     *       "profile": "game",
+                     *       "version": "1.0.0",
+                     *       "began_at": "2026-11-21T12:00:00Z",
+                     *       "seconds": 60,
+                     *       "rate": 1000,
+                     *       "p95_ms": 8.4,
+                     *       "p99_ms": 14.2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["LoadRun"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            409: components["responses"]["conflict"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getAdminLoadRunsId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Numeric id.
+                 * @example 1
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "load_run_id": 3,
+                     *       "uploaded_at": "2026-11-21T12:05:00Z",
+                     *       "verdict": "passed",
+                     *       "profile": "game",
+                     *       "version": "1.0.0",
+                     *       "began_at": "2026-11-21T12:00:00Z",
+                     *       "seconds": 60,
+                     *       "rate": 1000,
+                     *       "p95_ms": 8.4,
+                     *       "p99_ms": 14.2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["LoadRun"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    deleteAdminLoadRunsId: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Numeric id.
+                 * @example 1
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "load_run_id": 3,
+                     *       "uploaded_at": "2026-11-21T12:05:00Z",
+                     *       "verdict": "passed",
+                     *       "profile": "game",
+                     *       "version": "1.0.0",
+                     *       "began_at": "2026-11-21T12:00:00Z",
+                     *       "seconds": 60,
+                     *       "rate": 1000,
+                     *       "p95_ms": 8.4,
+                     *       "p99_ms": 14.2
+                     *     }
+                     */
+                    "application/json": components["schemas"]["LoadRun"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];
