@@ -132,6 +132,7 @@ func (s *Server) makeOperations(o *api.Options) {
 	o.Operations = &api.Operations{
 		Doctor: s.makeDoctor(), Node: s.makeNodeStatus(), Jobs: s.makeJobs(), Rankings: s.ranking,
 		Outbox: s.store.Outbox, Exports: s.store.Reads,
+		WhatIf:  admin.WhatIf{Moments: s.store.Moments, Corrections: s.store.Corrections},
 		Imports: admin.NewImports(s.store.Imports, s.config.Import.RecordsPerSecond),
 		DeadLetters: admin.DeadLetters{
 			Letters: s.store.DeadLetters, Submit: s.ingest.Submit,

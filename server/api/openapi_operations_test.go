@@ -493,6 +493,8 @@ func adminOperations() []operation {
 			notFound, conflict, scoreboard.CodeGone),
 		job("POST /v1/admin/reconcile", "Compare scores and ranking, and repair the ranking if requested",
 			protocol.JobRequest{}, notFound, conflict, scoreboard.CodeGone),
+		described(job("POST /v1/admin/what-if", "Show how a board would stand if other rules had been in force since a time",
+			protocol.WhatIfRequest{}, notFound, conflict), "It changes nothing, unless apply voids the rejected events."),
 		job("POST /v1/admin/replay", "Apply retained events or dead letters again",
 			protocol.ReplayRequest{}, notFound, conflict, scoreboard.CodeGone),
 		job("POST /v1/admin/ledger/archive", "Move old ledger partitions to the archive",

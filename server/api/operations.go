@@ -52,6 +52,7 @@ type Operations struct {
 	Doctor      Doctor
 	Exports     BoardExports
 	Imports     Imports
+	WhatIf      WhatIf
 	Archive     Archive       // nil if this process has no archive folder
 	slots       chan struct{} // one for each running job
 }

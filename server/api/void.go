@@ -63,6 +63,7 @@ func (a *API) createVoid(c *gin.Context, caller *auth.Claims) error {
 func voidJSON(v *scoreboard.Void) protocol.Void {
 	out := protocol.Void{
 		ID: v.ID, State: string(v.State), KeyID: v.Sender.KeyID, Address: v.Sender.Address,
+		Board: string(v.Board), Digest: v.Digest,
 		From: v.Sender.From, To: v.Sender.To, Reason: v.Reason, Who: string(v.Actor), CreatedAt: v.Created,
 		Todo: v.Todo, Reversed: v.Reversed, Skipped: v.Skipped, Undone: v.Undone, SkippedFor: v.SkippedFor,
 		ClosedBoards: boardCounts(v.ClosedBoards),

@@ -120,6 +120,8 @@ type Void struct {
 	State     string     `json:"state"`             // state of the void: listing, reversing, done, undoing or undone
 	KeyID     string     `json:"key_id,omitempty"`  // key that signed the events
 	Address   string     `json:"address,omitempty"` // client address that sent the events
+	Board     string     `json:"board,omitempty"`   // board of the what-if that rejected the events
+	Digest    string     `json:"digest,omitempty"`  // digest of the what-if's events
 	From      time.Time  `json:"from"`
 	To        time.Time  `json:"to"`
 	Reason    string     `json:"reason"`

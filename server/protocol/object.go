@@ -11,7 +11,7 @@ import (
 func CheckObject(body []byte) error {
 	s := scanner{b: body, noNull: true}
 	err := s.object(func(name []byte) error {
-		if bytes.ContainsFunc(name, func(r rune) bool { return unicode.ToLower(r) != r || r > unicode.MaxASCII }) {
+		if otherCase(name) {
 			return unknown(name)
 		}
 		return s.skip(string(name), 1)
@@ -31,4 +31,10 @@ func CheckForeignObject(body []byte) error {
 		return err
 	}
 	return s.end()
+}
+
+// otherCase reports whether encoding/json could take a name for that of a field which differs
+// in case.
+func otherCase(name []byte) bool {
+	return bytes.ContainsFunc(name, func(r rune) bool { return unicode.ToLower(r) != r || r > unicode.MaxASCII })
 }

@@ -81,12 +81,13 @@ type JobLine struct {
 	Type     string    `json:"type"`               // progress, result or error
 	Board    string    `json:"board,omitempty"`    // board that the job works on
 	Users    int64     `json:"users,omitempty"`    // number of users done so far
-	Records  int64     `json:"records,omitempty"`  // records replayed so far
+	Records  int64     `json:"records,omitempty"`  // records replayed, or events read, so far
 	Total    int64     `json:"total,omitempty"`    // number of users or records, if known
 	Rebuilt  []Rebuilt `json:"rebuilt,omitempty"`  // result of a rebuild
 	Verified *Verified `json:"verified,omitempty"` // result of verify or reconcile
 	Archived *Archived `json:"archived,omitempty"` // result of ledger/archive
 	Replayed *Replayed `json:"replayed,omitempty"` // result of a replay
+	WhatIf   *WhatIf   `json:"what_if,omitempty"`  // result of a what-if
 	Error    *Error    `json:"error,omitempty"`    // why the job ended early
 }
 

@@ -225,7 +225,12 @@ func (s *scanner) skip(name string, depth int) error {
 	}
 	switch s.b[s.i] {
 	case '{':
-		return s.object(func([]byte) error { return s.skip(name, depth+1) })
+		return s.object(func(field []byte) error {
+			if s.noNull && otherCase(field) {
+				return unknown(field)
+			}
+			return s.skip(string(field), depth+1)
+		})
 	case '[':
 		return s.array("", func() error { return s.skip(name, depth+1) })
 	case '"':

@@ -23,10 +23,12 @@ func (s *Sender) Check(now time.Time) error {
 	return nil
 }
 
-// Void is a job that reverses all events of a sender.
+// Void is a job that reverses all events of a sender, or those that a what-if has rejected.
 type Void struct {
 	ID      int64
-	Sender  Sender
+	Sender  Sender  // of a what-if only From and To, of its events
+	Board   BoardID // of the what-if; empty: none
+	Digest  string  // of the what-if's events
 	Reason  string
 	Actor   UserID
 	Created time.Time

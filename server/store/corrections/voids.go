@@ -50,7 +50,8 @@ join boards as b using (board_id) order by board_id`, append(args, int64(scorebo
 }
 
 // The audit log records the undo of a void.
-const voidColumns = `id, coalesce(key_id, ''), coalesce(address, ''), starts, ends, reason, who, created_at, state,
+const voidColumns = `id, coalesce(key_id, ''), coalesce(address, ''), coalesce(board_id, ''), coalesce(digest, ''),
+    starts, ends, reason, who, created_at, state,
     coalesce(done_at, '0001-01-01T00:00:00Z'),
     (select count(*) from void_events where void_id = voids.id and state = 'todo'),
     (select count(*) from void_events where void_id = voids.id and state in ('reversed', 'undone')),
@@ -104,6 +105,8 @@ func scanVoid(row pgx.Row) (*scoreboard.Void, error) {
 		&v.ID,
 		&v.Sender.KeyID,
 		&v.Sender.Address,
+		&v.Board,
+		&v.Digest,
 		&v.Sender.From,
 		&v.Sender.To,
 		&v.Reason,
@@ -160,6 +163,43 @@ select $1, $2, nullif($3, ''), nullif($4, ''), $5, $6 where exists (select `+sql
 	})
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("create a void: %w", err))
+	}
+	return v, nil
+}
+
+// CreateVoidOf creates a void of exactly these events, which a node with the role maintenance
+// carries out. If a void that runs has the same events, it returns a conflict.
+func (c *Corrections) CreateVoidOf(
+	ctx context.Context, set *scoreboard.VoidSet, audit *scoreboard.AuditEntry,
+) (v *scoreboard.Void, err error) {
+	err = pgx.BeginFunc(ctx, c.db, func(tx pgx.Tx) error {
+		var id int64
+		err := tx.QueryRow(ctx, `insert into voids (starts, ends, board_id, digest, reason, who, state)
+values ($1, $2, $3, $4, $5, $6, 'reversing') on conflict (digest) where digest is not null and state = 'reversing'
+do nothing returning id`,
+			set.Since, set.Until, set.Board, set.Digest, audit.Reason, audit.Actor).Scan(&id)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return scoreboard.Errorf(scoreboard.CodeConflict, "a void of these events is running")
+		}
+		if err != nil {
+			return err
+		}
+		_, err = tx.CopyFrom(ctx, pgx.Identifier{"void_events"}, []string{"void_id", "user_id", "event_id"},
+			pgx.CopyFromSlice(len(set.Events), func(i int) ([]any, error) {
+				e := &set.Events[i]
+				return []any{id, string(e.User), e.Event}, nil
+			}))
+		if err != nil {
+			return err
+		}
+		if v, err = scanVoid(tx.QueryRow(ctx, `select `+voidColumns+` from voids where id = $1`, id)); err != nil {
+			return err
+		}
+		audit.Target = fmt.Sprintf("void:%d", id)
+		return pg.WriteAudit(ctx, tx, audit)
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("create a void of a what-if: %w", err))
 	}
 	return v, nil
 }

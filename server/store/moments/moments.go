@@ -33,6 +33,8 @@ type Moments struct {
 	slots      chan struct{} // reads at a time: writes need the connections too
 	maxEvents  int           // that one read may need beyond a checkpoint
 	blockUsers int
+	whatIf     chan struct{} // the one what-if at a time
+	maxWhatIf  int           // rows that it may read
 }
 
 // The bounds of reads.
@@ -46,7 +48,10 @@ const (
 
 // New returns the Moments in db.
 func New(db *pg.DB) *Moments {
-	return &Moments{db: db, slots: make(chan struct{}, readSlots), maxEvents: maxEvents, blockUsers: 1000}
+	return &Moments{
+		db: db, slots: make(chan struct{}, readSlots), maxEvents: maxEvents, blockUsers: 1000,
+		whatIf: make(chan struct{}, 1), maxWhatIf: scoreboard.MaxWhatIfEvents,
+	}
 }
 
 // Board returns the board that a board's name meant at a moment: of a family the instance
