@@ -36,6 +36,8 @@ type (
 	ReplayRequest = protocol.ReplayRequest
 	// Replayed counts what a replay changed.
 	Replayed = protocol.Replayed
+	// WhatIf is how a board would stand under other rules.
+	WhatIf = protocol.WhatIf
 	// JobLine is the progress or the result of a job.
 	JobLine = protocol.JobLine
 	// Archived lists the ledger partitions that were moved to the archive.
@@ -131,6 +133,24 @@ func (c *Client) Replay(ctx context.Context, r ReplayRequest, progress func(JobL
 		return Replayed{}, err
 	}
 	return *line.Replayed, nil
+}
+
+// WhatIfRequest asks how a board would stand under other rules, which are JSON as in
+// docs/what-if.md: the server checks them as they are written.
+type WhatIfRequest struct {
+	protocol.WhatIfRequest
+	Rules json.RawMessage `json:"rules"`
+}
+
+// WhatIf asks how a board would stand if other rules had been in force. It changes nothing,
+// unless the request applies a result: then the error is a conflict if the rules reject other
+// events than those of the result.
+func (c *Client) WhatIf(ctx context.Context, r WhatIfRequest, progress func(JobLine)) (WhatIf, error) {
+	line, err := c.job(ctx, "ask what other rules would change", "what-if", nil, r, progress)
+	if err != nil || line.WhatIf == nil {
+		return WhatIf{}, err
+	}
+	return *line.WhatIf, nil
 }
 
 // ArchiveLedger moves old partitions of the ledger to the archive; a dry run only

@@ -33,6 +33,7 @@ type exampleOperation struct {
 // are dry runs.
 var sentExamples = []string{
 	"POST /v1/leaderboard/users", "POST /v1/boards/roll", "POST /v1/admin/verify", "POST /v1/admin/ledger/archive",
+	"POST /v1/admin/what-if",
 }
 
 // absentExamples are the examples that a new installation answers with an error.

@@ -73,7 +73,7 @@ var printed = map[string][]any{
 	"user history":  {client.RankHistory{}},
 	"user freeze":   {client.UserState{}}, "user show": {client.User{}}, "user unban": {client.UserState{}},
 	"user unfreeze": {client.UserState{}},
-	"version":       {buildinfo.Info{}}, "watch": {client.State{}},
+	"version":       {buildinfo.Info{}}, "watch": {client.State{}}, "what-if": {client.WhatIf{}},
 }
 
 const shapes = "../../docs/json.md"

@@ -217,12 +217,20 @@ func voidsTable(voids ...client.Void) *table {
 			state += " " + v.UndoAt.Format(time.RFC3339)
 			undo = fmt.Sprintf("%s (%s)", v.UndoReason, v.UndoBy)
 		}
-		t.add(fmt.Sprint(v.ID), state, v.KeyID+v.Address,
+		t.add(fmt.Sprint(v.ID), state, voidSender(v),
 			v.From.Format(time.RFC3339), v.To.Format(time.RFC3339),
 			fmt.Sprint(v.Todo), fmt.Sprint(v.Reversed), fmt.Sprint(v.Skipped), fmt.Sprint(v.Undone),
 			v.Who, v.Reason, undo, byCount(v.SkippedFor), strings.TrimPrefix(delay(v), ", "))
 	}
 	return t
+}
+
+// voidSender is whose events a void reverses.
+func voidSender(v client.Void) string {
+	if v.Digest != "" {
+		return "what-if on " + v.Board
+	}
+	return v.KeyID + v.Address
 }
 
 // byCount lists the keys of counts, such as why events were skipped, the most frequent
@@ -288,7 +296,7 @@ func voidTable(v client.Void) *table {
 	t := newTable()
 	t.add("void", fmt.Sprint(v.ID))
 	t.add("state", v.State)
-	t.add("sender", v.KeyID+v.Address)
+	t.add("sender", voidSender(v))
 	t.add("period", v.From.Format(time.RFC3339)+" to "+v.To.Format(time.RFC3339))
 	t.add("created", fmt.Sprintf("%s by %s: %s", timeCell(&v.CreatedAt), v.Who, v.Reason))
 	if v.UndoAt != nil {

@@ -122,7 +122,11 @@ var bodyBounds = map[string]object{
 	"best": integers(1, scoreboard.MaxBestMembers), "moves": enum("from_now", "with_points"),
 	"items": {}, "settings": {}, "all": {}, "repair": {}, "dry_run": {}, "dlq": {}, "reset": {}, "force": {},
 	"open_boards": {},
-	"public":      {}, "starts_at": {}, "ends_at": {}, "from": {}, "to": {}, "from_time": {},
+	"since":       {}, "rules": {}, "apply": {}, "anomaly": {}, "digest": {"pattern": "^([0-9a-f]{64})?$"},
+	"cooldown": durations, "ties": enum("first", "last", "shared"), "void_users": userIDs, "void_keys": text(64),
+	"size_factor": integers(0, math.MaxInt64), "frequency_max": text(64), "amount_max": text(64), "travel_window": durations,
+	"WhatIfRequest.limit": integers(0, scoreboard.MaxWhatIfChanges),
+	"public":              {}, "starts_at": {}, "ends_at": {}, "from": {}, "to": {}, "from_time": {},
 
 	"IncrementRequest.key_id": text(maxBody), // an unknown key is a wrong signature
 	"IncrementRequest.board":  families,
@@ -147,6 +151,8 @@ var bodyItems = map[string]object{
 	"KeyRequest.boards":    list(0, maxKeyBoards),
 	"WebhookRequest.types": list(1, 3), "WebhookRequest.boards": list(1, maxWebhookBoards),
 	"Users.user_ids":           list(1, maxUsers),
+	"WhatIfRules.void_users":   list(0, scoreboard.MaxRuleNames),
+	"WhatIfRules.void_keys":    list(0, scoreboard.MaxRuleNames),
 	"FriendPairs.pairs":        list(1, maxPairs),
 	"Batch.items":              list(0, protocol.MaxBatch),
 	"ImportRecords.records":    list(1, scoreboard.MaxImportRecords),

@@ -308,10 +308,7 @@ func (a *API) adminRoutes() []route {
 			a.operatorRoute("POST", pathRebuild, "ranking.rebuild", reasonParameter, a.rebuild),
 			a.operatorRoute("POST", pathVerify, "", noParameters, a.verify),
 			a.operatorRoute("POST", pathReconcile, "ranking.reconcile", reasonParameter, a.verify),
-			route{
-				method: "POST", path: pathWhatIf, query: noParameters, scope: auth.ScopeAdmin, rate: &a.Limits.Admin,
-				audit: auditedByHandler, data: showsAll, handle: a.whatIf, action: "void.create", // with apply only
-			},
+			a.adminRoute("POST", pathWhatIf, "void.create", noParameters, a.whatIf),
 			a.operatorRoute("POST", "/v1/admin/replay", "ranking.replay", reasonParameter, a.replay),
 			a.adminRoute("POST", "/v1/admin/ledger/archive", "ledger.archive", reasonParameter, a.archiveLedger))
 	}

@@ -147,6 +147,7 @@ var order = []struct {
 		{"web", "Boards on the web", "The page of a board, and boards in pages of your own."},
 		{"events", "Events", "What is published to Kafka, for other systems to read."},
 		{"history", "The board at a moment", "Read past standings, exactly, with ties as they were."},
+		{"what-if", "What if", "Try other rules on the ledger, see who would win, and apply them as a void."},
 		{"webhooks", "Webhooks", "Call your systems when a season ends, a user is flagged or reaches the top."},
 		{"teams", "Teams", "Rank teams by what their members have."},
 		{"friends", "Friends", "Let players ask each other, and rank them among friends."},

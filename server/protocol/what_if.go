@@ -42,8 +42,8 @@ type WhatIfAnomaly struct {
 // WhatIf is the result of a what-if, or of its application.
 type WhatIf struct {
 	Board string    `json:"board"`
-	Since time.Time `json:"since"`
-	AsOf  time.Time `json:"as_of"`
+	Since time.Time `json:"since"` // time from which on the rules are in force
+	AsOf  time.Time `json:"as_of"` // time of the snapshot
 	Users int64     `json:"users"` // number of users on the board now
 	// Submissions since then that count now.
 	Judged        int64            `json:"judged"`
@@ -76,7 +76,7 @@ type WhatIfChange struct {
 // WhatIfEvent is an event that the rules reject.
 type WhatIfEvent struct {
 	EventID    string    `json:"event_id"` // UUID of the event
-	Delta      int64     `json:"delta"`
+	Delta      int64     `json:"delta"`    // points that the event submitted
 	RecordedAt time.Time `json:"recorded_at"`
 	Rule       string    `json:"rule"`             // such as max_delta, cooldown or anomaly.size
 	Detail     string    `json:"detail,omitempty"` // what the anomaly was, in words
