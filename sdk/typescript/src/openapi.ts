@@ -1089,6 +1089,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/what-if": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Show how a board would stand if other rules had been in force since a time
+         * @description It changes nothing, unless apply voids the rejected events.
+         */
+        post: operations["postAdminWhatIf"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/boards": {
         parameters: {
             query?: never;
@@ -2579,7 +2599,7 @@ export interface components {
             rebuilt?: components["schemas"]["Rebuilt"][];
             /**
              * Format: int64
-             * @description Records replayed so far.
+             * @description Records replayed, or events read, so far.
              */
             records?: number;
             /** @description Result of a replay. */
@@ -2598,6 +2618,8 @@ export interface components {
             users?: number;
             /** @description Result of verify or reconcile. */
             verified?: components["schemas"]["Verified"];
+            /** @description Result of a what-if. */
+            what_if?: components["schemas"]["WhatIf"];
         };
         /** @description The body of POST /v1/admin/rebuild, /verify and /reconcile. It selects one board or all. user_id applies to verify and reconcile, repair to reconcile. */
         JobRequest: {
@@ -3893,6 +3915,8 @@ export interface components {
              * @description Number of attempts in a row that failed.
              */
             attempts?: number;
+            /** @description Board of the what-if that rejected the events. */
+            board?: string;
             /** @description Counts the reversed events that still count on a board that has ended, by such a board, for the ten most frequent. */
             closed_boards?: {
                 [key: string]: number;
@@ -3902,6 +3926,8 @@ export interface components {
              * @description Time of creation.
              */
             created_at: string;
+            /** @description Digest of the what-if's events. */
+            digest?: string;
             /**
              * Format: date-time
              * @description Time at which it was done.
@@ -4188,6 +4214,192 @@ export interface components {
         Webhooks: {
             /** @description The webhooks, oldest first. */
             webhooks: components["schemas"]["Webhook"][];
+        };
+        /** @description The result of a what-if, or of its application. */
+        WhatIf: {
+            /**
+             * Format: date-time
+             * @description Time of the snapshot.
+             */
+            as_of: string;
+            /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
+            board: string;
+            /**
+             * Format: int64
+             * @description Number of users with another rank or score.
+             */
+            changed: number;
+            /** @description The users with another rank or score, those with the best ranks first. */
+            changes: components["schemas"]["WhatIfChange"][];
+            /** @description SHA-256 in hex of the rejected events. */
+            digest: string;
+            /**
+             * Format: int64
+             * @description Number of users with a worse rank.
+             */
+            down: number;
+            /**
+             * Format: int64
+             * @description Submissions since then that count now.
+             */
+            judged: number;
+            /**
+             * Format: int64
+             * @description Number of users who would not be on the board.
+             */
+            left: number;
+            /** @description What the result cannot know, in words. */
+            limits: string[];
+            /**
+             * Format: int64
+             * @description Of these, number of events that the rules reject.
+             */
+            rejected: number;
+            /** @description Number of rejected events by rule. */
+            rejected_by: {
+                [key: string]: number;
+            };
+            /**
+             * Format: int64
+             * @description Number of users with rejected events.
+             */
+            rejected_users: number;
+            /**
+             * Format: date-time
+             * @description Time from which on the rules are in force.
+             */
+            since: string;
+            /**
+             * Format: int64
+             * @description Number of users with a better rank.
+             */
+            up: number;
+            /**
+             * Format: int64
+             * @description Number of users on the board now.
+             */
+            users: number;
+            /** @description Void of the rejected events, if the result was applied. */
+            void?: components["schemas"]["Void"];
+        };
+        /** @description WhatIfAnomaly has the thresholds of the settings anomaly.* with the same names. An event beyond one of them does not count. */
+        WhatIfAnomaly: {
+            /** @description Number of points of a user in a time span, such as 1000/1h. */
+            amount_max?: string;
+            /** @description Number of events of a user in a time span, such as 120/1m. */
+            frequency_max?: string;
+            /**
+             * Format: int64
+             * @description Multiple of the user's largest recent delta, from 2.
+             */
+            size_factor?: number;
+            /** @description Time within which a user cannot change country, such as 1h. */
+            travel_window?: string;
+        };
+        /** @description A user with another rank or score. */
+        WhatIfChange: {
+            /** @description The first ten rejected events. None: only others' events decide. */
+            events?: components["schemas"]["WhatIfEvent"][];
+            /**
+             * Format: int64
+             * @description Rank under the rules; absent: not on the board.
+             */
+            new_rank?: number;
+            /**
+             * Format: int64
+             * @description Score under the rules; absent: not on the board.
+             */
+            new_score?: number;
+            /**
+             * Format: int64
+             * @description Current rank.
+             */
+            rank: number;
+            /**
+             * Format: int64
+             * @description Number of rejected events.
+             */
+            rejected?: number;
+            /**
+             * Format: int64
+             * @description Current score.
+             */
+            score: number;
+            /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
+            user_id: string;
+        };
+        /** @description An event that the rules reject. */
+        WhatIfEvent: {
+            /**
+             * Format: int64
+             * @description Points that the event submitted.
+             */
+            delta: number;
+            /** @description What the anomaly was, in words. */
+            detail?: string;
+            /** @description UUID of the event. */
+            event_id: string;
+            /**
+             * Format: date-time
+             * @description Time at which the event was recorded, by the clock of PostgreSQL.
+             */
+            recorded_at: string;
+            /** @description Such as max_delta, cooldown or anomaly.size. */
+            rule: string;
+        };
+        /** @description The body of POST /v1/admin/what-if: how would a board stand if these rules had been in force since a time? apply voids the events that they reject, if they are the ones of digest. */
+        WhatIfRequest: {
+            /** @description Apply voids the rejected events: at most 100,000. It requires digest and reason. */
+            apply?: boolean;
+            /** @description Name of the board; global by default. */
+            board?: string;
+            /** @description Digest of the result to apply. */
+            digest?: string;
+            /**
+             * Format: int64
+             * @description Number of users to list, 1 to 1,000; 100 by default.
+             */
+            limit?: number;
+            /** @description The operator's reason, for the audit trail, 1 to 500 characters. */
+            reason?: string;
+            /** @description At least one rule. */
+            rules: components["schemas"]["WhatIfRules"];
+            /**
+             * Format: date-time
+             * @description Time from which on the rules are in force.
+             */
+            since: string;
+        };
+        /** @description WhatIfRules judge the submissions that were recorded since then. A rule that is absent changes nothing. */
+        WhatIfRules: {
+            /** @description Anomalies that do not count. */
+            anomaly?: components["schemas"]["WhatIfAnomaly"];
+            /** @description Shortest time between two events of a user on the board that count, such as 5s; at most 744h. */
+            cooldown?: string;
+            /**
+             * Format: int64
+             * @description Largest delta that counts.
+             */
+            max_delta?: number;
+            /**
+             * Format: int64
+             * @description Smallest delta that counts.
+             */
+            min_delta?: number;
+            /**
+             * @description Another mode: increment, best or latest.
+             * @enum {string}
+             */
+            mode?: "" | "increment" | "best" | "latest";
+            /**
+             * @description Which of equal scores is ahead: first, last or shared.
+             * @enum {string}
+             */
+            ties?: "" | "first" | "last" | "shared";
+            /** @description Up to 100 keys whose events do not count. */
+            void_keys?: string[];
+            /** @description Up to 100 users whose events do not count. */
+            void_users?: string[];
         };
     };
     responses: {
@@ -8027,6 +8239,51 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["WebhookDelivery"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    postAdminWhatIf: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "board": "global",
+                 *       "since": "2026-11-20T00:00:00Z",
+                 *       "rules": {
+                 *         "max_delta": 500,
+                 *         "cooldown": "5s"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["WhatIfRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": components["schemas"]["JobLine"];
                 };
             };
             400: components["responses"]["invalid_request"];
