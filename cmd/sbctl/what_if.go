@@ -177,8 +177,8 @@ func whatIfSummary(r *client.WhatIf) string {
 	if r.Rejected > 0 {
 		rejected = " (" + byCount(r.RejectedBy) + ")"
 	}
-	return fmt.Sprintf("%s of %s would not count%s; %s up, %d down, %d off the board",
-		plural.Grouped(r.Rejected), plural.Count(r.Judged, "event"), rejected, plural.Count(r.Up, "user"), r.Down, r.Left)
+	return fmt.Sprintf("%s of %s would not count%s; %s up, %d down, %d off the board", plural.Grouped(r.Rejected),
+		plural.Count(r.Judged, "event"), rejected, plural.Count(r.Up, "user"), r.Down, r.Left)
 }
 
 func whatIfTable(r *client.WhatIf) *table {

@@ -37,7 +37,8 @@ func (w WhatIf) ApplyWhatIf(
 		return nil, nil, err
 	case r.Digest != digest:
 		return nil, nil, scoreboard.Errorf(scoreboard.CodeConflict,
-			"the rules reject other events than in the result: %d now, digest %s; nothing was voided", r.Rejected, r.Digest)
+			"the rules reject other events than in the result: %d now, digest %s; nothing was voided",
+			r.Rejected, r.Digest)
 	case r.Rejected == 0:
 		return nil, nil, scoreboard.Errorf(scoreboard.CodeConflict, "the rules reject no event; nothing to void")
 	case r.Rejected > scoreboard.MaxWhatIfVoid:

@@ -124,7 +124,8 @@ var bodyBounds = map[string]object{
 	"open_boards": {},
 	"since":       {}, "rules": {}, "apply": {}, "anomaly": {}, "digest": {"pattern": "^([0-9a-f]{64})?$"},
 	"cooldown": durations, "ties": enum("first", "last", "shared"), "void_users": userIDs, "void_keys": text(64),
-	"size_factor": integers(0, math.MaxInt64), "frequency_max": text(64), "amount_max": text(64), "travel_window": durations,
+	"size_factor": integers(0, math.MaxInt64), "frequency_max": text(64), "amount_max": text(64),
+	"travel_window":       durations,
 	"WhatIfRequest.limit": integers(0, scoreboard.MaxWhatIfChanges),
 	"public":              {}, "starts_at": {}, "ends_at": {}, "from": {}, "to": {}, "from_time": {},
 

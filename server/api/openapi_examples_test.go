@@ -504,14 +504,14 @@ var exampleJobs = map[string]any{
 		Topic: "scoreboard.events.v1", DryRun: true, Records: 48_000, Unchanged: 48_000, TookMS: 610,
 	}},
 	"POST /v1/admin/what-if": protocol.JobLine{Type: "result", WhatIf: &protocol.WhatIf{
-		Board: "global", Since: at("2026-11-20T00:00:00Z"), AsOf: at("2026-11-21T12:00:00Z"), Users: 12_000, Judged: 48_000,
-		Rejected: 1, RejectedBy: map[string]int64{"max_delta": 1}, RejectedUsers: 1, Up: 1, Down: 1, Changed: 2,
+		Board: "global", Since: at("2026-11-20T00:00:00Z"), AsOf: at("2026-11-21T12:00:00Z"),
+		Users: 12_000, Judged: 48_000, Rejected: 1, RejectedBy: map[string]int64{"max_delta": 1}, RejectedUsers: 1, Up: 1, Down: 1, Changed: 2,
 		Changes: []protocol.WhatIfChange{
 			{
 				UserID: "mallory", Rank: 1, NewRank: 2, Score: 1020, NewScore: new(int64(20)), Rejected: 1,
 				Events: []protocol.WhatIfEvent{{
-					EventID: "0193a5b2-6f3a-7c41-8d12-5a0f9b1c2d3e", Delta: 1000, RecordedAt: at("2026-11-21T11:00:00Z"),
-					Rule: "max_delta",
+					EventID: "0193a5b2-6f3a-7c41-8d12-5a0f9b1c2d3e", Delta: 1000,
+					RecordedAt: at("2026-11-21T11:00:00Z"), Rule: "max_delta",
 				}},
 			},
 			{UserID: "ada", Rank: 2, NewRank: 1, Score: 125, NewScore: new(int64(125))},

@@ -177,7 +177,8 @@ func parseAnomalies(r *protocol.WhatIfAnomaly) (a scoreboard.Anomalies, err erro
 			return a, scoreboard.Invalid("frequency_max", "%v", err)
 		}
 		if a.MaxEvents.N > scoreboard.MaxQuota {
-			return a, scoreboard.Invalid("frequency_max", "frequency_max must be at most %d events", scoreboard.MaxQuota)
+			return a, scoreboard.Invalid("frequency_max",
+				"frequency_max must be at most %d events", scoreboard.MaxQuota)
 		}
 		a.Frequency = scoreboard.AnomalyEnforce
 	}
@@ -212,7 +213,8 @@ func whatIfJSON(r *scoreboard.WhatIfResult) *protocol.WhatIf {
 		}
 		for _, e := range change.Deciding {
 			row.Events = append(row.Events, protocol.WhatIfEvent{
-				EventID: scoreboard.FormatUUID(e.Event), Delta: e.Delta, RecordedAt: e.At, Rule: e.Rule, Detail: e.Detail,
+				EventID: scoreboard.FormatUUID(e.Event), Delta: e.Delta, RecordedAt: e.At, Rule: e.Rule,
+				Detail: e.Detail,
 			})
 		}
 		out.Changes = append(out.Changes, row)

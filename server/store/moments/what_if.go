@@ -95,12 +95,14 @@ func newTrial(board *scoreboard.Board, w *scoreboard.WhatIf) *trial {
 func limits(board *scoreboard.Board, w *scoreboard.WhatIf) (limits []string) {
 	r := &w.Rules
 	if r.MaxDelta != nil && *r.MaxDelta > board.MaxDelta {
-		limits = append(limits, fmt.Sprintf("max_delta %d is above the board's %d: events that were rejected are not in "+
-			"the ledger", *r.MaxDelta, board.MaxDelta))
+		limits = append(limits, fmt.Sprintf(
+			"max_delta %d is above the board's %d: events that were rejected are not in the ledger",
+			*r.MaxDelta, board.MaxDelta))
 	}
 	if r.MinDelta != nil && *r.MinDelta < board.MinDelta {
-		limits = append(limits, fmt.Sprintf("min_delta %d is below the board's %d: events that were rejected are not in "+
-			"the ledger", *r.MinDelta, board.MinDelta))
+		limits = append(limits, fmt.Sprintf(
+			"min_delta %d is below the board's %d: events that were rejected are not in the ledger",
+			*r.MinDelta, board.MinDelta))
 	}
 	if r.Mode != "" {
 		limits = append(limits, "with another mode, clients might have submitted other deltas")
@@ -255,7 +257,8 @@ func (t *trial) add(at int, r *ledger.TrialRow) {
 	t.digest.Write([]byte{0}) // in no user id
 	t.digest.Write(r.Event[:])
 	e := scoreboard.WhatIfEvent{
-		User: scoreboard.UserID(t.users[at]), Event: r.Event, Delta: r.Delta, At: r.At.UTC(), Rule: rule, Detail: detail,
+		User: scoreboard.UserID(t.users[at]), Event: r.Event, Delta: r.Delta, At: r.At.UTC(), Rule: rule,
+		Detail: detail,
 	}
 	if t.rejected[at] <= scoreboard.MaxWhatIfDeciding && t.listed < maxDeciding {
 		t.listed++

@@ -50,7 +50,8 @@ func newHistory(t *testing.T, mode scoreboard.Mode, order scoreboard.Order) *his
 	h := &history{
 		t: t, s: s, conn: conn, rng: rand.New(rand.NewPCG(seed, 0)), banned: make(map[scoreboard.UserID]bool),
 		board: scoreboard.Board{
-			ID: "b", Family: "b", Mode: mode, Order: order, Status: scoreboard.StatusActive, MinDelta: -100, MaxDelta: 100,
+			ID: "b", Family: "b", Mode: mode, Order: order, Status: scoreboard.StatusActive,
+			MinDelta: -100, MaxDelta: 100,
 			MinScore: -10, MaxScore: 100_000, Created: time.Now().Add(-time.Hour),
 		},
 	}
@@ -364,7 +365,8 @@ func (h *history) rules(apply bool) (r scoreboard.WhatIfRules) {
 			},
 			func() { r.Mode = other[h.board.Mode] },
 			func() {
-				r.Ties = []scoreboard.Ties{scoreboard.TiesFirst, scoreboard.TiesLast, scoreboard.TiesShared}[h.rng.IntN(3)]
+				all := []scoreboard.Ties{scoreboard.TiesFirst, scoreboard.TiesLast, scoreboard.TiesShared}
+				r.Ties = all[h.rng.IntN(len(all))]
 			},
 		} {
 			if h.rng.IntN(4) == 0 && (i < 6 || !apply) {
@@ -573,7 +575,8 @@ func TestWhatIfWhileOthersWrite(t *testing.T) {
 		writers.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				_, err := h.s.Increments.Record(ctx, []scoreboard.Increment{{
-					User: scoreboard.UserID(fmt.Sprintf("u%d-%d", n, i%20)), Boards: []scoreboard.BoardID{"b"}, Delta: int64(1 + i%2),
+					User: scoreboard.UserID(fmt.Sprintf("u%d-%d", n, i%20)), Delta: int64(1 + i%2),
+					Boards: []scoreboard.BoardID{"b"},
 					Source: scoreboard.SourceAPI, Event: scoreboard.NewEventID(),
 				}})
 				if err != nil && ctx.Err() == nil {
