@@ -505,7 +505,8 @@ var exampleJobs = map[string]any{
 	}},
 	"POST /v1/admin/what-if": protocol.JobLine{Type: "result", WhatIf: &protocol.WhatIf{
 		Board: "global", Since: at("2026-11-20T00:00:00Z"), AsOf: at("2026-11-21T12:00:00Z"),
-		Users: 12_000, Judged: 48_000, Rejected: 1, RejectedBy: map[string]int64{"max_delta": 1}, RejectedUsers: 1, Up: 1, Down: 1, Changed: 2,
+		Users: 12_000, Judged: 48_000, Rejected: 1, RejectedBy: map[string]int64{"max_delta": 1},
+		RejectedUsers: 1, Up: 1, Down: 1, Changed: 2,
 		Changes: []protocol.WhatIfChange{
 			{
 				UserID: "mallory", Rank: 1, NewRank: 2, Score: 1020, NewScore: new(int64(20)), Rejected: 1,
