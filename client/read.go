@@ -212,6 +212,32 @@ func (c *Client) Profile(ctx context.Context, user string) (Profile, error) {
 	return kept, err
 }
 
+// Privacy is who sees a user's id and profile on boards: Visibility is public, friends or
+// pseudonym.
+type Privacy = protocol.Privacy
+
+// Privacy reads who sees a user. Users may read their own; it needs the scope score:operate for
+// others.
+func (c *Client) Privacy(ctx context.Context, user string) (Privacy, error) {
+	var kept Privacy
+	err := c.do(ctx, call{
+		op: "read who sees " + user, method: http.MethodGet, path: "/v1/users/" + url.PathEscape(user) + "/privacy",
+	}, &kept)
+	return kept, err
+}
+
+// SetPrivacy sets who sees a user: public, friends or pseudonym. Users may set their own; it
+// needs the scope score:operate for others.
+func (c *Client) SetPrivacy(ctx context.Context, user, visibility string) (Privacy, error) {
+	var kept Privacy
+	err := c.do(ctx, call{
+		op: "set who sees " + user, method: http.MethodPut,
+		path: "/v1/users/" + url.PathEscape(user) + "/privacy", query: because(ctx),
+		body: func(time.Time) any { return protocol.PrivacyRequest{Visibility: visibility} },
+	}, &kept)
+	return kept, err
+}
+
 // PutProfile sets a user's profile; an empty field removes the value. Users may set
 // their own.
 func (c *Client) PutProfile(ctx context.Context, user string, p Profile) (Profile, error) {

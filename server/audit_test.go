@@ -43,6 +43,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"profiles", "users", "scores", "user_score_histories", "knobs", "voids", "void_events", "flags",
 			"reversals", "rejected_events", "board_standings", "audit_log", "imports", "import_scores",
 			"webhooks", "webhook_secrets", "webhook_deliveries", "friends", "teams", "team_members", "load_runs",
+			"user_privacy",
 		} {
 			var sum string
 			err := db.QueryRow(t.Context(),
@@ -91,6 +92,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		{"POST", "/v1/admin/dead-letters/1/requeue", "", "letter.requeue", "letter:1", false},
 		{"DELETE", "/v1/admin/dead-letters/2", "", "letter.drop", "letter:2", false},
 		{"PUT", "/v1/users/alice/profile", `{"display_name":"Al"}`, "user.profile", "user:alice", false},
+		{"PUT", "/v1/users/alice/privacy", `{"visibility":"pseudonym"}`, "user.privacy", "user:alice", false},
 		{
 			"PUT",
 			"/v1/admin/settings/reads.top_n",

@@ -47,7 +47,7 @@ func (s *Server) makeAPI() error {
 	s.register(s.store.Increments.Collectors()...)
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Moments = s.store.Moments
-		o.Reads, o.Ledger, o.Show = s.reads, s.store.Reads, s.profiles.Show
+		o.Reads, o.Ledger, o.Show, o.Hidden = s.reads, s.store.Reads, s.display().show, s.hidden
 		o.FriendReads = s.friends()
 		o.Boards = s.boards()
 	}
@@ -125,6 +125,7 @@ func (s *Server) makeOperations(o *api.Options) {
 	o.Trail, o.Settings, o.Flags = s.store.Audit, s.settings, s.store.Moderation
 	o.Friends, o.Teams = s.store.Friends, s.store.Teams
 	o.Profiles = admin.Profiles{Store: s.store.Profiles, Cache: s.profiles}
+	o.Privacy = admin.Privacy{Store: s.store.Visibility, List: s.hidden}
 	o.Moderation = admin.Moderation{
 		Moderation: s.store.Moderation, Corrections: s.store.Corrections, Privacy: s.store.Privacy,
 		Ranking: s.ranking, CacheTTL: s.config.Reads.UserCache,

@@ -39,7 +39,7 @@ var metricGroups = []struct{ title, prefixes string }{
 	{"Writes", "ingest ledger anomalies intake"},
 	{"Outbox and transport", "outbox broker notices announce"},
 	{"Projection and rankings", "projection ranking repair reconcile standings checkpoint teams"},
-	{"Reads", "leaderboard"},
+	{"Reads", "leaderboard privacy"},
 	{"Realtime", "realtime"},
 	{"Feeds", "mirror"},
 	{"PostgreSQL", "postgres"},

@@ -68,6 +68,7 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 			return abort(err)
 		}
 	}
+	s.loadHidden(ctx)
 	var started []running
 	for _, c := range s.components {
 		started = append(started, start(c, failed))
@@ -120,6 +121,19 @@ func (s *Server) createTopics(ctx context.Context) error {
 		case <-time.After(250 * time.Millisecond):
 			s.log.Warn("topics not created yet", "err", err)
 		}
+	}
+}
+
+// hiddenTimeout bounds loadHidden.
+const hiddenTimeout = 10 * time.Second
+
+// loadHidden reads whom to hide before the first request. Until a database that does not
+// answer has answered, everyone is hidden.
+func (s *Server) loadHidden(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, hiddenTimeout)
+	defer cancel()
+	if err := s.hidden.Load(ctx); err != nil {
+		s.log.Warn("everyone is shown under a pseudonym until it can be read whom to hide", "err", err)
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/limit"
 	"github.com/scoreboard/scoreboard/server/mirror"
 	"github.com/scoreboard/scoreboard/server/outbox"
+	"github.com/scoreboard/scoreboard/server/privacy"
 	"github.com/scoreboard/scoreboard/server/profile"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/realtime"
@@ -64,6 +65,7 @@ type Server struct {
 
 	catalog   *store.Catalog
 	profiles  *profile.Cache
+	hidden    *privacy.List
 	reads     *leaderboard.Leaderboard
 	hub       *realtime.Hub
 	ingest    *ingest.Ingest

@@ -30,6 +30,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/limit"
 	"github.com/scoreboard/scoreboard/server/moderation"
 	"github.com/scoreboard/scoreboard/server/outbox"
+	"github.com/scoreboard/scoreboard/server/privacy"
 	"github.com/scoreboard/scoreboard/server/profile"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/realtime"
@@ -301,12 +302,17 @@ func (s *Server) makeReads() {
 	)
 	s.profiles = profile.NewCache(s.store.Profiles, s.log)
 	s.add("profiles", s.profiles)
+	s.hidden = privacy.NewList(s.store.Visibility, s.log)
+	s.add("hidden users", s.hidden)
 	s.reads = leaderboard.New(leaderboard.Options{
 		Catalog: s.catalog, Ranking: s.ranking, Fallback: s.store.Reads, TriggerRebuild: s.triggerRebuild(),
-		StoreUnavailable: s.catalog.Unavailable, UserCache: s.config.Reads.UserCache, Show: s.profiles.Show, Log: s.log,
+		StoreUnavailable: s.catalog.Unavailable, UserCache: s.config.Reads.UserCache, Display: s.display(), Log: s.log,
 	})
 	s.register(s.reads.Collectors()...)
 }
+
+// display is how this process shows users.
+func (s *Server) display() display { return display{s.hidden, s.profiles} }
 
 // triggerRebuild returns what reports a board that Redis does not hold. Only a
 // process with the role maintenance rebuilds it.
@@ -321,11 +327,7 @@ func (s *Server) triggerRebuild() func(scoreboard.BoardID) {
 func (s *Server) makeGateway() {
 	c := s.config
 	// First of all, because afterwards the rows of a notice are shared.
-	names := func(n scoreboard.Notice) {
-		if n.Top != nil {
-			s.profiles.ShowKnown(n.Top.Entries)
-		}
-	}
+	names := s.display().showNotice
 	if !c.Has(config.RoleGateway) {
 		s.add("notices", newFollower("redis", s.ranking, s.log, names, s.reads.Notify))
 		return
@@ -336,6 +338,8 @@ func (s *Server) makeGateway() {
 	s.hub = realtime.NewHub(hubOptions(c), s.reads, connections, s.log)
 	s.hub.Trace(s.tracer)
 	s.hub.ShowFriends(s.friends())
+	s.hub.ShowUsers(s.reads.ShowNow)
+	s.hidden.OnChange(s.hub.Reshow)
 	s.add("hub", s.hub)
 	if c.Realtime.Bus == config.BusKafka {
 		s.add("notices", newFollower("redis", s.ranking, s.log, names, s.reads.Notify))
@@ -442,6 +446,7 @@ func (s *Server) makeWebhooks() error {
 	s.add("webhooks", webhook.New(webhook.Options{
 		Owner: processName(), Leases: s.store.Boards, Store: s.store.Webhooks, Boards: s.catalog,
 		Seasons: s.store.Boards, Flags: s.store.Moderation, Ranking: s.ranking, Open: keyring.Open,
+		Hide:     func(board scoreboard.BoardID, rows []scoreboard.Entry) { s.hidden.Hide(board, rows, "") },
 		Networks: publicnet.Networks{Allowed: c.Webhooks.Networks, Setting: "webhooks.networks"},
 		Version:  buildinfo.Read().Version, Log: s.log,
 	}))

@@ -32,6 +32,7 @@ var printed = map[string][]any{
 	"open docs":       nil, "open report": nil, "load clean": {cleaned{}}, "load delete": nil,
 	"sign": {signed{}}, "status": {client.Status{}},
 	"user profile get": {client.Profile{}}, "user profile set": {client.Profile{}},
+	"user privacy get": {client.Privacy{}}, "user privacy set": {client.Privacy{}},
 	"audit verify": {client.AuditChain{}},
 	"board list":   {client.Boards{}},
 	"board roll":   {protocol.Rolled{}}, "board set": {client.Board{}}, "board show": {shownBoard{}},

@@ -21,7 +21,8 @@ func newUserCmd(p *program) *cobra.Command {
 		p.statusCmd("unban", "Unban a user; scores and ranks come back", "", (*client.Client).Unban),
 		p.statusCmd("freeze", "Block a user's writes; the user stays visible", "", (*client.Client).Freeze),
 		p.statusCmd("unfreeze", "Unfreeze a user", "", (*client.Client).Unfreeze),
-		newAdjustCmd(p), newUserHistoryCmd(p), newUserProfileCmd(p), newUserExportCmd(p), newUserEraseCmd(p))
+		newAdjustCmd(p), newUserHistoryCmd(p), newUserProfileCmd(p), newUserPrivacyCmd(p),
+		newUserExportCmd(p), newUserEraseCmd(p))
 }
 
 // statusCmd returns a command that changes a user's status, after a confirmation

@@ -105,20 +105,23 @@ type Tickets interface {
 // Options are the components behind the API. A component that this process does
 // not have is nil, and its routes do not exist.
 type Options struct {
-	Tokens       *auth.Tokens
-	Keyring      *auth.Keyring
-	Catalog      Catalog
-	Submitter    Submitter
-	Acceptor     Acceptor
-	Events       Events
-	Ranker       Ranker
-	Reads        Leaderboard
-	Moments      Moments // set where Reads is
-	Profiles     Profiles
-	Friends      Friends
-	Teams        Teams
-	FriendReads  FriendReads                               // set where Reads is
-	Show         func(context.Context, []scoreboard.Entry) // adds profiles to rows; set where Reads is
+	Tokens      *auth.Tokens
+	Keyring     *auth.Keyring
+	Catalog     Catalog
+	Submitter   Submitter
+	Acceptor    Acceptor
+	Events      Events
+	Ranker      Ranker
+	Reads       Leaderboard
+	Moments     Moments // set where Reads is
+	Profiles    Profiles
+	Friends     Friends
+	Teams       Teams
+	FriendReads FriendReads // set where Reads is
+	// Show hides users in rows, and adds the profiles of the others; set where Reads is.
+	Show         func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
+	Hidden       Hidden // set where Reads is
+	Privacy      UserPrivacy
 	Ledger       Statements
 	Live         Live
 	WebSockets   WebSockets

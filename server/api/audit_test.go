@@ -202,11 +202,20 @@ func everything(kept Trail) *API {
 		Ledger:       struct{ Statements }{},
 		Boards:       struct{ Boards }{},
 		Profiles:     struct{ Profiles }{},
+		Privacy:      struct{ UserPrivacy }{},
+		Hidden:       everyonePublic{},
 		Friends:      struct{ Friends }{},
 		Teams:        struct{ Teams }{},
 		FriendReads:  struct{ FriendReads }{},
 		Pages:        allListed{},
 	})
+}
+
+// everyonePublic hides nobody.
+type everyonePublic struct{}
+
+func (everyonePublic) Visibility(scoreboard.UserID) scoreboard.Visibility {
+	return scoreboard.VisibilityPublic
 }
 
 // allListed lists all boards, for one other origin.

@@ -179,7 +179,7 @@ func pageLimit(c *gin.Context) (int, error) {
 }
 
 // pagePlayer is GET /b/{board}/players/{user_id}.
-func (a *API) pagePlayer(c *gin.Context, _ *auth.Claims) error {
+func (a *API) pagePlayer(c *gin.Context, caller *auth.Claims) error {
 	user, err := scoreboard.ParseUserID(c.Param("user_id"))
 	if err != nil {
 		return err
@@ -192,12 +192,12 @@ func (a *API) pagePlayer(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	p, err := a.Reads.Place(c.Request.Context(), b, user, k, 0)
+	p, err := a.Reads.Place(c.Request.Context(), b, a.lookUp(c.Request.Context(), caller, user), k, 0)
 	if err != nil {
-		return err
+		return aboutUser(err, user)
 	}
 	setPageCache(c)
-	a.respondPlace(c, p)
+	a.respondPlace(c, p, anonymous)
 	return nil
 }
 
@@ -245,8 +245,8 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 
 // page is GET /b/{board} and /embed/{board}.
 func (a *API) page(render func(*web.Site, *web.Board) []byte, who frames) handler {
-	return func(c *gin.Context, _ *auth.Claims) error {
-		view, err := a.view(c)
+	return func(c *gin.Context, caller *auth.Claims) error {
+		view, err := a.view(c, caller)
 		if err != nil {
 			return err
 		}
@@ -256,8 +256,8 @@ func (a *API) page(render func(*web.Site, *web.Board) []byte, who frames) handle
 }
 
 // card is GET /b/{board}/card.svg.
-func (a *API) card(c *gin.Context, _ *auth.Claims) error {
-	view, err := a.view(c)
+func (a *API) card(c *gin.Context, caller *auth.Claims) error {
+	view, err := a.view(c, caller)
 	if err != nil {
 		return err
 	}
@@ -308,7 +308,7 @@ func respondProblem(c *gin.Context, status int, e *protocol.Error) {
 
 // view reads what a page shows. It ignores parameters that it does not know: links gain some on
 // their way.
-func (a *API) view(c *gin.Context) (*web.Board, error) {
+func (a *API) view(c *gin.Context, caller *auth.Claims) (*web.Board, error) {
 	board, err := a.listed(c)
 	if err != nil {
 		return nil, err
@@ -341,7 +341,7 @@ func (a *API) view(c *gin.Context) (*web.Board, error) {
 		return nil, err
 	}
 	if v.Player != nil {
-		v.Player.Place, err = a.Reads.Place(ctx, board, v.Player.ID, defaultNear, 0)
+		v.Player.Place, err = a.Reads.Place(ctx, board, a.lookUp(ctx, caller, v.Player.ID), defaultNear, 0)
 		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
 			return nil, err
 		}
@@ -362,7 +362,7 @@ func (a *API) rowsOf(ctx context.Context, board *scoreboard.Board, sealed bool) 
 	for i := range rows {
 		top.Entries = append(top.Entries, rows[i].Entry)
 	}
-	a.Show(ctx, top.Entries)
+	a.Show(ctx, board.ID, top.Entries)
 	return top, nil
 }
 

@@ -178,15 +178,20 @@ func (c *Call) NextCursor(top *scoreboard.Top, board *scoreboard.Board, n int) s
 func (c *Call) Place(
 	board *scoreboard.Board, user scoreboard.UserID, k int, minVersion int64,
 ) (*scoreboard.Place, error) {
+	id := c.api.lookUp(c.gin.Request.Context(), c.Caller, user)
 	if c.rejection != nil {
-		p := c.api.Reads.CachedPlace(board.ID, user, k)
+		p := c.api.Reads.CachedPlace(board.ID, id, k)
 		if p == nil {
 			return nil, c.rejection
 		}
 		setRetryAfter(c.gin, c.rejection)
 		return p, nil
 	}
-	return c.api.Reads.Place(c.gin.Request.Context(), board, user, k, minVersion)
+	p, err := c.api.Reads.Place(c.gin.Request.Context(), board, id, k, minVersion)
+	if err != nil {
+		return nil, aboutUser(err, user)
+	}
+	return p, nil
 }
 
 // OwnPlace returns the caller's standing, as Place does. A banned caller learns of the ban.
@@ -218,7 +223,8 @@ func (c *Call) Entry(board *scoreboard.Board, user scoreboard.UserID) (*scoreboa
 		return nil, time.Time{}, err
 	}
 	row := []scoreboard.Entry{{User: place.User, Score: place.Score, Rank: place.Rank}}
-	c.api.Show(c.gin.Request.Context(), row)
+	c.api.Show(c.gin.Request.Context(), board.ID, row)
+	row[0].Reveal() // Place has answered, so the caller may know who it is
 	return &row[0], place.AsOf, nil
 }
 

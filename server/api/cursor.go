@@ -1,6 +1,8 @@
 package api
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -18,6 +20,45 @@ func (a *API) cursorMAC(data []byte) []byte {
 	mac.Write([]byte("scoreboard cursor\n"))
 	mac.Write(data)
 	return mac.Sum(nil)[:cursorMAC]
+}
+
+// sealedVersion begins a sealed cursor. No signed one begins with it.
+const sealedVersion = 2
+
+// cursorSeal encrypts cursors that contain the id of a hidden user.
+func (a *API) cursorSeal() cipher.AEAD {
+	key := hmac.New(sha256.New, a.CursorKey)
+	key.Write([]byte("scoreboard sealed cursor\n"))
+	block, err := aes.NewCipher(key.Sum(nil))
+	if err != nil {
+		panic(err) // the key has a valid length
+	}
+	seal, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err) // AES has blocks of the size that GCM requires
+	}
+	return seal
+}
+
+// sealCursor encrypts a cursor, whose user clients must not learn. The same cursor is always
+// encrypted to the same text, as the tag of a page requires: the nonce depends on it.
+func (a *API) sealCursor(cursor scoreboard.PageCursor) string {
+	b := cursor.Append(make([]byte, 0, 128))
+	seal := a.cursorSeal()
+	out := append(make([]byte, 0, 192), sealedVersion)
+	out = append(out, a.cursorMAC(b)[:seal.NonceSize()]...)
+	return base64.RawURLEncoding.EncodeToString(seal.Seal(out, out[1:], b, nil))
+}
+
+// openCursor decrypts what sealCursor has encrypted.
+func (a *API) openCursor(b []byte) (data []byte, ok bool) {
+	seal := a.cursorSeal()
+	if len(b) < 1+seal.NonceSize() {
+		return nil, false
+	}
+	b = b[1:]
+	data, err := seal.Open(nil, b[:seal.NonceSize()], b[seal.NonceSize():], nil)
+	return data, err == nil
 }
 
 // encodeCursor signs a cursor, so that clients cannot make up positions.
@@ -39,7 +80,11 @@ func (a *API) decodeCursor(text string, board *scoreboard.Board) (*scoreboard.Po
 		return nil, invalid
 	}
 	data, mac := b[:len(b)-cursorMAC], b[len(b)-cursorMAC:]
-	if !hmac.Equal(mac, a.cursorMAC(data)) {
+	genuine := hmac.Equal(mac, a.cursorMAC(data))
+	if b[0] == sealedVersion {
+		data, genuine = a.openCursor(b)
+	}
+	if !genuine {
 		return nil, invalid
 	}
 	cursor, ok := scoreboard.ParsePageCursor(data)

@@ -34,10 +34,14 @@ func (a *API) explain(c *gin.Context, caller *auth.Claims) error {
 	for _, n := range []*scoreboard.Neighbour{e.Above, e.Below} {
 		if n != nil {
 			shown := []scoreboard.Entry{n.Entry}
-			a.Show(ctx, shown)
-			n.Entry = shown[0]
+			a.Show(ctx, board.ID, shown)
+			n.Entry = rowsFor(caller, shown)[0]
 		}
 	}
+	first := []scoreboard.Entry{{User: e.First.User}}
+	a.Show(ctx, board.ID, first)
+	revealUser(first, user)
+	e.First.User = rowsFor(caller, first)[0].User
 	out := explanationJSON(e)
 	if !actsForAll(caller) && !board.Public { // who else is on a private board
 		out.Above, out.Below, out.Tie.First, out.Tie.FirstAt = nil, nil, "", nil

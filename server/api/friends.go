@@ -17,6 +17,10 @@ import (
 type FriendReads interface {
 	// FriendsOn returns the standings of a user and the user's friends.
 	FriendsOn(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID) (*scoreboard.List, error)
+	// Mutual returns which of others are friends of user.
+	Mutual(
+		ctx context.Context, user scoreboard.UserID, others []scoreboard.UserID,
+	) ([]scoreboard.UserID, error)
 }
 
 // Friends stores which users are friends of each other.

@@ -95,12 +95,12 @@ func (a *API) history(c *gin.Context, caller *auth.Claims) error {
 	if board, err = a.boardAt(ctx, board, c.Query("board"), &moment); err != nil {
 		return err
 	}
-	points, err := a.Moments.History(ctx, board, moment, user, times)
+	points, err := a.Moments.History(ctx, board, moment, a.lookUp(ctx, caller, user), times)
 	if err != nil {
 		if user == caller.User {
 			err = a.explainBan(ctx, user, err)
 		}
-		return err
+		return aboutUser(err, user)
 	}
 	respond(c, http.StatusOK, historyJSON(board.ID, user, points))
 	return nil

@@ -164,6 +164,7 @@ func newRig(t *testing.T, addresses int, edits ...func(*rig)) *rig {
 		Catalog:   r,
 		Submitter: r,
 		Reads:     &r.reads,
+		Hidden:    nobodyHidden{},
 		CursorKey: []byte("k"),
 		Policy:    api.Policy{AnonymousReads: r.open, Async: true, TopN: 10},
 		Log:       slog.New(slog.DiscardHandler),
@@ -374,4 +375,11 @@ func TestAuthFailureLimit(t *testing.T) {
 	if got := r.limits.failures.taken["192.0.2.1"]; got != before {
 		t.Error("an expired token counts as a failed attempt")
 	}
+}
+
+// nobodyHidden shows everyone.
+type nobodyHidden struct{}
+
+func (nobodyHidden) Visibility(scoreboard.UserID) scoreboard.Visibility {
+	return scoreboard.VisibilityPublic
 }

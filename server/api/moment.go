@@ -89,12 +89,13 @@ func (a *API) boardAt(
 }
 
 // topAt answers with the top of a board at a moment.
-func (a *API) topAt(c *gin.Context, q topQuery, at *scoreboard.Moment) error {
+func (a *API) topAt(c *gin.Context, caller *auth.Claims, q topQuery, at *scoreboard.Moment) error {
 	top, err := a.Moments.Top(c.Request.Context(), q.board, *at, q.after, q.limit)
 	if err != nil {
 		return err
 	}
-	a.Show(c.Request.Context(), top.Entries)
+	a.Show(c.Request.Context(), top.Board, top.Entries)
+	top.Entries = rowsFor(caller, top.Entries)
 	out := a.topJSON(top, q.board, q.limit)
 	out.Version, out.Epoch = nil, nil
 	out.AgeMS = a.age(top.AsOf)
@@ -105,18 +106,19 @@ func (a *API) topAt(c *gin.Context, q topQuery, at *scoreboard.Moment) error {
 // placeAt answers with a user's standing at a moment.
 func (a *API) placeAt(c *gin.Context, caller *auth.Claims, q placeQuery, at *scoreboard.Moment) error {
 	ctx := c.Request.Context()
-	p, err := a.Moments.Place(ctx, q.board, *at, q.user, q.k)
+	p, err := a.Moments.Place(ctx, q.board, *at, q.id, q.k)
 	if err != nil {
 		if c.FullPath() == pathMe {
 			err = a.explainBan(ctx, caller.User, err)
 		}
-		return err
+		return aboutUser(err, q.user)
 	}
-	a.Show(ctx, p.Neighbours)
+	a.Show(ctx, p.Board, p.Neighbours)
+	revealUser(p.Neighbours, p.User)
 	respond(c, http.StatusOK, protocol.Place{
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
 		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: a.age(p.AsOf),
-		Neighbours: protocol.Entries(p.Neighbours),
+		Neighbours: protocol.Entries(rowsFor(caller, p.Neighbours)),
 	})
 	return nil
 }

@@ -312,6 +312,8 @@ var examples = []any{
 		{UserID: "bob", State: "mutual", Since: new(at("2026-11-20T18:00:00Z"))},
 	}},
 	protocol.Friend{UserID: "bob", State: "mutual", Since: new(at("2026-11-20T18:00:00Z"))},
+	protocol.PrivacyRequest{Visibility: "friends"},
+	protocol.Privacy{UserID: "ada", Visibility: "friends", ChangedAt: new(at("2026-11-20T18:00:00Z"))},
 	protocol.FriendPairs{Pairs: []protocol.FriendPair{{UserID: "ada", FriendID: "bob"}}},
 	protocol.FriendsImported{Pairs: 1, Made: 1},
 	protocol.Teams{Teams: []protocol.Team{

@@ -247,6 +247,15 @@ func readOperations() []operation {
 			protocol.ProfileRequest{}, protocol.Profile{},
 			with(readCodes, scoreboard.CodeGone, tooLarge, mediaType)...),
 			"Available to the user and to operators (score:admin)."),
+		described(reads("GET "+pathPrivacy, "users", "Get who sees a user on boards",
+			nil, protocol.Privacy{}, readCodes...),
+			"Available to the user and to operators (score:operate)."),
+		described(writes("PUT "+pathPrivacy, "users", "Set who sees a user on boards",
+			protocol.PrivacyRequest{}, protocol.Privacy{},
+			with(readCodes, scoreboard.CodeGone, tooLarge, mediaType)...),
+			"Available to the user and to operators (score:operate). Users who may not see the user see a pseudonym "+
+				"that begins with ~, the same on all boards of a family. The change is in force on the node that "+
+				"answers, and within a second on the others."),
 		reads("GET /v1/leaderboard/friends", "friends", "Get the standings of the token's user and the user's friends",
 			[]param{queryBoardParam}, protocol.List{}, readCodes...),
 		described(reads("GET "+pathFriends, "friends", "List friends and requests",

@@ -16,6 +16,7 @@ import (
 type placeQuery struct {
 	board      *scoreboard.Board
 	user       scoreboard.UserID
+	id         scoreboard.UserID // that is looked up: the user, or nobody
 	k          int
 	minVersion int64
 	score      *scoreboard.Score  // ranked if the user is not on the board
@@ -51,6 +52,9 @@ func (a *API) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err
 		return q, err
 	}
 	q.board, err = a.boardOf(c, caller, q.user, q.k > 0 || q.score != nil)
+	if err == nil {
+		q.id = a.lookUp(c.Request.Context(), caller, q.user)
+	}
 	if err == nil && q.at != nil {
 		q.board, err = a.boardAt(c.Request.Context(), q.board, c.Query("board"), q.at)
 	}
@@ -109,7 +113,7 @@ func (a *API) place(c *gin.Context, caller *auth.Claims) error {
 		return a.placeAt(c, caller, q, q.at)
 	}
 	ctx := c.Request.Context()
-	p, err := a.Reads.Place(ctx, q.board, q.user, q.k, q.minVersion)
+	p, err := a.Reads.Place(ctx, q.board, q.id, q.k, q.minVersion)
 	if q.score != nil && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
 		rank, rankErr := a.Reads.RankOf(ctx, q.board, *q.score)
 		if rankErr != nil {
@@ -124,9 +128,9 @@ func (a *API) place(c *gin.Context, caller *auth.Claims) error {
 		err = a.explainBan(ctx, q.user, err)
 	}
 	if err != nil {
-		return err
+		return aboutUser(err, q.user)
 	}
-	a.respondPlace(c, p)
+	a.respondPlace(c, p, caller)
 	return nil
 }
 
@@ -136,22 +140,22 @@ func (a *API) stalePlace(c *gin.Context, caller *auth.Claims) (bool, error) {
 	if err != nil || q.at != nil || q.minVersion > 0 {
 		return false, err
 	}
-	p := a.Reads.CachedPlace(q.board.ID, q.user, q.k)
+	p := a.Reads.CachedPlace(q.board.ID, q.id, q.k)
 	if p == nil {
 		return false, nil
 	}
-	a.respondPlace(c, p)
+	a.respondPlace(c, p, caller)
 	return true, nil
 }
 
-func (a *API) respondPlace(c *gin.Context, p *scoreboard.Place) {
+func (a *API) respondPlace(c *gin.Context, p *scoreboard.Place, caller *auth.Claims) {
 	out := protocol.Place{
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
 		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: a.age(p.AsOf),
 		BoardState: string(p.State), Degraded: p.Degraded != "", DegradedReason: p.Degraded,
 	}
 	if p.Neighbours != nil {
-		out.Neighbours = protocol.Entries(p.Neighbours)
+		out.Neighbours = protocol.Entries(rowsFor(caller, p.Neighbours))
 	}
 	if !out.Degraded {
 		out.Version, out.Epoch = &p.Version, &p.Epoch

@@ -23,7 +23,7 @@ type Profiles interface {
 // showProfile is GET /v1/users/{user_id}/profile, for the user and for operators. Others
 // see names on the boards.
 func (a *API) showProfile(c *gin.Context, caller *auth.Claims) error {
-	user, err := profileUser(c, caller)
+	user, err := ownOrOperated(c, caller, "a profile")
 	if err != nil {
 		return err
 	}
@@ -35,12 +35,12 @@ func (a *API) showProfile(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-// profileUser is the user of the path, whose profile only the user and operators may
-// read or change here.
-func profileUser(c *gin.Context, caller *auth.Claims) (scoreboard.UserID, error) {
+// ownOrOperated is the user of the path, of whom only the user and operators may read or change
+// what here.
+func ownOrOperated(c *gin.Context, caller *auth.Claims, what string) (scoreboard.UserID, error) {
 	user, err := scoreboard.ParseUserID(c.Param("user_id"))
 	if err == nil && user != caller.User && !caller.Has(auth.ScopeOperate) {
-		err = scoreboard.Errorf(scoreboard.CodeForbidden, "only the user and operators have access to a profile")
+		err = scoreboard.Errorf(scoreboard.CodeForbidden, "only the user and operators have access to %s", what)
 	}
 	return user, err
 }
@@ -53,7 +53,7 @@ func respondProfile(c *gin.Context, p *scoreboard.Profile) {
 
 // profile is PUT /v1/users/{user_id}/profile. Absent fields are cleared.
 func (a *API) profile(c *gin.Context, caller *auth.Claims) error {
-	user, err := profileUser(c, caller)
+	user, err := ownOrOperated(c, caller, "a profile")
 	if err != nil {
 		return err
 	}

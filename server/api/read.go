@@ -101,14 +101,14 @@ func (a *API) top(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	if q.at != nil {
-		return a.topAt(c, q, q.at)
+		return a.topAt(c, caller, q, q.at)
 	}
 	if q.after != nil {
 		page, err := a.Reads.Page(c.Request.Context(), q.board, q.after, q.limit)
 		if err != nil {
 			return err
 		}
-		a.respondPage(c, page, q)
+		a.respondPage(c, caller, page, q)
 		return nil
 	}
 	if newer, err := a.wait(c, caller, q.board.ID); !newer {
@@ -118,11 +118,32 @@ func (a *API) top(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
+	if a.forOperators(caller, top) != nil {
+		a.respondPage(c, caller, top, q)
+		return nil
+	}
 	a.respondFirst(c, top, q.board, q.limit)
 	return nil
 }
 
-func (a *API) respondPage(c *gin.Context, page *scoreboard.Top, q topQuery) {
+// forOperators returns top with its users, for a caller who sees them all; nil for others, and
+// where no user is hidden. It must not be cached.
+func (a *API) forOperators(caller *auth.Claims, top *scoreboard.Top) *scoreboard.Top {
+	if !caller.Has(auth.ScopeOperate) || !slices.ContainsFunc(top.Entries, func(e scoreboard.Entry) bool {
+		return e.Hidden()
+	}) {
+		return nil
+	}
+	out := *top
+	out.Entries = reveal(top.Entries)
+	return &out
+}
+
+func (a *API) respondPage(c *gin.Context, caller *auth.Claims, page *scoreboard.Top, q topQuery) {
+	if operators := a.forOperators(caller, page); operators != nil {
+		page = operators
+		c.Header("Cache-Control", "no-store")
+	}
 	out := a.topJSON(page, q.board, q.limit)
 	before, after := out.AppendAround(make([]byte, 0, 256+96*len(out.Entries)))
 	respondJSON(c, http.StatusOK, append(strconv.AppendInt(before, a.age(page.AsOf), 10), after...))
@@ -162,7 +183,11 @@ func (a *API) nextCursor(top *scoreboard.Top, board *scoreboard.Board, n int) st
 	if n == 0 || top.Entries[n-1].Rank >= top.Total {
 		return ""
 	}
-	return a.encodeCursor(scoreboard.PageCursor{Board: top.Board, Position: top.Position(n-1, board.Order)})
+	cursor := scoreboard.PageCursor{Board: top.Board, Position: top.Position(n-1, board.Order)}
+	if top.Entries[n-1].Hidden() {
+		return a.sealCursor(cursor)
+	}
+	return a.encodeCursor(cursor)
 }
 
 // maxWait bounds a long poll.
@@ -222,6 +247,12 @@ func (a *API) list(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
+	mayName := a.mayName(c.Request.Context(), caller, users)
+	for i, user := range users {
+		if !mayName(user) {
+			users[i] = scoreboard.Nobody(user)
+		}
+	}
 	l, err := a.Reads.List(c.Request.Context(), board, users)
 	if err != nil {
 		return err
@@ -237,7 +268,7 @@ func (a *API) respondList(c *gin.Context, l *scoreboard.List) {
 		BoardState: string(l.State), Degraded: l.Degraded != "", DegradedReason: l.Degraded,
 	}
 	for i, user := range l.Missing {
-		out.NotFound[i] = string(user)
+		out.NotFound[i] = string(scoreboard.Somebody(user))
 	}
 	if !out.Degraded {
 		out.Version, out.Epoch = &l.Version, &l.Epoch

@@ -95,7 +95,7 @@ func (a *API) beginSeason(
 }
 
 // finalStandings is GET /v1/boards/{board}/standings: the standings at the end of
-// the period, without users who are banned now.
+// the period, without users who are banned now, and as of now under pseudonyms.
 func (a *API) finalStandings(c *gin.Context, caller *auth.Claims) error {
 	limit, err := queryInt(c, "limit", defaultBoards, 1, maxBoards)
 	if err != nil {
@@ -117,10 +117,16 @@ func (a *API) finalStandings(c *gin.Context, caller *auth.Claims) error {
 		Board: string(b.ID), ClosedAt: e.Board.Closed, Users: e.Users, StandingsHash: e.Board.StandingsHash,
 		Entries: make([]protocol.FinalEntry, len(rows)),
 	}
+	shown := make([]scoreboard.Entry, len(rows))
+	for i := range rows {
+		shown[i] = rows[i].Entry
+	}
+	a.Show(c.Request.Context(), b.ID, shown)
+	shown = rowsFor(caller, shown)
 	for i := range rows {
 		f := &rows[i]
 		out.Entries[i] = protocol.FinalEntry{
-			Rank: f.Rank, UserID: string(f.User), Score: int64(f.Score), ReachedAt: f.ReachedAt,
+			Rank: f.Rank, UserID: string(shown[i].User), Score: int64(f.Score), ReachedAt: f.ReachedAt,
 		}
 	}
 	if len(rows) == limit {

@@ -112,6 +112,7 @@ const (
 	pathHistory   = "/v1/users/:user_id/history"
 	pathExplain   = "/v1/users/:user_id/rank/explain"
 	pathFriends   = "/v1/users/me/friends"
+	pathPrivacy   = "/v1/users/:user_id/privacy"
 	pathRealtime  = "/v1/realtime/leaderboard"
 	pathRoll      = "/v1/boards/:board/roll"
 	pathRebuild   = "/v1/admin/rebuild"
@@ -189,6 +190,14 @@ func (a *API) routes() []route {
 			method: "PUT", path: "/v1/users/:user_id/profile", query: reasonParameter, scope: anyToken,
 			rate: &l.Updates, audit: auditedByHandler, data: showsUser,
 			handle: a.profile, action: "user.profile", // for operators only
+		})
+	}
+	if a.Privacy != nil {
+		t = append(t, own("GET", pathPrivacy, noParameters, &l.Rank, a.showPrivacy))
+		t = append(t, route{
+			method: "PUT", path: pathPrivacy, query: reasonParameter, scope: anyToken,
+			rate: &l.Updates, audit: auditedByHandler, data: showsUser,
+			handle: a.setPrivacy, action: "user.privacy", // for operators only
 		})
 	}
 	if a.Friends != nil {

@@ -55,6 +55,7 @@ func minted(t *testing.T, a *API, user scoreboard.UserID, scope string) string {
 // checks the user itself. A new route must require a scope or be added here.
 var unscoped = map[string]bool{
 	"POST /v1/scores/increment": true, "POST /v1/actions": true, "PUT /v1/users/:user_id/profile": true,
+	"PUT /v1/users/:user_id/privacy":    true,
 	"POST /v1/leaderboard/users":        true,                                               // only reads
 	"PUT /v1/users/me/friends/:user_id": true, "DELETE /v1/users/me/friends/:user_id": true, // of the token's user
 }
@@ -176,6 +177,7 @@ func TestOtherUsersIDIsForbidden(t *testing.T) {
 			`"timestamp":"2026-11-21T12:00:00Z"}`,
 		"POST /v1/actions":               `{"user_id":"alice"}`,
 		"PUT /v1/users/:user_id/profile": `{"display_name":"x"}`,
+		"PUT /v1/users/:user_id/privacy": `{"visibility":"friends"}`,
 	}
 	mallory := minted(t, a, "mallory", "")
 	seen := 0

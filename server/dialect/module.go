@@ -127,9 +127,12 @@ func (m *module) answer(c *api.Call, receipt *scoreboard.Receipt) error {
 // not include yet.
 func withPlace(top *scoreboard.Top, place *scoreboard.Place, order scoreboard.Order) []scoreboard.Entry {
 	rows := slices.Clone(top.Entries)
-	at := slices.IndexFunc(rows, func(e scoreboard.Entry) bool { return e.User == place.User })
+	at := slices.IndexFunc(rows, func(e scoreboard.Entry) bool { return e.ID() == place.User })
 	switch {
-	case at >= 0 && rows[at].Score == place.Score, at < 0 && place.Rank > topRows:
+	case at >= 0 && rows[at].Score == place.Score:
+		rows[at].Reveal() // users see themselves
+		return rows[:min(topRows, len(rows))]
+	case at < 0 && place.Rank > topRows:
 		return rows[:min(topRows, len(rows))]
 	}
 	own := scoreboard.Entry{User: place.User, Score: place.Score}
@@ -143,6 +146,7 @@ func withPlace(top *scoreboard.Top, place *scoreboard.Place, order scoreboard.Or
 		}
 	}
 	if at >= 0 {
+		rows[at].Reveal()
 		own.Profile = rows[at].Profile
 		rows = slices.Delete(rows, at, at+1)
 		if at < insert {

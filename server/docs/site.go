@@ -151,6 +151,7 @@ var order = []struct {
 		{"webhooks", "Webhooks", "Call your systems when a season ends, a user is flagged or reaches the top."},
 		{"teams", "Teams", "Rank teams by what their members have."},
 		{"friends", "Friends", "Let players ask each other, and rank them among friends."},
+		{"privacy", "Privacy", "Let players hide from others on boards, under pseudonyms."},
 		{"dialects", "Dialects", "Serve clients of other specifications, without a change in them."},
 		{"feeds", "Feeds", "The same in the formats of other specifications, and as CloudEvents."},
 		{Reference + "-highscore", "API: highscore", "The API of specification B."},

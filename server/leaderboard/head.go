@@ -101,7 +101,7 @@ func (b *head) fresh(now time.Time) *scoreboard.Top {
 // other newer one invalidates it. After a notice that hides a user, nothing
 // older is served to clients over their limit.
 //
-// The rows of n must have their profiles, and must not be changed afterwards.
+// The rows of n must be as others may see them, and must not be changed afterwards.
 func (l *Leaderboard) Notify(n scoreboard.Notice) {
 	if n.Hides {
 		now := time.Now()
@@ -174,7 +174,7 @@ func (l *Leaderboard) head(ctx context.Context, board *scoreboard.Board) (*score
 	b := l.heads.get(board.ID, now)
 	if top := b.fresh(now); top != nil {
 		l.heads.hit.Inc()
-		return top, nil
+		return l.ShowNow(top), nil
 	}
 	l.heads.miss.Inc()
 	return l.load(ctx, board, b)
@@ -188,7 +188,7 @@ func (l *Leaderboard) CachedTop(board scoreboard.BoardID) *scoreboard.Top {
 		return nil
 	}
 	if c := b.cached.Load(); c != nil && time.Since(c.at) <= b.maxStale() {
-		return c.top
+		return l.ShowNow(c.top)
 	}
 	return nil
 }
@@ -245,13 +245,14 @@ func (l *Leaderboard) load(ctx context.Context, board *scoreboard.Board, b *head
 		if answer.Err != nil {
 			return nil, answer.Err
 		}
-		return answer.Val.(*scoreboard.Top), nil
+		return l.ShowNow(answer.Val.(*scoreboard.Top)), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
 func (l *Leaderboard) top(ctx context.Context, board *scoreboard.Board) (top *scoreboard.Top, err error) {
+	shown := l.Display.Version()
 	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
 		top, err = l.Ranking.Top(ctx, board.ID)
 		return err
@@ -263,7 +264,8 @@ func (l *Leaderboard) top(ctx context.Context, board *scoreboard.Board) (top *sc
 		return nil, err
 	}
 	top.Degraded, top.State = reason, degradedState(reason, top.State)
-	l.Show(ctx, top.Entries)
+	l.Display.Show(ctx, board.ID, top.Entries, "")
+	top.Shown = shown
 	return top, nil
 }
 

@@ -72,9 +72,40 @@ type Options struct {
 	StoreUnavailable func() bool
 	// UserCache is how long a user's standing is cached; 0 is not at all.
 	UserCache time.Duration
-	Show      func(context.Context, []scoreboard.Entry) // adds profiles to rows before they are shared
+	Display   Display // nil shows everyone under the id alone
 	Log       *slog.Logger
 }
+
+// Display decides how users are shown.
+type Display interface {
+	// Show hides users in rows that are not shared yet, but one, and adds profiles to the others.
+	Show(ctx context.Context, board scoreboard.BoardID, rows []scoreboard.Entry, except scoreboard.UserID)
+	// Name adds profiles to rows that are not shared yet, and hides nobody.
+	Name(ctx context.Context, rows []scoreboard.Entry)
+	// Refresh returns rows as Show would show them now: the same ones if nothing differs.
+	Refresh(board scoreboard.BoardID, rows []scoreboard.Entry, except scoreboard.UserID) []scoreboard.Entry
+	// Version rises with every change of who is hidden.
+	Version() uint64
+	// Visibility returns who may see a user.
+	Visibility(user scoreboard.UserID) scoreboard.Visibility
+}
+
+// ids shows everyone under the id.
+type ids struct{}
+
+func (ids) Show(context.Context, scoreboard.BoardID, []scoreboard.Entry, scoreboard.UserID) {}
+
+func (ids) Name(context.Context, []scoreboard.Entry) {}
+
+func (ids) Refresh(
+	_ scoreboard.BoardID, rows []scoreboard.Entry, _ scoreboard.UserID,
+) []scoreboard.Entry {
+	return rows
+}
+
+func (ids) Version() uint64 { return 0 }
+
+func (ids) Visibility(scoreboard.UserID) scoreboard.Visibility { return scoreboard.VisibilityPublic }
 
 // Leaderboard answers reads.
 type Leaderboard struct {
@@ -107,8 +138,8 @@ func New(o Options) *Leaderboard {
 	if o.StoreUnavailable == nil {
 		o.StoreUnavailable = func() bool { return false }
 	}
-	if o.Show == nil {
-		o.Show = func(context.Context, []scoreboard.Entry) {}
+	if o.Display == nil {
+		o.Display = ids{}
 	}
 	l := &Leaderboard{
 		Options:       o,
@@ -142,6 +173,29 @@ func (l *Leaderboard) Collectors() []prometheus.Collector {
 		l.store.open,
 		l.storeReceipts.open,
 	}
+}
+
+// ShowNow returns top with the users hidden who must be hidden now, also where it was read
+// before one of them was.
+func (l *Leaderboard) ShowNow(top *scoreboard.Top) *scoreboard.Top {
+	version := l.Display.Version()
+	if top == nil || top.Shown == version {
+		return top
+	}
+	next := *top
+	next.Shown, next.Entries = version, l.Display.Refresh(top.Board, top.Entries, "")
+	return &next
+}
+
+// placeNow is ShowNow for a standing.
+func (l *Leaderboard) placeNow(p *scoreboard.Place) *scoreboard.Place {
+	version := l.Display.Version()
+	if p == nil || p.Shown == version {
+		return p
+	}
+	next := *p
+	next.Shown, next.Neighbours = version, l.Display.Refresh(p.Board, p.Neighbours, p.User)
+	return &next
 }
 
 // degrade counts a read that the ranking could not answer, and returns the reason.
@@ -183,6 +237,7 @@ func (l *Leaderboard) withFallback(
 func (l *Leaderboard) Page(
 	ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int,
 ) (page *scoreboard.Top, err error) {
+	shown := l.Display.Version()
 	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
 		page, err = l.Ranking.Page(ctx, board.ID, after, limit)
 		return err
@@ -194,13 +249,14 @@ func (l *Leaderboard) Page(
 		return nil, err
 	}
 	page.Degraded, page.State = reason, degradedState(reason, page.State)
-	l.Show(ctx, page.Entries)
-	return page, nil
+	l.Display.Show(ctx, board.ID, page.Entries, "")
+	page.Shown = shown
+	return l.ShowNow(page), nil
 }
 
-// List returns the standings of users, all at one version. Users missing in a
-// healthy ranking are looked up in the store; if it has one of them, the whole
-// list comes from there.
+// List returns the standings of users, all at one version, also of hidden ones: the caller
+// asks only for users who may be shown. Users missing in a healthy ranking are looked up in
+// the store; if it has one of them, the whole list comes from there.
 func (l *Leaderboard) List(
 	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID,
 ) (list *scoreboard.List, err error) {
@@ -231,7 +287,7 @@ func (l *Leaderboard) List(
 		}
 	}
 	list.Degraded, list.State = reason, degradedState(reason, list.State)
-	l.Show(ctx, list.Entries)
+	l.Display.Name(ctx, list.Entries)
 	return list, nil
 }
 

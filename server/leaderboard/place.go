@@ -26,12 +26,12 @@ func (l *Leaderboard) Place(
 	}
 	if p := l.fromHead(board, user, k); p != nil {
 		l.heads.placed.Inc()
-		return p, nil
+		return l.placeNow(p), nil
 	}
 	key := placeKey{board.ID, user, k}
 	if p, ok := l.places.get(key, l.UserCache); ok {
 		l.cached.WithLabelValues("place", "hit").Inc()
-		return p, nil
+		return l.placeNow(p), nil
 	}
 	l.cached.WithLabelValues("place", "miss").Inc()
 	shared := l.flight.DoChan("place "+string(board.ID)+" "+string(user)+" "+strconv.Itoa(k), func() (any, error) {
@@ -48,7 +48,7 @@ func (l *Leaderboard) Place(
 		if answer.Err != nil {
 			return nil, answer.Err
 		}
-		return answer.Val.(*scoreboard.Place), nil
+		return l.placeNow(answer.Val.(*scoreboard.Place)), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -58,7 +58,7 @@ func (l *Leaderboard) Place(
 // is recent enough.
 func (l *Leaderboard) CachedPlace(board scoreboard.BoardID, user scoreboard.UserID, k int) *scoreboard.Place {
 	p, _ := l.places.get(placeKey{board, user, k}, l.heads.find(board).maxStale())
-	return p
+	return l.placeNow(p)
 }
 
 // ReadPlace reads a user's standing now, past the cache.
@@ -98,8 +98,11 @@ func (l *Leaderboard) fromHead(board *scoreboard.Board, user scoreboard.UserID, 
 		return nil
 	}
 	for i := range top.Entries {
-		if top.Entries[i].User != user {
+		if top.Entries[i].ID() != user {
 			continue
+		}
+		if k > 0 && top.Entries[i].Hidden() {
+			return nil // among their neighbours, users see themselves
 		}
 		if i+k >= len(top.Entries) && int64(len(top.Entries)) < top.Total {
 			return nil // some neighbours are below the head
@@ -107,6 +110,7 @@ func (l *Leaderboard) fromHead(board *scoreboard.Board, user scoreboard.UserID, 
 		p := &scoreboard.Place{
 			Board:     top.Board,
 			User:      user,
+			Shown:     top.Shown,
 			Score:     top.Entries[i].Score,
 			Rank:      top.Entries[i].Rank,
 			Total:     top.Total,
@@ -128,6 +132,7 @@ func (l *Leaderboard) fromHead(board *scoreboard.Board, user scoreboard.UserID, 
 func (l *Leaderboard) place(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int,
 ) (p *scoreboard.Place, err error) {
+	shown := l.Display.Version()
 	fallback := func(ctx context.Context) (err error) {
 		p, err = l.Fallback.Place(ctx, board, user, k)
 		return err
@@ -155,8 +160,17 @@ func (l *Leaderboard) place(
 		return nil, err
 	}
 	p.Degraded, p.State = reason, degradedState(reason, p.State)
-	l.Show(ctx, p.Neighbours)
-	return p, nil
+	return l.showPlace(ctx, p, shown), nil
+}
+
+// showPlace shows the neighbours in a standing that was read when shown was the version of who
+// is hidden.
+func (l *Leaderboard) showPlace(ctx context.Context, p *scoreboard.Place, shown uint64) *scoreboard.Place {
+	if p.Neighbours != nil {
+		l.Display.Show(ctx, p.Board, p.Neighbours, p.User)
+	}
+	p.Shown = shown
+	return l.placeNow(p)
 }
 
 // storeCheckAfter is when a waiting caller checks whether the store has a change
@@ -167,7 +181,7 @@ const storeCheckAfter = 200 * time.Millisecond
 func (l *Leaderboard) await(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int, version int64,
 ) (*scoreboard.Place, error) {
-	began := time.Now()
+	began, shown := time.Now(), l.Display.Version()
 	var ranked *scoreboard.Place
 	for poll := firstPoll; board.Status != scoreboard.StatusArchived; poll = min(2*poll, maxWait/10) {
 		var p *scoreboard.Place
@@ -187,8 +201,7 @@ func (l *Leaderboard) await(
 			ranked = p
 		}
 		if err == nil && p.UserVersion >= version {
-			l.Show(ctx, p.Neighbours)
-			return p, nil
+			return l.showPlace(ctx, p, shown), nil
 		}
 		waited := time.Since(began)
 		if waited+poll > maxWait {
@@ -196,8 +209,7 @@ func (l *Leaderboard) await(
 		}
 		if err == nil && waited > storeCheckAfter && waited-poll <= storeCheckAfter &&
 			l.upToDate(ctx, board, p, version) {
-			l.Show(ctx, p.Neighbours)
-			return p, nil
+			return l.showPlace(ctx, p, shown), nil
 		}
 		select {
 		case <-time.After(poll):
@@ -219,8 +231,7 @@ func (l *Leaderboard) await(
 		p, reason = ranked, reasonStoreDown
 	}
 	p.Degraded = reason
-	l.Show(ctx, p.Neighbours)
-	return p, nil
+	return l.showPlace(ctx, p, shown), nil
 }
 
 // upToDate reports whether the store has the version without a newer revision: an

@@ -87,6 +87,9 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 	if err := r.Profiles.PutProfile(ctx, &scoreboard.Profile{User: user, DisplayName: "Priva Te"}, nil); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := r.Visibility.Put(ctx, user, scoreboard.VisibilityFriends, nil); err != nil {
+		t.Fatal(err)
+	}
 	because := func(action string) *scoreboard.AuditEntry {
 		e := why()
 		e.Action, e.Target = action, scoreboard.AuditUser(user)
@@ -114,7 +117,7 @@ where user_id = $1 and board_id = 'sum'`,
 		t.Errorf("exported %d lines: %v", lines, err)
 	}
 	for kind, want := range map[string]int{
-		"user": 1, "profile": 1, "final_standing": 1, "score": 2, "event": 4503,
+		"user": 1, "profile": 1, "privacy": 1, "final_standing": 1, "score": 2, "event": 4503,
 		"rejected_event": 1, "dead_letter": 1, "moderation": 1, "status": 1, "corrected_standing": 1,
 	} {
 		if kinds[kind] != want {
@@ -151,7 +154,7 @@ where user_id = $1 and board_id = 'sum'`,
 	if steps < 4 {
 		t.Errorf("%d steps, want several", steps)
 	}
-	if found := r.tablesContaining(t, string(user)); found != "profiles scores users" {
+	if found := r.tablesContaining(t, string(user)); found != "profiles scores user_privacy users" {
 		t.Errorf("the name is in %q, want tombstones only", found)
 	}
 	for _, text := range []string{"private-0-0", "Priva Te"} {
@@ -233,6 +236,8 @@ var personal = map[string]string{
 	"users.user_id":                   tombstone,
 	"scores.user_id":                  tombstone,
 	"profiles.user_id":                tombstone,
+	"user_privacy.user_id":            tombstone,
+	"user_privacy.visibility":         "kept as long as the name, so that the name stays hidden",
 	"profiles.display_name":           emptied,
 	"profiles.avatar_url":             emptied,
 	"user_score_histories.user_id":    anonymous,

@@ -86,7 +86,7 @@ func (c *Cache) load(users []scoreboard.UserID) {
 	}
 }
 
-// known adds the cached profiles to rows and returns the users that are missing.
+// known adds the cached profiles to rows, but not to those of hidden users, and returns the users that are missing.
 func (c *Cache) known(rows []scoreboard.Entry) (missing []scoreboard.UserID) {
 	if !c.used.Load() {
 		return nil
@@ -94,6 +94,9 @@ func (c *Cache) known(rows []scoreboard.Entry) (missing []scoreboard.UserID) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	for i := range rows {
+		if rows[i].Hidden() {
+			continue
+		}
 		p, ok := c.young[rows[i].User]
 		if !ok {
 			p, ok = c.old[rows[i].User]

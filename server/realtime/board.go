@@ -97,6 +97,8 @@ func (b *board) markDegraded(reason string) bool {
 //
 // moved is of a notice, and tells when its rows were reached.
 func (b *board) accept(top *scoreboard.Top, moved []scoreboard.Moved, read bool) bool {
+	// Under the lock of b: reshow comes before, and top is shown as it demands, or after.
+	top = b.hub.showNow(top)
 	cur := b.latest
 	switch {
 	case cur == nil:
@@ -127,6 +129,23 @@ func (b *board) accept(top *scoreboard.Top, moved []scoreboard.Moved, read bool)
 		b.refreshCircles(time.Now())
 	}
 	return true
+}
+
+// reshow publishes the newest state with the users hidden who must be now, and has the
+// circles of the changed ones read.
+func (b *board) reshow(changed []scoreboard.UserID, window time.Duration) {
+	b.mu.Lock()
+	loaded := b.latest != nil // or load is about to show it
+	if loaded {
+		b.latest = b.hub.showNow(b.latest)
+		for _, user := range changed {
+			b.moveCircles(user)
+		}
+	}
+	b.mu.Unlock()
+	if loaded {
+		b.publish(window)
+	}
 }
 
 // publish publishes the newest state and wakes the connections affected by it. It
@@ -161,6 +180,7 @@ func (b *board) show(s shape, window time.Duration) (changed, completed bool) {
 	case next.differs(p):
 		changed = true
 		next.follow(p)
+		next.reshown = next.Version == p.Version && next.Epoch == p.Epoch
 	case p.Reached == nil && next.Reached != nil:
 		completed = true
 		next.replace(p)

@@ -146,7 +146,7 @@ func (h *Hub) load(b *board) {
 	now := time.Now()
 	b.mu.Lock()
 	b.heard, b.left = now, now
-	b.latest = top
+	b.latest = h.showNow(top)
 	for s := range shapes {
 		b.show(s, 0)
 	}

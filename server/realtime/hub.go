@@ -26,6 +26,7 @@ type Hub struct {
 	lookups       *lookups
 	friends       FriendsSource // nil: viewers have none
 	friendLookups *lookups
+	showNow       func(*scoreboard.Top) *scoreboard.Top
 	window        adaptiveWindow
 
 	life context.Context // ends with Run
@@ -59,6 +60,7 @@ func NewHub(o Options, source Source, users Users, log *slog.Logger) *Hub {
 		source: source, users: users, log: log,
 		wheel: newWheel(time.Now()), queue: newQueue(), lookups: newLookups(o.RankLookups),
 		friendLookups: newLookups(o.FriendLookups),
+		showNow:       func(top *scoreboard.Top) *scoreboard.Top { return top },
 		window:        adaptiveWindow{base: o.Window, max: o.MaxWindow, maxLag: o.Lag},
 		boards:        make(map[scoreboard.BoardID]*board),
 		instances:     make(map[scoreboard.BoardID][]*board),
@@ -78,6 +80,25 @@ func (h *Hub) Trace(t *tracing.Tracer) { h.tracer = t }
 
 // ShowFriends lets viewers ask for the standings of their friends. It is called before Run.
 func (h *Hub) ShowFriends(source FriendsSource) { h.friends = source }
+
+// ShowUsers has showNow return each state with the users hidden who must be hidden now: the
+// same state if nothing differs. It is called before Run.
+func (h *Hub) ShowUsers(showNow func(*scoreboard.Top) *scoreboard.Top) { h.showNow = showNow }
+
+// Reshow publishes every board again, because it has changed who of these users is hidden. When
+// it returns, no connection is sent an earlier state.
+func (h *Hub) Reshow(changed []scoreboard.UserID) {
+	h.mu.RLock()
+	boards := make([]*board, 0, len(h.boards))
+	for _, b := range h.boards {
+		boards = append(boards, b)
+	}
+	h.mu.RUnlock()
+	_, widened := h.window.width()
+	for _, b := range boards {
+		b.reshow(changed, widened)
+	}
+}
 
 // Run publishes boards until ctx ends, then closes every connection and returns
 // when all that the hub started has ended.

@@ -49,7 +49,7 @@ func (b *board) attach(user scoreboard.UserID, sub *subscription) {
 			b.inTop = make(map[*standing]struct{})
 		}
 		b.users[user] = st
-		i := slices.IndexFunc(b.latest.Entries, func(e scoreboard.Entry) bool { return e.User == user })
+		i := slices.IndexFunc(b.latest.Entries, func(e scoreboard.Entry) bool { return e.ID() == user })
 		if i >= 0 && b.latest.Degraded == "" {
 			st.place(b.latest.Entries[i], b.latest.Epoch, b.latest.Version)
 			b.inTop[st] = struct{}{}
@@ -119,7 +119,7 @@ func (b *board) updateRanks() bool {
 	b.round++
 	active := false
 	for _, e := range top.Entries {
-		st := b.users[e.User]
+		st := b.users[e.ID()]
 		if st == nil {
 			continue
 		}

@@ -65,7 +65,7 @@ func (s *subscription) nextState() *Frame {
 	if same && p.Version < s.version {
 		return nil
 	}
-	if s.fresh && same && p.Version == s.version && p.Degraded == "" {
+	if s.fresh && same && p.Version == s.version && p.Degraded == "" && !p.reshown {
 		s.fresh, s.seq = false, seq
 		return nil
 	}
@@ -76,7 +76,8 @@ func (s *subscription) nextState() *Frame {
 		s.conn.hub.metrics.skipped.Add(float64(seq - s.seq - 1))
 	}
 	var f *Frame
-	if s.conn.delta && same && !s.fresh && !s.degraded && p.Degraded == "" && seq == s.seq+1 {
+	if s.conn.delta && same && !s.fresh && !s.degraded && p.Degraded == "" && seq == s.seq+1 &&
+		!p.reshown { // removed rows would name who is hidden now
 		f = p.delta(format, s.version)
 	}
 	if f == nil {

@@ -16,6 +16,8 @@ type Profile struct {
 	DisplayName string
 	AvatarURL   string
 	UpdatedAt   time.Time
+
+	hides UserID // who is shown as User; "" where User is the user's own id
 }
 
 // Empty reports whether the profile says nothing about the user.

@@ -19,10 +19,11 @@ func (s Score) InRange() bool { return -MaxScore <= s && s <= MaxScore }
 // rises exactly when membership, order or a score among them changes.
 const TopSize = 100
 
-// Entry is one displayed row of a board.
+// Entry is one displayed row of a board. Who needs the user, and not what is displayed,
+// calls ID.
 type Entry struct {
 	Rank    int64
-	User    UserID
+	User    UserID // or a pseudonym
 	Score   Score
 	Profile *Profile // nil if the user has none, or it is not cached yet
 }
@@ -59,11 +60,12 @@ type Top struct {
 	Reached   []time.Time // when each of Entries was reached; nil in notices
 	State     BoardState
 	Degraded  string // why this is not from a healthy ranking; empty if it is
+	Shown     uint64 // the version of who is hidden in Entries
 }
 
 // Position returns the position of entry i on a board of this order.
 func (t *Top) Position(i int, o Order) Position {
-	return Position{Key: o.Key(t.Entries[i].Score), ReachedAt: t.Reached[i], User: t.Entries[i].User}
+	return Position{Key: o.Key(t.Entries[i].Score), ReachedAt: t.Reached[i], User: t.Entries[i].ID()}
 }
 
 // Snapshot is what a rebuild has read of a board from the store.
@@ -91,6 +93,7 @@ type Place struct {
 	Neighbours []Entry // k above, the user, k below; nil unless requested
 	State      BoardState
 	Degraded   string
+	Shown      uint64 // the version of who is hidden in Neighbours, among whom User is not
 
 	UserVersion int64 // of the user's last event that is included; 0: unknown
 	Revision    int64 // of the user, likewise

@@ -26,22 +26,22 @@ func (t *Top) reachedAfter(before *Top, moved []Moved) []time.Time {
 	reached := make([]time.Time, len(t.Entries))
 	for i := range t.Entries {
 		e := &t.Entries[i]
-		if at, ok := times[e.User]; ok {
+		if at, ok := times[e.ID()]; ok {
 			if at.IsZero() {
 				return nil // an older build sent the notice
 			}
 			reached[i] = at
 			continue
 		}
-		j, known := i, i < len(before.Entries) && before.Entries[i].User == e.User
+		j, known := i, i < len(before.Entries) && before.Entries[i].ID() == e.ID()
 		if !known {
 			if index == nil {
 				index = make(map[UserID]int, len(before.Entries))
 				for k := range before.Entries {
-					index[before.Entries[k].User] = k
+					index[before.Entries[k].ID()] = k
 				}
 			}
-			j, known = index[e.User]
+			j, known = index[e.ID()]
 		}
 		if !known || before.Entries[j].Score != e.Score {
 			return nil

@@ -33,6 +33,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/settings"
 	"github.com/scoreboard/scoreboard/server/store/standings"
 	"github.com/scoreboard/scoreboard/server/store/teams"
+	"github.com/scoreboard/scoreboard/server/store/visibility"
 	"github.com/scoreboard/scoreboard/server/store/webhooks"
 )
 
@@ -78,6 +79,7 @@ type Store struct {
 	Standings   *standings.Standings
 	Teams       *teams.Teams
 	LoadRuns    *loadruns.LoadRuns
+	Visibility  *visibility.Visibility
 	Webhooks    *webhooks.Webhooks
 
 	db *pg.DB
@@ -121,6 +123,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Standings:  standings.New(db),
 		Teams:      teams.New(db, o.Shards, o.Window),
 		LoadRuns:   loadruns.New(db),
+		Visibility: visibility.New(db),
 		Webhooks:   webhooks.New(db),
 		db:         db,
 	}, nil

@@ -64,5 +64,6 @@ func (w *Worker) data(ctx context.Context, m *scoreboard.WebhookMessage) (json.R
 	for _, f := range first {
 		ended.Top = append(ended.Top, f.Entry)
 	}
+	w.Hide(m.Board, ended.Top)
 	return protocol.EncodeSeasonClosed(&ended), nil
 }

@@ -102,9 +102,10 @@ func (w *Worker) compareTop(
 		if remember || before != nil && slices.Contains(before.Users, e.User) {
 			continue
 		}
+		row := []scoreboard.Entry{*e}
+		w.Hide(board.ID, row)
 		data, err := json.Marshal(protocol.RankReached{
-			Board: string(board.ID), Family: string(board.ID.Family()), Top: h.Top,
-			Entry: protocol.Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)},
+			Board: string(board.ID), Family: string(board.ID.Family()), Top: h.Top, Entry: protocol.Entries(row)[0],
 		})
 		if err != nil {
 			return fmt.Errorf("encode a reached rank: %w", err)

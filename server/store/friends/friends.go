@@ -194,6 +194,24 @@ where t.friend_user_id = $1 and t.user_id > $2 and not exists (select from frien
     where m.user_id = $1 and m.friend_user_id = t.user_id) order by 1 limit $3`,
 }
 
+// Mutual returns which of others are friends of user.
+func (f *Friends) Mutual(
+	ctx context.Context, user scoreboard.UserID, others []scoreboard.UserID,
+) ([]scoreboard.UserID, error) {
+	const sql = `select o from unnest($2::text[]) as t(o)
+where exists (select from friends where user_id = $1 and friend_user_id = o)
+    and exists (select from friends where user_id = o and friend_user_id = $1)`
+	rows, err := f.db.Query(ctx, sql, user, others)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("look for friends of %s: %w", user, err))
+	}
+	mutual, err := pgx.CollectRows(rows, pgx.RowTo[scoreboard.UserID])
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("look for friends of %s: %w", user, err))
+	}
+	return mutual, nil
+}
+
 // List returns up to limit users that are to user what state says, by name, after a name.
 func (f *Friends) List(
 	ctx context.Context, user scoreboard.UserID, state scoreboard.FriendState, after scoreboard.UserID, limit int,

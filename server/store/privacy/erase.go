@@ -268,6 +268,7 @@ func (p *Privacy) DeleteErasedName(ctx context.Context, user scoreboard.UserID) 
 	err := pgx.BeginFunc(ctx, p.db, func(tx pgx.Tx) error {
 		for _, sql := range []string{
 			`delete from scores where user_id = $1 and version = 0`, `delete from profiles where user_id = $1`,
+			`delete from user_privacy where user_id = $1`,
 			`delete from users where user_id = $1 and erased_as is not null and not exists (select from scores
 where user_id = $1)`,
 		} {

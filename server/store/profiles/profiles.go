@@ -25,7 +25,7 @@ func New(db *pg.DB) *Profiles { return &Profiles{db} }
 // and rejects it. A banned user cannot have names shown to others, so it is forbidden;
 // an operator (with an audit entry) can still clear them. An erased user is gone. A
 // display name that is, but for case, the id of another user whom everyone sees on a public
-// board is an invalid_request: where names are shown, both would look alike. Other users'
+// board is an invalid_request: where names are shown, both would look alike. Other and hidden users'
 // ids are accepted like ids of nobody, because the response would tell that they exist.
 func (s *Profiles) PutProfile(ctx context.Context, p *scoreboard.Profile, audit *scoreboard.AuditEntry) error {
 	const put = `insert into profiles (user_id, display_name, avatar_url) values ($1, nullif($2, ''), nullif($3, ''))
@@ -36,7 +36,7 @@ returning updated_at`
     cross join lateral (select * from scores where user_id = t.u and not hidden and not empty and version > 0
         offset 0) as s
     join boards as b on b.board_id = s.board_id and b.public
-    where t.u <> $2)`
+    where t.u <> $2 and not exists (select from user_privacy as p where p.user_id = t.u and p.visibility <> 'public'))`
 	err := s.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
 		if ids := p.ShownAs(); len(ids) > 0 {
 			var is bool

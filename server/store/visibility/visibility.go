@@ -1,0 +1,103 @@
+// Package visibility stores who sees users on boards.
+package visibility
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
+)
+
+// Visibility is the table user_privacy.
+type Visibility struct{ db *pg.DB }
+
+// New returns a Visibility over db.
+func New(db *pg.DB) *Visibility { return &Visibility{db} }
+
+const columns = `p.user_id, p.visibility, p.pseudonym_key, p.changed_at`
+
+func scan(row pgx.CollectableRow) (p scoreboard.Privacy, err error) {
+	err = row.Scan(&p.User, &p.Visibility, &p.Key, &p.ChangedAt)
+	p.ChangedAt = p.ChangedAt.UTC()
+	return p, err
+}
+
+// Put stores who sees a user, under the user's lock, as every write that names a user, and
+// returns it. audit is the entry of an operator, nil for the user. It is gone for an erased
+// user. The time changes only with the visibility.
+func (s *Visibility) Put(
+	ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, audit *scoreboard.AuditEntry,
+) (p scoreboard.Privacy, err error) {
+	const put = `insert into user_privacy as p (user_id, visibility, pseudonym_key) values ($1, $2, $3)
+on conflict (user_id) do update set visibility = excluded.visibility,
+    changed_at = case when p.visibility = excluded.visibility then p.changed_at
+        else greatest(clock_timestamp(), p.changed_at + interval '1 microsecond') end
+returning ` + columns
+	err = s.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
+		u, err := row.LockUser(ctx, tx, user)
+		switch {
+		case err != nil:
+			return err
+		case u.Status == scoreboard.UserErased:
+			return row.ErasedUser(user)
+		}
+		rows, err := tx.Query(ctx, put, user, to, scoreboard.NewPseudonymKey())
+		if err != nil {
+			return err
+		}
+		if p, err = pgx.CollectExactlyOneRow(rows, scan); err != nil {
+			return err
+		}
+		return pg.WriteAudit(ctx, tx, audit)
+	})
+	if err != nil {
+		return p, pg.Translate(fmt.Errorf("store who sees %s: %w", user, err))
+	}
+	return p, nil
+}
+
+// Get returns who sees a user: everyone, if the user has never changed that.
+func (s *Visibility) Get(ctx context.Context, user scoreboard.UserID) (scoreboard.Privacy, error) {
+	all, err := s.list(ctx, `select `+columns+` from user_privacy p where user_id = $1`, user)
+	if err == nil && len(all) == 0 {
+		return scoreboard.Privacy{User: user, Visibility: scoreboard.VisibilityPublic}, nil
+	}
+	if err != nil {
+		return scoreboard.Privacy{}, err
+	}
+	return all[0], nil
+}
+
+// Hidden returns up to limit users who are not public, by id, after an id.
+func (s *Visibility) Hidden(
+	ctx context.Context, after scoreboard.UserID, limit int,
+) ([]scoreboard.Privacy, error) {
+	return s.list(ctx, `select `+columns+` from user_privacy p where user_id > $1 and visibility <> 'public'
+order by user_id limit $2`, after, limit)
+}
+
+// Changed returns up to limit users who changed after a time and user, in the order of both.
+func (s *Visibility) Changed(
+	ctx context.Context, at time.Time, user scoreboard.UserID, limit int,
+) ([]scoreboard.Privacy, error) {
+	return s.list(ctx, `select `+columns+` from user_privacy p where (p.changed_at, p.user_id) > ($1, $2)
+order by p.changed_at, p.user_id limit $3`, at, user, limit)
+}
+
+func (s *Visibility) list(ctx context.Context, sql string, args ...any) ([]scoreboard.Privacy, error) {
+	rows, err := s.db.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("read who sees users: %w", err))
+	}
+	all, err := pgx.CollectRows(rows, scan)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return nil, pg.Translate(fmt.Errorf("read who sees users: %w", err))
+	}
+	return all, nil
+}
