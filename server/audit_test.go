@@ -303,8 +303,8 @@ func furnish(t *testing.T, n *node, db *backendtest.Conn) string {
 	db.Do(t, `insert into webhooks (webhook_id, url, types, disabled_at, disabled_reason)
 values ('wh_1', 'https://example.com/', '{user.flagged}', now(), 'a test'),
     ('wh_2', 'https://example.com/', '{rank.reached}', null, null)`) // of no board
-	db.Do(t, `insert into load_runs (load_run_id, verdict, profile, version, began, seconds, rate, p95_ms, p99_ms, digest,
-    report) overriding system value values (1000, 'scaled', 'game', '1.0', now(), 60, 900, 9, 20, 'a', $1)`,
+	db.Do(t, `insert into load_runs (load_run_id, verdict, profile, version, began, seconds, rate, p95_ms, p99_ms,
+    digest, report) overriding system value values (1000, 'scaled', 'game', '1.0', now(), 60, 900, 9, 20, 'a', $1)`,
 		[]byte(strings.Replace(loadReport, "passed", "scaled", 1)))
 	db.Do(t, `insert into webhook_secrets (webhook_id, generation, sealed)
 values ('wh_1', 1, 'a test'), ('wh_2', 1, 'a test')`)

@@ -351,7 +351,8 @@ func TestConsoleChanges(t *testing.T) {
 			"webhook-create",
 			form("url", "https://example.com/hook", "types", "user.flagged, season.closed", "boards", "arena"),
 			"webhook.create", "webhook:wh_",
-			"webhook create --url https://example.com/hook --type user.flagged --type season.closed --board arena", "whsec_",
+			"webhook create --url https://example.com/hook --type user.flagged --type season.closed --board arena",
+			"whsec_",
 		},
 		{
 			"webhook-rotate", form("webhook", "wh_1", "overlap", "1h"), "webhook.rotate", "webhook:wh_1",
@@ -549,8 +550,8 @@ func TestConsoleViewer(t *testing.T) {
 		"/console/dead-letters": 403, "/console/integrity": 403, "/console/webhooks": 403,
 		"/console/load-runs": 403, "/console/webhooks/wh_1": 403,
 		"/console/players/alice/export": 403,
-		"/console/overview/data":        403, "/console/jobs/x": 403, "/console/nothing": 404, "/console/boards/nothing": 404,
-		"/console/players/nobody": 404,
+		"/console/overview/data":        403, "/console/jobs/x": 403, "/console/nothing": 404,
+		"/console/boards/nothing": 404, "/console/players/nobody": 404,
 	} {
 		status, body, at := v.get(path)
 		if status != want {
@@ -702,11 +703,12 @@ func TestConsoleShowsTextsAsTexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, seconds := range map[int]string{1000: "60", 1001: "90"} {
-		db.Do(t, `insert into load_runs (load_run_id, verdict, profile, version, began, seconds, rate, p95_ms, p99_ms, digest,
-    report) overriding system value values ($1::bigint, 'failed', '', '', now(), 60, 900, 9, 20,
+		db.Do(t, `insert into load_runs (load_run_id, verdict, profile, version, began, seconds, rate, p95_ms, p99_ms,
+    digest, report) overriding system value values ($1::bigint, 'failed', '', '', now(), 60, 900, 9, 20,
     $1::bigint::text::bytea, $2)
 on conflict (load_run_id) do update set report = excluded.report`, id, []byte(strings.NewReplacer(
-			`"seconds":60`, `"seconds":`+seconds+`,"notes":[`+string(hostile)+`],"errors":[{"what":`+string(hostile)+`,"n":1}]`,
+			`"seconds":60`, `"seconds":`+seconds+`,"notes":[`+string(hostile)+`],"errors":[{"what":`+
+				string(hostile)+`,"n":1}]`,
 			`"rate":1000}`, `"rate":`+string(hostile)+`}`, `"source":"game"`, `"source":`+string(hostile),
 		).Replace(loadReport)))
 	}

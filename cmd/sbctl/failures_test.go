@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -55,6 +57,10 @@ func TestEveryCommandReportsErrors(t *testing.T) {
 				"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("alice", "score:update score:admin"),
 				"SBCTL_KEY_ID=" + clienttest.KeyID, "SBCTL_KEY_SECRET=" + clienttest.Secret, "HOME=" + t.TempDir(),
 			}
+			rules := filepath.Join(t.TempDir(), "rules.json")
+			if err := os.WriteFile(rules, []byte(`{"max_delta":100}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			commands := 0
 			var all sync.WaitGroup // not subtests, which would wait for each other's retries
 			forEachCommand(newRootCmd(&program{}), func(cmd *cobra.Command) {
@@ -72,6 +78,9 @@ func TestEveryCommandReportsErrors(t *testing.T) {
 						format = "ndjson"
 					}
 					args := append(firstExample(cmd), "--yes", "--quiet", "--output", format)
+					if i := slices.Index(args, "rules.json"); i >= 0 {
+						args[i] = rules
+					}
 					code := run(t.Context(), args, nil, &out, &errs, env)
 					var f failure
 					if err := json.Unmarshal(errs.Bytes(), &f); err != nil || code != exitError || out.Len() > 0 {

@@ -408,8 +408,8 @@ func adminOperations() []operation {
 			nil, protocol.WebhookDelivery{}, notFound)),
 		described(created(write("POST /v1/admin/load-runs", "Upload the report of a load test",
 			protocol.LoadRunRequest{}, protocol.LoadRun{}, conflict)),
-			"The newest 200 reports are kept: an upload deletes the oldest beyond. A report that is stored already is a "+
-				"conflict."),
+			"The newest 200 reports are kept: an upload deletes the oldest beyond. A report that is stored already "+
+				"is a conflict."),
 		read("GET /v1/admin/load-runs", "List load runs, newest first, without their reports",
 			[]param{
 				{"verdict", "string", "only load runs with this verdict: passed, failed or scaled"},

@@ -43,8 +43,8 @@ func webhookChanges() []*change {
 				{Name: "top", Label: "Rank to reach", Kind: "number", Hint: "1 to 100, for rank.reached."},
 			},
 			effect: func(v url.Values) string {
-				return "Messages are sent to " + v.Get("url") + " from now on. Copy the secret from the next page: it is " +
-					"not shown again."
+				return "Messages are sent to " + v.Get("url") + " from now on. Copy the secret from the next page: it " +
+					"is not shown again."
 			},
 			command: func(v url.Values) []string {
 				words := []string{"webhook", "create", "--url", v.Get("url")}
@@ -119,7 +119,8 @@ func webhookChanges() []*change {
 		{
 			name: "webhook-retry", title: "Send message again", verb: "Send again", section: "webhooks",
 			action: "webhook.retry", intro: "Sends a message again, whatever its outcome was.",
-			done: "The message is queued.", fields: []field{hook, {Name: "delivery", Label: "Delivery", Kind: "hidden"}},
+			done:   "The message is queued.",
+			fields: []field{hook, {Name: "delivery", Label: "Delivery", Kind: "hidden"}},
 			effect: func(v url.Values) string {
 				return "The message is sent with the same id, so a receiver that has processed it can ignore it."
 			},

@@ -84,7 +84,8 @@ func (c *Console) loadRun(w http.ResponseWriter, r *http.Request, s *session) er
 		d.Compared = &tableView{Head: heads("Metric", "This run", "Run "+d.Against, "Change", "Threshold", "Result")}
 		for _, row := range shown.Comparison.Rows() {
 			d.Compared.Rows = append(d.Compared.Rows, []cell{
-				text(row.Name), text(row.This), text(row.Other), text(row.Change), text(row.Threshold), result(row.Result),
+				text(row.Name), text(row.This), text(row.Other), text(row.Change), text(row.Threshold),
+				result(row.Result),
 			})
 		}
 	}
@@ -150,7 +151,8 @@ func loadRunChanges() []*change {
 		},
 		command: func(v url.Values) []string { return []string{"load", "delete", v.Get("id")} },
 		request: func(v url.Values) (request, error) {
-			return request{http.MethodDelete, "/v1/admin/load-runs/" + url.PathEscape(v.Get("id")), reasonQuery(v), nil}, nil
+			path := "/v1/admin/load-runs/" + url.PathEscape(v.Get("id"))
+			return request{http.MethodDelete, path, reasonQuery(v), nil}, nil
 		},
 		back: func(url.Values) string { return Root + "/load-runs" },
 	}}

@@ -237,7 +237,6 @@ var personal = map[string]string{
 	"scores.user_id":                  tombstone,
 	"profiles.user_id":                tombstone,
 	"user_privacy.user_id":            tombstone,
-	"user_privacy.visibility":         "kept as long as the name, so that the name stays hidden",
 	"profiles.display_name":           emptied,
 	"profiles.avatar_url":             emptied,
 	"user_score_histories.user_id":    anonymous,

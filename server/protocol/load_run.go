@@ -21,7 +21,7 @@ type LoadRun struct {
 	BeganAt    time.Time       `json:"began_at"`          // time at which the traffic began
 	Seconds    float64         `json:"seconds"`           // duration of the traffic, in seconds
 	Rate       float64         `json:"rate"`              // increments per second with the required response
-	P95MS      float64         `json:"p95_ms"`            // 95th percentile of the latency of increments, in milliseconds
+	P95MS      float64         `json:"p95_ms"`            // 95th percentile of the latency, in milliseconds
 	P99MS      float64         `json:"p99_ms"`            // 99th percentile of the same, in milliseconds
 	Report     json.RawMessage `json:"report,omitempty"`  // the report as it was uploaded
 }

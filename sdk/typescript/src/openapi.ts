@@ -1581,6 +1581,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/users/{user_id}/privacy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get who sees a user on boards
+         * @description Available to the user and to operators (score:operate).
+         */
+        get: operations["getUsersUserIdPrivacy"];
+        /**
+         * Set who sees a user on boards
+         * @description Available to the user and to operators (score:operate). Users who may not see the user see a pseudonym that begins with ~, the same on all boards of a family. The change is in force on the node that answers, and within a second on the others.
+         */
+        put: operations["putUsersUserIdPrivacy"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/users/{user_id}/profile": {
         parameters: {
             query?: never;
@@ -2807,7 +2831,7 @@ export interface components {
              * @description Number of the load run.
              */
             load_run_id: number;
-            /** @description 95th percentile of the latency of increments, in milliseconds. */
+            /** @description 95th percentile of the latency, in milliseconds. */
             p95_ms: number;
             /** @description 99th percentile of the same, in milliseconds. */
             p99_ms: number;
@@ -2981,6 +3005,26 @@ export interface components {
              * @description Version of the board's top 100, which rises within an epoch; null if the response is degraded.
              */
             version: number | null;
+        };
+        /** @description The response of GET and PUT /v1/users/{user_id}/privacy: who sees the user's id and profile on boards. */
+        Privacy: {
+            /**
+             * Format: date-time
+             * @description Null if it was never changed.
+             */
+            changed_at: string | null;
+            /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
+            user_id: string;
+            /** @description public, friends or pseudonym. */
+            visibility: string;
+        };
+        /** @description The body of PUT /v1/users/{user_id}/privacy. */
+        PrivacyRequest: {
+            /**
+             * @description public, friends or pseudonym.
+             * @enum {string}
+             */
+            visibility: "public" | "friends" | "pseudonym";
         };
         /** @description The response of GET and PUT /v1/users/{user_id}/profile. */
         Profile: {
@@ -9983,6 +10027,103 @@ export interface operations {
             404: components["responses"]["not_found"];
             409: components["responses"]["not_settled"];
             410: components["responses"]["gone"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getUsersUserIdPrivacy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description User id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+                 * @example ada
+                 */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "user_id": "ada",
+                     *       "visibility": "friends",
+                     *       "changed_at": "2026-11-20T18:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Privacy"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    putUsersUserIdPrivacy: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description User id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+                 * @example ada
+                 */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "visibility": "friends"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PrivacyRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "user_id": "ada",
+                     *       "visibility": "friends",
+                     *       "changed_at": "2026-11-20T18:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Privacy"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            410: components["responses"]["gone"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];

@@ -22,7 +22,8 @@ func New(db *pg.DB) *LoadRuns { return &LoadRuns{db} }
 const columns = `load_run_id, uploaded_at, verdict, profile, version, began, seconds, rate, p95_ms, p99_ms`
 
 func scan(row pgx.CollectableRow) (r scoreboard.LoadRun, err error) {
-	err = row.Scan(&r.ID, &r.Uploaded, &r.Verdict, &r.Profile, &r.Version, &r.Began, &r.Seconds, &r.Rate, &r.P95, &r.P99)
+	err = row.Scan(&r.ID, &r.Uploaded, &r.Verdict, &r.Profile, &r.Version, &r.Began, &r.Seconds, &r.Rate,
+		&r.P95, &r.P99)
 	r.Uploaded, r.Began = r.Uploaded.UTC(), r.Began.UTC()
 	return r, err
 }
