@@ -57,7 +57,8 @@ var absentExamples = map[string]int{
 // answered as declared, with a body that is valid against its schema.
 func testExamples(t *testing.T, h *harness, n *node) {
 	t.Helper()
-	root := bearer(h.token("ada", auth.ScopeAdmin+" "+auth.ScopeUpdate, time.Hour)) // with an event, a score and a profile
+	// Ada has an event, a score and a profile.
+	root := bearer(h.token("ada", auth.ScopeAdmin+" "+auth.ScopeUpdate, time.Hour))
 	game := n.client("game", auth.ScopeUpdate)
 	in := client.Increment{User: "ada", Delta: 25, EventID: "match-8841"}
 	if _, err := game.Submit(t.Context(), in); err != nil {

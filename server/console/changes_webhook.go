@@ -43,8 +43,8 @@ func webhookChanges() []*change {
 				{Name: "top", Label: "Rank to reach", Kind: "number", Hint: "1 to 100, for rank.reached."},
 			},
 			effect: func(v url.Values) string {
-				return "Messages are sent to " + v.Get("url") + " from now on. Copy the secret from the next page: it " +
-					"is not shown again."
+				return "Messages are sent to " + v.Get("url") + " from now on. Copy the secret from the next page: " +
+					"it is not shown again."
 			},
 			command: func(v url.Values) []string {
 				words := []string{"webhook", "create", "--url", v.Get("url")}

@@ -190,7 +190,7 @@ select max(revision) from outbox_score_updates as o where o.user_id = s.user_id 
 func teamSeed(t *testing.T) uint64 {
 	seed, err := strconv.ParseUint(os.Getenv("TEAMS_SEED"), 10, 64)
 	if err != nil {
-		return 25
+		return 1
 	}
 	t.Logf("seed %d", seed)
 	return seed
