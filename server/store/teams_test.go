@@ -17,6 +17,7 @@ import (
 	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // teamBoards are the boards of teams in the tests, by name: every aggregate with every rule
@@ -426,5 +427,55 @@ func (u *modelUser) move(board scoreboard.BoardID, to scoreboard.Team) {
 	}
 	if to != "" {
 		u.stints[board] = append(u.stints[board], stint{team: to, joined: score, open: true})
+	}
+}
+
+// A member's increment that commits after a pass has read later ones is in the next pass: the
+// cursor stays below the oldest running transaction.
+func TestTeamsCountIncrementsThatCommitLate(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	createBoard(t, conn, "arena", "increment", "highest", 1, 1000)
+	board := makeTeamBoard(t, s, "clans", scoreboard.TeamRule{
+		Source: "arena", Aggregate: scoreboard.AggregateSum, Moves: scoreboard.MovesWithPoints,
+	})
+	record(t, s, increment("ada", 10, "e1", "arena"), increment("bob", 1, "e2", "arena"))
+	for _, user := range []scoreboard.UserID{"ada", "bob"} {
+		if _, err := s.Teams.Join(t.Context(), "clans", "red", user); err != nil {
+			t.Fatal(err)
+		}
+	}
+	computeTeams(t, s, conn)
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sql := range []string{
+		`insert into outbox_score_updates (shard, event_id, user_id, board_id, score, delta, order_key, version, revision,
+    reached_at, recorded_at)
+select shard, gen_random_uuid(), user_id, board_id, score + 5, 5, order_key - 5, version + 1, revision + 1, reached_at,
+    recorded_at from outbox_score_updates where user_id = 'ada' and board_id = 'arena'`,
+		`update scores set score = score + 5, order_key = order_key - 5, version = version + 1, revision = revision + 1
+where user_id = 'ada' and board_id = 'arena'`,
+	} {
+		if _, err := tx.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record(t, s, increment("bob", 1, "e3", "arena"))
+	for range 2 {
+		if _, err := s.Teams.Update(t.Context(), goOn); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	computeTeams(t, s, conn)
+	if got := conn.Count(t, `select score from scores where user_id = 'team:red' and board_id = 'clans'`); got != 17 {
+		t.Errorf("team red has %d points, want 17", got)
+	}
+	if found, _, err := s.Teams.Differences(t.Context(), board, "", 10); err != nil || len(found) > 0 {
+		t.Errorf("got %+v, %v, want no differences", found, err)
 	}
 }
