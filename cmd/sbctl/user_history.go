@@ -42,7 +42,7 @@ banned today.`,
 					h.BestRankAt.Format(time.RFC3339), plural.Count(h.DaysInTop10, "day"))
 				if h.Climb != nil {
 					p.infof("biggest climb: %s up from %s to %s", plural.Count(h.Climb.Places, "place"),
-						h.Climb.From.Format(time.RFC3339), h.Climb.To.Format(time.RFC3339))
+						h.Climb.Began.Format(time.RFC3339), h.Climb.Ended.Format(time.RFC3339))
 				}
 			}
 			return p.print(h, func() *table { return historyTable(h.Points) })

@@ -132,7 +132,7 @@ func historyJSON(
 		}
 		places := points[i-1].Rank - p.Rank
 		if places > 0 && (h.Climb == nil || places > h.Climb.Places) {
-			h.Climb = &protocol.RankClimb{From: points[i-1].At, To: p.At, Places: places}
+			h.Climb = &protocol.RankClimb{Began: points[i-1].At, Ended: p.At, Places: places}
 		}
 	}
 	return h

@@ -270,7 +270,7 @@ var examples = []any{
 		},
 		BestRank: 1, BestRankAt: at("2026-11-21T12:00:00Z"), DaysInTop10: 1,
 		Climb: &protocol.RankClimb{
-			From: at("2026-11-21T11:00:00Z"), To: at("2026-11-21T12:00:00Z"), Places: 3,
+			Began: at("2026-11-21T11:00:00Z"), Ended: at("2026-11-21T12:00:00Z"), Places: 3,
 		},
 	},
 	protocol.RankExplanation{

@@ -26,9 +26,9 @@ type RankPoint struct {
 // RankClimb is the largest improvement of a rank between two consecutive points; of equal
 // ones the first.
 type RankClimb struct {
-	From   time.Time `json:"from"`   // point before the climb
-	To     time.Time `json:"to"`     // point after the climb
-	Places int64     `json:"places"` // by how many ranks
+	Began  time.Time `json:"began_at"` // point before the climb
+	Ended  time.Time `json:"ended_at"` // point after the climb
+	Places int64     `json:"places"`   // by how many ranks
 }
 
 // RankExplanation is the response of GET /v1/users/{user_id}/rank/explain: what a user's rank

@@ -13,7 +13,19 @@ from urllib.parse import quote
 from scoreboard._call import Call, body_error
 from scoreboard._config import Config
 from scoreboard._decode import ShapeError, decode
-from scoreboard._types import Action, JoinTicket, List, Place, Profile, RankExplanation, RankHistory, Receipt, Receipts, Statement, Top
+from scoreboard._types import (
+    Action,
+    JoinTicket,
+    List,
+    Place,
+    Profile,
+    RankExplanation,
+    RankHistory,
+    Receipt,
+    Receipts,
+    Statement,
+    Top,
+)
 from scoreboard.errors import ScoreboardError, error_of
 from scoreboard.signing import field_text
 

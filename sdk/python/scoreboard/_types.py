@@ -407,14 +407,14 @@ class RankClimb:
     """The largest improvement of a rank between two consecutive points; of equal ones the first.
 
     Attributes:
-        from: Point before the climb.
+        began_at: Point before the climb.
+        ended_at: Point after the climb.
         places: By how many ranks.
-        to: Point after the climb.
     """
 
-    from: datetime
+    began_at: datetime
+    ended_at: datetime
     places: int
-    to: datetime
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

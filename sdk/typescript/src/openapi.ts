@@ -3053,17 +3053,17 @@ export interface components {
              * Format: date-time
              * @description Point before the climb.
              */
-            from: string;
+            began_at: string;
+            /**
+             * Format: date-time
+             * @description Point after the climb.
+             */
+            ended_at: string;
             /**
              * Format: int64
              * @description By how many ranks.
              */
             places: number;
-            /**
-             * Format: date-time
-             * @description Point after the climb.
-             */
-            to: string;
         };
         /** @description The response of GET /v1/users/{user_id}/rank/explain: what a user's rank follows from, in one state of PostgreSQL. */
         RankExplanation: {
@@ -10012,8 +10012,8 @@ export interface operations {
                      *       "best_rank_at": "2026-11-21T12:00:00Z",
                      *       "days_in_top_10": 1,
                      *       "biggest_climb": {
-                     *         "from": "2026-11-21T11:00:00Z",
-                     *         "to": "2026-11-21T12:00:00Z",
+                     *         "began_at": "2026-11-21T11:00:00Z",
+                     *         "ended_at": "2026-11-21T12:00:00Z",
                      *         "places": 3
                      *       }
                      *     }
