@@ -451,8 +451,8 @@ func TestTeamsCountIncrementsThatCommitLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, sql := range []string{
-		`insert into outbox_score_updates (shard, event_id, user_id, board_id, score, delta, order_key, version, revision,
-    reached_at, recorded_at)
+		`insert into outbox_score_updates (shard, event_id, user_id, board_id, score, delta, order_key, version,
+    revision, reached_at, recorded_at)
 select shard, gen_random_uuid(), user_id, board_id, score + 5, 5, order_key - 5, version + 1, revision + 1, reached_at,
     recorded_at from outbox_score_updates where user_id = 'ada' and board_id = 'arena'`,
 		`update scores set score = score + 5, order_key = order_key - 5, version = version + 1, revision = revision + 1
