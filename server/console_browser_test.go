@@ -195,8 +195,8 @@ func TestConsoleInBrowser(t *testing.T) {
 
 // pictured are the pages in the documentation; dead is that of the dead letters.
 var pictured = []string{
-	"overview", "boards", "board", "player", "integrity", "dead", "keys", "webhooks", "webhook", "settings", "audit",
-	"change",
+	"overview", "boards", "board", "player", "integrity", "dead", "keys", "load", "run", "webhooks", "webhook",
+	"settings", "audit", "change",
 }
 
 // picture stores what the page looks like, if the flag -screens names a folder.

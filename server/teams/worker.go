@@ -1,5 +1,5 @@
 // Package teams keeps the scores of teams what their members have, in one process at a time,
-// about five times a second: a hundred changes of a team's members in that time are one
+// up to five times a second: a hundred changes of a team's members in that time are one
 // change of its score.
 //
 // Promise: while one process with the role maintenance runs, scores of teams are less than a
