@@ -188,8 +188,8 @@ func sortRows(rows [][]cell, column int, descending bool) {
 		x, y := a[column], b[column]
 		order := 0
 		if x.Kind == "number" && y.Kind == "number" {
-			n, _ := strconv.ParseInt(x.raw(), 10, 64)
-			m, _ := strconv.ParseInt(y.raw(), 10, 64)
+			n, _ := strconv.ParseFloat(x.raw(), 64)
+			m, _ := strconv.ParseFloat(y.raw(), 64)
 			order = cmp.Compare(n, m)
 		} else {
 			order = cmp.Compare(strings.ToLower(x.raw()), strings.ToLower(y.raw()))

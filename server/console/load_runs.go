@@ -11,7 +11,10 @@ import (
 
 func loadRunHref(id int64) string { return Root + "/load-runs/" + strconv.FormatInt(id, 10) }
 
-func milliseconds(v float64) cell { return text(strconv.FormatFloat(v, 'f', 1, 64) + " ms") }
+func milliseconds(v float64) cell {
+	s := strconv.FormatFloat(v, 'f', 1, 64)
+	return cell{Text: s + " ms", Raw: s, Kind: "number"}
+}
 
 var loadRunList = &list[protocol.LoadRun]{
 	name: "load-runs", path: Root + "/load-runs", cursor: "before",
@@ -19,9 +22,7 @@ var loadRunList = &list[protocol.LoadRun]{
 	filters: []filter{{Name: "verdict", Label: "Verdict", Options: []string{"", "passed", "failed", "scaled"}}},
 	columns: []column[protocol.LoadRun]{
 		{"load_run_id", "Run", func(r protocol.LoadRun) cell {
-			v := number(r.LoadRunID)
-			v.Href = loadRunHref(r.LoadRunID)
-			return v
+			return cell{Text: strconv.FormatInt(r.LoadRunID, 10), Href: loadRunHref(r.LoadRunID), Kind: "number"}
 		}},
 		{"verdict", "Verdict", func(r protocol.LoadRun) cell { return badge(r.Verdict) }},
 		{"profile", "Criteria", func(r protocol.LoadRun) cell { return text(r.Profile) }},
@@ -106,6 +107,9 @@ func (c *Console) loadRun(w http.ResponseWriter, r *http.Request, s *session) er
 	}
 	d.Latencies = &tableView{
 		Head: heads("In milliseconds", "p50", "p95", "p99", "p99.9", "Max"), Empty: "Nothing was measured.",
+	}
+	for i := range d.Latencies.Head[1:] {
+		d.Latencies.Head[1+i].Kind = "number"
 	}
 	titles, all := shown.Distributions()
 	for i, l := range all {
