@@ -51,12 +51,8 @@ func (a *API) setPrivacy(c *gin.Context, caller *auth.Claims) error {
 	if err := checkReason(c); err != nil {
 		return err
 	}
-	body, err := readBody(c, maxBody)
-	if err != nil {
-		return err
-	}
 	var in protocol.PrivacyRequest
-	if err := decodeObject(c, body, &in); err != nil {
+	if err := decode(c, &in); err != nil {
 		return err
 	}
 	to, err := scoreboard.ParseVisibility(in.Visibility)

@@ -200,27 +200,13 @@ func (s *sweep) stepOf(t time.Time) int {
 // corrections are the standings that corrections left, by user and version.
 type corrections map[scoreboard.UserID]map[int64]correction
 
-type correction struct {
-	reached time.Time
-	empty   bool
-}
-
 func (s *sweep) readCorrections(ctx context.Context) (corrections, error) {
 	all := make(corrections)
-	rows, err := s.loader.tx.Query(ctx, `select user_id, version, reached_at, empty from corrected_standings
-where board_id = $1 and at > $2 and at <= $3`, s.history.board.ID, s.since, s.loader.at.At)
-	if err != nil {
-		return nil, err
-	}
-	var user scoreboard.UserID
-	var version int64
-	var c correction
-	_, err = pgx.ForEachRow(rows, []any{&user, &version, &c.reached, &c.empty}, func() error {
+	err := s.eachCorrection(ctx, func(user scoreboard.UserID, version int64, left correction) {
 		if all[user] == nil {
 			all[user] = make(map[int64]correction)
 		}
-		all[user][version] = c
-		return nil
+		all[user][version] = left
 	})
 	return all, err
 }
@@ -231,36 +217,25 @@ func (s *sweep) readMoves(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := s.loader.tx.Query(ctx, sqlChanges, s.history.board.ID, s.since, s.loader.at.At, s.budget+1)
-	if err != nil {
-		return err
-	}
 	order := s.history.board.Order
-	var user scoreboard.UserID
-	var previous *int64
-	var score, applied, version int64
-	var at time.Time
-	n := 0
-	if _, err := pgx.ForEachRow(rows, []any{&user, &previous, &score, &applied, &version, &at}, func() error {
-		n++
-		c, isCorrection := corrected[user][version]
-		had := previous != nil && version > 1
-		if _, again := s.folded[user]; again || applied == 0 && had && !isCorrection {
-			return nil
+	n, err := s.eachRow(ctx, s.budget, func(r *ledgerRow) {
+		c, isCorrection := corrected[r.user][r.version]
+		if _, again := s.folded[r.user]; again || r.applied == 0 && r.had && !isCorrection {
+			return
 		}
 		mv := move{
-			user: user, step: s.stepOf(at), version: version, exists: !c.empty, had: had,
-			key: order.Key(scoreboard.Score(score)), reached: at.UTC(),
+			user: r.user, step: s.stepOf(r.at), version: r.version, exists: !c.empty, had: r.had,
+			key: order.Key(r.score), reached: r.at,
 		}
 		if isCorrection {
-			mv.reached = c.reached.UTC()
+			mv.reached = c.reached
 		}
-		if had {
-			mv.keyBefore = order.Key(scoreboard.Score(*previous))
+		if r.had {
+			mv.keyBefore = order.Key(r.previous)
 		}
 		s.moves = append(s.moves, mv)
-		return nil
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	if s.budget -= n; s.budget < 0 {

@@ -157,24 +157,41 @@ func (l *loader) readUsers(ctx context.Context, to map[scoreboard.UserID]struct{
 	})
 }
 
-const sqlChanges = `select user_id, previous_score, new_score, applied, version, recorded_at
+const sqlRows = `select user_id, coalesce(previous_score, 0), previous_score is not null and version > 1, new_score,
+    applied, version, recorded_at
 from user_score_histories where board_id = $1 and recorded_at > $2 and recorded_at <= $3 limit $4`
 
-func (l *loader) readChanges(ctx context.Context, most int) error {
-	rows, err := l.tx.Query(ctx, sqlChanges, l.board.ID, l.since, l.at.At, most+1)
+// ledgerRow is a row of the ledger between a checkpoint and a moment.
+type ledgerRow struct {
+	user            scoreboard.UserID
+	previous, score scoreboard.Score
+	had             bool // whether the user had a score before: previous
+	applied         int64
+	version         int64
+	at              time.Time
+}
+
+// eachRow calls do with the rows after the checkpoint, up to the moment, in any order. It
+// returns their number, which is most+1 if there are more than most.
+func (l *loader) eachRow(ctx context.Context, most int, do func(*ledgerRow)) (n int, err error) {
+	rows, err := l.tx.Query(ctx, sqlRows, l.board.ID, l.since, l.at.At, most+1)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	n := 0
-	var user scoreboard.UserID
-	var previous *int64
-	var score, applied, version int64
-	var at time.Time
-	if _, err := pgx.ForEachRow(rows, []any{&user, &previous, &score, &applied, &version, &at}, func() error {
+	var r ledgerRow
+	to := []any{&r.user, &r.previous, &r.had, &r.score, &r.applied, &r.version, &r.at}
+	_, err = pgx.ForEachRow(rows, to, func() error {
 		n++
-		l.add(user, previous, score, applied, version, at)
+		r.at = r.at.UTC()
+		do(&r)
 		return nil
-	}); err != nil {
+	})
+	return n, err
+}
+
+func (l *loader) readChanges(ctx context.Context, most int) error {
+	n, err := l.eachRow(ctx, most, l.add)
+	if err != nil {
 		return err
 	}
 	if n > most {
@@ -186,53 +203,66 @@ func (l *loader) readChanges(ctx context.Context, most int) error {
 }
 
 // add adds a row; rows come in any order.
-func (l *loader) add(user scoreboard.UserID, previous *int64, score, applied, version int64, at time.Time) {
-	c := l.changes[user]
+func (l *loader) add(r *ledgerRow) {
+	c := l.changes[r.user]
 	if c == nil {
-		c = &change{first: version + 1}
-		l.changes[user] = c
+		c = &change{first: r.version + 1}
+		l.changes[r.user] = c
 	}
-	had := previous != nil && version > 1
-	if version < c.first {
-		c.first, c.had = version, had
-		if had {
-			c.keyBefore = l.order.Key(scoreboard.Score(*previous))
+	if r.version < c.first {
+		c.first, c.had = r.version, r.had
+		if r.had {
+			c.keyBefore = l.order.Key(r.previous)
 		}
 	}
-	if version > c.last {
-		c.last, c.exists, c.key = version, true, l.order.Key(scoreboard.Score(score))
+	if r.version > c.last {
+		c.last, c.exists, c.key = r.version, true, l.order.Key(r.score)
 	}
-	if (applied != 0 || !had) && version > c.moved {
-		c.moved, c.reached = version, at.UTC()
+	if (r.applied != 0 || !r.had) && r.version > c.moved {
+		c.moved, c.reached = r.version, r.at
 	}
 }
 
-// readCorrected reads what corrections left, which the rows do not tell.
-func (l *loader) readCorrected(ctx context.Context) error {
+// correction is the standing that a correction left, which the rows do not tell.
+type correction struct {
+	reached time.Time
+	empty   bool
+}
+
+// eachCorrection calls do with the corrections after the checkpoint, up to the moment, by
+// version.
+func (l *loader) eachCorrection(
+	ctx context.Context, do func(user scoreboard.UserID, version int64, left correction),
+) error {
 	rows, err := l.tx.Query(ctx, `select user_id, version, reached_at, empty from corrected_standings
 where board_id = $1 and at > $2 and at <= $3 order by version`, l.board.ID, l.since, l.at.At)
 	if err != nil {
 		return err
 	}
-	return pg.ForEach(rows, func() error {
-		var user scoreboard.UserID
-		var version int64
-		var reached time.Time
-		var empty bool
-		if err := rows.Scan(&user, &version, &reached, &empty); err != nil {
-			return err
-		}
+	var user scoreboard.UserID
+	var version int64
+	var left correction
+	_, err = pgx.ForEachRow(rows, []any{&user, &version, &left.reached, &left.empty}, func() error {
+		left.reached = left.reached.UTC()
+		do(user, version, left)
+		return nil
+	})
+	return err
+}
+
+// readCorrected reads what corrections left, which the rows do not tell.
+func (l *loader) readCorrected(ctx context.Context) error {
+	return l.eachCorrection(ctx, func(user scoreboard.UserID, version int64, left correction) {
 		c := l.changes[user]
 		if c == nil {
-			return nil // an erasure is moving the rows
+			return // an erasure is moving the rows
 		}
 		if version >= c.moved {
-			c.moved, c.reached = version, reached.UTC()
+			c.moved, c.reached = version, left.reached
 		}
-		if version == c.last && empty {
+		if version == c.last && left.empty {
 			c.exists = false
 		}
-		return nil
 	})
 }
 
