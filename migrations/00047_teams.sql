@@ -47,7 +47,7 @@ create unique index team_members_member on team_members (board_id, user_id) wher
 create index team_members_user on team_members (user_id, board_id);
 create index team_members_team on team_members (board_id, team, membership_id);
 
--- Teams to compute anew for a reason that is not in the outbox.
+-- Teams to recompute for a reason that is not in the outbox.
 create table team_changes (
     change_id bigint generated always as identity,
     board_id  text collate "C" not null,
@@ -66,7 +66,7 @@ create table team_state (
 insert into team_state default values;
 
 -- A partition of the outbox also waits for the teams, unless nobody has computed them for
--- five minutes: then all of them are computed anew.
+-- five minutes: then all of them are recomputed.
 -- +goose StatementBegin
 create or replace function outbox_partition_waits(leaf text) returns boolean
 language plpgsql as $$

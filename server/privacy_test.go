@@ -236,8 +236,8 @@ func (s *followed) end() string {
 	return s.read()
 }
 
-// No read, page or stream that strangers can open names a hidden user, whoever has written it:
-// the paths come from the documents of the APIs, so that a new one is walked too.
+// No read, page or stream that strangers can open names a hidden user. The paths come from
+// the documents of the APIs, so that a new one is walked too.
 func TestNoReadNamesHiddenUser(t *testing.T) {
 	t.Parallel()
 	r := newPrivacyRig(t)

@@ -35,8 +35,8 @@ func (a *API) showProfile(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-// ownOrOperated is the user of the path, of whom only the user and operators may read or change
-// what here.
+// ownOrOperated returns the user in the path. Only that user and operators have access; what
+// names it in the error.
 func ownOrOperated(c *gin.Context, caller *auth.Claims, what string) (scoreboard.UserID, error) {
 	user, err := scoreboard.ParseUserID(c.Param("user_id"))
 	if err == nil && user != caller.User && !caller.Has(auth.ScopeOperate) {

@@ -416,7 +416,7 @@ func (s *sweep) shown(u scoreboard.UserID, m *mover) bool {
 	return m.exists && !m.hidden && !hidden
 }
 
-// change changes a user, and counts the standing anew.
+// change changes a user and updates the counts.
 func (s *sweep) change(u scoreboard.UserID, do func(*mover)) {
 	m := s.movers[u]
 	if s.shown(u, m) {

@@ -52,7 +52,7 @@ from team_changes as c join boards as b on b.board_id = c.board_id
 left join teams as t on t.board_id = c.board_id and t.team = c.team
 order by c.change_id limit $1`
 
-	// By whoever has read the cursor that is still there.
+	// Only if no other process has moved the cursor since it was read.
 	sqlMoveCursor = `update team_state set cluster = standings_cluster(), cursor_xid = $2, passed_at = $3
 where cursor_xid = $1`
 )
@@ -123,7 +123,7 @@ func (t *Teams) Update(ctx context.Context, next func(context.Context) error) (p
 	return pass, nil
 }
 
-// read reads what there is to compute. What is committed after it has a row of its own.
+// read lists the teams to compute. A later commit has its own outbox row, for the next pass.
 func (t *Teams) read(ctx context.Context) (*state, error) {
 	st := &state{
 		teams: make(map[scoreboard.BoardID][]weighted), seen: make(map[scoreboard.BoardID]map[scoreboard.Team]bool),
