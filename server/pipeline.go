@@ -151,7 +151,7 @@ func (s *Server) dropRankings(ctx context.Context) error {
 		return err
 	}
 	for i := range boards {
-		if err := s.ranking.Drop(ctx, boards[i].ID); err != nil {
+		if err := s.ranking.Drop(ctx, &boards[i]); err != nil {
 			return err
 		}
 	}

@@ -31,6 +31,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	var private bool
 	var starts, ends string
 	var team teamFlags
+	var partitions int
 	bounds := map[string]**int64{
 		"min-delta": &r.MinDelta, "max-delta": &r.MaxDelta, "min-score": &r.MinScore, "max-score": &r.MaxScore,
 	}
@@ -47,6 +48,9 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 			}
 			if private {
 				r.Public = new(bool)
+			}
+			if cmd.Flags().Changed("partitions") {
+				r.Partitions = &partitions
 			}
 			for name, to := range bounds {
 				if cmd.Flags().Changed(name) {
@@ -85,6 +89,8 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.StringSliceVar(&r.Require, "require", nil, "proof that increments must carry: action-token, attestation")
 	f.StringVar(&r.ActionLeast, "action-least", "", "minimum duration of an action, such as 30s")
 	f.StringVar(&r.ActionLife, "action-life", "", "lifetime of an action token (default 1h)")
+	f.IntVar(&partitions, "partitions", 1,
+		"number of Redis keys to spread the ranking over, for a board larger than one server: 1 to 64")
 	f.BoolVar(&private, "private", false, "let only servers and operators read other users' scores")
 	f.Int64("min-delta", 0, "minimum delta (default 1; on best and latest boards the minimum score)")
 	f.Int64("max-delta", 0, "maximum delta (default 1000000; on best and latest boards the maximum score)")
@@ -119,12 +125,21 @@ func boardTable(b, current *client.Board) *table {
 		{"created", timeCell(&b.CreatedAt)},
 		{"closed", timeCell(b.ClosedAt)},
 		{"standings", b.StandingsHash},
+		{"partitions", partitionsCell(b)},
 	} {
 		if row[1] != "" {
 			t.add(row[0], row[1])
 		}
 	}
 	return t
+}
+
+// partitionsCell is over how many keys the ranking is spread; "" for one.
+func partitionsCell(b *client.Board) string {
+	if b.Partitions <= 1 {
+		return ""
+	}
+	return strconv.Itoa(b.Partitions)
 }
 
 // deltaCell is the bounds of increments; "" for a board that takes none.

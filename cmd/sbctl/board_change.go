@@ -12,14 +12,20 @@ import (
 func newBoardSetCmd(p *program) *cobra.Command {
 	var require []string
 	var minDuration, life string
+	var partitions int
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Change which proof a board's increments must carry", Args: exactArgs("NAME"),
+		Use: "set NAME", Short: "Change which proof a board's increments must carry, or its partitions", Args: exactArgs("NAME"),
 		Long: `Change which proof a board's increments must carry, effective immediately and in
 every period that has not ended. Options that are not given keep their values.
-Increments counted before stay counted, and a repeat of one returns its receipt.`,
+Increments counted before stay counted, and a repeat of one returns its receipt.
+
+With --partitions, spread the ranking over another number of Redis keys. It is rebuilt
+while it stays online; sbctl board show shows when it is. All nodes must run a version
+that knows partitions.`,
 		Example: trimExamples(`
   sbctl board set global --require action-token --action-least 30s
-  sbctl board set global --require none`),
+  sbctl board set global --require none
+  sbctl board set global --partitions 8`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			var r client.BoardChange
 			flags := cmd.Flags()
@@ -35,8 +41,11 @@ Increments counted before stay counted, and a repeat of one returns its receipt.
 			if flags.Changed("action-life") {
 				r.ActionLife = &life
 			}
+			if flags.Changed("partitions") {
+				r.Partitions = &partitions
+			}
 			if r == (client.BoardChange{}) {
-				return usagef("nothing to change; pass --require, --action-least or --action-life")
+				return usagef("nothing to change; pass --require, --action-least, --action-life or --partitions")
 			}
 			b, err := c.SetBoard(cmd.Context(), args[0], r)
 			if err != nil {
@@ -49,6 +58,7 @@ Increments counted before stay counted, and a repeat of one returns its receipt.
 	f.StringSliceVar(&require, "require", nil, "action-token, attestation, both or none")
 	f.StringVar(&minDuration, "action-least", "", "minimum duration of an action, such as 30s")
 	f.StringVar(&life, "action-life", "", "lifetime of an action token")
+	f.IntVar(&partitions, "partitions", 1, "number of Redis keys to spread the ranking over: 1 to 64")
 	return cmd
 }
 

@@ -141,6 +141,9 @@ func rankedBoards(ctx context.Context, c *client.Client) (names []string, err er
 
 func addRankingRows(t *table, k *client.RankingStatus) {
 	t.add("state", k.State)
+	if k.Partitions > 1 {
+		t.add("partitions now", fmt.Sprint(k.Partitions))
+	}
 	t.add("epoch", fmt.Sprint(k.Epoch))
 	t.add("version", fmt.Sprint(k.Version))
 	t.add("members", fmt.Sprint(k.Members))

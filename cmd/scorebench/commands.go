@@ -44,6 +44,10 @@ var benchmarks = []benchmark{
 		"scorebench read --users 100000 --boards 100 --duration 5s", bench.Read, readFlags,
 	},
 	{
+		"partitions", "Measure reads of a board in partitions, on a Redis cluster of its own, beside changes",
+		"scorebench partitions --users 5000000 --partitions 8 --servers 4", bench.Partitions, partitionFlags,
+	},
+	{
 		"pipeline", "Measure projection, rebuild, verify, replay and a backlog during writes",
 		"scorebench pipeline --scale 0.02", bench.Pipeline, pipelineFlags,
 	},
@@ -96,6 +100,16 @@ func readFlags(cmd *cobra.Command, o *bench.Options) {
 	cmd.Flags().IntVar(&o.Users, "users", 1_000_000, "users on the large board")
 	cmd.Flags().IntVar(&o.Boards, "boards", 1000, "number of small boards")
 	cmd.Flags().DurationVar(&o.Duration, "duration", 15*time.Second, "duration of each measurement")
+}
+
+func partitionFlags(cmd *cobra.Command, o *bench.Options) {
+	p, f := &o.Partitions, cmd.Flags()
+	f.IntVar(&p.Users, "users", 5_000_000, "users on the board in partitions")
+	f.IntVar(&p.Partitions, "partitions", 8, "partitions of the board: 2 to 64")
+	f.IntVar(&p.Servers, "servers", 4, "servers of the cluster")
+	f.IntVar(&p.Whole, "whole", 1_000_000, "users on the board in one piece, which is measured afterwards")
+	f.IntVar(&p.Rate, "rate", 2000, "reads per second, and as many changes")
+	f.DurationVar(&o.Duration, "duration", 15*time.Second, "duration of each measurement")
 }
 
 func pipelineFlags(cmd *cobra.Command, o *bench.Options) {

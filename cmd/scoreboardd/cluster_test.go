@@ -37,7 +37,11 @@ func (h *harness) play(d *daemon, boards int) *game {
 		admin: h.client(d, "root", auth.ScopeAdmin), boards: []string{"global"},
 	}
 	for i := range boards - 1 {
-		b, err := g.admin.CreateBoard(h.t.Context(), client.BoardRequest{Board: fmt.Sprint("board-", i)})
+		r := client.BoardRequest{Board: fmt.Sprint("board-", i)}
+		if i == 0 { // on every server of a cluster
+			r.Partitions = new(4)
+		}
+		b, err := g.admin.CreateBoard(h.t.Context(), r)
 		if err != nil {
 			h.t.Fatal(err)
 		}
@@ -136,12 +140,13 @@ func (g *game) epochs() map[string]int64 {
 	return epochs
 }
 
-// boardsOf returns the boards that a server of a cluster holds.
+// boardsOf returns the boards that a server of a cluster holds, or has a partition of.
 func boardsOf(t *testing.T, c *backendtest.RedisCluster, server int) map[string]bool {
 	t.Helper()
 	found := make(map[string]bool)
 	for _, key := range c.Node(server).Keys(t.Context(), "sb:{*}:meta:*").Val() {
-		found[key[strings.LastIndex(key, ":")+1:]] = true
+		board, _, _ := strings.Cut(key[strings.LastIndex(key, ":")+1:], "/")
+		found[board] = true
 	}
 	return found
 }
@@ -162,6 +167,29 @@ func (g *game) flush(t *testing.T, c *backendtest.RedisCluster, server int, othe
 			t.Errorf("board %s was rebuilt: %t, was on the server: %t", board, rebuilt, lost[board])
 		}
 	}
+}
+
+// divide gives a board another number of partitions under load.
+func (g *game) divide(board string, partitions int) {
+	g.h.t.Helper()
+	g.during(func() {
+		if b, err := g.admin.SetBoard(
+			g.h.t.Context(), board, client.BoardChange{Partitions: &partitions},
+		); err != nil || b.Partitions != partitions {
+			g.h.t.Errorf("set %d partitions: %+v, %v", partitions, b, err)
+		}
+		eventually(g.h.t, fmt.Sprintf("%s to be in %d partitions", board, partitions), func() error {
+			ctx, cancel := contextFor(5 * time.Second)
+			defer cancel()
+			status, err := g.admin.RankingStatus(ctx, board)
+			if err == nil && status.Partitions != partitions {
+				err = fmt.Errorf("it is in %d", status.Partitions)
+			}
+			return err
+		})
+		time.Sleep(200 * time.Millisecond)
+	})
+	g.converges(fmt.Sprintf("%s is in %d partitions", board, partitions))
 }
 
 // fail kills a primary under load, and waits until a replica has taken over.
@@ -203,6 +231,9 @@ func TestRedisCluster(t *testing.T) {
 		t.Fatal("no frame with all users")
 	}
 	g.converges("ordinary traffic")
+	g.divide("board-0", 7)
+	g.divide("board-1", 3)
+	g.divide("board-1", 1)
 	g.flush(t, cluster, 0, false)
 	g.fail(t, cluster, 1)
 	if err := d.stop(); err != nil {

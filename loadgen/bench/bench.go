@@ -25,14 +25,15 @@ type Options struct {
 	// Backends are used instead of starting new ones; see StartBackends.
 	Backends *Backends
 
-	Users    int           // of Read
-	Boards   int           // of Read
-	Duration time.Duration // of each measurement of Read
-	Scale    float64       // of Pipeline, up to 1
-	Lines    int           // of CLI
-	Runs     int           // of CLI
-	Peer     PeerOptions   // of Peer
-	Args     []string      // further arguments of sbctl accept, of Accept and Chaos
+	Users      int              // of Read
+	Boards     int              // of Read
+	Duration   time.Duration    // of each measurement of Read and Partitions
+	Scale      float64          // of Pipeline, up to 1
+	Lines      int              // of CLI
+	Runs       int              // of CLI
+	Peer       PeerOptions      // of Peer
+	Partitions PartitionOptions // of Partitions
+	Args       []string         // further arguments of sbctl accept, of Accept and Chaos
 }
 
 func (o *Options) printf(format string, args ...any) { fmt.Fprintf(o.Out, format, args...) }

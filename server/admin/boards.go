@@ -42,11 +42,16 @@ func (b Boards) UnfreezeBoard(
 	return b.changed(ctx)(b.Boards.UnfreezeBoard(ctx, id, why))
 }
 
-// SetRequirements implements api.Boards.
-func (b Boards) SetRequirements(
-	ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements, why *scoreboard.AuditEntry,
+// SetRules implements api.Boards.
+func (b Boards) SetRules(
+	ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements, partitions int,
+	why *scoreboard.AuditEntry,
 ) (*scoreboard.Board, error) {
-	return b.changed(ctx)(b.Boards.SetRequirements(ctx, id, r, why))
+	made, err := b.changed(ctx)(b.Boards.SetRules(ctx, id, r, partitions, why))
+	if err == nil && partitions > 0 {
+		b.Rebuilder.Trigger(id)
+	}
+	return made, err
 }
 
 // ArchiveBoard implements api.Boards.

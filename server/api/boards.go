@@ -28,9 +28,11 @@ type Boards interface {
 	FreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
 	UnfreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
 	ArchiveBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
-	// SetRequirements replaces the requirements of a board's increments.
-	SetRequirements(
-		ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements, why *scoreboard.AuditEntry,
+	// SetRules replaces the requirements of a board's increments, and the number of its
+	// ranking's partitions; 0 leaves it unchanged.
+	SetRules(
+		ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements, partitions int,
+		why *scoreboard.AuditEntry,
 	) (*scoreboard.Board, error)
 	// FinalStandings returns the standings below a rank; not_found if the board has
 	// none.
@@ -77,8 +79,9 @@ func newBoard(r *protocol.BoardRequest) (*scoreboard.Board, error) {
 	b := &scoreboard.Board{
 		ID: scoreboard.BoardID(r.Board), Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest,
 		Region: r.Region, Public: r.Public == nil || *r.Public, TimeZone: "UTC",
-		MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore,
+		MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore, Partitions: 1,
 	}
+	override(&b.Partitions, r.Partitions)
 	if err := parseTeam(b, r); err != nil {
 		return nil, err
 	}
@@ -262,7 +265,7 @@ func (a *API) boardJSON(c *gin.Context, b *scoreboard.Board) protocol.Board {
 		Public: b.Public, Region: b.Region, Period: string(b.Period),
 		PeriodStart: timePtr(b.PeriodStart), PeriodEnd: timePtr(b.PeriodEnd),
 		CreatedAt: b.Created, ClosedAt: timePtr(b.Closed),
-		StandingsHash: b.StandingsHash, Team: protocol.NewTeamRule(b.Team),
+		StandingsHash: b.StandingsHash, Team: protocol.NewTeamRule(b.Team), Partitions: b.Partitions,
 	}
 	if b.Team != nil { // it takes no increments
 		out.MinDelta, out.MaxDelta = 0, 0

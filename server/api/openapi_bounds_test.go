@@ -111,6 +111,7 @@ var bodyBounds = map[string]object{
 	"order": enum("highest", "lowest"), "region": families, "period": periods, "time_zone": text(64),
 	"week_start": weekdays, "season": families,
 	"require": enum(protocol.RequireActionToken, protocol.RequireAttestation),
+	"partitions": integers(1, scoreboard.MaxPartitions),
 	"topic":   text(maxBody), "partition": integers(0, math.MaxInt32), "from_offset": integers(0, math.MaxInt64),
 	"per_minute": integers(0, maxKeyRate), "display_name": text(scoreboard.MaxDisplayName),
 	"visibility": enum("public", "friends", "pseudonym"),

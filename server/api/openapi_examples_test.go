@@ -104,7 +104,7 @@ var exampleBoard = protocol.Board{
 	Board: "daily:2026-11-21", Family: "daily", Mode: "increment", Order: "highest", Status: "active", MinDelta: 1,
 	MaxDelta: 1_000_000, MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore, Public: true, Region: "eu",
 	Period: "daily", TimeZone: "Europe/Berlin", PeriodStart: new(at("2026-11-20T23:00:00Z")),
-	PeriodEnd: new(at("2026-11-21T23:00:00Z")), CreatedAt: at("2026-11-20T22:00:00Z"),
+	PeriodEnd: new(at("2026-11-21T23:00:00Z")), CreatedAt: at("2026-11-20T22:00:00Z"), Partitions: 1,
 }
 
 var exampleKeyShown = protocol.Key{
@@ -173,7 +173,7 @@ var exampleSetting = protocol.Setting{
 }
 
 var exampleRanking = protocol.RankingStatus{
-	Board: "global", State: "HEALTHY", Epoch: 7, Version: 4211, Members: 12_000, Bytes: 1_572_864,
+	Board: "global", State: "HEALTHY", Partitions: 1, Epoch: 7, Version: 4211, Members: 12_000, Bytes: 1_572_864,
 	BuiltAt: new(at("2026-11-21T03:00:00Z")), AsOf: new(at("2026-11-21T12:00:00.2Z")), AgeMS: new(int64(180)),
 }
 

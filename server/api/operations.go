@@ -192,7 +192,8 @@ func (a *API) rankingStatus(c *gin.Context, _ *auth.Claims) error {
 
 func (a *API) rankingStatusJSON(k *scoreboard.RankingStatus) protocol.RankingStatus {
 	out := protocol.RankingStatus{
-		Board: string(k.Board), State: string(k.State), Rebuilding: k.Rebuilding, Suspect: k.Suspect,
+		Board: string(k.Board), State: string(k.State), Partitions: k.Partitions,
+		Rebuilding: k.Rebuilding, Suspect: k.Suspect,
 		Epoch: k.Epoch, Version: k.Version, Members: k.Members, Bytes: k.Bytes,
 	}
 	if !k.Built.IsZero() {

@@ -12,7 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// setBoard is PATCH /v1/boards/{board}: the requirements of increments from now on.
+// setBoard is PATCH /v1/boards/{board}: the requirements of increments from now on, and in how
+// many partitions the board is ranked once it is rebuilt.
 // Absent fields stay unchanged; repeats of recorded increments get their receipts.
 func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.BoardChange
@@ -25,10 +26,17 @@ func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
 	}
 	if id.IsInstance() {
 		return scoreboard.Invalid("board",
-			"an instance has the requirements of its board; change board %s instead", id.Family())
+			"an instance has the rules of its board; change board %s instead", id.Family())
 	}
-	if r.Require == nil && r.ActionLeast == nil && r.ActionLife == nil {
-		return scoreboard.Invalid("", "nothing to change: specify require, action_least or action_life")
+	if r == (protocol.BoardChange{}) {
+		return scoreboard.Invalid("", "nothing to change: specify require, action_least, action_life or partitions")
+	}
+	partitions := 0
+	if r.Partitions != nil {
+		partitions = *r.Partitions
+		if err := scoreboard.CheckPartitions(partitions); err != nil {
+			return err
+		}
 	}
 	b, err := a.Boards.FindBoard(c.Request.Context(), id)
 	if err != nil {
@@ -47,10 +55,11 @@ func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	why := auditEntry(c, caller, "board:"+string(id))
-	if b, err = a.Boards.SetRequirements(c.Request.Context(), id, &require, why); err != nil {
+	if b, err = a.Boards.SetRules(c.Request.Context(), id, &require, partitions, why); err != nil {
 		return err
 	}
-	a.Log.Info("board changed", logTrace, traceID(c), "board", id, "requires", whole.Require)
+	a.Log.Info("board changed", logTrace, traceID(c), "board", id, "requires", whole.Require,
+		"partitions", b.Partitions)
 	respond(c, http.StatusOK, a.boardJSON(c, b))
 	return nil
 }

@@ -92,7 +92,7 @@ func TestReadAfterNoticeSendsNoCommand(t *testing.T) {
 	t.Parallel()
 	url := backendtest.Redis(t)
 	r := ranking.New(backendtest.RedisClient(t, url))
-	if _, err := r.Mark(ctx, "global", "a"); err != nil {
+	if _, err := r.Mark(ctx, &scoreboard.Board{ID: "global"}, "a"); err != nil {
 		t.Fatal(err)
 	}
 	built := &scoreboard.Snapshot{Epoch: 1, UpdatedAt: time.Now(), AsOf: time.Now()}

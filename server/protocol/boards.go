@@ -33,6 +33,10 @@ type BoardRequest struct {
 
 	// How the scores of teams are computed; absent for a board of users.
 	Team *TeamRule `json:"team,omitempty"`
+
+	// Number of Redis keys over which the ranking is spread by user, for a board that is
+	// larger than one server; 1 by default.
+	Partitions *int `json:"partitions,omitempty"`
 }
 
 // BoardChange is the body of PATCH /v1/boards/{board}. Absent fields stay unchanged;
@@ -42,6 +46,9 @@ type BoardChange struct {
 	Require     *[]string `json:"require,omitempty"`
 	ActionLeast *string   `json:"action_least,omitempty"`
 	ActionLife  *string   `json:"action_life,omitempty"`
+	// Number of Redis keys over which the ranking is spread by user; the ranking is rebuilt
+	// while it stays online.
+	Partitions *int `json:"partitions,omitempty"`
 }
 
 // The values of Require.
@@ -82,7 +89,8 @@ type Board struct {
 	// StandingsHash is the hash of the final standings of a period that has ended.
 	StandingsHash string `json:"standings_hash,omitempty"`
 	// How the scores of teams are computed; absent for a board of users.
-	Team *TeamRule `json:"team,omitempty"`
+	Team       *TeamRule `json:"team,omitempty"`
+	Partitions int       `json:"partitions"` // number of Redis keys over which the ranking is spread by user
 }
 
 // Boards is a page of boards, by name. NextAfter is the value of after for the next page.

@@ -55,6 +55,7 @@ type DeadLetters struct {
 type RankingStatus struct {
 	Board      string     `json:"board"`
 	State      string     `json:"state"`              // HEALTHY, CATCHING_UP or DEGRADED_REBUILDING
+	Partitions int        `json:"partitions"`         // number of Redis keys that it is in now; 0: not loaded
 	Rebuilding bool       `json:"rebuilding"`         // true while a rebuild runs
 	Suspect    bool       `json:"suspect"`            // true if Redis restarted and may hold an old state
 	Epoch      int64      `json:"epoch"`              // number of the ranking, which rises with each rebuild

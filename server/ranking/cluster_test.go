@@ -25,7 +25,7 @@ func TestScriptsUseOneClusterSlot(t *testing.T) {
 	theirs := change("bob", 4, 2, 2)
 	theirs.Board = other.ID
 	r.apply(t, change("alice", 5, 1, 1), theirs)
-	if ok, err := r.Mark(ctx, board.ID, "beside"); !ok || err != nil {
+	if ok, err := r.Mark(ctx, board, "beside"); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	r.apply(t, change("alice", 6, 2, 2)) // live and shadow

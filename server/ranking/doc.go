@@ -9,6 +9,11 @@
 // agree. Equal scores rank by who reached them first, then by user id, exactly as
 // in PostgreSQL.
 //
+// A board in partitions is spread over several sorted sets by a hash of the user. Its
+// head is merged by whoever has applied changes, before Apply returns: the promise
+// holds for it as well, except that sorted sets may be ahead of the head for that
+// moment (docs/decisions/0055-boards-in-partitions.md).
+//
 // Assumption. Redis may lose data. Only a rebuild creates a board, so after a flush
 // every call reports that the board is not loaded instead of an empty board. After a
 // restart or a failover a board may lack changes that were applied; its as_of then

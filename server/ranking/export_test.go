@@ -1,4 +1,53 @@
 package ranking
 
+import (
+	"context"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
 // Tags are the hash tags of the buckets of a cluster.
 func Tags() []int { return tags[:] }
+
+// PartitionKey names the facts of the partition that has a user.
+func (r *Ranking) PartitionKey(b *scoreboard.Board, user scoreboard.UserID) string {
+	l, _ := layoutOf(b)
+	return r.keys.live(l.part(l.of(user)))[0]
+}
+
+// HeadKey names the head of a board in partitions.
+func (r *Ranking) HeadKey(b *scoreboard.Board) string { return r.keys.head(b.ID) }
+
+// MergeSlowly merges the head as a process that calls pause between reading the partitions and
+// storing what it merged. It reports whether that was stored.
+func (r *Ranking) MergeSlowly(ctx context.Context, b *scoreboard.Board, pause func()) (bool, error) {
+	l, _ := layoutOf(b)
+	c, err := r.ask(ctx, l, &question{from: scoreboard.TopSize})
+	if err != nil {
+		return false, err
+	}
+	pause()
+	return r.storeHead(ctx, l, c, &merging{applied: true})
+}
+
+// ApplyOnly applies a change of a board in partitions as a process that dies before it has
+// merged the head.
+func (r *Ranking) ApplyOnly(ctx context.Context, b *scoreboard.Board, c scoreboard.Change) error {
+	l, _ := layoutOf(b)
+	name := l.part(l.of(c.User))
+	args := applyArguments(b.ID, userChanges{c.User: &c}, &freshness{}, "")
+	return r.quiet.apply.Run(ctx, r.rdb, r.keys.both(name), args...).Err()
+}
+
+// ApplyBefore applies a change as a build that knows no partitions.
+func (r *Ranking) ApplyBefore(ctx context.Context, c scoreboard.Change) (int64, error) {
+	before := strings.Replace(luaApply, "redis.call('HGET', KEYS[4], 'next')", "nil", 1)
+	if before == luaApply {
+		panic("apply.lua has changed")
+	}
+	args := applyArguments(c.Board, userChanges{c.User: &c}, &freshness{}, "")
+	return redis.NewScript(luaPut+before).Run(ctx, r.rdb, r.keys.both(c.Board), args...).Int64()
+}

@@ -140,7 +140,7 @@ func TestBoardsOfLostHistoryAreNotRead(t *testing.T) {
 		if c, err := r.Status(ctx, board.ID); err != nil || c.State != scoreboard.StateRebuilding {
 			t.Errorf("condition %+v, %v", c, err)
 		}
-		if _, err := r.Mark(ctx, board.ID, "a"); err != nil {
+		if _, err := r.Mark(ctx, board, "a"); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.Fence(ctx, board.ID, "a", time.UnixMicro(7)); err != nil {

@@ -67,6 +67,12 @@ func (r *Ranking) Distrust(ctx context.Context, adopted int64) error {
 // Fence rejects changes that were recorded before since, from the shadow that
 // token marked and from the board that it becomes.
 func (r *Ranking) Fence(ctx context.Context, board scoreboard.BoardID, token string, since time.Time) error {
+	if p := r.rebuilding(board, token); p != nil {
+		if err := r.fenceLayout(ctx, p, token, since); err != nil {
+			return translate(fmt.Errorf("fence the shadow of board %s: %w", board, err))
+		}
+		return nil
+	}
 	n, err := r.fence.Run(ctx, r.rdb, r.keys.shadow(board), token, since.UnixMicro()).Int64()
 	if err == nil && n == 0 {
 		err = errMarkLost

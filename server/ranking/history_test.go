@@ -19,7 +19,7 @@ func TestChangesOfLostHistoryStayOut(t *testing.T) {
 		c.RecordedAt = at
 		return c
 	}
-	if ok, err := r.Mark(ctx, board.ID, "token"); !ok || err != nil {
+	if ok, err := r.Mark(ctx, board, "token"); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	// A lost change between the mark and the fence.
@@ -46,7 +46,7 @@ func TestChangesOfLostHistoryStayOut(t *testing.T) {
 	)
 	r.is(t, "carol:7 alice:4")
 	// An ordinary rebuild keeps the fence.
-	if ok, err := r.Mark(ctx, board.ID, "again"); !ok || err != nil {
+	if ok, err := r.Mark(ctx, board, "again"); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	r.apply(t, at(change("mallory", 99, 9, 9), since.Add(-time.Second)))

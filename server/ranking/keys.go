@@ -3,6 +3,7 @@ package ranking
 import (
 	"hash/fnv"
 	"strconv"
+	"strings"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -61,24 +62,41 @@ func (k keyspace) all() []int {
 	return list
 }
 
-// bucket returns the bucket of a board.
+// bucket returns the bucket of a board, or of a partition of one: partitions are spread
+// evenly over the buckets, and so over the slots, from the bucket of the board on.
 func (k keyspace) bucket(b scoreboard.BoardID) int {
 	if !k.clustered {
 		return 0
 	}
+	board, numbers, divided := strings.Cut(string(b), partSeparator)
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(b)) // a hash never fails
-	return int(h.Sum32() % uint32(len(tags)))
+	_, _ = h.Write([]byte(board)) // a hash never fails
+	bucket := int(h.Sum32() % uint32(len(tags)))
+	if divided {
+		of, index, _ := strings.Cut(numbers, partSeparator)
+		count, _ := strconv.Atoi(of) // layout.part wrote both
+		i, _ := strconv.Atoi(index)
+		bucket = (bucket + i*len(tags)/count) % len(tags)
+	}
+	return bucket
 }
 
-// of returns the buckets of boards, each once.
+// of returns the buckets of boards and their partitions, each once.
 func (k keyspace) of(boards []scoreboard.Board) []int {
 	seen := make([]bool, k.buckets())
 	var list []int
-	for i := range boards {
-		if b := k.bucket(boards[i].ID); !seen[b] {
+	add := func(name scoreboard.BoardID) {
+		if b := k.bucket(name); !seen[b] {
 			seen[b] = true
 			list = append(list, b)
+		}
+	}
+	for i := range boards {
+		add(boards[i].ID)
+		if l, divided := layoutOf(&boards[i]); divided {
+			for _, name := range l.parts() {
+				add(name)
+			}
 		}
 	}
 	return list
@@ -93,6 +111,14 @@ func (k keyspace) fresh(bucket int) string {
 }
 
 func tag(bucket int) string { return "sb:{" + strconv.Itoa(tags[bucket]) + "}:" }
+
+// head names the head of a board in partitions.
+func (k keyspace) head(b scoreboard.BoardID) string {
+	if k.clustered {
+		return tag(k.bucket(b)) + "head:" + string(b)
+	}
+	return "sb:{" + string(b) + "}:head"
+}
 
 // live names a board's facts, its sorted set, and the states of its users.
 func (k keyspace) live(b scoreboard.BoardID) []string { return k.keys(b, "") }

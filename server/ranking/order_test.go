@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
 	"github.com/scoreboard/scoreboard/internal/backendtest"
@@ -54,28 +55,45 @@ func history(
 
 // TestRedisOrdersLikePostgreSQL stores random histories, with ties to the
 // microsecond and ids that sort by bytes only, on boards of all modes and both
-// orders: the final states in PostgreSQL; all states, shuffled and repeated, in
-// Redis. Head, pages from any position, ranks, percentiles, neighbours, lists and
-// totals must be equal.
+// orders, in one piece and in partitions: the final states in PostgreSQL; all states,
+// shuffled and repeated, in Redis, from several appliers at once. Head, pages from any
+// position, ranks, percentiles, neighbours, lists and totals must be equal.
 func TestRedisOrdersLikePostgreSQL(t *testing.T) {
 	t.Parallel()
-	pg, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 2 })
-	r := connect(t, backendtest.Redis(t))
+	one := connect(t, backendtest.Redis(t))
+	cluster := rig{rdb: backendtest.OwnRedisCluster(t, 3, 3).Client()}
+	cluster.Ranking = ranking.New(cluster.rdb)
+	for _, at := range []struct {
+		name string
+		rig  rig
+	}{{"server", one}, {"cluster", cluster}} {
+		for _, partitions := range []int{1, 3, 8} {
+			t.Run(fmt.Sprintf("%s-%d", at.name, partitions), func(t *testing.T) {
+				ordersLikePostgreSQL(t, at.rig, partitions)
+			})
+		}
+	}
+}
 
+func ordersLikePostgreSQL(t *testing.T, r rig, partitions int) {
+	t.Parallel()
+	pg, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 2 })
 	users := []string{"a", "a.", "a:", "A", "ab", "b", "B-1", "_", "-", "0", "9", "zz", "z", "@x", "y"}
 	run := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		run++
 		b := &scoreboard.Board{
-			ID: scoreboard.BoardID("either-" + itoa(int64(run))), // the store's user count of a board outlives a run
+			// The store's user count of a board outlives a run, and Redis is shared.
+			ID: scoreboard.BoardID(fmt.Sprintf("either-%d-%d", partitions, run)),
 			Mode: rapid.SampledFrom([]scoreboard.Mode{
 				scoreboard.ModeIncrement, scoreboard.ModeBest, scoreboard.ModeLatest,
 			}).Draw(rt, "mode"),
 			Order: rapid.SampledFrom([]scoreboard.Order{scoreboard.OrderHighest, scoreboard.OrderLowest}).
 				Draw(rt, "order"),
-			MinScore: -1 << 53,
-			MaxScore: 1 << 53,
-			Created:  time.UnixMicro(1),
+			MinScore:   -1 << 53,
+			MaxScore:   1 << 53,
+			Created:    time.UnixMicro(1),
+			Partitions: partitions,
 		}
 		must := func(err error) {
 			rt.Helper()
@@ -83,7 +101,6 @@ func TestRedisOrdersLikePostgreSQL(t *testing.T) {
 				rt.Fatal(err)
 			}
 		}
-		must(r.rdb.FlushAll(ctx).Err())
 		r.warm(t, b)
 		changes, last := history(rt, b, users)
 		for _, c := range last {
@@ -107,13 +124,18 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		storetest.CopyScores(t, pg, conn)
 		if len(changes) > 0 {
 			shuffled := rapid.Permutation(changes).Draw(rt, "arrival")
+			var appliers errgroup.Group
 			for batch := range slices.Chunk(shuffled, rapid.IntRange(1, 20).Draw(rt, "batch")) {
-				_, err := r.Apply(ctx, batch)
-				must(err)
+				appliers.Go(func() error {
+					_, err := r.Apply(ctx, batch)
+					return err
+				})
 			}
+			must(appliers.Wait())
 		}
 		samePages(rt, r.Ranking, pg, b)
 		samePlaces(rt, r.Ranking, pg, b, last)
+		must(r.Drop(ctx, b))
 	})
 }
 

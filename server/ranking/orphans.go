@@ -17,17 +17,32 @@ func (r *Ranking) OrphanedMembers(
 	board scoreboard.BoardID,
 	do func([]scoreboard.OrphanedMember) error,
 ) error {
+	names, err := r.pieces(ctx, board)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := r.orphansIn(ctx, name, do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Ranking) orphansIn(
+	ctx context.Context, name scoreboard.BoardID, do func([]scoreboard.OrphanedMember) error,
+) error {
 	var cursor uint64
 	for {
-		found, next, err := r.rdb.ZScan(ctx, r.keys.live(board)[1], cursor, "", 1000).Result()
+		found, next, err := r.rdb.ZScan(ctx, r.keys.live(name)[1], cursor, "", 1000).Result()
 		if err != nil {
-			return translate(fmt.Errorf("list the members of board %s: %w", board, err))
+			return translate(fmt.Errorf("list the members of board %s: %w", name, err))
 		}
 		members := make([]string, 0, len(found)/2)
 		for i := 0; i < len(found); i += 2 { // member, score, …
 			members = append(members, found[i])
 		}
-		orphans, err := r.orphansOf(ctx, board, false, members)
+		orphans, err := r.orphansOf(ctx, r.orphans, name, false, members)
 		if err != nil {
 			return err
 		}
@@ -45,12 +60,21 @@ func (r *Ranking) OrphanedMembers(
 
 // Remove removes a member of the sorted set if it is still orphaned.
 func (r *Ranking) Remove(ctx context.Context, board scoreboard.BoardID, s scoreboard.OrphanedMember) (bool, error) {
-	removed, err := r.orphansOf(ctx, board, true, []string{s.Member})
-	return len(removed) > 0, err
+	return onLayout(ctx, r, board, func() (bool, error) {
+		removed, err := r.orphansOf(ctx, r.orphans, board, true, []string{s.Member})
+		return len(removed) > 0, err
+	}, func(l layout) (bool, error) {
+		removed, err := r.orphansOf(ctx, r.quiet.orphans, l.part(l.of(s.User)), true, []string{s.Member})
+		if err != nil || len(removed) == 0 {
+			return false, err
+		}
+		return true, r.mergeHead(ctx, l, &merging{applied: true})
+	})
 }
 
 func (r *Ranking) orphansOf(
 	ctx context.Context,
+	script *redis.Script,
 	board scoreboard.BoardID,
 	remove bool,
 	members []string,
@@ -66,7 +90,7 @@ func (r *Ranking) orphansOf(
 	for _, m := range members {
 		args = append(args, m)
 	}
-	found, err := r.orphans.Run(ctx, r.rdb, r.keys.live(board), args...).StringSlice()
+	found, err := script.Run(ctx, r.rdb, r.keys.live(board), args...).StringSlice()
 	if errors.Is(err, redis.Nil) {
 		err = scoreboard.ErrNotLoaded
 	}

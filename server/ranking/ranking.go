@@ -3,16 +3,11 @@ package ranking
 import (
 	"context"
 	_ "embed"
-	"fmt"
-	"maps"
 	"slices"
-	"strconv"
+	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 //go:embed lua/put.lua
@@ -75,6 +70,36 @@ var luaLead string
 //go:embed lua/seal.lua
 var luaSeal string
 
+//go:embed lua/quiet.lua
+var luaQuiet string
+
+//go:embed lua/part.lua
+var luaPart string
+
+//go:embed lua/head.lua
+var luaHead string
+
+//go:embed lua/merge.lua
+var luaMerge string
+
+//go:embed lua/divide.lua
+var luaDivide string
+
+//go:embed lua/begin.lua
+var luaBegin string
+
+//go:embed lua/reserve.lua
+var luaReserve string
+
+//go:embed lua/redirect.lua
+var luaRedirect string
+
+//go:embed lua/forward.lua
+var luaForward string
+
+//go:embed lua/join.lua
+var luaJoin string
+
 //go:embed lua/advance.lua
 var luaAdvance string
 
@@ -86,9 +111,17 @@ type Ranking struct {
 	heartbeats, top, page, place, list *redis.Script
 	ranking, states, repair, lead      *redis.Script
 	fence, orphans, advance, trusted   *redis.Script
+	part, head, merge, begin, reserve  *redis.Script               // of boards in partitions
+	redirect, forward, join            *redis.Script               // likewise
+	quiet                              quietScripts                // likewise
+	relayouts                          sync.Map                    // by rebuildKey: the rebuilds of this process
+	layouts                            sync.Map                    // by board: the number of partitions, if several
 	known                              []atomic.Pointer[freshness] // by bucket
 	spread                             atomic.Int64                // as of, in every bucket of a cluster; microseconds
 }
+
+// quietScripts are scripts that change a partition: they publish nothing.
+type quietScripts struct{ apply, swap, repair, orphans *redis.Script }
 
 // New uses rdb, which the caller closes.
 func New(rdb redis.UniversalClient) *Ranking {
@@ -114,52 +147,21 @@ func New(rdb redis.UniversalClient) *Ranking {
 		orphans:    redis.NewScript(luaPut + luaOrphans),
 		advance:    redis.NewScript(luaAdvance),
 		trusted:    redis.NewScript(luaServer + luaTrusted),
+		part:       redis.NewScript(luaPart),
+		head:       redis.NewScript(luaHead),
+		merge:      redis.NewScript(luaMerge),
+		begin:      redis.NewScript(luaDivide + luaBegin),
+		reserve:    redis.NewScript(luaDivide + luaReserve),
+		redirect:   redis.NewScript(luaSeal + luaRedirect),
+		forward:    redis.NewScript(luaPut + luaForward),
+		join:       redis.NewScript(luaPut + luaSeal + luaJoin + luaSwap),
+		quiet: quietScripts{
+			apply:   redis.NewScript(luaPut + luaQuiet + luaApply),
+			swap:    redis.NewScript(luaPut + luaQuiet + luaSeal + luaSwap),
+			repair:  redis.NewScript(luaPut + luaQuiet + luaRepair),
+			orphans: redis.NewScript(luaPut + luaQuiet + luaOrphans),
+		},
 	}
-}
-
-// maxApplied is the maximum number of changes per script call: Lua cannot unpack
-// more than a few thousand arguments.
-const maxApplied = 1000
-
-// Apply applies changes, of any boards and in any order, that are newer than the
-// ranking's state. It returns the boards that are not loaded: their changes are in
-// the store, and a rebuild started from now on includes them. Changes of a history
-// that the store has lost are skipped.
-func (r *Ranking) Apply(
-	ctx context.Context, changes []scoreboard.Change,
-) (notLoaded []scoreboard.BoardID, err error) {
-	for len(changes) > 0 {
-		n := min(len(changes), maxApplied)
-		part := changes[:n]
-		boards, traces := byBoard(part)
-		changes = changes[n:]
-		names := slices.Sorted(maps.Keys(boards))
-		fresh := r.freshness(ctx, names) // before the changes, so that a board includes all that it claims
-		answers := make([]*redis.Cmd, len(names))
-		err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
-			for i, board := range names {
-				arguments := applyArguments(board, boards[board], fresh[i], traces[board])
-				answers[i] = run(r.apply, r.keys.both(board), arguments...)
-			}
-		})
-		var rest []scoreboard.Change // of boards that rejected the batch for some of them
-		for i, board := range names {
-			applied, answerErr := answers[i].Int64()
-			switch {
-			case answerErr != nil:
-				err = translate(fmt.Errorf("apply %d changes to board %s: %w", len(boards[board]), board, answerErr))
-			case applied < -1:
-				rest = appendSince(rest, part, board, time.UnixMicro(-applied))
-			case applied < 0 && !slices.Contains(notLoaded, board):
-				notLoaded = append(notLoaded, board)
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		changes = append(rest, changes...)
-	}
-	return notLoaded, nil
 }
 
 // pipelined runs scripts in one round trip, and again if Redis, or a server of the
@@ -182,85 +184,4 @@ func (r *Ranking) pipelined(
 		return nil
 	})
 	return err
-}
-
-func applyArguments(
-	board scoreboard.BoardID, changes map[scoreboard.UserID]*scoreboard.Change, fresh *freshness, trace string,
-) []any {
-	args := make([]any, 7, 7+6*len(changes))
-	var updated, oldest time.Time
-	moved := make([]byte, 0, 48*len(changes))
-	complete := appendAsOf(nil, fresh.asOf)
-	hidden := false
-	for _, c := range changes {
-		args = appendChange(args, c)
-		moved = appendMoved(moved, c)
-		complete = appendReached(complete, c)
-		hidden = hidden || c.Hidden
-		if c.RecordedAt.After(updated) {
-			updated = c.RecordedAt
-		}
-		if oldest.IsZero() || c.RecordedAt.Before(oldest) {
-			oldest = c.RecordedAt
-		}
-	}
-	switch {
-	case hidden:
-		moved = append(moved, hides...)
-	case trace != "":
-		moved = append(append(append(moved, traced...), trace...), ' ')
-	}
-	if hidden || fresh.asOf.IsZero() {
-		complete = nil // readers read the board again
-	}
-	args[0], args[1], args[2], args[3] = channel, string(board), updated.UnixMicro(), moved
-	args[4], args[5], args[6] = oldest.UnixMicro(), complete, fresh.server
-	return args
-}
-
-// appendSince appends a board's changes that were recorded at since or later.
-func appendSince(to, changes []scoreboard.Change, board scoreboard.BoardID, since time.Time) []scoreboard.Change {
-	for i := range changes {
-		if c := &changes[i]; c.Board == board && !c.RecordedAt.Before(since) {
-			to = append(to, *c)
-		}
-	}
-	return to
-}
-
-// byBoard keeps the newest change of each user on each board, and the trace of one
-// sampled change on each board that has any.
-func byBoard(changes []scoreboard.Change) (
-	boards map[scoreboard.BoardID]map[scoreboard.UserID]*scoreboard.Change, traces map[scoreboard.BoardID]string,
-) {
-	boards = make(map[scoreboard.BoardID]map[scoreboard.UserID]*scoreboard.Change, 1)
-	for i := range changes {
-		c := &changes[i]
-		users := boards[c.Board]
-		if users == nil {
-			users = make(map[scoreboard.UserID]*scoreboard.Change, len(changes))
-			boards[c.Board] = users
-		}
-		if had := users[c.User]; had == nil || c.Revision > had.Revision {
-			users[c.User] = c
-		}
-		if c.Trace != "" {
-			if traces == nil {
-				traces = make(map[scoreboard.BoardID]string)
-			}
-			traces[c.Board] = c.Trace
-		}
-	}
-	return boards, traces
-}
-
-func appendChange(args []any, c *scoreboard.Change) []any {
-	hidden := "0"
-	if c.Hidden {
-		hidden = "1"
-	}
-	return append(
-		args, string(c.User), strconv.FormatInt(c.Revision, 10), strconv.FormatInt(c.Key, 10), prefix(c.ReachedAt),
-		strconv.FormatInt(c.Version, 10), hidden,
-	)
 }

@@ -47,7 +47,7 @@ func onBoth(t *testing.T, do func(t *testing.T, r rig)) {
 // warm rebuilds a board from states.
 func (r rig) warm(t testing.TB, b *scoreboard.Board, states ...scoreboard.Change) {
 	t.Helper()
-	if ok, err := r.Mark(ctx, b.ID, "warm"); !ok || err != nil {
+	if ok, err := r.Mark(ctx, b, "warm"); !ok || err != nil {
 		t.Fatalf("mark: %v, %v", ok, err)
 	}
 	if len(states) > 0 {
@@ -55,7 +55,7 @@ func (r rig) warm(t testing.TB, b *scoreboard.Board, states ...scoreboard.Change
 			t.Fatal(err)
 		}
 	}
-	epoch, err := r.Epoch(ctx, b.ID)
+	epoch, err := r.Epoch(ctx, b)
 	if err == nil {
 		_, err = r.Swap(ctx, b, "warm", snapshot(int64(len(states)), epoch+1))
 	}

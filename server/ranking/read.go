@@ -16,7 +16,11 @@ import (
 
 // Top returns the head of a board, or scoreboard.ErrNotLoaded.
 func (r *Ranking) Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error) {
-	return r.rows(ctx, board, r.top, scoreboard.TopSize)
+	return onLayout(ctx, r, board, func() (*scoreboard.Top, error) {
+		return r.rows(ctx, board, r.top, scoreboard.TopSize)
+	}, func(l layout) (*scoreboard.Top, error) {
+		return r.mergedTop(ctx, l)
+	})
 }
 
 // Page returns up to limit standings behind a position, which need not be taken,
@@ -27,9 +31,13 @@ func (r *Ranking) Page(
 	after *scoreboard.Position,
 	limit int,
 ) (*scoreboard.Top, error) {
-	return r.rows(
-		ctx, board, r.page, limit, strconv.FormatInt(after.Key, 10), prefix(after.ReachedAt)+string(after.User),
-	)
+	return onLayout(ctx, r, board, func() (*scoreboard.Top, error) {
+		return r.rows(
+			ctx, board, r.page, limit, strconv.FormatInt(after.Key, 10), prefix(after.ReachedAt)+string(after.User),
+		)
+	}, func(l layout) (*scoreboard.Top, error) {
+		return r.mergedPage(ctx, l, after, limit)
+	})
 }
 
 // rows runs a script that returns epoch, version, updated, order, total, the 0-based
@@ -81,6 +89,16 @@ func (r *Ranking) Place(
 	user scoreboard.UserID,
 	k int,
 ) (*scoreboard.Place, error) {
+	return onLayout(ctx, r, board, func() (*scoreboard.Place, error) {
+		return r.wholePlace(ctx, board, user, k)
+	}, func(l layout) (*scoreboard.Place, error) {
+		return r.mergedPlace(ctx, l, user, k)
+	})
+}
+
+func (r *Ranking) wholePlace(
+	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, k int,
+) (*scoreboard.Place, error) {
 	reply, err := r.read(ctx, r.place, board, string(user), k)
 	if err != nil {
 		return nil, translate(fmt.Errorf("read the standing of %s on board %s: %w", user, board, err))
@@ -116,6 +134,16 @@ func (r *Ranking) List(
 	ctx context.Context,
 	board scoreboard.BoardID,
 	users []scoreboard.UserID,
+) (*scoreboard.List, error) {
+	return onLayout(ctx, r, board, func() (*scoreboard.List, error) {
+		return r.wholeList(ctx, board, users)
+	}, func(l layout) (*scoreboard.List, error) {
+		return r.mergedList(ctx, l, users)
+	})
+}
+
+func (r *Ranking) wholeList(
+	ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID,
 ) (*scoreboard.List, error) {
 	args := make([]any, len(users))
 	for i, u := range users {
@@ -162,20 +190,37 @@ func (r *Ranking) Ranks(
 	users []scoreboard.UserID,
 	scores []*scoreboard.Score,
 ) ([]*int64, error) {
+	keys := make([]*int64, len(users))
+	for i, score := range scores {
+		if score != nil {
+			key := board.Order.Key(*score)
+			keys[i] = &key
+		}
+	}
+	return onLayout(ctx, r, board.ID, func() ([]*int64, error) {
+		return r.wholeRanks(ctx, board.ID, users, keys)
+	}, func(l layout) ([]*int64, error) {
+		return r.mergedRanks(ctx, l, users, keys)
+	})
+}
+
+func (r *Ranking) wholeRanks(
+	ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID, keys []*int64,
+) ([]*int64, error) {
 	args := make([]any, 0, 2*len(users))
 	for i, user := range users {
 		key := ""
-		if scores[i] != nil {
-			key = strconv.FormatInt(board.Order.Key(*scores[i]), 10)
+		if keys[i] != nil {
+			key = strconv.FormatInt(*keys[i], 10)
 		}
 		args = append(args, string(user), key)
 	}
-	found, err := r.ranking.Run(ctx, r.rdb, r.keys.live(board.ID), args...).Int64Slice()
+	found, err := r.ranking.Run(ctx, r.rdb, r.keys.live(board), args...).Int64Slice()
 	if errors.Is(err, redis.Nil) {
 		err = scoreboard.ErrNotLoaded
 	}
 	if err != nil {
-		return nil, translate(fmt.Errorf("rank %d users on board %s: %w", len(users), board.ID, err))
+		return nil, translate(fmt.Errorf("rank %d users on board %s: %w", len(users), board, err))
 	}
 	ranks := make([]*int64, len(found))
 	for i := range found {

@@ -17,16 +17,31 @@ const markLife = 15 * time.Second
 
 // Mark creates a shadow of a board under token, to which Apply writes from now on as
 // well. False: another rebuild is running.
-func (r *Ranking) Mark(ctx context.Context, board scoreboard.BoardID, token string) (bool, error) {
-	n, err := r.mark.Run(ctx, r.rdb, r.keys.shadow(board), token, markLife.Milliseconds()).Int64()
-	if err != nil {
-		return false, translate(fmt.Errorf("mark a shadow of board %s: %w", board, err))
+//
+// The shadow is in as many partitions as the board will be from the swap on, also where the
+// live board is not.
+func (r *Ranking) Mark(ctx context.Context, board *scoreboard.Board, token string) (bool, error) {
+	n, err := r.mark.Run(ctx, r.rdb, r.keys.shadow(board.ID), token, markLife.Milliseconds()).Int64()
+	marked := n == 1
+	if err == nil && marked {
+		if marked, err = r.markLayout(ctx, board, token); err != nil || !marked {
+			err = errors.Join(err, r.Unmark(ctx, board.ID, token))
+		}
 	}
-	return n == 1, nil
+	if err != nil {
+		return false, translate(fmt.Errorf("mark a shadow of board %s: %w", board.ID, err))
+	}
+	return marked, nil
 }
 
 // Fill writes changes of one board to the shadow that token marked.
 func (r *Ranking) Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error {
+	if p := r.rebuilding(board, token); p != nil {
+		if err := r.fillLayout(ctx, p, token, changes); err != nil {
+			return translate(fmt.Errorf("fill the shadow of board %s: %w", board, err))
+		}
+		return nil
+	}
 	args := make([]any, 2, 2+6*len(changes))
 	args[0], args[1] = token, markLife.Milliseconds()
 	for i := range changes {
@@ -47,22 +62,83 @@ var (
 		errors.New("the shadow belongs to another rebuild or has expired"))
 	errShadowShort = unavailable("the rebuild was interrupted; start it again",
 		errors.New("the shadow has lost users"))
-	errEpochLow = errors.New("the epoch is not greater than the live board's")
+	errEpochLow   = errors.New("the epoch is not greater than the live board's")
+	errOldApplier = &scoreboard.Error{
+		Code: scoreboard.CodeConflict, Message: "a node of an earlier version, which knows no partitions, " +
+			"applied changes to the board; upgrade all nodes first",
+	}
 )
 
-// Epoch returns the epoch of the live board, 0 if there is none.
-func (r *Ranking) Epoch(ctx context.Context, board scoreboard.BoardID) (int64, error) {
-	epoch, err := r.rdb.HGet(ctx, r.keys.live(board)[0], "epoch").Int64()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return 0, translate(fmt.Errorf("read the epoch of board %s: %w", board, err))
+// swapError is the error that a swap's negative result means.
+func swapError(n int64) error {
+	switch {
+	case n >= 0:
+		return nil
+	case n == -1:
+		return errMarkLost
+	case n == -2:
+		return errShadowShort
+	case n == -4:
+		return errOldApplier
 	}
-	return epoch, nil
+	return errEpochLow
+}
+
+func swapped(answer *redis.Cmd) (int64, error) {
+	n, err := answer.Int64()
+	if err == nil {
+		err = swapError(n)
+	}
+	return n, err
+}
+
+// swapArguments are those of swap.lua for a board, or for a partition of it, which must have
+// a minimum of users.
+func swapArguments(
+	board *scoreboard.Board, name scoreboard.BoardID, token string, s *scoreboard.Snapshot, minimum int64,
+) []any {
+	return []any{
+		token, channel, string(name), s.Epoch, s.UpdatedAt.UnixMicro(), string(board.Order), minimum,
+		time.Now().UnixMicro(), s.AsOf.UnixMicro(),
+	}
+}
+
+// Epoch returns the epoch of the live board, 0 if there is none; of one in partitions, also
+// those that an interrupted rebuild has left.
+func (r *Ranking) Epoch(ctx context.Context, board *scoreboard.Board) (int64, error) {
+	keys := []string{r.keys.live(board.ID)[0]}
+	if l, divided := layoutOf(board); divided {
+		for _, name := range l.parts() {
+			keys = append(keys, r.keys.live(name)[0])
+		}
+	}
+	keys = append(keys, r.keys.head(board.ID))
+	found := make([]*redis.StringCmd, len(keys))
+	_, _ = r.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+		for i, key := range keys {
+			found[i] = pipe.HGet(ctx, key, "epoch")
+		}
+		return nil
+	})
+	var highest int64
+	for _, answer := range found {
+		epoch, err := answer.Int64()
+		if err != nil && !errors.Is(err, redis.Nil) && !isDivided(err) {
+			return 0, translate(fmt.Errorf("read the epoch of board %s: %w", board.ID, err))
+		}
+		highest = max(highest, epoch)
+	}
+	return highest, nil
 }
 
 // Unmark removes the shadow that token marked, after an interrupted rebuild. If it
 // fails, the shadow expires.
 func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token string) error {
-	if err := r.unmark.Run(ctx, r.rdb, r.keys.shadow(board), token).Err(); err != nil {
+	err := r.unmark.Run(ctx, r.rdb, r.keys.shadow(board), token).Err()
+	if p := r.rebuilding(board, token); p != nil {
+		err = errors.Join(err, r.unmarkLayout(ctx, p, token))
+	}
+	if err != nil {
 		return translate(fmt.Errorf("remove the shadow of board %s: %w", board, err))
 	}
 	return nil
@@ -75,20 +151,16 @@ func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token st
 func (r *Ranking) Swap(
 	ctx context.Context, board *scoreboard.Board, token string, s *scoreboard.Snapshot,
 ) (int64, error) {
-	n, err := r.swap.Run(ctx, r.rdb, r.keys.both(board.ID), token, channel, string(board.ID),
-		s.Epoch, s.UpdatedAt.UnixMicro(), string(board.Order), s.Users, time.Now().UnixMicro(),
-		s.AsOf.UnixMicro()).Int64()
-	switch {
-	case err != nil:
-	case n == -1:
-		err = errMarkLost
-	case n == -2:
-		err = errShadowShort
-	case n < 0:
-		err = errEpochLow
+	var users int64
+	var err error
+	if p := r.rebuilding(board.ID, token); p != nil {
+		users, err = r.swapLayout(ctx, p, board, token, s)
+	} else {
+		users, err = swapped(r.swap.Run(ctx, r.rdb, r.keys.both(board.ID),
+			swapArguments(board, board.ID, token, s, s.Users)...))
 	}
 	if err != nil {
 		return 0, translate(fmt.Errorf("swap in the shadow of board %s: %w", board.ID, err))
 	}
-	return n, nil
+	return users, nil
 }

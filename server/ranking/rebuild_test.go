@@ -13,10 +13,10 @@ import (
 func TestRebuildUnderLoadLosesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		r.apply(t, change("alice", 5, 1, 1), change("ghost", 99, 1, 1))
-		if ok, err := r.Mark(ctx, board.ID, "a"); !ok || err != nil {
+		if ok, err := r.Mark(ctx, board, "a"); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		if ok, err := r.Mark(ctx, board.ID, "b"); ok || err != nil {
+		if ok, err := r.Mark(ctx, board, "b"); ok || err != nil {
 			t.Errorf("a second mark: %v, %v; want false", ok, err)
 		}
 		r.apply(t, change("alice", 7, 3, 3), change("bob", 6, 1, 2)) // live, before the snapshot is written
@@ -63,7 +63,7 @@ func TestInterruptedRebuildLeavesNothing(t *testing.T) {
 		r.apply(t, change("alice", 5, 1, 1))
 		want := r.keys(t)
 		for _, phase := range []string{"marked", "filled"} {
-			if ok, err := r.Mark(ctx, board.ID, phase); !ok || err != nil {
+			if ok, err := r.Mark(ctx, board, phase); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 			if phase == "filled" {
@@ -100,7 +100,7 @@ func sameKeys(a, b []string) bool {
 func TestSwapRejectsShadowThatLostUsers(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		r.apply(t, change("alice", 5, 1, 1))
-		if _, err := r.Mark(ctx, board.ID, "a"); err != nil {
+		if _, err := r.Mark(ctx, board, "a"); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.Fill(ctx, board.ID, "a", []scoreboard.Change{change("bob", 1, 1, 1)}); err != nil {
@@ -118,7 +118,7 @@ func TestSwapRejectsShadowThatLostKey(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		r.apply(t, change("alice", 5, 1, 1))
 		for _, key := range []string{"sb:{global}:shadow:rank", "sb:{global}:shadow:users"} {
-			if ok, err := r.Mark(ctx, board.ID, "a"); err != nil || !ok {
+			if ok, err := r.Mark(ctx, board, "a"); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
 			states := []scoreboard.Change{change("alice", 5, 1, 1), change("bob", 4, 1, 1)}
@@ -134,7 +134,7 @@ func TestSwapRejectsShadowThatLostKey(t *testing.T) {
 			}
 			r.is(t, "alice:5 carol:3 dave:2")
 		}
-		if ok, err := r.Mark(ctx, board.ID, "b"); err != nil || !ok {
+		if ok, err := r.Mark(ctx, board, "b"); err != nil || !ok {
 			t.Fatalf("mark: %t, %v; want the useless shadow gone", ok, err)
 		}
 		if _, err := r.Swap(ctx, board, "b", snapshot(0, 9)); err != nil {
@@ -150,7 +150,7 @@ func TestEpochsOnlyRise(t *testing.T) {
 			epoch int64
 			ok    bool
 		}{{7, true}, {7, false}, {6, false}, {8, true}, {scoreboard.MaxEpoch, true}} {
-			if _, err := r.Mark(ctx, board.ID, "a"); err != nil {
+			if _, err := r.Mark(ctx, board, "a"); err != nil {
 				t.Fatal(err)
 			}
 			_, err := r.Swap(ctx, board, "a", snapshot(0, c.epoch))
@@ -161,10 +161,10 @@ func TestEpochsOnlyRise(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if epoch, err := r.Epoch(ctx, board.ID); err != nil || epoch != scoreboard.MaxEpoch || r.top(t).Epoch != epoch {
+		if epoch, err := r.Epoch(ctx, board); err != nil || epoch != scoreboard.MaxEpoch || r.top(t).Epoch != epoch {
 			t.Errorf("got epoch %d, %v", epoch, err)
 		}
-		if epoch, err := r.Epoch(ctx, "other"); err != nil || epoch != 0 {
+		if epoch, err := r.Epoch(ctx, &scoreboard.Board{ID: "other"}); err != nil || epoch != 0 {
 			t.Errorf("a board that is not loaded: got epoch %d, %v", epoch, err)
 		}
 	})
@@ -226,7 +226,7 @@ func TestRankingStatus(t *testing.T) {
 		if c := is(scoreboard.StateHealthy, 1); c.Epoch != 1 || c.Version != 2 || c.Rebuilding || c.Suspect {
 			t.Errorf("%+v", *c)
 		}
-		if _, err := r.Mark(ctx, board.ID, "a"); err != nil {
+		if _, err := r.Mark(ctx, board, "a"); err != nil {
 			t.Fatal(err)
 		}
 		if c := is(scoreboard.StateHealthy, 1); !c.Rebuilding {

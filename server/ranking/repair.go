@@ -18,16 +18,41 @@ func (r *Ranking) States(
 	board scoreboard.BoardID,
 	users []scoreboard.UserID,
 ) ([]scoreboard.RankedState, error) {
+	return onLayout(ctx, r, board, func() ([]scoreboard.RankedState, error) {
+		return r.statesIn(ctx, board, users)
+	}, func(l layout) ([]scoreboard.RankedState, error) {
+		states := make([]scoreboard.RankedState, len(users))
+		mine, index := l.divide(users)
+		for of, some := range mine {
+			if len(some) == 0 {
+				continue
+			}
+			found, err := r.statesIn(ctx, l.part(of), some)
+			if err != nil {
+				return nil, err
+			}
+			for j, i := range index[of] {
+				states[i] = found[j]
+			}
+		}
+		return states, nil
+	})
+}
+
+// statesIn reads states from a board in one piece, or from a partition.
+func (r *Ranking) statesIn(
+	ctx context.Context, name scoreboard.BoardID, users []scoreboard.UserID,
+) ([]scoreboard.RankedState, error) {
 	args := make([]any, len(users))
 	for i, u := range users {
 		args[i] = string(u)
 	}
-	found, err := r.states.Run(ctx, r.rdb, r.keys.live(board), args...).StringSlice()
+	found, err := r.states.Run(ctx, r.rdb, r.keys.live(name), args...).StringSlice()
 	if errors.Is(err, redis.Nil) {
 		err = scoreboard.ErrNotLoaded
 	}
 	if err != nil {
-		return nil, translate(fmt.Errorf("read %d states of board %s: %w", len(users), board, err))
+		return nil, translate(fmt.Errorf("read %d states of board %s: %w", len(users), name, err))
 	}
 	states := make([]scoreboard.RankedState, len(users))
 	for i := range states {
@@ -61,11 +86,26 @@ func readState(raw, key string) scoreboard.RankedState {
 func (r *Ranking) Repair(
 	ctx context.Context, correct *scoreboard.Change, wrong scoreboard.RankedState,
 ) (bool, error) {
+	return onLayout(ctx, r, correct.Board, func() (bool, error) {
+		return r.repairIn(ctx, r.repair, correct.Board, correct, wrong)
+	}, func(l layout) (bool, error) {
+		repaired, err := r.repairIn(ctx, r.quiet.repair, l.part(l.of(correct.User)), correct, wrong)
+		if err != nil || !repaired {
+			return false, err
+		}
+		return true, r.mergeHead(ctx, l, &merging{applied: true, moved: appendMoved(nil, correct)})
+	})
+}
+
+func (r *Ranking) repairIn(
+	ctx context.Context, script *redis.Script, name scoreboard.BoardID, correct *scoreboard.Change,
+	wrong scoreboard.RankedState,
+) (bool, error) {
 	hidden := "0"
 	if correct.Hidden {
 		hidden = "1"
 	}
-	n, err := r.repair.Run(ctx, r.rdb, r.keys.live(correct.Board), channel, string(correct.Board),
+	n, err := script.Run(ctx, r.rdb, r.keys.live(name), channel, string(correct.Board),
 		appendMoved(nil, correct), string(correct.User), wrong.Raw,
 		strconv.FormatInt(correct.Revision, 10), strconv.FormatInt(correct.Key, 10), prefix(correct.ReachedAt),
 		strconv.FormatInt(correct.Version, 10), hidden).Int64()
@@ -81,6 +121,19 @@ func (r *Ranking) Repair(
 // Users calls do with all users that have a state on a board, in chunks; a user may
 // come twice.
 func (r *Ranking) Users(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.UserID) error) error {
+	names, err := r.pieces(ctx, board)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := r.usersIn(ctx, name, do); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Ranking) usersIn(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.UserID) error) error {
 	var cursor uint64
 	for {
 		found, next, err := r.rdb.HScan(ctx, r.keys.live(board)[2], cursor, "", 1000).Result()

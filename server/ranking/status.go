@@ -27,6 +27,22 @@ func (r *Ranking) Lost(
 		err = basesErr
 	}
 	for i, b := range boards {
+		if _, divided := layoutOf(&b); divided || isDivided(found[i].err) {
+			condition, oneErr := r.conditionOf(ctx, &b, trusted)
+			if oneErr != nil && err == nil {
+				err = oneErr
+			}
+			switch condition {
+			case conditionHealthy:
+			case conditionMissing:
+				missing = append(missing, b)
+			case conditionSuspect:
+				suspect = append(suspect, b)
+			case conditionUnknown:
+				unknown++
+			}
+			continue
+		}
 		holder := trusted[r.keys.bucket(b.ID)]
 		switch {
 		case holder == nil || found[i].err != nil:
@@ -48,7 +64,13 @@ func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scor
 	}
 	var loaded []scoreboard.Board
 	for i, b := range boards {
-		if found[i].basis != nil {
+		isLoaded := found[i].basis != nil
+		if l, divided := layoutOf(&b); divided && !isLoaded {
+			if isLoaded, err = r.isLoaded(ctx, l); err != nil {
+				return nil, err
+			}
+		}
+		if isLoaded {
 			loaded = append(loaded, b)
 		}
 	}
@@ -56,9 +78,24 @@ func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scor
 }
 
 // Drop removes a board from Redis, and aborts its rebuild if one is running.
-func (r *Ranking) Drop(ctx context.Context, board scoreboard.BoardID) error {
-	if err := r.rdb.Unlink(ctx, r.keys.both(board)...).Err(); err != nil {
-		return translate(fmt.Errorf("drop board %s: %w", board, err))
+func (r *Ranking) Drop(ctx context.Context, board *scoreboard.Board) error {
+	l, divided, err := r.learn(ctx, board.ID)
+	keys := r.keys.both(board.ID)
+	if want, wantsParts := layoutOf(board); err == nil && (divided || wantsParts) {
+		keys = append(keys, r.keys.head(board.ID))
+		if wantsParts {
+			err = r.unlinkParts(ctx, want)
+		}
+		if err == nil && divided && l != want {
+			err = r.unlinkParts(ctx, l)
+		}
+		r.layouts.Delete(board.ID)
+	}
+	if err == nil {
+		err = r.rdb.Unlink(ctx, keys...).Err()
+	}
+	if err != nil {
+		return translate(fmt.Errorf("drop board %s: %w", board.ID, err))
 	}
 	return nil
 }
@@ -78,16 +115,16 @@ func (r *Ranking) bases(ctx context.Context, boards []scoreboard.Board) (found [
 	found = make([]foundBasis, 0, len(boards))
 	for some := range slices.Chunk(boards, boardsPerTrip) {
 		answers := make([]*redis.SliceCmd, len(some))
-		_, oneErr := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		_, _ = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error { // each answer has its own error
 			for i := range some {
 				answers[i] = p.HMGet(ctx, r.keys.live(some[i].ID)[0], "server", "since")
 			}
 			return nil
 		})
-		if oneErr != nil && err == nil {
-			err = translate(fmt.Errorf("check %d boards: %w", len(some), oneErr))
-		}
 		for _, answer := range answers {
+			if answer.Err() != nil && !isDivided(answer.Err()) && err == nil {
+				err = translate(fmt.Errorf("check %d boards: %w", len(some), answer.Err()))
+			}
 			found = append(found, basisOf(answer))
 		}
 	}
@@ -142,6 +179,17 @@ func (r *Ranking) trust(ctx context.Context, buckets []int) (map[int]*holder, er
 // Status reports the state of a board. It is expensive: Redis measures the size
 // of the keys.
 func (r *Ranking) Status(ctx context.Context, board scoreboard.BoardID) (*scoreboard.RankingStatus, error) {
+	l, divided, err := r.learn(ctx, board)
+	switch {
+	case err != nil:
+		return nil, err
+	case divided:
+		return r.partitionedStatus(ctx, l)
+	}
+	return r.wholeStatus(ctx, board)
+}
+
+func (r *Ranking) wholeStatus(ctx context.Context, board scoreboard.BoardID) (*scoreboard.RankingStatus, error) {
 	bucket := r.keys.bucket(board)
 	trusted, err := r.trust(ctx, []int{bucket})
 	if err != nil {
@@ -159,6 +207,7 @@ func (r *Ranking) Status(ctx context.Context, board scoreboard.BoardID) (*scoreb
 	if meta["epoch"] == "" {
 		return c, nil
 	}
+	c.Partitions = 1
 	fresh, err := r.rdb.HGetAll(ctx, r.keys.fresh(bucket)).Result()
 	if err != nil {
 		return nil, translate(fmt.Errorf("read the ranking status of board %s: %w", board, err))

@@ -21,20 +21,22 @@ type RebuildSource interface {
 	// Changes recorded earlier that are not in the store by then are lost and must
 	// not come back.
 	HistorySince(ctx context.Context) (time.Time, error)
+	// Partitions returns over how many keys a board is to be spread, read now.
+	Partitions(ctx context.Context, board scoreboard.BoardID) (int, error)
 }
 
 // RebuildTarget is the ranking that is rebuilt.
 type RebuildTarget interface {
-	Mark(ctx context.Context, board scoreboard.BoardID, token string) (bool, error)
+	Mark(ctx context.Context, board *scoreboard.Board, token string) (bool, error)
 	Fence(ctx context.Context, board scoreboard.BoardID, token string, since time.Time) error
 	Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error
-	Epoch(ctx context.Context, board scoreboard.BoardID) (int64, error)
+	Epoch(ctx context.Context, board *scoreboard.Board) (int64, error)
 	Swap(ctx context.Context, board *scoreboard.Board, token string, s *scoreboard.Snapshot) (int64, error)
 	Unmark(ctx context.Context, board scoreboard.BoardID, token string) error
 	// Lost returns an error also where it concerns some boards only, which it counts.
 	Lost(ctx context.Context, boards []scoreboard.Board) (cold, suspect []scoreboard.Board, unknown int, err error)
 	Loaded(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error)
-	Drop(ctx context.Context, board scoreboard.BoardID) error
+	Drop(ctx context.Context, board *scoreboard.Board) error
 }
 
 // chunkSize is the number of users read and written at once.
@@ -59,8 +61,17 @@ func Rebuild(
 	progress func(users int64),
 ) (*RebuildResult, error) {
 	started := time.Now()
+	partitions, err := store.Partitions(ctx, board.ID) // another process may have changed it
+	if err != nil {
+		return nil, fmt.Errorf("rebuild: %w", err)
+	}
+	if partitions != board.Partitions {
+		changed := *board
+		changed.Partitions = partitions
+		board = &changed
+	}
 	token := rand.Text()
-	marked, err := ranking.Mark(ctx, board.ID, token)
+	marked, err := ranking.Mark(ctx, board, token)
 	if err != nil {
 		return nil, fmt.Errorf("rebuild: %w", err)
 	}
@@ -109,7 +120,7 @@ func fillAndSwap(
 	if err != nil {
 		return nil, err
 	}
-	before, err := ranking.Epoch(ctx, board.ID)
+	before, err := ranking.Epoch(ctx, board)
 	if err != nil {
 		return nil, err
 	}

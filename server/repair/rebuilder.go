@@ -171,7 +171,7 @@ func (r *Rebuilder) dropArchived(ctx context.Context, match func(*scoreboard.Boa
 		return err
 	}
 	for i := range loaded {
-		if err := r.ranking.Drop(ctx, loaded[i].ID); err != nil {
+		if err := r.ranking.Drop(ctx, &loaded[i]); err != nil {
 			return err
 		}
 		r.log.Info("archived board dropped from the ranking", "board", loaded[i].ID)

@@ -53,6 +53,9 @@ func isBoardName(s string) bool {
 	return true
 }
 
+// MaxPartitions is the maximum number of partitions of a board's ranking.
+const MaxPartitions = 64
+
 // Mode is the effect of a submitted delta on a score.
 type Mode string
 
@@ -101,6 +104,8 @@ type Board struct {
 	MaxScore Score
 	Public   bool
 	Region   string // a label, such as eu; empty: none
+	// Partitions is over how many keys the ranking spreads the users: 0 and 1 are one.
+	Partitions int
 	Created  time.Time
 
 	Period    Period
@@ -175,6 +180,9 @@ func (b *Board) Check() error {
 	if b.Region != "" && !isBoardName(b.Region) {
 		return Invalid("region", "region must match [a-z0-9][a-z0-9_.-]{0,47}")
 	}
+	if err := CheckPartitions(b.Partitions); err != nil {
+		return err
+	}
 	if _, err := Zone(b.TimeZone); err != nil {
 		return err
 	}
@@ -190,6 +198,14 @@ func (b *Board) Check() error {
 		}
 	}
 	return b.checkBounds()
+}
+
+// CheckPartitions validates the number of partitions of a board's ranking.
+func CheckPartitions(n int) error {
+	if n < 1 || n > MaxPartitions {
+		return Invalid("partitions", "partitions must be 1 to %d", MaxPartitions)
+	}
+	return nil
 }
 
 func (b *Board) checkBounds() error {

@@ -19,6 +19,7 @@ const (
 type RankingStatus struct {
 	Board      BoardID
 	State      BoardState
+	Partitions int  // that the ranking is in; 0: not loaded
 	Rebuilding bool // a rebuild is running, possibly beside the live board
 	Suspect    bool // built on a Redis process other than the current one
 	Epoch      int64

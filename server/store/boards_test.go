@@ -57,6 +57,35 @@ func databaseTime(t testing.TB, conn *backendtest.Conn) (at time.Time) {
 	return at.UTC()
 }
 
+// TestPartitionsOfBoard sets them on a board and its instances, and leaves them where only the
+// requirements change.
+func TestPartitionsOfBoard(t *testing.T) {
+	t.Parallel()
+	s, _ := storetest.New(t)
+	create(t, s, boardOf("large", every(scoreboard.PeriodDaily)))
+	want := func(n int) {
+		t.Helper()
+		boards, err := s.Boards.FindBoards(t.Context(), scoreboard.BoardFilter{Family: "large", Limit: 10})
+		if err != nil || len(boards) < 3 {
+			t.Fatalf("boards: %+v, %v", boards, err)
+		}
+		for _, b := range boards {
+			read, err := s.Recovery.Partitions(t.Context(), b.ID)
+			if err != nil || b.Partitions != n || read != n {
+				t.Errorf("%s: got %d and %d partitions, %v; want %d", b.ID, b.Partitions, read, err, n)
+			}
+		}
+	}
+	want(1)
+	for _, change := range []struct{ to, want int }{{8, 8}, {0, 8}, {64, 64}, {1, 1}} {
+		b, err := s.Boards.SetRules(t.Context(), "large", &scoreboard.Requirements{}, change.to, nil)
+		if err != nil || b.Partitions != change.want {
+			t.Errorf("set %d: %+v, %v", change.to, b, err)
+		}
+		want(change.want)
+	}
+}
+
 func TestCreateBoard(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
@@ -64,6 +93,7 @@ func TestCreateBoard(t *testing.T) {
 		b.Mode, b.Order = scoreboard.ModeBest, scoreboard.OrderLowest
 		b.Period, b.TimeZone, b.WeekStart = scoreboard.PeriodWeekly, "Europe/Berlin", time.Sunday
 		b.MinDelta, b.MaxDelta, b.MinScore, b.MaxScore, b.Public, b.Region = -5, 7, -70, 80, false, "eu"
+		b.Partitions = 3
 	})
 	made := create(t, s, want)
 	want.Family, want.Status, want.Created = "eu-weekly", scoreboard.StatusActive, made.Created

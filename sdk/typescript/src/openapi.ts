@@ -1976,6 +1976,11 @@ export interface components {
             mode: string;
             /** @description Score that ranks first: highest or lowest. */
             order: string;
+            /**
+             * Format: int64
+             * @description Number of Redis keys over which the ranking is spread by user.
+             */
+            partitions: number;
             /** @description none, daily, weekly, monthly or season. */
             period: string;
             /**
@@ -2011,6 +2016,11 @@ export interface components {
             action_least?: string;
             /** @description Lifetime of an action token, 1s to 168h, such as 1h. */
             action_life?: string;
+            /**
+             * Format: int64
+             * @description Number of Redis keys over which the ranking is spread by user; the ranking is rebuilt while it stays online.
+             */
+            partitions?: number;
             /** @description What increments need in addition to a signature: action-token, attestation, both or nothing. */
             require?: ("action-token" | "attestation")[];
         };
@@ -2057,6 +2067,11 @@ export interface components {
              * @enum {string}
              */
             order?: "" | "highest" | "lowest";
+            /**
+             * Format: int64
+             * @description Number of Redis keys over which the ranking is spread by user, for a board that is larger than one server; 1 by default.
+             */
+            partitions?: number;
             /**
              * @description none, daily, weekly, monthly or season.
              * @enum {string}
@@ -3277,6 +3292,11 @@ export interface components {
              * @description Number of ranked users.
              */
             members: number;
+            /**
+             * Format: int64
+             * @description Number of Redis keys that it is in now; 0: not loaded.
+             */
+            partitions: number;
             /** @description True while a rebuild runs. */
             rebuilding: boolean;
             /** @description HEALTHY, CATCHING_UP or DEGRADED_REBUILDING. */
@@ -5406,6 +5426,7 @@ export interface operations {
                      * @example {
                      *       "board": "global",
                      *       "state": "HEALTHY",
+                     *       "partitions": 1,
                      *       "rebuilding": false,
                      *       "suspect": false,
                      *       "epoch": 7,
@@ -7017,6 +7038,7 @@ export interface operations {
                      *       "board": {
                      *         "board": "global",
                      *         "state": "HEALTHY",
+                     *         "partitions": 1,
                      *         "rebuilding": false,
                      *         "suspect": false,
                      *         "epoch": 7,
@@ -8390,7 +8412,8 @@ export interface operations {
                      *           "time_zone": "Europe/Berlin",
                      *           "period_start": "2026-11-20T23:00:00Z",
                      *           "period_end": "2026-11-21T23:00:00Z",
-                     *           "created_at": "2026-11-20T22:00:00Z"
+                     *           "created_at": "2026-11-20T22:00:00Z",
+                     *           "partitions": 1
                      *         },
                      *         {
                      *           "board": "global",
@@ -8403,7 +8426,8 @@ export interface operations {
                      *           "max_score": 9007199254740991,
                      *           "public": true,
                      *           "period": "none",
-                     *           "created_at": "2026-11-01T08:00:00Z"
+                     *           "created_at": "2026-11-01T08:00:00Z",
+                     *           "partitions": 1
                      *         }
                      *       ]
                      *     }
@@ -8466,7 +8490,8 @@ export interface operations {
                      *       "region": "eu",
                      *       "period": "daily",
                      *       "time_zone": "Europe/Berlin",
-                     *       "created_at": "2026-11-20T22:00:00Z"
+                     *       "created_at": "2026-11-20T22:00:00Z",
+                     *       "partitions": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Board"];
@@ -8574,7 +8599,8 @@ export interface operations {
                      *       "max_score": 9007199254740991,
                      *       "public": true,
                      *       "period": "none",
-                     *       "created_at": "2026-11-01T08:00:00Z"
+                     *       "created_at": "2026-11-01T08:00:00Z",
+                     *       "partitions": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Board"];
@@ -8644,7 +8670,8 @@ export interface operations {
                      *         "action-token"
                      *       ],
                      *       "action_least": "30s",
-                     *       "action_life": "10m0s"
+                     *       "action_life": "10m0s",
+                     *       "partitions": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Board"];
@@ -8706,7 +8733,8 @@ export interface operations {
                      *       "period_end": "2026-11-20T23:00:00Z",
                      *       "created_at": "2026-11-19T22:00:00Z",
                      *       "closed_at": "2026-11-20T23:00:02Z",
-                     *       "standings_hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+                     *       "standings_hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *       "partitions": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Board"];
@@ -8761,7 +8789,8 @@ export interface operations {
                      *       "max_score": 9007199254740991,
                      *       "public": true,
                      *       "period": "none",
-                     *       "created_at": "2026-11-01T08:00:00Z"
+                     *       "created_at": "2026-11-01T08:00:00Z",
+                     *       "partitions": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Board"];
@@ -9167,7 +9196,8 @@ export interface operations {
                      *       "max_score": 9007199254740991,
                      *       "public": true,
                      *       "period": "none",
-                     *       "created_at": "2026-11-01T08:00:00Z"
+                     *       "created_at": "2026-11-01T08:00:00Z",
+                     *       "partitions": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Board"];

@@ -4,18 +4,21 @@
 -- Returns how many changes were newer; -1 where the board is not loaded; or, with
 -- nothing applied, -since where a change was recorded before since, in a history
 -- that the store has lost. While a rebuild has marked a shadow, the shadow gets
--- every change too. complete is added to the notice if every change was newer and
--- the board was built on server.
+-- every change too; if the rebuild lays the board out otherwise, the caller has to apply
+-- them there: the number is returned with where. complete is added to the notice if every
+-- change was newer and the board was built on server.
 local life = redis.call('PTTL', KEYS[4])
 local facts = redis.call('HMGET', KEYS[1], 'since', 'server')
 local since = tonumber(facts[1] or 0)
+local elsewhere
 if life > 0 then
+    elsewhere = redis.call('HGET', KEYS[4], 'next')
     since = math.max(since, tonumber(redis.call('HGET', KEYS[4], 'since') or 0))
 end
 if tonumber(ARGV[5]) < since then
     return -since
 end
-if life > 0 then
+if life > 0 and not elsewhere then
     put(KEYS[5], KEYS[6], 8)
     -- Keys made by this call must not outlive an interrupted rebuild.
     redis.call('PEXPIRE', KEYS[5], life)
@@ -26,7 +29,7 @@ if redis.call('EXISTS', KEYS[1]) == 0 then
 end
 local applied = put(KEYS[2], KEYS[3], 8)
 if applied == 0 then
-    return 0
+    return elsewhere and { 0, elsewhere } or 0
 end
 local top = renew(KEYS[1], KEYS[2])
 -- A time of after the year 9999, or none, was not stored by this script.
@@ -36,4 +39,4 @@ if not updated or updated >= 253402300800000000 or tonumber(ARGV[3]) > updated t
 end
 local complete = applied == (#ARGV - 7) / 6 and facts[2] == ARGV[7] and ARGV[6] or ''
 announce(ARGV[1], ARGV[2], KEYS[1], KEYS[2], top, ARGV[4] .. complete)
-return applied
+return elsewhere and { applied, elsewhere } or applied

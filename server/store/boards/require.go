@@ -11,26 +11,29 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
-// SetRequirements changes the proofs that increments need on a board and on its
-// instances that have not ended. It applies to every transaction that locks the
-// board afterwards. For an archived board it returns a conflict.
-func (s *Boards) SetRequirements(
+// SetRules changes the proofs that increments need on a board and on its instances that
+// have not ended, and in how many partitions they are ranked; 0 leaves that unchanged.
+// The proofs apply to every transaction that locks the board afterwards, the partitions
+// from the next rebuild on, which is due then. For an archived board it returns a conflict.
+func (s *Boards) SetRules(
 	ctx context.Context,
 	id scoreboard.BoardID,
 	r *scoreboard.Requirements,
+	partitions int,
 	audit *scoreboard.AuditEntry,
 ) (b *scoreboard.Board, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(
 			ctx,
 			`update boards set require_action_token = $2, require_attestation = $3, action_least_ms = $4,
-action_life_ms = $5
+action_life_ms = $5, partitions = coalesce(nullif($6, 0), partitions)
 where family_id = $1 and status <> 'archived' and closed_at is null`,
 			id,
 			r.ActionToken,
 			r.Attestation,
 			r.MinActionTime.Milliseconds(),
 			r.ActionLife.Milliseconds(),
+			partitions,
 		); err != nil {
 			return err
 		}
@@ -43,7 +46,7 @@ where family_id = $1 and status <> 'archived' and closed_at is null`,
 		return pg.WriteAudit(ctx, tx, audit)
 	})
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("change the requirements of board %s: %w", id, err))
+		return nil, pg.Translate(fmt.Errorf("change the rules of board %s: %w", id, err))
 	}
 	return b, nil
 }

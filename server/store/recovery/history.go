@@ -86,6 +86,15 @@ where xid >= pg_snapshot_xmax(pg_current_snapshot())`,
 	return nil
 }
 
+// Partitions reads over how many keys of Redis a board is to be spread.
+func (r *Recovery) Partitions(ctx context.Context, board scoreboard.BoardID) (n int, err error) {
+	err = r.db.QueryRow(ctx, `select coalesce((select partitions from boards where board_id = $1), 1)`, board).Scan(&n)
+	if err != nil {
+		return 0, pg.Translate(fmt.Errorf("read the partitions of board %s: %w", board, err))
+	}
+	return n, nil
+}
+
 // A rebuild waits up to settleTimeout until the transactions that are older than
 // the adoption have ended, and asks every settlePoll. Writers are shorter.
 const (

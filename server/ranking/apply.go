@@ -1,0 +1,255 @@
+package ranking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// maxApplied is the maximum number of changes per script call: Lua cannot unpack
+// more than a few thousand arguments.
+const maxApplied = 1000
+
+// Apply applies changes, of any boards and in any order, that are newer than the
+// ranking's state. It returns the boards that are not loaded: their changes are in
+// the store, and a rebuild started from now on includes them. Changes of a history
+// that the store has lost are skipped.
+//
+// When it returns, the head of a board in partitions includes the changes, so that a
+// heartbeat recorded afterwards is true of it.
+func (r *Ranking) Apply(
+	ctx context.Context, changes []scoreboard.Change,
+) (notLoaded []scoreboard.BoardID, err error) {
+	moves := 0
+	for len(changes) > 0 {
+		n := min(len(changes), maxApplied)
+		b := applying{changes: changes[:n]}
+		if err := r.applyBatch(ctx, &b); err != nil {
+			return nil, err
+		}
+		for _, board := range b.notLoaded {
+			if !slices.Contains(notLoaded, board) {
+				notLoaded = append(notLoaded, board)
+			}
+		}
+		if b.moved {
+			if moves++; moves > maxMoves {
+				return nil, unavailable("the ranking is unavailable", errMoving)
+			}
+			select {
+			case <-time.After(readPause << moves):
+			case <-ctx.Done():
+				return nil, translate(ctx.Err())
+			}
+		}
+		changes = append(b.rest, changes[n:]...)
+	}
+	return notLoaded, nil
+}
+
+// maxMoves bounds how often a call looks again where boards are.
+const maxMoves = 5
+
+// userChanges are the newest changes of users of one board.
+type userChanges = map[scoreboard.UserID]*scoreboard.Change
+
+// applying is a batch while it is applied.
+type applying struct {
+	changes   []scoreboard.Change
+	rest      []scoreboard.Change // to be applied again
+	moved     bool                // a board was laid out otherwise than expected
+	notLoaded []scoreboard.BoardID
+}
+
+func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
+	pieces, traces := r.byPiece(b.changes)
+	names := slices.Sorted(maps.Keys(pieces))
+	fresh := r.freshness(ctx, names) // before the changes, so that a board includes all that it claims
+	answers := make([]*redis.Cmd, len(names))
+	_ = r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) { // each answer has its own error
+		for i, name := range names {
+			board, _, divided := partOf(name)
+			script := r.apply
+			if divided {
+				script = r.quiet.apply
+			}
+			answers[i] = run(script, r.keys.both(name), applyArguments(board, pieces[name], fresh[i], traces[board])...)
+		}
+	})
+	var err error
+	merges := make(map[layout]*merging)
+	merge := func(name scoreboard.BoardID, changes userChanges, applied int64, forwarded bool) {
+		if board, count, divided := partOf(name); divided {
+			l := layout{board, count}
+			if merges[l] == nil {
+				merges[l] = &merging{trace: traces[board], forwarded: true}
+			}
+			merges[l].add(changes, applied, forwarded)
+		}
+	}
+	for i, name := range names {
+		board, count, divided := partOf(name)
+		applied, elsewhere, answerErr := parseApplied(answers[i])
+		moved := false
+		if isDivided(answerErr) || divided && answerErr == nil && applied == -1 {
+			moved, answerErr = r.hasMoved(ctx, board, count)
+		}
+		if answerErr == nil && elsewhere != "" {
+			answerErr = r.forwardTo(ctx, board, elsewhere, pieces[name], b, merge)
+		}
+		switch {
+		case answerErr != nil:
+			err = translate(fmt.Errorf("apply %d changes to board %s: %w", len(pieces[name]), board, answerErr))
+		case moved:
+			b.moved = true
+			b.again(board, pieces[name], time.Time{})
+		case applied < -1:
+			b.again(board, pieces[name], time.UnixMicro(-applied))
+		case applied < 0:
+			b.notLoaded = append(b.notLoaded, board)
+		default:
+			merge(name, pieces[name], applied, false)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for l, m := range merges {
+		err := r.mergeHead(ctx, l, m)
+		switch {
+		case err == nil:
+			continue
+		case !errors.Is(err, scoreboard.ErrNotLoaded):
+			return err
+		case m.forwarded:
+			continue // not live yet: the rebuild merges the head when it is
+		}
+		moved, err := r.hasMoved(ctx, l.board, l.count)
+		switch {
+		case err != nil:
+			return err
+		case moved:
+			b.moved = true
+			for _, changes := range m.changes {
+				b.again(l.board, changes, time.Time{})
+			}
+		default:
+			b.notLoaded = append(b.notLoaded, l.board)
+		}
+	}
+	return nil
+}
+
+// parseApplied reads what apply.lua returned.
+func parseApplied(answer *redis.Cmd) (applied int64, elsewhere string, err error) {
+	value, err := answer.Result()
+	if err != nil {
+		return 0, "", err
+	}
+	if both, ok := value.([]any); ok && len(both) == 2 {
+		n, isNumber := both[0].(int64)
+		text, isText := both[1].(string)
+		if isNumber && isText {
+			return n, text, nil
+		}
+	}
+	applied, ok := value.(int64)
+	if !ok {
+		return 0, "", fmt.Errorf("the reply %v is malformed", value)
+	}
+	return applied, "", nil
+}
+
+// again has the batch's changes of some users of a board applied again, also those that
+// newer ones replace in their piece, without those recorded before since.
+func (b *applying) again(board scoreboard.BoardID, users userChanges, since time.Time) {
+	for i := range b.changes {
+		c := &b.changes[i]
+		if c.Board == board && users[c.User] != nil && !c.RecordedAt.Before(since) {
+			b.rest = append(b.rest, *c)
+		}
+	}
+}
+
+func applyArguments(
+	board scoreboard.BoardID, changes userChanges, fresh *freshness, trace string,
+) []any {
+	args := make([]any, 7, 7+6*len(changes))
+	var updated, oldest time.Time
+	moved := make([]byte, 0, 48*len(changes))
+	complete := appendAsOf(nil, fresh.asOf)
+	hidden := false
+	for _, c := range changes {
+		args = appendChange(args, c)
+		moved = appendMoved(moved, c)
+		complete = appendReached(complete, c)
+		hidden = hidden || c.Hidden
+		if c.RecordedAt.After(updated) {
+			updated = c.RecordedAt
+		}
+		if oldest.IsZero() || c.RecordedAt.Before(oldest) {
+			oldest = c.RecordedAt
+		}
+	}
+	switch {
+	case hidden:
+		moved = append(moved, hides...)
+	case trace != "":
+		moved = append(append(append(moved, traced...), trace...), ' ')
+	}
+	if hidden || fresh.asOf.IsZero() {
+		complete = nil // readers read the board again
+	}
+	args[0], args[1], args[2], args[3] = channel, string(board), updated.UnixMicro(), moved
+	args[4], args[5], args[6] = oldest.UnixMicro(), complete, fresh.server
+	return args
+}
+
+// byPiece keeps the newest change of each user on each board, or in each partition of one,
+// and the trace of one sampled change on each board that has any.
+func (r *Ranking) byPiece(changes []scoreboard.Change) (
+	pieces map[scoreboard.BoardID]userChanges, traces map[scoreboard.BoardID]string,
+) {
+	pieces = make(map[scoreboard.BoardID]userChanges, 1)
+	for i := range changes {
+		c := &changes[i]
+		name := c.Board
+		if l, divided := r.layout(c.Board); divided {
+			name = l.part(l.of(c.User))
+		}
+		users := pieces[name]
+		if users == nil {
+			users = make(userChanges, len(changes))
+			pieces[name] = users
+		}
+		if had := users[c.User]; had == nil || c.Revision > had.Revision {
+			users[c.User] = c
+		}
+		if c.Trace != "" {
+			if traces == nil {
+				traces = make(map[scoreboard.BoardID]string)
+			}
+			traces[c.Board] = c.Trace
+		}
+	}
+	return pieces, traces
+}
+
+func appendChange(args []any, c *scoreboard.Change) []any {
+	hidden := "0"
+	if c.Hidden {
+		hidden = "1"
+	}
+	return append(
+		args, string(c.User), strconv.FormatInt(c.Revision, 10), strconv.FormatInt(c.Key, 10), prefix(c.ReachedAt),
+		strconv.FormatInt(c.Version, 10), hidden,
+	)
+}

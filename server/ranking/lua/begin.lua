@@ -1,0 +1,33 @@
+-- KEYS: head, then meta, rank, users of the board, then the same of its shadow.
+-- ARGV: token, epoch, updated (microseconds), order, now (microseconds), as of
+-- (microseconds), partitions.
+-- Begins the head of a board in partitions whose shadows were swapped in under this
+-- epoch, in place of what was live. It has no rows until they are merged. Returns 1; -1
+-- if the shadow is not the caller's; -3 if the epoch is not greater than the live
+-- board's; -4 if a build that knows no partitions applied a change meanwhile, which they
+-- lack.
+if redis.call('HGET', KEYS[5], 'token') ~= ARGV[1] then
+    return -1
+end
+local kind = redis.call('TYPE', KEYS[2]).ok
+local live = kind == 'hash' and KEYS[2] or KEYS[1]
+if tonumber(ARGV[2]) <= tonumber(redis.call('HGET', live, 'epoch') or 0) then
+    return -3
+end
+if kind == 'hash' and redis.call('HLEN', KEYS[7]) ~= 1 then -- the seal
+    return -4
+end
+local since = redis.call('HGET', KEYS[5], 'since') or redis.call('HGET', live, 'since')
+local server = redis.call('HGET', KEYS[5], 'server')
+local was = kind == 'string' and redis.call('GET', KEYS[2]) or ARGV[7]
+redis.call('UNLINK', KEYS[1], KEYS[5], KEYS[6], KEYS[7])
+divide(KEYS[2], KEYS[3], KEYS[4], ARGV[7])
+redis.call('HSET', KEYS[1], 'epoch', ARGV[2], 'version', 0, 'updated', ARGV[3], 'order', ARGV[4], 'server', server,
+    'built', ARGV[5], 'asof', ARGV[6], 'of', ARGV[7])
+if since then
+    redis.call('HSET', KEYS[1], 'since', since)
+end
+if was ~= ARGV[7] then
+    redis.call('HSET', KEYS[1], 'was', was)
+end
+return 1

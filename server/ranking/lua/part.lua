@@ -1,0 +1,54 @@
+-- KEYS: meta, rank, users of a partition. ARGV: the number of rows before the first
+-- position, the number from it on, the number of positions, then key and member of each;
+-- then users. Returns server, since, asof, built, epoch, seq, updated, total, then for
+-- each position how many members are at or before it; then the state of each user, ''
+-- if there is none; then the rows around the first position, or the first rows if there
+-- is no position, as member, key, …; nil if the partition is not loaded. A position need
+-- not be taken: it is found by binary search among members of the same key. An empty
+-- member means behind all members of the key.
+local facts = redis.call('HMGET', KEYS[1], 'server', 'since', 'asof', 'built', 'epoch', 'seq', 'updated')
+if not facts[5] then
+    return nil
+end
+-- By bytes, as the sorted set does; < would ask the server's locale.
+local function before(a, b)
+    for i = 1, math.min(#a, #b) do
+        local x, y = string.byte(a, i), string.byte(b, i)
+        if x ~= y then
+            return x < y
+        end
+    end
+    return #a < #b
+end
+local function upto(key, member)
+    local high = redis.call('ZCOUNT', KEYS[2], '-inf', key)
+    if member == '' then
+        return high
+    end
+    local low = redis.call('ZCOUNT', KEYS[2], '-inf', '(' .. key)
+    while low < high do
+        local middle = math.floor((low + high) / 2)
+        if before(member, redis.call('ZRANGE', KEYS[2], middle, middle)[1]) then
+            high = middle
+        else
+            low = middle + 1
+        end
+    end
+    return low
+end
+facts[8] = redis.call('ZCARD', KEYS[2])
+local last = 3 + 2 * tonumber(ARGV[3])
+for i = 4, last, 2 do
+    facts[#facts + 1] = upto(ARGV[i], ARGV[i + 1])
+end
+local at = last > 3 and facts[9] or 0
+for i = last + 1, #ARGV do
+    facts[#facts + 1] = redis.call('HGET', KEYS[3], ARGV[i]) or ''
+end
+local first, stop = math.max(at - ARGV[1], 0), at + ARGV[2] - 1
+if first <= stop then
+    for _, v in ipairs(redis.call('ZRANGE', KEYS[2], first, stop, 'WITHSCORES')) do
+        facts[#facts + 1] = v
+    end
+end
+return facts

@@ -1,0 +1,291 @@
+package ranking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// A board in partitions has the keys of a board for each partition, which holds the users
+// that hash to it, and a head: the facts of the board and its first rows, merged of the
+// partitions'. Partitions are spread over the servers of a cluster, so no script can use
+// two of them. The keys that the board would have in one piece say that it is in
+// partitions: divide.lua.
+//
+// Only a rebuild knows the number of partitions from the catalog. Everything else learns it
+// from those keys, when a script for a board in one piece fails on them.
+
+// layout is a board in partitions.
+type layout struct {
+	board scoreboard.BoardID
+	count int
+}
+
+// partSeparator cannot be part of a board's name.
+const partSeparator = "/"
+
+// part names a partition, as if it were a board: "board/8/3" is the fourth of eight.
+func (l layout) part(i int) scoreboard.BoardID {
+	return l.board + scoreboard.BoardID(partSeparator+strconv.Itoa(l.count)+partSeparator+strconv.Itoa(i))
+}
+
+// parts names every partition.
+func (l layout) parts() []scoreboard.BoardID {
+	list := make([]scoreboard.BoardID, l.count)
+	for i := range list {
+		list[i] = l.part(i)
+	}
+	return list
+}
+
+// of returns the partition of a user. It must never change: users would be looked for
+// where they are not.
+func (l layout) of(user scoreboard.UserID) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(user)) // a hash never fails
+	return int(h.Sum32() % uint32(l.count))
+}
+
+// divide returns the users of each partition, and their indices.
+func (l layout) divide(users []scoreboard.UserID) (mine [][]scoreboard.UserID, index [][]int) {
+	mine, index = make([][]scoreboard.UserID, l.count), make([][]int, l.count)
+	for i, user := range users {
+		of := l.of(user)
+		mine[of], index[of] = append(mine[of], user), append(index[of], i)
+	}
+	return mine, index
+}
+
+// layoutOf is how a rebuild lays out a board; false for a board in one piece.
+func layoutOf(b *scoreboard.Board) (layout, bool) {
+	return layout{b.ID, b.Partitions}, b.Partitions > 1
+}
+
+// partOf returns the board of a partition, and of how many it is one; or of a board in one
+// piece.
+func partOf(name scoreboard.BoardID) (board scoreboard.BoardID, count int, divided bool) {
+	text, numbers, found := strings.Cut(string(name), partSeparator)
+	if !found {
+		return name, 1, false
+	}
+	of, _, _ := strings.Cut(numbers, partSeparator)
+	count, _ = strconv.Atoi(of) // layout.part wrote it
+	return scoreboard.BoardID(text), count, true
+}
+
+// isDivided reports whether a script, or a command, failed because the board is in partitions.
+func isDivided(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "WRONGTYPE")
+}
+
+// layout returns the layout of a board that was found to be in partitions.
+func (r *Ranking) layout(board scoreboard.BoardID) (layout, bool) {
+	count, ok := r.layouts.Load(board)
+	if !ok {
+		return layout{}, false
+	}
+	return layout{board, count.(int)}, true
+}
+
+// learn reads how a board is laid out; false for a board in one piece, or that is not
+// loaded.
+func (r *Ranking) learn(ctx context.Context, board scoreboard.BoardID) (layout, bool, error) {
+	text, err := r.rdb.Get(ctx, r.keys.live(board)[0]).Result()
+	if errors.Is(err, redis.Nil) || isDivided(err) { // here: the facts of a board in one piece
+		r.layouts.Delete(board)
+		return layout{}, false, nil
+	}
+	if err != nil {
+		return layout{}, false, translate(fmt.Errorf("read the layout of board %s: %w", board, err))
+	}
+	count, err := strconv.Atoi(text)
+	if err != nil || count < 2 || count > scoreboard.MaxPartitions {
+		return layout{}, false, fmt.Errorf("read the layout of board %s: %q is not a number of partitions", board, text)
+	}
+	r.layouts.Store(board, count)
+	return layout{board, count}, true, nil
+}
+
+var errMoving = errors.New("the layout of a board keeps changing")
+
+// hasMoved reports whether a board is no longer in count partitions: its changes then belong
+// elsewhere.
+func (r *Ranking) hasMoved(ctx context.Context, board scoreboard.BoardID, count int) (bool, error) {
+	l, divided, err := r.learn(ctx, board)
+	if !divided {
+		l.count = 1
+	}
+	return count == 1 || l.count != count, err // one in one piece is asked about only where it was not
+}
+
+// pieces returns the names that hold the users of a board: the board's own, or those of its
+// partitions.
+func (r *Ranking) pieces(ctx context.Context, board scoreboard.BoardID) ([]scoreboard.BoardID, error) {
+	l, divided := r.layout(board)
+	if !divided {
+		var err error
+		if l, divided, err = r.learn(ctx, board); err != nil {
+			return nil, err
+		}
+	}
+	if divided {
+		return l.parts(), nil
+	}
+	return []scoreboard.BoardID{board}, nil
+}
+
+// onLayout calls whole for a board in one piece, divided for one in partitions.
+func onLayout[T any](
+	ctx context.Context, r *Ranking, board scoreboard.BoardID, whole func() (T, error), divided func(layout) (T, error),
+) (T, error) {
+	l, ok := r.layout(board)
+	if !ok {
+		v, err := whole()
+		if !isDivided(err) {
+			return v, err
+		}
+		if l, ok, err = r.learn(ctx, board); err == nil && !ok {
+			err = scoreboard.ErrNotLoaded // it was replaced meanwhile
+		}
+		if err != nil {
+			return v, err
+		}
+	}
+	v, err := divided(l)
+	if !errors.Is(err, scoreboard.ErrNotLoaded) {
+		return v, err
+	}
+	now, ok, learnErr := r.learn(ctx, board) // a rebuild may have laid it out otherwise
+	switch {
+	case learnErr != nil || ok && now == l:
+		return v, err
+	case ok:
+		return divided(now)
+	}
+	return whole()
+}
+
+// row is a row of a sorted set.
+type row struct {
+	key    int64
+	member string
+}
+
+// compareRows is the order of the sorted set.
+func compareRows(a, b row) int {
+	if a.key != b.key {
+		if a.key < b.key {
+			return -1
+		}
+		return 1
+	}
+	return strings.Compare(a.member, b.member)
+}
+
+// position is a place among the rows; without a member, behind all rows of the key.
+type position struct {
+	key    int64
+	member string
+}
+
+// question is what is asked of every partition at once.
+type question struct {
+	before, from int                   // rows on both sides of the first position; from the start without one
+	positions    []position            // to count the members up to
+	users        [][]scoreboard.UserID // whose states to return, by partition; nil: none
+}
+
+// partition is what a partition answered.
+type partition struct {
+	basis
+	epoch, seq, updated, total int64
+	upTo                       []int64
+	states                     []string
+	rows                       []row
+}
+
+// boardHead is what the head of a board holds.
+type boardHead struct {
+	basis
+	epoch, version, updated int64
+	order                   scoreboard.Order
+	of                      int     // partitions
+	seqs                    []int64 // nil: no rows were merged yet
+	rows                    string
+}
+
+// cut is the answers of all partitions, read at once: each is of one moment of its partition.
+type cut struct {
+	head  *boardHead // nil: not loaded
+	parts []*partition
+}
+
+// complete reports whether the head is of as many partitions, and all of them are loaded.
+func (c *cut) complete() bool {
+	return c.head != nil && c.head.of == len(c.parts) && !slices.Contains(c.parts, nil)
+}
+
+// sameEpoch reports whether a complete cut is of one epoch; false while a rebuild swaps
+// partitions in.
+func (c *cut) sameEpoch() bool {
+	for _, p := range c.parts {
+		if p.epoch != c.head.epoch {
+			return false
+		}
+	}
+	return true
+}
+
+// seqs returns the sequences of the partitions.
+func (c *cut) seqs() []int64 {
+	list := make([]int64, len(c.parts))
+	for i, p := range c.parts {
+		list[i] = p.seq
+	}
+	return list
+}
+
+// total is how many users are ranked.
+func (c *cut) total() (n int64) {
+	for _, p := range c.parts {
+		n += p.total
+	}
+	return n
+}
+
+// upTo is how many members are at position i or before it.
+func (c *cut) upTo(i int) (n int64) {
+	for _, p := range c.parts {
+		n += p.upTo[i]
+	}
+	return n
+}
+
+// rows returns the rows of all partitions in order.
+func (c *cut) rows() []row {
+	var all []row
+	for _, p := range c.parts {
+		all = append(all, p.rows...)
+	}
+	slices.SortFunc(all, compareRows)
+	return all
+}
+
+// dominates reports whether no element of a is less than that of b. A nil b is dominated by
+// everything.
+func dominates(a, b []int64) bool {
+	for i := range b {
+		if i >= len(a) || a[i] < b[i] {
+			return false
+		}
+	}
+	return true
+}

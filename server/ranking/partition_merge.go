@@ -1,0 +1,159 @@
+package ranking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// mergeAttempts bounds how often a head is merged again because another process stored a
+// newer one of some partition meanwhile. One of them always succeeds.
+const mergeAttempts = 10
+
+// merging is what changed in a board's partitions since a head was last merged.
+type merging struct {
+	applied   bool
+	changes   []userChanges
+	moved     []byte // for the notice
+	hidden    bool
+	trace     string // of one sampled change, or empty
+	forwarded bool   // all changes come from a live board that is laid out otherwise
+}
+
+// add adds the changes of a partition, of which some were applied.
+func (m *merging) add(changes userChanges, applied int64, forwarded bool) {
+	m.applied = m.applied || applied > 0
+	m.forwarded = m.forwarded && forwarded
+	m.changes = append(m.changes, changes)
+	for _, c := range changes {
+		m.moved = appendMoved(m.moved, c)
+		m.hidden = m.hidden || c.Hidden
+	}
+}
+
+// words is the end of the notice.
+func (m *merging) words() []byte {
+	switch {
+	case m.hidden:
+		return append(m.moved, hides...)
+	case m.trace != "":
+		return append(append(append(m.moved, traced...), m.trace...), ' ')
+	}
+	return m.moved
+}
+
+// mergeHead reads the first rows of all partitions, and stores the merged head unless a
+// newer one is stored. When it returns, the head includes every change that was applied
+// before the call. A process that stops for a minute between reading and storing stores
+// nothing: a sequence has moved on by then, or the epoch.
+//
+// It returns scoreboard.ErrNotLoaded where a partition is missing, was not swapped in with
+// the others, or has lost changes that the head includes; a rebuild is due then.
+func (r *Ranking) mergeHead(ctx context.Context, l layout, m *merging) error {
+	var before *boardHead // that was stored before the partitions were read
+	for attempt := range mergeAttempts {
+		c, err := r.ask(ctx, l, &question{from: scoreboard.TopSize})
+		if err != nil {
+			return translate(fmt.Errorf("merge the head of board %s: %w", l.board, err))
+		}
+		if !c.complete() {
+			return scoreboard.ErrNotLoaded
+		}
+		if c.sameEpoch() {
+			if before != nil && before.epoch == c.head.epoch && !dominates(c.seqs(), before.seqs) {
+				return scoreboard.ErrNotLoaded
+			}
+			done, err := r.storeHead(ctx, l, c, m)
+			if done || err != nil {
+				return err
+			}
+			before = c.head
+		}
+		select {
+		case <-time.After(readPause << min(attempt, 4)):
+		case <-ctx.Done():
+			return translate(ctx.Err())
+		}
+	}
+	if before == nil {
+		return scoreboard.ErrNotLoaded // an interrupted rebuild has left partitions of two epochs
+	}
+	return unavailable("the ranking is unavailable",
+		fmt.Errorf("merge the head of board %s: %w", l.board, errContended))
+}
+
+var errContended = errors.New("other processes kept storing newer ones")
+
+// storeHead stores what was merged of c. False: a newer head is stored, or one of another
+// epoch.
+func (r *Ranking) storeHead(ctx context.Context, l layout, c *cut, m *merging) (bool, error) {
+	rows := c.rows()
+	rows = rows[:min(len(rows), scoreboard.TopSize)]
+	updated := c.head.updated
+	for _, p := range c.parts {
+		updated = max(updated, p.updated)
+	}
+	seqs := c.seqs()
+	if !m.applied && slices.Equal(seqs, c.head.seqs) {
+		return true, nil
+	}
+	top, members := packRows(rows)
+	n, err := r.merge.Run(ctx, r.rdb, []string{r.keys.head(l.board)}, channel, string(l.board), c.head.epoch,
+		formatSequences(seqs), updated, c.total(), m.words(), top, members).Int64()
+	if err != nil {
+		return false, translate(fmt.Errorf("store the head of board %s: %w", l.board, err))
+	}
+	return n == 1, nil
+}
+
+func formatSequences(seqs []int64) string {
+	var b []byte
+	for i, n := range seqs {
+		if i > 0 {
+			b = append(b, ' ')
+		}
+		b = strconv.AppendInt(b, n, 10)
+	}
+	return string(b)
+}
+
+// packRows packs rows as head in put.lua does, and once more with the whole member.
+func packRows(rows []row) (top, members []byte) {
+	for i := range rows {
+		top = appendRow(top, rows[i].key, rows[i].member[prefixLength:])
+		members = appendRow(members, rows[i].key, rows[i].member)
+	}
+	return top, members
+}
+
+func appendRow(b []byte, key int64, name string) []byte {
+	b = append(strconv.AppendInt(b, int64(len(name)), 10), ' ')
+	b = append(strconv.AppendInt(b, key, 10), ' ')
+	return append(b, name...)
+}
+
+// unpackRows is the inverse for whole members.
+func unpackRows(packed string) ([]row, error) {
+	rows := make([]row, 0, scoreboard.TopSize)
+	for packed != "" {
+		length, rest, ok := strings.Cut(packed, " ")
+		key, rest, ok2 := strings.Cut(rest, " ")
+		n, err := strconv.Atoi(length)
+		if !ok || !ok2 || err != nil || n <= prefixLength || n > len(rest) {
+			return nil, fmt.Errorf("read the head of a board: row %d is malformed", len(rows)+1)
+		}
+		k, err := parseKey(key)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row{k, rest[:n]})
+		packed = rest[n:]
+	}
+	return rows, nil
+}

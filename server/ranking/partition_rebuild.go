@@ -1,0 +1,309 @@
+package ranking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// relayout is a rebuild of a board that is, or will be, in partitions. Its mark is the
+// shadow of the board itself; the partitions have shadows of their own, with the same token.
+//
+// Where the live board is laid out otherwise, each of its pieces is told to send changes to
+// the shadows, too (apply.lua). These marks are renewed before the shadows', so that they
+// expire first: a shadow that can be swapped in has every change since it was marked.
+type relayout struct {
+	to   layout // of one partition: in one piece
+	live []scoreboard.BoardID
+}
+
+// targets names the pieces that will be live.
+func (p *relayout) targets() []scoreboard.BoardID {
+	if p.to.count > 1 {
+		return p.to.parts()
+	}
+	return []scoreboard.BoardID{p.to.board}
+}
+
+// piece returns the piece that a user will be in.
+func (p *relayout) piece(user scoreboard.UserID) scoreboard.BoardID {
+	if p.to.count > 1 {
+		return p.to.part(p.to.of(user))
+	}
+	return p.to.board
+}
+
+// marks names the marks beside the shadows of partitions.
+func (p *relayout) marks() []scoreboard.BoardID {
+	marks := make([]scoreboard.BoardID, 0, 1+len(p.live))
+	if p.to.count > 1 {
+		marks = append(marks, p.to.board)
+	}
+	for _, name := range p.live {
+		if name != p.to.board {
+			marks = append(marks, name)
+		}
+	}
+	return marks
+}
+
+// rebuildKey identifies a rebuild in this process.
+type rebuildKey struct {
+	board scoreboard.BoardID
+	token string
+}
+
+// rebuilding returns what a rebuild is about, nil for one of a board that is and stays in
+// one piece.
+func (r *Ranking) rebuilding(board scoreboard.BoardID, token string) *relayout {
+	p, ok := r.relayouts.Load(rebuildKey{board, token})
+	if !ok {
+		return nil
+	}
+	return p.(*relayout)
+}
+
+// markLayout marks what a rebuild needs beside the shadow of the board, which is marked.
+// False: another rebuild has marked some of it.
+func (r *Ranking) markLayout(ctx context.Context, b *scoreboard.Board, token string) (bool, error) {
+	p := &relayout{to: layout{b.ID, max(b.Partitions, 1)}}
+	if err := r.removeFormer(ctx, b.ID); err != nil {
+		return false, err
+	}
+	now, divided, err := r.learn(ctx, b.ID)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case !divided && p.to.count == 1:
+		return true, nil
+	case divided && now == p.to:
+	case divided:
+		p.live = now.parts()
+	default:
+		if loaded, err := r.reserve.Run(ctx, r.rdb, r.keys.live(b.ID), p.to.count).Int64(); err != nil {
+			return false, err
+		} else if loaded == 0 {
+			p.live = []scoreboard.BoardID{b.ID}
+		}
+	}
+	r.relayouts.Store(rebuildKey{b.ID, token}, p)
+	marked := true
+	names := p.targets()
+	if p.to.count == 1 {
+		names = nil // it is the shadow of the board
+	}
+	for _, name := range p.live {
+		if name != b.ID {
+			names = append(names, name)
+		}
+	}
+	if err := r.each(ctx, names, func(run runner, name scoreboard.BoardID) *redis.Cmd {
+		return run(r.mark, r.keys.shadow(name), token, markLife.Milliseconds())
+	}, func(_ scoreboard.BoardID, n int64) error {
+		marked = marked && n == 1
+		return nil
+	}); err != nil || !marked {
+		return false, err
+	}
+	err = r.each(ctx, p.live, func(run runner, name scoreboard.BoardID) *redis.Cmd {
+		return run(r.redirect, r.keys.shadow(name), token, p.to.count)
+	}, whole)
+	return err == nil, err
+}
+
+// runner queues a script in a pipeline.
+type runner = func(*redis.Script, []string, ...any) *redis.Cmd
+
+// each runs a script for each name in one round trip, once, and calls then with what it
+// returned.
+func (r *Ranking) each(
+	ctx context.Context, names []scoreboard.BoardID, script func(runner, scoreboard.BoardID) *redis.Cmd,
+	then func(scoreboard.BoardID, int64) error,
+) error {
+	if len(names) == 0 {
+		return nil
+	}
+	answers := make([]*redis.Cmd, len(names))
+	_, _ = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error { // each answer has its own error
+		for i, name := range names {
+			answers[i] = script(func(s *redis.Script, keys []string, args ...any) *redis.Cmd {
+				return s.EvalSha(ctx, p, keys, args...)
+			}, name)
+		}
+		return nil
+	})
+	for i, name := range names {
+		if redis.HasErrorPrefix(answers[i].Err(), "NOSCRIPT") { // on this server
+			answers[i] = script(func(s *redis.Script, keys []string, args ...any) *redis.Cmd {
+				return s.Eval(ctx, r.rdb, keys, args...)
+			}, name)
+		}
+	}
+	for i, name := range names {
+		n, err := answers[i].Int64()
+		if err == nil {
+			err = then(name, n)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whole is for scripts that return 0 or less where a mark is not the caller's.
+func whole(_ scoreboard.BoardID, n int64) error {
+	if n <= 0 {
+		return errMarkLost
+	}
+	return nil
+}
+
+// fillLayout renews the marks, and writes changes to the shadows.
+func (r *Ranking) fillLayout(ctx context.Context, p *relayout, token string, changes []scoreboard.Change) error {
+	fill := func(run runner, name scoreboard.BoardID, args ...any) *redis.Cmd {
+		return run(r.fill, r.keys.shadow(name), append([]any{token, markLife.Milliseconds()}, args...)...)
+	}
+	owned := func(_ scoreboard.BoardID, n int64) error {
+		if n < 0 {
+			return errMarkLost
+		}
+		return nil
+	}
+	renew := func(run runner, name scoreboard.BoardID) *redis.Cmd { return fill(run, name) }
+	if err := r.each(ctx, p.marks(), renew, owned); err != nil {
+		return err
+	}
+	args := make(map[scoreboard.BoardID][]any, p.to.count)
+	for i := range changes {
+		name := p.piece(changes[i].User)
+		args[name] = appendChange(args[name], &changes[i])
+	}
+	return r.each(ctx, p.targets(), func(run runner, name scoreboard.BoardID) *redis.Cmd {
+		return fill(run, name, args[name]...)
+	}, owned)
+}
+
+// fenceLayout fences the marks of live pieces, then the shadows.
+func (r *Ranking) fenceLayout(ctx context.Context, p *relayout, token string, since time.Time) error {
+	fence := func(run runner, name scoreboard.BoardID) *redis.Cmd {
+		return run(r.fence, r.keys.shadow(name), token, since.UnixMicro())
+	}
+	if err := r.each(ctx, p.marks(), fence, whole); err != nil {
+		return err
+	}
+	return r.each(ctx, p.targets(), fence, whole)
+}
+
+// unmarkLayout removes the marks, then the shadows.
+func (r *Ranking) unmarkLayout(ctx context.Context, p *relayout, token string) error {
+	r.relayouts.Delete(rebuildKey{p.to.board, token})
+	unmark := func(run runner, name scoreboard.BoardID) *redis.Cmd {
+		return run(r.unmark, r.keys.shadow(name), token)
+	}
+	ignore := func(scoreboard.BoardID, int64) error { return nil }
+	return errors.Join(r.each(ctx, p.marks(), unmark, ignore), r.each(ctx, p.targets(), unmark, ignore))
+}
+
+// swapLayout replaces the live board by the shadows.
+func (r *Ranking) swapLayout(
+	ctx context.Context, p *relayout, board *scoreboard.Board, token string, s *scoreboard.Snapshot,
+) (int64, error) {
+	defer r.relayouts.Delete(rebuildKey{p.to.board, token})
+	if err := r.fillLayout(ctx, p, token, nil); err != nil {
+		return 0, err
+	}
+	if p.to.count == 1 {
+		users, err := swapped(r.join.Run(ctx, r.rdb, append(r.keys.both(board.ID), r.keys.head(board.ID)),
+			swapArguments(board, board.ID, token, s, s.Users)...))
+		if err != nil {
+			return 0, err
+		}
+		r.layouts.Delete(board.ID)
+		return users, r.removeFormer(ctx, board.ID)
+	}
+	if err := r.countShadows(ctx, p, s.Users); err != nil {
+		return 0, err
+	}
+	var users int64
+	err := r.each(ctx, p.targets(), func(run runner, name scoreboard.BoardID) *redis.Cmd {
+		return run(r.quiet.swap, r.keys.both(name), swapArguments(board, name, token, s, 0)...)
+	}, func(_ scoreboard.BoardID, n int64) error {
+		users += max(n, 0)
+		return swapError(n)
+	})
+	if err != nil {
+		return 0, err
+	}
+	keys := append([]string{r.keys.head(board.ID)}, r.keys.both(board.ID)...)
+	n, err := r.begin.Run(ctx, r.rdb, keys, token, s.Epoch, s.UpdatedAt.UnixMicro(), string(board.Order),
+		time.Now().UnixMicro(), s.AsOf.UnixMicro(), p.to.count).Int64()
+	if err == nil {
+		err = swapError(n)
+	}
+	if err != nil {
+		return 0, err
+	}
+	r.layouts.Store(board.ID, p.to.count)
+	if err := r.mergeHead(ctx, p.to, &merging{}); err != nil {
+		return 0, err
+	}
+	return users, r.removeFormer(ctx, board.ID)
+}
+
+// countShadows fails where the shadows have lost users of the snapshot.
+func (r *Ranking) countShadows(ctx context.Context, p *relayout, minimum int64) error {
+	counts := make([]*redis.IntCmd, 0, p.to.count)
+	_, err := r.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for _, name := range p.targets() {
+			counts = append(counts, pipe.HLen(ctx, r.keys.shadow(name)[2]))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	var users int64
+	for _, n := range counts {
+		users += n.Val() - 1 // the seal
+	}
+	if users < minimum {
+		return errShadowShort
+	}
+	return nil
+}
+
+// removeFormer removes the partitions that a board was in before it was laid out otherwise.
+func (r *Ranking) removeFormer(ctx context.Context, board scoreboard.BoardID) error {
+	was, err := r.rdb.HGet(ctx, r.keys.head(board), "was").Int()
+	if errors.Is(err, redis.Nil) {
+		return nil
+	}
+	if err == nil && was > 1 {
+		err = r.unlinkParts(ctx, layout{board, was})
+	}
+	if err == nil {
+		err = r.rdb.HDel(ctx, r.keys.head(board), "was").Err()
+	}
+	if err != nil {
+		return fmt.Errorf("remove the former partitions of board %s: %w", board, err)
+	}
+	return nil
+}
+
+// unlinkParts removes partitions and their shadows.
+func (r *Ranking) unlinkParts(ctx context.Context, l layout) error {
+	_, err := r.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for _, name := range l.parts() {
+			pipe.Unlink(ctx, r.keys.both(name)...)
+		}
+		return nil
+	})
+	return err
+}
