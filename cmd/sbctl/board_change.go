@@ -14,7 +14,8 @@ func newBoardSetCmd(p *program) *cobra.Command {
 	var minDuration, life string
 	var partitions int
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Change which proof a board's increments must carry, or its partitions", Args: exactArgs("NAME"),
+		Use: "set NAME", Args: exactArgs("NAME"),
+		Short: "Change which proof a board's increments must carry, or its partitions",
 		Long: `Change which proof a board's increments must carry, effective immediately and in
 every period that has not ended. Options that are not given keep their values.
 Increments counted before stay counted, and a repeat of one returns its receipt.

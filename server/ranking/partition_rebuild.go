@@ -247,6 +247,9 @@ func (r *Ranking) swapLayout(
 	if err == nil {
 		err = swapError(n)
 	}
+	if errors.Is(err, errOldApplier) { // the live board stays
+		err = errors.Join(err, r.unlinkParts(ctx, p.to))
+	}
 	if err != nil {
 		return 0, err
 	}

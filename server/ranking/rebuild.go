@@ -63,10 +63,9 @@ var (
 	errShadowShort = unavailable("the rebuild was interrupted; start it again",
 		errors.New("the shadow has lost users"))
 	errEpochLow   = errors.New("the epoch is not greater than the live board's")
-	errOldApplier = &scoreboard.Error{
-		Code: scoreboard.CodeConflict, Message: "a node of an earlier version, which knows no partitions, " +
-			"applied changes to the board; upgrade all nodes first",
-	}
+	errOldApplier = unavailable(
+		"a node of an earlier version, which knows no partitions, applied changes to the board; upgrade all nodes first",
+		errors.New("the partitions lack changes"))
 )
 
 // swapError is the error that a swap's negative result means.

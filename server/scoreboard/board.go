@@ -106,7 +106,7 @@ type Board struct {
 	Region   string // a label, such as eu; empty: none
 	// Partitions is over how many keys the ranking spreads the users: 0 and 1 are one.
 	Partitions int
-	Created  time.Time
+	Created    time.Time
 
 	Period    Period
 	TimeZone  string       // periods end at its midnight
