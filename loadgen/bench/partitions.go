@@ -49,7 +49,8 @@ func Partitions(ctx context.Context, o Options) error {
 	}
 	defer stop()
 	r := ranking.New(rdb)
-	o.printf("%d servers, %d reads/s beside %d changes/s, %s per measurement\n\n", p.Servers, p.Rate, p.Rate, o.Duration)
+	o.printf("%d servers, %d reads/s beside %d changes/s, %s per measurement\n\n",
+		p.Servers, p.Rate, p.Rate, o.Duration)
 	o.println("| users | partitions | filled in | read | p50 | p95 | p99 | max |")
 	o.println("|---:|---:|---:|---|---:|---:|---:|---:|")
 	for _, b := range []struct{ users, partitions int }{{p.Users, p.Partitions}, {p.Whole, 1}} {

@@ -163,7 +163,8 @@ func TestPartitionsGrowAndShrink(t *testing.T) {
 			case err != nil:
 				t.Errorf("%s: %v", c.User, err)
 			case place.Revision != c.Revision || place.Score != c.Score:
-				t.Errorf("%s has %d, revision %d; want %d, %d", c.User, place.Score, place.Revision, c.Score, c.Revision)
+				t.Errorf("%s has %d, revision %d; want %d, %d",
+					c.User, place.Score, place.Revision, c.Score, c.Revision)
 			}
 			if !c.Hidden {
 				ranked++

@@ -64,7 +64,8 @@ var (
 		errors.New("the shadow has lost users"))
 	errEpochLow   = errors.New("the epoch is not greater than the live board's")
 	errOldApplier = unavailable(
-		"a node of an earlier version, which knows no partitions, applied changes to the board; upgrade all nodes first",
+		"a node of an earlier version, which knows no partitions, applied changes to the board; "+
+			"upgrade all nodes first",
 		errors.New("the partitions lack changes"))
 )
 
