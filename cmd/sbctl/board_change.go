@@ -11,13 +11,18 @@ import (
 
 func newBoardSetCmd(p *program) *cobra.Command {
 	var require []string
-	var minDuration, life string
+	var minDuration, life, region, platform string
+	var tags []string
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Change which proof a board's increments must carry", Args: exactArgs("NAME"),
-		Long: `Change which proof a board's increments must carry, effective immediately and in
-every period that has not ended. Options that are not given keep their values.
-Increments counted before stay counted, and a repeat of one returns its receipt.`,
+		Use: "set NAME", Short: "Change a board's labels, or which proof its increments must carry",
+		Args: exactArgs("NAME"),
+		Long: `Change a board's labels, by which boards are listed, or which proof its increments
+must carry. Options that are not given keep their values; an empty label removes it.
+
+A proof is required immediately and in every period that has not ended. Increments
+counted before stay counted, and a repeat of one returns its receipt.`,
 		Example: trimExamples(`
+  sbctl board set arena --tag ranked,duel --region eu --platform pc
   sbctl board set global --require action-token --action-least 30s
   sbctl board set global --require none`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
@@ -35,8 +40,18 @@ Increments counted before stay counted, and a repeat of one returns its receipt.
 			if flags.Changed("action-life") {
 				r.ActionLife = &life
 			}
+			if flags.Changed("region") {
+				r.Region = &region
+			}
+			if flags.Changed("platform") {
+				r.Platform = &platform
+			}
+			if flags.Changed("tag") {
+				r.Tags = &tags
+			}
 			if r == (client.BoardChange{}) {
-				return usagef("nothing to change; pass --require, --action-least or --action-life")
+				return usagef("nothing to change; pass --region, --platform, --tag, --require, --action-least or " +
+					"--action-life")
 			}
 			b, err := c.SetBoard(cmd.Context(), args[0], r)
 			if err != nil {
@@ -46,6 +61,9 @@ Increments counted before stay counted, and a repeat of one returns its receipt.
 		}),
 	}
 	f := cmd.Flags()
+	f.StringVar(&region, "region", "", "label to filter boards by, such as eu")
+	f.StringVar(&platform, "platform", "", "label to filter boards by, such as pc")
+	f.StringSliceVar(&tags, "tag", nil, "labels to filter boards by, instead of the present ones")
 	f.StringSliceVar(&require, "require", nil, "action-token, attestation, both or none")
 	f.StringVar(&minDuration, "action-least", "", "minimum duration of an action, such as 30s")
 	f.StringVar(&life, "action-life", "", "lifetime of an action token")

@@ -42,11 +42,11 @@ func (b Boards) UnfreezeBoard(
 	return b.changed(ctx)(b.Boards.UnfreezeBoard(ctx, id, why))
 }
 
-// SetRequirements implements api.Boards.
-func (b Boards) SetRequirements(
-	ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements, why *scoreboard.AuditEntry,
+// ChangeBoard implements api.Boards.
+func (b Boards) ChangeBoard(
+	ctx context.Context, id scoreboard.BoardID, change *scoreboard.BoardChange, why *scoreboard.AuditEntry,
 ) (*scoreboard.Board, error) {
-	return b.changed(ctx)(b.Boards.SetRequirements(ctx, id, r, why))
+	return b.changed(ctx)(b.Boards.ChangeBoard(ctx, id, change, why))
 }
 
 // ArchiveBoard implements api.Boards.

@@ -404,7 +404,9 @@ func (a *API) choosePeriods(c *gin.Context, v *web.Board, board *scoreboard.Boar
 
 // boardList is GET /b/: the boards that have pages, by name.
 func (a *API) boardList(c *gin.Context, _ *auth.Claims) error {
-	list := &web.List{}
+	list := &web.List{Filter: web.Filter{
+		Tag: c.Query("tag"), Region: c.Query("region"), Platform: c.Query("platform"),
+	}}
 	var err error
 	if list.Theme, err = queryTheme(c); err != nil {
 		return err
@@ -420,7 +422,7 @@ func (a *API) boardList(c *gin.Context, _ *auth.Claims) error {
 		return err
 	}
 	for _, b := range families {
-		if b.ID <= after || !b.Public || !a.Pages.Lists(b.ID) {
+		if b.ID <= after || !b.Public || !a.Pages.Lists(b.ID) || !list.Filter.Matches(b) {
 			continue
 		}
 		if len(list.Boards) == boardsShown {

@@ -58,8 +58,8 @@ var queryBounds = map[string]object{
 	"min_version": integers(1, maxVersion), "reason": text(scoreboard.MaxReason),
 	"wait": durations, "last_event_id": text(maxParameter), "token": text(maxParameter), "cursor": text(maxParameter),
 	"delta": enum("0", "1"), "friends": enum("0", "1"), "family": boardIDs, "period": periods, "status": states,
-	"region": text(maxParameter),
-	"who":    text(maxParameter), "action": text(maxParameter), "target": text(maxParameter),
+	"region": text(maxParameter), "platform": text(maxParameter), "tag": text(maxParameter),
+	"who": text(maxParameter), "action": text(maxParameter), "target": text(maxParameter),
 	"state": enum("open", "dismissed", "confirmed", "all"), "from": {}, "to": {},
 	"at": {}, "as": enum("recorded", "now"), "step": durations,
 
@@ -108,7 +108,8 @@ var bodyBounds = map[string]object{
 	"timestamp": {"format": "date-time"}, "signature": text(maxBody), "action_token": text(maxBody),
 	"attestation": text(maxBody), "scope": text(maxBody), "mode": enum("increment", "best", "latest"),
 	"kind":  enum(string(scoreboard.KindEvent), string(scoreboard.KindAdjustment)),
-	"order": enum("highest", "lowest"), "region": families, "period": periods, "time_zone": text(64),
+	"order": enum("highest", "lowest"), "region": families, "platform": families, "tags": families,
+	"period": periods, "time_zone": text(64),
 	"week_start": weekdays, "season": families,
 	"require": enum(protocol.RequireActionToken, protocol.RequireAttestation),
 	"topic":   text(maxBody), "partition": integers(0, math.MaxInt32), "from_offset": integers(0, math.MaxInt64),
@@ -150,6 +151,7 @@ var bodyBounds = map[string]object{
 // bodyItems are the numbers of items.
 var bodyItems = map[string]object{
 	"IncrementRequest.boards": list(1, scoreboard.MaxBoards), "ActionRequest.boards": list(1, scoreboard.MaxBoards),
+	"BoardRequest.tags": list(0, scoreboard.MaxTags), "BoardChange.tags": list(0, scoreboard.MaxTags),
 	"KeyRequest.boards":    list(0, maxKeyBoards),
 	"WebhookRequest.types": list(1, 3), "WebhookRequest.boards": list(1, maxWebhookBoards),
 	"Users.user_ids":           list(1, maxUsers),

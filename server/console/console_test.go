@@ -48,6 +48,8 @@ func TestChangesAreListed(t *testing.T) {
 		"time_zone":  {"Europe/Berlin"},
 		"season":     {"spring"},
 		"region":     {"eu"},
+		"platform":   {"pc"},
+		"tags":       {"duel, ranked"},
 		"visibility": {"private"},
 		"ends":       {"2099-01-01T00:00:00Z"},
 		"require":    {"action-token,attestation"},

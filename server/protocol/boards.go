@@ -17,7 +17,10 @@ type BoardRequest struct {
 	MaxScore *int64 `json:"max_score,omitempty"`
 	Public   *bool  `json:"public,omitempty"` // whether users see the board without a scope; true by default
 	Region   string `json:"region,omitempty"` // label to filter boards by, named as a board
-	Period   string `json:"period,omitempty"` // none, daily, weekly, monthly or season
+	// Label to filter boards by, such as pc, named as a board.
+	Platform string   `json:"platform,omitempty"`
+	Tags     []string `json:"tags,omitempty"`   // up to 10 labels to filter boards by, named as boards
+	Period   string   `json:"period,omitempty"` // none, daily, weekly, monthly or season
 	// IANA name of the time zone, such as Europe/Berlin; UTC by default.
 	TimeZone  string     `json:"time_zone,omitempty"`
 	WeekStart string     `json:"week_start,omitempty"` // first day of the week, such as monday, for weekly boards
@@ -36,8 +39,11 @@ type BoardRequest struct {
 }
 
 // BoardChange is the body of PATCH /v1/boards/{board}. Absent fields stay unchanged;
-// an empty Require removes all requirements.
+// an empty Require removes all requirements, and empty labels remove those.
 type BoardChange struct {
+	Region   *string   `json:"region,omitempty"`   // label to filter boards by; none if empty
+	Platform *string   `json:"platform,omitempty"` // label to filter boards by; none if empty
+	Tags     *[]string `json:"tags,omitempty"`     // labels to filter boards by, instead of the present ones
 	// What increments need in addition to a signature: action-token, attestation, both or nothing.
 	Require     *[]string `json:"require,omitempty"`
 	ActionLeast *string   `json:"action_least,omitempty"`
@@ -67,6 +73,8 @@ type Board struct {
 	MaxScore    int64      `json:"max_score"`
 	Public      bool       `json:"public"`               // whether users see the board without a scope
 	Region      string     `json:"region,omitempty"`     // label to filter boards by, named as a board
+	Platform    string     `json:"platform,omitempty"`   // label to filter boards by, such as pc
+	Tags        []string   `json:"tags,omitempty"`       // labels to filter boards by, in order
 	Period      string     `json:"period"`               // none, daily, weekly, monthly or season
 	TimeZone    string     `json:"time_zone,omitempty"`  // IANA name of the time zone in which periods begin and end
 	WeekStart   string     `json:"week_start,omitempty"` // first day of the week of a weekly board, such as monday

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -64,10 +65,11 @@ func TestCreateBoard(t *testing.T) {
 		b.Mode, b.Order = scoreboard.ModeBest, scoreboard.OrderLowest
 		b.Period, b.TimeZone, b.WeekStart = scoreboard.PeriodWeekly, "Europe/Berlin", time.Sunday
 		b.MinDelta, b.MaxDelta, b.MinScore, b.MaxScore, b.Public, b.Region = -5, 7, -70, 80, false, "eu"
+		b.Platform, b.Tags = "pc", []string{"duel", "ranked"}
 	})
 	made := create(t, s, want)
 	want.Family, want.Status, want.Created = "eu-weekly", scoreboard.StatusActive, made.Created
-	if *made != *want || time.Since(made.Created).Abs() > time.Minute {
+	if !reflect.DeepEqual(made, want) || time.Since(made.Created).Abs() > time.Minute {
 		t.Errorf("got %+v, want %+v", made, want)
 	}
 	_, err := s.Boards.CreateBoard(t.Context(), boardOf("eu-weekly"), nil, nil)
@@ -90,7 +92,7 @@ func TestCreateBoard(t *testing.T) {
 			t.Errorf("%s begins at %s, the one before ends at %s", b.ID, b.PeriodStart, instances[i-1].PeriodEnd)
 		}
 		b.ID, b.PeriodStart, b.PeriodEnd, b.Created = want.ID, time.Time{}, time.Time{}, want.Created
-		if b != *want {
+		if !reflect.DeepEqual(&b, want) {
 			t.Errorf("instance rules: got %+v, want %+v", b, *want)
 		}
 	}

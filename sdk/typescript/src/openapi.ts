@@ -1165,7 +1165,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change the proof that a board's increments must carry
+         * Change a board's labels, or the proof that its increments must carry
          * @description Requires the scope score:admin.
          */
         patch: operations["patchBoardsBoard"];
@@ -1988,6 +1988,8 @@ export interface components {
              * @description Start of the period, inclusive.
              */
             period_start?: string;
+            /** @description Label to filter boards by, such as pc. */
+            platform?: string;
             /** @description Whether users see the board without a scope. */
             public: boolean;
             /** @description Label to filter boards by, named as a board. */
@@ -1998,6 +2000,8 @@ export interface components {
             standings_hash?: string;
             /** @description The board's status: active, frozen (rejects writes) or archived (read-only, served from PostgreSQL). */
             status: string;
+            /** @description Labels to filter boards by, in order. */
+            tags?: string[];
             /** @description How the scores of teams are computed; absent for a board of users. */
             team?: components["schemas"]["TeamRule"];
             /** @description IANA name of the time zone in which periods begin and end. */
@@ -2005,14 +2009,20 @@ export interface components {
             /** @description First day of the week of a weekly board, such as monday. */
             week_start?: string;
         };
-        /** @description The body of PATCH /v1/boards/{board}. Absent fields stay unchanged; an empty require removes all requirements. */
+        /** @description The body of PATCH /v1/boards/{board}. Absent fields stay unchanged; an empty require removes all requirements, and empty labels remove those. */
         BoardChange: {
             /** @description Minimum duration between the start of an action and its increment, such as 30s; 0s means none. */
             action_least?: string;
             /** @description Lifetime of an action token, 1s to 168h, such as 1h. */
             action_life?: string;
+            /** @description Label to filter boards by; none if empty. */
+            platform?: string;
+            /** @description Label to filter boards by; none if empty. */
+            region?: string;
             /** @description What increments need in addition to a signature: action-token, attestation, both or nothing. */
             require?: ("action-token" | "attestation")[];
+            /** @description Labels to filter boards by, instead of the present ones. */
+            tags?: string[];
         };
         /** @description The body of POST /v1/boards. By default a board is public, has no periods, adds increments and ranks the highest score first. */
         BoardRequest: {
@@ -2062,6 +2072,8 @@ export interface components {
              * @enum {string}
              */
             period?: "" | "none" | "daily" | "weekly" | "monthly" | "season";
+            /** @description Label to filter boards by, such as pc, named as a board. */
+            platform?: string;
             /** @description Whether users see the board without a scope; true by default. */
             public?: boolean;
             /** @description Label to filter boards by, named as a board. */
@@ -2075,6 +2087,8 @@ export interface components {
              * @description Start of the first season; now by default.
              */
             starts_at?: string;
+            /** @description Up to 10 labels to filter boards by, named as boards. */
+            tags?: string[];
             /** @description How the scores of teams are computed; absent for a board of users. */
             team?: components["schemas"]["TeamRule"];
             /** @description IANA name of the time zone, such as Europe/Berlin; UTC by default. */
@@ -8352,6 +8366,10 @@ export interface operations {
                 period?: "none" | "daily" | "weekly" | "monthly" | "season";
                 /** @description Only boards in this region. */
                 region?: string;
+                /** @description Only boards of this platform. */
+                platform?: string;
+                /** @description Only boards with this tag. */
+                tag?: string;
                 /** @description Only boards with this status: active, frozen or archived. */
                 status?: "active" | "frozen" | "archived";
                 /** @description Next_after of the previous page. */
