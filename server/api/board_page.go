@@ -31,6 +31,7 @@ const (
 	pathPage       = "/b/:board"
 	pathCard       = "/b/:board/card.svg"
 	pathPageTop    = "/b/:board/top"
+	pathPageFilm   = "/b/:board/film"
 	pathPageLive   = "/b/:board/live"
 	pathPagePlayer = "/b/:board/players/:user_id"
 	pathEmbed      = "/embed/:board"
@@ -70,6 +71,7 @@ func (a *API) pageRoutes() []route {
 			listed(pathEmbed, anyParameters, &l.Top, a.page((*web.Site).Embed, embedFrames)),
 			listed(pathCard, anyParameters, &l.Top, a.card),
 			top,
+			listed(pathPageFilm, parameters{"from", "to", "step", "limit", "as"}, &l.Top, a.pageFilm),
 			listed(pathPagePlayer, parameters{"k"}, &l.Rank, a.pagePlayer))
 	}
 	if a.Live != nil {

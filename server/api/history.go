@@ -29,14 +29,28 @@ func pathUser(c *gin.Context, caller *auth.Claims) (scoreboard.UserID, error) {
 	return scoreboard.ParseUserID(c.Param("user_id"))
 }
 
+// queryStep parses step of the query; 0 without one.
+func queryStep(c *gin.Context) (time.Duration, error) {
+	text := c.Query("step")
+	if text == "" {
+		return 0, nil
+	}
+	step, err := time.ParseDuration(text)
+	if err != nil || step < minStep || step > maxStep {
+		return 0, scoreboard.Invalid("step", "step must be a duration of 1s to 8784h, such as 1h")
+	}
+	return step, nil
+}
+
 // historyTimes parses from, to and step of the query: the times of the points, which rise. The
 // last one is to, or the last whole step before now, if from does not decide.
 func (a *API) historyTimes(c *gin.Context) (times []time.Time, err error) {
-	step := defaultStep
-	if text := c.Query("step"); text != "" {
-		if step, err = time.ParseDuration(text); err != nil || step < minStep || step > maxStep {
-			return nil, scoreboard.Invalid("step", "step must be a duration of 1s to 8784h, such as 1h")
-		}
+	step, err := queryStep(c)
+	if err != nil {
+		return nil, err
+	}
+	if step == 0 {
+		step = defaultStep
 	}
 	from, err := queryTime(c, "from")
 	if err != nil {

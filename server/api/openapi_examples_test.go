@@ -273,6 +273,14 @@ var examples = []any{
 			Began: at("2026-11-21T11:00:00Z"), Ended: at("2026-11-21T12:00:00Z"), Places: 3,
 		},
 	},
+	protocol.Film{
+		Board: "global", Start: at("2026-11-21T10:00:00Z"), End: at("2026-11-21T12:00:00Z"), StepMS: 60_000,
+		Frames: []protocol.FilmFrame{
+			{At: at("2026-11-21T10:00:00Z"), Total: 11_950, Entries: exampleEntries[1:]},
+			{At: at("2026-11-21T10:07:00Z"), Total: 11_952, Entries: exampleEntries},
+		},
+		NextFrom: new(at("2026-11-21T11:00:00Z")),
+	},
 	protocol.RankExplanation{
 		Board: "global", UserID: "ada", Score: 125, Rank: 1, Total: 12_000,
 		ReachedAt: at("2026-11-21T12:00:00.123456Z"), AsOf: at("2026-11-21T12:00:00.2Z"),

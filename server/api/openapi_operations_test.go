@@ -119,6 +119,15 @@ func described(o operation, more string) operation {
 	return o
 }
 
+// queryFilm are the parameters of a film besides the board.
+var queryFilm = []param{
+	{"from", "time", "first step; by default the start of the period, or a day before to"},
+	{"to", "time", "end of the film, the last step; by default the end of the board, or two seconds before now"},
+	{"step", "string", "duration between steps, 1s to 8784h; by default a 250th of the film"},
+	{"limit", "integer", "number of rows, 1 to 100; 10 by default"},
+	queryAs,
+}
+
 func operations() []operation {
 	return slices.Concat(scoreOperations(), readOperations(), boardOperations(), pageOperations(), adminOperations(),
 		aboutOperations())
@@ -151,6 +160,9 @@ func pageOperations() []operation {
 			media("image/svg+xml"), readCodes...),
 		reads("GET "+pathPageTop, "pages", "List the top of a board, for its page", []param{rows}, protocol.Top{},
 			readCodes...),
+		described(reads("GET "+pathPageFilm, "pages", "List the top of a board at regular times, for its page",
+			queryFilm, protocol.Film{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
+			"As "+pathFilm+" for anonymous clients."),
 		reads("GET "+pathPagePlayer, "pages", "Get a player's standing with neighbours, for a board's page",
 			[]param{{"k", "integer", "rows above and below the player, 0 to 5; 2 by default"}}, protocol.Place{},
 			readCodes...),
@@ -206,6 +218,13 @@ func readOperations() []operation {
 			answers: map[int]any{200: protocol.Top{}, 304: nil},
 			codes:   with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled),
 		},
+		described(reads("GET "+pathFilm, "leaderboard", "List the top of a board at regular times of the past",
+			append([]param{queryBoardParam}, queryFilm...), protocol.Film{},
+			with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
+			"Each frame is what "+pathTop+" returns for its time as at; a time at which the rows did not change has "+
+				"none. A response has at most 500 steps and 10,000 rows, and fewer if they need many events: send "+
+				"next_from as from, with the same to and step, for the next part. A family is read in the period "+
+				"that contains from."),
 		reads("GET "+pathMe, "leaderboard", "Get the standing of the token's user",
 			queryPlace, protocol.Place{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
 		reads("GET "+pathScore, "leaderboard", "Get a user's score and rank",

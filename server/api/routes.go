@@ -105,6 +105,7 @@ func (r route) operates() bool { return r.scope == auth.ScopeOperate || r.scope 
 // Paths that more than one place refers to.
 const (
 	pathTop       = "/v1/leaderboard/top"
+	pathFilm      = "/v1/leaderboard/film"
 	pathMe        = "/v1/leaderboard/me"
 	pathUsers     = "/v1/leaderboard/users"
 	pathScore     = "/v1/users/:user_id/score"
@@ -128,6 +129,7 @@ const (
 var (
 	placeParameters = parameters{"board", "k", "min_version", "score", "at", "as"}
 	pageParameters  = parameters{"after", "limit"}
+	filmParameters  = parameters{"board", "from", "to", "step", "limit", "as"}
 	// reasonParameter is for audited changes without a reason in their body.
 	reasonParameter = parameters{queryReason}
 )
@@ -171,6 +173,7 @@ func (a *API) routes() []route {
 			cached(board("GET", pathTop,
 				parameters{"limit", "board", "cursor", "min_version", "wait", "after", "at", "as"},
 				optionalToken, &l.Top, a.top), a.staleTop),
+			board("GET", pathFilm, filmParameters, optionalToken, &l.Top, a.film),
 			cached(board("GET", pathMe, placeParameters, anyToken, &l.Rank, a.place), a.stalePlace),
 			board("POST", pathUsers, noParameters, optionalToken, &l.Rank, a.list),
 			board("GET", "/v1/leaderboard/friends", parameters{"board"}, anyToken, &l.Rank, a.friendsBoard),

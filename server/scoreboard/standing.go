@@ -129,6 +129,13 @@ type RankPoint struct {
 	Total int64 // ranked users of the board
 }
 
+// Frame is the first rows of a board at a moment.
+type Frame struct {
+	At      time.Time
+	Total   int64 // ranked users of the board
+	Entries []Entry
+}
+
 // List is the standings of some users on a board, best first.
 type List struct {
 	Board    BoardID

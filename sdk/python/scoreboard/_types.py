@@ -57,6 +57,44 @@ class Entry:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class FilmFrame:
+    """The first rows of a board at a time, until the next frame.
+
+    Attributes:
+        at: Time of the frame.
+        entries: The rows, best first.
+        total: Ranked users at this time.
+    """
+
+    at: datetime
+    entries: list[Entry]
+    total: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Film:
+    """The response of GET /v1/leaderboard/film: the first rows of a board at regular times, or the first part of them.
+    The next part begins at next_from.
+
+    Attributes:
+        board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
+            and the period, such as daily:2026-11-21.
+        ends_at: Last step of the film; send it as to for the next part.
+        frames: Where the rows changed, with the first step of the part.
+        next_from: The time from which the next part continues; absent on the last one.
+        starts_at: Time of the first frame.
+        step_ms: Milliseconds between two steps; send them as step for the next part.
+    """
+
+    board: str
+    ends_at: datetime
+    frames: list[FilmFrame]
+    starts_at: datetime
+    step_ms: int
+    next_from: datetime | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class ListEntry:
     """A row of a list. rank is the rank on the board; place is the position in the list, from 1.
 

@@ -95,6 +95,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/b/{board}/film": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the top of a board at regular times, for its page
+         * @description As /v1/leaderboard/film for anonymous clients.
+         */
+        get: operations["getBBoardFilm"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/b/{board}/live": {
         parameters: {
             query?: never;
@@ -1369,6 +1389,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/leaderboard/film": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the top of a board at regular times of the past
+         * @description Each frame is what /v1/leaderboard/top returns for its time as at; a time at which the rows did not change has none. A response has at most 500 steps and 10,000 rows, and fewer if they need many events: send next_from as from, with the same to and step, for the next part. A family is read in the period that contains from.
+         */
+        get: operations["getLeaderboardFilm"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/leaderboard/friends": {
         parameters: {
             query?: never;
@@ -2277,6 +2317,48 @@ export interface components {
              * @description On the last line: number of rows before it.
              */
             rows?: number;
+        };
+        /** @description The response of GET /v1/leaderboard/film: the first rows of a board at regular times, or the first part of them. The next part begins at next_from. */
+        Film: {
+            /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
+            board: string;
+            /**
+             * Format: date-time
+             * @description Last step of the film; send it as to for the next part.
+             */
+            ends_at: string;
+            /** @description Where the rows changed, with the first step of the part. */
+            frames: components["schemas"]["FilmFrame"][];
+            /**
+             * Format: date-time
+             * @description The time from which the next part continues; absent on the last one.
+             */
+            next_from?: string;
+            /**
+             * Format: date-time
+             * @description Time of the first frame.
+             */
+            starts_at: string;
+            /**
+             * Format: int64
+             * @description Milliseconds between two steps; send them as step for the next part.
+             */
+            step_ms: number;
+        };
+        /** @description The first rows of a board at a time, until the next frame. */
+        FilmFrame: {
+            /**
+             * Format: date-time
+             * @description Time of the frame.
+             */
+            at: string;
+            /** @description The rows, best first. */
+            entries: components["schemas"]["Entry"][];
+            /**
+             * Format: int64
+             * @description Ranked users at this time.
+             */
+            total: number;
         };
         /** @description A row of the final standings. */
         FinalEntry: {
@@ -4856,6 +4938,93 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getBBoardFilm: {
+        parameters: {
+            query?: {
+                /** @description First step; by default the start of the period, or a day before to. */
+                from?: string;
+                /** @description End of the film, the last step; by default the end of the board, or two seconds before now. */
+                to?: string;
+                /** @description Duration between steps, 1s to 8784h; by default a 250th of the film. */
+                step?: string;
+                /** @description Number of rows, 1 to 100; 10 by default. */
+                limit?: number;
+                /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
+                as?: "recorded" | "now";
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "global",
+                     *       "starts_at": "2026-11-21T10:00:00Z",
+                     *       "ends_at": "2026-11-21T12:00:00Z",
+                     *       "step_ms": 60000,
+                     *       "frames": [
+                     *         {
+                     *           "at": "2026-11-21T10:00:00Z",
+                     *           "total": 11950,
+                     *           "entries": [
+                     *             {
+                     *               "rank": 2,
+                     *               "user_id": "bob",
+                     *               "score": 90
+                     *             }
+                     *           ]
+                     *         },
+                     *         {
+                     *           "at": "2026-11-21T10:07:00Z",
+                     *           "total": 11952,
+                     *           "entries": [
+                     *             {
+                     *               "rank": 1,
+                     *               "user_id": "ada",
+                     *               "score": 125,
+                     *               "display_name": "Ada",
+                     *               "avatar_url": "https://images.example.com/ada.png"
+                     *             },
+                     *             {
+                     *               "rank": 2,
+                     *               "user_id": "bob",
+                     *               "score": 90
+                     *             }
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "next_from": "2026-11-21T11:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Film"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["not_settled"];
+            410: components["responses"]["gone"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];
@@ -9286,6 +9455,89 @@ export interface operations {
             410: components["responses"]["gone"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getLeaderboardFilm: {
+        parameters: {
+            query?: {
+                /** @description board, or a family to use its current instance; global by default. */
+                board?: string;
+                /** @description First step; by default the start of the period, or a day before to. */
+                from?: string;
+                /** @description End of the film, the last step; by default the end of the board, or two seconds before now. */
+                to?: string;
+                /** @description Duration between steps, 1s to 8784h; by default a 250th of the film. */
+                step?: string;
+                /** @description Number of rows, 1 to 100; 10 by default. */
+                limit?: number;
+                /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
+                as?: "recorded" | "now";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "global",
+                     *       "starts_at": "2026-11-21T10:00:00Z",
+                     *       "ends_at": "2026-11-21T12:00:00Z",
+                     *       "step_ms": 60000,
+                     *       "frames": [
+                     *         {
+                     *           "at": "2026-11-21T10:00:00Z",
+                     *           "total": 11950,
+                     *           "entries": [
+                     *             {
+                     *               "rank": 2,
+                     *               "user_id": "bob",
+                     *               "score": 90
+                     *             }
+                     *           ]
+                     *         },
+                     *         {
+                     *           "at": "2026-11-21T10:07:00Z",
+                     *           "total": 11952,
+                     *           "entries": [
+                     *             {
+                     *               "rank": 1,
+                     *               "user_id": "ada",
+                     *               "score": 125,
+                     *               "display_name": "Ada",
+                     *               "avatar_url": "https://images.example.com/ada.png"
+                     *             },
+                     *             {
+                     *               "rank": 2,
+                     *               "user_id": "bob",
+                     *               "score": 90
+                     *             }
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "next_from": "2026-11-21T11:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Film"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["not_settled"];
+            410: components["responses"]["gone"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];

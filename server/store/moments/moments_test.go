@@ -78,6 +78,7 @@ type world struct {
 	shown  []shown
 	banned map[scoreboard.UserID]bool
 	making bool // a checkpoint
+	calm   bool // only three users are banned and have events reversed
 }
 
 var modes = map[scoreboard.BoardID]scoreboard.Board{
@@ -131,7 +132,7 @@ func (w *world) step() {
 		})
 	case kind < 16 && len(w.events) > 0:
 		e := w.events[w.rng.IntN(len(w.events))]
-		if e.reversed {
+		if e.reversed || w.calm && e.user > "u02" {
 			return
 		}
 		_, _, err := w.s.Corrections.Reverse(ctx, e.user, e.id, scoreboard.Reversing{}, because("event.reverse"))
@@ -141,6 +142,9 @@ func (w *world) step() {
 		e.reversed = true
 	case kind < 18 && len(w.events) > 0:
 		user := w.events[w.rng.IntN(len(w.events))].user
+		if w.calm && user > "u02" {
+			return
+		}
 		change := w.s.Moderation.Ban
 		if w.banned[user] {
 			change = w.s.Moderation.Unban
