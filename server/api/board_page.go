@@ -122,27 +122,16 @@ func (a *API) listedBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboa
 	return b, nil
 }
 
-// setPageCache lets caches share an answer for a second, unless a token was sent.
-func setPageCache(c *gin.Context) {
-	h := c.Writer.Header()
-	h.Add("Vary", "Authorization")
-	if c.GetHeader("Authorization") != "" {
-		h.Set("Cache-Control", "private, no-store")
-		return
-	}
-	h.Set("Cache-Control", "public, max-age=0, s-maxage=1, stale-while-revalidate=10")
-}
-
 // pageTop is GET /b/{board}/top.
 func (a *API) pageTop(c *gin.Context, _ *auth.Claims) error {
-	return a.answerPageTop(c, func(b *scoreboard.Board) (*scoreboard.Top, error) {
+	return a.answerPageTop(c, setPageCache, func(b *scoreboard.Board) (*scoreboard.Top, error) {
 		return a.Reads.Top(c.Request.Context(), b, 0)
 	})
 }
 
 // stalePageTop answers with the cached first rows, and reports whether there were any.
 func (a *API) stalePageTop(c *gin.Context, _ *auth.Claims) (answered bool, err error) {
-	err = a.answerPageTop(c, func(b *scoreboard.Board) (*scoreboard.Top, error) {
+	err = a.answerPageTop(c, setNoCache, func(b *scoreboard.Board) (*scoreboard.Top, error) {
 		top := a.Reads.CachedTop(b.ID)
 		answered = top != nil
 		return top, nil
@@ -150,8 +139,11 @@ func (a *API) stalePageTop(c *gin.Context, _ *auth.Claims) (answered bool, err e
 	return answered, err
 }
 
-// answerPageTop answers with the top that read returns; nil is no answer.
-func (a *API) answerPageTop(c *gin.Context, read func(*scoreboard.Board) (*scoreboard.Top, error)) error {
+// answerPageTop answers with the top that read returns, for the caches that setCache allows;
+// nil is no answer.
+func (a *API) answerPageTop(
+	c *gin.Context, setCache func(*gin.Context), read func(*scoreboard.Board) (*scoreboard.Top, error),
+) error {
 	limit, err := pageLimit(c)
 	if err != nil {
 		return err
@@ -164,8 +156,8 @@ func (a *API) answerPageTop(c *gin.Context, read func(*scoreboard.Board) (*score
 	if err != nil || top == nil {
 		return err
 	}
-	setPageCache(c)
-	a.respondCached(c, top, b, limit)
+	setCache(c)
+	a.respondFirst(c, top, b, limit)
 	return nil
 }
 

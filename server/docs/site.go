@@ -196,6 +196,7 @@ var order = []struct {
 	{"Understand", [][3]string{
 		{"architecture", "Architecture", "An increment, a read and a frame, step by step."},
 		{"performance", "Performance", "What was measured, with which command."},
+		{"scale", "Past one machine", "A caching proxy, sizes of installations, several regions."},
 		{"torture", "Torture test", "How faults are injected, and what is checked."},
 	}},
 }
