@@ -147,6 +147,10 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		{"POST", "/v1/admin/reconcile", `{"board":"global","repair":true}`, "ranking.reconcile", "board:global", true},
 		{"POST", "/v1/admin/replay", `{"dlq":true}`, "ranking.replay", "ranking:*", true},
 		{"POST", "/v1/admin/ledger/archive", `{}`, "ledger.archive", "ledger:*", true},
+		{
+			"POST", "/v1/admin/ledger/checkpoint", `{"at":"2026-01-01T00:00:00Z"}`, "ledger.checkpoint", "board:global",
+			true,
+		},
 		{"POST", "/v1/admin/imports", `{"source":"csv"}`, "import.start", "board:global", false},
 		{
 			"POST",

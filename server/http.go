@@ -142,7 +142,7 @@ func (s *Server) makeOperations(o *api.Options) {
 		},
 	}
 	if s.archive != nil {
-		o.Operations.Archive = admin.Archive{Archiver: s.archive}
+		o.Operations.Archive = admin.NewArchive(s.archive, s.store.Moments, s.store.Boards, processName(), s.log)
 	}
 }
 

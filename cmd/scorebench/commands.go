@@ -45,7 +45,11 @@ var benchmarks = []benchmark{
 	},
 	{
 		"pipeline", "Measure projection, rebuild, verify, replay and a backlog during writes",
-		"scorebench pipeline --scale 0.02", bench.Pipeline, pipelineFlags,
+		"scorebench pipeline --scale 0.02", bench.Pipeline, scaleFlags,
+	},
+	{
+		"moments", "Measure reads of past boards, the cost of checkpoints, and a what-if",
+		"scorebench moments --scale 0.02", bench.Moments, scaleFlags,
 	},
 	{
 		"flood", "Measure valid traffic during a flood of invalid signatures",
@@ -98,7 +102,7 @@ func readFlags(cmd *cobra.Command, o *bench.Options) {
 	cmd.Flags().DurationVar(&o.Duration, "duration", 15*time.Second, "duration of each measurement")
 }
 
-func pipelineFlags(cmd *cobra.Command, o *bench.Options) {
+func scaleFlags(cmd *cobra.Command, o *bench.Options) {
 	cmd.Flags().Float64Var(&o.Scale, "scale", 1, "share of a million users and events, above 0 and at most 1")
 }
 

@@ -1,11 +1,13 @@
-// Package leased runs a periodic job in one process at a time. The job holds a lease in the
+// Package leased runs a periodic job, or work on request, in one process at a time. The job holds a lease in the
 // database while it works. A process that dies keeps the lease until it expires; one that
 // stops releases it.
 package leased
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"sync"
 	"time"
 )
 
@@ -46,13 +48,63 @@ func (j *Job) Run(ctx context.Context, work func(context.Context) error, failed 
 		}
 		select {
 		case <-ctx.Done():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-			defer cancel()
-			if err := j.Leases.ReleaseLease(ctx, j.Name, j.Owner); err != nil {
-				j.Log.Debug("lease not released; it expires", "lease", j.Name, "err", err)
-			}
+			j.release(ctx)
 			return nil
 		case <-tick.C:
 		}
+	}
+}
+
+// ErrNotHeld means that another process holds the lease.
+var ErrNotHeld = errors.New("another process holds the lease")
+
+// Hold takes the lease, renews it at each interval while work runs once, and releases it. If it
+// cannot be taken or is lost, which ends the context of work, it returns ErrNotHeld.
+func (j *Job) Hold(ctx context.Context, work func(context.Context) error) error {
+	held, err := j.Renew(ctx)
+	if err != nil {
+		return err
+	}
+	if !held {
+		return ErrNotHeld
+	}
+	ctx, lose := context.WithCancelCause(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() { lose(j.renewUntil(ctx)) })
+	err = work(ctx)
+	if cause := context.Cause(ctx); cause != nil && err != nil {
+		err = errors.Join(cause, err)
+	}
+	lose(nil)
+	renewing.Wait()
+	j.release(ctx)
+	return err
+}
+
+// renewUntil renews the lease until ctx ends; it returns an error when the lease is lost.
+func (j *Job) renewUntil(ctx context.Context) error {
+	tick := time.NewTicker(j.Interval)
+	defer tick.Stop()
+	for last := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		held, err := j.Renew(ctx)
+		switch {
+		case err == nil && !held, err != nil && time.Since(last) > j.Life:
+			return ErrNotHeld
+		case err == nil:
+			last = time.Now()
+		}
+	}
+}
+
+func (j *Job) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	if err := j.Leases.ReleaseLease(ctx, j.Name, j.Owner); err != nil {
+		j.Log.Debug("lease not released; it expires", "lease", j.Name, "err", err)
 	}
 }

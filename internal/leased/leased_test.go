@@ -11,11 +11,12 @@ import (
 
 type leases struct {
 	held     bool
+	fails    error
 	released []string
 }
 
 func (l *leases) TakeLease(_ context.Context, name, owner string, life time.Duration) (bool, error) {
-	return l.held && name == "audit" && owner == "me" && life == time.Minute, nil
+	return l.held && name == "audit" && owner == "me" && life == time.Minute, l.fails
 }
 
 func (l *leases) ReleaseLease(ctx context.Context, name, owner string) error {
@@ -50,4 +51,46 @@ func TestRun(t *testing.T) {
 			t.Errorf("got %v after %d runs, %d failures, released %v", err, runs, failures, l.released)
 		}
 	})
+}
+
+// Work on request holds the lease for as long as it runs, and ends when the lease is lost: when
+// another process has it, or the database has not answered for its life.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	for what, lose := range map[string]func(*leases){
+		"not lost":     func(*leases) {},
+		"taken":        func(l *leases) { l.held = false },
+		"unreachable":  func(l *leases) { l.fails = errors.New("down") },
+		"at the start": nil,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &leases{held: lose != nil}
+			j := &Job{
+				Leases: l, Name: "audit", Owner: "me", Life: time.Minute, Interval: 15 * time.Second,
+				Log: slog.New(slog.DiscardHandler),
+			}
+			began, worked := time.Now(), false
+			err := j.Hold(t.Context(), func(ctx context.Context) error {
+				worked = true
+				time.Sleep(time.Minute)
+				lose(l)
+				select {
+				case <-time.After(10 * time.Minute):
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			})
+			took := time.Since(began)
+			if what == "not lost" {
+				if err != nil || took != 11*time.Minute || len(l.released) != 1 {
+					t.Errorf("%s: got %v after %s, released %v", what, err, took, l.released)
+				}
+				return
+			}
+			if !errors.Is(err, ErrNotHeld) || took > 3*time.Minute || worked == (what == "at the start") {
+				t.Errorf("%s: got %v after %s, worked %t, want that the lease is not held", what, err, took, worked)
+			}
+		})
+	}
 }

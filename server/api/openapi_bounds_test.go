@@ -126,7 +126,7 @@ var bodyBounds = map[string]object{
 	"best": integers(1, scoreboard.MaxBestMembers), "moves": enum("from_now", "with_points"),
 	"items": {}, "settings": {}, "all": {}, "repair": {}, "dry_run": {}, "dlq": {}, "reset": {}, "force": {},
 	"open_boards": {},
-	"since":       {}, "rules": {}, "apply": {}, "anomaly": {}, "digest": {"pattern": "^([0-9a-f]{64})?$"},
+	"since":       {}, "at": {}, "rules": {}, "apply": {}, "anomaly": {}, "digest": {"pattern": "^([0-9a-f]{64})?$"},
 	"cooldown": durations, "ties": enum("first", "last", "shared"), "void_users": userIDs, "void_keys": text(64),
 	"size_factor": integers(0, math.MaxInt64), "frequency_max": text(64), "amount_max": text(64),
 	"travel_window":       durations,

@@ -439,7 +439,7 @@ var examples = []any{
 	exampleRanking,
 	protocol.JobRequest{Board: "global"},
 	protocol.ReplayRequest{FromTime: new(at("2026-11-21T11:00:00Z")), DryRun: true},
-	protocol.ArchiveRequest{DryRun: true},
+	protocol.ArchiveRequest{DryRun: true}, protocol.CheckpointRequest{Board: "global", At: at("2026-02-01T00:00:00Z")},
 	protocol.FrontPage{
 		Name: "scoreboard", Description: "A real-time leaderboard that counts every event exactly once.",
 		Links: []protocol.Link{{Path: docsPath, Description: "The documentation, as pages."}},
@@ -534,6 +534,10 @@ var exampleJobs = map[string]any{
 			Partition: "user_score_histories_p202608", From: at("2026-08-01T00:00:00Z"), To: at("2026-09-01T00:00:00Z"),
 		}},
 		DryRun: true, TookMS: 3,
+	}},
+	"POST /v1/admin/ledger/checkpoint": protocol.JobLine{Type: "result", Checkpoint: &protocol.KeptCheckpoint{
+		Board: "global", At: at("2026-02-01T00:00:00Z"), Users: 12_000, Events: 480_000,
+		KeptUntil: at("2026-11-28T12:00:00Z"),
 	}},
 }
 

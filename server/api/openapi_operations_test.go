@@ -531,5 +531,9 @@ func adminOperations() []operation {
 			protocol.ReplayRequest{}, notFound, conflict, scoreboard.CodeGone),
 		job("POST /v1/admin/ledger/archive", "Move old ledger partitions to the archive",
 			protocol.ArchiveRequest{}, conflict),
+		described(job("POST /v1/admin/ledger/checkpoint", "Read the archive for a board at a moment",
+			protocol.CheckpointRequest{}, notFound, conflict),
+			"What led to the moment is not in the database any more. For seven days after it, reads of the board "+
+				"with the same at are answered."),
 	}
 }

@@ -323,7 +323,9 @@ func (a *API) adminRoutes() []route {
 			a.operatorRoute("POST", pathReconcile, "ranking.reconcile", reasonParameter, a.verify),
 			a.adminRoute("POST", pathWhatIf, "void.create", noParameters, a.whatIf),
 			a.operatorRoute("POST", "/v1/admin/replay", "ranking.replay", reasonParameter, a.replay),
-			a.adminRoute("POST", "/v1/admin/ledger/archive", "ledger.archive", reasonParameter, a.archiveLedger))
+			a.adminRoute("POST", "/v1/admin/ledger/archive", "ledger.archive", reasonParameter, a.archiveLedger),
+			a.operatorRoute("POST", "/v1/admin/ledger/checkpoint", "ledger.checkpoint", reasonParameter,
+				a.checkpointLedger))
 	}
 	if a.Moderation != nil {
 		t = append(t,

@@ -605,6 +605,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/ledger/checkpoint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read the archive for a board at a moment
+         * @description What led to the moment is not in the database any more. For seven days after it, reads of the board with the same at are answered.
+         */
+        post: operations["postAdminLedgerCheckpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/admin/load-runs": {
         parameters: {
             query?: never;
@@ -2154,6 +2174,16 @@ export interface components {
             /** @description ok, warn, fail or skipped. */
             status: string;
         };
+        /** @description The body of POST /v1/admin/ledger/checkpoint. */
+        CheckpointRequest: {
+            /**
+             * Format: date-time
+             * @description The moment.
+             */
+            at: string;
+            /** @description Name of the board; global by default. */
+            board?: string;
+        };
         /** @description The response of GET /v1/admin/checks: the health checks of this server and its backends. */
         Checks: {
             /** @description results, in the order in which the checks ran. */
@@ -2713,6 +2743,8 @@ export interface components {
             archived?: components["schemas"]["Archived"];
             /** @description Board that the job works on. */
             board?: string;
+            /** @description Result of ledger/checkpoint. */
+            checkpoint?: components["schemas"]["KeptCheckpoint"];
             /** @description Why the job ended early. */
             error?: components["schemas"]["Error"];
             /** @description Result of a rebuild. */
@@ -2769,6 +2801,31 @@ export interface components {
             expires_at: string;
             /** @description The ticket, for the query parameter token. */
             token: string;
+        };
+        /** @description The standings of a board at a moment, read from the archive. Until kept_until, reads with the same at are answered. */
+        KeptCheckpoint: {
+            /**
+             * Format: date-time
+             * @description The moment.
+             */
+            at: string;
+            /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
+            board: string;
+            /**
+             * Format: int64
+             * @description Number of ledger rows of the board that were read.
+             */
+            events: number;
+            /**
+             * Format: date-time
+             * @description Time at which the standings are deleted.
+             */
+            kept_until: string;
+            /**
+             * Format: int64
+             * @description Number of ranked users.
+             */
+            users: number;
         };
         /** @description Key describes a signing key. secret is set only when the key is created or rotated. */
         Key: {
@@ -6570,6 +6627,50 @@ export interface operations {
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
             403: components["responses"]["forbidden"];
+            409: components["responses"]["conflict"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    postAdminLedgerCheckpoint: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "board": "global",
+                 *       "at": "2026-02-01T00:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CheckpointRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": components["schemas"]["JobLine"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
             409: components["responses"]["conflict"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];

@@ -343,7 +343,7 @@ func (w *writer) writeMasked(ctx context.Context) error {
 	if len(w.masked) == 0 {
 		return nil
 	}
-	return w.insert(ctx, []int{-1}, []int{len(w.masked)}, []int64{0}, []time.Time{w.at},
+	return w.insert(ctx, []int{maskedBlock}, []int{len(w.masked)}, []int64{0}, []time.Time{w.at},
 		[][]byte{appendStandings(nil, w.masked)})
 }
 
@@ -389,13 +389,14 @@ where checkpoint_id = $1 and not complete`, w.id, w.users)
 }
 
 const sqlDeleteOld = `delete from checkpoints where checkpoint_id in (
-    select checkpoint_id from checkpoints as c where not complete or at < now() - $1::interval and exists (
-        select from checkpoints as newer where newer.board_id = c.board_id and newer.complete and newer.at > c.at
-            and newer.at <= now() - $1::interval)
+    select checkpoint_id from checkpoints as c where case when kept_until is not null then kept_until < now()
+        else not complete or at < now() - $1::interval and exists (
+            select from checkpoints as newer where newer.board_id = c.board_id and newer.complete
+                and newer.kept_until is null and newer.at > c.at and newer.at <= now() - $1::interval) end
     order by checkpoint_id limit $2)`
 
-// DeleteOld deletes some checkpoints that were interrupted, and some by which no moment of the
-// last keep is read. It returns how many; the caller must be the only one that makes some.
+// DeleteOld deletes some checkpoints that were interrupted, some that were kept long enough, and
+// some by which no moment of the last keep is read. It returns how many; the caller must be the only one that makes some.
 func (m *Moments) DeleteOld(ctx context.Context, keep time.Duration) (deleted int64, err error) {
 	tag, err := m.db.Exec(ctx, sqlDeleteOld, keep, deletedAtOnce)
 	if err != nil {

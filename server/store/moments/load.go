@@ -3,6 +3,7 @@ package moments
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -28,11 +29,13 @@ type change struct {
 // loader collects what makes up a view.
 type loader struct {
 	view
-	board   *scoreboard.Board
-	at      scoreboard.Moment
-	since   time.Time // of the checkpoint
-	changes map[scoreboard.UserID]*change
-	masked  map[scoreboard.UserID]scoreboard.Position // the hidden users of the checkpoint
+	board *scoreboard.Board
+	at    scoreboard.Moment
+	since time.Time // of the checkpoint
+	// restoredAt is set if the checkpoint has the scores without what was reversed by then.
+	restoredAt *time.Time
+	changes    map[scoreboard.UserID]*change
+	masked     map[scoreboard.UserID]scoreboard.Position // the hidden users of the checkpoint
 }
 
 func newLoader(tx pgx.Tx, board *scoreboard.Board, at scoreboard.Moment) *loader {
@@ -66,32 +69,34 @@ func (m *Moments) load(
 
 // sqlCheckpoint also returns whether rows between the checkpoint and the moment can be
 // archived, and the beginning of the ledger. Whatever changed after the newest checkpoint was
-// recorded since the time in checkpoint_boards.
+// recorded since the time in checkpoint_boards. Scores without what is reversed are those of
+// exactly the moment of the checkpoint.
 const sqlCheckpoint = `with ledger as (
     select min(to_date(right(c.relname, 8), 'YYYYMMDD')::timestamp) at time zone 'UTC' as begins
     from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent = 'user_score_histories'::regclass and c.relname ~ '^user_score_histories_[0-9]{8}$'
 )
-select c.checkpoint_id, c.at, begins, coalesce(c.at, $3) < begins and (c.at is null
-    or exists (select from checkpoints as later where later.board_id = $1 and later.complete and later.at > c.at)
-    or exists (select from checkpoint_boards as b where b.board_id = $1 and b.since < begins))
+select c.checkpoint_id, c.at, case when c.at = $2 then c.corrected_at end, begins,
+    coalesce(c.at, $3) < begins and (c.at is null or c.at < $2 and (
+        exists (select from checkpoints as later where later.board_id = $1 and later.complete and later.at > c.at)
+        or exists (select from checkpoint_boards as b where b.board_id = $1 and b.since < begins)))
 from ledger left join (
-    select checkpoint_id, at from checkpoints where board_id = $1 and complete and at <= $2
-    order by at desc limit 1) as c on true`
+    select checkpoint_id, at, corrected_at from checkpoints where board_id = $1 and complete and at <= $2
+    order by at desc, kept_until desc nulls last limit 1) as c on true`
 
 func (l *loader) readCheckpoint(ctx context.Context) error {
 	var id *int64
 	var since *time.Time
 	var begins time.Time
 	var archived bool
-	err := l.tx.QueryRow(ctx, sqlCheckpoint, l.board.ID, l.at.At, l.board.Created).Scan(&id, &since, &begins, &archived)
+	err := l.tx.QueryRow(ctx, sqlCheckpoint, l.board.ID, l.at.At, l.board.Created).Scan(&id, &since, &l.restoredAt,
+		&begins, &archived)
 	switch {
 	case err != nil:
 		return err
 	case archived:
-		return scoreboard.Errorf(scoreboard.CodeGone,
-			"what led to the standings of board %s at %s is archived; the ledger in the database begins at %s",
-			l.board.ID, l.at.At.Format(time.RFC3339Nano), begins.UTC().Format(time.RFC3339))
+		return l.gone("what led to the standings is archived; the ledger in the database begins at %s",
+			begins.UTC().Format(time.RFC3339))
 	case id == nil:
 		l.since = time.Unix(0, 0)
 		return nil
@@ -103,27 +108,45 @@ func (l *loader) readCheckpoint(ctx context.Context) error {
 	return l.readMasked(ctx)
 }
 
+// gone returns a gone with what to do.
+func (l *loader) gone(format string, args ...any) error {
+	at := l.at.At.Format(time.RFC3339Nano)
+	return scoreboard.Errorf(scoreboard.CodeGone, "board %s at %s: %s; sbctl top --board %[1]s --at %[2]s --archived "+
+		"reads the archive", l.board.ID, at, fmt.Sprintf(format, args...))
+}
+
+// Blocks beside those of the ranked users.
+const (
+	maskedBlock   = -1 // users who were hidden
+	restoredBlock = -2 // scores without the reversed events, of users of whom some were reversed
+)
+
 // readMasked reads the hidden users of the checkpoint.
 func (l *loader) readMasked(ctx context.Context) error {
-	var n int
-	var encoded []byte
-	err := l.tx.QueryRow(ctx, `select users, standings from checkpoint_blocks
-where checkpoint_id = $1 and block = -1`, l.checkpoint).Scan(&n, &encoded)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	standings, err := readStandings(encoded, n)
-	if err != nil {
-		return err
-	}
-	positions, err := named(ctx, l.tx, standings)
+	positions, err := l.readBeside(ctx, maskedBlock)
 	for i := range positions {
 		l.masked[positions[i].User] = positions[i]
 	}
 	return err
+}
+
+// readBeside reads a block beside those of the ranked users; it may not exist.
+func (l *loader) readBeside(ctx context.Context, block int) ([]scoreboard.Position, error) {
+	var n int
+	var encoded []byte
+	err := l.tx.QueryRow(ctx, `select users, standings from checkpoint_blocks
+where checkpoint_id = $1 and block = $2`, l.checkpoint, block).Scan(&n, &encoded)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	standings, err := readStandings(encoded, n)
+	if err != nil {
+		return nil, err
+	}
+	return named(ctx, l.tx, standings)
 }
 
 const (
@@ -195,28 +218,30 @@ func (l *loader) readChanges(ctx context.Context, most int) error {
 		return err
 	}
 	if n > most {
-		return scoreboard.Errorf(scoreboard.CodeGone,
-			"more than %d events led from the last checkpoint of board %s to %s", most, l.board.ID,
-			l.at.At.Format(time.RFC3339Nano))
+		return l.gone("more than %d events since the last checkpoint", most)
 	}
 	return nil
 }
 
-// add adds a row; rows come in any order.
 func (l *loader) add(r *ledgerRow) {
 	c := l.changes[r.user]
 	if c == nil {
-		c = &change{first: r.version + 1}
+		c = &change{}
 		l.changes[r.user] = c
 	}
-	if r.version < c.first {
+	c.add(l.order, r)
+}
+
+// add adds a row of the user; rows come in any order.
+func (c *change) add(order scoreboard.Order, r *ledgerRow) {
+	if r.version < c.first || c.first == 0 {
 		c.first, c.had = r.version, r.had
 		if r.had {
-			c.keyBefore = l.order.Key(r.previous)
+			c.keyBefore = order.Key(r.previous)
 		}
 	}
 	if r.version > c.last {
-		c.last, c.exists, c.key = r.version, true, l.order.Key(r.score)
+		c.last, c.exists, c.key = r.version, true, order.Key(r.score)
 	}
 	if (r.applied != 0 || !r.had) && r.version > c.moved {
 		c.moved, c.reached = r.version, r.at
@@ -253,17 +278,20 @@ where board_id = $1 and at > $2 and at <= $3 order by version`, l.board.ID, l.si
 // readCorrected reads what corrections left, which the rows do not tell.
 func (l *loader) readCorrected(ctx context.Context) error {
 	return l.eachCorrection(ctx, func(user scoreboard.UserID, version int64, left correction) {
-		c := l.changes[user]
-		if c == nil {
-			return // an erasure is moving the rows
-		}
-		if version >= c.moved {
-			c.moved, c.reached = version, left.reached
-		}
-		if version == c.last && left.empty {
-			c.exists = false
+		if c := l.changes[user]; c != nil { // or an erasure is moving the rows
+			c.correct(version, left)
 		}
 	})
+}
+
+// correct adds what a correction left; corrections come after the rows, by version.
+func (c *change) correct(version int64, left correction) {
+	if version >= c.moved {
+		c.moved, c.reached = version, left.reached
+	}
+	if version == c.last && left.empty {
+		c.exists = false
+	}
 }
 
 // recount computes the standings again of users of whom events were ever reversed, with the
@@ -281,9 +309,14 @@ func (l *loader) recount(ctx context.Context) error {
 		return err
 	}
 	folded := make(map[scoreboard.UserID]ledger.Standing, len(users))
-	if err := l.fold(ctx, users, func(user scoreboard.UserID, _ *ledger.FoldRow, to ledger.Standing) {
-		folded[user] = to
-	}); err != nil {
+	if l.restoredAt != nil {
+		err = l.readRestored(ctx, users, folded)
+	} else {
+		err = l.fold(ctx, users, func(user scoreboard.UserID, _ *ledger.FoldRow, to ledger.Standing) {
+			folded[user] = to
+		})
+	}
+	if err != nil {
 		return err
 	}
 	for user, to := range folded {
@@ -298,6 +331,31 @@ func (l *loader) recount(ctx context.Context) error {
 		c.exists, c.key, c.reached, c.moved = to.Exists, l.order.Key(to.Score), to.ReachedAt, 1
 	}
 	return nil
+}
+
+// readRestored reads the scores of users without the reversed events from the checkpoint.
+func (l *loader) readRestored(
+	ctx context.Context, users []scoreboard.UserID, folded map[scoreboard.UserID]ledger.Standing,
+) error {
+	var later bool
+	err := l.tx.QueryRow(ctx, `select exists (select from corrected_standings where board_id = $1 and at > $2)`,
+		l.board.ID, l.restoredAt).Scan(&later)
+	if err != nil {
+		return err
+	}
+	if later {
+		return l.gone("events were reversed or reinstated since the archive was read")
+	}
+	for _, u := range users {
+		folded[u] = ledger.Standing{}
+	}
+	restored, err := l.readBeside(ctx, restoredBlock)
+	for _, p := range restored {
+		if _, corrected := folded[p.User]; corrected { // or hidden
+			folded[p.User] = ledger.Standing{Score: l.order.Score(p.Key), Exists: true, ReachedAt: p.ReachedAt}
+		}
+	}
+	return err
 }
 
 // corrected returns the users who are not hidden and of whom events were ever reversed.
@@ -344,8 +402,7 @@ func (l *loader) fold(
 	_, err = pgx.ForEachRow(rows, to, func() error {
 		if fold == nil || user != folding {
 			if r.Version > 1 {
-				return scoreboard.Errorf(scoreboard.CodeGone,
-					"events of user %s before %s are archived; as=recorded answers", user,
+				return l.gone("events of user %s before %s are archived, and as=now needs them", user,
 					r.At.UTC().Format(time.RFC3339))
 			}
 			fold, folding = ledger.NewFold(l.board), user
