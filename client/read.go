@@ -182,7 +182,7 @@ func (c *Client) Film(ctx context.Context, q FilmQuery) (Film, error) {
 	}
 	var f Film
 	err := c.do(ctx, call{
-		op: "read the past of " + q.Board, method: http.MethodGet, path: "/v1/leaderboard/film", query: query,
+		op: "read a film of the board", method: http.MethodGet, path: "/v1/leaderboard/film", query: query,
 	}, &f)
 	return f, err
 }

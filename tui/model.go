@@ -33,6 +33,9 @@ const (
 // Options are the inputs of the screen.
 type Options struct {
 	Board string // shown first
+	// Replay, if set, is played back, and of the functions below only BoardInfo and Copy are
+	// called.
+	Replay *Replay
 	// Watch watches a board until the context ends.
 	Watch func(ctx context.Context, board string) <-chan client.State
 	// Me reads the standing of the token's user, with neighbours.
@@ -81,6 +84,7 @@ type model struct {
 	answer   terminalAnswer
 	wakeAt   time.Time // of the pending tick; zero: none
 
+	reel       *reel  // nil: the board is live
 	watching   string // the requested board
 	generation int    // of watches: messages of an earlier one are dropped
 	states     <-chan client.State
@@ -143,7 +147,7 @@ func newModel(ctx context.Context, o Options, r *lipgloss.Renderer, dark bool) *
 		o.Explain = error.Error
 	}
 	th := newTheme(r, dark, o.ASCII)
-	return &model{
+	m := &model{
 		ctx:        ctx,
 		o:          o,
 		renderer:   r,
@@ -155,6 +159,10 @@ func newModel(ctx context.Context, o Options, r *lipgloss.Renderer, dark bool) *
 		lastFlag:   -1,
 		stop:       func() {},
 	}
+	if o.Replay != nil {
+		m.reel, m.watching = newReel(*o.Replay), o.Replay.Board
+	}
+	return m
 }
 
 func (m *model) Init() tea.Cmd {
@@ -163,6 +171,9 @@ func (m *model) Init() tea.Cmd {
 			m.query()
 		}
 		return nil
+	}
+	if m.reel != nil {
+		return tea.Batch(ask, m.loadFilm(), m.nextReplayTick())
 	}
 	return tea.Batch(ask, m.watch(m.o.Board), m.readStatus(), m.later(readMeMsg{}), m.later(readInfoMsg{}))
 }
@@ -263,6 +274,10 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 			wait = hecticInterval
 		}
 		return tea.Batch(cmd, tea.Tick(wait, func(time.Time) tea.Msg { return listenMsg{generation} }))
+	case filmMsg:
+		return m.setFilm(msg)
+	case replayTickMsg:
+		return m.playOn(msg)
 	case listenMsg:
 		if msg.generation == m.generation {
 			return m.listen()

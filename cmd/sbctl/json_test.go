@@ -74,7 +74,8 @@ var printed = map[string][]any{
 	"user history":  {client.RankHistory{}},
 	"user freeze":   {client.UserState{}}, "user show": {client.User{}}, "user unban": {client.UserState{}},
 	"user unfreeze": {client.UserState{}},
-	"version":       {buildinfo.Info{}}, "watch": {client.State{}}, "what-if": {client.WhatIf{}},
+	"version":       {buildinfo.Info{}}, "watch": {client.State{}, client.FilmFrame{}},
+	"what-if": {client.WhatIf{}},
 }
 
 const shapes = "../../docs/json.md"
