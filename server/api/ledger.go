@@ -35,7 +35,9 @@ func (a *API) archiveLedger(c *gin.Context, caller *auth.Claims) error {
 	if !r.DryRun {
 		why = auditEntry(c, caller, "ledger:*")
 	}
-	return a.runJob(c, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
+	job := a.newJob(c, caller, "ledger:*")
+	job.DryRun = r.DryRun
+	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
 		var result protocol.JobLine
 		var err error
 		ended := make(chan struct{})

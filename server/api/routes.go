@@ -312,17 +312,22 @@ func (a *API) adminRoutes() []route {
 				action: "board.export",
 			},
 			a.adminRoute("POST", "/v1/admin/imports", "import.start", reasonParameter, a.startImport),
+			a.operatorRoute("GET", "/v1/admin/imports", "", parameters{"before", "limit"}, a.listImports),
 			a.operatorRoute("GET", "/v1/admin/imports/:id/summary", "", noParameters, a.summarizeImport),
 			a.adminRoute("POST", "/v1/admin/imports/:id/records", "import.records", reasonParameter, a.importRecords),
 			a.operatorRoute("POST", pathRebuild, "ranking.rebuild", reasonParameter, a.rebuild),
 			a.operatorRoute("POST", pathVerify, "", noParameters, a.verify),
 			a.operatorRoute("POST", pathReconcile, "ranking.reconcile", reasonParameter, a.verify),
 			a.adminRoute("POST", pathWhatIf, "void.create", noParameters, a.whatIf),
+			a.operatorRoute("GET", "/v1/admin/jobs", "", parameters{"before", "limit"}, a.listJobs),
+			a.operatorRoute("GET", "/v1/admin/jobs/:id", "", noParameters, a.showJob),
+			a.operatorRoute("POST", "/v1/admin/jobs/:id/stop", "job.stop", reasonParameter, a.stopJob),
 			a.operatorRoute("POST", "/v1/admin/replay", "ranking.replay", reasonParameter, a.replay),
 			a.adminRoute("POST", "/v1/admin/ledger/archive", "ledger.archive", reasonParameter, a.archiveLedger))
 	}
 	if a.Moderation != nil {
 		t = append(t,
+			a.operatorRoute("GET", "/v1/admin/users", "", parameters{"name", "after", "limit"}, a.findUsers),
 			a.operatorRoute("GET", "/v1/admin/users/:user_id", "", noParameters, a.showUser),
 			a.operatorRoute("POST", "/v1/admin/users/:user_id/ban", "user.ban", noParameters,
 				a.setStatus(a.Moderation.Ban)),
