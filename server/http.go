@@ -132,6 +132,7 @@ func (s *Server) makeOperations(o *api.Options) {
 	}
 	o.Operations = &api.Operations{
 		Doctor: s.makeDoctor(), Node: s.makeNodeStatus(), Jobs: s.makeJobs(), Rankings: s.ranking,
+		JobLog: s.store.Jobs, NodeName: s.name,
 		Outbox: s.store.Outbox, Exports: s.store.Reads,
 		WhatIf:  admin.WhatIf{Moments: s.store.Moments, Corrections: s.store.Corrections},
 		Imports: admin.NewImports(s.store.Imports, s.config.Import.RecordsPerSecond),
@@ -234,7 +235,7 @@ func (s *Server) makeNodeStatus() *health.NodeStatus {
 	if s.sampler != nil {
 		sources.Sampler = s.sampler
 	}
-	return health.NewNodeStatus(s.config.Roles, sources)
+	return health.NewNodeStatus(s.name, s.config.Roles, sources)
 }
 
 func (s *Server) makeReadiness() *health.Readiness {

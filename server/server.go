@@ -57,6 +57,7 @@ type Server struct {
 	proxies      edge.Proxies
 	certificates *edge.Certificates
 	keyring      *auth.Keyring
+	name         string // of this process
 	tokens       *auth.Tokens
 	keySet       *auth.KeySet // nil with the development secret
 	settings     *settings.Manager
@@ -91,7 +92,7 @@ type Server struct {
 // backend is found when the server runs. If New fails, it closes what it opened.
 func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, err error) {
 	log = slog.New(tracing.NewLogHandler(log.Handler()))
-	s := &Server{config: c, log: log, registry: prometheus.NewRegistry(), produced: transport.NewProduceCalls()}
+	s := &Server{config: c, log: log, name: processName(), registry: prometheus.NewRegistry(), produced: transport.NewProduceCalls()}
 	defer func() {
 		if err != nil {
 			s.Close()

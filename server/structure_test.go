@@ -100,6 +100,7 @@ var levels = map[string]int{
 	"server/store/imports":            4,
 	"server/store/increments":         4,
 	"server/store/keys":               4,
+	"server/store/jobs":               4,
 	"server/store/loadruns":           4,
 	"server/store/visibility":         4,
 	"server/store/webhooks":           4,

@@ -54,6 +54,7 @@ var printed = map[string][]any{
 	"flag confirm":    {client.Flag{}}, "flag dismiss": {client.Flag{}}, "flag list": {client.Flags{}},
 	"flag show":     {client.Flag{}},
 	"settings list": {[]client.Setting{}}, "settings set": {client.Setting{}, []client.Setting{}},
+	"job list": {[]client.Job{}}, "job stop": {client.Job{}},
 	"key create": {client.Key{}}, "key list": {[]client.Key{}}, "key revoke": nil, "key rotate": {client.Key{}},
 	"ledger archive": {client.Archived{}},
 	"webhook create": {client.Webhook{}}, "webhook list": {[]client.Webhook{}}, "webhook rotate": {client.Webhook{}},

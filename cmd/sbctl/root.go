@@ -32,6 +32,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newDLQCmd(p),
 		withReason(newRebuildCmd(p)),
 		newVerifyCmd(p),
+		newJobCmd(p),
 		newWhatIfCmd(p),
 		withReason(newReconcileCmd(p)),
 		withReason(newReplayCmd(p)),

@@ -44,7 +44,9 @@ func (a *API) archiveLedger(c *gin.Context, caller *auth.Claims) error {
 	if !r.DryRun {
 		why = auditEntry(c, caller, "ledger:*")
 	}
-	return a.runJob(c, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
+	job := a.newJob(c, caller, "ledger:*")
+	job.DryRun = r.DryRun
+	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
 		return w.beat(func() protocol.JobLine { return protocol.JobLine{} }, func() (protocol.JobLine, error) {
 			done, err := a.Operations.Archive.Archive(ctx, r.DryRun)
 			return protocol.JobLine{Archived: done}, err
@@ -100,7 +102,8 @@ func (a *API) checkpointLedger(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	why := auditEntry(c, caller, "board:"+string(board.ID))
-	return a.runJob(c, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
+	job := a.newJob(c, caller, "board:"+string(board.ID))
+	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
 		var read atomic.Int64
 		progress := func() protocol.JobLine { return protocol.JobLine{Board: string(board.ID), Records: read.Load()} }
 		return w.beat(progress, func() (protocol.JobLine, error) {

@@ -123,6 +123,12 @@ const exampleReport = `{"verdict":"passed","criteria":[{"name":"api.p95","source
 	`"measured":8.4,"pass":true}],"began":"2026-11-21T12:00:00Z","seconds":60,"cut":false,` +
 	`"parameters":{"rate":1000},"asked":60000,"sent":60000,"succeeded":60000,"rate":1000,"measured":{"api.p95":8.4}}`
 
+var exampleJob = protocol.Job{
+	JobID: 3, Kind: "rebuild", Target: "board:global", State: "running", Node: "node-1", Who: "operator",
+	Reason: exampleReason, StartedAt: at("2026-11-21T12:05:00Z"),
+	Line: &protocol.JobLine{Type: "progress", Board: "global", Users: 4000, Total: 12_000},
+}
+
 var exampleLoadRun = protocol.LoadRun{
 	LoadRunID: 3, UploadedAt: at("2026-11-21T12:05:00Z"), Verdict: "passed", Profile: "game", Version: "1.0.0",
 	BeganAt: at("2026-11-21T12:00:00Z"), Seconds: 60, Rate: 1000, P95MS: 8.4, P99MS: 14.2,
@@ -218,6 +224,10 @@ var examples = []any{
 	exampleReceipt,
 	protocol.ImportRequest{Source: "nakama:weekly", Board: "weekly"},
 	protocol.Import{ImportID: 1, Source: "nakama:weekly", Board: "weekly:2026-w47", Users: 12_000, Events: 12_480},
+	protocol.Imports{Imports: []protocol.Import{{
+		ImportID: 1, Source: "nakama:weekly", Board: "weekly:2026-w47", Users: 12_000, Events: 12_480,
+		StartedAt: new(at("2026-11-21T12:00:00Z")), LastAt: new(at("2026-11-21T12:00:41Z")),
+	}}},
 	protocol.ImportSummary{
 		Board: "weekly:2026-w47", Users: 2, Sum: "215", Digest: "10294872935587213312", Top: []string{"ada", "bob"},
 		Others: 3,
@@ -366,6 +376,9 @@ var examples = []any{
 	protocol.Webhooks{Webhooks: []protocol.Webhook{exampleWebhook}},
 	exampleDelivery,
 	protocol.WebhookDeliveries{Deliveries: []protocol.WebhookDelivery{exampleDelivery}},
+	exampleJob,
+	protocol.Jobs{Jobs: []protocol.Job{exampleJob}},
+	protocol.FoundUsers{Users: []protocol.FoundUser{{UserID: "ada", DisplayName: "Ada Lovelace", Status: "active"}}},
 	protocol.LoadRunRequest{Report: json.RawMessage(exampleReport)},
 	exampleLoadRun,
 	protocol.LoadRuns{LoadRuns: []protocol.LoadRun{exampleLoadRun}},

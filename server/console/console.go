@@ -7,6 +7,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -40,13 +41,14 @@ type Options struct {
 // Console is the handler of Root and all paths below it.
 type Console struct {
 	Options
-	origin *url.URL // of URL; nil for none
-	sealer cipher.AEAD
-	forged *http.CrossOriginProtection
-	mux    *http.ServeMux
-	pages  pages
-	issuer issuer
-	jobs   *jobs
+	origin     *url.URL // of URL; nil for none
+	sealer     cipher.AEAD
+	forged     *http.CrossOriginProtection
+	mux        *http.ServeMux
+	pages      pages
+	issuer     issuer
+	background *background
+	imports    importRuns
 }
 
 //go:embed assets
@@ -67,7 +69,7 @@ func New(o Options) (*Console, error) {
 	if o.OIDC.Issuer != "" && c.origin == nil {
 		return nil, errors.New("sign-in by OIDC requires the console's URL, for its redirect URI")
 	}
-	c.jobs = newJobs(c)
+	c.background = newBackground()
 	c.issuer.c = c
 	assets, err := loadAssets()
 	if err != nil {
@@ -84,8 +86,45 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 	"connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
-// maxForm bounds the body of a form, in bytes.
-const maxForm = 64 << 10
+// Bounds of the body of a form, in bytes.
+const (
+	maxForm   = 64 << 10
+	maxUpload = 4 << 20 // of a file
+)
+
+// bodyLimit is the bound of a request's body.
+func bodyLimit(r *http.Request) int64 {
+	if ch := changes[strings.TrimPrefix(r.URL.Path, Root+"/changes/")]; ch != nil && ch.file() != "" {
+		return maxUpload + maxForm
+	}
+	return maxForm
+}
+
+// parseForm reads a form, also one with a file, whose content becomes the value of its field.
+func parseForm(r *http.Request) error {
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
+		return r.ParseForm()
+	}
+	if err := r.ParseMultipartForm(maxUpload + maxForm); err != nil { // never to a disk
+		return err
+	}
+	for name, files := range r.MultipartForm.File {
+		f, err := files[0].Open()
+		if err != nil {
+			return err
+		}
+		content, err := io.ReadAll(f)
+		_ = f.Close() // it is in memory
+		if err != nil {
+			return err
+		}
+		if files[0].Filename != "" {
+			r.PostForm.Set(name, string(content))
+			r.PostForm.Set(name+fileNameSuffix, files[0].Filename)
+		}
+	}
+	return nil
+}
 
 // ServeHTTP implements http.Handler.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -115,7 +154,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	r.Body = http.MaxBytesReader(w, r.Body, bodyLimit(r))
 	c.mux.ServeHTTP(w, r)
 }
 
@@ -143,7 +182,10 @@ func (c *Console) route(assets assetFiles) {
 		"/integrity":                     c.integrity,
 		"/integrity/flags/{id}":          c.flag,
 		"/integrity/voids/{id}":          c.void,
+		"/jobs":                          c.jobs,
 		"/jobs/{id}":                     c.job,
+		"/imports":                       c.importsPage,
+		"/imports/{id}":                  c.importPage,
 		"/keys":                          c.keys,
 		"/settings":                      c.settings,
 		"/load-runs":                     c.loadRuns,
@@ -159,7 +201,6 @@ func (c *Console) route(assets assetFiles) {
 		http.Redirect(w, r, Root, http.StatusMovedPermanently)
 	})
 	c.mux.HandleFunc("POST "+Root+"/changes/{change}", c.signedIn(c.applyChange))
-	c.mux.HandleFunc("POST "+Root+"/jobs/{id}/stop", c.signedIn(c.stopJob))
 	c.mux.HandleFunc(Root+"/", c.signedIn(func(http.ResponseWriter, *http.Request, *session) error {
 		return &failure{
 			Status: http.StatusNotFound, Code: "not_found", Message: "The console has no such page.",
@@ -186,11 +227,16 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 			return
 		}
 		if r.Method == http.MethodPost {
-			if err := r.ParseForm(); err != nil {
-				c.fail(w, r, &failure{
+			if err := parseForm(r); err != nil {
+				f := &failure{
 					Status: http.StatusBadRequest, Code: "invalid_request", Message: "The form could not be read.",
-					Next: "Go back and submit it again; it may hold at most 64 KiB.",
-				})
+					Next: "Go back and submit it again.",
+				}
+				if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+					f.Status, f.Code, f.Message = http.StatusRequestEntityTooLarge, "payload_too_large", "The form is too large."
+					f.Next = "A form may hold 64 KiB, and a file 4 MiB. Use sbctl for larger files."
+				}
+				c.fail(w, r, f)
 				return
 			}
 			if !c.matchesFormToken(s, r.PostForm.Get(formTokenField)) {

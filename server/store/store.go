@@ -21,6 +21,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/imports"
 	"github.com/scoreboard/scoreboard/server/store/increments"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/jobs"
 	"github.com/scoreboard/scoreboard/server/store/keys"
 	"github.com/scoreboard/scoreboard/server/store/loadruns"
 	"github.com/scoreboard/scoreboard/server/store/moderation"
@@ -67,6 +68,7 @@ type Store struct {
 	Friends     *friends.Friends
 	Imports     *imports.Imports
 	Increments  *increments.Increments
+	Jobs        *jobs.Jobs
 	Keys        *keys.Keys
 	Moderation  *moderation.Moderation
 	Moments     *moments.Moments
@@ -122,6 +124,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Settings:   settings.New(db),
 		Standings:  standings.New(db),
 		Teams:      teams.New(db, o.Shards, o.Window),
+		Jobs:       jobs.New(db),
 		LoadRuns:   loadruns.New(db),
 		Visibility: visibility.New(db),
 		Webhooks:   webhooks.New(db),

@@ -486,7 +486,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** List imports, newest first */
+        get: operations["getAdminImports"];
         put?: never;
         /**
          * Start or continue the import of another system's board
@@ -530,6 +531,63 @@ export interface paths {
         get: operations["getAdminImportsIdSummary"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the jobs of all nodes, newest first
+         * @description A job is a rebuild, a verification, a reconciliation, a replay, a what-if or an archiving of the ledger. The newest 200 are kept, for up to 30 days. A job is lost if its node has not reported it for 30 seconds.
+         */
+        get: operations["getAdminJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show a job with its progress or result */
+        get: operations["getAdminJobsId"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/jobs/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop a job
+         * @description The node that runs the job stops it within two seconds. Jobs leave everything consistent when they stop.
+         */
+        post: operations["postAdminJobsIdStop"];
         delete?: never;
         options?: never;
         head?: never;
@@ -795,6 +853,26 @@ export interface paths {
         put?: never;
         /** Issue a token for a user (development issuer only) */
         post: operations["postAdminTokens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find users by the beginning of their display name
+         * @description Operators also find users who are shown to others under a pseudonym. Erased users have no name.
+         */
+        get: operations["getAdminUsers"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2495,6 +2573,22 @@ export interface components {
              */
             next_after?: number;
         };
+        /** @description A user whose display name begins with what was searched for. */
+        FoundUser: {
+            /** @description Name to show beside the score, 1 to 32 characters. */
+            display_name: string;
+            /** @description active, frozen or banned. */
+            status: string;
+            /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
+            user_id: string;
+        };
+        /** @description The response of GET /v1/admin/users, by name. next_after is the value of after for the next page. */
+        FoundUsers: {
+            /** @description Id of the last user of the page; absent on the last page. */
+            next_after?: string;
+            /** @description The users, by display name. */
+            users: components["schemas"]["FoundUser"][];
+        };
         /** @description A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or error. */
         Frame: {
             /**
@@ -2638,8 +2732,18 @@ export interface components {
              * @description Absent if nothing was imported.
              */
             import_id?: number;
+            /**
+             * Format: date-time
+             * @description Time at which it wrote last.
+             */
+            last_at?: string;
             /** @description Name of the board in the other system. */
             source: string;
+            /**
+             * Format: date-time
+             * @description Time at which the import was started or continued last; absent if nothing was imported.
+             */
+            started_at?: string;
             /**
              * Format: int64
              * @description Number of users that were imported.
@@ -2706,6 +2810,16 @@ export interface components {
              */
             written: number;
         };
+        /** @description The response of GET /v1/admin/imports, newest first. next_before is the value of before for the next page. */
+        Imports: {
+            /** @description The imports, newest first. */
+            imports: components["schemas"]["Import"][];
+            /**
+             * Format: int64
+             * @description Number of the last import of the page; absent on the last page.
+             */
+            next_before?: number;
+        };
         /** @description The body of POST /v1/scores/increment and an item of a batch. */
         IncrementRequest: {
             /** @description Name of the user's action, for action rules: up to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
@@ -2736,6 +2850,40 @@ export interface components {
             timestamp: string;
             /** @description User who gets the points: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
+        };
+        /** @description A long operation that a node runs or has run. line is its last line, but for a what-if, whose result is in its response only. */
+        Job: {
+            /** @description true: only report what would be done, and change nothing. */
+            dry_run?: boolean;
+            /**
+             * Format: date-time
+             * @description Time of its end; absent while it runs.
+             */
+            ended_at?: string;
+            /**
+             * Format: int64
+             * @description Number of the job.
+             */
+            job_id: number;
+            /** @description rebuild, verify, reconcile, replay, what-if or archive. */
+            kind: string;
+            /** @description Its progress or, at its end, its result or error. */
+            line?: components["schemas"]["JobLine"];
+            /** @description Name of the node that runs it. */
+            node: string;
+            /** @description The reason that was given. */
+            reason?: string;
+            /**
+             * Format: date-time
+             * @description Time of its start.
+             */
+            started_at: string;
+            /** @description running, done, failed, stopped or lost. */
+            state: string;
+            /** @description What it works on, as in the audit trail. */
+            target: string;
+            /** @description User who started it. */
+            who: string;
         };
         /** @description One line of the NDJSON that a job returns: its progress or, on the last line, its result or an error. The job stops if the client disconnects. */
         JobLine: {
@@ -2792,6 +2940,16 @@ export interface components {
             all: true;
             board?: unknown;
         });
+        /** @description The response of GET /v1/admin/jobs, newest first. next_before is the value of before for the next page. */
+        Jobs: {
+            /** @description The jobs, newest first. */
+            jobs: components["schemas"]["Job"][];
+            /**
+             * Format: int64
+             * @description Number of the last job of the page; absent on the last page.
+             */
+            next_before?: number;
+        };
         /** @description The response of GET /v1/realtime/token. */
         JoinTicket: {
             /**
@@ -3829,6 +3987,8 @@ export interface components {
             increments_per_second?: number;
             /** @description 95th percentile, in milliseconds; absent without increments. */
             latency_p95_ms?: number;
+            /** @description Name of the node: its host, its process and a random part. */
+            node: string;
             /**
              * Format: int64
              * @description The number of unpublished changes in the whole installation, counted up to a million.
@@ -6195,6 +6355,53 @@ export interface operations {
             503: components["responses"]["overloaded_or_unavailable"];
         };
     };
+    getAdminImports: {
+        parameters: {
+            query?: {
+                /** @description Next_before of the previous page. */
+                before?: number;
+                /** @description Maximum number of rows. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "imports": [
+                     *         {
+                     *           "import_id": 1,
+                     *           "source": "nakama:weekly",
+                     *           "board": "weekly:2026-w47",
+                     *           "users": 12000,
+                     *           "events": 12480,
+                     *           "started_at": "2026-11-21T12:00:00Z",
+                     *           "last_at": "2026-11-21T12:00:41Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Imports"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
     postAdminImports: {
         parameters: {
             query?: {
@@ -6367,6 +6574,170 @@ export interface operations {
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
             409: components["responses"]["conflict"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getAdminJobs: {
+        parameters: {
+            query?: {
+                /** @description Next_before of the previous page. */
+                before?: number;
+                /** @description Maximum number of rows. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jobs": [
+                     *         {
+                     *           "job_id": 3,
+                     *           "kind": "rebuild",
+                     *           "target": "board:global",
+                     *           "state": "running",
+                     *           "node": "node-1",
+                     *           "who": "operator",
+                     *           "reason": "cheating, ticket 4711",
+                     *           "started_at": "2026-11-21T12:05:00Z",
+                     *           "line": {
+                     *             "type": "progress",
+                     *             "board": "global",
+                     *             "users": 4000,
+                     *             "total": 12000
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Jobs"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getAdminJobsId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Numeric id.
+                 * @example 1
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "job_id": 3,
+                     *       "kind": "rebuild",
+                     *       "target": "board:global",
+                     *       "state": "running",
+                     *       "node": "node-1",
+                     *       "who": "operator",
+                     *       "reason": "cheating, ticket 4711",
+                     *       "started_at": "2026-11-21T12:05:00Z",
+                     *       "line": {
+                     *         "type": "progress",
+                     *         "board": "global",
+                     *         "users": 4000,
+                     *         "total": 12000
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    postAdminJobsIdStop: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Numeric id.
+                 * @example 1
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "job_id": 3,
+                     *       "kind": "rebuild",
+                     *       "target": "board:global",
+                     *       "state": "running",
+                     *       "node": "node-1",
+                     *       "who": "operator",
+                     *       "reason": "cheating, ticket 4711",
+                     *       "started_at": "2026-11-21T12:05:00Z",
+                     *       "line": {
+                     *         "type": "progress",
+                     *         "board": "global",
+                     *         "users": 4000,
+                     *         "total": 12000
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];
@@ -7279,6 +7650,7 @@ export interface operations {
                      *         "gateway",
                      *         "maintenance"
                      *       ],
+                     *       "node": "",
                      *       "uptime_seconds": 86400,
                      *       "window_ms": 2000,
                      *       "increments_per_second": 412.5,
@@ -7369,6 +7741,51 @@ export interface operations {
             403: components["responses"]["forbidden"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getAdminUsers: {
+        parameters: {
+            query?: {
+                /** @description Beginning of the display name, in any case. */
+                name?: string;
+                /** @description Next_after of the previous page. */
+                after?: string;
+                /** @description Maximum number of rows. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "users": [
+                     *         {
+                     *           "user_id": "ada",
+                     *           "display_name": "Ada Lovelace",
+                     *           "status": "active"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["FoundUsers"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];
