@@ -48,6 +48,10 @@ func (s *Server) makeAPI() error {
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Moments = s.store.Moments
 		o.Reads, o.Ledger, o.Show, o.Hidden = s.reads, s.store.Reads, s.display().show, s.hidden
+		if r := s.replicas.fallback; r != nil && c.ReadsReplicas() {
+			past := pastReads{s.store, s.replicas.store, r.State}
+			o.Moments, o.Ledger = past, past
+		}
 		o.FriendReads = s.friends()
 		o.Boards = s.boards()
 	}
@@ -217,6 +221,9 @@ func (s *Server) makeDoctor() health.Doctor {
 	}
 	if s.mirror != nil {
 		d.Mirror = s.mirror.Problem
+	}
+	if len(s.replicas.states) > 0 {
+		d.Replicas = s.replicas.problem
 	}
 	return d
 }

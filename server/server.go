@@ -49,6 +49,7 @@ type Server struct {
 	store     *store.Store
 	redis     redis.UniversalClient
 	ranking   *ranking.Ranking
+	replicas  replicas
 	kafka     *kafka.Client
 	producers []*kafka.Producer
 	produced  *calls.Calls    // by all producers
@@ -173,6 +174,9 @@ func (s *Server) closeBackends() {
 	}
 	if s.kafka != nil {
 		s.kafka.Close()
+	}
+	if err := s.replicas.close(); err != nil {
+		s.log.Warn("closing the replica of Redis failed", "err", err)
 	}
 	if s.redis != nil {
 		if err := s.redis.Close(); err != nil {

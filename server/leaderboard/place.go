@@ -79,7 +79,7 @@ func (l *Leaderboard) ReadPlace(
 func (l *Leaderboard) HasStanding(
 	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID,
 ) (has bool, err error) {
-	err = l.store.try(ctx, func(ctx context.Context) (err error) {
+	err = l.truth.try(ctx, func(ctx context.Context) (err error) {
 		has, err = l.Fallback.HasStanding(ctx, board, user)
 		return err
 	})
@@ -133,21 +133,23 @@ func (l *Leaderboard) place(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int,
 ) (p *scoreboard.Place, err error) {
 	shown := l.Display.Version()
-	fallback := func(ctx context.Context) (err error) {
-		p, err = l.Fallback.Place(ctx, board, user, k)
-		return err
-	}
 	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
-		p, err = l.Ranking.Place(ctx, board.ID, user, k)
+		p, err = l.ranking.Place(ctx, board.ID, user, k)
 		return err
-	}, fallback)
+	}, func(ctx context.Context) (err error) {
+		p, err = l.fallback.Place(ctx, board, user, k)
+		return err
+	})
 	if reason == "" && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
 		// The ranking may lag: a score that was just recorded is in the store.
 		key := placeKey{board.ID, user, 0}
 		if _, known := l.absent.get(key, absentLife); known {
 			return nil, err
 		}
-		stored := l.store.try(ctx, fallback)
+		stored := l.truth.try(ctx, func(ctx context.Context) (err error) {
+			p, err = l.Fallback.Place(ctx, board, user, k)
+			return err
+		})
 		if scoreboard.CodeOf(stored) == scoreboard.CodeNotFound {
 			l.absent.put(key, struct{}{}, 1, time.Now())
 		}
@@ -159,7 +161,7 @@ func (l *Leaderboard) place(
 	if err != nil {
 		return nil, err
 	}
-	p.Degraded, p.State = reason, degradedState(reason, p.State)
+	mark(reason, &p.Degraded, &p.State)
 	return l.showPlace(ctx, p, shown), nil
 }
 
@@ -186,7 +188,7 @@ func (l *Leaderboard) await(
 	for poll := firstPoll; board.Status != scoreboard.StatusArchived; poll = min(2*poll, maxWait/10) {
 		var p *scoreboard.Place
 		err := l.reads.try(ctx, func(ctx context.Context) (err error) {
-			p, err = l.Ranking.Place(ctx, board.ID, user, k)
+			p, err = l.ranking.Place(ctx, board.ID, user, k)
 			return err
 		})
 		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
@@ -217,9 +219,14 @@ func (l *Leaderboard) await(
 			return nil, ctx.Err()
 		}
 	}
+	if p := l.placeOfPrimary(ctx, board, user, k); p != nil {
+		if ranked = p; p.UserVersion >= version {
+			return l.showPlace(ctx, p, shown), nil
+		}
+	}
 	l.degraded.Inc()
 	var p *scoreboard.Place
-	err := l.store.try(ctx, func(ctx context.Context) (err error) {
+	err := l.truth.try(ctx, func(ctx context.Context) (err error) {
 		p, err = l.Fallback.Place(ctx, board, user, k)
 		return err
 	})
@@ -240,7 +247,7 @@ func (l *Leaderboard) upToDate(
 	ctx context.Context, board *scoreboard.Board, ranked *scoreboard.Place, version int64,
 ) bool {
 	var stored *scoreboard.Place
-	err := l.store.try(ctx, func(ctx context.Context) (err error) {
+	err := l.truth.try(ctx, func(ctx context.Context) (err error) {
 		stored, err = l.Fallback.Place(ctx, board, ranked.User, 0)
 		return err
 	})

@@ -88,6 +88,7 @@ type Ranking struct {
 	fence, orphans, advance, trusted   *redis.Script
 	known                              []atomic.Pointer[freshness] // by bucket
 	spread                             atomic.Int64                // as of, in every bucket of a cluster; microseconds
+	replica                            bool                        // rdb may be several servers, and only reads
 }
 
 // New uses rdb, which the caller closes.

@@ -89,13 +89,7 @@ type Store struct {
 
 // Open does not connect: an unreachable database is detected on first use.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	connection := pg.Options{
-		URL: o.URL, MaxConns: o.MaxConns, LockWait: o.LockWait, Timeout: o.Timeout, Describe: o.Describe,
-	}
-	if o.TLS != nil {
-		connection.Secure = o.TLS.SecurePostgres
-	}
-	db, err := pg.Open(ctx, connection)
+	db, err := open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -130,6 +124,16 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Webhooks:   webhooks.New(db),
 		db:         db,
 	}, nil
+}
+
+func open(ctx context.Context, o Options) (*pg.DB, error) {
+	connection := pg.Options{
+		URL: o.URL, MaxConns: o.MaxConns, LockWait: o.LockWait, Timeout: o.Timeout, Describe: o.Describe,
+	}
+	if o.TLS != nil {
+		connection.Secure = o.TLS.SecurePostgres
+	}
+	return pg.Open(ctx, connection)
 }
 
 // Collectors returns the metrics of the connections and calls, for registration.

@@ -128,7 +128,7 @@ class Frame:
         changed: In leaderboard.delta: new and changed rows.
         degraded: True if the frame is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
-            store_unavailable, stale or archived.
+            store_unavailable, replica_behind, stale or archived.
         epoch: Number of the ranking: a frame with a higher epoch is newer, whatever its version.
         error_code: In error: the code of the rejected command.
         field: In error: the field of the command that is wrong.
@@ -199,7 +199,7 @@ class List:
         board_state: State of the board's ranking: HEALTHY, CATCHING_UP or DEGRADED_REBUILDING.
         degraded: True if the response is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
-            store_unavailable, stale or archived.
+            store_unavailable, replica_behind, stale or archived.
         entries: The users who are on the board, best first.
         epoch: Number of the ranking, which rises with each rebuild; null if the response is degraded.
         not_found: The user ids that are not on the board.
@@ -232,7 +232,7 @@ class Place:
         board_state: State of the board's ranking: HEALTHY, CATCHING_UP or DEGRADED_REBUILDING.
         degraded: True if the response is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
-            store_unavailable, stale or archived.
+            store_unavailable, replica_behind, stale or archived.
         epoch: Number of the ranking, which rises with each rebuild; null if the response is degraded.
         neighbours: The user and up to k rows above and below, best first.
         percentile: Share of users ranked below, in percent with one decimal.
@@ -346,7 +346,7 @@ class RankingAnswer:
         as_of: Everything that was committed before this time is included.
         degraded: True if the response is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
-            store_unavailable, stale or archived.
+            store_unavailable, replica_behind, stale or archived.
         rank: Rank on the board, from 1.
         score: The user's score on the board, in points within ±(2^53 − 1).
     """
@@ -557,12 +557,14 @@ class Statement:
 
     Attributes:
         archived_before: Events before this time are in the archive.
+        as_of: Everything recorded before it is included; only if a replica answered, which may lack later events.
         entries: The events of the page, newest first.
         next_cursor: Value of cursor for the next page; absent on the last page.
     """
 
     entries: list[StatementEntry]
     archived_before: datetime | None = None
+    as_of: datetime | None = None
     next_cursor: str | None = None
 
 
@@ -579,7 +581,7 @@ class Top:
         board_state: HEALTHY, CATCHING_UP or DEGRADED_REBUILDING.
         degraded: True if the response is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
-            store_unavailable, stale or archived.
+            store_unavailable, replica_behind, stale or archived.
         entries: The rows of the page, best first.
         epoch: Number of the ranking, which rises with each rebuild; null if the response is degraded.
         next_cursor: Value of cursor for the next page; absent on the last page.

@@ -2602,7 +2602,7 @@ export interface components {
             changed?: components["schemas"]["Entry"][];
             /** @description True if the frame is not from a healthy ranking. */
             degraded?: boolean;
-            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, stale or archived. */
+            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
             degraded_reason?: string;
             /**
              * Format: int64
@@ -3084,7 +3084,7 @@ export interface components {
             board_state?: string;
             /** @description True if the response is not from a healthy ranking. */
             degraded: boolean;
-            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, stale or archived. */
+            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
             degraded_reason?: string;
             /** @description The users who are on the board, best first. */
             entries: components["schemas"]["ListEntry"][];
@@ -3278,7 +3278,7 @@ export interface components {
             board_state?: string;
             /** @description True if the response is not from a healthy ranking. */
             degraded: boolean;
-            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, stale or archived. */
+            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
             degraded_reason?: string;
             /**
              * Format: int64
@@ -3541,7 +3541,7 @@ export interface components {
             as_of: string;
             /** @description True if the response is not from a healthy ranking. */
             degraded: boolean;
-            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, stale or archived. */
+            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
             degraded_reason?: string;
             /**
              * Format: int64
@@ -3920,6 +3920,11 @@ export interface components {
              * @description Events before this time are in the archive.
              */
             archived_before?: string;
+            /**
+             * Format: date-time
+             * @description Everything recorded before it is included; only if a replica answered, which may lack later events.
+             */
+            as_of?: string;
             /** @description The events of the page, newest first. */
             entries: components["schemas"]["StatementEntry"][];
             /** @description Value of cursor for the next page; absent on the last page. */
@@ -4136,7 +4141,7 @@ export interface components {
             board_state?: string;
             /** @description True if the response is not from a healthy ranking. */
             degraded: boolean;
-            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, stale or archived. */
+            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
             degraded_reason?: string;
             /** @description The rows of the page, best first. */
             entries: components["schemas"]["Entry"][];

@@ -79,7 +79,7 @@ func (m *Moments) count(ctx context.Context) (to time.Time, more bool, err error
 		err = m.db.QueryRow(ctx, sqlCounted).Scan(&counted)
 	}
 	if err == nil {
-		to, err = m.settled(ctx, append(families, row.StatusLock))
+		to, err = m.settled(ctx, m.db, append(families, row.StatusLock))
 	}
 	if err != nil {
 		return to, false, err

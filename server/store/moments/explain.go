@@ -16,7 +16,7 @@ import (
 func (m *Moments) Explain(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, limit int,
 ) (e *scoreboard.Explanation, err error) {
-	settled, err := m.settled(ctx, []string{string(board.Family), row.StatusLock})
+	settled, err := m.settled(ctx, m.db, []string{string(board.Family), row.StatusLock})
 	if err != nil {
 		return nil, pg.Translate(err)
 	}

@@ -25,12 +25,22 @@ import (
 // asked for, so that a user finds what was just recorded, and who is hidden. A user who
 // was hidden after as_of is not shown, and still counts in the ranks behind.
 type Reads struct {
-	db    *pg.DB
-	index *rankIndex
+	db      *pg.DB
+	index   *rankIndex
+	replica bool // db is one
 }
 
 // New returns a Reads over db.
-func New(db *pg.DB) *Reads { return &Reads{db, newRankIndex(db, smallBoard, checkpointStep)} }
+func New(db *pg.DB) *Reads {
+	return &Reads{db: db, index: newRankIndex(db, smallBoard, checkpointStep)}
+}
+
+// NewReplica returns a Reads over a streaming replica. Its statements have a time.
+func NewReplica(db *pg.DB) *Reads {
+	r := New(db)
+	r.replica = true
+	return r
+}
 
 // beforeAll is a position before every standing.
 var beforeAll = scoreboard.Position{Key: -1 << 62, ReachedAt: time.Unix(0, 0)}
