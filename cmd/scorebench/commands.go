@@ -48,6 +48,10 @@ var benchmarks = []benchmark{
 		"scorebench pipeline --scale 0.02", bench.Pipeline, pipelineFlags,
 	},
 	{
+		"bytes", "Measure what users and increments take in memory, on disk and on the network",
+		"scorebench bytes", bench.Bytes, nil,
+	},
+	{
 		"flood", "Measure valid traffic during a flood of invalid signatures",
 		"scorebench flood", bench.Flood, nil,
 	},
