@@ -52,6 +52,10 @@ var benchmarks = []benchmark{
 		"scorebench bytes", bench.Bytes, nil,
 	},
 	{
+		"size-check", "Compare the simulated latency of sbctl size with the measured one at five rates",
+		"scorebench size-check", bench.SizeCheck, nil,
+	},
+	{
 		"flood", "Measure valid traffic during a flood of invalid signatures",
 		"scorebench flood", bench.Flood, nil,
 	},
