@@ -50,6 +50,7 @@ var levels = map[string]int{
 	"internal/filewatch":              0,
 	"internal/openapitest":            1,
 	"internal/sources":                1,
+	"internal/sizing":                 1,
 	"internal/tlsfiles":               1,
 	"internal/tracing":                0,
 	"loadgen/report":                  1,

@@ -16,6 +16,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
+	"github.com/scoreboard/scoreboard/internal/sizing"
 	"github.com/scoreboard/scoreboard/loadgen"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 	"github.com/scoreboard/scoreboard/migrations"
@@ -30,7 +31,7 @@ var printed = map[string][]any{
 	"action start": {client.Action{}}, "audit show": {client.AuditEntry{}},
 	"board standings": {client.FinalStandings{}},
 	"open docs":       nil, "open report": nil, "load clean": {cleaned{}}, "load delete": nil,
-	"sign": {signed{}}, "status": {client.Status{}},
+	"sign": {signed{}}, "size": {sizing.Plan{}, []sizing.Coefficient{}}, "status": {client.Status{}},
 	"user profile get": {client.Profile{}}, "user profile set": {client.Profile{}},
 	"user privacy get": {client.Privacy{}}, "user privacy set": {client.Privacy{}},
 	"audit verify": {client.AuditChain{}},

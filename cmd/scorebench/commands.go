@@ -52,6 +52,14 @@ var benchmarks = []benchmark{
 		"scorebench moments --scale 0.02", bench.Moments, scaleFlags,
 	},
 	{
+		"bytes", "Measure what users and increments take in memory, on disk and on the network",
+		"scorebench bytes", bench.Bytes, nil,
+	},
+	{
+		"size-check", "Compare the simulated latency of sbctl size with the measured one at five rates",
+		"scorebench size-check", bench.SizeCheck, nil,
+	},
+	{
 		"flood", "Measure valid traffic during a flood of invalid signatures",
 		"scorebench flood", bench.Flood, nil,
 	},

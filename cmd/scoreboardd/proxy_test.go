@@ -180,7 +180,9 @@ func TestProxyCache(t *testing.T) {
 		clients, duration = 10_000, 20*time.Second
 	}
 	for path, route := range map[string]string{
-		"/v1/leaderboard/top?limit=10": "/v1/leaderboard/top", "/b/global/top": "/b/:board/top", "/b/global": "/b/:board",
+		"/v1/leaderboard/top?limit=10": "/v1/leaderboard/top",
+		"/b/global/top":                "/b/:board/top",
+		"/b/global":                    "/b/:board",
 	} {
 		t.Run(route, func(t *testing.T) {
 			pollers := make([]*poller, clients)
