@@ -48,7 +48,7 @@ func (m *Moments) MakeArchived(
 		return ctx.Err()
 	}
 	add := func(r *scoreboard.ArchivedRow) error { return a.add(ctx, r) }
-	err := m.checkSettled(ctx, board, at)
+	err := m.checkSettled(ctx, m.db, board, at)
 	for _, step := range []func(context.Context) error{
 		// The database first: what is archived meanwhile is read twice, which is found.
 		a.begin, a.name, a.readUsers, a.inSnapshot(func(ctx context.Context, tx pgx.Tx) error {
@@ -93,7 +93,7 @@ type archivedUser struct {
 // begin creates the checkpoint. Until it is complete it is kept as long as it can take.
 func (a *archivedBoard) begin(ctx context.Context) (err error) {
 	// What is corrected later may be in the rows or not, which is found when they are read.
-	if a.settled, err = a.m.settled(ctx, []string{string(a.of.Family), row.StatusLock}); err != nil {
+	if a.settled, err = a.m.settled(ctx, a.m.db, []string{string(a.of.Family), row.StatusLock}); err != nil {
 		return err
 	}
 	a.settled = a.settled.Add(-time.Microsecond)
