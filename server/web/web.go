@@ -35,6 +35,7 @@ const Element = "score-board.js"
 const (
 	styleSheet = "board.css"
 	pageScript = "board.js"
+	filmScript = "film.js"
 )
 
 // asset is a file that pages load.
@@ -62,6 +63,7 @@ func New() *Site {
 	s.add(styleSheet, "text/css; charset=utf-8", []byte(design.CSS()), file("rows.css"), file(styleSheet))
 	s.add("icon.svg", "image/svg+xml", file("icon.svg"))
 	s.add(pageScript, "text/javascript; charset=utf-8", file(pageScript))
+	s.add(filmScript, "text/javascript; charset=utf-8", file(filmScript))
 	s.add(Element, "text/javascript; charset=utf-8", file(Element))
 	element := *s.assets[s.hashed[Element]]
 	element.cache = "public, max-age=300"
