@@ -1,6 +1,6 @@
 // The script of a board's page and of its page for iframes. The page is complete without it; it
 // keeps the rows current, and adds what needs a script.
-import type { Place, Statement } from "../src/types.js";
+import type { Place, RankHistory, Statement } from "../src/types.js";
 import { segment } from "../src/transport.js";
 import type { Connection, State } from "../src/watch/state.js";
 import { ageOf, type Query, serverOf, Source, warningOf } from "./live.js";
@@ -187,8 +187,40 @@ function showPlayer(read: Place | undefined): void {
     nearRows!.show([]);
   }
   near.hidden = !read;
+  $("chart")!.hidden = !read;
+  if (read) void showChart();
   section.hidden = false;
   $("statement")!.hidden = !signedIn;
+}
+
+/** How long the chart of a player stays as it is, in milliseconds: it has a point an hour. */
+const CHART_EVERY = 300_000;
+
+let charted = "";
+let chartedAt = -CHART_EVERY;
+
+/** showChart draws the player's last day, once in a while. */
+async function showChart(): Promise<void> {
+  const box = $("chart");
+  const of = player;
+  if (!box || of === charted && performance.now() - chartedAt < CHART_EVERY) return;
+  if (of !== charted) box.replaceChildren();
+  charted = of;
+  chartedAt = performance.now();
+  try {
+    const path = signedIn ? "/v1/users/me/history" : `${source.path}/players/${segment(of)}/history`;
+    const query = signedIn ? { board: main.dataset["board"] } : {};
+    const [{ draw }, history] = await Promise.all([
+      import(new URL(box.dataset["script"]!, location.href).href) as Promise<typeof import("./chart.js")>,
+      source.transport.try<Pick<RankHistory, "points">>({ method: "GET", path, query }).catch((error: unknown) => {
+        if ((error as { status?: number }).status === 404) return { points: [] }; // no rank on any of the points
+        throw error;
+      }),
+    ]);
+    if (of === player) draw(box, history, ended ? undefined : place);
+  } catch {
+    if (of === player) box.replaceChildren(); // a board without a past is complete without it
+  }
 }
 
 /** choose makes a player the one that the page is about. */
@@ -435,4 +467,5 @@ enableTools();
 enableFilm();
 enableStatement();
 enableSignIn();
+if (ended && player) void showChart();
 restart();
