@@ -40,7 +40,7 @@ const (
 const measures = `
 	window.shifts = [];
 	new PerformanceObserver((l) => l.getEntries().forEach((e) =>
-		window.shifts.push([e.value, ...e.sources.map((s) => [
+		e.hadRecentInput || window.shifts.push([e.value, ...e.sources.map((s) => [
 			s.node?.dataset?.user ?? (s.node?.outerHTML ?? s.node?.parentElement?.outerHTML)?.slice(0, 80),
 			s.previousRect.x, s.previousRect.y, s.currentRect.x, s.currentRect.y])])))
 		.observe({type: "layout-shift", buffered: true});

@@ -51,6 +51,8 @@ type Options struct {
 	// Statement reads the newest events of a user on a board, which are for the user
 	// and for operators.
 	Statement func(ctx context.Context, board, user string) (client.Statement, error)
+	// History reads a user's ranks over the last day; nil: none are shown.
+	History func(ctx context.Context, board, user string) (client.RankHistory, error)
 	// Status reads the server status, which is for operators. Once it was rejected, it
 	// is not read again, and neither are Flags and User.
 	Status func(ctx context.Context, board string) (client.Status, error)
@@ -109,6 +111,7 @@ type model struct {
 
 	me       *client.Place
 	search   textinput.Model // focused while a user is entered
+	days     map[string]day  // by board and user
 	player   *player         // nil unless a player's page is open
 	chooser  *chooser
 	menu     *menu
@@ -313,6 +316,8 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 		}
 	case playerMsg:
 		return m.setPlayer(msg)
+	case dayMsg:
+		m.setDay(msg)
 	case actedMsg:
 		return m.acted(msg)
 	case copiedMsg:

@@ -49,7 +49,7 @@ type theme struct {
 type glyphs struct {
 	ascii                                bool
 	upMark, downMark, dot, more, between string
-	mark, arrows, sideways, cursor       string
+	mark, arrows, sideways, cursor, to   string
 	tie, flag                            string
 	star, info, separator, full          string    // full is a whole cell, above the last spark
 	play, pause, stop                    string    // of a replay
@@ -61,7 +61,7 @@ type glyphs struct {
 
 var unicodeGlyphs = glyphs{
 	upMark: "▲", downMark: "▼", dot: "●", more: "…", between: " · ",
-	mark: "▌", arrows: "↑↓", sideways: "←→", cursor: "▏",
+	mark: "▌", arrows: "↑↓", sideways: "←→", cursor: "▏", to: "→",
 	tie: "=", flag: "⚑", star: "★", info: "•", separator: "┈", full: "█",
 	play: "▶", pause: "‖", stop: "■", track: [3]string{"━", "─", "┈"},
 	bars:   []string{"╸", "━"},
@@ -72,7 +72,7 @@ var unicodeGlyphs = glyphs{
 var asciiGlyphs = glyphs{
 	ascii:  true,
 	upMark: "^", downMark: "v", dot: "*", more: "~", between: " | ",
-	mark: ">", arrows: "up down", sideways: "left right", cursor: "_",
+	mark: ">", arrows: "up down", sideways: "left right", cursor: "_", to: ">",
 	tie: "=", flag: "!", star: "*", info: "-", separator: "-", full: "#",
 	play: ">", pause: "=", stop: "#", track: [3]string{"=", "-", "."},
 	bars:   []string{"#"},

@@ -34,6 +34,7 @@ const (
 	pathPageFilm   = "/b/:board/film"
 	pathPageLive   = "/b/:board/live"
 	pathPagePlayer = "/b/:board/players/:user_id"
+	pathPageChart  = "/b/:board/players/:user_id/history"
 	pathEmbed      = "/embed/:board"
 	pathAsset      = "/assets/:file"
 )
@@ -72,7 +73,8 @@ func (a *API) pageRoutes() []route {
 			listed(pathCard, anyParameters, &l.Top, a.card),
 			top,
 			listed(pathPageFilm, parameters{"from", "to", "step", "limit", "as"}, &l.Top, a.pageFilm),
-			listed(pathPagePlayer, parameters{"k"}, &l.Rank, a.pagePlayer))
+			listed(pathPagePlayer, parameters{"k"}, &l.Rank, a.pagePlayer),
+			listed(pathPageChart, noParameters, &l.Rank, a.pageHistory))
 	}
 	if a.Live != nil {
 		live := listed(pathPageLive, parameters{"limit", "delta", "last_event_id"}, &l.Joins, a.pageLive)

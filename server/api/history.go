@@ -120,6 +120,36 @@ func (a *API) history(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
+// pageHistory is GET /b/{board}/players/{user_id}/history: of the last day, or of the last day of
+// a board that has ended.
+func (a *API) pageHistory(c *gin.Context, caller *auth.Claims) error {
+	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	if err != nil {
+		return err
+	}
+	board, err := a.listed(c)
+	if err != nil {
+		return err
+	}
+	last := a.Now().UTC().Truncate(defaultStep)
+	if board.Ended() && !board.Closed.IsZero() {
+		last = board.Closed.UTC()
+	}
+	var times []time.Time
+	for i := range defaultPoints {
+		times = append(times, last.Add(time.Duration(i+1-defaultPoints)*defaultStep))
+	}
+	ctx := c.Request.Context()
+	moment := scoreboard.Moment{At: last, Masked: true}
+	points, err := a.Moments.History(ctx, board, moment, a.lookUp(ctx, caller, user), times)
+	if err != nil {
+		return aboutUser(err, user)
+	}
+	setPageCache(c)
+	respond(c, http.StatusOK, historyJSON(board.ID, user, points))
+	return nil
+}
+
 // historyJSON also finds what stands out among the points, of which one has a rank.
 func historyJSON(
 	board scoreboard.BoardID, user scoreboard.UserID, points []scoreboard.RankPoint,

@@ -166,6 +166,8 @@ func pageOperations() []operation {
 		reads("GET "+pathPagePlayer, "pages", "Get a player's standing with neighbours, for a board's page",
 			[]param{{"k", "integer", "rows above and below the player, 0 to 5; 2 by default"}}, protocol.Place{},
 			readCodes...),
+		reads("GET "+pathPageChart, "pages", "Get a player's last day in hours, for a board's page",
+			nil, protocol.RankHistory{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
 		described(reads("GET "+pathPageLive, "pages", "Follow a board, for its page", []param{
 			rows,
 			{"delta", "string", "1 to receive changes instead of full states"},

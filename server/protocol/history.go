@@ -37,7 +37,7 @@ type Film struct {
 	Board  string      `json:"board"`
 	Start  time.Time   `json:"starts_at"` // time of the first frame
 	End    time.Time   `json:"ends_at"`   // last step of the film; send it as to for the next part
-	StepMS int64       `json:"step_ms"`   // milliseconds between two steps; send them as step for the next part
+	StepMS int64       `json:"step_ms"`   // time between two steps in milliseconds; send it as step for the next part
 	Frames []FilmFrame `json:"frames"`    // where the rows changed, with the first step of the part
 
 	// NextFrom is the time from which the next part continues; absent on the last one.

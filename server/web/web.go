@@ -33,8 +33,10 @@ const Element = "score-board.js"
 
 // The other assets, by the names that their hashes are added to.
 const (
-	styleSheet = "board.css"
-	pageScript = "board.js"
+	styleSheet  = "board.css"
+	pageScript  = "board.js"
+	filmScript  = "film.js"
+	chartScript = "chart.js"
 )
 
 // asset is a file that pages load.
@@ -62,6 +64,8 @@ func New() *Site {
 	s.add(styleSheet, "text/css; charset=utf-8", []byte(design.CSS()), file("rows.css"), file(styleSheet))
 	s.add("icon.svg", "image/svg+xml", file("icon.svg"))
 	s.add(pageScript, "text/javascript; charset=utf-8", file(pageScript))
+	s.add(chartScript, "text/javascript; charset=utf-8", file(chartScript))
+	s.add(filmScript, "text/javascript; charset=utf-8", file(filmScript))
 	s.add(Element, "text/javascript; charset=utf-8", file(Element))
 	element := *s.assets[s.hashed[Element]]
 	element.cache = "public, max-age=300"

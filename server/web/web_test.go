@@ -57,7 +57,7 @@ func TestScriptsAreCurrent(t *testing.T) {
 	}
 	for _, path := range []string{
 		"sdk/typescript/src/watch/state.ts", "server/web/assets/rows.css", "server/web/assets/board.js",
-		"server/web/assets/score-board.js",
+		"server/web/assets/film.js", "server/web/assets/chart.js", "server/web/assets/score-board.js",
 	} {
 		if !strings.Contains(string(list), "  "+path+"\n") {
 			t.Errorf("%s is not among the %d files", path, len(lines))

@@ -152,6 +152,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/b/{board}/players/{user_id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a player's last day in hours, for a board's page */
+        get: operations["getBBoardPlayersUserIdHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/b/{board}/top": {
         parameters: {
             query?: never;
@@ -2449,7 +2466,7 @@ export interface components {
             starts_at: string;
             /**
              * Format: int64
-             * @description Milliseconds between two steps; send them as step for the next part.
+             * @description Time between two steps in milliseconds; send it as step for the next part.
              */
             step_ms: number;
         };
@@ -5384,6 +5401,81 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getBBoardPlayersUserIdHistory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+                /**
+                 * @description User id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+                 * @example ada
+                 */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "global",
+                     *       "user_id": "ada",
+                     *       "points": [
+                     *         {
+                     *           "at": "2026-11-21T10:00:00Z",
+                     *           "score": null,
+                     *           "rank": null,
+                     *           "total": 11950
+                     *         },
+                     *         {
+                     *           "at": "2026-11-21T11:00:00Z",
+                     *           "score": 100,
+                     *           "rank": 4,
+                     *           "total": 11981
+                     *         },
+                     *         {
+                     *           "at": "2026-11-21T12:00:00Z",
+                     *           "score": 125,
+                     *           "rank": 1,
+                     *           "total": 12000
+                     *         }
+                     *       ],
+                     *       "best_rank": 1,
+                     *       "best_rank_at": "2026-11-21T12:00:00Z",
+                     *       "days_in_top_10": 1,
+                     *       "biggest_climb": {
+                     *         "began_at": "2026-11-21T11:00:00Z",
+                     *         "ended_at": "2026-11-21T12:00:00Z",
+                     *         "places": 3
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RankHistory"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["not_settled"];
+            410: components["responses"]["gone"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];
