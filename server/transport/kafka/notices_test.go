@@ -133,6 +133,12 @@ func TestNoticesOfAddedPartitions(t *testing.T) {
 	if err != nil || created.Errors[topic] != nil {
 		t.Fatal(err, created)
 	}
+	// A producer of another client knows the new partitions at once.
+	other := kafka.New(kafka.Options{Brokers: brokers, Timeout: 10 * time.Second})
+	t.Cleanup(other.Close)
+	fresh := other.Producer(topic)
+	t.Cleanup(func() { _ = fresh.Close() })
+	notices = transport.NewNotices(fresh)
 	missing := map[scoreboard.BoardID]bool{}
 	for i := range 32 { // of all partitions
 		missing[scoreboard.BoardID(fmt.Sprint("board", i))] = true
