@@ -108,6 +108,7 @@ func (s *Server) makeProofs(o *api.Options) (err error) {
 	if s.keyring, err = auth.NewKeyring(c.Auth.MasterKey, s.store.Keys, s.log, time.Now); err != nil {
 		return err
 	}
+	o.WebhookNetworks = s.webhookNetworks()
 	o.Keyring, o.Keys, o.Webhooks, o.LoadRuns = s.keyring, s.store.Keys, s.store.Webhooks, s.store.LoadRuns
 	if o.ActionTokens, err = auth.NewActionTokens(c.Auth.MasterKey); err != nil {
 		return err

@@ -18,6 +18,7 @@ var levels = map[string]int{
 	"deploy/grafana":                  0,
 	"deploy/kubeschemas":              0,
 	"deploy/sbom":                     0,
+	"internal/assets":                 0,
 	"internal/browsertest":            0,
 	"internal/calls":                  0,
 	"internal/design":                 0,

@@ -462,10 +462,15 @@ func (s *Server) makeWebhooks() error {
 		Owner: processName(), Leases: s.store.Boards, Store: s.store.Webhooks, Boards: s.catalog,
 		Seasons: s.store.Boards, Flags: s.store.Moderation, Ranking: s.ranking, Open: keyring.Open,
 		Hide:     func(board scoreboard.BoardID, rows []scoreboard.Entry) { s.hidden.Hide(board, rows, "") },
-		Networks: publicnet.Networks{Allowed: c.Webhooks.Networks, Setting: "webhooks.networks"},
+		Networks: s.webhookNetworks(),
 		Version:  buildinfo.Read().Version, Log: s.log,
 	}))
 	return nil
+}
+
+// webhookNetworks are where webhooks may be.
+func (s *Server) webhookNetworks() publicnet.Networks {
+	return publicnet.Networks{Allowed: s.config.Webhooks.Networks, Setting: "webhooks.networks"}
 }
 
 // processName is a unique owner of leases. Host and process are for readers of logs

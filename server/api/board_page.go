@@ -23,6 +23,8 @@ type Listing interface {
 	Lists(board scoreboard.BoardID) bool
 	// OriginsOf returns the origins of other sites that may embed a board.
 	OriginsOf(board scoreboard.BoardID) []string
+	// PublicURL is the address of the pages without a path; "" if it is unknown.
+	PublicURL() string
 }
 
 // Paths of the pages of boards and of what they load.
@@ -312,6 +314,7 @@ func (a *API) view(c *gin.Context, caller *auth.Claims) (*web.Board, error) {
 	v := &web.Board{
 		ID: scoreboard.BoardID(c.Param("board")), Shown: board.ID, Ended: board.Ended(),
 		Live: a.Live != nil, Closed: board.Closed, Sealed: board.StandingsHash,
+		URL: a.Pages.PublicURL(),
 	}
 	if v.Limit, err = pageLimit(c); err != nil {
 		return nil, err

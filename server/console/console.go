@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"crypto/cipher"
 	"crypto/rand"
 	"embed"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/assets"
 	"github.com/scoreboard/scoreboard/internal/design"
 )
 
@@ -71,12 +71,12 @@ func New(o Options) (*Console, error) {
 	}
 	c.background = newBackground()
 	c.issuer.c = c
-	assets, err := loadAssets()
+	files, err := loadAssets()
 	if err != nil {
 		return nil, err
 	}
-	c.pages = parsePages(assets)
-	c.route(assets)
+	c.pages = parsePages(files)
+	c.route(files)
 	return c, nil
 }
 
@@ -159,8 +159,12 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // route fills the mux.
-func (c *Console) route(assets assetFiles) {
-	c.mux.Handle("GET "+Root+"/assets/", assets)
+func (c *Console) route(files *assets.Files) {
+	c.mux.HandleFunc("GET "+Root+"/assets/{file}", func(w http.ResponseWriter, r *http.Request) {
+		if !files.Serve(w, r, r.PathValue("file")) {
+			http.NotFound(w, r)
+		}
+	})
 	c.mux.HandleFunc("GET "+Root+"/sign-in", c.signInPage)
 	c.mux.HandleFunc("POST "+Root+"/sign-in", c.signIn)
 	c.mux.HandleFunc("GET "+Root+"/sign-in/oidc", c.startOIDC)
@@ -253,22 +257,8 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 	}
 }
 
-// asset is an embedded file with its tag.
-type asset struct {
-	kind, tag string
-	body      []byte
-}
-
-// assetFiles are the scripts and styles, by name.
-type assetFiles map[string]asset
-
-var assetKinds = map[string]string{
-	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
-	".LICENSE": "text/plain; charset=utf-8", ".sha256": "text/plain; charset=utf-8",
-}
-
-func loadAssets() (assetFiles, error) {
-	files := make(assetFiles)
+func loadAssets() (*assets.Files, error) {
+	files := assets.New()
 	entries, err := fs.ReadDir(embedded, "assets")
 	if err != nil {
 		return nil, err
@@ -278,32 +268,8 @@ func loadAssets() (assetFiles, error) {
 		if err != nil {
 			return nil, err
 		}
-		files.add(e.Name(), body)
+		files.Add(e.Name(), body)
 	}
-	files.add("tokens.css", []byte(design.CSS()))
+	files.Add("tokens.css", []byte(design.CSS()))
 	return files, nil
-}
-
-func (f assetFiles) add(name string, body []byte) {
-	f[name] = asset{kind: assetKinds[name[strings.LastIndex(name, "."):]], tag: digest(body), body: body}
-}
-
-// link returns the path of a file, which changes with its content.
-func (f assetFiles) link(name string) string { return Root + "/assets/" + name + "?v=" + f[name].tag }
-
-// ServeHTTP answers with a file. Browsers keep it: its address changes with its content.
-func (f assetFiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a, ok := f[strings.TrimPrefix(r.URL.Path, Root+"/assets/")]
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	h := w.Header()
-	h.Set("Content-Type", a.kind)
-	h.Set("ETag", `"`+a.tag+`"`)
-	h.Set("Cache-Control", "no-cache")
-	if r.URL.Query().Get("v") == a.tag {
-		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	}
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.body))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/scoreboard/scoreboard/internal/breaker"
@@ -64,6 +65,9 @@ const (
 	backlogTimeout = 1500 * time.Millisecond
 )
 
+// warnInterval is the shortest time between two warnings about increments that were not accepted.
+const warnInterval = 10 * time.Second
+
 // backlogWaits bounds the look-ups that wait for the backlog at once.
 const backlogWaits = 32
 
@@ -89,6 +93,10 @@ type Acceptor struct {
 	waits   chan struct{}
 	batch   int
 	wait    time.Duration
+
+	warning    sync.Mutex
+	warned     time.Time // when the last warning was logged
+	suppressed int       // increments that were not accepted since, without a warning
 }
 
 // accepting is one increment that waits to be accepted.
@@ -303,12 +311,26 @@ func (a *Acceptor) produce(fresh []*accepting) {
 		return
 	}
 	if !errors.Is(err, scoreboard.ErrNoConsumer) {
-		a.log.Warn("increments not accepted", "count", len(fresh)-n, "err", err)
+		a.warn(len(fresh)-n, err)
 	}
 	for _, c := range fresh[n:] {
 		c.outcome.Err = notAccepted(err)
 	}
 	a.update(increments[n:], a.marks.Abort)
+}
+
+// warn logs that increments were not accepted, at most once in warnInterval: an outage fails
+// many batches a second.
+func (a *Acceptor) warn(count int, err error) {
+	now := a.now()
+	a.warning.Lock()
+	defer a.warning.Unlock()
+	if now.Sub(a.warned) < warnInterval {
+		a.suppressed += count
+		return
+	}
+	a.log.Warn("increments not accepted", "count", count, "err", err, "suppressed", a.suppressed)
+	a.warned, a.suppressed = now, 0
 }
 
 // notAccepted returns the outcome of increments that the queue has not acknowledged.

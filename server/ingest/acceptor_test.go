@@ -1,9 +1,12 @@
 package ingest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -428,5 +431,26 @@ func TestAcceptedTimeIsTheDatabases(t *testing.T) {
 	want := time.Now().Add(slow)
 	if got := w.log[0].Accepted; got.Sub(want).Abs() > time.Second {
 		t.Errorf("accepted at %s, want the database's time, %s", got, want)
+	}
+}
+
+// An outage fails every batch, and is one line in the log.
+func TestOutageOfTheQueueIsOneWarning(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, backendtest.Redis(t))
+	var log bytes.Buffer
+	a := ingest.NewAcceptor(lanes, w.marks, w, broker(broken), w, time.Now, slog.New(slog.NewTextHandler(&log, nil)))
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { _ = a.Run(ctx) })
+	for i := range 20 {
+		if _, err := a.Accept(t.Context(), event(t, fmt.Sprint("e", i), 1)); err == nil {
+			t.Error("an increment was accepted without a queue")
+		}
+	}
+	cancel()
+	all.Wait()
+	if n := strings.Count(log.String(), "increments not accepted"); n != 1 {
+		t.Errorf("got %d warnings, want 1: %s", n, &log)
 	}
 }

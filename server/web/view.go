@@ -33,6 +33,7 @@ type Board struct {
 	Live    bool               // this process serves streams
 	Kiosk   bool               // for a screen on a wall
 	Theme   string             // light or dark; "" is that of the viewer's system
+	URL     string             // of the site, without a path; "" if it is unknown
 }
 
 // Period is one instance of a board in the choice of periods.
@@ -156,6 +157,16 @@ func (b *Board) rows(entries []scoreboard.Entry) []row {
 // Path is the last part of the page's own path, for relative links: a browser would read
 // the colon of an instance as the end of a scheme.
 func (b *Board) Path() string { return "./" + string(b.ID) }
+
+// Address is the absolute address of the page without parameters; "" if that of the site is
+// unknown. It never comes from a request, whose header Host a client chooses and a cache may
+// keep.
+func (b *Board) Address() string {
+	if b.URL == "" {
+		return ""
+	}
+	return b.URL + "/b/" + string(b.ID)
+}
 
 // With returns a link to the page with another parameter. It keeps the others.
 func (b *Board) With(name, value string) string { return b.Path() + b.query(name, value) }
