@@ -12,6 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/moments"
 )
 
 // replicas are the replicas that this process knows. Every process that has their URLs
@@ -144,6 +145,20 @@ func (p pastReads) History(
 	}, func(ctx context.Context) ([]scoreboard.RankPoint, error) {
 		return p.Moments.History(ctx, board, at, user, times)
 	})
+}
+
+// Film implements api.Moments.
+func (p pastReads) Film(
+	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, times []time.Time, limit int,
+) (frames []scoreboard.Frame, covered int, err error) {
+	read := func(m *moments.Moments) func(context.Context) ([]scoreboard.Frame, error) {
+		return func(ctx context.Context) (all []scoreboard.Frame, err error) {
+			all, covered, err = m.Film(ctx, board, at, times, limit)
+			return all, err
+		}
+	}
+	frames, err = leaderboard.ReadReplica(ctx, p.state, read(p.replica.Moments), read(p.Moments))
+	return frames, covered, err
 }
 
 // Explain implements api.Moments.
