@@ -95,8 +95,8 @@ from generate_series(0, $1::int - 1) u, lateral (select (u::bigint * 7919) % 100
 ), recorded as (
     insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied, previous_score,
         new_score, version, recorded_at, source)
-    select user_id, 'global', gen_random_uuid(), sha256('x'), 1, 1, s.score + n - 1, s.score + n, s.version + n, at, 'api'
-    from chain join scores as s using (user_id) where s.board_id = 'global' order by i
+    select user_id, 'global', gen_random_uuid(), sha256('x'), 1, 1, s.score + n - 1, s.score + n, s.version + n,
+        at, 'api' from chain join scores as s using (user_id) where s.board_id = 'global' order by i
 )
 update scores as s set score = score + m.n, order_key = order_key - m.n, version = version + m.n,
     revision = revision + m.n, reached_at = m.at, recorded_at = m.at

@@ -77,8 +77,8 @@ func (m *Moments) nameEvents(
 			named[event{string(e.User), e.Event}] = e
 		}
 	}
-	rows, err := m.db.Query(ctx, `select h.user_id, h.event_id, h.event_text from unnest($1::text[], $2::uuid[]) as e(u, id)
-join user_score_histories as h on h.event_id = e.id and h.user_id = e.u
+	rows, err := m.db.Query(ctx, `select h.user_id, h.event_id, h.event_text
+from unnest($1::text[], $2::uuid[]) as e(u, id) join user_score_histories as h on h.event_id = e.id and h.user_id = e.u
 where h.board_id = $3 and h.source <> 'admin' and h.event_text is not null`, users, ids, board)
 	if err != nil {
 		return err
