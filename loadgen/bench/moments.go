@@ -35,8 +35,7 @@ func Moments(ctx context.Context, o Options) error {
 	if o.Scale <= 0 || o.Scale > 1 {
 		return errors.New("--scale must be above 0 and at most 1")
 	}
-	// The daemon makes no checkpoint of its own meanwhile.
-	r, err := newRig(ctx, o, "SCOREBOARD_LEDGER_CHECKPOINT_EVENTS=500000")
+	r, err := newRig(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -96,8 +95,8 @@ from generate_series(0, $1::int - 1) u, lateral (select (u::bigint * 7919) % 100
 ), recorded as (
     insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied, previous_score,
         new_score, version, recorded_at, source)
-    select user_id, 'global', gen_random_uuid(), sha256('x'), 1, 1, s.score + n - 1, s.score + n, s.version + n, at, 'api'
-    from chain join scores as s using (user_id) where s.board_id = 'global' order by i
+    select user_id, 'global', gen_random_uuid(), sha256('x'), 1, 1, s.score + n - 1, s.score + n, s.version + n,
+        at, 'api' from chain join scores as s using (user_id) where s.board_id = 'global' order by i
 )
 update scores as s set score = score + m.n, order_key = order_key - m.n, version = version + m.n,
     revision = revision + m.n, reached_at = m.at, recorded_at = m.at
@@ -107,6 +106,7 @@ where s.user_id = m.user_id and s.board_id = 'global'`
 
 // fill writes the users, and then in turn a checkpoint and events.
 func (p *pastBoard) fill(ctx context.Context) error {
+	p.stopDaemon()
 	began := time.Now()
 	y, month, _ := p.begin.Add(-time.Hour).Date()
 	for at := time.Date(y, month, 1, 0, 0, 0, 0, time.UTC); at.Before(time.Now()); {
@@ -140,7 +140,16 @@ func (p *pastBoard) fill(ctx context.Context) error {
 	if err := p.exec(ctx, `vacuum analyze user_score_histories`); err != nil {
 		return err
 	}
-	if err := p.rebuild(ctx); err != nil {
+	if err := p.hold(ctx); err != nil {
+		return err
+	}
+	if err := p.flush(ctx); err != nil {
+		return err
+	}
+	if err := p.startDaemon(ctx, nil); err != nil { // rebuilds the ranking
+		return err
+	}
+	if err := p.awaitRanking(ctx, "global", int64(p.users)); err != nil {
 		return err
 	}
 	size, err := p.queryInt(ctx, `select sum(octet_length(standings)) from checkpoint_blocks`)
@@ -153,17 +162,13 @@ func (p *pastBoard) fill(ctx context.Context) error {
 	return nil
 }
 
-// rebuild fills Redis, which the writes need.
-func (p *pastBoard) rebuild(ctx context.Context) error {
-	c, err := p.newClient()
-	if err != nil {
-		return err
+// hold keeps the daemon from making checkpoints, and from deleting those that are being made.
+func (p *pastBoard) hold(ctx context.Context) error {
+	held, err := p.store.Boards.TakeLease(ctx, "checkpoints", "scorebench", 4*time.Minute)
+	if err == nil && !held {
+		err = errors.New("the daemon makes checkpoints")
 	}
-	defer c.Close()
-	if _, err := c.Rebuild(ctx, client.JobRequest{Board: "global"}, func(client.JobLine) {}); err != nil {
-		return err
-	}
-	return p.awaitRanking(ctx, "global", int64(p.users))
+	return err
 }
 
 func (p *pastBoard) checkpoint(ctx context.Context, at time.Time) error {
@@ -246,6 +251,9 @@ func (p *pastBoard) cost(ctx context.Context) error {
 		"| CPU cores: daemon / PostgreSQL / checkpoints | checkpoints |")
 	p.println("|---|---|---|---|---|---|---|")
 	if _, err := p.post(ctx, 64, p.timed/3); err != nil { // warm
+		return err
+	}
+	if err := p.hold(ctx); err != nil {
 		return err
 	}
 	for _, with := range []bool{false, true} {

@@ -215,7 +215,7 @@ func whatIfJSON(r *scoreboard.WhatIfResult) *protocol.WhatIf {
 		}
 		for _, e := range change.Deciding {
 			row.Events = append(row.Events, protocol.WhatIfEvent{
-				EventID: scoreboard.FormatUUID(e.Event), Delta: e.Delta, RecordedAt: e.At, Rule: e.Rule,
+				EventID: cmp.Or(e.Text, scoreboard.FormatUUID(e.Event)), Delta: e.Delta, RecordedAt: e.At, Rule: e.Rule,
 				Detail: e.Detail,
 			})
 		}

@@ -4716,7 +4716,7 @@ export interface components {
             delta: number;
             /** @description What the anomaly was, in words. */
             detail?: string;
-            /** @description UUID of the event. */
+            /** @description Id of the event, as it was sent. */
             event_id: string;
             /**
              * Format: date-time

@@ -165,7 +165,7 @@ func (a *archivedBoard) add(ctx context.Context, r *scoreboard.ArchivedRow) erro
 		return nil
 	}
 	u.rows++
-	of := ledgerRow{score: r.Score, had: r.Previous != nil && r.Version > 1, applied: r.Applied, version: r.Version}
+	of := ledgerRow{score: r.Score, had: r.Previous != nil && r.Version > 1, version: r.Version}
 	if of.at = r.At.UTC(); r.Previous != nil {
 		of.previous = *r.Previous
 	}

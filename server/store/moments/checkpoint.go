@@ -396,7 +396,8 @@ const sqlDeleteOld = `delete from checkpoints where checkpoint_id in (
     order by checkpoint_id limit $2)`
 
 // DeleteOld deletes some checkpoints that were interrupted, some that were kept long enough, and
-// some by which no moment of the last keep is read. It returns how many; the caller must be the only one that makes some.
+// some by which no moment of the last keep is read. It returns how many; the caller must be the
+// only one that makes some.
 func (m *Moments) DeleteOld(ctx context.Context, keep time.Duration) (deleted int64, err error) {
 	tag, err := m.db.Exec(ctx, sqlDeleteOld, keep, deletedAtOnce)
 	if err != nil {

@@ -2,6 +2,7 @@ package moments
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,6 +24,7 @@ type change struct {
 	exists      bool // whether the user has one after the last row
 	key         int64
 	moved       int64 // the version of the last row that changed the score; 0: none did
+	left        bool  // whether the standing in the checkpoint is another one
 	reached     time.Time
 }
 
@@ -34,19 +36,18 @@ type loader struct {
 	since time.Time // of the checkpoint
 	// restoredAt is set if the checkpoint has the scores without what was reversed by then.
 	restoredAt *time.Time
-	changes    map[scoreboard.UserID]*change
+	slab       []change
 	masked     map[scoreboard.UserID]scoreboard.Position // the hidden users of the checkpoint
 }
 
 func newLoader(tx pgx.Tx, board *scoreboard.Board, at scoreboard.Moment) *loader {
 	return &loader{
 		view: view{
-			tx: tx, order: board.Order, left: make(map[scoreboard.UserID]struct{}),
+			tx: tx, order: board.Order, changes: make(map[scoreboard.UserID]*change),
 			hidden: make(map[scoreboard.UserID]struct{}),
 		},
 		board: board, at: at,
-		changes: make(map[scoreboard.UserID]*change),
-		masked:  make(map[scoreboard.UserID]scoreboard.Position),
+		masked: make(map[scoreboard.UserID]scoreboard.Position),
 	}
 }
 
@@ -180,36 +181,63 @@ func (l *loader) readUsers(ctx context.Context, to map[scoreboard.UserID]struct{
 	})
 }
 
-const sqlRows = `select user_id, coalesce(previous_score, 0), previous_score is not null and version > 1, new_score,
-    applied, version, recorded_at
+// Hundreds of thousands of rows can be read: only what is needed, and previous_score only if the
+// user had a score.
+const sqlRows = `select user_id, case when version > 1 then previous_score end, new_score, version, recorded_at
 from user_score_histories where board_id = $1 and recorded_at > $2 and recorded_at <= $3 limit $4`
 
 // ledgerRow is a row of the ledger between a checkpoint and a moment.
 type ledgerRow struct {
-	user            scoreboard.UserID
+	user            []byte // valid until the next row
 	previous, score scoreboard.Score
 	had             bool // whether the user had a score before: previous
-	applied         int64
 	version         int64
 	at              time.Time
 }
 
+// moved reports whether the row changed the standing.
+func (r *ledgerRow) moved() bool { return !r.had || r.score != r.previous }
+
 // eachRow calls do with the rows after the checkpoint, up to the moment, in any order. It
 // returns their number, which is most+1 if there are more than most.
 func (l *loader) eachRow(ctx context.Context, most int, do func(*ledgerRow)) (n int, err error) {
-	rows, err := l.tx.Query(ctx, sqlRows, l.board.ID, l.since, l.at.At, most+1)
+	rows, err := l.tx.Query(ctx, sqlRows, binaryColumns, l.board.ID, l.since, l.at.At, most+1)
 	if err != nil {
 		return 0, err
 	}
 	var r ledgerRow
-	to := []any{&r.user, &r.previous, &r.had, &r.score, &r.applied, &r.version, &r.at}
-	_, err = pgx.ForEachRow(rows, to, func() error {
+	return n, pg.ForEach(rows, func() error {
 		n++
-		r.at = r.at.UTC()
+		if !r.decode(rows.RawValues()) {
+			return errRow
+		}
 		do(&r)
 		return nil
 	})
-	return n, err
+}
+
+var (
+	binaryColumns = pgx.QueryResultFormats{
+		pgx.BinaryFormatCode, pgx.BinaryFormatCode, pgx.BinaryFormatCode, pgx.BinaryFormatCode, pgx.BinaryFormatCode,
+	}
+	errRow = errors.New("a row of the ledger has other columns than expected")
+)
+
+// postgresEpoch is 2000-01-01 in microseconds since 1970.
+const postgresEpoch = 946_684_800_000_000
+
+// decode decodes the columns of sqlRows in a fraction of the time that Scan takes.
+func (r *ledgerRow) decode(columns [][]byte) bool {
+	if len(columns) != 5 || len(columns[2]) != 8 || len(columns[3]) != 8 || len(columns[4]) != 8 {
+		return false
+	}
+	number := func(i int) int64 { return int64(binary.BigEndian.Uint64(columns[i])) }
+	r.user, r.had, r.previous = columns[0], len(columns[1]) == 8, 0
+	if r.had {
+		r.previous = scoreboard.Score(number(1))
+	}
+	r.score, r.version, r.at = scoreboard.Score(number(2)), number(3), time.UnixMicro(number(4)+postgresEpoch).UTC()
+	return true
 }
 
 func (l *loader) readChanges(ctx context.Context, most int) error {
@@ -224,12 +252,21 @@ func (l *loader) readChanges(ctx context.Context, most int) error {
 }
 
 func (l *loader) add(r *ledgerRow) {
-	c := l.changes[r.user]
+	c := l.changes[scoreboard.UserID(r.user)]
 	if c == nil {
-		c = &change{}
-		l.changes[r.user] = c
+		c = l.newChange()
+		l.changes[scoreboard.UserID(r.user)] = c
 	}
 	c.add(l.order, r)
+}
+
+// newChange allocates many changes at once.
+func (l *loader) newChange() *change {
+	if len(l.slab) == cap(l.slab) {
+		l.slab = make([]change, 0, 1000)
+	}
+	l.slab = append(l.slab, change{})
+	return &l.slab[len(l.slab)-1]
 }
 
 // add adds a row of the user; rows come in any order.
@@ -243,7 +280,7 @@ func (c *change) add(order scoreboard.Order, r *ledgerRow) {
 	if r.version > c.last {
 		c.last, c.exists, c.key = r.version, true, order.Key(r.score)
 	}
-	if (r.applied != 0 || !r.had) && r.version > c.moved {
+	if r.moved() && r.version > c.moved {
 		c.moved, c.reached = r.version, r.at
 	}
 }
@@ -416,10 +453,6 @@ func (l *loader) fold(
 
 // merge derives which standings of the checkpoint count no more, and which join them.
 func (l *loader) merge(ctx context.Context) error {
-	leave := func(user scoreboard.UserID, key int64) {
-		l.left[user] = struct{}{}
-		l.leftKeys = append(l.leftKeys, key)
-	}
 	// Only the checkpoint tells whether it has a user who was erased when it was made.
 	found, err := l.find(ctx, slices.Collect(maps.Keys(l.hidden)))
 	if err != nil {
@@ -427,7 +460,7 @@ func (l *loader) merge(ctx context.Context) error {
 	}
 	l.out = make(map[scoreboard.UserID]scoreboard.Position, len(l.hidden))
 	for user, p := range found {
-		leave(user, p.Key)
+		l.leftKeys = append(l.leftKeys, p.Key)
 		l.out[user] = p
 	}
 	for user, p := range l.masked {
@@ -448,7 +481,7 @@ func (l *loader) merge(ctx context.Context) error {
 			continue
 		}
 		if _, masked := l.masked[user]; c.had && !masked {
-			leave(user, c.keyBefore)
+			c.left, l.leftKeys = true, append(l.leftKeys, c.keyBefore)
 		}
 		if c.exists {
 			l.joined = append(l.joined, scoreboard.Position{Key: c.key, ReachedAt: c.reached, User: user})
@@ -460,8 +493,6 @@ func (l *loader) merge(ctx context.Context) error {
 			l.joined = append(l.joined, p)
 		}
 	}
-	slices.Sort(l.leftKeys)
-	slices.SortFunc(l.joined, func(p, q scoreboard.Position) int { return p.Compare(&q) })
 	l.total += int64(len(l.joined) - len(l.leftKeys))
 	return nil
 }

@@ -127,7 +127,7 @@ func (m *Moments) Place(
 func (v *view) place(
 	ctx context.Context, board *scoreboard.Board, at time.Time, user scoreboard.UserID,
 ) (*scoreboard.Position, *scoreboard.Place, error) {
-	p, err := v.position(ctx, user)
+	p, err := v.position(ctx, board, user)
 	if err != nil {
 		return nil, nil, err
 	}

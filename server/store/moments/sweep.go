@@ -184,12 +184,12 @@ func (s *sweep) readMoves(ctx context.Context) error {
 	}
 	order := s.series.board.Order
 	n, err := s.eachRow(ctx, s.budget, func(r *ledgerRow) {
-		c, isCorrection := corrected[r.user][r.version]
-		if _, again := s.folded[r.user]; again || r.applied == 0 && r.had && !isCorrection {
+		c, isCorrection := corrected[scoreboard.UserID(r.user)][r.version]
+		if _, again := s.folded[scoreboard.UserID(r.user)]; again || !r.moved() && !isCorrection {
 			return
 		}
 		mv := move{
-			user: r.user, step: s.stepOf(r.at), version: r.version, exists: !c.empty, had: r.had,
+			user: scoreboard.UserID(r.user), step: s.stepOf(r.at), version: r.version, exists: !c.empty, had: r.had,
 			key: order.Key(r.score), reached: r.at,
 		}
 		if isCorrection {
