@@ -162,7 +162,7 @@ type FilmFrame = protocol.FilmFrame
 // FilmQuery selects a part of a Film.
 type FilmQuery struct {
 	Board    string        // global when empty; a family is read in the period of From
-	From, To time.Time     // the period, or the last day, when zero; for the next part NextFrom and End of the one before
+	From, To time.Time     // the period or the last day when zero; for the next part, NextFrom and End of the last
 	Step     time.Duration // 1 s to 366 days; a 250th of the film when zero
 	Limit    int           // rows, 1 to 100; 10 when 0
 	AsNow    bool          // without the events that are reversed, and the users that are banned, now

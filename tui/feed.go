@@ -107,7 +107,8 @@ func (m *model) notable(before []row, changes []change) []event {
 		return name(client.Entry{UserID: user, DisplayName: displayName}, m.theme.ascii)
 	}
 	add := func(k kind, rank int64, key, format string, args ...any) {
-		all = append(all, ranked{event{at: m.eventTime(), kind: k, key: key, text: fmt.Sprintf(format, args...)}, rank, ""})
+		e := event{at: m.eventTime(), kind: k, key: key, text: fmt.Sprintf(format, args...)}
+		all = append(all, ranked{e, rank, ""})
 	}
 	short := len(before) <= notableRanks && len(m.board.rows) <= notableRanks
 	for _, c := range changes {

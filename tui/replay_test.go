@@ -195,8 +195,13 @@ func TestGoldenReplay(t *testing.T) {
 		for name, play := range map[string]func(*screen){
 			"loading": func(*screen) {},
 			"playing": func(s *screen) { s.load(); s.play(150 * time.Second / 60) },
-			"paused":  func(s *screen) { s.load(); s.play(320 * time.Second / 60); s.keys("space"); s.wait(time.Second) },
-			"help":    func(s *screen) { s.load(); s.keys("?") },
+			"paused": func(s *screen) {
+				s.load()
+				s.play(320 * time.Second / 60)
+				s.keys("space")
+				s.wait(time.Second)
+			},
+			"help": func(s *screen) { s.load(); s.keys("?") },
 		} {
 			s := newReplay(t, 100, 30, l)
 			play(s)
