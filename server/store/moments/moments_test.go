@@ -77,7 +77,9 @@ type world struct {
 	events []*submitted
 	shown  []shown
 	banned map[scoreboard.UserID]bool
-	making bool // a checkpoint
+	// private are the users who have left all boards.
+	private map[scoreboard.UserID]bool
+	making  bool // a checkpoint
 }
 
 var modes = map[scoreboard.BoardID]scoreboard.Board{
@@ -92,7 +94,10 @@ func newWorld(t *testing.T) *world {
 	s, conn := storetest.New(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	w := &world{t: t, s: s, conn: conn, rng: rand.New(rand.NewPCG(seed, 0)), banned: make(map[scoreboard.UserID]bool)}
+	w := &world{
+		t: t, s: s, conn: conn, rng: rand.New(rand.NewPCG(seed, 0)), banned: make(map[scoreboard.UserID]bool),
+		private: make(map[scoreboard.UserID]bool),
+	}
 	for id, b := range modes {
 		conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta)
 values ($1, $1, $2, $3, -100, 100)`, id, b.Mode, b.Order)
@@ -110,7 +115,7 @@ func (w *world) user() scoreboard.UserID {
 func (w *world) step() {
 	w.t.Helper()
 	ctx := w.t.Context()
-	switch kind := w.rng.IntN(20); {
+	switch kind := w.rng.IntN(22); {
 	case kind < 11:
 		in := scoreboard.Increment{
 			User: w.user(), Boards: []scoreboard.BoardID{w.boards[w.rng.IntN(len(w.boards))]},
@@ -149,6 +154,15 @@ func (w *world) step() {
 			w.t.Fatal(err)
 		}
 		w.banned[user] = !w.banned[user]
+	case kind > 19 && len(w.events) > 0:
+		user, to := w.events[w.rng.IntN(len(w.events))].user, scoreboard.VisibilityPrivate
+		if w.private[user] {
+			to = scoreboard.VisibilityPublic
+		}
+		if _, _, err := w.s.Visibility.Put(ctx, user, to, 0, nil); err != nil {
+			w.t.Fatal(err)
+		}
+		w.private[user] = !w.private[user]
 	case kind == 18 && !w.making:
 		w.checkpoint()
 	}
@@ -213,7 +227,7 @@ func (w *world) today(board scoreboard.BoardID, at time.Time) []string {
 	scores := make(map[scoreboard.UserID]*standing)
 	b := modes[board]
 	for _, e := range w.events {
-		if e.board != board || e.reversed || w.banned[e.user] || e.at.After(at) {
+		if e.board != board || e.reversed || w.banned[e.user] || w.private[e.user] || e.at.After(at) {
 			continue
 		}
 		s := scores[e.user]
