@@ -1257,7 +1257,7 @@ export interface paths {
         };
         /**
          * List the teams of a board
-         * @description By name. Requires the scope score:update.
+         * @description By name. Requires the scope score:update or score:operate.
          */
         get: operations["getBoardsBoardTeams"];
         put?: never;
@@ -1277,7 +1277,7 @@ export interface paths {
         };
         /**
          * List the members of a team
-         * @description In the order of joining. Requires the scope score:update.
+         * @description In the order of joining. Requires the scope score:update or score:operate.
          */
         get: operations["getBoardsBoardTeamsTeamMembers"];
         put?: never;
