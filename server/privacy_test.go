@@ -33,13 +33,14 @@ type privacyRig struct {
 	*harness
 	*node
 	tokens map[string]http.Header // by what they are
+	public time.Time              // when the user did not hide yet
 }
 
 func newPrivacyRig(t *testing.T) *privacyRig {
 	t.Helper()
 	h, n := dialectNode(t, "web-boards", "*", "limit-anonymous-per-minute", "0", "limit-address-per-minute", "0",
 		"boards-close-grace", "1s", "realtime-connections-per-address", "0", "realtime-anonymous-per-address", "0")
-	r := &privacyRig{h, n, map[string]http.Header{
+	r := &privacyRig{harness: h, node: n, tokens: map[string]http.Header{
 		"nobody's": nil, "a stranger's": bearer(h.token("bob", "", time.Hour)),
 		"a friend's": bearer(h.token("ada", "", time.Hour)), "their own": bearer(h.token(hiddenUser, "", time.Hour)),
 		"a server's":    bearer(h.token("game", auth.ScopeUpdate, time.Hour)),
@@ -90,6 +91,7 @@ func newPrivacyRig(t *testing.T) *privacyRig {
 		top, err := root.Top(t.Context(), client.TopQuery{})
 		return err == nil && !top.Degraded && top.Total == 125 && top.Entries[1].DisplayName == hiddenName
 	})
+	r.public = time.Now()
 	return r
 }
 
@@ -330,6 +332,11 @@ func (r *privacyRig) checkPrivate(t *testing.T) {
 		`"private":true`, `"degraded":false`)
 	want("their own", "/v1/users/"+hiddenUser+"/rank/explain", http.StatusNotFound, "is private, and on no board")
 	want("their own", "/v1/users/"+hiddenUser+"/history?step=1h", http.StatusNotFound, "is private, and on no board")
+
+	// The past does not show the user either, but to servers, under the pseudonym.
+	past := "/v1/leaderboard/top?limit=3&at=" + r.public.UTC().Format(time.RFC3339Nano)
+	want("a stranger's", past, http.StatusOK, `"total":124`, "!~", "!"+hiddenUser)
+	want("a server's", past, http.StatusOK, `"total":125`, "~", "!"+hiddenUser)
 
 	receipt, err := r.node.client(hiddenUser, "").Submit(t.Context(), client.Increment{User: hiddenUser, Delta: 1})
 	if err != nil || receipt.NewScore != 100 || receipt.Rank == nil || *receipt.Rank != 2 {
