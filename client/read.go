@@ -247,8 +247,8 @@ func (c *Client) Profile(ctx context.Context, user string) (Profile, error) {
 	return kept, err
 }
 
-// Privacy is who sees a user's id and profile on boards: Visibility is public, friends or
-// pseudonym.
+// Privacy is who sees a user's id and profile on boards: Visibility is public, friends,
+// pseudonym or private. A private user is on no board.
 type Privacy = protocol.Privacy
 
 // Privacy reads who sees a user. Users may read their own; it needs the scope score:operate for
@@ -261,7 +261,7 @@ func (c *Client) Privacy(ctx context.Context, user string) (Privacy, error) {
 	return kept, err
 }
 
-// SetPrivacy sets who sees a user: public, friends or pseudonym. Users may set their own; it
+// SetPrivacy sets who sees a user: public, friends, pseudonym or private. Users may set their own; it
 // needs the scope score:operate for others.
 func (c *Client) SetPrivacy(ctx context.Context, user, visibility string) (Privacy, error) {
 	var kept Privacy

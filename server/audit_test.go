@@ -43,7 +43,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"profiles", "users", "scores", "user_score_histories", "knobs", "voids", "void_events", "flags",
 			"reversals", "rejected_events", "board_standings", "audit_log", "imports", "import_scores",
 			"webhooks", "webhook_secrets", "webhook_deliveries", "friends", "teams", "team_members", "load_runs",
-			"user_privacy", "jobs",
+			"user_privacy", "private_users", "jobs",
 		} {
 			var sum string
 			err := db.QueryRow(t.Context(),

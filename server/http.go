@@ -130,10 +130,10 @@ func (s *Server) makeOperations(o *api.Options) {
 	o.Trail, o.Settings, o.Flags = s.store.Audit, s.settings, s.store.Moderation
 	o.Friends, o.Teams = s.store.Friends, s.store.Teams
 	o.Profiles = admin.Profiles{Store: s.store.Profiles, Cache: s.profiles}
-	o.Privacy = admin.Privacy{Store: s.store.Visibility, List: s.hidden}
+	visible := admin.Visible{Ranking: s.ranking, CacheTTL: s.config.Reads.UserCache}
+	o.Privacy = admin.Privacy{Store: s.store.Visibility, List: s.hidden, Visible: visible}
 	o.Moderation = admin.Moderation{
-		Moderation: s.store.Moderation, Corrections: s.store.Corrections, Privacy: s.store.Privacy,
-		Ranking: s.ranking, CacheTTL: s.config.Reads.UserCache,
+		Moderation: s.store.Moderation, Corrections: s.store.Corrections, Privacy: s.store.Privacy, Visible: visible,
 	}
 	o.Operations = &api.Operations{
 		Doctor: s.makeDoctor(), Node: s.makeNodeStatus(), Jobs: s.makeJobs(), Rankings: s.ranking,

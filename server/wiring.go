@@ -442,7 +442,8 @@ func (s *Server) makeMaintenance() error {
 	}
 	addresses := func() time.Duration { return s.settings.Current().Retention.Addresses }
 	s.add("moderation", moderation.NewWorker(
-		s.store.Corrections, s.store.Privacy, s.ranking, addresses, s.config.Ledger.RepeatWindow(), s.log))
+		s.store.Corrections, s.store.Privacy, s.store.Recovery, s.ranking, addresses,
+		s.config.Ledger.RepeatWindow(), s.log))
 	return nil
 }
 

@@ -46,9 +46,15 @@ func placeTable(place client.Place) *table {
 	t.add("score", number(place.Score))
 	t.add("rank", fmt.Sprintf("%d of %d", place.Rank, place.Total))
 	t.add("ahead of", fmt.Sprintf("%.1f %% of users", place.Percentile))
+	if place.Private {
+		t.add("private", privateNote)
+	}
 	addFreshness(t, place.AgeMS, place.Degraded, place.DegradedReason)
 	return t
 }
+
+// privateNote says what the rank of a private user is.
+const privateNote = "on no board; the rank is the one that the score would have"
 
 func addFreshness(t *table, ageMS int64, degraded bool, reason string) {
 	t.add("age", (time.Duration(ageMS) * time.Millisecond).String())

@@ -28,7 +28,34 @@ type Job struct {
 	Owner    string        // names this process
 	Life     time.Duration // of the lease; work must renew it in time
 	Interval time.Duration
-	Log      *slog.Logger
+	// Retry is how often Keep tries to take a lease that another process holds; 0 is each time.
+	Retry time.Duration
+	Log   *slog.Logger
+
+	held  bool      // as of tried
+	tried time.Time // when the lease was last taken, renewed or refused
+}
+
+// ErrLost is the error of Keep while another process holds the lease.
+var ErrLost = errors.New("another process holds the lease")
+
+// Keep takes the lease, or renews it once a quarter of its life has passed. Work calls it first
+// and before each of its transactions, so that it never goes on without the lease for long.
+// The error is ErrLost if another process holds it. Only the goroutine of Run may call it.
+func (j *Job) Keep(ctx context.Context) error {
+	since := time.Since(j.tried)
+	switch {
+	case j.held && since < j.Life/4:
+		return nil
+	case !j.held && since < j.Retry:
+		return ErrLost
+	}
+	held, err := j.Renew(ctx)
+	j.held, j.tried = held, time.Now()
+	if err == nil && !held {
+		err = ErrLost
+	}
+	return err
 }
 
 // Renew takes or renews the lease. It returns false if another process holds it.
@@ -37,13 +64,15 @@ func (j *Job) Renew(ctx context.Context) (held bool, err error) {
 }
 
 // Run calls work at once and at each interval until ctx ends, and then releases the lease.
-// work begins with Renew and does nothing without the lease. failed receives the errors of
-// work, except those after the end of ctx.
+// work begins with Keep or Renew and does nothing without the lease. failed receives the errors
+// of work, except ErrLost and those after the end of ctx. After an error Keep takes the lease
+// again.
 func (j *Job) Run(ctx context.Context, work func(context.Context) error, failed func(error)) error {
 	tick := time.NewTicker(j.Interval)
 	defer tick.Stop()
 	for {
-		if err := work(ctx); err != nil && ctx.Err() == nil {
+		if err := work(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrLost) {
+			j.held, j.tried = false, time.Now()
 			failed(err)
 		}
 		select {

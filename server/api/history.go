@@ -112,7 +112,7 @@ func (a *API) history(c *gin.Context, caller *auth.Claims) error {
 	points, err := a.Moments.History(ctx, board, moment, a.lookUp(ctx, caller, user), times)
 	if err != nil {
 		if user == caller.User {
-			err = a.explainBan(ctx, user, err)
+			err = a.explainPrivate(user, a.explainBan(ctx, user, err))
 		}
 		return aboutUser(err, user)
 	}

@@ -123,7 +123,7 @@ var bodyBounds = map[string]object{
 	"require": enum(protocol.RequireActionToken, protocol.RequireAttestation),
 	"topic":   text(maxBody), "partition": integers(0, math.MaxInt32), "from_offset": integers(0, math.MaxInt64),
 	"per_minute": integers(0, maxKeyRate), "display_name": text(scoreboard.MaxDisplayName),
-	"visibility": enum("public", "friends", "pseudonym"),
+	"visibility": enum("public", "friends", "pseudonym", "private"),
 	"avatar_url": {"pattern": "^https://[!#-;=?-\\[\\]^_a-z{|}~]+$", "maxLength": scoreboard.MaxAvatarURL},
 	"value":      text(maxBody), "boards": boardIDs, "user_ids": userIDs,
 	"name":   text(maxKeyName),

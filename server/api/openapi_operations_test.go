@@ -275,8 +275,11 @@ func readOperations() []operation {
 			protocol.PrivacyRequest{}, protocol.Privacy{},
 			with(readCodes, scoreboard.CodeGone, tooLarge, mediaType)...),
 			"Available to the user and to operators (score:operate). Users who may not see the user see a pseudonym "+
-				"that begins with ~, the same on all boards of a family. The change is in force on the node that "+
-				"answers, and within a second on the others."),
+				"that begins with ~, the same on all boards of a family. private: the user is on no board, friends "+
+				"see the user, and the user may go on writing; back on the boards, the scores and their times are "+
+				"the same. A user stays private for at least 10 seconds. The change is in force on the node that "+
+				"answers, and within a second on the others; pending is true if some boards still show the user "+
+				"under the pseudonym, or do not show the user again yet."),
 		reads("GET /v1/leaderboard/friends", "friends", "Get the standings of the token's user and the user's friends",
 			[]param{queryBoardParam}, protocol.List{}, readCodes...),
 		described(reads("GET "+pathFriends, "friends", "List friends and requests",
@@ -300,14 +303,14 @@ func readOperations() []operation {
 				{"after", "string", "next_after of the previous page"},
 				{"limit", "integer", "maximum number of teams, 1 to 1000; 100 by default"},
 			}, protocol.Teams{}, append(readCodes, scoreboard.CodeRuleViolated)...),
-			"By name. Requires the scope score:update."),
+			"By name. Requires the scope score:update or score:operate."),
 		described(reads("GET /v1/boards/:board/teams/:team/members", "teams", "List the members of a team",
 			[]param{
 				{"history", "string", "1 to list memberships that have ended too"},
 				{"after", "integer", "next_after of the previous page"},
 				{"limit", "integer", "maximum number of memberships, 1 to 1000; 100 by default"},
 			}, protocol.TeamMembers{}, append(readCodes, scoreboard.CodeRuleViolated)...),
-			"In the order of joining. Requires the scope score:update."),
+			"In the order of joining. Requires the scope score:update or score:operate."),
 		described(writes("PUT /v1/boards/:board/teams/:team/members/:user_id", "teams", "Add a user to a team",
 			nil, protocol.TeamMember{}, scoreboard.CodeNotFound, scoreboard.CodeConflict, scoreboard.CodeGone,
 			scoreboard.CodeBoardClosed, scoreboard.CodeRuleViolated, tooLarge, mediaType),

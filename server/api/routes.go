@@ -30,9 +30,11 @@ type route struct {
 
 	// stale answers a client over the limit from the cache, or returns the rejection;
 	// nil where nothing is cached.
-	stale   func(c *gin.Context, caller *auth.Claims, rejection error) error
-	stream  *liveStream // that it opens; nil: none
-	dialect *Dialect    // nil: of the native API
+	stale func(c *gin.Context, caller *auth.Claims, rejection error) error
+	// operators says that score:operate opens the route as well as its scope does.
+	operators bool
+	stream    *liveStream // that it opens; nil: none
+	dialect   *Dialect    // nil: of the native API
 }
 
 // Scopes of routes that require none of package auth.
@@ -50,6 +52,12 @@ func (r route) requires() string {
 		return ""
 	}
 	return r.scope
+}
+
+// opens reports whether the scopes of a token open the route.
+func (r route) opens(caller *auth.Claims) bool {
+	scope := r.requires()
+	return scope == "" || caller.Has(scope) || r.operators && caller.Has(auth.ScopeOperate)
 }
 
 // audit is which requests leave an entry in the audit trail.
@@ -232,7 +240,7 @@ func (a *API) routes() []route {
 	return append(t, a.adminRoutes()...)
 }
 
-// teamRoutes are the routes for servers, which know their users' teams.
+// teamRoutes are the routes for servers, which know their users' teams. Operators may read.
 func (a *API) teamRoutes() []route {
 	if a.Teams == nil {
 		return nil
@@ -240,7 +248,7 @@ func (a *API) teamRoutes() []route {
 	server := func(method, path string, query parameters, rate *Rate, handle handler) route {
 		return route{
 			method: method, path: path, query: query, scope: auth.ScopeUpdate, rate: rate, audit: unaudited,
-			data: showsAll, handle: handle,
+			data: showsAll, handle: handle, operators: method == "GET",
 		}
 	}
 	const member = "/v1/boards/:board/teams/:team/members/:user_id"
@@ -426,8 +434,8 @@ func (a *API) run(c *gin.Context, r route) error {
 	if caller.JoinsOnly() && r.stream == nil {
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token only allows joining a stream")
 	}
-	if scope := r.requires(); scope != "" && !caller.Has(scope) {
-		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token lacks the scope %s", scope)
+	if !r.opens(caller) {
+		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token lacks the scope %s", r.requires())
 	}
 	if err := a.checkRate(c, r, caller); err != nil {
 		if r.stale == nil {

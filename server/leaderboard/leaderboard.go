@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -278,9 +279,46 @@ func (l *Leaderboard) Page(
 }
 
 // List returns the standings of users, all at one version, also of hidden ones: the caller
-// asks only for users who may be shown. Users missing in a healthy ranking are looked up in
-// the store; if it has one of them, the whole list comes from there.
+// asks only for users who may be shown. Private ones come from the store, with the ranks that
+// they would have.
 func (l *Leaderboard) List(
+	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID,
+) (*scoreboard.List, error) {
+	var private, others []scoreboard.UserID
+	for _, user := range users {
+		if l.private(user) {
+			private = append(private, user)
+		} else {
+			others = append(others, user)
+		}
+	}
+	list, err := l.list(ctx, board, others)
+	if err != nil || private == nil {
+		return list, err
+	}
+	var unlisted *scoreboard.List
+	if err := l.store.try(ctx, func(ctx context.Context) (err error) {
+		unlisted, err = l.Fallback.List(ctx, board, private)
+		return err
+	}); err != nil { // they are missing until the store answers
+		unlisted = &scoreboard.List{Missing: private}
+	}
+	l.Display.Name(ctx, unlisted.Entries)
+	merged := *list
+	merged.Entries = append(slices.Clone(unlisted.Entries), list.Entries...)
+	slices.SortStableFunc(merged.Entries, func(a, b scoreboard.Entry) int { return cmp.Compare(a.Rank, b.Rank) })
+	merged.Missing = inOrder(users, append(slices.Clone(list.Missing), unlisted.Missing...))
+	return &merged, nil
+}
+
+// inOrder returns some of users in their order.
+func inOrder(users, some []scoreboard.UserID) []scoreboard.UserID {
+	return slices.DeleteFunc(slices.Clone(users), func(u scoreboard.UserID) bool { return !slices.Contains(some, u) })
+}
+
+// list is List without private users. Users missing in a healthy ranking are looked up in the
+// store; if it has one of them, the whole list comes from there.
+func (l *Leaderboard) list(
 	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID,
 ) (list *scoreboard.List, err error) {
 	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {

@@ -129,17 +129,31 @@ func (l *Leaderboard) fromHead(board *scoreboard.Board, user scoreboard.UserID, 
 	return nil
 }
 
+// private reports whether a user is on no board. The store alone has the score.
+func (l *Leaderboard) private(user scoreboard.UserID) bool {
+	return l.Display.Visibility(user) == scoreboard.VisibilityPrivate
+}
+
 func (l *Leaderboard) place(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int,
 ) (p *scoreboard.Place, err error) {
 	shown := l.Display.Version()
+	fallback := func(ctx context.Context) (err error) {
+		p, err = l.fallback.Place(ctx, board, user, k)
+		return err
+	}
+	if l.private(user) {
+		if err := l.store.try(ctx, fallback); err != nil {
+			return nil, err
+		}
+		if p.Private {
+			return l.showPlace(ctx, p, shown), nil
+		}
+	}
 	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
 		p, err = l.ranking.Place(ctx, board.ID, user, k)
 		return err
-	}, func(ctx context.Context) (err error) {
-		p, err = l.fallback.Place(ctx, board, user, k)
-		return err
-	})
+	}, fallback)
 	if reason == "" && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
 		// The ranking may lag: a score that was just recorded is in the store.
 		key := placeKey{board.ID, user, 0}
@@ -156,7 +170,9 @@ func (l *Leaderboard) place(
 		if stored != nil {
 			return nil, stored
 		}
-		reason, err = reasonNotYet, nil
+		if reason, err = reasonNotYet, nil; p.Private {
+			reason = ""
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -183,6 +199,9 @@ const storeCheckAfter = 200 * time.Millisecond
 func (l *Leaderboard) await(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int, version int64,
 ) (*scoreboard.Place, error) {
+	if l.private(user) {
+		return l.place(ctx, board, user, k) // from the store, which has every version
+	}
 	began, shown := time.Now(), l.Display.Version()
 	var ranked *scoreboard.Place
 	for poll := firstPoll; board.Status != scoreboard.StatusArchived; poll = min(2*poll, maxWait/10) {

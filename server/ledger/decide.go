@@ -162,15 +162,21 @@ func (b *Batch) record(
 ) scoreboard.Receipt {
 	user, s := b.users[in.User], b.scores[ScoreKey{in.User, board.ID}]
 	receipt := newReceipt(in, board, s, next, user)
-	changed := !s.Exists || next != s.Value
-	if changed {
-		s.Revision++
+	moved := !s.Exists || next != s.Value
+	changed := moved || user.private != s.Hidden
+	if moved {
 		s.ReachedAt = user.time
 	}
-	s.Exists, s.Value = true, next
+	if changed {
+		s.Revision++
+	}
+	s.Exists, s.Value, s.Hidden = true, next, user.private
 	s.Version++
 	receipt.Version = s.Version
 	s.lastRow = b.Rows.add(in, hash, receipt, board.Order.Key(next), s, changed, Shard(in.User, b.shards))
+	if user.private {
+		b.Rows.hide(s.lastRow, true, false)
+	}
 	return receipt
 }
 

@@ -38,6 +38,9 @@ func (e *Entry) AppendJSON(b []byte) []byte {
 	if e.AvatarURL != "" {
 		b = appendText(append(b, `,"avatar_url":`...), e.AvatarURL)
 	}
+	if e.Private {
+		b = append(b, `,"private":true`...)
+	}
 	return append(b, '}')
 }
 
@@ -99,6 +102,9 @@ func (p *Place) AppendJSON(b []byte) []byte {
 	b = appendDegraded(b, p.Degraded, p.DegradedReason, p.BoardState)
 	if len(p.Neighbours) > 0 {
 		b = appendEntries(append(b, `,"neighbours":`...), p.Neighbours)
+	}
+	if p.Private {
+		b = append(b, `,"private":true`...)
 	}
 	return append(b, '}')
 }

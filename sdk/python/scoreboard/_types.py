@@ -44,6 +44,7 @@ class Entry:
     Attributes:
         avatar_url: URL of the user's avatar: https, up to 512 characters.
         display_name: Name to show beside the score, 1 to 32 characters.
+        private: True for a user who is on no board: rank is the one that the score would have.
         rank: Rank on the board, from 1.
         score: Score on the board, in points within ±(2^53 − 1).
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
@@ -54,6 +55,7 @@ class Entry:
     user_id: str
     avatar_url: str | None = None
     display_name: str | None = None
+    private: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ class ListEntry:
         avatar_url: URL of the user's avatar: https, up to 512 characters.
         display_name: Name to show beside the score, 1 to 32 characters.
         place: Position in the list, from 1.
+        private: True for a user who is on no board: rank is the one that the score would have.
         rank: Rank on the board, from 1.
         score: Score on the board, in points within ±(2^53 − 1).
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
@@ -113,6 +116,7 @@ class ListEntry:
     user_id: str
     avatar_url: str | None = None
     display_name: str | None = None
+    private: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -236,6 +240,7 @@ class Place:
         epoch: Number of the ranking, which rises with each rebuild; null if the response is degraded.
         neighbours: The user and up to k rows above and below, best first.
         percentile: Share of users ranked below, in percent with one decimal.
+        private: True for a user who is on no board: rank, total and neighbours are as if the user were on this one.
         rank: Rank on the board, from 1.
         score: The user's score on the board, in points within ±(2^53 − 1).
         total: Number of users on the board.
@@ -259,6 +264,7 @@ class Place:
     board_state: str | None = None
     degraded_reason: str | None = None
     neighbours: list[Entry] = dataclasses.field(default_factory=list)
+    private: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -286,6 +292,7 @@ class RankNeighbour:
         avatar_url: URL of the user's avatar: https, up to 512 characters.
         difference: Points between the two scores, 0 or more.
         display_name: Name to show beside the score, 1 to 32 characters.
+        private: True for a user who is on no board: rank is the one that the score would have.
         rank: Rank on the board, from 1.
         reached_at: Time at which the user reached the score; of equal scores, the earlier one ranks first.
         score: Score on the board, in points within ±(2^53 − 1).
@@ -299,6 +306,7 @@ class RankNeighbour:
     user_id: str
     avatar_url: str | None = None
     display_name: str | None = None
+    private: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

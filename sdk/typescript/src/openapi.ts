@@ -1392,7 +1392,7 @@ export interface paths {
         };
         /**
          * List the teams of a board
-         * @description By name. Requires the scope score:update.
+         * @description By name. Requires the scope score:update or score:operate.
          */
         get: operations["getBoardsBoardTeams"];
         put?: never;
@@ -1412,7 +1412,7 @@ export interface paths {
         };
         /**
          * List the members of a team
-         * @description In the order of joining. Requires the scope score:update.
+         * @description In the order of joining. Requires the scope score:update or score:operate.
          */
         get: operations["getBoardsBoardTeamsTeamMembers"];
         put?: never;
@@ -1750,7 +1750,7 @@ export interface paths {
         get: operations["getUsersUserIdPrivacy"];
         /**
          * Set who sees a user on boards
-         * @description Available to the user and to operators (score:operate). Users who may not see the user see a pseudonym that begins with ~, the same on all boards of a family. The change is in force on the node that answers, and within a second on the others.
+         * @description Available to the user and to operators (score:operate). Users who may not see the user see a pseudonym that begins with ~, the same on all boards of a family. private: the user is on no board, friends see the user, and the user may go on writing; back on the boards, the scores and their times are the same. A user stays private for at least 10 seconds. The change is in force on the node that answers, and within a second on the others; pending is true if some boards still show the user under the pseudonym, or do not show the user again yet.
          */
         put: operations["putUsersUserIdPrivacy"];
         post?: never;
@@ -2369,6 +2369,8 @@ export interface components {
             avatar_url?: string;
             /** @description Name to show beside the score, 1 to 32 characters. */
             display_name?: string;
+            /** @description True for a user who is on no board: rank is the one that the score would have. */
+            private?: boolean;
             /**
              * Format: int64
              * @description Rank on the board, from 1.
@@ -3134,6 +3136,8 @@ export interface components {
              * @description Position in the list, from 1.
              */
             place: number;
+            /** @description True for a user who is on no board: rank is the one that the score would have. */
+            private?: boolean;
             /**
              * Format: int64
              * @description Rank on the board, from 1.
@@ -3306,6 +3310,8 @@ export interface components {
             neighbours?: components["schemas"]["Entry"][];
             /** @description Share of users ranked below, in percent with one decimal. */
             percentile: number;
+            /** @description True for a user who is on no board: rank, total and neighbours are as if the user were on this one. */
+            private?: boolean;
             /**
              * Format: int64
              * @description Rank on the board, from 1.
@@ -3341,18 +3347,20 @@ export interface components {
              * @description Null if it was never changed.
              */
             changed_at: string | null;
+            /** @description True if some boards do not reflect this change yet. */
+            pending?: boolean;
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
-            /** @description public, friends or pseudonym. */
+            /** @description public, friends, pseudonym or private. */
             visibility: string;
         };
         /** @description The body of PUT /v1/users/{user_id}/privacy. */
         PrivacyRequest: {
             /**
-             * @description public, friends or pseudonym.
+             * @description public, friends, pseudonym or private.
              * @enum {string}
              */
-            visibility: "public" | "friends" | "pseudonym";
+            visibility: "public" | "friends" | "pseudonym" | "private";
         };
         /** @description The response of GET and PUT /v1/users/{user_id}/profile. */
         Profile: {
@@ -3486,6 +3494,8 @@ export interface components {
             difference: number;
             /** @description Name to show beside the score, 1 to 32 characters. */
             display_name?: string;
+            /** @description True for a user who is on no board: rank is the one that the score would have. */
+            private?: boolean;
             /**
              * Format: int64
              * @description Rank on the board, from 1.

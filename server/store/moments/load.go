@@ -151,12 +151,14 @@ where checkpoint_id = $1 and block = $2`, l.checkpoint, block).Scan(&n, &encoded
 }
 
 const (
-	// Who is hidden at every moment: who is erased now, or banned now if that hides.
+	// Who is hidden at every moment: who is erased now, or banned or private now if that hides.
 	sqlHidden = `select user_id from users
-where status in ('banned', 'erased') and (status = 'erased' or $1)`
+where status in ('banned', 'erased') and (status = 'erased' or $1)
+union select user_id from private_users where until is null and $1`
 	sqlHiddenAt = `select user_id from (
     select distinct on (user_id) user_id, status from user_statuses where at <= $1 order by user_id, id desc) as s
-where status = 'banned'`
+where status = 'banned'
+union select user_id from private_users where since <= $1 and coalesce(until, 'infinity') > $1`
 )
 
 // readHidden reads who is hidden at the moment.

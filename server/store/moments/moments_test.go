@@ -84,7 +84,9 @@ type world struct {
 	ended  map[scoreboard.BoardID]bool
 	voids  []voided
 	making bool // a checkpoint
-	calm   bool // only three users are banned and have events reversed
+	calm   bool // only three users are banned, leave all boards, and have events reversed
+
+	private map[scoreboard.UserID]bool // who have left all boards
 }
 
 // voided is a void with the events that it reversed.
@@ -105,8 +107,11 @@ func newWorld(t *testing.T) *world {
 	s, conn := storetest.New(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	w := &world{t: t, s: s, conn: conn, rng: rand.New(rand.NewPCG(seed, 0)), banned: make(map[scoreboard.UserID]bool),
-		erased: make(map[scoreboard.UserID]bool), ended: make(map[scoreboard.BoardID]bool)}
+	w := &world{
+		t: t, s: s, conn: conn, rng: rand.New(rand.NewPCG(seed, 0)), banned: make(map[scoreboard.UserID]bool),
+		erased: make(map[scoreboard.UserID]bool), ended: make(map[scoreboard.BoardID]bool),
+		private: make(map[scoreboard.UserID]bool),
+	}
 	for id, b := range modes {
 		conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta)
 values ($1, $1, $2, $3, -100, 100)`, id, b.Mode, b.Order)
@@ -124,7 +129,7 @@ func (w *world) user() scoreboard.UserID {
 func (w *world) step() {
 	w.t.Helper()
 	ctx := w.t.Context()
-	switch kind := w.rng.IntN(25); {
+	switch kind := w.rng.IntN(27); {
 	case kind < 11:
 		in := scoreboard.Increment{
 			User: w.user(), Boards: []scoreboard.BoardID{w.boards[w.rng.IntN(len(w.boards))]},
@@ -180,6 +185,18 @@ func (w *world) step() {
 		w.hide(w.events[w.rng.IntN(len(w.events))].user)
 	case kind == 24 && w.rng.IntN(4) == 0:
 		w.end()
+	case kind > 24 && len(w.events) > 0:
+		user, to := w.events[w.rng.IntN(len(w.events))].user, scoreboard.VisibilityPrivate
+		if w.erased[user] || w.calm && user > "u02" {
+			return
+		}
+		if w.private[user] {
+			to = scoreboard.VisibilityPublic
+		}
+		if _, _, err := w.s.Visibility.Put(ctx, user, to, 0, nil); err != nil {
+			w.t.Fatal(err)
+		}
+		w.private[user] = !w.private[user]
 	}
 	at := now(w.t, w.s)
 	for _, board := range w.boards {
@@ -244,7 +261,8 @@ func (w *world) today(board scoreboard.BoardID, at time.Time) []string {
 	scores := make(map[scoreboard.UserID]*standing)
 	b := modes[board]
 	for _, e := range w.events {
-		if e.board != board || e.reversed || w.banned[e.user] || w.erased[e.user] || e.at.After(at) {
+		hidden := w.banned[e.user] || w.private[e.user] || w.erased[e.user]
+		if e.board != board || e.reversed || hidden || e.at.After(at) {
 			continue
 		}
 		s := scores[e.user]

@@ -23,9 +23,27 @@ type series struct {
 	folded   map[scoreboard.UserID][]foldedMove // users whose scores are computed again, by version
 }
 
+// reasons are why a user is hidden.
+type reasons uint8
+
+const (
+	banned reasons = 1 << iota
+	private
+)
+
+// with returns r with a reason, or without it.
+func (r reasons) with(reason reasons, on bool) reasons {
+	if on {
+		return r | reason
+	}
+	return r &^ reason
+}
+
+// statusChange is that a user is hidden for a reason from a time on, or no longer.
 type statusChange struct {
 	user   scoreboard.UserID
-	banned bool
+	reason reasons
+	on     bool
 	at     time.Time
 }
 
@@ -55,7 +73,7 @@ func (mv *move) position() scoreboard.Position {
 type mover struct {
 	version int64
 	exists  bool
-	hidden  bool
+	hidden  reasons
 	scoreboard.Position
 }
 
@@ -91,16 +109,7 @@ from unnest($2::timestamptz[]) with ordinality as t(at, i) left join lateral (
 // load reads what depends on no checkpoint.
 func (a *series) load(ctx context.Context) error {
 	if !a.at.Now {
-		rows, err := a.tx.Query(ctx, `select user_id, status = 'banned', at from user_statuses where at <= $1
-order by id`, a.at.At)
-		if err != nil {
-			return err
-		}
-		a.statuses, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c statusChange, err error) {
-			return c, row.Scan(&c.user, &c.banned, &c.at)
-		})
-		slices.SortStableFunc(a.statuses, func(a, b statusChange) int { return a.at.Compare(b.at) })
-		return err
+		return a.readStatuses(ctx)
 	}
 	l := newLoader(a.tx, a.board, a.at)
 	if err := l.readHidden(ctx); err != nil {
@@ -120,6 +129,29 @@ order by id`, a.at.At)
 			reached: after.ReachedAt,
 		}})
 	})
+}
+
+// readStatuses reads who was hidden when.
+func (a *series) readStatuses(ctx context.Context) error {
+	for reason, sql := range map[reasons]string{
+		banned: `select user_id, status = 'banned', at from user_statuses where at <= $1 order by id`,
+		private: `select user_id, true, since from private_users where since <= $1
+union all select user_id, false, until from private_users where until <= $1 order by 1, 3, 2`,
+	} {
+		rows, err := a.tx.Query(ctx, sql, a.at.At)
+		if err != nil {
+			return err
+		}
+		c := statusChange{reason: reason}
+		if _, err := pgx.ForEachRow(rows, []any{&c.user, &c.on, &c.at}, func() error {
+			a.statuses = append(a.statuses, c)
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(a.statuses, func(a, b statusChange) int { return a.at.Compare(b.at) })
+	return nil
 }
 
 // sweep goes once through the events after a checkpoint, for all times that are read from it.
@@ -227,13 +259,13 @@ func (s *sweep) readMoves(ctx context.Context) error {
 func (s *sweep) beginKnown(
 	ctx context.Context, also ...scoreboard.UserID,
 ) (map[scoreboard.UserID]scoreboard.Position, error) {
-	banned := make(map[scoreboard.UserID]bool) // at the checkpoint, of those with a status
+	hidden := make(map[scoreboard.UserID]reasons) // at the checkpoint, of those with a status
 	for _, c := range s.statuses {
+		before := hidden[c.user]
 		if !c.at.After(s.since) {
-			banned[c.user] = c.banned
-		} else if _, known := banned[c.user]; !known {
-			banned[c.user] = false
+			before = before.with(c.reason, c.on)
 		}
+		hidden[c.user] = before
 	}
 	known := make(map[scoreboard.UserID]struct{})
 	for _, u := range also {
@@ -242,7 +274,7 @@ func (s *sweep) beginKnown(
 	for u := range s.always {
 		known[u] = struct{}{}
 	}
-	for u := range banned {
+	for u := range hidden {
 		known[u] = struct{}{}
 	}
 	for u := range s.folded {
@@ -253,11 +285,11 @@ func (s *sweep) beginKnown(
 		return nil, err
 	}
 	for u := range known {
-		s.movers[u] = s.moverAt(u, found, banned[u])
+		s.movers[u] = s.moverAt(u, found, hidden[u])
 	}
 	for u := range s.masked {
 		if s.movers[u] == nil {
-			s.movers[u] = s.moverAt(u, nil, false)
+			s.movers[u] = s.moverAt(u, nil, 0)
 		}
 	}
 	return found, nil
@@ -297,8 +329,8 @@ func (s *sweep) findKnown(
 }
 
 // moverAt is a user at the checkpoint.
-func (s *sweep) moverAt(u scoreboard.UserID, found map[scoreboard.UserID]scoreboard.Position, banned bool) *mover {
-	m := &mover{hidden: banned}
+func (s *sweep) moverAt(u scoreboard.UserID, found map[scoreboard.UserID]scoreboard.Position, hidden reasons) *mover {
+	m := &mover{hidden: hidden}
 	m.Position, m.exists = found[u]
 	if p, masked := s.masked[u]; masked {
 		m.Position, m.exists = p, true
@@ -317,7 +349,7 @@ func (s *sweep) moverAt(u scoreboard.UserID, found map[scoreboard.UserID]scorebo
 
 func (s *sweep) shown(u scoreboard.UserID, m *mover) bool {
 	_, hidden := s.always[u]
-	return m.exists && !m.hidden && !hidden
+	return m.exists && m.hidden == 0 && !hidden
 }
 
 // change changes a user and updates the counts.
@@ -354,7 +386,7 @@ func (s *sweep) play(do func(i int, changed bool)) {
 		}
 		for ; len(statuses) > 0 && !statuses[0].at.After(at); statuses, changed = statuses[1:], true {
 			c := &statuses[0]
-			s.change(c.user, func(m *mover) { m.hidden = c.banned })
+			s.change(c.user, func(m *mover) { m.hidden = m.hidden.with(c.reason, c.on) })
 		}
 		do(i, changed)
 	}

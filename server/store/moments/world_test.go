@@ -121,9 +121,10 @@ func (w *world) hide(user scoreboard.UserID) {
 	to := []scoreboard.Visibility{
 		scoreboard.VisibilityPublic, scoreboard.VisibilityFriends, scoreboard.VisibilityPseudonym,
 	}[w.rng.IntN(3)]
-	if _, err := w.s.Visibility.Put(w.t.Context(), user, to, because("user.privacy")); err != nil {
+	if _, _, err := w.s.Visibility.Put(w.t.Context(), user, to, 0, because("user.privacy")); err != nil {
 		w.t.Fatal(err)
 	}
+	w.private[user] = false
 }
 
 // end ends a board as the end of its period does, but never the first two.

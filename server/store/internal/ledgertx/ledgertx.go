@@ -184,14 +184,13 @@ func readBoards(found pgx.Rows, b *ledger.Batch) error {
 }
 
 func readUsers(found pgx.Rows, b *ledger.Batch) error {
-	var id, status string
-	var at, clock time.Time
-	var created bool
-	_, err := pgx.ForEachRow(found, []any{&id, &status, &at, &clock, &created}, func() error {
-		b.AddUser(scoreboard.UserID(id), status, at, clock, created)
-		return nil
+	return pg.ForEach(found, func() error {
+		u, err := row.ScanLocked(found)
+		if err == nil {
+			b.AddUser(&u)
+		}
+		return err
 	})
-	return err
 }
 
 func readKnown(found pgx.Rows, b *ledger.Batch) error {
