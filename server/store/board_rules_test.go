@@ -266,7 +266,8 @@ func TestBoardsThatCannotHaveARule(t *testing.T) {
 	// A board with a rule cannot come to require a proof.
 	setRule(t, s, "free", scoreboard.BoardRule{})
 	change := &scoreboard.BoardChange{Require: &scoreboard.Requirements{Attestation: true}}
-	if _, err := s.Boards.ChangeBoard(t.Context(), "free", change, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	_, err := s.Boards.ChangeBoard(t.Context(), "free", change, nil)
+	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
 		t.Errorf("a proof for a board with a rule: got %v, want a conflict", err)
 	}
 	if _, err := s.Boards.ClearRule(t.Context(), "free", nil); err != nil {
