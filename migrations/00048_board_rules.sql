@@ -14,9 +14,11 @@ alter table boards
     add column rules_version bigint not null default 0; -- of the default board
 
 create table board_rules (
-    board_id text collate "C" not null, -- a board without periods, or a family
-    rule     jsonb not null,
-    set_at   timestamptz not null default clock_timestamp(),
+    board_id   text collate "C" not null, -- a board without periods, or a family
+    actions    text[] not null,           -- empty: any
+    regions    text[] not null,
+    attributes jsonb not null,            -- lists of values by name
+    set_at     timestamptz not null default clock_timestamp(),
     constraint board_rules_pkey primary key (board_id)
 );
 

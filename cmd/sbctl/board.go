@@ -19,7 +19,8 @@ func newBoardCmd(p *program) *cobra.Command {
   sbctl board create arena --mode best
   sbctl board list`,
 		withReason(newBoardCreateCmd(p)), newBoardListCmd(p), newBoardShowCmd(p), newStandingsCmd(p),
-		withReason(newBoardSetCmd(p)), withReason(newBoardRollCmd(p)),
+		withReason(newBoardSetCmd(p)), newBoardRulesCmd(p),
+		withReason(newBoardRollCmd(p)),
 		newBoardStatusCmd(p, "freeze", "Reject writes to a board; reads still work", "", (*client.Client).FreezeBoard),
 		newBoardStatusCmd(p, "unfreeze", "Unfreeze a board", "", (*client.Client).UnfreezeBoard),
 		newBoardStatusCmd(p, "archive", "Archive a board: read-only, served from PostgreSQL",

@@ -32,6 +32,12 @@ type Boards interface {
 	ChangeBoard(
 		ctx context.Context, id scoreboard.BoardID, change *scoreboard.BoardChange, why *scoreboard.AuditEntry,
 	) (*scoreboard.Board, error)
+	// Rules lists the boards that have a rule, by name; SetRule and ClearRule change them.
+	Rules(ctx context.Context) ([]scoreboard.RuledBoard, error)
+	SetRule(
+		ctx context.Context, id scoreboard.BoardID, rule *scoreboard.BoardRule, why *scoreboard.AuditEntry,
+	) (scoreboard.RuledBoard, error)
+	ClearRule(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
 	// FinalStandings returns the standings below a rank; not_found if the board has
 	// none.
 	FinalStandings(

@@ -107,6 +107,11 @@ var exampleBoard = protocol.Board{
 	PeriodEnd: new(at("2026-11-21T23:00:00Z")), CreatedAt: at("2026-11-20T22:00:00Z"),
 }
 
+var exampleRule = protocol.BoardRule{
+	Board: "eu-ranked", Status: "active", Regions: []string{"eu"},
+	Attributes: map[string][]string{"platform": {"pc", "mac"}},
+}
+
 var exampleKeyShown = protocol.Key{
 	KeyID: exampleKey, Name: "game-server", CreatedAt: at("2026-11-21T09:00:00Z"), Boards: []string{"daily", "global"},
 	PerMinute: 600, Generation: 1,
@@ -345,6 +350,8 @@ var examples = []any{
 		Top: exampleEntries,
 	},
 	protocol.BoardRequest{Board: "daily", Region: "eu", Period: "daily", TimeZone: "Europe/Berlin"},
+	protocol.BoardRuleRequest{Regions: []string{"eu"}, Attributes: map[string][]string{"platform": {"pc", "mac"}}},
+	exampleRule, protocol.BoardRules{Rules: []protocol.BoardRule{exampleRule}},
 	protocol.BoardChange{
 		Require: new([]string{protocol.RequireActionToken}), ActionLeast: new("30s"), ActionLife: new("10m"),
 	},
@@ -467,6 +474,7 @@ var exampleOfRoute = map[string]any{
 		global(b)
 		b.Require, b.ActionLeast, b.ActionLife = []string{protocol.RequireActionToken}, "30s", "10m0s"
 	}),
+	"DELETE /v1/admin/board-rules/:board": board(global),
 	"POST /v1/boards": board(func(b *protocol.Board) {
 		b.Board, b.Family, b.PeriodStart, b.PeriodEnd, b.Current = "daily", "", nil, nil, "daily:2026-11-21"
 	}),

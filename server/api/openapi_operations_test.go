@@ -407,6 +407,10 @@ func adminOperations() []operation {
 	return []operation{
 		created(write("POST /v1/admin/keys", "Create a signing key and show its secret once",
 			protocol.KeyRequest{}, protocol.Key{}, notFound, conflict)),
+		read("GET /v1/admin/board-rules", "List the boards that have a rule", nil, protocol.BoardRules{}),
+		write("PUT /v1/admin/board-rules/:board", "Set the rule of a board, by which increments count on it",
+			protocol.BoardRuleRequest{}, protocol.BoardRule{}, notFound, conflict),
+		read("DELETE /v1/admin/board-rules/:board", "Clear the rule of a board", nil, protocol.Board{}, notFound),
 		read("GET /v1/admin/keys", "List signing keys", nil, protocol.Keys{}),
 		write("POST /v1/admin/keys/:key_id/rotate", "Replace a key's secret; the old one stays valid for a while",
 			protocol.RotateRequest{}, protocol.Key{}, notFound, conflict),

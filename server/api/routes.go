@@ -274,7 +274,10 @@ func (a *API) adminRoutes() []route {
 			a.operatorRoute("POST", "/v1/boards/:board/unfreeze", "board.unfreeze", reasonParameter,
 				a.changeBoard(a.Boards.UnfreezeBoard)),
 			a.adminRoute("POST", "/v1/boards/:board/archive", "board.archive", reasonParameter,
-				a.changeBoard(a.Boards.ArchiveBoard)))
+				a.changeBoard(a.Boards.ArchiveBoard)),
+			a.operatorRoute("GET", "/v1/admin/board-rules", "", noParameters, a.listRules),
+			a.adminRoute("PUT", "/v1/admin/board-rules/:board", "board.rule.set", reasonParameter, a.setRule),
+			a.adminRoute("DELETE", "/v1/admin/board-rules/:board", "board.rule.clear", reasonParameter, a.clearRule))
 	}
 	if a.Keys != nil {
 		t = append(t,

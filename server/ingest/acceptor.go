@@ -35,6 +35,9 @@ type Marks interface {
 // those that are recorded, and an empty outcome for the others.
 type Known interface {
 	Known(ctx context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error)
+	// HasRules reports whether a board had a rule at the last call of Known, or before; true if
+	// that is unknown.
+	HasRules() bool
 	// Rejection returns why an event was rejected after it had been accepted; nil if
 	// it was not.
 	Rejection(
@@ -182,7 +185,14 @@ gather:
 	for _, c := range unique {
 		c.increment.Accepted = at
 	}
-	a.produce(a.dedupe(unique))
+	fresh := a.dedupe(unique)
+	if !a.known.HasRules() {
+		// A node of the version before cannot read a record that says so.
+		for _, c := range fresh {
+			c.increment.ByRules, c.increment.RuleBoards = false, nil
+		}
+	}
+	a.produce(fresh)
 	for c, earlier := range repeats {
 		c.outcome = c.follow(earlier)
 	}

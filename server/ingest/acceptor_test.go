@@ -27,6 +27,7 @@ type world struct {
 	log        []scoreboard.Increment
 	consumed   int // records of the log that the intake has consumed
 	recorded   map[scoreboard.EventID]bool
+	hasRules   bool
 	rejections map[scoreboard.EventID]*scoreboard.Rejection
 }
 
@@ -49,6 +50,12 @@ func (w *world) Known(_ context.Context, batch []scoreboard.Increment) ([]scoreb
 		}
 	}
 	return outcomes, nil
+}
+
+func (w *world) HasRules() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.hasRules
 }
 
 func (w *world) Rejection(
@@ -452,5 +459,28 @@ func TestOutageOfTheQueueIsOneWarning(t *testing.T) {
 	all.Wait()
 	if n := strings.Count(log.String(), "increments not accepted"); n != 1 {
 		t.Errorf("got %d warnings, want 1: %s", n, &log)
+	}
+}
+
+// A record says that rules of boards apply only where there are rules: a node of the version
+// before rejects such a record.
+func TestAcceptedRecordNamesRulesIfAny(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, backendtest.Redis(t))
+	a := w.acceptor(t, w.working)
+	for i, want := range []bool{false, true} {
+		w.mu.Lock()
+		w.hasRules = want
+		w.mu.Unlock()
+		in := event(t, fmt.Sprint("e", i), 1)
+		in.ByRules, in.RuleBoards = true, []scoreboard.BoardID{"eu"}
+		if _, err := a.Accept(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		w.mu.Lock()
+		if got := w.log[i]; got.ByRules != want || (got.RuleBoards != nil) != want {
+			t.Errorf("with rules %t the record is %+v", want, got)
+		}
+		w.mu.Unlock()
 	}
 }

@@ -44,7 +44,8 @@ type Batch struct {
 
 	revoked map[string]bool // of KeyIDs
 
-	shards int
+	shards  int
+	byRules bool // an item counts on the boards whose rule matches it
 }
 
 // EventKey identifies an event: ids are unique for each user, those of internal events
@@ -137,7 +138,8 @@ func NewBatch(items []scoreboard.Increment, shards int, policy *scoreboard.Inges
 		if b.users[in.User] == nil {
 			b.users[in.User] = &user{}
 		}
-		for _, board := range in.Boards {
+		b.byRules = b.byRules || in.ByRules
+		for _, board := range in.Targets() {
 			boards[board] = true
 			b.Scores.want(in.User, board)
 		}
@@ -168,6 +170,13 @@ func (b *Batch) AddBoard(name scoreboard.BoardID, board *scoreboard.Board) {
 	default:
 		b.instances[name] = append(b.instances[name], board)
 	}
+}
+
+// RulesChanged reports whether the rules of boards are not those of a version any more, by
+// which the boards of items were chosen.
+func (b *Batch) RulesChanged(version int64) bool {
+	board := b.boards[scoreboard.GlobalBoard]
+	return b.byRules && board != nil && board.RulesVersion != version
 }
 
 // AddRevoked adds one of KeyIDs that is revoked.

@@ -93,6 +93,31 @@ type Board struct {
 	Team *TeamRule `json:"team,omitempty"`
 }
 
+// BoardRuleRequest is the body of PUT /v1/admin/board-rules/{board}. An increment that names
+// no board also counts on the board if all parts that are given match; without parts, every
+// such increment does.
+type BoardRuleRequest struct {
+	Actions []string `json:"actions,omitempty"` // actions of which one must be the increment's, up to 20
+	// Values of which one must be that of the increment's attribute region, up to 20.
+	Regions []string `json:"regions,omitempty"`
+	// Accepted values of other attributes by name, all of which must match: up to 8 names with up to 20 values each.
+	Attributes map[string][]string `json:"attributes,omitempty"`
+}
+
+// BoardRule is the rule of a board. It is in force while the board is active.
+type BoardRule struct {
+	Board      string              `json:"board"`
+	Status     string              `json:"status"`               // the rule is in force while it is active
+	Actions    []string            `json:"actions,omitempty"`    // actions of which one must be the increment's
+	Regions    []string            `json:"regions,omitempty"`    // accepted values of the attribute region
+	Attributes map[string][]string `json:"attributes,omitempty"` // accepted values of other attributes, by name
+}
+
+// BoardRules is the response of GET /v1/admin/board-rules.
+type BoardRules struct {
+	Rules []BoardRule `json:"rules"` // by the names of the boards
+}
+
 // Boards is a page of boards, by name. NextAfter is the value of after for the next page.
 type Boards struct {
 	Boards    []Board `json:"boards"`               // the boards of the page, by name

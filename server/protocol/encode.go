@@ -24,6 +24,17 @@ func (r *Receipt) AppendJSON(b []byte) []byte {
 	}
 	b = r.RecordedAt.AppendFormat(append(b, `,"recorded_at":"`...), time.RFC3339Nano)
 	b = appendText(append(b, `","status":`...), r.Status)
+	for i := range r.Matched {
+		if i == 0 {
+			b = append(b, `,"matched":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = r.Matched[i].AppendJSON(b)
+	}
+	if len(r.Matched) > 0 {
+		b = append(b, ']')
+	}
 	return append(b, '}')
 }
 

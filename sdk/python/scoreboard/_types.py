@@ -514,6 +514,7 @@ class Receipt:
         applied: Change of the score, in points; 0 if a best score was not beaten.
         board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
             and the period, such as daily:2026-11-21.
+        matched: Receipts of the boards on which the event counts by their rules, by name, if there are any.
         new_score: The user's score after the event, in points.
         previous_score: The user's score before the event, in points; null if the user had none.
         processed_event_id: Id of the event, as the client sent it.
@@ -537,6 +538,7 @@ class Receipt:
     status: str
     user_id: str
     version: int
+    matched: list["Receipt"] = dataclasses.field(default_factory=list)
     reversed: bool = False
 
 

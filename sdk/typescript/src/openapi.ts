@@ -308,6 +308,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/board-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the boards that have a rule */
+        get: operations["getAdminBoardRules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/board-rules/{board}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Set the rule of a board, by which increments count on it */
+        put: operations["putAdminBoardRulesBoard"];
+        post?: never;
+        /** Clear the rule of a board */
+        delete: operations["deleteAdminBoardRulesBoard"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/admin/boards/{board}/export": {
         parameters: {
             query?: never;
@@ -2251,6 +2286,37 @@ export interface components {
             /** @description First day of the week, such as monday, for weekly boards. */
             week_start?: string;
         };
+        /** @description The rule of a board. It is in force while the board is active. */
+        BoardRule: {
+            /** @description Actions of which one must be the increment's. */
+            actions?: string[];
+            /** @description Accepted values of other attributes, by name. */
+            attributes?: {
+                [key: string]: string[];
+            };
+            /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
+            board: string;
+            /** @description Accepted values of the attribute region. */
+            regions?: string[];
+            /** @description The rule is in force while it is active. */
+            status: string;
+        };
+        /** @description The body of PUT /v1/admin/board-rules/{board}. An increment that names no board also counts on the board if all parts that are given match; without parts, every such increment does. */
+        BoardRuleRequest: {
+            /** @description Actions of which one must be the increment's, up to 20. */
+            actions?: string[];
+            /** @description Accepted values of other attributes by name, all of which must match: up to 8 names with up to 20 values each. */
+            attributes?: {
+                [key: string]: string[];
+            };
+            /** @description Values of which one must be that of the increment's attribute region, up to 20. */
+            regions?: string[];
+        };
+        /** @description The response of GET /v1/admin/board-rules. */
+        BoardRules: {
+            /** @description By the names of the boards. */
+            rules: components["schemas"]["BoardRule"][];
+        };
         /** @description A page of boards, by name. next_after is the value of after for the next page. */
         Boards: {
             /** @description The boards of the page, by name. */
@@ -2847,6 +2913,10 @@ export interface components {
             action_token?: string;
             /** @description Token of a game server, for boards that require attestation. */
             attestation?: string;
+            /** @description What rules of boards compare, such as region and platform: up to 8, not with board or boards. The field scheme does not cover them, so they need the header scheme. */
+            attributes?: {
+                [key: string]: string;
+            };
             /** @description Name of the board; global by default. */
             board?: string;
             /** @description 1 to 10 boards instead: counts on all of them or on none. */
@@ -3661,6 +3731,8 @@ export interface components {
             applied: number;
             /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
             board: string;
+            /** @description Receipts of the boards on which the event counts by their rules, by name, if there are any. */
+            matched?: components["schemas"]["Receipt"][];
             /**
              * Format: int64
              * @description The user's score after the event, in points.
@@ -5847,6 +5919,176 @@ export interface operations {
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
             403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getAdminBoardRules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "rules": [
+                     *         {
+                     *           "board": "eu-ranked",
+                     *           "status": "active",
+                     *           "regions": [
+                     *             "eu"
+                     *           ],
+                     *           "attributes": {
+                     *             "platform": [
+                     *               "pc",
+                     *               "mac"
+                     *             ]
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BoardRules"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    putAdminBoardRulesBoard: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "regions": [
+                 *         "eu"
+                 *       ],
+                 *       "attributes": {
+                 *         "platform": [
+                 *           "pc",
+                 *           "mac"
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BoardRuleRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "eu-ranked",
+                     *       "status": "active",
+                     *       "regions": [
+                     *         "eu"
+                     *       ],
+                     *       "attributes": {
+                     *         "platform": [
+                     *           "pc",
+                     *           "mac"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BoardRule"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    deleteAdminBoardRulesBoard: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "global",
+                     *       "mode": "increment",
+                     *       "order": "highest",
+                     *       "status": "active",
+                     *       "min_delta": 1,
+                     *       "max_delta": 1000000,
+                     *       "min_score": -9007199254740991,
+                     *       "max_score": 9007199254740991,
+                     *       "public": true,
+                     *       "period": "none",
+                     *       "created_at": "2026-11-01T08:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Board"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];

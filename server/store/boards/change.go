@@ -34,6 +34,9 @@ func (s *Boards) ChangeBoard(
 ) (b *scoreboard.Board, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		if r := change.Require; r != nil {
+			if err := checkUnruled(ctx, tx, id, r); err != nil {
+				return err
+			}
 			if _, err := tx.Exec(ctx, sqlRequire, id, r.ActionToken, r.Attestation, r.MinActionTime.Milliseconds(),
 				r.ActionLife.Milliseconds()); err != nil {
 				return err
@@ -67,4 +70,21 @@ func sortedTags(tags []string) []string {
 	sorted := append([]string{}, tags...)
 	slices.Sort(sorted)
 	return sorted
+}
+
+// checkUnruled returns a conflict if requirements are for a board with a rule: increments
+// that do not name it have no proof for it.
+func checkUnruled(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, r *scoreboard.Requirements) error {
+	if !r.ActionToken && !r.Attestation {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, sqlLockRules); err != nil {
+		return err
+	}
+	ruled, err := hasRule(ctx, tx, id)
+	if err == nil && ruled {
+		err = scoreboard.Errorf(scoreboard.CodeConflict,
+			"board %s has a rule; increments that it matches do not name the board and have no proof for it", id)
+	}
+	return err
 }
