@@ -147,6 +147,7 @@ var levels = map[string]int{
 	"internal/torture/history":        1,
 	"internal/torture/cluster":        6,
 	"internal/torture":                7,
+	"internal/soak":                   8,
 	"loadgen":                         6,
 	"server/store/storetest":          6,
 	"client/clienttest":               8,
