@@ -88,9 +88,11 @@ order by t.n`
 from unnest($1::text[], $2::text[]) with ordinality as t(u, b, n) cross join lateral (
     select * from scores where user_id = t.u and board_id = t.b offset 0) as s`
 
-	// Each token belongs to a user whose row is locked.
-	sqlUsedTokens = `select u.action_id, u.event_id from unnest($1::uuid[]) as t(id)
-cross join lateral (select * from used_action_tokens where action_id = t.id offset 0) as u`
+	// Each token belongs to a user whose row is locked. Those without a user were stored by
+	// the version before.
+	sqlUsedTokens = `select u.action_id, u.event_id from unnest($1::text[], $2::uuid[]) as t(u, id)
+cross join lateral (
+    select * from used_action_tokens where action_id = t.id and coalesce(user_id, t.u) = t.u offset 0) as u`
 
 	// A void of what a revoked key signed waits for transactions that began before it, so
 	// nothing is recorded beyond it.
@@ -126,7 +128,9 @@ func (r Runner) read(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) e
 		return readScores(found, &b.Scores)
 	})
 	if len(b.Tokens.Wanted) > 0 {
-		q.Queue(sqlUsedTokens, b.Tokens.Wanted).Query(func(found pgx.Rows) error { return readTokens(found, b) })
+		q.Queue(sqlUsedTokens, b.Tokens.WantedFrom, b.Tokens.Wanted).Query(func(found pgx.Rows) error {
+			return readTokens(found, b)
+		})
 	}
 	if len(b.KeyIDs) > 0 {
 		q.Queue(sqlRevokedKeys, b.KeyIDs).Query(func(found pgx.Rows) error { return readRevoked(found, b) })
