@@ -129,3 +129,8 @@ measure "one PostgreSQL" plain 0
 measure "Citus, 1 worker" scoreboard 1
 measure "Citus, 2 workers" scoreboard 1 2
 measure "Citus, 3 workers" scoreboard 1 2 3
+for table in user_score_histories outbox_score_updates; do
+	n=$(sql 0 scoreboard -c "select count(*) from $table")
+	[ "$n" = "$(count 0 scoreboard)" ] || { echo "$table has $n rows, scores have $(count 0 scoreboard) events" >&2; exit 1; }
+done
+echo "Scores, ledger and outbox of all workers agree."
