@@ -394,7 +394,7 @@ func (r *replicated) writeAndRead(user string, end time.Time) {
 				r.t.Error(err)
 			case err != nil || len(st.Entries) == 0:
 			case st.AsOf != nil && st.Entries[0].Version < included(*st.AsOf):
-				r.t.Errorf("statement as of %s: version %d, want %d", st.AsOf, st.Entries[0].Version, included(*st.AsOf))
+				r.t.Errorf("statement as of %s: got %+v, want version %d", st.AsOf, st.Entries, included(*st.AsOf))
 			case st.AsOf == nil && st.Entries[0].Version < version:
 				r.t.Errorf("statement of the primary: version %d, want %d", st.Entries[0].Version, version)
 			}

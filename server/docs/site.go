@@ -173,6 +173,7 @@ var order = []struct {
 		{"import", "Import and export", "Move boards from Nakama, Podium or CSV files, and out again."},
 		{"security", "Security", "Credentials, threats, and the tests that hold."},
 		{"redis", "Redis", "One server, sentinels or a cluster, and how to move between them."},
+		{"scale", "Scale", "What one PostgreSQL is the limit of, and what was tried beyond it."},
 		{"replicas", "Replicas", "Nodes that read replicas of Redis and PostgreSQL, and how old their answers are."},
 		{"tracing", "Traces", "Follow an increment from its request to the frame, with OpenTelemetry."},
 		{"tls", "TLS and passwords of the backends", "Authorities, client certificates and SASL."},

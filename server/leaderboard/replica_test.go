@@ -77,12 +77,19 @@ func watch(t *testing.T, do func(r *replicaRig)) {
 		go func() { ended <- r.state.Run(run) }()
 		do(r)
 		stop()
-		<-ended
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	})
 }
 
 // settle lets a check and the cached head pass.
 func settle() { time.Sleep(600 * time.Millisecond) }
+
+// replicaAt sets what the replica says of itself.
+func replicaAt(offset time.Duration, id string, replica bool) func(*replicaRig, time.Time) {
+	return func(r *replicaRig, now time.Time) { r.replica.set(now.Add(offset), id, replica) }
+}
 
 func TestReplicaThatMustNotBeRead(t *testing.T) {
 	t.Parallel()
@@ -91,11 +98,11 @@ func TestReplicaThatMustNotBeRead(t *testing.T) {
 		problem string // "" if it may be read
 	}{
 		"healthy":         {func(*replicaRig, time.Time) {}, ""},
-		"a little behind": {func(r *replicaRig, now time.Time) { r.replica.set(now.Add(-4*time.Second), "h", true) }, ""},
-		"far behind":      {func(r *replicaRig, now time.Time) { r.replica.set(now.Add(-9*time.Second), "h", true) }, "9s behind"},
-		"promoted":        {func(r *replicaRig, now time.Time) { r.replica.set(now, "h", false) }, "promoted"},
-		"other history":   {func(r *replicaRig, now time.Time) { r.replica.set(now, "g", true) }, "another history"},
-		"ahead":           {func(r *replicaRig, now time.Time) { r.replica.set(now.Add(time.Second), "h", true) }, "ahead"},
+		"a little behind": {replicaAt(-4*time.Second, "h", true), ""},
+		"far behind":      {replicaAt(-9*time.Second, "h", true), "9s behind"},
+		"promoted":        {replicaAt(0, "h", false), "promoted"},
+		"other history":   {replicaAt(0, "g", true), "another history"},
+		"ahead":           {replicaAt(time.Second, "h", true), "ahead"},
 		"unknown age":     {func(r *replicaRig, _ time.Time) { r.replica.set(time.Time{}, "h", true) }, "how current"},
 		"away":            {func(r *replicaRig, _ time.Time) { r.replica.Store(nil) }, "does not answer"},
 		"primary stalled": {func(r *replicaRig, now time.Time) {
