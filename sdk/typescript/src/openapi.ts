@@ -2954,7 +2954,7 @@ export interface components {
              * @description Number of the job.
              */
             job_id: number;
-            /** @description rebuild, verify, reconcile, replay, what-if or archive. */
+            /** @description rebuild, verify, reconcile, replay, what-if, archive or checkpoint. */
             kind: string;
             /** @description Its progress or, at its end, its result or error. */
             line?: components["schemas"]["JobLine"];
