@@ -18,7 +18,7 @@ else
 STAMP := -buildvcs=auto
 endif
 
-.PHONY: help build demo dev test sdk torture torture-long torture-mutants proof dist docs sdk-python bench-cli bench-screen bench bench-ingest bench-read bench-pipeline bench-realtime lint vuln fmt fuzz setup clean bench-peers accept accept-full accept-chaos bench-max
+.PHONY: help build demo dev test sdk soak torture torture-long torture-mutants proof dist docs sdk-python bench-cli bench-screen bench bench-ingest bench-read bench-pipeline bench-moments bench-realtime lint vuln fmt fuzz setup clean bench-peers accept accept-full accept-chaos bench-max
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ torture: build ## break two daemons and their backends for a minute and check ev
 torture-long: build ## repeat torture over all installations until a million operations were answered (as root, under two hours)
 	go run ./internal/torture --operations 1000000 --duration 3m --writers 48 --players 400 --pause 4
 
+soak: build ## play a scaled day for SOAK_DURATION (2h): rotations, seasons, archives, deploys; nothing may grow or differ
+	go run ./internal/soak --duration $${SOAK_DURATION:-2h} $(SOAK_FLAGS)
+
 torture-mutants: ## check that torture finds each of its mutants of the daemon (about twenty minutes)
 	go run ./internal/torture/mutants
 
@@ -68,6 +71,9 @@ bench-realtime: ## measure the gateway: idle connections, a hot board, stalled c
 
 bench-read: build ## measure reads: mixed at fixed rates, in a closed loop, without Redis, memory of many boards
 	go run ./cmd/scorebench read
+
+bench-moments: build ## measure past boards, checkpoints, a what-if (about five minutes); BENCH_SCALE=0.02 for a small run
+	go run ./cmd/scorebench moments --scale $${BENCH_SCALE:-1}
 
 bench-pipeline: build ## measure projection, rebuild, verify, replay, a backlog during writes; BENCH_SCALE=0.02 for a small run
 	go run ./cmd/scorebench pipeline --scale $${BENCH_SCALE:-1}

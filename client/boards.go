@@ -24,6 +24,7 @@ type (
 // BoardQuery filters boards; all fields that are set must match.
 type BoardQuery struct {
 	Family, Period, Region, Status string
+	Platform, Tag                  string
 	After                          string // NextAfter of the previous page
 	Limit                          int    // 100 when 0
 }
@@ -55,7 +56,7 @@ func (c *Client) ArchiveBoard(ctx context.Context, board string) (Board, error) 
 	return c.changeBoard(ctx, board, "archive")
 }
 
-// SetBoard changes which proof the increments of a board must carry.
+// SetBoard changes a board's labels, and which proof its increments must carry.
 func (c *Client) SetBoard(ctx context.Context, board string, r BoardChange) (Board, error) {
 	var b Board
 	err := c.do(ctx, call{
@@ -81,6 +82,8 @@ func (c *Client) Boards(ctx context.Context, q BoardQuery) (Boards, error) {
 	setText(v, "family", q.Family)
 	setText(v, "period", q.Period)
 	setText(v, "region", q.Region)
+	setText(v, "platform", q.Platform)
+	setText(v, "tag", q.Tag)
 	setText(v, "status", q.Status)
 	setText(v, "after", q.After)
 	setInt(v, "limit", int64(q.Limit))

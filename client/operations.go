@@ -164,6 +164,24 @@ func (c *Client) ArchiveLedger(ctx context.Context, dry bool) (Archived, error) 
 	return *line.Archived, nil
 }
 
+// CheckpointRequest selects a board and a moment that is not in the database any more.
+type CheckpointRequest = protocol.CheckpointRequest
+
+// KeptCheckpoint is what was read from the archive, and how long it is kept.
+type KeptCheckpoint = protocol.KeptCheckpoint
+
+// CheckpointArchived has the server read its archive for a board at a moment. Top, Score and
+// Around with the same At are then answered for some days.
+func (c *Client) CheckpointArchived(
+	ctx context.Context, r CheckpointRequest, progress func(JobLine),
+) (KeptCheckpoint, error) {
+	line, err := c.job(ctx, "read the archive", "ledger/checkpoint", because(ctx), r, progress)
+	if err != nil || line.Checkpoint == nil {
+		return KeptCheckpoint{}, err
+	}
+	return *line.Checkpoint, nil
+}
+
 // jobSilence limits the time between two lines of a job. A job reports every second,
 // except while it compares users whose scores keep changing.
 const jobSilence = 2 * time.Minute

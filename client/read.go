@@ -152,6 +152,41 @@ func (c *Client) RankHistory(ctx context.Context, user string, q HistoryQuery) (
 	return h, err
 }
 
+// Film is the first rows of a board over time: Frames where they changed, and NextFrom if there
+// are more.
+type Film = protocol.Film
+
+// FilmFrame is the first rows of a board at a time, until the next frame.
+type FilmFrame = protocol.FilmFrame
+
+// FilmQuery selects a part of a Film.
+type FilmQuery struct {
+	Board    string        // global when empty; a family is read in the period of From
+	From, To time.Time     // the period or the last day when zero; for the next part, NextFrom and End of the last
+	Step     time.Duration // 1 s to 366 days; a 250th of the film when zero
+	Limit    int           // rows, 1 to 100; 10 when 0
+	AsNow    bool          // without the events that are reversed, and the users that are banned, now
+}
+
+// Film reads a part of a film: at most 500 steps and 10,000 rows.
+func (c *Client) Film(ctx context.Context, q FilmQuery) (Film, error) {
+	query := boardQuery(q.Board)
+	setTime(query, "from", q.From)
+	setTime(query, "to", q.To)
+	setInt(query, "limit", int64(q.Limit))
+	if q.Step != 0 {
+		query.Set("step", q.Step.String())
+	}
+	if q.AsNow {
+		query.Set("as", "now")
+	}
+	var f Film
+	err := c.do(ctx, call{
+		op: "read a film of the board", method: http.MethodGet, path: "/v1/leaderboard/film", query: query,
+	}, &f)
+	return f, err
+}
+
 // RankExplanation is what a user's rank follows from: the sources of the score, the Latest
 // events, the users Above and Below, and ties.
 type RankExplanation = protocol.RankExplanation
@@ -212,8 +247,8 @@ func (c *Client) Profile(ctx context.Context, user string) (Profile, error) {
 	return kept, err
 }
 
-// Privacy is who sees a user's id and profile on boards: Visibility is public, friends or
-// pseudonym.
+// Privacy is who sees a user's id and profile on boards: Visibility is public, friends,
+// pseudonym or private. A private user is on no board.
 type Privacy = protocol.Privacy
 
 // Privacy reads who sees a user. Users may read their own; it needs the scope score:operate for
@@ -226,7 +261,7 @@ func (c *Client) Privacy(ctx context.Context, user string) (Privacy, error) {
 	return kept, err
 }
 
-// SetPrivacy sets who sees a user: public, friends or pseudonym. Users may set their own; it
+// SetPrivacy sets who sees a user: public, friends, pseudonym or private. Users may set their own; it
 // needs the scope score:operate for others.
 func (c *Client) SetPrivacy(ctx context.Context, user, visibility string) (Privacy, error) {
 	var kept Privacy

@@ -27,13 +27,17 @@ type Increment struct {
 	// one event. Attestation is signed by an authoritative game server.
 	ActionToken string
 	Attestation string
+	// Attributes, such as region and platform, are what rules of boards compare. They need
+	// an increment without Board.
+	Attributes map[string]string
 }
 
 // Receipt is the outcome of an increment on one board: NewScore,
 // PreviousScore, Applied (their difference), Rank, the user's Version and the
 // event's id. Rank is nil if the server could not compute it in time. Status is
 // done, or pending if the server queued the increment; then only ProcessedEventID is
-// set, and Client.Receipt returns the outcome.
+// set, and Client.Receipt returns the outcome. Matched are the receipts of the boards on
+// which an increment without a board counts by their rules.
 type Receipt = protocol.Receipt
 
 // NewEventID returns a new event id: a UUID of version 7, which sorts by time and
@@ -45,7 +49,7 @@ func NewEventID() string {
 func (in *Increment) request() *protocol.IncrementRequest {
 	return &protocol.IncrementRequest{
 		UserID: in.User, Delta: in.Delta, EventID: in.EventID, Board: in.Board, Action: in.Action,
-		ActionToken: in.ActionToken, Attestation: in.Attestation,
+		ActionToken: in.ActionToken, Attestation: in.Attestation, Attributes: in.Attributes,
 	}
 }
 
@@ -86,11 +90,15 @@ func (c *Client) submit(ctx context.Context, in *Increment, boards []string, out
 	}
 	return c.do(ctx, call{
 		op: "submit an increment", method: http.MethodPost, path: "/v1/scores/increment",
-		eventID: in.EventID,
+		eventID: in.EventID, sign: len(in.Attributes) > 0, // which the field signature does not cover
 		body: func(now time.Time) any {
 			r := in.request()
 			r.Boards = boards
-			c.signer.Fields(r, now)
+			if len(in.Attributes) > 0 {
+				r.Timestamp = now.UTC().Format(time.RFC3339)
+			} else {
+				c.signer.Fields(r, now)
+			}
 			return r
 		},
 	}, out)

@@ -43,7 +43,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"profiles", "users", "scores", "user_score_histories", "knobs", "voids", "void_events", "flags",
 			"reversals", "rejected_events", "board_standings", "audit_log", "imports", "import_scores",
 			"webhooks", "webhook_secrets", "webhook_deliveries", "friends", "teams", "team_members", "load_runs",
-			"user_privacy",
+			"user_privacy", "private_users", "jobs",
 		} {
 			var sum string
 			err := db.QueryRow(t.Context(),
@@ -89,6 +89,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		{"DELETE", "/v1/admin/webhooks/wh_1", "", "webhook.delete", "webhook:wh_1", false},
 		{"POST", "/v1/admin/load-runs", `{"report":` + loadReport + `}`, "load_run.upload", "load_run:", false},
 		{"DELETE", "/v1/admin/load-runs/1000", "", "load_run.delete", "load_run:1000", false},
+		{"POST", "/v1/admin/jobs/1000/stop", "", "job.stop", "job:1000", false},
 		{"POST", "/v1/admin/dead-letters/1/requeue", "", "letter.requeue", "letter:1", false},
 		{"DELETE", "/v1/admin/dead-letters/2", "", "letter.drop", "letter:2", false},
 		{"PUT", "/v1/users/alice/profile", `{"display_name":"Al"}`, "user.profile", "user:alice", false},
@@ -147,6 +148,10 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		{"POST", "/v1/admin/reconcile", `{"board":"global","repair":true}`, "ranking.reconcile", "board:global", true},
 		{"POST", "/v1/admin/replay", `{"dlq":true}`, "ranking.replay", "ranking:*", true},
 		{"POST", "/v1/admin/ledger/archive", `{}`, "ledger.archive", "ledger:*", true},
+		{
+			"POST", "/v1/admin/ledger/checkpoint", `{"at":"2026-01-01T00:00:00Z"}`, "ledger.checkpoint", "board:global",
+			true,
+		},
 		{"POST", "/v1/admin/imports", `{"source":"csv"}`, "import.start", "board:global", false},
 		{
 			"POST",
@@ -306,6 +311,8 @@ values ('wh_1', 'https://example.com/', '{user.flagged}', now(), 'a test'),
 	db.Do(t, `insert into load_runs (load_run_id, verdict, profile, version, began, seconds, rate, p95_ms, p99_ms,
     digest, report) overriding system value values (1000, 'scaled', 'game', '1.0', now(), 60, 900, 9, 20, 'a', $1)`,
 		[]byte(strings.Replace(loadReport, "passed", "scaled", 1)))
+	db.Do(t, `insert into jobs (job_id, kind, target, dry_run, node, who, reason, seen_at) overriding system value
+values (1000, 'verify', 'board:global', false, 'another node', 'root', 'why', now() + interval '1 hour')`)
 	db.Do(t, `insert into webhook_secrets (webhook_id, generation, sealed)
 values ('wh_1', 1, 'a test'), ('wh_2', 1, 'a test')`)
 	db.Do(t, `insert into webhook_deliveries (id, webhook_id, message_id, type, payload, state, ended_at)

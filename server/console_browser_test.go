@@ -4,6 +4,8 @@ import (
 	"context"
 	"flag"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -172,6 +174,11 @@ func TestConsoleInBrowser(t *testing.T) {
 		{"flag", "/console/integrity/flags/1"},
 		{"void", "/console/integrity/voids/1"},
 		{"job", strings.TrimPrefix(job, n.Ops)},
+		{"jobs", "/console/jobs"},
+		{"imports", "/console/imports"},
+		{"import", "/console/imports/1"},
+		{"upload", "/console/changes/import"},
+		{"found", "/console/players?name=a"},
 		{"dead-letters", "/console/dead-letters"},
 		{"record", "/console/dead-letters/1"},
 		{"keys", "/console/keys"},
@@ -196,7 +203,7 @@ func TestConsoleInBrowser(t *testing.T) {
 // pictured are the pages in the documentation; dead is that of the dead letters.
 var pictured = []string{
 	"overview", "boards", "board", "player", "integrity", "dead", "keys", "load", "run", "webhooks", "webhook",
-	"settings", "audit", "change",
+	"settings", "audit", "change", "jobs", "imports",
 }
 
 // picture stores what the page looks like, if the flag -screens names a folder.
@@ -306,4 +313,39 @@ func TestConsoleOperatesInBrowser(t *testing.T) {
 	if status != http.StatusOK || header.Get("X-Frame-Options") != "DENY" {
 		t.Errorf("got %d and %v, want framing denied", status, header)
 	}
+}
+
+// Behind a load balancer, the overview says which nodes its charts are of, and draws a line for
+// each.
+func TestOverviewOfTwoNodes(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	settings := []string{
+		"auth-dev-issuer", "true", "console-dev-sign-in", "true", "auth-master-key", strings.Repeat("ab", 32),
+	}
+	var nodes [2]*url.URL
+	for i := range nodes {
+		u, err := url.Parse(h.start(allRoles, settings...).Ops)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes[i] = u
+	}
+	var turn atomic.Int64
+	balancer := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(nodes[turn.Add(1)%2])
+		r.Out.Host = r.In.Host
+	}})
+	t.Cleanup(balancer.Close)
+	b := newTab(t, balancer.URL)
+	b.open("/console", 1360, "light")
+	b.run(chromedp.Click(`button[value=development]`), chromedp.WaitVisible("#nodes"))
+	shown := ""
+	h.await("a line for each node", func() bool {
+		b.run(chromedp.Evaluate(`[document.querySelectorAll("#nodes li.blue, #nodes li.orange").length,
+			document.getElementById("nodes").innerText.trim().split("\n").length,
+			JSON.parse(sessionStorage.getItem("overview-nodes:" + document.getElementById("overview").dataset.source))
+				?.filter(([node, samples]) => node && samples.length > 1).length].join()`, &shown))
+		return shown == "2,2,2"
+	})
 }

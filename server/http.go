@@ -48,6 +48,10 @@ func (s *Server) makeAPI() error {
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Moments = s.store.Moments
 		o.Reads, o.Ledger, o.Show, o.Hidden = s.reads, s.store.Reads, s.display().show, s.hidden
+		if r := s.replicas.fallback; r != nil && c.ReadsReplicas() {
+			past := pastReads{s.store, s.replicas.store, r.State}
+			o.Moments, o.Ledger = past, past
+		}
 		o.FriendReads = s.friends()
 		o.Boards = s.boards()
 	}
@@ -104,6 +108,7 @@ func (s *Server) makeProofs(o *api.Options) (err error) {
 	if s.keyring, err = auth.NewKeyring(c.Auth.MasterKey, s.store.Keys, s.log, time.Now); err != nil {
 		return err
 	}
+	o.WebhookNetworks = s.webhookNetworks()
 	o.Keyring, o.Keys, o.Webhooks, o.LoadRuns = s.keyring, s.store.Keys, s.store.Webhooks, s.store.LoadRuns
 	if o.ActionTokens, err = auth.NewActionTokens(c.Auth.MasterKey); err != nil {
 		return err
@@ -125,13 +130,14 @@ func (s *Server) makeOperations(o *api.Options) {
 	o.Trail, o.Settings, o.Flags = s.store.Audit, s.settings, s.store.Moderation
 	o.Friends, o.Teams = s.store.Friends, s.store.Teams
 	o.Profiles = admin.Profiles{Store: s.store.Profiles, Cache: s.profiles}
-	o.Privacy = admin.Privacy{Store: s.store.Visibility, List: s.hidden}
+	visible := admin.Visible{Ranking: s.ranking, CacheTTL: s.config.Reads.UserCache}
+	o.Privacy = admin.Privacy{Store: s.store.Visibility, List: s.hidden, Visible: visible}
 	o.Moderation = admin.Moderation{
-		Moderation: s.store.Moderation, Corrections: s.store.Corrections, Privacy: s.store.Privacy,
-		Ranking: s.ranking, CacheTTL: s.config.Reads.UserCache,
+		Moderation: s.store.Moderation, Corrections: s.store.Corrections, Privacy: s.store.Privacy, Visible: visible,
 	}
 	o.Operations = &api.Operations{
 		Doctor: s.makeDoctor(), Node: s.makeNodeStatus(), Jobs: s.makeJobs(), Rankings: s.ranking,
+		JobLog: s.store.Jobs, NodeName: s.name,
 		Outbox: s.store.Outbox, Exports: s.store.Reads,
 		WhatIf:  admin.WhatIf{Moments: s.store.Moments, Corrections: s.store.Corrections},
 		Imports: admin.NewImports(s.store.Imports, s.config.Import.RecordsPerSecond),
@@ -142,7 +148,7 @@ func (s *Server) makeOperations(o *api.Options) {
 		},
 	}
 	if s.archive != nil {
-		o.Operations.Archive = admin.Archive{Archiver: s.archive}
+		o.Operations.Archive = admin.NewArchive(s.archive, s.store.Moments, s.store.Boards, processName(), s.log)
 	}
 }
 
@@ -217,6 +223,9 @@ func (s *Server) makeDoctor() health.Doctor {
 	if s.mirror != nil {
 		d.Mirror = s.mirror.Problem
 	}
+	if len(s.replicas.states) > 0 {
+		d.Replicas = s.replicas.problem
+	}
 	return d
 }
 
@@ -234,7 +243,7 @@ func (s *Server) makeNodeStatus() *health.NodeStatus {
 	if s.sampler != nil {
 		sources.Sampler = s.sampler
 	}
-	return health.NewNodeStatus(s.config.Roles, sources)
+	return health.NewNodeStatus(s.name, s.config.Roles, sources)
 }
 
 func (s *Server) makeReadiness() *health.Readiness {

@@ -39,7 +39,7 @@ var metricGroups = []struct{ title, prefixes string }{
 	{"Writes", "ingest ledger anomalies intake"},
 	{"Outbox and transport", "outbox broker notices announce"},
 	{"Projection and rankings", "projection ranking repair reconcile standings checkpoint teams"},
-	{"Reads", "leaderboard privacy"},
+	{"Reads", "leaderboard privacy replica"},
 	{"Realtime", "realtime"},
 	{"Feeds", "mirror"},
 	{"PostgreSQL", "postgres"},
@@ -107,6 +107,7 @@ func metricsOf(t *testing.T) []metric {
 	edgetest.Write(t, key, pair.KeyPEM)
 	flags := map[string]string{
 		"postgres-url": "postgres://127.0.0.1:1/scoreboard", "redis-url": "redis://127.0.0.1:1",
+		"postgres-replica-url": "postgres://127.0.0.1:1/scoreboard", "redis-replica-url": "redis://127.0.0.1:1",
 		"kafka-brokers": "127.0.0.1:1", "auth-jwt-secret": jwtSecret,
 		"auth-master-key": "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
 		"roles":           "api,read,intake,relay,projector,gateway,maintenance,mirror",

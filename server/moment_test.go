@@ -3,11 +3,13 @@ package server_test
 import (
 	"errors"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -107,6 +109,88 @@ func TestBoardAtMoment(t *testing.T) {
 			bearer(h.token("carol", "", time.Hour)))
 		if status != http.StatusBadRequest || !strings.Contains(body, `"field":"`+field+`"`) {
 			t.Errorf("%s: got %d %s, want a 400 about %s", query, status, body, field)
+		}
+	}
+}
+
+// A moment of which the ledger is archived is a gone that names the command. An operator has the
+// archive read, once in the cluster at a time; then every node answers, for players as well.
+func TestArchivedBoardAtMoment(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	folder := t.TempDir()
+	const age = 180 * 24 * time.Hour
+	db := backendtest.Connect(t, h.postgres)
+	db.Do(t, `update boards set created_at = created_at - $1::interval`, age+24*time.Hour)
+	node := h.start(allRoles, "ledger-archive", folder)
+	other := h.start("api,relay,projector")
+	root := node.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	for i, user := range []string{"alice", "bob", "bob"} {
+		if _, err := root.Submit(t.Context(), client.Increment{User: user, Delta: int64(5 + i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	y, month, _ := time.Now().UTC().Add(-age).Date()
+	for i := range time.Month(3) {
+		from := time.Date(y, month-1+i, 1, 0, 0, 0, 0, time.UTC)
+		db.Do(t, `select create_ledger_partition($1, $2)`, from, from.AddDate(0, 1, 0))
+	}
+	for _, sql := range []string{
+		`update user_score_histories set recorded_at = recorded_at - $1::interval`,
+		`update users set created_at = created_at - $1::interval`,
+	} {
+		db.Do(t, sql, age)
+	}
+	if done, err := root.ArchiveLedger(t.Context(), false); err != nil || len(done.Partitions) != 3 {
+		t.Fatalf("archived %+v, %v, want three partitions", done, err)
+	}
+	at := time.Now().Add(-age)
+	var refused *client.Error
+	_, err := root.Top(t.Context(), client.TopQuery{At: at})
+	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeGone ||
+		!strings.Contains(refused.Message, "sbctl top --board global --at ") {
+		t.Fatalf("got %v, want a gone with the command", err)
+	}
+	r := client.CheckpointRequest{At: at}
+	silent := func(client.JobLine) {}
+	for what, c := range map[string]*client.Client{
+		"a player": node.client("alice", ""), "a node without an archive": other.client("root", auth.ScopeOperate),
+	} {
+		if _, err := c.CheckpointArchived(t.Context(), r, silent); !errors.As(err, &refused) ||
+			refused.Code != scoreboard.CodeForbidden && refused.Code != scoreboard.CodeConflict {
+			t.Errorf("%s: got %v, want it refused", what, err)
+		}
+	}
+	db.Do(t, `insert into leases (name, owner, until)
+values ('archive reading', 'other', clock_timestamp() + interval '1 minute')`)
+	operator := node.client("olga", auth.ScopeOperate)
+	if _, err := operator.CheckpointArchived(t.Context(), r, silent); !errors.As(err, &refused) ||
+		!strings.Contains(refused.Message, "already being read") {
+		t.Errorf("while another node reads it: got %v, want a conflict", err)
+	}
+	db.Do(t, `delete from leases where name = 'archive reading'`)
+	if err := os.Rename(folder, folder+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := operator.CheckpointArchived(t.Context(), r, silent); !errors.As(err, &refused) ||
+		refused.Code != scoreboard.CodeUnavailable || !strings.Contains(refused.Message, ".json is missing") {
+		t.Errorf("without its files: got %v, want the name of the file", err)
+	}
+	if err := os.Rename(folder+".away", folder); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := operator.CheckpointArchived(t.Context(), r, silent)
+	if err != nil || kept.Board != "global" || kept.Users != 2 || kept.Events != 3 {
+		t.Fatalf("got %+v, %v, want two users of three events", kept, err)
+	}
+	for _, c := range []*client.Client{root, node.client("alice", ""), other.client("bob", "")} {
+		top, err := c.Top(t.Context(), client.TopQuery{At: at})
+		if err != nil || top.Total != 2 || top.Entries[0].UserID != "bob" || top.Entries[0].Score != 13 {
+			t.Errorf("got %+v, %v, want bob with 13", top, err)
+		}
+		place, err := c.Around(t.Context(), "alice", client.PlaceQuery{At: at, AsNow: true})
+		if err != nil || place.Rank != 2 || place.Score != 5 {
+			t.Errorf("got %+v, %v, want alice with 5", place, err)
 		}
 	}
 }

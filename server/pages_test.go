@@ -259,3 +259,34 @@ func TestPageStreamOfTwoNodes(t *testing.T) {
 		return status == http.StatusNotFound
 	})
 }
+
+// The list of boards shows those that have all the labels of its address.
+func TestListOfBoardsByLabel(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "web-boards", "*")
+	root := n.client("root", auth.ScopeAdmin)
+	for _, r := range []client.BoardRequest{
+		{Board: "duel", Region: "eu", Platform: "pc", Tags: []string{"ranked"}},
+		{Board: "race", Region: "eu", Platform: "console", Tags: []string{"ranked", "fun"}},
+	} {
+		if _, err := root.CreateBoard(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for query, want := range map[string]string{
+		"": "duel global race", "?tag=ranked": "duel race", "?tag=ranked&platform=pc": "duel",
+		"?region=eu&tag=fun": "race", "?tag=none": "", "?platform=pc&region=us": "",
+	} {
+		h.await("the list "+query, func() bool {
+			_, _, page := request(t, http.MethodGet, n.URL+"/b/"+query, "", nil)
+			var listed []string
+			for _, board := range []string{"duel", "global", "race"} {
+				if strings.Contains(page, "<bdi>"+board+"</bdi>") {
+					listed = append(listed, board)
+				}
+			}
+			return strings.Join(listed, " ") == want
+		})
+	}
+}

@@ -33,13 +33,14 @@ type privacyRig struct {
 	*harness
 	*node
 	tokens map[string]http.Header // by what they are
+	public time.Time              // when the user did not hide yet
 }
 
 func newPrivacyRig(t *testing.T) *privacyRig {
 	t.Helper()
 	h, n := dialectNode(t, "web-boards", "*", "limit-anonymous-per-minute", "0", "limit-address-per-minute", "0",
 		"boards-close-grace", "1s", "realtime-connections-per-address", "0", "realtime-anonymous-per-address", "0")
-	r := &privacyRig{h, n, map[string]http.Header{
+	r := &privacyRig{harness: h, node: n, tokens: map[string]http.Header{
 		"nobody's": nil, "a stranger's": bearer(h.token("bob", "", time.Hour)),
 		"a friend's": bearer(h.token("ada", "", time.Hour)), "their own": bearer(h.token(hiddenUser, "", time.Hour)),
 		"a server's":    bearer(h.token("game", auth.ScopeUpdate, time.Hour)),
@@ -90,6 +91,7 @@ func newPrivacyRig(t *testing.T) *privacyRig {
 		top, err := root.Top(t.Context(), client.TopQuery{})
 		return err == nil && !top.Degraded && top.Total == 125 && top.Entries[1].DisplayName == hiddenName
 	})
+	r.public = time.Now()
 	return r
 }
 
@@ -257,9 +259,12 @@ func TestNoReadNamesHiddenUser(t *testing.T) {
 	live := r.follow(t, "/v1/realtime/leaderboard?delta=1&limit=100", r.tokens["a stranger's"])
 	h := r.harness
 	h.await("the first frame", func() bool { return strings.Contains(live.read(), hiddenUser) })
-	for _, visibility := range []string{"pseudonym", "friends"} {
+	for _, visibility := range []string{"pseudonym", "friends", "private"} {
 		live.read()
 		r.hide(t, visibility)
+		if visibility == "private" {
+			r.checkPrivate(t)
+		}
 		for _, token := range []string{"nobody's", "a stranger's", "a server's"} {
 			for _, path := range paths {
 				status, body := r.read(t, path, r.tokens[token])
@@ -294,6 +299,59 @@ func TestNoReadNamesHiddenUser(t *testing.T) {
 		}
 	}
 	live.end()
+}
+
+// checkPrivate checks what is left of a user who has just left all boards, for the user, a
+// friend, a server and everyone else.
+func (r *privacyRig) checkPrivate(t *testing.T) {
+	t.Helper()
+	want := func(token, path string, status int, parts ...string) {
+		t.Helper()
+		got, _, body := request(t, http.MethodGet, r.node.URL+path, "", r.tokens[token])
+		if got != status {
+			t.Errorf("%s with %s token: got %d %s, want %d", path, token, got, body, status)
+		}
+		for _, part := range parts {
+			if unwanted, not := strings.CutPrefix(part, "!"); not == strings.Contains(body, unwanted) {
+				t.Errorf("%s with %s token: got %s, want %s", path, token, body, part)
+			}
+		}
+	}
+	// The ranks behind close up. Nothing has a pseudonym, which would tell that somebody is there.
+	want("a stranger's", "/v1/leaderboard/top?limit=3", http.StatusOK, `"total":124`, `{"rank":2,"user_id":"bob"`, "!~")
+	want("an operator's", "/v1/leaderboard/top?limit=3", http.StatusOK, `"total":124`, "!"+hiddenUser)
+	want("nobody's", "/b/cup:one", http.StatusOK, "!~", "bob")
+	want("a stranger's", "/v1/users/bob/rank?k=3", http.StatusOK, `"rank":2`, "!~")
+	for _, token := range []string{"their own", "a server's", "a friend's", "an operator's"} {
+		want(token, "/v1/users/"+hiddenUser+"/rank?k=1", http.StatusOK, `"rank":2,"total":125`, `"private":true`,
+			`"version":null`, `"rank":1,"user_id":"ada"`, `"rank":3,"user_id":"bob"`)
+	}
+	want("their own", "/v1/leaderboard/me?min_version=1", http.StatusOK, `"score":99`, `"degraded":false`)
+	want("their own", "/v1/leaderboard/friends", http.StatusOK, `"place":2,"rank":2,"user_id":"`+hiddenUser)
+	want("a friend's", "/v1/leaderboard/friends", http.StatusOK, `"place":2,"rank":2,"user_id":"`+hiddenUser,
+		`"private":true`, `"degraded":false`)
+	want("their own", "/v1/users/"+hiddenUser+"/rank/explain", http.StatusNotFound, "is private, and on no board")
+	want("their own", "/v1/users/"+hiddenUser+"/history?step=1h", http.StatusNotFound, "is private, and on no board")
+
+	// The past does not show the user either, but to servers, under the pseudonym.
+	past := "/v1/leaderboard/top?limit=3&at=" + r.public.UTC().Format(time.RFC3339Nano)
+	want("a stranger's", past, http.StatusOK, `"total":124`, "!~", "!"+hiddenUser)
+	want("a server's", past, http.StatusOK, `"total":125`, "~", "!"+hiddenUser)
+
+	receipt, err := r.node.client(hiddenUser, "").Submit(t.Context(), client.Increment{User: hiddenUser, Delta: 1})
+	if err != nil || receipt.NewScore != 100 || receipt.Rank == nil || *receipt.Rank != 2 {
+		t.Errorf("an increment of a private user: %+v, %v; want 100 points and the rank that they would have",
+			receipt, err)
+	}
+	want("their own", "/v1/leaderboard/me?min_version=2", http.StatusOK, `"score":100`, `"private":true`)
+	want("a stranger's", "/v1/leaderboard/top?limit=3", http.StatusOK, `"total":124`, "!"+hiddenUser, "!~")
+
+	status, header, body := request(t, http.MethodPut, r.node.URL+"/v1/users/"+hiddenUser+"/privacy",
+		`{"visibility":"public"}`, r.tokens["their own"])
+	if status != http.StatusTooManyRequests || header.Get("Retry-After") == "" ||
+		!strings.Contains(body, "rate_limited") {
+		t.Errorf("back at once: got %d %s, want a later time", status, body)
+	}
 }
 
 // cursorText is what a client can read in a cursor.

@@ -49,6 +49,7 @@ type Server struct {
 	store     *store.Store
 	redis     redis.UniversalClient
 	ranking   *ranking.Ranking
+	replicas  replicas
 	kafka     *kafka.Client
 	producers []*kafka.Producer
 	produced  *calls.Calls    // by all producers
@@ -57,6 +58,7 @@ type Server struct {
 	proxies      edge.Proxies
 	certificates *edge.Certificates
 	keyring      *auth.Keyring
+	name         string // of this process
 	tokens       *auth.Tokens
 	keySet       *auth.KeySet // nil with the development secret
 	settings     *settings.Manager
@@ -91,7 +93,7 @@ type Server struct {
 // backend is found when the server runs. If New fails, it closes what it opened.
 func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, err error) {
 	log = slog.New(tracing.NewLogHandler(log.Handler()))
-	s := &Server{config: c, log: log, registry: prometheus.NewRegistry(), produced: transport.NewProduceCalls()}
+	s := &Server{config: c, log: log, name: processName(), registry: prometheus.NewRegistry(), produced: transport.NewProduceCalls()}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -172,6 +174,9 @@ func (s *Server) closeBackends() {
 	}
 	if s.kafka != nil {
 		s.kafka.Close()
+	}
+	if err := s.replicas.close(); err != nil {
+		s.log.Warn("closing the replica of Redis failed", "err", err)
 	}
 	if s.redis != nil {
 		if err := s.redis.Close(); err != nil {

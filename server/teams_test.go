@@ -92,6 +92,18 @@ func TestTeams(t *testing.T) {
 	rejected("a user of another team", err, "not_found")
 	_, err = one.client("eve", "").JoinTeam(ctx, "clans", "ants", "eve")
 	rejected("a player", err, "forbidden")
+	_, err = one.client("eve", "").TeamMembers(ctx, "clans", "ants", client.TeamMembersQuery{})
+	rejected("a player who lists members", err, "forbidden")
+	operator := one.client("olga", auth.ScopeOperate)
+	if list, err := operator.Teams(ctx, "clans", client.TeamsQuery{}); err != nil || len(list.Teams) != 2 {
+		t.Errorf("an operator lists %+v, %v", list, err)
+	}
+	if list, err := operator.TeamMembers(ctx, "clans", "ants", client.TeamMembersQuery{}); err != nil ||
+		len(list.Members) == 0 {
+		t.Errorf("an operator lists the members %+v, %v", list, err)
+	}
+	_, err = operator.JoinTeam(ctx, "clans", "ants", "eve")
+	rejected("an operator", err, "forbidden")
 
 	if _, err := root.FreezeBoard(ctx, "clans"); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // loopback lets nodes call receivers on this machine.
@@ -282,12 +283,22 @@ func TestWebhookReceiversAreIndependent(t *testing.T) {
 	hung := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	t.Cleanup(func() { close(release); hung.Close() })
 	r := newReceiver(t)
-	for _, address := range []string{hung.URL, r.URL, strings.Replace(r.URL, "127.0.0.1", "[::1]", 1)} {
+	private := strings.Replace(r.URL, "127.0.0.1", "[::1]", 1)
+	for _, address := range []string{private, "https://10.0.0.1/hook", "https://169.254.169.254/", "https://[fd00::1]/"} {
+		_, err := root.CreateWebhook(t.Context(), client.WebhookRequest{URL: address, Types: []string{"user.flagged"}})
+		if scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || !strings.Contains(err.Error(), "webhooks.networks") {
+			t.Errorf("a webhook at %s: got %v, want invalid_request", address, err)
+		}
+	}
+	db := backendtest.Connect(t, h.postgres)
+	for _, address := range []string{hung.URL, r.URL, private} {
 		hook, err := root.CreateWebhook(t.Context(),
-			client.WebhookRequest{URL: address, Types: []string{"user.flagged"}})
+			client.WebhookRequest{URL: r.URL, Types: []string{"user.flagged"}})
 		if err != nil {
 			t.Fatal(err)
 		}
+		// A name could resolve to the private address only later.
+		db.Do(t, `update webhooks set url = $1 where webhook_id = $2`, address, hook.WebhookID)
 		if _, err := root.TestWebhook(t.Context(), hook.WebhookID); err != nil {
 			t.Fatal(err)
 		}

@@ -113,6 +113,9 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	s.register(s.store.Collectors()...)
 	s.register(measureRedis(s.redis)...)
 	s.ranking = ranking.New(s.redis)
+	if err := s.openReplicas(ctx, files); err != nil {
+		return err
+	}
 	usesKafka := c.NeedsKafka(c.Transport) || c.Records() || c.UsesTransport() || c.Has(config.RoleMaintenance)
 	if len(c.Kafka.Brokers) > 0 && usesKafka {
 		return s.openKafka()
@@ -147,10 +150,23 @@ func (s *Server) openFiles(setting string, files config.Files) (*tlsfiles.Client
 }
 
 func (s *Server) openRedis() (redis.UniversalClient, error) {
-	c := s.config
-	o, err := redisurl.Parse(c.Redis.URL)
+	o, err := s.redisOptions("redis.url", s.config.Redis.URL)
 	if err != nil {
-		return nil, fmt.Errorf("setting redis.url: %w", err)
+		return nil, err
+	}
+	// A blocking read of a stream occupies a connection.
+	o.PoolSize += s.config.Streams.Shards * (1 + len(s.config.MirrorFeeds()))
+	if s.config.Has(config.RoleIntake) {
+		o.PoolSize += queueShards
+	}
+	return o.Open(), nil
+}
+
+func (s *Server) redisOptions(setting, url string) (*redisurl.Options, error) {
+	c := s.config
+	o, err := redisurl.Parse(url)
+	if err != nil {
+		return nil, fmt.Errorf("setting %s: %w", setting, err)
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = 500*time.Millisecond, time.Second, time.Second
 	if o.TLSConfig != nil && (c.Redis.TLS != (config.Files{}) || !o.TLSConfig.InsecureSkipVerify) {
@@ -171,12 +187,7 @@ func (s *Server) openRedis() (redis.UniversalClient, error) {
 	if o.PoolSize == 0 {
 		o.PoolSize = 10 * runtime.GOMAXPROCS(0)
 	}
-	// A blocking read of a stream occupies a connection.
-	o.PoolSize += c.Streams.Shards * (1 + len(c.MirrorFeeds()))
-	if c.Has(config.RoleIntake) {
-		o.PoolSize += queueShards
-	}
-	return o.Open(), nil
+	return o, nil
 }
 
 // makeTokens makes the verifier of bearer tokens: by the key set of an identity
@@ -304,10 +315,14 @@ func (s *Server) makeReads() {
 	s.add("profiles", s.profiles)
 	s.hidden = privacy.NewList(s.store.Visibility, s.log)
 	s.add("hidden users", s.hidden)
-	s.reads = leaderboard.New(leaderboard.Options{
+	o := leaderboard.Options{
 		Catalog: s.catalog, Ranking: s.ranking, Fallback: s.store.Reads, TriggerRebuild: s.triggerRebuild(),
 		StoreUnavailable: s.catalog.Unavailable, UserCache: s.config.Reads.UserCache, Display: s.display(), Log: s.log,
-	})
+	}
+	if s.config.ReadsReplicas() {
+		o.RankingReplica, o.FallbackReplica = s.replicas.ranking, s.replicas.fallback
+	}
+	s.reads = leaderboard.New(o)
 	s.register(s.reads.Collectors()...)
 }
 
@@ -427,7 +442,8 @@ func (s *Server) makeMaintenance() error {
 	}
 	addresses := func() time.Duration { return s.settings.Current().Retention.Addresses }
 	s.add("moderation", moderation.NewWorker(
-		s.store.Corrections, s.store.Privacy, s.ranking, addresses, s.config.Ledger.RepeatWindow(), s.log))
+		s.store.Corrections, s.store.Privacy, s.store.Recovery, s.ranking, addresses,
+		s.config.Ledger.RepeatWindow(), s.log))
 	return nil
 }
 
@@ -447,10 +463,15 @@ func (s *Server) makeWebhooks() error {
 		Owner: processName(), Leases: s.store.Boards, Store: s.store.Webhooks, Boards: s.catalog,
 		Seasons: s.store.Boards, Flags: s.store.Moderation, Ranking: s.ranking, Open: keyring.Open,
 		Hide:     func(board scoreboard.BoardID, rows []scoreboard.Entry) { s.hidden.Hide(board, rows, "") },
-		Networks: publicnet.Networks{Allowed: c.Webhooks.Networks, Setting: "webhooks.networks"},
+		Networks: s.webhookNetworks(),
 		Version:  buildinfo.Read().Version, Log: s.log,
 	}))
 	return nil
+}
+
+// webhookNetworks are where webhooks may be.
+func (s *Server) webhookNetworks() publicnet.Networks {
+	return publicnet.Networks{Allowed: s.config.Webhooks.Networks, Setting: "webhooks.networks"}
 }
 
 // processName is a unique owner of leases. Host and process are for readers of logs

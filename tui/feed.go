@@ -51,7 +51,7 @@ const (
 func (f *feed) add(e event) {
 	e.times = 1
 	for i := len(f.events) - 1; i >= max(len(f.events)-repeatAmong, 0) && e.key != ""; i-- {
-		if old := &f.events[i]; old.key == e.key && e.at.Sub(old.at) < repeatAge {
+		if old := &f.events[i]; old.key == e.key && e.at.Sub(old.at).Abs() < repeatAge {
 			e.times += old.times
 			f.events = slices.Delete(f.events, i, i+1)
 			break
@@ -63,8 +63,23 @@ func (f *feed) add(e event) {
 	f.events = append(f.events, e)
 }
 
+// forget drops the events after a time.
+func (f *feed) forget(after time.Time) {
+	f.events = slices.DeleteFunc(f.events, func(e event) bool { return e.at.After(after) })
+}
+
+// eventTime is when what is shown happened: in a replay the time of its frame.
+func (m *model) eventTime() time.Time {
+	if m.reel != nil {
+		return m.newest.UpdatedAt
+	}
+	return m.now()
+}
+
 // tell adds an event of the board or the connection.
-func (m *model) tell(text string) { m.feed.add(event{at: m.now(), kind: told, key: text, text: text}) }
+func (m *model) tell(text string) {
+	m.feed.add(event{at: m.eventTime(), kind: told, key: text, text: text})
+}
 
 const (
 	// notableRanks are the ranks that users enter and leave in the feed, and
@@ -92,7 +107,8 @@ func (m *model) notable(before []row, changes []change) []event {
 		return name(client.Entry{UserID: user, DisplayName: displayName}, m.theme.ascii)
 	}
 	add := func(k kind, rank int64, key, format string, args ...any) {
-		all = append(all, ranked{event{at: m.now(), kind: k, key: key, text: fmt.Sprintf(format, args...)}, rank, ""})
+		e := event{at: m.eventTime(), kind: k, key: key, text: fmt.Sprintf(format, args...)}
+		all = append(all, ranked{e, rank, ""})
 	}
 	short := len(before) <= notableRanks && len(m.board.rows) <= notableRanks
 	for _, c := range changes {

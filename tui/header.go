@@ -36,6 +36,7 @@ var degradedWords = map[string]string{
 	"ranking_unavailable": "Redis does not answer; shown from PostgreSQL",
 	"not_ranked_yet":      "recent scores are still on their way",
 	"store_unavailable":   "PostgreSQL does not answer: no scores are accepted",
+	"replica_behind":      "a replica that is behind answers; its primary does not",
 	"stale":               "Redis and PostgreSQL do not answer; this is the last known state",
 	archived:              "archived; shown from PostgreSQL",
 }
@@ -68,6 +69,10 @@ func (m *model) setInfo(msg infoMsg) {
 	}
 	was := m.info
 	m.info = msg.board
+	if m.reel != nil { // how the board ended is not of the moment shown
+		m.info.Status, m.info.StandingsHash = "", ""
+		return
+	}
 	switch {
 	case was.Board != m.info.Board || was.Status == m.info.Status:
 	case m.info.Status == Ended:
@@ -120,6 +125,9 @@ func (m *model) header() string {
 	} else if period != "" {
 		left += th.dim.paint(" " + Printable(period))
 	}
+	if m.reel != nil {
+		left += " " + th.chip.paint(" replay ")
+	}
 	if m.info.Status != "" && m.info.Status != active {
 		left += " " + th.chip.paint(" "+Printable(m.info.Status)+" ")
 	}
@@ -132,6 +140,9 @@ func (m *model) header() string {
 // connection says how the board is followed and how old its data is.
 func (m *model) connection() string {
 	s, th := &m.shown, &m.theme
+	if m.reel != nil {
+		return m.replayWords()
+	}
 	dot, words := th.problem, "connecting"
 	switch s.Connection {
 	case client.WebSocket:
@@ -185,7 +196,7 @@ func (m *model) periodWords(period string) string {
 		words = "all time"
 	}
 	if b.PeriodEnd != nil {
-		if left := b.PeriodEnd.Sub(m.now()); left > 0 && b.Status != Ended {
+		if left := b.PeriodEnd.Sub(m.moment()); left > 0 && b.Status != Ended {
 			words += m.theme.between + "ends in " + countdown(left)
 		} else {
 			words += m.theme.between + "ended " + b.PeriodEnd.Format("2 Jan 15:04") + " UTC"
@@ -221,6 +232,9 @@ func countdown(left time.Duration) string {
 
 // banners are the lines below the header: what is unusual, the most important first.
 func (m *model) banners() (lines []string) {
+	if m.reel != nil {
+		return m.replayBanners()
+	}
 	s, th := &m.shown, &m.theme
 	add := func(i ink, text string) { lines = append(lines, i.paint(fit(" "+Printable(text), m.width, th.more))) }
 	if s.Connection == client.Disconnected && s.Err != nil {

@@ -12,6 +12,7 @@ import (
 type keyMap struct {
 	help, board, period, find, me, pause, copy, status, feed, actions, close, quit key.Binding
 	up, down, pageUp, pageDown, top, bottom, open, dismiss                         key.Binding
+	earlier, later, faster, slower                                                 key.Binding // of a replay
 }
 
 var keys = keyMap{
@@ -34,6 +35,10 @@ var keys = keyMap{
 	top:      bind("g", "first", "g", "home"),
 	bottom:   bind("G", "last", "G", "end"),
 	open:     bind("enter", "open the player", "enter"),
+	earlier:  bind("left", "the change before", "left"),
+	later:    bind("right", "the next change", "right"),
+	faster:   bind("+", "faster", "+", "="),
+	slower:   bind("-", "slower", "-"),
 	dismiss:  bind("esc", "close", "esc", "q", "b", "t"),
 }
 
@@ -63,6 +68,13 @@ func (m *model) ShortHelp() []key.Binding {
 		}
 		return append(hints, brief(keys.copy, "copy"))
 	}
+	if m.reel != nil {
+		return []key.Binding{
+			keys.help, keys.quit, bind("space", "pause", keys.pause.Keys()...),
+			both(keys.earlier, keys.later, m.theme.sideways, "step"),
+			both(keys.faster, keys.slower, "+ -", "speed"), updown("select"),
+		}
+	}
 	hints := []key.Binding{keys.help, keys.quit, updown("select")}
 	if m.selected != "" {
 		hints = append(hints, brief(keys.open, "player"))
@@ -87,6 +99,18 @@ func (m *model) helpGroups() []helpGroup {
 		both(keys.top, keys.bottom, "g G", "first, last (home, end)"),
 		keys.open, keys.find, keys.me, keys.board, keys.period, keys.pause, keys.copy,
 	}}
+	if m.reel != nil {
+		return []helpGroup{
+			{"replay", []key.Binding{
+				bind("space", "pause, resume, play again"), keys.earlier, keys.later, keys.faster, keys.slower,
+			}},
+			{"board", []key.Binding{
+				both(keys.up, keys.down, "j k", "select ("+m.theme.arrows+", pgup, pgdn)"),
+				both(keys.top, keys.bottom, "g G", "first, last (home, end)"), brief(keys.copy, "copy the board"),
+			}},
+			{"everywhere", []key.Binding{keys.help, keys.feed, keys.close, keys.quit}},
+		}
+	}
 	player := helpGroup{"player's page", []key.Binding{
 		both(keys.up, keys.down, "j k", "scroll the statement"), brief(keys.copy, "copy the standing"),
 		brief(keys.close, "back to the board"),

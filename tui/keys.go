@@ -38,6 +38,11 @@ func (m *model) handleKey(msg tea.KeyMsg) tea.Cmd {
 
 // boardKey handles a key on the board itself.
 func (m *model) boardKey(msg tea.KeyMsg) tea.Cmd {
+	if m.reel != nil {
+		if cmd, handled := m.replayKey(msg); handled {
+			return cmd
+		}
+	}
 	switch {
 	case key.Matches(msg, keys.quit):
 		return tea.Quit

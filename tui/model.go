@@ -33,6 +33,9 @@ const (
 // Options are the inputs of the screen.
 type Options struct {
 	Board string // shown first
+	// Replay, if set, is played back, and of the functions below only BoardInfo and Copy are
+	// called.
+	Replay *Replay
 	// Watch watches a board until the context ends.
 	Watch func(ctx context.Context, board string) <-chan client.State
 	// Me reads the standing of the token's user, with neighbours.
@@ -48,6 +51,8 @@ type Options struct {
 	// Statement reads the newest events of a user on a board, which are for the user
 	// and for operators.
 	Statement func(ctx context.Context, board, user string) (client.Statement, error)
+	// History reads a user's ranks over the last day; nil: none are shown.
+	History func(ctx context.Context, board, user string) (client.RankHistory, error)
 	// Status reads the server status, which is for operators. Once it was rejected, it
 	// is not read again, and neither are Flags and User.
 	Status func(ctx context.Context, board string) (client.Status, error)
@@ -81,6 +86,7 @@ type model struct {
 	answer   terminalAnswer
 	wakeAt   time.Time // of the pending tick; zero: none
 
+	reel       *reel  // nil: the board is live
 	watching   string // the requested board
 	generation int    // of watches: messages of an earlier one are dropped
 	states     <-chan client.State
@@ -105,6 +111,7 @@ type model struct {
 
 	me       *client.Place
 	search   textinput.Model // focused while a user is entered
+	days     map[string]day  // by board and user
 	player   *player         // nil unless a player's page is open
 	chooser  *chooser
 	menu     *menu
@@ -143,7 +150,7 @@ func newModel(ctx context.Context, o Options, r *lipgloss.Renderer, dark bool) *
 		o.Explain = error.Error
 	}
 	th := newTheme(r, dark, o.ASCII)
-	return &model{
+	m := &model{
 		ctx:        ctx,
 		o:          o,
 		renderer:   r,
@@ -155,6 +162,10 @@ func newModel(ctx context.Context, o Options, r *lipgloss.Renderer, dark bool) *
 		lastFlag:   -1,
 		stop:       func() {},
 	}
+	if o.Replay != nil {
+		m.reel, m.watching = newReel(*o.Replay), o.Replay.Board
+	}
+	return m
 }
 
 func (m *model) Init() tea.Cmd {
@@ -163,6 +174,9 @@ func (m *model) Init() tea.Cmd {
 			m.query()
 		}
 		return nil
+	}
+	if m.reel != nil {
+		return tea.Batch(ask, m.loadFilm(), m.nextReplayTick())
 	}
 	return tea.Batch(ask, m.watch(m.o.Board), m.readStatus(), m.later(readMeMsg{}), m.later(readInfoMsg{}))
 }
@@ -263,6 +277,10 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 			wait = hecticInterval
 		}
 		return tea.Batch(cmd, tea.Tick(wait, func(time.Time) tea.Msg { return listenMsg{generation} }))
+	case filmMsg:
+		return m.setFilm(msg)
+	case replayTickMsg:
+		return m.playOn(msg)
 	case listenMsg:
 		if msg.generation == m.generation {
 			return m.listen()
@@ -298,6 +316,8 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 		}
 	case playerMsg:
 		return m.setPlayer(msg)
+	case dayMsg:
+		m.setDay(msg)
 	case actedMsg:
 		return m.acted(msg)
 	case copiedMsg:

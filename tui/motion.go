@@ -119,7 +119,7 @@ func (m *model) nextChange() time.Time {
 			at(heard.Add(old.Truncate(time.Second) + time.Second))
 		}
 	}
-	if end := m.info.PeriodEnd; end != nil {
+	if end := m.info.PeriodEnd; end != nil && m.reel == nil {
 		step := countdownStep(end.Sub(now))
 		at(end.Add(-(end.Sub(now) - 1).Truncate(step)))
 	}

@@ -141,29 +141,61 @@ func Lines(ctx context.Context, out io.Writer, p Plain) error {
 		if s.Board != before.Board {
 			shown.reset()
 		}
-		begun := shown.begun
 		if s.Connection != client.Disconnected || len(s.Entries) > 0 {
-			for _, c := range shown.update(s.Entries, now) {
-				if text := c.text(); text != "" {
-					fmt.Fprintf(&b, "%s  %s\n", now.Format(time.TimeOnly), text)
-				}
-			}
-			if !begun {
-				for _, e := range s.Entries {
-					fmt.Fprintf(
-						&b,
-						"%s  %s is #%s with %s\n",
-						now.Format(time.TimeOnly),
-						name(e, false),
-						grouped(e.Rank),
-						grouped(e.Score),
-					)
-				}
-			}
+			shown.writeLines(&b, s.Entries, now, now.Format(time.TimeOnly))
 		}
 		before = s
 		if _, err := io.WriteString(out, b.String()); err != nil {
 			return err
+		}
+	}
+}
+
+// writeLines writes a line for each change of a score; of the first rows, where they stand.
+func (b *board) writeLines(to *strings.Builder, entries []client.Entry, now time.Time, stamp string) {
+	begun := b.begun
+	for _, c := range b.update(entries, now) {
+		if text := c.text(); text != "" {
+			fmt.Fprintf(to, "%s  %s\n", stamp, text)
+		}
+	}
+	if begun {
+		return
+	}
+	for _, e := range entries {
+		fmt.Fprintf(to, "%s  %s is #%s with %s\n", stamp, name(e, false), grouped(e.Rank), grouped(e.Score))
+	}
+}
+
+// ReplayLines writes a line for each change of a score in the past of a board, at its speed,
+// until its end or that of ctx.
+func ReplayLines(ctx context.Context, out io.Writer, replay Replay) error {
+	r := newReel(replay)
+	var shown board
+	due := time.Now() // of the first frame
+	for {
+		film, err := r.Load(ctx, r.next, r.To, r.Step())
+		if err != nil {
+			return ended(ctx, err)
+		}
+		r.add(&film)
+		r.To = r.end
+		for _, f := range r.frames {
+			wait := time.NewTimer(time.Until(due.Add(time.Duration(float64(f.At.Sub(r.start)) / r.Speed))))
+			select {
+			case <-wait.C:
+			case <-ctx.Done():
+				wait.Stop()
+				return nil
+			}
+			var b strings.Builder
+			shown.writeLines(&b, f.Entries, f.At, f.At.UTC().Format(time.DateTime))
+			if _, err := io.WriteString(out, b.String()); err != nil {
+				return err
+			}
+		}
+		if r.frames = nil; r.next.IsZero() {
+			return nil
 		}
 	}
 }

@@ -48,7 +48,7 @@ func (m *model) openPlayer(user string) tea.Cmd {
 	if at := m.board.find(user); at >= 0 {
 		m.player.ranks = m.board.rows[at].ranks
 	}
-	return m.readPlayer(user)
+	return tea.Batch(m.readPlayer(user), m.readDay(user))
 }
 
 // readPlayer reads what the page shows.
@@ -108,9 +108,13 @@ func (m *model) playerView(width, height int) []string {
 	if a := p.account; a != nil {
 		lines = append(lines, ansi.Truncate(m.accountLine(a), inner, th.more))
 	}
+	small := width < wideWidth || height-3-len(lines) < 12
+	if day := m.dayLine(inner); small && day != "" && height > 12 {
+		lines = append(lines, day)
+	}
 	lines = append(lines, "")
 	room := height - 2 - len(lines)
-	if width < wideWidth || room < 12 {
+	if small {
 		lines = append(lines, m.playerSections(inner, room)...)
 		return th.panel(title, lines, width, height)
 	}
@@ -275,9 +279,23 @@ func (m *model) scoreSection(width, height int) []string {
 	return append(lines, m.theme.chart(values, width, height, func(v float64) string { return grouped(int64(v)) })...)
 }
 
-// rankSection is a chart of the ranks that the user had while the board was watched.
+// rankSection is a chart of the user's ranks over the last day, or, where the server does not know
+// them, of those that the user had while the board was watched.
 func (m *model) rankSection(width, height int) []string {
 	p := m.player
+	label := func(v float64) string { return "#" + grouped(int64(-v)) }
+	if values, _ := m.lastDay(); values != nil {
+		for values[0] == 0 { // before the first rank
+			values = values[1:]
+		}
+		for i, v := range values {
+			if v == 0 { // hidden for a while
+				values[i] = values[i-1]
+			}
+		}
+		heading := m.heading("rank over the last day", width)
+		return append([]string{heading}, m.theme.chart(values, width, height, label)...)
+	}
 	lines := []string{m.heading("rank over time, while watching", width)}
 	points := p.ranks.points
 	if len(points) == 0 {
@@ -296,7 +314,6 @@ func (m *model) rankSection(width, height int) []string {
 		}
 		values[i] = -float64(points[at].rank) // the best rank is on top
 	}
-	label := func(v float64) string { return "#" + grouped(int64(-v)) }
 	return append(lines, m.theme.chart(values, width, height, label)...)
 }
 

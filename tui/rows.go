@@ -66,7 +66,7 @@ func (m *model) layout(width int) layout {
 	if width >= 60 {
 		l.gap = take(gap)
 	}
-	if width >= 66 {
+	if width >= 66 && m.reel == nil { // steps of the past are longer than the trend's
 		l.trend = take(trendSlots)
 	}
 	l.name = max(min(natural, rest), 1)

@@ -68,7 +68,8 @@ func (s *screen) keys(keys ...string) (last tea.Cmd) {
 	named := map[string]tea.KeyType{
 		"enter": tea.KeyEnter, "esc": tea.KeyEsc, "backspace": tea.KeyBackspace,
 		"up": tea.KeyUp, "down": tea.KeyDown, "pgup": tea.KeyPgUp, "pgdown": tea.KeyPgDown,
-		"left": tea.KeyLeft, "home": tea.KeyHome, "end": tea.KeyEnd, "ctrl+u": tea.KeyCtrlU, "space": tea.KeySpace,
+		"left": tea.KeyLeft, "right": tea.KeyRight,
+		"home": tea.KeyHome, "end": tea.KeyEnd, "ctrl+u": tea.KeyCtrlU, "space": tea.KeySpace,
 	}
 	for _, k := range keys {
 		if special, ok := named[k]; ok {

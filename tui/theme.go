@@ -49,8 +49,11 @@ type theme struct {
 type glyphs struct {
 	ascii                                bool
 	upMark, downMark, dot, more, between string
-	mark, arrows, cursor, tie, flag      string
+	mark, arrows, sideways, cursor, to   string
+	tie, flag                            string
 	star, info, separator, full          string    // full is a whole cell, above the last spark
+	play, pause, stop                    string    // of a replay
+	track                                [3]string // of a replay: shown, loaded, the rest
 	bars                                 []string  // partial fills of a cell, from the left
 	sparks                               []string  // partial fills, from below
 	box                                  [6]string // corners from the top left clockwise, horizontal, vertical
@@ -58,7 +61,9 @@ type glyphs struct {
 
 var unicodeGlyphs = glyphs{
 	upMark: "▲", downMark: "▼", dot: "●", more: "…", between: " · ",
-	mark: "▌", arrows: "↑↓", cursor: "▏", tie: "=", flag: "⚑", star: "★", info: "•", separator: "┈", full: "█",
+	mark: "▌", arrows: "↑↓", sideways: "←→", cursor: "▏", to: "→",
+	tie: "=", flag: "⚑", star: "★", info: "•", separator: "┈", full: "█",
+	play: "▶", pause: "‖", stop: "■", track: [3]string{"━", "─", "┈"},
 	bars:   []string{"╸", "━"},
 	sparks: []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇"}, // not █, which would touch the line above
 	box:    [6]string{"╭", "╮", "╯", "╰", "─", "│"},
@@ -67,7 +72,9 @@ var unicodeGlyphs = glyphs{
 var asciiGlyphs = glyphs{
 	ascii:  true,
 	upMark: "^", downMark: "v", dot: "*", more: "~", between: " | ",
-	mark: ">", arrows: "up down", cursor: "_", tie: "=", flag: "!", star: "*", info: "-", separator: "-", full: "#",
+	mark: ">", arrows: "up down", sideways: "left right", cursor: "_", to: ">",
+	tie: "=", flag: "!", star: "*", info: "-", separator: "-", full: "#",
+	play: ">", pause: "=", stop: "#", track: [3]string{"=", "-", "."},
 	bars:   []string{"#"},
 	sparks: []string{".", ":", "|"},
 	box:    [6]string{"+", "+", "+", "+", "-", "|"},

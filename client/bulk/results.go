@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/google/uuid"
@@ -217,5 +219,8 @@ func sumOf(it *item) uint16 {
 	}
 	h := fnv.New32a()
 	_, _ = fmt.Fprintf(h, "%q %d %q %q %q", it.in.User, it.in.Delta, it.in.EventID, it.in.Board, it.in.Action)
+	for _, name := range slices.Sorted(maps.Keys(it.in.Attributes)) {
+		_, _ = fmt.Fprintf(h, " %q=%q", name, it.in.Attributes[name])
+	}
 	return uint16(h.Sum32()%0xffff) + 1
 }

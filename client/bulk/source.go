@@ -99,6 +99,8 @@ func (n *ndjson) parse(text []byte) item {
 		Event  string `json:"event_id"`
 		Board  string `json:"board"`
 		Action string `json:"action"`
+
+		Attributes map[string]string `json:"attributes"`
 	}
 	// A misspelt "board" must not become a point on the global board.
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -115,6 +117,7 @@ func (n *ndjson) parse(text []byte) item {
 	}
 	return item{line: n.line, in: client.Increment{
 		User: fields.User, Delta: *fields.Delta, EventID: fields.Event, Board: fields.Board, Action: fields.Action,
+		Attributes: fields.Attributes,
 	}}
 }
 
@@ -124,6 +127,8 @@ func humanize(err error) string {
 	switch {
 	case errors.As(err, &kind) && kind.Field == "delta":
 		return "delta must be a whole number"
+	case errors.As(err, &kind) && strings.HasPrefix(kind.Field, "attributes"):
+		return "attributes must be an object of strings"
 	case errors.As(err, &kind) && kind.Field != "":
 		return kind.Field + " must be a string"
 	case errors.As(err, &kind):

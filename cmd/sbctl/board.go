@@ -19,7 +19,8 @@ func newBoardCmd(p *program) *cobra.Command {
   sbctl board create arena --mode best
   sbctl board list`,
 		withReason(newBoardCreateCmd(p)), newBoardListCmd(p), newBoardShowCmd(p), newStandingsCmd(p),
-		withReason(newBoardSetCmd(p)), withReason(newBoardRollCmd(p)),
+		withReason(newBoardSetCmd(p)), newBoardRulesCmd(p),
+		withReason(newBoardRollCmd(p)),
 		newBoardStatusCmd(p, "freeze", "Reject writes to a board; reads still work", "", (*client.Client).FreezeBoard),
 		newBoardStatusCmd(p, "unfreeze", "Unfreeze a board", "", (*client.Client).UnfreezeBoard),
 		newBoardStatusCmd(p, "archive", "Archive a board: read-only, served from PostgreSQL",
@@ -83,6 +84,8 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.StringVar(&r.TimeZone, "time-zone", "UTC", "time zone in which periods end at midnight, such as Europe/Berlin")
 	f.StringVar(&r.WeekStart, "week-start", "monday", "first day of a weekly period")
 	f.StringVar(&r.Region, "region", "", "label to filter boards by, such as eu")
+	f.StringVar(&r.Platform, "platform", "", "label to filter boards by, such as pc")
+	f.StringSliceVar(&r.Tags, "tag", nil, "label to filter boards by, or several, at most 10")
 	f.StringVar(&r.Season, "season", "", "name of the first season")
 	f.StringVar(&starts, "starts", "", "start `time` of the first season (default now)")
 	f.StringVar(&ends, "ends", "", "end `time` of the first season, such as 14d")
@@ -115,6 +118,8 @@ func boardTable(b, current *client.Board) *table {
 		{"score", fmt.Sprintf("%d to %d", b.MinScore, b.MaxScore)},
 		{"public", strconv.FormatBool(b.Public)},
 		{"region", b.Region},
+		{"platform", b.Platform},
+		{"tags", strings.Join(b.Tags, ", ")},
 		{"requires", strings.Join(b.Require, ", ")},
 		{"action", actionCell(b)},
 		{"period", b.Period},
@@ -184,7 +189,7 @@ func newBoardListCmd(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "List boards by name", Args: exactArgs(),
 		Example: trimExamples(`
-  sbctl board list --period weekly
+  sbctl board list --tag ranked --region eu --platform pc
   sbctl board list --family daily --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			page, err := c.Boards(cmd.Context(), q)
@@ -201,10 +206,10 @@ func newBoardListCmd(p *program) *cobra.Command {
 				}
 			}
 			return p.print(page, func() *table {
-				t := newTable("BOARD", "MODE", "ORDER", "PERIOD", "REGION", "STATUS", "FROM", "TO")
+				t := newTable("BOARD", "MODE", "ORDER", "PERIOD", "REGION", "PLATFORM", "TAGS", "STATUS", "FROM", "TO")
 				for _, b := range page.Boards {
-					t.add(b.Board, b.Mode, b.Order, b.Period, b.Region, statusCell(&b, current[b.Current]),
-						timeCell(b.PeriodStart), timeCell(b.PeriodEnd))
+					t.add(b.Board, b.Mode, b.Order, b.Period, b.Region, b.Platform, strings.Join(b.Tags, ","),
+						statusCell(&b, current[b.Current]), timeCell(b.PeriodStart), timeCell(b.PeriodEnd))
 				}
 				return t
 			})
@@ -214,6 +219,8 @@ func newBoardListCmd(p *program) *cobra.Command {
 	f.StringVar(&q.Family, "family", "", "only this board and its periods")
 	f.StringVar(&q.Period, "period", "", "only boards with this period: none, daily, weekly, monthly or season")
 	f.StringVar(&q.Region, "region", "", "only boards of this region")
+	f.StringVar(&q.Platform, "platform", "", "only boards of this platform")
+	f.StringVar(&q.Tag, "tag", "", "only boards with this tag")
 	f.StringVar(&q.Status, "status", "", "only boards with this status: active, frozen or archived")
 	f.StringVar(&q.After, "after", "", "only names after this one")
 	f.IntVar(&q.Limit, "limit", 100, "maximum number of boards")

@@ -11,19 +11,24 @@ import (
 
 func newBoardSetCmd(p *program) *cobra.Command {
 	var require []string
-	var minDuration, life string
+	var minDuration, life, region, platform string
+	var tags []string
 	var partitions int
 	cmd := &cobra.Command{
-		Use: "set NAME", Args: exactArgs("NAME"),
-		Short: "Change which proof a board's increments must carry, or its partitions",
-		Long: `Change which proof a board's increments must carry, effective immediately and in
-every period that has not ended. Options that are not given keep their values.
-Increments counted before stay counted, and a repeat of one returns its receipt.
+		Use: "set NAME", Short: "Change a board's labels, required proofs, or partitions",
+		Args: exactArgs("NAME"),
+		Long: `Change a board's labels, by which boards are listed, which proof its increments must
+carry, or the partitions of its ranking. Options that are not given keep their values;
+an empty label removes it.
 
-With --partitions, spread the ranking over another number of Redis keys. It is rebuilt
-while it stays online; sbctl board show shows when it is. All nodes must run a version
-that knows partitions.`,
+A proof is required immediately and in every period that has not ended. Increments
+counted before stay counted, and a repeat of one returns its receipt.
+
+With --partitions, the ranking is spread over another number of Redis keys. It is
+rebuilt while it stays online; sbctl board show shows when it is done. All nodes must
+run a version that knows partitions.`,
 		Example: trimExamples(`
+  sbctl board set arena --tag ranked,duel --region eu --platform pc
   sbctl board set global --require action-token --action-least 30s
   sbctl board set global --require none
   sbctl board set global --partitions 8`),
@@ -42,11 +47,21 @@ that knows partitions.`,
 			if flags.Changed("action-life") {
 				r.ActionLife = &life
 			}
+			if flags.Changed("region") {
+				r.Region = &region
+			}
+			if flags.Changed("platform") {
+				r.Platform = &platform
+			}
+			if flags.Changed("tag") {
+				r.Tags = &tags
+			}
 			if flags.Changed("partitions") {
 				r.Partitions = &partitions
 			}
 			if r == (client.BoardChange{}) {
-				return usagef("nothing to change; pass --require, --action-least, --action-life or --partitions")
+				return usagef("nothing to change; pass --region, --platform, --tag, --require, --action-least, " +
+					"--action-life or --partitions")
 			}
 			b, err := c.SetBoard(cmd.Context(), args[0], r)
 			if err != nil {
@@ -56,6 +71,9 @@ that knows partitions.`,
 		}),
 	}
 	f := cmd.Flags()
+	f.StringVar(&region, "region", "", "label to filter boards by, such as eu")
+	f.StringVar(&platform, "platform", "", "label to filter boards by, such as pc")
+	f.StringSliceVar(&tags, "tag", nil, "labels to filter boards by, instead of the present ones")
 	f.StringSliceVar(&require, "require", nil, "action-token, attestation, both or none")
 	f.StringVar(&minDuration, "action-least", "", "minimum duration of an action, such as 30s")
 	f.StringVar(&life, "action-life", "", "lifetime of an action token")

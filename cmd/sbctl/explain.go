@@ -70,14 +70,14 @@ func explanation(e *client.RankExplanation) []string {
 	}
 	switch r := e.Ranking; {
 	case r == nil:
-		lines = append(lines, "reads do not answer with a rank now")
+		lines = append(lines, "reads return no rank now")
 	case r.Agrees:
-		lines = append(lines, fmt.Sprintf("reads answer the same, as of %s%s", r.AsOf.Format(time.RFC3339Nano),
-			degradedNote(r.Degraded, r.DegradedReason)))
+		lines = append(lines, fmt.Sprintf("reads return the same rank and score; they have all changes up to %s at least%s",
+			r.AsOf.Format(time.RFC3339Nano), degradedNote(r.Degraded, r.DegradedReason)))
 	default:
-		lines = append(lines, fmt.Sprintf("reads answer %s with %d, as of %s%s; PostgreSQL is read as of %s",
-			ordinal(r.Rank), r.Score, r.AsOf.Format(time.RFC3339Nano), degradedNote(r.Degraded, r.DegradedReason),
-			e.AsOf.Format(time.RFC3339Nano)))
+		lines = append(lines, fmt.Sprintf("reads return %s with %d; they have all changes up to %s at least%s, and "+
+			"PostgreSQL was read as of %s", ordinal(r.Rank), r.Score, r.AsOf.Format(time.RFC3339Nano),
+			degradedNote(r.Degraded, r.DegradedReason), e.AsOf.Format(time.RFC3339Nano)))
 	}
 	return lines
 }

@@ -115,7 +115,11 @@ func (f csvFile) Boards(context.Context, []string) ([]sources.Board, error) {
 }
 
 func (f csvFile) Records(context.Context, *sources.Board) ([]scoreboard.ImportRecord, error) {
-	return sources.CSV(f.from)
+	records, err := sources.CSV(f.from)
+	if err != nil {
+		return nil, &hintedError{err, "correct the file and run the same command again; nothing of it was written"}
+	}
+	return records, nil
 }
 
 func (f csvFile) Close() error { return nil }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
+	"github.com/scoreboard/scoreboard/internal/sizing"
 	"github.com/scoreboard/scoreboard/loadgen"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 	"github.com/scoreboard/scoreboard/migrations"
@@ -30,12 +31,14 @@ var printed = map[string][]any{
 	"action start": {client.Action{}}, "audit show": {client.AuditEntry{}},
 	"board standings": {client.FinalStandings{}},
 	"open docs":       nil, "open report": nil, "load clean": {cleaned{}}, "load delete": nil,
-	"sign": {signed{}}, "status": {client.Status{}},
+	"sign": {signed{}}, "size": {sizing.Plan{}, []sizing.Coefficient{}}, "status": {client.Status{}},
 	"user profile get": {client.Profile{}}, "user profile set": {client.Profile{}},
 	"user privacy get": {client.Privacy{}}, "user privacy set": {client.Privacy{}},
-	"audit verify": {client.AuditChain{}},
-	"board list":   {client.Boards{}},
-	"board roll":   {protocol.Rolled{}}, "board set": {client.Board{}}, "board show": {shownBoard{}},
+	"audit verify":     {client.AuditChain{}},
+	"board list":       {client.Boards{}},
+	"board rules show": {client.BoardRules{}}, "board rules set": {client.BoardRule{}},
+	"board rules clear": {client.Board{}},
+	"board roll":        {protocol.Rolled{}}, "board set": {client.Board{}}, "board show": {shownBoard{}},
 	"board unfreeze": {client.Board{}},
 	"completion":     nil, "help": nil, "profile remove": nil, "profile use": nil,
 	"profile add": {profileDetail{}}, "profile show": {profileDetail{}},
@@ -54,6 +57,7 @@ var printed = map[string][]any{
 	"flag confirm":    {client.Flag{}}, "flag dismiss": {client.Flag{}}, "flag list": {client.Flags{}},
 	"flag show":     {client.Flag{}},
 	"settings list": {[]client.Setting{}}, "settings set": {client.Setting{}, []client.Setting{}},
+	"job list": {[]client.Job{}}, "job stop": {client.Job{}},
 	"key create": {client.Key{}}, "key list": {[]client.Key{}}, "key revoke": nil, "key rotate": {client.Key{}},
 	"ledger archive": {client.Archived{}},
 	"webhook create": {client.Webhook{}}, "webhook list": {[]client.Webhook{}}, "webhook rotate": {client.Webhook{}},
@@ -74,7 +78,8 @@ var printed = map[string][]any{
 	"user history":  {client.RankHistory{}},
 	"user freeze":   {client.UserState{}}, "user show": {client.User{}}, "user unban": {client.UserState{}},
 	"user unfreeze": {client.UserState{}},
-	"version":       {buildinfo.Info{}}, "watch": {client.State{}}, "what-if": {client.WhatIf{}},
+	"version":       {buildinfo.Info{}}, "watch": {client.State{}, client.FilmFrame{}},
+	"what-if": {client.WhatIf{}},
 }
 
 const shapes = "../../docs/json.md"

@@ -25,6 +25,7 @@ func newRankCmd(p *program) *cobra.Command {
 		Use: "rank USER", Short: "Show a user's rank and neighbours, now or at a moment", Args: exactArgs("USER"),
 		Example: trimExamples(`
   sbctl rank alice --at "yesterday 18:00"
+  sbctl rank alice --at 2026-01-31T18:00:00Z --archived
   sbctl rank alice -k 2 --board global --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			if q.Neighbours < 0 {
@@ -37,7 +38,11 @@ func newRankCmd(p *program) *cobra.Command {
 			if cmd.Flags().Changed("score") {
 				q.Score = &score
 			}
-			place, err := c.Around(cmd.Context(), args[0], q)
+			var place client.Place
+			err = p.readMoment(cmd.Context(), c, &past, q.Board, q.At, func() (err error) {
+				place, err = c.Around(cmd.Context(), args[0], q)
+				return err
+			})
 			var refused *client.Error
 			if errors.As(err, &refused) && refused.WouldRank > 0 {
 				would := wouldRank{UserID: args[0], Board: q.Board, Score: score, WouldRank: refused.WouldRank}
@@ -56,6 +61,9 @@ func newRankCmd(p *program) *cobra.Command {
 			if !p.structured() && len(place.Neighbours) > 0 {
 				p.infof("%s is %s of %d on %s, ahead of %.1f %% of users%s", place.UserID, ordinal(place.Rank),
 					place.Total, place.Board, place.Percentile, degradedNote(place.Degraded, place.DegradedReason))
+			}
+			if !p.structured() && len(place.Neighbours) > 0 && place.Private {
+				p.infof("%s is private: %s", place.UserID, privateNote)
 			}
 			return p.print(place, func() *table {
 				if len(place.Neighbours) > 0 {

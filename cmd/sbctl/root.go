@@ -32,6 +32,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newDLQCmd(p),
 		withReason(newRebuildCmd(p)),
 		newVerifyCmd(p),
+		newJobCmd(p),
 		newWhatIfCmd(p),
 		withReason(newReconcileCmd(p)),
 		withReason(newReplayCmd(p)),
@@ -48,6 +49,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newDoctorCmd(p),
 		newStatusCmd(p),
 		newSignCmd(p),
+		newSizeCmd(p),
 		newOpenCmd(p),
 		newProfileCmd(p),
 		newVersionCmd(p),
@@ -123,7 +125,7 @@ func sendsRequest(cmd *cobra.Command) bool {
 	}
 	return !slices.Contains([]string{
 		"accept", "completion", "doctor", "export", "help", "import", "load", "migrate", "open", "profile",
-		"sign", "version",
+		"sign", "size", "version",
 	}, cmd.Name())
 }
 

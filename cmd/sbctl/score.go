@@ -46,9 +46,15 @@ func placeTable(place client.Place) *table {
 	t.add("score", number(place.Score))
 	t.add("rank", fmt.Sprintf("%d of %d", place.Rank, place.Total))
 	t.add("ahead of", fmt.Sprintf("%.1f %% of users", place.Percentile))
+	if place.Private {
+		t.add("private", privateNote)
+	}
 	addFreshness(t, place.AgeMS, place.Degraded, place.DegradedReason)
 	return t
 }
+
+// privateNote says what the rank of a private user is.
+const privateNote = "on no board; the rank is the one that the score would have"
 
 func addFreshness(t *table, ageMS int64, degraded bool, reason string) {
 	t.add("age", (time.Duration(ageMS) * time.Millisecond).String())
@@ -61,11 +67,12 @@ func number(n int64) string { return strconv.FormatInt(n, 10) }
 
 // submitFlags are those of score submit.
 type submitFlags struct {
-	in      client.Increment
-	boards  []string
-	file    string
-	results string
-	workers int
+	in         client.Increment
+	boards     []string
+	attributes []string
+	file       string
+	results    string
+	workers    int
 }
 
 func newScoreSubmitCmd(p *program) *cobra.Command {
@@ -78,7 +85,7 @@ The server counts an event id of a user once, however often it is submitted. A
 failed submit prints its event id; retrying with --event-id is safe.
 
 --file takes NDJSON, lines of {"user_id", "delta", "event_id"?, "board"?,
-"action"?}, or, if its name ends in .csv, CSV with these names in the first line.
+"action"?, "attributes"?}, or, if its name ends in .csv, CSV with these names in the first line.
 Lines are sent in batches, which require the scope score:update; with a user's
 token they are sent one by one.
 
@@ -91,6 +98,7 @@ unreachable, and finished by an earlier run. Exit code 3: some lines were refuse
 		Example: trimExamples(`
   sbctl score submit --user alice --delta 5
   sbctl score submit --user alice --delta 5 --event-id match-8841 --board global
+  sbctl score submit --user alice --delta 5 --attribute region=eu --attribute platform=pc
   sbctl score submit --file events.ndjson --workers 4`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			if f.file != "" && p.curl {
@@ -108,6 +116,8 @@ unreachable, and finished by an earlier run. Exit code 3: some lines were refuse
 	flags.StringVar(&f.in.EventID, "event-id", "", "event id (default: a new one)")
 	flags.StringSliceVar(&f.boards, "board", nil, "board, or several (default global)")
 	flags.StringVar(&f.in.Action, "action", "", "name of the user's action")
+	flags.StringArrayVar(&f.attributes, "attribute", nil,
+		"`name=value` for the rules of boards, such as region=eu; repeat it for more")
 	flags.StringVar(&f.in.ActionToken, "action-token", "", "token of a started action (POST /v1/actions)")
 	flags.StringVar(&f.in.Attestation, "attestation", "", "attestation signed by a game server")
 	flags.StringVar(&f.file, "file", "", "submit the lines of this file; - reads stdin")
@@ -122,6 +132,10 @@ func (p *program) submitOne(cmd *cobra.Command, c *client.Client, f *submitFlags
 	}
 	if !cmd.Flags().Changed("delta") {
 		return usagef("--delta is required")
+	}
+	var err error
+	if f.in.Attributes, err = incrementAttributes(f.attributes); err != nil {
+		return err
 	}
 	ctx := noteWaits(cmd.Context(), p.infof)
 	if len(f.boards) > 1 {
@@ -138,7 +152,12 @@ func (p *program) submitOne(cmd *cobra.Command, c *client.Client, f *submitFlags
 	if err != nil {
 		return err
 	}
-	return p.print(receipt, func() *table { return receiptTable(receipt) })
+	return p.print(receipt, func() *table {
+		if len(receipt.Matched) > 0 {
+			return receiptsTable(append([]client.Receipt{receipt}, receipt.Matched...))
+		}
+		return receiptTable(receipt)
+	})
 }
 
 // noteWaits prints the first wait that the server asks for with Retry-After.

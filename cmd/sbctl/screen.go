@@ -42,6 +42,9 @@ func (p *program) screen(
 		Statement: func(ctx context.Context, board, user string) (client.Statement, error) {
 			return c.Statement(ctx, user, client.StatementQuery{Board: board})
 		},
+		History: func(ctx context.Context, board, user string) (client.RankHistory, error) {
+			return c.RankHistory(ctx, user, client.HistoryQuery{Board: board})
+		},
 		Flags: func(ctx context.Context) ([]client.Flag, error) {
 			page, err := c.Flags(ctx, client.FlagQuery{})
 			return page.Flags, err

@@ -30,7 +30,7 @@ type summary struct {
 }
 
 func (p *program) submitFile(cmd *cobra.Command, c *client.Client, f *submitFlags) error {
-	for _, flag := range []string{"user", "delta", "event-id", "board", "action"} {
+	for _, flag := range []string{"user", "delta", "event-id", "board", "action", "attribute"} {
 		if cmd.Flags().Changed(flag) {
 			return usagef("--%s cannot be used with --file; set it in the lines", flag)
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/tui"
 )
 
@@ -18,9 +21,12 @@ func newTopCmd(p *program) *cobra.Command {
 		Use: "top", Short: "Show the top of a board, now or at a moment", Args: exactArgs(),
 		Long: `Show the top of a board. With --at, show it as it was at a moment, with ties in the
 order they had; add --as now to leave out the events that are reversed and the users
-that are banned today.`,
+that are banned today. With --archived, the server reads its archive (ledger.archive) if
+what led to that moment is not in the database any more. This can take minutes; the
+result is kept for seven days. It needs the scope score:operate.`,
 		Example: trimExamples(`
   sbctl top --at "yesterday 18:00"
+  sbctl top --at 2026-01-31T18:00:00Z --archived
   sbctl top --limit 100 --board global --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			if q.Limit < 1 || q.Limit > 100 {
@@ -30,8 +36,11 @@ that are banned today.`,
 			if q.At, q.AsNow, err = past.parse(); err != nil {
 				return err
 			}
-			top, err := c.Top(cmd.Context(), q)
-			if err != nil {
+			var top client.Top
+			if err := p.readMoment(cmd.Context(), c, &past, q.Board, q.At, func() (err error) {
+				top, err = c.Top(cmd.Context(), q)
+				return err
+			}); err != nil {
 				return err
 			}
 			if !p.structured() {
@@ -63,12 +72,16 @@ func ageNote(at, asOf time.Time, ageMS int64) string {
 }
 
 // momentFlags are the flags of reads of past standings.
-type momentFlags struct{ at, as string }
+type momentFlags struct {
+	at, as   string
+	archived bool
+}
 
 func (f *momentFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.at, "at", "", "show the standings at this `time`")
 	cmd.Flags().StringVar(&f.as, "as", "recorded", "with --at: `recorded` for the standings as they were, or now to "+
 		"leave out what is reversed or banned today")
+	cmd.Flags().BoolVar(&f.archived, "archived", false, "with --at: read the archive if the database does not have it")
 }
 
 func (f *momentFlags) parse() (at time.Time, asNow bool, err error) {
@@ -78,8 +91,29 @@ func (f *momentFlags) parse() (at time.Time, asNow bool, err error) {
 	if f.as == "now" && f.at == "" {
 		return at, false, usagef("--as now requires --at")
 	}
+	if f.archived && f.at == "" {
+		return at, false, usagef("--archived requires --at")
+	}
 	at, err = timeFlag("at", f.at)
 	return at, f.as == "now", err
+}
+
+// readMoment calls read and, with --archived, has the server read its archive if read needs it.
+func (p *program) readMoment(
+	ctx context.Context, c *client.Client, f *momentFlags, board string, at time.Time, read func() error,
+) error {
+	err := read()
+	var refused *client.Error
+	if !f.archived || !errors.As(err, &refused) || refused.Code != scoreboard.CodeGone {
+		return err
+	}
+	kept, err := c.CheckpointArchived(ctx, client.CheckpointRequest{Board: board, At: at}, p.progress())
+	if err != nil {
+		return err
+	}
+	p.infof("read %s of %s from the archive and the database; kept until %s", plural.Count(kept.Events, "event"),
+		kept.Board, kept.KeptUntil.Format(time.RFC3339))
+	return read()
 }
 
 func degradedNote(degraded bool, reason string) string {

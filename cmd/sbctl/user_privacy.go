@@ -31,14 +31,15 @@ func newUserPrivacyGetCmd(p *program) *cobra.Command {
 
 func newUserPrivacySetCmd(p *program) *cobra.Command {
 	return &cobra.Command{
-		Use: "set USER public|friends|pseudonym", Short: "Set who sees a user on boards",
+		Use: "set USER public|friends|pseudonym|private", Short: "Set who sees a user on boards",
 		Args: exactArgs("USER", "VISIBILITY"),
 		Long: `Set who sees a user's id, display name and avatar on boards: everyone (public), friends,
-or nobody else (pseudonym). Others see a pseudonym. Ranks and scores stay. Users may set
-their own; operators (score:operate) may set anyone's, and the audit trail records that
-they did.`,
+or nobody else (pseudonym). Others see a pseudonym. Ranks and scores stay. With private,
+the user leaves all boards for at least 10 seconds; friends see the user, who can still
+submit scores. Users may set their own; operators (score:operate) may set anyone's, and
+the audit trail records that they did.`,
 		Example: trimExamples(`
-  sbctl user privacy set alice pseudonym
+  sbctl user privacy set alice private
   sbctl user privacy set alice public --reason "requested by e-mail"`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			kept, err := c.SetPrivacy(cmd.Context(), args[0], args[1])
@@ -55,5 +56,8 @@ func userPrivacyTable(kept *client.Privacy) *table {
 	t.add("user", kept.UserID)
 	t.add("visibility", kept.Visibility)
 	t.add("changed", timeCell(kept.ChangedAt))
+	if kept.Pending {
+		t.add("pending", "some boards do not reflect it yet")
+	}
 	return t
 }

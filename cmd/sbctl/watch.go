@@ -28,6 +28,7 @@ func newWatchCmd(p *program) *cobra.Command {
 	var board string
 	var limit int
 	var plain, ascii, noMotion bool
+	var past pastFlags
 	cmd := &cobra.Command{
 		Use: "watch", Short: "Watch a board live", Args: exactArgs(),
 		Long: `Watch a board live.
@@ -38,15 +39,24 @@ token that has score:operate it also shows the health of the pipeline and open f
 a opens a menu to freeze, rebuild or ban. Without a terminal it prints a plain
 table of 10 users every second. --plain prints one line per change, which suits screen readers;
 --output json prints one JSON object per state. It reconnects automatically and ends
-with exit code 0 when interrupted.`,
+with exit code 0 when interrupted.
+
+With --replay, play back the past: by default the whole current period of the board, or the
+last day of a board without periods. Space pauses, left and right go to the change before and
+the next one, + and - change the speed. --plain and output that is not a terminal print one
+line per change at that speed; --output json prints one JSON object per change at once.`,
 		Example: trimExamples(`
   sbctl watch
+  sbctl watch --replay --board cup:autumn --speed 3600x
   sbctl watch --board global --plain`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			if limit != 10 && limit != 100 {
 				return usagef("--limit must be 10 or 100")
 			}
-			if p.curl {
+			if err := past.check(cmd); err != nil {
+				return err
+			}
+			if p.curl && !past.on {
 				return p.printStream(cmd.Context(), board, limit)
 			}
 			ctx, cancel := context.WithCancel(cmd.Context())
@@ -55,6 +65,15 @@ with exit code 0 when interrupted.`,
 			onScreen := p.output != "json" && !plain && onTerminal
 			if onScreen && !cmd.Flags().Changed("limit") {
 				limit = 100
+			}
+			if past.on {
+				r, err := past.replay(c, board, limit)
+				if err != nil {
+					return err
+				}
+				o := p.screen(c, board, nil)
+				o.ASCII, o.NoMotion = ascii, noMotion
+				return p.watchReplay(ctx, r, onScreen, o)
 			}
 			// Only the screen and the table show the age.
 			o := client.WatchOptions{Limit: limit}
@@ -87,6 +106,7 @@ with exit code 0 when interrupted.`,
 	addBoardFlag(cmd, &board)
 	flags.IntVar(&limit, "limit", 10, "number of users: 10 or 100 (on the live screen 100 by default)")
 	flags.BoolVar(&plain, "plain", false, "print one line per change instead of a screen")
+	past.add(flags)
 	flags.BoolVar(&ascii, "ascii", false, "draw the screen with ASCII characters only")
 	flags.BoolVar(&noMotion, "no-motion", false, "draw moved rows and changed scores without animation")
 	return cmd

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
@@ -182,15 +183,11 @@ func whatIfSummary(r *client.WhatIf) string {
 }
 
 func whatIfTable(r *client.WhatIf) *table {
-	t := newTable(">RANK", ">NEW RANK", "USER", ">SCORE", ">NEW SCORE", ">REJECTED", "EVENTS")
+	t := newTable(">RANK", ">NEW", "USER", ">SCORE", ">NEW", "REJECTED EVENTS")
 	for i := range r.Changes {
 		row := &r.Changes[i]
 		rank, score := whatIfCells(row)
-		rejected := ""
-		if row.Rejected > 0 {
-			rejected = fmt.Sprint(row.Rejected)
-		}
-		t.add(fmt.Sprint(row.Rank), rank, row.UserID, fmt.Sprint(row.Score), score, rejected, whatIfEvents(row))
+		t.add(fmt.Sprint(row.Rank), rank, row.UserID, fmt.Sprint(row.Score), score, whatIfEvents(row))
 	}
 	return t
 }
@@ -203,17 +200,21 @@ func whatIfCells(c *protocol.WhatIfChange) (rank, score string) {
 	return fmt.Sprint(c.NewRank), fmt.Sprint(*c.NewScore)
 }
 
-// whatIfEvents are the first two deciding events of a user.
+// shortEvent is the width of an event's id in a table, which has the first characters only of a
+// longer one. JSON and the page have it whole.
+const shortEvent = 16
+
+// whatIfEvents are the first rejected event of a user and the number of others.
 func whatIfEvents(c *protocol.WhatIfChange) string {
-	var events []string
-	for i := range c.Events[:min(2, len(c.Events))] {
-		e := &c.Events[i]
-		events = append(events, fmt.Sprintf("%s %+d (%s)", e.EventID, e.Delta, e.Rule))
+	if len(c.Events) == 0 {
+		return ""
 	}
-	if more := c.Rejected - int64(len(events)); more > 0 && len(events) > 0 {
-		events = append(events, fmt.Sprintf("and %d more", more))
+	e := &c.Events[0]
+	cell := fmt.Sprintf("%s %+d %s", ansi.Truncate(e.EventID, shortEvent, "…"), e.Delta, e.Rule)
+	if more := c.Rejected - 1; more > 0 {
+		cell += fmt.Sprintf(", %d more", more)
 	}
-	return strings.Join(events, "; ")
+	return cell
 }
 
 // writeWhatIfPage writes a result as a self-contained page.

@@ -49,7 +49,19 @@ var benchmarks = []benchmark{
 	},
 	{
 		"pipeline", "Measure projection, rebuild, verify, replay and a backlog during writes",
-		"scorebench pipeline --scale 0.02", bench.Pipeline, pipelineFlags,
+		"scorebench pipeline --scale 0.02", bench.Pipeline, scaleFlags,
+	},
+	{
+		"moments", "Measure reads of past boards, the cost of checkpoints, and a what-if",
+		"scorebench moments --scale 0.02", bench.Moments, scaleFlags,
+	},
+	{
+		"bytes", "Measure what users and increments take in memory, on disk and on the network",
+		"scorebench bytes", bench.Bytes, nil,
+	},
+	{
+		"size-check", "Compare the simulated latency of sbctl size with the measured one at five rates",
+		"scorebench size-check", bench.SizeCheck, nil,
 	},
 	{
 		"flood", "Measure valid traffic during a flood of invalid signatures",
@@ -112,7 +124,7 @@ func partitionFlags(cmd *cobra.Command, o *bench.Options) {
 	f.DurationVar(&o.Duration, "duration", 15*time.Second, "duration of each measurement")
 }
 
-func pipelineFlags(cmd *cobra.Command, o *bench.Options) {
+func scaleFlags(cmd *cobra.Command, o *bench.Options) {
 	cmd.Flags().Float64Var(&o.Scale, "scale", 1, "share of a million users and events, above 0 and at most 1")
 }
 

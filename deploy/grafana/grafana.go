@@ -94,7 +94,12 @@ func overview() Dashboard {
 					`route!~".*[?]wait|.*realtime/leaderboard|.*/ws.*|.*/stream"}[$__rate_interval]))))`, "{{route}}")),
 			graph("Age of the ranking", "s", "How old what clients see is; alert at 30 s.",
 				line("max(scoreboard_ranking_age_seconds)", "ranking"),
-				line("max(scoreboard_standings_age_seconds)", "standings in PostgreSQL")),
+				line("max(scoreboard_standings_age_seconds)", "standings in PostgreSQL"),
+				line("max by (backend) (scoreboard_replica_behind_seconds)", "replica of {{backend}}, behind its primary")),
+			graph("Teams", "s", "How far scores of teams are behind those of their members; alert at 60 s.",
+				line("max(scoreboard_teams_age_seconds)", "behind"),
+				line("histogram_quantile(0.95, sum by (le) "+
+					"(rate(scoreboard_teams_pass_seconds_bucket[$__rate_interval])))", "p95 of a pass")),
 			graph("Commit to ranking", "s", "", quantiles("scoreboard_projection_lag_seconds", "")...),
 			graph("Backlog", "short", "Changes in the outbox and records in topics that are not consumed.",
 				line("sum(max by (shard) (scoreboard_outbox_depth_rows))", "outbox"),

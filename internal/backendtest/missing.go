@@ -33,6 +33,9 @@ func Program(t testing.TB, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
+		path, err = exec.LookPath("/usr/sbin/" + name) // Debian's servers, often not in PATH
+	}
+	if err != nil {
 		err = fmt.Errorf("%w: %w", ErrMissing, err)
 	}
 	require(t, name, err)

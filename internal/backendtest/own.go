@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"context"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -134,6 +135,24 @@ func Redis(t testing.TB) string {
 func OwnRedis(t testing.TB) *RedisServer {
 	t.Helper()
 	return ownRedis(t, devstack.RedisOptions{})
+}
+
+// Replica starts a Redis that follows r. It has the same password.
+func (r *RedisServer) Replica() *RedisServer {
+	r.t.Helper()
+	u, err := url.Parse(r.URL)
+	if err != nil { // it comes from this package
+		panic(err)
+	}
+	password, _ := u.User.Password()
+	// Otherwise the primary waits 5 s for further replicas before it sends its data.
+	rdb := RedisClient(r.t, r.URL)
+	if err := rdb.ConfigSet(r.t.Context(), "repl-diskless-sync-delay", "0").Err(); err != nil {
+		r.t.Fatal(err)
+	}
+	return ownRedis(r.t, devstack.RedisOptions{Password: password, Config: []string{
+		"replicaof 127.0.0.1 " + strconv.Itoa(r.Port), "masterauth " + password,
+	}})
 }
 
 // ownRedis starts a Redis, whose Dir and Port are chosen here.

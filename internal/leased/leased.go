@@ -1,11 +1,13 @@
-// Package leased runs a periodic job in one process at a time. The job holds a lease in the
+// Package leased runs a periodic job, or work on request, in one process at a time. The job holds a lease in the
 // database while it works. A process that dies keeps the lease until it expires; one that
 // stops releases it.
 package leased
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"sync"
 	"time"
 )
 
@@ -26,7 +28,34 @@ type Job struct {
 	Owner    string        // names this process
 	Life     time.Duration // of the lease; work must renew it in time
 	Interval time.Duration
-	Log      *slog.Logger
+	// Retry is how often Keep tries to take a lease that another process holds; 0 is each time.
+	Retry time.Duration
+	Log   *slog.Logger
+
+	held  bool      // as of tried
+	tried time.Time // when the lease was last taken, renewed or refused
+}
+
+// ErrLost is the error of Keep while another process holds the lease.
+var ErrLost = errors.New("another process holds the lease")
+
+// Keep takes the lease, or renews it once a quarter of its life has passed. Work calls it first
+// and before each of its transactions, so that it never goes on without the lease for long.
+// The error is ErrLost if another process holds it. Only the goroutine of Run may call it.
+func (j *Job) Keep(ctx context.Context) error {
+	since := time.Since(j.tried)
+	switch {
+	case j.held && since < j.Life/4:
+		return nil
+	case !j.held && since < j.Retry:
+		return ErrLost
+	}
+	held, err := j.Renew(ctx)
+	j.held, j.tried = held, time.Now()
+	if err == nil && !held {
+		err = ErrLost
+	}
+	return err
 }
 
 // Renew takes or renews the lease. It returns false if another process holds it.
@@ -35,24 +64,76 @@ func (j *Job) Renew(ctx context.Context) (held bool, err error) {
 }
 
 // Run calls work at once and at each interval until ctx ends, and then releases the lease.
-// work begins with Renew and does nothing without the lease. failed receives the errors of
-// work, except those after the end of ctx.
+// work begins with Keep or Renew and does nothing without the lease. failed receives the errors
+// of work, except ErrLost and those after the end of ctx. After an error Keep takes the lease
+// again.
 func (j *Job) Run(ctx context.Context, work func(context.Context) error, failed func(error)) error {
 	tick := time.NewTicker(j.Interval)
 	defer tick.Stop()
 	for {
-		if err := work(ctx); err != nil && ctx.Err() == nil {
+		if err := work(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrLost) {
+			j.held, j.tried = false, time.Now()
 			failed(err)
 		}
 		select {
 		case <-ctx.Done():
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-			defer cancel()
-			if err := j.Leases.ReleaseLease(ctx, j.Name, j.Owner); err != nil {
-				j.Log.Debug("lease not released; it expires", "lease", j.Name, "err", err)
-			}
+			j.release(ctx)
 			return nil
 		case <-tick.C:
 		}
+	}
+}
+
+// ErrNotHeld means that another process holds the lease.
+var ErrNotHeld = errors.New("another process holds the lease")
+
+// Hold takes the lease, renews it at each interval while work runs once, and releases it. If it
+// cannot be taken or is lost, which ends the context of work, it returns ErrNotHeld.
+func (j *Job) Hold(ctx context.Context, work func(context.Context) error) error {
+	held, err := j.Renew(ctx)
+	if err != nil {
+		return err
+	}
+	if !held {
+		return ErrNotHeld
+	}
+	ctx, lose := context.WithCancelCause(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() { lose(j.renewUntil(ctx)) })
+	err = work(ctx)
+	if cause := context.Cause(ctx); cause != nil && err != nil {
+		err = errors.Join(cause, err)
+	}
+	lose(nil)
+	renewing.Wait()
+	j.release(ctx)
+	return err
+}
+
+// renewUntil renews the lease until ctx ends; it returns an error when the lease is lost.
+func (j *Job) renewUntil(ctx context.Context) error {
+	tick := time.NewTicker(j.Interval)
+	defer tick.Stop()
+	for last := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		held, err := j.Renew(ctx)
+		switch {
+		case err == nil && !held, err != nil && time.Since(last) > j.Life:
+			return ErrNotHeld
+		case err == nil:
+			last = time.Now()
+		}
+	}
+}
+
+func (j *Job) release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	if err := j.Leases.ReleaseLease(ctx, j.Name, j.Owner); err != nil {
+		j.Log.Debug("lease not released; it expires", "lease", j.Name, "err", err)
 	}
 }

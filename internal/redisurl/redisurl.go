@@ -197,14 +197,22 @@ const slotsInterval = time.Second
 
 // Open returns a client, which the caller closes. It connects when it is used. In a
 // cluster it retries what a server answers while a slot is being moved to another one.
-func (o *Options) Open() redis.UniversalClient {
+func (o *Options) Open() redis.UniversalClient { return o.open(false) }
+
+// OpenReplica returns a client that sends reads to replicas: of each primary of a
+// cluster, of the primary that sentinels name, or to the one server. Where a primary has
+// none, a client of a cluster or of sentinels uses the primary.
+func (o *Options) OpenReplica() redis.UniversalClient { return o.open(true) }
+
+func (o *Options) open(replica bool) redis.UniversalClient {
 	switch {
 	case o.MasterName != "":
 		f := o.Failover()
-		f.DialerRetries = 1 // the next sentinel may answer
+		f.DialerRetries, f.ReplicaOnly = 1, replica // the next sentinel may answer
 		return redis.NewFailoverClient(f)
 	case o.IsClusterMode:
 		c := o.Cluster()
+		c.ReadOnly = replica
 		c.ClusterStateReloadInterval, c.MaxRedirects, c.DialerRetries = slotsInterval, maxRedirects, 1
 		client := redis.NewClusterClient(c)
 		client.AddHook(retryTryAgain{client})

@@ -13,6 +13,7 @@ TARGET = HERE / "scoreboard/_types.py"
 # What the package decodes; the schemas that these refer to are written, too.
 ROOTS = [
     "Action",
+    "Film",
     "Frame",
     "JoinTicket",
     "List",
@@ -56,7 +57,8 @@ def order(schemas: dict[str, Any]) -> list[str]:
         if name in names:
             return
         for other in references(schemas[name]):
-            add(other)
+            if other != name:
+                add(other)
         names.append(name)
 
     for root in ROOTS:
@@ -108,7 +110,8 @@ def write(name: str, schema: dict[str, Any]) -> str:
     for wanted in (True, False):  # those without a default come first
         for key, value in properties.items():
             if (key in required) == wanted:
-                lines.append("    " + attribute(key, value, wanted))
+                line = attribute(key, value, wanted)
+                lines.append("    " + line.replace(f"list[{name}]", f'list["{name}"]'))  # not defined yet
     return "\n".join(lines)
 
 

@@ -42,13 +42,12 @@ func (b Boards) UnfreezeBoard(
 	return b.changed(ctx)(b.Boards.UnfreezeBoard(ctx, id, why))
 }
 
-// SetRules implements api.Boards.
-func (b Boards) SetRules(
-	ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements, partitions int,
-	why *scoreboard.AuditEntry,
+// ChangeBoard implements api.Boards.
+func (b Boards) ChangeBoard(
+	ctx context.Context, id scoreboard.BoardID, change *scoreboard.BoardChange, why *scoreboard.AuditEntry,
 ) (*scoreboard.Board, error) {
-	made, err := b.changed(ctx)(b.Boards.SetRules(ctx, id, r, partitions, why))
-	if err == nil && partitions > 0 {
+	made, err := b.changed(ctx)(b.Boards.ChangeBoard(ctx, id, change, why))
+	if err == nil && change.Partitions != nil {
 		b.Rebuilder.Trigger(id)
 	}
 	return made, err

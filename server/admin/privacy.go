@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"time"
 
 	"github.com/scoreboard/scoreboard/server/privacy"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -12,6 +13,7 @@ import (
 type Privacy struct {
 	Store *visibility.Visibility
 	List  *privacy.List
+	Visible
 }
 
 // Privacy implements api.UserPrivacy. It reads the store, because the list may not have heard of a
@@ -20,13 +22,19 @@ func (p Privacy) Privacy(ctx context.Context, user scoreboard.UserID) (scoreboar
 	return p.Store.Get(ctx, user)
 }
 
-// SetVisibility implements api.UserPrivacy.
+// stayPrivate is how long a user who leaves the boards stays private: each such change
+// rewrites all scores of the user.
+const stayPrivate = 10 * time.Second
+
+// SetVisibility implements api.UserPrivacy. A user who leaves the boards or comes back has done
+// so when it returns, or it is pending.
 func (p Privacy) SetVisibility(
 	ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, why *scoreboard.AuditEntry,
 ) (scoreboard.Privacy, error) {
-	kept, err := p.Store.Put(ctx, user, to, why)
+	kept, moved, err := p.Store.Put(ctx, user, to, stayPrivate, why)
 	if err == nil {
 		p.List.Put(&kept)
+		kept.Pending = p.await(ctx, user, moved)
 	}
 	return kept, err
 }

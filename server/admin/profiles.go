@@ -27,6 +27,13 @@ func (p Profiles) Profile(ctx context.Context, user scoreboard.UserID) (*scorebo
 	return &found[0], nil
 }
 
+// Search implements api.Profiles.
+func (p Profiles) Search(
+	ctx context.Context, name string, after scoreboard.UserID, limit int,
+) ([]scoreboard.FoundUser, error) {
+	return p.Store.Search(ctx, name, after, limit)
+}
+
 // PutProfile implements api.Profiles.
 func (p Profiles) PutProfile(ctx context.Context, put *scoreboard.Profile, why *scoreboard.AuditEntry) error {
 	if err := p.Store.PutProfile(ctx, put, why); err != nil {

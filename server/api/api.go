@@ -13,6 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/internal/publicnet"
 	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/docs"
@@ -137,10 +138,12 @@ type Options struct {
 	Settings     SettingsService
 	Flags        Flags
 	Webhooks     Webhooks
-	LoadRuns     LoadRuns
-	Countries    Countries // nil: only the edge's country header is used
-	Pages        Listing   // nil: boards have no pages
-	Limits       Limits
+	// WebhookNetworks are where webhooks may be.
+	WebhookNetworks publicnet.Networks
+	LoadRuns        LoadRuns
+	Countries       Countries // nil: only the edge's country header is used
+	Pages           Listing   // nil: boards have no pages
+	Limits          Limits
 
 	ActionTokens *auth.ActionTokens // set where Submitter is
 	Attestations *auth.Attestations // nil without a key set of attesting servers

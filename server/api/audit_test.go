@@ -223,6 +223,8 @@ type allListed struct{}
 
 func (allListed) Lists(scoreboard.BoardID) bool { return true }
 
+func (allListed) PublicURL() string { return "https://scores.example" }
+
 func (allListed) OriginsOf(scoreboard.BoardID) []string { return []string{"https://game.example"} }
 
 // signingKeys renames Keys: embedded as Keys, the field would hide its method.

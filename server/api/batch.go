@@ -56,13 +56,13 @@ func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
 			continue
 		}
 		results[i] = protocol.BatchResult{Status: protocol.StatusDone}
+		if b.Items[i].Boards == nil && len(o.Receipts) > 0 {
+			receipt := matchedJSON(o.Receipts)
+			results[i].Receipt = &receipt
+			continue
+		}
 		for j := range o.Receipts {
-			receipt := receiptJSON(&o.Receipts[j])
-			if b.Items[i].Boards == nil {
-				results[i].Receipt = &receipt
-			} else {
-				results[i].Receipts = append(results[i].Receipts, receipt)
-			}
+			results[i].Receipts = append(results[i].Receipts, receiptJSON(&o.Receipts[j]))
 		}
 	}
 	respond(c, http.StatusOK, protocol.BatchResults{Results: results})
@@ -87,7 +87,7 @@ func (a *API) batchItem(
 		err = a.authorize(ctx, cmd, caller, came)
 	}
 	if err == nil {
-		err = by.checkScope(&cmd.Increment)
+		err = by.restrict(&cmd.Increment)
 	}
 	if err == nil {
 		err = a.checkProofs(c, cmd)

@@ -23,6 +23,8 @@ type Listing interface {
 	Lists(board scoreboard.BoardID) bool
 	// OriginsOf returns the origins of other sites that may embed a board.
 	OriginsOf(board scoreboard.BoardID) []string
+	// PublicURL is the address of the pages without a path; "" if it is unknown.
+	PublicURL() string
 }
 
 // Paths of the pages of boards and of what they load.
@@ -31,8 +33,10 @@ const (
 	pathPage       = "/b/:board"
 	pathCard       = "/b/:board/card.svg"
 	pathPageTop    = "/b/:board/top"
+	pathPageFilm   = "/b/:board/film"
 	pathPageLive   = "/b/:board/live"
 	pathPagePlayer = "/b/:board/players/:user_id"
+	pathPageChart  = "/b/:board/players/:user_id/history"
 	pathEmbed      = "/embed/:board"
 	pathAsset      = "/assets/:file"
 )
@@ -70,7 +74,9 @@ func (a *API) pageRoutes() []route {
 			listed(pathEmbed, anyParameters, &l.Top, a.page((*web.Site).Embed, embedFrames)),
 			listed(pathCard, anyParameters, &l.Top, a.card),
 			top,
-			listed(pathPagePlayer, parameters{"k"}, &l.Rank, a.pagePlayer))
+			listed(pathPageFilm, parameters{"from", "to", "step", "limit", "as"}, &l.Top, a.pageFilm),
+			listed(pathPagePlayer, parameters{"k"}, &l.Rank, a.pagePlayer),
+			listed(pathPageChart, noParameters, &l.Rank, a.pageHistory))
 	}
 	if a.Live != nil {
 		live := listed(pathPageLive, parameters{"limit", "delta", "last_event_id"}, &l.Joins, a.pageLive)
@@ -120,27 +126,16 @@ func (a *API) listedBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboa
 	return b, nil
 }
 
-// setPageCache lets caches share an answer for a second, unless a token was sent.
-func setPageCache(c *gin.Context) {
-	h := c.Writer.Header()
-	h.Add("Vary", "Authorization")
-	if c.GetHeader("Authorization") != "" {
-		h.Set("Cache-Control", "private, no-store")
-		return
-	}
-	h.Set("Cache-Control", "public, max-age=0, s-maxage=1, stale-while-revalidate=10")
-}
-
 // pageTop is GET /b/{board}/top.
 func (a *API) pageTop(c *gin.Context, _ *auth.Claims) error {
-	return a.answerPageTop(c, func(b *scoreboard.Board) (*scoreboard.Top, error) {
+	return a.answerPageTop(c, setPageCache, func(b *scoreboard.Board) (*scoreboard.Top, error) {
 		return a.Reads.Top(c.Request.Context(), b, 0)
 	})
 }
 
 // stalePageTop answers with the cached first rows, and reports whether there were any.
 func (a *API) stalePageTop(c *gin.Context, _ *auth.Claims) (answered bool, err error) {
-	err = a.answerPageTop(c, func(b *scoreboard.Board) (*scoreboard.Top, error) {
+	err = a.answerPageTop(c, setNoCache, func(b *scoreboard.Board) (*scoreboard.Top, error) {
 		top := a.Reads.CachedTop(b.ID)
 		answered = top != nil
 		return top, nil
@@ -148,8 +143,11 @@ func (a *API) stalePageTop(c *gin.Context, _ *auth.Claims) (answered bool, err e
 	return answered, err
 }
 
-// answerPageTop answers with the top that read returns; nil is no answer.
-func (a *API) answerPageTop(c *gin.Context, read func(*scoreboard.Board) (*scoreboard.Top, error)) error {
+// answerPageTop answers with the top that read returns, for the caches that setCache allows;
+// nil is no answer.
+func (a *API) answerPageTop(
+	c *gin.Context, setCache func(*gin.Context), read func(*scoreboard.Board) (*scoreboard.Top, error),
+) error {
 	limit, err := pageLimit(c)
 	if err != nil {
 		return err
@@ -162,8 +160,8 @@ func (a *API) answerPageTop(c *gin.Context, read func(*scoreboard.Board) (*score
 	if err != nil || top == nil {
 		return err
 	}
-	setPageCache(c)
-	a.respondCached(c, top, b, limit)
+	setCache(c)
+	a.respondFirst(c, top, b, limit)
 	return nil
 }
 
@@ -316,6 +314,7 @@ func (a *API) view(c *gin.Context, caller *auth.Claims) (*web.Board, error) {
 	v := &web.Board{
 		ID: scoreboard.BoardID(c.Param("board")), Shown: board.ID, Ended: board.Ended(),
 		Live: a.Live != nil, Closed: board.Closed, Sealed: board.StandingsHash,
+		URL: a.Pages.PublicURL(),
 	}
 	if v.Limit, err = pageLimit(c); err != nil {
 		return nil, err
@@ -404,7 +403,9 @@ func (a *API) choosePeriods(c *gin.Context, v *web.Board, board *scoreboard.Boar
 
 // boardList is GET /b/: the boards that have pages, by name.
 func (a *API) boardList(c *gin.Context, _ *auth.Claims) error {
-	list := &web.List{}
+	list := &web.List{Filter: web.Filter{
+		Tag: c.Query("tag"), Region: c.Query("region"), Platform: c.Query("platform"),
+	}}
 	var err error
 	if list.Theme, err = queryTheme(c); err != nil {
 		return err
@@ -420,7 +421,7 @@ func (a *API) boardList(c *gin.Context, _ *auth.Claims) error {
 		return err
 	}
 	for _, b := range families {
-		if b.ID <= after || !b.Public || !a.Pages.Lists(b.ID) {
+		if b.ID <= after || !b.Public || !a.Pages.Lists(b.ID) || !list.Filter.Matches(b) {
 			continue
 		}
 		if len(list.Boards) == boardsShown {

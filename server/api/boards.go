@@ -28,12 +28,17 @@ type Boards interface {
 	FreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
 	UnfreezeBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
 	ArchiveBoard(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
-	// SetRules replaces the requirements of a board's increments, and the number of its
-	// ranking's partitions; 0 leaves it unchanged.
-	SetRules(
-		ctx context.Context, id scoreboard.BoardID, r *scoreboard.Requirements, partitions int,
-		why *scoreboard.AuditEntry,
+	// ChangeBoard changes a board's labels, the requirements of its increments, and the number of its
+	// ranking's partitions.
+	ChangeBoard(
+		ctx context.Context, id scoreboard.BoardID, change *scoreboard.BoardChange, why *scoreboard.AuditEntry,
 	) (*scoreboard.Board, error)
+	// Rules lists the boards that have a rule, by name; SetRule and ClearRule change them.
+	Rules(ctx context.Context) ([]scoreboard.RuledBoard, error)
+	SetRule(
+		ctx context.Context, id scoreboard.BoardID, rule *scoreboard.BoardRule, why *scoreboard.AuditEntry,
+	) (scoreboard.RuledBoard, error)
+	ClearRule(ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry) (*scoreboard.Board, error)
 	// FinalStandings returns the standings below a rank; not_found if the board has
 	// none.
 	FinalStandings(
@@ -78,7 +83,8 @@ func (a *API) createBoard(c *gin.Context, caller *auth.Claims) error {
 func newBoard(r *protocol.BoardRequest) (*scoreboard.Board, error) {
 	b := &scoreboard.Board{
 		ID: scoreboard.BoardID(r.Board), Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest,
-		Region: r.Region, Public: r.Public == nil || *r.Public, TimeZone: "UTC",
+		Labels: scoreboard.Labels{Region: r.Region, Platform: r.Platform, Tags: r.Tags},
+		Public: r.Public == nil || *r.Public, TimeZone: "UTC",
 		MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore, Partitions: 1,
 	}
 	override(&b.Partitions, r.Partitions)
@@ -174,7 +180,10 @@ func (a *API) listBoards(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	f := scoreboard.BoardFilter{Public: !actsForAll(caller), Limit: limit, Region: c.Query("region")}
+	f := scoreboard.BoardFilter{
+		Public: !actsForAll(caller), Limit: limit,
+		Region: c.Query("region"), Platform: c.Query("platform"), Tag: c.Query("tag"),
+	}
 	if text := c.Query("period"); text != "" {
 		if f.Period, err = scoreboard.ParsePeriod(text); err != nil {
 			return err
@@ -199,7 +208,7 @@ func (a *API) listBoards(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	if len(boards) == 0 && f.After == "" && (f.Region != "" || f.Family != "") {
+	if len(boards) == 0 && f.After == "" && (f.Region != "" || f.Platform != "" || f.Tag != "" || f.Family != "") {
 		return scoreboard.Errorf(scoreboard.CodeNotFound, "no board matches")
 	}
 	out := protocol.Boards{Boards: make([]protocol.Board, len(boards))}
@@ -262,7 +271,7 @@ func (a *API) boardJSON(c *gin.Context, b *scoreboard.Board) protocol.Board {
 	out := protocol.Board{
 		Board: string(b.ID), Mode: string(b.Mode), Order: string(b.Order), Status: string(b.Status),
 		MinDelta: b.MinDelta, MaxDelta: b.MaxDelta, MinScore: int64(b.MinScore), MaxScore: int64(b.MaxScore),
-		Public: b.Public, Region: b.Region, Period: string(b.Period),
+		Public: b.Public, Region: b.Region, Platform: b.Platform, Tags: b.Tags, Period: string(b.Period),
 		PeriodStart: timePtr(b.PeriodStart), PeriodEnd: timePtr(b.PeriodEnd),
 		CreatedAt: b.Created, ClosedAt: timePtr(b.Closed),
 		StandingsHash: b.StandingsHash, Team: protocol.NewTeamRule(b.Team), Partitions: b.Partitions,

@@ -34,7 +34,7 @@ func TestBodiesWithoutAnObject(t *testing.T) {
 		"PUT /v1/boards/:board/teams/:team/members/:user_id": true,
 		"POST /v1/admin/dead-letters/:id/requeue":            true,
 		"POST /v1/admin/webhooks/:webhook_id/enable":         true, "POST /v1/admin/webhooks/:webhook_id/test": true,
-		"POST /v1/admin/webhooks/:webhook_id/deliveries/:id/retry": true,
+		"POST /v1/admin/webhooks/:webhook_id/deliveries/:id/retry": true, "POST /v1/admin/jobs/:id/stop": true,
 	}
 	token := minted(t, a, "alice", auth.ScopeUpdate+" "+auth.ScopeAdmin)
 	checked := 0

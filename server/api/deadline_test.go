@@ -24,6 +24,15 @@ type slow struct {
 	takes time.Duration
 }
 
+// noLog keeps no jobs.
+type noLog struct{ JobLog }
+
+func (noLog) Start(context.Context, *scoreboard.Job) error { return nil }
+
+func (noLog) Report(context.Context, int64, []byte) (bool, error) { return false, nil }
+
+func (noLog) End(context.Context, int64, string, []byte) error { return nil }
+
 func (s slow) BeginErasure(context.Context, scoreboard.UserID, *scoreboard.AuditEntry) (scoreboard.UserID, error) {
 	time.Sleep(s.takes)
 	return "erased-x", nil
@@ -62,7 +71,7 @@ func TestAdminResponseOutlivesWriteTimeout(t *testing.T) {
 				s := slow{takes: 25 * time.Second}
 				a := New(Options{
 					Tokens:     auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
-					Moderation: s, Operations: &Operations{Jobs: s}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+					Moderation: s, Operations: &Operations{Jobs: s, JobLog: noLog{}}, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 				})
 				server := httptest.NewUnstartedServer(a)
 				_ = server.Listener.Close()

@@ -29,7 +29,7 @@ func (a *API) explain(c *gin.Context, caller *auth.Claims) error {
 	ctx := c.Request.Context()
 	e, err := a.Moments.Explain(ctx, board, user, explainedEvents)
 	if err != nil {
-		return a.explainBan(ctx, user, err)
+		return a.explainPrivate(user, a.explainBan(ctx, user, err))
 	}
 	for _, n := range []*scoreboard.Neighbour{e.Above, e.Below} {
 		if n != nil {

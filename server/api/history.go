@@ -29,14 +29,28 @@ func pathUser(c *gin.Context, caller *auth.Claims) (scoreboard.UserID, error) {
 	return scoreboard.ParseUserID(c.Param("user_id"))
 }
 
+// queryStep parses step of the query; 0 without one.
+func queryStep(c *gin.Context) (time.Duration, error) {
+	text := c.Query("step")
+	if text == "" {
+		return 0, nil
+	}
+	step, err := time.ParseDuration(text)
+	if err != nil || step < minStep || step > maxStep {
+		return 0, scoreboard.Invalid("step", "step must be a duration of 1s to 8784h, such as 1h")
+	}
+	return step, nil
+}
+
 // historyTimes parses from, to and step of the query: the times of the points, which rise. The
 // last one is to, or the last whole step before now, if from does not decide.
 func (a *API) historyTimes(c *gin.Context) (times []time.Time, err error) {
-	step := defaultStep
-	if text := c.Query("step"); text != "" {
-		if step, err = time.ParseDuration(text); err != nil || step < minStep || step > maxStep {
-			return nil, scoreboard.Invalid("step", "step must be a duration of 1s to 8784h, such as 1h")
-		}
+	step, err := queryStep(c)
+	if err != nil {
+		return nil, err
+	}
+	if step == 0 {
+		step = defaultStep
 	}
 	from, err := queryTime(c, "from")
 	if err != nil {
@@ -98,10 +112,40 @@ func (a *API) history(c *gin.Context, caller *auth.Claims) error {
 	points, err := a.Moments.History(ctx, board, moment, a.lookUp(ctx, caller, user), times)
 	if err != nil {
 		if user == caller.User {
-			err = a.explainBan(ctx, user, err)
+			err = a.explainPrivate(user, a.explainBan(ctx, user, err))
 		}
 		return aboutUser(err, user)
 	}
+	respond(c, http.StatusOK, historyJSON(board.ID, user, points))
+	return nil
+}
+
+// pageHistory is GET /b/{board}/players/{user_id}/history: of the last day, or of the last day of
+// a board that has ended.
+func (a *API) pageHistory(c *gin.Context, caller *auth.Claims) error {
+	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	if err != nil {
+		return err
+	}
+	board, err := a.listed(c)
+	if err != nil {
+		return err
+	}
+	last := a.Now().UTC().Truncate(defaultStep)
+	if board.Ended() && !board.Closed.IsZero() {
+		last = board.Closed.UTC()
+	}
+	var times []time.Time
+	for i := range defaultPoints {
+		times = append(times, last.Add(time.Duration(i+1-defaultPoints)*defaultStep))
+	}
+	ctx := c.Request.Context()
+	moment := scoreboard.Moment{At: last, Masked: true}
+	points, err := a.Moments.History(ctx, board, moment, a.lookUp(ctx, caller, user), times)
+	if err != nil {
+		return aboutUser(err, user)
+	}
+	setPageCache(c)
 	respond(c, http.StatusOK, historyJSON(board.ID, user, points))
 	return nil
 }

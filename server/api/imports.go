@@ -18,6 +18,8 @@ import (
 type Imports interface {
 	// FindImport returns the import of a source to a board, with the id 0 if there was none.
 	FindImport(ctx context.Context, source string, board scoreboard.BoardID) (scoreboard.Import, error)
+	// List lists at most limit imports before an id (0: from the newest), newest first.
+	List(ctx context.Context, before int64, limit int) ([]scoreboard.Import, error)
 	// StartImport returns the import, which it creates if there was none.
 	StartImport(
 		ctx context.Context, source string, board scoreboard.BoardID, why *scoreboard.AuditEntry,
@@ -59,9 +61,42 @@ func (a *API) startImport(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, protocol.Import{
+	respond(c, http.StatusOK, importJSON(&i))
+	return nil
+}
+
+func importJSON(i *scoreboard.Import) protocol.Import {
+	return protocol.Import{
 		ImportID: i.ID, Source: i.Source, Board: string(i.Board), Users: i.Users, Events: i.Events,
-	})
+		StartedAt: timePtr(i.Started), LastAt: timePtr(i.Last),
+	}
+}
+
+// maxImports bounds a page of imports.
+const maxImports = 100
+
+// listImports is GET /v1/admin/imports.
+func (a *API) listImports(c *gin.Context, _ *auth.Claims) error {
+	limit, err := queryInt(c, "limit", maxImports, 1, maxImports)
+	if err != nil {
+		return err
+	}
+	before, err := queryID(c, "before")
+	if err != nil {
+		return err
+	}
+	all, err := a.Operations.Imports.List(c.Request.Context(), before, limit)
+	if err != nil {
+		return err
+	}
+	out := protocol.Imports{Imports: make([]protocol.Import, len(all))}
+	for i := range all {
+		out.Imports[i] = importJSON(&all[i])
+	}
+	if len(all) == limit {
+		out.NextBefore = all[limit-1].ID
+	}
+	respond(c, http.StatusOK, out)
 	return nil
 }
 

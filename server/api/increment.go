@@ -49,6 +49,14 @@ func parseCommand(r *protocol.IncrementRequest) (*command, error) {
 	if err := scoreboard.CheckClientAction(r.Action); err != nil {
 		return cmd, err
 	}
+	if cmd.Attributes, err = scoreboard.ParseAttributes(r.Attributes); err != nil {
+		return cmd, err
+	}
+	cmd.ByRules = r.Board == "" && r.Boards == nil
+	if !cmd.ByRules && cmd.Attributes != nil {
+		return cmd, scoreboard.Invalid("attributes",
+			"attributes are for the rules of boards, which do not apply to an increment that names its boards")
+	}
 	cmd.Delta, cmd.Action, cmd.Client = r.Delta, r.Action, at.UTC()
 	cmd.Boards, err = parseBoards(r.Board, r.Boards)
 	return cmd, err
@@ -147,7 +155,7 @@ func (a *API) admit(
 	if err != nil {
 		return keyCharge{}, err
 	}
-	if err := by.checkScope(&cmd.Increment); err != nil {
+	if err := by.restrict(&cmd.Increment); err != nil {
 		return keyCharge{}, err
 	}
 	if err := a.checkProofs(c, cmd); err != nil {
@@ -282,10 +290,11 @@ func (a *API) submitAsync(c *gin.Context, cmd *command, charge keyCharge) error 
 // receiptSize is the capacity for one receipt; few need more.
 const receiptSize = 384
 
-// respondReceipts sends one receipt, or a list if the request gave boards.
+// respondReceipts sends one receipt, with those of boards that rules have added, or a list if
+// the request gave boards.
 func respondReceipts(c *gin.Context, cmd *command, receipts []scoreboard.Receipt) {
 	if cmd.request.Boards == nil {
-		receipt := receiptJSON(&receipts[0])
+		receipt := matchedJSON(receipts)
 		c.Data(http.StatusOK, "application/json", receipt.AppendJSON(make([]byte, 0, receiptSize)))
 		return
 	}
@@ -322,6 +331,16 @@ func receiptsJSON(
 	}
 	for i := range receipts {
 		out.Receipts[i] = receiptJSON(&receipts[i])
+	}
+	return out
+}
+
+// matchedJSON is the receipt of the requested board, with those of boards that rules have
+// added.
+func matchedJSON(receipts []scoreboard.Receipt) protocol.Receipt {
+	out := receiptJSON(&receipts[0])
+	for i := 1; i < len(receipts); i++ {
+		out.Matched = append(out.Matched, receiptJSON(&receipts[i]))
 	}
 	return out
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -49,8 +51,9 @@ const maxJobs = 2
 
 // jobWriter writes a job's answer line by line.
 type jobWriter struct {
-	c    *gin.Context
-	last time.Time
+	c       *gin.Context
+	last    time.Time
+	current atomic.Pointer[protocol.JobLine] // the last progress, for the log of jobs
 }
 
 func (w *jobWriter) write(line protocol.JobLine) {
@@ -64,9 +67,10 @@ func (w *jobWriter) write(line protocol.JobLine) {
 }
 
 func (w *jobWriter) progress(line protocol.JobLine) {
+	line.Type = "progress"
+	w.current.Store(&line)
 	if now := time.Now(); now.Sub(w.last) >= progressInterval {
 		w.last = now
-		line.Type = "progress"
 		w.write(line)
 		clearWriteDeadline(w.c) // the next line may take long
 	}
@@ -92,15 +96,16 @@ func (a *API) runBoardJob(c *gin.Context, caller *auth.Claims, do boardJob) erro
 			return err
 		}
 	}
+	target := "board:" + cmp.Or(r.Board, "*")
+	if r.UserID != "" {
+		target = "user:" + r.UserID
+	}
+	job := a.newJob(c, caller, target)
 	var why *scoreboard.AuditEntry
 	if c.FullPath() == pathRebuild || r.Repair {
-		target := "board:" + cmp.Or(r.Board, "*")
-		if r.UserID != "" {
-			target = "user:" + r.UserID
-		}
 		why = auditEntry(c, caller, target)
 	}
-	return a.runJob(c, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
+	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
 		return do(ctx, &r, boards, w)
 	})
 }
@@ -119,9 +124,11 @@ func (o *Operations) takeSlot() (release func(), err error) {
 // runJob runs do in one of the job slots and streams its progress and result. A job
 // changes Redis, files and many transactions, none of which could hold its audit
 // entry, so the entry is written before the job starts; an interrupted job is
-// audited, too. why is nil for a job that changes nothing.
+// audited, too. why is nil for a job that changes nothing. The response's header
+// X-Job-Id is the job's number in the log of jobs.
 func (a *API) runJob(
-	c *gin.Context, why *scoreboard.AuditEntry, do func(context.Context, *jobWriter) (protocol.JobLine, error),
+	c *gin.Context, job *scoreboard.Job, why *scoreboard.AuditEntry,
+	do func(context.Context, *jobWriter) (protocol.JobLine, error),
 ) error {
 	release, err := a.Operations.takeSlot()
 	if err != nil {
@@ -133,24 +140,47 @@ func (a *API) runJob(
 	} else if err := a.Trail.Add(c.Request.Context(), why); err != nil {
 		return err
 	}
+	if err := a.Operations.JobLog.Start(c.Request.Context(), job); err != nil {
+		return err
+	}
 	c.Header("Content-Type", "application/x-ndjson")
 	c.Header("X-Accel-Buffering", "no")
+	c.Header("X-Job-Id", strconv.FormatInt(job.ID, 10))
 	c.Status(http.StatusOK)
+	c.Writer.WriteHeaderNow()
+	c.Writer.Flush()
 	w := &jobWriter{c: c, last: time.Now()}
-	result, err := do(c.Request.Context(), w)
+	ctx, stopReporting := a.reportJob(c.Request.Context(), job, w)
+	result, err := do(ctx, w)
+	state := scoreboard.JobDone
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		state = scoreboard.JobStopped
+	default:
+		state = scoreboard.JobFailed
+	}
+	stopped := errors.Is(context.Cause(ctx), errJobStopped)
+	stopReporting()
 	if err != nil {
 		var e *scoreboard.Error
-		if !errors.As(err, &e) {
+		switch {
+		case stopped && state == scoreboard.JobStopped:
+			e = scoreboard.Errorf(scoreboard.CodeConflict, "%v", errJobStopped)
+		case !errors.As(err, &e):
 			e = scoreboard.Errorf(scoreboard.CodeInternal, internalMessage)
 		}
 		a.Log.Warn("job failed", logTrace, traceID(c), "path", c.FullPath(), "request_id", c.GetString(keyRequestID),
 			"err", err)
 		last := protocol.NewError(e)
 		last.RequestID = c.GetString(keyRequestID)
-		w.write(protocol.JobLine{Type: "error", Error: &last})
+		line := protocol.JobLine{Type: "error", Error: &last}
+		a.endJob(c, job, state, line)
+		w.write(line)
 		return nil // the status line is sent; the last line reports the error
 	}
 	result.Type = "result"
+	a.endJob(c, job, state, result)
 	w.write(result)
 	return nil
 }

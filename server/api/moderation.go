@@ -166,3 +166,13 @@ func (a *API) explainBan(ctx context.Context, user scoreboard.UserID, err error)
 	}
 	return err
 }
+
+// explainPrivate returns a not_found of a user about their own rank, or of an operator, as one
+// that says that the user is on no board.
+func (a *API) explainPrivate(user scoreboard.UserID, err error) error {
+	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound ||
+		a.Hidden.Visibility(user) != scoreboard.VisibilityPrivate {
+		return err
+	}
+	return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s is private, and on no board", user)
+}

@@ -26,6 +26,11 @@ type Moments interface {
 	History(
 		ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, times []time.Time,
 	) ([]scoreboard.RankPoint, error)
+	// Film returns the first rows of a board at times, which rise, where they changed, and how
+	// many of the times it covers.
+	Film(
+		ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, times []time.Time, limit int,
+	) (frames []scoreboard.Frame, covered int, err error)
 	// Explain returns what a user's rank follows from, with the latest events.
 	Explain(
 		ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, limit int,

@@ -107,6 +107,11 @@ var exampleBoard = protocol.Board{
 	PeriodEnd: new(at("2026-11-21T23:00:00Z")), CreatedAt: at("2026-11-20T22:00:00Z"), Partitions: 1,
 }
 
+var exampleRule = protocol.BoardRule{
+	Board: "eu-ranked", Status: "active", Regions: []string{"eu"},
+	Attributes: map[string][]string{"platform": {"pc", "mac"}},
+}
+
 var exampleKeyShown = protocol.Key{
 	KeyID: exampleKey, Name: "game-server", CreatedAt: at("2026-11-21T09:00:00Z"), Boards: []string{"daily", "global"},
 	PerMinute: 600, Generation: 1,
@@ -122,6 +127,12 @@ var exampleWebhook = protocol.Webhook{
 const exampleReport = `{"verdict":"passed","criteria":[{"name":"api.p95","source":"game","limit":"<= 50ms",` +
 	`"measured":8.4,"pass":true}],"began":"2026-11-21T12:00:00Z","seconds":60,"cut":false,` +
 	`"parameters":{"rate":1000},"asked":60000,"sent":60000,"succeeded":60000,"rate":1000,"measured":{"api.p95":8.4}}`
+
+var exampleJob = protocol.Job{
+	JobID: 3, Kind: "rebuild", Target: "board:global", State: "running", Node: "node-1", Who: "operator",
+	Reason: exampleReason, StartedAt: at("2026-11-21T12:05:00Z"),
+	Line: &protocol.JobLine{Type: "progress", Board: "global", Users: 4000, Total: 12_000},
+}
 
 var exampleLoadRun = protocol.LoadRun{
 	LoadRunID: 3, UploadedAt: at("2026-11-21T12:05:00Z"), Verdict: "passed", Profile: "game", Version: "1.0.0",
@@ -218,6 +229,10 @@ var examples = []any{
 	exampleReceipt,
 	protocol.ImportRequest{Source: "nakama:weekly", Board: "weekly"},
 	protocol.Import{ImportID: 1, Source: "nakama:weekly", Board: "weekly:2026-w47", Users: 12_000, Events: 12_480},
+	protocol.Imports{Imports: []protocol.Import{{
+		ImportID: 1, Source: "nakama:weekly", Board: "weekly:2026-w47", Users: 12_000, Events: 12_480,
+		StartedAt: new(at("2026-11-21T12:00:00Z")), LastAt: new(at("2026-11-21T12:00:41Z")),
+	}}},
 	protocol.ImportSummary{
 		Board: "weekly:2026-w47", Users: 2, Sum: "215", Digest: "10294872935587213312", Top: []string{"ada", "bob"},
 		Others: 3,
@@ -273,6 +288,14 @@ var examples = []any{
 			Began: at("2026-11-21T11:00:00Z"), Ended: at("2026-11-21T12:00:00Z"), Places: 3,
 		},
 	},
+	protocol.Film{
+		Board: "global", Start: at("2026-11-21T10:00:00Z"), End: at("2026-11-21T12:00:00Z"), StepMS: 60_000,
+		Frames: []protocol.FilmFrame{
+			{At: at("2026-11-21T10:00:00Z"), Total: 11_950, Entries: exampleEntries[1:]},
+			{At: at("2026-11-21T10:07:00Z"), Total: 11_952, Entries: exampleEntries},
+		},
+		NextFrom: new(at("2026-11-21T11:00:00Z")),
+	},
 	protocol.RankExplanation{
 		Board: "global", UserID: "ada", Score: 125, Rank: 1, Total: 12_000,
 		ReachedAt: at("2026-11-21T12:00:00.123456Z"), AsOf: at("2026-11-21T12:00:00.2Z"),
@@ -327,6 +350,8 @@ var examples = []any{
 		Top: exampleEntries,
 	},
 	protocol.BoardRequest{Board: "daily", Region: "eu", Period: "daily", TimeZone: "Europe/Berlin"},
+	protocol.BoardRuleRequest{Regions: []string{"eu"}, Attributes: map[string][]string{"platform": {"pc", "mac"}}},
+	exampleRule, protocol.BoardRules{Rules: []protocol.BoardRule{exampleRule}},
 	protocol.BoardChange{
 		Require: new([]string{protocol.RequireActionToken}), ActionLeast: new("30s"), ActionLife: new("10m"),
 	},
@@ -358,6 +383,9 @@ var examples = []any{
 	protocol.Webhooks{Webhooks: []protocol.Webhook{exampleWebhook}},
 	exampleDelivery,
 	protocol.WebhookDeliveries{Deliveries: []protocol.WebhookDelivery{exampleDelivery}},
+	exampleJob,
+	protocol.Jobs{Jobs: []protocol.Job{exampleJob}},
+	protocol.FoundUsers{Users: []protocol.FoundUser{{UserID: "ada", DisplayName: "Ada Lovelace", Status: "active"}}},
 	protocol.LoadRunRequest{Report: json.RawMessage(exampleReport)},
 	exampleLoadRun,
 	protocol.LoadRuns{LoadRuns: []protocol.LoadRun{exampleLoadRun}},
@@ -431,7 +459,7 @@ var examples = []any{
 	exampleRanking,
 	protocol.JobRequest{Board: "global"},
 	protocol.ReplayRequest{FromTime: new(at("2026-11-21T11:00:00Z")), DryRun: true},
-	protocol.ArchiveRequest{DryRun: true},
+	protocol.ArchiveRequest{DryRun: true}, protocol.CheckpointRequest{Board: "global", At: at("2026-02-01T00:00:00Z")},
 	protocol.FrontPage{
 		Name: "scoreboard", Description: "A real-time leaderboard that counts every event exactly once.",
 		Links: []protocol.Link{{Path: docsPath, Description: "The documentation, as pages."}},
@@ -446,6 +474,7 @@ var exampleOfRoute = map[string]any{
 		global(b)
 		b.Require, b.ActionLeast, b.ActionLife = []string{protocol.RequireActionToken}, "30s", "10m0s"
 	}),
+	"DELETE /v1/admin/board-rules/:board": board(global),
 	"POST /v1/boards": board(func(b *protocol.Board) {
 		b.Board, b.Family, b.PeriodStart, b.PeriodEnd, b.Current = "daily", "", nil, nil, "daily:2026-11-21"
 	}),
@@ -526,6 +555,10 @@ var exampleJobs = map[string]any{
 			Partition: "user_score_histories_p202608", From: at("2026-08-01T00:00:00Z"), To: at("2026-09-01T00:00:00Z"),
 		}},
 		DryRun: true, TookMS: 3,
+	}},
+	"POST /v1/admin/ledger/checkpoint": protocol.JobLine{Type: "result", Checkpoint: &protocol.KeptCheckpoint{
+		Board: "global", At: at("2026-02-01T00:00:00Z"), Users: 12_000, Events: 480_000,
+		KeptUntil: at("2026-11-28T12:00:00Z"),
 	}},
 }
 

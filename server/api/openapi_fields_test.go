@@ -17,7 +17,7 @@ var fieldMeanings = map[string]string{
 	"created_at":  "time of creation",
 	"degraded":    "true if the response is not from a healthy ranking",
 	"degraded_reason": "why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, " +
-		"store_unavailable, stale or archived",
+		"store_unavailable, replica_behind, stale or archived",
 	"display_name": "name to show beside the score, 1 to 32 characters",
 	"dry_run":      "true: only report what would be done, and change nothing",
 	"ends_at":      "end of the season, exclusive; after its start",

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/internal/openapitest"
+	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -29,7 +30,7 @@ type maker struct {
 	*openapitest.Maker
 	failures object                // the responses of errors, by name
 	query    map[string]parameters // by route
-	scopes   map[string]string     // of the token, by route; "" for none
+	scopes   map[string][]string   // of the token, one of which opens the route
 }
 
 func makeDocument(t *testing.T) []byte {
@@ -39,11 +40,17 @@ func makeDocument(t *testing.T) []byte {
 			T: t, Schemas: object{}, Comments: openapitest.Comments(t, "../protocol/*.go"), Meanings: fieldMeanings,
 			Answers: answerBounds,
 		},
-		failures: object{}, query: map[string]parameters{}, scopes: map[string]string{},
+		failures: object{}, query: map[string]parameters{}, scopes: map[string][]string{},
 	}
 	for _, r := range everything(&trail{}).routes() {
 		m.query[r.method+" "+r.path] = r.query
-		m.scopes[r.method+" "+r.path] = r.requires()
+		name := r.method + " " + r.path
+		if scope := r.requires(); scope != "" {
+			m.scopes[name] = []string{scope}
+		}
+		if r.operators {
+			m.scopes[name] = append(m.scopes[name], auth.ScopeOperate)
+		}
 	}
 	paths := object{}
 	for _, o := range operations() {
@@ -174,8 +181,12 @@ func (m *maker) operation(o operation, path string) object {
 		op["requestBody"] = object{"required": true, "content": m.content(o.route, o.body)}
 		m.restrict(reflect.TypeOf(o.body))
 	}
-	if scope := m.scopes[o.route]; scope != "" {
-		op["security"] = []object{{"token": []string{scope}}}
+	if scopes := m.scopes[o.route]; scopes != nil {
+		security := make([]object, len(scopes)) // alternatives
+		for i, scope := range scopes {
+			security[i] = object{"token": []string{scope}}
+		}
+		op["security"] = security
 	}
 	if o.tag == "about" {
 		op["security"] = []object{}

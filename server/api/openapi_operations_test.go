@@ -119,6 +119,15 @@ func described(o operation, more string) operation {
 	return o
 }
 
+// queryFilm are the parameters of a film besides the board.
+var queryFilm = []param{
+	{"from", "time", "first step; by default the start of the period, or a day before to"},
+	{"to", "time", "end of the film, the last step; by default the end of the board, or two seconds before now"},
+	{"step", "string", "duration between steps, 1s to 8784h; by default a 250th of the film"},
+	{"limit", "integer", "number of rows, 1 to 100; 10 by default"},
+	queryAs,
+}
+
 func operations() []operation {
 	return slices.Concat(scoreOperations(), readOperations(), boardOperations(), pageOperations(), adminOperations(),
 		aboutOperations())
@@ -151,9 +160,14 @@ func pageOperations() []operation {
 			media("image/svg+xml"), readCodes...),
 		reads("GET "+pathPageTop, "pages", "List the top of a board, for its page", []param{rows}, protocol.Top{},
 			readCodes...),
+		described(reads("GET "+pathPageFilm, "pages", "List the top of a board at regular times, for its page",
+			queryFilm, protocol.Film{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
+			"As "+pathFilm+" for anonymous clients."),
 		reads("GET "+pathPagePlayer, "pages", "Get a player's standing with neighbours, for a board's page",
 			[]param{{"k", "integer", "rows above and below the player, 0 to 5; 2 by default"}}, protocol.Place{},
 			readCodes...),
+		reads("GET "+pathPageChart, "pages", "Get a player's last day in hours, for a board's page",
+			nil, protocol.RankHistory{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
 		described(reads("GET "+pathPageLive, "pages", "Follow a board, for its page", []param{
 			rows,
 			{"delta", "string", "1 to receive changes instead of full states"},
@@ -206,6 +220,13 @@ func readOperations() []operation {
 			answers: map[int]any{200: protocol.Top{}, 304: nil},
 			codes:   with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled),
 		},
+		described(reads("GET "+pathFilm, "leaderboard", "List the top of a board at regular times of the past",
+			append([]param{queryBoardParam}, queryFilm...), protocol.Film{},
+			with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
+			"Each frame is what "+pathTop+" returns for its time as at; a time at which the rows did not change has "+
+				"none. A response has at most 500 steps and 10,000 rows, and fewer if they need many events: send "+
+				"next_from as from, with the same to and step, for the next part. A family is read in the period "+
+				"that contains from."),
 		reads("GET "+pathMe, "leaderboard", "Get the standing of the token's user",
 			queryPlace, protocol.Place{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
 		reads("GET "+pathScore, "leaderboard", "Get a user's score and rank",
@@ -254,8 +275,11 @@ func readOperations() []operation {
 			protocol.PrivacyRequest{}, protocol.Privacy{},
 			with(readCodes, scoreboard.CodeGone, tooLarge, mediaType)...),
 			"Available to the user and to operators (score:operate). Users who may not see the user see a pseudonym "+
-				"that begins with ~, the same on all boards of a family. The change is in force on the node that "+
-				"answers, and within a second on the others."),
+				"that begins with ~, the same on all boards of a family. private: the user is on no board, friends "+
+				"see the user, and the user may go on writing; back on the boards, the scores and their times are "+
+				"the same. A user stays private for at least 10 seconds. The change is in force on the node that "+
+				"answers, and within a second on the others; pending is true if some boards still show the user "+
+				"under the pseudonym, or do not show the user again yet."),
 		reads("GET /v1/leaderboard/friends", "friends", "Get the standings of the token's user and the user's friends",
 			[]param{queryBoardParam}, protocol.List{}, readCodes...),
 		described(reads("GET "+pathFriends, "friends", "List friends and requests",
@@ -279,14 +303,14 @@ func readOperations() []operation {
 				{"after", "string", "next_after of the previous page"},
 				{"limit", "integer", "maximum number of teams, 1 to 1000; 100 by default"},
 			}, protocol.Teams{}, append(readCodes, scoreboard.CodeRuleViolated)...),
-			"By name. Requires the scope score:update."),
+			"By name. Requires the scope score:update or score:operate."),
 		described(reads("GET /v1/boards/:board/teams/:team/members", "teams", "List the members of a team",
 			[]param{
 				{"history", "string", "1 to list memberships that have ended too"},
 				{"after", "integer", "next_after of the previous page"},
 				{"limit", "integer", "maximum number of memberships, 1 to 1000; 100 by default"},
 			}, protocol.TeamMembers{}, append(readCodes, scoreboard.CodeRuleViolated)...),
-			"In the order of joining. Requires the scope score:update."),
+			"In the order of joining. Requires the scope score:update or score:operate."),
 		described(writes("PUT /v1/boards/:board/teams/:team/members/:user_id", "teams", "Add a user to a team",
 			nil, protocol.TeamMember{}, scoreboard.CodeNotFound, scoreboard.CodeConflict, scoreboard.CodeGone,
 			scoreboard.CodeBoardClosed, scoreboard.CodeRuleViolated, tooLarge, mediaType),
@@ -331,6 +355,8 @@ func boardOperations() []operation {
 				{"family", "string", "only instances of this family"},
 				{"period", "string", "only boards with this period: none, daily, weekly, monthly or season"},
 				{"region", "string", "only boards in this region"},
+				{"platform", "string", "only boards of this platform"},
+				{"tag", "string", "only boards with this tag"},
 				{"status", "string", "only boards with this status: active, frozen or archived"},
 				{"after", "string", "next_after of the previous page"},
 				queryLimit,
@@ -338,7 +364,7 @@ func boardOperations() []operation {
 			protocol.Boards{}, notFound),
 		reads("GET /v1/boards/:board", "boards", "Get a board", nil, protocol.Board{}, readCodes...),
 		created(change("POST /v1/boards", "Create a board", protocol.BoardRequest{}, conflict)),
-		change("PATCH /v1/boards/:board", "Change the proof that a board's increments must carry",
+		change("PATCH /v1/boards/:board", "Change a board's labels, or the proof that its increments must carry",
 			protocol.BoardChange{}, notFound, conflict),
 		change("POST /v1/boards/:board/freeze", "Freeze a board: reject its writes", nil, notFound, conflict),
 		change("POST /v1/boards/:board/unfreeze", "Unfreeze a board", nil, notFound, conflict),
@@ -381,6 +407,10 @@ func adminOperations() []operation {
 	return []operation{
 		created(write("POST /v1/admin/keys", "Create a signing key and show its secret once",
 			protocol.KeyRequest{}, protocol.Key{}, notFound, conflict)),
+		read("GET /v1/admin/board-rules", "List the boards that have a rule", nil, protocol.BoardRules{}),
+		write("PUT /v1/admin/board-rules/:board", "Set the rule of a board, by which increments count on it",
+			protocol.BoardRuleRequest{}, protocol.BoardRule{}, notFound, conflict),
+		read("DELETE /v1/admin/board-rules/:board", "Clear the rule of a board", nil, protocol.Board{}, notFound),
 		read("GET /v1/admin/keys", "List signing keys", nil, protocol.Keys{}),
 		write("POST /v1/admin/keys/:key_id/rotate", "Replace a key's secret; the old one stays valid for a while",
 			protocol.RotateRequest{}, protocol.Key{}, notFound, conflict),
@@ -434,6 +464,13 @@ func adminOperations() []operation {
 		read("GET /v1/admin/audit/verify", "Verify the hashes over the audit trail",
 			[]param{{"head", "string", "a head of the chain from a server's log, which must be in it: 12:9f86…"}},
 			protocol.AuditChain{}),
+		described(read("GET /v1/admin/users", "Find users by the beginning of their display name",
+			[]param{
+				{"name", "string", "beginning of the display name, in any case"},
+				{"after", "string", "next_after of the previous page"},
+				queryLimit,
+			}, protocol.FoundUsers{}),
+			"Operators also find users who are shown to others under a pseudonym. Erased users have no name."),
 		read("GET /v1/admin/users/:user_id", "Get a user's status and its reason, scores and open flags",
 			nil, protocol.User{}, readCodes...),
 		status("ban", "Ban a user: block writes and hide the user from rankings"),
@@ -491,11 +528,21 @@ func adminOperations() []operation {
 		described(write("POST /v1/admin/imports", "Start or continue the import of another system's board",
 			protocol.ImportRequest{}, protocol.Import{}, notFound),
 			"A dry run only shows what was imported before."),
+		read("GET /v1/admin/imports", "List imports, newest first",
+			[]param{{"before", "integer", "next_before of the previous page"}, queryLimit}, protocol.Imports{}),
 		described(read("GET /v1/admin/imports/:id/summary", "Summarize what a board has of the imported users",
 			nil, protocol.ImportSummary{}, with(readCodes, conflict)...),
 			"Compares a million users with another system without sending them. It reads the whole board."),
 		write("POST /v1/admin/imports/:id/records", "Import scores: what has changed since they were imported before",
 			protocol.ImportRecords{}, protocol.ImportedRecords{}, notFound, scoreboard.CodeBoardClosed),
+		described(read("GET /v1/admin/jobs", "List the jobs of all nodes, newest first",
+			[]param{{"before", "integer", "next_before of the previous page"}, queryLimit}, protocol.Jobs{}),
+			"A job is a rebuild, a verification, a reconciliation, a replay, a what-if or an archiving of the ledger. "+
+				"The newest 200 are kept, for up to 30 days. A job is lost if its node has not reported it for 30 "+
+				"seconds."),
+		read("GET /v1/admin/jobs/:id", "Show a job with its progress or result", nil, protocol.Job{}, notFound),
+		described(write("POST /v1/admin/jobs/:id/stop", "Stop a job", nil, protocol.Job{}, notFound, conflict),
+			"The node that runs the job stops it within two seconds. Jobs leave everything consistent when they stop."),
 		job("POST /v1/admin/rebuild", "Rebuild rankings from PostgreSQL while they stay online",
 			protocol.JobRequest{}, notFound, conflict, scoreboard.CodeGone),
 		job("POST /v1/admin/verify", "Compare ledger, scores and ranking", protocol.JobRequest{},
@@ -510,5 +557,9 @@ func adminOperations() []operation {
 			protocol.ReplayRequest{}, notFound, conflict, scoreboard.CodeGone),
 		job("POST /v1/admin/ledger/archive", "Move old ledger partitions to the archive",
 			protocol.ArchiveRequest{}, conflict),
+		described(job("POST /v1/admin/ledger/checkpoint", "Read the archive for a board at a moment",
+			protocol.CheckpointRequest{}, notFound, conflict),
+			"What led to the moment is not in the database any more. For seven days after it, reads of the board "+
+				"with the same at are answered."),
 	}
 }

@@ -49,6 +49,8 @@ type Operations struct {
 	Rankings    Rankings
 	Node        NodeStatus
 	Jobs        Jobs
+	JobLog      JobLog
+	NodeName    string // of this process, in the log of jobs
 	Doctor      Doctor
 	Exports     BoardExports
 	Imports     Imports

@@ -121,14 +121,8 @@ func matches(header, etag string) bool {
 	return false
 }
 
-// respondFirst answers with the first page, or 304 if the client has it.
+// respondFirst answers with the first page, or 304 if the client has it. Cache-Control is set.
 func (a *API) respondFirst(c *gin.Context, top *scoreboard.Top, board *scoreboard.Board, limit int) {
-	c.Writer.Header()["Cache-Control"] = noCache
-	a.respondCached(c, top, board, limit)
-}
-
-// respondCached is respondFirst with the Cache-Control that is set.
-func (a *API) respondCached(c *gin.Context, top *scoreboard.Top, board *scoreboard.Board, limit int) {
 	p := a.firstPage(top, board, limit)
 	h := c.Writer.Header()
 	if p.etag != "" {
@@ -143,6 +137,3 @@ func (a *API) respondCached(c *gin.Context, top *scoreboard.Top, board *scoreboa
 	body = strconv.AppendInt(body, a.age(top.AsOf), 10)
 	respondJSON(c, http.StatusOK, append(body, p.after...))
 }
-
-// noCache lets browsers and proxies store an answer, but makes them revalidate it.
-var noCache = []string{"private, no-cache"}

@@ -153,11 +153,12 @@ func (a *API) respondPlace(c *gin.Context, p *scoreboard.Place, caller *auth.Cla
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
 		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: a.age(p.AsOf),
 		BoardState: string(p.State), Degraded: p.Degraded != "", DegradedReason: p.Degraded,
+		Private: p.Private,
 	}
 	if p.Neighbours != nil {
 		out.Neighbours = protocol.Entries(rowsFor(caller, p.Neighbours))
 	}
-	if !out.Degraded {
+	if !out.Degraded && !out.Private {
 		out.Version, out.Epoch = &p.Version, &p.Epoch
 	}
 	respondJSON(c, http.StatusOK, out.AppendJSON(make([]byte, 0, 384+96*len(out.Neighbours))))

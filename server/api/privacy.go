@@ -75,11 +75,12 @@ func (a *API) setPrivacy(c *gin.Context, caller *auth.Claims) error {
 func respondPrivacy(c *gin.Context, p *scoreboard.Privacy) {
 	respond(c, http.StatusOK, protocol.Privacy{
 		UserID: string(p.User), Visibility: string(p.Visibility), ChangedAt: timePtr(p.ChangedAt),
+		Pending: p.Pending,
 	})
 }
 
 // mayName returns which of users the caller may look up by id: all who are public, the caller,
-// and those who show themselves to friends and are the caller's. Servers and operators may look
+// and those whom friends see and who are the caller's. Servers and operators may look
 // everyone up.
 func (a *API) mayName(
 	ctx context.Context, caller *auth.Claims, users []scoreboard.UserID,
@@ -93,12 +94,13 @@ func (a *API) mayName(
 		if user == caller.User {
 			continue
 		}
-		switch a.Hidden.Visibility(user) {
-		case scoreboard.VisibilityPublic:
-		case scoreboard.VisibilityFriends:
-			toFriends, hidden = append(toFriends, user), append(hidden, user)
-		default:
-			hidden = append(hidden, user)
+		v := a.Hidden.Visibility(user)
+		if v == scoreboard.VisibilityPublic {
+			continue
+		}
+		hidden = append(hidden, user)
+		if v.ToFriends() {
+			toFriends = append(toFriends, user)
 		}
 	}
 	if hidden == nil {

@@ -18,6 +18,48 @@ type Profiles interface {
 	// PutProfile replaces the user's profile and sets p.UpdatedAt. why is the audit
 	// entry of an operator, nil for the user.
 	PutProfile(ctx context.Context, p *scoreboard.Profile, why *scoreboard.AuditEntry) error
+	// Search returns at most limit users whose display name begins with a text, whatever its
+	// case, by name, after the user after ("" for the first).
+	Search(
+		ctx context.Context, name string, after scoreboard.UserID, limit int,
+	) ([]scoreboard.FoundUser, error)
+}
+
+// maxFoundUsers bounds a page of users found by name.
+const maxFoundUsers = 100
+
+// findUsers is GET /v1/admin/users. Operators see users that others see under a pseudonym.
+func (a *API) findUsers(c *gin.Context, _ *auth.Claims) error {
+	limit, err := queryInt(c, "limit", maxFoundUsers, 1, maxFoundUsers)
+	if err != nil {
+		return err
+	}
+	name := scoreboard.Profile{DisplayName: c.Query("name")}
+	if err := name.Normalize(); err != nil {
+		return scoreboard.Invalid("name", "name must be the beginning of a display name")
+	}
+	if name.DisplayName == "" {
+		return scoreboard.Invalid("name", "name is missing: the beginning of a display name")
+	}
+	after := scoreboard.UserID(c.Query("after"))
+	if after != "" {
+		if after, err = scoreboard.ParseUserID(string(after)); err != nil {
+			return scoreboard.Invalid("after", "invalid after")
+		}
+	}
+	found, err := a.Profiles.Search(c.Request.Context(), name.DisplayName, after, limit)
+	if err != nil {
+		return err
+	}
+	out := protocol.FoundUsers{Users: make([]protocol.FoundUser, len(found))}
+	for i, u := range found {
+		out.Users[i] = protocol.FoundUser{UserID: string(u.User), DisplayName: u.DisplayName, Status: u.Status}
+	}
+	if len(found) == limit {
+		out.NextAfter = string(found[limit-1].User)
+	}
+	respond(c, http.StatusOK, out)
+	return nil
 }
 
 // showProfile is GET /v1/users/{user_id}/profile, for the user and for operators. Others

@@ -122,6 +122,7 @@ func (a *API) top(c *gin.Context, caller *auth.Claims) error {
 		a.respondPage(c, caller, top, q)
 		return nil
 	}
+	setTopCache(c, caller)
 	a.respondFirst(c, top, q.board, q.limit)
 	return nil
 }
@@ -159,6 +160,7 @@ func (a *API) staleTop(c *gin.Context, caller *auth.Claims) (bool, error) {
 	if top == nil {
 		return false, nil
 	}
+	setNoCache(c)
 	a.respondFirst(c, top, q.board, q.limit)
 	return true, nil
 }

@@ -28,7 +28,9 @@ func (a *API) replay(c *gin.Context, caller *auth.Claims) error {
 		}
 		why = auditEntry(c, caller, "ranking:"+cmp.Or(r.Topic, "*"))
 	}
-	return a.runJob(c, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
+	job := a.newJob(c, caller, "ranking:"+cmp.Or(r.Topic, "*"))
+	job.DryRun = r.DryRun
+	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
 		done, err := a.Operations.Jobs.Replay(ctx, &r, func(records, total int64) {
 			w.progress(protocol.JobLine{Records: records, Total: total})
 		})

@@ -12,9 +12,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// setBoard is PATCH /v1/boards/{board}: the requirements of increments from now on, and in how
-// many partitions the board is ranked once it is rebuilt.
-// Absent fields stay unchanged; repeats of recorded increments get their receipts.
+// setBoard is PATCH /v1/boards/{board}: its labels, the requirements of increments from now
+// on, and in how many partitions it is ranked once it is rebuilt. Absent fields stay
+// unchanged; repeats of recorded increments get their receipts.
 func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
 	var r protocol.BoardChange
 	if err := decode(c, &r); err != nil {
@@ -26,21 +26,38 @@ func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
 	}
 	if id.IsInstance() {
 		return scoreboard.Invalid("board",
-			"an instance has the rules of its board; change board %s instead", id.Family())
+			"an instance has the labels and requirements of its board; change board %s instead", id.Family())
 	}
 	if r == (protocol.BoardChange{}) {
-		return scoreboard.Invalid("", "nothing to change: specify require, action_least, action_life or partitions")
+		return scoreboard.Invalid("", "nothing to change: specify region, platform, tags, require, action_least, "+
+			"action_life or partitions")
 	}
-	partitions := 0
-	if r.Partitions != nil {
-		partitions = *r.Partitions
-		if err := scoreboard.CheckPartitions(partitions); err != nil {
+	change := &scoreboard.BoardChange{Region: r.Region, Platform: r.Platform, Tags: r.Tags, Partitions: r.Partitions}
+	if err := change.Check(); err != nil {
+		return err
+	}
+	if r.Require != nil || r.ActionLeast != nil || r.ActionLife != nil {
+		if change.Require, err = a.changedRequirements(c, id, &r); err != nil {
 			return err
 		}
 	}
-	b, err := a.Boards.FindBoard(c.Request.Context(), id)
+	why := auditEntry(c, caller, "board:"+string(id))
+	b, err := a.Boards.ChangeBoard(c.Request.Context(), id, change, why)
 	if err != nil {
 		return err
+	}
+	a.Log.Info("board changed", logTrace, traceID(c), "board", id)
+	respond(c, http.StatusOK, a.boardJSON(c, b))
+	return nil
+}
+
+// changedRequirements returns the requirements of a board with a change.
+func (a *API) changedRequirements(
+	c *gin.Context, id scoreboard.BoardID, r *protocol.BoardChange,
+) (*scoreboard.Requirements, error) {
+	b, err := a.Boards.FindBoard(c.Request.Context(), id)
+	if err != nil {
+		return nil, err
 	}
 	var now protocol.Board
 	addRequirements(&now, &b.Require)
@@ -50,18 +67,8 @@ func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
 	}
 	override(&whole.ActionLeast, r.ActionLeast)
 	override(&whole.ActionLife, r.ActionLife)
-	var require scoreboard.Requirements
-	if err := parseRequirements(&require, &whole); err != nil {
-		return err
-	}
-	why := auditEntry(c, caller, "board:"+string(id))
-	if b, err = a.Boards.SetRules(c.Request.Context(), id, &require, partitions, why); err != nil {
-		return err
-	}
-	a.Log.Info("board changed", logTrace, traceID(c), "board", id, "requires", whole.Require,
-		"partitions", b.Partitions)
-	respond(c, http.StatusOK, a.boardJSON(c, b))
-	return nil
+	require := &scoreboard.Requirements{}
+	return require, parseRequirements(require, &whole)
 }
 
 // parseRequirements parses the requirements of a new or changed board.

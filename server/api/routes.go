@@ -30,9 +30,11 @@ type route struct {
 
 	// stale answers a client over the limit from the cache, or returns the rejection;
 	// nil where nothing is cached.
-	stale   func(c *gin.Context, caller *auth.Claims, rejection error) error
-	stream  *liveStream // that it opens; nil: none
-	dialect *Dialect    // nil: of the native API
+	stale func(c *gin.Context, caller *auth.Claims, rejection error) error
+	// operators says that score:operate opens the route as well as its scope does.
+	operators bool
+	stream    *liveStream // that it opens; nil: none
+	dialect   *Dialect    // nil: of the native API
 }
 
 // Scopes of routes that require none of package auth.
@@ -50,6 +52,12 @@ func (r route) requires() string {
 		return ""
 	}
 	return r.scope
+}
+
+// opens reports whether the scopes of a token open the route.
+func (r route) opens(caller *auth.Claims) bool {
+	scope := r.requires()
+	return scope == "" || caller.Has(scope) || r.operators && caller.Has(auth.ScopeOperate)
 }
 
 // audit is which requests leave an entry in the audit trail.
@@ -105,6 +113,7 @@ func (r route) operates() bool { return r.scope == auth.ScopeOperate || r.scope 
 // Paths that more than one place refers to.
 const (
 	pathTop       = "/v1/leaderboard/top"
+	pathFilm      = "/v1/leaderboard/film"
 	pathMe        = "/v1/leaderboard/me"
 	pathUsers     = "/v1/leaderboard/users"
 	pathScore     = "/v1/users/:user_id/score"
@@ -128,6 +137,7 @@ const (
 var (
 	placeParameters = parameters{"board", "k", "min_version", "score", "at", "as"}
 	pageParameters  = parameters{"after", "limit"}
+	filmParameters  = parameters{"board", "from", "to", "step", "limit", "as"}
 	// reasonParameter is for audited changes without a reason in their body.
 	reasonParameter = parameters{queryReason}
 )
@@ -171,6 +181,7 @@ func (a *API) routes() []route {
 			cached(board("GET", pathTop,
 				parameters{"limit", "board", "cursor", "min_version", "wait", "after", "at", "as"},
 				optionalToken, &l.Top, a.top), a.staleTop),
+			board("GET", pathFilm, filmParameters, optionalToken, &l.Top, a.film),
 			cached(board("GET", pathMe, placeParameters, anyToken, &l.Rank, a.place), a.stalePlace),
 			board("POST", pathUsers, noParameters, optionalToken, &l.Rank, a.list),
 			board("GET", "/v1/leaderboard/friends", parameters{"board"}, anyToken, &l.Rank, a.friendsBoard),
@@ -220,7 +231,8 @@ func (a *API) routes() []route {
 	}
 	if a.Boards != nil {
 		t = append(t,
-			board("GET", "/v1/boards", parameters{"family", "period", "region", "status", "after", "limit"},
+			board("GET", "/v1/boards", parameters{"family", "period", "region", "platform", "tag", "status",
+				"after", "limit"},
 				anyToken, &l.Rank, a.listBoards),
 			board("GET", "/v1/boards/:board", noParameters, anyToken, &l.Rank, a.showBoard),
 			board("GET", "/v1/boards/:board/standings", pageParameters, anyToken, &l.Rank, a.finalStandings))
@@ -228,7 +240,7 @@ func (a *API) routes() []route {
 	return append(t, a.adminRoutes()...)
 }
 
-// teamRoutes are the routes for servers, which know their users' teams.
+// teamRoutes are the routes for servers, which know their users' teams. Operators may read.
 func (a *API) teamRoutes() []route {
 	if a.Teams == nil {
 		return nil
@@ -236,7 +248,7 @@ func (a *API) teamRoutes() []route {
 	server := func(method, path string, query parameters, rate *Rate, handle handler) route {
 		return route{
 			method: method, path: path, query: query, scope: auth.ScopeUpdate, rate: rate, audit: unaudited,
-			data: showsAll, handle: handle,
+			data: showsAll, handle: handle, operators: method == "GET",
 		}
 	}
 	const member = "/v1/boards/:board/teams/:team/members/:user_id"
@@ -262,7 +274,10 @@ func (a *API) adminRoutes() []route {
 			a.operatorRoute("POST", "/v1/boards/:board/unfreeze", "board.unfreeze", reasonParameter,
 				a.changeBoard(a.Boards.UnfreezeBoard)),
 			a.adminRoute("POST", "/v1/boards/:board/archive", "board.archive", reasonParameter,
-				a.changeBoard(a.Boards.ArchiveBoard)))
+				a.changeBoard(a.Boards.ArchiveBoard)),
+			a.operatorRoute("GET", "/v1/admin/board-rules", "", noParameters, a.listRules),
+			a.adminRoute("PUT", "/v1/admin/board-rules/:board", "board.rule.set", reasonParameter, a.setRule),
+			a.adminRoute("DELETE", "/v1/admin/board-rules/:board", "board.rule.clear", reasonParameter, a.clearRule))
 	}
 	if a.Keys != nil {
 		t = append(t,
@@ -312,17 +327,24 @@ func (a *API) adminRoutes() []route {
 				action: "board.export",
 			},
 			a.adminRoute("POST", "/v1/admin/imports", "import.start", reasonParameter, a.startImport),
+			a.operatorRoute("GET", "/v1/admin/imports", "", parameters{"before", "limit"}, a.listImports),
 			a.operatorRoute("GET", "/v1/admin/imports/:id/summary", "", noParameters, a.summarizeImport),
 			a.adminRoute("POST", "/v1/admin/imports/:id/records", "import.records", reasonParameter, a.importRecords),
 			a.operatorRoute("POST", pathRebuild, "ranking.rebuild", reasonParameter, a.rebuild),
 			a.operatorRoute("POST", pathVerify, "", noParameters, a.verify),
 			a.operatorRoute("POST", pathReconcile, "ranking.reconcile", reasonParameter, a.verify),
 			a.adminRoute("POST", pathWhatIf, "void.create", noParameters, a.whatIf),
+			a.operatorRoute("GET", "/v1/admin/jobs", "", parameters{"before", "limit"}, a.listJobs),
+			a.operatorRoute("GET", "/v1/admin/jobs/:id", "", noParameters, a.showJob),
+			a.operatorRoute("POST", "/v1/admin/jobs/:id/stop", "job.stop", reasonParameter, a.stopJob),
 			a.operatorRoute("POST", "/v1/admin/replay", "ranking.replay", reasonParameter, a.replay),
-			a.adminRoute("POST", "/v1/admin/ledger/archive", "ledger.archive", reasonParameter, a.archiveLedger))
+			a.adminRoute("POST", "/v1/admin/ledger/archive", "ledger.archive", reasonParameter, a.archiveLedger),
+			a.operatorRoute("POST", "/v1/admin/ledger/checkpoint", "ledger.checkpoint", reasonParameter,
+				a.checkpointLedger))
 	}
 	if a.Moderation != nil {
 		t = append(t,
+			a.operatorRoute("GET", "/v1/admin/users", "", parameters{"name", "after", "limit"}, a.findUsers),
 			a.operatorRoute("GET", "/v1/admin/users/:user_id", "", noParameters, a.showUser),
 			a.operatorRoute("POST", "/v1/admin/users/:user_id/ban", "user.ban", noParameters,
 				a.setStatus(a.Moderation.Ban)),
@@ -415,8 +437,8 @@ func (a *API) run(c *gin.Context, r route) error {
 	if caller.JoinsOnly() && r.stream == nil {
 		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token only allows joining a stream")
 	}
-	if scope := r.requires(); scope != "" && !caller.Has(scope) {
-		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token lacks the scope %s", scope)
+	if !r.opens(caller) {
+		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token lacks the scope %s", r.requires())
 	}
 	if err := a.checkRate(c, r, caller); err != nil {
 		if r.stale == nil {

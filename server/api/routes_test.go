@@ -120,7 +120,7 @@ func TestOperatorsChangesCanBeTakenBack(t *testing.T) {
 	a := everything(&trail{})
 	want := []string{
 		"", // reads
-		"board.export", "board.freeze", "board.unfreeze", "flag.confirm", "flag.dismiss", "letter.requeue",
+		"board.export", "board.freeze", "board.unfreeze", "flag.confirm", "flag.dismiss", "job.stop", "letter.requeue",
 		"load_run.upload", "ranking.rebuild", "ranking.reconcile", "ranking.replay", "user.ban", "user.freeze",
 		"user.unban", "user.unfreeze", "webhook.enable", "webhook.retry", "webhook.test",
 	}

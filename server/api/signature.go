@@ -34,6 +34,10 @@ func (a *API) checkSignature(c *gin.Context, cmd *command, body []byte, optional
 		return signer{}, auth.ErrSignature()
 	}
 	r := cmd.request
+	if cmd.Attributes != nil {
+		return signer{}, scoreboard.Invalid("attributes",
+			"the field signature does not cover attributes: sign the request with headers instead")
+	}
 	return a.verifySignature(c, r.KeyID, r.FieldText(), r.Signature, cmd.Client)
 }
 
@@ -56,10 +60,14 @@ func (a *API) verifySignature(
 	return signer{keyID, scope}, err
 }
 
-// checkScope returns why the key may not sign an increment.
-func (by signer) checkScope(in *scoreboard.Increment) error {
+// restrict returns why the key may not sign an increment, and keeps rules from adding boards
+// that the key may not write.
+func (by signer) restrict(in *scoreboard.Increment) error {
 	if by.scope == nil {
 		return nil
+	}
+	if in.ByRules {
+		in.RuleBoards = by.scope.Boards
 	}
 	return by.scope.Check(in)
 }

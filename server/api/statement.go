@@ -76,6 +76,9 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 	if !s.ArchivedBefore.IsZero() {
 		out.ArchivedBefore = &s.ArchivedBefore
 	}
+	if !s.AsOf.IsZero() {
+		out.AsOf = &s.AsOf
+	}
 	respond(c, http.StatusOK, out)
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -69,6 +71,9 @@ func (a *API) createWebhook(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
+	if err := a.checkWebhookAddress(w.URL); err != nil {
+		return err
+	}
 	for _, board := range w.Boards {
 		if _, err := a.Boards.FindBoard(c.Request.Context(), board); err != nil {
 			return err
@@ -82,6 +87,23 @@ func (a *API) createWebhook(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	respond(c, http.StatusCreated, webhookJSON(&made, secret, scoreboard.WebhookBacklog{}))
+	return nil
+}
+
+// checkWebhookAddress rejects a literal address that no message may be sent to. What a name
+// resolves to is checked at each connection.
+func (a *API) checkWebhookAddress(text string) error {
+	u, err := url.Parse(text)
+	if err != nil {
+		return scoreboard.Invalid("url", "url must be a URL")
+	}
+	address, err := netip.ParseAddr(u.Hostname())
+	if err != nil {
+		return nil //nolint:nilerr // a name
+	}
+	if err := a.WebhookNetworks.Check(address); err != nil {
+		return scoreboard.Invalid("url", "url: %v", err)
+	}
 	return nil
 }
 

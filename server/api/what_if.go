@@ -63,7 +63,9 @@ func (a *API) whatIf(c *gin.Context, caller *auth.Claims) error {
 	}
 	why := newAuditEntry(c, caller, "board:"+string(board.ID), r.Reason)
 	why.Detail = whatIfDetail(&r, board)
-	return a.runJob(c, nil, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
+	job := a.newJob(c, caller, "board:"+string(board.ID))
+	job.DryRun, job.Reason = !r.Apply, r.Reason
+	return a.runJob(c, job, nil, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
 		progress := func(rows int64) { w.progress(protocol.JobLine{Board: string(board.ID), Records: rows}) }
 		var result *scoreboard.WhatIfResult
 		var void *scoreboard.Void
@@ -213,7 +215,7 @@ func whatIfJSON(r *scoreboard.WhatIfResult) *protocol.WhatIf {
 		}
 		for _, e := range change.Deciding {
 			row.Events = append(row.Events, protocol.WhatIfEvent{
-				EventID: scoreboard.FormatUUID(e.Event), Delta: e.Delta, RecordedAt: e.At, Rule: e.Rule,
+				EventID: cmp.Or(e.Text, scoreboard.FormatUUID(e.Event)), Delta: e.Delta, RecordedAt: e.At, Rule: e.Rule,
 				Detail: e.Detail,
 			})
 		}

@@ -18,6 +18,8 @@ import (
 // for a partition whose row count differs from the archived one.
 type Ledger interface {
 	OldPartitions(ctx context.Context, keep time.Duration) ([]scoreboard.Partition, error)
+	// Detached lists the names of the partitions that are in the archive only.
+	Detached(ctx context.Context) ([]string, error)
 	ReadPartition(ctx context.Context, p scoreboard.Partition, size int, do func(lines []string) error) error
 	DetachPartition(ctx context.Context, p scoreboard.Partition, rows int64) error
 	DropPartition(ctx context.Context, p scoreboard.Partition) error

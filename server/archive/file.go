@@ -34,6 +34,7 @@ type Manifest struct {
 const (
 	suffix      = ".ndjson.zst"
 	maxManifest = 1 << 16
+	maxWindow   = 64 << 20 // memory of the decoder
 )
 
 // hashingWriter counts and hashes what is written through it.
@@ -112,36 +113,51 @@ func write(
 // findIntact returns the manifest of an existing archive, or nil if there is
 // none. It returns errDamaged if the archive cannot be used.
 func findIntact(ctx context.Context, at Storage, p scoreboard.Partition) (*Manifest, error) {
-	f, err := at.Open(ctx, p.Name+".json")
+	m, err := readManifest(ctx, at, p.Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	return m, m.verify(ctx, at)
+}
+
+// readManifest returns the manifest of a partition's archive.
+func readManifest(ctx context.Context, at Storage, partition string) (*Manifest, error) {
+	f, err := at.Open(ctx, partition+".json")
 	var text []byte
 	if err == nil {
 		text, err = io.ReadAll(io.LimitReader(f, maxManifest))
 		_ = f.Close()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the manifest of %s: %w", p.Name, err)
+		return nil, fmt.Errorf("read the manifest of %s: %w", partition, err)
 	}
 	var m Manifest
-	if err := json.Unmarshal(text, &m); err != nil || m.Partition != p.Name || m.File != p.Name+suffix {
-		return nil, fmt.Errorf("parse the manifest of %s: %w", p.Name, errors.Join(err, errDamaged))
+	if err := json.Unmarshal(text, &m); err != nil || m.Partition != partition || m.File != partition+suffix {
+		return nil, fmt.Errorf("parse the manifest of %s: %w", partition, errors.Join(err, errDamaged))
 	}
-	return &m, m.verify(ctx, at)
+	return &m, nil
 }
 
 var errDamaged = errors.New("archive is damaged")
 
 // verify reads the archive back and checks hash, compression and rows.
 func (m *Manifest) verify(ctx context.Context, at Storage) error {
+	return m.read(ctx, at, func([]byte) error { return nil })
+}
+
+// read calls do with parts of the uncompressed archive, and then checks hash, compression and
+// rows.
+func (m *Manifest) read(ctx context.Context, at Storage, do func(part []byte) error) error {
 	f, err := at.Open(ctx, m.File)
 	if err != nil {
 		return fmt.Errorf("verify the archive of %s: %w", m.Partition, err)
 	}
 	defer func() { _ = f.Close() }()
 	packed := newHashingWriter(io.Discard)
-	z, err := zstd.NewReader(io.TeeReader(f, packed))
+	z, err := zstd.NewReader(io.TeeReader(f, packed), zstd.WithDecoderMaxMemory(maxWindow))
 	if err != nil {
 		return fmt.Errorf("verify the archive of %s: %w", m.Partition, err)
 	}
@@ -153,6 +169,9 @@ func (m *Manifest) verify(ctx context.Context, at Storage) error {
 		n, err = z.Read(buffer)
 		rows += int64(bytes.Count(buffer[:n], []byte{'\n'}))
 		_, _ = plain.Write(buffer[:n])
+		if err := do(buffer[:n]); err != nil {
+			return err
+		}
 	}
 	if !errors.Is(err, io.EOF) {
 		return fmt.Errorf("verify the archive of %s: %w: %w", m.Partition, errDamaged, err)

@@ -12,7 +12,6 @@ package checkpoint
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -39,7 +38,6 @@ const (
 	interval  = 10 * time.Second
 	leaseName = "checkpoints"
 	leaseTTL  = 30 * time.Second
-	renewal   = leaseTTL / 4
 	// makeTimeout bounds one checkpoint: its snapshot keeps dead rows from being vacuumed.
 	makeTimeout = 5 * time.Minute
 )
@@ -97,24 +95,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	})
 }
 
-// errLeaseLost means that another process makes checkpoints now.
-var errLeaseLost = errors.New("another process makes checkpoints")
-
 func (w *Worker) run(ctx context.Context) error {
-	held, err := w.job.Renew(ctx)
-	if err != nil || !held {
-		return err
-	}
-	renewed := time.Now()
-	next := func(ctx context.Context) error {
-		if time.Since(renewed) < renewal {
-			return nil
-		}
-		held, err := w.job.Renew(ctx)
-		if err == nil && !held {
-			err = errLeaseLost
-		}
-		renewed = time.Now()
+	if err := w.job.Keep(ctx); err != nil {
 		return err
 	}
 	if err := w.moments.Summarize(ctx); err != nil {
@@ -125,18 +107,16 @@ func (w *Worker) run(ctx context.Context) error {
 	}
 	due, at, err := w.moments.Count(ctx, w.o.Events)
 	for i := 0; err == nil && i < len(due); i++ {
-		err = w.makeOne(ctx, due[i], at, next)
+		err = w.makeOne(ctx, due[i], at)
 	}
 	return err
 }
 
-func (w *Worker) makeOne(
-	ctx context.Context, board scoreboard.BoardID, at time.Time, next func(context.Context) error,
-) error {
+func (w *Worker) makeOne(ctx context.Context, board scoreboard.BoardID, at time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, makeTimeout)
 	defer cancel()
 	began := time.Now()
-	users, err := w.moments.Make(ctx, board, at, next)
+	users, err := w.moments.Make(ctx, board, at, w.job.Keep)
 	if err != nil {
 		return err
 	}

@@ -10,11 +10,12 @@ import (
 
 // Postgres is the connection to PostgreSQL.
 type Postgres struct {
-	URL       string
-	DirectURL string
-	MaxConns  int
-	Describe  bool
-	TLS       Files
+	URL        string
+	ReplicaURL string
+	DirectURL  string
+	MaxConns   int
+	Describe   bool
+	TLS        Files
 }
 
 func (s *Postgres) settings() []setting {
@@ -22,6 +23,11 @@ func (s *Postgres) settings() []setting {
 		{
 			"postgres.url", "URL of PostgreSQL, or of PgBouncer, with the daemon's role; it need not own the schema",
 			"", secret, &s.URL,
+		},
+		{
+			"postgres.replica_url", "URL of a streaming replica; only processes with the single role read use it, for " +
+				"reads that may lag; what it cannot answer comes from postgres.url",
+			"", secret, &s.ReplicaURL,
 		},
 		{
 			"postgres.direct_url", "URL of PostgreSQL for migrations, with the role that owns the schema, and not " +
@@ -67,8 +73,9 @@ func (f *Files) check(backend string, p *problems) {
 
 // Redis is the connection to Redis.
 type Redis struct {
-	URL string
-	TLS Files
+	URL        string
+	ReplicaURL string
+	TLS        Files
 }
 
 func (r *Redis) settings() []setting {
@@ -77,19 +84,40 @@ func (r *Redis) settings() []setting {
 			"redis+cluster://HOST:PORT,HOST:PORT for a cluster, redis+sentinel://HOST:PORT,HOST:PORT/PRIMARY for " +
 			"sentinels; rediss instead of redis uses TLS",
 		"", secret, &r.URL,
+	}, {
+		"redis.replica_url", "URL of replicas of Redis, of the same kind as redis.url: one replica, a cluster or " +
+			"sentinels; only processes with the single role read use it, for leaderboards; what a replica cannot " +
+			"answer comes from redis.url",
+		"", secret, &r.ReplicaURL,
 	}}, r.TLS.settings("redis", "Redis; requires a URL with rediss")...)
 }
 
 func (r *Redis) check(p *problems) {
 	r.TLS.check("redis", p)
-	if r.TLS != (Files{}) && r.URL != "" && !strings.HasPrefix(r.URL, "rediss") {
-		p.add("redis.url", "must begin with rediss, for TLS, if redis.tls_ca or redis.tls_cert is set")
-	}
-	if r.URL == "" { // CheckRequired
+	r.checkURL(p, "redis.url", r.URL)
+	r.checkURL(p, "redis.replica_url", r.ReplicaURL)
+	if r.URL == "" || r.ReplicaURL == "" {
 		return
 	}
-	if _, err := redisurl.Parse(r.URL); err != nil {
-		p.add("redis.url", "cannot be used: %s", err)
+	main, err := redisurl.Parse(r.URL)
+	if err != nil {
+		return
+	}
+	replica, err := redisurl.Parse(r.ReplicaURL)
+	if err == nil && main.IsClusterMode != replica.IsClusterMode {
+		p.add("redis.replica_url", "must be the URL of a cluster if redis.url is, and only then: names of keys differ")
+	}
+}
+
+func (r *Redis) checkURL(p *problems, setting, url string) {
+	if url == "" { // CheckRequired
+		return
+	}
+	if r.TLS != (Files{}) && !strings.HasPrefix(url, "rediss") {
+		p.add(setting, "must begin with rediss, for TLS, if redis.tls_ca or redis.tls_cert is set")
+	}
+	if _, err := redisurl.Parse(url); err != nil {
+		p.add(setting, "cannot be used: %s", err)
 	}
 }
 

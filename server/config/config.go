@@ -198,6 +198,11 @@ func (c *Config) UsesTransport() bool { return c.RunsPipeline() || c.Has(RoleMir
 // Records reports whether this process records increments.
 func (c *Config) Records() bool { return c.Has(RoleAPI) || c.Has(RoleIntake) }
 
+// ReadsReplicas reports whether this process answers reads from replicas. A process that
+// writes answers from what it writes to; a gateway compares what it reads with notices,
+// which are ahead of replicas.
+func (c *Config) ReadsReplicas() bool { return len(c.Roles) == 1 && c.Has(RoleRead) }
+
 // ReadOnly reports whether this process only serves reads.
 func (c *Config) ReadOnly() bool {
 	return !slices.ContainsFunc(c.Roles, func(role string) bool { return role != RoleRead && role != RoleGateway })

@@ -164,6 +164,14 @@ func TestLoadRejects(t *testing.T) {
 			lookup("SCOREBOARD_REDIS_URL", "redis://user:se cret@host:x"), "",
 			"redis.url cannot be used: the Redis URL is invalid: want redis://USER:PASSWORD@HOST:PORT/DATABASE",
 		},
+		"malformed URL of a replica of Redis": {
+			lookup("SCOREBOARD_REDIS_REPLICA_URL", "redis://user:se cret@host:x"), "",
+			"redis.replica_url cannot be used: the Redis URL is invalid",
+		},
+		"replica of another kind": {
+			lookup("SCOREBOARD_REDIS_URL", "redis+cluster://host", "SCOREBOARD_REDIS_REPLICA_URL", "redis://host"), "",
+			"redis.replica_url must be the URL of a cluster if redis.url is, and only then",
+		},
 		"SASL without a password": {
 			lookup("SCOREBOARD_KAFKA_SASL", "plain", "SCOREBOARD_KAFKA_SASL_USER", "ada"), "",
 			"kafka.sasl and kafka.sasl_user and kafka.sasl_password must be set together",

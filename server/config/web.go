@@ -12,6 +12,7 @@ import (
 type Web struct {
 	Boards  []string
 	Origins []string
+	URL     string // at which visitors reach the pages; "" if unknown
 }
 
 // AllBoards lists every public board.
@@ -29,10 +30,18 @@ func (w *Web) settings() []setting {
 				"or BOARD=ORIGIN for one; none if empty",
 			"", fixed, &w.Origins,
 		},
+		{
+			"web.public_url", "scheme and host at which visitors reach the pages, such as https://scores.example, for " +
+				"the addresses in previews of links; none if empty",
+			"", fixed, &w.URL,
+		},
 	}
 }
 
 func (w *Web) check(p *problems) {
+	if w.URL != "" && !isOrigin(w.URL) {
+		p.add("web.public_url", "must be a scheme and a host such as https://scores.example, not %q", w.URL)
+	}
 	for _, name := range w.Boards {
 		if id, err := scoreboard.ParseBoardID(name); name != AllBoards && (err != nil || id.IsInstance()) {
 			p.add("web.boards", "must be names of boards, or *, not %q", name)
@@ -47,6 +56,9 @@ func (w *Web) check(p *problems) {
 		}
 	}
 }
+
+// PublicURL is the address of the pages without a path; "" if it is unknown.
+func (w *Web) PublicURL() string { return w.URL }
 
 // splitOrigin splits an entry of web.origins; without a board it is for all.
 func splitOrigin(text string) (board, origin string) {

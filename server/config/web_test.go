@@ -38,12 +38,20 @@ func TestInvalidListedBoards(t *testing.T) {
 		"origins:ftp://a.example":               "web.origins",
 		"origins:other=https://a.example":       "web.origins",
 		"origins:global=":                       "web.origins",
+		"url:https://a.example/path":            "web.public_url",
+		"url:javascript:alert(1)":               "web.public_url",
+		"url:https://u:p@a.example":             "web.public_url",
+		"url:a.example":                         "web.public_url",
+		"url:https://a.example\"><script>":      "web.public_url",
+		"url:https://a.example:8443":            "",
 		"origins:https://a.example":             "",
 		"origins:global=http://localhost:3000":  "",
 	} {
 		w := Web{Boards: []string{"global"}}
 		if kind, value, _ := strings.Cut(text, ":"); kind == "boards" {
 			w.Boards = []string{value}
+		} else if kind == "url" {
+			w.URL = value
 		} else {
 			w.Origins = []string{value}
 		}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
@@ -18,6 +19,8 @@ var boardList = &list[protocol.Board]{
 		{Name: "period", Label: "Period", Options: []string{"", "none", "daily", "weekly", "monthly", "season"}},
 		{Name: "status", Label: "Status", Options: []string{"", "active", "frozen", "archived"}},
 		{Name: "region", Label: "Region"},
+		{Name: "platform", Label: "Platform"},
+		{Name: "tag", Label: "Tag"},
 	},
 	columns: []column[protocol.Board]{
 		{"board", "Board", func(b protocol.Board) cell { return to(boardHref(b.Board), b.Board) }},
@@ -161,7 +164,9 @@ func boardActions(b *protocol.Board, family bool) (out []link) {
 		out = append(out, changeLink("board-roll", "Roll over", "board", b.Board))
 	}
 	if b.Family == "" {
-		out = append(out, changeLink("board-require", "Requirements", "board", b.Board))
+		out = append(out, changeLink("board-require", "Requirements", "board", b.Board),
+			changeLink("board-label", "Labels", "board", b.Board, "region", b.Region, "platform", b.Platform,
+				"tags", strings.Join(b.Tags, ",")))
 	}
 	if !family {
 		out = append(out, changeLink("rebuild", "Rebuild ranking", "board", b.Board))
@@ -192,6 +197,8 @@ func boardFacts(b *protocol.Board) []fact {
 	}
 	add("Current period", to(boardHref(b.Current), b.Current), b.Current != "")
 	add("Region", text(b.Region), b.Region != "")
+	add("Platform", text(b.Platform), b.Platform != "")
+	add("Tags", text(strings.Join(b.Tags, ", ")), len(b.Tags) > 0)
 	add("Time zone", text(b.TimeZone), b.TimeZone != "")
 	add("Begins", moments(b.PeriodStart), b.PeriodStart != nil)
 	add("Ends", moments(b.PeriodEnd), b.PeriodEnd != nil)

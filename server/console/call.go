@@ -110,6 +110,32 @@ func (k *call) get(path string, query url.Values, out any) error {
 	return k.do(http.MethodGet, path, query, nil, out)
 }
 
+// last is do for an answer of lines, and decodes the last one. A line that is an error is a
+// *failure.
+func (k *call) last(method, path string, query url.Values, body any) (protocol.JobLine, error) {
+	ctx, cancel := context.WithTimeout(k.ctx, callTime)
+	defer cancel()
+	var line protocol.JobLine
+	w := &answerBuffer{header: make(http.Header)}
+	if err := k.send(ctx, w, method, path, query, body); err != nil {
+		return line, err
+	}
+	if w.status >= http.StatusBadRequest {
+		return line, readFailure(w.status, w.body.Bytes())
+	}
+	lines := bytes.Split(bytes.TrimSpace(w.body.Bytes()), []byte("\n"))
+	if err := json.Unmarshal(lines[len(lines)-1], &line); err != nil || ctx.Err() != nil && k.ctx.Err() == nil {
+		return line, &failure{
+			Status: http.StatusGatewayTimeout, Code: "unavailable", Message: "The dry run takes longer than a page may.",
+			Next: "Choose a smaller range, or run the command with --dry-run in a terminal.",
+		}
+	}
+	if line.Error != nil {
+		return line, failureFrom(http.StatusConflict, line.Error)
+	}
+	return line, nil
+}
+
 // send has the API answer a request to w.
 func (k *call) send(
 	ctx context.Context, w http.ResponseWriter, method, path string, query url.Values, body any,
@@ -145,6 +171,11 @@ func readFailure(status int, body []byte) *failure {
 	if json.Unmarshal(body, &e) != nil || e.ErrorCode == "" {
 		return &failure{Status: status, Code: "internal", Message: http.StatusText(status), Next: nextSteps["internal"]}
 	}
+	return failureFrom(status, &e)
+}
+
+// failureFrom is a failure with an error of the API.
+func failureFrom(status int, e *protocol.Error) *failure {
 	message := e.Message
 	if message != "" {
 		message = strings.ToUpper(message[:1]) + message[1:]

@@ -34,6 +34,9 @@ type change struct {
 	// secret shows the answer once instead of leading on: it has a secret.
 	secret bool
 	job    bool // runs as a job
+	// then goes on with the answer beyond the request, and returns the page to follow it; nil
+	// where the answer is the end.
+	then func(c *Console, k *call, v url.Values, answer json.RawMessage) (string, error)
 }
 
 // scope returns the scope of the API that the change requires.
@@ -54,7 +57,7 @@ type request struct {
 // field is an input of a form.
 type field struct {
 	Name, Label, Hint string
-	Kind              string // text, number, choice, check, time; hidden: given by the page that leads here
+	Kind              string // text, number, choice, check, time, file; hidden: given by the page that leads here
 	Options           []string
 	Required          bool
 	Value             string
@@ -79,6 +82,20 @@ type changeView struct {
 	DryRunAPI                bool
 	Problem                  *failure
 	Hidden                   []field
+	Upload                   bool // has a file
+}
+
+// fileNameSuffix is added to the name of a field for that of its file.
+const fileNameSuffix = "_name"
+
+// file returns the name of the field that is a file; "" for none.
+func (ch *change) file() string {
+	for _, f := range ch.fields {
+		if f.Kind == "file" {
+			return f.Name
+		}
+	}
+	return ""
 }
 
 // findChange returns the change of a request, and whether the session may make it.
@@ -131,7 +148,7 @@ func sectionLabel(name string) string {
 func (ch *change) view(v url.Values) *changeView {
 	out := &changeView{
 		Name: ch.name, Title: ch.title, Verb: ch.verb, Intro: ch.intro, Danger: ch.danger, Back: ch.back(v),
-		Reason: v.Get(reasonField),
+		Reason: v.Get(reasonField), Upload: ch.file() != "",
 	}
 	for _, f := range ch.fields {
 		f.Value = cmp.Or(v.Get(f.Name), f.Value)
@@ -151,6 +168,9 @@ func (ch *change) values(form url.Values) url.Values {
 	for _, f := range ch.fields {
 		if text := strings.TrimSpace(form.Get(f.Name)); text != "" {
 			v.Set(f.Name, text)
+		}
+		if f.Kind == "file" {
+			v.Set(f.Name+fileNameSuffix, form.Get(f.Name+fileNameSuffix))
 		}
 	}
 	v.Set(reasonField, strings.TrimSpace(form.Get(reasonField)))
@@ -213,7 +233,13 @@ func (c *Console) applyChange(w http.ResponseWriter, r *http.Request, s *session
 		shown.Review, shown.Effect = true, ch.effect(values)
 		shown.Command = ch.commandLine(values)
 		for _, f := range shown.Fields {
-			if f.Value != "" {
+			switch {
+			case f.Value == "":
+			case f.Kind == "file":
+				name := values.Get(f.Name + fileNameSuffix)
+				shown.Hidden = append(shown.Hidden, field{Name: f.Name + fileNameSuffix, Value: name})
+				shown.Fixed = append(shown.Fixed, fact{f.Label, text(name + ", " + formatBytes(int64(len(f.Value))))})
+			default:
 				shown.Fixed = append(shown.Fixed, fact{f.Label, text(f.Value)})
 			}
 		}
@@ -221,7 +247,7 @@ func (c *Console) applyChange(w http.ResponseWriter, r *http.Request, s *session
 		return c.showChange(w, r, s, http.StatusOK, ch, shown)
 	}
 	if ch.job {
-		id, err := c.jobs.start(k, s, ch, values, q)
+		id, err := c.startJob(k, q)
 		if err != nil {
 			return reject(err)
 		}
@@ -234,6 +260,14 @@ func (c *Console) applyChange(w http.ResponseWriter, r *http.Request, s *session
 	}
 	if ch.secret {
 		return c.showSecret(w, r, s, ch, answer)
+	}
+	if ch.then != nil {
+		next, err := ch.then(c, k, values, answer)
+		if err != nil {
+			return reject(err)
+		}
+		http.Redirect(w, r, next, http.StatusSeeOther)
+		return nil
 	}
 	next := ch.back(values)
 	if ch.after != nil {

@@ -11,6 +11,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
+const (
+	labelHint = "A label to filter boards by."
+	tagsHint  = "At most 10 labels to filter boards by, separated by commas."
+)
+
+// splitTags returns the tags of a field, never nil.
+func splitTags(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
 // boardChanges create and change boards.
 func boardChanges() []*change {
 	boardField := field{Name: "board", Label: "Board", Kind: "hidden"}
@@ -41,7 +51,9 @@ func boardChanges() []*change {
 				},
 				{Name: "time_zone", Label: "Time zone", Kind: "text", Hint: "Such as Europe/Berlin; UTC if empty."},
 				{Name: "season", Label: "First season", Kind: "text", Hint: "Only for the period season."},
-				{Name: "region", Label: "Region", Kind: "text", Hint: "A label to filter boards by."},
+				{Name: "region", Label: "Region", Kind: "text", Hint: labelHint},
+				{Name: "platform", Label: "Platform", Kind: "text", Hint: labelHint},
+				{Name: "tags", Label: "Tags", Kind: "text", Hint: tagsHint},
 				{Name: "visibility", Label: "Visibility", Kind: "choice", Options: []string{"public", "private"}},
 			},
 			effect: func(v url.Values) string {
@@ -50,10 +62,13 @@ func boardChanges() []*change {
 			},
 			command: func(v url.Values) []string {
 				words := []string{"board", "create", v.Get("board")}
-				for _, name := range []string{"mode", "order", "period", "time_zone", "season", "region"} {
+				for _, name := range []string{"mode", "order", "period", "time_zone", "season", "region", "platform"} {
 					if v.Get(name) != "" {
 						words = append(words, "--"+strings.ReplaceAll(name, "_", "-"), v.Get(name))
 					}
+				}
+				if tags := splitTags(v.Get("tags")); len(tags) > 0 {
+					words = append(words, "--tag", strings.Join(tags, ","))
 				}
 				if v.Get("visibility") == "private" {
 					words = append(words, "--private")
@@ -65,10 +80,43 @@ func boardChanges() []*change {
 				return request{http.MethodPost, "/v1/boards", reasonQuery(v), protocol.BoardRequest{
 					Board: v.Get("board"), Mode: v.Get("mode"), Order: v.Get("order"), Period: v.Get("period"),
 					TimeZone: v.Get("time_zone"), Season: v.Get("season"), Region: v.Get("region"), Public: &public,
+					Platform: v.Get("platform"), Tags: splitTags(v.Get("tags")),
 				}}, nil
 			},
 			back:  func(url.Values) string { return Root + "/boards" },
 			after: func(v url.Values, _ json.RawMessage) string { return page(v) },
+		},
+		{
+			name:    "board-label",
+			title:   "Change labels",
+			verb:    "Change board",
+			section: "boards",
+			admin:   true,
+			action:  "board.set",
+			intro:   "Sets the labels by which boards are listed.",
+			done:    "The board is changed.",
+			fields: []field{
+				boardField,
+				{Name: "region", Label: "Region", Kind: "text", Hint: labelHint},
+				{Name: "platform", Label: "Platform", Kind: "text", Hint: labelHint},
+				{Name: "tags", Label: "Tags", Kind: "text", Hint: tagsHint},
+			},
+			effect: func(v url.Values) string {
+				return "Lists of boards show " + v.Get("board") + " under these labels. Scores do not change."
+			},
+			command: func(v url.Values) []string {
+				return []string{
+					"board", "set", v.Get("board"), "--region", v.Get("region"), "--platform", v.Get("platform"),
+					"--tag", strings.Join(splitTags(v.Get("tags")), ","),
+				}
+			},
+			request: func(v url.Values) (request, error) {
+				region, platform, tags := v.Get("region"), v.Get("platform"), splitTags(v.Get("tags"))
+				return request{http.MethodPatch, boardPath(v), reasonQuery(v), protocol.BoardChange{
+					Region: &region, Platform: &platform, Tags: &tags,
+				}}, nil
+			},
+			back: page,
 		},
 		{
 			name:    "board-roll",

@@ -25,13 +25,13 @@ func jobChanges() []*change {
 	}
 	boardField := field{Name: "board", Label: "Board", Kind: "text", Hint: "All boards if empty."}
 	userField := field{Name: "user", Label: "User", Kind: "text", Hint: "All users if empty."}
-	back := func(url.Values) string { return Root + "/integrity" }
+	back := func(url.Values) string { return Root + "/jobs" }
 	return []*change{
 		{
 			name:    "rebuild",
 			title:   "Rebuild ranking",
 			verb:    "Start rebuild",
-			section: "integrity",
+			section: "jobs",
 			action:  "ranking.rebuild",
 			intro:   "Rebuilds a ranking from PostgreSQL while it stays online.",
 			done:    "The rebuild has started.",
@@ -61,7 +61,7 @@ func jobChanges() []*change {
 			name:    "verify",
 			title:   "Verify ledger, scores and ranking",
 			verb:    "Start verification",
-			section: "integrity",
+			section: "jobs",
 			action:  "",
 			intro:   "Compares ledger, scores and ranking. Changes nothing.",
 			done:    "The verification has started.",
@@ -78,7 +78,7 @@ func jobChanges() []*change {
 			back: back,
 		},
 		{
-			name: "reconcile", title: "Repair rankings", verb: "Start repair", section: "integrity",
+			name: "reconcile", title: "Repair rankings", verb: "Start repair", section: "jobs",
 			action: "ranking.reconcile", intro: "Compares scores with the ranking and replaces wrong ranking entries.",
 			done: "The repair has started.", job: true, fields: []field{boardField, userField},
 			effect: func(url.Values) string {
@@ -93,5 +93,26 @@ func jobChanges() []*change {
 			},
 			back: back,
 		},
+		{
+			name: "job-stop", title: "Stop job", verb: "Stop the job", section: "jobs", danger: true,
+			action: "job.stop", intro: "Has the node that runs the job stop it.", done: "The job is being stopped.",
+			fields: []field{{Name: "id", Label: "Job", Kind: "hidden"}},
+			effect: func(v url.Values) string {
+				return "Job #" + v.Get("id") + " stops within two seconds. The data stays consistent, and the job can be " +
+					"started again."
+			},
+			dryRun: func(k *call, v url.Values) ([]fact, error) {
+				var j protocol.Job
+				err := k.get("/v1/admin/jobs/"+url.PathEscape(v.Get("id")), nil, &j)
+				return newJobView(&j, k.c.Now()).Facts, err
+			},
+			command: func(v url.Values) []string { return []string{"job", "stop", v.Get("id")} },
+			request: func(v url.Values) (request, error) {
+				path := "/v1/admin/jobs/" + url.PathEscape(v.Get("id")) + "/stop"
+				return request{http.MethodPost, path, reasonQuery(v), nil}, nil
+			},
+			back: func(v url.Values) string { return Root + "/jobs/" + url.PathEscape(v.Get("id")) },
+		},
+		replayChange(),
 	}
 }

@@ -1,12 +1,12 @@
 package console
 
 import (
-	"bytes"
 	"crypto/cipher"
 	"crypto/rand"
 	"embed"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/assets"
 	"github.com/scoreboard/scoreboard/internal/design"
 )
 
@@ -40,13 +41,14 @@ type Options struct {
 // Console is the handler of Root and all paths below it.
 type Console struct {
 	Options
-	origin *url.URL // of URL; nil for none
-	sealer cipher.AEAD
-	forged *http.CrossOriginProtection
-	mux    *http.ServeMux
-	pages  pages
-	issuer issuer
-	jobs   *jobs
+	origin     *url.URL // of URL; nil for none
+	sealer     cipher.AEAD
+	forged     *http.CrossOriginProtection
+	mux        *http.ServeMux
+	pages      pages
+	issuer     issuer
+	background *background
+	imports    importRuns
 }
 
 //go:embed assets
@@ -67,14 +69,14 @@ func New(o Options) (*Console, error) {
 	if o.OIDC.Issuer != "" && c.origin == nil {
 		return nil, errors.New("sign-in by OIDC requires the console's URL, for its redirect URI")
 	}
-	c.jobs = newJobs(c)
+	c.background = newBackground()
 	c.issuer.c = c
-	assets, err := loadAssets()
+	files, err := loadAssets()
 	if err != nil {
 		return nil, err
 	}
-	c.pages = parsePages(assets)
-	c.route(assets)
+	c.pages = parsePages(files)
+	c.route(files)
 	return c, nil
 }
 
@@ -84,8 +86,45 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 	"connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
-// maxForm bounds the body of a form, in bytes.
-const maxForm = 64 << 10
+// Bounds of the body of a form, in bytes.
+const (
+	maxForm   = 64 << 10
+	maxUpload = 4 << 20 // of a file
+)
+
+// bodyLimit is the bound of a request's body.
+func bodyLimit(r *http.Request) int64 {
+	if ch := changes[strings.TrimPrefix(r.URL.Path, Root+"/changes/")]; ch != nil && ch.file() != "" {
+		return maxUpload + maxForm
+	}
+	return maxForm
+}
+
+// parseForm reads a form, also one with a file, whose content becomes the value of its field.
+func parseForm(r *http.Request) error {
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
+		return r.ParseForm()
+	}
+	if err := r.ParseMultipartForm(maxUpload + maxForm); err != nil { // never to a disk
+		return err
+	}
+	for name, files := range r.MultipartForm.File {
+		f, err := files[0].Open()
+		if err != nil {
+			return err
+		}
+		content, err := io.ReadAll(f)
+		_ = f.Close() // it is in memory
+		if err != nil {
+			return err
+		}
+		if files[0].Filename != "" {
+			r.PostForm.Set(name, string(content))
+			r.PostForm.Set(name+fileNameSuffix, files[0].Filename)
+		}
+	}
+	return nil
+}
 
 // ServeHTTP implements http.Handler.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -115,13 +154,17 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	r.Body = http.MaxBytesReader(w, r.Body, bodyLimit(r))
 	c.mux.ServeHTTP(w, r)
 }
 
 // route fills the mux.
-func (c *Console) route(assets assetFiles) {
-	c.mux.Handle("GET "+Root+"/assets/", assets)
+func (c *Console) route(files *assets.Files) {
+	c.mux.HandleFunc("GET "+Root+"/assets/{file}", func(w http.ResponseWriter, r *http.Request) {
+		if !files.Serve(w, r, r.PathValue("file")) {
+			http.NotFound(w, r)
+		}
+	})
 	c.mux.HandleFunc("GET "+Root+"/sign-in", c.signInPage)
 	c.mux.HandleFunc("POST "+Root+"/sign-in", c.signIn)
 	c.mux.HandleFunc("GET "+Root+"/sign-in/oidc", c.startOIDC)
@@ -143,7 +186,10 @@ func (c *Console) route(assets assetFiles) {
 		"/integrity":                     c.integrity,
 		"/integrity/flags/{id}":          c.flag,
 		"/integrity/voids/{id}":          c.void,
+		"/jobs":                          c.jobs,
 		"/jobs/{id}":                     c.job,
+		"/imports":                       c.importsPage,
+		"/imports/{id}":                  c.importPage,
 		"/keys":                          c.keys,
 		"/settings":                      c.settings,
 		"/load-runs":                     c.loadRuns,
@@ -159,7 +205,6 @@ func (c *Console) route(assets assetFiles) {
 		http.Redirect(w, r, Root, http.StatusMovedPermanently)
 	})
 	c.mux.HandleFunc("POST "+Root+"/changes/{change}", c.signedIn(c.applyChange))
-	c.mux.HandleFunc("POST "+Root+"/jobs/{id}/stop", c.signedIn(c.stopJob))
 	c.mux.HandleFunc(Root+"/", c.signedIn(func(http.ResponseWriter, *http.Request, *session) error {
 		return &failure{
 			Status: http.StatusNotFound, Code: "not_found", Message: "The console has no such page.",
@@ -186,11 +231,16 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 			return
 		}
 		if r.Method == http.MethodPost {
-			if err := r.ParseForm(); err != nil {
-				c.fail(w, r, &failure{
+			if err := parseForm(r); err != nil {
+				f := &failure{
 					Status: http.StatusBadRequest, Code: "invalid_request", Message: "The form could not be read.",
-					Next: "Go back and submit it again; it may hold at most 64 KiB.",
-				})
+					Next: "Go back and submit it again.",
+				}
+				if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+					f.Status, f.Code, f.Message = http.StatusRequestEntityTooLarge, "payload_too_large", "The form is too large."
+					f.Next = "A form may hold 64 KiB, and a file 4 MiB. Use sbctl for larger files."
+				}
+				c.fail(w, r, f)
 				return
 			}
 			if !c.matchesFormToken(s, r.PostForm.Get(formTokenField)) {
@@ -207,22 +257,8 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 	}
 }
 
-// asset is an embedded file with its tag.
-type asset struct {
-	kind, tag string
-	body      []byte
-}
-
-// assetFiles are the scripts and styles, by name.
-type assetFiles map[string]asset
-
-var assetKinds = map[string]string{
-	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
-	".LICENSE": "text/plain; charset=utf-8", ".sha256": "text/plain; charset=utf-8",
-}
-
-func loadAssets() (assetFiles, error) {
-	files := make(assetFiles)
+func loadAssets() (*assets.Files, error) {
+	files := assets.New()
 	entries, err := fs.ReadDir(embedded, "assets")
 	if err != nil {
 		return nil, err
@@ -232,32 +268,8 @@ func loadAssets() (assetFiles, error) {
 		if err != nil {
 			return nil, err
 		}
-		files.add(e.Name(), body)
+		files.Add(e.Name(), body)
 	}
-	files.add("tokens.css", []byte(design.CSS()))
+	files.Add("tokens.css", []byte(design.CSS()))
 	return files, nil
-}
-
-func (f assetFiles) add(name string, body []byte) {
-	f[name] = asset{kind: assetKinds[name[strings.LastIndex(name, "."):]], tag: digest(body), body: body}
-}
-
-// link returns the path of a file, which changes with its content.
-func (f assetFiles) link(name string) string { return Root + "/assets/" + name + "?v=" + f[name].tag }
-
-// ServeHTTP answers with a file. Browsers keep it: its address changes with its content.
-func (f assetFiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a, ok := f[strings.TrimPrefix(r.URL.Path, Root+"/assets/")]
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	h := w.Header()
-	h.Set("Content-Type", a.kind)
-	h.Set("ETag", `"`+a.tag+`"`)
-	h.Set("Cache-Control", "no-cache")
-	if r.URL.Query().Get("v") == a.tag {
-		h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	}
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(a.body))
 }

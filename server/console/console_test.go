@@ -35,6 +35,8 @@ func newTest(t *testing.T, api http.Handler, change func(*Options)) *Console {
 // one of sbctl that parses each command, miss none.
 func TestChangesAreListed(t *testing.T) {
 	t.Parallel()
+	const report = `{"verdict":"passed","criteria":[],"began":"2026-11-21T12:00:00Z","seconds":60,"rate":1000,` +
+		`"latency_from_due_ms":{"n":60000,"p50":2,"p95":8.4,"p99":14.2}}`
 	values := url.Values{
 		"user":       {"alice"},
 		"board":      {"arena"},
@@ -48,6 +50,8 @@ func TestChangesAreListed(t *testing.T) {
 		"time_zone":  {"Europe/Berlin"},
 		"season":     {"spring"},
 		"region":     {"eu"},
+		"platform":   {"pc"},
+		"tags":       {"duel, ranked"},
 		"visibility": {"private"},
 		"ends":       {"2099-01-01T00:00:00Z"},
 		"require":    {"action-token,attestation"},
@@ -74,6 +78,14 @@ func TestChangesAreListed(t *testing.T) {
 		"webhook":     {"wh_1"},
 		"delivery":    {"17"},
 		"value":       {"7"},
+		"start":       {replayOffset},
+		"offset":      {"1200"},
+		"partition":   {"3"},
+		"topic":       {"scoreboard.events.v1"},
+		"source":      {"csv"},
+		"file":        {"user_id,score\nada,5"},
+		"file_name":   {"scores.csv"},
+		"report":      {report},
 		"reason":      {"why"},
 	}
 	var lines strings.Builder

@@ -65,7 +65,7 @@ var voidList = &list[protocol.Void]{
 
 type integrityView struct {
 	Flags, Voids *tableView
-	Jobs         []*job
+	Jobs         *tableView
 	JobActions   []link
 }
 
@@ -75,7 +75,7 @@ func (c *Console) integrity(w http.ResponseWriter, r *http.Request, s *session) 
 	if done, err := flagList.export(k, w, r); done {
 		return err
 	}
-	d := &integrityView{Jobs: c.jobs.list()}
+	d := &integrityView{}
 	var err error
 	if d.Flags, err = flagList.view(k, r); err != nil {
 		return err
@@ -84,18 +84,12 @@ func (c *Console) integrity(w http.ResponseWriter, r *http.Request, s *session) 
 	if err != nil {
 		return err
 	}
-	d.Voids = &tableView{Empty: voidList.empty}
-	for _, c := range voidList.columns {
-		d.Voids.Head = append(d.Voids.Head, headView{Label: c.Label})
+	d.Voids = voidList.plain(rows)
+	var jobs protocol.Jobs
+	if err := k.get("/v1/admin/jobs", url.Values{"limit": {"5"}}, &jobs); err != nil {
+		return err
 	}
-	for _, row := range rows {
-		cells := make([]cell, len(voidList.columns))
-		for i, c := range voidList.columns {
-			cells[i] = c.value(row)
-			d.Voids.Head[i].Kind = cells[i].Kind
-		}
-		d.Voids.Rows = append(d.Voids.Rows, cells)
-	}
+	d.Jobs = jobList.plain(jobs.Jobs)
 	d.JobActions = offer(s, changeLink("verify", "Verify"), changeLink("reconcile", "Repair rankings"),
 		changeLink("rebuild", "Rebuild"))
 	return c.show(w, r, s, "integrity", &view{

@@ -1,14 +1,11 @@
 package console
 
 import (
-	"bufio"
 	"context"
-	"crypto/rand"
-	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -16,193 +13,184 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-const (
-	maxJobs = 20            // kept in this process, running ones included
-	jobTime = 6 * time.Hour // for one job
-)
+// jobTime is the longest time that this process keeps a job's request open.
+const jobTime = 6 * time.Hour
 
-// jobs are the jobs that this process runs for people, and has run.
-type jobs struct {
-	c      *Console
+// background is what this process does for people beyond their requests. The API bounds how
+// many jobs run at once, and stores their progress and results for all nodes.
+type background struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	all    sync.WaitGroup
-
-	mu   sync.Mutex
-	kept []*job // newest first
+	mu     sync.Mutex // none begins after the end
 }
 
-// job is a rebuild, verification or repair.
-type job struct {
-	ID, Title, User, Scope, Reason string
-	Started                        time.Time
-
-	mu      sync.Mutex
-	stop    context.CancelFunc
-	state   string // running, done, failed or stopped
-	last    protocol.JobLine
-	problem *failure
-	ended   time.Time
-}
-
-func newJobs(c *Console) *jobs {
-	j := &jobs{c: c}
-	j.ctx, j.cancel = context.WithCancel(context.Background())
-	return j
+func newBackground() *background {
+	b := &background{}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	return b
 }
 
 // Run stops all jobs when ctx ends, and returns when they have ended.
 func (c *Console) Run(ctx context.Context) error {
 	<-ctx.Done()
-	c.jobs.mu.Lock()
-	c.jobs.cancel() // under the lock: none starts afterwards
-	c.jobs.mu.Unlock()
-	c.jobs.all.Wait()
+	c.background.mu.Lock()
+	c.background.cancel()
+	c.background.mu.Unlock()
+	c.background.all.Wait()
 	return nil
 }
 
-// start starts a job and returns its id.
-func (j *jobs) start(k *call, s *session, ch *change, v url.Values, q request) (string, error) {
-	scope := v.Get("board")
-	if scope == "" {
-		scope = "all boards"
-	}
-	if u := v.Get("user"); u != "" {
-		scope += ", user " + u
-	}
-	one := &job{
-		ID: strings.ToLower(rand.Text()), Title: ch.title, User: s.User, Scope: scope, Reason: v.Get(reasonField),
-		Started: j.c.Now(), state: "running",
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.ctx.Err() != nil {
-		return "", &failure{
+// do runs something for a person until it ends or this process does, or returns a failure.
+func (b *background) do(k *call, run func(*call)) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ctx.Err() != nil {
+		return &failure{
 			Status: http.StatusServiceUnavailable, Code: "unavailable", Message: "The server is stopping.",
 			Next: "Try again in a minute.",
 		}
 	}
-	if len(j.kept) >= maxJobs && !j.forget() {
-		return "", &failure{
-			Status: http.StatusConflict, Code: "conflict", Message: "Too many jobs run already.",
-			Next: "Wait until one has ended, or stop one.",
-		}
-	}
-	var ctx context.Context
-	ctx, one.stop = context.WithTimeout(j.ctx, jobTime)
-	j.kept = append([]*job{one}, j.kept...)
-	k = k.detached(ctx)
-	j.all.Go(func() {
-		defer one.stop()
-		one.run(k, q)
+	ctx, cancel := context.WithTimeout(b.ctx, jobTime)
+	b.all.Go(func() {
+		defer cancel()
+		run(k.detached(ctx))
 	})
-	return one.ID, nil
+	return nil
 }
 
-// forget drops the oldest job that has ended.
-func (j *jobs) forget() bool {
-	for i := len(j.kept) - 1; i >= 0; i-- {
-		if j.kept[i].State() != "running" {
-			j.kept = append(j.kept[:i:i], j.kept[i+1:]...)
+// startJob has the API run a job, and returns its number once it runs.
+func (c *Console) startJob(k *call, q request) (string, error) {
+	answer := &jobAnswer{answerBuffer: answerBuffer{header: make(http.Header)}, began: make(chan struct{})}
+	ended := make(chan error, 1)
+	if err := c.background.do(k, func(k *call) {
+		err := k.send(k.ctx, answer, q.method, q.path, q.query, q.body)
+		if err == nil && answer.status >= http.StatusBadRequest {
+			err = readFailure(answer.status, answer.body.Bytes())
+		}
+		ended <- err
+	}); err != nil {
+		return "", err
+	}
+	select {
+	case <-answer.began:
+		return answer.id, nil
+	case err := <-ended:
+		if err == nil {
+			err = errors.New("a job's response has no beginning")
+		}
+		return "", err
+	case <-k.ctx.Done():
+		return "", k.ctx.Err()
+	}
+}
+
+// jobAnswer notes the beginning of a successful answer and drops its lines, which the API
+// stores. It keeps an error answer.
+type jobAnswer struct {
+	answerBuffer
+	began chan struct{}
+	id    string // of the job, once it has begun
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *jobAnswer) WriteHeader(status int) {
+	first := w.status == 0
+	w.answerBuffer.WriteHeader(status)
+	if first && status < http.StatusBadRequest {
+		w.id = w.header.Get("X-Job-Id")
+		close(w.began)
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (w *jobAnswer) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	if w.status >= http.StatusBadRequest {
+		return w.answerBuffer.Write(b)
+	}
+	return len(b), nil
+}
+
+func jobHref(id int64) string { return Root + "/jobs/" + strconv.FormatInt(id, 10) }
+
+// jobTitles name the kinds of jobs.
+var jobTitles = map[string]string{
+	"rebuild": "Rebuild", "verify": "Verification", "reconcile": "Repair", "replay": "Replay", "what-if": "What-if",
+	"archive": "Archiving", "checkpoint": "Checkpoint from the archive",
+}
+
+func jobTitle(j *protocol.Job) string {
+	title := jobTitles[j.Kind]
+	if title == "" {
+		title = j.Kind
+	}
+	if j.DryRun {
+		title += " (dry run)"
+	}
+	return title
+}
+
+var jobList = &list[protocol.Job]{
+	name: "jobs", path: Root + "/jobs", cursor: "before", empty: "No job has run in the last 30 days.",
+	columns: []column[protocol.Job]{
+		{"job_id", "Job", func(j protocol.Job) cell {
+			return cell{Text: strconv.FormatInt(j.JobID, 10), Href: jobHref(j.JobID), Kind: "number"}
+		}},
+		{"state", "State", func(j protocol.Job) cell { return badge(j.State) }},
+		{"kind", "Kind", func(j protocol.Job) cell { return text(jobTitle(&j)) }},
+		{"target", "Target", func(j protocol.Job) cell { return text(targetText(j.Target)) }},
+		{"who", "By", func(j protocol.Job) cell { return text(j.Who) }},
+		{"started_at", "Started", func(j protocol.Job) cell { return moment(j.StartedAt) }},
+		{"node", "Node", func(j protocol.Job) cell { return code(j.Node) }},
+		{"reason", "Reason", func(j protocol.Job) cell { return text(j.Reason) }},
+	},
+	fetch: func(k *call, q url.Values) ([]protocol.Job, string, error) {
+		var out protocol.Jobs
+		err := k.get("/v1/admin/jobs", q, &out)
+		return out.Jobs, cursorOf(out.NextBefore), err
+	},
+}
+
+// targetText shows the target of an audit entry.
+func targetText(target string) string {
+	kind, name, _ := strings.Cut(target, ":")
+	if name == "*" {
+		return map[string]string{"board": "all boards", "ranking": "all rankings", "ledger": "ledger"}[kind]
+	}
+	return kind + " " + name
+}
+
+// jobsView is the page of the jobs.
+type jobsView struct {
+	Table  *tableView
+	Active bool
+}
+
+// jobs lists the jobs of all nodes.
+func (c *Console) jobs(w http.ResponseWriter, r *http.Request, s *session) error {
+	t, done, err := tableOrExport(jobList, c.as(r, s), w, r)
+	if done || err != nil {
+		return err
+	}
+	return c.show(w, r, s, "jobs", &view{
+		Title: "Jobs", Section: "jobs", Data: &jobsView{Table: t, Active: hasRunning(t)},
+		Actions: offer(s, changeLink("verify", "Verify"), changeLink("reconcile", "Repair rankings"),
+			changeLink("rebuild", "Rebuild"), changeLink("replay", "Replay")),
+	})
+}
+
+func hasRunning(t *tableView) bool {
+	for _, row := range t.Rows {
+		if row[1].Text == "running" {
 			return true
 		}
 	}
 	return false
 }
 
-func (j *jobs) list() []*job {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return append([]*job(nil), j.kept...)
-}
-
-func (j *jobs) find(id string) *job {
-	for _, one := range j.list() {
-		if one.ID == id {
-			return one
-		}
-	}
-	return nil
-}
-
-// run has the API run the job, and follows its lines.
-func (o *job) run(k *call, q request) {
-	r, w := io.Pipe()
-	answer := &streamBuffer{answerBuffer: answerBuffer{header: make(http.Header)}, to: w}
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		lines := bufio.NewScanner(r)
-		lines.Buffer(nil, maxAnswer)
-		for lines.Scan() {
-			var line protocol.JobLine
-			if json.Unmarshal(lines.Bytes(), &line) == nil {
-				o.follow(line)
-			}
-		}
-		_ = r.CloseWithError(errors.New("the job's answer is no longer read"))
-	})
-	err := k.send(k.ctx, answer, q.method, q.path, q.query, q.body)
-	_ = w.Close()
-	reading.Wait()
-	o.end(k, err, answer)
-}
-
-func (o *job) follow(line protocol.JobLine) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.last = line
-}
-
-func (o *job) end(k *call, err error, answer *streamBuffer) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.ended = k.c.Now()
-	switch {
-	case err != nil:
-		o.state, o.problem = "failed", failureOf(err)
-	case answer.status >= http.StatusBadRequest:
-		o.state, o.problem = "failed", readFailure(answer.status, answer.body.Bytes())
-	case o.last.Type == "result":
-		o.state = "done"
-	case k.ctx.Err() != nil:
-		o.state = "stopped"
-	case o.last.Error != nil:
-		text, _ := json.Marshal(o.last.Error)
-		o.state, o.problem = "failed", readFailure(http.StatusOK, text)
-	default:
-		o.state = "failed"
-		o.problem = &failure{Code: "internal", Message: "The job ended without a result.", Next: nextSteps["internal"]}
-	}
-}
-
-// State returns running, done, failed or stopped.
-func (o *job) State() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.state
-}
-
-// Tone is the colour of the job's state.
-func (o *job) Tone() string { return tones[o.State()] }
-
-// streamBuffer passes a successful answer on, and keeps an error answer.
-type streamBuffer struct {
-	answerBuffer
-	to io.Writer
-}
-
-// Write implements http.ResponseWriter.
-func (w *streamBuffer) Write(b []byte) (int, error) {
-	w.WriteHeader(http.StatusOK)
-	if w.status >= http.StatusBadRequest {
-		return w.answerBuffer.Write(b)
-	}
-	return w.to.Write(b)
-}
-
 // jobView is the page of a job.
 type jobView struct {
-	ID, State   string
 	Active      bool
 	Facts       []fact
 	Done, Total int64
@@ -210,65 +198,79 @@ type jobView struct {
 	Problem     *failure
 	Verified    *protocol.Verified
 	Rebuilt     []protocol.Rebuilt
+	Replayed    []fact
 }
 
 // job shows a job's progress or result.
 func (c *Console) job(w http.ResponseWriter, r *http.Request, s *session) error {
-	o, err := c.findJob(r, s)
-	if err != nil {
+	if !s.May(scopeOperate) {
+		return lacks(scopeOperate)
+	}
+	var j protocol.Job
+	if err := c.as(r, s).get("/v1/admin/jobs/"+url.PathEscape(r.PathValue("id")), nil, &j); err != nil {
 		return err
 	}
-	return c.show(w, r, s, "job", &view{
-		Title: o.Title, Section: "integrity", Data: o.view(c.Now()),
-		Crumbs: []link{{Label: "Integrity", Href: Root + "/integrity"}},
-	})
+	v := &view{
+		Title: jobTitle(&j), Section: "jobs", Data: newJobView(&j, c.Now()),
+		Crumbs: []link{{Label: "Jobs", Href: Root + "/jobs"}},
+	}
+	if j.State == "running" || j.State == "lost" {
+		v.Actions = offer(s, changeLink("job-stop", "Stop the job", "id", strconv.FormatInt(j.JobID, 10)))
+	}
+	return c.show(w, r, s, "job", v)
 }
 
-func (c *Console) findJob(r *http.Request, s *session) (*job, error) {
-	if !s.May(scopeOperate) {
-		return nil, lacks(scopeOperate)
-	}
-	if o := c.jobs.find(r.PathValue("id")); o != nil {
-		return o, nil
-	}
-	return nil, &failure{
-		Status: http.StatusNotFound, Code: "not_found", Message: "This node has no such job.",
-		Next: "Jobs are kept by the node that runs them until it restarts. The audit trail has its start.",
-	}
-}
-
-func (o *job) view(now time.Time) *jobView {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	d := &jobView{
-		ID: o.ID, State: o.state, Active: o.state == "running", Done: o.last.Users, Total: o.last.Total, Unit: "users",
-		Problem: o.problem, Verified: o.last.Verified, Rebuilt: o.last.Rebuilt,
-	}
+func newJobView(j *protocol.Job, now time.Time) *jobView {
+	d := &jobView{Active: j.State == "running", Unit: "users"}
 	until := now
-	if !o.ended.IsZero() {
-		until = o.ended
+	if j.EndedAt != nil {
+		until = *j.EndedAt
 	}
 	d.Facts = []fact{
-		{"State", badge(o.state)},
-		{"Scope", text(o.Scope)},
-		{"Reason", text(o.Reason)},
-		{"Started by", text(o.User)},
-		{"Started", moment(o.Started)},
-		{"Runtime", text(formatSeconds(int64(until.Sub(o.Started).Seconds())))},
+		{"State", badge(j.State)},
+		{"Target", text(targetText(j.Target))},
+		{"Reason", text(j.Reason)},
+		{"Started by", text(j.Who)},
+		{"Started", moment(j.StartedAt)},
+		{"Runtime", text(formatSeconds(int64(until.Sub(j.StartedAt).Seconds())))},
+		{"Node", code(j.Node)},
 	}
-	if o.last.Board != "" {
-		d.Facts = append(d.Facts, fact{"Board", to(boardHref(o.last.Board), o.last.Board)})
+	if j.State == "lost" {
+		d.Problem = &failure{
+			Message: "The node of this job has not reported it for 30 seconds: it has ended, or cannot reach PostgreSQL.",
+			Next:    "The data is consistent. Start the job again.",
+		}
+	}
+	line := j.Line
+	if line == nil {
+		return d
+	}
+	d.Done, d.Total, d.Verified, d.Rebuilt = line.Users, line.Total, line.Verified, line.Rebuilt
+	if line.Records > 0 {
+		d.Done, d.Unit = line.Records, "records"
+	}
+	if line.Board != "" {
+		d.Facts = append(d.Facts, fact{"Board", to(boardHref(line.Board), line.Board)})
+	}
+	if line.Replayed != nil {
+		d.Replayed = replayedFacts(line.Replayed)
+	}
+	if line.Error != nil && j.State == "failed" {
+		d.Problem = failureFrom(http.StatusOK, line.Error)
 	}
 	return d
 }
 
-// stopJob stops a job. Jobs leave everything consistent when they stop.
-func (c *Console) stopJob(w http.ResponseWriter, r *http.Request, s *session) error {
-	o, err := c.findJob(r, s)
-	if err != nil {
-		return err
+func replayedFacts(r *protocol.Replayed) []fact {
+	changed := "Applied"
+	if r.DryRun {
+		changed = "Would be applied"
 	}
-	o.stop()
-	http.Redirect(w, r, Root+"/jobs/"+o.ID, http.StatusSeeOther)
-	return nil
+	return []fact{
+		{"Topic", code(r.Topic)},
+		{"Records", number(r.Records)},
+		{changed, number(r.Changed)},
+		{"Already applied", number(r.Unchanged)},
+		{"Cannot be applied", number(r.Unreadable + r.TooNew + r.TooOld + r.NotHeld)},
+	}
 }

@@ -54,7 +54,7 @@ var tones = map[string]string{
 	"failed": "bad", "passed": "good", "scaled": "warn", "regressed": "bad", "missing": "bad", "mismatch": "bad",
 	"incomparable": "bad", "improved": "good", "differs": "warn", "unchanged": "", "revoked": "bad",
 	"expired": "bad", "erased": "bad", "skipped": "", "archived": "",
-	"stopped": "", "enabled": "good", "disabled": "bad", "delivered": "good", "pending": "warn",
+	"stopped": "", "lost": "bad", "enabled": "good", "disabled": "bad", "delivered": "good", "pending": "warn",
 	"valid": "good", "changed": "warn", "enforce": "bad",
 }
 
@@ -182,6 +182,23 @@ func (l *list[T]) view(k *call, r *http.Request) (*tableView, error) {
 	return t, nil
 }
 
+// plain returns a table of rows without filters, sorting and further pages.
+func (l *list[T]) plain(rows []T) *tableView {
+	t := &tableView{Empty: l.empty}
+	for _, c := range l.columns {
+		t.Head = append(t.Head, headView{Label: c.Label})
+	}
+	for _, row := range rows {
+		cells := make([]cell, len(l.columns))
+		for i, c := range l.columns {
+			cells[i] = c.value(row)
+			t.Head[i].Kind = cells[i].Kind
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return t
+}
+
 // sortRows sorts by a column: numbers by value, everything else by its text.
 func sortRows(rows [][]cell, column int, descending bool) {
 	slices.SortStableFunc(rows, func(a, b []cell) int {
@@ -268,16 +285,21 @@ func plainCell(s string) string {
 	return "'" + s
 }
 
+// tableOrExport answers a request for an export, or returns the table.
+func tableOrExport[T any](l *list[T], k *call, w http.ResponseWriter, r *http.Request) (*tableView, bool, error) {
+	if done, err := l.export(k, w, r); done {
+		return nil, true, err
+	}
+	t, err := l.view(k, r)
+	return t, false, err
+}
+
 // table shows a page with one table.
 func table[T any](
 	c *Console, w http.ResponseWriter, r *http.Request, s *session, l *list[T], page string, v *view,
 ) error {
-	k := c.as(r, s)
-	if done, err := l.export(k, w, r); done {
-		return err
-	}
-	t, err := l.view(k, r)
-	if err != nil {
+	t, done, err := tableOrExport(l, c.as(r, s), w, r)
+	if done || err != nil {
 		return err
 	}
 	v.Data = t

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"bytes"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -18,7 +20,7 @@ func milliseconds(v float64) cell {
 
 var loadRunList = &list[protocol.LoadRun]{
 	name: "load-runs", path: Root + "/load-runs", cursor: "before",
-	empty:   "No load run. Upload one with sbctl load report FILE --upload.",
+	empty:   "No load run. Upload a report.json here, or with sbctl load report RECORD --upload.",
 	filters: []filter{{Name: "verdict", Label: "Verdict", Options: []string{"", "passed", "failed", "scaled"}}},
 	columns: []column[protocol.LoadRun]{
 		{"load_run_id", "Run", func(r protocol.LoadRun) cell {
@@ -43,7 +45,9 @@ var loadRunList = &list[protocol.LoadRun]{
 
 // loadRuns lists the load runs.
 func (c *Console) loadRuns(w http.ResponseWriter, r *http.Request, s *session) error {
-	return table(c, w, r, s, loadRunList, "list", &view{Title: "Load runs", Section: "load-runs"})
+	return table(c, w, r, s, loadRunList, "list", &view{
+		Title: "Load runs", Section: "load-runs", Actions: offer(s, changeLink("load-run-upload", "Upload a report")),
+	})
 }
 
 // loadRunView is the page of a load run, and its comparison with another.
@@ -144,9 +148,9 @@ func result(s string) cell {
 	return badge(s)
 }
 
-// loadRunChanges delete load runs.
+// loadRunChanges upload and delete load runs.
 func loadRunChanges() []*change {
-	return []*change{{
+	return []*change{loadRunUpload(), {
 		name: "load-run-delete", title: "Delete load run", verb: "Delete load run", section: "load-runs", danger: true,
 		admin: true, action: "load_run.delete", intro: "Deletes the report. This cannot be undone.",
 		done: "The load run is deleted.", fields: []field{{Name: "id", Label: "Load run", Kind: "hidden"}},
@@ -160,4 +164,65 @@ func loadRunChanges() []*change {
 		},
 		back: func(url.Values) string { return Root + "/load-runs" },
 	}}
+}
+
+// readReport reads an uploaded report. The report is kept as sbctl sends it, without spaces.
+func readReport(v url.Values) (*report.Report, json.RawMessage, error) {
+	var short bytes.Buffer
+	err := json.Compact(&short, []byte(v.Get("report")))
+	var r *report.Report
+	if err == nil {
+		r, err = report.Decode(short.Bytes())
+	}
+	if err != nil {
+		return nil, nil, &failure{
+			Status: http.StatusUnprocessableEntity, Code: "invalid_request", Field: "report",
+			Message: "The file is not a report: " + err.Error() + ".",
+			Next:    "Choose the report.json that sbctl load run has written.",
+		}
+	}
+	return r, short.Bytes(), nil
+}
+
+// loadRunUpload stores a report.
+func loadRunUpload() *change {
+	return &change{
+		name: "load-run-upload", title: "Upload a report", verb: "Upload", section: "load-runs",
+		action: "load_run.upload", intro: "Stores the report of a load test, to look at and to compare.",
+		done: "The report is stored.",
+		fields: []field{{
+			Name: "report", Label: "Report", Kind: "file", Required: true,
+			Hint: "The report.json of sbctl load run, load report or accept, up to 1 MiB.",
+		}},
+		effect: func(url.Values) string {
+			return "The report is stored. The server keeps the newest 200: an upload deletes the oldest beyond."
+		},
+		dryRun: func(_ *call, v url.Values) ([]fact, error) {
+			r, _, err := readReport(v)
+			if err != nil {
+				return nil, err
+			}
+			return []fact{
+				{"Verdict", badge(r.Verdict)},
+				{"Criteria", text(r.Profile)},
+				{"Began", moment(r.Began)},
+				{"Increments/s", number(int64(r.Rate))},
+				{"p95", milliseconds(r.Latency.P95)},
+				{"p99", milliseconds(r.Latency.P99)},
+			}, nil
+		},
+		command: func(url.Values) []string { return []string{"load", "report", "RECORD", "--upload"} },
+		request: func(v url.Values) (request, error) {
+			_, body, err := readReport(v)
+			return request{
+				http.MethodPost, "/v1/admin/load-runs", reasonQuery(v), protocol.LoadRunRequest{Report: body},
+			}, err
+		},
+		back: func(url.Values) string { return Root + "/load-runs" },
+		after: func(_ url.Values, answer json.RawMessage) string {
+			var made protocol.LoadRun
+			_ = json.Unmarshal(answer, &made) // an id of 0 leads to a clear error
+			return loadRunHref(made.LoadRunID)
+		},
+	}
 }

@@ -26,6 +26,7 @@ type pipelineStage struct {
 // overviewState is what the overview shows, and what its script asks for again.
 type overviewState struct {
 	Board    string           `json:"board"`
+	Node     string           `json:"node"`
 	Version  string           `json:"version"`
 	Roles    string           `json:"roles"`
 	Uptime   string           `json:"uptime"`
@@ -96,7 +97,7 @@ func (c *Console) readOverview(r *http.Request, s *session) (*overviewState, err
 
 func newOverview(board string, status *protocol.Status, checks *protocol.Checks) *overviewState {
 	o := &overviewState{
-		Board: board, Version: checks.Version, Roles: strings.Join(status.Roles, ", "),
+		Board: board, Node: status.Node, Version: checks.Version, Roles: strings.Join(status.Roles, ", "),
 		Uptime: formatSeconds(status.UptimeSeconds), Checks: checks.Checks, Problems: status.Problems,
 		Samples: map[string]any{
 			"rate":   status.IncrementsPerSecond,

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/assets"
 	"github.com/scoreboard/scoreboard/internal/plural"
 )
 
@@ -51,7 +52,9 @@ var sections = []section{
 		"integrity", "Integrity", Root + "/integrity", scopeOperate,
 		"M12 3l8 3v6c0 5-4 8-8 9-4-1-8-4-8-9V6zM9 12l2 2 4-4",
 	},
+	{"jobs", "Jobs", Root + "/jobs", scopeOperate, "M12 3a9 9 0 1 0 9 9M12 7v5l3 3M17 3h4v4"},
 	{"dead-letters", "Dead letters", Root + "/dead-letters", scopeOperate, "M4 6h16v12H4zM4 7l8 6 8-6"},
+	{"imports", "Imports", Root + "/imports", scopeOperate, "M12 3v12M7 10l5 5 5-5M4 19h16"},
 	{
 		"keys", "Keys", Root + "/keys", scopeOperate,
 		"M8 16a4 4 0 1 1 3.5-6H21v4h-3v3h-4v-3h-2.5A4 4 0 0 1 8 16z",
@@ -66,9 +69,9 @@ var sections = []section{
 }
 
 // parsePages parses the layout with each page.
-func parsePages(assets assetFiles) pages {
+func parsePages(files *assets.Files) pages {
 	base := template.Must(template.New("layout").Funcs(template.FuncMap{
-		"asset": assets.link, "num": formatNumber, "when": formatTime, "root": func() string { return Root },
+		"asset": func(name string) string { return Root + "/assets/" + files.Name(name) }, "num": formatNumber, "when": formatTime, "root": func() string { return Root },
 		"sections": func() []section { return sections }, "query": url.QueryEscape, "roleOf": roleOf,
 		"iso": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 	}).ParseFS(pageFiles, "pages/layout.html", "pages/parts.html"))

@@ -33,14 +33,74 @@ var topList = &list[protocol.Entry]{
 	},
 }
 
-// players finds a player by id, or from the top of a board.
+// foundList is the players whose display name begins with a text.
+var foundList = &list[protocol.FoundUser]{
+	name: "players", path: Root + "/players", cursor: "after",
+	empty:   "No display name begins with this text.",
+	filters: []filter{{Name: "name", Label: "Display name begins with"}},
+	columns: []column[protocol.FoundUser]{
+		{"display_name", "Display name", func(u protocol.FoundUser) cell { return to(playerHref(u.UserID), u.DisplayName) }},
+		{"user_id", "User", func(u protocol.FoundUser) cell { return to(playerHref(u.UserID), u.UserID) }},
+		{"status", "Status", func(u protocol.FoundUser) cell { return badge(u.Status) }},
+	},
+	fetch: func(k *call, q url.Values) ([]protocol.FoundUser, string, error) {
+		var out protocol.FoundUsers
+		err := k.get("/v1/admin/users", q, &out)
+		return out.Users, out.NextAfter, err
+	},
+}
+
+// playersView is the page on which players are found.
+type playersView struct {
+	Asked string // the id or name that was asked for
+	Exact string // the player with this id; "" for none
+	Names bool   // Table has players by name, not the top of a board
+	ByID  bool   // the person may find players by id only
+	Table *tableView
+}
+
+// players finds players by id or, for operators, by name, or from the top of a board.
 func (c *Console) players(w http.ResponseWriter, r *http.Request, s *session) error {
-	if user := strings.TrimSpace(r.URL.Query().Get("user")); user != "" {
+	asked := strings.TrimSpace(r.URL.Query().Get("user"))
+	if asked != "" {
 		//nolint:gosec // G710: always a page of the console
-		http.Redirect(w, r, playerHref(user), http.StatusSeeOther)
+		http.Redirect(w, r, c.findPlayer(c.as(r, s), s, asked), http.StatusSeeOther)
 		return nil
 	}
-	return table(c, w, r, s, topList, "players", &view{Title: "Players", Section: "players"})
+	k, name := c.as(r, s), strings.TrimSpace(r.URL.Query().Get("name"))
+	d := &playersView{Asked: name, Names: name != "", ByID: !s.May(scopeOperate)}
+	v := &view{Title: "Players", Section: "players", Data: d}
+	show := func(t *tableView, done bool, err error) error {
+		if done || err != nil {
+			return err
+		}
+		d.Table = t
+		return c.show(w, r, s, "players", v)
+	}
+	if !d.Names {
+		return show(tableOrExport(topList, k, w, r))
+	}
+	if k.get("/v1/admin/users/"+url.PathEscape(name), nil, nil) == nil {
+		d.Exact = name
+	}
+	return show(tableOrExport(foundList, k, w, r))
+}
+
+// findPlayer returns the page that answers a search: the player with this id, or those whose
+// name begins with the text.
+func (c *Console) findPlayer(k *call, s *session, asked string) string {
+	if !s.May(scopeOperate) {
+		return playerHref(asked)
+	}
+	found, _, err := foundList.fetch(k, url.Values{"name": {asked}, "limit": {"2"}})
+	known := k.get("/v1/admin/users/"+url.PathEscape(asked), nil, nil) == nil
+	switch {
+	case known && (err != nil || len(found) == 0 || len(found) == 1 && found[0].UserID == asked):
+		return playerHref(asked)
+	case !known && len(found) == 1:
+		return playerHref(found[0].UserID)
+	}
+	return Root + "/players?" + url.Values{"name": {asked}}.Encode()
 }
 
 // playerScore is a player's score on one board, with the rank if it is known.

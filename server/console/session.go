@@ -220,8 +220,3 @@ func (c *Console) formToken(s *session) string {
 func (c *Console) matchesFormToken(s *session, token string) bool {
 	return hmac.Equal([]byte(token), []byte(c.formToken(s)))
 }
-
-func digest(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:8])
-}

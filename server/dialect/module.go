@@ -132,7 +132,7 @@ func withPlace(top *scoreboard.Top, place *scoreboard.Place, order scoreboard.Or
 	case at >= 0 && rows[at].Score == place.Score:
 		rows[at].Reveal() // users see themselves
 		return rows[:min(topRows, len(rows))]
-	case at < 0 && place.Rank > topRows:
+	case at < 0 && place.Rank > topRows, place.Private:
 		return rows[:min(topRows, len(rows))]
 	}
 	own := scoreboard.Entry{User: place.User, Score: place.Score}

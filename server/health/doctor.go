@@ -63,6 +63,9 @@ type Doctor struct {
 	// Mirror describes what keeps the feeds of the role mirror from being complete and
 	// current, "" if nothing does; nil in a process without the role.
 	Mirror func() string
+	// Replicas describes the replicas that nodes with the role read do not read, "" if they
+	// read all; nil without one.
+	Replicas func() string
 }
 
 // Checks runs every check at once: a backend that hangs delays its own only.
@@ -78,6 +81,9 @@ func (d Doctor) Checks(ctx context.Context) protocol.Checks {
 	checks = append(checks, d.history, d.outbox, d.lag, d.disk, d.configuration, d.settings)
 	if d.Mirror != nil {
 		checks = append(checks, d.mirror)
+	}
+	if d.Replicas != nil {
+		checks = append(checks, d.replicas)
 	}
 	found := make([]protocol.Check, len(checks))
 	var all sync.WaitGroup
@@ -333,6 +339,16 @@ func (d Doctor) mirror(context.Context) protocol.Check {
 		c.Status, c.Detail = protocol.CheckWarn, problem
 		c.NextStep = "check the backend of the feed; changes wait in the transport for as long as its retention " +
 			"(docs/feeds.md)"
+	}
+	return c
+}
+
+// replicas warns about reads that come to the primaries for want of a replica.
+func (d Doctor) replicas(context.Context) protocol.Check {
+	c := protocol.Check{Name: "replicas", Status: protocol.CheckOK, Detail: "read by nodes with the role read"}
+	if problem := d.Replicas(); problem != "" {
+		c.Status, c.Detail = protocol.CheckWarn, problem
+		c.NextStep = "nodes with the role read use the primary instead: docs/runbook/replica-not-read.md"
 	}
 	return c
 }

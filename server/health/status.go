@@ -31,6 +31,7 @@ type Sources struct {
 // so it costs nothing in between.
 type NodeStatus struct {
 	sources Sources
+	node    string
 	roles   []string
 	started time.Time
 
@@ -44,15 +45,15 @@ type sample struct {
 	ingest.Status
 }
 
-// NewNodeStatus returns the status of a process that starts now.
-func NewNodeStatus(roles []string, sources Sources) *NodeStatus {
-	return &NodeStatus{sources: sources, roles: roles, started: time.Now()}
+// NewNodeStatus returns the status of a process of a name that starts now.
+func NewNodeStatus(node string, roles []string, sources Sources) *NodeStatus {
+	return &NodeStatus{sources: sources, node: node, roles: roles, started: time.Now()}
 }
 
 // Status implements api.NodeStatus.
 func (n *NodeStatus) Status() protocol.Status {
 	s := protocol.Status{
-		Roles: n.roles, UptimeSeconds: int64(time.Since(n.started).Seconds()), ConsumerLag: n.sources.Lag(),
+		Node: n.node, Roles: n.roles, UptimeSeconds: int64(time.Since(n.started).Seconds()), ConsumerLag: n.sources.Lag(),
 		DamagedLogs: n.sources.Damaged(),
 	}
 	if n.sources.Hub != nil {

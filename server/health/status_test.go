@@ -50,7 +50,7 @@ func (f fixedSampler) Status() repair.SamplerStatus { return repair.SamplerStatu
 func TestNodeStatus(t *testing.T) {
 	t.Parallel()
 	now := latencies(0, 0, 0)
-	n := NewNodeStatus([]string{"api"}, Sources{
+	n := NewNodeStatus("node", []string{"api"}, Sources{
 		Ingest: fixedIngest{&now}, Sampler: fixedSampler{Checked: 200, Drifted: 1, Repaired: 1},
 		Lag:     func() map[string]int64 { return map[string]int64{"events": 7} },
 		Damaged: func() map[string]int64 { return map[string]int64{"events": 3} },

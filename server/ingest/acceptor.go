@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/scoreboard/scoreboard/internal/breaker"
@@ -34,6 +35,9 @@ type Marks interface {
 // those that are recorded, and an empty outcome for the others.
 type Known interface {
 	Known(ctx context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error)
+	// HasRules reports whether a board had a rule at the last call of Known, or before; true if
+	// that is unknown.
+	HasRules() bool
 	// Rejection returns why an event was rejected after it had been accepted; nil if
 	// it was not.
 	Rejection(
@@ -64,6 +68,9 @@ const (
 	backlogTimeout = 1500 * time.Millisecond
 )
 
+// warnInterval is the shortest time between two warnings about increments that were not accepted.
+const warnInterval = 10 * time.Second
+
 // backlogWaits bounds the look-ups that wait for the backlog at once.
 const backlogWaits = 32
 
@@ -89,6 +96,10 @@ type Acceptor struct {
 	waits   chan struct{}
 	batch   int
 	wait    time.Duration
+
+	warning    sync.Mutex
+	warned     time.Time // when the last warning was logged
+	suppressed int       // increments that were not accepted since, without a warning
 }
 
 // accepting is one increment that waits to be accepted.
@@ -174,7 +185,14 @@ gather:
 	for _, c := range unique {
 		c.increment.Accepted = at
 	}
-	a.produce(a.dedupe(unique))
+	fresh := a.dedupe(unique)
+	if !a.known.HasRules() {
+		// A node of the version before cannot read a record that says so.
+		for _, c := range fresh {
+			c.increment.ByRules, c.increment.RuleBoards = false, nil
+		}
+	}
+	a.produce(fresh)
 	for c, earlier := range repeats {
 		c.outcome = c.follow(earlier)
 	}
@@ -303,12 +321,26 @@ func (a *Acceptor) produce(fresh []*accepting) {
 		return
 	}
 	if !errors.Is(err, scoreboard.ErrNoConsumer) {
-		a.log.Warn("increments not accepted", "count", len(fresh)-n, "err", err)
+		a.warn(len(fresh)-n, err)
 	}
 	for _, c := range fresh[n:] {
 		c.outcome.Err = notAccepted(err)
 	}
 	a.update(increments[n:], a.marks.Abort)
+}
+
+// warn logs that increments were not accepted, at most once in warnInterval: an outage fails
+// many batches a second.
+func (a *Acceptor) warn(count int, err error) {
+	now := a.now()
+	a.warning.Lock()
+	defer a.warning.Unlock()
+	if now.Sub(a.warned) < warnInterval {
+		a.suppressed += count
+		return
+	}
+	a.log.Warn("increments not accepted", "count", count, "err", err, "suppressed", a.suppressed)
+	a.warned, a.suppressed = now, 0
 }
 
 // notAccepted returns the outcome of increments that the queue has not acknowledged.

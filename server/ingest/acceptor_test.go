@@ -1,9 +1,12 @@
 package ingest_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,6 +27,7 @@ type world struct {
 	log        []scoreboard.Increment
 	consumed   int // records of the log that the intake has consumed
 	recorded   map[scoreboard.EventID]bool
+	hasRules   bool
 	rejections map[scoreboard.EventID]*scoreboard.Rejection
 }
 
@@ -46,6 +50,12 @@ func (w *world) Known(_ context.Context, batch []scoreboard.Increment) ([]scoreb
 		}
 	}
 	return outcomes, nil
+}
+
+func (w *world) HasRules() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.hasRules
 }
 
 func (w *world) Rejection(
@@ -428,5 +438,49 @@ func TestAcceptedTimeIsTheDatabases(t *testing.T) {
 	want := time.Now().Add(slow)
 	if got := w.log[0].Accepted; got.Sub(want).Abs() > time.Second {
 		t.Errorf("accepted at %s, want the database's time, %s", got, want)
+	}
+}
+
+// An outage fails every batch, and is one line in the log.
+func TestOutageOfTheQueueIsOneWarning(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, backendtest.Redis(t))
+	var log bytes.Buffer
+	a := ingest.NewAcceptor(lanes, w.marks, w, broker(broken), w, time.Now, slog.New(slog.NewTextHandler(&log, nil)))
+	ctx, cancel := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	all.Go(func() { _ = a.Run(ctx) })
+	for i := range 20 {
+		if _, err := a.Accept(t.Context(), event(t, fmt.Sprint("e", i), 1)); err == nil {
+			t.Error("an increment was accepted without a queue")
+		}
+	}
+	cancel()
+	all.Wait()
+	if n := strings.Count(log.String(), "increments not accepted"); n != 1 {
+		t.Errorf("got %d warnings, want 1: %s", n, &log)
+	}
+}
+
+// A record says that rules of boards apply only where there are rules: a node of the version
+// before rejects such a record.
+func TestAcceptedRecordNamesRulesIfAny(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, backendtest.Redis(t))
+	a := w.acceptor(t, w.working)
+	for i, want := range []bool{false, true} {
+		w.mu.Lock()
+		w.hasRules = want
+		w.mu.Unlock()
+		in := event(t, fmt.Sprint("e", i), 1)
+		in.ByRules, in.RuleBoards = true, []scoreboard.BoardID{"eu"}
+		if _, err := a.Accept(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		w.mu.Lock()
+		if got := w.log[i]; got.ByRules != want || (got.RuleBoards != nil) != want {
+			t.Errorf("with rules %t the record is %+v", want, got)
+		}
+		w.mu.Unlock()
 	}
 }

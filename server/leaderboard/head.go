@@ -159,7 +159,7 @@ func (l *Leaderboard) Top(
 	for poll := firstPoll; err == nil && top.Degraded == "" && top.Version < minVersion; poll = min(2*poll, headLife) {
 		select {
 		case <-timeout.C:
-			return top, nil
+			return l.topOfPrimary(ctx, board, top), nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		case <-time.After(poll):
@@ -222,6 +222,9 @@ func (l *Leaderboard) load(ctx context.Context, board *scoreboard.Board, b *head
 		top, err := l.top(context.WithoutCancel(ctx), board)
 		for {
 			before := b.cached.Load()
+			if err == nil && before != nil {
+				top = l.newer(before.last, top)
+			}
 			next := &cachedTop{top: top, at: began, notices: notices, last: top}
 			switch {
 			case err == nil && before != nil && before.notices > notices && top.Degraded == "" &&
@@ -254,16 +257,16 @@ func (l *Leaderboard) load(ctx context.Context, board *scoreboard.Board, b *head
 func (l *Leaderboard) top(ctx context.Context, board *scoreboard.Board) (top *scoreboard.Top, err error) {
 	shown := l.Display.Version()
 	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
-		top, err = l.Ranking.Top(ctx, board.ID)
+		top, err = l.ranking.Top(ctx, board.ID)
 		return err
 	}, func(ctx context.Context) (err error) {
-		top, err = l.Fallback.Page(ctx, board, nil, scoreboard.TopSize)
+		top, err = l.fallback.Page(ctx, board, nil, scoreboard.TopSize)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	top.Degraded, top.State = reason, degradedState(reason, top.State)
+	mark(reason, &top.Degraded, &top.State)
 	l.Display.Show(ctx, board.ID, top.Entries, "")
 	top.Shown = shown
 	return top, nil
@@ -273,7 +276,7 @@ func (l *Leaderboard) top(ctx context.Context, board *scoreboard.Board) (top *sc
 // its own state stands.
 func degradedState(reason string, state scoreboard.BoardState) scoreboard.BoardState {
 	switch reason {
-	case "", reasonStoreDown, reasonNotYet:
+	case "", reasonStoreDown, reasonNotYet, reasonBehind:
 		return state
 	}
 	return scoreboard.StateRebuilding

@@ -1,10 +1,12 @@
 package leaderboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,12 +35,17 @@ type Ranking interface {
 
 // Fallback answers, more slowly, what the ranking cannot.
 type Fallback interface {
+	Standings
+	// HasStanding reports whether a user is on a board; nobody is on one that does not exist.
+	HasStanding(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (bool, error)
+}
+
+// Standings reads standings from a store.
+type Standings interface {
 	Page(ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
 	Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int) (*scoreboard.Place, error)
 	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
 	RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (int64, error)
-	// HasStanding reports whether a user is on a board; nobody is on one that does not exist.
-	HasStanding(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (bool, error)
 }
 
 // Budgets of one read: of the ranking before the store is called, of the store,
@@ -58,6 +65,7 @@ const (
 	reasonArchived  = "archived"            // the ranking no longer holds the board
 	reasonStale     = "stale"               // nothing answers: the last known head
 	reasonStoreDown = "store_unavailable"   // the ranking answers, but gets no changes and cannot be checked
+	reasonBehind    = "replica_behind"      // a replica answers that is behind, and its primary does not
 )
 
 // Options are the parts of a Leaderboard.
@@ -66,6 +74,10 @@ type Options struct {
 	Ranking Ranking
 	// Fallback answers when the ranking cannot.
 	Fallback Fallback
+	// RankingReplica and FallbackReplica answer instead of the two while they are fresh; nil:
+	// there is none. Only the two themselves have a version that was just recorded.
+	RankingReplica  *Replicated[Ranking]
+	FallbackReplica *Replicated[Standings]
 	// TriggerRebuild is called with a board that the ranking does not hold.
 	TriggerRebuild func(scoreboard.BoardID)
 	// StoreUnavailable reports whether the store has stopped answering; nil is never.
@@ -121,6 +133,12 @@ type Leaderboard struct {
 	cached   *prometheus.CounterVec
 
 	storeReceipts *guard // the store, for receipts
+
+	ranking  Ranking   // Ranking, or its replica
+	fallback Standings // Fallback, or its replica
+	truth    *guard    // Fallback itself
+	primary  *guard    // Ranking itself; nil without a replica
+	guards   []*guard
 }
 
 // Bounds of the caches: standings are kept as long as clients over their limit
@@ -159,20 +177,26 @@ func New(o Options) *Leaderboard {
 		}, []string{"what", "result"}),
 	}
 	l.store.slots = make(chan struct{}, storeSlots)
+	l.guards = []*guard{l.reads, l.receipts, l.store, l.storeReceipts}
+	l.useReplicas()
 	l.heads.init(l.cached)
 	return l
 }
 
 // Collectors returns the metrics of l.
 func (l *Leaderboard) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{
-		l.degraded,
-		l.cached,
-		l.reads.open,
-		l.receipts.open,
-		l.store.open,
-		l.storeReceipts.open,
+	all := []prometheus.Collector{l.degraded, l.cached}
+	for _, g := range l.guards {
+		all = append(all, g.open)
 	}
+	return all
+}
+
+// mark completes an answer with why it is degraded, and with the board's state in it. A
+// replica has marked its answer if it is behind.
+func mark(reason string, degraded *string, state *scoreboard.BoardState) {
+	*degraded = cmp.Or(reason, *degraded)
+	*state = degradedState(*degraded, *state)
 }
 
 // ShowNow returns top with the users hidden who must be hidden now, also where it was read
@@ -239,41 +263,81 @@ func (l *Leaderboard) Page(
 ) (page *scoreboard.Top, err error) {
 	shown := l.Display.Version()
 	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
-		page, err = l.Ranking.Page(ctx, board.ID, after, limit)
+		page, err = l.ranking.Page(ctx, board.ID, after, limit)
 		return err
 	}, func(ctx context.Context) (err error) {
-		page, err = l.Fallback.Page(ctx, board, after, limit)
+		page, err = l.fallback.Page(ctx, board, after, limit)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	page.Degraded, page.State = reason, degradedState(reason, page.State)
+	mark(reason, &page.Degraded, &page.State)
 	l.Display.Show(ctx, board.ID, page.Entries, "")
 	page.Shown = shown
 	return l.ShowNow(page), nil
 }
 
 // List returns the standings of users, all at one version, also of hidden ones: the caller
-// asks only for users who may be shown. Users missing in a healthy ranking are looked up in
-// the store; if it has one of them, the whole list comes from there.
+// asks only for users who may be shown. Private ones come from the store, with the ranks that
+// they would have.
 func (l *Leaderboard) List(
 	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID,
-) (list *scoreboard.List, err error) {
-	fallback := func(ctx context.Context) (err error) {
-		list, err = l.Fallback.List(ctx, board, users)
-		return err
+) (*scoreboard.List, error) {
+	var private, others []scoreboard.UserID
+	for _, user := range users {
+		if l.private(user) {
+			private = append(private, user)
+		} else {
+			others = append(others, user)
+		}
 	}
-	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
-		list, err = l.Ranking.List(ctx, board.ID, users)
+	list, err := l.list(ctx, board, others)
+	if err != nil || private == nil {
+		return list, err
+	}
+	var unlisted *scoreboard.List
+	if err := l.store.try(ctx, func(ctx context.Context) (err error) {
+		unlisted, err = l.Fallback.List(ctx, board, private)
 		return err
-	}, fallback)
+	}); err != nil { // they are missing until the store answers
+		unlisted = &scoreboard.List{Missing: private}
+	}
+	l.Display.Name(ctx, unlisted.Entries)
+	merged := *list
+	merged.Entries = append(slices.Clone(unlisted.Entries), list.Entries...)
+	slices.SortStableFunc(merged.Entries, func(a, b scoreboard.Entry) int { return cmp.Compare(a.Rank, b.Rank) })
+	merged.Missing = inOrder(users, append(slices.Clone(list.Missing), unlisted.Missing...))
+	return &merged, nil
+}
+
+// inOrder returns some of users in their order.
+func inOrder(users, some []scoreboard.UserID) []scoreboard.UserID {
+	return slices.DeleteFunc(slices.Clone(users), func(u scoreboard.UserID) bool { return !slices.Contains(some, u) })
+}
+
+// list is List without private users. Users missing in a healthy ranking are looked up in the
+// store; if it has one of them, the whole list comes from there.
+func (l *Leaderboard) list(
+	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID,
+) (list *scoreboard.List, err error) {
+	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
+		list, err = l.ranking.List(ctx, board.ID, users)
+		return err
+	}, func(ctx context.Context) (err error) {
+		list, err = l.fallback.List(ctx, board, users)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	if reason == "" && !l.knownAbsent(board.ID, list.Missing) {
 		ranked := list
-		if l.store.try(ctx, fallback) != nil {
+		stored := l.truth.try(ctx, func(ctx context.Context) (err error) {
+			list, err = l.Fallback.List(ctx, board, users)
+			return err
+		})
+		if stored != nil {
 			list = ranked // users that only the store has appear later
 		} else {
 			for _, user := range list.Missing {
@@ -286,7 +350,7 @@ func (l *Leaderboard) List(
 			}
 		}
 	}
-	list.Degraded, list.State = reason, degradedState(reason, list.State)
+	mark(reason, &list.Degraded, &list.State)
 	l.Display.Name(ctx, list.Entries)
 	return list, nil
 }
@@ -307,13 +371,13 @@ func (l *Leaderboard) RankOf(
 ) (rank int64, err error) {
 	_, err = l.withFallback(ctx, board, func(ctx context.Context) error {
 		// No user has an empty id.
-		ranks, err := l.Ranking.Ranks(ctx, board, []scoreboard.UserID{""}, []*scoreboard.Score{&score})
+		ranks, err := l.ranking.Ranks(ctx, board, []scoreboard.UserID{""}, []*scoreboard.Score{&score})
 		if err == nil && ranks[0] != nil {
 			rank = *ranks[0]
 		}
 		return err
 	}, func(ctx context.Context) (err error) {
-		rank, err = l.Fallback.RankOf(ctx, board, score)
+		rank, err = l.fallback.RankOf(ctx, board, score)
 		return err
 	})
 	return rank, err

@@ -79,7 +79,7 @@ func (l *Leaderboard) ReadPlace(
 func (l *Leaderboard) HasStanding(
 	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID,
 ) (has bool, err error) {
-	err = l.store.try(ctx, func(ctx context.Context) (err error) {
+	err = l.truth.try(ctx, func(ctx context.Context) (err error) {
 		has, err = l.Fallback.HasStanding(ctx, board, user)
 		return err
 	})
@@ -129,16 +129,29 @@ func (l *Leaderboard) fromHead(board *scoreboard.Board, user scoreboard.UserID, 
 	return nil
 }
 
+// private reports whether a user is on no board. The store alone has the score.
+func (l *Leaderboard) private(user scoreboard.UserID) bool {
+	return l.Display.Visibility(user) == scoreboard.VisibilityPrivate
+}
+
 func (l *Leaderboard) place(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int,
 ) (p *scoreboard.Place, err error) {
 	shown := l.Display.Version()
 	fallback := func(ctx context.Context) (err error) {
-		p, err = l.Fallback.Place(ctx, board, user, k)
+		p, err = l.fallback.Place(ctx, board, user, k)
 		return err
 	}
+	if l.private(user) {
+		if err := l.store.try(ctx, fallback); err != nil {
+			return nil, err
+		}
+		if p.Private {
+			return l.showPlace(ctx, p, shown), nil
+		}
+	}
 	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
-		p, err = l.Ranking.Place(ctx, board.ID, user, k)
+		p, err = l.ranking.Place(ctx, board.ID, user, k)
 		return err
 	}, fallback)
 	if reason == "" && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
@@ -147,19 +160,24 @@ func (l *Leaderboard) place(
 		if _, known := l.absent.get(key, absentLife); known {
 			return nil, err
 		}
-		stored := l.store.try(ctx, fallback)
+		stored := l.truth.try(ctx, func(ctx context.Context) (err error) {
+			p, err = l.Fallback.Place(ctx, board, user, k)
+			return err
+		})
 		if scoreboard.CodeOf(stored) == scoreboard.CodeNotFound {
 			l.absent.put(key, struct{}{}, 1, time.Now())
 		}
 		if stored != nil {
 			return nil, stored
 		}
-		reason, err = reasonNotYet, nil
+		if reason, err = reasonNotYet, nil; p.Private {
+			reason = ""
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	p.Degraded, p.State = reason, degradedState(reason, p.State)
+	mark(reason, &p.Degraded, &p.State)
 	return l.showPlace(ctx, p, shown), nil
 }
 
@@ -181,12 +199,15 @@ const storeCheckAfter = 200 * time.Millisecond
 func (l *Leaderboard) await(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int, version int64,
 ) (*scoreboard.Place, error) {
+	if l.private(user) {
+		return l.place(ctx, board, user, k) // from the store, which has every version
+	}
 	began, shown := time.Now(), l.Display.Version()
 	var ranked *scoreboard.Place
 	for poll := firstPoll; board.Status != scoreboard.StatusArchived; poll = min(2*poll, maxWait/10) {
 		var p *scoreboard.Place
 		err := l.reads.try(ctx, func(ctx context.Context) (err error) {
-			p, err = l.Ranking.Place(ctx, board.ID, user, k)
+			p, err = l.ranking.Place(ctx, board.ID, user, k)
 			return err
 		})
 		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
@@ -217,9 +238,14 @@ func (l *Leaderboard) await(
 			return nil, ctx.Err()
 		}
 	}
+	if p := l.placeOfPrimary(ctx, board, user, k); p != nil {
+		if ranked = p; p.UserVersion >= version {
+			return l.showPlace(ctx, p, shown), nil
+		}
+	}
 	l.degraded.Inc()
 	var p *scoreboard.Place
-	err := l.store.try(ctx, func(ctx context.Context) (err error) {
+	err := l.truth.try(ctx, func(ctx context.Context) (err error) {
 		p, err = l.Fallback.Place(ctx, board, user, k)
 		return err
 	})
@@ -240,7 +266,7 @@ func (l *Leaderboard) upToDate(
 	ctx context.Context, board *scoreboard.Board, ranked *scoreboard.Place, version int64,
 ) bool {
 	var stored *scoreboard.Place
-	err := l.store.try(ctx, func(ctx context.Context) (err error) {
+	err := l.truth.try(ctx, func(ctx context.Context) (err error) {
 		stored, err = l.Fallback.Place(ctx, board, ranked.User, 0)
 		return err
 	})

@@ -130,7 +130,10 @@ func (a *RecentActivity) add(in *scoreboard.Increment, receipts []scoreboard.Rec
 	k := actionKey{in.User, in.Action}
 	at := receipts[0].RecordedAt
 	if _, asked := a.actions[k]; asked {
-		past := scoreboard.PastAction{Event: in.Event.UUID, Delta: in.Delta, Boards: in.Boards, At: at}
+		past := scoreboard.PastAction{Event: in.Event.UUID, Delta: in.Delta, At: at}
+		for i := range receipts {
+			past.Boards = append(past.Boards, receipts[i].Board)
+		}
 		a.actions[k] = append([]scoreboard.PastAction{past}, a.actions[k]...)
 	}
 	if !a.detect {

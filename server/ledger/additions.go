@@ -32,6 +32,8 @@ type Additions struct {
 	// AcceptedKeys are the keys of increments that were accepted for later: such a key may
 	// have been revoked since.
 	AcceptedKeys []string
+	// RulesVersion is that of the rules by which boards were chosen; nil: by none.
+	RulesVersion *int64
 
 	events  map[EventKey]int32    // the first item that names each
 	repeats []int32               // the other items; they have no rows
@@ -71,7 +73,7 @@ func NewAdditions(items []scoreboard.Increment, shards int, policy *scoreboard.I
 		}
 		a.events[keyOf(in)] = int32(i)
 		a.AcceptedKeys = addAcceptedKey(a.AcceptedKeys, in)
-		for _, board := range in.Boards {
+		for _, board := range in.Targets() {
 			places = append(places, place{in.User, board, int32(i), a.board(board, in.Delta)})
 		}
 	}
@@ -199,12 +201,16 @@ func (a *Additions) setReceipts(times []time.Time, scores, versions []int64) {
 		}
 		in, outcome := &a.Items[i], &a.Outcomes[i]
 		if outcome.Receipts == nil {
-			k := len(in.Boards)
+			k := len(in.Boards) + len(in.Matched)
 			outcome.Receipts, receipts = receipts[:k:k], receipts[k:]
 		}
 		previous[n] = scoreboard.Score(score - in.Delta)
 		board := scoreboard.BoardID(r.Boards[n])
-		outcome.Receipts[slices.Index(in.Boards, board)] = scoreboard.Receipt{
+		place := slices.Index(in.Boards, board)
+		if place < 0 {
+			place = len(in.Boards) + slices.Index(in.Matched, board)
+		}
+		outcome.Receipts[place] = scoreboard.Receipt{
 			User: in.User, Board: board, Event: in.Event, NewScore: scoreboard.Score(score), Previous: &previous[n],
 			Applied: in.Delta, Version: version, RecordedAt: times[a.PairUsers[last-1]-1].UTC(),
 		}

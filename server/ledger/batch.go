@@ -44,7 +44,8 @@ type Batch struct {
 
 	revoked map[string]bool // of KeyIDs
 
-	shards int
+	shards  int
+	byRules bool // an item counts on the boards whose rule matches it
 }
 
 // EventKey identifies an event: ids are unique for each user, those of internal events
@@ -67,6 +68,7 @@ type ScoreKey struct {
 
 type user struct {
 	status  string
+	private bool
 	time    time.Time // of everything that this transaction records for the user
 	clock   time.Time // the database's, under the lock; before time if the clock went back
 	created bool      // by this transaction
@@ -81,6 +83,9 @@ func (u *user) now() time.Time {
 	}
 	return u.time
 }
+
+// hidden reports whether nobody may see the user's scores.
+func (u *user) hidden() bool { return u.private || u.status == scoreboard.UserBanned }
 
 // knownEvent is an event that is already in the ledger, or decided in this batch.
 type knownEvent struct {
@@ -133,7 +138,8 @@ func NewBatch(items []scoreboard.Increment, shards int, policy *scoreboard.Inges
 		if b.users[in.User] == nil {
 			b.users[in.User] = &user{}
 		}
-		for _, board := range in.Boards {
+		b.byRules = b.byRules || in.ByRules
+		for _, board := range in.Targets() {
 			boards[board] = true
 			b.Scores.want(in.User, board)
 		}
@@ -166,6 +172,13 @@ func (b *Batch) AddBoard(name scoreboard.BoardID, board *scoreboard.Board) {
 	}
 }
 
+// RulesChanged reports whether the rules of boards are not those of a version any more, by
+// which the boards of items were chosen.
+func (b *Batch) RulesChanged(version int64) bool {
+	board := b.boards[scoreboard.GlobalBoard]
+	return b.byRules && board != nil && board.RulesVersion != version
+}
+
 // AddRevoked adds one of KeyIDs that is revoked.
 func (b *Batch) AddRevoked(key string) {
 	if b.revoked == nil {
@@ -174,11 +187,21 @@ func (b *Batch) AddRevoked(key string) {
 	b.revoked[key] = true
 }
 
-// AddUser adds a locked user with the time at which everything is recorded for the
-// user, which never goes back, and the database's clock, which may.
-func (b *Batch) AddUser(id scoreboard.UserID, status string, at, clock time.Time, created bool) {
-	u := b.users[id]
-	u.status, u.time, u.clock, u.created = status, at.UTC(), clock.UTC(), created
+// LockedUser is a user whose row is locked until the transaction ends.
+type LockedUser struct {
+	User    scoreboard.UserID
+	Status  string
+	Private bool      // has left all boards: what is recorded is hidden
+	Time    time.Time // of what is recorded for the user; it never goes back
+	Clock   time.Time // the database's, which may go back
+	Created bool      // by this transaction
+}
+
+// AddUser adds a locked user.
+func (b *Batch) AddUser(l *LockedUser) {
+	u := b.users[l.User]
+	u.status, u.private, u.created = l.Status, l.Private, l.Created
+	u.time, u.clock = l.Time.UTC(), l.Clock.UTC()
 }
 
 // AddKnown adds a receipt that the ledger holds for the event of item i.

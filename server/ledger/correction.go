@@ -237,7 +237,7 @@ func (b *Batch) amend(
 ) scoreboard.Receipt {
 	user, s := b.users[in.User], b.scores[ScoreKey{in.User, board.ID}]
 	receipt := newReceipt(in, board, s, to.Score, user)
-	hidden := user.status == scoreboard.UserBanned || !to.Exists
+	hidden := user.hidden() || !to.Exists
 	changed := s.Version == 0 || to.Score != s.Value || hidden != s.Hidden ||
 		board.Mode != scoreboard.ModeIncrement && to.Exists && !to.ReachedAt.Equal(s.ReachedAt)
 	if changed {

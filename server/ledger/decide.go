@@ -1,7 +1,10 @@
 package ledger
 
 import (
-	"strings"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -53,38 +56,38 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 	if err := b.Activity.checkRules(in, user.time); err != nil {
 		return nil, err
 	}
-	next := make([]scoreboard.Score, len(in.Boards))
-	boards := make([]*scoreboard.Board, len(in.Boards))
-	until := make([]time.Time, len(in.Boards)) // of actions
-	var mode scoreboard.Mode
+	n := len(in.Boards) + len(in.Matched)
+	next := make([]scoreboard.Score, n)
+	boards := make([]*scoreboard.Board, n)
+	until := make([]time.Time, n) // of actions
 	for i, name := range in.Boards {
-		board, err := b.target(in, name)
-		if err != nil {
+		var err error
+		if boards[i], err = b.target(in, name); err != nil {
 			return nil, err
 		}
-		boards[i] = board
-		if mode != "" && mode != board.Mode {
+		if boards[i].Mode != boards[0].Mode {
 			return nil, scoreboard.Errorf(scoreboard.CodeRuleViolated, "all boards of an event must have the same mode")
 		}
-		mode = board.Mode
-		if err := board.Require.CheckProofs(in); err != nil {
-			return nil, err
-		}
-		if err := board.CheckDelta(in.Delta); err != nil {
-			return nil, err
-		}
-		s := b.scores[ScoreKey{in.User, board.ID}]
-		if next[i], err = board.Next(s.Value, s.Exists, in.Delta); err != nil {
-			return nil, err
-		}
-		action := in.ActionTime
-		if in.ActionID != [16]byte{} {
-			action.Min = max(action.Min, board.Require.MinActionTime)
-		}
-		if until[i], err = action.Until(s.ActionUntil, board.ID); err != nil {
+		if next[i], until[i], err = b.next(in, boards[i]); err != nil {
 			return nil, err
 		}
 	}
+	n = len(in.Boards)
+	for _, name := range in.Matched {
+		board, err := b.target(in, name)
+		if scoreboard.CodeOf(err) == scoreboard.CodeBoardClosed {
+			continue // operators who close it must not stop all writes
+		}
+		if err == nil {
+			boards[n] = board
+			next[n], until[n], err = b.next(in, board)
+		}
+		if err != nil {
+			return nil, byRule(name, err)
+		}
+		n++
+	}
+	boards, next, until = boards[:n], next[:n], until[:n]
 	if in.OnlyIfBetter {
 		if standing := b.standing(in, boards, next); standing != nil {
 			return standing, nil
@@ -104,6 +107,40 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 	receipts := make([]scoreboard.Receipt, len(known.receipts))
 	copy(receipts, known.receipts)
 	return receipts, nil
+}
+
+// next returns a user's score on a board after an increment, and the earliest end of its
+// action.
+func (b *Batch) next(
+	in *scoreboard.Increment, board *scoreboard.Board,
+) (next scoreboard.Score, until time.Time, err error) {
+	if err := board.Require.CheckProofs(in); err != nil {
+		return next, until, err
+	}
+	if err := board.CheckDelta(in.Delta); err != nil {
+		return next, until, err
+	}
+	s := b.scores[ScoreKey{in.User, board.ID}]
+	if next, err = board.Next(s.Value, s.Exists, in.Delta); err != nil {
+		return next, until, err
+	}
+	action := in.ActionTime
+	if in.ActionID != [16]byte{} {
+		action.Min = max(action.Min, board.Require.MinActionTime)
+	}
+	until, err = action.Until(s.ActionUntil, board.ID)
+	return next, until, err
+}
+
+// byRule adds the name of a board that a rule adds to why it rejects an increment.
+func byRule(board scoreboard.BoardID, err error) error {
+	var e *scoreboard.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	named := *e
+	named.Message = fmt.Sprintf("board %s, on which the increment counts by a rule: %s", board, e.Message)
+	return &named
 }
 
 // standing returns what a user has on boards, or nil if the next scores differ.
@@ -137,21 +174,31 @@ func (b *Batch) Replay(i int) (receipts []scoreboard.Receipt, known bool, err er
 	return receipts, true, err
 }
 
-// replay returns the original receipts in the order of the request's boards.
+// replay returns the original receipts in the order of the request's boards, then those of
+// boards that rules have added, by name.
 func (e *knownEvent) replay(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Receipt, error) {
 	if hash != e.hash {
 		return nil, scoreboard.Errorf(scoreboard.CodeEventConflict,
 			"event %s was already recorded with another payload", in.Event.Text)
 	}
-	receipts := make([]scoreboard.Receipt, 0, len(in.Boards))
+	receipts := make([]scoreboard.Receipt, 0, len(e.receipts))
 	for _, name := range in.Boards {
-		for _, original := range e.receipts {
-			if original.Board == name || strings.HasPrefix(string(original.Board), string(name)+":") {
-				original.Event, original.Replayed = in.Event, true
-				receipts = append(receipts, original)
+		for i := range e.receipts {
+			if e.receipts[i].Board.Family() == name {
+				receipts = append(receipts, e.receipts[i])
 				break
 			}
 		}
+	}
+	requested := len(receipts)
+	for i := range e.receipts {
+		if !slices.Contains(in.Boards, e.receipts[i].Board.Family()) {
+			receipts = append(receipts, e.receipts[i])
+		}
+	}
+	slices.SortFunc(receipts[requested:], func(a, b scoreboard.Receipt) int { return cmp.Compare(a.Board, b.Board) })
+	for i := range receipts {
+		receipts[i].Event, receipts[i].Replayed = in.Event, true
 	}
 	return receipts, nil
 }
@@ -162,15 +209,21 @@ func (b *Batch) record(
 ) scoreboard.Receipt {
 	user, s := b.users[in.User], b.scores[ScoreKey{in.User, board.ID}]
 	receipt := newReceipt(in, board, s, next, user)
-	changed := !s.Exists || next != s.Value
-	if changed {
-		s.Revision++
+	moved := !s.Exists || next != s.Value
+	changed := moved || user.private != s.Hidden
+	if moved {
 		s.ReachedAt = user.time
 	}
-	s.Exists, s.Value = true, next
+	if changed {
+		s.Revision++
+	}
+	s.Exists, s.Value, s.Hidden = true, next, user.private
 	s.Version++
 	receipt.Version = s.Version
 	s.lastRow = b.Rows.add(in, hash, receipt, board.Order.Key(next), s, changed, Shard(in.User, b.shards))
+	if user.private {
+		b.Rows.hide(s.lastRow, true, false)
+	}
 	return receipt
 }
 

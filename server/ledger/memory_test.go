@@ -25,8 +25,9 @@ type memory struct {
 	policy *scoreboard.IngestPolicy
 	now    time.Time // the clock of the next transaction, a second after the one before
 
-	boards    []*scoreboard.Board             // a family comes before its instances
-	users     map[scoreboard.UserID]string    // statuses
+	boards    []*scoreboard.Board          // a family comes before its instances
+	users     map[scoreboard.UserID]string // statuses
+	private   map[scoreboard.UserID]bool
 	times     map[scoreboard.UserID]time.Time // of what is recorded; never go back
 	rows      []row
 	scores    map[ledger.ScoreKey]ledger.Score
@@ -56,6 +57,7 @@ func newMemory(boards ...*scoreboard.Board) *memory {
 	return &memory{
 		now: noon, boards: boards,
 		users:     make(map[scoreboard.UserID]string),
+		private:   make(map[scoreboard.UserID]bool),
 		times:     make(map[scoreboard.UserID]time.Time),
 		scores:    make(map[ledger.ScoreKey]ledger.Score),
 		reversals: make(map[ledger.EventKey]ledger.Reversal),
@@ -113,7 +115,9 @@ func (m *memory) begin(
 		if m.now.After(m.times[id]) {
 			m.times[id] = m.now
 		}
-		b.AddUser(id, status, m.times[id], m.now, !exists)
+		b.AddUser(&ledger.LockedUser{
+			User: id, Status: status, Private: m.private[id], Time: m.times[id], Clock: m.now, Created: !exists,
+		})
 	}
 	for i := range items {
 		for _, r := range m.rows {
@@ -390,8 +394,19 @@ func (m *memory) adjust(
 // package moderation does.
 func (m *memory) setStatus(user scoreboard.UserID, status string) {
 	m.users[user] = status
+	m.hide(user)
+}
+
+// setPrivate has a user leave all boards, or come back, as package visibility of the store does.
+func (m *memory) setPrivate(user scoreboard.UserID, private bool) {
+	m.private[user] = private
+	m.hide(user)
+}
+
+func (m *memory) hide(user scoreboard.UserID) {
 	for k, s := range m.scores {
-		if hidden := status == scoreboard.UserBanned || !s.Exists; k.User == user && hidden != s.Hidden {
+		hidden := m.users[user] == scoreboard.UserBanned || m.private[user] || !s.Exists
+		if k.User == user && hidden != s.Hidden {
 			s.Hidden = hidden
 			s.Revision++
 			m.scores[k] = s

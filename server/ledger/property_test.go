@@ -14,10 +14,11 @@ import (
 
 // model keeps the list of events that count, and recomputes everything from it.
 type model struct {
-	boards map[scoreboard.BoardID]*scoreboard.Board
-	status map[scoreboard.UserID]string
-	events []*modelEvent // recorded submissions and adjustments, in order
-	tokens map[[16]byte]bool
+	boards  map[scoreboard.BoardID]*scoreboard.Board
+	status  map[scoreboard.UserID]string
+	private map[scoreboard.UserID]bool
+	events  []*modelEvent // recorded submissions and adjustments, in order
+	tokens  map[[16]byte]bool
 }
 
 type modelEvent struct {
@@ -214,7 +215,8 @@ func newMachine() *machine {
 	}
 	m := &machine{memory: newMemory(boards...), model: &model{
 		boards: make(map[scoreboard.BoardID]*scoreboard.Board), status: make(map[scoreboard.UserID]string),
-		tokens: make(map[[16]byte]bool),
+		private: make(map[scoreboard.UserID]bool),
+		tokens:  make(map[[16]byte]bool),
 	}}
 	for _, b := range boards {
 		m.model.boards[b.ID] = b
@@ -384,6 +386,14 @@ func (m *machine) setStatus(t *rapid.T) {
 	}
 }
 
+func (m *machine) setPrivate(t *rapid.T) {
+	user := rapid.SampledFrom(propertyUsers).Draw(t, "user")
+	if m.memory.users[user] != "" {
+		m.model.private[user] = rapid.Bool().Draw(t, "private")
+		m.memory.setPrivate(user, m.model.private[user])
+	}
+}
+
 func (m *machine) freeze(t *rapid.T) {
 	b := m.model.boards[rapid.SampledFrom([]scoreboard.BoardID{"sum", "low"}).Draw(t, "board")]
 	b.Status = rapid.SampledFrom([]scoreboard.Status{scoreboard.StatusActive, scoreboard.StatusFrozen}).Draw(t, "to")
@@ -395,7 +405,8 @@ func (m *machine) check(t *rapid.T) {
 		for _, user := range propertyUsers {
 			score, exists, reached := m.model.standing(user, id, nil)
 			got := m.memory.scores[ledger.ScoreKey{User: user, Board: id}]
-			hidden := got.Version > 0 && (!exists || m.model.status[user] == scoreboard.UserBanned)
+			hidden := got.Version > 0 &&
+				(!exists || m.model.status[user] == scoreboard.UserBanned || m.model.private[user])
 			if got.Value != score || got.Exists != exists || got.Hidden != hidden {
 				t.Fatalf("%s on %s: %+v, want %d, exists %t, hidden %t", user, id, got, score, exists, hidden)
 			}
@@ -425,7 +436,7 @@ func TestLedgerMatchesAReplay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine()
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			switch step := rapid.IntRange(0, 12).Draw(t, "step"); {
+			switch step := rapid.IntRange(0, 13).Draw(t, "step"); {
 			case step < 6:
 				m.submit(t)
 			case step < 9:
@@ -435,6 +446,8 @@ func TestLedgerMatchesAReplay(t *testing.T) {
 			case step < 11:
 				m.setStatus(t)
 			case step < 12:
+				m.setPrivate(t)
+			case step < 13:
 				m.memory.now = m.memory.now.Add(-time.Minute) // the database's clock goes back
 			default:
 				m.freeze(t)

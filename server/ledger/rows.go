@@ -24,7 +24,7 @@ type Rows struct {
 	Changed          []bool // has an outbox row
 	Last             []bool // is the new state of the score
 	ActionUntil      []*time.Time
-	Hidden, Empty    []bool // set by corrections only
+	Hidden, Empty    []bool // false behind the last row that is one of them
 }
 
 // Details are the columns of rows that tell how each increment was submitted. Optional

@@ -87,7 +87,7 @@ func (b *Batch) InstanceScores() (ScorePairs, error) {
 	}
 	for i := range b.Items {
 		in := &b.Items[i]
-		for _, name := range in.Boards {
+		for _, name := range in.Targets() {
 			board, err := b.target(in, name)
 			switch missing, is := err.(*MissingInstanceError); { //nolint:errorlint // target does not wrap it
 			case is:

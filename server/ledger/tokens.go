@@ -4,16 +4,18 @@ import "github.com/scoreboard/scoreboard/server/scoreboard"
 
 // ActionTokens are the action tokens of a batch. Each is valid for one event.
 type ActionTokens struct {
-	Wanted [][16]byte // to look up
-	// Used are the tokens that the batch uses, UsedFor their events.
+	Wanted     [][16]byte // to look up
+	WantedFrom []scoreboard.UserID
+	// Used are the tokens that the batch uses, UsedFor their events, UsedBy their users.
 	Used, UsedFor [][16]byte
+	UsedBy        []scoreboard.UserID
 
 	spent map[[16]byte][16]byte // token → event
 }
 
 func (t *ActionTokens) want(in *scoreboard.Increment) {
 	if in.ActionID != [16]byte{} {
-		t.Wanted = append(t.Wanted, in.ActionID)
+		t.Wanted, t.WantedFrom = append(t.Wanted, in.ActionID), append(t.WantedFrom, in.User)
 		if t.spent == nil {
 			t.spent = make(map[[16]byte][16]byte)
 		}
@@ -41,4 +43,5 @@ func (t *ActionTokens) use(in *scoreboard.Increment) {
 	}
 	t.spent[in.ActionID] = in.Event.UUID
 	t.Used, t.UsedFor = append(t.Used, in.ActionID), append(t.UsedFor, in.Event.UUID)
+	t.UsedBy = append(t.UsedBy, in.User)
 }

@@ -87,7 +87,7 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 	if err := r.Profiles.PutProfile(ctx, &scoreboard.Profile{User: user, DisplayName: "Priva Te"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Visibility.Put(ctx, user, scoreboard.VisibilityFriends, nil); err != nil {
+	if _, _, err := r.Visibility.Put(ctx, user, scoreboard.VisibilityPrivate, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	because := func(action string) *scoreboard.AuditEntry {
@@ -119,6 +119,7 @@ where user_id = $1 and board_id = 'sum'`,
 	for kind, want := range map[string]int{
 		"user": 1, "profile": 1, "privacy": 1, "final_standing": 1, "score": 2, "event": 4503,
 		"rejected_event": 1, "dead_letter": 1, "moderation": 1, "status": 1, "corrected_standing": 1,
+		"private_period": 1,
 	} {
 		if kinds[kind] != want {
 			t.Errorf("exported %d rows of kind %s, want %d", kinds[kind], kind, want)
@@ -250,6 +251,7 @@ var personal = map[string]string{
 	"checkpoint_users.user_id":        anonymous,
 	"corrected_standings.user_id":     anonymous,
 	"user_statuses.user_id":           removed,
+	"private_users.user_id":           removed,
 	"checkpoint_blocks.users":         notPersonal,
 	"checkpoints.users":               notPersonal,
 	"void_events.user_id":             anonymous,

@@ -205,7 +205,8 @@ from user_score_histories h order by user_id, board_id, version`)
 	}
 	rows, err = r.conn.Query(
 		ctx,
-		`select user_id, board_id, score, empty, hidden, (select status from users u where u.user_id = s.user_id)
+		`select user_id, board_id, score, empty, hidden, (select case when private then 'banned' else status end
+    from users u where u.user_id = s.user_id)
 from scores s`,
 	)
 	if err != nil {
@@ -245,6 +246,7 @@ func (r *rig) worker() *moderation.Worker {
 	return moderation.NewWorker(
 		r.Corrections,
 		r.Privacy,
+		r.Recovery,
 		r.ranking,
 		func() time.Duration { return time.Hour },
 		r.window,

@@ -31,6 +31,7 @@ const (
 type Worker struct {
 	voids     Voids
 	personal  PersonalData
+	exposed   ExposedUsers
 	ranking   Ranking
 	addresses func() time.Duration // retention of addresses; 0: as long as the ledger
 	window    scoreboard.Window    // in which repeats are recognized
@@ -43,10 +44,11 @@ type Worker struct {
 // NewWorker returns a Worker; Run starts it. The names of erased users are kept for the
 // window in which repeats are recognized, and a little longer.
 func NewWorker(
-	v Voids, p PersonalData, r Ranking, addresses func() time.Duration, window scoreboard.Window, log *slog.Logger,
+	v Voids, p PersonalData, e ExposedUsers, r Ranking, addresses func() time.Duration, window scoreboard.Window,
+	log *slog.Logger,
 ) *Worker {
 	return &Worker{
-		voids: v, personal: p, ranking: r, addresses: addresses, window: window, log: log,
+		voids: v, personal: p, exposed: e, ranking: r, addresses: addresses, window: window, log: log,
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_moderation_failures_total", Help: "Moderation runs that ended in an error.",
 		}),

@@ -12,6 +12,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
@@ -44,6 +45,37 @@ where user_id = 'ahead'`).Scan(&leaf)
 	p := &publisher{}
 	start(t, options("relay"), r, p)
 	until(t, "both published", func() bool { return strings.Join(p.published(), " ") == "early ahead" })
+}
+
+// The owner of a database can have shorter partitions, to see them made and dropped in a test.
+func TestOwnerSetsShorterPartitions(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.connect(t).Do(t, `do $$ begin
+    execute format('alter database %I set scoreboard.outbox_span = ''1 minute''', current_database());
+end $$`)
+	s := storetest.Open(t, r.url, func(*store.Options) {}) // with connections that have it
+	if made, err := s.Outbox.MakePartitions(ctx); err != nil || made < 3 {
+		t.Fatalf("created %d, %v; want those of the next minutes", made, err)
+	}
+	conn := r.connect(t)
+	conn.Do(t, `insert into outbox_score_updates
+    (shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at)
+select 0, gen_random_uuid(), 'ahead', 'global', 1, 1, -1, 1, 1, t, t
+from (select clock_timestamp() + interval '90 seconds' as t) as x`)
+	n := conn.Count(t, `select count(*) from outbox_score_updates where tableoid =
+    ('outbox_score_updates_' || to_char(recorded_at at time zone 'UTC', 'YYYYMMDDHH24MI'))::regclass`)
+	if n != 1 {
+		t.Errorf("%d rows are in the partition of their minute, want 1", n)
+	}
+	// An old minute goes five minutes after its end, not after its hour.
+	conn.Do(t, `delete from outbox_score_updates`)
+	conn.Do(t, `select create_outbox_partition(m, m + interval '1 minute') from (
+    select date_trunc('minute', clock_timestamp()) - interval '10 minutes' as m) as x`)
+	storetest.UpdateStandings(t, s)
+	if dropped, err := s.Outbox.DropPartitions(ctx); err != nil || dropped != 1 {
+		t.Errorf("dropped %d, %v; want the old minute", dropped, err)
+	}
 }
 
 // Nodes that start at once create the same partitions.

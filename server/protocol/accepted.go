@@ -29,6 +29,11 @@ type wireIncrement struct {
 	Attested   bool                 `json:"attested,omitempty"`
 	Server     bool                 `json:"server,omitempty"`
 	Country    string               `json:"country,omitempty"`
+	// A build that does not know these fields rejects the record, so they are written for
+	// installations with rules only.
+	ByRules    bool                 `json:"by_rules,omitempty"`
+	RuleBoards []scoreboard.BoardID `json:"rule_boards,omitempty"`
+	Attributes map[string]string    `json:"attributes,omitempty"`
 }
 
 // EncodeAccepted encodes an increment that the server has accepted, with the time of
@@ -39,6 +44,7 @@ func EncodeAccepted(in *scoreboard.Increment) []byte {
 		Client: scoreboard.WritableTime(in.Client), AcceptedAt: scoreboard.WritableTime(in.Accepted),
 		KeyID: in.KeyID, Signer: in.Signer, Address: in.Address, Agent: in.Agent,
 		Trace: in.Trace, Attested: in.Attested, Server: in.Server, Country: in.Country,
+		ByRules: in.ByRules, RuleBoards: in.RuleBoards, Attributes: in.Attributes.Map(),
 	}
 	if in.ActionID != [16]byte{} {
 		w.ActionID = scoreboard.FormatUUID(in.ActionID)
@@ -81,6 +87,10 @@ func DecodeAccepted(value []byte) (*scoreboard.Increment, error) {
 			return nil, fmt.Errorf("decode an accepted increment: %w", err)
 		}
 	}
+	attributes, err := scoreboard.ParseAttributes(w.Attributes)
+	if err != nil {
+		return nil, fmt.Errorf("decode an accepted increment: %w", err)
+	}
 	var action [16]byte
 	if w.ActionID != "" {
 		id, err := scoreboard.ParseUUID(w.ActionID)
@@ -93,5 +103,6 @@ func DecodeAccepted(value []byte) (*scoreboard.Increment, error) {
 		User: user, Delta: w.Delta, Event: event, Boards: w.Boards, Action: w.Action, Client: w.Client,
 		Accepted: w.AcceptedAt, Source: scoreboard.SourceAsync, KeyID: w.KeyID, Signer: w.Signer, Address: w.Address,
 		Agent: w.Agent, Trace: w.Trace, ActionID: action, Attested: w.Attested, Server: w.Server, Country: w.Country,
+		ByRules: w.ByRules, RuleBoards: w.RuleBoards, Attributes: attributes,
 	}, nil
 }

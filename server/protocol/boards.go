@@ -17,7 +17,10 @@ type BoardRequest struct {
 	MaxScore *int64 `json:"max_score,omitempty"`
 	Public   *bool  `json:"public,omitempty"` // whether users see the board without a scope; true by default
 	Region   string `json:"region,omitempty"` // label to filter boards by, named as a board
-	Period   string `json:"period,omitempty"` // none, daily, weekly, monthly or season
+	// Label to filter boards by, such as pc, named as a board.
+	Platform string   `json:"platform,omitempty"`
+	Tags     []string `json:"tags,omitempty"`   // up to 10 labels to filter boards by, named as boards
+	Period   string   `json:"period,omitempty"` // none, daily, weekly, monthly or season
 	// IANA name of the time zone, such as Europe/Berlin; UTC by default.
 	TimeZone  string     `json:"time_zone,omitempty"`
 	WeekStart string     `json:"week_start,omitempty"` // first day of the week, such as monday, for weekly boards
@@ -40,8 +43,11 @@ type BoardRequest struct {
 }
 
 // BoardChange is the body of PATCH /v1/boards/{board}. Absent fields stay unchanged;
-// an empty Require removes all requirements.
+// an empty Require removes all requirements, and empty labels remove those.
 type BoardChange struct {
+	Region   *string   `json:"region,omitempty"`   // label to filter boards by; none if empty
+	Platform *string   `json:"platform,omitempty"` // label to filter boards by; none if empty
+	Tags     *[]string `json:"tags,omitempty"`     // labels to filter boards by, instead of the present ones
 	// What increments need in addition to a signature: action-token, attestation, both or nothing.
 	Require     *[]string `json:"require,omitempty"`
 	ActionLeast *string   `json:"action_least,omitempty"`
@@ -74,6 +80,8 @@ type Board struct {
 	MaxScore    int64      `json:"max_score"`
 	Public      bool       `json:"public"`               // whether users see the board without a scope
 	Region      string     `json:"region,omitempty"`     // label to filter boards by, named as a board
+	Platform    string     `json:"platform,omitempty"`   // label to filter boards by, such as pc
+	Tags        []string   `json:"tags,omitempty"`       // labels to filter boards by, in order
 	Period      string     `json:"period"`               // none, daily, weekly, monthly or season
 	TimeZone    string     `json:"time_zone,omitempty"`  // IANA name of the time zone in which periods begin and end
 	WeekStart   string     `json:"week_start,omitempty"` // first day of the week of a weekly board, such as monday
@@ -91,6 +99,31 @@ type Board struct {
 	// How the scores of teams are computed; absent for a board of users.
 	Team       *TeamRule `json:"team,omitempty"`
 	Partitions int       `json:"partitions"` // number of Redis keys over which the ranking is spread by user
+}
+
+// BoardRuleRequest is the body of PUT /v1/admin/board-rules/{board}. An increment that names
+// no board also counts on the board if all parts that are given match; without parts, every
+// such increment does.
+type BoardRuleRequest struct {
+	Actions []string `json:"actions,omitempty"` // actions of which one must be the increment's, up to 20
+	// Values of which one must be that of the increment's attribute region, up to 20.
+	Regions []string `json:"regions,omitempty"`
+	// Accepted values of other attributes by name, all of which must match: up to 8 names with up to 20 values each.
+	Attributes map[string][]string `json:"attributes,omitempty"`
+}
+
+// BoardRule is the rule of a board. It is in force while the board is active.
+type BoardRule struct {
+	Board      string              `json:"board"`
+	Status     string              `json:"status"`               // the rule is in force while it is active
+	Actions    []string            `json:"actions,omitempty"`    // actions of which one must be the increment's
+	Regions    []string            `json:"regions,omitempty"`    // accepted values of the attribute region
+	Attributes map[string][]string `json:"attributes,omitempty"` // accepted values of other attributes, by name
+}
+
+// BoardRules is the response of GET /v1/admin/board-rules.
+type BoardRules struct {
+	Rules []BoardRule `json:"rules"` // by the names of the boards
 }
 
 // Boards is a page of boards, by name. NextAfter is the value of after for the next page.

@@ -88,11 +88,28 @@ func (s *scanner) increment(r *IncrementRequest) error {
 			r.ActionToken, err = s.text("action_token")
 		case "attestation":
 			r.Attestation, err = s.text("attestation")
+		case "attributes":
+			r.Attributes, err = s.attributes()
 		default:
 			err = unknown(name)
 		}
 		return err
 	})
+}
+
+// attributes parses the attributes of an increment, at most as many as are accepted.
+func (s *scanner) attributes() (map[string]string, error) {
+	values := make(map[string]string)
+	err := s.object(func(name []byte) error {
+		if len(values) == scoreboard.MaxAttributes {
+			return scoreboard.Invalid("attributes", "an increment has at most %d attributes", scoreboard.MaxAttributes)
+		}
+		key := string(name)
+		value, err := s.text("attributes")
+		values[key] = value
+		return err
+	})
+	return values, err
 }
 
 // DecodeUsers parses the body of a list of at most limit users as strictly.

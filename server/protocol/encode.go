@@ -24,6 +24,17 @@ func (r *Receipt) AppendJSON(b []byte) []byte {
 	}
 	b = r.RecordedAt.AppendFormat(append(b, `,"recorded_at":"`...), time.RFC3339Nano)
 	b = appendText(append(b, `","status":`...), r.Status)
+	for i := range r.Matched {
+		if i == 0 {
+			b = append(b, `,"matched":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = r.Matched[i].AppendJSON(b)
+	}
+	if len(r.Matched) > 0 {
+		b = append(b, ']')
+	}
 	return append(b, '}')
 }
 
@@ -37,6 +48,9 @@ func (e *Entry) AppendJSON(b []byte) []byte {
 	}
 	if e.AvatarURL != "" {
 		b = appendText(append(b, `,"avatar_url":`...), e.AvatarURL)
+	}
+	if e.Private {
+		b = append(b, `,"private":true`...)
 	}
 	return append(b, '}')
 }
@@ -99,6 +113,9 @@ func (p *Place) AppendJSON(b []byte) []byte {
 	b = appendDegraded(b, p.Degraded, p.DegradedReason, p.BoardState)
 	if len(p.Neighbours) > 0 {
 		b = appendEntries(append(b, `,"neighbours":`...), p.Neighbours)
+	}
+	if p.Private {
+		b = append(b, `,"private":true`...)
 	}
 	return append(b, '}')
 }

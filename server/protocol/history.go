@@ -31,6 +31,26 @@ type RankClimb struct {
 	Places int64     `json:"places"`   // by how many ranks
 }
 
+// Film is the response of GET /v1/leaderboard/film: the first rows of a board at regular
+// times, or the first part of them. The next part begins at NextFrom.
+type Film struct {
+	Board  string      `json:"board"`
+	Start  time.Time   `json:"starts_at"` // time of the first frame
+	End    time.Time   `json:"ends_at"`   // last step of the film; send it as to for the next part
+	StepMS int64       `json:"step_ms"`   // time between two steps in milliseconds; send it as step for the next part
+	Frames []FilmFrame `json:"frames"`    // where the rows changed, with the first step of the part
+
+	// NextFrom is the time from which the next part continues; absent on the last one.
+	NextFrom *time.Time `json:"next_from,omitempty"`
+}
+
+// FilmFrame is the first rows of a board at a time, until the next frame.
+type FilmFrame struct {
+	At      time.Time `json:"at"`      // time of the frame
+	Total   int64     `json:"total"`   // ranked users at this time
+	Entries []Entry   `json:"entries"` // the rows, best first
+}
+
 // RankExplanation is the response of GET /v1/users/{user_id}/rank/explain: what a user's rank
 // follows from, in one state of PostgreSQL.
 type RankExplanation struct {

@@ -1,5 +1,7 @@
 package protocol
 
+import "time"
+
 // ImportRequest is the body of POST /v1/admin/imports. Source names the board in the other
 // system: what is imported from the same source to the same board is what has changed. A
 // dry run only shows what was imported.
@@ -16,6 +18,17 @@ type Import struct {
 	Board    string `json:"board"`               // the board, or the period that scores count in
 	Users    int64  `json:"users"`               // number of users that were imported
 	Events   int64  `json:"events"`              // number of events in the ledger
+	// Time at which the import was started or continued last; absent if nothing was imported.
+	StartedAt *time.Time `json:"started_at,omitempty"`
+	LastAt    *time.Time `json:"last_at,omitempty"` // time at which it wrote last
+}
+
+// Imports is the response of GET /v1/admin/imports, newest first. NextBefore is the value of
+// before for the next page.
+type Imports struct {
+	Imports []Import `json:"imports"` // the imports, newest first
+	// Number of the last import of the page; absent on the last page.
+	NextBefore int64 `json:"next_before,omitempty"`
 }
 
 // ImportSummary is what a board has of the users that an import has written, to compare it

@@ -79,23 +79,40 @@ type JobRequest struct {
 // JobLine is one line of the NDJSON that a job returns: its progress or, on the last
 // line, its result or an error. The job stops if the client disconnects.
 type JobLine struct {
-	Type     string    `json:"type"`               // progress, result or error
-	Board    string    `json:"board,omitempty"`    // board that the job works on
-	Users    int64     `json:"users,omitempty"`    // number of users done so far
-	Records  int64     `json:"records,omitempty"`  // records replayed, or events read, so far
-	Total    int64     `json:"total,omitempty"`    // number of users or records, if known
-	Rebuilt  []Rebuilt `json:"rebuilt,omitempty"`  // result of a rebuild
-	Verified *Verified `json:"verified,omitempty"` // result of verify or reconcile
-	Archived *Archived `json:"archived,omitempty"` // result of ledger/archive
-	Replayed *Replayed `json:"replayed,omitempty"` // result of a replay
-	WhatIf   *WhatIf   `json:"what_if,omitempty"`  // result of a what-if
-	Error    *Error    `json:"error,omitempty"`    // why the job ended early
+	Type       string          `json:"type"`                 // progress, result or error
+	Board      string          `json:"board,omitempty"`      // board that the job works on
+	Users      int64           `json:"users,omitempty"`      // number of users done so far
+	Records    int64           `json:"records,omitempty"`    // records replayed, or events read, so far
+	Total      int64           `json:"total,omitempty"`      // number of users or records, if known
+	Rebuilt    []Rebuilt       `json:"rebuilt,omitempty"`    // result of a rebuild
+	Verified   *Verified       `json:"verified,omitempty"`   // result of verify or reconcile
+	Archived   *Archived       `json:"archived,omitempty"`   // result of ledger/archive
+	Replayed   *Replayed       `json:"replayed,omitempty"`   // result of a replay
+	Checkpoint *KeptCheckpoint `json:"checkpoint,omitempty"` // result of ledger/checkpoint
+	WhatIf     *WhatIf         `json:"what_if,omitempty"`    // result of a what-if
+	Error      *Error          `json:"error,omitempty"`      // why the job ended early
 }
 
 // ArchiveRequest is the body of POST /v1/admin/ledger/archive. A dry run only lists
 // the partitions.
 type ArchiveRequest struct {
 	DryRun bool `json:"dry_run,omitempty"`
+}
+
+// CheckpointRequest is the body of POST /v1/admin/ledger/checkpoint.
+type CheckpointRequest struct {
+	Board string    `json:"board,omitempty"` // name of the board; global by default
+	At    time.Time `json:"at"`              // the moment
+}
+
+// KeptCheckpoint is the standings of a board at a moment, read from the archive. Until KeptUntil,
+// reads with the same at are answered.
+type KeptCheckpoint struct {
+	Board     string    `json:"board"`
+	At        time.Time `json:"at"`         // the moment
+	Users     int64     `json:"users"`      // number of ranked users
+	Events    int64     `json:"events"`     // number of ledger rows of the board that were read
+	KeptUntil time.Time `json:"kept_until"` // time at which the standings are deleted
 }
 
 // Archived lists the ledger partitions that were archived or, in a dry run, would be.

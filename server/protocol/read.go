@@ -13,13 +13,15 @@ type Entry struct {
 	Score       int64  `json:"score"` // score on the board, in points within ±(2^53 − 1)
 	DisplayName string `json:"display_name,omitempty"`
 	AvatarURL   string `json:"avatar_url,omitempty"`
+	// true for a user who is on no board: rank is the one that the score would have
+	Private bool `json:"private,omitempty"`
 }
 
 // Entries converts rows to their wire format.
 func Entries(rows []scoreboard.Entry) []Entry {
 	out := make([]Entry, len(rows))
 	for i, e := range rows {
-		out[i] = Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)}
+		out[i] = Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score), Private: e.Private}
 		if e.Profile != nil {
 			out[i].DisplayName, out[i].AvatarURL = e.Profile.DisplayName, e.Profile.AvatarURL
 		}
@@ -71,6 +73,8 @@ type Place struct {
 	DegradedReason string    `json:"degraded_reason,omitempty"`
 	BoardState     string    `json:"board_state,omitempty"`
 	Neighbours     []Entry   `json:"neighbours,omitempty"` // the user and up to k rows above and below, best first
+	// true for a user who is on no board: rank, total and neighbours are as if the user were on this one
+	Private bool `json:"private,omitempty"`
 }
 
 // JoinTicket is the response of GET /v1/realtime/token.

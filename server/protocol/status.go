@@ -4,8 +4,10 @@ package protocol
 // its roles; unknown figures are absent.
 type Status struct {
 	// Roles of the node: api, read, intake, relay, projector, gateway, maintenance.
-	Roles         []string `json:"roles"`
-	UptimeSeconds int64    `json:"uptime_seconds"` // time since the node started, in seconds
+	Roles []string `json:"roles"`
+	// Name of the node: its host, its process and a random part.
+	Node          string `json:"node"`
+	UptimeSeconds int64  `json:"uptime_seconds"` // time since the node started, in seconds
 
 	// WindowMS is the time in milliseconds over which this node's rate and latency of increments were
 	// measured. All three are absent in the first response after a pause.

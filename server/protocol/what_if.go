@@ -75,7 +75,7 @@ type WhatIfChange struct {
 
 // WhatIfEvent is an event that the rules reject.
 type WhatIfEvent struct {
-	EventID    string    `json:"event_id"` // UUID of the event
+	EventID    string    `json:"event_id"` // id of the event, as it was sent
 	Delta      int64     `json:"delta"`    // points that the event submitted
 	RecordedAt time.Time `json:"recorded_at"`
 	Rule       string    `json:"rule"`             // such as max_delta, cooldown or anomaly.size

@@ -25,6 +25,9 @@ type IncrementRequest struct {
 	// Token of POST /v1/actions, for boards that require action-token.
 	ActionToken string `json:"action_token,omitempty"`
 	Attestation string `json:"attestation,omitempty"` // token of a game server, for boards that require attestation
+	// What rules of boards compare, such as region and platform: up to 8, not with board or boards. The field scheme
+	// does not cover them, so they need the header scheme.
+	Attributes map[string]string `json:"attributes,omitempty"`
 
 	WithoutDelta bool `json:"-"` // the decoded body has none, which is not the 0 that some boards accept
 }
@@ -55,6 +58,8 @@ type Receipt struct {
 	Reversed   bool      `json:"reversed,omitempty"` // true if the event was reversed later
 	RecordedAt time.Time `json:"recorded_at"`
 	Status     string    `json:"status"` // always done
+	// Receipts of the boards on which the event counts by their rules, by name, if there are any.
+	Matched []Receipt `json:"matched,omitempty"`
 }
 
 // Receipts is the response to an increment on several boards.

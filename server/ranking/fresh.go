@@ -73,6 +73,14 @@ func (r *Ranking) recent(bucket int) *freshness {
 	return nil
 }
 
+// remember caches the freshness of a bucket. Replicas are not equally fresh, and the next
+// read may be of another one.
+func (r *Ranking) remember(bucket int, f *freshness) {
+	if !r.replica {
+		r.known[bucket].Store(f)
+	}
+}
+
 // forget makes the next reads ask Redis how fresh it is.
 func (r *Ranking) forget() {
 	for i := range r.known {
@@ -107,7 +115,7 @@ func (r *Ranking) freshness(ctx context.Context, boards []scoreboard.BoardID) []
 			continue
 		}
 		found[bucket] = parseFreshness(answer.Val())
-		r.known[bucket].Store(found[bucket])
+		r.remember(bucket, found[bucket])
 	}
 	for i, board := range boards {
 		if list[i] == nil {

@@ -118,6 +118,7 @@ type Ranking struct {
 	layouts                            sync.Map                    // by board: the number of partitions, if several
 	known                              []atomic.Pointer[freshness] // by bucket
 	spread                             atomic.Int64                // as of, in every bucket of a cluster; microseconds
+	replica                            bool                        // rdb may be several servers, and only reads
 }
 
 // quietScripts are scripts that change a partition: they publish nothing.

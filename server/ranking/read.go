@@ -215,7 +215,15 @@ func (r *Ranking) wholeRanks(
 		}
 		args = append(args, string(user), key)
 	}
-	found, err := r.ranking.Run(ctx, r.rdb, r.keys.live(board), args...).Int64Slice()
+	run, from := r.ranking.Run, redis.Scripter(r.rdb)
+	if r.replica {
+		server, err := r.replicaOf(ctx, r.keys.bucket(board))
+		if err != nil {
+			return nil, translate(fmt.Errorf("rank %d users on board %s: %w", len(users), board, err))
+		}
+		run, from = r.ranking.RunRO, server
+	}
+	found, err := run(ctx, from, r.keys.live(board), args...).Int64Slice()
 	if errors.Is(err, redis.Nil) {
 		err = scoreboard.ErrNotLoaded
 	}
@@ -250,21 +258,29 @@ func (r *Ranking) read(
 		answer = script.Run(ctx, r.rdb, keys, args...)
 		err = answer.Err()
 	} else {
+		byHash, whole, from := script.EvalSha, script.Eval, redis.UniversalClient(r.rdb)
+		if r.replica {
+			byHash, whole = script.EvalShaRO, script.EvalRO
+			if from, err = r.replicaOf(ctx, bucket); err != nil {
+				return nil, err
+			}
+		}
 		var fresh *redis.MapStringStringCmd
-		_, err = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-			fresh = p.HGetAll(ctx, r.keys.fresh(bucket)) // first, so that it claims nothing that the script misses
-			answer = script.EvalSha(ctx, p, keys, args...)
-			return nil
-		})
-		if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-			answer = script.Eval(ctx, r.rdb, keys, args...)
-			err = answer.Err()
+		ask := func(eval func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd) {
+			_, err = from.Pipelined(ctx, func(p redis.Pipeliner) error {
+				fresh = p.HGetAll(ctx, r.keys.fresh(bucket)) // first, so that it claims nothing that the script misses
+				answer = eval(ctx, p, keys, args...)
+				return nil
+			})
+		}
+		if ask(byHash); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+			ask(whole)
 		}
 		if freshErr := fresh.Err(); freshErr != nil {
 			return nil, freshErr
 		}
 		known = parseFreshness(fresh.Val())
-		r.known[bucket].Store(known)
+		r.remember(bucket, known)
 	}
 	if errors.Is(err, redis.Nil) {
 		return nil, scoreboard.ErrNotLoaded

@@ -118,6 +118,27 @@ func (w *watcher) try() (f protocol.Frame, ok bool) {
 }
 
 // gauge is the sum of a metric of the hub.
+// framesBy counts the frames that were sent over a transport.
+func framesBy(t *testing.T, h *realtime.Hub, transport string) (sum float64) {
+	t.Helper()
+	reg := prometheus.NewPedanticRegistry()
+	reg.MustRegister(h.Collectors()...)
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if f.GetName() == "scoreboard_realtime_frames_sent_total" && l.GetValue() == transport {
+					sum += m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return sum
+}
+
 func gauge(t *testing.T, h *realtime.Hub, name string) (sum float64) {
 	t.Helper()
 	reg := prometheus.NewPedanticRegistry()

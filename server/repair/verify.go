@@ -15,6 +15,7 @@ import (
 // Ledger is the store with the ledger behind its scores.
 type Ledger interface {
 	StoreStates
+	ExposedUsers
 	// WithoutScore returns those of the users that have no score on a board.
 	WithoutScore(
 		ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID,
@@ -87,7 +88,10 @@ func (c *Check) Run(ctx context.Context, boards []scoreboard.Board) (*VerifyResu
 	started := time.Now()
 	v := &VerifyResult{}
 	for i := range boards {
-		err := c.checkBoard(ctx, boards[i].ID, v)
+		err := c.checkExposed(ctx, boards[i].ID, v)
+		if err == nil {
+			err = c.checkBoard(ctx, boards[i].ID, v)
+		}
 		if err == nil {
 			err = c.checkTeams(ctx, &boards[i], v)
 		}

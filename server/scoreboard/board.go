@@ -103,7 +103,7 @@ type Board struct {
 	MinScore Score
 	MaxScore Score
 	Public   bool
-	Region   string // a label, such as eu; empty: none
+	Labels
 	// Partitions is over how many keys the ranking spreads the users: 0 and 1 are one.
 	Partitions int
 	Created    time.Time
@@ -118,6 +118,8 @@ type Board struct {
 
 	Require Requirements
 	Team    *TeamRule // of a board of teams, whose scores are computed; nil: it takes increments
+	// RulesVersion counts the changes of all boards' rules, on the default board.
+	RulesVersion int64
 }
 
 // IsFamily reports whether b is a periodic board, whose instances hold the scores.
@@ -140,10 +142,12 @@ type BoardFilter struct {
 	Family BoardID
 	Period Period
 	Region string
-	Status Status
-	Public bool    // only public ones
-	After  BoardID // in the order of names
-	Limit  int
+	// Platform is that of the board, Tag one of its tags.
+	Platform, Tag string
+	Status        Status
+	Public        bool    // only public ones
+	After         BoardID // in the order of names
+	Limit         int
 }
 
 // Key returns the sort key of a score: the smaller key is the better standing.
@@ -177,8 +181,8 @@ func (b *Board) Check() error {
 	if b.Order != OrderHighest && b.Order != OrderLowest {
 		return Invalid("order", "order must be highest or lowest")
 	}
-	if b.Region != "" && !isBoardName(b.Region) {
-		return Invalid("region", "region must match [a-z0-9][a-z0-9_.-]{0,47}")
+	if err := b.Labels.Check(); err != nil {
+		return err
 	}
 	if err := CheckPartitions(b.Partitions); err != nil {
 		return err

@@ -4,15 +4,18 @@ import (
 	"crypto/md5" //nolint:gosec // against accidents only
 	"encoding/binary"
 	"strconv"
+	"time"
 )
 
 // Import is what was imported from a board of another system to a board.
 type Import struct {
-	ID     int64
-	Source string // its name, which the operator chooses
-	Board  BoardID
-	Users  int64 // that were imported
-	Events int64 // in the ledger
+	ID      int64
+	Source  string // its name, which the operator chooses
+	Board   BoardID
+	Users   int64     // that were imported
+	Events  int64     // in the ledger
+	Started time.Time // when it was started or continued last
+	Last    time.Time // when it wrote last
 }
 
 // MaxSourceLength is the longest name of a source, in bytes.

@@ -3,6 +3,7 @@ package scoreboard
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,8 +14,14 @@ type Increment struct {
 	Delta  int64
 	Event  EventID
 	Boards []BoardID // as requested; never empty once validated
-	Action string
-	Client time.Time // the client's timestamp, kept for the audit only
+	// ByRules says that the request names no board: beside the default board it counts on
+	// those whose rule matches it, of RuleBoards unless that is empty.
+	ByRules    bool
+	RuleBoards []BoardID
+	Matched    []BoardID // by rules, in order; set when it is recorded
+	Attributes Attributes
+	Action     string
+	Client     time.Time // the client's timestamp, kept for the audit only
 	// Accepted is when the server queued it; zero if it is recorded at once. It
 	// decides the period.
 	Accepted time.Time
@@ -133,8 +140,16 @@ type Reversing struct {
 	OpenBoards bool      // leave boards that have ended as they are
 }
 
-// PayloadHash covers what a retry must not change: user, delta, requested boards and
-// action. It excludes timestamp, signature and key, because a retry is signed
+// Targets are all boards of the increment: the requested ones, and those that rules add.
+func (in *Increment) Targets() []BoardID {
+	if len(in.Matched) == 0 {
+		return in.Boards
+	}
+	return slices.Concat(in.Boards, in.Matched)
+}
+
+// PayloadHash covers what a retry must not change: user, delta, requested boards, action
+// and attributes. It excludes timestamp, signature and key, because a retry is signed
 // again.
 func (in *Increment) PayloadHash() [16]byte {
 	b := make([]byte, 0, 128)
@@ -144,6 +159,7 @@ func (in *Increment) PayloadHash() [16]byte {
 	for _, board := range in.Boards {
 		b = appendString(b, string(board))
 	}
+	b = in.Attributes.appendHashed(b)
 	sum := sha256.Sum256(b)
 	return [16]byte(sum[:16])
 }
@@ -180,7 +196,7 @@ type Rejection struct {
 }
 
 // Outcome is the result of one increment of a batch: receipts in the order of its
-// boards, or an error.
+// boards, then of those that rules added, by name; or an error.
 type Outcome struct {
 	Receipts []Receipt
 	Err      error

@@ -49,6 +49,8 @@ type Statement struct {
 	// ArchivedBefore is set on the last page if older rows of the user were moved
 	// to the archive.
 	ArchivedBefore time.Time
+	// AsOf is set if a replica answered: everything recorded before it is included.
+	AsOf time.Time
 }
 
 // LedgerSum is a stored score with the sum of its ledger rows.

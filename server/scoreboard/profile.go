@@ -20,6 +20,13 @@ type Profile struct {
 	hides UserID // who is shown as User; "" where User is the user's own id
 }
 
+// FoundUser is a user that was searched for by name.
+type FoundUser struct {
+	User        UserID
+	DisplayName string
+	Status      string // active, frozen or banned
+}
+
 // Empty reports whether the profile says nothing about the user.
 func (p *Profile) Empty() bool { return p.DisplayName == "" && p.AvatarURL == "" }
 

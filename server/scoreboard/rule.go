@@ -181,9 +181,16 @@ type PastAction struct {
 }
 
 // repeats reports whether an increment has the delta and the boards of an earlier event. Their
-// order does not matter, unlike for a repeat of the event itself.
+// order does not matter, unlike for a repeat of the event itself. Boards that rules add do not
+// matter either: clients could choose them by attributes.
 func (p *PastAction) repeats(in *Increment) bool {
-	if in.Delta != p.Delta || len(in.Boards) != len(p.Boards) {
+	if in.Delta != p.Delta {
+		return false
+	}
+	if in.ByRules {
+		return slices.Contains(p.Boards, GlobalBoard)
+	}
+	if len(in.Boards) != len(p.Boards) {
 		return false
 	}
 	for _, board := range p.Boards {

@@ -26,6 +26,7 @@ type Entry struct {
 	User    UserID // or a pseudonym
 	Score   Score
 	Profile *Profile // nil if the user has none, or it is not cached yet
+	Private bool     // the user is on no board, and Rank is the one that the score would have
 }
 
 // Position is the sort key of a board: the smaller key is ahead, then the earlier
@@ -94,6 +95,9 @@ type Place struct {
 	State      BoardState
 	Degraded   string
 	Shown      uint64 // the version of who is hidden in Neighbours, among whom User is not
+	// Private says that the user is on no board. Rank, Total and Neighbours are as if the user
+	// were on this one.
+	Private bool
 
 	UserVersion int64 // of the user's last event that is included; 0: unknown
 	Revision    int64 // of the user, likewise
@@ -112,8 +116,8 @@ func (p *Place) Including(r *Receipt) *Place {
 }
 
 // Moment is a time of which the standings are read. Now reads them as they would have been with
-// today's bans and reversals; else they are as they were recorded. Masked also leaves out the
-// users who are banned now.
+// today's bans, private users and reversals; else they are as they were recorded. Masked also
+// leaves out the users who are banned or private now.
 type Moment struct {
 	At     time.Time
 	Now    bool
@@ -127,6 +131,13 @@ type RankPoint struct {
 	Score Score
 	Rank  int64
 	Total int64 // ranked users of the board
+}
+
+// Frame is the first rows of a board at a moment.
+type Frame struct {
+	At      time.Time
+	Total   int64 // ranked users of the board
+	Entries []Entry
 }
 
 // List is the standings of some users on a board, best first.

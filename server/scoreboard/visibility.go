@@ -10,7 +10,7 @@ import (
 )
 
 // Visibility is who sees a user's id and profile on boards. Ranks and scores are the same for
-// all of them.
+// all of them, but for private users, who are on no board.
 type Visibility string
 
 // The visibilities. Users themselves, servers that look a user up, and operators see who it
@@ -19,25 +19,30 @@ const (
 	VisibilityPublic    Visibility = "public"    // everyone; the default
 	VisibilityFriends   Visibility = "friends"   // friends; others see a pseudonym
 	VisibilityPseudonym Visibility = "pseudonym" // nobody else
+	VisibilityPrivate   Visibility = "private"   // friends, and the user is on no board
 )
 
 // ParseVisibility returns an invalid_request for any other text.
 func ParseVisibility(text string) (Visibility, error) {
 	switch v := Visibility(text); v {
-	case VisibilityPublic, VisibilityFriends, VisibilityPseudonym:
+	case VisibilityPublic, VisibilityFriends, VisibilityPseudonym, VisibilityPrivate:
 		return v, nil
 	}
-	return "", Invalid("visibility", "visibility must be public, friends or pseudonym")
+	return "", Invalid("visibility", "visibility must be public, friends, pseudonym or private")
 }
+
+// ToFriends reports whether friends see the user.
+func (v Visibility) ToFriends() bool { return v == VisibilityFriends || v == VisibilityPrivate }
 
 // Privacy is who sees a user.
 type Privacy struct {
 	User       UserID
 	Visibility Visibility
 	// Key makes the user's pseudonyms. It is a secret: with it and the id, anyone could tell
-	// whether a pseudonym is this user's. A user has the same key for good.
+	// whether a pseudonym is this user's. It never changes.
 	Key       []byte
 	ChangedAt time.Time // zero: never
+	Pending   bool      // rankings do not reflect this change yet
 }
 
 // NewPseudonymKey returns a random key of 32 bytes.

@@ -120,6 +120,7 @@ type WhatIfChange struct {
 type WhatIfEvent struct {
 	User   UserID
 	Event  [16]byte
+	Text   string // the id as it was sent, of Deciding events
 	Delta  int64
 	At     time.Time
 	Rule   string

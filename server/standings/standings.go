@@ -33,7 +33,6 @@ const (
 	interval  = time.Second
 	leaseName = "standings"
 	leaseTTL  = 10 * time.Second
-	renewal   = leaseTTL / 4
 )
 
 // Updater updates the standings.
@@ -92,17 +91,12 @@ func (u *Updater) run(ctx context.Context) error {
 
 // update applies all changes there are, if this process gets the lease.
 func (u *Updater) update(ctx context.Context) error {
-	var renewed time.Time
 	for more := true; more; {
-		if time.Since(renewed) >= renewal {
-			held, err := u.job.Renew(ctx)
-			if err != nil || !held {
-				return err
-			}
-			renewed = time.Now()
+		err := u.job.Keep(ctx)
+		if err != nil {
+			return err
 		}
 		var n int64
-		var err error
 		n, more, err = u.table.Update(ctx)
 		if err != nil {
 			return err

@@ -43,6 +43,9 @@ func examined() *scoreboard.IngestPolicy {
 
 // boards draws the boards of an increment; most of them only add.
 func boards(t *rapid.T, run int) []scoreboard.BoardID {
+	if rapid.IntRange(0, 3).Draw(t, "by rules") == 0 {
+		return nil
+	}
 	names := [][]scoreboard.BoardID{{"sum"}, {"low"}, {"tight"}, {"sum", "low"}, {"low", "tight", "sum"}}
 	if rapid.IntRange(0, 30).Draw(t, "odd") == 0 {
 		names = [][]scoreboard.BoardID{{"best"}, {"proof"}, {"nowhere"}, {"best", "sum"}}
@@ -105,6 +108,15 @@ select name || $1, name || $1, mode, sort_order, -least, least, -most, most, nam
     ('sum', 'increment', 'highest', 100, 9007199254740991), ('low', 'increment', 'lowest', 100, 9007199254740991),
     ('tight', 'increment', 'highest', 5, 7), ('best', 'best', 'highest', 100, 100),
     ('proof', 'increment', 'highest', 100, 100)) as t(name, mode, sort_order, least, most)`, fmt.Sprint(run))
+		// What names no board also counts on others, by rules that come and go.
+		ruleBoards := func() {
+			both(`with gone as (delete from board_rules), changed as (
+    update boards set rules_version = rules_version + 1, min_delta = -100, max_delta = 100 where board_id = 'global')
+insert into board_rules (board_id, actions, regions, attributes) select name || $1, '{win}', regions, '{}'
+from (values ('sum', '{}'::text[]), ('low', '{eu}')) as t(name, regions)
+on conflict (board_id) do nothing`, fmt.Sprint(run))
+		}
+		ruleBoards()
 		now := time.Now().UTC().Truncate(time.Second)
 		user := func() scoreboard.UserID {
 			name := rapid.SampledFrom([]string{"a", "B", "ab", "ä"}).Draw(t, "user")
@@ -121,6 +133,8 @@ select name || $1, name || $1, mode, sort_order, -least, least, -most, most, nam
 					rapid.SampledFrom([]string{"active", "frozen"}).Draw(t, "board's status"))
 			case 2:
 				both(`update scores set empty = true where user_id = $1`, user())
+			case 3:
+				ruleBoards()
 			}
 			batch := make([]scoreboard.Increment, rapid.IntRange(1, 9).Draw(t, "batch"))
 			for i := range batch {
@@ -131,6 +145,12 @@ select name || $1, name || $1, mode, sort_order, -least, least, -most, most, nam
 				batch[i] = increment(id, delta, fmt.Sprint("e", rapid.IntRange(0, 12).Draw(t, "event")),
 					boards(t, run)...)
 				batch[i].Client, batch[i].Action = now, rapid.SampledFrom([]string{"", "", "win"}).Draw(t, "action")
+				if batch[i].Boards[0] == scoreboard.GlobalBoard {
+					batch[i].ByRules = true
+					if rapid.Bool().Draw(t, "in the region") {
+						batch[i].Attributes = scoreboard.Attributes{{Name: "region", Value: "eu"}}
+					}
+				}
 				batch[i].Signer = rapid.SampledFrom([]string{"", "server"}).Draw(t, "signer")
 				if rapid.Bool().Draw(t, "accepted before") {
 					batch[i].Accepted, batch[i].Source = now, scoreboard.SourceAsync

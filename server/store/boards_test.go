@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -77,10 +78,18 @@ func TestPartitionsOfBoard(t *testing.T) {
 		}
 	}
 	want(1)
-	for _, change := range []struct{ to, want int }{{8, 8}, {0, 8}, {64, 64}, {1, 1}} {
-		b, err := s.Boards.SetRules(t.Context(), "large", &scoreboard.Requirements{}, change.to, nil)
+	for _, change := range []struct {
+		to   *scoreboard.BoardChange
+		want int
+	}{
+		{&scoreboard.BoardChange{Partitions: new(8)}, 8},
+		{&scoreboard.BoardChange{Require: &scoreboard.Requirements{}}, 8},
+		{&scoreboard.BoardChange{Partitions: new(64)}, 64},
+		{&scoreboard.BoardChange{Partitions: new(1)}, 1},
+	} {
+		b, err := s.Boards.ChangeBoard(t.Context(), "large", change.to, nil)
 		if err != nil || b.Partitions != change.want {
-			t.Errorf("set %d: %+v, %v", change.to, b, err)
+			t.Errorf("set %+v: %+v, %v", change.to, b, err)
 		}
 		want(change.want)
 	}
@@ -94,10 +103,11 @@ func TestCreateBoard(t *testing.T) {
 		b.Period, b.TimeZone, b.WeekStart = scoreboard.PeriodWeekly, "Europe/Berlin", time.Sunday
 		b.MinDelta, b.MaxDelta, b.MinScore, b.MaxScore, b.Public, b.Region = -5, 7, -70, 80, false, "eu"
 		b.Partitions = 3
+		b.Platform, b.Tags = "pc", []string{"duel", "ranked"}
 	})
 	made := create(t, s, want)
 	want.Family, want.Status, want.Created = "eu-weekly", scoreboard.StatusActive, made.Created
-	if *made != *want || time.Since(made.Created).Abs() > time.Minute {
+	if !reflect.DeepEqual(made, want) || time.Since(made.Created).Abs() > time.Minute {
 		t.Errorf("got %+v, want %+v", made, want)
 	}
 	_, err := s.Boards.CreateBoard(t.Context(), boardOf("eu-weekly"), nil, nil)
@@ -120,7 +130,7 @@ func TestCreateBoard(t *testing.T) {
 			t.Errorf("%s begins at %s, the one before ends at %s", b.ID, b.PeriodStart, instances[i-1].PeriodEnd)
 		}
 		b.ID, b.PeriodStart, b.PeriodEnd, b.Created = want.ID, time.Time{}, time.Time{}, want.Created
-		if b != *want {
+		if !reflect.DeepEqual(&b, want) {
 			t.Errorf("instance rules: got %+v, want %+v", b, *want)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/imports"
 	"github.com/scoreboard/scoreboard/server/store/increments"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/jobs"
 	"github.com/scoreboard/scoreboard/server/store/keys"
 	"github.com/scoreboard/scoreboard/server/store/loadruns"
 	"github.com/scoreboard/scoreboard/server/store/moderation"
@@ -67,6 +68,7 @@ type Store struct {
 	Friends     *friends.Friends
 	Imports     *imports.Imports
 	Increments  *increments.Increments
+	Jobs        *jobs.Jobs
 	Keys        *keys.Keys
 	Moderation  *moderation.Moderation
 	Moments     *moments.Moments
@@ -87,13 +89,7 @@ type Store struct {
 
 // Open does not connect: an unreachable database is detected on first use.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	connection := pg.Options{
-		URL: o.URL, MaxConns: o.MaxConns, LockWait: o.LockWait, Timeout: o.Timeout, Describe: o.Describe,
-	}
-	if o.TLS != nil {
-		connection.Secure = o.TLS.SecurePostgres
-	}
-	db, err := pg.Open(ctx, connection)
+	db, err := open(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -118,15 +114,26 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Privacy:    privacy.New(db, o.Shards),
 		Profiles:   profiles.New(db),
 		Reads:      reads.New(db),
-		Recovery:   recovery.New(db),
+		Recovery:   recovery.New(db, o.Shards),
 		Settings:   settings.New(db),
 		Standings:  standings.New(db),
 		Teams:      teams.New(db, o.Shards, o.Window),
+		Jobs:       jobs.New(db),
 		LoadRuns:   loadruns.New(db),
-		Visibility: visibility.New(db),
+		Visibility: visibility.New(db, o.Shards),
 		Webhooks:   webhooks.New(db),
 		db:         db,
 	}, nil
+}
+
+func open(ctx context.Context, o Options) (*pg.DB, error) {
+	connection := pg.Options{
+		URL: o.URL, MaxConns: o.MaxConns, LockWait: o.LockWait, Timeout: o.Timeout, Describe: o.Describe,
+	}
+	if o.TLS != nil {
+		connection.Secure = o.TLS.SecurePostgres
+	}
+	return pg.Open(ctx, connection)
 }
 
 // Collectors returns the metrics of the connections and calls, for registration.

@@ -303,7 +303,7 @@ func (a *teamActor) change(user scoreboard.UserID, u *modelUser, event string, t
 	why := func() *scoreboard.AuditEntry {
 		return &scoreboard.AuditEntry{Actor: "op", Action: "user.test", Target: "user:" + string(user)}
 	}
-	switch kind := a.random.IntN(20); {
+	switch kind := a.random.IntN(22); {
 	case kind < 8:
 		if u.banned {
 			return
@@ -369,6 +369,12 @@ func (a *teamActor) change(user scoreboard.UserID, u *modelUser, event string, t
 			return err
 		})
 		u.arena -= u.deltas[event]
+	case kind > 19: // private users count
+		to := []scoreboard.Visibility{scoreboard.VisibilityPublic, scoreboard.VisibilityPrivate}[kind-20]
+		a.until(func() error {
+			_, _, err := a.s.Visibility.Put(ctx, user, to, 0, nil)
+			return err
+		})
 	default:
 		if !u.plays {
 			return

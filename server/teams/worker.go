@@ -38,7 +38,6 @@ const (
 	interval  = 200 * time.Millisecond
 	leaseName = "teams"
 	leaseTTL  = 10 * time.Second
-	renewal   = leaseTTL / 4
 	// waiting is how often a process without the lease tries to take it.
 	waiting = time.Second
 )
@@ -50,10 +49,7 @@ type Worker struct {
 	job    leased.Job
 	log    *slog.Logger
 
-	held    bool
-	renewed time.Time // when the lease was last taken or tried
-	// observed is when the age was last measured.
-	observed time.Time
+	observed time.Time // when the age was last measured
 
 	recorded, failures prometheus.Counter
 	seconds            prometheus.Histogram
@@ -69,7 +65,7 @@ func New(
 	return &Worker{
 		scores: s, boards: boards, log: log,
 		job: leased.Job{
-			Leases: l, Name: leaseName, Owner: owner, Life: leaseTTL, Interval: interval, Log: log,
+			Leases: l, Name: leaseName, Owner: owner, Life: leaseTTL, Interval: interval, Retry: waiting, Log: log,
 		},
 		recorded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_teams_scores_total", Help: "Scores of teams that were recorded.",
@@ -98,41 +94,30 @@ func (w *Worker) Collectors() []prometheus.Collector {
 func (w *Worker) Run(ctx context.Context) error {
 	return w.job.Run(ctx, w.run, func(err error) {
 		w.failures.Inc()
-		w.held, w.renewed = false, time.Now() // try again after a while, as it may last
 		w.log.Warn("scores of teams not computed", "err", err)
 	})
 }
-
-// errLeaseLost means that another process computes teams now.
-var errLeaseLost = errors.New("another process computes teams")
 
 // run makes one pass, if there are teams and this process has the lease.
 func (w *Worker) run(ctx context.Context) error {
 	if some, err := w.haveTeams(ctx); err != nil || !some {
 		return err
 	}
-	due := renewal
-	if !w.held {
-		due = waiting
+	if err := w.update(ctx); err != nil && !errors.Is(err, leased.ErrLost) {
+		return err
 	}
-	if time.Since(w.renewed) >= due {
-		if err := w.renew(ctx); err != nil {
-			return err
-		}
-		if !w.held {
-			return w.observeAge(ctx)
-		}
-	}
-	if !w.held {
-		return nil
+	return w.observeAge(ctx)
+}
+
+// update makes passes until nothing is left to do.
+func (w *Worker) update(ctx context.Context) error {
+	if err := w.job.Keep(ctx); err != nil {
+		return err
 	}
 	began := time.Now()
 	for more := true; more; {
-		pass, err := w.scores.Update(ctx, w.next)
+		pass, err := w.scores.Update(ctx, w.job.Keep)
 		w.recorded.Add(float64(pass.Recorded))
-		if errors.Is(err, errLeaseLost) {
-			return nil
-		}
 		if err != nil {
 			return err
 		}
@@ -141,7 +126,7 @@ func (w *Worker) run(ctx context.Context) error {
 		}
 		more = pass.More
 	}
-	return w.observeAge(ctx)
+	return nil
 }
 
 // haveTeams reports whether any board ranks teams.
@@ -153,27 +138,6 @@ func (w *Worker) haveTeams(ctx context.Context) (bool, error) {
 		}
 	}
 	return false, err
-}
-
-// renew takes or renews the lease.
-func (w *Worker) renew(ctx context.Context) (err error) {
-	w.renewed = time.Now()
-	w.held, err = w.job.Renew(ctx)
-	return err
-}
-
-// next renews the lease before a transaction, when it is time.
-func (w *Worker) next(ctx context.Context) error {
-	if time.Since(w.renewed) < renewal {
-		return nil
-	}
-	if err := w.renew(ctx); err != nil {
-		return err
-	}
-	if !w.held {
-		return errLeaseLost
-	}
-	return nil
 }
 
 // observeAge measures the age, about once a second.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,6 +33,7 @@ type Board struct {
 	Live    bool               // this process serves streams
 	Kiosk   bool               // for a screen on a wall
 	Theme   string             // light or dark; "" is that of the viewer's system
+	URL     string             // of the site, without a path; "" if it is unknown
 }
 
 // Period is one instance of a board in the choice of periods.
@@ -46,6 +48,16 @@ type List struct {
 	Boards []Listed
 	After  scoreboard.BoardID // the last of Boards, if there are more; else ""
 	Theme  string             // as of Board
+	Filter Filter
+}
+
+// Filter selects boards of a list by their labels; what is empty selects all.
+type Filter struct{ Tag, Region, Platform string }
+
+// Matches reports whether a board has all the labels.
+func (f Filter) Matches(b *scoreboard.Board) bool {
+	return (f.Tag == "" || slices.Contains(b.Tags, f.Tag)) && (f.Region == "" || f.Region == b.Region) &&
+		(f.Platform == "" || f.Platform == b.Platform)
 }
 
 // Listed is a board in the list.
@@ -68,16 +80,24 @@ func (l Listed) Facts() string {
 }
 
 // Link returns a link to the page of a board, with the theme.
-func (l *List) Link(board scoreboard.BoardID) string { return "./" + string(board) + l.query("") }
+func (l *List) Link(board scoreboard.BoardID) string {
+	return "./" + string(board) + l.query(url.Values{})
+}
 
 // More returns a link to the boards that follow.
-func (l *List) More() string { return "./" + l.query(l.After) }
-
-func (l *List) query(after scoreboard.BoardID) string {
-	q := url.Values{}
-	if after != "" {
-		q.Set("after", string(after))
+func (l *List) More() string {
+	q := url.Values{"after": {string(l.After)}}
+	for name, value := range map[string]string{
+		"tag": l.Filter.Tag, "region": l.Filter.Region, "platform": l.Filter.Platform,
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
 	}
+	return "./" + l.query(q)
+}
+
+func (l *List) query(q url.Values) string {
 	if l.Theme != "" {
 		q.Set("theme", l.Theme)
 	}
@@ -137,6 +157,16 @@ func (b *Board) rows(entries []scoreboard.Entry) []row {
 // Path is the last part of the page's own path, for relative links: a browser would read
 // the colon of an instance as the end of a scheme.
 func (b *Board) Path() string { return "./" + string(b.ID) }
+
+// Address is the absolute address of the page without parameters; "" if that of the site is
+// unknown. It never comes from a request, whose header Host a client chooses and a cache may
+// keep.
+func (b *Board) Address() string {
+	if b.URL == "" {
+		return ""
+	}
+	return b.URL + "/b/" + string(b.ID)
+}
 
 // With returns a link to the page with another parameter. It keeps the others.
 func (b *Board) With(name, value string) string { return b.Path() + b.query(name, value) }

@@ -57,7 +57,7 @@ func TestScriptsAreCurrent(t *testing.T) {
 	}
 	for _, path := range []string{
 		"sdk/typescript/src/watch/state.ts", "server/web/assets/rows.css", "server/web/assets/board.js",
-		"server/web/assets/score-board.js",
+		"server/web/assets/film.js", "server/web/assets/chart.js", "server/web/assets/score-board.js",
 	} {
 		if !strings.Contains(string(list), "  "+path+"\n") {
 			t.Errorf("%s is not among the %d files", path, len(lines))
@@ -68,35 +68,24 @@ func TestScriptsAreCurrent(t *testing.T) {
 // maxElement bounds the element that other pages load, compressed.
 const maxElement = 15 << 10
 
+// Pages of any origin may load the assets. The element is small, and can be renewed under its
+// name.
 func TestAssets(t *testing.T) {
 	t.Parallel()
 	s := New()
-	for name, a := range s.assets {
-		if name == Element {
-			if len(a.zipped) > maxElement {
-				t.Errorf("the element has %d bytes, want at most %d", len(a.zipped), maxElement)
-			}
-			if strings.Contains(a.cache, "immutable") {
-				t.Error("the element is immutable under a name without a hash")
-			}
-		} else if !strings.Contains(a.cache, "immutable") {
-			t.Errorf("%s is not immutable", name)
+	for name, cache := range map[string]string{
+		Element: "public, max-age=300", s.assets.Name(Element): "public, max-age=31536000, immutable",
+		s.assets.Name(styleSheet): "public, max-age=31536000, immutable",
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/assets/"+name, nil)
+		r.Header.Set("Accept-Encoding", "gzip")
+		w := httptest.NewRecorder()
+		if !s.ServeAsset(w, r, name) || w.Code != http.StatusOK || w.Header().Get("Cache-Control") != cache ||
+			w.Header().Get("Access-Control-Allow-Origin") != "*" {
+			t.Errorf("%s: got %d, %v", name, w.Code, w.Header())
 		}
-		for encoding, want := range map[string]string{
-			"": "", "gzip": "gzip", "br, gzip;q=0.5": "gzip", "gzip;q=0": "", "gzip;q=0.0": "", "br": "",
-		} {
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/assets/"+name, nil)
-			r.Header.Set("Accept-Encoding", encoding)
-			w := httptest.NewRecorder()
-			if !s.ServeAsset(w, r, name) || w.Code != http.StatusOK || w.Header().Get("Content-Encoding") != want ||
-				w.Header().Get("Vary") != "Accept-Encoding" || w.Header().Get("Access-Control-Allow-Origin") != "*" {
-				t.Errorf("%s for %q: got %d, %v", name, encoding, w.Code, w.Header())
-			}
-			r.Header.Set("If-None-Match", w.Header().Get("Etag"))
-			again := httptest.NewRecorder()
-			if s.ServeAsset(again, r, name); again.Code != http.StatusNotModified || again.Body.Len() > 0 {
-				t.Errorf("%s for %q: got %d with its own tag, want 304", name, encoding, again.Code)
-			}
+		if n := w.Body.Len(); name == Element && (n > maxElement || n < maxElement/4) {
+			t.Errorf("the element has %d bytes, want at most %d", n, maxElement)
 		}
 	}
 	w := httptest.NewRecorder()
@@ -153,6 +142,29 @@ func TestTextStaysText(t *testing.T) {
 			break
 		} else if err != nil {
 			t.Fatalf("the picture is no XML: %v\n%s", err, pages["card"])
+		}
+	}
+}
+
+// The addresses in previews are those of the setting, and left out without it: none comes from
+// a request.
+func TestAddressesOfPreviews(t *testing.T) {
+	t.Parallel()
+	s, b := New(), hostile()
+	page := string(s.Page(b))
+	if strings.Contains(page, "og:image") || strings.Contains(page, "og:url") || strings.Contains(page, "twitter:card") ||
+		!strings.Contains(page, `<link rel="canonical" href="./global">`) {
+		t.Errorf("without the address of the site: got %s", page)
+	}
+	b.URL = "https://scores.example"
+	page = string(s.Page(b))
+	for _, want := range []string{
+		`<meta property="og:url" content="https://scores.example/b/global">`,
+		`<meta property="og:image" content="https://scores.example/b/global/card.svg">`,
+		`<link rel="canonical" href="https://scores.example/b/global">`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s: %s", want, page)
 		}
 	}
 }

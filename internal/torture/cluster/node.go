@@ -88,6 +88,9 @@ func (n *Node) Serves(role string) bool {
 // URL is the node's API.
 func (n *Node) URL() string { return "http://" + n.api }
 
+// OpsURL is the node's operations address.
+func (n *Node) OpsURL() string { return "http://" + n.ops }
+
 // PostgresNet is the node's proxy to PostgreSQL.
 func (n *Node) PostgresNet() *netfault.Proxy { return n.postgres }
 

@@ -13,6 +13,8 @@ from scoreboard._store import Rejected
 from scoreboard._types import (
     Action,
     Entry,
+    Film,
+    FilmFrame,
     JoinTicket,
     List,
     ListEntry,
@@ -68,6 +70,8 @@ __all__ = [
     "Entry",
     "Event",
     "EventConflictError",
+    "Film",
+    "FilmFrame",
     "Flushed",
     "ForbiddenError",
     "GoneError",

@@ -15,6 +15,7 @@ from scoreboard._config import Config
 from scoreboard._decode import ShapeError, decode
 from scoreboard._types import (
     Action,
+    Film,
     JoinTicket,
     List,
     Place,
@@ -258,6 +259,18 @@ def rank_history(
         query["as"] = "now"
     path = f"/v1/users/{_escape(user_id)}/history"
     return Call(f"read the rank history of {user_id}", "GET", path, lambda v: decode(RankHistory, v), query)
+
+
+def film(
+    board: str, since: datetime | None, until: datetime | None, step: str, limit: int, as_now: bool
+) -> Call[Film]:
+    query = _query(board=board, step=step, limit=limit)
+    for name, at in (("from", since), ("to", until)):
+        if at is not None:
+            query[name] = at.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+    if as_now:
+        query["as"] = "now"
+    return Call(f"read the past of {board}", "GET", "/v1/leaderboard/film", lambda v: decode(Film, v), query)
 
 
 def explain_rank(user_id: str, board: str) -> Call[RankExplanation]:

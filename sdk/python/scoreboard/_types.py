@@ -44,6 +44,7 @@ class Entry:
     Attributes:
         avatar_url: URL of the user's avatar: https, up to 512 characters.
         display_name: Name to show beside the score, 1 to 32 characters.
+        private: True for a user who is on no board: rank is the one that the score would have.
         rank: Rank on the board, from 1.
         score: Score on the board, in points within ±(2^53 − 1).
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
@@ -54,6 +55,45 @@ class Entry:
     user_id: str
     avatar_url: str | None = None
     display_name: str | None = None
+    private: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FilmFrame:
+    """The first rows of a board at a time, until the next frame.
+
+    Attributes:
+        at: Time of the frame.
+        entries: The rows, best first.
+        total: Ranked users at this time.
+    """
+
+    at: datetime
+    entries: list[Entry]
+    total: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Film:
+    """The response of GET /v1/leaderboard/film: the first rows of a board at regular times, or the first part of them.
+    The next part begins at next_from.
+
+    Attributes:
+        board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
+            and the period, such as daily:2026-11-21.
+        ends_at: Last step of the film; send it as to for the next part.
+        frames: Where the rows changed, with the first step of the part.
+        next_from: The time from which the next part continues; absent on the last one.
+        starts_at: Time of the first frame.
+        step_ms: Time between two steps in milliseconds; send it as step for the next part.
+    """
+
+    board: str
+    ends_at: datetime
+    frames: list[FilmFrame]
+    starts_at: datetime
+    step_ms: int
+    next_from: datetime | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,6 +104,7 @@ class ListEntry:
         avatar_url: URL of the user's avatar: https, up to 512 characters.
         display_name: Name to show beside the score, 1 to 32 characters.
         place: Position in the list, from 1.
+        private: True for a user who is on no board: rank is the one that the score would have.
         rank: Rank on the board, from 1.
         score: Score on the board, in points within ±(2^53 − 1).
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
@@ -75,6 +116,7 @@ class ListEntry:
     user_id: str
     avatar_url: str | None = None
     display_name: str | None = None
+    private: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -90,7 +132,7 @@ class Frame:
         changed: In leaderboard.delta: new and changed rows.
         degraded: True if the frame is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
-            store_unavailable, stale or archived.
+            store_unavailable, replica_behind, stale or archived.
         epoch: Number of the ranking: a frame with a higher epoch is newer, whatever its version.
         error_code: In error: the code of the rejected command.
         field: In error: the field of the command that is wrong.
@@ -161,7 +203,7 @@ class List:
         board_state: State of the board's ranking: HEALTHY, CATCHING_UP or DEGRADED_REBUILDING.
         degraded: True if the response is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
-            store_unavailable, stale or archived.
+            store_unavailable, replica_behind, stale or archived.
         entries: The users who are on the board, best first.
         epoch: Number of the ranking, which rises with each rebuild; null if the response is degraded.
         not_found: The user ids that are not on the board.
@@ -194,10 +236,11 @@ class Place:
         board_state: State of the board's ranking: HEALTHY, CATCHING_UP or DEGRADED_REBUILDING.
         degraded: True if the response is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
-            store_unavailable, stale or archived.
+            store_unavailable, replica_behind, stale or archived.
         epoch: Number of the ranking, which rises with each rebuild; null if the response is degraded.
         neighbours: The user and up to k rows above and below, best first.
         percentile: Share of users ranked below, in percent with one decimal.
+        private: True for a user who is on no board: rank, total and neighbours are as if the user were on this one.
         rank: Rank on the board, from 1.
         score: The user's score on the board, in points within ±(2^53 − 1).
         total: Number of users on the board.
@@ -221,6 +264,7 @@ class Place:
     board_state: str | None = None
     degraded_reason: str | None = None
     neighbours: list[Entry] = dataclasses.field(default_factory=list)
+    private: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -248,6 +292,7 @@ class RankNeighbour:
         avatar_url: URL of the user's avatar: https, up to 512 characters.
         difference: Points between the two scores, 0 or more.
         display_name: Name to show beside the score, 1 to 32 characters.
+        private: True for a user who is on no board: rank is the one that the score would have.
         rank: Rank on the board, from 1.
         reached_at: Time at which the user reached the score; of equal scores, the earlier one ranks first.
         score: Score on the board, in points within ±(2^53 − 1).
@@ -261,6 +306,7 @@ class RankNeighbour:
     user_id: str
     avatar_url: str | None = None
     display_name: str | None = None
+    private: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -308,7 +354,7 @@ class RankingAnswer:
         as_of: Everything that was committed before this time is included.
         degraded: True if the response is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
-            store_unavailable, stale or archived.
+            store_unavailable, replica_behind, stale or archived.
         rank: Rank on the board, from 1.
         score: The user's score on the board, in points within ±(2^53 − 1).
     """
@@ -468,6 +514,7 @@ class Receipt:
         applied: Change of the score, in points; 0 if a best score was not beaten.
         board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
             and the period, such as daily:2026-11-21.
+        matched: Receipts of the boards on which the event counts by their rules, by name, if there are any.
         new_score: The user's score after the event, in points.
         previous_score: The user's score before the event, in points; null if the user had none.
         processed_event_id: Id of the event, as the client sent it.
@@ -491,6 +538,7 @@ class Receipt:
     status: str
     user_id: str
     version: int
+    matched: list["Receipt"] = dataclasses.field(default_factory=list)
     reversed: bool = False
 
 
@@ -519,12 +567,14 @@ class Statement:
 
     Attributes:
         archived_before: Events before this time are in the archive.
+        as_of: Everything recorded before it is included; only if a replica answered, which may lack later events.
         entries: The events of the page, newest first.
         next_cursor: Value of cursor for the next page; absent on the last page.
     """
 
     entries: list[StatementEntry]
     archived_before: datetime | None = None
+    as_of: datetime | None = None
     next_cursor: str | None = None
 
 
@@ -541,7 +591,7 @@ class Top:
         board_state: HEALTHY, CATCHING_UP or DEGRADED_REBUILDING.
         degraded: True if the response is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
-            store_unavailable, stale or archived.
+            store_unavailable, replica_behind, stale or archived.
         entries: The rows of the page, best first.
         epoch: Number of the ranking, which rises with each rebuild; null if the response is degraded.
         next_cursor: Value of cursor for the next page; absent on the last page.

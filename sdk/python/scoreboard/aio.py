@@ -18,6 +18,7 @@ from scoreboard._operations import MAX_PAGE, BatchResult, Event, Increment
 from scoreboard._types import (
     Action,
     Entry,
+    Film,
     JoinTicket,
     List,
     Place,
@@ -309,6 +310,21 @@ class AsyncScoreboard:
         """Read a user's score and rank over time, of at most 1,000 points: hourly for a day by default. step is a
         duration such as "1h"; both times have a time zone. The user "me" is the token's user."""
         return await self._do(_operations.rank_history(user_id, board, since, until, step, as_now), timeout)
+
+    async def film(
+        self,
+        *,
+        board: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        step: str = "",
+        limit: int = 0,
+        as_now: bool = False,
+        timeout: float | None = None,
+    ) -> Film:
+        """Read the top of a board at regular times of the past, where it changed: the period or the last day by
+        default. For the next part, if there is one, send next_from as since, ends_at as until, and the same step."""
+        return await self._do(_operations.film(board, since, until, step, limit, as_now), timeout)
 
     async def explain_rank(self, user_id: str, *, board: str = "", timeout: float | None = None) -> RankExplanation:
         """Read what a user's rank follows from: the token's own user's ("me"), or with the scope score:operate

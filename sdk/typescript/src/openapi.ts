@@ -95,6 +95,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/b/{board}/film": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the top of a board at regular times, for its page
+         * @description As /v1/leaderboard/film for anonymous clients.
+         */
+        get: operations["getBBoardFilm"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/b/{board}/live": {
         parameters: {
             query?: never;
@@ -124,6 +144,23 @@ export interface paths {
         };
         /** Get a player's standing with neighbours, for a board's page */
         get: operations["getBBoardPlayersUserId"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/b/{board}/players/{user_id}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get a player's last day in hours, for a board's page */
+        get: operations["getBBoardPlayersUserIdHistory"];
         put?: never;
         post?: never;
         delete?: never;
@@ -266,6 +303,41 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/board-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the boards that have a rule */
+        get: operations["getAdminBoardRules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/board-rules/{board}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Set the rule of a board, by which increments count on it */
+        put: operations["putAdminBoardRulesBoard"];
+        post?: never;
+        /** Clear the rule of a board */
+        delete: operations["deleteAdminBoardRulesBoard"];
         options?: never;
         head?: never;
         patch?: never;
@@ -466,7 +538,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** List imports, newest first */
+        get: operations["getAdminImports"];
         put?: never;
         /**
          * Start or continue the import of another system's board
@@ -510,6 +583,63 @@ export interface paths {
         get: operations["getAdminImportsIdSummary"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the jobs of all nodes, newest first
+         * @description A job is a rebuild, a verification, a reconciliation, a replay, a what-if or an archiving of the ledger. The newest 200 are kept, for up to 30 days. A job is lost if its node has not reported it for 30 seconds.
+         */
+        get: operations["getAdminJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/jobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show a job with its progress or result */
+        get: operations["getAdminJobsId"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/jobs/{id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop a job
+         * @description The node that runs the job stops it within two seconds. Jobs leave everything consistent when they stop.
+         */
+        post: operations["postAdminJobsIdStop"];
         delete?: never;
         options?: never;
         head?: never;
@@ -579,6 +709,26 @@ export interface paths {
         put?: never;
         /** Move old ledger partitions to the archive */
         post: operations["postAdminLedgerArchive"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/ledger/checkpoint": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read the archive for a board at a moment
+         * @description What led to the moment is not in the database any more. For seven days after it, reads of the board with the same at are answered.
+         */
+        post: operations["postAdminLedgerCheckpoint"];
         delete?: never;
         options?: never;
         head?: never;
@@ -755,6 +905,26 @@ export interface paths {
         put?: never;
         /** Issue a token for a user (development issuer only) */
         post: operations["postAdminTokens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/users": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find users by the beginning of their display name
+         * @description Operators also find users who are shown to others under a pseudonym. Erased users have no name.
+         */
+        get: operations["getAdminUsers"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1165,7 +1335,7 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change the proof that a board's increments must carry
+         * Change a board's labels, or the proof that its increments must carry
          * @description Requires the scope score:admin.
          */
         patch: operations["patchBoardsBoard"];
@@ -1257,7 +1427,7 @@ export interface paths {
         };
         /**
          * List the teams of a board
-         * @description By name. Requires the scope score:update.
+         * @description By name. Requires the scope score:update or score:operate.
          */
         get: operations["getBoardsBoardTeams"];
         put?: never;
@@ -1277,7 +1447,7 @@ export interface paths {
         };
         /**
          * List the members of a team
-         * @description In the order of joining. Requires the scope score:update.
+         * @description In the order of joining. Requires the scope score:update or score:operate.
          */
         get: operations["getBoardsBoardTeamsTeamMembers"];
         put?: never;
@@ -1363,6 +1533,26 @@ export interface paths {
          * @description Makes the users of each pair friends, all pairs or none. Requires the scope score:update.
          */
         post: operations["postFriends"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leaderboard/film": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the top of a board at regular times of the past
+         * @description Each frame is what /v1/leaderboard/top returns for its time as at; a time at which the rows did not change has none. A response has at most 500 steps and 10,000 rows, and fewer if they need many events: send next_from as from, with the same to and step, for the next part. A family is read in the period that contains from.
+         */
+        get: operations["getLeaderboardFilm"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1595,7 +1785,7 @@ export interface paths {
         get: operations["getUsersUserIdPrivacy"];
         /**
          * Set who sees a user on boards
-         * @description Available to the user and to operators (score:operate). Users who may not see the user see a pseudonym that begins with ~, the same on all boards of a family. The change is in force on the node that answers, and within a second on the others.
+         * @description Available to the user and to operators (score:operate). Users who may not see the user see a pseudonym that begins with ~, the same on all boards of a family. private: the user is on no board, friends see the user, and the user may go on writing; back on the boards, the scores and their times are the same. A user stays private for at least 10 seconds. The change is in force on the node that answers, and within a second on the others; pending is true if some boards still show the user under the pseudonym, or do not show the user again yet.
          */
         put: operations["putUsersUserIdPrivacy"];
         post?: never;
@@ -1993,6 +2183,8 @@ export interface components {
              * @description Start of the period, inclusive.
              */
             period_start?: string;
+            /** @description Label to filter boards by, such as pc. */
+            platform?: string;
             /** @description Whether users see the board without a scope. */
             public: boolean;
             /** @description Label to filter boards by, named as a board. */
@@ -2003,6 +2195,8 @@ export interface components {
             standings_hash?: string;
             /** @description The board's status: active, frozen (rejects writes) or archived (read-only, served from PostgreSQL). */
             status: string;
+            /** @description Labels to filter boards by, in order. */
+            tags?: string[];
             /** @description How the scores of teams are computed; absent for a board of users. */
             team?: components["schemas"]["TeamRule"];
             /** @description IANA name of the time zone in which periods begin and end. */
@@ -2010,19 +2204,20 @@ export interface components {
             /** @description First day of the week of a weekly board, such as monday. */
             week_start?: string;
         };
-        /** @description The body of PATCH /v1/boards/{board}. Absent fields stay unchanged; an empty require removes all requirements. */
+        /** @description The body of PATCH /v1/boards/{board}. Absent fields stay unchanged; an empty require removes all requirements, and empty labels remove those. */
         BoardChange: {
             /** @description Minimum duration between the start of an action and its increment, such as 30s; 0s means none. */
             action_least?: string;
             /** @description Lifetime of an action token, 1s to 168h, such as 1h. */
             action_life?: string;
-            /**
-             * Format: int64
-             * @description Number of Redis keys over which the ranking is spread by user; the ranking is rebuilt while it stays online.
-             */
-            partitions?: number;
+            /** @description Label to filter boards by; none if empty. */
+            platform?: string;
+            /** @description Label to filter boards by; none if empty. */
+            region?: string;
             /** @description What increments need in addition to a signature: action-token, attestation, both or nothing. */
             require?: ("action-token" | "attestation")[];
+            /** @description Labels to filter boards by, instead of the present ones. */
+            tags?: string[];
         };
         /** @description The body of POST /v1/boards. By default a board is public, has no periods, adds increments and ranks the highest score first. */
         BoardRequest: {
@@ -2077,6 +2272,8 @@ export interface components {
              * @enum {string}
              */
             period?: "" | "none" | "daily" | "weekly" | "monthly" | "season";
+            /** @description Label to filter boards by, such as pc, named as a board. */
+            platform?: string;
             /** @description Whether users see the board without a scope; true by default. */
             public?: boolean;
             /** @description Label to filter boards by, named as a board. */
@@ -2090,12 +2287,45 @@ export interface components {
              * @description Start of the first season; now by default.
              */
             starts_at?: string;
+            /** @description Up to 10 labels to filter boards by, named as boards. */
+            tags?: string[];
             /** @description How the scores of teams are computed; absent for a board of users. */
             team?: components["schemas"]["TeamRule"];
             /** @description IANA name of the time zone, such as Europe/Berlin; UTC by default. */
             time_zone?: string;
             /** @description First day of the week, such as monday, for weekly boards. */
             week_start?: string;
+        };
+        /** @description The rule of a board. It is in force while the board is active. */
+        BoardRule: {
+            /** @description Actions of which one must be the increment's. */
+            actions?: string[];
+            /** @description Accepted values of other attributes, by name. */
+            attributes?: {
+                [key: string]: string[];
+            };
+            /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
+            board: string;
+            /** @description Accepted values of the attribute region. */
+            regions?: string[];
+            /** @description The rule is in force while it is active. */
+            status: string;
+        };
+        /** @description The body of PUT /v1/admin/board-rules/{board}. An increment that names no board also counts on the board if all parts that are given match; without parts, every such increment does. */
+        BoardRuleRequest: {
+            /** @description Actions of which one must be the increment's, up to 20. */
+            actions?: string[];
+            /** @description Accepted values of other attributes by name, all of which must match: up to 8 names with up to 20 values each. */
+            attributes?: {
+                [key: string]: string[];
+            };
+            /** @description Values of which one must be that of the increment's attribute region, up to 20. */
+            regions?: string[];
+        };
+        /** @description The response of GET /v1/admin/board-rules. */
+        BoardRules: {
+            /** @description By the names of the boards. */
+            rules: components["schemas"]["BoardRule"][];
         };
         /** @description A page of boards, by name. next_after is the value of after for the next page. */
         Boards: {
@@ -2114,6 +2344,16 @@ export interface components {
             next_step?: string;
             /** @description ok, warn, fail or skipped. */
             status: string;
+        };
+        /** @description The body of POST /v1/admin/ledger/checkpoint. */
+        CheckpointRequest: {
+            /**
+             * Format: date-time
+             * @description The moment.
+             */
+            at: string;
+            /** @description Name of the board; global by default. */
+            board?: string;
         };
         /** @description The response of GET /v1/admin/checks: the health checks of this server and its backends. */
         Checks: {
@@ -2205,6 +2445,8 @@ export interface components {
             avatar_url?: string;
             /** @description Name to show beside the score, 1 to 32 characters. */
             display_name?: string;
+            /** @description True for a user who is on no board: rank is the one that the score would have. */
+            private?: boolean;
             /**
              * Format: int64
              * @description Rank on the board, from 1.
@@ -2278,6 +2520,48 @@ export interface components {
              * @description On the last line: number of rows before it.
              */
             rows?: number;
+        };
+        /** @description The response of GET /v1/leaderboard/film: the first rows of a board at regular times, or the first part of them. The next part begins at next_from. */
+        Film: {
+            /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
+            board: string;
+            /**
+             * Format: date-time
+             * @description Last step of the film; send it as to for the next part.
+             */
+            ends_at: string;
+            /** @description Where the rows changed, with the first step of the part. */
+            frames: components["schemas"]["FilmFrame"][];
+            /**
+             * Format: date-time
+             * @description The time from which the next part continues; absent on the last one.
+             */
+            next_from?: string;
+            /**
+             * Format: date-time
+             * @description Time of the first frame.
+             */
+            starts_at: string;
+            /**
+             * Format: int64
+             * @description Time between two steps in milliseconds; send it as step for the next part.
+             */
+            step_ms: number;
+        };
+        /** @description The first rows of a board at a time, until the next frame. */
+        FilmFrame: {
+            /**
+             * Format: date-time
+             * @description Time of the frame.
+             */
+            at: string;
+            /** @description The rows, best first. */
+            entries: components["schemas"]["Entry"][];
+            /**
+             * Format: int64
+             * @description Ranked users at this time.
+             */
+            total: number;
         };
         /** @description A row of the final standings. */
         FinalEntry: {
@@ -2384,6 +2668,22 @@ export interface components {
              */
             next_after?: number;
         };
+        /** @description A user whose display name begins with what was searched for. */
+        FoundUser: {
+            /** @description Name to show beside the score, 1 to 32 characters. */
+            display_name: string;
+            /** @description active, frozen or banned. */
+            status: string;
+            /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
+            user_id: string;
+        };
+        /** @description The response of GET /v1/admin/users, by name. next_after is the value of after for the next page. */
+        FoundUsers: {
+            /** @description Id of the last user of the page; absent on the last page. */
+            next_after?: string;
+            /** @description The users, by display name. */
+            users: components["schemas"]["FoundUser"][];
+        };
         /** @description A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or error. */
         Frame: {
             /**
@@ -2397,7 +2697,7 @@ export interface components {
             changed?: components["schemas"]["Entry"][];
             /** @description True if the frame is not from a healthy ranking. */
             degraded?: boolean;
-            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, stale or archived. */
+            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
             degraded_reason?: string;
             /**
              * Format: int64
@@ -2527,8 +2827,18 @@ export interface components {
              * @description Absent if nothing was imported.
              */
             import_id?: number;
+            /**
+             * Format: date-time
+             * @description Time at which it wrote last.
+             */
+            last_at?: string;
             /** @description Name of the board in the other system. */
             source: string;
+            /**
+             * Format: date-time
+             * @description Time at which the import was started or continued last; absent if nothing was imported.
+             */
+            started_at?: string;
             /**
              * Format: int64
              * @description Number of users that were imported.
@@ -2595,6 +2905,16 @@ export interface components {
              */
             written: number;
         };
+        /** @description The response of GET /v1/admin/imports, newest first. next_before is the value of before for the next page. */
+        Imports: {
+            /** @description The imports, newest first. */
+            imports: components["schemas"]["Import"][];
+            /**
+             * Format: int64
+             * @description Number of the last import of the page; absent on the last page.
+             */
+            next_before?: number;
+        };
         /** @description The body of POST /v1/scores/increment and an item of a batch. */
         IncrementRequest: {
             /** @description Name of the user's action, for action rules: up to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
@@ -2603,6 +2923,10 @@ export interface components {
             action_token?: string;
             /** @description Token of a game server, for boards that require attestation. */
             attestation?: string;
+            /** @description What rules of boards compare, such as region and platform: up to 8, not with board or boards. The field scheme does not cover them, so they need the header scheme. */
+            attributes?: {
+                [key: string]: string;
+            };
             /** @description Name of the board; global by default. */
             board?: string;
             /** @description 1 to 10 boards instead: counts on all of them or on none. */
@@ -2626,12 +2950,48 @@ export interface components {
             /** @description User who gets the points: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
         };
+        /** @description A long operation that a node runs or has run. line is its last line, but for a what-if, whose result is in its response only. */
+        Job: {
+            /** @description true: only report what would be done, and change nothing. */
+            dry_run?: boolean;
+            /**
+             * Format: date-time
+             * @description Time of its end; absent while it runs.
+             */
+            ended_at?: string;
+            /**
+             * Format: int64
+             * @description Number of the job.
+             */
+            job_id: number;
+            /** @description rebuild, verify, reconcile, replay, what-if, archive or checkpoint. */
+            kind: string;
+            /** @description Its progress or, at its end, its result or error. */
+            line?: components["schemas"]["JobLine"];
+            /** @description Name of the node that runs it. */
+            node: string;
+            /** @description The reason that was given. */
+            reason?: string;
+            /**
+             * Format: date-time
+             * @description Time of its start.
+             */
+            started_at: string;
+            /** @description running, done, failed, stopped or lost. */
+            state: string;
+            /** @description What it works on, as in the audit trail. */
+            target: string;
+            /** @description User who started it. */
+            who: string;
+        };
         /** @description One line of the NDJSON that a job returns: its progress or, on the last line, its result or an error. The job stops if the client disconnects. */
         JobLine: {
             /** @description Result of ledger/archive. */
             archived?: components["schemas"]["Archived"];
             /** @description Board that the job works on. */
             board?: string;
+            /** @description Result of ledger/checkpoint. */
+            checkpoint?: components["schemas"]["KeptCheckpoint"];
             /** @description Why the job ended early. */
             error?: components["schemas"]["Error"];
             /** @description Result of a rebuild. */
@@ -2679,6 +3039,16 @@ export interface components {
             all: true;
             board?: unknown;
         });
+        /** @description The response of GET /v1/admin/jobs, newest first. next_before is the value of before for the next page. */
+        Jobs: {
+            /** @description The jobs, newest first. */
+            jobs: components["schemas"]["Job"][];
+            /**
+             * Format: int64
+             * @description Number of the last job of the page; absent on the last page.
+             */
+            next_before?: number;
+        };
         /** @description The response of GET /v1/realtime/token. */
         JoinTicket: {
             /**
@@ -2688,6 +3058,31 @@ export interface components {
             expires_at: string;
             /** @description The ticket, for the query parameter token. */
             token: string;
+        };
+        /** @description The standings of a board at a moment, read from the archive. Until kept_until, reads with the same at are answered. */
+        KeptCheckpoint: {
+            /**
+             * Format: date-time
+             * @description The moment.
+             */
+            at: string;
+            /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
+            board: string;
+            /**
+             * Format: int64
+             * @description Number of ledger rows of the board that were read.
+             */
+            events: number;
+            /**
+             * Format: date-time
+             * @description Time at which the standings are deleted.
+             */
+            kept_until: string;
+            /**
+             * Format: int64
+             * @description Number of ranked users.
+             */
+            users: number;
         };
         /** @description Key describes a signing key. secret is set only when the key is created or rotated. */
         Key: {
@@ -2788,7 +3183,7 @@ export interface components {
             board_state?: string;
             /** @description True if the response is not from a healthy ranking. */
             degraded: boolean;
-            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, stale or archived. */
+            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
             degraded_reason?: string;
             /** @description The users who are on the board, best first. */
             entries: components["schemas"]["ListEntry"][];
@@ -2821,6 +3216,8 @@ export interface components {
              * @description Position in the list, from 1.
              */
             place: number;
+            /** @description True for a user who is on no board: rank is the one that the score would have. */
+            private?: boolean;
             /**
              * Format: int64
              * @description Rank on the board, from 1.
@@ -2982,7 +3379,7 @@ export interface components {
             board_state?: string;
             /** @description True if the response is not from a healthy ranking. */
             degraded: boolean;
-            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, stale or archived. */
+            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
             degraded_reason?: string;
             /**
              * Format: int64
@@ -2993,6 +3390,8 @@ export interface components {
             neighbours?: components["schemas"]["Entry"][];
             /** @description Share of users ranked below, in percent with one decimal. */
             percentile: number;
+            /** @description True for a user who is on no board: rank, total and neighbours are as if the user were on this one. */
+            private?: boolean;
             /**
              * Format: int64
              * @description Rank on the board, from 1.
@@ -3028,18 +3427,20 @@ export interface components {
              * @description Null if it was never changed.
              */
             changed_at: string | null;
+            /** @description True if some boards do not reflect this change yet. */
+            pending?: boolean;
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
-            /** @description public, friends or pseudonym. */
+            /** @description public, friends, pseudonym or private. */
             visibility: string;
         };
         /** @description The body of PUT /v1/users/{user_id}/privacy. */
         PrivacyRequest: {
             /**
-             * @description public, friends or pseudonym.
+             * @description public, friends, pseudonym or private.
              * @enum {string}
              */
-            visibility: "public" | "friends" | "pseudonym";
+            visibility: "public" | "friends" | "pseudonym" | "private";
         };
         /** @description The response of GET and PUT /v1/users/{user_id}/profile. */
         Profile: {
@@ -3173,6 +3574,8 @@ export interface components {
             difference: number;
             /** @description Name to show beside the score, 1 to 32 characters. */
             display_name?: string;
+            /** @description True for a user who is on no board: rank is the one that the score would have. */
+            private?: boolean;
             /**
              * Format: int64
              * @description Rank on the board, from 1.
@@ -3245,7 +3648,7 @@ export interface components {
             as_of: string;
             /** @description True if the response is not from a healthy ranking. */
             degraded: boolean;
-            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, stale or archived. */
+            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
             degraded_reason?: string;
             /**
              * Format: int64
@@ -3343,6 +3746,8 @@ export interface components {
             applied: number;
             /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
             board: string;
+            /** @description Receipts of the boards on which the event counts by their rules, by name, if there are any. */
+            matched?: components["schemas"]["Receipt"][];
             /**
              * Format: int64
              * @description The user's score after the event, in points.
@@ -3629,6 +4034,11 @@ export interface components {
              * @description Events before this time are in the archive.
              */
             archived_before?: string;
+            /**
+             * Format: date-time
+             * @description Everything recorded before it is included; only if a replica answered, which may lack later events.
+             */
+            as_of?: string;
             /** @description The events of the page, newest first. */
             entries: components["schemas"]["StatementEntry"][];
             /** @description Value of cursor for the next page; absent on the last page. */
@@ -3696,6 +4106,8 @@ export interface components {
             increments_per_second?: number;
             /** @description 95th percentile, in milliseconds; absent without increments. */
             latency_p95_ms?: number;
+            /** @description Name of the node: its host, its process and a random part. */
+            node: string;
             /**
              * Format: int64
              * @description The number of unpublished changes in the whole installation, counted up to a million.
@@ -3843,7 +4255,7 @@ export interface components {
             board_state?: string;
             /** @description True if the response is not from a healthy ranking. */
             degraded: boolean;
-            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, stale or archived. */
+            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
             degraded_reason?: string;
             /** @description The rows of the page, best first. */
             entries: components["schemas"]["Entry"][];
@@ -4401,7 +4813,7 @@ export interface components {
             delta: number;
             /** @description What the anomaly was, in words. */
             detail?: string;
-            /** @description UUID of the event. */
+            /** @description Id of the event, as it was sent. */
             event_id: string;
             /**
              * Format: date-time
@@ -4868,6 +5280,93 @@ export interface operations {
             503: components["responses"]["overloaded_or_unavailable"];
         };
     };
+    getBBoardFilm: {
+        parameters: {
+            query?: {
+                /** @description First step; by default the start of the period, or a day before to. */
+                from?: string;
+                /** @description End of the film, the last step; by default the end of the board, or two seconds before now. */
+                to?: string;
+                /** @description Duration between steps, 1s to 8784h; by default a 250th of the film. */
+                step?: string;
+                /** @description Number of rows, 1 to 100; 10 by default. */
+                limit?: number;
+                /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
+                as?: "recorded" | "now";
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "global",
+                     *       "starts_at": "2026-11-21T10:00:00Z",
+                     *       "ends_at": "2026-11-21T12:00:00Z",
+                     *       "step_ms": 60000,
+                     *       "frames": [
+                     *         {
+                     *           "at": "2026-11-21T10:00:00Z",
+                     *           "total": 11950,
+                     *           "entries": [
+                     *             {
+                     *               "rank": 2,
+                     *               "user_id": "bob",
+                     *               "score": 90
+                     *             }
+                     *           ]
+                     *         },
+                     *         {
+                     *           "at": "2026-11-21T10:07:00Z",
+                     *           "total": 11952,
+                     *           "entries": [
+                     *             {
+                     *               "rank": 1,
+                     *               "user_id": "ada",
+                     *               "score": 125,
+                     *               "display_name": "Ada",
+                     *               "avatar_url": "https://images.example.com/ada.png"
+                     *             },
+                     *             {
+                     *               "rank": 2,
+                     *               "user_id": "bob",
+                     *               "score": 90
+                     *             }
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "next_from": "2026-11-21T11:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Film"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["not_settled"];
+            410: components["responses"]["gone"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
     getBBoardLive: {
         parameters: {
             query?: {
@@ -4999,6 +5498,81 @@ export interface operations {
             401: components["responses"]["unauthorized"];
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getBBoardPlayersUserIdHistory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+                /**
+                 * @description User id: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+                 * @example ada
+                 */
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "global",
+                     *       "user_id": "ada",
+                     *       "points": [
+                     *         {
+                     *           "at": "2026-11-21T10:00:00Z",
+                     *           "score": null,
+                     *           "rank": null,
+                     *           "total": 11950
+                     *         },
+                     *         {
+                     *           "at": "2026-11-21T11:00:00Z",
+                     *           "score": 100,
+                     *           "rank": 4,
+                     *           "total": 11981
+                     *         },
+                     *         {
+                     *           "at": "2026-11-21T12:00:00Z",
+                     *           "score": 125,
+                     *           "rank": 1,
+                     *           "total": 12000
+                     *         }
+                     *       ],
+                     *       "best_rank": 1,
+                     *       "best_rank_at": "2026-11-21T12:00:00Z",
+                     *       "days_in_top_10": 1,
+                     *       "biggest_climb": {
+                     *         "began_at": "2026-11-21T11:00:00Z",
+                     *         "ended_at": "2026-11-21T12:00:00Z",
+                     *         "places": 3
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RankHistory"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["not_settled"];
+            410: components["responses"]["gone"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];
@@ -5360,6 +5934,176 @@ export interface operations {
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
             403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getAdminBoardRules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "rules": [
+                     *         {
+                     *           "board": "eu-ranked",
+                     *           "status": "active",
+                     *           "regions": [
+                     *             "eu"
+                     *           ],
+                     *           "attributes": {
+                     *             "platform": [
+                     *               "pc",
+                     *               "mac"
+                     *             ]
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BoardRules"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    putAdminBoardRulesBoard: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "regions": [
+                 *         "eu"
+                 *       ],
+                 *       "attributes": {
+                 *         "platform": [
+                 *           "pc",
+                 *           "mac"
+                 *         ]
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["BoardRuleRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "eu-ranked",
+                     *       "status": "active",
+                     *       "regions": [
+                     *         "eu"
+                     *       ],
+                     *       "attributes": {
+                     *         "platform": [
+                     *           "pc",
+                     *           "mac"
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["BoardRule"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    deleteAdminBoardRulesBoard: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "global",
+                     *       "mode": "increment",
+                     *       "order": "highest",
+                     *       "status": "active",
+                     *       "min_delta": 1,
+                     *       "max_delta": 1000000,
+                     *       "min_score": -9007199254740991,
+                     *       "max_score": 9007199254740991,
+                     *       "public": true,
+                     *       "period": "none",
+                     *       "created_at": "2026-11-01T08:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Board"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];
@@ -5976,6 +6720,53 @@ export interface operations {
             503: components["responses"]["overloaded_or_unavailable"];
         };
     };
+    getAdminImports: {
+        parameters: {
+            query?: {
+                /** @description Next_before of the previous page. */
+                before?: number;
+                /** @description Maximum number of rows. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "imports": [
+                     *         {
+                     *           "import_id": 1,
+                     *           "source": "nakama:weekly",
+                     *           "board": "weekly:2026-w47",
+                     *           "users": 12000,
+                     *           "events": 12480,
+                     *           "started_at": "2026-11-21T12:00:00Z",
+                     *           "last_at": "2026-11-21T12:00:41Z"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Imports"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
     postAdminImports: {
         parameters: {
             query?: {
@@ -6148,6 +6939,170 @@ export interface operations {
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
             409: components["responses"]["conflict"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getAdminJobs: {
+        parameters: {
+            query?: {
+                /** @description Next_before of the previous page. */
+                before?: number;
+                /** @description Maximum number of rows. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "jobs": [
+                     *         {
+                     *           "job_id": 3,
+                     *           "kind": "rebuild",
+                     *           "target": "board:global",
+                     *           "state": "running",
+                     *           "node": "node-1",
+                     *           "who": "operator",
+                     *           "reason": "cheating, ticket 4711",
+                     *           "started_at": "2026-11-21T12:05:00Z",
+                     *           "line": {
+                     *             "type": "progress",
+                     *             "board": "global",
+                     *             "users": 4000,
+                     *             "total": 12000
+                     *           }
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Jobs"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getAdminJobsId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Numeric id.
+                 * @example 1
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "job_id": 3,
+                     *       "kind": "rebuild",
+                     *       "target": "board:global",
+                     *       "state": "running",
+                     *       "node": "node-1",
+                     *       "who": "operator",
+                     *       "reason": "cheating, ticket 4711",
+                     *       "started_at": "2026-11-21T12:05:00Z",
+                     *       "line": {
+                     *         "type": "progress",
+                     *         "board": "global",
+                     *         "users": 4000,
+                     *         "total": 12000
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    postAdminJobsIdStop: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Numeric id.
+                 * @example 1
+                 */
+                id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "job_id": 3,
+                     *       "kind": "rebuild",
+                     *       "target": "board:global",
+                     *       "state": "running",
+                     *       "node": "node-1",
+                     *       "who": "operator",
+                     *       "reason": "cheating, ticket 4711",
+                     *       "started_at": "2026-11-21T12:05:00Z",
+                     *       "line": {
+                     *         "type": "progress",
+                     *         "board": "global",
+                     *         "users": 4000,
+                     *         "total": 12000
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["conflict"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];
@@ -6408,6 +7363,50 @@ export interface operations {
             400: components["responses"]["invalid_request"];
             401: components["responses"]["unauthorized"];
             403: components["responses"]["forbidden"];
+            409: components["responses"]["conflict"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    postAdminLedgerCheckpoint: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "board": "global",
+                 *       "at": "2026-02-01T00:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CheckpointRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": components["schemas"]["JobLine"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
             409: components["responses"]["conflict"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
@@ -7016,6 +8015,7 @@ export interface operations {
                      *         "gateway",
                      *         "maintenance"
                      *       ],
+                     *       "node": "",
                      *       "uptime_seconds": 86400,
                      *       "window_ms": 2000,
                      *       "increments_per_second": 412.5,
@@ -7107,6 +8107,51 @@ export interface operations {
             403: components["responses"]["forbidden"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getAdminUsers: {
+        parameters: {
+            query?: {
+                /** @description Beginning of the display name, in any case. */
+                name?: string;
+                /** @description Next_after of the previous page. */
+                after?: string;
+                /** @description Maximum number of rows. */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "users": [
+                     *         {
+                     *           "user_id": "ada",
+                     *           "display_name": "Ada Lovelace",
+                     *           "status": "active"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["FoundUsers"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];
@@ -8374,6 +9419,10 @@ export interface operations {
                 period?: "none" | "daily" | "weekly" | "monthly" | "season";
                 /** @description Only boards in this region. */
                 region?: string;
+                /** @description Only boards of this platform. */
+                platform?: string;
+                /** @description Only boards with this tag. */
+                tag?: string;
                 /** @description Only boards with this status: active, frozen or archived. */
                 status?: "active" | "frozen" | "archived";
                 /** @description Next_after of the previous page. */
@@ -9298,6 +10347,89 @@ export interface operations {
             410: components["responses"]["gone"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getLeaderboardFilm: {
+        parameters: {
+            query?: {
+                /** @description board, or a family to use its current instance; global by default. */
+                board?: string;
+                /** @description First step; by default the start of the period, or a day before to. */
+                from?: string;
+                /** @description End of the film, the last step; by default the end of the board, or two seconds before now. */
+                to?: string;
+                /** @description Duration between steps, 1s to 8784h; by default a 250th of the film. */
+                step?: string;
+                /** @description Number of rows, 1 to 100; 10 by default. */
+                limit?: number;
+                /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
+                as?: "recorded" | "now";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "global",
+                     *       "starts_at": "2026-11-21T10:00:00Z",
+                     *       "ends_at": "2026-11-21T12:00:00Z",
+                     *       "step_ms": 60000,
+                     *       "frames": [
+                     *         {
+                     *           "at": "2026-11-21T10:00:00Z",
+                     *           "total": 11950,
+                     *           "entries": [
+                     *             {
+                     *               "rank": 2,
+                     *               "user_id": "bob",
+                     *               "score": 90
+                     *             }
+                     *           ]
+                     *         },
+                     *         {
+                     *           "at": "2026-11-21T10:07:00Z",
+                     *           "total": 11952,
+                     *           "entries": [
+                     *             {
+                     *               "rank": 1,
+                     *               "user_id": "ada",
+                     *               "score": 125,
+                     *               "display_name": "Ada",
+                     *               "avatar_url": "https://images.example.com/ada.png"
+                     *             },
+                     *             {
+                     *               "rank": 2,
+                     *               "user_id": "bob",
+                     *               "score": 90
+                     *             }
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "next_from": "2026-11-21T11:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Film"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["not_settled"];
+            410: components["responses"]["gone"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];

@@ -25,6 +25,9 @@ export interface List extends Camel<Schemas["List"]> {}
 /** RankHistory is a user's score and rank at points of time, and what stands out among them. */
 export interface RankHistory extends Camel<Schemas["RankHistory"]> {}
 
+/** Film is the first rows of a board over time: frames where they changed, and nextFrom if there are more. */
+export interface Film extends Camel<Schemas["Film"]> {}
+
 /** RankExplanation is what a user's rank follows from. */
 export interface RankExplanation extends Camel<Schemas["RankExplanation"]> {}
 
@@ -121,6 +124,22 @@ export interface HistoryQuery {
   to?: Date;
   /** Duration between points, such as "1h" (the default); 1s to 8784h. */
   step?: string;
+  /** Whether to leave out the events that are reversed, and the users that are banned, now. */
+  asNow?: boolean;
+}
+
+/** FilmQuery selects a part of a film: the period, or the last day, by default. */
+export interface FilmQuery {
+  /** global by default; a family is read in the period of from. */
+  board?: string;
+  /** The first step, an RFC 3339 time; for the next part nextFrom of the one before. */
+  from?: string;
+  /** The last step; for the next part endsAt of the one before. */
+  to?: string;
+  /** Duration between steps, such as "1h"; 1s to 8784h, and a 250th of the film by default. */
+  step?: string;
+  /** Rows, 1 to 100; 10 by default. */
+  limit?: number;
   /** Whether to leave out the events that are reversed, and the users that are banned, now. */
   asNow?: boolean;
 }

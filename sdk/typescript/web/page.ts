@@ -1,6 +1,6 @@
 // The script of a board's page and of its page for iframes. The page is complete without it; it
 // keeps the rows current, and adds what needs a script.
-import type { Place, Statement } from "../src/types.js";
+import type { Place, RankHistory, Statement } from "../src/types.js";
 import { segment } from "../src/transport.js";
 import type { Connection, State } from "../src/watch/state.js";
 import { ageOf, type Query, serverOf, Source, warningOf } from "./live.js";
@@ -39,6 +39,7 @@ let player = main.dataset["player"] ?? "";
 let place: Place | undefined;
 let state: State | undefined;
 let stop = (): void => {};
+let closeFilm: (() => void) | undefined;
 
 // Numbers that the server wrote, as the viewer's language writes them.
 for (const data of document.querySelectorAll("data")) data.textContent = count(Number(data.value));
@@ -64,7 +65,7 @@ function showTotal(total: number): void {
 }
 
 function showStatus(): void {
-  if (!state) return;
+  if (!state || closeFilm) return;
   let status = $("status")!;
   const warning = warningOf(state.degraded);
   const kind = state.connection === "disconnected" ? "lost" : warning ? "warn" : state.connection;
@@ -88,6 +89,11 @@ let announcedAt = -ANNOUNCE_EVERY;
 function announce(text: string): void {
   if (performance.now() - announcedAt < ANNOUNCE_EVERY) return;
   announcedAt = performance.now();
+  say(text);
+}
+
+/** say tells screen readers what follows from what the viewer did. */
+function say(text: string): void {
   $("announce")!.replaceChildren(make("span", "", text));
 }
 
@@ -116,7 +122,7 @@ function paint(): void {
   requestAnimationFrame(() => {
     painted = false;
     if (!state?.heardAt) return showStatus();
-    showRows(state);
+    if (!closeFilm) showRows(state);
     showStatus();
     if (state.me) showMove(state.me.rank);
     refreshPlayer();
@@ -181,8 +187,40 @@ function showPlayer(read: Place | undefined): void {
     nearRows!.show([]);
   }
   near.hidden = !read;
+  $("chart")!.hidden = !read;
+  if (read) void showChart();
   section.hidden = false;
   $("statement")!.hidden = !signedIn;
+}
+
+/** How long the chart of a player stays as it is, in milliseconds: it has a point an hour. */
+const CHART_EVERY = 300_000;
+
+let charted = "";
+let chartedAt = -CHART_EVERY;
+
+/** showChart draws the player's last day, once in a while. */
+async function showChart(): Promise<void> {
+  const box = $("chart");
+  const of = player;
+  if (!box || of === charted && performance.now() - chartedAt < CHART_EVERY) return;
+  if (of !== charted) box.replaceChildren();
+  charted = of;
+  chartedAt = performance.now();
+  try {
+    const path = signedIn ? "/v1/users/me/history" : `${source.path}/players/${segment(of)}/history`;
+    const query = signedIn ? { board: main.dataset["board"] } : {};
+    const [{ draw }, history] = await Promise.all([
+      import(new URL(box.dataset["script"]!, location.href).href) as Promise<typeof import("./chart.js")>,
+      source.transport.try<Pick<RankHistory, "points">>({ method: "GET", path, query }).catch((error: unknown) => {
+        if ((error as { status?: number }).status === 404) return { points: [] }; // no rank on any of the points
+        throw error;
+      }),
+    ]);
+    if (of === player) draw(box, history, ended ? undefined : place);
+  } catch {
+    if (of === player) box.replaceChildren(); // a board without a past is complete without it
+  }
 }
 
 /** choose makes a player the one that the page is about. */
@@ -193,7 +231,7 @@ function choose(user: string): void {
   else url.searchParams.delete("player");
   history.replaceState(null, "", url);
   readVersion = "";
-  if (state?.heardAt) rows.show(state.top, player);
+  if (state?.heardAt && !closeFilm) rows.show(state.top, player);
   if (user) {
     void readPlayer();
   } else {
@@ -224,7 +262,7 @@ function restart(): void {
 setInterval(showStatus, 1000);
 setInterval(() => {
   if (ended || document.visibilityState !== "visible") return;
-  source.top().then((top) => showTotal(top.total), () => {});
+  source.top().then((top) => closeFilm || showTotal(top.total), () => {});
 }, TOTAL_EVERY);
 
 // ---- signing in: the token stays in this script, and leaves it in headers only
@@ -239,7 +277,7 @@ async function signIn(token: string): Promise<void> {
   player = me.userId;
   if ($("signin")) $("signin")!.textContent = "Sign out";
   showPlayer(me);
-  if (state?.heardAt) rows.show(state.top, player);
+  if (state?.heardAt && !closeFilm) rows.show(state.top, player);
   restart();
 }
 
@@ -368,7 +406,66 @@ function enableTools(): void {
   });
 }
 
+// ---- the past
+
+function enableFilm(): void {
+  const button = $("replay");
+  const box = $("film");
+  if (!button || !box) return;
+  button.hidden = false;
+  let opening = false;
+  button.addEventListener("click", () => {
+    if (closeFilm) return closeFilm();
+    if (opening) return;
+    opening = true;
+    box.hidden = false; // at once: what moves a row later would surprise
+    button.ariaExpanded = "true";
+    import(new URL(box.dataset["script"]!, location.href).href).then(({ open }: typeof import("./film.js")) => {
+      const status = $("status")!;
+      const [kind, words] = [status.dataset["kind"], $("connection")?.textContent ?? ""];
+      closeFilm = open(box, {
+        transport: source.transport, path: source.path, limit: query.limit, announce: say,
+        show: (entries, total) => {
+          rows.show(entries, player);
+          $("empty")!.hidden = entries.length > 0;
+          showTotal(total);
+        },
+        closed: () => {
+          closeFilm = undefined;
+          button.ariaExpanded = "false";
+          button.focus();
+          status.dataset["kind"] = kind ?? "";
+          set($("connection"), words);
+          void showPresent();
+        },
+      });
+      status.dataset["kind"] = "film";
+      set($("connection"), "Replay");
+      set($("age"), "");
+    }).catch((error: unknown) => {
+      box.hidden = true;
+      button.ariaExpanded = "false";
+      set($("warning"), `The past cannot be shown: ${(error as Error).message}.`);
+      $("warning")!.hidden = false;
+    }).finally(() => (opening = false));
+  });
+}
+
+/** showPresent shows the rows as they are now, of an ended board as they stay. */
+async function showPresent(): Promise<void> {
+  if (state?.heardAt) {
+    showRows(state);
+    showStatus();
+  }
+  const top = await source.top().catch(() => undefined);
+  if (!top || closeFilm) return;
+  if (ended) rows.show(top.entries, player);
+  showTotal(top.total);
+}
+
 enableTools();
+enableFilm();
 enableStatement();
 enableSignIn();
+if (ended && player) void showChart();
 restart();

@@ -55,6 +55,8 @@ async function follow() {
       const page = await readPage(location.href)
       const next = page.querySelector("[data-refresh]")
       if (!next) return location.reload()
+      const head = page.querySelector("main > .head") // its actions depend on the state
+      if (head) document.querySelector("main > .head")?.replaceWith(document.adoptNode(head))
       shown.replaceWith(document.adoptNode(next))
       shown = next
       showTimes(shown)

@@ -2,16 +2,27 @@
 const page = document.getElementById("overview")
 const every = 2000 // milliseconds
 const kept = 3600_000
-const store = "overview:" + page.dataset.source
+const store = "overview-nodes:" + page.dataset.source
 const names = ["rate", "p95", "outbox", "lag"]
 
-let samples = []
+// Behind a load balancer another node may answer each request. Each node that answers has
+// samples and lines of its own; one that has not answered for an hour has none.
+const colors = ["blue", "orange", "green", "purple"]
+const maxNodes = colors.length
+let samples = new Map() // of arrays, by node
 try {
-  samples = JSON.parse(sessionStorage.getItem(store)) ?? []
+  samples = new Map(JSON.parse(sessionStorage.getItem(store)))
 } catch {
-  samples = []
+  // There are none.
 }
-samples = samples.filter((s) => Array.isArray(s) && s[0] > Date.now() - kept)
+function forget() {
+  for (const [node, all] of samples) {
+    const young = all.filter((s) => s[0] > Date.now() - kept)
+    if (young.length > 0) samples.set(node, young)
+    else samples.delete(node)
+  }
+}
+forget()
 
 const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 })
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" })
@@ -30,27 +41,40 @@ function token(name) {
 // The charts begin with the first sample, and show five minutes at least.
 function span() {
   const now = Date.now() / 1000
-  return [Math.max(now - kept / 1000, Math.min(now - 300, (samples[0]?.[0] ?? Date.now()) / 1000)), now]
+  return [Math.max(now - kept / 1000, Math.min(now - 300, Math.min(Date.now(), ...[...samples.values()].map((all) => all[0][0])) / 1000)), now]
 }
 
 function data(i) {
-  return [samples.map((s) => s[0] / 1000), samples.map((s) => s[i + 1])]
+  const lines = [...samples.values()].map((all) => [all.map((s) => s[0] / 1000), all.map((s) => s[i + 1])])
+  return lines.length > 0 ? uPlot.join(lines) : [[], []]
 }
 
 function draw() {
+  const inks = colors.slice(0, Math.max(samples.size, 1)).map(token)
+  const lines = inks.map((color) => ({
+    stroke: color, width: 1.75, points: { show: false }, spanGaps: false,
+    ...(inks.length === 1 ? { fill: color.replace("rgb(", "rgba(").replace(")", ", .12)") } : {}),
+  }))
   for (const [i, name] of names.entries()) {
     const box = page.querySelector(`[data-chart=${name}]`)
     charts.get(name)?.destroy()
-    const color = token(box.dataset.color)
     const axis = { stroke: token("dim"), grid: { stroke: token("border"), width: 1 }, ticks: { show: false }, font: "11px system-ui" }
     charts.set(name, new uPlot({
       width: Math.max(box.clientWidth, 200), height: 144, legend: { show: false }, cursor: { show: false },
       padding: [8, 8, 0, 0],
       scales: { x: { time: true, range: span }, y: { range: (_, low, high) => [0, Math.max(1, (high ?? 0) * 1.1)] } },
       axes: [{ ...axis, grid: { show: false }, space: 70, size: 26, values: (_, all) => all.map((v) => clock.format(v * 1000)) }, { ...axis, size: 44, space: 34, values: (_, all) => all.map((v) => compact.format(v)) }],
-      series: [{}, { stroke: color, width: 1.75, fill: color.replace("rgb(", "rgba(").replace(")", ", .12)"), points: { show: false }, spanGaps: false }],
+      series: [{}, ...lines],
     }, data(i), box))
   }
+  nameNodes()
+}
+
+// Names the nodes, with the colours of their lines if there are several.
+function nameNodes() {
+  if (samples.size === 0) return // the page names its own
+  document.getElementById("nodes").replaceChildren(...[...samples.keys()].map((node, i) =>
+    element("li", samples.size > 1 ? colors[i] : "", [element("code", "", node)])))
 }
 
 function set(element, text) {
@@ -84,13 +108,17 @@ function show(state) {
       element("span", ("badge " + ({ ok: "good", warn: "warn", fail: "bad" }[check.status] ?? "")).trim(), check.status),
       element("b", "", check.name), element("span", "", check.detail),
     ])))
-  samples.push([Date.now(), ...names.map((name) => state.samples[name] ?? null)])
-  samples = samples.filter((s) => s[0] > Date.now() - kept)
+  set(document.getElementById("node"), state.node)
+  const before = [...samples.keys()].join()
+  forget()
+  if (!samples.has(state.node) && samples.size < maxNodes) samples.set(state.node, [])
+  samples.get(state.node)?.push([Date.now(), ...names.map((name) => state.samples[name] ?? null)])
   try {
-    sessionStorage.setItem(store, JSON.stringify(samples))
+    sessionStorage.setItem(store, JSON.stringify([...samples]))
   } catch {
     // The storage is full or not allowed: the charts begin anew with the next page.
   }
+  if ([...samples.keys()].join() !== before) return draw()
   for (const [i, name] of names.entries()) charts.get(name)?.setData(data(i))
 }
 

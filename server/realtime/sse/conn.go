@@ -30,6 +30,9 @@ func (c *conn) Kind() string { return kind }
 // sends nothing, and a lost client is noticed by a write that fails.
 func (c *conn) LastHeard() time.Time { return time.Now() }
 
+// Encoding implements [socket.Protocol].
+func (c *conn) Encoding() realtime.Encoding { return realtime.SSE }
+
 // Encode implements [socket.Protocol].
 func (c *conn) Encode(f *realtime.Frame) []byte { return event(f, c.EventID()) }
 

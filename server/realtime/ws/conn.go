@@ -39,6 +39,9 @@ func newConn(h *realtime.Hub, v *realtime.Viewer) *conn {
 // Kind implements [realtime.Transport].
 func (c *conn) Kind() string { return "websocket" }
 
+// Encoding implements [socket.Protocol].
+func (c *conn) Encoding() realtime.Encoding { return realtime.WebSocket }
+
 // Encode implements [socket.Protocol].
 func (c *conn) Encode(f *realtime.Frame) []byte { return encode(f) }
 

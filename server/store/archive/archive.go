@@ -47,6 +47,21 @@ func (a *Archive) OldPartitions(ctx context.Context, keep time.Duration) ([]scor
 	return old, nil
 }
 
+// Detached lists the names of the partitions that were archived and are not part of the ledger
+// any more, oldest first.
+func (a *Archive) Detached(ctx context.Context) ([]string, error) {
+	rows, err := a.db.Query(ctx, `select distinct substr(target, length('ledger:') + 1) as name from audit_log
+where action = 'ledger.detach' order by name`)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("list archived partitions: %w", err))
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("list archived partitions: %w", err))
+	}
+	return names, nil
+}
+
 // ReadPartition calls do with every row of a partition as a line of JSON (all
 // columns by name, times in UTC), in chunks of at most size, from one snapshot. It
 // returns a conflict if another process is archiving.

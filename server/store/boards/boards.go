@@ -46,9 +46,10 @@ func (s *Boards) All(ctx context.Context) (boards []scoreboard.Board, at time.Ti
 func (s *Boards) FindBoards(ctx context.Context, f scoreboard.BoardFilter) ([]scoreboard.Board, error) {
 	const find = `select ` + row.BoardColumns + ` from boards
 where board_id > $1 and ($2 = '' or family_id = $2) and ($3 = '' or period = $3) and ($4 = '' or region = $4)
-  and ($5 = '' or status = $5) and (public or not $6)
+  and ($5 = '' or status = $5) and (public or not $6) and ($8 = '' or platform = $8) and ($9 = '' or $9 = any(tags))
 order by board_id limit $7`
-	rows, err := s.db.Query(ctx, find, f.After, f.Family, f.Period, f.Region, f.Status, f.Public, f.Limit)
+	rows, err := s.db.Query(ctx, find, f.After, f.Family, f.Period, f.Region, f.Status, f.Public, f.Limit,
+		f.Platform, f.Tag)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("find boards: %w", err))
 	}
@@ -101,9 +102,10 @@ func (s *Boards) CreateBoard(
 			ctx,
 			`insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score,
     public, region, period, time_zone, week_start, require_action_token, require_attestation, action_least_ms,
-        action_life_ms, source_board, aggregate, best_of, moves, partitions)
+        action_life_ms, source_board, aggregate, best_of, moves, platform, tags, partitions)
 values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, $14, $15, $16,
-    nullif($17, ''), nullif($18, ''), nullif($19, 0), nullif($20, ''), $21)`,
+    nullif($17, ''), nullif($18, ''), nullif($19, 0), nullif($20, ''), nullif($21, ''), $22,
+    $23)`,
 			b.ID,
 			b.Mode,
 			b.Order,
@@ -124,6 +126,8 @@ values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, 
 			string(team.Aggregate),
 			team.Best,
 			string(team.Moves),
+			b.Platform,
+			sortedTags(b.Tags),
 			max(b.Partitions, 1),
 		)
 		if pg.Code(err) == pg.UniqueViolation {

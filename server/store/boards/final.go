@@ -211,8 +211,8 @@ func scanFinal(row pgx.CollectableRow) (f scoreboard.FinalStanding, err error) {
 	return f, err
 }
 
-// FinalStandings returns the standings after a rank, without users who are banned
-// now, and how the board ended; a not_found if its standings are not final.
+// FinalStandings returns the standings after a rank, without users who are banned or
+// private now, and how the board ended; a not_found if its standings are not final.
 func (s *Boards) FinalStandings(
 	ctx context.Context,
 	id scoreboard.BoardID,
@@ -228,7 +228,7 @@ func (s *Boards) FinalStandings(
 	if err == nil {
 		rows, err = s.db.Query(ctx, `select rank, b.user_id, score, order_key, reached_at from board_standings as b
 where board_id = $1 and rank > $2 and not exists (select from users as u where u.user_id = b.user_id
-    and u.status = 'banned')
+    and (u.status = 'banned' or u.private))
 order by rank limit $3`, id, after, limit)
 	}
 	if err == nil {

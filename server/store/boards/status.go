@@ -111,6 +111,9 @@ func (s *Boards) setStatus(
 		return nil, err
 	}
 	err = s.exclusively(ctx, b.Family, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sqlLockRules); err != nil {
+			return err
+		}
 		if b, err = row.FindBoard(ctx, tx, id); err != nil {
 			return err
 		}
@@ -137,6 +140,13 @@ func (s *Boards) setStatus(
 		); err != nil ||
 			was == to {
 			return err
+		}
+		if ruled, err := hasRule(ctx, tx, id); err != nil {
+			return err
+		} else if ruled { // of boards that are not active rules are not in force
+			if _, err := tx.Exec(ctx, sqlRulesChanged, scoreboard.GlobalBoard); err != nil {
+				return err
+			}
 		}
 		return pg.WriteAudit(ctx, tx, audit)
 	})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
@@ -150,7 +151,7 @@ limit 1`, users, scoreboard.MaxFriends).Scan(&full)
 
 // forgetCreated deletes the rows of users that this transaction made only to lock them. An
 // erasure that waited for one finds the rows of friends.
-func forgetCreated(ctx context.Context, tx pgx.Tx, locked []row.LockedUser) error {
+func forgetCreated(ctx context.Context, tx pgx.Tx, locked []ledger.LockedUser) error {
 	var created []scoreboard.UserID
 	for _, u := range locked {
 		if u.Created {

@@ -41,12 +41,29 @@ func (s *Imports) FindImport(
 	ctx context.Context, source string, board scoreboard.BoardID,
 ) (scoreboard.Import, error) {
 	i := scoreboard.Import{Source: source, Board: board}
-	err := s.db.QueryRow(ctx, `select import_id, users, events from imports where source = $1 and board_id = $2`,
-		source, board).Scan(&i.ID, &i.Users, &i.Events)
+	err := s.db.QueryRow(ctx, `select import_id, users, events, started_at, last_at from imports
+where source = $1 and board_id = $2`, source, board).Scan(&i.ID, &i.Users, &i.Events, &i.Started, &i.Last)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return i, pg.Translate(fmt.Errorf("look for the import of %s to board %s: %w", source, board, err))
 	}
 	return i, nil
+}
+
+// List lists at most limit imports before an id (0: from the newest), newest first.
+func (s *Imports) List(ctx context.Context, before int64, limit int) ([]scoreboard.Import, error) {
+	rows, err := s.db.Query(ctx, `select import_id, source, board_id, users, events, started_at, last_at from imports
+where ($1 = 0 or import_id < $1) order by import_id desc limit $2`, before, limit)
+	var all []scoreboard.Import
+	if err == nil {
+		all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (i scoreboard.Import, err error) {
+			err = row.Scan(&i.ID, &i.Source, &i.Board, &i.Users, &i.Events, &i.Started, &i.Last)
+			return i, err
+		})
+	}
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("list the imports: %w", err))
+	}
+	return all, nil
 }
 
 // StartImport returns the import of a source to a board, which it creates if there was
@@ -58,7 +75,8 @@ func (s *Imports) StartImport(
 	err := s.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `insert into imports (source, board_id) values ($1, $2)
 on conflict (source, board_id) do update set started_at = clock_timestamp()
-returning import_id, users, events`, source, board).Scan(&i.ID, &i.Users, &i.Events)
+returning import_id, users, events, started_at, last_at`, source, board).Scan(&i.ID, &i.Users, &i.Events, &i.Started,
+			&i.Last)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package increments
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 // add records items that only add up, in one round trip. It returns nil if the batch
 // needs a decision; then nothing was written.
 func (s *Increments) add(
-	ctx context.Context, items []scoreboard.Increment, policy *scoreboard.IngestPolicy,
+	ctx context.Context, items []scoreboard.Increment, policy *scoreboard.IngestPolicy, rules *scoreboard.BoardRules,
 ) ([]scoreboard.Outcome, error) {
 	if s.unusual.any(items) {
 		return nil, nil
@@ -20,6 +21,9 @@ func (s *Increments) add(
 	a, ok := ledger.NewAdditions(items, s.o.Shards, policy)
 	if !ok {
 		return nil, nil
+	}
+	if rules != nil {
+		a.RulesVersion = &rules.Version
 	}
 	unusual, err := s.tx.Add(ctx, a)
 	if err != nil {
@@ -62,10 +66,9 @@ func (u *unusual) any(items []scoreboard.Increment) bool {
 		if u.users[items[i].User] {
 			return true
 		}
-		for _, board := range items[i].Boards {
-			if u.boards[board] {
-				return true
-			}
+		unusual := func(board scoreboard.BoardID) bool { return u.boards[board] }
+		if slices.ContainsFunc(items[i].Boards, unusual) || slices.ContainsFunc(items[i].Matched, unusual) {
+			return true
 		}
 	}
 	return false

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -46,6 +47,8 @@ type Increments struct {
 	o  Options
 
 	unusual unusual
+	rules   rules
+	noRules atomic.Bool // no board had a rule yet when Known looked
 
 	anomalies *prometheus.CounterVec
 	batches   *prometheus.CounterVec
@@ -54,7 +57,7 @@ type Increments struct {
 // New returns an Increments over db.
 func New(db *pg.DB, o Options) *Increments {
 	s := &Increments{
-		db: db, tx: ledgertx.Runner{DB: db, Window: o.Window, CloseGrace: o.CloseGrace}, o: o,
+		db: db, tx: ledgertx.Runner{DB: db, Window: o.Window, CloseGrace: o.CloseGrace}, o: o, rules: rules{db: db},
 		anomalies: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scoreboard_anomalies_total", Help: "Events detected as anomalies, by rule and mode.",
 		}, []string{"rule", "mode"}),
@@ -135,16 +138,47 @@ func (s *Increments) Record(ctx context.Context, batch []scoreboard.Increment) (
 	return nil, pg.Translate(fmt.Errorf("record %d increments: %w", len(batch), err))
 }
 
-func (s *Increments) recordOnce(ctx context.Context, items []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+// rulesTries bounds how often a batch is run because the rules of boards have changed.
+const rulesTries = 20
+
+func (s *Increments) recordOnce(
+	ctx context.Context, items []scoreboard.Increment,
+) (outcomes []scoreboard.Outcome, err error) {
+	for range rulesTries {
+		outcomes, err = s.recordByRules(ctx, items)
+		if !errors.Is(err, errRulesChanged) {
+			return outcomes, err
+		}
+	}
+	return nil, &scoreboard.Error{
+		Code: scoreboard.CodeUnavailable, Message: "the rules of boards are being changed",
+		RetryAfter: pg.RetryAfterOutage, Err: err,
+	}
+}
+
+func (s *Increments) recordByRules(
+	ctx context.Context, items []scoreboard.Increment,
+) ([]scoreboard.Outcome, error) {
 	var policy *scoreboard.IngestPolicy
 	if s.o.Policy != nil {
 		policy = s.o.Policy()
 	}
-	if outcomes, err := s.add(ctx, items, policy); outcomes != nil || err != nil {
+	rules, err := s.rules.of(ctx, items)
+	if err != nil {
+		return nil, err
+	}
+	if rules != nil {
+		items = rules.Match(items)
+	}
+	if outcomes, err := s.add(ctx, items, policy, rules); outcomes != nil || err != nil {
 		return outcomes, err
 	}
 	b := ledger.NewBatch(items, s.o.Shards, policy)
-	err := s.tx.Run(ctx, b, func(ctx context.Context, conn *pgxpool.Conn) error {
+	err = s.tx.Run(ctx, b, func(ctx context.Context, conn *pgxpool.Conn) error {
+		if rules != nil && b.RulesChanged(rules.Version) {
+			s.rules.forget(rules)
+			return errRulesChanged
+		}
 		if err := readActivity(ctx, conn, b); err != nil {
 			return err
 		}

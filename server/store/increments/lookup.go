@@ -19,14 +19,16 @@ import (
 // conflict if the payload differs, gone for those of erased users, and an empty outcome
 // for the rest.
 func (s *Increments) Known(ctx context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+	s.noRules.Store(false) // unknown
 	b := ledger.NewBatch(batch, s.o.Shards, nil)
 	if err := s.tx.ReadKnown(ctx, b); err != nil {
 		return nil, pg.Translate(fmt.Errorf("look up %d events: %w", len(batch), err))
 	}
-	erased, err := s.erased(ctx, b.UserNames)
+	erased, hasRules, err := s.erased(ctx, b.UserNames)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("look up the users of %d events: %w", len(batch), err))
 	}
+	s.noRules.Store(!hasRules)
 	for i := range batch {
 		if receipts, known, err := b.Replay(i); known {
 			b.Outcomes[i] = scoreboard.Outcome{Receipts: receipts, Err: err}
@@ -36,6 +38,10 @@ func (s *Increments) Known(ctx context.Context, batch []scoreboard.Increment) ([
 	}
 	return b.Outcomes, nil
 }
+
+// HasRules reports whether a board had a rule when Known read the store last, or before. It
+// is true if Known could not.
+func (s *Increments) HasRules() bool { return !s.noRules.Load() }
 
 // Event returns the receipts of a user's event on every board, or a not_found. A
 // client's event comes before a correction with the same id.
@@ -95,14 +101,15 @@ where h.event_text is not null`
 	return texts, nil
 }
 
-// erased returns those of the users that are erased.
-func (s *Increments) erased(ctx context.Context, users []string) ([]scoreboard.UserID, error) {
-	rows, err := s.db.Query(ctx, `select e.user_id from unnest($1::text[]) as t(u) cross join lateral (
-    select user_id from users where user_id = t.u and status = 'erased' offset 0) as e`, users)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, pgx.RowTo[scoreboard.UserID])
+// erased returns those of the users that are erased, and whether a board has or had a rule.
+func (s *Increments) erased(
+	ctx context.Context, users []string,
+) (erased []scoreboard.UserID, hasRules bool, err error) {
+	err = s.db.QueryRow(ctx, `select array(select e.user_id from unnest($1::text[]) as t(u) cross join lateral (
+    select user_id from users where user_id = t.u and status = 'erased' offset 0) as e),
+    exists (select from boards where board_id = $2 and rules_version > 0)`, users, scoreboard.GlobalBoard).
+		Scan(&erased, &hasRules)
+	return erased, hasRules, err
 }
 
 // Reject stores why accepted events were not recorded. For each event the attempt

@@ -80,7 +80,7 @@ func (m *Moderation) setUserStatus(
 	audit *scoreboard.AuditEntry,
 ) (*scoreboard.UserState, error) {
 	state := &scoreboard.UserState{User: user, Status: to}
-	err := m.withUser(ctx, user, func(tx pgx.Tx, u *row.LockedUser) error {
+	err := m.withUser(ctx, user, func(tx pgx.Tx, u *ledger.LockedUser) error {
 		if u.Status == to {
 			return nil
 		}
@@ -92,24 +92,8 @@ func (m *Moderation) setUserStatus(
 			return err
 		}
 		if to == scoreboard.UserBanned || u.Status == scoreboard.UserBanned {
-			rows, err := tx.Query(
-				ctx,
-				row.SQLHideScores,
-				user,
-				to == scoreboard.UserBanned,
-				ledger.Shard(user, m.shards),
-				u.Time,
-			)
-			if err != nil {
-				return err
-			}
-			state.Moved = make(map[scoreboard.BoardID]int64)
-			var board scoreboard.BoardID
-			var revision int64
-			if _, err := pgx.ForEachRow(rows, []any{&board, &revision}, func() error {
-				state.Moved[board] = revision
-				return nil
-			}); err != nil {
+			var err error
+			if state.Moved, err = row.HideScores(ctx, tx, user, m.shards, u.Time); err != nil {
 				return err
 			}
 		}
@@ -124,7 +108,7 @@ func (m *Moderation) setUserStatus(
 // withUser locks a user for a transaction: a not_found for a user about whom nothing is
 // stored, gone for an erased one.
 func (m *Moderation) withUser(
-	ctx context.Context, user scoreboard.UserID, do func(pgx.Tx, *row.LockedUser) error,
+	ctx context.Context, user scoreboard.UserID, do func(pgx.Tx, *ledger.LockedUser) error,
 ) error {
 	return m.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
 		if err := row.LockStatuses(ctx, tx); err != nil {

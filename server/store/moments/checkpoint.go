@@ -79,7 +79,7 @@ func (m *Moments) count(ctx context.Context) (to time.Time, more bool, err error
 		err = m.db.QueryRow(ctx, sqlCounted).Scan(&counted)
 	}
 	if err == nil {
-		to, err = m.settled(ctx, append(families, row.StatusLock))
+		to, err = m.settled(ctx, m.db, append(families, row.StatusLock))
 	}
 	if err != nil {
 		return to, false, err
@@ -174,7 +174,9 @@ on conflict (user_id) do nothing`, users)
 const (
 	// Who changed after the moment, or whose status did.
 	sqlLater = `select s.user_id, n.number, s.order_key, s.reached_at, s.empty,
-    case when changed.user_id is null then now.status else coalesce(before.status, 'active') end = 'banned',
+    case when changed.user_id is null then now.status else coalesce(before.status, 'active') end = 'banned'
+        or exists (select from private_users where user_id = s.user_id and since <= $2
+            and coalesce(until, 'infinity') > $2),
     first.version, first.previous_score, moved.version, moved.recorded_at, corrected.version, corrected.reached_at
 from scores as s
 join users as now on now.user_id = s.user_id and now.status <> 'erased'
@@ -192,14 +194,16 @@ left join lateral (select version, recorded_at from user_score_histories as h
 left join lateral (select version, reached_at from corrected_standings as c
     where c.user_id = s.user_id and c.board_id = $1 and c.at <= $2 order by version desc limit 1) as corrected on true
 where s.board_id = $1 and s.version > 0 and (s.recorded_at > $2
-    or s.user_id in (select user_id from user_statuses where at > $2))`
+    or s.user_id in (select user_id from user_statuses where at > $2
+        union select user_id from private_users where since > $2 or until > $2))`
 
 	// All others, in order. Hidden is not empty: the row of a score that is empty stays.
 	sqlEarlier = `select s.user_id, s.order_key, s.reached_at, n.number, s.hidden
 from scores as s join users as u on u.user_id = s.user_id and u.status <> 'erased'
 join checkpoint_users as n on n.user_id = s.user_id
 where s.board_id = $1 and s.version > 0 and not s.empty and s.recorded_at <= $2
-    and s.user_id not in (select user_id from user_statuses where at > $2)
+    and s.user_id not in (select user_id from user_statuses where at > $2
+        union select user_id from private_users where since > $2 or until > $2)
 order by s.order_key, s.reached_at, s.user_id`
 )
 
@@ -281,10 +285,10 @@ func (w *writer) later(ctx context.Context, tx pgx.Tx) (later []ranked, err erro
 	}
 	err = pg.ForEach(rows, func() error {
 		var r ranked
-		var empty, banned bool
+		var empty, hidden bool
 		var first, previous, moved, corrected *int64
 		var movedAt, correctedAt *time.Time
-		if err := rows.Scan(&r.User, &r.number, &r.Key, &r.ReachedAt, &empty, &banned, &first, &previous, &moved,
+		if err := rows.Scan(&r.User, &r.number, &r.Key, &r.ReachedAt, &empty, &hidden, &first, &previous, &moved,
 			&movedAt, &corrected, &correctedAt); err != nil {
 			return err
 		}
@@ -306,7 +310,7 @@ func (w *writer) later(ctx context.Context, tx pgx.Tx) (later []ranked, err erro
 		if !exists {
 			return nil
 		}
-		if banned {
+		if hidden {
 			w.masked = append(w.masked, r.standing())
 		} else {
 			later = append(later, r)
@@ -343,7 +347,7 @@ func (w *writer) writeMasked(ctx context.Context) error {
 	if len(w.masked) == 0 {
 		return nil
 	}
-	return w.insert(ctx, []int{-1}, []int{len(w.masked)}, []int64{0}, []time.Time{w.at},
+	return w.insert(ctx, []int{maskedBlock}, []int{len(w.masked)}, []int64{0}, []time.Time{w.at},
 		[][]byte{appendStandings(nil, w.masked)})
 }
 
@@ -389,13 +393,15 @@ where checkpoint_id = $1 and not complete`, w.id, w.users)
 }
 
 const sqlDeleteOld = `delete from checkpoints where checkpoint_id in (
-    select checkpoint_id from checkpoints as c where not complete or at < now() - $1::interval and exists (
-        select from checkpoints as newer where newer.board_id = c.board_id and newer.complete and newer.at > c.at
-            and newer.at <= now() - $1::interval)
+    select checkpoint_id from checkpoints as c where case when kept_until is not null then kept_until < now()
+        else not complete or at < now() - $1::interval and exists (
+            select from checkpoints as newer where newer.board_id = c.board_id and newer.complete
+                and newer.kept_until is null and newer.at > c.at and newer.at <= now() - $1::interval) end
     order by checkpoint_id limit $2)`
 
-// DeleteOld deletes some checkpoints that were interrupted, and some by which no moment of the
-// last keep is read. It returns how many; the caller must be the only one that makes some.
+// DeleteOld deletes some checkpoints that were interrupted, some that were kept long enough, and
+// some by which no moment of the last keep is read. It returns how many; the caller must be the
+// only one that makes some.
 func (m *Moments) DeleteOld(ctx context.Context, keep time.Duration) (deleted int64, err error) {
 	tag, err := m.db.Exec(ctx, sqlDeleteOld, keep, deletedAtOnce)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 func (m *Moments) Explain(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, limit int,
 ) (e *scoreboard.Explanation, err error) {
-	settled, err := m.settled(ctx, []string{string(board.Family), row.StatusLock})
+	settled, err := m.settled(ctx, m.db, []string{string(board.Family), row.StatusLock})
 	if err != nil {
 		return nil, pg.Translate(err)
 	}
@@ -82,7 +82,7 @@ func (v *view) explainTie(ctx context.Context, p *scoreboard.Position, e *scoreb
 	return err
 }
 
-// countHidden counts the banned users ahead. The erased ones leave no trace.
+// countHidden counts the banned users ahead. Erased and private ones leave no trace.
 func (v *view) countHidden(ctx context.Context, p *scoreboard.Position, e *scoreboard.Explanation) error {
 	var ahead []scoreboard.UserID
 	for u, q := range v.out {
@@ -90,7 +90,7 @@ func (v *view) countHidden(ctx context.Context, p *scoreboard.Position, e *score
 			ahead = append(ahead, u)
 		}
 	}
-	return v.tx.QueryRow(ctx, `select count(*) from users where user_id = any($1) and status <> 'erased'`,
+	return v.tx.QueryRow(ctx, `select count(*) from users where user_id = any($1) and status = 'banned'`,
 		ahead).Scan(&e.HiddenAhead)
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -22,14 +21,14 @@ func (m *Moments) History(
 	at.At = times[len(times)-1]
 	points := make([]scoreboard.RankPoint, 0, len(times))
 	err := m.inSnapshot(ctx, board, at.At, func(ctx context.Context, tx pgx.Tx) error {
-		h := &history{tx: tx, board: board, at: at, user: user, budget: m.maxEvents}
-		spans, err := h.spans(ctx, times)
+		past := &series{tx: tx, board: board, at: at, budget: m.maxEvents}
+		spans, err := past.spans(ctx, times)
 		if err == nil {
-			err = h.load(ctx)
+			err = past.load(ctx)
 		}
 		for i := 0; err == nil && i < len(spans); i++ {
 			var some []scoreboard.RankPoint
-			some, err = h.sweep(ctx, spans[i])
+			some, err = past.points(ctx, user, spans[i])
 			points = append(points, some...)
 		}
 		return err
@@ -43,354 +42,88 @@ func (m *Moments) History(
 	return points, nil
 }
 
-// history is what is the same for all checkpoints.
-type history struct {
-	tx     pgx.Tx
-	board  *scoreboard.Board
-	at     scoreboard.Moment // the last one
-	user   scoreboard.UserID
-	budget int // events that may still be read
-
-	statuses []statusChange                     // in order; none if today's count
-	folded   map[scoreboard.UserID][]foldedMove // users whose scores are computed again, by version
-}
-
-type statusChange struct {
-	user   scoreboard.UserID
-	banned bool
-	at     time.Time
-}
-
-type foldedMove struct {
-	at time.Time
-	move
-}
-
-// move is what a row of the ledger makes of a user's standing.
-type move struct {
-	user    scoreboard.UserID
-	step    int // the first time that has it
-	version int64
-	exists  bool
-	key     int64
-	reached time.Time
-
-	had       bool // whether the user had a score before
-	keyBefore int64
-}
-
-func (mv *move) position() scoreboard.Position {
-	return scoreboard.Position{Key: mv.key, ReachedAt: mv.reached, User: mv.user}
-}
-
-// mover is a user whose standing is not simply that of the checkpoint.
-type mover struct {
-	version int64
-	exists  bool
-	hidden  bool
-	scoreboard.Position
-}
-
-func (m *mover) apply(mv *move) {
-	if mv.version > m.version { // rows of one step come in any order
-		m.version, m.exists, m.Position = mv.version, mv.exists, mv.position()
-	}
-}
-
-// spans groups times that are read from the same checkpoint.
-func (h *history) spans(ctx context.Context, times []time.Time) (spans [][]time.Time, err error) {
-	rows, err := h.tx.Query(ctx, `select t.at, coalesce(c.checkpoint_id, 0)
-from unnest($2::timestamptz[]) with ordinality as t(at, i) left join lateral (
-    select checkpoint_id from checkpoints where board_id = $1 and complete and at <= t.at order by at desc limit 1
-) as c on true order by t.i`, h.board.ID, times)
-	if err != nil {
-		return nil, err
-	}
-	var at time.Time
-	var id, last int64
-	_, err = pgx.ForEachRow(rows, []any{&at, &id}, func() error {
-		if len(spans) == 0 || id != last {
-			spans = append(spans, nil)
-		}
-		last = id
-		n := len(spans) - 1
-		spans[n] = append(spans[n], at.UTC())
-		return nil
-	})
-	return spans, err
-}
-
-// load reads what depends on no checkpoint.
-func (h *history) load(ctx context.Context) error {
-	if !h.at.Now {
-		rows, err := h.tx.Query(ctx, `select user_id, status = 'banned', at from user_statuses where at <= $1
-order by id`, h.at.At)
-		if err != nil {
-			return err
-		}
-		h.statuses, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c statusChange, err error) {
-			return c, row.Scan(&c.user, &c.banned, &c.at)
-		})
-		slices.SortStableFunc(h.statuses, func(a, b statusChange) int { return a.at.Compare(b.at) })
-		return err
-	}
-	l := newLoader(h.tx, h.board, h.at)
-	if err := l.readHidden(ctx); err != nil {
-		return err
-	}
-	users, err := l.corrected(ctx)
-	if err != nil {
-		return err
-	}
-	h.folded = make(map[scoreboard.UserID][]foldedMove, len(users))
-	for _, u := range users {
-		h.folded[u] = nil
-	}
-	return l.fold(ctx, users, func(u scoreboard.UserID, r *ledger.FoldRow, after ledger.Standing) {
-		h.folded[u] = append(h.folded[u], foldedMove{r.At.UTC(), move{
-			user: u, version: r.Version, exists: after.Exists, key: h.board.Order.Key(after.Score),
-			reached: after.ReachedAt,
-		}})
-	})
-}
-
-// sweep goes once through the events after a checkpoint, for all times that are read from it.
-// Ranks need no positions of others, only how many are ahead of each position that the user
-// has at one of the times.
-type sweep struct {
-	*history
-	*loader
-	times  []time.Time
-	moves  []move
-	always map[scoreboard.UserID]struct{} // hidden at all times
-	movers map[scoreboard.UserID]*mover
-
+// rankSweep finds the ranks of one user during a sweep. They need no positions of others, only how
+// many are ahead of each position that the user has at one of the times.
+type rankSweep struct {
+	*sweep
+	user  scoreboard.UserID
 	own   []scoreboard.Position // that the user has at one of the times, in order
 	base  []int64               // standings of the checkpoint ahead of each
 	ahead []int64               // by the first own position that they are ahead of: what to add to base
-	count int64                 // ranked users
 }
 
-func (h *history) sweep(ctx context.Context, times []time.Time) ([]scoreboard.RankPoint, error) {
-	at := h.at
-	at.At = times[len(times)-1]
-	s := &sweep{
-		history: h, loader: newLoader(h.tx, h.board, at), times: times,
-		always: make(map[scoreboard.UserID]struct{}), movers: make(map[scoreboard.UserID]*mover),
-	}
-	for _, step := range []func(context.Context) error{
-		s.readCheckpoint, s.readAlways, s.readMoves, s.begin,
-	} {
-		if err := step(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return s.points()
-}
-
-func (s *sweep) readAlways(ctx context.Context) error {
-	return s.readUsers(ctx, s.always, sqlHidden, s.history.at.Now || s.history.at.Masked)
-}
-
-// stepOf returns the first time that includes t.
-func (s *sweep) stepOf(t time.Time) int {
-	return sort.Search(len(s.times), func(i int) bool { return !s.times[i].Before(t) })
-}
-
-// corrections are the standings that corrections left, by user and version.
-type corrections map[scoreboard.UserID]map[int64]correction
-
-func (s *sweep) readCorrections(ctx context.Context) (corrections, error) {
-	all := make(corrections)
-	err := s.eachCorrection(ctx, func(user scoreboard.UserID, version int64, left correction) {
-		if all[user] == nil {
-			all[user] = make(map[int64]correction)
-		}
-		all[user][version] = left
-	})
-	return all, err
-}
-
-// readMoves reads the rows after the checkpoint that change a standing.
-func (s *sweep) readMoves(ctx context.Context) error {
-	corrected, err := s.readCorrections(ctx)
+// points returns the points of a user at times that are read from one checkpoint.
+func (a *series) points(
+	ctx context.Context, user scoreboard.UserID, times []time.Time,
+) ([]scoreboard.RankPoint, error) {
+	s, err := a.newSweep(ctx, times)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	order := s.history.board.Order
-	n, err := s.eachRow(ctx, s.budget, func(r *ledgerRow) {
-		c, isCorrection := corrected[r.user][r.version]
-		if _, again := s.folded[r.user]; again || r.applied == 0 && r.had && !isCorrection {
-			return
-		}
-		mv := move{
-			user: r.user, step: s.stepOf(r.at), version: r.version, exists: !c.empty, had: r.had,
-			key: order.Key(r.score), reached: r.at,
-		}
-		if isCorrection {
-			mv.reached = c.reached
-		}
-		if r.had {
-			mv.keyBefore = order.Key(r.previous)
-		}
-		s.moves = append(s.moves, mv)
-	})
+	r := &rankSweep{sweep: s, user: user}
+	s.tally = r.tally
+	found, err := s.beginKnown(ctx, user)
+	if err == nil {
+		err = r.rankOwn(ctx)
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if s.budget -= n; s.budget < 0 {
-		return scoreboard.Errorf(scoreboard.CodeGone,
-			"more than the maximum of events between the checkpoints of board %s and the points; use fewer points",
-			s.history.board.ID)
-	}
-	for user, moves := range s.folded {
-		for i := range moves {
-			if at := moves[i].at; at.After(s.since) && !at.After(s.loader.at.At) {
-				mv := moves[i].move
-				mv.user, mv.step = user, s.stepOf(at)
-				s.moves = append(s.moves, mv)
-			}
-		}
-	}
-	slices.SortStableFunc(s.moves, func(a, b move) int { return a.step - b.step })
-	return nil
-}
-
-// begin finds the standings at the checkpoint of all users who move, or who are hidden at
-// some of the times.
-func (s *sweep) begin(ctx context.Context) error {
-	banned := make(map[scoreboard.UserID]bool) // at the checkpoint, of those with a status
-	for _, c := range s.statuses {
-		if !c.at.After(s.since) {
-			banned[c.user] = c.banned
-		} else if _, known := banned[c.user]; !known {
-			banned[c.user] = false
-		}
-	}
-	known := map[scoreboard.UserID]struct{}{s.user: {}}
-	for u := range s.always {
-		known[u] = struct{}{}
-	}
-	for u := range banned {
-		known[u] = struct{}{}
-	}
-	for u := range s.folded {
-		known[u] = struct{}{}
-	}
-	found, err := s.findKnown(ctx, known)
-	if err != nil {
-		return err
-	}
-	for u := range known {
-		s.movers[u] = s.moverAt(u, found, banned[u])
-	}
-	for u := range s.masked {
-		if _, listed := known[u]; !listed {
-			s.movers[u] = s.moverAt(u, nil, false)
-		}
-	}
-	if err := s.rankOwn(ctx); err != nil {
-		return err
-	}
-	for u, p := range found {
+	for _, p := range found {
 		s.add(&p, -1)
-		known[u] = struct{}{}
 	}
-	if err := s.beginOthers(ctx, known); err != nil {
-		return err
+	if err := r.placeOthers(ctx); err != nil {
+		return nil, err
 	}
 	for u, m := range s.movers {
 		if s.shown(u, m) {
 			s.add(&m.Position, 1)
 		}
 	}
-	return nil
-}
-
-func (s *sweep) findKnown(
-	ctx context.Context, users map[scoreboard.UserID]struct{},
-) (map[scoreboard.UserID]scoreboard.Position, error) {
-	list := make([]scoreboard.UserID, 0, len(users))
-	for u := range users {
-		list = append(list, u)
-	}
-	return s.find(ctx, list)
-}
-
-// moverAt is a user at the checkpoint.
-func (s *sweep) moverAt(u scoreboard.UserID, found map[scoreboard.UserID]scoreboard.Position, banned bool) *mover {
-	m := &mover{hidden: banned}
-	m.Position, m.exists = found[u]
-	if p, masked := s.masked[u]; masked {
-		m.Position, m.exists = p, true
-	}
-	if moves, again := s.folded[u]; again {
-		m.exists = false
-		for i := range moves {
-			if !moves[i].at.After(s.since) {
-				m.apply(&moves[i].move)
-			}
-		}
-		m.version = 0 // moves of the same user follow
-	}
-	return m
+	points := make([]scoreboard.RankPoint, len(times))
+	s.play(func(i int, _ bool) { points[i] = r.point(times[i]) })
+	return points, nil
 }
 
 // rankOwn finds the positions that the user has at the times, and what of the checkpoint is
 // ahead of them.
-func (s *sweep) rankOwn(ctx context.Context) error {
-	me := *s.movers[s.user]
+func (r *rankSweep) rankOwn(ctx context.Context) error {
+	me := *r.movers[r.user]
 	next := 0
-	for i := range s.times {
-		for ; next < len(s.moves) && s.moves[next].step == i; next++ {
-			if mv := &s.moves[next]; mv.user == s.user {
+	for i := range r.times {
+		for ; next < len(r.moves) && r.moves[next].step == i; next++ {
+			if mv := &r.moves[next]; mv.user == r.user {
 				me.apply(mv)
 			}
 		}
 		if me.exists {
-			s.own = append(s.own, me.Position)
+			r.own = append(r.own, me.Position)
 		}
 	}
-	slices.SortFunc(s.own, func(p, q scoreboard.Position) int { return p.Compare(&q) })
-	s.own = slices.CompactFunc(s.own, func(p, q scoreboard.Position) bool { return p.Compare(&q) == 0 })
-	s.base, s.ahead = make([]int64, len(s.own)), make([]int64, len(s.own)+1)
-	for i := range s.own {
+	slices.SortFunc(r.own, func(p, q scoreboard.Position) int { return p.Compare(&q) })
+	r.own = slices.CompactFunc(r.own, func(p, q scoreboard.Position) bool { return p.Compare(&q) == 0 })
+	r.base, r.ahead = make([]int64, len(r.own)), make([]int64, len(r.own)+1)
+	for i := range r.own {
 		var err error
-		if s.base[i], err = s.loader.ahead(ctx, &s.own[i]); err != nil {
+		if r.base[i], err = r.loader.view.ahead(ctx, &r.own[i]); err != nil {
 			return err
 		}
 	}
-	s.count = s.total
 	return nil
 }
 
-// beginOthers takes the users who move out of the checkpoint, but for those who are already.
-func (s *sweep) beginOthers(ctx context.Context, known map[scoreboard.UserID]struct{}) error {
-	first := make(map[scoreboard.UserID]*move)
-	for i := range s.moves {
-		mv := &s.moves[i]
-		if f := first[mv.user]; f == nil || mv.version < f.version {
-			first[mv.user] = mv
-		}
-	}
+// placeOthers takes the users who move out of the checkpoint, but for those who are already.
+func (r *rankSweep) placeOthers(ctx context.Context) error {
 	var tied []scoreboard.UserID // whose times decide
-	for u, mv := range first {
-		if s.movers[u] != nil {
-			continue
-		}
-		m := &mover{exists: mv.had, Position: scoreboard.Position{Key: mv.keyBefore, User: u}}
-		s.movers[u] = m
-		if !mv.had {
-			continue
-		}
-		i := sort.Search(len(s.own), func(i int) bool { return s.own[i].Key >= m.Key })
-		if i < len(s.own) && s.own[i].Key == m.Key {
-			tied = append(tied, u)
+	for _, m := range r.beginOthers() {
+		i := sort.Search(len(r.own), func(i int) bool { return r.own[i].Key >= m.Key })
+		if i < len(r.own) && r.own[i].Key == m.Key {
+			tied = append(tied, m.User)
 		} else {
-			s.add(&m.Position, -1)
+			r.add(&m.Position, -1)
 		}
 	}
-	found, err := s.find(ctx, tied)
+	found, err := r.find(ctx, tied)
 	if err != nil {
 		return err
 	}
@@ -399,62 +132,27 @@ func (s *sweep) beginOthers(ctx context.Context, known map[scoreboard.UserID]str
 		if !ok {
 			return fmt.Errorf("%w: %s is not in it", errBlock, u)
 		}
-		s.movers[u].Position = p
-		s.add(&p, -1)
+		r.movers[u].Position = p
+		r.add(&p, -1)
 	}
 	return nil
 }
 
-// add counts a standing, or takes it out.
-func (s *sweep) add(p *scoreboard.Position, n int64) {
-	s.ahead[sort.Search(len(s.own), func(i int) bool { return p.Compare(&s.own[i]) < 0 })] += n
-	s.count += n
+func (r *rankSweep) tally(p *scoreboard.Position, n int64) {
+	r.ahead[sort.Search(len(r.own), func(i int) bool { return p.Compare(&r.own[i]) < 0 })] += n
 }
 
-func (s *sweep) shown(u scoreboard.UserID, m *mover) bool {
-	_, hidden := s.always[u]
-	return m.exists && !m.hidden && !hidden
-}
-
-// change changes a user and updates the counts.
-func (s *sweep) change(u scoreboard.UserID, do func(*mover)) {
-	m := s.movers[u]
-	if s.shown(u, m) {
-		s.add(&m.Position, -1)
+// point is the user's standing after the changes up to a time.
+func (r *rankSweep) point(at time.Time) scoreboard.RankPoint {
+	me := r.movers[r.user]
+	point := scoreboard.RankPoint{At: at, Total: r.count}
+	if !r.shown(r.user, me) {
+		return point
 	}
-	do(m)
-	if s.shown(u, m) {
-		s.add(&m.Position, 1)
+	i := sort.Search(len(r.own), func(i int) bool { return r.own[i].Compare(&me.Position) >= 0 })
+	point.Score, point.Rank = r.series.board.Order.Score(me.Key), 1+r.base[i]
+	for _, n := range r.ahead[:i+1] {
+		point.Rank += n
 	}
-}
-
-// points goes through the times.
-func (s *sweep) points() ([]scoreboard.RankPoint, error) {
-	points := make([]scoreboard.RankPoint, len(s.times))
-	statuses := s.statuses
-	for len(statuses) > 0 && !statuses[0].at.After(s.since) {
-		statuses = statuses[1:]
-	}
-	moves := s.moves
-	me := s.movers[s.user]
-	for i, at := range s.times {
-		for ; len(moves) > 0 && moves[0].step == i; moves = moves[1:] {
-			mv := &moves[0]
-			s.change(mv.user, func(m *mover) { m.apply(mv) })
-		}
-		for ; len(statuses) > 0 && !statuses[0].at.After(at); statuses = statuses[1:] {
-			c := &statuses[0]
-			s.change(c.user, func(m *mover) { m.hidden = c.banned })
-		}
-		points[i] = scoreboard.RankPoint{At: at, Total: s.count}
-		if !s.shown(s.user, me) {
-			continue
-		}
-		j := sort.Search(len(s.own), func(i int) bool { return s.own[i].Compare(&me.Position) >= 0 })
-		points[i].Score, points[i].Rank = s.history.board.Order.Score(me.Key), 1+s.base[j]
-		for _, n := range s.ahead[:j+1] {
-			points[i].Rank += n
-		}
-	}
-	return points, nil
+	return point
 }

@@ -35,6 +35,7 @@ type Moments struct {
 	blockUsers int
 	whatIf     chan struct{} // the one what-if at a time
 	maxWhatIf  int           // rows that it may read
+	replica    bool          // db is one, where no locks of writers are seen
 }
 
 // The bounds of reads.
@@ -52,6 +53,13 @@ func New(db *pg.DB) *Moments {
 		db: db, slots: make(chan struct{}, readSlots), maxEvents: maxEvents, blockUsers: 1000,
 		whatIf: make(chan struct{}, 1), maxWhatIf: scoreboard.MaxWhatIfEvents,
 	}
+}
+
+// NewReplica returns the Moments in a streaming replica, which only read.
+func NewReplica(db *pg.DB) *Moments {
+	m := New(db)
+	m.replica = true
+	return m
 }
 
 // Board returns the board that a board's name meant at a moment: of a family the instance
@@ -119,7 +127,7 @@ func (m *Moments) Place(
 func (v *view) place(
 	ctx context.Context, board *scoreboard.Board, at time.Time, user scoreboard.UserID,
 ) (*scoreboard.Position, *scoreboard.Place, error) {
-	p, err := v.position(ctx, user)
+	p, err := v.position(ctx, board, user)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,12 +173,20 @@ func (m *Moments) inSnapshot(
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	err := m.checkSettled(ctx, board, at)
+	var err error
+	if !m.replica {
+		err = m.checkSettled(ctx, m.db, board, at)
+	}
 	if err == nil {
 		err = pgx.BeginTxFunc(ctx, m.db, pg.Snapshot, func(tx pgx.Tx) error {
 			// Whatever the statistics, the time selects the rows.
 			if _, err := tx.Exec(ctx, `select set_config('enable_seqscan', 'off', true)`); err != nil {
 				return err
+			}
+			if m.replica {
+				if err := m.checkSettled(ctx, tx, board, at); err != nil {
+					return err
+				}
 			}
 			return do(ctx, tx)
 		})
@@ -185,9 +201,10 @@ func (m *Moments) inSnapshot(
 const settledRetry = time.Second
 
 // checkSettled returns a not_settled if a transaction that runs now, or begins later, could
-// record something at or before a moment. It must be called before the snapshot is taken.
-func (m *Moments) checkSettled(ctx context.Context, board *scoreboard.Board, at time.Time) error {
-	settled, err := m.settled(ctx, []string{string(board.Family), row.StatusLock})
+// record something at or before a moment. It must be called before the snapshot is taken; on a
+// replica, in it.
+func (m *Moments) checkSettled(ctx context.Context, db pg.Querier, board *scoreboard.Board, at time.Time) error {
+	settled, err := m.settled(ctx, db, []string{string(board.Family), row.StatusLock})
 	if err != nil || at.Before(settled) {
 		return err
 	}
@@ -197,7 +214,15 @@ func (m *Moments) checkSettled(ctx context.Context, board *scoreboard.Board, at 
 	}
 }
 
-func (m *Moments) settled(ctx context.Context, families []string) (at time.Time, err error) {
-	err = m.db.QueryRow(ctx, `select settled_at($1)`, families).Scan(&at)
+// settled returns a time before which nothing can be recorded any more.
+// On a replica that is the time of the standings, which came in the same order as what was
+// recorded: a transaction has its id before it takes the time of its changes, and all with a
+// lower id than that time's had ended.
+func (m *Moments) settled(ctx context.Context, db pg.Querier, families []string) (at time.Time, err error) {
+	if m.replica {
+		err = db.QueryRow(ctx, `select coalesce(as_of, to_timestamp(0)) from standings_state`).Scan(&at)
+		return at, err
+	}
+	err = db.QueryRow(ctx, `select settled_at($1)`, families).Scan(&at)
 	return at, err
 }

@@ -57,7 +57,10 @@ type submitted struct {
 	delta int64
 	at    time.Time
 
+	key      string
+	imported bool
 	reversed bool // by now
+	archived bool // and cannot be reversed
 }
 
 // shown is what a board showed at a moment: lines of user and score, best first.
@@ -77,7 +80,19 @@ type world struct {
 	events []*submitted
 	shown  []shown
 	banned map[scoreboard.UserID]bool
+	erased map[scoreboard.UserID]bool
+	ended  map[scoreboard.BoardID]bool
+	voids  []voided
 	making bool // a checkpoint
+	calm   bool // only three users are banned, leave all boards, and have events reversed
+
+	private map[scoreboard.UserID]bool // who have left all boards
+}
+
+// voided is a void with the events that it reversed.
+type voided struct {
+	id     int64
+	events []*submitted
 }
 
 var modes = map[scoreboard.BoardID]scoreboard.Board{
@@ -92,7 +107,11 @@ func newWorld(t *testing.T) *world {
 	s, conn := storetest.New(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	w := &world{t: t, s: s, conn: conn, rng: rand.New(rand.NewPCG(seed, 0)), banned: make(map[scoreboard.UserID]bool)}
+	w := &world{
+		t: t, s: s, conn: conn, rng: rand.New(rand.NewPCG(seed, 0)), banned: make(map[scoreboard.UserID]bool),
+		erased: make(map[scoreboard.UserID]bool), ended: make(map[scoreboard.BoardID]bool),
+		private: make(map[scoreboard.UserID]bool),
+	}
 	for id, b := range modes {
 		conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta)
 values ($1, $1, $2, $3, -100, 100)`, id, b.Mode, b.Order)
@@ -110,28 +129,30 @@ func (w *world) user() scoreboard.UserID {
 func (w *world) step() {
 	w.t.Helper()
 	ctx := w.t.Context()
-	switch kind := w.rng.IntN(20); {
+	switch kind := w.rng.IntN(27); {
 	case kind < 11:
 		in := scoreboard.Increment{
 			User: w.user(), Boards: []scoreboard.BoardID{w.boards[w.rng.IntN(len(w.boards))]},
 			Delta: 1 + w.rng.Int64N(4), Source: scoreboard.SourceAPI, Event: scoreboard.NewEventID(),
+			KeyID: fmt.Sprintf("k%d", w.rng.IntN(5)),
 		}
 		outcomes, err := w.s.Increments.Record(ctx, []scoreboard.Increment{in})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if err := outcomes[0].Err; err != nil {
-			if !w.banned[in.User] {
+			if !w.banned[in.User] && !w.erased[in.User] && !w.ended[in.Boards[0]] {
 				w.t.Fatal(err)
 			}
 			return
 		}
 		w.events = append(w.events, &submitted{
 			user: in.User, board: in.Boards[0], id: in.Event, delta: in.Delta, at: outcomes[0].Receipts[0].RecordedAt,
+			key: in.KeyID,
 		})
 	case kind < 16 && len(w.events) > 0:
 		e := w.events[w.rng.IntN(len(w.events))]
-		if e.reversed {
+		if !w.reversible(e) || w.calm && e.user > "u02" {
 			return
 		}
 		_, _, err := w.s.Corrections.Reverse(ctx, e.user, e.id, scoreboard.Reversing{}, because("event.reverse"))
@@ -141,6 +162,9 @@ func (w *world) step() {
 		e.reversed = true
 	case kind < 18 && len(w.events) > 0:
 		user := w.events[w.rng.IntN(len(w.events))].user
+		if w.erased[user] || w.calm && user > "u02" {
+			return
+		}
 		change := w.s.Moderation.Ban
 		if w.banned[user] {
 			change = w.s.Moderation.Unban
@@ -151,6 +175,28 @@ func (w *world) step() {
 		w.banned[user] = !w.banned[user]
 	case kind == 18 && !w.making:
 		w.checkpoint()
+	case kind < 21:
+		w.importScore(w.user(), w.boards[w.rng.IntN(len(w.boards))])
+	case kind == 21:
+		w.void()
+	case kind == 22 && len(w.voids) > 0:
+		w.undo()
+	case kind == 23 && len(w.events) > 0:
+		w.hide(w.events[w.rng.IntN(len(w.events))].user)
+	case kind == 24 && w.rng.IntN(4) == 0:
+		w.end()
+	case kind > 24 && len(w.events) > 0:
+		user, to := w.events[w.rng.IntN(len(w.events))].user, scoreboard.VisibilityPrivate
+		if w.erased[user] || w.calm && user > "u02" {
+			return
+		}
+		if w.private[user] {
+			to = scoreboard.VisibilityPublic
+		}
+		if _, _, err := w.s.Visibility.Put(ctx, user, to, 0, nil); err != nil {
+			w.t.Fatal(err)
+		}
+		w.private[user] = !w.private[user]
 	}
 	at := now(w.t, w.s)
 	for _, board := range w.boards {
@@ -177,11 +223,13 @@ func (w *world) checkpoint() {
 				w.step()
 			}
 			return nil
-		}); err != nil {
-			w.t.Fatal(err)
+		}); err != nil && (scoreboard.CodeOf(err) != scoreboard.CodeConflict || !w.archived()) {
+			w.t.Fatal(err) // without earlier events, the next attempt makes it
 		}
 	}
 }
+
+func (w *world) archived() bool { return len(w.events) > 0 && w.events[0].archived }
 
 // lines is what a board shows now: the scores themselves, in order.
 func (w *world) lines(board scoreboard.BoardID) []string {
@@ -213,7 +261,8 @@ func (w *world) today(board scoreboard.BoardID, at time.Time) []string {
 	scores := make(map[scoreboard.UserID]*standing)
 	b := modes[board]
 	for _, e := range w.events {
-		if e.board != board || e.reversed || w.banned[e.user] || e.at.After(at) {
+		hidden := w.banned[e.user] || w.private[e.user] || w.erased[e.user]
+		if e.board != board || e.reversed || hidden || e.at.After(at) {
 			continue
 		}
 		s := scores[e.user]
@@ -261,12 +310,12 @@ func (w *world) today(board scoreboard.BoardID, at time.Time) []string {
 // rank and neighbours.
 func (w *world) check(board scoreboard.BoardID, at scoreboard.Moment, want []string) {
 	w.t.Helper()
-	b := modes[board]
-	b.ID, b.Family, b.Created = board, board, time.Now().Add(-time.Hour)
+	b := w.board(board)
+	want = w.withoutErased(want)
 	var got []string
 	var after *scoreboard.Position
 	for {
-		top, err := w.s.Moments.Top(w.t.Context(), &b, at, after, 4)
+		top, err := w.s.Moments.Top(w.t.Context(), b, at, after, 4)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -289,7 +338,7 @@ func (w *world) check(board scoreboard.BoardID, at scoreboard.Moment, want []str
 	}
 	for i, line := range want {
 		user, _, _ := strings.Cut(line, " ")
-		place, err := w.s.Moments.Place(w.t.Context(), &b, at, scoreboard.UserID(user), 2)
+		place, err := w.s.Moments.Place(w.t.Context(), b, at, scoreboard.UserID(user), 2)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -312,7 +361,10 @@ func (w *world) check(board scoreboard.BoardID, at scoreboard.Moment, want []str
 func TestMomentsAreWhatWasShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for range 250 {
+	for i := range 350 {
+		if i%120 == 90 {
+			w.erase()
+		}
 		w.step()
 	}
 	for range 150 {
@@ -328,8 +380,7 @@ func TestMomentsAreWhatWasShown(t *testing.T) {
 // checkHistory compares a user's ranks at some of the moments with what was shown at each.
 func (w *world) checkHistory(board scoreboard.BoardID, user scoreboard.UserID, asNow bool, at []shown) {
 	w.t.Helper()
-	b := modes[board]
-	b.ID, b.Family, b.Created = board, board, time.Now().Add(-time.Hour)
+	b := w.board(board)
 	var times []time.Time
 	var want []scoreboard.RankPoint
 	on := false
@@ -338,6 +389,7 @@ func (w *world) checkHistory(board scoreboard.BoardID, user scoreboard.UserID, a
 		if asNow {
 			lines = w.today(board, s.at)
 		}
+		lines = w.withoutErased(lines)
 		p := scoreboard.RankPoint{At: s.at.UTC(), Total: int64(len(lines))}
 		for i, line := range lines {
 			if name, score, _ := strings.Cut(line, " "); name == string(user) {
@@ -350,7 +402,7 @@ func (w *world) checkHistory(board scoreboard.BoardID, user scoreboard.UserID, a
 		}
 		times, want = append(times, s.at), append(want, p)
 	}
-	got, err := w.s.Moments.History(w.t.Context(), &b, scoreboard.Moment{Now: asNow}, user, times)
+	got, err := w.s.Moments.History(w.t.Context(), b, scoreboard.Moment{Now: asNow}, user, times)
 	if !on && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
 		return
 	}
@@ -370,7 +422,10 @@ func (w *world) checkHistory(board scoreboard.BoardID, user scoreboard.UserID, a
 func TestHistoryIsWhatWasShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for range 250 {
+	for i := range 350 {
+		if i%120 == 90 {
+			w.erase()
+		}
 		w.step()
 	}
 	for range 120 {

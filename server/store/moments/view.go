@@ -2,6 +2,7 @@ package moments
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
@@ -22,9 +23,10 @@ type view struct {
 	blocks     []block
 	total      int64
 
-	left     map[scoreboard.UserID]struct{} // users of the checkpoint whose standing is another one
-	leftKeys []int64                        // their keys in the checkpoint, in order
-	joined   []scoreboard.Position          // the standings that are not of the checkpoint, in order
+	// Most reads need few of the standings that changed, so these are in no order.
+	changes  map[scoreboard.UserID]*change
+	leftKeys []int64               // in the checkpoint, of users whose standing is another one
+	joined   []scoreboard.Position // the standings that are not of the checkpoint
 	hidden   map[scoreboard.UserID]struct{}
 	out      map[scoreboard.UserID]scoreboard.Position // the standings of the hidden users
 }
@@ -124,17 +126,27 @@ func (v *view) blockOf(p *scoreboard.Position) int {
 
 // rank is 1 + the standings ahead of p.
 func (v *view) rank(ctx context.Context, p *scoreboard.Position) (int64, error) {
-	rank := 1 + int64(sort.Search(len(v.joined), func(i int) bool { return v.joined[i].Compare(p) >= 0 }))
 	ahead, err := v.ahead(ctx, p)
 	if err != nil {
 		return 0, err
 	}
-	low, _ := slices.BinarySearch(v.leftKeys, p.Key)
-	rank += ahead - int64(low)
+	rank := 1 + ahead
+	for i := range v.joined {
+		if v.joined[i].Compare(p) < 0 {
+			rank++
+		}
+	}
+	equal := false
+	for _, key := range v.leftKeys {
+		equal = equal || key == p.Key
+		if key < p.Key {
+			rank--
+		}
+	}
 	// Those of the same key are ahead or not by their times, which only the blocks tell.
-	if low < len(v.leftKeys) && v.leftKeys[low] == p.Key {
+	if equal {
 		err = v.walk(ctx, &scoreboard.Position{Key: p.Key}, func(q *scoreboard.Position) bool {
-			if _, left := v.left[q.User]; left && q.Key == p.Key && q.Compare(p) < 0 {
+			if v.left(q.User) && q.Key == p.Key && q.Compare(p) < 0 {
 				rank--
 			}
 			return q.Compare(p) < 0
@@ -191,15 +203,49 @@ func (v *view) walk(ctx context.Context, p *scoreboard.Position, do func(*scoreb
 // following returns the next standings at or after p, at most n.
 func (v *view) following(ctx context.Context, p *scoreboard.Position, n int) (next []scoreboard.Position, err error) {
 	err = v.walk(ctx, p, func(q *scoreboard.Position) bool {
-		if _, left := v.left[q.User]; !left {
+		if !v.left(q.User) {
 			next = append(next, *q)
 		}
 		return len(next) < n
 	})
-	i := sort.Search(len(v.joined), func(i int) bool { return v.joined[i].Compare(p) >= 0 })
-	next = append(next, v.joined[i:min(i+n, len(v.joined))]...)
-	slices.SortFunc(next, func(p, q scoreboard.Position) int { return p.Compare(&q) })
-	return next[:min(n, len(next))], err
+	inOrder := func(p, q *scoreboard.Position) int { return p.Compare(q) }
+	next = append(next, first(v.joined, n, func(q *scoreboard.Position) bool { return q.Compare(p) >= 0 }, inOrder)...)
+	return first(next, n, func(*scoreboard.Position) bool { return true }, inOrder), err
+}
+
+// left reports whether the standing that a user has in the checkpoint does not count.
+func (v *view) left(user scoreboard.UserID) bool {
+	if c := v.changes[user]; c != nil && c.left {
+		return true
+	}
+	_, hidden := v.hidden[user]
+	return hidden
+}
+
+// first returns the first n of the positions that which selects, in order. It sorts no more than
+// it has to: a page is a hundred of hundreds of thousands.
+func first(
+	of []scoreboard.Position, n int, which func(*scoreboard.Position) bool,
+	compare func(p, q *scoreboard.Position) int,
+) (kept []scoreboard.Position) {
+	cut := false // kept has n positions in order, and perhaps others ahead of the last of these
+	sort := func() {
+		slices.SortFunc(kept, func(p, q scoreboard.Position) int { return compare(&p, &q) })
+		if cut = len(kept) >= n; cut {
+			kept = kept[:n]
+		}
+	}
+	for i := range of {
+		p := &of[i]
+		if !which(p) || cut && compare(p, &kept[n-1]) >= 0 {
+			continue
+		}
+		if kept = append(kept, *p); len(kept) >= 2*n {
+			sort()
+		}
+	}
+	sort()
+	return kept
 }
 
 // preceding returns the last n standings ahead of p.
@@ -210,15 +256,16 @@ func (v *view) preceding(ctx context.Context, p *scoreboard.Position, n int) (la
 			return nil, err
 		}
 		for j := len(positions) - 1; j >= 0 && len(last) < n; j-- {
-			if _, left := v.left[positions[j].User]; !left && positions[j].Compare(p) < 0 {
+			if !v.left(positions[j].User) && positions[j].Compare(p) < 0 {
 				last = append(last, positions[j])
 			}
 		}
 	}
-	i := sort.Search(len(v.joined), func(i int) bool { return v.joined[i].Compare(p) >= 0 })
-	last = append(last, v.joined[max(i-n, 0):i]...)
-	slices.SortFunc(last, func(p, q scoreboard.Position) int { return p.Compare(&q) })
-	return last[max(len(last)-n, 0):], nil
+	backwards := func(p, q *scoreboard.Position) int { return q.Compare(p) }
+	last = append(last, first(v.joined, n, func(q *scoreboard.Position) bool { return q.Compare(p) < 0 }, backwards)...)
+	last = first(last, n, func(*scoreboard.Position) bool { return true }, backwards)
+	slices.Reverse(last)
+	return last, nil
 }
 
 // lastBlock is the last block that can have a standing ahead of p.
@@ -262,20 +309,69 @@ func (v *view) around(
 }
 
 // position returns a user's standing; nil without one.
-func (v *view) position(ctx context.Context, user scoreboard.UserID) (*scoreboard.Position, error) {
+func (v *view) position(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID) (
+	*scoreboard.Position, error,
+) {
 	for i := range v.joined {
 		if v.joined[i].User == user {
 			return &v.joined[i], nil
 		}
 	}
-	if _, left := v.left[user]; left {
+	if v.left(user) {
 		return nil, nil
+	}
+	p, err := v.recorded(ctx, board, user)
+	if p != nil || err != nil {
+		return p, err
 	}
 	found, err := v.find(ctx, []scoreboard.UserID{user})
 	if p, ok := found[user]; ok {
 		return &p, err
 	}
 	return nil, err
+}
+
+const sqlRecorded = `select n.number, h.new_score, coalesce(c.reached_at, h.recorded_at)
+from checkpoint_users as n cross join lateral (
+    select version, new_score, recorded_at from user_score_histories as h
+    where h.user_id collate "POSIX" = n.user_id and h.board_id = $2
+        and h.recorded_at <= (select at from checkpoints where checkpoint_id = $3)
+        and (h.applied <> 0 or h.previous_score is null or h.version = 1)
+    order by h.recorded_at desc, h.version desc limit 1) as h
+left join lateral (select reached_at from corrected_standings as c
+    where c.user_id = n.user_id and c.board_id = $2 and c.version >= h.version
+        and c.at <= (select at from checkpoints where checkpoint_id = $3) order by c.version desc limit 1) as c on true
+where n.user_id = $1`
+
+// recorded returns the standing of a user in the checkpoint by the last row of the ledger before
+// it, if that leads to the block that has the user; nil otherwise. It saves reading all blocks.
+func (v *view) recorded(
+	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID,
+) (*scoreboard.Position, error) {
+	if len(v.blocks) == 0 {
+		return nil, nil
+	}
+	var number int64
+	var score scoreboard.Score
+	p := scoreboard.Position{User: user}
+	err := v.tx.QueryRow(ctx, sqlRecorded, user, board.ID, v.checkpoint).Scan(&number, &score, &p.ReachedAt)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.Key, p.ReachedAt = v.order.Key(score), p.ReachedAt.UTC()
+	for i := v.blockOf(&p); i < len(v.blocks) && v.blocks[i].first.compare(&p) <= 0; i++ {
+		standings, err := v.standings(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(standings, func(s standing) bool { return s.number == number && s.compare(&p) == 0 }) {
+			return &p, nil
+		}
+	}
+	return nil, nil
 }
 
 // find returns the standings that users have in the checkpoint, by reading all of it: a

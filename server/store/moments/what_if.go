@@ -53,7 +53,43 @@ func (m *Moments) WhatIf(
 		return nil, pg.Translate(fmt.Errorf("ask what if on board %s: %w", board.ID, err))
 	}
 	t.compare()
+	if err := m.nameEvents(ctx, board.ID, t.result.Changes); err != nil {
+		return nil, pg.Translate(fmt.Errorf("ask what if on board %s: %w", board.ID, err))
+	}
 	return &t.result, nil
+}
+
+// nameEvents adds the ids as they were sent, of the events that a result lists.
+func (m *Moments) nameEvents(
+	ctx context.Context, board scoreboard.BoardID, changes []scoreboard.WhatIfChange,
+) error {
+	var users []string
+	var ids [][16]byte
+	type event struct {
+		user string
+		id   [16]byte
+	}
+	named := make(map[event]*scoreboard.WhatIfEvent)
+	for i := range changes {
+		for j := range changes[i].Deciding {
+			e := &changes[i].Deciding[j]
+			users, ids = append(users, string(e.User)), append(ids, e.Event)
+			named[event{string(e.User), e.Event}] = e
+		}
+	}
+	rows, err := m.db.Query(ctx, `select h.user_id, h.event_id, h.event_text
+from unnest($1::text[], $2::uuid[]) as e(u, id) join user_score_histories as h on h.event_id = e.id and h.user_id = e.u
+where h.board_id = $3 and h.source <> 'admin' and h.event_text is not null`, users, ids, board)
+	if err != nil {
+		return err
+	}
+	var of event
+	var text string
+	_, err = pgx.ForEachRow(rows, []any{&of.user, &of.id, &text}, func() error {
+		named[of].Text = text
+		return nil
+	})
+	return err
 }
 
 // place is a user's standing in a few bytes. Users are known by their index, in the order of

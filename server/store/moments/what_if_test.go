@@ -432,29 +432,9 @@ func TestWhatIfIsARecount(t *testing.T) {
 	}
 }
 
-// work runs all voids to their end, without waiting for events that are tried again.
 func (h *history) work() {
 	h.t.Helper()
-	for range 100 {
-		v, err := h.s.Corrections.ClaimVoid(h.t.Context(), time.Minute)
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		if v == nil {
-			return
-		}
-		for more := true; more; {
-			if more, err = h.s.Corrections.StepVoid(h.t.Context(), v, time.Minute); err != nil {
-				h.t.Fatal(err)
-			}
-		}
-		if err := h.s.Corrections.ReleaseVoid(h.t.Context(), v, nil); err != nil {
-			h.t.Fatal(err)
-		}
-		h.conn.Do(h.t, `update void_events set next_at = '-infinity'`)
-		h.conn.Do(h.t, `update voids set next_at = '-infinity'`)
-	}
-	h.t.Fatal("the voids do not end")
+	runVoids(h.t, h.s, h.conn)
 }
 
 // scores are the scores of all users.

@@ -80,7 +80,6 @@ func (p *Privacy) forget(ctx context.Context, tx pgx.Tx, user, anonymous scorebo
 		{`update users set status = 'erased', erased_as = $2, erased_at = clock_timestamp()
 where user_id = $1`, []any{user, anonymous}},
 		{`insert into users (user_id, status) values ($1, 'erased')`, []any{anonymous}},
-		{row.SQLHideScores, []any{user, true, ledger.Shard(user, p.shards), at}},
 		// The place in final standings stays under the anonymous name; the hash covers
 		// the original rows.
 		{`update board_standings set user_id = $2 where user_id = $1 and board_id in (select board_id from boards
@@ -88,6 +87,7 @@ where closed_at is not null)`, []any{user, anonymous}},
 		{`update checkpoint_users set user_id = $2 where user_id = $1`, []any{user, anonymous}},
 		{`update corrected_standings set user_id = $2 where user_id = $1`, []any{user, anonymous}},
 		{`delete from user_statuses where user_id = $1`, []any{user}},
+		{`delete from private_users where user_id = $1`, []any{user}},
 		{`delete from rejected_events where user_id = $1`, []any{user}},
 		{`delete from import_scores where user_id = $1`, []any{user}},
 		{`delete from flags where user_id = $1`, []any{user}},
@@ -110,13 +110,15 @@ where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0`, []
 set payload = replace(payload, '"user_id":"' || $1 || '"', '"user_id":"' || $2 || '"')
 where position('"user_id":"' || $1 || '"' in payload) > 0`, []any{user, anonymous}},
 		{`update webhook_tops set users = array_replace(users, $1, $2) where $1 = any (users)`, []any{user, anonymous}},
+		{`delete from jobs where target = 'user:' || $1 or position('"user_id":"' || $1 || '"' in line) > 0`, []any{user}},
 		{`select erase_audit_target($1, $2)`, []any{user, anonymous}},
 	} {
 		if _, err := tx.Exec(ctx, step.sql, step.args...); err != nil {
 			return err
 		}
 	}
-	return nil
+	_, err := row.HideScores(ctx, tx, user, p.shards, at)
+	return err
 }
 
 // Rows move oldest first, so that at every moment the remaining rows add up from

@@ -93,6 +93,42 @@ func (s *Profiles) Profiles(ctx context.Context, users []scoreboard.UserID) ([]s
 cross join lateral (select * from profiles where user_id = t.u offset 0) p`, users))
 }
 
+// Search returns at most limit users whose display name begins with a text, whatever its
+// case, by name, after the user after ("" for the first). Names are compared as the
+// database's locale folds them. Without a name any more, after is an invalid_request.
+func (s *Profiles) Search(
+	ctx context.Context, name string, after scoreboard.UserID, limit int,
+) ([]scoreboard.FoundUser, error) {
+	const find = `select p.user_id, p.display_name, coalesce(u.status, 'active') from profiles as p
+    left join users as u on u.user_id = p.user_id
+where p.display_name is not null
+    and lower(p.display_name) collate "C" >= lower($1) and lower(p.display_name) collate "C" < lower($1) || chr(1114111)
+    and (lower(p.display_name) collate "C", p.user_id) > (coalesce(lower($2), ''), $3)
+order by lower(p.display_name) collate "C", p.user_id limit $4`
+	var last *string
+	if after != "" {
+		err := s.db.QueryRow(ctx, `select display_name from profiles where user_id = $1`, after).Scan(&last)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return nil, pg.Translate(fmt.Errorf("search users by name: %w", err))
+		}
+		if last == nil {
+			return nil, scoreboard.Invalid("after", "user %s has no name any more; search again", after)
+		}
+	}
+	rows, err := s.db.Query(ctx, find, name, last, after, limit)
+	var found []scoreboard.FoundUser
+	if err == nil {
+		found, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (u scoreboard.FoundUser, err error) {
+			err = row.Scan(&u.User, &u.DisplayName, &u.Status)
+			return u, err
+		})
+	}
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("search users by name: %w", err))
+	}
+	return found, nil
+}
+
 // ProfilesSince returns up to limit profiles changed after a time and user, in the
 // order of both.
 func (s *Profiles) ProfilesSince(

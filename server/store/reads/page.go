@@ -25,12 +25,22 @@ import (
 // asked for, so that a user finds what was just recorded, and who is hidden. A user who
 // was hidden after as_of is not shown, and still counts in the ranks behind.
 type Reads struct {
-	db    *pg.DB
-	index *rankIndex
+	db      *pg.DB
+	index   *rankIndex
+	replica bool // db is one
 }
 
 // New returns a Reads over db.
-func New(db *pg.DB) *Reads { return &Reads{db, newRankIndex(db, smallBoard, checkpointStep)} }
+func New(db *pg.DB) *Reads {
+	return &Reads{db: db, index: newRankIndex(db, smallBoard, checkpointStep)}
+}
+
+// NewReplica returns a Reads over a streaming replica. Its statements have a time.
+func NewReplica(db *pg.DB) *Reads {
+	r := New(db)
+	r.replica = true
+	return r
+}
 
 // beforeAll is a position before every standing.
 var beforeAll = scoreboard.Position{Key: -1 << 62, ReachedAt: time.Unix(0, 0)}
@@ -101,7 +111,8 @@ order by order_key, reached_at, user_id limit $5`
 // for every row, whatever the statistics.
 const sqlShown = ` not s.hidden
 and not coalesce((select c.hidden from scores as c where c.user_id = s.user_id and c.board_id = s.board_id), true)
-and coalesce((select u.status from users as u where u.user_id = s.user_id), '') not in ('banned', 'erased')
+and coalesce((select not u.private and u.status not in ('banned', 'erased')
+    from users as u where u.user_id = s.user_id), true)
 `
 
 // sqlOwn reads the scores of users on a board and, if they have one, the standings.
@@ -109,6 +120,8 @@ and coalesce((select u.status from users as u where u.user_id = s.user_id), '') 
 // the planner would consider the ranking index as good as the primary key for that,
 // keep the plan, and later read the whole board.
 const sqlOwn = `select c.user_id, c.score, c.order_key, c.reached_at, c.version, c.revision, c.hidden,
+    c.hidden and not c.empty and exists (select from users where user_id = c.user_id and private
+        and status not in ('banned', 'erased')),
     s.order_key, s.reached_at, coalesce(s.hidden, true)
 from unnest($1::text[]) as t(u)
 cross join lateral (select * from scores where user_id = t.u and board_id = $2 offset 0) as c
@@ -120,6 +133,7 @@ type own struct {
 	score             scoreboard.Score
 	version, revision int64
 	hidden            bool
+	private           bool                 // why it is hidden
 	counted           *scoreboard.Position // nil: none
 }
 
@@ -134,7 +148,7 @@ func (tx *snapshot) own(ctx context.Context, users ...scoreboard.UserID) ([]own,
 		var reached *time.Time
 		var uncounted bool
 		err = row.Scan(&o.User, &o.score, &o.Key, &o.ReachedAt, &o.version, &o.revision, &o.hidden,
-			&key, &reached, &uncounted)
+			&o.private, &key, &reached, &uncounted)
 		if !uncounted {
 			o.counted = &scoreboard.Position{Key: *key, ReachedAt: *reached, User: o.User}
 		}
@@ -146,7 +160,7 @@ func (tx *snapshot) own(ctx context.Context, users ...scoreboard.UserID) ([]own,
 
 // ranksOf ranks scores, which are in ranking order, among each other and among the
 // standings of everyone else: those of the same users are not counted. A hidden score has
-// no rank.
+// the rank that it would have, and no other score counts it.
 func (tx *snapshot) ranksOf(ctx context.Context, all []own) ([]int64, error) {
 	positions := make([]scoreboard.Position, len(all))
 	for i := range all {
@@ -164,16 +178,15 @@ func (tx *snapshot) ranksOf(ctx context.Context, all []own) ([]int64, error) {
 				ranks[i]--
 			}
 		}
-		if all[i].hidden {
-			ranks[i] = 0
-		} else {
+		if !all[i].hidden {
 			ahead++
 		}
 	}
 	return ranks, nil
 }
 
-// Place returns a user's standing with k neighbors on each side, or a not_found.
+// Place returns a user's standing with k neighbors on each side, or a not_found. A private
+// user has the one that the score would have.
 func (r *Reads) Place(
 	ctx context.Context,
 	board *scoreboard.Board,
@@ -184,13 +197,14 @@ func (r *Reads) Place(
 	err := r.inSnapshot(ctx, board.ID, func(tx *snapshot) (err error) {
 		p.AsOf = tx.asOf
 		all, err := tx.own(ctx, user)
-		if err == nil && (len(all) == 0 || all[0].hidden) {
+		if err == nil && (len(all) == 0 || all[0].hidden && !all[0].private) {
 			err = pgx.ErrNoRows
 		}
 		if err != nil {
 			return err
 		}
 		o := &all[0]
+		p.Private = o.private
 		p.Score, p.UserVersion, p.Revision, p.UpdatedAt = o.score, o.version, o.revision, o.ReachedAt.UTC()
 		ranks, err := tx.ranksOf(ctx, all)
 		if err != nil {
@@ -203,6 +217,9 @@ func (r *Reads) Place(
 			}
 		}
 		p.Total, err = tx.total(ctx, all)
+		if p.Private {
+			p.Total++
+		}
 		return err
 	})
 	if errors.Is(err, errIncomplete) {
@@ -219,9 +236,12 @@ func (r *Reads) Place(
 	return p, nil
 }
 
-// HasStanding reports whether a user is on a board; nobody is on one that does not exist.
+// HasStanding reports whether a user is on a board, or would be without being private; nobody
+// is on one that does not exist.
 func (r *Reads) HasStanding(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (bool, error) {
-	const sql = `select exists (select from scores where user_id = $1 and board_id = $2 and not hidden)`
+	const sql = `select exists (select from scores as s where user_id = $1 and board_id = $2 and not empty
+    and (not hidden or exists (select from users where user_id = s.user_id and private
+        and status not in ('banned', 'erased'))))`
 	has := false
 	err := r.db.QueryRow(ctx, sql, user, board).Scan(&has)
 	if err != nil {
@@ -262,7 +282,7 @@ where board_id = $1 and` + sqlShown + `and user_id <> $4 and (order_key, reached
 		}
 		if query == above {
 			slices.Reverse(all)
-			all = append(all, scoreboard.Entry{User: p.User, Score: p.Score})
+			all = append(all, scoreboard.Entry{User: p.User, Score: p.Score, Private: p.Private})
 		}
 	}
 	at := slices.IndexFunc(all, func(e scoreboard.Entry) bool { return e.User == p.User })
@@ -272,7 +292,8 @@ where board_id = $1 and` + sqlShown + `and user_id <> $4 and (order_key, reached
 	return all, nil
 }
 
-// List returns the standings of users, best first.
+// List returns the standings of users, best first; private ones have those that they would
+// have.
 func (r *Reads) List(
 	ctx context.Context,
 	board *scoreboard.Board,
@@ -291,9 +312,11 @@ func (r *Reads) List(
 		}
 		here := make(map[scoreboard.UserID]bool, len(found))
 		for i := range found {
-			if o := &found[i]; !o.hidden {
+			if o := &found[i]; !o.hidden || o.private {
 				here[o.User] = true
-				l.Entries = append(l.Entries, scoreboard.Entry{Rank: ranks[i], User: o.User, Score: o.score})
+				l.Entries = append(l.Entries, scoreboard.Entry{
+					Rank: ranks[i], User: o.User, Score: o.score, Private: o.private,
+				})
 			}
 		}
 		for _, u := range users {

@@ -55,39 +55,56 @@ func (r *Reads) Statement(ctx context.Context, q scoreboard.StatementQuery) (*sc
 	if q.After == (scoreboard.StatementPosition{}) {
 		q.After = scoreboard.StatementPosition{RecordedAt: endOfTime, Board: endOfBoards, Version: math.MaxInt64}
 	}
-	rows, err := r.db.Query(
-		ctx,
-		sqlStatement,
-		q.User,
-		q.From,
-		q.To,
-		q.Board,
-		q.After.RecordedAt,
-		q.After.Board,
-		q.After.Version,
-		q.Limit+1,
-	)
+	if !r.replica {
+		st, err := statement(ctx, r.db, &q)
+		if err != nil {
+			return nil, pg.Translate(fmt.Errorf("read the statement of %s: %w", q.User, err))
+		}
+		return st, nil
+	}
+	var st *scoreboard.Statement
+	err := pgx.BeginTxFunc(ctx, r.db, pg.Snapshot, func(tx pgx.Tx) error {
+		p, err := progress(ctx, tx)
+		if err == nil {
+			st, err = statement(ctx, tx, &q)
+		}
+		if err == nil {
+			st.AsOf = p.AsOf
+		}
+		return err
+	})
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read the statement of %s: %w", q.User, err))
 	}
+	return st, nil
+}
+
+func statement(ctx context.Context, db pg.Querier, q *scoreboard.StatementQuery) (*scoreboard.Statement, error) {
+	rows, err := db.Query(ctx, sqlStatement, q.User, q.From, q.To, q.Board,
+		q.After.RecordedAt, q.After.Board, q.After.Version, q.Limit+1)
+	if err != nil {
+		return nil, err
+	}
 	st := &scoreboard.Statement{}
 	if st.Rows, err = pgx.CollectRows(rows, row.ScanLedger); err != nil {
-		return nil, pg.Translate(fmt.Errorf("read the statement of %s: %w", q.User, err))
+		return nil, err
 	}
 	if st.More = len(st.Rows) > q.Limit; st.More {
 		st.Rows = st.Rows[:q.Limit]
 		return st, nil
 	}
-	return st, r.lookForArchived(ctx, q, st)
+	return st, lookForArchived(ctx, db, q, st)
 }
 
 // lookForArchived completes the last page of a statement.
-func (r *Reads) lookForArchived(ctx context.Context, q scoreboard.StatementQuery, st *scoreboard.Statement) error {
+func lookForArchived(
+	ctx context.Context, db pg.Querier, q *scoreboard.StatementQuery, st *scoreboard.Statement,
+) error {
 	var boards int64
 	var archived bool
 	var begins *time.Time
-	if err := r.db.QueryRow(ctx, sqlArchived, q.User, q.Board).Scan(&boards, &archived, &begins); err != nil {
-		return pg.Translate(fmt.Errorf("check for archived rows of %s: %w", q.User, err))
+	if err := db.QueryRow(ctx, sqlArchived, q.User, q.Board).Scan(&boards, &archived, &begins); err != nil {
+		return fmt.Errorf("check for archived rows: %w", err)
 	}
 	if boards == 0 && len(st.Rows) == 0 {
 		return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score", q.User)

@@ -16,10 +16,13 @@ import (
 )
 
 // Recovery reads PostgreSQL to rebuild and verify rankings.
-type Recovery struct{ db *pg.DB }
+type Recovery struct {
+	db     *pg.DB
+	shards int // of the outbox
+}
 
-// New returns a Recovery over db.
-func New(db *pg.DB) *Recovery { return &Recovery{db} }
+// New returns a Recovery over db. shards is the number of outbox shards.
+func New(db *pg.DB, shards int) *Recovery { return &Recovery{db, shards} }
 
 // Standings calls do with every user's state on a board, including hidden ones, in
 // chunks of at most size, from one snapshot and in constant memory. Every change

@@ -17,7 +17,7 @@ import (
 // whether what members gained counts, $6 the sign by which the better of two scores is the
 // lower, $7 how many members count (null: all), and $8 and $9 are the bounds of a score.
 // Where the lowest score is the best, a team with less members than count has none: a member
-// less would be an advantage.
+// less would be an advantage. Private users are hidden, and count.
 const sqlCompute = `select t.n, case when p.score is not null
     then least(greatest(p.score, $8::bigint), $9::bigint)::bigint end
 from unnest($1::text[]) with ordinality as t(team, n) cross join lateral (
@@ -27,7 +27,9 @@ from unnest($1::text[]) with ordinality as t(team, n) cross join lateral (
         select points from (
             select sum(case when $5 then coalesce(m.left_score, s.score) - m.joined_score else s.score end) as points
             from team_members as m cross join lateral (
-                select score from scores where user_id = m.user_id and board_id = $3 and not hidden offset 0) as s
+                select score from scores where user_id = m.user_id and board_id = $3 and not empty and (not hidden
+                    or exists (select from users where user_id = m.user_id and private
+                        and status not in ('banned', 'erased'))) offset 0) as s
             where m.board_id = $2 and m.team = t.team and ($5 or m.left_at is null)
             group by m.user_id) as members
         order by points * $6 limit $7) as counted

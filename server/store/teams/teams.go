@@ -22,6 +22,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/ledgertx"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
@@ -116,7 +117,7 @@ func (t *Teams) Leave(
 // change is a change of a user's membership on a board, under the lock of the user.
 type change struct {
 	board   scoreboard.BoardID
-	user    row.LockedUser
+	user    ledger.LockedUser
 	current *scoreboard.TeamMembership // nil: none
 	score   int64                      // of the user on the source board
 }

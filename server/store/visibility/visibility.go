@@ -9,16 +9,20 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // Visibility is the table user_privacy.
-type Visibility struct{ db *pg.DB }
+type Visibility struct {
+	db     *pg.DB
+	shards int // of the outbox
+}
 
-// New returns a Visibility over db.
-func New(db *pg.DB) *Visibility { return &Visibility{db} }
+// New returns a Visibility over db. shards is the number of outbox shards.
+func New(db *pg.DB, shards int) *Visibility { return &Visibility{db, shards} }
 
 const columns = `p.user_id, p.visibility, p.pseudonym_key, p.changed_at`
 
@@ -29,17 +33,23 @@ func scan(row pgx.CollectableRow) (p scoreboard.Privacy, err error) {
 }
 
 // Put stores who sees a user, under the user's lock, as every write that names a user, and
-// returns it. audit is the entry of an operator, nil for the user. It is gone for an erased
-// user. The time changes only with the visibility.
+// returns it with the scores that it hides or shows: all of them, if the user leaves the
+// boards or comes back. audit is the entry of an operator, nil for the user. It is gone for an
+// erased user, and rate_limited for one who left the boards less than stay ago. The time
+// changes only with the visibility.
 func (s *Visibility) Put(
-	ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, audit *scoreboard.AuditEntry,
-) (p scoreboard.Privacy, err error) {
+	ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, stay time.Duration,
+	audit *scoreboard.AuditEntry,
+) (p scoreboard.Privacy, moved map[scoreboard.BoardID]int64, err error) {
 	const put = `insert into user_privacy as p (user_id, visibility, pseudonym_key) values ($1, $2, $3)
 on conflict (user_id) do update set visibility = excluded.visibility,
     changed_at = case when p.visibility = excluded.visibility then p.changed_at
         else greatest(clock_timestamp(), p.changed_at + interval '1 microsecond') end
 returning ` + columns
 	err = s.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
+		if err := row.LockStatuses(ctx, tx); err != nil {
+			return err
+		}
 		u, err := row.LockUser(ctx, tx, user)
 		switch {
 		case err != nil:
@@ -54,12 +64,45 @@ returning ` + columns
 		if p, err = pgx.CollectExactlyOneRow(rows, scan); err != nil {
 			return err
 		}
+		if private := to == scoreboard.VisibilityPrivate; private != u.Private {
+			if moved, err = s.setPrivate(ctx, tx, u, private, stay); err != nil {
+				return err
+			}
+		}
 		return pg.WriteAudit(ctx, tx, audit)
 	})
 	if err != nil {
-		return p, pg.Translate(fmt.Errorf("store who sees %s: %w", user, err))
+		return p, nil, pg.Translate(fmt.Errorf("store who sees %s: %w", user, err))
 	}
-	return p, nil
+	return p, moved, nil
+}
+
+// setPrivate has a locked user leave all boards, or come back with the same scores and times.
+func (s *Visibility) setPrivate(
+	ctx context.Context, tx pgx.Tx, u *ledger.LockedUser, private bool, stay time.Duration,
+) (map[scoreboard.BoardID]int64, error) {
+	const begin = `insert into private_users (user_id, since) values ($1, $2)`
+	const end = `update private_users set until = $2 where user_id = $1 and until is null returning since`
+	var since time.Time
+	var err error
+	if private {
+		_, err = tx.Exec(ctx, begin, u.User, u.Time)
+	} else {
+		err = tx.QueryRow(ctx, end, u.User, u.Time).Scan(&since)
+	}
+	if wait := stay - u.Time.Sub(since); err == nil && wait > 0 {
+		return nil, &scoreboard.Error{
+			Code: scoreboard.CodeRateLimited, RetryAfter: wait,
+			Message: fmt.Sprintf("user %s left the boards less than %s ago", u.User, stay),
+		}
+	}
+	if err == nil {
+		_, err = tx.Exec(ctx, `update users set private = $2 where user_id = $1`, u.User, private)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return row.HideScores(ctx, tx, u.User, s.shards, u.Time)
 }
 
 // Get returns who sees a user: everyone, if the user has never changed that.

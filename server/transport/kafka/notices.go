@@ -42,14 +42,25 @@ func (n *Notices) Follow(ctx context.Context, do func(scoreboard.Notice), bad fu
 		}
 		return nil
 	}
+	var next map[int]*int64 // nil: from the end
 	for {
 		if ends, err := n.client.ends(ctx, n.topic); err == nil {
-			next := make(map[int]*int64, len(ends))
+			from := make(map[int]*int64, len(ends))
 			for partition, at := range ends {
-				next[partition] = &at.end
+				switch {
+				case next == nil:
+					from[partition] = &at.end
+				case next[partition] == nil: // added: all its notices are new
+					from[partition] = &at.first
+				default:
+					from[partition] = next[partition]
+				}
 			}
+			next = from
 			f := &fetcher{client: n.client, topic: n.topic, next: next, take: take}
-			_ = f.run(ctx) // a log that was trimmed or replaced is followed from its end again
+			if n.run(ctx, f) != nil {
+				next = nil // trimmed or replaced
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -57,4 +68,29 @@ func (n *Notices) Follow(ctx context.Context, do func(scoreboard.Notice), bad fu
 		case <-time.After(followRetryInterval):
 		}
 	}
+}
+
+// addedInterval is how often a follower looks whether the topic has got more partitions.
+const addedInterval = time.Second
+
+// run runs a fetcher until ctx ends or the topic has got more partitions.
+func (n *Notices) run(ctx context.Context, f *fetcher) error {
+	ctx, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for tick := time.Tick(addedInterval); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick:
+			}
+			if leaders, err := n.client.leaders(ctx, n.topic); err == nil && len(leaders) > len(f.next) {
+				stop()
+			}
+		}
+	})
+	err := f.run(ctx)
+	stop()
+	watch.Wait()
+	return err
 }

@@ -24,6 +24,8 @@ const SlowConsumer = "slow consumer"
 // Protocol is how a transport frames what it sends and reads what it receives.
 type Protocol interface {
 	realtime.Transport
+	// Encoding is how frames are encoded.
+	Encoding() realtime.Encoding
 	// Encode returns a frame as bytes.
 	Encode(f *realtime.Frame) []byte
 	// Keepalive returns the bytes of a ping.
@@ -131,7 +133,7 @@ func (c *Conn) send(f *realtime.Frame) error {
 	if err := c.socket.write(c.protocol.Encode(f)); err != nil {
 		return err
 	}
-	c.Hub().CountSent(f, realtime.WebSocket)
+	c.Hub().CountSent(f, c.protocol.Encoding())
 	return nil
 }
 

@@ -23,7 +23,7 @@ const (
 )
 
 const sqlAdd = `select * from add_increments($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-    $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31)`
+    $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32)`
 
 // Add records additions in one round trip, which is one transaction: statements that are
 // sent together without a begin are committed together. A nil error and a nil Unusual
@@ -53,6 +53,7 @@ func (r Runner) addArguments(a *ledger.Additions) []any {
 		a.Sums, a.Counts, rows.Pairs, rows.Sums, rows.Counts, rows.Users, rows.Boards, rows.Events, rows.EventTexts,
 		rows.Hashes, rows.Deltas, rows.Sources, rows.Shards, rows.ClientTimes, rows.Actions, rows.Keys, rows.Signers,
 		rows.Addresses, rows.Agents, rows.Countries, rows.Traces, a.AcceptedKeys, r.Window.Since(time.Now()),
+		a.RulesVersion,
 	}
 }
 

@@ -75,10 +75,11 @@ from (select ($1::text[])[n] from generate_subscripts($1::text[], 1) as n) as t(
      order by period_end limit 16)) as boards`
 
 	// A separate statement: only a snapshot taken under the locks contains what
-	// was committed while this transaction waited for them.
+	// was committed while this transaction waited for them. Without the offset the
+	// planner may read every reversal into a hash table.
 	sqlKnownEvents = `select t.n, h.board_id, h.payload_hash, h.applied, h.previous_score, h.new_score, h.version,
 h.recorded_at,
-    exists (select from reversals as r where r.user_id = t.u and r.event_id = t.e and r.internal = $4)
+    exists (select from reversals as r where r.user_id = t.u and r.event_id = t.e and r.internal = $4 offset 0)
 from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lateral (
     select * from user_score_histories
     where user_id = t.u and event_id = t.e and (source = 'admin') = $4 and recorded_at >= $3 offset 0) as h
@@ -88,9 +89,12 @@ order by t.n`
 from unnest($1::text[], $2::text[]) with ordinality as t(u, b, n) cross join lateral (
     select * from scores where user_id = t.u and board_id = t.b offset 0) as s`
 
-	// Each token belongs to a user whose row is locked.
-	sqlUsedTokens = `select u.action_id, u.event_id from unnest($1::uuid[]) as t(id)
-cross join lateral (select * from used_action_tokens where action_id = t.id offset 0) as u`
+	// Each token belongs to a user whose row is locked. Those without a user were stored by
+	// the version before.
+	sqlUsedTokens = `select u.action_id, u.event_id from unnest($1::text[], $2::uuid[]) as t(u, id)
+cross join lateral (
+    (select * from used_action_tokens where user_id = t.u and action_id = t.id offset 0)
+    union all (select * from used_action_tokens where user_id is null and action_id = t.id offset 0)) as u`
 
 	// A void of what a revoked key signed waits for transactions that began before it, so
 	// nothing is recorded beyond it.
@@ -126,7 +130,9 @@ func (r Runner) read(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) e
 		return readScores(found, &b.Scores)
 	})
 	if len(b.Tokens.Wanted) > 0 {
-		q.Queue(sqlUsedTokens, b.Tokens.Wanted).Query(func(found pgx.Rows) error { return readTokens(found, b) })
+		q.Queue(sqlUsedTokens, b.Tokens.WantedFrom, b.Tokens.Wanted).Query(func(found pgx.Rows) error {
+			return readTokens(found, b)
+		})
 	}
 	if len(b.KeyIDs) > 0 {
 		q.Queue(sqlRevokedKeys, b.KeyIDs).Query(func(found pgx.Rows) error { return readRevoked(found, b) })
@@ -184,14 +190,13 @@ func readBoards(found pgx.Rows, b *ledger.Batch) error {
 }
 
 func readUsers(found pgx.Rows, b *ledger.Batch) error {
-	var id, status string
-	var at, clock time.Time
-	var created bool
-	_, err := pgx.ForEachRow(found, []any{&id, &status, &at, &clock, &created}, func() error {
-		b.AddUser(scoreboard.UserID(id), status, at, clock, created)
-		return nil
+	return pg.ForEach(found, func() error {
+		u, err := row.ScanLocked(found)
+		if err == nil {
+			b.AddUser(&u)
+		}
+		return err
 	})
-	return err
 }
 
 func readKnown(found pgx.Rows, b *ledger.Batch) error {

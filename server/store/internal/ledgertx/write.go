@@ -47,7 +47,8 @@ on conflict (user_id, board_id) do update set score = excluded.score, order_key 
     action_until = coalesce(excluded.action_until, scores.action_until)`
 
 const (
-	sqlUseTokens = `insert into used_action_tokens (action_id, event_id) select * from unnest($1::uuid[], $2::uuid[])`
+	sqlUseTokens = `insert into used_action_tokens (user_id, action_id, event_id)
+select * from unnest($1::text[], $2::uuid[], $3::uuid[])`
 
 	sqlDeleteUsers = `delete from users where user_id = any($1)`
 
@@ -67,7 +68,7 @@ func write(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
 		q.Queue(sqlWrite, arguments(&b.Rows)...)
 	}
 	if len(b.Tokens.Used) > 0 {
-		q.Queue(sqlUseTokens, b.Tokens.Used, b.Tokens.UsedFor)
+		q.Queue(sqlUseTokens, b.Tokens.UsedBy, b.Tokens.Used, b.Tokens.UsedFor)
 	}
 	if unused := b.UnusedUsers(); len(unused) > 0 {
 		q.Queue(sqlDeleteUsers, unused)

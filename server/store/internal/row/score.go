@@ -19,17 +19,6 @@ func ScanState(row pgx.CollectableRow) (c scoreboard.Change, err error) {
 	return c, err
 }
 
-// SQLHideScores shows or hides all scores of a user and notifies the projection
-// with a higher revision for each, so that a late event cannot revert it.
-const SQLHideScores = `with changed as (
-    update scores set hidden = $2 or empty, revision = revision + 1 where user_id = $1 and hidden <> ($2 or empty)
-    returning *)
-insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version,
-    revision, reached_at, recorded_at, hidden)
-select $3, gen_random_uuid(), user_id, board_id, score, score, 0, order_key, version, revision, reached_at, $4, hidden
-    from changed
-returning board_id, revision`
-
 const sqlReceipts = `select board_id, applied, previous_score, new_score, version, recorded_at,
     exists (select from reversals where user_id = $1 and event_id = $2 and internal = $3)
 from user_score_histories where user_id = $1 and event_id = $2 and (source = 'admin') = $3 order by board_id`

@@ -3,10 +3,10 @@ package row
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -18,7 +18,7 @@ import (
 const SQLLockUsers = `insert into users (user_id, last_recorded_at)
 select u, clock_timestamp() from unnest($1::text[]) as t(u)
 on conflict (user_id) do update set last_recorded_at = greatest(clock_timestamp(), users.last_recorded_at)
-returning user_id, status, last_recorded_at, clock_timestamp(), xmax = 0`
+returning user_id, status, private, last_recorded_at, clock_timestamp(), xmax = 0`
 
 // SQLLockImported is SQLLockUsers for the users of an import, whose row it locks first:
 // the times rise with the places of the users ($2), so that equal scores keep the order of
@@ -32,7 +32,7 @@ insert into users (user_id, last_recorded_at)
 select t.u, import.last_at + (1 + t.place) * interval '1 microsecond'
 from import, unnest($1::text[], $2::integer[]) as t(u, place)
 on conflict (user_id) do update set last_recorded_at = greatest(excluded.last_recorded_at, users.last_recorded_at)
-returning user_id, status, last_recorded_at, clock_timestamp(), xmax = 0`
+returning user_id, status, private, last_recorded_at, clock_timestamp(), xmax = 0`
 
 // StatusLock is the advisory lock that every change of a user's status holds, shared, from
 // before it reads the clock to its commit. It is no name of a board.
@@ -44,30 +44,25 @@ func LockStatuses(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// LockedUser is a user whose row is locked until the transaction ends.
-type LockedUser struct {
-	User    scoreboard.UserID
-	Status  string
-	Time    time.Time // of what is recorded for the user; it never goes back
-	Created bool      // by this transaction
+// ScanLocked reads a row of SQLLockUsers or SQLLockImported.
+func ScanLocked(row pgx.CollectableRow) (u ledger.LockedUser, err error) {
+	err = row.Scan(&u.User, &u.Status, &u.Private, &u.Time, &u.Clock, &u.Created)
+	return u, err
 }
 
 // LockUsers locks the rows of different users in byte order, and creates missing ones:
 // without a row, nothing would keep two transactions about the user apart.
-func LockUsers(ctx context.Context, tx pgx.Tx, users []scoreboard.UserID) ([]LockedUser, error) {
+func LockUsers(ctx context.Context, tx pgx.Tx, users []scoreboard.UserID) ([]ledger.LockedUser, error) {
 	users = slices.Sorted(slices.Values(users))
 	rows, err := tx.Query(ctx, SQLLockUsers, users)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (u LockedUser, err error) {
-		err = row.Scan(&u.User, &u.Status, &u.Time, nil, &u.Created)
-		return u, err
-	})
+	return pgx.CollectRows(rows, ScanLocked)
 }
 
 // LockUser is LockUsers for one.
-func LockUser(ctx context.Context, tx pgx.Tx, user scoreboard.UserID) (*LockedUser, error) {
+func LockUser(ctx context.Context, tx pgx.Tx, user scoreboard.UserID) (*ledger.LockedUser, error) {
 	locked, err := LockUsers(ctx, tx, []scoreboard.UserID{user})
 	if err != nil {
 		return nil, err
@@ -87,7 +82,7 @@ const sqlOnlyTraces = `select exists (select from profiles where user_id = $1)
 
 // LockKnownUser is LockUser for a user about whom anything is stored, be it a profile, a
 // friendship, a membership of a team, a flag, a rejected event or a dead letter alone; a not_found for any other.
-func LockKnownUser(ctx context.Context, tx pgx.Tx, user scoreboard.UserID) (*LockedUser, error) {
+func LockKnownUser(ctx context.Context, tx pgx.Tx, user scoreboard.UserID) (*ledger.LockedUser, error) {
 	u, err := LockUser(ctx, tx, user)
 	if err == nil && u.Created {
 		var known bool

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/tui"
+)
+
+// pastFlags are the flags of watch that play back the past.
+type pastFlags struct {
+	on              bool
+	from, to, speed string
+}
+
+func (f *pastFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.on, "replay", false, "play back the past instead of the live board")
+	flags.StringVar(&f.from, "from", "",
+		"with --replay: begin at this `time` (alias --since; default: start of the period, or a day ago)")
+	flags.StringVar(&f.to, "to", "", "with --replay: end at this `time`, also --until (default: now)")
+	flags.StringVar(&f.speed, "speed", "60x", "with --replay: how much faster than it happened, 1x to 86400x")
+	acceptSince(flags, "from", "to")
+}
+
+// check rejects flags that require --replay.
+func (f *pastFlags) check(cmd *cobra.Command) error {
+	for _, name := range []string{"from", "to", "speed"} {
+		if !f.on && cmd.Flags().Changed(name) {
+			return usagef("--%s requires --replay", name)
+		}
+	}
+	return nil
+}
+
+// replay returns what is played back.
+func (f *pastFlags) replay(c *client.Client, board string, limit int) (r tui.Replay, err error) {
+	r.Board = board
+	if r.From, err = timeFlag("from", f.from); err != nil {
+		return r, err
+	}
+	if r.To, err = timeFlag("to", f.to); err != nil {
+		return r, err
+	}
+	r.Speed, err = strconv.ParseFloat(strings.TrimSuffix(f.speed, "x"), 64)
+	if err != nil || !(r.Speed >= 1 && r.Speed <= tui.MaxSpeed) {
+		return r, usagef("--speed must be 1x to %dx, such as 60x, not %q", tui.MaxSpeed, f.speed)
+	}
+	r.Load = func(ctx context.Context, from, to time.Time, step time.Duration) (client.Film, error) {
+		return c.Film(ctx, client.FilmQuery{Board: board, From: from, To: to, Step: step, Limit: limit})
+	}
+	return r, nil
+}
+
+// watchReplay plays back the past on the screen, as a line for each change, or as values.
+func (p *program) watchReplay(ctx context.Context, r tui.Replay, onScreen bool, o tui.Options) error {
+	switch {
+	case p.curl:
+		_, err := r.Load(ctx, r.From, r.To, time.Second)
+		return err
+	case onScreen:
+		o.Replay = &r
+		return tui.Run(ctx, p.stdin, p.stdout, o)
+	case p.structured():
+		return p.replayStructured(ctx, r)
+	}
+	return tui.ReplayLines(ctx, p.stdout, r)
+}
+
+// replayStructured prints every frame, without waiting: with json and ndjson as one line of JSON.
+func (p *program) replayStructured(ctx context.Context, r tui.Replay) error {
+	p.repeats = true
+	for from, to := r.From, r.To; ; {
+		film, err := r.Load(ctx, from, to, r.Step())
+		if err != nil {
+			return err
+		}
+		for _, f := range film.Frames {
+			switch p.output {
+			case "json", "ndjson":
+				err = writeJSON(p.stdout, f, "")
+			case "csv":
+				err = p.printStructured(f.Entries)
+			default:
+				err = p.printStructured(f)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if film.NextFrom == nil {
+			return nil
+		}
+		from, to = *film.NextFrom, film.End
+	}
+}

@@ -1,0 +1,76 @@
+package admin_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/server/admin"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
+)
+
+func TestMain(m *testing.M) { backendtest.Main(m) }
+
+// A what-if names events as clients sent them, and is applied only with its own digest, and not
+// on a board that has ended: nothing is voided otherwise.
+func TestWhatIfIsNotApplied(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	since := time.Now().Add(-time.Minute)
+	for _, name := range []string{"match-8841", "match-8842"} {
+		event, err := scoreboard.ParseEventID("mallory", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcomes, err := s.Increments.Record(t.Context(), []scoreboard.Increment{{
+			User: "mallory", Delta: 900, Event: event, Boards: []scoreboard.BoardID{scoreboard.GlobalBoard},
+			Source: scoreboard.SourceAPI,
+		}})
+		if err != nil || outcomes[0].Err != nil {
+			t.Fatal(err, outcomes[0].Err)
+		}
+	}
+	board := scoreboard.Board{
+		ID: scoreboard.GlobalBoard, Family: scoreboard.GlobalBoard, Mode: scoreboard.ModeIncrement,
+		Order: scoreboard.OrderHighest, Status: scoreboard.StatusActive, MinScore: -scoreboard.MaxScore,
+		MaxScore: scoreboard.MaxScore, MaxDelta: 1000, Created: since,
+	}
+	w := admin.WhatIf{Moments: s.Moments, Corrections: s.Corrections}
+	most := int64(500)
+	ask := func() *scoreboard.WhatIf {
+		return &scoreboard.WhatIf{Since: since, Rules: scoreboard.WhatIfRules{MaxDelta: &most}, Limit: 10}
+	}
+	r, err := w.WhatIf(t.Context(), &board, ask(), func(int64) {})
+	if err != nil || r.Rejected != 2 || len(r.Changes) != 1 || len(r.Changes[0].Deciding) != 2 ||
+		r.Changes[0].Deciding[0].Text != "match-8841" || r.Changes[0].Deciding[1].Text != "match-8842" {
+		t.Fatalf("got %+v, %v, want both events by name", r, err)
+	}
+	ended := board
+	ended.Status = scoreboard.StatusArchived
+	why := &scoreboard.AuditEntry{Actor: "ops", Action: "void.create", Target: "board:global", Reason: "test"}
+	for code, apply := range map[scoreboard.Code]func() error{
+		scoreboard.CodeBoardClosed: func() error {
+			_, _, err := w.ApplyWhatIf(t.Context(), &ended, ask(), r.Digest, why, func(int64) {})
+			return err
+		},
+		scoreboard.CodeConflict: func() error {
+			other := "0" + r.Digest[1:]
+			if other == r.Digest {
+				other = "1" + r.Digest[1:]
+			}
+			_, _, err := w.ApplyWhatIf(t.Context(), &board, ask(), other, why, func(int64) {})
+			return err
+		},
+	} {
+		if err := apply(); scoreboard.CodeOf(err) != code {
+			t.Errorf("got %v, want %s", err, code)
+		}
+	}
+	if n := conn.Count(t, `select count(*) from voids`); n != 0 {
+		t.Errorf("%d voids were created", n)
+	}
+	if _, v, err := w.ApplyWhatIf(t.Context(), &board, ask(), r.Digest, why, func(int64) {}); err != nil || v == nil {
+		t.Errorf("with its own digest: got %+v, %v", v, err)
+	}
+}

@@ -1,0 +1,231 @@
+package leaderboard
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Copy is a primary, or a replica of it.
+type Copy interface {
+	Progress(ctx context.Context) (scoreboard.Progress, error)
+}
+
+// maxBehind is how far a replica may be behind its primary before its answers are no longer
+// taken for fresh. The times of both advance once a second.
+const maxBehind = 5 * time.Second
+
+const (
+	checkInterval = 500 * time.Millisecond
+	checkTimeout  = time.Second
+	// A check counts for checkLife. After that its replica is not read.
+	checkLife = 5 * time.Second
+)
+
+// Replica watches a replica of a backend, and says whether it may be read. It compares the
+// replica's data with the primary's, not positions in a log: the time up to which everything
+// is included, and the history that the data belong to. Both are in the data, so that
+// replication brings them in order with everything else, and an idle replica that is
+// connected differs from one that is not.
+type Replica struct {
+	name             string // of the backend
+	replica, primary Copy
+	log              *slog.Logger
+	now              func() time.Time
+
+	last   atomic.Pointer[check]
+	logged string // the last problem
+
+	used, lag *gauge.Expiring
+	reads     *prometheus.CounterVec
+}
+
+// check is what a look at both copies has shown.
+type check struct {
+	at         time.Time
+	problem    string    // why the replica must not be read; "" if it may be
+	asOf       time.Time // of the replica
+	primary    scoreboard.Progress
+	primaryAt  time.Time // when the primary last answered; zero: never
+	unanswered bool      // the primary does not answer now
+}
+
+// NewReplica watches a replica of the backend name from Run on. Until the first check the
+// replica is not read.
+func NewReplica(name string, replica, primary Copy, log *slog.Logger) *Replica {
+	labels := prometheus.Labels{"backend": name}
+	r := &Replica{
+		name: name, replica: replica, primary: primary, log: log, now: time.Now,
+		used: gauge.New(prometheus.GaugeOpts{
+			Name: "scoreboard_replica_usable", ConstLabels: labels,
+			Help: "1 while a replica may be read: it answers, has the primary's data, and is less than 5 s behind.",
+		}),
+		lag: gauge.New(prometheus.GaugeOpts{
+			Name: "scoreboard_replica_behind_seconds", ConstLabels: labels,
+			Help: "How far a replica is behind its primary; behind the clock, while the primary does not answer.",
+		}),
+		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scoreboard_replica_reads_total", ConstLabels: labels,
+			Help: "Reads in a process that has a replica, by who answered: replica, primary, or behind, which is " +
+				"a replica that was behind while the primary did not answer.",
+		}, []string{"by"}),
+	}
+	r.last.Store(&check{problem: "has not been checked yet"})
+	return r
+}
+
+// Collectors returns the metrics, for registration.
+func (r *Replica) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{r.used, r.lag, r.reads}
+}
+
+// Run checks the replica until ctx ends.
+func (r *Replica) Run(ctx context.Context) error {
+	tick := time.NewTicker(checkInterval)
+	defer tick.Stop()
+	for {
+		r.check(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// check looks at the replica, then at the primary: a replica that has come further is none.
+func (r *Replica) check(ctx context.Context) {
+	progress := func(c Copy) (scoreboard.Progress, error) {
+		ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+		defer cancel()
+		return c.Progress(ctx)
+	}
+	was := r.last.Load()
+	next := &check{at: r.now(), primary: was.primary, primaryAt: was.primaryAt}
+	found, err := progress(r.replica)
+	next.asOf = found.AsOf
+	truth, primaryErr := progress(r.primary)
+	if ctx.Err() != nil {
+		return
+	}
+	if next.unanswered = primaryErr != nil; !next.unanswered {
+		next.primary, next.primaryAt = truth, r.now()
+	}
+	switch {
+	case err != nil:
+		next.problem = "does not answer"
+		r.log.Debug("replica not checked", "backend", r.name, "err", err)
+	case !found.Replica:
+		next.problem = "does not follow a primary: it was promoted, or is the primary itself"
+	case found.AsOf.IsZero():
+		next.problem = "has no data that say how current they are"
+	case next.primaryAt.IsZero():
+		next.problem = "cannot be compared with the primary, which does not answer"
+	case found.ID != next.primary.ID:
+		next.problem = "has the data of another history than the primary's"
+	case primaryErr == nil && found.AsOf.After(truth.AsOf):
+		next.problem = "is ahead of the primary: it has data that the primary does not have"
+	}
+	r.last.Store(next)
+	r.report(next)
+}
+
+// report updates the metrics, and logs what has changed.
+func (r *Replica) report(c *check) {
+	problem := r.problemOf(c)
+	usable := 1.0
+	if problem != "" {
+		usable = 0
+	}
+	r.used.Set(usable)
+	if !c.asOf.IsZero() {
+		r.lag.Set(r.behindBy(c, c.asOf).Seconds())
+	}
+	// The amount changes with each check, and is not worth a line each time.
+	key := problem
+	if c.problem == "" && problem != "" {
+		key = "behind"
+	}
+	switch {
+	case key == r.logged:
+		return
+	case problem == "":
+		r.log.Info("reading the replica", "backend", r.name)
+	default:
+		r.log.Warn("replica not read", "backend", r.name, "problem", problem)
+	}
+	r.logged = key
+}
+
+// behindBy is how far data of a time are behind the primary's, or behind the clock while the
+// primary does not answer.
+func (r *Replica) behindBy(c *check, asOf time.Time) time.Duration {
+	if c.unanswered {
+		return max(r.now().Sub(asOf), 0)
+	}
+	return max(c.primary.AsOf.Sub(asOf), 0)
+}
+
+func (r *Replica) problemOf(c *check) string {
+	if c.problem != "" {
+		return c.problem
+	}
+	if behind := r.behindBy(c, c.asOf); behind > maxBehind {
+		return fmt.Sprintf("is %s behind", behind.Round(time.Second))
+	}
+	return ""
+}
+
+// Problem completes a sentence that begins with the replica: why it is not read. "" if it is.
+func (r *Replica) Problem() string { return r.problemOf(r.last.Load()) }
+
+// trusted reports whether what the replica has are data of the primary, although they may be
+// old.
+func (r *Replica) trusted() bool {
+	c := r.last.Load()
+	return c.problem == "" && r.now().Sub(c.at) < checkLife
+}
+
+// usable reports whether the replica may be read now.
+func (r *Replica) usable() bool { return r.trusted() && r.current(time.Time{}) }
+
+// current reports whether data of a time are fresh enough; the zero time stands for what the
+// replica had when it was checked.
+func (r *Replica) current(asOf time.Time) bool {
+	c := r.last.Load()
+	if asOf.IsZero() {
+		asOf = c.asOf
+	}
+	return r.behindBy(c, asOf) <= maxBehind
+}
+
+// ReadReplica reads from the replica while it may be read, else from the primary. While the
+// primary is unavailable a replica that is behind answers: what it reads must say of when it
+// is.
+func ReadReplica[T any](
+	ctx context.Context, r *Replica, replica, primary func(context.Context) (T, error),
+) (T, error) {
+	if r.usable() {
+		got, err := replica(ctx)
+		if err == nil || scoreboard.CodeOf(err) == scoreboard.CodeOverloaded {
+			r.reads.WithLabelValues("replica").Inc()
+			return got, err
+		}
+	}
+	got, err := primary(ctx)
+	if scoreboard.CodeOf(err) == scoreboard.CodeUnavailable && r.trusted() {
+		if old, oldErr := replica(ctx); oldErr == nil {
+			r.reads.WithLabelValues("behind").Inc()
+			return old, nil
+		}
+	}
+	r.reads.WithLabelValues("primary").Inc()
+	return got, err
+}

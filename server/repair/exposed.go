@@ -1,0 +1,55 @@
+package repair
+
+import (
+	"context"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// ExposedUsers are users who must be hidden and are shown: a node of the version before shows
+// what it records for private users.
+type ExposedUsers interface {
+	// Exposed lists banned, erased and private users whose score on a board is shown, or the
+	// one user. There may be more.
+	Exposed(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) ([]scoreboard.UserID, error)
+	// HideExposed hides all scores of such a user.
+	HideExposed(ctx context.Context, user scoreboard.UserID) error
+}
+
+// hideExposed hides the users of a board who must be hidden.
+func hideExposed(ctx context.Context, store ExposedUsers, board scoreboard.BoardID) error {
+	for {
+		users, err := store.Exposed(ctx, board, "")
+		if err != nil || len(users) == 0 {
+			return err
+		}
+		for _, user := range users {
+			if err := store.HideExposed(ctx, user); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// checkExposed reports the users of a board who must be hidden and are shown, and hides them
+// with Repair.
+func (c *Check) checkExposed(ctx context.Context, board scoreboard.BoardID, v *VerifyResult) error {
+	users, err := c.Ledger.Exposed(ctx, board, c.User)
+	if err != nil {
+		return err
+	}
+	for _, user := range users {
+		v.add(Difference{
+			Board: board, User: user, Kind: "exposed",
+			Detail: "the user is banned, erased or private, and the score is shown",
+		})
+		if !c.Repair {
+			continue
+		}
+		if err := c.Ledger.HideExposed(ctx, user); err != nil {
+			return err
+		}
+		v.Repaired++
+	}
+	return nil
+}

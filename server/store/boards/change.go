@@ -1,0 +1,99 @@
+package boards
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/internal/row"
+)
+
+const (
+	sqlRequire = `update boards set require_action_token = $2, require_attestation = $3, action_least_ms = $4,
+action_life_ms = $5
+where family_id = $1 and status <> 'archived' and closed_at is null`
+
+	sqlLabel = `update boards set region = nullif(coalesce($2, region), ''),
+    platform = nullif(coalesce($3, platform), ''), tags = coalesce($4, tags)
+where family_id = $1`
+
+	sqlPartition = `update boards set partitions = $2
+where family_id = $1 and status <> 'archived' and closed_at is null`
+)
+
+// ChangeBoard changes a board: its labels, with those of all its instances; the proofs that
+// increments need on it and on its instances that have not ended; and in how many partitions
+// these are ranked. The proofs apply to every transaction that locks the board afterwards,
+// the partitions from the next rebuild on, which is due then. For an archived board it
+// returns a conflict.
+func (s *Boards) ChangeBoard(
+	ctx context.Context,
+	id scoreboard.BoardID,
+	change *scoreboard.BoardChange,
+	audit *scoreboard.AuditEntry,
+) (b *scoreboard.Board, err error) {
+	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		if r := change.Require; r != nil {
+			if err := checkUnruled(ctx, tx, id, r); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(ctx, sqlRequire, id, r.ActionToken, r.Attestation, r.MinActionTime.Milliseconds(),
+				r.ActionLife.Milliseconds()); err != nil {
+				return err
+			}
+		}
+		if change.Region != nil || change.Platform != nil || change.Tags != nil {
+			var tags []string // nil: unchanged
+			if change.Tags != nil {
+				tags = sortedTags(*change.Tags)
+			}
+			if _, err := tx.Exec(ctx, sqlLabel, id, change.Region, change.Platform, tags); err != nil {
+				return err
+			}
+		}
+		if change.Partitions != nil {
+			if _, err := tx.Exec(ctx, sqlPartition, id, *change.Partitions); err != nil {
+				return err
+			}
+		}
+		if b, err = row.FindBoard(ctx, tx, id); err == nil && b.Status == scoreboard.StatusArchived {
+			err = scoreboard.Errorf(scoreboard.CodeConflict, "board %s is archived", id)
+		}
+		if err != nil {
+			return err
+		}
+		return pg.WriteAudit(ctx, tx, audit)
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("change board %s: %w", id, err))
+	}
+	return b, nil
+}
+
+// sortedTags returns a sorted copy of tags, which is never nil.
+func sortedTags(tags []string) []string {
+	sorted := append([]string{}, tags...)
+	slices.Sort(sorted)
+	return sorted
+}
+
+// checkUnruled returns a conflict if requirements are for a board with a rule: increments
+// that do not name it have no proof for it.
+func checkUnruled(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, r *scoreboard.Requirements) error {
+	if !r.ActionToken && !r.Attestation {
+		return nil
+	}
+	if _, err := tx.Exec(ctx, sqlLockRules); err != nil {
+		return err
+	}
+	ruled, err := hasRule(ctx, tx, id)
+	if err == nil && ruled {
+		err = scoreboard.Errorf(scoreboard.CodeConflict,
+			"board %s has a rule; increments that it matches do not name the board and have no proof for it", id)
+	}
+	return err
+}

@@ -1,0 +1,203 @@
+package tui
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/bubbles/key"
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/scoreboard/scoreboard/client"
+)
+
+// replayed is the connection of a state that is of the past.
+const replayed client.Connection = "replay"
+
+type (
+	filmMsg struct {
+		film client.Film
+		err  error
+	}
+	replayTickMsg struct{ last time.Time }
+)
+
+// nextReplayTick schedules the next look at the replay.
+func (m *model) nextReplayTick() tea.Cmd {
+	last := m.now()
+	return tea.Tick(replayTick, func(time.Time) tea.Msg { return replayTickMsg{last} })
+}
+
+// loadFilm reads the next part if it is needed.
+func (m *model) loadFilm() tea.Cmd {
+	r := m.reel
+	if !r.wants() {
+		return nil
+	}
+	r.loading = true
+	from, to, step, load := r.next, r.To, r.Step(), r.Load
+	if r.begun {
+		to = r.end
+	}
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(m.ctx, actionTimeout)
+		defer cancel()
+		film, err := load(ctx, from, to, step)
+		return filmMsg{film, err}
+	}
+}
+
+// setFilm adds a part.
+func (m *model) setFilm(msg filmMsg) tea.Cmd {
+	r := m.reel
+	r.loading, r.err = false, msg.err
+	if msg.err != nil {
+		r.playing = false
+		return nil
+	}
+	first := !r.begun
+	r.add(&msg.film)
+	m.showPast()
+	if first && m.info.Board == "" {
+		return tea.Batch(m.readInfo(), m.loadFilm())
+	}
+	return m.loadFilm()
+}
+
+// playOn lets the time since the last tick pass.
+func (m *model) playOn(msg replayTickMsg) tea.Cmd {
+	m.reel.advance(m.now().Sub(msg.last))
+	m.showPast()
+	return tea.Batch(m.loadFilm(), m.nextReplayTick())
+}
+
+// showPast puts the frame of the moment on the screen.
+func (m *model) showPast() {
+	i := m.reel.index()
+	if i < 0 {
+		return
+	}
+	f := &m.reel.frames[i]
+	if m.newest.UpdatedAt.Equal(f.At) {
+		return
+	}
+	m.newest = client.State{
+		Board: m.reel.board, Entries: f.Entries, Version: 1, UpdatedAt: f.At, Connection: replayed,
+	}
+	m.show()
+}
+
+// moment is the time on the screen: of the replay, or now.
+func (m *model) moment() time.Time {
+	if m.reel != nil {
+		return m.reel.at
+	}
+	return m.now()
+}
+
+// replayKey handles a key of a replay. Keys of the live board say that they are not available.
+func (m *model) replayKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
+	r := m.reel
+	switch {
+	case key.Matches(msg, keys.pause):
+		switch {
+		case r.err != nil:
+			r.err, r.playing = nil, true
+		case r.ended():
+			r.rewind()
+			m.board.reset()
+			m.newest, m.feed = client.State{}, feed{}
+		default:
+			r.playing = !r.playing
+		}
+		return m.loadFilm(), true
+	case key.Matches(msg, keys.earlier), key.Matches(msg, keys.later):
+		by := 1
+		if key.Matches(msg, keys.earlier) {
+			by = -1
+		}
+		r.playing = false
+		if r.turn(by); by < 0 { // what has not happened yet is no event, and no row moves back
+			m.board.reset()
+			m.feed.forget(r.at)
+			m.newest = client.State{}
+		}
+		m.showPast()
+		return m.loadFilm(), true
+	case key.Matches(msg, keys.faster):
+		r.faster(1)
+	case key.Matches(msg, keys.slower):
+		r.faster(-1)
+	case key.Matches(msg, keys.find), key.Matches(msg, keys.board), key.Matches(msg, keys.period),
+		key.Matches(msg, keys.open), key.Matches(msg, keys.me), key.Matches(msg, keys.actions),
+		key.Matches(msg, keys.status):
+		m.notify("not available in a replay")
+	default:
+		return nil, false
+	}
+	return m.loadFilm(), true
+}
+
+// replayWords say which moment is shown, at which speed.
+func (m *model) replayWords() string {
+	r, th := m.reel, &m.theme
+	if !r.begun {
+		return th.dim.paint("loading")
+	}
+	return th.strong.paint(r.at.UTC().Format("2 Jan 2006 15:04:05")) + " UTC" +
+		th.dim.paint(th.between+speedWords(r.Speed))
+}
+
+// speedWords format a speed: 60x, 1.5x.
+func speedWords(speed float64) string { return strconv.FormatFloat(speed, 'f', -1, 64) + "x" }
+
+// reelLine is the line below the header: how much of the past is behind the moment shown, and
+// how much of the rest is loaded.
+func (m *model) reelLine(width int) string {
+	r, th := m.reel, &m.theme
+	mark, words := th.play, "playing"
+	switch {
+	case r.ended():
+		mark, words = th.stop, "the end"
+	case r.loading && (!r.begun || !r.loaded().After(r.at)):
+		mark, words = th.play, "loading"
+	case !r.playing:
+		mark, words = th.pause, "paused"
+	}
+	left := " " + th.key.paint(mark) + " " + fit(words, len("playing"), "") + " "
+	if !r.begun {
+		return fit(left, width, th.more)
+	}
+	const layout = "2 Jan 15:04"
+	from, to := r.start.UTC().Format(layout), r.end.UTC().Format(layout)
+	room := width - ansi.StringWidth(left) - len(from) - len(to) - 4
+	if room < minBar {
+		return fit(left+th.dim.paint(from+" - "+to), width, th.more)
+	}
+	cells := func(t time.Time) int {
+		if !r.end.After(r.start) {
+			return room
+		}
+		return int(math.Round(float64(t.Sub(r.start)) / float64(r.end.Sub(r.start)) * float64(room)))
+	}
+	shown := min(max(cells(r.at), 0), room)
+	known := min(max(cells(r.loaded()), shown), room)
+	return left + th.dim.paint(from) + " " + th.spark.paint(strings.Repeat(th.track[0], shown)) +
+		th.dim.paint(strings.Repeat(th.track[1], known-shown)) +
+		th.border.paint(strings.Repeat(th.track[2], room-known)) + " " + th.dim.paint(to) + "  "
+}
+
+// replayBanners are the lines below the header in a replay.
+func (m *model) replayBanners() []string {
+	th := &m.theme
+	lines := []string{m.reelLine(m.width)}
+	if err := m.reel.err; err != nil {
+		lines = append(lines, th.problem.paint(fit(" "+Printable(fmt.Sprintf("%s; space tries again",
+			m.o.Explain(err))), m.width, th.more)))
+	}
+	return lines
+}
