@@ -42,14 +42,16 @@ func TestConsoleJobsOfAllNodes(t *testing.T) {
 		}
 	}
 	id := strings.TrimPrefix(page, "/console/jobs/")
-	if _, body, _ := there.change("job-stop", url.Values{"id": {id}}, "apply"); !strings.Contains(body, "being stopped") {
+	if _, body, _ := there.change("job-stop", url.Values{"id": {id}}, "apply"); !strings.Contains(body,
+		"being stopped") {
 		t.Errorf("stopping the job on another node: got %s", body)
 	}
 	h.await("the job to stop", func() bool {
 		_, body, _ := here.get(page)
 		return strings.Contains(body, ">stopped<")
 	})
-	if _, body, _ := there.change("job-stop", url.Values{"id": {id}}, "apply"); !strings.Contains(body, "has ended already") {
+	if _, body, _ := there.change("job-stop", url.Values{"id": {id}}, "apply"); !strings.Contains(body,
+		"has ended already") {
 		t.Errorf("stopping a job that has ended: got %s", body)
 	}
 	lock.Do(t, `commit`)
@@ -120,7 +122,8 @@ func TestConsoleFindsPlayersByName(t *testing.T) {
 			t.Fatal(status, body)
 		}
 	}
-	if status, body := ask(http.MethodPut, "/v1/users/u-1/privacy", `{"visibility":"pseudonym"}`); status != http.StatusOK {
+	hide := `{"visibility":"pseudonym"}`
+	if status, body := ask(http.MethodPut, "/v1/users/u-1/privacy", hide); status != http.StatusOK {
 		t.Fatal(status, body)
 	}
 	const one, two = `{"user_id":"u-1","display_name":"Ada Lovelace","status":"active"}`,
@@ -144,13 +147,15 @@ func TestConsoleFindsPlayersByName(t *testing.T) {
 	}
 	operator := newVisitor(t, n.Ops).signIn(h.token("olga", auth.ScopeOperate, time.Hour))
 	for path, want := range map[string][2]string{
-		"/console/players?user=Bert":   {"/console/players/u-3", "Bertha"},
-		"/console/players?user=u-3":    {"/console/players/u-3", "Bertha"},
-		"/console/players?user=ada":    {"/console/players?name=ada", `There is a player with the user id <a href="/console/players/ada">`},
+		"/console/players?user=Bert": {"/console/players/u-3", "Bertha"},
+		"/console/players?user=u-3":  {"/console/players/u-3", "Bertha"},
+		"/console/players?user=ada": {"/console/players?name=ada",
+			`There is a player with the user id <a href="/console/players/ada">`},
 		"/console/players?user=nobody": {"/console/players?name=nobody", "No display name begins"},
 		"/console/players?name=AD":     {"/console/players?name=AD", "ADAM"},
 	} {
-		if status, body, at := operator.get(path); status != http.StatusOK || at != want[0] || !strings.Contains(body, want[1]) {
+		status, body, at := operator.get(path)
+		if status != http.StatusOK || at != want[0] || !strings.Contains(body, want[1]) {
 			t.Errorf("%s: got %d at %s, want %s at %s: %s", path, status, at, want[1], want[0], body)
 		}
 	}
@@ -212,7 +217,8 @@ func TestConsoleUploads(t *testing.T) {
 	good := url.Values{
 		"form_token": {root.token()}, "reason": {"why"}, "step": {"review"}, "board": {"global"}, "source": {"old"},
 	}
-	forged := url.Values{"form_token": {"x"}, "reason": {"why"}, "step": {"apply"}, "board": {"global"}, "source": {"old"}}
+	forged := url.Values{"form_token": {"x"}, "reason": {"why"}, "step": {"apply"}, "board": {"global"},
+		"source": {"old"}}
 	const header = "user_id,score\n"
 	for name, c := range map[string]struct {
 		change, field, content string
@@ -224,13 +230,14 @@ func TestConsoleUploads(t *testing.T) {
 		"no report":       {"load-run-upload", "report", `{"a":1}`, good, 422, "The file is not a report"},
 		"no JSON":         {"load-run-upload", "report", "verdict", good, 422, "The file is not a report"},
 		"a forged report": {"load-run-upload", "report", loadReport, forged, 403, "not from this session"},
-		"a CSV file":      {"import", "file", header + "ada,5\nbob,7\n", good, 200, "sbctl import csv f.csv --board global"},
-		"a wrong line":    {"import", "file", header + "ada,5\nbob,x\n", good, 422, "Line 3"},
-		"a wrong header":  {"import", "file", "user,points\nada,5\n", good, 422, "want user_id,score"},
-		"no lines":        {"import", "file", header, good, 422, "The file has no records"},
-		"a forged file":   {"import", "file", header + "ada,5\n", forged, 403, "not from this session"},
-		"a large file":    {"import", "file", strings.Repeat("a", 5<<20), good, 413, "a file 4 MiB"},
-		"a large form":    {"user-ban", "user", strings.Repeat("a", 70<<10), good, 413, "A form may hold 64 KiB"},
+		"a CSV file": {"import", "file", header + "ada,5\nbob,7\n", good, 200,
+			"sbctl import csv f.csv --board global"},
+		"a wrong line":   {"import", "file", header + "ada,5\nbob,x\n", good, 422, "Line 3"},
+		"a wrong header": {"import", "file", "user,points\nada,5\n", good, 422, "want user_id,score"},
+		"no lines":       {"import", "file", header, good, 422, "The file has no records"},
+		"a forged file":  {"import", "file", header + "ada,5\n", forged, 403, "not from this session"},
+		"a large file":   {"import", "file", strings.Repeat("a", 5<<20), good, 413, "a file 4 MiB"},
+		"a large form":   {"user-ban", "user", strings.Repeat("a", 70<<10), good, 413, "A form may hold 64 KiB"},
 	} {
 		status, body, _ := root.upload(c.change, c.field, "f.csv", c.content, c.form)
 		if status != c.status || !strings.Contains(body, c.want) {

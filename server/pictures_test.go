@@ -65,8 +65,11 @@ func TestPicturesOfPages(t *testing.T) {
 		{"problem", n.URL + "/b/global?limit=7", "dark", 800, 400, "true"},
 		{"console-sign-in", n.Ops + "/console/sign-in", "light", 1000, 700, "true"},
 	})
-	for _, board := range []string{`{"board":"arena","mode":"best"}`, `{"board":"race","order":"lowest","public":false}`} {
-		if status, _, body := request(t, http.MethodPost, n.URL+"/v1/boards", board, root); status != http.StatusCreated {
+	for _, board := range []string{
+		`{"board":"arena","mode":"best"}`, `{"board":"race","order":"lowest","public":false}`,
+	} {
+		status, _, body := request(t, http.MethodPost, n.URL+"/v1/boards", board, root)
+		if status != http.StatusCreated {
 			t.Fatal(status, body)
 		}
 	}
@@ -83,7 +86,9 @@ func TestPicturesOfPages(t *testing.T) {
 // What differs in every run is replaced: times, figures, findings, and the state of each stage,
 // of which there is one of each kind.
 const (
-	steadyTable = `document.querySelectorAll("td.time time").forEach((e) => { e.textContent = "2026-11-21 10:00:00 UTC" }),
+	steadyTable = `document.querySelectorAll("td.time time").forEach((e) => {
+			e.textContent = "2026-11-21 10:00:00 UTC"
+		}),
 		document.querySelectorAll("tbody tr").length === 3`
 	steadyOverview = `(() => {
 		const set = (all, text) => document.querySelectorAll(all).forEach((e) => { e.textContent = text })
@@ -92,7 +97,9 @@ const (
 		set(".stage .detail", "4 ms behind"); set(".stage .state", "warning")
 		for (const list of ["findings", "checks", "nodes"]) document.getElementById(list).replaceChildren()
 		document.querySelectorAll(".chart").forEach((e) => e.replaceChildren())
-		document.querySelectorAll(".stage").forEach((e, i) => { e.className = "stage " + ["good", "warn", "bad"][i % 3] })
+		document.querySelectorAll(".stage").forEach((e, i) => {
+			e.className = "stage " + ["good", "warn", "bad"][i % 3]
+		})
 		return true
 	})()`
 )

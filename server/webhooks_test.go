@@ -284,9 +284,12 @@ func TestWebhookReceiversAreIndependent(t *testing.T) {
 	t.Cleanup(func() { close(release); hung.Close() })
 	r := newReceiver(t)
 	private := strings.Replace(r.URL, "127.0.0.1", "[::1]", 1)
-	for _, address := range []string{private, "https://10.0.0.1/hook", "https://169.254.169.254/", "https://[fd00::1]/"} {
+	for _, address := range []string{
+		private, "https://10.0.0.1/hook", "https://169.254.169.254/", "https://[fd00::1]/",
+	} {
 		_, err := root.CreateWebhook(t.Context(), client.WebhookRequest{URL: address, Types: []string{"user.flagged"}})
-		if scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || !strings.Contains(err.Error(), "webhooks.networks") {
+		if scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest ||
+			!strings.Contains(err.Error(), "webhooks.networks") {
 			t.Errorf("a webhook at %s: got %v, want invalid_request", address, err)
 		}
 	}

@@ -32,7 +32,8 @@ func newBoardRulesShowCmd(p *program) *cobra.Command {
 				if _, err := c.Board(cmd.Context(), args[0]); err != nil {
 					return err
 				}
-				rules.Rules = slices.DeleteFunc(rules.Rules, func(r client.BoardRule) bool { return r.Board != args[0] })
+				others := func(r client.BoardRule) bool { return r.Board != args[0] }
+				rules.Rules = slices.DeleteFunc(rules.Rules, others)
 			}
 			if len(rules.Rules) == 0 {
 				p.infof("no rules: increments that name no board count on board global alone")
@@ -137,7 +138,8 @@ func rulesTable(rules ...client.BoardRule) *table {
 		if len(r.Actions)+len(r.Regions)+len(attributes) == 0 {
 			attributes = []string{"(every increment)"}
 		}
-		t.add(r.Board, r.Status, strings.Join(r.Actions, ","), strings.Join(r.Regions, ","), strings.Join(attributes, " "))
+		t.add(r.Board, r.Status, strings.Join(r.Actions, ","), strings.Join(r.Regions, ","),
+			strings.Join(attributes, " "))
 	}
 	return t
 }

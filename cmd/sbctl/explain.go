@@ -72,7 +72,8 @@ func explanation(e *client.RankExplanation) []string {
 	case r == nil:
 		lines = append(lines, "reads return no rank now")
 	case r.Agrees:
-		lines = append(lines, fmt.Sprintf("reads return the same rank and score; they have all changes up to %s at least%s",
+		lines = append(lines, fmt.Sprintf(
+			"reads return the same rank and score; they have all changes up to %s at least%s",
 			r.AsOf.Format(time.RFC3339Nano), degradedNote(r.Degraded, r.DegradedReason)))
 	default:
 		lines = append(lines, fmt.Sprintf("reads return %s with %d; they have all changes up to %s at least%s, and "+

@@ -16,12 +16,14 @@ import (
 // whatIfResult has what others chose: an event's id, and a detail.
 func whatIfResult() *client.WhatIf {
 	return &client.WhatIf{
-		Board: "global", Since: time.Unix(0, 0), AsOf: time.Unix(0, 0), Judged: 12, Rejected: 12, Up: 1, Down: 1, Changed: 2,
+		Board: "global", Since: time.Unix(0, 0), AsOf: time.Unix(0, 0), Judged: 12, Rejected: 12,
+		Up: 1, Down: 1, Changed: 2,
 		RejectedBy: map[string]int64{"anomaly.frequency": 12},
 		Limits:     []string{`a <b>limit</b>`},
 		Changes: []protocol.WhatIfChange{
 			{
-				UserID: "mallory-1@x", Rank: 100_001, NewRank: 1_000_002, Score: 123_456_789, NewScore: new(int64), Rejected: 12,
+				UserID: "mallory-1@x", Rank: 100_001, NewRank: 1_000_002, Score: 123_456_789, NewScore: new(int64),
+				Rejected: 12,
 				Events: []protocol.WhatIfEvent{{
 					EventID: "0193a5b2-6f3a-7c41-8d12-5a0f9b1c2d3e", Delta: 1_000_000, Rule: "anomaly.frequency",
 					Detail: `<script>alert("1")</script>`,

@@ -95,7 +95,7 @@ func overview() Dashboard {
 			graph("Age of the ranking", "s", "How old what clients see is; alert at 30 s.",
 				line("max(scoreboard_ranking_age_seconds)", "ranking"),
 				line("max(scoreboard_standings_age_seconds)", "standings in PostgreSQL"),
-				line("max by (backend) (scoreboard_replica_behind_seconds)", "replica of {{backend}}, behind its primary")),
+				line("max by (backend) (scoreboard_replica_behind_seconds)", "replica of {{backend}}, behind")),
 			graph("Teams", "s", "How far scores of teams are behind those of their members; alert at 60 s.",
 				line("max(scoreboard_teams_age_seconds)", "behind"),
 				line("histogram_quantile(0.95, sum by (le) "+

@@ -31,7 +31,8 @@ func TestServe(t *testing.T) {
 		r.Header.Set("Accept-Encoding", c.encoding)
 		w := httptest.NewRecorder()
 		if !f.Serve(w, r, c.name) || w.Code != http.StatusOK || w.Header().Get("Content-Encoding") != c.want ||
-			w.Header().Get("Vary") != "Accept-Encoding" || !strings.Contains(w.Header().Get("Cache-Control"), c.cache) ||
+			w.Header().Get("Vary") != "Accept-Encoding" ||
+			!strings.Contains(w.Header().Get("Cache-Control"), c.cache) ||
 			strings.Contains(w.Header().Get("Cache-Control"), "immutable") != (c.cache == "immutable") {
 			t.Errorf("%s for %q: got %d, %v", c.name, c.encoding, w.Code, w.Header())
 		}
@@ -45,7 +46,8 @@ func TestServe(t *testing.T) {
 		}
 	}
 	w := httptest.NewRecorder()
-	if f.Serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), "other.js") || f.Name("x") != "" {
+	if f.Serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), "other.js") ||
+		f.Name("x") != "" {
 		t.Error("a file that was not added is served")
 	}
 }

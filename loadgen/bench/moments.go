@@ -156,8 +156,8 @@ func (p *pastBoard) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.printf("- filled in %s; one checkpoint: %.1f s, CPU of PostgreSQL %.1f s and of the process that makes it %.1f s, "+
-		"%.1f bytes for each user\n", time.Since(began).Round(time.Second), making.Seconds()/momentSpans,
+	p.printf("- filled in %s; one checkpoint: %.1f s, CPU of PostgreSQL %.1f s and of the process that makes it %.1f s"+
+		", %.1f bytes for each user\n", time.Since(began).Round(time.Second), making.Seconds()/momentSpans,
 		cpu[0].Seconds()/momentSpans, cpu[1].Seconds()/momentSpans, float64(size)/float64(momentSpans*p.users))
 	return nil
 }
@@ -227,7 +227,8 @@ func (p *pastBoard) readAll(ctx context.Context, beside string) error {
 		l := newLatencies()
 		for range reads {
 			at := p.at(rand.IntN(momentSpans*p.events) + 1).Format(time.RFC3339Nano)
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.api+kind.path()+"&at="+url.QueryEscape(at), nil)
+			address := p.api + kind.path() + "&at=" + url.QueryEscape(at)
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 			if err != nil {
 				return err
 			}

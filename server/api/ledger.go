@@ -112,7 +112,8 @@ func (a *API) checkpointLedger(c *gin.Context, caller *auth.Claims) error {
 				return protocol.JobLine{}, err
 			}
 			return protocol.JobLine{Checkpoint: &protocol.KeptCheckpoint{
-				Board: string(made.Board), At: made.At, Users: made.Users, Events: read.Load(), KeptUntil: made.KeptUntil,
+				Board: string(made.Board), At: made.At, Users: made.Users, Events: read.Load(),
+				KeptUntil: made.KeptUntil,
 			}}, nil
 		})
 	})

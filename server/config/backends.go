@@ -25,7 +25,8 @@ func (s *Postgres) settings() []setting {
 			"", secret, &s.URL,
 		},
 		{
-			"postgres.replica_url", "URL of a streaming replica; only processes with the single role read use it, for " +
+			"postgres.replica_url", "URL of a streaming replica; only processes with the single role read use it, " +
+				"for " +
 				"reads that may lag; what it cannot answer comes from postgres.url",
 			"", secret, &s.ReplicaURL,
 		},

@@ -31,7 +31,8 @@ func (w *Web) settings() []setting {
 			"", fixed, &w.Origins,
 		},
 		{
-			"web.public_url", "scheme and host at which visitors reach the pages, such as https://scores.example, for " +
+			"web.public_url", "scheme and host at which visitors reach the pages, such as https://scores.example, " +
+				"for " +
 				"the addresses in previews of links; none if empty",
 			"", fixed, &w.URL,
 		},

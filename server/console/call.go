@@ -126,8 +126,9 @@ func (k *call) last(method, path string, query url.Values, body any) (protocol.J
 	lines := bytes.Split(bytes.TrimSpace(w.body.Bytes()), []byte("\n"))
 	if err := json.Unmarshal(lines[len(lines)-1], &line); err != nil || ctx.Err() != nil && k.ctx.Err() == nil {
 		return line, &failure{
-			Status: http.StatusGatewayTimeout, Code: "unavailable", Message: "The dry run takes longer than a page may.",
-			Next: "Choose a smaller range, or run the command with --dry-run in a terminal.",
+			Status: http.StatusGatewayTimeout, Code: "unavailable",
+			Message: "The dry run takes longer than a page may.",
+			Next:    "Choose a smaller range, or run the command with --dry-run in a terminal.",
 		}
 	}
 	if line.Error != nil {

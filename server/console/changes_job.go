@@ -98,7 +98,8 @@ func jobChanges() []*change {
 			action: "job.stop", intro: "Has the node that runs the job stop it.", done: "The job is being stopped.",
 			fields: []field{{Name: "id", Label: "Job", Kind: "hidden"}},
 			effect: func(v url.Values) string {
-				return "Job #" + v.Get("id") + " stops within two seconds. The data stays consistent, and the job can be " +
+				return "Job #" + v.Get("id") + " stops within two seconds. The data stays consistent, " +
+					"and the job can be " +
 					"started again."
 			},
 			dryRun: func(k *call, v url.Values) ([]fact, error) {

@@ -237,7 +237,8 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 					Next: "Go back and submit it again.",
 				}
 				if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
-					f.Status, f.Code, f.Message = http.StatusRequestEntityTooLarge, "payload_too_large", "The form is too large."
+					f.Status, f.Code = http.StatusRequestEntityTooLarge, "payload_too_large"
+					f.Message = "The form is too large."
 					f.Next = "A form may hold 64 KiB, and a file 4 MiB. Use sbctl for larger files."
 				}
 				c.fail(w, r, f)

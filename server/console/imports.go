@@ -286,8 +286,10 @@ func importChanges() []*change {
 			},
 		},
 		effect: func(url.Values) string {
-			return "Each user's score in the file is written as the difference to what this source has written before: " +
-				"the import can be repeated, and nothing is counted twice. At the end the board is compared with the file."
+			return "Each user's score in the file is written as the difference to what this source has written " +
+				"before: " +
+				"the import can be repeated, and nothing is counted twice. At the end the board is " +
+				"compared with the file."
 		},
 		dryRun: func(k *call, v url.Values) ([]fact, error) {
 			records, err := readCSV(v)

@@ -71,7 +71,8 @@ var sections = []section{
 // parsePages parses the layout with each page.
 func parsePages(files *assets.Files) pages {
 	base := template.Must(template.New("layout").Funcs(template.FuncMap{
-		"asset": func(name string) string { return Root + "/assets/" + files.Name(name) }, "num": formatNumber, "when": formatTime, "root": func() string { return Root },
+		"asset": func(name string) string { return Root + "/assets/" + files.Name(name) },
+		"num":   formatNumber, "when": formatTime, "root": func() string { return Root },
 		"sections": func() []section { return sections }, "query": url.QueryEscape, "roleOf": roleOf,
 		"iso": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 	}).ParseFS(pageFiles, "pages/layout.html", "pages/parts.html"))

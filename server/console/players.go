@@ -39,7 +39,9 @@ var foundList = &list[protocol.FoundUser]{
 	empty:   "No display name begins with this text.",
 	filters: []filter{{Name: "name", Label: "Display name begins with"}},
 	columns: []column[protocol.FoundUser]{
-		{"display_name", "Display name", func(u protocol.FoundUser) cell { return to(playerHref(u.UserID), u.DisplayName) }},
+		{"display_name", "Display name", func(u protocol.FoundUser) cell {
+			return to(playerHref(u.UserID), u.DisplayName)
+		}},
 		{"user_id", "User", func(u protocol.FoundUser) cell { return to(playerHref(u.UserID), u.UserID) }},
 		{"status", "Status", func(u protocol.FoundUser) cell { return badge(u.Status) }},
 	},

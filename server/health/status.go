@@ -53,7 +53,8 @@ func NewNodeStatus(node string, roles []string, sources Sources) *NodeStatus {
 // Status implements api.NodeStatus.
 func (n *NodeStatus) Status() protocol.Status {
 	s := protocol.Status{
-		Node: n.node, Roles: n.roles, UptimeSeconds: int64(time.Since(n.started).Seconds()), ConsumerLag: n.sources.Lag(),
+		Node: n.node, Roles: n.roles, UptimeSeconds: int64(time.Since(n.started).Seconds()),
+		ConsumerLag: n.sources.Lag(),
 		DamagedLogs: n.sources.Damaged(),
 	}
 	if n.sources.Hub != nil {

@@ -152,7 +152,8 @@ func TestAddressesOfPreviews(t *testing.T) {
 	t.Parallel()
 	s, b := New(), hostile()
 	page := string(s.Page(b))
-	if strings.Contains(page, "og:image") || strings.Contains(page, "og:url") || strings.Contains(page, "twitter:card") ||
+	if strings.Contains(page, "og:image") || strings.Contains(page, "og:url") ||
+		strings.Contains(page, "twitter:card") ||
 		!strings.Contains(page, `<link rel="canonical" href="./global">`) {
 		t.Errorf("without the address of the site: got %s", page)
 	}

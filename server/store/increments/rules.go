@@ -62,7 +62,8 @@ func (r *rules) read(ctx context.Context) (*scoreboard.BoardRules, error) {
 	var board *scoreboard.BoardID
 	var rule scoreboard.BoardRule
 	var boards []scoreboard.RuledBoard
-	_, err = pgx.ForEachRow(rows, []any{&version, &board, &rule.Actions, &rule.Regions, &rule.Attributes}, func() error {
+	to := []any{&version, &board, &rule.Actions, &rule.Regions, &rule.Attributes}
+	_, err = pgx.ForEachRow(rows, to, func() error {
 		if board != nil {
 			boards = append(boards, scoreboard.RuledBoard{
 				Board: *board, Status: scoreboard.StatusActive, Rule: rule,

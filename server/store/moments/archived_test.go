@@ -30,7 +30,8 @@ func (w *world) archive() *archive.Archive {
 		"boards.created_at", "checkpoints.at",
 	} {
 		table, column, _ := strings.Cut(columns, ".")
-		w.conn.Do(w.t, fmt.Sprintf(`update %s set %[2]s = %[2]s - $1::interval where isfinite(%[2]s)`, table, column), age)
+		sql := fmt.Sprintf(`update %s set %[2]s = %[2]s - $1::interval where isfinite(%[2]s)`, table, column)
+		w.conn.Do(w.t, sql, age)
 	}
 	for _, e := range w.events {
 		e.at, e.archived = e.at.Add(-age), true

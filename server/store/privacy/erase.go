@@ -110,7 +110,10 @@ where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0`, []
 set payload = replace(payload, '"user_id":"' || $1 || '"', '"user_id":"' || $2 || '"')
 where position('"user_id":"' || $1 || '"' in payload) > 0`, []any{user, anonymous}},
 		{`update webhook_tops set users = array_replace(users, $1, $2) where $1 = any (users)`, []any{user, anonymous}},
-		{`delete from jobs where target = 'user:' || $1 or position('"user_id":"' || $1 || '"' in line) > 0`, []any{user}},
+		{
+			`delete from jobs where target = 'user:' || $1 or position('"user_id":"' || $1 || '"' in line) > 0`,
+			[]any{user},
+		},
 		{`select erase_audit_target($1, $2)`, []any{user, anonymous}},
 	} {
 		if _, err := tx.Exec(ctx, step.sql, step.args...); err != nil {
