@@ -71,7 +71,8 @@ func TestAdminResponseOutlivesWriteTimeout(t *testing.T) {
 				s := slow{takes: 25 * time.Second}
 				a := New(Options{
 					Tokens:     auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
-					Moderation: s, Operations: &Operations{Jobs: s, JobLog: noLog{}}, Log: slog.New(slog.DiscardHandler),
+					Moderation: s,
+					Operations: &Operations{Jobs: s, JobLog: noLog{}}, Log: slog.New(slog.DiscardHandler),
 					Now: time.Now,
 				})
 				server := httptest.NewUnstartedServer(a)
