@@ -2210,6 +2210,11 @@ export interface components {
             action_least?: string;
             /** @description Lifetime of an action token, 1s to 168h, such as 1h. */
             action_life?: string;
+            /**
+             * Format: int64
+             * @description Number of Redis keys over which the ranking is spread by user; the ranking is rebuilt while it stays online.
+             */
+            partitions?: number;
             /** @description Label to filter boards by; none if empty. */
             platform?: string;
             /** @description Label to filter boards by; none if empty. */
@@ -6094,7 +6099,8 @@ export interface operations {
                      *       "max_score": 9007199254740991,
                      *       "public": true,
                      *       "period": "none",
-                     *       "created_at": "2026-11-01T08:00:00Z"
+                     *       "created_at": "2026-11-01T08:00:00Z",
+                     *       "partitions": 1
                      *     }
                      */
                     "application/json": components["schemas"]["Board"];
