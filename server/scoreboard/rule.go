@@ -182,12 +182,13 @@ type PastAction struct {
 
 // repeats reports whether an increment has the delta and the boards of an earlier event. Their
 // order does not matter, unlike for a repeat of the event itself. Boards that rules add do not
-// matter either: clients could choose them by attributes.
+// matter either: clients could choose them by attributes, or by naming the default board alone,
+// on which no rule adds any.
 func (p *PastAction) repeats(in *Increment) bool {
 	if in.Delta != p.Delta {
 		return false
 	}
-	if in.ByRules {
+	if len(in.Boards) == 1 && in.Boards[0] == GlobalBoard {
 		return slices.Contains(p.Boards, GlobalBoard)
 	}
 	if len(in.Boards) != len(p.Boards) {

@@ -112,6 +112,36 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// An increment that names the default board alone repeats one that named no board and counted
+// on others by rules, and the other way round: naming it must not count twice.
+func TestOnceWithBoardsByRules(t *testing.T) {
+	t.Parallel()
+	rules, err := scoreboard.ParseRules([]string{"find:1:9;once=30s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	global, eu := scoreboard.GlobalBoard, scoreboard.BoardID("eu")
+	for _, c := range []struct {
+		boards  []scoreboard.BoardID
+		byRules bool
+		past    []scoreboard.BoardID
+		repeats bool
+	}{
+		{[]scoreboard.BoardID{global}, true, []scoreboard.BoardID{global, eu}, true},
+		{[]scoreboard.BoardID{global}, false, []scoreboard.BoardID{global, eu}, true},
+		{[]scoreboard.BoardID{global}, false, []scoreboard.BoardID{global}, true},
+		{[]scoreboard.BoardID{global}, false, []scoreboard.BoardID{eu}, false},
+		{[]scoreboard.BoardID{eu}, false, []scoreboard.BoardID{global}, false},
+	} {
+		in := scoreboard.Increment{Action: "find", Delta: 1, Boards: c.boards, ByRules: c.byRules}
+		past := []scoreboard.PastAction{{Delta: 1, Boards: c.past, At: now.Add(-time.Second)}}
+		if err := rules.Of("find").Check(&in, now, past); (err != nil) != c.repeats {
+			t.Errorf("%+v: got %v", c, err)
+		}
+	}
+}
+
 // Every rule that is accepted stays within the bounds of what is read per event,
 // rejects deltas outside its own bounds, and parses again as it is written.
 func FuzzParseRules(f *testing.F) {

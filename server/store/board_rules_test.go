@@ -159,6 +159,24 @@ func TestRuleChangesReachEveryNodeAtOnce(t *testing.T) {
 	expectReached(t, two, increment("ada", 1, "e8"), "global:8")
 }
 
+// A database that lost the last change of rules in a failover gets another number for the next
+// change: a node that read the lost rules reads the new ones.
+func TestRulesAfterALostChange(t *testing.T) {
+	t.Parallel()
+	one, conn := storetest.New(t)
+	two := storetest.Open(t, conn.URL)
+	for _, board := range []scoreboard.BoardID{"eu", "us"} {
+		create(t, one, boardOf(board))
+	}
+	conn.Do(t, `create table before as select rules_version from boards where board_id = 'global'`)
+	setRule(t, one, "eu", inRegion("eu"))
+	expectReached(t, two, ruled("ada", 1, "e1", "region=eu"), "global:1 eu:1")
+	conn.Do(t, `update boards set rules_version = (select rules_version from before) where board_id = 'global'`)
+	conn.Do(t, `delete from board_rules`)
+	setRule(t, one, "us", inRegion("eu"))
+	expectReached(t, two, ruled("ada", 1, "e2", "region=eu"), "global:2 us:1")
+}
+
 // A periodic board is skipped, like a frozen one, while its period is closed.
 func TestClosedInstanceWithARuleIsSkipped(t *testing.T) {
 	t.Parallel()

@@ -16,8 +16,10 @@ const (
 	// boards, and of their requirements.
 	sqlLockRules = `select pg_advisory_xact_lock(hashtextextended('board rules', 0))`
 
-	// Nodes compare the version in the transactions of increments.
-	sqlRulesChanged = `update boards set rules_version = rules_version + 1 where board_id = $1`
+	// Nodes compare the version in the transactions of increments. It is a time, so that a
+	// database that lost a change in a failover never gets the number of that change again.
+	sqlRulesChanged = `update boards set rules_version = greatest(rules_version + 1,
+    (extract(epoch from clock_timestamp()) * 1000000)::bigint) where board_id = $1`
 
 	sqlSetRule = `insert into board_rules (board_id, actions, regions, attributes) values ($1, $2, $3, $4)
 on conflict (board_id) do update set actions = excluded.actions, regions = excluded.regions,

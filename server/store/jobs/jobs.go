@@ -49,8 +49,9 @@ select job_id, started_at from made`
 // Report stores the last line of a running job, and returns whether an operator has asked to
 // stop it.
 func (j *Jobs) Report(ctx context.Context, id int64, line []byte) (stop bool, err error) {
-	err = j.db.QueryRow(ctx, `update jobs set seen_at = clock_timestamp(), line = $2
-where job_id = $1 and state = 'running' returning stop`, id, textOrNull(line)).Scan(&stop)
+	err = j.db.QueryRow(ctx, `update jobs set seen_at = clock_timestamp(),
+    line = case when state = 'running' then $2 else line end
+where job_id = $1 returning stop`, id, textOrNull(line)).Scan(&stop)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) { // without a row, it was deleted
 		return false, pg.Translate(fmt.Errorf("report job %d: %w", id, err))
 	}
@@ -122,7 +123,8 @@ func (j *Jobs) find(ctx context.Context, from pg.Querier, id int64) (job scorebo
 }
 
 // Stop asks the node of a running job to stop it, with the entry. A job that does not run
-// is a conflict; one that is lost ends here.
+// is a conflict. One that is lost ends here; if its node comes back, its next report is told
+// to stop.
 func (j *Jobs) Stop(ctx context.Context, id int64, why *scoreboard.AuditEntry) (job scoreboard.Job, err error) {
 	err = pgx.BeginFunc(ctx, j.db, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `select from jobs where job_id = $1 for update`, id); err != nil {
@@ -135,8 +137,8 @@ func (j *Jobs) Stop(ctx context.Context, id int64, why *scoreboard.AuditEntry) (
 		case scoreboard.JobRunning:
 			_, err = tx.Exec(ctx, `update jobs set stop = true where job_id = $1`, id)
 		case scoreboard.JobLost:
-			_, err = tx.Exec(ctx, `update jobs set state = 'stopped', ended_at = clock_timestamp() where job_id = $1`,
-				id)
+			_, err = tx.Exec(ctx, `update jobs set state = 'stopped', stop = true, ended_at = clock_timestamp()
+where job_id = $1`, id)
 		default:
 			return scoreboard.Errorf(scoreboard.CodeConflict, "job %d has ended already", id)
 		}

@@ -26,8 +26,8 @@ func (w *world) archive() *archive.Archive {
 	}
 	for _, columns := range []string{
 		"user_score_histories.recorded_at", "scores.recorded_at", "scores.reached_at", "corrected_standings.at",
-		"corrected_standings.reached_at", "user_statuses.at", "users.created_at", "users.last_recorded_at",
-		"boards.created_at", "checkpoints.at",
+		"corrected_standings.reached_at", "user_statuses.at", "private_users.since", "private_users.until",
+		"users.created_at", "users.last_recorded_at", "boards.created_at", "checkpoints.at",
 	} {
 		table, column, _ := strings.Cut(columns, ".")
 		sql := fmt.Sprintf(`update %s set %[2]s = %[2]s - $1::interval where isfinite(%[2]s)`, table, column)

@@ -424,6 +424,29 @@ const sqlFold = `select h.user_id, h.event_id, h.delta, h.source = 'admin', coal
 from user_score_histories as h where h.user_id collate "POSIX" = any($1) and h.board_id = $2 and h.recorded_at <= $3
 order by h.user_id, h.version`
 
+// sqlArchivedOf returns whether the first rows of a user are archived who was corrected after a
+// time.
+const sqlArchivedOf = `select exists (select from unnest($1::text[]) as t(u)
+where coalesce((select version from user_score_histories as h
+        where h.user_id collate "POSIX" = t.u and h.board_id = $2 order by recorded_at limit 1), 2) > 1
+    and exists (select from corrected_standings as c where c.user_id = t.u and c.board_id = $2 and c.at > $3))`
+
+// checkWhole returns a gone if rows of users without a row up to the moment are archived, and the
+// checkpoint does not have what was corrected. Other users began later.
+func (l *loader) checkWhole(ctx context.Context, users []scoreboard.UserID) error {
+	var archived bool
+	err := l.tx.QueryRow(ctx, sqlArchivedOf, users, l.board.ID, l.since).Scan(&archived)
+	if err == nil && archived {
+		err = l.goneReversed()
+	}
+	return err
+}
+
+// goneReversed does not name the user: everyone may read as of now.
+func (l *loader) goneReversed() error {
+	return l.gone("events of a user of whom some were reversed are archived, and as=now needs them")
+}
+
 // fold calls do with each row of users up to the moment, and the standing after it with the
 // reversals that are in force now.
 func (l *loader) fold(
@@ -436,21 +459,28 @@ func (l *loader) fold(
 	}
 	var fold *ledger.Fold
 	var user, folding scoreboard.UserID
+	seen := make(map[scoreboard.UserID]struct{}, len(users))
 	var r ledger.FoldRow
 	to := []any{&user, &r.Event, &r.Delta, &r.Admin, &r.Action, &r.At, &r.Version, &r.Before, &r.Existed, &r.Reversed}
 	_, err = pgx.ForEachRow(rows, to, func() error {
 		if fold == nil || user != folding {
 			if r.Version > 1 {
-				return l.gone("events of user %s before %s are archived, and as=now needs them", user,
-					r.At.UTC().Format(time.RFC3339))
+				return l.goneReversed()
 			}
 			fold, folding = ledger.NewFold(l.board), user
+			seen[user] = struct{}{}
 		}
 		fold.Add(&r)
 		do(user, &r, fold.Standing())
 		return nil
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return l.checkWhole(ctx, slices.DeleteFunc(slices.Clone(users), func(u scoreboard.UserID) bool {
+		_, found := seen[u]
+		return found
+	}))
 }
 
 // merge derives which standings of the checkpoint count no more, and which join them.
