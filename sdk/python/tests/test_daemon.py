@@ -120,7 +120,7 @@ def test_reads_and_iterators(daemon: Daemon) -> None:
         assert absent.value.would_rank == 1
         why = sb.explain_rank("u010", board="reading")
         assert (why.rank, why.sources.submitted, why.above.user_id) == (15, 11, "u011")
-        reached = sb.score("u010", board="reading").updated_at
+        reached = sb.score("u024", board="reading").updated_at  # after all others
         history = sb.rank_history("u010", board="reading", since=reached, until=reached, step="1s")
         assert [p.score for p in history.points] == [11]
         film = sb.film(board="reading", since=reached, until=reached, limit=3)
