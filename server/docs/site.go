@@ -142,6 +142,7 @@ var order = []struct {
 	{"Build a client", [][3]string{
 		{Reference, "API reference", "Every operation with an example, and every field of its data."},
 		{"sdks", "Clients", "The clients for Go, TypeScript and Python, and their first lines."},
+		{"boards", "Labels and rules", "List boards by labels, and count increments on boards by rules."},
 		{"signing", "Signing", "How increments are signed, with test vectors and code in five languages."},
 		{"protocol", "Realtime protocol", "Follow a board by WebSocket, event stream or polling."},
 		{"web", "Boards on the web", "The page of a board, and boards in pages of your own."},

@@ -1,5 +1,6 @@
 """The operations of the API as calls. Both clients send these; nothing here does I/O."""
 
+import dataclasses
 import operator
 import os
 import time
@@ -55,6 +56,8 @@ class Increment:
         action: What the user did, for boards with rules about it.
         action_token: Of start_action, for boards that require one.
         attestation: Signed by an authoritative game server, for boards that require it.
+        attributes: What rules of boards compare, such as region and platform: up to 8 names, each with a value of 1 to
+            64 of A-Z a-z 0-9 . _ : @ -. Only without a board. They are signed in the headers.
     """
 
     user_id: str
@@ -65,11 +68,13 @@ class Increment:
     action: str = ""
     action_token: str = ""
     attestation: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", operator.index(self.delta))  # also of numpy; 1.5 is a TypeError
         if not self.event_id:
             object.__setattr__(self, "event_id", new_event_id())
+        object.__setattr__(self, "attributes", dict(sorted(self.attributes.items())))
 
     def body(self) -> dict[str, Any]:
         """The fields of the request, without a time and a signature. Empty ones are left out."""
@@ -79,12 +84,15 @@ class Increment:
                 out[name] = value
         if self.boards:
             out["boards"] = list(self.boards)
+        if self.attributes:
+            out["attributes"] = dict(self.attributes)
         return out
 
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The outcome of one increment of a batch: done with its receipts (one for each board), pending, or an error."""
+    """The outcome of one increment of a batch: done with its receipts (one for each board, also of those that rules
+    have added), pending, or an error."""
 
     event_id: str
     status: str
@@ -99,7 +107,8 @@ class BatchResult:
 
 @dataclass(frozen=True)
 class Event:
-    """The state of an event: pending, done with its receipts (one for each board), or rejected with an error."""
+    """The state of an event: pending, done with its receipts (one for each board, also of those that rules have added),
+    or rejected with an error."""
 
     id: str
     status: str
@@ -108,7 +117,8 @@ class Event:
 
 
 def submit(config: Config, increment: Increment, respond_async: bool = False) -> Call[Event]:
-    in_headers = config.signing == "headers"
+    # The signature in the body does not cover attributes.
+    in_headers = config.signing == "headers" or bool(increment.attributes)
 
     def body(now: datetime) -> dict[str, Any]:
         out = increment.body()
@@ -161,8 +171,12 @@ def _batch_result(value: Any, event_id: str) -> BatchResult:
     if value.get("receipts"):
         return BatchResult(event_id, status, [decode(Receipt, one) for one in value["receipts"]])
     if value.get("receipt") is not None:
-        return BatchResult(event_id, status, [decode(Receipt, value["receipt"])])
+        return BatchResult(event_id, status, _with_matched(decode(Receipt, value["receipt"])))
     return BatchResult(event_id, status)
+
+
+def _with_matched(receipt: Receipt) -> list[Receipt]:
+    return [receipt, *receipt.matched]
 
 
 def event_of(value: Any) -> Event:
@@ -174,7 +188,7 @@ def event_of(value: Any) -> Event:
         return Event(event_id, "done", decode(Receipts, value).receipts)
     status = str(value.get("status", ""))
     if status == "done":
-        return Event(event_id, status, [decode(Receipt, value)])
+        return Event(event_id, status, _with_matched(decode(Receipt, value)))
     if status == "rejected":
         error = error_of(
             str(value.get("error_code", "")),
@@ -261,9 +275,7 @@ def rank_history(
     return Call(f"read the rank history of {user_id}", "GET", path, lambda v: decode(RankHistory, v), query)
 
 
-def film(
-    board: str, since: datetime | None, until: datetime | None, step: str, limit: int, as_now: bool
-) -> Call[Film]:
+def film(board: str, since: datetime | None, until: datetime | None, step: str, limit: int, as_now: bool) -> Call[Film]:
     query = _query(board=board, step=step, limit=limit)
     for name, at in (("from", since), ("to", until)):
         if at is not None:
@@ -317,6 +329,13 @@ def receipts_of(event: Event) -> list[Receipt]:
     if not event.receipts:
         raise still_pending(event) or error_of("unavailable", "the response contains no receipt", event_id=event.id)
     return event.receipts
+
+
+def receipt_of(receipts: Sequence[Receipt]) -> Receipt:
+    """The receipt of an increment that named at most one board, with those of the boards that rules have added. The
+    look-up of an event has them in the order of their boards."""
+    first = next((r for r in receipts if r.board == "global"), receipts[0])
+    return dataclasses.replace(first, matched=[r for r in receipts if r is not first])
 
 
 def still_pending(event: Event) -> ScoreboardError | None:

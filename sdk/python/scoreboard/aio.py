@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -105,6 +105,7 @@ class AsyncScoreboard:
         action: str = "",
         action_token: str = "",
         attestation: str = "",
+        attributes: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> Receipt:
         """Count an increment and return its receipt.
@@ -112,9 +113,12 @@ class AsyncScoreboard:
         Without an event id one is generated. Give it that of what happened (a match, a purchase), if that has one: a
         repeat then counts once, even from another process. If the call fails, the increment may or may not have been
         counted; the error's event_id is the id with which it can be sent again.
+
+        Without a board, the increment also counts on the boards whose rules match its action and attributes; matched
+        are their receipts.
         """
-        increment = Increment(user_id, delta, event_id, board, (), action, action_token, attestation)
-        return (await self._counted(increment, timeout))[0]
+        increment = Increment(user_id, delta, event_id, board, (), action, action_token, attestation, attributes or {})
+        return _operations.receipt_of(await self._counted(increment, timeout))
 
     async def submit_boards(
         self,

@@ -2,7 +2,7 @@
 
 import ssl
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -49,8 +49,8 @@ class Scoreboard:
         token: The bearer token, or a function that returns it and is called before each try (see RenewingToken).
         key_id: Id of the signing key.
         key_secret: Its secret, exactly as it was shown.
-        signing: Scheme of single increments: "fields" signs the fields, "headers" the request. Batches always use
-            the headers.
+        signing: Scheme of single increments: "fields" signs the fields, "headers" the request. Batches and increments
+            with attributes always use the headers.
         attempts: Maximum number of tries of a call.
         try_timeout: Seconds that one try may take.
         user_agent: Recorded in the server's audit trail.
@@ -117,6 +117,7 @@ class Scoreboard:
         action: str = "",
         action_token: str = "",
         attestation: str = "",
+        attributes: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> Receipt:
         """Count an increment and return its receipt.
@@ -124,9 +125,12 @@ class Scoreboard:
         Without an event id one is generated. Give it that of what happened (a match, a purchase), if that has one: a
         repeat then counts once, even from another process. If the call fails, the increment may or may not have been
         counted; the error's event_id is the id with which it can be sent again.
+
+        Without a board, the increment also counts on the boards whose rules match its action and attributes; matched
+        are their receipts.
         """
-        increment = Increment(user_id, delta, event_id, board, (), action, action_token, attestation)
-        return self._counted(increment, timeout)[0]
+        increment = Increment(user_id, delta, event_id, board, (), action, action_token, attestation, attributes or {})
+        return _operations.receipt_of(self._counted(increment, timeout))
 
     def submit_boards(
         self,

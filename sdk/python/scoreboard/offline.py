@@ -4,11 +4,11 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
-from scoreboard._operations import MAX_BATCH, Increment, new_event_id
+from scoreboard._operations import MAX_BATCH, Increment
 from scoreboard._store import Queued, Rejected, Store
 from scoreboard.aio import AsyncScoreboard
 from scoreboard.client import Scoreboard
@@ -129,11 +129,12 @@ class OfflineQueue(_Queue):
         action: str = "",
         action_token: str = "",
         attestation: str = "",
+        attributes: Mapping[str, str] | None = None,
     ) -> str:
         """Store an increment and return its event id. An event id that waits already is kept once; with another
         increment it is an EventConflictError. When add returns, the increment survives a crash."""
         increment = Increment(
-            user_id, delta, event_id or new_event_id(), board, boards, action, action_token, attestation
+            user_id, delta, event_id, board, boards, action, action_token, attestation, attributes or {}
         )
         self._store.add(increment)
         return increment.event_id
@@ -228,10 +229,11 @@ class AsyncOfflineQueue(_Queue):
         action: str = "",
         action_token: str = "",
         attestation: str = "",
+        attributes: Mapping[str, str] | None = None,
     ) -> str:
         """Store an increment and return its event id; see OfflineQueue.add."""
         increment = Increment(
-            user_id, delta, event_id or new_event_id(), board, boards, action, action_token, attestation
+            user_id, delta, event_id, board, boards, action, action_token, attestation, attributes or {}
         )
         await asyncio.to_thread(self._store.add, increment)
         return increment.event_id

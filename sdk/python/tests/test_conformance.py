@@ -234,23 +234,82 @@ def query_of(request: httpx.Request) -> dict[str, str]:
 @kinds
 @cases("requests.json")
 def test_requests(case: dict[str, Any], kind: str) -> None:
-    known(case, "name", "call", "method", "path", "query", "body")
+    known(case, "name", "call", "method", "path", "query", "body", "signed")
     clock = virtual.Clock()
     script = Script(clock, [{"status": 500}])
     method, args, kwargs = arguments(case["call"])
+    signed = case.get("signed", {})
+    key = {"key_id": signed.get("key_id"), "key_secret": signed.get("secret")}
     with pytest.raises(ScoreboardError):
-        perform(kind, clock, script, method, args, kwargs, attempts=1)
+        perform(kind, clock, script, method, args, kwargs, attempts=1, **key)
     (request,) = script.requests
     path = request.url.raw_path.decode().partition("?")[0]
     assert [unquote(part) for part in path.removeprefix("/").split("/")] == case["path"]
     assert request.method == case["method"]
     assert query_of(request) == case["query"]
     body = json.loads(request.content) if request.content else None
-    if body and "timestamp" in body:
-        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", body["timestamp"])
-        assert time_of(body["timestamp"]) == datetime.fromtimestamp(clock.now(), timezone.utc)
-        body["timestamp"] = "$timestamp"
+    if signed:
+        check_signature(signed, request, body)
+    for increment in body.get("items", [body]) if "scores" in case["path"] else []:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", increment["timestamp"])
+        assert time_of(increment["timestamp"]) == datetime.fromtimestamp(clock.now(), timezone.utc)
+        increment["timestamp"] = "$timestamp"
     assert body == case.get("body")
+
+
+def check_signature(signed: dict[str, str], request: httpx.Request, body: dict[str, Any]) -> None:
+    """Checks the signature of a request, and removes it from the body."""
+    known(signed, "key_id", "secret", "scheme")
+    key = Key(signed["key_id"], signed["secret"])
+    if signed["scheme"] == "fields":
+        assert "X-Scoreboard-Signature" not in request.headers
+        boards = body.get("boards") or ([body["board"]] if "board" in body else [])
+        text = field_text(
+            body["user_id"], body["delta"], body["event_id"], body["timestamp"], boards, body.get("action", "")
+        )
+        assert (body.pop("key_id"), body.pop("signature")) == (key.id, key.sign(text))
+        return
+    timestamp = request.headers["X-Scoreboard-Timestamp"]
+    text = header_text(request.method, request.url.raw_path.decode(), key.id, timestamp, request.content)
+    assert request.headers["X-Scoreboard-Key"] == key.id
+    assert request.headers["X-Scoreboard-Signature"] == "v1=" + key.sign(text)
+
+
+@kinds
+def test_a_queued_increment_has_its_matched_boards(kind: str) -> None:
+    """The look-up of an event has its receipts in the order of their boards."""
+    clock = virtual.Clock()
+    counted = {
+        "user_id": "alice",
+        "new_score": 5,
+        "previous_score": 0,
+        "rank": 1,
+        "version": 1,
+        "processed_event_id": "match-7",
+        "applied": 5,
+        "replayed": False,
+        "recorded_at": "2026-11-21T12:00:00Z",
+        "status": "done",
+    }
+    receipts = [{**counted, "board": board} for board in ("arena", "global", "ranked")]
+    looked_up = {"user_id": "alice", "processed_event_id": "match-7", "receipts": receipts}
+    pending = {"processed_event_id": "match-7", "status": "pending"}
+    script = Script(clock, [{"status": 202, "body": pending}, {"status": 200, "body": looked_up}])
+    call = {"user_id": "alice", "delta": 5, "event_id": "match-7", "attributes": {"region": "eu"}}
+    receipt = perform(kind, clock, script, "submit", [], call)
+    assert receipt.board == "global"
+    assert [r.board for r in receipt.matched] == ["arena", "ranked"]
+
+
+def test_increments_are_values() -> None:
+    """An increment can be a member of a set, and does not change with the mapping that it was made of."""
+    attributes = {"region": "eu", "platform": "pc"}
+    first = Increment("alice", 5, "match-7", attributes=attributes)
+    assert first == Increment("alice", 5, "match-7", attributes={"platform": "pc", "region": "eu"})
+    attributes["region"] = "us"
+    other = Increment("alice", 5, "match-7", attributes=attributes)
+    assert len({first, other, dataclasses.replace(first)}) == 2
+    assert json.dumps(first.body()["attributes"]) == '{"platform": "pc", "region": "eu"}'
 
 
 def test_both_clients_have_the_same_methods() -> None:

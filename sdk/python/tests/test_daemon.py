@@ -4,17 +4,21 @@ import asyncio
 import json
 import time
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from daemon import Daemon
 
 from scoreboard import (
+    AsyncOfflineQueue,
     AsyncScoreboard,
     EventConflictError,
     ForbiddenError,
     Increment,
+    InvalidRequestError,
     InvalidSignatureError,
     NotFoundError,
+    OfflineQueue,
     RenewingToken,
     RuleViolatedError,
     Scoreboard,
@@ -87,6 +91,76 @@ def test_batch_and_receipts(daemon: Daemon) -> None:
             sb.receipt("never", user_id="batch-a")
 
 
+def test_attributes_reach_boards_by_their_rules(daemon: Daemon) -> None:
+    daemon.sbctl("board", "create", "ruled")
+    daemon.sbctl("board", "rules", "set", "ruled", "--region", "eu")
+    both = {"region": "eu", "platform": "pc"}
+    with Scoreboard(**daemon.options) as sb:
+        first = sb.submit(user_id="rosa", delta=5, event_id="rules-1", attributes=both)
+        assert (first.board, first.new_score, first.replayed) == ("global", 5, False)
+        assert [(r.board, r.new_score, r.replayed) for r in first.matched] == [("ruled", 5, False)]
+        again = sb.submit(user_id="rosa", delta=5, event_id="rules-1", attributes={"platform": "pc", "region": "eu"})
+        assert [r.replayed for r in (again, *again.matched)] == [True, True]
+        with pytest.raises(EventConflictError) as conflict:
+            sb.submit(user_id="rosa", delta=5, event_id="rules-1", attributes={"region": "us"})
+        assert (conflict.value.status, conflict.value.event_id) == (409, "rules-1")
+        assert sb.submit(user_id="rosa", delta=1, attributes={"region": "us"}).matched == []
+        with pytest.raises(InvalidRequestError) as named:
+            sb.submit(user_id="rosa", delta=1, board="ruled", attributes=both)
+        assert named.value.field == "attributes"
+
+        matching = Increment("rosa", 5, "rules-2", attributes=both)
+        one, two = sb.submit_batch([matching, Increment("rosa", 1)])
+        assert [r.board for r in one.receipts] == ["global", "ruled"]
+        assert one.receipt is not None
+        assert [(r.board, r.new_score) for r in one.receipt.matched] == [("ruled", 10)]
+        assert [r.board for r in two.receipts] == ["global"]
+        known = sb.submit_async(matching)
+        assert (known.status, [r.board for r in known.receipts]) == ("done", ["global", "ruled"])
+        later = sb.submit_async(Increment("rosa", 5, "rules-3", attributes=both))
+        event = sb.wait_for_event(later.id, user_id="rosa")
+        assert [r.board for r in event.receipts] == ["global", "ruled"]
+    options = {**daemon.options, "key_secret": "sk_wrong"}
+    with Scoreboard(**options) as sb, pytest.raises(InvalidSignatureError):
+        sb.submit(user_id="rosa", delta=5, attributes=both)
+
+    async def main() -> None:
+        async with AsyncScoreboard(**daemon.options) as sb:  # type: ignore[arg-type]
+            receipt = await sb.submit(user_id="rosa-aio", delta=5, attributes=both)
+            assert [(r.board, r.new_score) for r in receipt.matched] == [("ruled", 5)]
+
+    asyncio.run(main())
+
+
+def test_queues_send_attributes(daemon: Daemon, tmp_path: Path) -> None:
+    daemon.sbctl("board", "create", "ruled-later")
+    daemon.sbctl("board", "rules", "set", "ruled-later", "--attribute", "platform=later")
+    later = {"platform": "later"}
+    with Scoreboard(**daemon.options) as sb, OfflineQueue(sb, tmp_path / "q") as queue:
+        queue.add(user_id="queued-a", delta=2, attributes=later)
+        assert queue.flush().sent == 1  # alone
+        queue.add(user_id="queued-a", delta=3, attributes=later)
+        queue.add(user_id="queued-b", delta=7, attributes=later)
+        queue.add(user_id="queued-c", delta=9, attributes={"platform": "now"})
+        assert queue.flush().sent == 3  # in a batch
+
+    async def main() -> None:
+        async with (
+            AsyncScoreboard(**daemon.options) as sb,  # type: ignore[arg-type]
+            AsyncOfflineQueue(sb, tmp_path / "aio") as queue,
+        ):
+            await queue.add(user_id="queued-d", delta=4, attributes=later)
+            assert (await queue.flush()).sent == 1
+
+    asyncio.run(main())
+    with Scoreboard(**daemon.options) as sb:
+        sb.score("queued-a", board="ruled-later", min_version=2)
+        for user in ("queued-b", "queued-d"):
+            sb.score(user, board="ruled-later", min_version=1)
+        rows = {row.user_id: row.score for row in sb.top(board="ruled-later").entries}
+        assert rows == {"queued-a": 5, "queued-b": 7, "queued-d": 4}
+
+
 def test_async_event_is_waited_for(daemon: Daemon) -> None:
     with Scoreboard(**daemon.options) as sb:
         events = [sb.submit_async(Increment("later", 2, f"later-{n}")) for n in range(20)]
@@ -120,7 +194,7 @@ def test_reads_and_iterators(daemon: Daemon) -> None:
         assert absent.value.would_rank == 1
         why = sb.explain_rank("u010", board="reading")
         assert (why.rank, why.sources.submitted, why.above.user_id) == (15, 11, "u011")
-        reached = sb.score("u010", board="reading").updated_at
+        reached = sb.score("u024", board="reading").updated_at  # after all others
         history = sb.rank_history("u010", board="reading", since=reached, until=reached, step="1s")
         assert [p.score for p in history.points] == [11]
         film = sb.film(board="reading", since=reached, until=reached, limit=3)

@@ -145,6 +145,21 @@ def test_nothing_signed_is_stored(server: Server, client: Scoreboard, tmp_path: 
     queue.close()
 
 
+def test_attributes_are_kept(server: Server, client: Scoreboard, tmp_path: Path) -> None:
+    with OfflineQueue(client, tmp_path / "q") as queue:
+        queue.add(user_id="u", delta=1, event_id="e0", attributes={"region": "eu", "platform": "pc"})
+        queue.add(user_id="u", delta=1, event_id="e0", attributes={"platform": "pc", "region": "eu"})  # waits already
+        with pytest.raises(EventConflictError):
+            queue.add(user_id="u", delta=1, event_id="e0", attributes={"region": "us"})
+        with pytest.raises(EventConflictError):
+            queue.add(user_id="u", delta=1, event_id="e0")
+    with OfflineQueue(client, tmp_path / "q") as queue:
+        assert queue.flush().sent == 1
+    (request,) = server.requests
+    assert request["attributes"] == {"platform": "pc", "region": "eu"}
+    assert "signature" not in request  # it is in the headers
+
+
 def test_bounds(client: Scoreboard, tmp_path: Path) -> None:
     with OfflineQueue(client, tmp_path / "q", max_events=2) as queue:
         queue.add(user_id="u", delta=1, event_id="e0")

@@ -1,6 +1,6 @@
 import type { Camel } from "./camel.js";
 import { connectionError, ScoreboardError } from "./error.js";
-import { requestOf, signed, withEventId } from "./increment.js";
+import { attributesOf, requestOf, signed, withEventId } from "./increment.js";
 import type { components } from "./openapi.js";
 import { type Options, settingsOf } from "./options.js";
 import { segment, Transport } from "./transport.js";
@@ -63,7 +63,7 @@ export class Scoreboard {
     const increments = withEventId(increment);
     const { eventId } = increments;
     const receipt = await this.#transport.send<T>({
-      method: "POST", path: INCREMENT, eventId, headers,
+      method: "POST", path: INCREMENT, eventId, headers, sign: attributesOf(increment) !== undefined,
       body: () => signed(requestOf(increments, boards), this.#transport.settings),
     }, options?.signal);
     if (receipt?.processedEventId) return receipt;
@@ -273,7 +273,7 @@ function statusOf(r: Receipt & {
   // The response for several boards has no status.
   const status = r.receipts ? "done" : (r.status as EventStatus["status"]);
   return {
-    id: r.processedEventId, status, receipts: r.receipts ?? (status === "done" ? [r] : []),
+    id: r.processedEventId, status, receipts: r.receipts ?? (status === "done" ? [r, ...(r.matched ?? [])] : []),
     code: r.errorCode ?? "", message: r.message ?? "",
   };
 }

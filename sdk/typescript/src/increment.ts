@@ -11,6 +11,12 @@ export function withEventId(increment: Increment): Increment & { eventId: string
   return { ...increment, eventId: increment.eventId || newEventId() };
 }
 
+/** attributesOf is the attributes in the order of their names; undefined without any. */
+export function attributesOf({ attributes = {} }: Increment): Record<string, string> | undefined {
+  const sorted = Object.entries(attributes).sort();
+  return sorted.length > 0 ? Object.fromEntries(sorted) : undefined;
+}
+
 /** requestOf is an increment as the API takes it, with the current time and unsigned. */
 export function requestOf(i: Increment & { eventId: string }, boards?: string[]): IncrementRequest {
   return {
@@ -18,10 +24,14 @@ export function requestOf(i: Increment & { eventId: string }, boards?: string[])
     timestamp: new Date().toISOString().replace(/\.\d+/, ""),
     board: i.board || undefined, boards, action: i.action || undefined,
     action_token: i.actionToken || undefined, attestation: i.attestation || undefined,
+    attributes: attributesOf(i),
   };
 }
 
-/** signed adds the signature of the body, if there is a key. */
+/**
+ * signed adds the signature of the body, if there is a key. That does not cover attributes: with
+ * them, the headers are signed.
+ */
 export async function signed(r: IncrementRequest, { keyId, keySecret }: Settings): Promise<IncrementRequest> {
-  return keyId ? { ...r, key_id: keyId, signature: await sign(keySecret, fieldText(r)) } : r;
+  return keyId && !r.attributes ? { ...r, key_id: keyId, signature: await sign(keySecret, fieldText(r)) } : r;
 }

@@ -12,7 +12,7 @@ export async function sign(secret: string, text: string): Promise<string> {
   return hex(new Uint8Array(await crypto.subtle.sign("HMAC", key, utf8.encode(text))));
 }
 
-/** fieldText is what the signature in the body of an increment signs. */
+/** fieldText is what the signature in the body of an increment signs: not its attributes. */
 export function fieldText(r: IncrementRequest): string {
   const parts = [r.user_id, r.delta, r.event_id, r.timestamp];
   const boards = r.board || r.boards?.join(",") || "";

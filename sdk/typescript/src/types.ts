@@ -7,7 +7,11 @@ type Schemas = components["schemas"];
 /** Entry is one row of a board: rank (from 1), userId, score and, if set, displayName and avatarUrl. */
 export interface Entry extends Camel<Schemas["Entry"]> {}
 
-/** Receipt is the outcome of an increment on one board. rank is null if it was not read in time. */
+/**
+ * Receipt is the outcome of an increment on one board. rank is null if it was not read in time.
+ * matched are the receipts of the boards on which an increment without a board counts by their
+ * rules, if there are any.
+ */
 export interface Receipt extends Camel<Schemas["Receipt"]> {}
 
 /**
@@ -68,13 +72,18 @@ export interface Increment {
   actionToken?: string;
   /** Signed by an authoritative game server. */
   attestation?: string;
+  /**
+   * What rules of boards compare, such as region and platform: up to 8 names, each with a value of
+   * 1 to 64 of A-Z a-z 0-9 . _ : @ -. Only without a board. They are signed in the headers.
+   */
+  attributes?: Record<string, string>;
 }
 
 /** EventStatus is what became of an event. */
 export interface EventStatus {
   id: string;
   status: "pending" | "done" | "rejected";
-  /** If done: a receipt for each board. */
+  /** If done: a receipt for each board, also of those that rules have added. */
   receipts: Receipt[];
   /** If rejected: why. */
   code: string;

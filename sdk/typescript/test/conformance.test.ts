@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { fieldText, headerText, Scoreboard, ScoreboardError, sign } from "@scoreboard/client";
 
-import { perform, script, type PlaceOf, type ScriptedResponse, type VectorCall } from "./script.js";
+import { perform, script, type PlaceOf, type ScriptedResponse, type Seen, type VectorCall } from "./script.js";
 import { type Bounds, type Cases, flush, only, STEP, vectors } from "./vectors.js";
 
 const server = "https://scores.example.com";
@@ -141,21 +141,47 @@ test("cursors", async () => {
 
 interface RequestVector {
   name: string; call: VectorCall; method: string; path: string[]; query: Record<string, string>; body?: unknown;
+  signed?: { key_id: string; secret: string; scheme: "fields" | "headers" };
+}
+
+/** checkSignature checks the signature of a request, and removes it from the body. */
+async function checkSignature(signed: NonNullable<RequestVector["signed"]>, seen: Seen): Promise<void> {
+  only(signed, "key_id", "secret", "scheme");
+  const { headers, body } = seen;
+  if (signed.scheme === "fields") {
+    const { key_id, signature, ...fields } = body as unknown as Parameters<typeof fieldText>[0];
+    assert.deepEqual([key_id, signature], [signed.key_id, await sign(signed.secret, fieldText(fields))]);
+    assert.equal(headers["X-Scoreboard-Signature"], undefined);
+    seen.body = fields;
+    return;
+  }
+  const timestamp = headers["X-Scoreboard-Timestamp"] ?? "";
+  assert.ok(Math.abs(Number(timestamp) * 1000 - Date.now()) < 60_000, timestamp);
+  const text = await headerText(seen.method, seen.url.pathname + seen.url.search, signed.key_id, timestamp, seen.text);
+  assert.equal(headers["X-Scoreboard-Key"], signed.key_id);
+  assert.equal(headers["X-Scoreboard-Signature"], "v1=" + (await sign(signed.secret, text)));
+}
+
+/** checkTime replaces the time of an increment. */
+function checkTime(increment: Record<string, unknown>): void {
+  const stamp = String(increment["timestamp"]);
+  assert.match(stamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+  assert.ok(Math.abs(Date.parse(stamp) - Date.now()) < 60_000, stamp);
+  increment["timestamp"] = "$timestamp";
 }
 
 test("requests", async () => {
   for (const v of vectors<Cases<RequestVector>>("requests.json").cases) {
-    only(v, "name", "call", "method", "path", "query", "body");
+    only(v, "name", "call", "method", "path", "query", "body", "signed");
     const { fetch, seen } = script([{ status: 500 }]);
-    await perform(new Scoreboard({ server, fetch, attempts: 1 }), v.call).catch(() => {}); // the response does not matter
+    const { key_id: keyId, secret: keySecret } = v.signed ?? {};
+    const sb = new Scoreboard({ server, fetch, attempts: 1, keyId, keySecret });
+    await perform(sb, v.call).catch(() => {}); // the response does not matter
     assert.equal(seen.length, 1, v.name);
+    if (v.signed) await checkSignature(v.signed, seen[0]!);
     const { method, url, body } = seen[0]!;
-    const stamp = body?.["timestamp"];
-    if (body && typeof stamp === "string") {
-      assert.match(stamp, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
-      assert.ok(Math.abs(Date.parse(stamp) - Date.now()) < 60_000, stamp);
-      body["timestamp"] = "$timestamp";
-    }
+    const items = (body?.["items"] ?? (v.call.submit ? [body] : [])) as Record<string, unknown>[];
+    items.forEach(checkTime);
     assert.deepEqual({
       method, path: url.pathname.slice(1).split("/").map(decodeURIComponent),
       query: Object.fromEntries(url.searchParams), body,

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { MAX_BATCH, newEventId, renewing, Scoreboard, ScoreboardError } from "@scoreboard/client";
+import { MAX_BATCH, newEventId, type Receipt, renewing, Scoreboard, ScoreboardError } from "@scoreboard/client";
+import { OfflineQueue } from "@scoreboard/client/queue";
+import { FileStore } from "@scoreboard/client/queue/node";
 
 import { execFile } from "node:child_process";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
@@ -68,6 +71,57 @@ test("one increment on several boards", async () => {
   assert.deepEqual(receipts.map((r) => [r.board, r.newScore]), [["global", 4], ["second", 4]]);
   const event = await sb.receipt(receipts[0]!.processedEventId, { userId: "both" });
   assert.deepEqual([event.status, event.receipts.length], ["done", 2]);
+});
+
+test("attributes reach boards by their rules", async () => {
+  daemon.sbctl("board", "create", "ruled");
+  daemon.sbctl("board", "rules", "set", "ruled", "--region", "eu");
+  const increment = { userId: "rosa", delta: 5, eventId: "rules-1", attributes: { region: "eu", platform: "pc" } };
+  const first = await sb.submit(increment);
+  assert.deepEqual([first.board, first.newScore, first.replayed], ["global", 5, false]);
+  assert.deepEqual(first.matched?.map((r) => [r.board, r.newScore, r.replayed]), [["ruled", 5, false]]);
+  const again = await sb.submit({ ...increment, attributes: { platform: "pc", region: "eu" } });
+  assert.deepEqual([again.replayed, again.matched?.map((r) => r.replayed)], [true, [true]]);
+  const other = await failure(sb.submit({ ...increment, attributes: { region: "us" } }));
+  assert.deepEqual([other.status, other.code, other.eventId], [409, "event_conflict", "rules-1"]);
+  assert.equal((await sb.submit({ userId: "rosa", delta: 1, attributes: { region: "us" } })).matched, undefined);
+
+  const named = await failure(sb.submit({ userId: "rosa", delta: 1, board: "ruled", attributes: { region: "eu" } }));
+  assert.deepEqual([named.status, named.field], [400, "attributes"]);
+  const wrong = new Scoreboard({ ...daemon.credentials(), keySecret: "sk_wrong" });
+  assert.equal((await failure(wrong.submit({ ...increment, eventId: "rules-2" }))).code, "invalid_signature");
+
+  const [one, two] = await sb.submitBatch([{ ...increment, eventId: "rules-3" }, { userId: "rosa", delta: 1 }]);
+  assert.deepEqual(one?.receipt?.matched?.map((r) => [r.board, r.newScore]), [["ruled", 10]]);
+  assert.equal(two?.receipt?.matched, undefined);
+  const { id } = await sb.submitAsync({ ...increment, eventId: "rules-4" });
+  const event = await sb.waitForEvent(id, { userId: "rosa" });
+  assert.deepEqual(event.receipts.map((r) => r.board), ["global", "ruled"]);
+  const known = await sb.submitAsync({ ...increment, eventId: "rules-4" });
+  assert.deepEqual([known.status, known.receipts.map((r) => r.board)], ["done", ["global", "ruled"]]);
+});
+
+test("a queue sends attributes", async () => {
+  daemon.sbctl("board", "create", "ruled-later");
+  daemon.sbctl("board", "rules", "set", "ruled-later", "--attribute", "platform=later");
+  for (const batch of [1, 10]) {
+    const store = await FileStore.open(join(daemon.dir, `queue-${batch}`));
+    const ended = new AbortController();
+    const receipts: Receipt[] = [];
+    const queue = new OfflineQueue({
+      store, sender: sb, batch,
+      onSent: (_, receipt) => {
+        receipts.push(receipt as Receipt);
+        if (receipts.length === 2) ended.abort();
+      },
+    });
+    for (const platform of ["later", "now"]) {
+      await queue.add({ userId: "queued", delta: 1, eventId: `${platform}-${batch}`, attributes: { platform } });
+    }
+    await queue.run(ended.signal);
+    await store.close();
+    assert.deepEqual(receipts.map((r) => r.matched?.map((m) => m.board)), [["ruled-later"], undefined]);
+  }
 });
 
 test("a queued increment is waited for", async () => {

@@ -63,8 +63,22 @@ for (const [name, open] of stores) {
     assert.equal(await queue.add(event(3)), "e3"); // waits already
     assert.equal(await queue.size(), 5);
     await assert.rejects(queue.add({ ...event(3), delta: 99 }), { code: "event_conflict", eventId: "e3" });
+    const other = { ...event(3), attributes: { region: "eu" } };
+    await assert.rejects(queue.add(other), { code: "event_conflict", eventId: "e3" });
     await send(store, { sender });
     assert.deepEqual(sent, ["e0", "e1", "e2", "e3", "e4"]);
+    await store.close();
+  });
+
+  test(`${name}: keeps attributes`, async () => {
+    const store = await open();
+    const queue = new OfflineQueue({ store, sender: { submit: async () => {} } });
+    await queue.add({ ...event(0), attributes: { region: "eu", platform: "pc" } });
+    await queue.add({ ...event(0), attributes: { platform: "pc", region: "eu" } }); // waits already
+    await assert.rejects(queue.add(event(0)), { code: "event_conflict" });
+    const [first] = await store.first(10);
+    assert.deepEqual(first?.increment.attributes, { platform: "pc", region: "eu" });
+    assert.equal(await queue.size(), 1);
     await store.close();
   });
 

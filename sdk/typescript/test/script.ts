@@ -14,6 +14,8 @@ export interface Seen {
   method: string;
   url: URL;
   redirect: string | undefined;
+  headers: Record<string, string>;
+  text: string; // the body as sent
   body: Record<string, unknown> | undefined;
 }
 
@@ -21,8 +23,12 @@ export interface Seen {
 export function script(responses: ScriptedResponse[]): { fetch: typeof fetch; seen: Seen[] } {
   const seen: Seen[] = [];
   const scripted = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
-    const body = init.body ? (JSON.parse(init.body as string) as Record<string, unknown>) : undefined;
-    seen.push({ at: Date.now(), method: init.method ?? "GET", url: new URL(String(input)), redirect: init.redirect, body });
+    const sent = (init.body ?? "") as string;
+    const body = sent ? (JSON.parse(sent) as Record<string, unknown>) : undefined;
+    seen.push({
+      at: Date.now(), method: init.method ?? "GET", url: new URL(String(input)), redirect: init.redirect,
+      headers: init.headers as Record<string, string>, text: sent, body,
+    });
     const answer = responses[seen.length - 1];
     if (!answer) throw new Error("one request more than scripted");
     if (answer.lost) throw new TypeError("connection lost");
@@ -41,6 +47,7 @@ export interface ScriptedIncrement {
   action?: string;
   action_token?: string;
   attestation?: string;
+  attributes?: Record<string, string>;
 }
 
 export interface PlaceOf {
@@ -66,7 +73,7 @@ export interface VectorCall {
 
 const increment = (r: ScriptedIncrement): Increment => ({
   userId: r.user_id, delta: r.delta, eventId: r.event_id, board: r.board, action: r.action,
-  actionToken: r.action_token, attestation: r.attestation,
+  actionToken: r.action_token, attestation: r.attestation, attributes: r.attributes,
 });
 
 const query = (p: PlaceOf): PlaceQuery => ({

@@ -1,5 +1,6 @@
 import { ScoreboardError, wrap } from "../error.js";
 import { newEventId } from "../event_id.js";
+import { attributesOf } from "../increment.js";
 import type { CallOptions, Increment, Result } from "../types.js";
 import { jitter, sleep } from "../wait.js";
 import type { Queued, QueuedIncrement, QueueStore } from "./store.js";
@@ -179,7 +180,7 @@ function waits(error: ScoreboardError): boolean {
 function unsigned(i: Increment): QueuedIncrement {
   return {
     userId: i.userId, delta: i.delta, eventId: i.eventId || newEventId(), board: i.board, action: i.action,
-    actionToken: i.actionToken, attestation: i.attestation,
+    actionToken: i.actionToken, attestation: i.attestation, attributes: attributesOf(i),
   };
 }
 

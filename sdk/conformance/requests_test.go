@@ -1,0 +1,113 @@
+package conformance_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/protocol"
+)
+
+type requestVector struct {
+	Name   string            `json:"name"`
+	Call   call              `json:"call"`
+	Method string            `json:"method"`
+	Path   []string          `json:"path"`
+	Query  map[string]string `json:"query"`
+	Body   map[string]any    `json:"body,omitempty"`
+	Signed signedBy          `json:"signed"`
+}
+
+// signedBy is the key of a client, and the scheme by which it signs a request: fields or
+// headers. Without a key the request has no signature.
+type signedBy struct {
+	KeyID  string `json:"key_id"`
+	Secret string `json:"secret"`
+	Scheme string `json:"scheme"`
+}
+
+// check compares the signature of a request, and removes it from the body.
+func (by *signedBy) check(t *testing.T, name string, got *seen) {
+	t.Helper()
+	header := got.req.Header.Get(protocol.HeaderSignature)
+	var want string
+	switch by.Scheme {
+	case "":
+	case "fields":
+		var r protocol.IncrementRequest
+		if err := json.Unmarshal(got.raw, &r); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if r.KeyID != by.KeyID || r.Signature != protocol.Sign(by.Secret, r.FieldText()) {
+			t.Errorf("%s: got the signature %s of key %s", name, r.Signature, r.KeyID)
+		}
+		delete(got.body, "key_id")
+		delete(got.body, "signature")
+	case "headers":
+		stamp := got.req.Header.Get(protocol.HeaderTimestamp)
+		seconds, err := strconv.ParseInt(stamp, 10, 64)
+		if err != nil || time.Since(time.Unix(seconds, 0)).Abs() > time.Minute {
+			t.Errorf("%s: got the time %s of the signature", name, stamp)
+		}
+		if key := got.req.Header.Get(protocol.HeaderKey); key != by.KeyID {
+			t.Errorf("%s: got the key %s, want %s", name, key, by.KeyID)
+		}
+		text := protocol.HeaderText(got.req.Method, got.req.URL.RequestURI(), by.KeyID, stamp, got.raw)
+		want = protocol.SignatureVersion + protocol.Sign(by.Secret, text)
+	default:
+		t.Fatalf("%s: unknown scheme %s", name, by.Scheme)
+	}
+	if header != want {
+		t.Errorf("%s: got the signature %q in the headers, want %q", name, header, want)
+	}
+}
+
+// checkTime compares the time of an increment with the clock, and replaces it.
+func checkTime(t *testing.T, name string, increment map[string]any) {
+	t.Helper()
+	stamp, _ := increment["timestamp"].(string)
+	if at, err := time.Parse(time.RFC3339, stamp); err != nil || time.Since(at).Abs() > time.Minute {
+		t.Errorf("%s: got the timestamp %q", name, stamp)
+	}
+	increment["timestamp"] = "$timestamp"
+}
+
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	for _, v := range read[cases[requestVector]](t, "requests.json").Cases {
+		s := &script{responses: []response{{Status: 500}}}
+		_, _ = v.Call.do(t, newSigningClient(t, s, 1, &v.Signed)) // the response does not matter
+		if len(s.seen) != 1 {
+			t.Errorf("%s: got %d requests, want 1", v.Name, len(s.seen))
+			continue
+		}
+		got := s.seen[0]
+		var path []string
+		for p := range strings.SplitSeq(strings.TrimPrefix(got.req.URL.EscapedPath(), "/"), "/") {
+			part, err := url.PathUnescape(p)
+			if err != nil {
+				t.Errorf("%s: %v", v.Name, err)
+			}
+			path = append(path, part)
+		}
+		v.Signed.check(t, v.Name, &got)
+		if v.Call.Submit != nil {
+			checkTime(t, v.Name, got.body)
+		}
+		if items, ok := got.body["items"].([]any); ok {
+			for _, item := range items {
+				increment, _ := item.(map[string]any)
+				checkTime(t, v.Name, increment)
+			}
+		}
+		if got.req.Method != v.Method || !slices.Equal(path, v.Path) ||
+			!reflect.DeepEqual(single(got.req.URL.Query()), v.Query) || !reflect.DeepEqual(got.body, v.Body) {
+			t.Errorf("%s: got %s %s %v", v.Name, got.req.Method, got.req.URL, got.body)
+		}
+	}
+}
