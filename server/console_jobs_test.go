@@ -136,10 +136,10 @@ func TestConsoleFindsPlayersByName(t *testing.T) {
 		"name=%25":                        `{"users":[]}`,
 		"name=a_a":                        `{"users":[]}`,
 		"name=ade":                        `{"users":[]}`,
-		"name=ad&after=u-4":               "user u-4 has no name any more",
+		"name=ad&after=u-4":               "user u-4 no longer has a name",
 		"":                                "name is missing",
 		"name=ada&limit=101":              "limit must be an integer from 1 to 100",
-		"name=" + strings.Repeat("a", 33): "name must be the beginning of a display name",
+		"name=" + strings.Repeat("a", 33): "name must be the start of a display name",
 	} {
 		if _, body := ask(http.MethodGet, "/v1/admin/users?"+query, ""); !strings.Contains(body, want) {
 			t.Errorf("%s: got %s, want %s", query, body, want)
@@ -237,7 +237,7 @@ func TestConsoleUploads(t *testing.T) {
 		"no lines":       {"import", "file", header, good, 422, "The file has no records"},
 		"a forged file":  {"import", "file", header + "ada,5\n", forged, 403, "not from this session"},
 		"a large file":   {"import", "file", strings.Repeat("a", 5<<20), good, 413, "a file 4 MiB"},
-		"a large form":   {"user-ban", "user", strings.Repeat("a", 70<<10), good, 413, "A form may hold 64 KiB"},
+		"a large form":   {"user-ban", "user", strings.Repeat("a", 70<<10), good, 413, "A form can have 64 KiB"},
 	} {
 		status, body, _ := root.upload(c.change, c.field, "f.csv", c.content, c.form)
 		if status != c.status || !strings.Contains(body, c.want) {
@@ -266,7 +266,7 @@ func TestConsoleUploads(t *testing.T) {
 		_, body, _ = root.get(at)
 		return strings.Contains(body, `data-refresh=""`)
 	})
-	if !strings.Contains(body, "The board has the users and scores of the file") ||
+	if !strings.Contains(body, "The board matches the file") ||
 		db.Count(t, `select count(*) from import_scores`) != 1201 {
 		t.Errorf("the import ended as %s", body)
 	}

@@ -385,7 +385,7 @@ func TestConsoleChanges(t *testing.T) {
 		{
 			"import", form("board", "global", "source", "old", "file", "user_id,score\nzoe,5", "file_name", "old.csv"),
 			"import.start", "board:global", "import csv old.csv --board global --source old",
-			"The board has the users and scores of the file",
+			"The board matches the file",
 		},
 		{"job-stop", form("id", "1000"), "job.stop", "job:1000", "job stop 1000", "The job is being stopped"},
 		{"replay", form("start", "the dead letters"), "ranking.replay", "ranking:*", "replay --dlq", "Already applied"},

@@ -177,7 +177,7 @@ func (s *Server) closeBackends() {
 		s.kafka.Close()
 	}
 	if err := s.replicas.close(); err != nil {
-		s.log.Warn("closing the replica of Redis failed", "err", err)
+		s.log.Warn("close the Redis replica", "err", err)
 	}
 	if s.redis != nil {
 		if err := s.redis.Close(); err != nil {

@@ -36,7 +36,7 @@ var degradedWords = map[string]string{
 	"ranking_unavailable": "Redis does not answer; shown from PostgreSQL",
 	"not_ranked_yet":      "recent scores are still on their way",
 	"store_unavailable":   "PostgreSQL does not answer: no scores are accepted",
-	"replica_behind":      "a replica that is behind answers; its primary does not",
+	"replica_behind":      "the primary is down; a replica that is behind answers",
 	"stale":               "Redis and PostgreSQL do not answer; this is the last known state",
 	archived:              "archived; shown from PostgreSQL",
 }

@@ -35,7 +35,7 @@ var keys = keyMap{
 	top:      bind("g", "first", "g", "home"),
 	bottom:   bind("G", "last", "G", "end"),
 	open:     bind("enter", "open the player", "enter"),
-	earlier:  bind("left", "the change before", "left"),
+	earlier:  bind("left", "the previous change", "left"),
 	later:    bind("right", "the next change", "right"),
 	faster:   bind("+", "faster", "+", "="),
 	slower:   bind("-", "slower", "-"),

@@ -85,7 +85,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.StringVar(&r.WeekStart, "week-start", "monday", "first day of a weekly period")
 	f.StringVar(&r.Region, "region", "", "label to filter boards by, such as eu")
 	f.StringVar(&r.Platform, "platform", "", "label to filter boards by, such as pc")
-	f.StringSliceVar(&r.Tags, "tag", nil, "label to filter boards by, or several, at most 10")
+	f.StringSliceVar(&r.Tags, "tag", nil, "labels to filter boards by, at most 10")
 	f.StringVar(&r.Season, "season", "", "name of the first season")
 	f.StringVar(&starts, "starts", "", "start `time` of the first season (default now)")
 	f.StringVar(&ends, "ends", "", "end `time` of the first season, such as 14d")

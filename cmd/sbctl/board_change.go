@@ -17,9 +17,8 @@ func newBoardSetCmd(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "set NAME", Short: "Change a board's labels, required proofs, or partitions",
 		Args: exactArgs("NAME"),
-		Long: `Change a board's labels, by which boards are listed, which proof its increments must
-carry, or the partitions of its ranking. Options that are not given keep their values;
-an empty label removes it.
+		Long: `Change a board's labels, the proof its increments must carry, or the partitions of its
+ranking. Options that are not given keep their values; an empty label removes the label.
 
 A proof is required immediately and in every period that has not ended. Increments
 counted before stay counted, and a repeat of one returns its receipt.
@@ -73,7 +72,7 @@ run a version that knows partitions.`,
 	f := cmd.Flags()
 	f.StringVar(&region, "region", "", "label to filter boards by, such as eu")
 	f.StringVar(&platform, "platform", "", "label to filter boards by, such as pc")
-	f.StringSliceVar(&tags, "tag", nil, "labels to filter boards by, instead of the present ones")
+	f.StringSliceVar(&tags, "tag", nil, "labels to filter boards by; replaces the current ones")
 	f.StringSliceVar(&require, "require", nil, "action-token, attestation, both or none")
 	f.StringVar(&minDuration, "action-least", "", "minimum duration of an action, such as 30s")
 	f.StringVar(&life, "action-life", "", "lifetime of an action token")

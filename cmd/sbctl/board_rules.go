@@ -11,7 +11,7 @@ import (
 )
 
 func newBoardRulesCmd(p *program) *cobra.Command {
-	return newNounCmd("rules", "Manage which increments reach a board by a rule", `
+	return newNounCmd("rules", "Manage board rules", `
   sbctl board rules set eu-ranked --region eu --action ranked-win
   sbctl board rules show`,
 		newBoardRulesShowCmd(p), withReason(newBoardRulesSetCmd(p)), withReason(newBoardRulesClearCmd(p)))
@@ -36,7 +36,7 @@ func newBoardRulesShowCmd(p *program) *cobra.Command {
 				rules.Rules = slices.DeleteFunc(rules.Rules, others)
 			}
 			if len(rules.Rules) == 0 {
-				p.infof("no rules: increments that name no board count on board global alone")
+				p.infof("no rules: increments that name no board count only on board global")
 			}
 			return p.print(rules, func() *table { return rulesTable(rules.Rules...) })
 		}),
@@ -48,14 +48,14 @@ func newBoardRulesSetCmd(p *program) *cobra.Command {
 	var attributes []string
 	var all bool
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Set the rule of a board, instead of the present one", Args: exactArgs("NAME"),
-		Long: `Set the rule of a board, instead of the present one. An increment that names no board
-counts on board global and on every board whose rule it matches, on all of them or on
-none. Every part of a rule that is given must match; of the values of a part, one must.
+		Use: "set NAME", Short: "Set or replace the rule of a board", Args: exactArgs("NAME"),
+		Long: `Set or replace the rule of a board. An increment that names no board counts on board
+global and on every board whose rule it matches, either on all of them or on none. Every
+given part of a rule must match, with one of its values.
 
 The rule applies to increments that are recorded from now on, on all nodes. Boards with
-a rule add points, as board global, and require no proof. While a board is frozen or
-archived, its rule is not in force.`,
+a rule must add points, like board global, and require no proof. While a board is frozen
+or archived, its rule does not apply.`,
 		Example: trimExamples(`
   sbctl board rules set eu-ranked --region eu,uk --action ranked-win
   sbctl board rules set console --attribute platform=ps5 --attribute platform=xbox
@@ -75,9 +75,9 @@ archived, its rule is not in force.`,
 		}),
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&r.Actions, "action", nil, "action of the increment, or several")
-	f.StringSliceVar(&r.Regions, "region", nil, "value of the attribute region, or several")
-	f.StringArrayVar(&attributes, "attribute", nil, "`name=value` of another attribute; repeat it for more")
+	f.StringSliceVar(&r.Actions, "action", nil, "match one of these actions")
+	f.StringSliceVar(&r.Regions, "region", nil, "match one of these values of the attribute region")
+	f.StringArrayVar(&attributes, "attribute", nil, "match the `name=value` of another attribute; repeat it for more")
 	f.BoolVar(&all, "all", false, "match every increment that names no board")
 	return cmd
 }

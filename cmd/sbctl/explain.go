@@ -70,13 +70,13 @@ func explanation(e *client.RankExplanation) []string {
 	}
 	switch r := e.Ranking; {
 	case r == nil:
-		lines = append(lines, "reads return no rank now")
+		lines = append(lines, "reads return no rank at the moment")
 	case r.Agrees:
 		lines = append(lines, fmt.Sprintf(
-			"reads return the same rank and score; they have all changes up to %s at least%s",
+			"reads return the same rank and score; they include all changes up to at least %s%s",
 			r.AsOf.Format(time.RFC3339Nano), degradedNote(r.Degraded, r.DegradedReason)))
 	default:
-		lines = append(lines, fmt.Sprintf("reads return %s with %d; they have all changes up to %s at least%s, and "+
+		lines = append(lines, fmt.Sprintf("reads return %s with %d; they include all changes up to at least %s%s, and "+
 			"PostgreSQL was read as of %s", ordinal(r.Rank), r.Score, r.AsOf.Format(time.RFC3339Nano),
 			degradedNote(r.Degraded, r.DegradedReason), e.AsOf.Format(time.RFC3339Nano)))
 	}

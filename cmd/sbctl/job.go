@@ -10,7 +10,7 @@ import (
 )
 
 func newJobCmd(p *program) *cobra.Command {
-	return newNounCmd("job", "Show and stop rebuilds, verifications and replays of all nodes", `
+	return newNounCmd("job", "Show and stop rebuilds, verifications and replays on all nodes", `
   sbctl job list
   sbctl job stop 17 --reason "wrong board"`,
 		newJobListCmd(p), withReason(newJobStopCmd(p)))
@@ -34,7 +34,7 @@ what-ifs and archivings of the ledger. A job is lost if its node has not reporte
 			return p.print(all, func() *table { return jobTable(all) })
 		}),
 	}
-	cmd.Flags().Int64Var(&before, "before", 0, "only jobs before this one")
+	cmd.Flags().Int64Var(&before, "before", 0, "only jobs with a lower number")
 	return cmd
 }
 
@@ -62,7 +62,7 @@ func newJobStopCmd(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			p.infof("job %d of node %s is being stopped", job.JobID, job.Node)
+			p.infof("stopping job %d on node %s", job.JobID, job.Node)
 			return p.print(job, func() *table { return jobTable([]client.Job{job}) })
 		}),
 	}

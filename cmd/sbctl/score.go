@@ -117,7 +117,7 @@ unreachable, and finished by an earlier run. Exit code 3: some lines were refuse
 	flags.StringSliceVar(&f.boards, "board", nil, "board, or several (default global)")
 	flags.StringVar(&f.in.Action, "action", "", "name of the user's action")
 	flags.StringArrayVar(&f.attributes, "attribute", nil,
-		"`name=value` for the rules of boards, such as region=eu; repeat it for more")
+		"`name=value` for board rules, such as region=eu; repeat it for more")
 	flags.StringVar(&f.in.ActionToken, "action-token", "", "token of a started action (POST /v1/actions)")
 	flags.StringVar(&f.in.Attestation, "attestation", "", "attestation signed by a game server")
 	flags.StringVar(&f.file, "file", "", "submit the lines of this file; - reads stdin")

@@ -20,11 +20,11 @@ func newSizeCmd(p *program) *cobra.Command {
 		Use: "size", Short: "Estimate the nodes, memory, disks and network that a load needs", Args: exactArgs(),
 		Long: `Estimate the nodes, memory, disks and network that a load needs, from measured
 figures (--coefficients lists them with their command, commit and date), and simulate how
-long increments wait for their transaction during a day. It asks no server. On a terminal,
-sbctl asks for what the flags do not give.
+long increments wait for their transaction during a day. This does not contact a server.
+On a terminal, sbctl prompts for missing flags.
 
-The table of prices has quantities only: fill in what your provider charges. The result is
-computed and was not run; its notes say where it goes beyond what was measured.`,
+The price table has quantities only: fill in the prices of your provider. The result is
+computed and was not run; its notes say where it goes beyond the measurements.`,
 		Example: trimExamples(`
   sbctl size --users 10000000 --boards 3 --updates-per-day 100000000 --peak-factor 10 \
     --viewers 100000 --retention-days 90

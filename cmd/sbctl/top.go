@@ -21,9 +21,9 @@ func newTopCmd(p *program) *cobra.Command {
 		Use: "top", Short: "Show the top of a board, now or at a moment", Args: exactArgs(),
 		Long: `Show the top of a board. With --at, show it as it was at a moment, with ties in the
 order they had; add --as now to leave out the events that are reversed and the users
-that are banned today. With --archived, the server reads its archive (ledger.archive) if
-what led to that moment is not in the database any more. This can take minutes; the
-result is kept for seven days. It needs the scope score:operate.`,
+who are banned now. With --archived, the server reads its archive (ledger.archive) if the
+database no longer has the events before that moment. This can take minutes; the result
+is kept for seven days. It requires the scope score:operate.`,
 		Example: trimExamples(`
   sbctl top --at "yesterday 18:00"
   sbctl top --at 2026-01-31T18:00:00Z --archived
@@ -81,7 +81,7 @@ func (f *momentFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.at, "at", "", "show the standings at this `time`")
 	cmd.Flags().StringVar(&f.as, "as", "recorded", "with --at: `recorded` for the standings as they were, or now to "+
 		"leave out what is reversed or banned today")
-	cmd.Flags().BoolVar(&f.archived, "archived", false, "with --at: read the archive if the database does not have it")
+	cmd.Flags().BoolVar(&f.archived, "archived", false, "with --at: read the archive if the database no longer has the events")
 }
 
 func (f *momentFlags) parse() (at time.Time, asNow bool, err error) {

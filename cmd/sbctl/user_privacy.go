@@ -35,8 +35,8 @@ func newUserPrivacySetCmd(p *program) *cobra.Command {
 		Args: exactArgs("USER", "VISIBILITY"),
 		Long: `Set who sees a user's id, display name and avatar on boards: everyone (public), friends,
 or nobody else (pseudonym). Others see a pseudonym. Ranks and scores stay. With private,
-the user leaves all boards for at least 10 seconds; friends see the user, who can still
-submit scores. Users may set their own; operators (score:operate) may set anyone's, and
+the user leaves all boards for at least 10 seconds; friends still see the user, who can
+keep submitting scores. Users may set their own; operators (score:operate) may set anyone's, and
 the audit trail records that they did.`,
 		Example: trimExamples(`
   sbctl user privacy set alice private

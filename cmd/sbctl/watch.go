@@ -42,9 +42,9 @@ table of 10 users every second. --plain prints one line per change, which suits 
 with exit code 0 when interrupted.
 
 With --replay, play back the past: by default the whole current period of the board, or the
-last day of a board without periods. Space pauses, left and right go to the change before and
-the next one, + and - change the speed. --plain and output that is not a terminal print one
-line per change at that speed; --output json prints one JSON object per change at once.`,
+last day of a board without periods. Space pauses, left and right go to the previous and the
+next change, + and - change the speed. --plain and output that is not a terminal print one
+line per change at that speed; --output json prints one JSON object per change without waiting.`,
 		Example: trimExamples(`
   sbctl watch
   sbctl watch --replay --board cup:autumn --speed 3600x

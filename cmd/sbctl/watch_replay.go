@@ -23,8 +23,8 @@ func (f *pastFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.on, "replay", false, "play back the past instead of the live board")
 	flags.StringVar(&f.from, "from", "",
 		"with --replay: begin at this `time` (alias --since; default: start of the period, or a day ago)")
-	flags.StringVar(&f.to, "to", "", "with --replay: end at this `time`, also --until (default: now)")
-	flags.StringVar(&f.speed, "speed", "60x", "with --replay: how much faster than it happened, 1x to 86400x")
+	flags.StringVar(&f.to, "to", "", "with --replay: end at this `time` (alias --until; default: now)")
+	flags.StringVar(&f.speed, "speed", "60x", "with --replay: speed relative to real time, 1x to 86400x")
 	acceptSince(flags, "from", "to")
 }
 

@@ -1,6 +1,6 @@
 // Package assets serves the files that pages load: scripts, styles and pictures that are
 // embedded in the binary. The name of a file has a hash of its content, so that browsers and
-// caches keep it for good, and a new version has a new name.
+// caches can keep it indefinitely, and a new version has a new name.
 package assets
 
 import (

@@ -55,7 +55,7 @@ func parseCommand(r *protocol.IncrementRequest) (*command, error) {
 	cmd.ByRules = r.Board == "" && r.Boards == nil
 	if !cmd.ByRules && cmd.Attributes != nil {
 		return cmd, scoreboard.Invalid("attributes",
-			"attributes are for the rules of boards, which do not apply to an increment that names its boards")
+			"attributes are for board rules, which do not apply to an increment that names its boards")
 	}
 	cmd.Delta, cmd.Action, cmd.Client = r.Delta, r.Action, at.UTC()
 	cmd.Boards, err = parseBoards(r.Board, r.Boards)

@@ -174,5 +174,5 @@ func (a *API) explainPrivate(user scoreboard.UserID, err error) error {
 		a.Hidden.Visibility(user) != scoreboard.VisibilityPrivate {
 		return err
 	}
-	return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s is private, and on no board", user)
+	return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s is private and not on any board", user)
 }

@@ -36,10 +36,10 @@ func (a *API) findUsers(c *gin.Context, _ *auth.Claims) error {
 	}
 	name := scoreboard.Profile{DisplayName: c.Query("name")}
 	if err := name.Normalize(); err != nil {
-		return scoreboard.Invalid("name", "name must be the beginning of a display name")
+		return scoreboard.Invalid("name", "name must be the start of a display name")
 	}
 	if name.DisplayName == "" {
-		return scoreboard.Invalid("name", "name is missing: the beginning of a display name")
+		return scoreboard.Invalid("name", "name is missing: specify the start of a display name")
 	}
 	after := scoreboard.UserID(c.Query("after"))
 	if after != "" {

@@ -26,8 +26,7 @@ func (s *Postgres) settings() []setting {
 		},
 		{
 			"postgres.replica_url", "URL of a streaming replica; only processes with the single role read use it, " +
-				"for " +
-				"reads that may lag; what it cannot answer comes from postgres.url",
+				"for reads that may lag; postgres.url serves the other reads",
 			"", secret, &s.ReplicaURL,
 		},
 		{
@@ -87,8 +86,8 @@ func (r *Redis) settings() []setting {
 		"", secret, &r.URL,
 	}, {
 		"redis.replica_url", "URL of replicas of Redis, of the same kind as redis.url: one replica, a cluster or " +
-			"sentinels; only processes with the single role read use it, for leaderboards; what a replica cannot " +
-			"answer comes from redis.url",
+			"sentinels; only processes with the single role read use it, for leaderboards; redis.url serves the " +
+			"other reads",
 		"", secret, &r.ReplicaURL,
 	}}, r.TLS.settings("redis", "Redis; requires a URL with rediss")...)
 }
@@ -106,7 +105,7 @@ func (r *Redis) check(p *problems) {
 	}
 	replica, err := redisurl.Parse(r.ReplicaURL)
 	if err == nil && main.IsClusterMode != replica.IsClusterMode {
-		p.add("redis.replica_url", "must be the URL of a cluster if redis.url is, and only then: names of keys differ")
+		p.add("redis.replica_url", "must be the URL of a cluster if and only if redis.url is one: key names differ")
 	}
 }
 

@@ -170,7 +170,7 @@ func TestLoadRejects(t *testing.T) {
 		},
 		"replica of another kind": {
 			lookup("SCOREBOARD_REDIS_URL", "redis+cluster://host", "SCOREBOARD_REDIS_REPLICA_URL", "redis://host"), "",
-			"redis.replica_url must be the URL of a cluster if redis.url is, and only then",
+			"redis.replica_url must be the URL of a cluster if and only if redis.url is one",
 		},
 		"SASL without a password": {
 			lookup("SCOREBOARD_KAFKA_SASL", "plain", "SCOREBOARD_KAFKA_SASL_USER", "ada"), "",

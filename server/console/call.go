@@ -127,7 +127,7 @@ func (k *call) last(method, path string, query url.Values, body any) (protocol.J
 	if err := json.Unmarshal(lines[len(lines)-1], &line); err != nil || ctx.Err() != nil && k.ctx.Err() == nil {
 		return line, &failure{
 			Status: http.StatusGatewayTimeout, Code: "unavailable",
-			Message: "The dry run takes longer than a page may.",
+			Message: "The dry run took too long for a page.",
 			Next:    "Choose a smaller range, or run the command with --dry-run in a terminal.",
 		}
 	}

@@ -93,7 +93,7 @@ func boardChanges() []*change {
 			section: "boards",
 			admin:   true,
 			action:  "board.set",
-			intro:   "Sets the labels by which boards are listed.",
+			intro:   "Sets the labels that boards can be filtered by.",
 			done:    "The board is changed.",
 			fields: []field{
 				boardField,

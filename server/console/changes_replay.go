@@ -33,7 +33,7 @@ func replayChange() *change {
 		effect: func(url.Values) string {
 			return "Events that the ranking already has change nothing, so a replay can be repeated " +
 				"and can run during " +
-				"live traffic. Events too old for repeats of them to be recognized are not replayed."
+				"live traffic. Events so old that a repeat would not be recognized are not replayed."
 		},
 		dryRun: func(k *call, v url.Values) ([]fact, error) {
 			body, err := replayBody(v)

@@ -239,7 +239,7 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 				if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 					f.Status, f.Code = http.StatusRequestEntityTooLarge, "payload_too_large"
 					f.Message = "The form is too large."
-					f.Next = "A form may hold 64 KiB, and a file 4 MiB. Use sbctl for larger files."
+					f.Next = "A form can have 64 KiB, and a file 4 MiB. Use sbctl for larger files."
 				}
 				c.fail(w, r, f)
 				return

@@ -57,7 +57,7 @@ func (i *importRuns) start(run *importRun) error {
 	}
 	if running >= maxRunningRuns {
 		return &failure{
-			Status: http.StatusConflict, Code: "conflict", Message: "Two imports run on this node already.",
+			Status: http.StatusConflict, Code: "conflict", Message: "Two imports are already running on this node.",
 			Next: "Wait until one has ended. Nothing was written.",
 		}
 	}
@@ -127,7 +127,7 @@ func importHref(id int64) string { return Root + "/imports/" + strconv.FormatInt
 
 var importList = &list[protocol.Import]{
 	name: "imports", path: Root + "/imports", cursor: "before",
-	empty: "Nothing was imported. Upload a CSV file, or use sbctl import for Nakama and Podium.",
+	empty: "No imports. Upload a CSV file, or use sbctl import for Nakama and Podium.",
 	columns: []column[protocol.Import]{
 		{"import_id", "Import", func(i protocol.Import) cell {
 			return cell{Text: strconv.FormatInt(i.ImportID, 10), Href: importHref(i.ImportID), Kind: "number"}
@@ -228,7 +228,7 @@ func (o *importRun) show(d *importView) {
 		return
 	}
 	d.Same = o.summary.Users == o.users && o.summary.Digest == o.digest
-	d.Result = "The board has the users and scores of the file."
+	d.Result = "The board matches the file."
 	if !d.Same {
 		d.Result = "The board differs from the file: it has " + formatNumber(o.summary.Users) +
 			" imported users with " + formatNumber(o.summary.Sum) + " points in total. Scores that were submitted " +
@@ -278,7 +278,7 @@ func importChanges() []*change {
 			{Name: "board", Label: "Board", Kind: "text", Required: true, Value: "global"},
 			{
 				Name: "source", Label: "Source", Kind: "text", Required: true, Value: "csv",
-				Hint: "Name of the other system. A second file of the same source writes what has changed.",
+				Hint: "Name of the other system. A second file from the same source writes only the changes.",
 			},
 			{
 				Name: "file", Label: "File", Kind: "file", Required: true,
@@ -286,9 +286,8 @@ func importChanges() []*change {
 			},
 		},
 		effect: func(url.Values) string {
-			return "Each user's score in the file is written as the difference to what this source has written " +
-				"before: " +
-				"the import can be repeated, and nothing is counted twice. At the end the board is " +
+			return "Each user's score in the file is written as the difference from what this source wrote before: " +
+				"the import can be repeated, and nothing is counted twice. At the end, the board is " +
 				"compared with the file."
 		},
 		dryRun: func(k *call, v url.Values) ([]fact, error) {

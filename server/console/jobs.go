@@ -237,7 +237,7 @@ func newJobView(j *protocol.Job, now time.Time) *jobView {
 	}
 	if j.State == "lost" {
 		d.Problem = &failure{
-			Message: "The node of this job has not reported it for 30 seconds: it has ended, or cannot reach " +
+			Message: "The node of this job has not reported for 30 seconds: it has stopped or cannot reach " +
 				"PostgreSQL.",
 			Next: "The data is consistent. Start the job again.",
 		}

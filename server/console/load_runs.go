@@ -188,14 +188,14 @@ func readReport(v url.Values) (*report.Report, json.RawMessage, error) {
 func loadRunUpload() *change {
 	return &change{
 		name: "load-run-upload", title: "Upload a report", verb: "Upload", section: "load-runs",
-		action: "load_run.upload", intro: "Stores the report of a load test, to look at and to compare.",
+		action: "load_run.upload", intro: "Stores the report of a load test for viewing and comparison.",
 		done: "The report is stored.",
 		fields: []field{{
 			Name: "report", Label: "Report", Kind: "file", Required: true,
 			Hint: "The report.json of sbctl load run, load report or accept, up to 1 MiB.",
 		}},
 		effect: func(url.Values) string {
-			return "The report is stored. The server keeps the newest 200: an upload deletes the oldest beyond."
+			return "The report is stored. The server keeps the newest 200 reports and deletes older ones."
 		},
 		dryRun: func(_ *call, v url.Values) ([]fact, error) {
 			r, _, err := readReport(v)

@@ -174,8 +174,7 @@ var order = []struct {
 		{"import", "Import and export", "Move boards from Nakama, Podium or CSV files, and out again."},
 		{"security", "Security", "Credentials, threats, and the tests that hold."},
 		{"redis", "Redis", "One server, sentinels or a cluster, and how to move between them."},
-		{"scale", "Scale", "What one PostgreSQL is the limit of, and what was tried beyond it."},
-		{"replicas", "Replicas", "Nodes that read replicas of Redis and PostgreSQL, and how old their answers are."},
+		{"replicas", "Replicas", "Read from replicas of Redis and PostgreSQL, and know how old a response is."},
 		{"tracing", "Traces", "Follow an increment from its request to the frame, with OpenTelemetry."},
 		{"tls", "TLS and passwords of the backends", "Authorities, client certificates and SASL."},
 	}},
@@ -199,7 +198,7 @@ var order = []struct {
 	{"Understand", [][3]string{
 		{"architecture", "Architecture", "An increment, a read and a frame, step by step."},
 		{"performance", "Performance", "What was measured, with which command."},
-		{"scale", "Past one machine", "A caching proxy, sizes of installations, several regions."},
+		{"scale", "Scaling", "A caching proxy, sizing, multiple regions, and writes beyond one PostgreSQL."},
 		{"torture", "Torture test", "How faults are injected, and what is checked."},
 	}},
 }

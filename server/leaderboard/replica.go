@@ -69,12 +69,12 @@ func NewReplica(name string, replica, primary Copy, log *slog.Logger) *Replica {
 		}),
 		lag: gauge.New(prometheus.GaugeOpts{
 			Name: "scoreboard_replica_behind_seconds", ConstLabels: labels,
-			Help: "How far a replica is behind its primary; behind the clock, while the primary does not answer.",
+			Help: "How far a replica is behind its primary, or behind the clock while the primary does not answer.",
 		}),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scoreboard_replica_reads_total", ConstLabels: labels,
-			Help: "Reads in a process that has a replica, by who answered: replica, primary, or behind, which is " +
-				"a replica that was behind while the primary did not answer.",
+			Help: "Reads in a process that has a replica, by source: replica, primary, or behind (a " +
+				"replica that was behind while the primary did not answer).",
 		}, []string{"by"}),
 	}
 	r.last.Store(&check{problem: "has not been checked yet"})
@@ -129,7 +129,7 @@ func (r *Replica) check(ctx context.Context) {
 	case next.primaryAt.IsZero():
 		next.problem = "cannot be compared with the primary, which does not answer"
 	case found.ID != next.primary.ID:
-		next.problem = "has the data of another history than the primary's"
+		next.problem = "has data from another history than the primary"
 	case primaryErr == nil && found.AsOf.After(truth.AsOf):
 		next.problem = "is ahead of the primary: it has data that the primary does not have"
 	}

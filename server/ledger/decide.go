@@ -139,7 +139,7 @@ func byRule(board scoreboard.BoardID, err error) error {
 		return err
 	}
 	named := *e
-	named.Message = fmt.Sprintf("board %s, on which the increment counts by a rule: %s", board, e.Message)
+	named.Message = fmt.Sprintf("board %s, whose rule the increment matches: %s", board, e.Message)
 	return &named
 }
 

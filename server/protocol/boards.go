@@ -47,7 +47,7 @@ type BoardRequest struct {
 type BoardChange struct {
 	Region   *string   `json:"region,omitempty"`   // label to filter boards by; none if empty
 	Platform *string   `json:"platform,omitempty"` // label to filter boards by; none if empty
-	Tags     *[]string `json:"tags,omitempty"`     // labels to filter boards by, instead of the present ones
+	Tags     *[]string `json:"tags,omitempty"`     // labels to filter boards by; they replace the current ones
 	// What increments need in addition to a signature: action-token, attestation, both or nothing.
 	Require     *[]string `json:"require,omitempty"`
 	ActionLeast *string   `json:"action_least,omitempty"`
@@ -105,8 +105,8 @@ type Board struct {
 // no board also counts on the board if all parts that are given match; without parts, every
 // such increment does.
 type BoardRuleRequest struct {
-	Actions []string `json:"actions,omitempty"` // actions of which one must be the increment's, up to 20
-	// Values of which one must be that of the increment's attribute region, up to 20.
+	Actions []string `json:"actions,omitempty"` // accepted actions of the increment, up to 20
+	// Accepted values of the increment's attribute region, up to 20.
 	Regions []string `json:"regions,omitempty"`
 	// Accepted values of other attributes by name, all of which must match: up to 8 names with up to 20 values each.
 	Attributes map[string][]string `json:"attributes,omitempty"`
@@ -116,7 +116,7 @@ type BoardRuleRequest struct {
 type BoardRule struct {
 	Board      string              `json:"board"`
 	Status     string              `json:"status"`               // the rule is in force while it is active
-	Actions    []string            `json:"actions,omitempty"`    // actions of which one must be the increment's
+	Actions    []string            `json:"actions,omitempty"`    // accepted actions of the increment
 	Regions    []string            `json:"regions,omitempty"`    // accepted values of the attribute region
 	Attributes map[string][]string `json:"attributes,omitempty"` // accepted values of other attributes, by name
 }

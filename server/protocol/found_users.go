@@ -1,6 +1,6 @@
 package protocol
 
-// FoundUser is a user whose display name begins with what was searched for.
+// FoundUser is a user whose display name starts with the searched text.
 type FoundUser struct {
 	UserID      string `json:"user_id"`
 	DisplayName string `json:"display_name"`

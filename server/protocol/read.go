@@ -13,7 +13,7 @@ type Entry struct {
 	Score       int64  `json:"score"` // score on the board, in points within ±(2^53 − 1)
 	DisplayName string `json:"display_name,omitempty"`
 	AvatarURL   string `json:"avatar_url,omitempty"`
-	// true for a user who is on no board: rank is the one that the score would have
+	// true for a user who is not on any board: rank is the one that the score would have
 	Private bool `json:"private,omitempty"`
 }
 
@@ -73,7 +73,7 @@ type Place struct {
 	DegradedReason string    `json:"degraded_reason,omitempty"`
 	BoardState     string    `json:"board_state,omitempty"`
 	Neighbours     []Entry   `json:"neighbours,omitempty"` // the user and up to k rows above and below, best first
-	// true for a user who is on no board: rank, total and neighbours are as if the user were on this one
+	// true for a user who is not on any board: rank, total and neighbours are as if the user were on this one
 	Private bool `json:"private,omitempty"`
 }
 

@@ -25,8 +25,8 @@ type IncrementRequest struct {
 	// Token of POST /v1/actions, for boards that require action-token.
 	ActionToken string `json:"action_token,omitempty"`
 	Attestation string `json:"attestation,omitempty"` // token of a game server, for boards that require attestation
-	// What rules of boards compare, such as region and platform: up to 8, not with board or boards. The field scheme
-	// does not cover them, so they need the header scheme.
+	// Attributes that board rules match, such as region and platform: up to 8, not with board or boards. They require
+	// the header scheme, because the field scheme does not cover them.
 	Attributes map[string]string `json:"attributes,omitempty"`
 
 	WithoutDelta bool `json:"-"` // the decoded body has none, which is not the 0 that some boards accept

@@ -41,7 +41,7 @@ func (c *Check) checkExposed(ctx context.Context, board scoreboard.BoardID, v *V
 	for _, user := range users {
 		v.add(Difference{
 			Board: board, User: user, Kind: "exposed",
-			Detail: "the user is banned, erased or private, and the score is shown",
+			Detail: "the user is banned, erased or private, but the score is visible",
 		})
 		if !c.Repair {
 			continue

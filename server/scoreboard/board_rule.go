@@ -147,18 +147,18 @@ func checkValues(field string, values []string, check func(string) error) error 
 func (b *Board) CheckRuled(mode Mode) error {
 	switch {
 	case b.ID == GlobalBoard:
-		return Invalid("board", "board %s is the default board, on which such increments count anyway", b.ID)
+		return Invalid("board", "board %s is the default board; increments that name no board always count on it", b.ID)
 	case b.ID.IsInstance():
 		return Invalid("board", "an instance has the rule of its board; change board %s instead", b.ID.Family())
 	case b.Status == StatusArchived:
 		return Errorf(CodeConflict, "board %s is archived", b.ID)
 	case b.Team != nil:
-		return Errorf(CodeConflict, "board %s ranks teams and takes no increments", b.ID)
+		return Errorf(CodeConflict, "board %s ranks teams and accepts no increments", b.ID)
 	case b.Mode != mode:
-		return Errorf(CodeConflict, "board %s has mode %s; a board with a rule has mode %s, as board %s",
+		return Errorf(CodeConflict, "board %s has mode %s; a board with a rule must have mode %s, like board %s",
 			b.ID, b.Mode, mode, GlobalBoard)
 	case b.Require.ActionToken || b.Require.Attestation:
-		return Errorf(CodeConflict, "board %s requires a proof, which increments that do not name it lack", b.ID)
+		return Errorf(CodeConflict, "board %s requires a proof, which increments that do not name it cannot carry", b.ID)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ class Entry:
     Attributes:
         avatar_url: URL of the user's avatar: https, up to 512 characters.
         display_name: Name to show beside the score, 1 to 32 characters.
-        private: True for a user who is on no board: rank is the one that the score would have.
+        private: True for a user who is not on any board: rank is the one that the score would have.
         rank: Rank on the board, from 1.
         score: Score on the board, in points within ±(2^53 − 1).
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
@@ -104,7 +104,7 @@ class ListEntry:
         avatar_url: URL of the user's avatar: https, up to 512 characters.
         display_name: Name to show beside the score, 1 to 32 characters.
         place: Position in the list, from 1.
-        private: True for a user who is on no board: rank is the one that the score would have.
+        private: True for a user who is not on any board: rank is the one that the score would have.
         rank: Rank on the board, from 1.
         score: Score on the board, in points within ±(2^53 − 1).
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
@@ -240,7 +240,8 @@ class Place:
         epoch: Number of the ranking, which rises with each rebuild; null if the response is degraded.
         neighbours: The user and up to k rows above and below, best first.
         percentile: Share of users ranked below, in percent with one decimal.
-        private: True for a user who is on no board: rank, total and neighbours are as if the user were on this one.
+        private: True for a user who is not on any board: rank, total and neighbours are as if the user were on this
+            one.
         rank: Rank on the board, from 1.
         score: The user's score on the board, in points within ±(2^53 − 1).
         total: Number of users on the board.
@@ -292,7 +293,7 @@ class RankNeighbour:
         avatar_url: URL of the user's avatar: https, up to 512 characters.
         difference: Points between the two scores, 0 or more.
         display_name: Name to show beside the score, 1 to 32 characters.
-        private: True for a user who is on no board: rank is the one that the score would have.
+        private: True for a user who is not on any board: rank is the one that the score would have.
         rank: Rank on the board, from 1.
         reached_at: Time at which the user reached the score; of equal scores, the earlier one ranks first.
         score: Score on the board, in points within ±(2^53 − 1).
@@ -567,7 +568,8 @@ class Statement:
 
     Attributes:
         archived_before: Events before this time are in the archive.
-        as_of: Everything recorded before it is included; only if a replica answered, which may lack later events.
+        as_of: Everything recorded before this time is included. Present only if a replica answered, which may lack
+            later events.
         entries: The events of the page, newest first.
         next_cursor: Value of cursor for the next page; absent on the last page.
     """

@@ -333,7 +333,7 @@ export interface paths {
             cookie?: never;
         };
         get?: never;
-        /** Set the rule of a board, by which increments count on it */
+        /** Set the rule that decides which increments count on a board */
         put: operations["putAdminBoardRulesBoard"];
         post?: never;
         /** Clear the rule of a board */
@@ -725,8 +725,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Read the archive for a board at a moment
-         * @description What led to the moment is not in the database any more. For seven days after it, reads of the board with the same at are answered.
+         * Read the archive for a board at a past moment
+         * @description Use it if the database no longer has the events before the moment. For seven days, reads of the board with the same at are then answered.
          */
         post: operations["postAdminLedgerCheckpoint"];
         delete?: never;
@@ -919,8 +919,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Find users by the beginning of their display name
-         * @description Operators also find users who are shown to others under a pseudonym. Erased users have no name.
+         * Find users by the start of their display name
+         * @description Operators also find users whom others see under a pseudonym. Erased users have no name.
          */
         get: operations["getAdminUsers"];
         put?: never;
@@ -1269,7 +1269,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Show how a board would stand if other rules had been in force since a time
+         * Show what a board would look like if other rules had been in force since a time
          * @description It changes nothing, unless apply voids the rejected events.
          */
         post: operations["postAdminWhatIf"];
@@ -1547,7 +1547,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List the top of a board at regular times of the past
+         * List the top of a board at regular times in the past
          * @description Each frame is what /v1/leaderboard/top returns for its time as at; a time at which the rows did not change has none. A response has at most 500 steps and 10,000 rows, and fewer if they need many events: send next_from as from, with the same to and step, for the next part. A family is read in the period that contains from.
          */
         get: operations["getLeaderboardFilm"];
@@ -2221,7 +2221,7 @@ export interface components {
             region?: string;
             /** @description What increments need in addition to a signature: action-token, attestation, both or nothing. */
             require?: ("action-token" | "attestation")[];
-            /** @description Labels to filter boards by, instead of the present ones. */
+            /** @description Labels to filter boards by; they replace the current ones. */
             tags?: string[];
         };
         /** @description The body of POST /v1/boards. By default a board is public, has no periods, adds increments and ranks the highest score first. */
@@ -2303,7 +2303,7 @@ export interface components {
         };
         /** @description The rule of a board. It is in force while the board is active. */
         BoardRule: {
-            /** @description Actions of which one must be the increment's. */
+            /** @description Accepted actions of the increment. */
             actions?: string[];
             /** @description Accepted values of other attributes, by name. */
             attributes?: {
@@ -2318,13 +2318,13 @@ export interface components {
         };
         /** @description The body of PUT /v1/admin/board-rules/{board}. An increment that names no board also counts on the board if all parts that are given match; without parts, every such increment does. */
         BoardRuleRequest: {
-            /** @description Actions of which one must be the increment's, up to 20. */
+            /** @description Accepted actions of the increment, up to 20. */
             actions?: string[];
             /** @description Accepted values of other attributes by name, all of which must match: up to 8 names with up to 20 values each. */
             attributes?: {
                 [key: string]: string[];
             };
-            /** @description Values of which one must be that of the increment's attribute region, up to 20. */
+            /** @description Accepted values of the increment's attribute region, up to 20. */
             regions?: string[];
         };
         /** @description The response of GET /v1/admin/board-rules. */
@@ -2450,7 +2450,7 @@ export interface components {
             avatar_url?: string;
             /** @description Name to show beside the score, 1 to 32 characters. */
             display_name?: string;
-            /** @description True for a user who is on no board: rank is the one that the score would have. */
+            /** @description True for a user who is not on any board: rank is the one that the score would have. */
             private?: boolean;
             /**
              * Format: int64
@@ -2673,7 +2673,7 @@ export interface components {
              */
             next_after?: number;
         };
-        /** @description A user whose display name begins with what was searched for. */
+        /** @description A user whose display name starts with the searched text. */
         FoundUser: {
             /** @description Name to show beside the score, 1 to 32 characters. */
             display_name: string;
@@ -2928,7 +2928,7 @@ export interface components {
             action_token?: string;
             /** @description Token of a game server, for boards that require attestation. */
             attestation?: string;
-            /** @description What rules of boards compare, such as region and platform: up to 8, not with board or boards. The field scheme does not cover them, so they need the header scheme. */
+            /** @description Attributes that board rules match, such as region and platform: up to 8, not with board or boards. They require the header scheme, because the field scheme does not cover them. */
             attributes?: {
                 [key: string]: string;
             };
@@ -3221,7 +3221,7 @@ export interface components {
              * @description Position in the list, from 1.
              */
             place: number;
-            /** @description True for a user who is on no board: rank is the one that the score would have. */
+            /** @description True for a user who is not on any board: rank is the one that the score would have. */
             private?: boolean;
             /**
              * Format: int64
@@ -3395,7 +3395,7 @@ export interface components {
             neighbours?: components["schemas"]["Entry"][];
             /** @description Share of users ranked below, in percent with one decimal. */
             percentile: number;
-            /** @description True for a user who is on no board: rank, total and neighbours are as if the user were on this one. */
+            /** @description True for a user who is not on any board: rank, total and neighbours are as if the user were on this one. */
             private?: boolean;
             /**
              * Format: int64
@@ -3579,7 +3579,7 @@ export interface components {
             difference: number;
             /** @description Name to show beside the score, 1 to 32 characters. */
             display_name?: string;
-            /** @description True for a user who is on no board: rank is the one that the score would have. */
+            /** @description True for a user who is not on any board: rank is the one that the score would have. */
             private?: boolean;
             /**
              * Format: int64
@@ -4041,7 +4041,7 @@ export interface components {
             archived_before?: string;
             /**
              * Format: date-time
-             * @description Everything recorded before it is included; only if a replica answered, which may lack later events.
+             * @description Everything recorded before this time is included. Present only if a replica answered, which may lack later events.
              */
             as_of?: string;
             /** @description The events of the page, newest first. */
@@ -8122,7 +8122,7 @@ export interface operations {
     getAdminUsers: {
         parameters: {
             query?: {
-                /** @description Beginning of the display name, in any case. */
+                /** @description Start of the display name; case is ignored. */
                 name?: string;
                 /** @description Next_after of the previous page. */
                 after?: string;

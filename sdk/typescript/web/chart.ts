@@ -28,7 +28,7 @@ export function draw(
     scores.push({ at: Date.now(), value: now.score });
   }
   if (ranks.length < 2) {
-    box.replaceChildren(make("p", "dim", "There is no last day to draw yet."));
+    box.replaceChildren(make("p", "dim", "No ranks in the last day yet."));
     return;
   }
   const first = Math.min(...history.points.map((p) => Date.parse(p.at)));

@@ -131,7 +131,7 @@ export function open(box: HTMLElement, stage: Stage): () => void {
           await sleep(Math.max(WAIT, retryAfter));
           continue;
         }
-        problem.textContent = `The past cannot be shown: ${message}.`;
+        problem.textContent = `The playback cannot be loaded: ${message}.`;
         return;
       }
     }

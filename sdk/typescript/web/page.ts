@@ -445,7 +445,7 @@ function enableFilm(): void {
     }).catch((error: unknown) => {
       box.hidden = true;
       button.ariaExpanded = "false";
-      set($("warning"), `The past cannot be shown: ${(error as Error).message}.`);
+      set($("warning"), `The playback cannot be loaded: ${(error as Error).message}.`);
       $("warning")!.hidden = false;
     }).finally(() => (opening = false));
   });

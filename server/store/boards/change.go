@@ -93,7 +93,7 @@ func checkUnruled(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, r *scor
 	ruled, err := hasRule(ctx, tx, id)
 	if err == nil && ruled {
 		err = scoreboard.Errorf(scoreboard.CodeConflict,
-			"board %s has a rule; increments that it matches do not name the board and have no proof for it", id)
+			"board %s has a rule; increments that match it do not name the board and carry no proof for it", id)
 	}
 	return err
 }

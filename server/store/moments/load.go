@@ -96,7 +96,7 @@ func (l *loader) readCheckpoint(ctx context.Context) error {
 	case err != nil:
 		return err
 	case archived:
-		return l.gone("what led to the standings is archived; the ledger in the database begins at %s",
+		return l.gone("the events before the standings are archived; the ledger in the database begins at %s",
 			begins.UTC().Format(time.RFC3339))
 	case id == nil:
 		l.since = time.Unix(0, 0)
@@ -222,7 +222,7 @@ var (
 	binaryColumns = pgx.QueryResultFormats{
 		pgx.BinaryFormatCode, pgx.BinaryFormatCode, pgx.BinaryFormatCode, pgx.BinaryFormatCode, pgx.BinaryFormatCode,
 	}
-	errRow = errors.New("a row of the ledger has other columns than expected")
+	errRow = errors.New("a ledger row has unexpected columns")
 )
 
 // postgresEpoch is 2000-01-01 in microseconds since 1970.

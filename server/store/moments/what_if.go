@@ -50,11 +50,11 @@ func (m *Moments) WhatIf(
 		return t.read(ctx, tx, m.maxWhatIf, progress)
 	})
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("ask what if on board %s: %w", board.ID, err))
+		return nil, pg.Translate(fmt.Errorf("run a what-if on board %s: %w", board.ID, err))
 	}
 	t.compare()
 	if err := m.nameEvents(ctx, board.ID, t.result.Changes); err != nil {
-		return nil, pg.Translate(fmt.Errorf("ask what if on board %s: %w", board.ID, err))
+		return nil, pg.Translate(fmt.Errorf("run a what-if on board %s: %w", board.ID, err))
 	}
 	return &t.result, nil
 }

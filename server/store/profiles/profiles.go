@@ -112,7 +112,7 @@ order by lower(p.display_name) collate "C", p.user_id limit $4`
 			return nil, pg.Translate(fmt.Errorf("search users by name: %w", err))
 		}
 		if last == nil {
-			return nil, scoreboard.Invalid("after", "user %s has no name any more; search again", after)
+			return nil, scoreboard.Invalid("after", "user %s no longer has a name; search again", after)
 		}
 	}
 	rows, err := s.db.Query(ctx, find, name, last, after, limit)

@@ -49,11 +49,11 @@ func (r *Recovery) ExposedLately(ctx context.Context, last time.Duration) ([]sco
 func (r *Recovery) exposed(ctx context.Context, sql string, args ...any) ([]scoreboard.UserID, error) {
 	rows, err := r.db.Query(ctx, sql, args...)
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("look for users who are shown and must not be: %w", err))
+		return nil, pg.Translate(fmt.Errorf("find visible users who must be hidden: %w", err))
 	}
 	users, err := pgx.CollectRows(rows, pgx.RowTo[scoreboard.UserID])
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("look for users who are shown and must not be: %w", err))
+		return nil, pg.Translate(fmt.Errorf("find visible users who must be hidden: %w", err))
 	}
 	return users, nil
 }
