@@ -149,8 +149,10 @@ func TestConsoleFindsPlayersByName(t *testing.T) {
 	for path, want := range map[string][2]string{
 		"/console/players?user=Bert": {"/console/players/u-3", "Bertha"},
 		"/console/players?user=u-3":  {"/console/players/u-3", "Bertha"},
-		"/console/players?user=ada": {"/console/players?name=ada",
-			`There is a player with the user id <a href="/console/players/ada">`},
+		"/console/players?user=ada": {
+			"/console/players?name=ada",
+			`There is a player with the user id <a href="/console/players/ada">`,
+		},
 		"/console/players?user=nobody": {"/console/players?name=nobody", "No display name begins"},
 		"/console/players?name=AD":     {"/console/players?name=AD", "ADAM"},
 	} {
@@ -217,8 +219,10 @@ func TestConsoleUploads(t *testing.T) {
 	good := url.Values{
 		"form_token": {root.token()}, "reason": {"why"}, "step": {"review"}, "board": {"global"}, "source": {"old"},
 	}
-	forged := url.Values{"form_token": {"x"}, "reason": {"why"}, "step": {"apply"}, "board": {"global"},
-		"source": {"old"}}
+	forged := url.Values{
+		"form_token": {"x"}, "reason": {"why"}, "step": {"apply"}, "board": {"global"},
+		"source": {"old"},
+	}
 	const header = "user_id,score\n"
 	for name, c := range map[string]struct {
 		change, field, content string
@@ -230,8 +234,10 @@ func TestConsoleUploads(t *testing.T) {
 		"no report":       {"load-run-upload", "report", `{"a":1}`, good, 422, "The file is not a report"},
 		"no JSON":         {"load-run-upload", "report", "verdict", good, 422, "The file is not a report"},
 		"a forged report": {"load-run-upload", "report", loadReport, forged, 403, "not from this session"},
-		"a CSV file": {"import", "file", header + "ada,5\nbob,7\n", good, 200,
-			"sbctl import csv f.csv --board global"},
+		"a CSV file": {
+			"import", "file", header + "ada,5\nbob,7\n", good, 200,
+			"sbctl import csv f.csv --board global",
+		},
 		"a wrong line":   {"import", "file", header + "ada,5\nbob,x\n", good, 422, "Line 3"},
 		"a wrong header": {"import", "file", "user,points\nada,5\n", good, 422, "want user_id,score"},
 		"no lines":       {"import", "file", header, good, 422, "The file has no records"},

@@ -11,6 +11,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"os"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -293,6 +294,10 @@ func TestConsoleChanges(t *testing.T) {
 			"board:fresh",
 			"board create fresh --mode best --private",
 			"The board is created",
+		},
+		{
+			"board-label", form("board", "fresh", "region", "eu", "platform", "pc", "tags", "duel, ranked"), "board.set",
+			"board:fresh", "board set fresh --region eu --platform pc --tag duel,ranked", "The board is changed",
 		},
 		{"board-freeze", form("board", "fresh"), "board.freeze", "board:fresh", "board freeze fresh", "is frozen"},
 		{"board-unfreeze", form("board", "fresh"), "board.unfreeze", "board:fresh", "board unfreeze fresh", "again"},
@@ -680,12 +685,9 @@ func TestConsoleJobSurvivesReload(t *testing.T) {
 	if _, body, _ := root.change("verify", url.Values{"board": {"global"}}, "apply"); body == "" {
 		t.Error("no answer to a third job")
 	}
-	if status, _, _ := root.do(
-		http.MethodPost,
-		stopped+"/stop",
-		url.Values{"form_token": {root.token()}},
-	); status != 200 {
-		t.Errorf("stop: got %d", status)
+	if _, body, _ := root.change("job-stop", url.Values{"id": {path.Base(stopped)}}, "apply"); !strings.Contains(body,
+		"being stopped") {
+		t.Errorf("stop: got %s", body)
 	}
 	h.await("the job to stop", func() bool {
 		_, body, _ := root.get(stopped)

@@ -93,8 +93,10 @@ type Server struct {
 // backend is found when the server runs. If New fails, it closes what it opened.
 func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, err error) {
 	log = slog.New(tracing.NewLogHandler(log.Handler()))
-	s := &Server{config: c, log: log, name: processName(), registry: prometheus.NewRegistry(),
-		produced: transport.NewProduceCalls()}
+	s := &Server{
+		config: c, log: log, name: processName(), registry: prometheus.NewRegistry(),
+		produced: transport.NewProduceCalls(),
+	}
 	defer func() {
 		if err != nil {
 			s.Close()

@@ -26,8 +26,7 @@ On a terminal, sbctl prompts for missing flags.
 The price table has quantities only: fill in the prices of your provider. The result is
 computed and was not run; its notes say where it goes beyond the measurements.`,
 		Example: trimExamples(`
-  sbctl size --users 10000000 --boards 3 --updates-per-day 100000000 --peak-factor 10 \
-    --viewers 100000 --retention-days 90
+  sbctl size --users 10000000 --boards 3 --updates-per-day 100000000 --viewers 100000
   sbctl size --coefficients --output csv`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if coefficients {

@@ -80,6 +80,7 @@ func TestAlertsAndDashboardsUseExportedMetrics(t *testing.T) {
 		"scoreboard_tls_client_certificate_expiry_timestamp_seconds", "scoreboard_postgres_replica_lag_seconds",
 		"scoreboard_mirror_published_total", "scoreboard_mirror_stalled_seconds", "scoreboard_realtime_refused_total",
 		"scoreboard_realtime_closed_total", "scoreboard_realtime_checks_total",
+		"scoreboard_replica_behind_seconds", "scoreboard_replica_usable",
 	} {
 		if !names[name] || !strings.Contains(string(page), "`"+name+"`") {
 			t.Errorf("%s is in no alert or dashboard, or no metric", name)

@@ -23,8 +23,12 @@ func TestServe(t *testing.T) {
 		t.Fatalf("got the name %q", name)
 	}
 	for _, c := range []struct{ name, encoding, want, cache string }{
-		{name, "", "", "immutable"}, {name, "gzip", "gzip", "immutable"}, {name, "br, gzip;q=0.5", "gzip", "immutable"},
-		{name, "gzip;q=0", "", "immutable"}, {name, "gzip;q=0.0", "", "immutable"}, {name, "br", "", "immutable"},
+		{name, "", "", "immutable"},
+		{name, "gzip", "gzip", "immutable"},
+		{name, "br, gzip;q=0.5", "gzip", "immutable"},
+		{name, "gzip;q=0", "", "immutable"},
+		{name, "gzip;q=0.0", "", "immutable"},
+		{name, "br", "", "immutable"},
 		{"page.js", "", "", "max-age=300"},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/assets/"+c.name, nil)

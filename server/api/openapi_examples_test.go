@@ -351,7 +351,8 @@ var examples = []any{
 	},
 	protocol.BoardRequest{Board: "daily", Region: "eu", Period: "daily", TimeZone: "Europe/Berlin"},
 	protocol.BoardRuleRequest{Regions: []string{"eu"}, Attributes: map[string][]string{"platform": {"pc", "mac"}}},
-	exampleRule, protocol.BoardRules{Rules: []protocol.BoardRule{exampleRule}},
+	exampleRule,
+	protocol.BoardRules{Rules: []protocol.BoardRule{exampleRule}},
 	protocol.BoardChange{
 		Require: new([]string{protocol.RequireActionToken}), ActionLeast: new("30s"), ActionLife: new("10m"),
 	},
@@ -459,7 +460,8 @@ var examples = []any{
 	exampleRanking,
 	protocol.JobRequest{Board: "global"},
 	protocol.ReplayRequest{FromTime: new(at("2026-11-21T11:00:00Z")), DryRun: true},
-	protocol.ArchiveRequest{DryRun: true}, protocol.CheckpointRequest{Board: "global", At: at("2026-02-01T00:00:00Z")},
+	protocol.ArchiveRequest{DryRun: true},
+	protocol.CheckpointRequest{Board: "global", At: at("2026-02-01T00:00:00Z")},
 	protocol.FrontPage{
 		Name: "scoreboard", Description: "A real-time leaderboard that counts every event exactly once.",
 		Links: []protocol.Link{{Path: docsPath, Description: "The documentation, as pages."}},

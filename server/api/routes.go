@@ -231,8 +231,10 @@ func (a *API) routes() []route {
 	}
 	if a.Boards != nil {
 		t = append(t,
-			board("GET", "/v1/boards", parameters{"family", "period", "region", "platform", "tag", "status",
-				"after", "limit"},
+			board("GET", "/v1/boards", parameters{
+				"family", "period", "region", "platform", "tag", "status",
+				"after", "limit",
+			},
 				anyToken, &l.Rank, a.listBoards),
 			board("GET", "/v1/boards/:board", noParameters, anyToken, &l.Rank, a.showBoard),
 			board("GET", "/v1/boards/:board/standings", pageParameters, anyToken, &l.Rank, a.finalStandings))

@@ -251,7 +251,7 @@ func (c *Console) applyChange(w http.ResponseWriter, r *http.Request, s *session
 		if err != nil {
 			return reject(err)
 		}
-		http.Redirect(w, r, Root+"/jobs/"+id, http.StatusSeeOther)
+		http.Redirect(w, r, Root+"/jobs/"+id, http.StatusSeeOther) //nolint:gosec // a number that the API made
 		return nil
 	}
 	var answer json.RawMessage

@@ -26,8 +26,10 @@ func replayChange() *change {
 			{Name: "start", Label: "From", Kind: "choice", Options: []string{replayTime, replayOffset, replayLetters}},
 			{Name: "from", Label: "Time", Kind: "time", Hint: "Such as 2026-11-21T10:00:00Z"},
 			{Name: "offset", Label: "Offset", Kind: "number", Hint: "The first offset of the partition."},
-			{Name: "partition", Label: "Partition", Kind: "number",
-				Hint: "All partitions if empty; required with an offset."},
+			{
+				Name: "partition", Label: "Partition", Kind: "number",
+				Hint: "All partitions if empty; required with an offset.",
+			},
 			{Name: "topic", Label: "Topic", Kind: "text", Hint: "The topic of the current transport if empty."},
 		},
 		effect: func(url.Values) string {

@@ -105,7 +105,7 @@ func parseForm(r *http.Request) error {
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
 		return r.ParseForm()
 	}
-	if err := r.ParseMultipartForm(maxUpload + maxForm); err != nil { // never to a disk
+	if err := r.ParseMultipartForm(maxUpload + maxForm); err != nil { //nolint:gosec // in memory: MaxBytesReader bounds it
 		return err
 	}
 	for name, files := range r.MultipartForm.File {
