@@ -30,7 +30,8 @@ func (w *world) archive() *archive.Archive {
 		"users.created_at", "users.last_recorded_at", "boards.created_at", "checkpoints.at",
 	} {
 		table, column, _ := strings.Cut(columns, ".")
-		w.conn.Do(w.t, fmt.Sprintf(`update %s set %[2]s = %[2]s - $1::interval where isfinite(%[2]s)`, table, column), age)
+		w.conn.Do(w.t, fmt.Sprintf(`update %s set %[2]s = %[2]s - $1::interval where isfinite(%[2]s)`, table, column),
+			age)
 	}
 	for _, e := range w.events {
 		e.at, e.archived = e.at.Add(-age), true
