@@ -134,6 +134,17 @@ func (l *Leaderboard) private(user scoreboard.UserID) bool {
 	return l.Display.Visibility(user) == scoreboard.VisibilityPrivate
 }
 
+// stored reads a user's standing from the store itself, never from a replica.
+func (l *Leaderboard) stored(
+	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int,
+) (p *scoreboard.Place, err error) {
+	err = l.truth.try(ctx, func(ctx context.Context) (err error) {
+		p, err = l.Fallback.Place(ctx, board, user, k)
+		return err
+	})
+	return p, err
+}
+
 func (l *Leaderboard) place(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int,
 ) (p *scoreboard.Place, err error) {
@@ -160,17 +171,14 @@ func (l *Leaderboard) place(
 		if _, known := l.absent.get(key, absentLife); known {
 			return nil, err
 		}
-		stored := l.truth.try(ctx, func(ctx context.Context) (err error) {
-			p, err = l.Fallback.Place(ctx, board, user, k)
-			return err
-		})
+		found, stored := l.stored(ctx, board, user, k)
 		if scoreboard.CodeOf(stored) == scoreboard.CodeNotFound {
 			l.absent.put(key, struct{}{}, 1, time.Now())
 		}
 		if stored != nil {
 			return nil, stored
 		}
-		if reason, err = reasonNotYet, nil; p.Private {
+		if p, reason, err = found, reasonNotYet, nil; p.Private {
 			reason = ""
 		}
 	}
@@ -199,10 +207,16 @@ const storeCheckAfter = 200 * time.Millisecond
 func (l *Leaderboard) await(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int, version int64,
 ) (*scoreboard.Place, error) {
-	if l.private(user) {
-		return l.place(ctx, board, user, k) // from the store, which has every version
-	}
 	began, shown := time.Now(), l.Display.Version()
+	if l.private(user) { // only the store itself has every version
+		p, err := l.stored(ctx, board, user, k)
+		if err != nil {
+			return nil, err
+		}
+		if p.Private {
+			return l.showPlace(ctx, p, shown), nil
+		}
+	}
 	var ranked *scoreboard.Place
 	for poll := firstPoll; board.Status != scoreboard.StatusArchived; poll = min(2*poll, maxWait/10) {
 		var p *scoreboard.Place
@@ -244,11 +258,7 @@ func (l *Leaderboard) await(
 		}
 	}
 	l.degraded.Inc()
-	var p *scoreboard.Place
-	err := l.truth.try(ctx, func(ctx context.Context) (err error) {
-		p, err = l.Fallback.Place(ctx, board, user, k)
-		return err
-	})
+	p, err := l.stored(ctx, board, user, k)
 	reason := reasonNotYet
 	if err != nil {
 		if ranked == nil || scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
@@ -265,10 +275,6 @@ func (l *Leaderboard) await(
 func (l *Leaderboard) upToDate(
 	ctx context.Context, board *scoreboard.Board, ranked *scoreboard.Place, version int64,
 ) bool {
-	var stored *scoreboard.Place
-	err := l.truth.try(ctx, func(ctx context.Context) (err error) {
-		stored, err = l.Fallback.Place(ctx, board, ranked.User, 0)
-		return err
-	})
+	stored, err := l.stored(ctx, board, ranked.User, 0)
 	return err == nil && stored.UserVersion >= version && stored.Revision == ranked.Revision
 }

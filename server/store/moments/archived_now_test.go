@@ -62,7 +62,8 @@ func TestArchivedReversalIsGone(t *testing.T) {
 	submit(t, w.s, "ada", 1, "sum")
 	checkpoint(t, w.s)
 	for _, m := range []scoreboard.Moment{{At: stored, Now: true}, {At: now(t, w.s), Now: true}} {
-		if err := w.top("sum", m); scoreboard.CodeOf(err) != scoreboard.CodeGone || strings.Contains(err.Error(), "ada") {
+		err := w.top("sum", m)
+		if scoreboard.CodeOf(err) != scoreboard.CodeGone || strings.Contains(err.Error(), "ada") {
 			t.Errorf("at %v: got %v, want a gone that names no user", m.At, err)
 		}
 	}
