@@ -38,7 +38,8 @@ class Streams:
 
 
 def shown(state: State) -> dict[str, Any]:
-    rows = [{k: v for k, v in dataclasses.asdict(row).items() if v is not None} for row in state.top]
+    # As in a frame: without what a row does not have, or is not.
+    rows = [{k: v for k, v in dataclasses.asdict(row).items() if v is not None and v is not False} for row in state.top]
     out: dict[str, Any] = {
         "board": state.board,
         "epoch": state.epoch,
