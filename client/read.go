@@ -124,6 +124,9 @@ type RankHistory = protocol.RankHistory
 // RankPoint is a user's score and rank at a time; nil if the user had none.
 type RankPoint = protocol.RankPoint
 
+// RankMarks are what stands out among hourly samples of a user's ranks.
+type RankMarks = protocol.RankMarks
+
 // HistoryQuery selects the points of a RankHistory.
 type HistoryQuery struct {
 	Board    string        // global when empty; a family is read in the period of the last point

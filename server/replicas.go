@@ -147,6 +147,15 @@ func (p pastReads) History(
 	})
 }
 
+// Marks implements api.Moments.
+func (p pastReads) Marks(
+	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID,
+) (*scoreboard.RankMarks, error) {
+	return leaderboard.ReadReplica(ctx, p.state, func(ctx context.Context) (*scoreboard.RankMarks, error) {
+		return p.replica.Moments.Marks(ctx, board, user)
+	}, func(ctx context.Context) (*scoreboard.RankMarks, error) { return p.Moments.Marks(ctx, board, user) })
+}
+
 // Film implements api.Moments.
 func (p pastReads) Film(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, times []time.Time, limit int,

@@ -16,7 +16,8 @@ func newUserHistoryCmd(p *program) *cobra.Command {
 		Use: "history USER", Short: "Show a user's score and rank over time", Args: exactArgs("USER"),
 		Long: `Show a user's score and rank at regular times, at most 1,000, each exactly as it was
 at that moment: hourly for a day by default. The best rank, the days in the top 10
-and the biggest climb are those of the points shown. The user "me" is the token's
+and the biggest climb are those of the points shown; those of all time follow, from
+hourly samples of the first 1,000 ranks. The user "me" is the token's
 user. With --as now, leave out the events that are reversed and the users that are
 banned today.`,
 		Example: trimExamples(`
@@ -44,6 +45,9 @@ banned today.`,
 					p.infof("biggest climb: %s up from %s to %s", plural.Count(h.Climb.Places, "place"),
 						h.Climb.Began.Format(time.RFC3339), h.Climb.Ended.Format(time.RFC3339))
 				}
+				if h.Marks != nil {
+					printMarks(p, h.Marks)
+				}
 			}
 			return p.print(h, func() *table { return historyTable(h.Points) })
 		}),
@@ -57,6 +61,15 @@ banned today.`,
 	acceptSince(flags, "from", "to")
 	addBoardFlag(cmd, &q.Board)
 	return cmd
+}
+
+func printMarks(p *program, m *client.RankMarks) {
+	p.infof("hourly samples since %s: best rank %s at %s, %s in the top 10", m.Since.Format(time.RFC3339),
+		ordinal(m.BestRank), m.BestRankAt.Format(time.RFC3339), plural.Count(m.DaysInTop10, "day"))
+	if m.Climb != nil {
+		p.infof("biggest climb of these: %s up from %s to %s", plural.Count(m.Climb.Places, "place"),
+			m.Climb.Began.Format(time.RFC3339), m.Climb.Ended.Format(time.RFC3339))
+	}
 }
 
 func historyTable(points []client.RankPoint) *table {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -109,15 +110,40 @@ func (a *API) history(c *gin.Context, caller *auth.Claims) error {
 	if board, err = a.boardAt(ctx, board, c.Query("board"), &moment); err != nil {
 		return err
 	}
-	points, err := a.Moments.History(ctx, board, moment, a.lookUp(ctx, caller, user), times)
+	h, err := a.rankHistory(ctx, board, moment, caller, user, times)
 	if err != nil {
 		if user == caller.User {
 			err = a.explainPrivate(user, a.explainBan(ctx, user, err))
 		}
 		return aboutUser(err, user)
 	}
-	respond(c, http.StatusOK, historyJSON(board.ID, user, points))
+	respond(c, http.StatusOK, h)
 	return nil
+}
+
+// rankHistory reads a user's ranks and, only for those who may read them, the marks. These count what
+// was reversed later, so there are none with as=now.
+func (a *API) rankHistory(
+	ctx context.Context, board *scoreboard.Board, moment scoreboard.Moment, caller *auth.Claims,
+	user scoreboard.UserID, times []time.Time,
+) (*protocol.RankHistory, error) {
+	id := a.lookUp(ctx, caller, user)
+	points, err := a.Moments.History(ctx, board, moment, id, times)
+	if err != nil {
+		return nil, err
+	}
+	h := historyJSON(board.ID, user, points)
+	if moment.Now {
+		return h, nil
+	}
+	m, err := a.Moments.Marks(ctx, board.ID, id)
+	if m != nil {
+		h.Marks = &protocol.RankMarks{
+			BestRank: m.BestRank, BestRankAt: m.BestRankAt, DaysInTop10: m.DaysInTop10, Since: m.Since,
+			Climb: (*protocol.RankClimb)(m.Climb), Samples: "hourly",
+		}
+	}
+	return h, err
 }
 
 // pageHistory is GET /b/{board}/players/{user_id}/history: of the last day, or of the last day of
@@ -141,12 +167,12 @@ func (a *API) pageHistory(c *gin.Context, caller *auth.Claims) error {
 	}
 	ctx := c.Request.Context()
 	moment := scoreboard.Moment{At: last, Masked: true}
-	points, err := a.Moments.History(ctx, board, moment, a.lookUp(ctx, caller, user), times)
+	h, err := a.rankHistory(ctx, board, moment, caller, user, times)
 	if err != nil {
 		return aboutUser(err, user)
 	}
 	setPageCache(c)
-	respond(c, http.StatusOK, historyJSON(board.ID, user, points))
+	respond(c, http.StatusOK, h)
 	return nil
 }
 

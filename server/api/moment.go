@@ -26,6 +26,8 @@ type Moments interface {
 	History(
 		ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, times []time.Time,
 	) ([]scoreboard.RankPoint, error)
+	// Marks returns what stands out among all samples of a user's ranks; nil without one.
+	Marks(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.RankMarks, error)
 	// Film returns the first rows of a board at times, which rise, where they changed, and how
 	// many of the times it covers.
 	Film(

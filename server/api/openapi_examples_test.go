@@ -287,6 +287,13 @@ var examples = []any{
 		Climb: &protocol.RankClimb{
 			Began: at("2026-11-21T11:00:00Z"), Ended: at("2026-11-21T12:00:00Z"), Places: 3,
 		},
+		Marks: &protocol.RankMarks{
+			BestRank: 1, BestRankAt: at("2026-11-19T20:00:00Z"), DaysInTop10: 6,
+			Climb: &protocol.RankClimb{
+				Began: at("2026-11-17T08:00:00Z"), Ended: at("2026-11-17T09:00:00Z"), Places: 212,
+			},
+			Since: at("2026-10-30T07:00:00Z"), Samples: "hourly",
+		},
 	},
 	protocol.Film{
 		Board: "global", Start: at("2026-11-21T10:00:00Z"), End: at("2026-11-21T12:00:00Z"), StepMS: 60_000,

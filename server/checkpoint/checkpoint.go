@@ -1,17 +1,19 @@
 // Package checkpoint makes checkpoints of standings, by which the board at a moment is read
-// fast, in one process at a time.
+// fast, and samples ranks once an hour, in one process at a time.
 //
 // Promise: while one process with the role maintenance runs, at most so many events lie
 // between a checkpoint of a board and the next one, plus those of a pass.
 //
 // Assumption: the store never reads a checkpoint that is not complete.
 //
-// On failure: reads take longer, and the next run makes the checkpoint. Two processes at once,
+// On failure: reads take longer, and the next run makes the checkpoint. Samples of an hour in which
+// no process ran are missing. Two processes at once,
 // after a lease was lost, delete each other's unfinished checkpoints, and make them again.
 package checkpoint
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -30,6 +32,10 @@ type Moments interface {
 	Make(
 		ctx context.Context, board scoreboard.BoardID, at time.Time, next func(context.Context) error,
 	) (users int64, err error)
+	// Unsampled returns the boards of which a sample of ranks is due at an hour.
+	Unsampled(ctx context.Context, hour time.Time) ([]scoreboard.BoardID, error)
+	// Sample samples the ranks of a board at an hour, once.
+	Sample(ctx context.Context, board scoreboard.BoardID, hour time.Time) error
 	DeleteOld(ctx context.Context, keep time.Duration) (deleted int64, err error)
 	Summarize(ctx context.Context) error
 }
@@ -40,6 +46,8 @@ const (
 	leaseTTL  = 30 * time.Second
 	// makeTimeout bounds one checkpoint: its snapshot keeps dead rows from being vacuumed.
 	makeTimeout = 5 * time.Minute
+	// samplePass is how long a run begins samples: the next one continues.
+	samplePass = time.Minute
 )
 
 // Options are the settings of a Worker.
@@ -55,6 +63,7 @@ type Worker struct {
 	o       Options
 	moments Moments
 	job     leased.Job
+	sampled time.Time // the hour of which all samples are made
 
 	users    prometheus.Counter
 	seconds  prometheus.Histogram
@@ -91,7 +100,7 @@ func (w *Worker) Collectors() []prometheus.Collector {
 func (w *Worker) Run(ctx context.Context) error {
 	return w.job.Run(ctx, w.run, func(err error) {
 		w.failures.Inc()
-		w.o.Log.Warn("checkpoints not made", "err", err)
+		w.o.Log.Warn("checkpoints or samples of ranks not made", "err", err)
 	})
 }
 
@@ -106,8 +115,33 @@ func (w *Worker) run(ctx context.Context) error {
 		return err
 	}
 	due, at, err := w.moments.Count(ctx, w.o.Events)
+	if err != nil {
+		return err
+	}
 	for i := 0; err == nil && i < len(due); i++ {
 		err = w.makeOne(ctx, due[i], at)
+	}
+	return errors.Join(err, w.sample(ctx, at.UTC().Truncate(time.Hour)))
+}
+
+// sample samples the ranks of each board that has none at an hour. One that cannot be read is not
+// read again at the same hour.
+func (w *Worker) sample(ctx context.Context, hour time.Time) error {
+	if !hour.After(w.sampled) {
+		return nil
+	}
+	boards, err := w.moments.Unsampled(ctx, hour)
+	until := time.Now().Add(samplePass)
+	for i := 0; err == nil && i < len(boards); i++ {
+		if time.Now().After(until) {
+			return nil
+		}
+		if err = w.job.Keep(ctx); err == nil {
+			err = w.moments.Sample(ctx, boards[i], hour)
+		}
+	}
+	if err == nil {
+		w.sampled = hour
 	}
 	return err
 }

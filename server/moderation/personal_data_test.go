@@ -105,6 +105,8 @@ where user_id = $1 and board_id = 'sum'`,
 		user,
 	)
 	r.conn.Do(t, `update boards set closed_at = clock_timestamp() where board_id = 'sum'`)
+	r.conn.Do(t, `insert into rank_marks (board_id, user_id, best_rank, best_rank_at, days_in_top_10, last_rank, last_at)
+values ('sum', $1, 1, clock_timestamp(), 0, 1, clock_timestamp())`, user)
 	lines, kinds := 0, map[string]int{}
 	if err := r.Privacy.Export(ctx, user, func(kind string, row json.RawMessage) error {
 		lines++
@@ -119,7 +121,7 @@ where user_id = $1 and board_id = 'sum'`,
 	for kind, want := range map[string]int{
 		"user": 1, "profile": 1, "privacy": 1, "final_standing": 1, "score": 2, "event": 4503,
 		"rejected_event": 1, "dead_letter": 1, "moderation": 1, "status": 1, "corrected_standing": 1,
-		"private_period": 1,
+		"private_period": 1, "rank_mark": 1,
 	} {
 		if kinds[kind] != want {
 			t.Errorf("exported %d rows of kind %s, want %d", kinds[kind], kind, want)
@@ -252,6 +254,7 @@ var personal = map[string]string{
 	"corrected_standings.user_id":     anonymous,
 	"user_statuses.user_id":           removed,
 	"private_users.user_id":           removed,
+	"rank_marks.user_id":              removed,
 	"checkpoint_blocks.users":         notPersonal,
 	"checkpoints.users":               notPersonal,
 	"void_events.user_id":             anonymous,

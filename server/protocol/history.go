@@ -13,6 +13,19 @@ type RankHistory struct {
 	BestRankAt  time.Time  `json:"best_rank_at"`            // first point with this rank
 	DaysInTop10 int64      `json:"days_in_top_10"`          // days in UTC with a point of rank 1 to 10
 	Climb       *RankClimb `json:"biggest_climb,omitempty"` // absent if the rank never improved
+
+	Marks *RankMarks `json:"marks,omitempty"` // of all time; absent if no sample has the user, and with as=now
+}
+
+// RankMarks are what stands out among the samples of a user's ranks on a board. A sample is the
+// first 1,000 ranks at a whole hour. What was between two samples is not seen.
+type RankMarks struct {
+	BestRank    int64      `json:"best_rank"`               // lowest rank of a sample, from 1
+	BestRankAt  time.Time  `json:"best_rank_at"`            // first sample with this rank
+	DaysInTop10 int64      `json:"days_in_top_10"`          // days in UTC with a sample of rank 1 to 10
+	Climb       *RankClimb `json:"biggest_climb,omitempty"` // absent if the rank never improved
+	Since       time.Time  `json:"since"`                   // first sample of the board
+	Samples     string     `json:"samples"`                 // how often ranks are sampled: hourly
 }
 
 // RankPoint is a user's score and rank at a time: with everything recorded at or before it.
@@ -23,11 +36,11 @@ type RankPoint struct {
 	Total int64     `json:"total"`
 }
 
-// RankClimb is the largest improvement of a rank between two consecutive points; of equal
-// ones the first.
+// RankClimb is the largest improvement of a rank between two consecutive points or samples; of
+// equal ones the first.
 type RankClimb struct {
-	Began  time.Time `json:"began_at"` // point before the climb
-	Ended  time.Time `json:"ended_at"` // point after the climb
+	Began  time.Time `json:"began_at"` // point or sample before the climb
+	Ended  time.Time `json:"ended_at"` // point or sample after the climb
 	Places int64     `json:"places"`   // by how many ranks
 }
 

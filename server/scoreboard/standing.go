@@ -133,6 +133,22 @@ type RankPoint struct {
 	Total int64 // ranked users of the board
 }
 
+// RankMarks are what stands out among the hourly samples of a user's ranks on a board.
+type RankMarks struct {
+	BestRank    int64
+	BestRankAt  time.Time // first sample with this rank
+	DaysInTop10 int64     // days in UTC with a sample of rank 1 to 10
+	Climb       *RankClimb
+	Since       time.Time // first sample of the board
+}
+
+// RankClimb is the largest improvement of a rank between two consecutive samples of a board; of
+// equal ones the first.
+type RankClimb struct {
+	Began, Ended time.Time
+	Places       int64
+}
+
 // Frame is the first rows of a board at a moment.
 type Frame struct {
 	At      time.Time

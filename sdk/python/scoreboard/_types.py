@@ -451,17 +451,39 @@ class RankExplanation:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RankClimb:
-    """The largest improvement of a rank between two consecutive points; of equal ones the first.
+    """The largest improvement of a rank between two consecutive points or samples; of equal ones the first.
 
     Attributes:
-        began_at: Point before the climb.
-        ended_at: Point after the climb.
+        began_at: point or sample before the climb.
+        ended_at: point or sample after the climb.
         places: By how many ranks.
     """
 
     began_at: datetime
     ended_at: datetime
     places: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RankMarks:
+    """RankMarks are what stands out among the samples of a user's ranks on a board. A sample is the first 1,000 ranks
+    at a whole hour. What was between two samples is not seen.
+
+    Attributes:
+        best_rank: Lowest rank of a sample, from 1.
+        best_rank_at: First sample with this rank.
+        biggest_climb: Absent if the rank never improved.
+        days_in_top_10: Days in UTC with a sample of rank 1 to 10.
+        samples: How often ranks are sampled: hourly.
+        since: First sample of the board.
+    """
+
+    best_rank: int
+    best_rank_at: datetime
+    days_in_top_10: int
+    samples: str
+    since: datetime
+    biggest_climb: RankClimb | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -493,6 +515,7 @@ class RankHistory:
         board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
             and the period, such as daily:2026-11-21.
         days_in_top_10: Days in UTC with a point of rank 1 to 10.
+        marks: Of all time; absent if no sample has the user, and with as=now.
         points: From the first time to the last, at most 1,000.
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
     """
@@ -504,6 +527,7 @@ class RankHistory:
     points: list[RankPoint]
     user_id: str
     biggest_climb: RankClimb | None = None
+    marks: RankMarks | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -3468,16 +3468,16 @@ export interface components {
             /** @description Name to show beside the score, 1 to 32 characters, normalised to NFKC. */
             display_name?: string;
         };
-        /** @description The largest improvement of a rank between two consecutive points; of equal ones the first. */
+        /** @description The largest improvement of a rank between two consecutive points or samples; of equal ones the first. */
         RankClimb: {
             /**
              * Format: date-time
-             * @description Point before the climb.
+             * @description point or sample before the climb.
              */
             began_at: string;
             /**
              * Format: date-time
-             * @description Point after the climb.
+             * @description point or sample after the climb.
              */
             ended_at: string;
             /**
@@ -3563,10 +3563,39 @@ export interface components {
              * @description Days in UTC with a point of rank 1 to 10.
              */
             days_in_top_10: number;
+            /** @description Of all time; absent if no sample has the user, and with as=now. */
+            marks?: components["schemas"]["RankMarks"];
             /** @description From the first time to the last, at most 1,000. */
             points: components["schemas"]["RankPoint"][];
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
+        };
+        /** @description RankMarks are what stands out among the samples of a user's ranks on a board. A sample is the first 1,000 ranks at a whole hour. What was between two samples is not seen. */
+        RankMarks: {
+            /**
+             * Format: int64
+             * @description Lowest rank of a sample, from 1.
+             */
+            best_rank: number;
+            /**
+             * Format: date-time
+             * @description First sample with this rank.
+             */
+            best_rank_at: string;
+            /** @description Absent if the rank never improved. */
+            biggest_climb?: components["schemas"]["RankClimb"];
+            /**
+             * Format: int64
+             * @description Days in UTC with a sample of rank 1 to 10.
+             */
+            days_in_top_10: number;
+            /** @description How often ranks are sampled: hourly. */
+            samples: string;
+            /**
+             * Format: date-time
+             * @description First sample of the board.
+             */
+            since: string;
         };
         /** @description The user directly ahead or behind. */
         RankNeighbour: {
@@ -5566,6 +5595,18 @@ export interface operations {
                      *         "began_at": "2026-11-21T11:00:00Z",
                      *         "ended_at": "2026-11-21T12:00:00Z",
                      *         "places": 3
+                     *       },
+                     *       "marks": {
+                     *         "best_rank": 1,
+                     *         "best_rank_at": "2026-11-19T20:00:00Z",
+                     *         "days_in_top_10": 6,
+                     *         "biggest_climb": {
+                     *           "began_at": "2026-11-17T08:00:00Z",
+                     *           "ended_at": "2026-11-17T09:00:00Z",
+                     *           "places": 212
+                     *         },
+                     *         "since": "2026-10-30T07:00:00Z",
+                     *         "samples": "hourly"
                      *       }
                      *     }
                      */
@@ -11183,6 +11224,18 @@ export interface operations {
                      *         "began_at": "2026-11-21T11:00:00Z",
                      *         "ended_at": "2026-11-21T12:00:00Z",
                      *         "places": 3
+                     *       },
+                     *       "marks": {
+                     *         "best_rank": 1,
+                     *         "best_rank_at": "2026-11-19T20:00:00Z",
+                     *         "days_in_top_10": 6,
+                     *         "biggest_climb": {
+                     *           "began_at": "2026-11-17T08:00:00Z",
+                     *           "ended_at": "2026-11-17T09:00:00Z",
+                     *           "places": 212
+                     *         },
+                     *         "since": "2026-10-30T07:00:00Z",
+                     *         "samples": "hourly"
                      *       }
                      *     }
                      */

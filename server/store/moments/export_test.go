@@ -1,5 +1,24 @@
 package moments
 
+import (
+	"context"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// AddRanks adds a sample of chosen ranks at a chosen hour.
+func (m *Moments) AddRanks(
+	ctx context.Context, board scoreboard.BoardID, hour time.Time, users []scoreboard.UserID,
+) error {
+	return m.addRanks(ctx, board, hour, users)
+}
+
+// RepeatRanks is a sample of a board that has not changed.
+func (m *Moments) RepeatRanks(ctx context.Context, board scoreboard.BoardID, hour time.Time) error {
+	return m.repeatRanks(ctx, board, hour)
+}
+
 // SetBlockUsers sets the number of standings in a block of the checkpoints that m makes.
 func (m *Moments) SetBlockUsers(n int) { m.blockUsers = n }
 

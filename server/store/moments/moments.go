@@ -171,6 +171,13 @@ func (m *Moments) inSnapshot(
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	return m.snapshot(ctx, board, at, do)
+}
+
+// snapshot is inSnapshot without a limit of reads at a time.
+func (m *Moments) snapshot(
+	ctx context.Context, board *scoreboard.Board, at time.Time, do func(context.Context, pgx.Tx) error,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	var err error

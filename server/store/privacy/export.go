@@ -22,6 +22,7 @@ var exported = []struct{ kind, sql string }{
 	{"score", `select * from scores where user_id = $1`},
 	{"final_standing", `select board_id, rank, user_id, score, reached_at from board_standings
 where user_id = $1 and board_id in (select board_id from boards where closed_at is not null)`},
+	{"rank_mark", `select * from rank_marks where user_id = $1 order by board_id`},
 	{
 		"event",
 		`select user_id, board_id, event_id, event_text, delta, applied, previous_score, new_score, version,
