@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/auth"
 )
@@ -731,8 +732,27 @@ on conflict (load_run_id) do update set report = excluded.report`, id, []byte(st
 	}
 	db.Do(t, `update webhooks set url = $1, disabled_reason = $1 where webhook_id = 'wh_1'`, attack)
 	db.Do(t, `update webhook_deliveries set problem = $1, message_id = $1`, attack)
-	db.Do(t, `insert into profiles (user_id, display_name) values ('alice', $1)`, attack)
-	db.Do(t, `update user_score_histories set user_agent = $1, address = $1, action = $1`, attack)
+	const name = `"><script>window.hit=1</script>` // as long as a name may be
+	if _, err := n.client("root", auth.ScopeAdmin).PutProfile(t.Context(), "alice", client.Profile{
+		DisplayName: name, AvatarURL: "https://img.example/" + url.PathEscape(attack),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	db.Do(t, `update user_score_histories set user_agent = $1, address = $1, action = $1, key_id = $1`, attack)
+	db.Do(t, `update jobs set reason = $1, who = $1, target = $1, node = $1`, attack)
+	db.Do(t, `update imports set source = $1`, attack)
+	db.Do(t, `update voids set reason = $1, who = $1, address = $1`, attack)
+	db.Do(t, `insert into void_events (void_id, user_id, event_id, state, note)
+values (1, 'alice', gen_random_uuid(), 'skipped', $1)`, attack)
+	var recorded time.Time
+	if err := db.QueryRow(t.Context(), `select recorded_at from user_score_histories where user_id = 'alice'
+		order by recorded_at limit 1`).Scan(&recorded); err != nil {
+		t.Fatal(err)
+	}
+	h.await("the name on the board", func() bool {
+		_, _, body := request(t, http.MethodGet, n.URL+"/v1/leaderboard/top", "", bearer(h.token("bob", "", time.Hour)))
+		return strings.Contains(body, "window.hit")
+	})
 	root := newVisitor(t, n.Ops).signIn(h.token("root", auth.ScopeAdmin, time.Hour))
 	root.header.Set("User-Agent", attack)
 	if status, body, _ := root.change(
@@ -753,6 +773,16 @@ on conflict (load_run_id) do update set report = excluded.report`, id, []byte(st
 		"/console/load-runs",
 		"/console/load-runs/1000?against=1001",
 		"/console/players/alice",
+		"/console/players",
+		"/console/players?name=" + url.QueryEscape(attack[:2]),
+		"/console/players/alice/events/first?" + url.Values{
+			"board": {"global"}, "at": {recorded.UTC().Format(time.RFC3339Nano)},
+		}.Encode(),
+		"/console/integrity/voids/1",
+		"/console/jobs",
+		"/console/jobs/1000",
+		"/console/imports",
+		"/console/imports/1",
 		"/console/audit",
 		"/console/audit?" + url.Values{"who": {attack}}.Encode(),
 		"/console/settings?name=" + url.QueryEscape(attack),

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -141,6 +142,55 @@ func TestPagesInOtherSites(t *testing.T) {
 	}
 	if status, _ := h.get(t, live, http.Header{"Origin": {"https://game.example"}}); status != http.StatusOK {
 		t.Errorf("a stream for a site that may embed the board: got %d, want 200", status)
+	}
+}
+
+// Names and what a link contains are shown as text, in every page and picture of a board.
+func TestPagesShowTextsAsTexts(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "web-boards", "*", "limit-anonymous-per-minute", "0")
+	const attack = `"><script>window.hit=1</script><img src=x onerror=window.hit=1>'`
+	if _, err := n.client("game", auth.ScopeUpdate).Submit(t.Context(), client.Increment{
+		User: "ada", Delta: 5, EventID: "first",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.client("root", auth.ScopeAdmin).PutProfile(t.Context(), "ada", client.Profile{
+		DisplayName: `"><script>window.hit=1</script>`, AvatarURL: "https://img.example/" + url.PathEscape(attack),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	h.await("the name", func() bool {
+		_, _, body := request(t, http.MethodGet, n.URL+"/b/global", "", nil)
+		return strings.Contains(body, "window.hit")
+	})
+	shown := 0
+	hostile := url.PathEscape(attack)
+	for _, path := range append(pagePaths("global"), "/b/", "/b/"+hostile, "/embed/"+hostile) {
+		paths := []string{path}
+		for _, name := range []string{"player", "limit", "theme", "kiosk", "before", "after", "label", "at", "k"} {
+			paths = append(paths, path+"?"+name+"="+url.QueryEscape(attack))
+		}
+		for _, path := range paths {
+			_, header, body := request(t, http.MethodGet, n.URL+path, "", http.Header{"Accept": {"text/html"}})
+			kind, _, _ := strings.Cut(header.Get("Content-Type"), ";")
+			if kind == "application/json" { // which no browser reads as a page
+				if header.Get("X-Content-Type-Options") != "nosniff" {
+					t.Errorf("%s: a browser may take the JSON for a page", path)
+				}
+				continue
+			}
+			if strings.Contains(body, "<script>window") || strings.Contains(body, "<img") {
+				t.Errorf("%s has markup of a text: %s", path, body)
+			}
+			if strings.Contains(body, "window.hit") {
+				shown++
+			}
+		}
+	}
+	if shown < 10 {
+		t.Errorf("%d pages show the text, want at least 10: this test checks too little", shown)
 	}
 }
 

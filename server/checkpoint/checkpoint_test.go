@@ -6,95 +6,303 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/checkpoint"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/moments"
+	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-type leases struct{}
+func TestMain(m *testing.M) { backendtest.Main(m) }
 
-func (leases) TakeLease(context.Context, string, string, time.Duration) (bool, error) {
-	return true, nil
+const timeout = 30 * time.Second
+
+// watched are the Moments of a worker that stops in the middle.
+type watched struct {
+	*moments.Moments
+	before func(step int) // called before each transaction of a checkpoint
+	made   chan<- error   // receives the result of each checkpoint
 }
 
-func (leases) ReleaseLease(context.Context, string, string) error { return nil }
-
-// moments has three boards that change all the time. The second one cannot be read.
-type moments struct {
-	at      time.Time // the settled moment
-	sampled []string
-	done    map[string]bool
-}
-
-var errRead = errors.New("cannot be read")
-
-func (m *moments) Count(context.Context, int64) ([]scoreboard.BoardID, time.Time, error) {
-	return nil, m.at, nil
-}
-
-func (m *moments) Make(
-	context.Context, scoreboard.BoardID, time.Time, func(context.Context) error,
+func (w *watched) Make(
+	ctx context.Context, board scoreboard.BoardID, at time.Time, next func(context.Context) error,
 ) (int64, error) {
-	return 0, nil
+	step := 0
+	users, err := w.Moments.Make(ctx, board, at, func(ctx context.Context) error {
+		step++
+		w.before(step)
+		return next(ctx)
+	})
+	w.made <- err
+	return users, err
 }
 
-func (m *moments) DeleteOld(context.Context, time.Duration) (int64, error) { return 0, nil }
-
-func (m *moments) Summarize(context.Context) error { return nil }
-
-func sample(board scoreboard.BoardID, hour time.Time) string {
-	return fmt.Sprintf("%s %s", board, hour.Format("15:04:05"))
+// rig is a database behind a PgBouncer in transaction mode, with two stores on it.
+type rig struct {
+	t     *testing.T
+	conn  *backendtest.Conn // to the database itself
+	nodes [2]*store.Store
 }
 
-func (m *moments) Unsampled(_ context.Context, hour time.Time) (due []scoreboard.BoardID, err error) {
-	for _, b := range []scoreboard.BoardID{"a", "b", "c"} {
-		if !m.done[sample(b, hour)] {
-			due = append(due, b)
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	url := backendtest.Postgres(t, migrations.Up)
+	r := &rig{t: t, conn: backendtest.Connect(t, url)}
+	through := backendtest.PgBouncer(t, url)
+	for i := range r.nodes {
+		r.nodes[i] = storetest.Open(t, through, func(o *store.Options) { o.Describe = true })
+	}
+	return r
+}
+
+var global = scoreboard.Board{
+	ID: scoreboard.GlobalBoard, Family: scoreboard.GlobalBoard, Mode: scoreboard.ModeIncrement,
+	Order: scoreboard.OrderHighest, Created: time.Now(),
+}
+
+func (r *rig) submit(n int) {
+	r.t.Helper()
+	var in []scoreboard.Increment
+	for i := range n {
+		in = append(in, scoreboard.Increment{
+			User: scoreboard.UserID(fmt.Sprintf("u%04d", (i*7+n)%3000)), Delta: int64(1 + (i*i+n)%50),
+			Boards: []scoreboard.BoardID{scoreboard.GlobalBoard}, Source: scoreboard.SourceAPI,
+			Event: scoreboard.NewEventID(),
+		})
+	}
+	for part := range slices.Chunk(in, 100) {
+		outcomes, err := r.nodes[0].Increments.Record(r.t.Context(), part)
+		for i := range outcomes {
+			err = errors.Join(err, outcomes[i].Err)
+		}
+		if err != nil {
+			r.t.Fatal(err)
 		}
 	}
-	return due, nil
 }
 
-func (m *moments) Sample(_ context.Context, board scoreboard.BoardID, hour time.Time) error {
-	m.done[sample(board, hour)] = true
-	if board == "b" {
-		return errRead
+// start runs a worker until stop is called.
+func (r *rig) start(owner string, s *store.Store, before func(step int)) (made <-chan error, stop func()) {
+	ctx, cancel := context.WithCancel(r.t.Context())
+	results, ended := make(chan error, 100), make(chan error, 1)
+	w := checkpoint.New(checkpoint.Options{
+		Owner: owner, Events: 1, Keep: time.Hour, Log: slog.New(slog.DiscardHandler),
+	}, &watched{s.Moments, before, results}, s.Boards)
+	go func() { ended <- w.Run(ctx) }()
+	return results, func() {
+		r.t.Helper()
+		cancel()
+		if err := <-ended; err != nil {
+			r.t.Error(err)
+		}
 	}
-	m.sampled = append(m.sampled, sample(board, hour))
-	return nil
 }
 
-// Each board is sampled once for each whole hour that is settled, and one that cannot be read does
-// not keep the others from it.
-func TestSamplesOncePerHour(t *testing.T) {
-	t.Parallel()
-	m := &moments{done: make(map[string]bool)}
-	w := checkpoint.New(checkpoint.Options{Owner: "x", Log: slog.New(slog.DiscardHandler)}, m, leases{})
-	for i, step := range []struct {
-		at     string
-		failed bool
-		want   []string // beyond those before
-	}{
-		{"17:59:59.999999", true, []string{"a 17:00:00"}},
-		{"17:59:59.999999", false, []string{"c 17:00:00"}},
-		{"17:59:59.999999", false, nil},
-		{"18:00:00", true, []string{"a 18:00:00"}},
-		{"18:00:10", false, []string{"c 18:00:00"}},
-		{"18:59:00", false, nil},
+func await[T any](t *testing.T, what string, from <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-from:
+	case <-time.After(timeout):
+		t.Fatalf("timed out waiting for %s", what)
+	}
+	return value
+}
+
+// checkRead compares the board at a moment, read on both nodes, with the ledger.
+func (r *rig) checkRead(when string, at time.Time) {
+	r.t.Helper()
+	rows, err := r.conn.Query(r.t.Context(), `select user_id || ' ' || new_score from (
+    select distinct on (user_id) user_id, new_score, recorded_at from user_score_histories
+    where board_id = 'global' and recorded_at <= $1 order by user_id, version desc) as last
+order by new_score desc, recorded_at, user_id`, at)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	want, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for i, s := range r.nodes {
+		var got []string
+		var after *scoreboard.Position
+		for more := true; more; {
+			top, err := s.Moments.Top(r.t.Context(), &global, scoreboard.Moment{At: at}, after, 1000)
+			if err != nil {
+				r.t.Fatalf("%s: node %d at %v: %v", when, i, at, err)
+			}
+			for j, e := range top.Entries {
+				got = append(got, fmt.Sprintf("%s %d", e.User, e.Score))
+				p := top.Position(j, global.Order)
+				after = &p
+			}
+			more = len(top.Entries) == 1000
+			if int(top.Total) != len(want) {
+				r.t.Fatalf("%s: node %d at %v: %d users, want %d", when, i, at, top.Total, len(want))
+			}
+		}
+		if !slices.Equal(got, want) {
+			r.t.Fatalf("%s: node %d at %v:\n got %v\nwant %v", when, i, at, got, want)
+		}
+	}
+}
+
+// checkAll checks a read at the moment of each complete checkpoint, and now.
+func (r *rig) checkAll(when string) {
+	r.t.Helper()
+	rows, err := r.conn.Query(r.t.Context(), `select at from checkpoints where complete order by at`)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	moments, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	now, err := r.nodes[0].Now(r.t.Context())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, at := range append(moments, now) {
+		r.checkRead(when, at)
+	}
+	for what, sql := range map[string]string{
+		"moments have two checkpoints": `select count(*) from (select from checkpoints where complete
+group by board_id, at having count(*) > 1) as doubled`,
+		"checkpoints lack standings or have some twice": `select count(*) from checkpoints as c
+where complete and users <> (select coalesce(sum(b.users), 0) from checkpoint_blocks as b
+    where b.checkpoint_id = c.checkpoint_id and block >= 0)`,
 	} {
-		at, err := time.Parse(time.DateTime, "2026-01-30 "+step.at)
-		if err != nil {
+		if n := r.conn.Count(r.t, sql); n != 0 {
+			r.t.Errorf("%s: %d %s", when, n, what)
+		}
+	}
+}
+
+// A worker that is slow loses its lease at any of its transactions. The worker that takes over
+// makes a checkpoint, and no moment is ever read from one that is incomplete or doubled; what
+// the slow one left is deleted. All through a PgBouncer in transaction mode.
+func TestSlowWorkerLosesLease(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	left := 0 // rounds in which the slow worker had an unfinished checkpoint
+	for stops := 1; ; stops++ {
+		r.submit(2100 + stops) // three blocks
+		stopped, release := make(chan struct{}), make(chan struct{})
+		goOn := sync.OnceFunc(func() { close(release) })
+		t.Cleanup(goOn) // before the stores close
+		slowMade, stopSlow := r.start("slow", r.nodes[0], func(step int) {
+			if step == stops {
+				close(stopped)
+				<-release
+			}
+		})
+		select {
+		case <-stopped:
+		case err := <-slowMade: // it has fewer transactions
+			stopSlow()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stops < 4 || left == 0 {
+				t.Errorf("the worker was stopped at %d transactions, %d times in a checkpoint", stops-1, left)
+			}
+			r.checkAll("without a stop")
+			return
+		case <-time.After(timeout):
+			t.Fatal("the slow worker does nothing")
+		}
+		when := fmt.Sprintf("stopped at step %d", stops)
+		if r.conn.Count(t, `select count(*) from checkpoints where not complete`) > 0 {
+			left++
+		}
+		r.checkAll(when)
+		r.submit(50 + stops)
+		r.conn.Do(t, `update leases set until = clock_timestamp() - interval '1 second' where name = 'checkpoints'`)
+		fastMade, stopFast := r.start("fast", r.nodes[1], func(int) {})
+		if err := await(t, "the other worker", fastMade); err != nil {
+			t.Fatalf("%s: the other worker: %v", when, err)
+		}
+		r.checkAll(when + ", the other is done")
+		r.submit(30 + stops)
+		goOn()
+		err := await(t, "the slow worker", slowMade)
+		t.Logf("%s: %v", when, err)
+		r.checkAll(when + ", the slow one went on")
+		stopSlow()
+		stopFast()
+		if _, err := r.nodes[1].Moments.DeleteOld(t.Context(), time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		m.at = at
-		before := len(m.sampled)
-		if err := w.Once(t.Context()); errors.Is(err, errRead) != step.failed || err != nil && !step.failed {
-			t.Errorf("run %d: %v, want a failure: %t", i, err, step.failed)
+		if n := r.conn.Count(t, `select count(*) from checkpoints where not complete`); n != 0 {
+			t.Errorf("%s: %d unfinished checkpoints are left", when, n)
 		}
-		if got := m.sampled[before:]; !slices.Equal(got, step.want) {
-			t.Errorf("run %d sampled %v, want %v", i, got, step.want)
+		r.checkAll(when + ", the rest is deleted")
+	}
+}
+
+// Checkpoints by which no kept moment is read are deleted, and interrupted ones. The last one
+// before the kept moments stays, of a board that no longer changes too, and so does one that is
+// kept until later.
+func TestRetentionOfCheckpoints(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.conn.Do(t, `insert into boards (board_id, family_id, mode) values ('quiet', 'quiet', 'increment')`)
+	add := func(board, age string, complete bool, kept *string) (id int64) {
+		t.Helper()
+		if err := r.conn.QueryRow(t.Context(), `insert into checkpoints (board_id, at, complete, kept_until)
+values ($1, now() - $2::interval, $3, now() + $4::interval) returning checkpoint_id`, board, age, complete, kept).
+			Scan(&id); err != nil {
+			t.Fatal(err)
 		}
+		return id
+	}
+	longer, past := "1 hour", "-1 hour"
+	stay := map[int64]string{
+		add("global", "40 days", true, nil):     "the last one before the kept moments",
+		add("global", "10 days", true, nil):     "one of a kept moment",
+		add("global", "29 days", true, nil):     "another one of a kept moment",
+		add("global", "80 days", true, &longer): "one that is kept longer",
+		add("global", "35 days", true, &longer): "a later one that is kept longer",
+		add("quiet", "400 days", true, nil):     "the newest of a board",
+	}
+	for range 15 { // more than one pass deletes
+		add("global", "41 days", true, nil)
+		add("quiet", "500 days", true, nil)
+	}
+	add("global", "90 days", true, nil)
+	add("global", "33 days", false, nil)
+	add("global", "1 minute", false, nil)
+	add("global", "5 days", true, &past)
+	for deleted := int64(1); deleted > 0; {
+		var err error
+		if deleted, err = r.nodes[0].Moments.DeleteOld(t.Context(), 30*24*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if deleted > 10 {
+			t.Errorf("%d were deleted at once", deleted)
+		}
+	}
+	rows, err := r.conn.Query(t.Context(), `select checkpoint_id from checkpoints`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, what := range stay {
+		if !slices.Contains(ids, id) {
+			t.Errorf("%s was deleted", what)
+		}
+	}
+	if len(ids) != len(stay) {
+		t.Errorf("%d checkpoints are left, want %d", len(ids), len(stay))
 	}
 }

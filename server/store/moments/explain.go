@@ -90,7 +90,8 @@ func (v *view) countHidden(ctx context.Context, p *scoreboard.Position, e *score
 			ahead = append(ahead, u)
 		}
 	}
-	return v.tx.QueryRow(ctx, `select count(*) from users where user_id = any($1) and status = 'banned'`,
+	return v.tx.QueryRow(ctx, `select count(*) from users as u where user_id = any($1) and status = 'banned'
+    and not exists (select from private_users as p where p.user_id = u.user_id and p.until is null)`,
 		ahead).Scan(&e.HiddenAhead)
 }
 

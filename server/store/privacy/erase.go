@@ -90,6 +90,7 @@ where closed_at is not null)`, []any{user, anonymous}},
 		{`delete from rank_marks where user_id = $1`, []any{user}},
 		{`delete from private_users where user_id = $1`, []any{user}},
 		{`delete from rejected_events where user_id = $1`, []any{user}},
+		{`delete from used_action_tokens where user_id = $1`, []any{user}}, // the erased name cannot use them again
 		{`delete from import_scores where user_id = $1`, []any{user}},
 		{`delete from flags where user_id = $1`, []any{user}},
 		{`delete from friends where user_id = $1 or friend_user_id = $1`, []any{user}},
