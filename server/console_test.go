@@ -297,7 +297,8 @@ func TestConsoleChanges(t *testing.T) {
 			"The board is created",
 		},
 		{
-			"board-label", form("board", "fresh", "region", "eu", "platform", "pc", "tags", "duel, ranked"), "board.set",
+			"board-label", form("board", "fresh", "region", "eu", "platform", "pc", "tags", "duel, ranked"),
+			"board.set",
 			"board:fresh", "board set fresh --region eu --platform pc --tag duel,ranked", "The board is changed",
 		},
 		{"board-freeze", form("board", "fresh"), "board.freeze", "board:fresh", "board freeze fresh", "is frozen"},

@@ -93,7 +93,8 @@ func TestFramesOfDialectsHideUsers(t *testing.T) {
 	score := func(user string, delta int64) {
 		t.Helper()
 		for board, delta := range map[string]int64{"global": delta, "highscore": 100 + delta} {
-			if _, err := root.Submit(t.Context(), client.Increment{User: user, Board: board, Delta: delta}); err != nil {
+			in := client.Increment{User: user, Board: board, Delta: delta}
+			if _, err := root.Submit(t.Context(), in); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -229,7 +230,8 @@ func TestFeedsOfHiddenUsers(t *testing.T) {
 	hideAll(t, n)
 	for _, user := range []string{veiled, guarded, absent, open} {
 		for board, delta := range map[string]int64{"global": 9, "plain": 59} {
-			if _, err := root.Submit(t.Context(), client.Increment{User: user, Board: board, Delta: delta}); err != nil {
+			in := client.Increment{User: user, Board: board, Delta: delta}
+			if _, err := root.Submit(t.Context(), in); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -252,7 +254,8 @@ func TestFeedsOfHiddenUsers(t *testing.T) {
 		h.await("the changes of "+user, func() bool {
 			return len(with(read("scores"), user, `"score":59`)) > 0 &&
 				len(with(entriesOf(t, rdb), "userId "+user+" newScore "+inGlobal+" ")) > 0 &&
-				len(with(read("ce"), `"subject":"`+user+`"`, `"board":"global"`, `"hidden":false`, `"score":`+inGlobal)) > 0
+				len(with(read("ce"), `"subject":"`+user+`"`, `"board":"global"`, `"hidden":false`,
+					`"score":`+inGlobal)) > 0
 		})
 	}
 	h.await("the changes of the private user", func() bool {

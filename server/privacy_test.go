@@ -331,7 +331,8 @@ func (r *privacyRig) checkPrivate(t *testing.T) {
 	want("a friend's", "/v1/leaderboard/friends", http.StatusOK, `"place":2,"rank":2,"user_id":"`+hiddenUser,
 		`"private":true`, `"degraded":false`)
 	want("their own", "/v1/users/"+hiddenUser+"/rank/explain", http.StatusNotFound, "is private and not on any board")
-	want("their own", "/v1/users/"+hiddenUser+"/history?step=1h", http.StatusNotFound, "is private and not on any board")
+	want("their own", "/v1/users/"+hiddenUser+"/history?step=1h", http.StatusNotFound,
+		"is private and not on any board")
 
 	// The past does not show the user either, but to servers, under the pseudonym.
 	past := "/v1/leaderboard/top?limit=3&at=" + r.public.UTC().Format(time.RFC3339Nano)

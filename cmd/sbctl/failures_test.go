@@ -23,7 +23,7 @@ import (
 // system first.
 var offlineCommands = []string{
 	"sbctl completion", "sbctl doctor", "sbctl help", "sbctl profile", "sbctl version", "sbctl migrate",
-	"sbctl load", "sbctl accept", "sbctl open", "sbctl sign", "sbctl watch",
+	"sbctl load", "sbctl accept", "sbctl open", "sbctl sign", "sbctl size", "sbctl watch",
 	"sbctl import",
 }
 

@@ -81,7 +81,8 @@ func (f *momentFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.at, "at", "", "show the standings at this `time`")
 	cmd.Flags().StringVar(&f.as, "as", "recorded", "with --at: `recorded` for the standings as they were, or now to "+
 		"leave out what is reversed or banned today")
-	cmd.Flags().BoolVar(&f.archived, "archived", false, "with --at: read the archive if the database no longer has the events")
+	cmd.Flags().BoolVar(&f.archived, "archived", false,
+		"with --at: read the archive if the database no longer has the events")
 }
 
 func (f *momentFlags) parse() (at time.Time, asNow bool, err error) {

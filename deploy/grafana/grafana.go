@@ -96,7 +96,7 @@ func overview() Dashboard {
 				line("max(scoreboard_ranking_age_seconds)", "ranking"),
 				line("max(scoreboard_standings_age_seconds)", "standings in PostgreSQL"),
 				line("max by (backend) (scoreboard_replica_behind_seconds)", "replica of {{backend}}, behind")),
-			graph("Teams", "s", "How far the scores of teams are behind those of their members; the alert fires at 60 s.",
+			graph("Teams", "s", "How far the scores of teams are behind those of their members; alert at 60 s.",
 				line("max(scoreboard_teams_age_seconds)", "behind"),
 				line("histogram_quantile(0.95, sum by (le) "+
 					"(rate(scoreboard_teams_pass_seconds_bucket[$__rate_interval])))", "p95 of a pass")),

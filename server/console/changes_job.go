@@ -95,7 +95,8 @@ func jobChanges() []*change {
 		},
 		{
 			name: "job-stop", title: "Stop job", verb: "Stop the job", section: "jobs", danger: true,
-			action: "job.stop", intro: "Tells the node that runs the job to stop it.", done: "The job is being stopped.",
+			action: "job.stop", intro: "Tells the node that runs the job to stop it.",
+			done:   "The job is being stopped.",
 			fields: []field{{Name: "id", Label: "Job", Kind: "hidden"}},
 			effect: func(v url.Values) string {
 				return "Job #" + v.Get("id") + " stops within two seconds. The data stays consistent, " +

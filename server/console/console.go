@@ -105,7 +105,8 @@ func parseForm(r *http.Request) error {
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") {
 		return r.ParseForm()
 	}
-	if err := r.ParseMultipartForm(maxUpload + maxForm); err != nil { //nolint:gosec // in memory: MaxBytesReader bounds it
+	//nolint:gosec // in memory: MaxBytesReader bounds it
+	if err := r.ParseMultipartForm(maxUpload + maxForm); err != nil {
 		return err
 	}
 	for name, files := range r.MultipartForm.File {

@@ -105,7 +105,8 @@ where user_id = $1 and board_id = 'sum'`,
 		user,
 	)
 	r.conn.Do(t, `update boards set closed_at = clock_timestamp() where board_id = 'sum'`)
-	r.conn.Do(t, `insert into rank_marks (board_id, user_id, best_rank, best_rank_at, days_in_top_10, last_rank, last_at)
+	r.conn.Do(t, `insert into rank_marks (board_id, user_id, best_rank, best_rank_at, days_in_top_10, last_rank,
+    last_at)
 values ('sum', $1, 1, clock_timestamp(), 0, 1, clock_timestamp())`, user)
 	lines, kinds := 0, map[string]int{}
 	if err := r.Privacy.Export(ctx, user, func(kind string, row json.RawMessage) error {

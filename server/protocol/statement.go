@@ -9,7 +9,8 @@ type Statement struct {
 	Entries        []StatementEntry `json:"entries"` // the events of the page, newest first
 	NextCursor     string           `json:"next_cursor,omitempty"`
 	ArchivedBefore *time.Time       `json:"archived_before,omitempty"` // events before this time are in the archive
-	// Everything recorded before this time is included. Present only if a replica answered, which may lack later events.
+	// Everything recorded before this time is included. Present only if a replica answered,
+	// which may lack later events.
 	AsOf *time.Time `json:"as_of,omitempty"`
 }
 

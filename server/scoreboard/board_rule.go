@@ -158,7 +158,8 @@ func (b *Board) CheckRuled(mode Mode) error {
 		return Errorf(CodeConflict, "board %s has mode %s; a board with a rule must have mode %s, like board %s",
 			b.ID, b.Mode, mode, GlobalBoard)
 	case b.Require.ActionToken || b.Require.Attestation:
-		return Errorf(CodeConflict, "board %s requires a proof, which increments that do not name it cannot carry", b.ID)
+		return Errorf(CodeConflict,
+			"board %s requires a proof, which increments that do not name it cannot carry", b.ID)
 	}
 	return nil
 }
