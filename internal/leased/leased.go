@@ -1,5 +1,5 @@
-// Package leased runs a periodic job, or work on request, in one process at a time. The job holds a lease in the
-// database while it works. A process that dies keeps the lease until it expires; one that
+// Package leased runs a periodic job, or work on request, in one process at a time. The job
+// holds a lease in the database while it works. A process that dies keeps the lease until it expires; one that
 // stops releases it.
 package leased
 
@@ -36,7 +36,7 @@ type Job struct {
 	tried time.Time // when the lease was last taken, renewed or refused
 }
 
-// ErrLost is the error of Keep while another process holds the lease.
+// ErrLost is the error of Keep and Hold while another process holds the lease.
 var ErrLost = errors.New("another process holds the lease")
 
 // Keep takes the lease, or renews it once a quarter of its life has passed. Work calls it first
@@ -84,18 +84,15 @@ func (j *Job) Run(ctx context.Context, work func(context.Context) error, failed 
 	}
 }
 
-// ErrNotHeld means that another process holds the lease.
-var ErrNotHeld = errors.New("another process holds the lease")
-
 // Hold takes the lease, renews it at each interval while work runs once, and releases it. If it
-// cannot be taken or is lost, which ends the context of work, it returns ErrNotHeld.
+// cannot be taken or is lost, which ends the context of work, it returns ErrLost.
 func (j *Job) Hold(ctx context.Context, work func(context.Context) error) error {
 	held, err := j.Renew(ctx)
 	if err != nil {
 		return err
 	}
 	if !held {
-		return ErrNotHeld
+		return ErrLost
 	}
 	ctx, lose := context.WithCancelCause(ctx)
 	var renewing sync.WaitGroup
@@ -123,7 +120,7 @@ func (j *Job) renewUntil(ctx context.Context) error {
 		held, err := j.Renew(ctx)
 		switch {
 		case err == nil && !held, err != nil && time.Since(last) > j.Life:
-			return ErrNotHeld
+			return ErrLost
 		case err == nil:
 			last = time.Now()
 		}

@@ -61,7 +61,7 @@ func (a *Archive) Checkpoint(
 		}, progress)
 		return err
 	})
-	if errors.Is(err, leased.ErrNotHeld) {
+	if errors.Is(err, leased.ErrLost) {
 		return nil, errArchiveRead
 	}
 	return made, err
