@@ -88,6 +88,9 @@ func newBoard(r *protocol.BoardRequest) (*scoreboard.Board, error) {
 		MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore, Partitions: 1,
 	}
 	override(&b.Partitions, r.Partitions)
+	if err := scoreboard.CheckPartitions(b.Partitions); err != nil {
+		return nil, err
+	}
 	if err := parseTeam(b, r); err != nil {
 		return nil, err
 	}

@@ -120,8 +120,8 @@ func TestOperatorsChangesCanBeTakenBack(t *testing.T) {
 	a := everything(&trail{})
 	want := []string{
 		"", // reads
-		"board.export", "board.freeze", "board.unfreeze", "flag.confirm", "flag.dismiss", "job.stop", "letter.requeue",
-		"load_run.upload", "ranking.rebuild", "ranking.reconcile", "ranking.replay", "user.ban", "user.freeze",
+		"board.export", "board.freeze", "board.unfreeze", "flag.confirm", "flag.dismiss", "job.stop",
+		"ledger.checkpoint", "letter.requeue", "load_run.upload", "ranking.rebuild", "ranking.reconcile", "ranking.replay", "user.ban", "user.freeze",
 		"user.unban", "user.unfreeze", "webhook.enable", "webhook.retry", "webhook.test",
 	}
 	scopes := map[string]string{}

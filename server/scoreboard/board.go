@@ -184,8 +184,10 @@ func (b *Board) Check() error {
 	if err := b.Labels.Check(); err != nil {
 		return err
 	}
-	if err := CheckPartitions(b.Partitions); err != nil {
-		return err
+	if b.Partitions != 0 {
+		if err := CheckPartitions(b.Partitions); err != nil {
+			return err
+		}
 	}
 	if _, err := Zone(b.TimeZone); err != nil {
 		return err
