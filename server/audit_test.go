@@ -43,7 +43,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"profiles", "users", "scores", "user_score_histories", "knobs", "voids", "void_events", "flags",
 			"reversals", "rejected_events", "board_standings", "audit_log", "imports", "import_scores",
 			"webhooks", "webhook_secrets", "webhook_deliveries", "friends", "teams", "team_members", "load_runs",
-			"user_privacy", "private_users", "jobs",
+			"user_privacy", "private_users", "jobs", "board_rules",
 		} {
 			var sum string
 			err := db.QueryRow(t.Context(),
@@ -63,6 +63,8 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		same                               bool // its change does not show in state
 	}{
 		{"POST", "/v1/boards", `{"board":"fresh"}`, "board.create", "board:fresh", false},
+		{"PUT", "/v1/admin/board-rules/days", `{"regions":["eu"]}`, "board.rule.set", "board:days", false},
+		{"DELETE", "/v1/admin/board-rules/frozen", "", "board.rule.clear", "board:frozen", false},
 		{"PATCH", "/v1/boards/arena", `{"require":["action-token"]}`, "board.set", "board:arena", false},
 		{"POST", "/v1/boards/arena/freeze", "", "board.freeze", "board:arena", false},
 		{"POST", "/v1/boards/frozen/unfreeze", "", "board.unfreeze", "board:frozen", false},
@@ -196,6 +198,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		db.Do(t, `delete from boards where family_id = 'days' and period_start > clock_timestamp()`)
 	}
 	forgetDays()
+	db.Do(t, `insert into board_rules (board_id, actions, regions, attributes) values ('frozen', '{}', '{eu}', '{}')`)
 	before := state()
 	for i := range requests {
 		if r := &requests[i]; !strings.Contains(r.body, `"reason"`) {

@@ -422,7 +422,7 @@ func TestConsoleChanges(t *testing.T) {
 		"board-archive": true, "board-roll": true, "letter-drop": true, "void-create": true, "void-undo": true,
 		"key-create": true, "key-rotate": true, "key-revoke": true, "setting-set": true, "setting-reset": true,
 		"webhook-create": true, "webhook-rotate": true,
-		"webhook-delete": true, "load-run-delete": true, "import": true,
+		"webhook-delete": true, "load-run-delete": true, "import": true, "board-label": true,
 	}
 	entries := func() int64 { return db.Count(t, `select count(*) from audit_log`) }
 	for _, c := range cases {

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -44,7 +45,10 @@ var absentExamples = map[string]int{
 	"GET /v1/admin/dead-letters/{id}":                http.StatusNotFound,
 	"GET /v1/admin/load-runs/{id}":                   http.StatusNotFound,
 	"GET /v1/users/{user_id}/history":                http.StatusNotFound, // ada had no score then
+	"GET /b/{board}/players/{user_id}/history":       http.StatusNotFound,
 	"GET /v1/admin/imports/{id}/summary":             http.StatusNotFound,
+	"GET /v1/admin/jobs/{id}":                        http.StatusNotFound,   // no job has run yet
+	"GET /v1/admin/users":                            http.StatusBadRequest, // without a name
 	"GET /v1/admin/webhooks/{webhook_id}/deliveries": http.StatusNotFound,
 
 	"POST /v1/admin/ledger/archive": http.StatusConflict, // the setting archive.url is empty
@@ -78,8 +82,8 @@ func testExamples(t *testing.T, h *harness, n *node) {
 		t.Fatalf("the example of a profile: got %d, %s", status, body)
 	}
 	sent := 0
-	for path, methods := range d.Paths {
-		for method, o := range methods {
+	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
+		for method, o := range d.Paths[path] {
 			name := strings.ToUpper(method) + " " + path
 			stream := path == "/v1/realtime/leaderboard" || path == "/b/{board}/live"
 			if stream || method != "get" && !slices.Contains(sentExamples, name) {
