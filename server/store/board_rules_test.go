@@ -201,7 +201,7 @@ func TestRuledBoardRejectsForAll(t *testing.T) {
 	create(t, s, boardOf("small", func(b *scoreboard.Board) { b.MaxDelta, b.MaxScore = 10, 15 }))
 	setRule(t, s, "small", inRegion("eu"))
 	o := expectReached(t, s, ruled("ada", 11, "e1", "region=eu"), "delta_out_of_range")
-	if !strings.Contains(o.Err.Error(), "board small, on which") {
+	if !strings.Contains(o.Err.Error(), "board small, whose rule") {
 		t.Errorf("the error is %v, want the name of the board", o.Err)
 	}
 	expectReached(t, s, ruled("ada", 10, "e2", "region=eu"), "global:10 small:10")

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -104,6 +105,10 @@ func TestImportAddsTheDifference(t *testing.T) {
 	other := startImport(t, s, "other", "b")
 	wantOutcome(t, writeImport(t, s, other, "zoe", 1), 1, 0, 0)
 	found, err := s.Imports.FindImport(t.Context(), "csv", "b")
+	if found.Started.IsZero() || found.Last.IsZero() {
+		t.Errorf("got an import from %s to %s", found.Started, found.Last)
+	}
+	found.Started, found.Last = time.Time{}, time.Time{}
 	want := scoreboard.Import{ID: id, Source: "csv", Board: "b", Users: 7, Events: 9}
 	if err != nil || found != want {
 		t.Errorf("got %+v, %v, want %+v", found, err, want)

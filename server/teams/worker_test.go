@@ -41,22 +41,40 @@ func (l *lease) ReleaseLease(_ context.Context, _, owner string) error {
 
 // scores counts passes. A pass takes a while between its two transactions.
 type scores struct {
-	pause  func(pass int) time.Duration
-	passes int
-	lost   int // passes that ended because another process has the lease
-	last   time.Time
+	pause func(pass int) time.Duration
+	mu    sync.Mutex // of done
+	done  passes
+}
+
+type passes struct {
+	begun int
+	lost  int // ended because another process has the lease
+	last  time.Time
+}
+
+func (s *scores) seen() passes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done
+}
+
+func (s *scores) count(change func(*passes)) passes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.done)
+	return s.done
 }
 
 func (s *scores) Update(ctx context.Context, next func(context.Context) error) (scoreboard.TeamPass, error) {
-	s.passes++
-	time.Sleep(s.pause(s.passes))
+	begun := s.count(func(p *passes) { p.begun++ }).begun
+	time.Sleep(s.pause(begun))
 	if err := next(ctx); err != nil {
 		if errors.Is(err, leased.ErrLost) {
-			s.lost++
+			s.count(func(p *passes) { p.lost++ })
 		}
 		return scoreboard.TeamPass{}, err
 	}
-	s.last = time.Now()
+	s.count(func(p *passes) { p.last = time.Now() })
 	return scoreboard.TeamPass{}, nil
 }
 
@@ -95,23 +113,23 @@ func TestSlowWorkerLosesItsLease(t *testing.T) {
 		stopOther := start("other", other)
 
 		time.Sleep(9 * interval)
-		if slow.passes < 9 || other.passes != 0 {
-			t.Fatalf("%d passes of the first worker and %d of the other, want one at work", slow.passes, other.passes)
+		if slow.seen().begun < 9 || other.seen().begun != 0 {
+			t.Fatalf("%d passes of the first worker and %d of the other, want one at work", slow.seen().begun, other.seen().begun)
 		}
 		time.Sleep(2 * leaseTTL)
-		hung := slow.last
-		if slow.passes != 10 || other.passes < 10 {
-			t.Fatalf("%d passes of the worker that hangs and %d of the other, want it to take over", slow.passes,
-				other.passes)
+		hung := slow.seen().last
+		if slow.seen().begun != 10 || other.seen().begun < 10 {
+			t.Fatalf("%d passes of the worker that hangs and %d of the other, want it to take over", slow.seen().begun,
+				other.seen().begun)
 		}
 		time.Sleep(2 * leaseTTL)
-		if slow.lost != 1 || slow.passes != 10 || slow.last != hung {
-			t.Errorf("the worker that hung: %+v, want its pass ended at the next transaction and no other", slow)
+		if slow.seen().lost != 1 || slow.seen().begun != 10 || slow.seen().last != hung {
+			t.Errorf("the worker that hung: %+v, want its pass ended at the next transaction and no other", slow.seen())
 		}
 		stopOther()
 		time.Sleep(2 * waiting)
-		if slow.passes <= 10 {
-			t.Errorf("%d passes after the other worker has released its lease, want more", slow.passes)
+		if slow.seen().begun <= 10 {
+			t.Errorf("%d passes after the other worker has released its lease, want more", slow.seen().begun)
 		}
 		stopSlow()
 	})
