@@ -121,8 +121,9 @@ func TestOperatorsChangesCanBeTakenBack(t *testing.T) {
 	want := []string{
 		"", // reads
 		"board.export", "board.freeze", "board.unfreeze", "flag.confirm", "flag.dismiss", "job.stop",
-		"ledger.checkpoint", "letter.requeue", "load_run.upload", "ranking.rebuild", "ranking.reconcile", "ranking.replay", "user.ban", "user.freeze",
-		"user.unban", "user.unfreeze", "webhook.enable", "webhook.retry", "webhook.test",
+		"ledger.checkpoint", "letter.requeue", "load_run.upload", "ranking.rebuild", "ranking.reconcile",
+		"ranking.replay", "user.ban", "user.freeze", "user.unban", "user.unfreeze", "webhook.enable", "webhook.retry",
+		"webhook.test",
 	}
 	scopes := map[string]string{}
 	var got []string

@@ -114,7 +114,8 @@ func TestSlowWorkerLosesItsLease(t *testing.T) {
 
 		time.Sleep(9 * interval)
 		if slow.seen().begun < 9 || other.seen().begun != 0 {
-			t.Fatalf("%d passes of the first worker and %d of the other, want one at work", slow.seen().begun, other.seen().begun)
+			t.Fatalf("%d passes of the first worker and %d of the other, want one at work", slow.seen().begun,
+				other.seen().begun)
 		}
 		time.Sleep(2 * leaseTTL)
 		hung := slow.seen().last
