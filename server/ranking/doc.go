@@ -10,7 +10,7 @@
 // in PostgreSQL.
 //
 // A board in partitions is spread over several sorted sets by a hash of the user. Its
-// head is merged by whoever has applied changes, before Apply returns: the promise
+// head is merged by the process that applied changes, before Apply returns: the promise
 // holds for it as well, except that sorted sets may be ahead of the head for that
 // moment (docs/decisions/0055-boards-in-partitions.md).
 //

@@ -49,6 +49,9 @@ var luaTop string
 //go:embed lua/place.lua
 var luaPlace string
 
+//go:embed lua/search.lua
+var luaSearch string
+
 //go:embed lua/page.lua
 var luaPage string
 
@@ -139,7 +142,7 @@ func New(rdb redis.UniversalClient) *Ranking {
 		states:     redis.NewScript(luaStates),
 		repair:     redis.NewScript(luaPut + luaRepair),
 		top:        redis.NewScript(luaTop),
-		page:       redis.NewScript(luaPage),
+		page:       redis.NewScript(luaSearch + luaPage),
 		place:      redis.NewScript(luaPlace),
 		list:       redis.NewScript(luaList),
 		ranking:    redis.NewScript(luaRanks),
@@ -148,7 +151,7 @@ func New(rdb redis.UniversalClient) *Ranking {
 		orphans:    redis.NewScript(luaPut + luaOrphans),
 		advance:    redis.NewScript(luaAdvance),
 		trusted:    redis.NewScript(luaServer + luaTrusted),
-		part:       redis.NewScript(luaPart),
+		part:       redis.NewScript(luaSearch + luaPart),
 		head:       redis.NewScript(luaHead),
 		merge:      redis.NewScript(luaMerge),
 		begin:      redis.NewScript(luaDivide + luaBegin),

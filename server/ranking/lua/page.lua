@@ -7,27 +7,8 @@ local facts = redis.call('HMGET', KEYS[1], 'server', 'since', 'asof', 'built', '
 if not facts[5] then
     return nil
 end
--- By bytes, as the sorted set does; < would ask the server's locale.
-local function before(a, b)
-    for i = 1, math.min(#a, #b) do
-        local x, y = string.byte(a, i), string.byte(b, i)
-        if x ~= y then
-            return x < y
-        end
-    end
-    return #a < #b
-end
 facts[9] = redis.call('ZCARD', KEYS[2])
-local low = redis.call('ZCOUNT', KEYS[2], '-inf', '(' .. ARGV[2])
-local high = redis.call('ZCOUNT', KEYS[2], '-inf', ARGV[2])
-while low < high do
-    local middle = math.floor((low + high) / 2)
-    if before(ARGV[3], redis.call('ZRANGE', KEYS[2], middle, middle)[1]) then
-        high = middle
-    else
-        low = middle + 1
-    end
-end
+local low = upto_member(KEYS[2], ARGV[2], ARGV[3])
 facts[10] = low
 for _, v in ipairs(redis.call('ZRANGE', KEYS[2], low, low + ARGV[1] - 1, 'WITHSCORES')) do
     facts[#facts + 1] = v

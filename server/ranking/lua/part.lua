@@ -10,31 +10,11 @@ local facts = redis.call('HMGET', KEYS[1], 'server', 'since', 'asof', 'built', '
 if not facts[5] then
     return nil
 end
--- By bytes, as the sorted set does; < would ask the server's locale.
-local function before(a, b)
-    for i = 1, math.min(#a, #b) do
-        local x, y = string.byte(a, i), string.byte(b, i)
-        if x ~= y then
-            return x < y
-        end
-    end
-    return #a < #b
-end
 local function upto(key, member)
-    local high = redis.call('ZCOUNT', KEYS[2], '-inf', key)
     if member == '' then
-        return high
+        return redis.call('ZCOUNT', KEYS[2], '-inf', key)
     end
-    local low = redis.call('ZCOUNT', KEYS[2], '-inf', '(' .. key)
-    while low < high do
-        local middle = math.floor((low + high) / 2)
-        if before(member, redis.call('ZRANGE', KEYS[2], middle, middle)[1]) then
-            high = middle
-        else
-            low = middle + 1
-        end
-    end
-    return low
+    return upto_member(KEYS[2], key, member)
 end
 facts[8] = redis.call('ZCARD', KEYS[2])
 local last = 3 + 2 * tonumber(ARGV[3])
