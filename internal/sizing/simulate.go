@@ -27,10 +27,25 @@ type Lane struct {
 	First time.Duration // a transaction of one increment
 	Each  time.Duration // and for each further one
 	Batch int           // most increments in a transaction
-	// Spread multiplies the duration of each transaction, in thousandths; empty: it does not vary.
-	Spread Distribution
+	// Course says how times differ, one moment after the other, over and over: when a machine is
+	// slow for a while, all increments of that time are. Empty: they do not differ.
+	Course []Moment
+	Every  time.Duration // length of a moment
+}
+
+// Moment is a part of a Course.
+type Moment struct {
+	// More is added to the duration of each transaction; it can be negative.
+	More Distribution
 	// Around is what an increment takes before and after its transaction.
 	Around Distribution
+}
+
+func (l *Lane) at(t time.Duration) Moment {
+	if len(l.Course) == 0 {
+		return Moment{}
+	}
+	return l.Course[int(t/l.Every)%len(l.Course)]
 }
 
 // Latency is the result of a simulation.
@@ -60,12 +75,9 @@ func Simulate(rate float64, increments int, lane *Lane) Latency {
 			next++
 		}
 		took := lane.First + time.Duration(next-first-1)*lane.Each
-		if len(lane.Spread) > 0 {
-			took = time.Duration(float64(took) * float64(lane.Spread.draw(rng)) / 1000)
-		}
-		free = began + took
+		free = began + max(took+lane.at(began).More.draw(rng), 0)
 		for i := first; i < next; i++ {
-			latencies = append(latencies, free-arrivals[i]+lane.Around.draw(rng))
+			latencies = append(latencies, free-arrivals[i]+lane.at(arrivals[i]).Around.draw(rng))
 		}
 	}
 	slices.Sort(latencies)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -54,7 +55,7 @@ where user_id like 'retired-%' and version < 3`)
 	}
 	r.require(archived == 0, "archived rows", "%d are still in the database", archived)
 	r.require(r.Frames > 0, "viewers saw frames", "%d", r.Frames)
-	if err := s.checkPartitions(ctx); err != nil {
+	if err := errors.Join(s.checkPartitions(ctx), s.checkCompaction(ctx)); err != nil {
 		return err
 	}
 	r.judge()
@@ -83,5 +84,21 @@ where i.inhparent = 'outbox_score_updates'::regclass and c.relname ~ '[0-9]{12}$
 	}
 	age := time.Duration(oldest) * time.Second
 	s.report.require(age < kept, "outbox partitions dropped", "the oldest is from %s ago; at most %s", age, kept)
+	return nil
+}
+
+// checkCompaction checks that Kafka compacted the topic of notices: it has few of the records that were
+// published since its first offset.
+func (s *run) checkCompaction(ctx context.Context) error {
+	records, offsets, err := s.nodes.CountRecords(ctx, noticesTopic)
+	if err != nil {
+		return err
+	}
+	const enough = 1000 // Kafka looks every 15 s, and leaves the last segment of a partition alone
+	if offsets < enough {
+		s.report.require(true, "notices compacted", "not judged: %d were published", offsets)
+		return nil
+	}
+	s.report.require(records < offsets/2, "notices compacted", "%d of %d are left; less than half", records, offsets)
 	return nil
 }

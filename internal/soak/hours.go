@@ -43,10 +43,16 @@ func (s *run) hour(ctx context.Context, hour int) error {
 	return nil
 }
 
-// deploy restarts nodes one by one. The first one is left alone after the second hour: its memory is
-// judged over the rest of the day.
+// deploy restarts nodes one by one, and gives the last one the earlier version in every other hour. The
+// first one is left alone after the second hour: its memory is judged over the rest of the day.
 func (s *run) deploy(ctx context.Context, hour int) error {
 	nodes := s.nodes.Nodes
+	if version := s.o.binary; s.o.earlier != "" {
+		if hour%2 == 0 {
+			version = s.o.earlier
+		}
+		nodes[len(nodes)-1].Install(version)
+	}
 	if s.alone.Store(hour >= 2); hour >= 2 {
 		nodes = nodes[1:]
 	}

@@ -1,10 +1,11 @@
 // Command soak runs two scoreboardd processes on real PostgreSQL, Redis and Apache Kafka for hours, and
 // does in each hour of a scaled day what operators do in one: it rotates the signing key and the
-// certificate, starts a new season, restarts nodes, and archives the ledger. Players write and watch all
-// the time. Memory, descriptors, goroutines, tables and Redis must not grow; at the end, every increment
-// must count once.
+// certificate, starts a new season, deploys (in turn an earlier version and this one, if there is an
+// earlier one), and archives the ledger. Players write and watch all the time, and Kafka compacts the topic
+// of notices. Memory, descriptors, goroutines, tables, Redis and that topic must not grow; at the end,
+// every increment must count once.
 //
-//	go run ./internal/soak --duration 2h
+//	go run ./internal/soak --duration 2h --earlier /tmp/earlier/scoreboardd
 //
 // Exit status: 0 all checks passed, 3 some failed, 1 it could not run.
 package main
@@ -32,6 +33,7 @@ type options struct {
 	rate     int
 	players  int
 	binary   string
+	earlier  string
 	out      string
 }
 
@@ -41,6 +43,7 @@ func main() {
 	flag.IntVar(&o.rate, "rate", 100, "increments a second")
 	flag.IntVar(&o.players, "players", 500, "users who write")
 	flag.StringVar(&o.binary, "binary", "bin/scoreboardd", "the daemon to run")
+	flag.StringVar(&o.earlier, "earlier", "", "an earlier daemon, which every other deploy gives to the second node")
 	flag.StringVar(&o.out, "out", "out/soak", "folder of report.json and report.md")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -98,7 +101,7 @@ func soak(ctx context.Context, o options) (_ *report, err error) {
 		return nil, err
 	}
 	defer s.nodes.Close()
-	if err := s.shortPartitions(ctx); err != nil {
+	if err := errors.Join(s.shortPartitions(ctx), s.shortSegments(ctx)); err != nil {
 		return nil, err
 	}
 	if s.play, err = s.newPlayers(ctx); err != nil {
@@ -130,6 +133,16 @@ where i.inhparent = 'outbox_score_updates'::regclass`,
 	}
 	return s.nodes.AwaitReady(ctx, ready)
 }
+
+// shortSegments has Kafka compact the topic of notices within the run: it compacts closed segments only,
+// which normally span a day.
+func (s *run) shortSegments(ctx context.Context) error {
+	return s.nodes.ConfigureTopic(ctx, noticesTopic, map[string]string{
+		"segment.ms": "10000", "min.cleanable.dirty.ratio": "0.1", "delete.retention.ms": "1000",
+	})
+}
+
+const noticesTopic = "scoreboard.boards.v1"
 
 // day runs the hours beside the players, and then the checks.
 func (s *run) day(ctx context.Context) error {

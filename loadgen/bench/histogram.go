@@ -76,14 +76,14 @@ func (h *histogram) middle(index int) time.Duration {
 	return time.Duration(math.Pow(base, float64(index)-0.5) * float64(time.Second))
 }
 
-// spread is the distribution relative to the mean, in thousandths.
-func (h *histogram) spread() sizing.Distribution {
-	const steps = 500
-	d := make(sizing.Distribution, steps)
-	for i := range d {
-		d[i] = 1000 * h.quantile((float64(i)+0.5)/steps) / max(h.mean(), 1)
+// beyond is the distribution of what the values are above a duration, or below it.
+func (h *histogram) beyond(d time.Duration) sizing.Distribution {
+	const steps = 50
+	values := make(sizing.Distribution, steps)
+	for i := range values {
+		values[i] = h.quantile((float64(i)+0.5)/steps) - d
 	}
-	return d
+	return values
 }
 
 // laneTotals reads the histograms of transactions and requests since the daemon's start.
@@ -108,21 +108,11 @@ func (r *rig) laneTotals(ctx context.Context) (f laneFlow, err error) {
 		}
 		to := map[string]*histogram{
 			"scoreboard_ingest_commit_seconds": &f.commit, "scoreboard_ingest_latency_seconds": &f.ingest,
-			"scoreboard_api_request_seconds": &f.request,
 		}[family.GetName()]
 		for _, m := range family.GetMetric() {
-			if to != nil && (to != &f.request || label(m, "route") == "/v1/scores/increment") {
+			if to != nil {
 				to.add(m.GetHistogram())
 			}
 		}
 	}
-}
-
-func label(m *dto.Metric, name string) string {
-	for _, l := range m.GetLabel() {
-		if l.GetName() == name {
-			return l.GetValue()
-		}
-	}
-	return ""
 }

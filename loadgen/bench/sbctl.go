@@ -47,7 +47,15 @@ func (r *rig) sbctl(ctx context.Context, args ...string) (cpu time.Duration, cod
 
 // load runs sbctl load run at a rate and returns its report.
 func (r *rig) load(ctx context.Context, rate int, d time.Duration, more ...string) (*loadgen.Report, error) {
-	out := filepath.Join(r.dir, fmt.Sprintf("load-%d-%d", rate, time.Now().UnixNano()))
+	report, _, err := r.loadInto(ctx, rate, d, more...)
+	return report, err
+}
+
+// loadInto is load, and returns the folder of the report and the record, too.
+func (r *rig) loadInto(
+	ctx context.Context, rate int, d time.Duration, more ...string,
+) (_ *loadgen.Report, out string, err error) {
+	out = filepath.Join(r.dir, fmt.Sprintf("load-%d-%d", rate, time.Now().UnixNano()))
 	cmd := exec.CommandContext(ctx, r.program("sbctl"), append([]string{
 		"load", "run", "--rate", strconv.Itoa(rate), "--duration", d.String(),
 		"--users", strconv.Itoa(users), "--out", out, "--quiet",
@@ -56,9 +64,9 @@ func (r *rig) load(ctx context.Context, rate int, d time.Duration, more ...strin
 	text, runErr := cmd.CombinedOutput()
 	report, err := readReport(out)
 	if err != nil {
-		return nil, fmt.Errorf("sbctl load run: %w: %s", runErr, text)
+		return nil, out, fmt.Errorf("sbctl load run: %w: %s", runErr, text)
 	}
-	return report, nil
+	return report, out, nil
 }
 
 func readReport(dir string) (*loadgen.Report, error) {

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/scoreboard/scoreboard/internal/sizing"
-	"github.com/scoreboard/scoreboard/loadgen/report"
+	"github.com/scoreboard/scoreboard/loadgen"
+	"github.com/scoreboard/scoreboard/loadgen/record"
 )
 
 // tolerance is by how much the simulation may be off.
@@ -38,7 +41,7 @@ func SizeCheck(ctx context.Context, o Options) error {
 	}
 	r.printf("A transaction of one increment took %s, each further one %s more; ranks and answers %s.\n"+
 		"Closed loop of 64 connections: %.0f/s.\n\n", c.first, c.each, c.answer, rate)
-	r.println("| rate/s | in a transaction | transaction ms | around ms | p50 ms simulated / measured " +
+	r.println("| rate/s | in a transaction | transaction ms | trial p50 / p95 ms | p50 ms simulated / measured " +
 		"| p95 ms simulated / measured | off by |")
 	r.println("|---|---|---|---|---|---|---|")
 	off := 0.0
@@ -96,58 +99,149 @@ func (r *rig) loopFlow(ctx context.Context, connections int, d time.Duration) (f
 	return f, float64(w.requests) / w.took.Seconds(), err
 }
 
-// checkRate prints the line of a rate and returns by how much the simulation was off.
+// checkRate prints the line of a rate and returns by how much the simulation was off. The machine is not
+// equally fast all the time, so runs of both kinds alternate.
 func (r *rig) checkRate(ctx context.Context, c calibration, rate int) (off float64, err error) {
-	before, err := r.laneTotals(ctx)
-	if err != nil {
-		return 0, err
+	var trial, measured observed
+	for _, to := range []*observed{&trial, &measured, &measured, &trial} {
+		if err := r.observe(ctx, rate, to); err != nil { // measured ones, too: observing costs CPU time
+			return 0, err
+		}
 	}
-	trial, err := r.load(ctx, rate, r.timed*2/3)
-	if err != nil {
-		return 0, err
-	}
-	flow, err := r.flowSince(ctx, before)
-	if err != nil {
-		return 0, err
-	}
-	measured, err := r.load(ctx, rate, r.timed)
-	if err != nil {
-		return 0, err
-	}
-	lane := c.lane(&flow, trial)
-	const increments = 100_000
+	lane := c.lane(&trial)
+	const increments = 200_000
 	simulated := sizing.Simulate(float64(rate), increments, &lane)
 	for _, pair := range [][2]float64{
-		{inMS(simulated.P50), measured.Latency.P50}, {inMS(simulated.P95), measured.Latency.P95},
+		{inMS(simulated.P50), measured.latency(0.5)}, {inMS(simulated.P95), measured.latency(0.95)},
 	} {
 		off = max(off, math.Abs(pair[0]/pair[1]-1))
 	}
-	r.printf("| %d | %.1f | %.2f | %.2f | %.2f / %.2f | %.2f / %.2f | %.0f %% |\n",
-		rate, flow.batch(), inMS(flow.commit.mean()), inMS(lane.Around[len(lane.Around)/2]),
-		inMS(simulated.P50), measured.Latency.P50, inMS(simulated.P95), measured.Latency.P95, 100*off)
+	r.printf("| %d | %.1f | %.2f | %.2f / %.2f | %.2f / %.2f | %.2f / %.2f | %.0f %% |\n",
+		rate, trial.all.batch(), inMS(trial.all.commit.mean()), trial.latency(0.5), trial.latency(0.95),
+		inMS(simulated.P50), measured.latency(0.5), inMS(simulated.P95), measured.latency(0.95), 100*off)
 	return off, nil
 }
 
-// lane is the lane of a rate: its transactions take what they took in the trial. How long the ranks
-// take grows as the transactions do, because both wait for the same two cores.
-func (c *calibration) lane(flow *laneFlow, trial *report.Report) sizing.Lane {
-	more := time.Duration(math.Max(flow.batch()-1, 0) * float64(c.each))
-	slower := float64(flow.commit.mean()) / float64(c.first+more)
-	lane := sizing.Lane{
-		First: max(flow.commit.mean()-more, flow.commit.mean()/10), Each: c.each, Batch: 500,
-		Spread: flow.commit.spread(),
+// every is the length of a moment. When this machine is slow, it is slow for some tens of milliseconds,
+// such as for a collection of garbage or a write of PostgreSQL.
+const every = 50 * time.Millisecond
+
+// observed are runs at a rate, as a whole and moment by moment.
+type observed struct {
+	all       laneFlow // of the last run
+	moments   []moment
+	latencies []time.Duration // from the scheduled time to the response
+}
+
+// latency is a quantile, in milliseconds.
+func (o *observed) latency(q float64) float64 {
+	slices.Sort(o.latencies)
+	return inMS(o.latencies[int(q*float64(len(o.latencies)-1))])
+}
+
+// moment is what happened in a moment of a run.
+type moment struct {
+	laneFlow
+	hits []record.Hit // that were scheduled in it
+}
+
+// observe runs a rate, and adds the run to o.
+func (r *rig) observe(ctx context.Context, rate int, o *observed) error {
+	watched, stop := context.WithCancel(ctx)
+	defer stop()
+	began := time.Now()
+	first, err := r.laneTotals(ctx)
+	if err != nil {
+		return err
 	}
-	// The generator is late, the client and the server take their time over HTTP, and then the ranks.
-	server := flow.request.mean() - flow.ingest.mean()
-	client := time.Duration(trial.Service.P50*float64(time.Millisecond)) - flow.request.quantile(0.5)
-	rest := max(server, 0) + max(client, 0) + time.Duration(slower*float64(c.answer))
-	lane.Around = around(lateness(&trial.Late), rest)
+	totals := []laneFlow{first}
+	failed := make(chan error, 1)
+	go func() {
+		for {
+			next := began.Add(time.Duration(len(totals)) * every)
+			select {
+			case <-watched.Done():
+				failed <- nil
+				return
+			case <-time.After(time.Until(next)):
+			}
+			now, err := r.laneTotals(ctx)
+			if err != nil {
+				failed <- err
+				return
+			}
+			totals = append(totals, now)
+		}
+	}()
+	_, dir, err := r.loadInto(ctx, rate, r.timed)
+	stop()
+	if err := errors.Join(err, <-failed); err != nil {
+		return err
+	}
+	if o.all, err = r.flowSince(ctx, first); err != nil {
+		return err
+	}
+	moments := make([]moment, len(totals))
+	for i := 1; i < len(totals); i++ {
+		moments[i].laneFlow = totals[i].since(totals[i-1])
+	}
+	if err := o.read(dir, began, moments); err != nil {
+		return err
+	}
+	o.moments = append(o.moments, moments...)
+	return nil
+}
+
+// read assigns the requests of a run to its moments.
+func (o *observed) read(dir string, began time.Time, moments []moment) error {
+	raw, err := os.Open(filepath.Join(dir, loadgen.RawFile))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = raw.Close() }()
+	var from time.Duration
+	return record.Visit(raw, record.Visitor{
+		Header: func(h record.Header) { from = h.Began.Sub(began) },
+		Sample: func(record.Sample) {}, Tick: func(record.Tick) {}, Ending: func(record.Ending) {},
+		Hit: func(h record.Hit) {
+			o.latencies = append(o.latencies, h.Late+h.Service)
+			if i := int((from + h.Scheduled) / every); i >= 0 && i < len(moments) {
+				moments[i].hits = append(moments[i].hits, h)
+			}
+		},
+	})
+}
+
+// lane is the lane of a rate: it takes the course that it took in the trial.
+func (c *calibration) lane(trial *observed) sizing.Lane {
+	lane := sizing.Lane{First: c.first, Each: c.each, Batch: 500, Every: every}
+	for i := range trial.moments {
+		if m := &trial.moments[i]; len(m.hits) > 0 && m.commit.count > 0 && m.ingest.count > 0 {
+			lane.Course = append(lane.Course, c.moment(m))
+		}
+	}
 	return lane
+}
+
+// moment says how transactions, and what surrounds them, went in a moment.
+func (c *calibration) moment(m *moment) sizing.Moment {
+	expected := c.first + time.Duration(math.Max(m.batch()-1, 0)*float64(c.each))
+	// The generator is late, the client and the server take their time over HTTP, and then the ranks,
+	// which slow down as transactions do, because both wait for the same cores.
+	service := time.Duration(0)
+	late := make(sizing.Distribution, len(m.hits))
+	for i, h := range m.hits {
+		service += h.Service / time.Duration(len(m.hits))
+		late[i] = h.Late
+	}
+	slower := float64(m.commit.quantile(0.5)) / float64(expected)
+	rest := max(service-m.ingest.mean(), 0) + time.Duration(slower*float64(c.answer))
+	return sizing.Moment{More: m.commit.beyond(expected), Around: around(late, rest)}
 }
 
 // around is the distribution of a lateness and of a random time with a mean, together.
 func around(late sizing.Distribution, mean time.Duration) sizing.Distribution {
-	const draws = 2000
+	const draws = 200
 	rng := rand.New(rand.NewPCG(1, draws))
 	sums := make(sizing.Distribution, draws)
 	for i := range sums {
@@ -157,31 +251,18 @@ func around(late sizing.Distribution, mean time.Duration) sizing.Distribution {
 	return sums
 }
 
-// lateness is a distribution from its percentiles: a value for each of a thousand.
-func lateness(l *report.Latency) sizing.Distribution {
-	known := [][2]float64{{0, 0}, {0.5, l.P50}, {0.9, l.P90}, {0.95, l.P95}, {0.99, l.P99}, {1, l.P999}}
-	d := make(sizing.Distribution, 1000)
-	for i := range d {
-		q := float64(i) / float64(len(d))
-		for k := 1; k < len(known); k++ {
-			if low, high := known[k-1], known[k]; q < high[0] {
-				ms := low[1] + (q-low[0])/(high[0]-low[0])*(high[1]-low[1])
-				d[i] = time.Duration(ms * float64(time.Millisecond))
-				break
-			}
-		}
-	}
-	return d
-}
-
 func inMS(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // laneFlow is what the daemon measured in a time.
-type laneFlow struct{ commit, ingest, request histogram }
+type laneFlow struct{ commit, ingest histogram }
 
 // batch is the mean number of increments in a transaction.
 func (f *laneFlow) batch() float64 {
 	return float64(f.ingest.count) / math.Max(float64(f.commit.count), 1)
+}
+
+func (f laneFlow) since(before laneFlow) laneFlow {
+	return laneFlow{f.commit.since(before.commit), f.ingest.since(before.ingest)}
 }
 
 func (r *rig) flowSince(ctx context.Context, before laneFlow) (f laneFlow, err error) {
@@ -189,8 +270,8 @@ func (r *rig) flowSince(ctx context.Context, before laneFlow) (f laneFlow, err e
 	if err != nil {
 		return f, err
 	}
-	f = laneFlow{now.commit.since(before.commit), now.ingest.since(before.ingest), now.request.since(before.request)}
-	if f.commit.count == 0 || f.ingest.count == 0 || f.request.count == 0 {
+	f = now.since(before)
+	if f.commit.count == 0 || f.ingest.count == 0 {
 		return f, fmt.Errorf("the daemon measured %d transactions and %d increments", f.commit.count, f.ingest.count)
 	}
 	return f, nil

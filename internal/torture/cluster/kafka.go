@@ -150,6 +150,77 @@ func (c *Cluster) RecreateTopic(ctx context.Context, topic string, partitions in
 	})
 }
 
+// ConfigureTopic sets settings of a topic.
+func (c *Cluster) ConfigureTopic(ctx context.Context, topic string, settings map[string]string) error {
+	return c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+		change := kafka.IncrementalAlterConfigsRequestResource{
+			ResourceType: kafka.ResourceTypeTopic, ResourceName: topic,
+		}
+		for name, value := range settings {
+			change.Configs = append(change.Configs, kafka.IncrementalAlterConfigsRequestConfig{
+				Name: name, Value: value, ConfigOperation: kafka.ConfigOperationSet,
+			})
+		}
+		changed, err := client.IncrementalAlterConfigs(ctx, &kafka.IncrementalAlterConfigsRequest{
+			Resources: []kafka.IncrementalAlterConfigsRequestResource{change},
+		})
+		for i := 0; err == nil && i < len(changed.Resources); i++ {
+			err = changed.Resources[i].Error
+		}
+		if err != nil {
+			return fmt.Errorf("configure %s: %w", topic, err)
+		}
+		return nil
+	})
+}
+
+// CountRecords reads a topic: how many records it has, and how many it would have without compaction.
+func (c *Cluster) CountRecords(ctx context.Context, topic string) (records, offsets int64, err error) {
+	err = c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+		partitions, err := partitionsOf(ctx, client, topic)
+		if err != nil {
+			return err
+		}
+		for _, p := range partitions {
+			n, of, err := c.countPartition(ctx, client, topic, p.ID)
+			if err != nil {
+				return fmt.Errorf("read partition %d of %s: %w", p.ID, topic, err)
+			}
+			records, offsets = records+n, offsets+of
+		}
+		return nil
+	})
+	return records, offsets, err
+}
+
+func (c *Cluster) countPartition(
+	ctx context.Context, client *kafka.Client, topic string, id int,
+) (records, offsets int64, err error) {
+	ends, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
+		topic: {kafka.FirstOffsetOf(id), kafka.LastOffsetOf(id)},
+	}})
+	if err != nil || len(ends.Topics[topic]) != 1 {
+		return 0, 0, fmt.Errorf("find its ends: %w", err)
+	}
+	first, last := ends.Topics[topic][0].FirstOffset, ends.Topics[topic][0].LastOffset
+	reader := kafka.NewReader(kafka.ReaderConfig{
+		Brokers: c.kafkaAddrs(), Topic: topic, Partition: id, MinBytes: 1, MaxBytes: 8 << 20,
+	})
+	defer func() { _ = reader.Close() }()
+	if err := reader.SetOffset(first); err != nil {
+		return 0, 0, err
+	}
+	for at := first; at < last; { // the last record of a partition is never compacted
+		m, err := reader.ReadMessage(ctx)
+		if err != nil {
+			return 0, 0, err
+		}
+		at = m.Offset + 1
+		records++
+	}
+	return records, last - first, nil
+}
+
 // RepeatRecords publishes up to n recent records of a partition again, after newer ones,
 // as a relay does whose lease another has taken while its request was on its way.
 func (c *Cluster) RepeatRecords(ctx context.Context, rng *rand.Rand, topic string, n int) error {

@@ -101,6 +101,13 @@ func (n *Node) RedisNet() *netfault.Proxy { return n.redis }
 // nothing.
 func (n *Node) SetClock(offset time.Duration) error { return n.clock.set(offset) }
 
+// Install has the node run another binary from its next start on.
+func (n *Node) Install(binary string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.binary = binary
+}
+
 // Start starts the process; it does nothing where it runs.
 func (n *Node) Start() error {
 	n.mu.Lock()
