@@ -34,7 +34,8 @@ func TestCitusShardsRecordIncrements(t *testing.T) {
 	bench := exec.CommandContext(t.Context(), "citus/bench.sh", "1")
 	bench.Env = append(os.Environ(), "SBCTL="+sbctl, "PORT="+strconv.Itoa(freePorts(t, 4)))
 	out, err := bench.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "Scores, ledger and outbox of all workers agree.") {
+	const agreed = "Scores, ledger and outbox of all workers agree; lanes and shards have the same users."
+	if err != nil || !strings.Contains(string(out), agreed) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, found := range regexp.MustCompile(`([0-9]+) increments/s`).FindAllStringSubmatch(string(out), -1) {

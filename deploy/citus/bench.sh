@@ -43,6 +43,15 @@ sql 0 scoreboard -c "select citus_set_coordinator_host('127.0.0.1', $base)" >/de
 for i in 1 2 3; do sql 0 scoreboard -c "select citus_add_node('127.0.0.1', $((base + i)))" >/dev/null; done
 SCOREBOARD_POSTGRES_URL="postgres://postgres@127.0.0.1:$base/scoreboard" "$sbctl" migrate up >/dev/null
 sql 0 scoreboard -f "$here/distribute.sql" >/dev/null 2>&1
+# Lanes of ingest divide the users as shards do: by ranges of hashtext of equal length.
+elsewhere=$(sql 0 scoreboard -c "with s as (
+    select shardid, shardminvalue::bigint as first, count(*) over () as n from pg_dist_shard
+    where logicalrelid = 'users'::regclass)
+select count(*) from generate_series(1, 2000) as g
+join s on s.shardid = get_shard_id_for_distribution_column('users', 'user-' || g)
+where least((hashtext('user-' || g)::bigint + 2147483648) / (4294967296 / n), n - 1)
+    <> (first + 2147483648) / (4294967296 / n)")
+[ "$elsewhere" = 0 ] || { echo "$elsewhere of 2000 users are in another shard than their lane" >&2; exit 1; }
 for i in 1 2 3; do
 	sql "$i" scoreboard -c "set citus.enable_ddl_propagation = off" -f "$here/shard_function.sql" -c "
 create unlogged table bench_users as
@@ -133,4 +142,4 @@ for table in user_score_histories outbox_score_updates; do
 	n=$(sql 0 scoreboard -c "select count(*) from $table")
 	[ "$n" = "$(count 0 scoreboard)" ] || { echo "$table has $n rows, scores have $(count 0 scoreboard) events" >&2; exit 1; }
 done
-echo "Scores, ledger and outbox of all workers agree."
+echo "Scores, ledger and outbox of all workers agree; lanes and shards have the same users."

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"context"
-	"hash/maphash"
 	"log/slog"
 	"time"
 
@@ -41,7 +40,6 @@ type Ingest struct {
 	committed func() // called after every commit; never blocks
 	log       *slog.Logger
 	metrics   *metrics
-	seed      maphash.Seed
 	lanes     []*lane
 }
 
@@ -49,7 +47,7 @@ type Ingest struct {
 // and must not block.
 func New(o Options, l Ledger, r Ranker, committed func(), log *slog.Logger) *Ingest {
 	in := &Ingest{
-		o: o, ledger: l, ranker: r, committed: committed, log: log, metrics: newMetrics(), seed: maphash.MakeSeed(),
+		o: o, ledger: l, ranker: r, committed: committed, log: log, metrics: newMetrics(),
 	}
 	for range o.Lanes {
 		l := &lane{
@@ -89,9 +87,7 @@ func (in *Ingest) SubmitAll(ctx context.Context, incs []scoreboard.Increment) []
 	return outcomes
 }
 
-func (in *Ingest) laneOf(user scoreboard.UserID) *lane {
-	return in.lanes[maphash.String(in.seed, string(user))%uint64(len(in.lanes))]
-}
+func (in *Ingest) laneOf(user scoreboard.UserID) *lane { return in.lanes[laneOf(user, len(in.lanes))] }
 
 // errUnknownOutcome tells a caller whose context has ended that its increment may
 // still be recorded.
