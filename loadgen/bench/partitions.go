@@ -30,9 +30,9 @@ type PartitionOptions struct {
 	Rate       int // reads, and as many changes, per second
 }
 
-// Partitions measures reads of a board in partitions, on a cluster of processes of its own,
-// while changes are applied to it; and the same of a board in one piece. It calls the
-// ranking as a node does, without a cache and without HTTP.
+// Partitions measures reads of a board in partitions, on a cluster of processes of its own, beside
+// changes; and the same of a board in one piece. First it calls the ranking as a node does, without a
+// cache and without HTTP; then it reads over HTTP from a daemon that records as many increments.
 func Partitions(ctx context.Context, o Options) error {
 	p := o.Partitions
 	if o.Quick {
@@ -43,12 +43,18 @@ func Partitions(ctx context.Context, o Options) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	rdb, stop, err := startCluster(ctx, dir, p.Servers)
+	rdb, url, stop, err := startCluster(ctx, dir, p.Servers)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	r := ranking.New(rdb)
+	if err := o.partitionsAlone(ctx, p, ranking.New(rdb)); err != nil {
+		return err
+	}
+	return o.partitionsOverHTTP(ctx, p, url)
+}
+
+func (o *Options) partitionsAlone(ctx context.Context, p PartitionOptions, r *ranking.Ranking) error {
 	o.printf("%d servers, %d reads/s beside %d changes/s, %s per measurement\n\n",
 		p.Servers, p.Rate, p.Rate, o.Duration)
 	o.println("| users | partitions | filled in | read | p50 | p95 | p99 | max |")
@@ -194,8 +200,10 @@ func readBeside(
 	return found, float64(applied) / d.Seconds(), nil
 }
 
-// startCluster starts a cluster of servers without replicas.
-func startCluster(ctx context.Context, dir string, servers int) (*redis.ClusterClient, func(), error) {
+// startCluster starts a cluster of servers without replicas, and returns its URL, too.
+func startCluster(
+	ctx context.Context, dir string, servers int,
+) (_ *redis.ClusterClient, url string, end func(), err error) {
 	const slots, password = 16384, "bench"
 	var nodes []*devstack.Redis
 	var clients []*redis.Client
@@ -208,9 +216,9 @@ func startCluster(ctx context.Context, dir string, servers int) (*redis.ClusterC
 			_ = n.Stop(context.WithoutCancel(ctx))
 		}
 	}
-	fail := func(err error) (*redis.ClusterClient, func(), error) {
+	fail := func(err error) (*redis.ClusterClient, string, func(), error) {
 		stop()
-		return nil, nil, fmt.Errorf("start a cluster: %w", err)
+		return nil, "", nil, fmt.Errorf("start a cluster: %w", err)
 	}
 	buses := make([]int, servers)
 	for i := range servers {
@@ -257,7 +265,7 @@ func startCluster(ctx context.Context, dir string, servers int) (*redis.ClusterC
 		}
 	}
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addresses, Password: password})
-	return rdb, func() {
+	return rdb, "redis+cluster://:" + password + "@" + strings.Join(addresses, ","), func() {
 		_ = rdb.Close()
 		stop()
 	}, nil

@@ -27,7 +27,7 @@ func Read(ctx context.Context, o Options) error {
 		return err
 	}
 	start := time.Now()
-	if err := r.fillScores(ctx, r.Users); err != nil {
+	if err := r.fillScores(ctx, "global", r.Users); err != nil {
 		return err
 	}
 	r.printf("- %d users on the board and in Redis after %s\n", r.Users, time.Since(start).Round(100*time.Millisecond))
@@ -132,16 +132,16 @@ func (r *rig) fillBoards(ctx context.Context, from, to int) error {
 	return nil
 }
 
-// fillScores writes users of the board global directly to PostgreSQL and rebuilds
+// fillScores writes users of a board directly to PostgreSQL and rebuilds
 // Redis from it. The table is vacuumed and analyzed, as by autovacuum.
-func (r *rig) fillScores(ctx context.Context, n int) error {
-	_, err := r.queryInt(ctx, fmt.Sprintf(`with added as (
-    insert into users (user_id) select 'user-' || u from generate_series(0, %d) u on conflict do nothing returning 1
+func (r *rig) fillScores(ctx context.Context, board string, n int) error {
+	_, err := r.queryInt(ctx, `with added as (
+    insert into users (user_id) select 'user-' || u from generate_series(0, $2) u on conflict do nothing returning 1
 ), scored as (
     insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
-    select 'user-' || u, 'global', s, -s, 1, 1, clock_timestamp(), clock_timestamp()
-    from generate_series(0, %d) u, lateral (select (u::bigint * 7919) %% 1000003 as s) score returning 1
-) select (select count(*) from added) + (select count(*) from scored)`, n-1, n-1))
+    select 'user-' || u, $1, s, -s, 1, 1, clock_timestamp(), clock_timestamp()
+    from generate_series(0, $2) u, lateral (select (u::bigint * 7919) % 1000003 as s) score returning 1
+) select (select count(*) from added) + (select count(*) from scored)`, board, n-1)
 	if err != nil {
 		return err
 	}
@@ -153,10 +153,10 @@ func (r *rig) fillScores(ctx context.Context, n int) error {
 		return err
 	}
 	defer c.Close()
-	if _, err := c.Rebuild(ctx, client.JobRequest{Board: "global"}, func(client.JobLine) {}); err != nil {
+	if _, err := c.Rebuild(ctx, client.JobRequest{Board: board}, func(client.JobLine) {}); err != nil {
 		return err
 	}
-	return r.awaitRanking(ctx, "global", int64(n))
+	return r.awaitRanking(ctx, board, int64(n))
 }
 
 // awaitRanking waits until Redis has a number of users of a board.

@@ -266,13 +266,13 @@ func await(ctx context.Context, url string) error {
 }
 
 // queryInt runs a query that returns one number.
-func (r *rig) queryInt(ctx context.Context, query string) (n int64, err error) {
+func (r *rig) queryInt(ctx context.Context, query string, args ...any) (n int64, err error) {
 	conn, err := pgx.Connect(ctx, r.database)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	return n, conn.QueryRow(ctx, query).Scan(&n)
+	return n, conn.QueryRow(ctx, query, args...).Scan(&n)
 }
 
 // exec runs a statement without a result.
