@@ -136,10 +136,11 @@ func (o *Outbox) DropPartitions(ctx context.Context) (dropped int, err error) {
 		err := o.db.InSchemaTx(ctx, ddlWait, func(tx pgx.Tx) error {
 			return tx.QueryRow(ctx, `select drop_outbox_partition($1)`, leaf).Scan(&gone)
 		})
-		if err != nil {
+		switch {
+		case pg.DroppedMeanwhile(err): // by another node, whose turn has just ended
+		case err != nil:
 			return dropped, pg.Translate(fmt.Errorf("drop partition %s: %w", leaf, err))
-		}
-		if gone {
+		case gone:
 			dropped++
 		}
 	}

@@ -24,6 +24,7 @@ const (
 	duplicateObject      = "42710"
 	UndefinedTable       = "42P01"
 	checkViolation       = "23514"
+	invalidParameter     = "22023"
 	QueryCanceled        = "57014" // the statement timeout
 )
 
@@ -42,6 +43,13 @@ func CreatedMeanwhile(err error) bool {
 		return true
 	}
 	return false
+}
+
+// DroppedMeanwhile reports whether drop_outbox_partition failed because another transaction has dropped
+// the partition since it was listed.
+func DroppedMeanwhile(err error) bool {
+	code := Code(err)
+	return code == invalidParameter || code == UndefinedTable
 }
 
 // Code returns the SQLSTATE in err's chain, or "".
