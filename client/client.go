@@ -64,6 +64,9 @@ type Client struct {
 type timeouts struct {
 	retryBase, retryCap time.Duration // between tries of a call
 	retryAfterMax       time.Duration // a longer Retry-After ends the call
+	queued              time.Duration // for the outcome of an increment that the server has queued
+	lookupMin           time.Duration // between look-ups of its outcome, at first
+	lookupMax           time.Duration
 	pollMin, pollMax    time.Duration // between polls of a watch
 	pollFor             time.Duration // on polling before streams are tried again, at first
 	pollForCap          time.Duration
@@ -74,6 +77,7 @@ type timeouts struct {
 
 var defaultTimeouts = timeouts{
 	retryBase: 200 * time.Millisecond, retryCap: 5 * time.Second, retryAfterMax: 30 * time.Second,
+	queued: 30 * time.Second, lookupMin: 50 * time.Millisecond, lookupMax: 2 * time.Second,
 	pollMin: time.Second, pollMax: 3 * time.Second,
 	pollFor: 5 * time.Second, pollForCap: time.Minute,
 	maxSilence:        75 * time.Second, // the server sends a heartbeat every 30 s

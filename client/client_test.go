@@ -74,6 +74,54 @@ func TestSubmit(t *testing.T) {
 	}
 }
 
+// A 202 has no receipt in it: the client waits for the outcome, whose receipts the
+// server lists by the names of the boards.
+func TestSubmitWaitsForQueuedIncrement(t *testing.T) {
+	t.Parallel()
+	s := clienttest.New(t, "roles", "api,intake,relay,projector,gateway,maintenance", "transport", "streams")
+	c := newClient(t, s, options("game"))
+	for _, b := range []client.BoardRequest{{Board: "zeta"}, {Board: "alpha", Period: "daily"}, {Board: "ruled"}} {
+		if _, err := c.CreateBoard(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.SetBoardRule(t.Context(), "ruled", client.BoardRuleRequest{Regions: []string{"eu"}}); err != nil {
+		t.Fatal(err)
+	}
+	names := func(receipts []client.Receipt) (boards []string) {
+		for _, r := range receipts {
+			if r.NewScore != 5 || r.Version != 1 || r.Status != protocol.StatusDone {
+				t.Errorf("got %+v, want a receipt of 5 points", r)
+			}
+			family, _, _ := strings.Cut(r.Board, ":")
+			boards = append(boards, family)
+		}
+		return boards
+	}
+
+	boards := []string{"zeta", "alpha", "global"}
+	s.Queue(1)
+	receipts, err := c.SubmitBoards(t.Context(), client.Increment{User: "ada", Delta: 5, EventID: "queued-1"}, boards)
+	if err != nil || !slices.Equal(names(receipts), boards) {
+		t.Errorf("got receipts of %v, %v, want %v", names(receipts), err, boards)
+	}
+	s.Queue(1)
+	receipt, err := c.Submit(t.Context(), client.Increment{
+		User: "bob", Delta: 5, EventID: "queued-2", Attributes: map[string]string{"region": "eu"},
+	})
+	if got := names(append([]client.Receipt{receipt}, receipt.Matched...)); err != nil ||
+		!slices.Equal(got, []string{"global", "ruled"}) {
+		t.Errorf("got receipts of %v, %v, want global and ruled", got, err)
+	}
+	for _, id := range []string{"queued-1", "queued-2"} {
+		if !slices.ContainsFunc(s.Seen(), func(r clienttest.Request) bool {
+			return strings.HasPrefix(r.Path, "/v1/events/"+id)
+		}) {
+			t.Errorf("no look-up of %s: it was not queued", id)
+		}
+	}
+}
+
 func TestSubmitBatch(t *testing.T) {
 	t.Parallel()
 	s := clienttest.New(t)

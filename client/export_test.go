@@ -6,6 +6,7 @@ import "time"
 func (c *Client) ShortenTimeouts() {
 	c.timeouts = timeouts{
 		retryBase: 10 * time.Millisecond, retryCap: 50 * time.Millisecond, retryAfterMax: 2 * time.Second,
+		queued: 30 * time.Second, lookupMin: 20 * time.Millisecond, lookupMax: 40 * time.Millisecond,
 		pollMin: 20 * time.Millisecond, pollMax: 40 * time.Millisecond,
 		pollFor: 300 * time.Millisecond, pollForCap: time.Second,
 		maxSilence: 300 * time.Millisecond, maxReconnectAfter: time.Second, acceptLower: 200 * time.Millisecond,

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -34,10 +36,8 @@ type Increment struct {
 
 // Receipt is the outcome of an increment on one board: NewScore,
 // PreviousScore, Applied (their difference), Rank, the user's Version and the
-// event's id. Rank is nil if the server could not compute it in time. Status is
-// done, or pending if the server queued the increment; then only ProcessedEventID is
-// set, and Client.Receipt returns the outcome. Matched are the receipts of the boards on
-// which an increment without a board counts by their rules.
+// event's id. Rank is nil if the server could not compute it in time. Matched are the
+// receipts of the boards on which an increment without a board counts by their rules.
 type Receipt = protocol.Receipt
 
 // NewEventID returns a new event id: a UUID of version 7, which sorts by time and
@@ -56,40 +56,49 @@ func (in *Increment) request() *protocol.IncrementRequest {
 // Submit counts an increment and returns its receipt. It retries temporary errors
 // with the same event id, so the increment counts at most once. An *Error has the
 // event id.
+//
+// If the server queues the increment, Submit waits for its outcome until ctx ends, and at
+// most 30 s. Then the error has the status 202 and the code unavailable: the increment is
+// accepted, and ReceiptOf returns its outcome later.
 func (c *Client) Submit(ctx context.Context, in Increment) (Receipt, error) {
-	var receipt Receipt
-	err := c.submit(ctx, &in, nil, &receipt)
-	if err == nil && receipt.ProcessedEventID == "" {
-		err = noReceipt(in.EventID)
+	receipts, err := c.submit(ctx, &in, nil)
+	if err != nil {
+		return Receipt{}, err
 	}
-	return receipt, err
-}
-
-// noReceipt is the error for a success without what shows it.
-func noReceipt(eventID string) error {
-	e := connectionError(errors.New("the server's response contains no receipt"))
-	e.Op, e.EventID = "submit an increment", eventID
-	return e
+	// The look-up of an event lists its receipts by the names of the boards.
+	global := func(r Receipt) bool { return r.Board == string(scoreboard.GlobalBoard) }
+	first := max(slices.IndexFunc(receipts, global), 0)
+	receipt := receipts[first]
+	if len(receipts) > 1 {
+		receipt.Matched = slices.Delete(receipts, first, first+1)
+	}
+	return receipt, nil
 }
 
 // SubmitBoards counts one increment on several boards, all or none, and returns
-// their receipts in order. It ignores the increment's Board.
+// their receipts in the order of boards. It ignores the increment's Board. If the server
+// queues the increment, it waits as Submit does.
 func (c *Client) SubmitBoards(ctx context.Context, in Increment, boards []string) ([]Receipt, error) {
 	in.Board = ""
-	var receipts protocol.Receipts
-	err := c.submit(ctx, &in, boards, &receipts)
-	if err == nil && receipts.ProcessedEventID == "" {
-		err = noReceipt(in.EventID)
+	receipts, err := c.submit(ctx, &in, boards)
+	if err != nil {
+		return nil, err
 	}
-	return receipts.Receipts, err
+	place := func(r Receipt) int {
+		family, _, _ := strings.Cut(r.Board, ":") // the receipt is of a period, such as daily:2026-11-21
+		return slices.Index(boards, family)
+	}
+	slices.SortStableFunc(receipts, func(a, b Receipt) int { return place(a) - place(b) })
+	return receipts, nil
 }
 
-func (c *Client) submit(ctx context.Context, in *Increment, boards []string, out any) error {
+func (c *Client) submit(ctx context.Context, in *Increment, boards []string) ([]Receipt, error) {
 	if in.EventID == "" {
 		in.EventID = NewEventID()
 	}
-	return c.do(ctx, call{
-		op: "submit an increment", method: http.MethodPost, path: "/v1/scores/increment",
+	var response eventResponse
+	err := c.do(ctx, call{
+		op: opSubmit, method: http.MethodPost, path: "/v1/scores/increment",
 		eventID: in.EventID, sign: len(in.Attributes) > 0, // which the field signature does not cover
 		body: func(now time.Time) any {
 			r := in.request()
@@ -101,7 +110,59 @@ func (c *Client) submit(ctx context.Context, in *Increment, boards []string, out
 			}
 			return r
 		},
-	}, out)
+	}, &response)
+	if err != nil {
+		return nil, err
+	}
+	event := response.event()
+	if event.Status == protocol.StatusPending {
+		if event, err = c.awaitOutcome(ctx, in.User, in.EventID); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case event.Status == protocol.StatusRejected:
+		return nil, &Error{
+			Op: opSubmit, Status: http.StatusOK, Attempts: 1, Code: event.Code, Message: event.Message,
+			EventID: in.EventID,
+		}
+	case event.ID == "" || len(event.Receipts) == 0:
+		return nil, noReceipt(in.EventID)
+	}
+	return event.Receipts, nil
+}
+
+const opSubmit = "submit an increment"
+
+// noReceipt is the error for a success without what shows it.
+func noReceipt(eventID string) error {
+	e := connectionError(errors.New("the server's response contains no receipt"))
+	e.Op, e.EventID = opSubmit, eventID
+	return e
+}
+
+// awaitOutcome waits until an increment that the server has queued is done or rejected:
+// within milliseconds, unless the server is in trouble.
+func (c *Client) awaitOutcome(ctx context.Context, user, id string) (Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeouts.queued)
+	defer cancel()
+	for n := 0; ; n++ {
+		event, err := c.ReceiptOf(ctx, user, id)
+		if err == nil && event.Status != protocol.StatusPending {
+			return event, nil
+		}
+		var e *Error
+		if errors.As(err, &e) && !e.Temporary() && e.Code != scoreboard.CodeNotFound {
+			e.EventID = id
+			return Event{}, e
+		}
+		if ended := sleep(ctx, min(c.timeouts.lookupMin<<min(n, 20), c.timeouts.lookupMax)); ended != nil {
+			return Event{}, &Error{
+				Op: opSubmit, Status: http.StatusAccepted, Code: scoreboard.CodeUnavailable, Attempts: 1,
+				Message: "the increment is accepted, but not counted yet", EventID: id, Err: ended,
+			}
+		}
+	}
 }
 
 // Result is the outcome of one increment of a batch: a receipt or an error.
@@ -162,7 +223,7 @@ func batchResult(r protocol.BatchResult, eventID string) Result {
 	case r.Receipt != nil:
 		return Result{Receipt: *r.Receipt}
 	default:
-		return Result{Receipt: Receipt{ProcessedEventID: eventID, Status: r.Status}}
+		return Result{Err: noReceipt(eventID)}
 	}
 }
 
@@ -186,28 +247,32 @@ func (c *Client) Receipt(ctx context.Context, id string) (Event, error) {
 func (c *Client) ReceiptOf(ctx context.Context, user, id string) (Event, error) {
 	query := url.Values{}
 	setText(query, "user_id", user)
-	var response struct {
-		Receipt
-		Receipts []Receipt       `json:"receipts"`
-		Code     scoreboard.Code `json:"error_code"`
-		Message  string          `json:"message"`
-	}
+	var response eventResponse
 	err := c.do(ctx, call{
 		op: "look up event " + id, method: http.MethodGet, path: "/v1/events/" + url.PathEscape(id), query: query,
 	}, &response)
 	if err != nil {
 		return Event{}, err
 	}
-	e := Event{
-		ID: response.ProcessedEventID, Status: response.Status, Receipts: response.Receipts,
-		Code: response.Code, Message: response.Message,
-	}
+	return response.event(), nil
+}
+
+// eventResponse is the state of an event in any of the forms in which the API sends it.
+type eventResponse struct {
+	Receipt
+	Receipts []Receipt       `json:"receipts"`
+	Code     scoreboard.Code `json:"error_code"`
+	Message  string          `json:"message"`
+}
+
+func (r *eventResponse) event() Event {
+	e := Event{ID: r.ProcessedEventID, Status: r.Status, Receipts: r.Receipts, Code: r.Code, Message: r.Message}
 	if e.Receipts != nil {
 		e.Status = protocol.StatusDone // the response for several boards has no status
 	} else if e.Status == protocol.StatusDone {
-		e.Receipts = []Receipt{response.Receipt}
+		e.Receipts = []Receipt{r.Receipt}
 	}
-	return e, nil
+	return e
 }
 
 // ActionRequest starts an action: its user, its board, and limits within those of

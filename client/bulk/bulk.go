@@ -46,11 +46,10 @@ type Job struct {
 type Tally struct {
 	Done     int `json:"done"`     // counted, including repeats
 	Replayed int `json:"replayed"` // repeats of events that were already counted
-	Pending  int `json:"pending"`  // queued by the server
 	Refused  int `json:"refused"`
 	Unsent   int `json:"unsent"`  // the server was unreachable; the next run tries again
 	Skipped  int `json:"skipped"` // finished by an earlier run
-	// Lines is the number of lines read. At the end each is in Done, Pending, Refused,
+	// Lines is the number of lines read. At the end each is in Done, Refused,
 	// Unsent or Skipped.
 	Lines int `json:"lines"`
 	// Whole is true if the source was read to its end.
@@ -122,7 +121,7 @@ func (j *Job) Run(ctx context.Context, s Submitter) (tally Tally, err error) {
 	}
 	t := &r.tally
 	t.Lines, t.Whole = r.lines, r.whole
-	t.Unsent = t.Lines - t.Done - t.Pending - t.Refused - t.Skipped // including lines that workers dropped
+	t.Unsent = t.Lines - t.Done - t.Refused - t.Skipped // including lines that workers dropped
 	return r.tally, err
 }
 
@@ -237,9 +236,6 @@ func (r *run) count(result Result) {
 		if result.Replayed {
 			r.tally.Replayed++
 		}
-		return
-	case Pending:
-		r.tally.Pending++
 		return
 	case Refused:
 		r.tally.Refused++

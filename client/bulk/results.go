@@ -17,12 +17,11 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// The outcomes of a line in the result file. Done and pending lines are finished.
+// The outcomes of a line in the result file. Done lines are finished.
 // The next run retries refused and unsent lines, because a token, a ban or a board
 // may have changed. Of several results of a line the last one counts.
 const (
 	Done    = "done"
-	Pending = "pending"
 	Refused = "refused"
 	Unsent  = "unsent"
 )
@@ -116,7 +115,7 @@ func (r *results) load(path string) error {
 		if err := json.Unmarshal(text, &result); err != nil {
 			return fmt.Errorf("read line %d of %s: %w", n, path, err)
 		}
-		if result.Status == Done || result.Status == Pending {
+		if result.Status == Done {
 			r.finished.add(result.Line)
 		}
 		r.sums.set(result.Line, result.Sum)

@@ -176,16 +176,10 @@ func resultOf(it item, receipt client.Receipt, err error) Result {
 	if err != nil {
 		return refused(it, err)
 	}
-	result := Result{
-		Line: it.line, User: it.in.User, EventID: it.in.EventID, Status: Done,
+	return Result{
+		Line: it.line, User: it.in.User, EventID: it.in.EventID, Status: Done, Score: &receipt.NewScore,
 		Replayed: receipt.Replayed, Sum: it.sum,
 	}
-	if receipt.Status == Pending {
-		result.Status = Pending
-	} else {
-		result.Score = &receipt.NewScore
-	}
-	return result
 }
 
 // refused is the result of a line that was not counted.

@@ -33,6 +33,14 @@ func (s *Server) LoseAnswers(n int) {
 	})
 }
 
+// Queue passes the next n requests on as requests to be answered with a 202.
+func (s *Server) Queue(n int) {
+	s.addFailures(n, func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Set("Prefer", "respond-async")
+		s.proxy.ServeHTTP(w, r)
+	})
+}
+
 // Hang does not respond to the next n requests until their client disconnects. The
 // channel is closed once all n have arrived.
 func (s *Server) Hang(n int) (all <-chan struct{}) {

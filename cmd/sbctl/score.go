@@ -170,11 +170,6 @@ func noteWaits(ctx context.Context, infof func(format string, args ...any)) cont
 
 func receiptTable(r client.Receipt) *table {
 	t := newTable()
-	if r.Status == "pending" {
-		t.add("event", r.ProcessedEventID)
-		t.add("status", r.Status)
-		return t
-	}
 	t.add("user", r.UserID)
 	t.add("board", r.Board)
 	t.add("score", fmt.Sprintf("%d (%+d)", r.NewScore, r.Applied))

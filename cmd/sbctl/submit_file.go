@@ -116,10 +116,7 @@ func (p *program) printSummary(s summary) error {
 		for _, part := range []struct {
 			name string
 			n    int
-		}{{"repeats", s.Replayed}, {"pending", s.Pending}, {"refused", s.Refused}, {"not sent", s.Unsent}, {
-			"skipped",
-			s.Skipped,
-		}} {
+		}{{"repeats", s.Replayed}, {"refused", s.Refused}, {"not sent", s.Unsent}, {"skipped", s.Skipped}} {
 			if part.n > 0 {
 				t.add(part.name, number(int64(part.n)))
 			}
@@ -168,8 +165,8 @@ func (b *progressBar) draw(t bulk.Tally) {
 }
 
 func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
-	now := t.Done + t.Pending + t.Refused + t.Unsent // by this run
-	lines := now + t.Skipped                         // of the file
+	now := t.Done + t.Refused + t.Unsent // by this run
+	lines := now + t.Skipped             // of the file
 	rate := float64(now) / elapsed.Seconds()
 	text := fmt.Sprintf("%s, %.0f/s", plural.Count(int64(lines), "line"), rate)
 	if t.Skipped > 0 {

@@ -189,6 +189,7 @@ func newSigningClient(t *testing.T, transport http.RoundTripper, attempts int, k
 // call is one call of a client; exactly one field is set.
 type call struct {
 	Submit  *protocol.IncrementRequest  `json:"submit,omitempty"`
+	Boards  *protocol.IncrementRequest  `json:"submit_boards,omitempty"`
 	Batch   []protocol.IncrementRequest `json:"batch,omitempty"`
 	Top     *place                      `json:"top,omitempty"`
 	Me      *place                      `json:"me,omitempty"`
@@ -227,6 +228,8 @@ func (k call) do(t *testing.T, c *client.Client) (any, error) {
 	switch {
 	case k.Submit != nil:
 		return c.Submit(ctx, increment(*k.Submit))
+	case k.Boards != nil:
+		return c.SubmitBoards(ctx, increment(*k.Boards), k.Boards.Boards)
 	case k.Batch != nil:
 		ins := make([]client.Increment, len(k.Batch))
 		for i, r := range k.Batch {
@@ -423,6 +426,55 @@ func TestRetries(t *testing.T) {
 				}
 				if got := asJSON(t, result); !contains(got, v.Expect.Result) {
 					t.Errorf("got %v, want %v", got, v.Expect.Result)
+				}
+			})
+		})
+	}
+}
+
+type queuedVector struct {
+	Name      string     `json:"name"`
+	Call      call       `json:"call"`
+	Responses []response `json:"responses"`
+	Expect    struct {
+		Requests []string     `json:"requests"`
+		Receipts []string     `json:"receipts,omitempty"`
+		Error    *clientError `json:"error,omitempty"`
+	} `json:"expect"`
+}
+
+func TestQueued(t *testing.T) {
+	t.Parallel()
+	for _, v := range read[cases[queuedVector]](t, "queued.json").Cases {
+		t.Run(v.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &script{responses: v.Responses}
+				result, err := v.Call.do(t, newClient(t, s, 1))
+				var requests []string
+				for _, r := range s.seen {
+					requests = append(requests, r.req.Method+" "+r.req.URL.RequestURI())
+				}
+				if !slices.Equal(requests, v.Expect.Requests) {
+					t.Errorf("got the requests %q, want %q", requests, v.Expect.Requests)
+				}
+				if v.Expect.Error != nil {
+					v.Expect.Error.check(t, err)
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				receipts, several := result.([]client.Receipt)
+				if !several {
+					first := result.(client.Receipt)
+					receipts = append([]client.Receipt{first}, first.Matched...)
+				}
+				var boards []string
+				for _, r := range receipts {
+					boards = append(boards, r.Board)
+				}
+				if !slices.Equal(boards, v.Expect.Receipts) {
+					t.Errorf("got the receipts of %q, want %q", boards, v.Expect.Receipts)
 				}
 			})
 		})

@@ -64,9 +64,10 @@ type Receipt struct {
 
 // Receipts is the response to an increment on several boards.
 type Receipts struct {
-	UserID           string    `json:"user_id"`
-	ProcessedEventID string    `json:"processed_event_id"`
-	Receipts         []Receipt `json:"receipts"` // a receipt for each board, in the order of the request
+	UserID           string `json:"user_id"`
+	ProcessedEventID string `json:"processed_event_id"`
+	// A receipt for each board, in the order of the request; in a look-up, by their names.
+	Receipts []Receipt `json:"receipts"`
 	// ClosedBoards are the event's boards that have ended, on which a reversal with
 	// open_boards left it as it was.
 	ClosedBoards []string `json:"closed_boards,omitempty"`
@@ -128,8 +129,7 @@ type BatchResults struct {
 	Results []BatchResult `json:"results"` // a result for each item, in order
 }
 
-// BatchResult is the result of one item. Status is done, with a receipt; pending; or
-// rejected, with an error.
+// BatchResult is the result of one item: done, with a receipt, or rejected, with an error.
 type BatchResult struct {
 	Status  string   `json:"status"`            // done or rejected
 	Receipt *Receipt `json:"receipt,omitempty"` // if done: the increment's receipt

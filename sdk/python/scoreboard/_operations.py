@@ -333,16 +333,34 @@ def receipts_of(event: Event) -> list[Receipt]:
 
 def receipt_of(receipts: Sequence[Receipt]) -> Receipt:
     """The receipt of an increment that named at most one board, with those of the boards that rules have added. The
-    look-up of an event has them in the order of their boards."""
+    look-up of an event lists them by the names of the boards."""
     first = next((r for r in receipts if r.board == "global"), receipts[0])
     return dataclasses.replace(first, matched=[r for r in receipts if r is not first])
+
+
+def in_order(receipts: Iterable[Receipt], boards: Sequence[str]) -> list[Receipt]:
+    """The receipts in the order of the boards. Those of periods have names such as daily:2026-11-21."""
+    places = {board: n for n, board in enumerate(boards)}
+    return sorted(receipts, key=lambda receipt: places.get(receipt.board.partition(":")[0], len(places)))
+
+
+def not_counted(error: ScoreboardError, event_id: str) -> ScoreboardError:
+    """The error of an increment that the server has queued, after a failed wait for its outcome."""
+    if error.status != 404 and not error.temporary:
+        error.event_id = event_id
+        return error
+    return _pending_error("submit an increment", event_id)
 
 
 def still_pending(event: Event) -> ScoreboardError | None:
     if event.status != "pending":
         return None
+    return _pending_error(f"wait for event {event.id}", event.id)
+
+
+def _pending_error(op: str, event_id: str) -> ScoreboardError:
     message = "the increment is accepted, but not counted yet"
-    return error_of("unavailable", message, op=f"wait for event {event.id}", status=202, event_id=event.id)
+    return error_of("unavailable", message, op=op, status=202, event_id=event_id)
 
 
 def pauses() -> Iterable[float]:

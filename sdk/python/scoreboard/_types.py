@@ -575,7 +575,7 @@ class Receipts:
         closed_boards: Closed_boards are the event's boards that have ended, on which a reversal with open_boards left
             it as it was.
         processed_event_id: Id of the event, as the client sent it.
-        receipts: A receipt for each board, in the order of the request.
+        receipts: A receipt for each board, in the order of the request; in a look-up, by their names.
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
     """
 

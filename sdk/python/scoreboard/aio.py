@@ -114,6 +114,9 @@ class AsyncScoreboard:
         repeat then counts once, even from another process. If the call fails, the increment may or may not have been
         counted; the error's event_id is the id with which it can be sent again.
 
+        If the server queues the increment, submit waits for its outcome: for timeout seconds, or 30. Then it raises an
+        UnavailableError with the status 202: the increment is accepted, and receipt returns its outcome later.
+
         Without a board, the increment also counts on the boards whose rules match its action and attributes; matched
         are their receipts.
         """
@@ -132,9 +135,10 @@ class AsyncScoreboard:
         attestation: str = "",
         timeout: float | None = None,
     ) -> list[Receipt]:
-        """Count one increment on up to 10 boards, all or none, and return their receipts in order."""
+        """Count one increment on up to 10 boards, all or none, and return their receipts in the order of boards. A
+        queued increment is waited for as in submit."""
         increment = Increment(user_id, delta, event_id, "", tuple(boards), action, action_token, attestation)
-        return await self._counted(increment, timeout)
+        return _operations.in_order(await self._counted(increment, timeout), increment.boards)
 
     async def submit_async(self, increment: Increment, *, timeout: float | None = None) -> Event:
         """Hand in an increment to be counted later. The event is pending, or done if the server counted it at once;
@@ -396,7 +400,10 @@ class AsyncScoreboard:
         event = await self._do(_operations.submit(self._config, increment), timeout)
         if event.status == "pending":  # the server queues when it is overloaded (ingest.overflow)
             left = 30 if end is None else max(end - self._config.monotonic(), 0.001)
-            event = await self.wait_for_event(increment.event_id, user_id=increment.user_id, timeout=left)
+            try:
+                event = await self.wait_for_event(increment.event_id, user_id=increment.user_id, timeout=left)
+            except ScoreboardError as error:
+                raise _operations.not_counted(error, increment.event_id) from error
         return _operations.receipts_of(event)
 
     async def _do(self, call: Call[T], timeout: float | None) -> T:

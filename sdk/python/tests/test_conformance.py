@@ -198,6 +198,30 @@ def test_retries(case: dict[str, Any], kind: str) -> None:
 
 
 @kinds
+@cases("queued.json")
+def test_queued(case: dict[str, Any], kind: str) -> None:
+    known(case, "name", "call", "responses", "expect")
+    expect = case["expect"]
+    known(expect, "requests", "receipts", "error")
+    clock = virtual.Clock()
+    script = Script(clock, case["responses"])
+    method, args, kwargs = arguments(case["call"])
+    error = result = None
+    try:
+        result = perform(kind, clock, script, method, args, kwargs, attempts=1)
+    except ScoreboardError as failed:
+        error = failed
+    assert [f"{r.method} {r.url.raw_path.decode()}" for r in script.requests] == expect["requests"]
+    if "error" in expect:
+        assert error is not None
+        check_error(expect["error"], error)
+        return
+    assert error is None
+    receipts = result if isinstance(result, list) else [result, *result.matched]  # type: ignore[attr-defined]
+    assert [r.board for r in receipts] == expect["receipts"]
+
+
+@kinds
 @cases("receipts.json")
 def test_receipts(case: dict[str, Any], kind: str) -> None:
     known(case, "name", "body", "event")
@@ -273,32 +297,6 @@ def check_signature(signed: dict[str, str], request: httpx.Request, body: dict[s
     text = header_text(request.method, request.url.raw_path.decode(), key.id, timestamp, request.content)
     assert request.headers["X-Scoreboard-Key"] == key.id
     assert request.headers["X-Scoreboard-Signature"] == "v1=" + key.sign(text)
-
-
-@kinds
-def test_a_queued_increment_has_its_matched_boards(kind: str) -> None:
-    """The look-up of an event has its receipts in the order of their boards."""
-    clock = virtual.Clock()
-    counted = {
-        "user_id": "alice",
-        "new_score": 5,
-        "previous_score": 0,
-        "rank": 1,
-        "version": 1,
-        "processed_event_id": "match-7",
-        "applied": 5,
-        "replayed": False,
-        "recorded_at": "2026-11-21T12:00:00Z",
-        "status": "done",
-    }
-    receipts = [{**counted, "board": board} for board in ("arena", "global", "ranked")]
-    looked_up = {"user_id": "alice", "processed_event_id": "match-7", "receipts": receipts}
-    pending = {"processed_event_id": "match-7", "status": "pending"}
-    script = Script(clock, [{"status": 202, "body": pending}, {"status": 200, "body": looked_up}])
-    call = {"user_id": "alice", "delta": 5, "event_id": "match-7", "attributes": {"region": "eu"}}
-    receipt = perform(kind, clock, script, "submit", [], call)
-    assert receipt.board == "global"
-    assert [r.board for r in receipt.matched] == ["arena", "ranked"]
 
 
 def test_increments_are_values() -> None:

@@ -1,6 +1,7 @@
 """Both clients against a real daemon."""
 
 import asyncio
+import functools
 import json
 import time
 from datetime import datetime, timedelta, timezone
@@ -25,6 +26,7 @@ from scoreboard import (
     TokenUsedError,
     UnauthorizedError,
     UnavailableError,
+    _operations,
 )
 
 
@@ -171,6 +173,34 @@ def test_async_event_is_waited_for(daemon: Daemon) -> None:
         with pytest.raises(NotFoundError):
             sb.wait_for_event("never", user_id="later", timeout=0.3)
         assert time.monotonic() - began < 5
+
+
+def test_submit_waits_for_queued(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Receipts are in the order of the boards, also if the server has queued the increment."""
+    daemon.sbctl("board", "create", "zeta")
+    daemon.sbctl("board", "create", "alpha", "--period", "daily")
+    daemon.sbctl("board", "create", "ruled-queued")
+    daemon.sbctl("board", "rules", "set", "ruled-queued", "--region", "queued")
+    monkeypatch.setattr(_operations, "submit", functools.partial(_operations.submit, respond_async=True))
+    boards = ["zeta", "alpha", "global"]
+    region = {"region": "queued"}
+    statuses: list[int] = []
+    with Scoreboard(**daemon.options) as sb:
+        sb._http.event_hooks["response"].append(lambda response: statuses.append(response.status_code))
+        receipts = sb.submit_boards(user_id="queued-1", delta=5, boards=boards)
+        assert [(r.board.partition(":")[0], r.new_score) for r in receipts] == [(board, 5) for board in boards]
+        r = sb.submit(user_id="queued-2", delta=5, attributes=region)
+        assert [(m.board, m.new_score) for m in (r, *r.matched)] == [("global", 5), ("ruled-queued", 5)]
+    assert statuses.count(202) == 2
+
+    async def main() -> None:
+        async with AsyncScoreboard(**daemon.options) as sb:  # type: ignore[arg-type]
+            receipts = await sb.submit_boards(user_id="queued-3", delta=5, boards=boards)
+            assert [r.board.partition(":")[0] for r in receipts] == boards
+            r = await sb.submit(user_id="queued-4", delta=5, attributes=region)
+            assert [m.board for m in (r, *r.matched)] == ["global", "ruled-queued"]
+
+    asyncio.run(main())
 
 
 def test_reads_and_iterators(daemon: Daemon) -> None:

@@ -36,17 +36,29 @@ export class Scoreboard {
    * submit counts an increment and returns its receipt. It retries temporary errors with the same
    * event id, so the increment counts at most once. If it fails, the error has the event id, with
    * which the increment can safely be sent again, now or tomorrow.
+   *
+   * If the server queues the increment, submit waits for its outcome, for 30 s at most. Then the
+   * error has the status 202 and the code unavailable: the increment is accepted, and receipt
+   * returns its outcome later.
    */
   async submit(increment: Increment, options?: CallOptions): Promise<Receipt> {
-    return this.#increment(increment, undefined, {}, options);
+    const receipts = await this.#counted(increment, undefined, options);
+    // The look-up of an event lists its receipts by the names of the boards.
+    const first = receipts.find((r) => r.board === "global") ?? receipts[0]!;
+    if (receipts.length === 1) return first;
+    return { ...first, matched: receipts.filter((r) => r !== first) };
   }
 
-  /** submitBoards counts one increment on several boards, all or none. It ignores the increment's board. */
+  /**
+   * submitBoards counts one increment on several boards, all or none, and returns their receipts in
+   * the order of boards. It ignores the increment's board. It waits for a queued increment as submit
+   * does.
+   */
   async submitBoards(increment: Increment, boards: string[], options?: CallOptions): Promise<Receipt[]> {
-    const all = await this.#increment<Camel<Schemas["Receipts"]>>(
-      { ...increment, board: undefined }, boards, {}, options,
-    );
-    return all.receipts;
+    const receipts = await this.#counted({ ...increment, board: undefined }, boards, options);
+    // The receipt of a periodic board is of its period, such as daily:2026-11-21.
+    const place = ({ board }: Receipt): number => boards.indexOf(board.replace(/:.*/, ""));
+    return receipts.sort((a, b) => place(a) - place(b));
   }
 
   /**
@@ -57,17 +69,35 @@ export class Scoreboard {
     return statusOf(await this.#increment(increment, undefined, { Prefer: "respond-async" }, options));
   }
 
-  async #increment<T extends { processedEventId: string }>(
+  /** #counted returns the receipts of an increment, one for each board. */
+  async #counted(increment: Increment, boards: string[] | undefined, options?: CallOptions): Promise<Receipt[]> {
+    const sent = withEventId(increment);
+    const { eventId, userId } = sent;
+    let event = statusOf(await this.#increment(sent, boards, {}, options));
+    if (event.status === "pending") {
+      event = await this.waitForEvent(eventId, { ...options, userId, timeout: 30_000 }).catch((error: unknown) => {
+        if (!(error instanceof ScoreboardError)) throw error;
+        throw error.temporary && !options?.signal?.aborted ? pendingError(eventId, error)
+          : Object.assign(error, { eventId });
+      });
+    }
+    const { status, code, message, receipts } = event;
+    if (status === "rejected") throw new ScoreboardError({ code, message, status: 200, eventId });
+    if (receipts.length === 0) throw noReceipt(eventId);
+    return receipts;
+  }
+
+  async #increment(
     increment: Increment, boards: string[] | undefined, headers: Record<string, string>, options?: CallOptions,
-  ): Promise<T> {
+  ): Promise<EventResponse> {
     const increments = withEventId(increment);
     const { eventId } = increments;
-    const receipt = await this.#transport.send<T>({
+    const receipt = await this.#transport.send<EventResponse>({
       method: "POST", path: INCREMENT, eventId, headers, sign: attributesOf(increment) !== undefined,
       body: () => signed(requestOf(increments, boards), this.#transport.settings),
     }, options?.signal);
     if (receipt?.processedEventId) return receipt;
-    throw Object.assign(connectionError("the server's response contains no receipt"), { eventId });
+    throw noReceipt(eventId);
   }
 
   /**
@@ -87,7 +117,7 @@ export class Scoreboard {
     return results.map(({ receipt, error }, n) => {
       const eventId = increments[n]?.eventId;
       if (receipt) return { receipt };
-      if (!error) return { error: connectionError("the server's response contains no receipt") };
+      if (!error) return { error: noReceipt(eventId) };
       return { error: new ScoreboardError({ ...error, code: error.errorCode, status: 200, eventId }) };
     });
   }
@@ -112,12 +142,14 @@ export class Scoreboard {
     const end = Date.now() + (options.timeout ?? 60_000);
     for (let wait = 50; ; wait = Math.min(2 * wait, 2_000)) {
       const event = await this.receipt(eventId, options).catch((error: unknown) => {
-        if (error instanceof ScoreboardError && error.code === "not_found") return undefined; // not yet
+        const later = error instanceof ScoreboardError && (error.code === "not_found" || error.temporary);
+        if (later && !options.signal?.aborted) return undefined;
         throw error;
       });
       if (event && event.status !== "pending") return event;
       if (Date.now() + wait > end) {
-        throw Object.assign(connectionError(`event ${eventId} is still pending`), { eventId });
+        throw event ? pendingError(eventId)
+          : Object.assign(connectionError(`the outcome of event ${eventId} is not known`), { eventId });
       }
       await sleep(wait, options.signal);
     }
@@ -266,14 +298,26 @@ async function* pages<T>(
   } while (cursor);
 }
 
-/** statusOf is the status of an event in any of the forms in which the API sends it. */
-function statusOf(r: Receipt & {
+/** EventResponse is the state of an event in any of the forms in which the API sends it. */
+type EventResponse = Omit<Receipt, "status"> & {
   receipts?: Receipt[]; status?: string; errorCode?: string; message?: string;
-}): EventStatus {
+};
+
+function noReceipt(eventId: string | undefined): ScoreboardError {
+  return Object.assign(connectionError("the server's response contains no receipt"), { eventId });
+}
+
+function pendingError(eventId: string, cause?: unknown): ScoreboardError {
+  const message = "the increment is accepted, but not counted yet";
+  return new ScoreboardError({ code: "unavailable", message, status: 202, eventId, cause });
+}
+
+/** statusOf is the status of an event. */
+function statusOf(r: EventResponse): EventStatus {
   // The response for several boards has no status.
   const status = r.receipts ? "done" : (r.status as EventStatus["status"]);
   return {
-    id: r.processedEventId, status, receipts: r.receipts ?? (status === "done" ? [r, ...(r.matched ?? [])] : []),
+    id: r.processedEventId, status, receipts: r.receipts ?? (status === "done" ? [r as Receipt, ...(r.matched ?? [])] : []),
     code: r.errorCode ?? "", message: r.message ?? "",
   };
 }

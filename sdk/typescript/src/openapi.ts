@@ -2101,7 +2101,7 @@ export interface components {
             /** @description Up to 500 increments. */
             items: components["schemas"]["IncrementRequest"][];
         };
-        /** @description The result of one item. status is done, with a receipt; pending; or rejected, with an error. */
+        /** @description The result of one item: done, with a receipt, or rejected, with an error. */
         BatchResult: {
             /** @description If rejected: why. */
             error?: components["schemas"]["Error"];
@@ -3827,7 +3827,7 @@ export interface components {
             closed_boards?: string[];
             /** @description Id of the event, as the client sent it. */
             processed_event_id: string;
-            /** @description A receipt for each board, in the order of the request. */
+            /** @description A receipt for each board, in the order of the request; in a look-up, by their names. */
             receipts: components["schemas"]["Receipt"][];
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;

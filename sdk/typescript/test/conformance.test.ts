@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { fieldText, headerText, Scoreboard, ScoreboardError, sign } from "@scoreboard/client";
+import { fieldText, headerText, type Receipt, Scoreboard, ScoreboardError, sign } from "@scoreboard/client";
 
 import { perform, script, type PlaceOf, type ScriptedResponse, type Seen, type VectorCall } from "./script.js";
 import { type Bounds, type Cases, flush, only, STEP, vectors } from "./vectors.js";
@@ -106,6 +106,33 @@ test("retries", async (t) => {
       if (v.expect.error) return checkError(v.expect.error, error);
       assert.equal(error, undefined);
       contains(result, v.expect.result);
+    });
+  }
+});
+
+interface QueuedVector {
+  name: string; call: VectorCall; responses: ScriptedResponse[];
+  expect: { requests: string[]; receipts?: string[]; error?: VectorError };
+}
+
+test("queued", async (t) => {
+  for (const v of vectors<Cases<QueuedVector>>("queued.json").cases) {
+    await t.test(v.name, async (t) => {
+      only(v, "name", "call", "responses", "expect");
+      only(v.expect, "requests", "receipts", "error");
+      t.mock.timers.enable({ apis: ["setTimeout", "Date"], now: Date.now() });
+      const { fetch, seen } = script(v.responses);
+      let settled = false;
+      const call = perform(new Scoreboard({ server, fetch, attempts: 1 }), v.call)
+        .then((result) => ({ result, error: undefined }), (error: unknown) => ({ result: undefined, error }))
+        .finally(() => (settled = true));
+      for (await flush(); !settled; await flush()) t.mock.timers.tick(STEP);
+      const { result, error } = await call;
+      assert.deepEqual(seen.map(({ method, url }) => `${method} ${url.pathname}${url.search}`), v.expect.requests);
+      if (v.expect.error) return checkError(v.expect.error, error);
+      assert.equal(error, undefined);
+      const all = Array.isArray(result) ? (result as Receipt[]) : [result as Receipt, ...((result as Receipt).matched ?? [])];
+      assert.deepEqual(all.map((r) => r.board), v.expect.receipts);
     });
   }
 });

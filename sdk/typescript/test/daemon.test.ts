@@ -132,6 +132,31 @@ test("a queued increment is waited for", async () => {
   assert.deepEqual([unknown.code, unknown.eventId], ["unavailable", "never-sent"]);
 });
 
+test("submit waits for a queued increment", async () => {
+  daemon.sbctl("board", "create", "zeta");
+  daemon.sbctl("board", "create", "alpha", "--period", "daily");
+  daemon.sbctl("board", "create", "ruled-queued");
+  daemon.sbctl("board", "rules", "set", "ruled-queued", "--region", "queued");
+  const statuses: number[] = [];
+  const queueing = new Scoreboard({
+    ...daemon.credentials(),
+    fetch: async (input, init) => {
+      const headers = { ...(init?.headers as Record<string, string>), Prefer: "respond-async" };
+      const response = await fetch(input, { ...init, headers });
+      statuses.push(response.status);
+      return response;
+    },
+  });
+  const boards = ["zeta", "alpha", "global"];
+  const receipts = await queueing.submitBoards({ userId: "queued-1", delta: 5 }, boards);
+  assert.deepEqual(receipts.map((r) => [r.board.split(":")[0], r.newScore]), boards.map((b) => [b, 5]));
+  const r = await queueing.submit({ userId: "queued-2", delta: 5, attributes: { region: "queued" } });
+  assert.deepEqual([r, ...(r.matched ?? [])].map((m) => [m.board, m.newScore, m.status]), [
+    ["global", 5, "done"], ["ruled-queued", 5, "done"],
+  ]);
+  assert.equal(statuses.filter((s) => s === 202).length, 2);
+});
+
 test("an action's token", async () => {
   daemon.sbctl("board", "create", "races", "--require", "action-token");
   const missing = await failure(sb.submit({ userId: "racer", delta: 1, board: "races", action: "race" }));

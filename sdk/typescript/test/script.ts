@@ -61,6 +61,7 @@ export interface PlaceOf {
 /** VectorCall is one call of a client; exactly one field is set. */
 export interface VectorCall {
   submit?: ScriptedIncrement;
+  submit_boards?: ScriptedIncrement & { boards: string[] };
   batch?: ScriptedIncrement[];
   top?: PlaceOf;
   me?: PlaceOf;
@@ -86,6 +87,7 @@ const outcome = ({ receipt, error }: Result): unknown =>
 /** perform makes a call. */
 export async function perform(sb: Scoreboard, call: VectorCall): Promise<unknown> {
   if (call.submit) return sb.submit(increment(call.submit));
+  if (call.submit_boards) return sb.submitBoards(increment(call.submit_boards), call.submit_boards.boards);
   if (call.batch) return { results: (await sb.submitBatch(call.batch.map(increment))).map(outcome) };
   if (call.top) return sb.top({ board: call.top.board, limit: call.top.limit, minVersion: call.top.min_version });
   if (call.me) return sb.me(query(call.me));
