@@ -40,7 +40,7 @@ func (c *Client) StartImport(ctx context.Context, r ImportRequest) (Import, erro
 func (c *Client) ImportSummary(ctx context.Context, id int64) (ImportSummary, error) {
 	var s ImportSummary
 	err := c.do(ctx, call{
-		op: "summarize the import", method: http.MethodGet, path: fmt.Sprintf("/v1/admin/imports/%d/summary", id),
+		op: "summarise the import", method: http.MethodGet, path: fmt.Sprintf("/v1/admin/imports/%d/summary", id),
 	}, &s)
 	return s, err
 }

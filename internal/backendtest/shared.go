@@ -155,7 +155,7 @@ func startPostgres(
 ) (*devstack.Postgres, error) {
 	settings := map[string]string{
 		"max_connections": "500",
-		// Autovacuum analyzes tables during a test, which changes query plans
+		// Autovacuum analyses tables during a test, which changes query plans
 		// from run to run, and prevents templates from being copied.
 		"autovacuum": "off",
 		// Tests kill servers, and the cluster's folder is removed after them.

@@ -29,7 +29,7 @@ func New(failures int, pause time.Duration, now func() time.Time) *Breaker {
 // Budget reports whether to try now and how long the try may take: whole while the
 // breaker is closed, at most ProbeBudget for a probe. After each try that says
 // something about the backend, the caller calls Done once; not after a try that was
-// canceled.
+// cancelled.
 func (b *Breaker) Budget(whole time.Duration) (budget time.Duration, ok bool) {
 	retry := b.retry.Load()
 	if retry == 0 {

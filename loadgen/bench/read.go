@@ -133,7 +133,7 @@ func (r *rig) fillBoards(ctx context.Context, from, to int) error {
 }
 
 // fillScores writes users of a board directly to PostgreSQL and rebuilds
-// Redis from it. The table is vacuumed and analyzed, as by autovacuum.
+// Redis from it. The table is vacuumed and analysed, as by autovacuum.
 func (r *rig) fillScores(ctx context.Context, board string, n int) error {
 	_, err := r.queryInt(ctx, `with added as (
     insert into users (user_id) select 'user-' || u from generate_series(0, $2) u on conflict do nothing returning 1

@@ -51,7 +51,7 @@ func (r *Report) evaluate(h record.Header, shards int, skipped map[string]string
 // lines are all criteria. Those that were skipped come last.
 func (r *Report) lines() []Criterion { return slices.Concat(r.Criteria, r.LeftOut) }
 
-// headline summarizes the verdict.
+// headline summarises the verdict.
 func (r *Report) headline() string {
 	missed, skipped := 0, len(r.LeftOut)
 	for _, c := range r.Criteria {

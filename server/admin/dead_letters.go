@@ -26,7 +26,7 @@ type DeadLetters struct {
 	// Topics are of increments that were accepted for later, and Submit records one.
 	Topics []string
 	Submit func(context.Context, scoreboard.Increment) ([]scoreboard.Receipt, error)
-	Window scoreboard.Window // in which repeats are recognized
+	Window scoreboard.Window // in which repeats are recognised
 }
 
 // Requeue processes a letter again and deletes it: a change goes back into the outbox, and

@@ -23,7 +23,7 @@ type Jobs struct {
 	Ranking     *ranking.Ranking
 	Leases      repair.Leases
 	Owner       string            // of leases, unique in the cluster
-	Window      scoreboard.Window // in which repeats are recognized
+	Window      scoreboard.Window // in which repeats are recognised
 
 	Logs  map[string]EventLog // by topic
 	Topic func() string       // the default of Replay: the current transport's; empty if it keeps no log

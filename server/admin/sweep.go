@@ -21,7 +21,7 @@ const (
 // rejections of accepted increments.
 type Sweeper struct {
 	Increments *increments.Increments
-	Window     scoreboard.Window // in which repeats are recognized
+	Window     scoreboard.Window // in which repeats are recognised
 	Log        *slog.Logger
 }
 

@@ -147,7 +147,7 @@ type Options struct {
 
 	ActionTokens *auth.ActionTokens // set where Submitter is
 	Attestations *auth.Attestations // nil without a key set of attesting servers
-	Window       scoreboard.Window  // in which repeats are recognized; no attestation is valid for longer
+	Window       scoreboard.Window  // in which repeats are recognised; no attestation is valid for longer
 	Peers        []string           // names in client certificates that act as servers
 
 	Policy    Policy // the initial one; Configure replaces it

@@ -67,7 +67,7 @@ func auditDetail(v any) json.RawMessage {
 }
 
 // withoutUser removes user_id from a body. The entry's target names the user, and
-// an erasure anonymizes it there.
+// an erasure anonymises it there.
 func withoutUser(body []byte) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil || fields["user_id"] == nil {

@@ -57,7 +57,7 @@ func TestListOfBoards(t *testing.T) {
 	}
 }
 
-// manyBoards is a catalogue of so many daily boards.
+// manyBoards is a catalog of so many daily boards.
 func manyBoards(n int) Catalog {
 	c := listedBoards{}
 	for i := range n {
@@ -69,7 +69,7 @@ func manyBoards(n int) Catalog {
 	return c
 }
 
-// listedBoards is a catalogue with the given families and periods.
+// listedBoards is a catalog with the given families and periods.
 type listedBoards struct {
 	openBoard
 	families, periods []*scoreboard.Board

@@ -530,7 +530,7 @@ func adminOperations() []operation {
 			"A dry run only shows what was imported before."),
 		read("GET /v1/admin/imports", "List imports, newest first",
 			[]param{{"before", "integer", "next_before of the previous page"}, queryLimit}, protocol.Imports{}),
-		described(read("GET /v1/admin/imports/:id/summary", "Summarize what a board has of the imported users",
+		described(read("GET /v1/admin/imports/:id/summary", "Summarise what a board has of the imported users",
 			nil, protocol.ImportSummary{}, with(readCodes, conflict)...),
 			"Compares a million users with another system without sending them. It reads the whole board."),
 		write("POST /v1/admin/imports/:id/records", "Import scores: what has changed since they were imported before",

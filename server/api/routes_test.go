@@ -378,7 +378,7 @@ func (nothingCached) CachedPlace(scoreboard.BoardID, scoreboard.UserID, int) *sc
 	return nil
 }
 
-// openBoard is a catalogue of one public board.
+// openBoard is a catalog of one public board.
 type openBoard struct{}
 
 func (openBoard) Board(context.Context, scoreboard.BoardID) (*scoreboard.Board, error) {
@@ -402,7 +402,7 @@ func (o openBoard) Named(ctx context.Context, id scoreboard.BoardID, _ bool, _ t
 	return o.Board(ctx, id)
 }
 
-// secretBoard is a catalogue, and a store, of one private board.
+// secretBoard is a catalog, and a store, of one private board.
 type secretBoard struct{ Boards }
 
 var secret = &scoreboard.Board{ID: "secret", Family: "secret", Status: scoreboard.StatusActive}

@@ -42,7 +42,7 @@ type Archive struct {
 	ledger Ledger
 	log    *slog.Logger
 	now    func() time.Time
-	mu     sync.Mutex // serializes runs
+	mu     sync.Mutex // serialises runs
 
 	partitions, rows, failures prometheus.Counter
 }

@@ -94,7 +94,7 @@ type Ledger struct {
 	CheckpointKeep   time.Duration
 }
 
-// RepeatWindow is the window in which repeats are recognized.
+// RepeatWindow is the window in which repeats are recognised.
 func (l *Ledger) RepeatWindow() scoreboard.Window { return scoreboard.Window(l.Window) }
 
 func (l *Ledger) settings() []setting {

@@ -35,7 +35,7 @@ func replayChange() *change {
 		effect: func(url.Values) string {
 			return "Events that the ranking already has change nothing, so a replay can be repeated " +
 				"and can run during " +
-				"live traffic. Events so old that a repeat would not be recognized are not replayed."
+				"live traffic. Events so old that a repeat would not be recognised are not replayed."
 		},
 		dryRun: func(k *call, v url.Values) ([]fact, error) {
 			body, err := replayBody(v)

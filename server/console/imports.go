@@ -236,7 +236,7 @@ func (o *importRun) show(d *importView) {
 	}
 }
 
-// fileSummary summarizes records as the API summarizes a board.
+// fileSummary summarises records as the API summarises a board.
 func fileSummary(records []scoreboard.ImportRecord) (users int64, sum, digest string) {
 	total, d := new(big.Int), uint64(0)
 	for _, r := range records {

@@ -10,7 +10,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Decide decides every item in order and finalizes the rows.
+// Decide decides every item in order and finalises the rows.
 func (b *Batch) Decide() {
 	for i := range b.Items {
 		receipts, err := b.decide(&b.Items[i], b.Hashes[i])

@@ -17,7 +17,7 @@ type Imported struct {
 }
 
 // ImportEvent is the id of the nth event of an import for a user. Every database has the
-// same for the same source and board, so that consumers of the changes recognize those of
+// same for the same source and board, so that consumers of the changes recognise those of
 // an import that was repeated after a restore.
 func ImportEvent(user scoreboard.UserID, source string, board scoreboard.BoardID, n int32) scoreboard.EventID {
 	return scoreboard.NamedEventID(user, "import|"+source+"|"+string(board)+"|"+strconv.Itoa(int(n)))

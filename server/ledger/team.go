@@ -17,7 +17,7 @@ func TeamItem(team scoreboard.Team, board scoreboard.BoardID) scoreboard.Increme
 // SetTeam decides item i: the team's score is what its members have, or empty if to is nil.
 // It records nothing, and returns false, where the team has that score already, or is
 // erased. The event has the same id in every database, so that consumers of the changes
-// recognize it after a restore.
+// recognise it after a restore.
 func (b *Batch) SetTeam(i int, to *scoreboard.Score) (bool, error) {
 	in := &b.Items[i]
 	board, err := b.openBoard(in.Boards[0])

@@ -103,7 +103,7 @@ func (c *Connections) Join(ctx context.Context, user scoreboard.UserID, limit in
 }
 
 // join writes a record unless it exceeds a limit. The call does not end with its
-// caller: a canceled request says nothing about Redis.
+// caller: a cancelled request says nothing about Redis.
 func (c *Connections) join(
 	ctx context.Context, r record, limit int, budget time.Duration,
 ) (others int, within bool, err error) {

@@ -34,7 +34,7 @@ type Worker struct {
 	exposed   ExposedUsers
 	ranking   Ranking
 	addresses func() time.Duration // retention of addresses; 0: as long as the ledger
-	window    scoreboard.Window    // in which repeats are recognized
+	window    scoreboard.Window    // in which repeats are recognised
 	log       *slog.Logger
 
 	failures prometheus.Counter
@@ -42,7 +42,7 @@ type Worker struct {
 }
 
 // NewWorker returns a Worker; Run starts it. The names of erased users are kept for the
-// window in which repeats are recognized, and a little longer.
+// window in which repeats are recognised, and a little longer.
 func NewWorker(
 	v Voids, p PersonalData, e ExposedUsers, r Ranking, addresses func() time.Duration, window scoreboard.Window,
 	log *slog.Logger,

@@ -177,7 +177,7 @@ func decrement[K comparable](counts map[K]int, key K) {
 	delete(counts, key)
 }
 
-// Bucket is a token bucket; the zero value is full. The caller synchronizes.
+// Bucket is a token bucket; the zero value is full. The caller synchronises.
 type Bucket struct {
 	used float64
 	at   int64 // of used, Unix nanoseconds

@@ -34,7 +34,7 @@ type ReplayTarget interface {
 type Replay struct {
 	Log         Log
 	Ranking     ReplayTarget
-	DedupeSince time.Time // older changes are rejected: repeats of them are not recognized
+	DedupeSince time.Time // older changes are rejected: repeats of them are not recognised
 
 	Partition *int       // nil: all
 	Offset    *int64     // in the one partition; either Offset or Time is set
@@ -198,7 +198,7 @@ func (r *Replay) checkWindow(ctx context.Context, s scoreboard.OffsetRange) erro
 	if !at.IsZero() && at.Before(r.DedupeSince) {
 		return scoreboard.Errorf(
 			scoreboard.CodeGone,
-			"partition %d: the first record is of %s, but repeats are recognized since %s only; "+
+			"partition %d: the first record is of %s, but repeats are recognised since %s only; "+
 				"older records cannot be replayed",
 			s.Partition,
 			at.UTC().Format(time.RFC3339),

@@ -21,7 +21,7 @@ type DeadLetterStore interface {
 // may be rejected.
 type Requeue struct {
 	Letters     DeadLetterStore
-	DedupeSince time.Time // older changes are skipped: repeats of them are not recognized
+	DedupeSince time.Time // older changes are skipped: repeats of them are not recognised
 	Topic       string    // empty: every topic
 	Partition   *int
 	DryRun      bool

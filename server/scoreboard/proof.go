@@ -115,7 +115,7 @@ func (a *Attestation) Covers(in *Increment) error {
 }
 
 // Objection returns why the attestation is rejected, or nil. It is valid from its issue
-// to its expiry, and no longer than repeats of its event are recognized: it would count
+// to its expiry, and no longer than repeats of its event are recognised: it would count
 // again after that. So it must have one of the two times.
 func (a *Attestation) Objection(at time.Time, window Window) *Error {
 	most := window.Guaranteed()

@@ -3,7 +3,7 @@ package scoreboard
 import "time"
 
 // Window is the number of ledger partitions, of a month each, in which repeats are
-// recognized: the current one and those before it. 0 is DefaultWindow.
+// recognised: the current one and those before it. 0 is DefaultWindow.
 type Window int
 
 // The bounds of a Window.
@@ -15,14 +15,14 @@ const (
 // partitions is w within its bounds.
 func (w Window) partitions() Window { return min(max(w, DefaultWindow), MaxWindow) }
 
-// Since is the start of the window: a repeat of what was recorded later is recognized.
+// Since is the start of the window: a repeat of what was recorded later is recognised.
 // It allows for a day of difference between this machine's clock and the database's.
 func (w Window) Since(now time.Time) time.Time {
 	y, m, _ := now.UTC().AddDate(0, 0, -1).Date()
 	return time.Date(y, m-time.Month(w.partitions()-1), 1, 0, 0, 0, 0, time.UTC)
 }
 
-// Guaranteed is how long a repeat is recognized at least, whatever the day of its first
+// Guaranteed is how long a repeat is recognised at least, whatever the day of its first
 // record: the shortest months, less three days for clocks that differ. Nothing that
 // counts may be valid for longer, be it a proof or a record in a log.
 func (w Window) Guaranteed() time.Duration {

@@ -42,7 +42,7 @@ func TestWindowGuarantees(t *testing.T) {
 			least = min(least, now.Sub(window.Since(now.Add(scoreboard.MaxClockSkew))))
 		}
 		if left := least - window.Guaranteed(); left < scoreboard.MaxClockSkew || left > 5*24*time.Hour {
-			t.Errorf("window %d: repeats are recognized for %s at least, and %s is guaranteed", window, least,
+			t.Errorf("window %d: repeats are recognised for %s at least, and %s is guaranteed", window, least,
 				window.Guaranteed())
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // Plans are made while tables are tiny and kept when they are large. From the first
 // increment to 100,000 ledger rows, on one set of connections, no statement may
-// read more rows than it needs, whether the tables are never analyzed or at the
+// read more rows than it needs, whether the tables are never analysed or at the
 // worst moment.
 func TestPlansReadOnlyTheRowsTheyNeed(t *testing.T) {
 	t.Parallel()

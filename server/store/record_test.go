@@ -225,7 +225,7 @@ func TestUserTimeNeverGoesBack(t *testing.T) {
 	}
 }
 
-// A repeat is recognized across the boundary of two partitions, and an event is
+// A repeat is recognised across the boundary of two partitions, and an event is
 // never in both.
 func TestRepeatAcrossPartitionBoundary(t *testing.T) {
 	t.Parallel()

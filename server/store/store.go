@@ -45,7 +45,7 @@ type Options struct {
 	LockWait time.Duration     // the longest wait for a row lock in a batch
 	Timeout  time.Duration     // of one statement
 	Shards   int               // of the outbox
-	Window   scoreboard.Window // in which repeats are recognized
+	Window   scoreboard.Window // in which repeats are recognised
 	// CloseGrace is how long after the end of a period increments that were
 	// accepted before it still count for it.
 	CloseGrace time.Duration

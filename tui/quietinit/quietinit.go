@@ -6,10 +6,10 @@
 // answer, which never comes in a container with a terminal but no terminal emulator.
 // The live screen asks by itself, without waiting for the answer.
 //
-// A dumb terminal is not queried. Go initializes packages in the order of their
-// import paths once their imports are initialized, and this package imports only
+// A dumb terminal is not queried. Go initialises packages in the order of their
+// import paths once their imports are initialised, and this package imports only
 // os: its init runs before Bubble Tea's and sets TERM=dumb until package tui, which
-// is initialized later, calls Restore. A test of sbctl on a pseudo-terminal checks
+// is initialised later, calls Restore. A test of sbctl on a pseudo-terminal checks
 // the order.
 package quietinit
 

@@ -577,7 +577,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Summarize what a board has of the imported users
+         * Summarise what a board has of the imported users
          * @description Compares a million users with another system without sending them. It reads the whole board.
          */
         get: operations["getAdminImportsIdSummary"];

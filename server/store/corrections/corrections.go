@@ -32,7 +32,7 @@ type Corrections struct {
 }
 
 // New returns a Corrections over db. shards is the number of outbox shards, and repeats
-// are recognized in the window.
+// are recognised in the window.
 func New(db *pg.DB, shards int, window scoreboard.Window, closeGrace time.Duration) *Corrections {
 	return &Corrections{db, ledgertx.Runner{DB: db, Window: window, CloseGrace: closeGrace}, shards}
 }

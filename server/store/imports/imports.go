@@ -4,7 +4,7 @@
 // admin and the action import. What an import has written for each user is stored with the
 // ledger rows, in the same transaction, and it writes the difference to that. So an import
 // can be interrupted and repeated at any time, also after the window in which repeats are
-// recognized, and two at once write nothing twice.
+// recognised, and two at once write nothing twice.
 //
 // Assumption: the users' rows are locked before what was written is read.
 package imports

@@ -60,7 +60,7 @@ func (s *Imports) SummarizeImport(
 		return nil
 	})
 	if err != nil {
-		return "", sum, pg.Translate(fmt.Errorf("summarize import %d: %w", id, err))
+		return "", sum, pg.Translate(fmt.Errorf("summarise import %d: %w", id, err))
 	}
 	return board, sum, nil
 }

@@ -26,7 +26,7 @@ import (
 // Options are the settings of Increments.
 type Options struct {
 	Shards int               // of the outbox
-	Window scoreboard.Window // in which repeats are recognized
+	Window scoreboard.Window // in which repeats are recognised
 	// CloseGrace is how long after the end of a period increments that were
 	// accepted before it still count for it.
 	CloseGrace time.Duration
@@ -91,7 +91,7 @@ const tries = 4
 //
 // A nil error means that the transaction is committed. After any other error the
 // batch may or may not have been written, and Record can be called again with the
-// same batch: repeats are recognized by their event ids.
+// same batch: repeats are recognised by their event ids.
 //
 // A user who stays locked longer than the lock wait does not delay the others: the
 // outcome of each of that user's items is scoreboard.ErrUserLocked, and none of

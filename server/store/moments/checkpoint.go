@@ -109,7 +109,7 @@ func (m *Moments) Summarize(ctx context.Context) error {
 		return nil // a vacuum does the same
 	}
 	if err != nil {
-		return pg.Translate(fmt.Errorf("summarize the ledger: %w", err))
+		return pg.Translate(fmt.Errorf("summarise the ledger: %w", err))
 	}
 	return nil
 }

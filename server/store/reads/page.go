@@ -185,7 +185,7 @@ func (tx *snapshot) ranksOf(ctx context.Context, all []own) ([]int64, error) {
 	return ranks, nil
 }
 
-// Place returns a user's standing with k neighbors on each side, or a not_found. A private
+// Place returns a user's standing with k neighbours on each side, or a not_found. A private
 // user has the one that the score would have.
 func (r *Reads) Place(
 	ctx context.Context,

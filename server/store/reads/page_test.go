@@ -36,7 +36,7 @@ from (select i, (i * 7919) % greatest($1 / 20, 1) as s from generate_series(1, $
 }
 
 // Ranks counted from checkpoints equal ranks counted from the top, as do the ranks
-// of pages, neighbors and lists.
+// of pages, neighbours and lists.
 func TestCheckpointRanksEqualFullCounts(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)

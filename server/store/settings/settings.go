@@ -40,7 +40,7 @@ func (s *Settings) StoredSettings(ctx context.Context) ([]scoreboard.StoredSetti
 }
 
 // ChangeSettings changes settings, all or none. check gets all values as they would
-// be in force and can reject them. Changes are serialized, so that two that are
+// be in force and can reject them. Changes are serialised, so that two that are
 // valid alone but not together cannot both succeed. An unchanged setting is not
 // written and gets no audit entry.
 func (s *Settings) ChangeSettings(

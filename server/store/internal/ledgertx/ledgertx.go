@@ -28,7 +28,7 @@ var ErrUsersLocked = errors.New("a user is locked by another transaction")
 // Runner runs batches.
 type Runner struct {
 	DB     *pg.DB
-	Window scoreboard.Window // in which repeats are recognized
+	Window scoreboard.Window // in which repeats are recognised
 	// CloseGrace is how long after the end of a period increments that were
 	// accepted before it still count for it.
 	CloseGrace time.Duration

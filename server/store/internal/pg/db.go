@@ -77,7 +77,7 @@ type Querier interface {
 // Set for the transaction, not the session: PgBouncer shares sessions. While a
 // table fits a page, scanning it is cheaper than its index, and a plan made then
 // is kept when the table has grown. Generic plans would save planning each batch,
-// but one made for a table analyzed while it was empty reads all of it. Without
+// but one made for a table analysed while it was empty reads all of it. Without
 // sequential scans plans may look expensive, which would have PostgreSQL compile them.
 const sqlLimits = `select set_config('lock_timeout', $1, true), set_config('statement_timeout', $2, true),
        set_config('idle_in_transaction_session_timeout', $2, true), set_config('enable_seqscan', 'off', true),

@@ -1,0 +1,72 @@
+package server_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// foreign matches the spellings that are not ours. We write British English, with -ise, and catalog.
+// Names that others have chosen keep theirs: authorize, the color of CSS, canceled in Go.
+var foreign = regexp.MustCompile(`(?i)\b(recogniz\w*|synchroniz\w*|organiz\w*|anonymiz\w*|initializ\w*|` +
+	`prioritiz\w*|summarize[sd]|serialize[sd]|finalize[sd]|normalize[sd]|analyze[sd]|analyzing|optimize[sd]|` +
+	`minimize[sd]|behaviors?|favor\w*|honor(s|ed)|labeled|neighbors?|catalogues?|a canceled|gray)\b`)
+
+// TestSpelling checks the pages, and the comments and messages of the source.
+func TestSpelling(t *testing.T) {
+	t.Parallel()
+	code := regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		switch name := entry.Name(); {
+		case entry.IsDir() && (strings.HasPrefix(name, ".") && name != ".." || name == "node_modules" ||
+			name == "dialect" || name == "testdata" || name == "out"):
+			return fs.SkipDir // server/dialect has the words of other specifications
+		case entry.IsDir() || name == "spelling_test.go":
+		case filepath.Ext(name) == ".md":
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			checkSpelling(t, path, code.ReplaceAllString(string(text), ""))
+		case filepath.Ext(name) == ".go":
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+			if err != nil {
+				return err
+			}
+			for _, comment := range file.Comments {
+				checkSpelling(t, path, comment.Text())
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+					if text, err := strconv.Unquote(literal.Value); err == nil && strings.Contains(text, " ") {
+						checkSpelling(t, path, text)
+					}
+				}
+				return true
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func checkSpelling(t *testing.T, path, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if word := foreign.FindString(line); word != "" {
+			t.Errorf("%s: %q in %q: write it as elsewhere", path, word, strings.TrimSpace(line))
+		}
+	}
+}
