@@ -33,6 +33,7 @@ from scoreboard.signing import field_text
 
 MAX_BATCH = 500  # increments in a batch
 MAX_PAGE = 100  # rows of a page
+_NO_RECEIPT = "the response contains no receipt"
 
 
 def new_event_id() -> str:
@@ -91,8 +92,8 @@ class Increment:
 
 @dataclass(frozen=True)
 class BatchResult:
-    """The outcome of one increment of a batch: done with its receipts (one for each board, also of those that rules
-    have added), pending, or an error."""
+    """The outcome of one increment of a batch: its receipts (one for each board, also of those that rules have added),
+    or an error."""
 
     event_id: str
     status: str
@@ -101,7 +102,7 @@ class BatchResult:
 
     @property
     def receipt(self) -> Receipt | None:
-        """The receipt on the first board; None if there is an error or it is pending."""
+        """The receipt on the first board; None if there is an error."""
         return self.receipts[0] if self.receipts else None
 
 
@@ -172,7 +173,8 @@ def _batch_result(value: Any, event_id: str) -> BatchResult:
         return BatchResult(event_id, status, [decode(Receipt, one) for one in value["receipts"]])
     if value.get("receipt") is not None:
         return BatchResult(event_id, status, _with_matched(decode(Receipt, value["receipt"])))
-    return BatchResult(event_id, status)
+    op = "submit an increment of a batch"
+    return BatchResult(event_id, status, error=error_of("unavailable", _NO_RECEIPT, op=op, event_id=event_id))
 
 
 def _with_matched(receipt: Receipt) -> list[Receipt]:
@@ -182,7 +184,7 @@ def _with_matched(receipt: Receipt) -> list[Receipt]:
 def event_of(value: Any) -> Event:
     """The event of a receipt, of receipts for several boards, or of a look-up."""
     if not isinstance(value, dict) or not isinstance(value.get("processed_event_id"), str):
-        raise ShapeError("the response contains no receipt")
+        raise ShapeError(_NO_RECEIPT)
     event_id = value["processed_event_id"]
     if "receipts" in value:  # of several boards, without a status
         return Event(event_id, "done", decode(Receipts, value).receipts)
@@ -327,7 +329,7 @@ def receipts_of(event: Event) -> list[Receipt]:
     if event.error is not None:
         raise event.error
     if not event.receipts:
-        raise still_pending(event) or error_of("unavailable", "the response contains no receipt", event_id=event.id)
+        raise still_pending(event) or error_of("unavailable", _NO_RECEIPT, event_id=event.id)
     return event.receipts
 
 

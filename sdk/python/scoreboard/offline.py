@@ -182,7 +182,7 @@ class OfflineQueue(_Queue):
         if len(queued) > 1 and not self._singly:
             try:
                 results = self._client.submit_batch([each.increment for each in queued])
-                return _sort(queued, [_error_of(result.status, result.error) for result in results])
+                return _sort(queued, [result.error for result in results])
             except ScoreboardError as error:
                 if not self._split(error):
                     raise
@@ -276,7 +276,7 @@ class AsyncOfflineQueue(_Queue):
         if len(queued) > 1 and not self._singly:
             try:
                 results = await self._client.submit_batch([each.increment for each in queued])
-                return _sort(queued, [_error_of(result.status, result.error) for result in results])
+                return _sort(queued, [result.error for result in results])
             except ScoreboardError as error:
                 if not self._split(error):
                     raise
@@ -292,13 +292,6 @@ class AsyncOfflineQueue(_Queue):
         outcome = _sort(queued[: len(errors)], errors)
         outcome.last = outcome.later is not None
         return outcome
-
-
-def _error_of(status: str, error: ScoreboardError | None) -> ScoreboardError | None:
-    """The error of a result of a batch. A pending increment is sent again, until its outcome is known."""
-    if error is None and status == "pending":
-        return ScoreboardError("the increment is accepted, but not counted yet", op="submit a batch", status=202)
-    return error
 
 
 def _pause(jitter: Callable[[int, float, float], float], error: ScoreboardError, stuck: int) -> float:
