@@ -126,7 +126,7 @@ class Scoreboard:
         repeat then counts once, even from another process. If the call fails, the increment may or may not have been
         counted; the error's event_id is the id with which it can be sent again.
 
-        If the server queues the increment, submit waits for its outcome: for timeout seconds, or 30. Then it raises an
+        If the server queues the increment, submit waits for its outcome, for 30 seconds at most. Then it raises an
         UnavailableError with the status 202: the increment is accepted, and receipt returns its outcome later.
 
         Without a board, the increment also counts on the boards whose rules match its action and attributes; matched
@@ -385,7 +385,7 @@ class Scoreboard:
         end = None if timeout is None else self._config.monotonic() + timeout
         event = self._do(_operations.submit(self._config, increment), timeout)
         if event.status == "pending":  # the server queues when it is overloaded (ingest.overflow)
-            left = 30 if end is None else max(end - self._config.monotonic(), 0.001)
+            left = 30 if end is None else min(max(end - self._config.monotonic(), 0.001), 30)
             try:
                 event = self.wait_for_event(increment.event_id, user_id=increment.user_id, timeout=left)
             except ScoreboardError as error:
