@@ -206,26 +206,64 @@ func (r *Replica) current(asOf time.Time) bool {
 	return r.behindBy(c, asOf) <= maxBehind
 }
 
+// errNotOfReplica is the error of an answer that must not be used.
+func errNotOfReplica(what string) error {
+	return &scoreboard.Error{
+		Code: scoreboard.CodeUnavailable, RetryAfter: checkInterval,
+		Message: "the server that answered " + what,
+	}
+}
+
+// accept returns an error if data with a progress are not the primary's: the server that was
+// checked need not be the one that answers, and may have been promoted since.
+func (r *Replica) accept(p scoreboard.Progress) error {
+	switch {
+	case !p.Replica:
+		return errNotOfReplica("does not follow a primary")
+	case p.AsOf.IsZero():
+		return errNotOfReplica("has no data that say how current they are")
+	case p.ID != r.last.Load().primary.ID:
+		return errNotOfReplica("has data from another history than the primary")
+	}
+	return nil
+}
+
+// acceptCurrent is accept for data that are fresh enough.
+func (r *Replica) acceptCurrent(p scoreboard.Progress) error {
+	if err := r.accept(p); err != nil {
+		return err
+	}
+	if !r.current(p.AsOf) {
+		return errNotOfReplica("is behind the primary")
+	}
+	return nil
+}
+
 // ReadReplica reads from the replica while it may be read, else from the primary. While the
-// primary is unavailable a replica that is behind answers: what it reads must say of when it
-// is.
+// primary is unavailable a replica that is behind answers, and mark marks what it read; nil if
+// an answer cannot say that it is old.
 func ReadReplica[T any](
-	ctx context.Context, r *Replica, replica, primary func(context.Context) (T, error),
+	ctx context.Context, r *Replica, replica func(context.Context, scoreboard.ProgressCheck) (T, error),
+	primary func(context.Context) (T, error), mark func(T),
 ) (T, error) {
 	if r.usable() {
-		got, err := replica(ctx)
+		got, err := replica(ctx, r.acceptCurrent)
 		if err == nil || scoreboard.CodeOf(err) == scoreboard.CodeOverloaded {
 			r.reads.WithLabelValues("replica").Inc()
 			return got, err
 		}
 	}
 	got, err := primary(ctx)
-	if scoreboard.CodeOf(err) == scoreboard.CodeUnavailable && r.trusted() {
-		if old, oldErr := replica(ctx); oldErr == nil {
+	if scoreboard.CodeOf(err) == scoreboard.CodeUnavailable && mark != nil && r.trusted() {
+		if old, oldErr := replica(ctx, r.accept); oldErr == nil {
 			r.reads.WithLabelValues("behind").Inc()
+			mark(old)
 			return old, nil
 		}
 	}
 	r.reads.WithLabelValues("primary").Inc()
 	return got, err
 }
+
+// MarkBehind marks an answer of a replica that is behind.
+func MarkBehind(degraded *string) { *degraded = reasonBehind }
