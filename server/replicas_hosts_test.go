@@ -18,10 +18,35 @@ import (
 	"github.com/scoreboard/scoreboard/server/auth"
 )
 
-// byTurns returns the address of a host that stands for several servers: each connection is to
-// the next of them, as if a name had several addresses.
-func byTurns(t *testing.T, servers ...string) string {
+// name stands for several servers: each connection is to the next of them, as if the name had
+// several addresses.
+type name struct {
+	address string
+	gate    sync.RWMutex // held while nothing is answered
+}
+
+// gated waits for a gate before each write.
+type gated struct {
+	io.Writer
+	gate *sync.RWMutex
+}
+
+func (g gated) Write(b []byte) (int, error) {
+	g.gate.RLock()
+	defer g.gate.RUnlock()
+	return g.Writer.Write(b)
+}
+
+// of returns a URL with the name as its host.
+func (n *name) of(t *testing.T, url string) string {
 	t.Helper()
+	return strings.Replace(url, hostOf(t, url), n.address, 1)
+}
+
+// newName returns a name of servers, until the test ends.
+func newName(t *testing.T, servers ...string) *name {
+	t.Helper()
+	n := &name{}
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +63,7 @@ func byTurns(t *testing.T, servers ...string) string {
 			_, _ = io.Copy(server, from)
 			_ = server.Close()
 		})
-		_, _ = io.Copy(from, server)
+		_, _ = io.Copy(gated{from, &n.gate}, server)
 	}
 	all.Go(func() {
 		for i := 0; ; i++ {
@@ -53,7 +78,8 @@ func byTurns(t *testing.T, servers ...string) string {
 		_ = listener.Close()
 		all.Wait()
 	})
-	return listener.Addr().String()
+	n.address = listener.Addr().String()
+	return n
 }
 
 func hostOf(t *testing.T, text string) string {
@@ -96,8 +122,7 @@ func TestPromotedServerBehindOneName(t *testing.T) {
 			t.Fatal(query, err)
 		}
 	}
-	both := strings.Replace(r.standby.URL, hostOf(t, r.standby.URL),
-		byTurns(t, hostOf(t, r.standby.URL), hostOf(t, promoted.URL)), 1)
+	both := newName(t, hostOf(t, r.standby.URL), hostOf(t, promoted.URL)).of(t, r.standby.URL)
 	r.reads = r.start("read", "postgres-replica-url", both, "reads-user-cache", "0s")
 	r.reader = r.reads.client("reader", auth.ScopeUpdate+" "+auth.ScopeAdmin)
 	r.redis.Stop() // so that PostgreSQL answers all
