@@ -164,14 +164,15 @@ type FilmFrame = protocol.FilmFrame
 
 // FilmQuery selects a part of a Film.
 type FilmQuery struct {
-	Board    string        // global when empty; a family is read in the period of From
+	Board    string        // global when empty; a family is read in the period of From, or else of To
 	From, To time.Time     // the period or the last day when zero; for the next part, NextFrom and End of the last
 	Step     time.Duration // 1 s to 366 days; a 250th of the film when zero
 	Limit    int           // rows, 1 to 100; 10 when 0
 	AsNow    bool          // without the events that are reversed, and the users that are banned, now
 }
 
-// Film reads a part of a film: at most 500 steps and 10,000 rows.
+// Film reads a part of a film: at most 500 steps and 10,000 rows. The next part is of the Board of
+// the last one, which is a period if the query's board is a family.
 func (c *Client) Film(ctx context.Context, q FilmQuery) (Film, error) {
 	query := boardQuery(q.Board)
 	setTime(query, "from", q.From)

@@ -69,7 +69,8 @@ func TestFilmIsTopAtEachTime(t *testing.T) {
 			}
 			banned[name] = err == nil && !banned[name]
 		case kind == 18:
-			_, err = root.SetPrivacy(t.Context(), name, []string{"public", "friends", "pseudonym"}[rng.IntN(3)])
+			visibilities := []string{"public", "friends", "pseudonym", "private"}
+			_, err = root.SetPrivacy(t.Context(), name, visibilities[rng.IntN(4)])
 		}
 		var refused *client.Error
 		if err != nil && (!errors.As(err, &refused) || refused.Status >= 500) {
@@ -166,6 +167,60 @@ func (f *filmRig) check(who string, token http.Header, query url.Values) (checke
 		f.t.Fatalf("frames at other times than steps: %+v", frames)
 	}
 	return checked
+}
+
+// A film without from is of the period in which it ends.
+func TestFilmOfThePeriodOfItsEnd(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	node := h.start(allRoles, "web-boards", "*")
+	root := node.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	ends, laterEnds := time.Now().Add(24*time.Hour), time.Now().Add(48*time.Hour)
+	if _, err := root.CreateBoard(t.Context(), client.BoardRequest{
+		Board: "cup", Period: "season", Season: "one", EndsAt: &ends,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	receipt, err := root.Submit(t.Context(), client.Increment{User: "alice", Delta: 5, Board: "cup"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rolled := time.Now()
+	next := client.RollRequest{Season: "two", EndsAt: &laterEnds}
+	if _, err := root.RollBoards(t.Context(), "cup", next); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.Submit(t.Context(), client.Increment{User: "bob", Delta: 7, Board: "cup"}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		to    time.Time
+		board string
+		user  string
+	}{
+		"the season before": {receipt.RecordedAt, "cup:one", "alice"},
+		"until the roll":    {rolled, "cup:one", "alice"},
+		"this season":       {time.Time{}, "cup:two", "bob"},
+	} {
+		var film client.Film
+		h.await(name+" to be settled", func() bool {
+			film, err = root.Film(t.Context(), client.FilmQuery{Board: "cup", To: c.to})
+			n := len(film.Frames)
+			return err != nil || !c.to.IsZero() || n > 0 && len(film.Frames[n-1].Entries) > 0
+		})
+		if err != nil || film.Board != c.board || film.Start.After(film.End) || !c.to.IsZero() && film.End.After(c.to) {
+			t.Errorf("%s: got %+v, %v, want a film of %s until %s", name, film, err, c.board, c.to)
+			continue
+		}
+		var page protocol.Film
+		query := url.Values{"to": {film.End.Format(time.RFC3339Nano)}}
+		if (&filmRig{t, node.URL}).read("/b/cup/film", query, nil, &page); page.Board != c.board {
+			t.Errorf("%s: the page's film is of %s, want %s", name, page.Board, c.board)
+		}
+		if last := film.Frames[len(film.Frames)-1]; len(last.Entries) != 1 || last.Entries[0].UserID != c.user {
+			t.Errorf("%s: it ends with %+v, want %s", name, last, c.user)
+		}
+	}
 }
 
 // A film without from is of the whole period, its parts join without a gap, and invalid

@@ -50,9 +50,11 @@ func (s *Server) openReplicas(ctx context.Context, files *tlsfiles.Client) (err 
 		if err != nil {
 			return fmt.Errorf("setting postgres.replica_url: %w", err)
 		}
-		reads := s.replicas.store.Reads
-		state := watch("postgres.replica_url", "postgres", reads, s.store.Reads)
-		s.replicas.fallback = &leaderboard.Replicated[leaderboard.Standings]{Source: reads, State: state}
+		state := watch("postgres.replica_url", "postgres", s.replicas.store, s.store.Reads)
+		s.replicas.fallback = &leaderboard.Replicated[leaderboard.Standings]{
+			Source: func(check scoreboard.ProgressCheck) leaderboard.Standings { return s.replicas.store.Reads(check) },
+			State:  state,
+		}
 	}
 	if c.Redis.ReplicaURL == "" {
 		return nil
@@ -64,7 +66,9 @@ func (s *Server) openReplicas(ctx context.Context, files *tlsfiles.Client) (err 
 	s.replicas.redis = o.OpenReplica()
 	r := ranking.NewReplica(s.replicas.redis)
 	state := watch("redis.replica_url", "redis", r, s.ranking)
-	s.replicas.ranking = &leaderboard.Replicated[leaderboard.Ranking]{Source: r, State: state}
+	s.replicas.ranking = &leaderboard.Replicated[leaderboard.Ranking]{
+		Source: func(scoreboard.ProgressCheck) leaderboard.Ranking { return r }, State: state,
+	}
 	return nil
 }
 
@@ -100,73 +104,86 @@ type pastReads struct {
 	state   *leaderboard.Replica
 }
 
-// Statement implements api.Statements.
+// Statement implements api.Statements. It has its time.
 func (p pastReads) Statement(
 	ctx context.Context, q scoreboard.StatementQuery,
 ) (*scoreboard.Statement, error) {
-	return leaderboard.ReadReplica(ctx, p.state, func(ctx context.Context) (*scoreboard.Statement, error) {
-		return p.replica.Reads.Statement(ctx, q)
-	}, func(ctx context.Context) (*scoreboard.Statement, error) { return p.Reads.Statement(ctx, q) })
+	return leaderboard.ReadReplica(ctx, p.state,
+		func(ctx context.Context, check scoreboard.ProgressCheck) (*scoreboard.Statement, error) {
+			return p.replica.Reads(check).Statement(ctx, q)
+		},
+		func(ctx context.Context) (*scoreboard.Statement, error) { return p.Reads.Statement(ctx, q) },
+		func(*scoreboard.Statement) {})
 }
 
-// Board implements api.Moments.
+// past reads past standings. mark is that of leaderboard.ReadReplica: what was recorded at a
+// moment never changes, but who may be shown does.
+func past[T any](
+	ctx context.Context, p pastReads, mark func(T), read func(context.Context, *moments.Moments) (T, error),
+) (T, error) {
+	return leaderboard.ReadReplica(ctx, p.state,
+		func(ctx context.Context, check scoreboard.ProgressCheck) (T, error) {
+			return read(ctx, p.replica.Moments(check))
+		},
+		func(ctx context.Context) (T, error) { return read(ctx, p.Moments) }, mark)
+}
+
+// Board implements api.Moments. Nothing in a board of the past hides later.
 func (p pastReads) Board(
 	ctx context.Context, family scoreboard.BoardID, at time.Time,
 ) (*scoreboard.Board, error) {
-	return leaderboard.ReadReplica(ctx, p.state, func(ctx context.Context) (*scoreboard.Board, error) {
-		return p.replica.Moments.Board(ctx, family, at)
-	}, func(ctx context.Context) (*scoreboard.Board, error) { return p.Moments.Board(ctx, family, at) })
+	return past(ctx, p, func(*scoreboard.Board) {},
+		func(ctx context.Context, m *moments.Moments) (*scoreboard.Board, error) {
+			return m.Board(ctx, family, at)
+		})
 }
 
 // Top implements api.Moments.
 func (p pastReads) Top(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, after *scoreboard.Position, limit int,
 ) (*scoreboard.Top, error) {
-	return leaderboard.ReadReplica(ctx, p.state, func(ctx context.Context) (*scoreboard.Top, error) {
-		return p.replica.Moments.Top(ctx, board, at, after, limit)
-	}, func(ctx context.Context) (*scoreboard.Top, error) { return p.Moments.Top(ctx, board, at, after, limit) })
+	return past(ctx, p, func(top *scoreboard.Top) { leaderboard.MarkBehind(&top.Degraded) },
+		func(ctx context.Context, m *moments.Moments) (*scoreboard.Top, error) {
+			return m.Top(ctx, board, at, after, limit)
+		})
 }
 
 // Place implements api.Moments.
 func (p pastReads) Place(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, k int,
 ) (*scoreboard.Place, error) {
-	return leaderboard.ReadReplica(ctx, p.state, func(ctx context.Context) (*scoreboard.Place, error) {
-		return p.replica.Moments.Place(ctx, board, at, user, k)
-	}, func(ctx context.Context) (*scoreboard.Place, error) { return p.Moments.Place(ctx, board, at, user, k) })
+	return past(ctx, p, func(place *scoreboard.Place) { leaderboard.MarkBehind(&place.Degraded) },
+		func(ctx context.Context, m *moments.Moments) (*scoreboard.Place, error) {
+			return m.Place(ctx, board, at, user, k)
+		})
 }
 
-// History implements api.Moments.
+// History implements api.Moments. It has no mark.
 func (p pastReads) History(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, times []time.Time,
 ) ([]scoreboard.RankPoint, error) {
-	return leaderboard.ReadReplica(ctx, p.state, func(ctx context.Context) ([]scoreboard.RankPoint, error) {
-		return p.replica.Moments.History(ctx, board, at, user, times)
-	}, func(ctx context.Context) ([]scoreboard.RankPoint, error) {
-		return p.Moments.History(ctx, board, at, user, times)
+	return past(ctx, p, nil, func(ctx context.Context, m *moments.Moments) ([]scoreboard.RankPoint, error) {
+		return m.History(ctx, board, at, user, times)
 	})
 }
 
-// Marks implements api.Moments.
+// Marks implements api.Moments. They have no mark.
 func (p pastReads) Marks(
 	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID,
 ) (*scoreboard.RankMarks, error) {
-	return leaderboard.ReadReplica(ctx, p.state, func(ctx context.Context) (*scoreboard.RankMarks, error) {
-		return p.replica.Moments.Marks(ctx, board, user)
-	}, func(ctx context.Context) (*scoreboard.RankMarks, error) { return p.Moments.Marks(ctx, board, user) })
+	return past(ctx, p, nil, func(ctx context.Context, m *moments.Moments) (*scoreboard.RankMarks, error) {
+		return m.Marks(ctx, board, user)
+	})
 }
 
-// Film implements api.Moments.
+// Film implements api.Moments. It has no mark.
 func (p pastReads) Film(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, times []time.Time, limit int,
 ) (frames []scoreboard.Frame, covered int, err error) {
-	read := func(m *moments.Moments) func(context.Context) ([]scoreboard.Frame, error) {
-		return func(ctx context.Context) (all []scoreboard.Frame, err error) {
-			all, covered, err = m.Film(ctx, board, at, times, limit)
-			return all, err
-		}
-	}
-	frames, err = leaderboard.ReadReplica(ctx, p.state, read(p.replica.Moments), read(p.Moments))
+	frames, err = past(ctx, p, nil, func(ctx context.Context, m *moments.Moments) (all []scoreboard.Frame, err error) {
+		all, covered, err = m.Film(ctx, board, at, times, limit)
+		return all, err
+	})
 	return frames, covered, err
 }
 

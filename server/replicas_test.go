@@ -252,6 +252,12 @@ func TestReplicaOfPostgresPaused(t *testing.T) {
 		p, err := r.reader.Score(t.Context(), "alice", client.PlaceQuery{})
 		return err == nil && p.Degraded && r.readsBy("postgres", "replica") > 0
 	})
+	settled := time.Now()
+	r.await("the moment to be settled on the replica", func() bool {
+		var done bool
+		err := r.replay.QueryRow(t.Context(), `select as_of > $1 from standings_state`, settled).Scan(&done)
+		return err == nil && done
+	})
 	r.onStandby(`select pg_wal_replay_pause()`)
 	version := r.add("alice")
 	if p := r.score("alice", version); p.Score != version {
@@ -264,10 +270,36 @@ func TestReplicaOfPostgresPaused(t *testing.T) {
 		p, err := r.reader.Score(t.Context(), "alice", client.PlaceQuery{})
 		return err == nil && p.Degraded && p.Score == 1 && time.Since(p.AsOf) > 5*time.Second
 	})
+	r.pastOfReplicaBehind(settled)
 	r.primary.Start()
 	r.onStandby(`select pg_wal_replay_resume()`)
 	r.awaitUsable("postgres", true)
 	r.awaitScore("alice", 2)
+}
+
+// pastOfReplicaBehind reads past standings while only a replica that is behind can answer. Who
+// was hidden since may be in them, so they say it; what cannot say it is not answered.
+func (r *replicated) pastOfReplicaBehind(at time.Time) {
+	r.t.Helper()
+	ctx := r.t.Context()
+	p, err := r.reader.Score(ctx, "alice", client.PlaceQuery{At: at})
+	if err != nil || p.Score != 1 || p.DegradedReason != "replica_behind" {
+		r.t.Errorf("standing of the past: got %+v, %v", p, err)
+	}
+	top, err := r.reader.Top(ctx, client.TopQuery{At: at})
+	if err != nil || len(top.Entries) != 1 || top.DegradedReason != "replica_behind" {
+		r.t.Errorf("top of the past: got %+v, %v", top, err)
+	}
+	if _, err := r.reader.RankHistory(ctx, "alice", client.HistoryQuery{From: at, To: at}); err == nil {
+		r.t.Error("a rank history came from the replica without a mark")
+	}
+	if _, err := r.reader.Film(ctx, client.FilmQuery{From: at, To: at}); err == nil {
+		r.t.Error("a film came from the replica without a mark")
+	}
+	st, err := r.reader.Statement(ctx, "alice", client.StatementQuery{})
+	if err != nil || len(st.Entries) != 1 || st.AsOf == nil || time.Since(*st.AsOf) < 5*time.Second {
+		r.t.Errorf("statement: got %+v, %v", st, err)
+	}
 }
 
 func TestPromotedReplicaIsNotRead(t *testing.T) {

@@ -52,7 +52,11 @@ func (f *pastFlags) replay(c *client.Client, board string, limit int) (r tui.Rep
 		return r, usagef("--speed must be 1x to %dx, such as 60x, not %q", tui.MaxSpeed, f.speed)
 	}
 	r.Load = func(ctx context.Context, from, to time.Time, step time.Duration) (client.Film, error) {
-		return c.Film(ctx, client.FilmQuery{Board: board, From: from, To: to, Step: step, Limit: limit})
+		film, err := c.Film(ctx, client.FilmQuery{Board: board, From: from, To: to, Step: step, Limit: limit})
+		if err == nil {
+			board = film.Board // the next part of a family may begin in the time of the next period
+		}
+		return film, err
 	}
 	return r, nil
 }

@@ -33,26 +33,20 @@ type filmQuery struct {
 
 // film is GET /v1/leaderboard/film.
 func (a *API) film(c *gin.Context, caller *auth.Claims) error {
-	return a.answerFilm(c, caller, func(from time.Time) (*scoreboard.Board, error) {
-		name := c.Query("board")
-		board, err := a.readableBoard(c, caller, name)
-		if err != nil || from.IsZero() {
-			return board, err
-		}
-		return a.boardAt(c.Request.Context(), board, name, &scoreboard.Moment{At: from})
-	})
+	name := c.Query("board")
+	return a.answerFilm(c, caller, name, func() (*scoreboard.Board, error) { return a.readableBoard(c, caller, name) })
 }
 
 // pageFilm is GET /b/{board}/film.
 func (a *API) pageFilm(c *gin.Context, _ *auth.Claims) error {
-	return a.answerFilm(c, anonymous, func(time.Time) (*scoreboard.Board, error) { return a.listed(c) })
+	return a.answerFilm(c, anonymous, c.Param("board"), func() (*scoreboard.Board, error) { return a.listed(c) })
 }
 
-// answerFilm answers with a part of a film of the board that a name means at a time.
+// answerFilm answers with a part of a film of a board, by its name and as what the name means now.
 func (a *API) answerFilm(
-	c *gin.Context, caller *auth.Claims, boardAt func(from time.Time) (*scoreboard.Board, error),
+	c *gin.Context, caller *auth.Claims, name string, named func() (*scoreboard.Board, error),
 ) error {
-	q, err := a.filmQuery(c, caller, boardAt)
+	q, err := a.filmQuery(c, caller, name, named)
 	if err != nil {
 		return err
 	}
@@ -79,9 +73,9 @@ func (a *API) answerFilm(
 	return nil
 }
 
-// filmQuery parses the query. Without from and to, a film is of a whole period, or of a day.
+// filmQuery parses the query. Without from, a film is of a whole period, or of a day.
 func (a *API) filmQuery(
-	c *gin.Context, caller *auth.Claims, boardAt func(from time.Time) (*scoreboard.Board, error),
+	c *gin.Context, caller *auth.Claims, name string, named func() (*scoreboard.Board, error),
 ) (q filmQuery, err error) {
 	if q.limit, err = queryInt(c, "limit", shortStream, 1, scoreboard.TopSize); err != nil {
 		return q, err
@@ -107,8 +101,17 @@ func (a *API) filmQuery(
 	case !q.to.IsZero() && q.from.After(q.to):
 		return q, scoreboard.Invalid("from", "from must not be after to")
 	}
-	if q.board, err = boardAt(q.from); err != nil {
+	if q.board, err = named(); err != nil {
 		return q, err
+	}
+	at := q.from
+	if at.IsZero() && q.to.Before(now) { // the period of a time that is still to come need not exist
+		at = q.to
+	}
+	if !at.IsZero() {
+		if q.board, err = a.boardAt(c.Request.Context(), q.board, name, &scoreboard.Moment{At: at}); err != nil {
+			return q, err
+		}
 	}
 	q.complete(now)
 	return q, nil

@@ -126,6 +126,7 @@ func (a *API) placeAt(c *gin.Context, caller *auth.Claims, q placeQuery, at *sco
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
 		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: a.age(p.AsOf),
 		Neighbours: protocol.Entries(rowsFor(caller, p.Neighbours)),
+		Degraded:   p.Degraded != "", DegradedReason: p.Degraded,
 	})
 	return nil
 }

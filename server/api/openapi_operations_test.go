@@ -225,8 +225,8 @@ func readOperations() []operation {
 			with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
 			"Each frame is what "+pathTop+" returns for its time as at; a time at which the rows did not change has "+
 				"none. A response has at most 500 steps and 10,000 rows, and fewer if they need many events: send "+
-				"next_from as from, with the same to and step, for the next part. A family is read in the period "+
-				"that contains from."),
+				"next_from as from, with the board of the response and the same to and step, for the next part. A "+
+				"family is read in the period that contains from, or to if there is no from."),
 		reads("GET "+pathMe, "leaderboard", "Get the standing of the token's user",
 			queryPlace, protocol.Place{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
 		reads("GET "+pathScore, "leaderboard", "Get a user's score and rank",

@@ -54,7 +54,8 @@ func TestPrivateUserGetsTheVersion(t *testing.T) {
 		l := leaderboard.New(leaderboard.Options{
 			Catalog: oneBoard{}, Ranking: &hanging{}, Fallback: privateStore{version: 3}, Display: allPrivate{},
 			FallbackReplica: &leaderboard.Replicated[leaderboard.Standings]{
-				Source: privateStore{version: 2}, State: state,
+				Source: func(scoreboard.ProgressCheck) leaderboard.Standings { return privateStore{version: 2} },
+				State:  state,
 			},
 			TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
 		})

@@ -41,7 +41,8 @@ type Replica struct {
 	now              func() time.Time
 
 	last   atomic.Pointer[check]
-	logged string // the last problem
+	reply  atomic.Pointer[answering] // the current one
+	logged string                    // the last problem
 
 	used, lag *gauge.Expiring
 	reads     *prometheus.CounterVec
@@ -55,6 +56,18 @@ type check struct {
 	primary    scoreboard.Progress
 	primaryAt  time.Time // when the primary last answered; zero: never
 	unanswered bool      // the primary does not answer now
+}
+
+// answering lasts until a replica does not answer.
+type answering struct {
+	ctx context.Context
+	end context.CancelFunc
+}
+
+func newAnswering() *answering {
+	a := &answering{}
+	a.ctx, a.end = context.WithCancel(context.Background())
+	return a
 }
 
 // NewReplica watches a replica of the backend name from Run on. Until the first check the
@@ -78,6 +91,7 @@ func NewReplica(name string, replica, primary Copy, log *slog.Logger) *Replica {
 		}, []string{"by"}),
 	}
 	r.last.Store(&check{problem: "has not been checked yet"})
+	r.reply.Store(newAnswering())
 	return r
 }
 
@@ -111,6 +125,9 @@ func (r *Replica) check(ctx context.Context) {
 	next := &check{at: r.now(), primary: was.primary, primaryAt: was.primaryAt}
 	found, err := progress(r.replica)
 	next.asOf = found.AsOf
+	if err != nil {
+		r.reply.Swap(newAnswering()).end()
+	}
 	truth, primaryErr := progress(r.primary)
 	if ctx.Err() != nil {
 		return
@@ -206,26 +223,72 @@ func (r *Replica) current(asOf time.Time) bool {
 	return r.behindBy(c, asOf) <= maxBehind
 }
 
+// errNotOfReplica is the error of an answer that must not be used.
+func errNotOfReplica(what string) error {
+	return &scoreboard.Error{
+		Code: scoreboard.CodeUnavailable, RetryAfter: checkInterval,
+		Message: "the server that answered " + what,
+	}
+}
+
+// accept returns an error if data with a progress are not the primary's: the server that was
+// checked need not be the one that answers, and may have been promoted since.
+func (r *Replica) accept(p scoreboard.Progress) error {
+	switch {
+	case !p.Replica:
+		return errNotOfReplica("does not follow a primary")
+	case p.AsOf.IsZero():
+		return errNotOfReplica("has no data that say how current they are")
+	case p.ID != r.last.Load().primary.ID:
+		return errNotOfReplica("has data from another history than the primary")
+	}
+	return nil
+}
+
+// acceptCurrent is accept for data that are fresh enough.
+func (r *Replica) acceptCurrent(p scoreboard.Progress) error {
+	if err := r.accept(p); err != nil {
+		return err
+	}
+	if !r.current(p.AsOf) {
+		return errNotOfReplica("is behind the primary")
+	}
+	return nil
+}
+
 // ReadReplica reads from the replica while it may be read, else from the primary. While the
-// primary is unavailable a replica that is behind answers: what it reads must say of when it
-// is.
+// primary is unavailable a replica that is behind answers, and mark marks what it read; nil if
+// an answer cannot say that it is old.
 func ReadReplica[T any](
-	ctx context.Context, r *Replica, replica, primary func(context.Context) (T, error),
+	ctx context.Context, r *Replica, replica func(context.Context, scoreboard.ProgressCheck) (T, error),
+	primary func(context.Context) (T, error), mark func(T),
 ) (T, error) {
+	// A long read is not bounded by a time, so that the primary need not do it again, but ends once
+	// the replica does not answer.
+	ask := func(accept scoreboard.ProgressCheck) (T, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(r.reply.Load().ctx, cancel)()
+		return replica(ctx, accept)
+	}
 	if r.usable() {
-		got, err := replica(ctx)
+		got, err := ask(r.acceptCurrent)
 		if err == nil || scoreboard.CodeOf(err) == scoreboard.CodeOverloaded {
 			r.reads.WithLabelValues("replica").Inc()
 			return got, err
 		}
 	}
 	got, err := primary(ctx)
-	if scoreboard.CodeOf(err) == scoreboard.CodeUnavailable && r.trusted() {
-		if old, oldErr := replica(ctx); oldErr == nil {
+	if scoreboard.CodeOf(err) == scoreboard.CodeUnavailable && mark != nil && r.trusted() {
+		if old, oldErr := ask(r.accept); oldErr == nil {
 			r.reads.WithLabelValues("behind").Inc()
+			mark(old)
 			return old, nil
 		}
 	}
 	r.reads.WithLabelValues("primary").Inc()
 	return got, err
 }
+
+// MarkBehind marks an answer of a replica that is behind.
+func MarkBehind(degraded *string) { *degraded = reasonBehind }

@@ -69,7 +69,9 @@ func watch(t *testing.T, do func(r *replicaRig)) {
 		r.state = leaderboard.NewReplica("redis", &r.replica, &r.primary, log)
 		r.Leaderboard = leaderboard.New(leaderboard.Options{
 			Catalog: oneBoard{}, Ranking: &r.mainRanking, Fallback: plainFallback{},
-			RankingReplica: &leaderboard.Replicated[leaderboard.Ranking]{Source: &r.replicaRanking, State: r.state},
+			RankingReplica: &leaderboard.Replicated[leaderboard.Ranking]{
+				Source: func(scoreboard.ProgressCheck) leaderboard.Ranking { return &r.replicaRanking }, State: r.state,
+			},
 			TriggerRebuild: func(scoreboard.BoardID) {}, Log: log,
 		})
 		run, stop := context.WithCancel(t.Context())

@@ -9,7 +9,9 @@ import (
 
 // Replicated is a replica of a source of reads.
 type Replicated[T any] struct {
-	Source T
+	// Source returns reads that call the check with the progress of what they answer from. One
+	// whose answers say themselves how fresh they are need not.
+	Source func(scoreboard.ProgressCheck) T
 	State  *Replica
 }
 
@@ -34,32 +36,35 @@ type either[T any] struct {
 	Replicated[T]
 	primary        T
 	replicas, main *guard
-	// checked: the replica's state says how fresh it is. Otherwise each answer does, because
-	// it may be of any of several replicas.
-	checked bool
 }
 
-// read calls do with one of the sources. facts are those of the answer, if it has any.
+// read calls do with one of the sources. facts are those of the answer, if it has any: each of
+// several replicas may have given it.
 func (e *either[T]) read(
 	ctx context.Context, do func(context.Context, T) error, facts func() (asOf time.Time, degraded *string),
 ) error {
-	asked := e.State.usable()
-	behind := func() *string {
+	ask := func(accept scoreboard.ProgressCheck) (behind *string, err error) {
+		var checked time.Time // of what the answer is from; an answer's own time may be older
+		source := e.Source(func(p scoreboard.Progress) error {
+			checked = p.AsOf
+			return accept(p)
+		})
+		err = e.replicas.try(ctx, func(ctx context.Context) error { return do(ctx, source) })
+		if err != nil {
+			return nil, err
+		}
 		asOf, degraded := facts()
-		if e.checked {
-			asOf = time.Time{}
+		if !checked.IsZero() {
+			asOf = checked
 		}
 		if e.State.current(asOf) {
-			return nil
+			return nil, nil
 		}
-		return degraded
+		return degraded, nil
 	}
-	ask := func() error {
-		return e.replicas.try(ctx, func(ctx context.Context) error { return do(ctx, e.Source) })
-	}
-	if asked {
-		err := ask()
-		if scoreboard.CodeOf(err) == scoreboard.CodeNotFound || err == nil && behind() == nil {
+	if e.State.usable() {
+		behind, err := ask(e.State.acceptCurrent)
+		if scoreboard.CodeOf(err) == scoreboard.CodeNotFound || err == nil && behind == nil {
 			e.State.reads.WithLabelValues("replica").Inc()
 			return err
 		}
@@ -69,12 +74,13 @@ func (e *either[T]) read(
 		e.State.reads.WithLabelValues("primary").Inc()
 		return err
 	}
-	if oldErr := ask(); oldErr != nil {
+	behind, oldErr := ask(e.State.accept)
+	if oldErr != nil {
 		return err
 	}
 	e.State.reads.WithLabelValues("behind").Inc()
-	if degraded := behind(); degraded != nil {
-		*degraded = reasonBehind
+	if behind != nil {
+		MarkBehind(behind)
 	}
 	return nil
 }
@@ -198,7 +204,6 @@ func (l *Leaderboard) useReplicas() {
 	}
 	if r := l.FallbackReplica; r != nil {
 		e := &eitherFallback{newEither[Standings]("the store", r, l.Fallback, storeBudget, storeSlots)}
-		e.checked = true // on a large board an answer is as old as its checkpoints
 		l.fallback, l.truth = e, newGuard("the store itself", storeBudget)
 		l.truth.slots = make(chan struct{}, storeSlots)
 		l.guards = append(l.guards, e.replicas, e.main, l.truth)

@@ -12,3 +12,7 @@ type Progress struct {
 	// Replica is whether the copy follows another one. A replica that was promoted does not.
 	Replica bool
 }
+
+// ProgressCheck returns an error if an answer must not be used that was read from a copy of
+// the data with this progress. A source of answers calls it in the snapshot of each answer.
+type ProgressCheck func(Progress) error

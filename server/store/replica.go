@@ -3,17 +3,19 @@ package store
 import (
 	"context"
 
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 	"github.com/scoreboard/scoreboard/server/store/moments"
 	"github.com/scoreboard/scoreboard/server/store/reads"
 )
 
-// Replica is a streaming replica of PostgreSQL, which only reads.
+// Replica is a streaming replica of PostgreSQL, which is only read. Its host name may lead to
+// several servers, and each may be promoted at any time, so nothing is read without a check of
+// the very snapshot that it comes from.
 type Replica struct {
-	Reads   *reads.Reads
-	Moments *moments.Moments
-
-	db *pg.DB
+	reads   *reads.Reads
+	moments *moments.Moments
+	db      *pg.DB
 }
 
 // OpenReplica does not connect, as Open.
@@ -22,7 +24,20 @@ func OpenReplica(ctx context.Context, o Options) (*Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Replica{Reads: reads.NewReplica(db), Moments: moments.NewReplica(db), db: db}, nil
+	return &Replica{reads: reads.New(db), moments: moments.New(db), db: db}, nil
+}
+
+// Progress returns how far the replica has come.
+func (r *Replica) Progress(ctx context.Context) (scoreboard.Progress, error) {
+	return r.reads.Progress(ctx)
+}
+
+// Reads returns reads of standings and statements that pass a check.
+func (r *Replica) Reads(check scoreboard.ProgressCheck) *reads.Reads { return r.reads.Replica(check) }
+
+// Moments returns reads of past standings that pass a check.
+func (r *Replica) Moments(check scoreboard.ProgressCheck) *moments.Moments {
+	return r.moments.Replica(check)
 }
 
 // Close waits for connections in use and closes all.

@@ -337,7 +337,8 @@ class Scoreboard:
         timeout: float | None = None,
     ) -> Film:
         """Read the top of a board at regular times of the past, where it changed: the period or the last day by
-        default. For the next part, if there is one, send next_from as since, ends_at as until, and the same step."""
+        default. For the next part, if there is one, send its board, next_from as since, ends_at as until, and the
+        same step."""
         return self._do(_operations.film(board, since, until, step, limit, as_now), timeout)
 
     def explain_rank(self, user_id: str, *, board: str = "", timeout: float | None = None) -> RankExplanation:

@@ -1548,7 +1548,7 @@ export interface paths {
         };
         /**
          * List the top of a board at regular times in the past
-         * @description Each frame is what /v1/leaderboard/top returns for its time as at; a time at which the rows did not change has none. A response has at most 500 steps and 10,000 rows, and fewer if they need many events: send next_from as from, with the same to and step, for the next part. A family is read in the period that contains from.
+         * @description Each frame is what /v1/leaderboard/top returns for its time as at; a time at which the rows did not change has none. A response has at most 500 steps and 10,000 rows, and fewer if they need many events: send next_from as from, with the board of the response and the same to and step, for the next part. A family is read in the period that contains from, or to if there is no from.
          */
         get: operations["getLeaderboardFilm"];
         put?: never;

@@ -139,7 +139,7 @@ export interface HistoryQuery {
 
 /** FilmQuery selects a part of a film: the period, or the last day, by default. */
 export interface FilmQuery {
-  /** global by default; a family is read in the period of from. */
+  /** global by default; a family is read in the period of from, or else of to. For the next part board of the one before. */
   board?: string;
   /** The first step, an RFC 3339 time; for the next part nextFrom of the one before. */
   from?: string;

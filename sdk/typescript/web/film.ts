@@ -115,15 +115,18 @@ export function open(box: HTMLElement, stage: Stage): () => void {
   /** load reads the film, part by part. */
   async function load(): Promise<void> {
     let query: Record<string, string | number | undefined> = { limit: stage.limit };
+    let path = stage.path;
     for (let tries = 0; !closed;) {
       try {
-        const part = await stage.transport.try<Film>({ method: "GET", path: `${stage.path}/film`, query });
+        const part = await stage.transport.try<Film>({ method: "GET", path: `${path}/film`, query });
         if (closed) return;
         tries = 0;
         frames.push(...part.frames);
         if (end === 0) begin(part);
         known = part.nextFrom ? parse(part.nextFrom) - 1 : end;
         if (!part.nextFrom) return;
+        // The family may mean the next period where the next part begins.
+        path = stage.path.replace(/[^/]+$/, encodeURIComponent(part.board));
         query = { limit: stage.limit, from: part.nextFrom, to: part.endsAt, step: `${part.stepMs}ms` };
       } catch (error) {
         const { retryAfter, message } = error as { retryAfter?: number; message: string };

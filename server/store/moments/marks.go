@@ -177,10 +177,12 @@ func (m *Moments) Marks(
 	var k scoreboard.RankMarks
 	var from, to *int64
 	var began, ended *time.Time
-	err := m.db.QueryRow(ctx, `select m.best_rank, m.best_rank_at, m.days_in_top_10, m.climb_from, m.climb_to,
+	err := m.query(ctx, func(db pg.Querier) error {
+		return db.QueryRow(ctx, `select m.best_rank, m.best_rank_at, m.days_in_top_10, m.climb_from, m.climb_to,
     m.climb_began_at, m.climb_ended_at, s.since
 from rank_marks as m join rank_samples as s using (board_id) where m.board_id = $1 and m.user_id = $2`, board, user).
-		Scan(&k.BestRank, &k.BestRankAt, &k.DaysInTop10, &from, &to, &began, &ended, &k.Since)
+			Scan(&k.BestRank, &k.BestRankAt, &k.DaysInTop10, &from, &to, &began, &ended, &k.Since)
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}

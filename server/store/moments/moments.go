@@ -33,9 +33,9 @@ type Moments struct {
 	slots      chan struct{} // reads at a time: writes need the connections too
 	maxEvents  int           // that one read may need beyond a checkpoint
 	blockUsers int
-	whatIf     chan struct{} // the one what-if at a time
-	maxWhatIf  int           // rows that it may read
-	replica    bool          // db is one, where no locks of writers are seen
+	whatIf     chan struct{}            // the one what-if at a time
+	maxWhatIf  int                      // rows that it may read
+	check      scoreboard.ProgressCheck // db is a replica, where no locks of writers are seen; nil: the primary
 }
 
 // The bounds of reads.
@@ -55,18 +55,36 @@ func New(db *pg.DB) *Moments {
 	}
 }
 
-// NewReplica returns the Moments in a streaming replica, which only read.
-func NewReplica(db *pg.DB) *Moments {
-	m := New(db)
-	m.replica = true
-	return m
+// Replica returns m for a database that is a streaming replica, which is only read. check is
+// called with the progress of the snapshot that an answer comes from.
+func (m *Moments) Replica(check scoreboard.ProgressCheck) *Moments {
+	of := *m
+	of.check = check
+	return &of
+}
+
+// query calls do with the database: of a replica with a snapshot that was checked.
+func (m *Moments) query(ctx context.Context, do func(pg.Querier) error) error {
+	if m.check == nil {
+		return do(m.db)
+	}
+	return pgx.BeginTxFunc(ctx, m.db, pg.Snapshot, func(tx pgx.Tx) error {
+		if _, err := pg.CheckProgress(ctx, tx, m.check); err != nil {
+			return err
+		}
+		return do(tx)
+	})
 }
 
 // Board returns the board that a board's name meant at a moment: of a family the instance
 // of that time.
 func (m *Moments) Board(ctx context.Context, family scoreboard.BoardID, at time.Time) (*scoreboard.Board, error) {
-	b, err := row.ScanBoard(m.db.QueryRow(ctx, `select `+row.BoardColumns+` from boards
+	var b scoreboard.Board
+	err := m.query(ctx, func(db pg.Querier) (err error) {
+		b, err = row.ScanBoard(db.QueryRow(ctx, `select `+row.BoardColumns+` from boards
 where family_id = $1 and period_start <= $2 and period_end > $2`, family, at))
+		return err
+	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s had no period at %s", family,
 			at.Format(time.RFC3339Nano))
@@ -181,7 +199,7 @@ func (m *Moments) snapshot(
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	var err error
-	if !m.replica {
+	if m.check == nil {
 		err = m.checkSettled(ctx, m.db, board, at)
 	}
 	if err == nil {
@@ -190,7 +208,7 @@ func (m *Moments) snapshot(
 			if _, err := tx.Exec(ctx, `select set_config('enable_seqscan', 'off', true)`); err != nil {
 				return err
 			}
-			if m.replica {
+			if m.check != nil {
 				if err := m.checkSettled(ctx, tx, board, at); err != nil {
 					return err
 				}
@@ -226,9 +244,9 @@ func (m *Moments) checkSettled(ctx context.Context, db pg.Querier, board *scoreb
 // recorded: a transaction has its id before it takes the time of its changes, and all with a
 // lower id than that time's had ended.
 func (m *Moments) settled(ctx context.Context, db pg.Querier, families []string) (at time.Time, err error) {
-	if m.replica {
-		err = db.QueryRow(ctx, `select coalesce(as_of, to_timestamp(0)) from standings_state`).Scan(&at)
-		return at, err
+	if m.check != nil {
+		p, err := pg.CheckProgress(ctx, db, m.check)
+		return p.AsOf, err
 	}
 	err = db.QueryRow(ctx, `select settled_at($1)`, families).Scan(&at)
 	return at, err

@@ -25,9 +25,9 @@ import (
 // asked for, so that a user finds what was just recorded, and who is hidden. A user who
 // was hidden after as_of is not shown, and still counts in the ranks behind.
 type Reads struct {
-	db      *pg.DB
-	index   *rankIndex
-	replica bool // db is one
+	db    *pg.DB
+	index *rankIndex
+	check scoreboard.ProgressCheck // db is a replica; nil: it is the primary
 }
 
 // New returns a Reads over db.
@@ -35,11 +35,10 @@ func New(db *pg.DB) *Reads {
 	return &Reads{db: db, index: newRankIndex(db, smallBoard, checkpointStep)}
 }
 
-// NewReplica returns a Reads over a streaming replica. Its statements have a time.
-func NewReplica(db *pg.DB) *Reads {
-	r := New(db)
-	r.replica = true
-	return r
+// Replica returns r for a database that is a streaming replica. check is called with the
+// progress of the snapshot that an answer comes from. Statements have its time.
+func (r *Reads) Replica(check scoreboard.ProgressCheck) *Reads {
+	return &Reads{db: r.db, index: r.index, check: check}
 }
 
 // beforeAll is a position before every standing.

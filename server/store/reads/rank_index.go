@@ -38,6 +38,7 @@ type checkpoints struct {
 	at    []scoreboard.Position // at[i] has rank (i+1)·step
 	step  int64
 	made  time.Time
+	of    scoreboard.Progress // of the database that was scanned
 }
 
 // rankIndex caches the checkpoints of boards that were read.
@@ -104,6 +105,9 @@ func (x *rankIndex) scan(ctx context.Context, board scoreboard.BoardID) (*checkp
 	err := pgx.BeginTxFunc(ctx, x.db, pg.Snapshot, func(tx pgx.Tx) error {
 		var err error
 		if c.asOf, err = beginInOrder(ctx, tx, before); err != nil {
+			return err
+		}
+		if c.of, err = pg.ReadProgress(ctx, tx); err != nil {
 			return err
 		}
 		// Counts only far enough to decide whether the board is small.

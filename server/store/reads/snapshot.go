@@ -16,8 +16,8 @@ import (
 const sqlInOrder = `select now(), as_of from standings_state, set_config('enable_sort', 'off', true) sorting,
 set_config('enable_bitmapscan', 'off', true) maps`
 
-// beginInOrder is the first statement of a snapshot that began after before. It returns
-// the time up to which the standings are complete, or an unavailable if they are not yet.
+// beginInOrder begins the reads of a snapshot that began after before. It returns the time up
+// to which the standings are complete, or an unavailable if they are not yet.
 func beginInOrder(ctx context.Context, tx pgx.Tx, before time.Time) (asOf time.Time, err error) {
 	var now time.Time
 	var complete *time.Time
@@ -58,7 +58,14 @@ func (r *Reads) inSnapshot(ctx context.Context, board scoreboard.BoardID, do fun
 	before := time.Now()
 	return pgx.BeginTxFunc(ctx, r.db, pg.Snapshot, func(tx pgx.Tx) error {
 		s := &snapshot{Tx: tx, board: board, known: c}
-		var err error
+		p, err := pg.CheckProgress(ctx, tx, r.check)
+		if err == nil && r.check != nil {
+			// The checkpoints may be of another server. They may also be older.
+			err = r.check(scoreboard.Progress{AsOf: p.AsOf, ID: c.of.ID, Replica: c.of.Replica})
+		}
+		if err != nil {
+			return err
+		}
 		if s.asOf, err = beginInOrder(ctx, tx, before); err != nil {
 			return err
 		}

@@ -55,7 +55,7 @@ func (r *Reads) Statement(ctx context.Context, q scoreboard.StatementQuery) (*sc
 	if q.After == (scoreboard.StatementPosition{}) {
 		q.After = scoreboard.StatementPosition{RecordedAt: endOfTime, Board: endOfBoards, Version: math.MaxInt64}
 	}
-	if !r.replica {
+	if r.check == nil {
 		st, err := statement(ctx, r.db, &q)
 		if err != nil {
 			return nil, pg.Translate(fmt.Errorf("read the statement of %s: %w", q.User, err))
@@ -64,7 +64,7 @@ func (r *Reads) Statement(ctx context.Context, q scoreboard.StatementQuery) (*sc
 	}
 	var st *scoreboard.Statement
 	err := pgx.BeginTxFunc(ctx, r.db, pg.Snapshot, func(tx pgx.Tx) error {
-		p, err := progress(ctx, tx)
+		p, err := pg.CheckProgress(ctx, tx, r.check)
 		if err == nil {
 			st, err = statement(ctx, tx, &q)
 		}
