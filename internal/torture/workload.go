@@ -44,6 +44,8 @@ type run struct {
 	court   *court
 	seasons seasons
 
+	partitions partitioning
+
 	witnesses []*witness
 
 	// storeClock: PostgreSQL's clock was stepped. Seasons follow it, so some began in
