@@ -63,7 +63,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "rebuild without catch-up", file: "server/ranking/lua/apply.lua",
-		old: "    put(KEYS[5], KEYS[6], 8)\n", new: "",
+		old: "    put(KEYS[5], KEYS[6], 9)\n", new: "",
 		args:  []string{"--only", "ranking rebuilt,delayed", "--players", "100"},
 		rules: []string{"stale", "convergence"},
 	},
