@@ -120,6 +120,18 @@ var mutants = []mutant{
 		rules: []string{"stale"},
 	},
 	{
+		name: "merged head stored without comparing sequences", file: "server/ranking/lua/merge.lua",
+		old: "if tonumber(stored) > given[i] then", new: "if false then",
+		args:  []string{"--only", "redis delayed,node paused"},
+		rules: []string{"stale"},
+	},
+	{
+		name: "changes not sent to new partitions", file: "server/ranking/lua/apply.lua",
+		old: "elsewhere = redis.call('HGET', KEYS[4], 'next')", new: "elsewhere = ARGV[8]",
+		args:  []string{"--only", "redis delayed,postgres delayed", "--players", "100"},
+		rules: []string{"stale", "convergence"},
+	},
+	{
 		name: "changes of a lost history applied", file: "server/ranking/lua/apply.lua",
 		old: "if tonumber(ARGV[5]) < since then", new: "if false then",
 		args:  []string{"--only", "postgres goes back in time"},
