@@ -51,6 +51,8 @@ type run struct {
 	// storeClock: PostgreSQL's clock was stepped. Seasons follow it, so some began in
 	// what is the future now.
 	storeClock atomic.Bool
+	// redisLost: Redis may have lost what it had shown.
+	redisLost atomic.Bool
 
 	mu        sync.Mutex
 	frozen    []freeze         // of arena

@@ -95,10 +95,11 @@ func runs(cmd redis.Cmder, hash string) bool {
 }
 
 // tryRebuild is rebuild, until the process is killed. It reports whether it got to the end.
-func (p *process) tryRebuild(b *scoreboard.Board, token string, states []scoreboard.Change) bool {
+func (p *process) tryRebuild(b *scoreboard.Board, token string, snapshotOf func() []scoreboard.Change) bool {
 	if ok, err := p.Mark(ctx, b, token); !ok || err != nil {
 		return false
 	}
+	states := snapshotOf()
 	if err := p.Fill(ctx, b.ID, token, states); err != nil {
 		return false
 	}
@@ -123,8 +124,16 @@ func (r rig) expireShadows(t testing.TB) {
 // flush removes everything from all servers.
 func (r rig) flush(t testing.TB) {
 	t.Helper()
-	for _, key := range r.allKeys(t) {
-		r.rdb.Del(ctx, key)
+	flush := func(ctx context.Context, node *redis.Client) error { return node.FlushDB(ctx).Err() }
+	var err error
+	switch shared := r.rdb.(type) {
+	case *redis.ClusterClient:
+		err = shared.ForEachMaster(ctx, flush)
+	case *redis.Client:
+		err = flush(ctx, shared)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -171,7 +180,7 @@ func (r rig) killRebuild(t *testing.T, victim *process, from, to *scoreboard.Boa
 	follower := r.another()
 	follower.apply(t, stored...)
 	victim.Ranking, victim.left = ranking.New(victim.rdb), before
-	done := victim.tryRebuild(to, "victim", stored)
+	done := victim.tryRebuild(to, "victim", func() []scoreboard.Change { return slices.Clone(stored) })
 	stored[3] = change("user-3", 100, 2, 20)
 	notLoaded, err := follower.Apply(ctx, stored[3:4])
 	if err != nil {
@@ -209,6 +218,145 @@ func (r rig) killRebuild(t *testing.T, victim *process, from, to *scoreboard.Boa
 	return done
 }
 
+// at calls do before the n-th command from now on, and reports whether there was one.
+func (p *process) at(n int, do func()) (reached *bool) {
+	reached = new(bool)
+	p.before = func(redis.Cmder) {
+		if n--; n == -1 {
+			*reached = true
+			do()
+		}
+	}
+	return reached
+}
+
+// TestApplierPausedAnywhere stops a process that applies a change, before each of its
+// commands, while another one gives the board other partitions. The change is newer than
+// what the board is rebuilt from, and not lost.
+func TestApplierPausedAnywhere(t *testing.T) {
+	onEach(t, func(t *testing.T, r rig) {
+		old := []scoreboard.Change{change("alice", 5, 1, 1), change("bob", 4, 1, 1), change("carol", 3, 1, 1)}
+		for _, layouts := range [][2]int{{1, 3}, {3, 1}, {3, 2}, {2, 2}} {
+			applier, to := r.process(t), divided(layouts[1])
+			for n, reached := 0, true; reached; n++ {
+				what := fmt.Sprintf("from %d to %d partitions, paused before command %d", layouts[0], layouts[1], n)
+				r.flush(t)
+				r.warm(t, divided(layouts[0]), old...)
+				applier.Ranking = ranking.New(applier.rdb)
+				if n%2 == 0 { // it has used the board before
+					applier.apply(t, old...)
+				}
+				if ok, err := r.Mark(ctx, to, "a"); !ok || err != nil {
+					t.Fatal(ok, err)
+				}
+				if err := r.Fill(ctx, to.ID, "a", old); err != nil {
+					t.Fatal(err)
+				}
+				epoch, err := r.Epoch(ctx, to)
+				if err != nil {
+					t.Fatal(err)
+				}
+				swap := func() {
+					if _, err := r.Swap(ctx, to, "a", snapshot(3, epoch+1)); err != nil {
+						t.Errorf("%s: swap: %v", what, err)
+					}
+				}
+				paused := applier.at(n, swap)
+				applier.apply(t, change("alice", 1, 2, 2), hidden(change("bob", 4, 2, 2)), change("dora", 9, 1, 2))
+				if reached = *paused; !reached {
+					swap()
+				}
+				r.is(t, "dora:9 carol:3 alice:1")
+				r.another().is(t, "dora:9 carol:3 alice:1")
+				r.onlyKeysOf(t, to, what)
+				if t.Failed() {
+					t.Fatal(what)
+				}
+			}
+		}
+	})
+}
+
+// TestChangeAnywhereInRebuild applies a change before each command of a process that gives a
+// board other partitions.
+func TestChangeAnywhereInRebuild(t *testing.T) {
+	onEach(t, func(t *testing.T, r rig) {
+		old := []scoreboard.Change{change("alice", 5, 1, 1), change("bob", 4, 1, 1), change("carol", 3, 1, 1)}
+		changes := []scoreboard.Change{change("alice", 1, 2, 2), hidden(change("bob", 4, 2, 2)), change("dora", 9, 1, 2)}
+		for _, layouts := range [][2]int{{1, 3}, {3, 1}, {3, 2}, {2, 2}} {
+			rebuilder, to := r.process(t), divided(layouts[1])
+			for n, reached := 0, true; reached; n++ {
+				what := fmt.Sprintf("from %d to %d partitions, before command %d", layouts[0], layouts[1], n)
+				r.flush(t)
+				r.warm(t, divided(layouts[0]), old...)
+				rebuilder.Ranking = ranking.New(rebuilder.rdb)
+				stored := slices.Clone(old)
+				paused := rebuilder.at(n, func() {
+					stored = append(slices.Clone(changes), old[2])
+					if notLoaded, err := r.Apply(ctx, changes); err != nil || len(notLoaded) > 0 && layouts[0] != layouts[1] {
+						t.Errorf("%s: apply: %v, %v", what, notLoaded, err)
+					}
+				})
+				if !rebuilder.tryRebuild(to, "a", func() []scoreboard.Change { return stored }) {
+					t.Errorf("%s: the rebuild failed", what)
+				}
+				if reached = *paused; reached {
+					r.another().is(t, "dora:9 carol:3 alice:1")
+				}
+				r.onlyKeysOf(t, to, what)
+				if t.Failed() {
+					t.Fatal(what)
+				}
+			}
+		}
+	})
+}
+
+// TestRebuilderPausedAnywhere stops a process that gives a board other partitions, before
+// each of its commands, until its marks have expired and another process has given the board
+// yet other ones.
+func TestRebuilderPausedAnywhere(t *testing.T) {
+	onEach(t, func(t *testing.T, r rig) {
+		old := []scoreboard.Change{change("alice", 5, 1, 1), change("bob", 4, 1, 1), change("carol", 3, 1, 1)}
+		for _, layouts := range [][3]int{{1, 2, 3}, {2, 3, 2}, {2, 1, 3}, {3, 2, 1}, {2, 3, 3}} {
+			rebuilder := r.process(t)
+			for n, reached := 0, true; reached; n++ {
+				what := fmt.Sprintf("partitions %v, paused before command %d", layouts, n)
+				r.flush(t)
+				r.warm(t, divided(layouts[0]), old...)
+				rebuilder.Ranking = ranking.New(rebuilder.rdb)
+				stored := slices.Clone(old)
+				snapshotOf := func() []scoreboard.Change { return slices.Clone(stored) }
+				paused := rebuilder.at(n, func() {
+					r.expireShadows(t)
+					r.rebuild(t, divided(layouts[2]), snapshotOf)
+					stored = append(stored, change("dora", 9, 1, 2))
+					r.apply(t, stored[3])
+				})
+				if !rebuilder.tryRebuild(divided(layouts[1]), "a", snapshotOf) {
+					_ = rebuilder.Unmark(ctx, board.ID, "a")
+				}
+				if reached = *paused; !reached {
+					break
+				}
+				r.expireShadows(t)
+				r.is(t, "dora:9 alice:5 bob:4 carol:3")
+				s, err := r.Status(ctx, board.ID)
+				if err != nil || s.Partitions == layouts[0] && layouts[0] != layouts[2] {
+					t.Errorf("%s: %+v, %v", what, s, err)
+				}
+				if err := r.RemoveUnused(ctx, []scoreboard.Board{*board}); err != nil {
+					t.Error(err)
+				}
+				r.onlyKeysOf(t, divided(s.Partitions), what)
+				if t.Failed() {
+					t.Fatal(what)
+				}
+			}
+		}
+	})
+}
+
 // TestUnusedPartitionsRemovedLate stops a process before it removes the partitions that a board
 // was in, until the board is in as many again, which stay.
 func TestUnusedPartitionsRemovedLate(t *testing.T) {
@@ -240,7 +388,7 @@ func TestUnusedPartitionsRemovedLate(t *testing.T) {
 		late.before = func(cmd redis.Cmder) {
 			if !stopped && runs(cmd, late.DiscardHash()) {
 				stopped = true
-				if victim.tryRebuild(divided(2), "victim", states) {
+				if victim.tryRebuild(divided(2), "victim", func() []scoreboard.Change { return states }) {
 					t.Error("the rebuild was not interrupted")
 				}
 			}
@@ -342,7 +490,7 @@ func TestDroppedBoardLeavesNoPartitions(t *testing.T) {
 		r.warm(t, divided(2), states...)
 		victim := r.process(t)
 		victim.fail = func(cmd redis.Cmder) bool { return runs(cmd, victim.BeginHash()) }
-		if victim.tryRebuild(divided(3), "victim", states) {
+		if victim.tryRebuild(divided(3), "victim", func() []scoreboard.Change { return states }) {
 			t.Fatal("the rebuild was not interrupted")
 		}
 		archived := []scoreboard.Board{*divided(1)}

@@ -120,12 +120,6 @@ var mutants = []mutant{
 		rules: []string{"stale"},
 	},
 	{
-		name: "merged head stored without comparing sequences", file: "server/ranking/lua/merge.lua",
-		old: "if tonumber(stored) > given[i] then", new: "if false then",
-		args:  []string{"--only", "redis delayed,node paused"},
-		rules: []string{"stale"},
-	},
-	{
 		name: "changes not sent to new partitions", file: "server/ranking/lua/apply.lua",
 		old: "elsewhere = redis.call('HGET', KEYS[4], 'next')", new: "elsewhere = ARGV[8]",
 		args:  []string{"--only", "redis delayed,postgres delayed", "--players", "100"},
