@@ -282,7 +282,9 @@ func TestApplierPausedAnywhere(t *testing.T) {
 func TestChangeAnywhereInRebuild(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
 		old := []scoreboard.Change{change("alice", 5, 1, 1), change("bob", 4, 1, 1), change("carol", 3, 1, 1)}
-		changes := []scoreboard.Change{change("alice", 1, 2, 2), hidden(change("bob", 4, 2, 2)), change("dora", 9, 1, 2)}
+		changes := []scoreboard.Change{
+			change("alice", 1, 2, 2), hidden(change("bob", 4, 2, 2)), change("dora", 9, 1, 2),
+		}
 		for _, layouts := range [][2]int{{1, 3}, {3, 1}, {3, 2}, {2, 2}} {
 			rebuilder, to := r.process(t), divided(layouts[1])
 			for n, reached := 0, true; reached; n++ {
@@ -293,7 +295,8 @@ func TestChangeAnywhereInRebuild(t *testing.T) {
 				stored := slices.Clone(old)
 				paused := rebuilder.at(n, func() {
 					stored = append(slices.Clone(changes), old[2])
-					if notLoaded, err := r.Apply(ctx, changes); err != nil || len(notLoaded) > 0 && layouts[0] != layouts[1] {
+					notLoaded, err := r.Apply(ctx, changes)
+					if err != nil || len(notLoaded) > 0 && layouts[0] != layouts[1] {
 						t.Errorf("%s: apply: %v, %v", what, notLoaded, err)
 					}
 				})
