@@ -77,11 +77,8 @@ func (r *Ranking) markLayout(ctx context.Context, b *scoreboard.Board, token str
 	if err != nil {
 		return false, err
 	}
-	switch {
-	case !divided && p.to.count == 1:
+	if !divided && p.to.count == 1 {
 		return true, nil
-	case !divided:
-		now.board = b.ID
 	}
 	if err := r.recordLayouts(ctx, token, p.to, now); err != nil {
 		return false, err
