@@ -125,10 +125,10 @@ var mutants = []mutant{
 		old: "	if err := r.countShadows(ctx, p, s.Users); err != nil {",
 		new: "	_ = r.each(ctx, p.marks(), func(run runner, name scoreboard.BoardID) *redis.Cmd {\n" +
 			"\t\treturn run(r.unmark, r.keys.shadow(name), token)\n\t}, whole)\n" +
-			"\ttime.Sleep(300 * time.Millisecond)\n" +
+			"\ttime.Sleep(time.Second)\n" +
 			"	if err := r.countShadows(ctx, p, s.Users); err != nil {",
-		args:  []string{"--only", "delayed", "--players", "100"},
-		rules: []string{"stale", "convergence"},
+		args:  []string{"--only", "delayed", "--players", "200", "--writers", "36", "--duration", "60s"},
+		rules: []string{"stale", "convergence", "frames go back"},
 	},
 	{
 		name: "changes of a lost history applied", file: "server/ranking/lua/apply.lua",
