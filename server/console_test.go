@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -290,16 +291,20 @@ func TestConsoleChanges(t *testing.T) {
 		{"user-erase", form("user", "carl"), "user.erase", "user:erased-", "user erase carl", ""},
 		{
 			"board-create",
-			form("board", "fresh", "mode", "best", "visibility", "private"),
+			form("board", "fresh", "mode", "best", "visibility", "private", "partitions", "2"),
 			"board.create",
 			"board:fresh",
-			"board create fresh --mode best --private",
+			"board create fresh --mode best --private --partitions 2",
 			"The board is created",
 		},
 		{
 			"board-label", form("board", "fresh", "region", "eu", "platform", "pc", "tags", "duel, ranked"),
 			"board.set",
 			"board:fresh", "board set fresh --region eu --platform pc --tag duel,ranked", "The board is changed",
+		},
+		{
+			"board-partitions", form("board", "fresh", "partitions", "4"), "board.set", "board:fresh",
+			"board set fresh --partitions 4", "The board is changed",
 		},
 		{"board-freeze", form("board", "fresh"), "board.freeze", "board:fresh", "board freeze fresh", "is frozen"},
 		{"board-unfreeze", form("board", "fresh"), "board.unfreeze", "board:fresh", "board unfreeze fresh", "again"},
@@ -423,6 +428,7 @@ func TestConsoleChanges(t *testing.T) {
 		"key-create": true, "key-rotate": true, "key-revoke": true, "setting-set": true, "setting-reset": true,
 		"webhook-create": true, "webhook-rotate": true,
 		"webhook-delete": true, "load-run-delete": true, "import": true, "board-label": true,
+		"board-partitions": true,
 	}
 	entries := func() int64 { return db.Count(t, `select count(*) from audit_log`) }
 	for _, c := range cases {
@@ -799,6 +805,44 @@ values (1, 'alice', gen_random_uuid(), 'skipped', $1)`, attack)
 		}
 		if !strings.Contains(body, "window.hit") && !strings.Contains(path, "/boards/") {
 			t.Errorf("%s does not show the text at all, so the check proves nothing", path)
+		}
+	}
+}
+
+// A board's page shows the partitions that it was given, and those that its ranking has.
+func TestConsoleShowsPartitions(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles)
+	root := newVisitor(t, n.Ops).signIn(h.token("root", auth.ScopeAdmin, time.Hour))
+	shown := func(label string, want int) bool {
+		_, body, _ := root.get("/console/boards/large")
+		value := regexp.MustCompile("<dt>" + label + `</dt><dd>(?:<[^>]*>)*(\d+)<`).FindStringSubmatch(body)
+		return len(value) == 2 && value[1] == strconv.Itoa(want)
+	}
+	for _, c := range []struct {
+		change string
+		form   url.Values
+		want   int
+	}{
+		{"board-create", url.Values{"partitions": {"2"}, "mode": {"best"}}, 2},
+		{"board-partitions", url.Values{"partitions": {"4"}}, 4},
+	} {
+		c.form.Set("board", "large")
+		c.form.Set("reason", "test")
+		if status, body, _ := root.change(c.change, c.form, "apply"); status != http.StatusOK {
+			t.Fatalf("%s: got %d %s", c.change, status, body)
+		}
+		if !shown("Partitions", c.want) {
+			_, body, _ := root.get("/console/boards/large")
+			t.Errorf("the page does not show %d partitions: %s", c.want, body)
+		}
+		h.await("the ranking to have its partitions", func() bool { return shown("Partitions now", c.want) })
+	}
+	for _, wrong := range []string{"0", "65", "two", ""} {
+		form := url.Values{"board": {"large"}, "partitions": {wrong}, "reason": {"test"}}
+		if status, body, _ := root.change("board-partitions", form, "apply"); status < 400 {
+			t.Errorf("%q partitions: got %d %s", wrong, status, body)
 		}
 	}
 }

@@ -37,6 +37,7 @@ func (r *run) finish(ctx context.Context, rng *rand.Rand) {
 	r.checkSeasons(ctx, rng, ledger)
 	r.checkCourt(ledger)
 	r.checkReads(ledger)
+	r.checkPartitions(ctx, rng)
 	r.checkHeads(ctx, ledger, ended)
 	r.checkWitnesses(ctx, ledger)
 }
@@ -306,6 +307,9 @@ func (r *run) checkHeads(ctx context.Context, all rows, ended time.Time) {
 			}
 			for {
 				problem := r.compareBoard(ctx, node.URL(), board, want, ended)
+				if problem == "" && slices.Contains(dividedBoards, familyOf(board)) {
+					problem = r.compareRanks(ctx, node.URL(), board, want, ended)
+				}
 				if problem == "" {
 					break
 				}

@@ -22,6 +22,7 @@ type fault struct {
 	name  string // its first word is what it acts on: pairs never share that
 	begin func(r *run, rng *rand.Rand) (end func())
 	needs cluster.Ability // without it, the installation cannot have this fault
+	loses bool            // Redis may lose what it had shown
 }
 
 // faults are all that a schedule draws from.
@@ -55,7 +56,7 @@ var faults = []fault{
 	}},
 	{name: "clock of a node slewed", needs: cluster.Clocks, begin: slewed},
 	{name: "postgres killed", begin: killed(cluster.Postgres)},
-	{name: "redis killed", begin: killed(cluster.Redis)},
+	{name: "redis killed", loses: true, begin: killed(cluster.Redis)},
 	{name: "kafka killed", begin: func(r *run, rng *rand.Rand) func() {
 		return killed(r.cluster.AnyBroker(rng))(r, rng)
 	}},
@@ -103,17 +104,17 @@ var faults = []fault{
 		n.RedisNet().Reset()
 		return end
 	}},
-	{name: "redis flushed", begin: func(r *run, _ *rand.Rand) func() {
+	{name: "redis flushed", loses: true, begin: func(r *run, _ *rand.Rand) func() {
 		_ = r.cluster.OnRedis(func(ctx context.Context, rdb *redis.Client) error { return rdb.FlushAll(ctx).Err() })
 		return func() {}
 	}},
 	{name: "redis full", begin: func(r *run, _ *rand.Rand) func() {
 		return r.limitRedis()
 	}},
-	{name: "redis restored from an old copy", begin: func(r *run, rng *rand.Rand) func() {
+	{name: "redis restored from an old copy", loses: true, begin: func(r *run, rng *rand.Rand) func() {
 		return r.restoreRedis(rng)
 	}},
-	{name: "redis failed over", begin: func(r *run, rng *rand.Rand) func() {
+	{name: "redis failed over", loses: true, begin: func(r *run, rng *rand.Rand) func() {
 		r.must(r.cluster.FailOverRedis(context.Background(), time.Duration(rng.IntN(1000))*time.Millisecond))
 		return func() {}
 	}},
@@ -374,6 +375,9 @@ func (r *run) schedule(ctx context.Context, rng *rand.Rand) {
 			}
 			hit[target] = true
 			r.log.Note("", "fault: %s", f.name)
+			if f.loses {
+				r.redisLost.Store(true)
+			}
 			ends = append(ends, f.begin(r, rng))
 		}
 		pause(ctx, time.Duration(300+rng.IntN(3200))*time.Millisecond)

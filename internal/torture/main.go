@@ -263,6 +263,9 @@ func (r *run) enter(ctx context.Context) error {
 	}
 	r.seasons.add(span{})
 	r.server = c
+	if err := r.divide(ctx); err != nil {
+		return err
+	}
 	time.Sleep(1500 * time.Millisecond) // every node knows the boards
 	return nil
 }
@@ -283,6 +286,7 @@ func (r *run) play(ctx context.Context) {
 	start(r.moderator)
 	start(r.voider)
 	start(r.roller)
+	start(r.repartitioner)
 	for range 2 {
 		start(r.courtWriter)
 		start(r.ladderWriter)
@@ -347,9 +351,9 @@ func (r *run) report(took time.Duration) {
 	c := r.count()
 	fmt.Printf(
 		"%d events: %d acknowledged, %d rejected, %d accepted with 202 and looked up %d times, "+
-			"%d with an attempt of unknown outcome; %d reads, %d faults, %d operations, %s\n",
+			"%d with an attempt of unknown outcome; %d reads, %d changes of partitions, %d faults, %d operations, %s\n",
 		len(r.log.Events()), c.acknowledged, c.rejected, c.accepted, c.lookUps, c.unclear,
-		len(r.log.Reads()), c.faults, r.server.Answered.Load(), took.Round(time.Second),
+		len(r.log.Reads()), r.partitions.sets, c.faults, r.server.Answered.Load(), took.Round(time.Second),
 	)
 	violations := r.log.Violations()
 	if len(violations) == 0 {

@@ -135,10 +135,17 @@ const changeTime = 30 * time.Second
 // change sends an operator's change until it is answered with success or a final
 // error, at any node. Its status is 0 if that does not happen within changeTime.
 func (r *run) change(ctx context.Context, rng *rand.Rand, path string, body map[string]any, out any) (status int) {
+	return r.request(ctx, rng, http.MethodPost, path, body, out)
+}
+
+// request is change with any method.
+func (r *run) request(
+	ctx context.Context, rng *rand.Rand, method, path string, body map[string]any, out any,
+) (status int) {
 	for end := time.Now().Add(changeTime); time.Now().Before(end); {
 		callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*attemptTime)
 		var err error
-		status, err = r.server.Call(callCtx, r.node(rng, "api").URL(), http.MethodPost, path, body, out)
+		status, err = r.server.Call(callCtx, r.node(rng, "api").URL(), method, path, body, out)
 		cancel()
 		if err == nil && status < 500 && status != http.StatusTooManyRequests &&
 			status != http.StatusUnauthorized {

@@ -66,6 +66,12 @@ func (s *seasons) of(e *history.Event, all rows) string {
 	return s.current()
 }
 
+// familyOf is the family of an instance, or a board without periods itself.
+func familyOf(board string) string {
+	family, _, _ := strings.Cut(board, ":")
+	return family
+}
+
 // roller begins a new season every few seconds until ctx ends.
 func (r *run) roller(ctx context.Context, rng *rand.Rand) {
 	for {

@@ -33,7 +33,7 @@ func (r *run) watcher(ctx context.Context, rng *rand.Rand, sse bool) {
 	for ctx.Err() == nil {
 		node := r.node(rng, "gateway")
 		board := []string{boardGlobal, boardArena, boardCourt}[rng.IntN(3)]
-		v := &view{run: r, board: board}
+		v := &view{run: r, board: board, scores: make(map[string]int64)}
 		life, cancel := context.WithTimeout(ctx, time.Duration(2+rng.IntN(15))*time.Second)
 		path := node.URL() + "/v1/realtime/leaderboard?board=" + board
 		if sse {
@@ -52,6 +52,7 @@ type view struct {
 	board          string
 	epoch, version int64
 	frames         int
+	scores         map[string]int64 // by user, as last shown
 }
 
 func (v *view) show(data []byte) {
@@ -80,6 +81,16 @@ func (v *view) show(data []byte) {
 		)
 	}
 	v.epoch, v.version = *f.Epoch, *f.Version
+	// Players' scores on these boards only rise, also from one epoch to the next.
+	if (v.board == boardGlobal || v.board == boardArena) && !v.run.redisLost.Load() {
+		for _, e := range f.Top {
+			if was := v.scores[e.UserID]; e.Score < was {
+				v.run.log.Violate("frames go back", e.UserID, "board %s at %d:%d shows %d, after it showed %d",
+					v.board, v.epoch, v.version, e.Score, was)
+			}
+			v.scores[e.UserID] = e.Score
+		}
+	}
 	for i, e := range f.Top {
 		if e.Rank != int64(i)+1 || i > 0 && e.Score > f.Top[i-1].Score {
 			v.run.log.Violate(

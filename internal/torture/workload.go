@@ -44,11 +44,15 @@ type run struct {
 	court   *court
 	seasons seasons
 
+	partitions partitioning
+
 	witnesses []*witness
 
 	// storeClock: PostgreSQL's clock was stepped. Seasons follow it, so some began in
 	// what is the future now.
 	storeClock atomic.Bool
+	// redisLost: Redis may have lost what it had shown.
+	redisLost atomic.Bool
 
 	mu        sync.Mutex
 	frozen    []freeze         // of arena

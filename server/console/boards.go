@@ -166,7 +166,8 @@ func boardActions(b *protocol.Board, family bool) (out []link) {
 	if b.Family == "" {
 		out = append(out, changeLink("board-require", "Requirements", "board", b.Board),
 			changeLink("board-label", "Labels", "board", b.Board, "region", b.Region, "platform", b.Platform,
-				"tags", strings.Join(b.Tags, ",")))
+				"tags", strings.Join(b.Tags, ",")),
+			changeLink("board-partitions", "Partitions", "board", b.Board, "partitions", strconv.Itoa(b.Partitions)))
 	}
 	if !family {
 		out = append(out, changeLink("rebuild", "Rebuild ranking", "board", b.Board))
@@ -199,6 +200,7 @@ func boardFacts(b *protocol.Board) []fact {
 	add("Region", text(b.Region), b.Region != "")
 	add("Platform", text(b.Platform), b.Platform != "")
 	add("Tags", text(strings.Join(b.Tags, ", ")), len(b.Tags) > 0)
+	add("Partitions", text(strconv.Itoa(b.Partitions)), b.Partitions > 1)
 	add("Time zone", text(b.TimeZone), b.TimeZone != "")
 	add("Begins", moments(b.PeriodStart), b.PeriodStart != nil)
 	add("Ends", moments(b.PeriodEnd), b.PeriodEnd != nil)
@@ -220,6 +222,9 @@ func rankingFacts(s *protocol.RankingStatus) []fact {
 	}
 	if s.AgeMS != nil {
 		out = append(out, fact{"Behind the ledger", text(formatNumber(*s.AgeMS) + " ms")})
+	}
+	if s.Partitions > 1 {
+		out = append(out, fact{"Partitions now", number(int64(s.Partitions))})
 	}
 	if s.Rebuilding {
 		out = append(out, fact{"Rebuild", badge("running")})

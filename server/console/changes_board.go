@@ -14,6 +14,8 @@ import (
 const (
 	labelHint = "A label to filter boards by."
 	tagsHint  = "At most 10 labels to filter boards by, separated by commas."
+
+	partitionsHint = "1 to 64 Redis keys to spread the ranking over, for a board larger than one server."
 )
 
 // splitTags returns the tags of a field, never nil.
@@ -55,6 +57,7 @@ func boardChanges() []*change {
 				{Name: "platform", Label: "Platform", Kind: "text", Hint: labelHint},
 				{Name: "tags", Label: "Tags", Kind: "text", Hint: tagsHint},
 				{Name: "visibility", Label: "Visibility", Kind: "choice", Options: []string{"public", "private"}},
+				{Name: "partitions", Label: "Partitions", Kind: "number", Hint: partitionsHint + " 1 if empty."},
 			},
 			effect: func(v url.Values) string {
 				return "The board " + v.Get("board") + " is created and accepts scores at once. Its name, mode and " +
@@ -73,15 +76,27 @@ func boardChanges() []*change {
 				if v.Get("visibility") == "private" {
 					words = append(words, "--private")
 				}
+				if v.Get("partitions") != "" {
+					words = append(words, "--partitions", v.Get("partitions"))
+				}
 				return words
 			},
 			request: func(v url.Values) (request, error) {
 				public := v.Get("visibility") != "private"
-				return request{http.MethodPost, "/v1/boards", reasonQuery(v), protocol.BoardRequest{
+				body := protocol.BoardRequest{
 					Board: v.Get("board"), Mode: v.Get("mode"), Order: v.Get("order"), Period: v.Get("period"),
 					TimeZone: v.Get("time_zone"), Season: v.Get("season"), Region: v.Get("region"), Public: &public,
 					Platform: v.Get("platform"), Tags: splitTags(v.Get("tags")),
-				}}, nil
+				}
+				if v.Get("partitions") != "" {
+					n, err := integer(v, "partitions", "The number of partitions")
+					if err != nil {
+						return request{}, err
+					}
+					count := int(n)
+					body.Partitions = &count
+				}
+				return request{http.MethodPost, "/v1/boards", reasonQuery(v), body}, nil
 			},
 			back:  func(url.Values) string { return Root + "/boards" },
 			after: func(v url.Values, _ json.RawMessage) string { return page(v) },
@@ -114,6 +129,39 @@ func boardChanges() []*change {
 				region, platform, tags := v.Get("region"), v.Get("platform"), splitTags(v.Get("tags"))
 				return request{http.MethodPatch, boardPath(v), reasonQuery(v), protocol.BoardChange{
 					Region: &region, Platform: &platform, Tags: &tags,
+				}}, nil
+			},
+			back: page,
+		},
+		{
+			name:    "board-partitions",
+			title:   "Change partitions",
+			verb:    "Change board",
+			section: "boards",
+			admin:   true,
+			action:  "board.set",
+			intro: "Spreads the ranking over another number of Redis keys. All nodes must run a version that knows " +
+				"partitions.",
+			done: "The board is changed.",
+			fields: []field{
+				boardField,
+				{Name: "partitions", Label: "Partitions", Kind: "number", Required: true, Hint: partitionsHint},
+			},
+			effect: func(v url.Values) string {
+				return "The ranking of " + v.Get("board") + " is rebuilt in " + v.Get("partitions") +
+					" partitions while it stays online. Scores do not change."
+			},
+			command: func(v url.Values) []string {
+				return []string{"board", "set", v.Get("board"), "--partitions", v.Get("partitions")}
+			},
+			request: func(v url.Values) (request, error) {
+				n, err := integer(v, "partitions", "The number of partitions")
+				if err != nil {
+					return request{}, err
+				}
+				count := int(n)
+				return request{http.MethodPatch, boardPath(v), reasonQuery(v), protocol.BoardChange{
+					Partitions: &count,
 				}}, nil
 			},
 			back: page,

@@ -53,6 +53,7 @@ func TestChangesAreListed(t *testing.T) {
 		"platform":   {"pc"},
 		"tags":       {"duel, ranked"},
 		"visibility": {"private"},
+		"partitions": {"8"},
 		"ends":       {"2099-01-01T00:00:00Z"},
 		"require":    {"action-token,attestation"},
 		"least":      {"30s"},

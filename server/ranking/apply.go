@@ -76,12 +76,9 @@ func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
 	answers := make([]*redis.Cmd, len(names))
 	_ = r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) { // each answer has its own error
 		for i, name := range names {
-			board, _, divided := partOf(name)
-			script := r.apply
-			if divided {
-				script = r.quiet.apply
-			}
-			answers[i] = run(script, r.keys.both(name), applyArguments(board, pieces[name], fresh[i], traces[board])...)
+			board, _, _ := partOf(name)
+			answers[i] = run(r.applyTo(name), r.keys.both(name),
+				applyArguments(board, pieces[name], fresh[i], traces[board], "")...)
 		}
 	})
 	var err error
@@ -98,12 +95,15 @@ func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
 	for i, name := range names {
 		board, count, divided := partOf(name)
 		applied, elsewhere, answerErr := parseApplied(answers[i])
-		moved := false
-		if isDivided(answerErr) || divided && answerErr == nil && applied == -1 {
-			moved, answerErr = r.hasMoved(ctx, board, count)
+		if elsewhere != "" {
+			if answerErr = r.forwardTo(ctx, board, elsewhere, pieces[name], b, merge); answerErr == nil {
+				applied, elsewhere, answerErr = parseApplied(r.applyTo(name).Run(ctx, r.rdb, r.keys.both(name),
+					applyArguments(board, pieces[name], fresh[i], traces[board], elsewhere)...))
+			}
 		}
-		if answerErr == nil && elsewhere != "" {
-			answerErr = r.forwardTo(ctx, board, elsewhere, pieces[name], b, merge)
+		moved := elsewhere != "" // another rebuild has begun since
+		if isDivided(answerErr) || divided && answerErr == nil && !moved && applied == -1 {
+			moved, answerErr = r.hasMoved(ctx, board, count)
 		}
 		switch {
 		case answerErr != nil:
@@ -148,24 +148,28 @@ func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
 	return nil
 }
 
-// parseApplied reads what apply.lua returned.
+// applyTo is the script that applies changes to a piece of a board.
+func (r *Ranking) applyTo(name scoreboard.BoardID) *redis.Script {
+	if _, _, divided := partOf(name); divided {
+		return r.quiet.apply
+	}
+	return r.apply
+}
+
+// parseApplied reads what apply.lua returned: how many changes were newer, or where they have
+// to be applied first.
 func parseApplied(answer *redis.Cmd) (applied int64, elsewhere string, err error) {
 	value, err := answer.Result()
 	if err != nil {
 		return 0, "", err
 	}
-	if both, ok := value.([]any); ok && len(both) == 2 {
-		n, isNumber := both[0].(int64)
-		text, isText := both[1].(string)
-		if isNumber && isText {
-			return n, text, nil
-		}
+	switch v := value.(type) {
+	case int64:
+		return v, "", nil
+	case string:
+		return 0, v, nil
 	}
-	applied, ok := value.(int64)
-	if !ok {
-		return 0, "", fmt.Errorf("the reply %v is malformed", value)
-	}
-	return applied, "", nil
+	return 0, "", fmt.Errorf("the reply %v is malformed", value)
 }
 
 // again has the batch's changes of some users of a board applied again, also those that
@@ -180,9 +184,9 @@ func (b *applying) again(board scoreboard.BoardID, users userChanges, since time
 }
 
 func applyArguments(
-	board scoreboard.BoardID, changes userChanges, fresh *freshness, trace string,
+	board scoreboard.BoardID, changes userChanges, fresh *freshness, trace, forwarded string,
 ) []any {
-	args := make([]any, 7, 7+6*len(changes))
+	args := make([]any, 8, 8+6*len(changes))
 	var updated, oldest time.Time
 	moved := make([]byte, 0, 48*len(changes))
 	complete := appendAsOf(nil, fresh.asOf)
@@ -209,7 +213,7 @@ func applyArguments(
 		complete = nil // readers read the board again
 	}
 	args[0], args[1], args[2], args[3] = channel, string(board), updated.UnixMicro(), moved
-	args[4], args[5], args[6] = oldest.UnixMicro(), complete, fresh.server
+	args[4], args[5], args[6], args[7] = oldest.UnixMicro(), complete, fresh.server, forwarded
 	return args
 }
 

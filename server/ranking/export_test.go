@@ -38,7 +38,7 @@ func (r *Ranking) MergeSlowly(ctx context.Context, b *scoreboard.Board, pause fu
 func (r *Ranking) ApplyOnly(ctx context.Context, b *scoreboard.Board, c scoreboard.Change) error {
 	l, _ := layoutOf(b)
 	name := l.part(l.of(c.User))
-	args := applyArguments(b.ID, userChanges{c.User: &c}, &freshness{}, "")
+	args := applyArguments(b.ID, userChanges{c.User: &c}, &freshness{}, "", "")
 	return r.quiet.apply.Run(ctx, r.rdb, r.keys.both(name), args...).Err()
 }
 
@@ -48,6 +48,31 @@ func (r *Ranking) ApplyBefore(ctx context.Context, c scoreboard.Change) (int64, 
 	if before == luaApply {
 		panic("apply.lua has changed")
 	}
-	args := applyArguments(c.Board, userChanges{c.User: &c}, &freshness{}, "")
+	args := applyArguments(c.Board, userChanges{c.User: &c}, &freshness{}, "", "")
 	return redis.NewScript(luaPut+before).Run(ctx, r.rdb, r.keys.both(c.Board), args...).Int64()
+}
+
+// DiscardHash identifies the script that removes an unused partition.
+func (r *Ranking) DiscardHash() string { return r.discardPart.Hash() }
+
+// ForgetHash identifies the script that clears the record of a layout.
+func (r *Ranking) ForgetHash() string { return r.forgetLayout.Hash() }
+
+// ForwardHash identifies the script that applies changes to the shadows of another layout.
+func (r *Ranking) ForwardHash() string { return r.forward.Hash() }
+
+// BeginHash identifies the script that makes swapped-in partitions the live board.
+func (r *Ranking) BeginHash() string { return r.begin.Hash() }
+
+// ShadowKeys names the facts of the shadows of a board's pieces.
+func (r *Ranking) ShadowKeys(b *scoreboard.Board) []string {
+	names := []scoreboard.BoardID{b.ID}
+	if l, divided := layoutOf(b); divided {
+		names = l.parts()
+	}
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = r.keys.shadow(name)[0]
+	}
+	return keys
 }

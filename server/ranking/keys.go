@@ -120,6 +120,15 @@ func (k keyspace) head(b scoreboard.BoardID) string {
 	return "sb:{" + string(b) + "}:head"
 }
 
+// layouts names the record of the numbers of partitions that keys of a board may be left of:
+// partition_unused.go.
+func (k keyspace) layouts(b scoreboard.BoardID) string {
+	if k.clustered {
+		return tag(k.bucket(b)) + "layouts:" + string(b)
+	}
+	return "sb:{" + string(b) + "}:layouts"
+}
+
 // live names a board's facts, its sorted set, and the states of its users.
 func (k keyspace) live(b scoreboard.BoardID) []string { return k.keys(b, "") }
 

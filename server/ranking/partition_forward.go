@@ -62,13 +62,12 @@ func (r *Ranking) forwardTo(
 		return err
 	}
 	for _, name := range swapped {
-		script := r.quiet.apply
-		if count == 1 {
-			script = r.apply
-		}
-		answer := script.Run(ctx, r.rdb, r.keys.both(name), applyArguments(board, pieces[name], &freshness{}, "")...)
-		applied, _, err := parseApplied(answer)
+		applied, elsewhere, err := parseApplied(r.applyTo(name).Run(ctx, r.rdb, r.keys.both(name),
+			applyArguments(board, pieces[name], &freshness{}, "", "")...))
 		switch {
+		case elsewhere != "": // and the next rebuild has begun
+			b.moved = true
+			b.again(board, pieces[name], time.Time{})
 		case isDivided(err): // the rebuild was lost
 		case err != nil:
 			return err

@@ -3,7 +3,7 @@ package ranking
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,9 +14,9 @@ import (
 // relayout is a rebuild of a board that is, or will be, in partitions. Its mark is the
 // shadow of the board itself; the partitions have shadows of their own, with the same token.
 //
-// Where the live board is laid out otherwise, each of its pieces is told to send changes to
-// the shadows, too (apply.lua). These marks are renewed before the shadows', so that they
-// expire first: a shadow that can be swapped in has every change since it was marked.
+// Where the live board is laid out otherwise, whoever changes one of its pieces is told to
+// change the shadows first (apply.lua). These marks are renewed after the shadows', so that
+// they expire last: what can be swapped in has every change since it was marked.
 type relayout struct {
 	to   layout // of one partition: in one piece
 	live []scoreboard.BoardID
@@ -38,18 +38,19 @@ func (p *relayout) piece(user scoreboard.UserID) scoreboard.BoardID {
 	return p.to.board
 }
 
-// marks names the marks beside the shadows of partitions.
-func (p *relayout) marks() []scoreboard.BoardID {
-	marks := make([]scoreboard.BoardID, 0, 1+len(p.live))
+// shadows names the shadows that the board cannot be replaced without: the targets', and that
+// of the board.
+func (p *relayout) shadows() []scoreboard.BoardID {
+	shadows := p.targets()
 	if p.to.count > 1 {
-		marks = append(marks, p.to.board)
+		shadows = append(shadows, p.to.board)
 	}
-	for _, name := range p.live {
-		if name != p.to.board {
-			marks = append(marks, name)
-		}
-	}
-	return marks
+	return shadows
+}
+
+// marks names the live pieces that have a mark beside those.
+func (p *relayout) marks() []scoreboard.BoardID {
+	return slices.DeleteFunc(slices.Clone(p.live), func(name scoreboard.BoardID) bool { return name == p.to.board })
 }
 
 // rebuildKey identifies a rebuild in this process.
@@ -72,16 +73,17 @@ func (r *Ranking) rebuilding(board scoreboard.BoardID, token string) *relayout {
 // False: another rebuild has marked some of it.
 func (r *Ranking) markLayout(ctx context.Context, b *scoreboard.Board, token string) (bool, error) {
 	p := &relayout{to: layout{b.ID, max(b.Partitions, 1)}}
-	if err := r.removeFormer(ctx, b.ID); err != nil {
-		return false, err
-	}
 	now, divided, err := r.learn(ctx, b.ID)
 	if err != nil {
 		return false, err
 	}
-	switch {
-	case !divided && p.to.count == 1:
+	if !divided && p.to.count == 1 {
 		return true, nil
+	}
+	if err := r.recordLayouts(ctx, token, p.to, now); err != nil {
+		return false, err
+	}
+	switch {
 	case divided && now == p.to:
 	case divided:
 		p.live = now.parts()
@@ -98,12 +100,7 @@ func (r *Ranking) markLayout(ctx context.Context, b *scoreboard.Board, token str
 	if p.to.count == 1 {
 		names = nil // it is the shadow of the board
 	}
-	for _, name := range p.live {
-		if name != b.ID {
-			names = append(names, name)
-		}
-	}
-	if err := r.each(ctx, names, func(run runner, name scoreboard.BoardID) *redis.Cmd {
+	if err := r.each(ctx, append(names, p.marks()...), func(run runner, name scoreboard.BoardID) *redis.Cmd {
 		return run(r.mark, r.keys.shadow(name), token, markLife.Milliseconds())
 	}, func(_ scoreboard.BoardID, n int64) error {
 		marked = marked && n == 1
@@ -165,7 +162,7 @@ func whole(_ scoreboard.BoardID, n int64) error {
 	return nil
 }
 
-// fillLayout renews the marks, and writes changes to the shadows.
+// fillLayout renews the shadows and writes changes to them, then renews the marks.
 func (r *Ranking) fillLayout(ctx context.Context, p *relayout, token string, changes []scoreboard.Change) error {
 	fill := func(run runner, name scoreboard.BoardID, args ...any) *redis.Cmd {
 		return run(r.fill, r.keys.shadow(name), append([]any{token, markLife.Milliseconds()}, args...)...)
@@ -176,17 +173,18 @@ func (r *Ranking) fillLayout(ctx context.Context, p *relayout, token string, cha
 		}
 		return nil
 	}
-	renew := func(run runner, name scoreboard.BoardID) *redis.Cmd { return fill(run, name) }
-	if err := r.each(ctx, p.marks(), renew, owned); err != nil {
-		return err
-	}
 	args := make(map[scoreboard.BoardID][]any, p.to.count)
 	for i := range changes {
 		name := p.piece(changes[i].User)
 		args[name] = appendChange(args[name], &changes[i])
 	}
-	return r.each(ctx, p.targets(), func(run runner, name scoreboard.BoardID) *redis.Cmd {
+	if err := r.each(ctx, p.shadows(), func(run runner, name scoreboard.BoardID) *redis.Cmd {
 		return fill(run, name, args[name]...)
+	}, owned); err != nil {
+		return err
+	}
+	return r.each(ctx, p.marks(), func(run runner, name scoreboard.BoardID) *redis.Cmd {
+		return fill(run, name)
 	}, owned)
 }
 
@@ -198,7 +196,7 @@ func (r *Ranking) fenceLayout(ctx context.Context, p *relayout, token string, si
 	if err := r.each(ctx, p.marks(), fence, whole); err != nil {
 		return err
 	}
-	return r.each(ctx, p.targets(), fence, whole)
+	return r.each(ctx, p.shadows(), fence, whole)
 }
 
 // unmarkLayout removes the marks, then the shadows.
@@ -208,14 +206,13 @@ func (r *Ranking) unmarkLayout(ctx context.Context, p *relayout, token string) e
 		return run(r.unmark, r.keys.shadow(name), token)
 	}
 	ignore := func(scoreboard.BoardID, int64) error { return nil }
-	return errors.Join(r.each(ctx, p.marks(), unmark, ignore), r.each(ctx, p.targets(), unmark, ignore))
+	return errors.Join(r.each(ctx, p.marks(), unmark, ignore), r.each(ctx, p.shadows(), unmark, ignore))
 }
 
 // swapLayout replaces the live board by the shadows.
 func (r *Ranking) swapLayout(
 	ctx context.Context, p *relayout, board *scoreboard.Board, token string, s *scoreboard.Snapshot,
 ) (int64, error) {
-	defer r.relayouts.Delete(rebuildKey{p.to.board, token})
 	if err := r.fillLayout(ctx, p, token, nil); err != nil {
 		return 0, err
 	}
@@ -226,7 +223,8 @@ func (r *Ranking) swapLayout(
 			return 0, err
 		}
 		r.layouts.Delete(board.ID)
-		return users, r.removeFormer(ctx, board.ID)
+		r.leaveFormer(ctx, p, token)
+		return users, nil
 	}
 	if err := r.countShadows(ctx, p, s.Users); err != nil {
 		return 0, err
@@ -247,9 +245,6 @@ func (r *Ranking) swapLayout(
 	if err == nil {
 		err = swapError(n)
 	}
-	if errors.Is(err, errOldApplier) { // the live board stays
-		err = errors.Join(err, r.unlinkParts(ctx, p.to))
-	}
 	if err != nil {
 		return 0, err
 	}
@@ -257,7 +252,15 @@ func (r *Ranking) swapLayout(
 	if err := r.mergeHead(ctx, p.to, &merging{}); err != nil {
 		return 0, err
 	}
-	return users, r.removeFormer(ctx, board.ID)
+	r.leaveFormer(ctx, p, token)
+	return users, nil
+}
+
+// leaveFormer removes the marks of a rebuild that has replaced the board, and what it
+// replaced. If that fails, the marks expire, and RemoveUnused removes the rest.
+func (r *Ranking) leaveFormer(ctx context.Context, p *relayout, token string) {
+	_ = r.unmarkLayout(ctx, p, token)
+	_ = r.removeUnused(ctx, p.to.board)
 }
 
 // countShadows fails where the shadows have lost users of the snapshot.
@@ -278,24 +281,6 @@ func (r *Ranking) countShadows(ctx context.Context, p *relayout, minimum int64) 
 	}
 	if users < minimum {
 		return errShadowShort
-	}
-	return nil
-}
-
-// removeFormer removes the partitions that a board was in before it was laid out otherwise.
-func (r *Ranking) removeFormer(ctx context.Context, board scoreboard.BoardID) error {
-	was, err := r.rdb.HGet(ctx, r.keys.head(board), "was").Int()
-	if errors.Is(err, redis.Nil) {
-		return nil
-	}
-	if err == nil && was > 1 {
-		err = r.unlinkParts(ctx, layout{board, was})
-	}
-	if err == nil {
-		err = r.rdb.HDel(ctx, r.keys.head(board), "was").Err()
-	}
-	if err != nil {
-		return fmt.Errorf("remove the former partitions of board %s: %w", board, err)
 	}
 	return nil
 }

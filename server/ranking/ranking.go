@@ -103,6 +103,12 @@ var luaForward string
 //go:embed lua/join.lua
 var luaJoin string
 
+//go:embed lua/discard.lua
+var luaDiscard string
+
+//go:embed lua/forget.lua
+var luaForget string
+
 //go:embed lua/advance.lua
 var luaAdvance string
 
@@ -116,6 +122,7 @@ type Ranking struct {
 	fence, orphans, advance, trusted   *redis.Script
 	part, head, merge, begin, reserve  *redis.Script               // of boards in partitions
 	redirect, forward, join            *redis.Script               // likewise
+	discardPart, forgetLayout          *redis.Script               // likewise
 	quiet                              quietScripts                // likewise
 	relayouts                          sync.Map                    // by rebuildKey: the rebuilds of this process
 	layouts                            sync.Map                    // by board: the number of partitions, if several
@@ -133,32 +140,34 @@ func New(rdb redis.UniversalClient) *Ranking {
 	keys := keyspace{clustered}
 	return &Ranking{
 		rdb: rdb, keys: keys, known: make([]atomic.Pointer[freshness], keys.buckets()),
-		apply:      redis.NewScript(luaPut + luaApply),
-		fill:       redis.NewScript(luaPut + luaFill),
-		swap:       redis.NewScript(luaPut + luaSeal + luaSwap),
-		mark:       redis.NewScript(luaServer + luaSeal + luaMark),
-		unmark:     redis.NewScript(luaUnmark),
-		heartbeats: redis.NewScript(luaServer + luaHeartbeats),
-		states:     redis.NewScript(luaStates),
-		repair:     redis.NewScript(luaPut + luaRepair),
-		top:        redis.NewScript(luaTop),
-		page:       redis.NewScript(luaSearch + luaPage),
-		place:      redis.NewScript(luaPlace),
-		list:       redis.NewScript(luaList),
-		ranking:    redis.NewScript(luaRanks),
-		lead:       redis.NewScript(luaLead),
-		fence:      redis.NewScript(luaSeal + luaFence),
-		orphans:    redis.NewScript(luaPut + luaOrphans),
-		advance:    redis.NewScript(luaAdvance),
-		trusted:    redis.NewScript(luaServer + luaTrusted),
-		part:       redis.NewScript(luaSearch + luaPart),
-		head:       redis.NewScript(luaHead),
-		merge:      redis.NewScript(luaMerge),
-		begin:      redis.NewScript(luaDivide + luaBegin),
-		reserve:    redis.NewScript(luaDivide + luaReserve),
-		redirect:   redis.NewScript(luaSeal + luaRedirect),
-		forward:    redis.NewScript(luaPut + luaForward),
-		join:       redis.NewScript(luaPut + luaSeal + luaJoin + luaSwap),
+		apply:        redis.NewScript(luaPut + luaApply),
+		fill:         redis.NewScript(luaPut + luaFill),
+		swap:         redis.NewScript(luaPut + luaSeal + luaSwap),
+		mark:         redis.NewScript(luaServer + luaSeal + luaMark),
+		unmark:       redis.NewScript(luaUnmark),
+		heartbeats:   redis.NewScript(luaServer + luaHeartbeats),
+		states:       redis.NewScript(luaStates),
+		repair:       redis.NewScript(luaPut + luaRepair),
+		top:          redis.NewScript(luaTop),
+		page:         redis.NewScript(luaSearch + luaPage),
+		place:        redis.NewScript(luaPlace),
+		list:         redis.NewScript(luaList),
+		ranking:      redis.NewScript(luaRanks),
+		lead:         redis.NewScript(luaLead),
+		fence:        redis.NewScript(luaSeal + luaFence),
+		orphans:      redis.NewScript(luaPut + luaOrphans),
+		advance:      redis.NewScript(luaAdvance),
+		trusted:      redis.NewScript(luaServer + luaTrusted),
+		part:         redis.NewScript(luaSearch + luaPart),
+		head:         redis.NewScript(luaHead),
+		merge:        redis.NewScript(luaMerge),
+		begin:        redis.NewScript(luaDivide + luaBegin),
+		reserve:      redis.NewScript(luaDivide + luaReserve),
+		redirect:     redis.NewScript(luaSeal + luaRedirect),
+		forward:      redis.NewScript(luaPut + luaForward),
+		join:         redis.NewScript(luaPut + luaSeal + luaJoin + luaSwap),
+		discardPart:  redis.NewScript(luaDiscard),
+		forgetLayout: redis.NewScript(luaForget),
 		quiet: quietScripts{
 			apply:   redis.NewScript(luaPut + luaQuiet + luaApply),
 			swap:    redis.NewScript(luaPut + luaQuiet + luaSeal + luaSwap),

@@ -137,6 +137,7 @@ func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token st
 	err := r.unmark.Run(ctx, r.rdb, r.keys.shadow(board), token).Err()
 	if p := r.rebuilding(board, token); p != nil {
 		err = errors.Join(err, r.unmarkLayout(ctx, p, token))
+		_ = r.removeUnused(ctx, board) // RemoveUnused repeats it
 	}
 	if err != nil {
 		return translate(fmt.Errorf("remove the shadow of board %s: %w", board, err))

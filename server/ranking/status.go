@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -56,22 +57,31 @@ func (r *Ranking) Lost(
 	return missing, suspect, unknown, err
 }
 
-// Loaded returns the boards that Redis holds.
+// Loaded returns the boards that Redis holds, or holds partitions of.
 func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error) {
-	found, err := r.bases(ctx, boards)
-	if err != nil {
-		return nil, err
-	}
 	var loaded []scoreboard.Board
-	for i, b := range boards {
-		isLoaded := found[i].basis != nil
-		if l, divided := layoutOf(&b); divided && !isLoaded {
-			if isLoaded, err = r.isLoaded(ctx, l); err != nil {
-				return nil, err
+	for some := range slices.Chunk(boards, boardsPerTrip) {
+		answers := make([]*redis.IntCmd, len(some))
+		_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i := range some {
+				id := some[i].ID
+				answers[i] = p.Exists(ctx, r.keys.live(id)[0], r.keys.head(id), r.keys.layouts(id))
 			}
+			return nil
+		})
+		if err != nil {
+			return nil, translate(fmt.Errorf("check %d boards: %w", len(some), err))
 		}
-		if isLoaded {
-			loaded = append(loaded, b)
+		for i := range some {
+			isLoaded := answers[i].Val() > 0
+			if l, divided := layoutOf(&some[i]); divided && !isLoaded {
+				if isLoaded, err = r.isLoaded(ctx, l); err != nil {
+					return nil, err
+				}
+			}
+			if isLoaded {
+				loaded = append(loaded, some[i])
+			}
 		}
 	}
 	return loaded, nil
@@ -79,23 +89,46 @@ func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scor
 
 // Drop removes a board from Redis, and aborts its rebuild if one is running.
 func (r *Ranking) Drop(ctx context.Context, board *scoreboard.Board) error {
-	l, divided, err := r.learn(ctx, board.ID)
-	keys := r.keys.both(board.ID)
-	if want, wantsParts := layoutOf(board); err == nil && (divided || wantsParts) {
-		keys = append(keys, r.keys.head(board.ID))
-		if wantsParts {
-			err = r.unlinkParts(ctx, want)
-		}
-		if err == nil && divided && l != want {
-			err = r.unlinkParts(ctx, l)
-		}
-		r.layouts.Delete(board.ID)
-	}
-	if err == nil {
-		err = r.rdb.Unlink(ctx, keys...).Err()
-	}
-	if err != nil {
+	if err := r.drop(ctx, board); err != nil {
 		return translate(fmt.Errorf("drop board %s: %w", board.ID, err))
+	}
+	return nil
+}
+
+// drop removes the partitions before what says that there are any, so that an interrupted
+// call is repeated.
+func (r *Ranking) drop(ctx context.Context, board *scoreboard.Board) error {
+	now, divided, err := r.learn(ctx, board.ID)
+	if err != nil {
+		return err
+	}
+	recorded, err := r.recorded(ctx, board.ID)
+	if err != nil {
+		return err
+	}
+	layouts := maps.Clone(recorded)
+	if want, wantsParts := layoutOf(board); wantsParts {
+		layouts[want] = ""
+	}
+	if divided {
+		layouts[now] = ""
+	}
+	if err := r.rdb.Unlink(ctx, r.keys.shadow(board.ID)...).Err(); err != nil {
+		return err
+	}
+	for l := range layouts {
+		if err := r.unlinkParts(ctx, l); err != nil {
+			return err
+		}
+	}
+	r.layouts.Delete(board.ID)
+	if err := r.rdb.Unlink(ctx, append(r.keys.live(board.ID), r.keys.head(board.ID))...).Err(); err != nil {
+		return err
+	}
+	for l, token := range recorded {
+		if err := r.forgetLayout.Run(ctx, r.rdb, []string{r.keys.layouts(l.board)}, l.count, token).Err(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -38,6 +38,8 @@ type RebuildTarget interface {
 	Lost(ctx context.Context, boards []scoreboard.Board) (cold, suspect []scoreboard.Board, unknown int, err error)
 	Loaded(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error)
 	Drop(ctx context.Context, board *scoreboard.Board) error
+	// RemoveUnused removes what an interrupted rebuild has left of boards.
+	RemoveUnused(ctx context.Context, boards []scoreboard.Board) error
 }
 
 // chunkSize is the number of users read and written at once.

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -52,6 +54,29 @@ func TestRebuildUnderTrafficMatchesTheStore(t *testing.T) {
 	if v := r.check(t, false); v.DifferenceCount > 0 {
 		t.Errorf("%d differences: %v", v.DifferenceCount, v.Differences[0])
 	}
+}
+
+// TestUnusedPartitionsAreSwept leaves partitions as a rebuild that was killed after it swapped
+// them in: the board has other ones by now, or none.
+func TestUnusedPartitionsAreSwept(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.record(t, 0, 30)
+	r.rebuild(t)
+	unused := []string{"sb:{global/8/3}:meta", "sb:{global/8/3}:rank", "sb:{global/8/3}:users"}
+	r.rdb.HSet(ctx, "sb:{global}:layouts", "8", "killed")
+	r.rdb.HSet(ctx, unused[0], "epoch", 5)
+	r.rdb.ZAdd(ctx, unused[1], redis.Z{Member: "12345678alice"})
+	r.rdb.HSet(ctx, unused[2], "alice", "12345678-1 1 1 0")
+	r.startRebuilder(t)
+	deadline := time.Now().Add(20 * time.Second)
+	for r.rdb.Exists(ctx, append(unused, "sb:{global}:layouts")...).Val() > 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("unused partitions are left")
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	r.same(t)
 }
 
 // cancelingRanking cancels the rebuild after the first chunk.

@@ -54,7 +54,8 @@ const (
 	// checkInterval bounds how long a lost board goes unnoticed.
 	checkInterval = time.Second
 	// sweepInterval bounds how long a board stays in Redis that was archived
-	// while Redis was down or the board was being rebuilt.
+	// while Redis was down or the board was being rebuilt, and partitions that an
+	// interrupted rebuild has left.
 	sweepInterval = time.Minute
 )
 
@@ -108,7 +109,7 @@ func (r *Rebuilder) Run(ctx context.Context) error {
 		err := r.check(ctx)
 		if !r.Halted() && time.Since(swept) >= sweepInterval {
 			swept = time.Now()
-			err = errors.Join(err, r.dropArchived(ctx, func(*scoreboard.Board) bool { return true }))
+			err = errors.Join(err, r.sweep(ctx))
 		}
 		if err != nil && ctx.Err() == nil {
 			r.log.Warn("boards not checked", "err", err)
@@ -156,6 +157,16 @@ func (r *Rebuilder) Sync(ctx context.Context, family scoreboard.BoardID) error {
 	cold, _, _, err := r.ranking.Lost(ctx, ranked)
 	_, rebuildErr := r.rebuild(ctx, cold)
 	return errors.Join(err, rebuildErr, r.dropArchived(ctx, inFamily))
+}
+
+// sweep removes from Redis what nobody uses.
+func (r *Rebuilder) sweep(ctx context.Context) error {
+	err := r.dropArchived(ctx, func(*scoreboard.Board) bool { return true })
+	ranked, listErr := RankedBoards(ctx, r.catalog)
+	if listErr != nil {
+		return errors.Join(err, listErr)
+	}
+	return errors.Join(err, r.ranking.RemoveUnused(ctx, ranked))
 }
 
 // dropArchived removes archived boards from Redis.

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/store/storetest"
@@ -295,6 +298,92 @@ and b.board_id = 'season:two'`,
 	}
 	if o := record(t, s, increment("alice", 5, "e", "season"))[0]; o.Err != nil || o.Receipts[0].Board != "season:two" {
 		t.Errorf("got %+v", o)
+	}
+}
+
+// awaitLockWaits waits until a statement has waited for a lock in so many transactions.
+func awaitLockWaits(t *testing.T, conn *backendtest.Conn, transactions int) {
+	t.Helper()
+	seen := make(map[time.Time]bool)
+	for deadline := time.Now().Add(10 * time.Second); len(seen) < transactions; time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d transactions waited for a lock, want %d", len(seen), transactions)
+		}
+		rows, err := conn.Query(t.Context(), `select xact_start from pg_stat_activity
+where wait_event_type = 'Lock' and datname = current_database()`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, at := range begun {
+			seen[at] = true
+		}
+	}
+}
+
+// A season that begins now waits for a change of its board, and has it.
+func TestSeasonBeginsWhileBoardChanges(t *testing.T) {
+	t.Parallel()
+	for what, board := range map[string]scoreboard.BoardID{
+		"its family": "season", "the current season": "season:one",
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s, conn := storetest.New(t)
+			end := databaseTime(t, conn).Add(time.Hour)
+			create(t, s, boardOf("season", every(scoreboard.PeriodSeason)), scoreboard.Span{Name: "one", End: end})
+			changing := backendtest.Connect(t, conn.URL)
+			changing.Do(t, `begin`)
+			changing.Do(t, `update boards set partitions = 8, require_attestation = true where board_id = $1`, board)
+			begun := make(chan error, 1)
+			go func() {
+				two := scoreboard.Span{Name: "two", End: end}
+				_, err := s.Boards.BeginSeason(t.Context(), "season", two, false, nil)
+				begun <- err
+			}()
+			awaitLockWaits(t, conn, 3) // each attempt waits for a moment only
+			changing.Do(t, `commit`)
+			if err := <-begun; err != nil {
+				t.Fatal(err)
+			}
+			if n := conn.Count(t, `select count(*) from boards as i join boards as f on f.board_id = i.family_id
+where i.board_id = 'season:two'
+    and (i.partitions, i.require_attestation) = (f.partitions, f.require_attestation)`); n != 1 {
+				t.Error("the season lacks a change of its family")
+			}
+		})
+	}
+}
+
+// A season that was being created when a change began has it, too.
+func TestBoardChangesWhileSeasonBegins(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	end := databaseTime(t, conn).Add(time.Hour)
+	create(t, s, boardOf("season", every(scoreboard.PeriodSeason)), scoreboard.Span{Name: "one", End: end})
+	beginning := backendtest.Connect(t, conn.URL)
+	beginning.Do(t, `begin`)
+	beginning.Do(t, `select 1 from boards where board_id = 'season' for share`) // as BeginSeason
+	beginning.Do(t, `select create_board_instance('season', 'season:two', $1, $2)`, end, end.Add(time.Hour))
+	changed := make(chan error, 1)
+	go func() {
+		partitions := 8
+		change := &scoreboard.BoardChange{
+			Partitions: &partitions, Require: &scoreboard.Requirements{Attestation: true},
+		}
+		_, err := s.Boards.ChangeBoard(t.Context(), "season", change, nil)
+		changed <- err
+	}()
+	awaitLockWaits(t, conn, 1)
+	beginning.Do(t, `commit`)
+	if err := <-changed; err != nil {
+		t.Fatal(err)
+	}
+	if n := conn.Count(t, `select count(*) from boards where partitions = 8 and require_attestation`); n != 3 {
+		t.Errorf("%d of 3 boards have the change", n)
 	}
 }
 

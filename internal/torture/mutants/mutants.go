@@ -63,7 +63,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "rebuild without catch-up", file: "server/ranking/lua/apply.lua",
-		old: "    put(KEYS[5], KEYS[6], 8)\n", new: "",
+		old: "    put(KEYS[5], KEYS[6], 9)\n", new: "",
 		args:  []string{"--only", "ranking rebuilt,delayed", "--players", "100"},
 		rules: []string{"stale", "convergence"},
 	},
@@ -118,6 +118,17 @@ var mutants = []mutant{
 		old: "suspect := f.server != \"\" && b.server != f.server", new: "suspect := false",
 		args:  []string{"--only", "redis restored,redis failed over,redis killed"},
 		rules: []string{"stale"},
+	},
+	{
+		// A rebuild into other partitions stops for a moment, and the marks expire meanwhile.
+		name: "changes not sent to new partitions", file: "server/ranking/partition_rebuild.go",
+		old: "	if err := r.countShadows(ctx, p, s.Users); err != nil {",
+		new: "	_ = r.each(ctx, p.marks(), func(run runner, name scoreboard.BoardID) *redis.Cmd {\n" +
+			"\t\treturn run(r.unmark, r.keys.shadow(name), token)\n\t}, whole)\n" +
+			"\ttime.Sleep(time.Second)\n" +
+			"	if err := r.countShadows(ctx, p, s.Users); err != nil {",
+		args:  []string{"--only", "delayed", "--players", "200", "--writers", "36", "--duration", "60s"},
+		rules: []string{"stale", "convergence", "frames go back"},
 	},
 	{
 		name: "changes of a lost history applied", file: "server/ranking/lua/apply.lua",

@@ -1,12 +1,13 @@
 -- KEYS: meta, rank, users, then the same three of the shadow.
 -- ARGV: channel, board, updated (microseconds), moved, oldest (microseconds: the
--- earliest time at which a change was recorded), complete, server, then changes.
+-- earliest time at which a change was recorded), complete, server, forwarded, then changes.
 -- Returns how many changes were newer; -1 where the board is not loaded; or, with
 -- nothing applied, -since where a change was recorded before since, in a history
 -- that the store has lost. While a rebuild has marked a shadow, the shadow gets
 -- every change too; if the rebuild lays the board out otherwise, the caller has to apply
--- them there: the number is returned with where. complete is added to the notice if every
--- change was newer and the board was built on server.
+-- them there first: where is returned, with nothing applied, unless it is what forwarded
+-- says. complete is added to the notice if every change was newer and the board was built
+-- on server.
 local life = redis.call('PTTL', KEYS[4])
 local facts = redis.call('HMGET', KEYS[1], 'since', 'server')
 local since = tonumber(facts[1] or 0)
@@ -18,8 +19,11 @@ end
 if tonumber(ARGV[5]) < since then
     return -since
 end
+if elsewhere and elsewhere ~= ARGV[8] then
+    return elsewhere
+end
 if life > 0 and not elsewhere then
-    put(KEYS[5], KEYS[6], 8)
+    put(KEYS[5], KEYS[6], 9)
     -- Keys made by this call must not outlive an interrupted rebuild.
     redis.call('PEXPIRE', KEYS[5], life)
     redis.call('PEXPIRE', KEYS[6], life)
@@ -27,9 +31,9 @@ end
 if redis.call('EXISTS', KEYS[1]) == 0 then
     return -1
 end
-local applied = put(KEYS[2], KEYS[3], 8)
+local applied = put(KEYS[2], KEYS[3], 9)
 if applied == 0 then
-    return elsewhere and { 0, elsewhere } or 0
+    return 0
 end
 local top = renew(KEYS[1], KEYS[2])
 -- A time of after the year 9999, or none, was not stored by this script.
@@ -37,6 +41,6 @@ local updated = tonumber(redis.call('HGET', KEYS[1], 'updated') or '')
 if not updated or updated >= 253402300800000000 or tonumber(ARGV[3]) > updated then
     redis.call('HSET', KEYS[1], 'updated', ARGV[3])
 end
-local complete = applied == (#ARGV - 7) / 6 and facts[2] == ARGV[7] and ARGV[6] or ''
+local complete = applied == (#ARGV - 8) / 6 and facts[2] == ARGV[7] and ARGV[6] or ''
 announce(ARGV[1], ARGV[2], KEYS[1], KEYS[2], top, ARGV[4] .. complete)
-return elsewhere and { applied, elsewhere } or applied
+return applied

@@ -19,15 +19,11 @@ if kind == 'hash' and redis.call('HLEN', KEYS[7]) ~= 1 then -- the seal
 end
 local since = redis.call('HGET', KEYS[5], 'since') or redis.call('HGET', live, 'since')
 local server = redis.call('HGET', KEYS[5], 'server')
-local was = kind == 'string' and redis.call('GET', KEYS[2]) or ARGV[7]
 redis.call('UNLINK', KEYS[1], KEYS[5], KEYS[6], KEYS[7])
 divide(KEYS[2], KEYS[3], KEYS[4], ARGV[7])
 redis.call('HSET', KEYS[1], 'epoch', ARGV[2], 'version', 0, 'updated', ARGV[3], 'order', ARGV[4], 'server', server,
     'built', ARGV[5], 'asof', ARGV[6], 'of', ARGV[7])
 if since then
     redis.call('HSET', KEYS[1], 'since', since)
-end
-if was ~= ARGV[7] then
-    redis.call('HSET', KEYS[1], 'was', was)
 end
 return 1

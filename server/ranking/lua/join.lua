@@ -1,6 +1,5 @@
 -- Before swap.lua, where the shadow replaces a board in partitions by one in one piece.
--- KEYS: those of swap.lua, then the head. ARGV: those of swap.lua. Leaves in the head how
--- many partitions there were, until they are removed.
+-- KEYS: those of swap.lua, then the head. ARGV: those of swap.lua.
 if redis.call('TYPE', KEYS[1]).ok == 'string' then
     local facts = redis.call('HMGET', KEYS[7], 'epoch', 'since')
     if redis.call('HGET', KEYS[4], 'token') ~= ARGV[1] then
@@ -15,7 +14,5 @@ if redis.call('TYPE', KEYS[1]).ok == 'string' then
     if facts[2] then
         redis.call('HSETNX', KEYS[4], 'since', facts[2])
     end
-    local was = redis.call('GET', KEYS[1])
     redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[7])
-    redis.call('HSET', KEYS[7], 'was', was)
 end

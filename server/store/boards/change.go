@@ -13,6 +13,9 @@ import (
 )
 
 const (
+	// In a statement of its own: the next one then sees an instance that was being created.
+	sqlLockForChange = `select 1 from boards where board_id = $1 for no key update`
+
 	sqlRequire = `update boards set require_action_token = $2, require_attestation = $3, action_least_ms = $4,
 action_life_ms = $5
 where family_id = $1 and status <> 'archived' and closed_at is null`
@@ -37,6 +40,9 @@ func (s *Boards) ChangeBoard(
 	audit *scoreboard.AuditEntry,
 ) (b *scoreboard.Board, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sqlLockForChange, id); err != nil {
+			return err
+		}
 		if r := change.Require; r != nil {
 			if err := checkUnruled(ctx, tx, id, r); err != nil {
 				return err

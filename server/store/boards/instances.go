@@ -51,7 +51,18 @@ func (s *Boards) makeInstances(
 	return made, nil
 }
 
+// lockFamily locks a family before an instance is created, which gets the family's
+// properties: a change of those waits, or is waited for. Without it, the instance could
+// miss a change that was answered.
+func lockFamily(ctx context.Context, tx pgx.Tx, family scoreboard.BoardID) error {
+	_, err := tx.Exec(ctx, `select 1 from boards where board_id = $1 for share`, family)
+	return err
+}
+
 func makeAhead(ctx context.Context, tx pgx.Tx, family *scoreboard.Board) (made []scoreboard.BoardID, err error) {
+	if err := lockFamily(ctx, tx, family.ID); err != nil {
+		return nil, err
+	}
 	var at time.Time
 	if err := tx.QueryRow(ctx, `select clock_timestamp()`).Scan(&at); err != nil {
 		return nil, err

@@ -108,7 +108,11 @@ func (s *Boards) BeginSeason(
 		return nil, scoreboard.Errorf(scoreboard.CodeConflict, "board %s is archived", family)
 	}
 	err = s.exclusively(ctx, family, func(tx pgx.Tx) error {
+		if err := lockFamily(ctx, tx, family); err != nil {
+			return err
+		}
 		ended = nil
+		season := season // another attempt begins later
 		if season.Start.IsZero() {
 			if err := tx.QueryRow(ctx, `select clock_timestamp()`).Scan(&season.Start); err != nil {
 				return err
