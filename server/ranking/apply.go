@@ -77,7 +77,7 @@ func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
 	_ = r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) { // each answer has its own error
 		for i, name := range names {
 			board, _, _ := partOf(name)
-			answers[i] = run(r.applyTo(name), r.keys.both(name),
+			answers[i] = run(r.applyTo(name), r.applyKeys(name),
 				applyArguments(board, pieces[name], fresh[i], traces[board], "")...)
 		}
 	})
@@ -97,7 +97,7 @@ func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
 		applied, elsewhere, answerErr := parseApplied(answers[i])
 		if elsewhere != "" {
 			if answerErr = r.forwardTo(ctx, board, elsewhere, pieces[name], b, merge); answerErr == nil {
-				applied, elsewhere, answerErr = parseApplied(r.applyTo(name).Run(ctx, r.rdb, r.keys.both(name),
+				applied, elsewhere, answerErr = parseApplied(r.applyTo(name).Run(ctx, r.rdb, r.applyKeys(name),
 					applyArguments(board, pieces[name], fresh[i], traces[board], elsewhere)...))
 			}
 		}
@@ -146,6 +146,11 @@ func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
 		}
 	}
 	return nil
+}
+
+// applyKeys are the keys of the script that applies changes to a piece of a board.
+func (r *Ranking) applyKeys(name scoreboard.BoardID) []string {
+	return append(r.keys.both(name), r.keys.fresh(r.keys.bucket(name)))
 }
 
 // applyTo is the script that applies changes to a piece of a board.
@@ -213,7 +218,7 @@ func applyArguments(
 		complete = nil // readers read the board again
 	}
 	args[0], args[1], args[2], args[3] = channel, string(board), updated.UnixMicro(), moved
-	args[4], args[5], args[6], args[7] = oldest.UnixMicro(), complete, fresh.server, forwarded
+	args[4], args[5], args[6], args[7] = oldest.UnixMicro(), complete, fresh.server+"@"+fresh.beat, forwarded
 	return args
 }
 

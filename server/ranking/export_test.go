@@ -39,7 +39,7 @@ func (r *Ranking) ApplyOnly(ctx context.Context, b *scoreboard.Board, c scoreboa
 	l, _ := layoutOf(b)
 	name := l.part(l.of(c.User))
 	args := applyArguments(b.ID, userChanges{c.User: &c}, &freshness{}, "", "")
-	return r.quiet.apply.Run(ctx, r.rdb, r.keys.both(name), args...).Err()
+	return r.quiet.apply.Run(ctx, r.rdb, r.applyKeys(name), args...).Err()
 }
 
 // ApplyBefore applies a change as a build that knows no partitions.
@@ -49,7 +49,7 @@ func (r *Ranking) ApplyBefore(ctx context.Context, c scoreboard.Change) (int64, 
 		panic("apply.lua has changed")
 	}
 	args := applyArguments(c.Board, userChanges{c.User: &c}, &freshness{}, "", "")
-	return redis.NewScript(luaPut+before).Run(ctx, r.rdb, r.keys.both(c.Board), args...).Int64()
+	return redis.NewScript(luaPut+before).Run(ctx, r.rdb, r.applyKeys(c.Board), args...).Int64()
 }
 
 // DiscardHash identifies the script that removes an unused partition.

@@ -12,8 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// freshLife is how long the ranking's freshness is cached. This can only make an
-// answer look older than it is.
+// freshLife is how long the ranking's freshness is cached. This can only make an answer look
+// older than it is: each read asks its server for the beat that the cached freshness has.
 const freshLife = 100 * time.Millisecond
 
 // freshness is how far the changes of all shards and partitions were applied at a
@@ -22,6 +22,7 @@ const freshLife = 100 * time.Millisecond
 // counts only for boards that were built on the server that it is true of.
 type freshness struct {
 	at           time.Time // when it was read
+	beat         string    // another one after each heartbeat; a server that is behind has an earlier one
 	server       string
 	asOf         time.Time // zero while a shard or partition has not reported to server
 	formerServer string
@@ -127,7 +128,7 @@ func (r *Ranking) freshness(ctx context.Context, boards []scoreboard.BoardID) []
 
 // parseFreshness reads what heartbeats.lua has written.
 func parseFreshness(fresh map[string]string) *freshness {
-	f := &freshness{at: time.Now(), server: fresh["server"], asOf: earliest(fresh)}
+	f := &freshness{at: time.Now(), beat: fresh["beat"], server: fresh["server"], asOf: earliest(fresh)}
 	if text, server, ok := strings.Cut(fresh["former"], " "); ok {
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 			f.formerServer, f.formerAsOf = server, microTime(n)

@@ -1,8 +1,11 @@
 package ranking_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -154,4 +157,95 @@ func TestBoardsOfLostHistoryAreNotRead(t *testing.T) {
 			t.Errorf("rebuilt: suspect %v, %v", suspect, err)
 		}
 	})
+}
+
+// A server that takes over may lack the last changes, while a node still knows how far the former one had
+// come: its boards are as old as its own record says.
+func TestServerThatIsBehindIsAsOldAsItSays(t *testing.T) {
+	t.Parallel()
+	for _, partitions := range []int{1, 4} {
+		t.Run(fmt.Sprint(partitions), func(t *testing.T) {
+			t.Parallel()
+			r := connect(t, backendtest.OwnRedis(t).URL)
+			b := *board
+			b.Partitions = partitions
+			r.warm(t, &b, change("bob", 3, 1, 1))
+			old := time.Now().Add(time.Second).Truncate(time.Microsecond).UTC()
+			r.beat(t, old)
+			behind := r.dump(t)
+			r.apply(t, change("alice", 5, 1, 1))
+			r.beat(t, old.Add(time.Second))
+			current := r.dump(t)
+			for name, asOf := range map[string]func() (time.Time, error){
+				"top": func() (time.Time, error) {
+					top, err := r.Top(ctx, b.ID)
+					return top.AsOf, err
+				},
+				"place": func() (time.Time, error) {
+					place, err := r.Place(ctx, b.ID, "bob", 2)
+					return place.AsOf, err
+				},
+				"list": func() (time.Time, error) {
+					list, err := r.List(ctx, b.ID, []scoreboard.UserID{"bob"})
+					return list.AsOf, err
+				},
+				"page": func() (time.Time, error) {
+					page, err := r.Page(ctx, b.ID, &scoreboard.Position{Key: -1 << 53}, 10)
+					return page.AsOf, err
+				},
+			} {
+				r.restore(t, current)
+				time.Sleep(120 * time.Millisecond) // what was known before has expired
+				for _, at := range []struct {
+					server map[string]string
+					want   time.Time
+				}{{current, old.Add(time.Second)}, {behind, old}} {
+					r.restore(t, at.server)
+					if got, err := asOf(); err != nil || !got.Equal(at.want) {
+						t.Errorf("the %s is as of %s, %v; want %s", name, got, err, at.want)
+					}
+				}
+			}
+			// Nor does a notice of the first change on it claim more.
+			r.restore(t, current)
+			time.Sleep(120 * time.Millisecond)
+			r.top(t)
+			r.restore(t, behind)
+			next := follow(t, r)
+			r.apply(t, change("carol", 9, 1, 1))
+			if n := next(); n.Top != nil && n.Top.AsOf.After(old) {
+				t.Errorf("got a notice as of %s, want %s at most", n.Top.AsOf, old)
+			}
+		})
+	}
+}
+
+// dump returns everything that Redis has.
+func (r rig) dump(t testing.TB) map[string]string {
+	t.Helper()
+	names, err := r.rdb.Keys(ctx, "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]string, len(names))
+	for _, name := range names {
+		if all[name], err = r.rdb.Dump(ctx, name).Result(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// restore replaces everything that Redis has, as if another server had taken over.
+func (r rig) restore(t testing.TB, all map[string]string) {
+	t.Helper()
+	if _, err := r.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.FlushAll(ctx)
+		for name, value := range all {
+			p.Restore(ctx, name, 0, value)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -67,6 +67,7 @@ type boardHead struct {
 type cut struct {
 	head  *boardHead // nil: not loaded
 	parts []*partition
+	beats map[int]string // of the servers, by bucket: as in freshness
 }
 
 // complete reports whether the head is of as many partitions, and all of them are loaded.
@@ -145,8 +146,15 @@ func (r *Ranking) ask(ctx context.Context, l layout, q *question) (*cut, error) 
 		args = append(args, strconv.FormatInt(p.key, 10), p.member)
 	}
 	answers := make([]*redis.Cmd, l.count)
+	beats := make(map[int]*redis.Cmd, l.count+1)
 	var head *redis.Cmd
 	err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
+		clear(beats) // of the first attempt
+		for _, name := range append(l.parts(), l.board) {
+			if bucket := r.keys.bucket(name); beats[bucket] == nil {
+				beats[bucket] = run(r.beat, []string{r.keys.fresh(bucket)})
+			}
+		}
 		head = run(r.head, []string{r.keys.head(l.board)})
 		for i := range answers {
 			own := args
@@ -162,7 +170,12 @@ func (r *Ranking) ask(ctx context.Context, l layout, q *question) (*cut, error) 
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, err
 	}
-	c := &cut{parts: make([]*partition, l.count)}
+	c := &cut{parts: make([]*partition, l.count), beats: make(map[int]string, len(beats))}
+	for bucket, beat := range beats {
+		if c.beats[bucket], err = beat.Text(); err != nil && !errors.Is(err, redis.Nil) {
+			return nil, err
+		}
+	}
 	if c.head, err = parseHead(head); err != nil {
 		return nil, err
 	}
@@ -269,6 +282,13 @@ func (r *Ranking) readCut(ctx context.Context, l layout, q *question) (*snapshot
 		}
 		s := &snapshot{cut: c, state: scoreboard.StateHealthy}
 		fits := c.sameEpoch() && c.head.seqs != nil
+		for i, name := range names {
+			if fresh[i].beat != c.beats[r.keys.bucket(name)] {
+				// A heartbeat has come since, or another server has answered, which may be behind.
+				fits = false
+				r.forget()
+			}
+		}
 		if fits && !dominates(c.seqs(), c.head.seqs) {
 			// Read while it was merged; or a partition went back: its server then is
 			// another one, which as_of takes into account.

@@ -62,7 +62,7 @@ func (r *Ranking) forwardTo(
 		return err
 	}
 	for _, name := range swapped {
-		applied, elsewhere, err := parseApplied(r.applyTo(name).Run(ctx, r.rdb, r.keys.both(name),
+		applied, elsewhere, err := parseApplied(r.applyTo(name).Run(ctx, r.rdb, r.applyKeys(name),
 			applyArguments(board, pieces[name], &freshness{}, "", "")...))
 		switch {
 		case elsewhere != "": // and the next rebuild has begun

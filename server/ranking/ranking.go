@@ -37,6 +37,9 @@ var luaUnmark string
 //go:embed lua/heartbeats.lua
 var luaHeartbeats string
 
+//go:embed lua/beat.lua
+var luaBeat string
+
 //go:embed lua/states.lua
 var luaStates string
 
@@ -120,6 +123,7 @@ type Ranking struct {
 	heartbeats, top, page, place, list *redis.Script
 	ranking, states, repair, lead      *redis.Script
 	fence, orphans, advance, trusted   *redis.Script
+	beat                               *redis.Script
 	part, head, merge, begin, reserve  *redis.Script               // of boards in partitions
 	redirect, forward, join            *redis.Script               // likewise
 	discardPart, forgetLayout          *redis.Script               // likewise
@@ -146,6 +150,7 @@ func New(rdb redis.UniversalClient) *Ranking {
 		mark:         redis.NewScript(luaServer + luaSeal + luaMark),
 		unmark:       redis.NewScript(luaUnmark),
 		heartbeats:   redis.NewScript(luaServer + luaHeartbeats),
+		beat:         redis.NewScript(luaBeat),
 		states:       redis.NewScript(luaStates),
 		repair:       redis.NewScript(luaPut + luaRepair),
 		top:          redis.NewScript(luaTop),

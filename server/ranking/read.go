@@ -241,8 +241,7 @@ func (r *Ranking) wholeRanks(
 
 // read runs a script whose reply starts with the facts of basis, and returns the
 // rest of the reply with how fresh the board was before it, in one round trip to one
-// server. It
-// returns scoreboard.ErrNotLoaded where the board is not loaded, or must be rebuilt
+// server. It returns scoreboard.ErrNotLoaded where the board is not loaded, or must be rebuilt
 // before it can be trusted.
 func (r *Ranking) read(
 	ctx context.Context,
@@ -250,44 +249,24 @@ func (r *Ranking) read(
 	board scoreboard.BoardID,
 	args ...any,
 ) (*reply, error) {
-	bucket, keys := r.keys.bucket(board), r.keys.live(board)
+	bucket := r.keys.bucket(board)
 	known := r.recent(bucket)
-	var answer *redis.Cmd
-	var err error
-	if known != nil {
-		answer = script.Run(ctx, r.rdb, keys, args...)
-		err = answer.Err()
-	} else {
-		byHash, whole, from := script.EvalSha, script.Eval, redis.UniversalClient(r.rdb)
-		if r.replica {
-			byHash, whole = script.EvalShaRO, script.EvalRO
-			if from, err = r.replicaOf(ctx, bucket); err != nil {
-				return nil, err
-			}
-		}
-		var fresh *redis.MapStringStringCmd
-		ask := func(eval func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd) {
-			_, err = from.Pipelined(ctx, func(p redis.Pipeliner) error {
-				fresh = p.HGetAll(ctx, r.keys.fresh(bucket)) // first, so that it claims nothing that the script misses
-				answer = eval(ctx, p, keys, args...)
-				return nil
-			})
-		}
-		if ask(byHash); err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
-			ask(whole)
-		}
-		if freshErr := fresh.Err(); freshErr != nil {
-			return nil, freshErr
-		}
-		known = parseFreshness(fresh.Val())
+	answer, found, err := r.eval(ctx, script, board, known == nil, args)
+	if answered := err == nil || errors.Is(err, redis.Nil); answered && known != nil && found.beat != known.beat {
+		// A heartbeat has come since, or another server has answered, which may be behind.
+		known = nil
+		answer, found, err = r.eval(ctx, script, board, true, args)
+	}
+	if err != nil && !errors.Is(err, redis.Nil) {
+		r.known[bucket].Store(nil)
+		return nil, err
+	}
+	if known == nil {
+		known = found
 		r.remember(bucket, known)
 	}
-	if errors.Is(err, redis.Nil) {
-		return nil, scoreboard.ErrNotLoaded
-	}
 	if err != nil {
-		r.known[bucket].Store(nil) // the next server to answer may hold an older state
-		return nil, err
+		return nil, scoreboard.ErrNotLoaded
 	}
 	values, err := answer.Slice()
 	if err != nil {
@@ -300,6 +279,45 @@ func (r *Ranking) read(
 	}
 	reply.asOf, reply.state, err = known.evaluate(&b)
 	return reply, err
+}
+
+// eval runs a script on a board, and reads what its server knows of its freshness before: all of it,
+// or the beat only. The error is that of the script.
+func (r *Ranking) eval(
+	ctx context.Context, script *redis.Script, board scoreboard.BoardID, all bool, args []any,
+) (answer *redis.Cmd, found *freshness, err error) {
+	bucket, keys := r.keys.bucket(board), r.keys.live(board)
+	byHash, whole, from := script.EvalSha, script.Eval, r.rdb
+	if r.replica {
+		byHash, whole = script.EvalShaRO, script.EvalRO
+		if from, err = r.replicaOf(ctx, bucket); err != nil {
+			return nil, nil, err
+		}
+	}
+	var fresh *redis.MapStringStringCmd
+	var beat *redis.StringCmd
+	ask := func(eval func(context.Context, redis.Scripter, []string, ...any) *redis.Cmd) {
+		_, _ = from.Pipelined(ctx, func(p redis.Pipeliner) error { // each command has its own error
+			// First, so that it claims nothing that the script misses.
+			if all {
+				fresh = p.HGetAll(ctx, r.keys.fresh(bucket))
+			} else {
+				beat = p.HGet(ctx, r.keys.fresh(bucket), "beat")
+			}
+			answer = eval(ctx, p, keys, args...)
+			return nil
+		})
+	}
+	if ask(byHash); redis.HasErrorPrefix(answer.Err(), "NOSCRIPT") {
+		ask(whole)
+	}
+	if !all {
+		return answer, &freshness{beat: beat.Val()}, answer.Err()
+	}
+	if err := fresh.Err(); err != nil {
+		return nil, nil, err
+	}
+	return answer, parseFreshness(fresh.Val()), answer.Err()
 }
 
 // reply is the rest of a script's reply and how fresh the board is; the first

@@ -1,4 +1,4 @@
--- KEYS: meta, rank, users, then the same three of the shadow.
+-- KEYS: meta, rank, users, then the same three of the shadow, then fresh.
 -- ARGV: channel, board, updated (microseconds), moved, oldest (microseconds: the
 -- earliest time at which a change was recorded), complete, server, forwarded, then changes.
 -- Returns how many changes were newer; -1 where the board is not loaded; or, with
@@ -6,8 +6,8 @@
 -- that the store has lost. While a rebuild has marked a shadow, the shadow gets
 -- every change too; if the rebuild lays the board out otherwise, the caller has to apply
 -- them there first: where is returned, with nothing applied, unless it is what forwarded
--- says. complete is added to the notice if every change was newer and the board was built
--- on server.
+-- says. complete is added to the notice if every change was newer, and server names the one
+-- that the board was built on, and the present beat of this one: SERVER@BEAT.
 local life = redis.call('PTTL', KEYS[4])
 local facts = redis.call('HMGET', KEYS[1], 'since', 'server')
 local since = tonumber(facts[1] or 0)
@@ -41,6 +41,7 @@ local updated = tonumber(redis.call('HGET', KEYS[1], 'updated') or '')
 if not updated or updated >= 253402300800000000 or tonumber(ARGV[3]) > updated then
     redis.call('HSET', KEYS[1], 'updated', ARGV[3])
 end
-local complete = applied == (#ARGV - 8) / 6 and facts[2] == ARGV[7] and ARGV[6] or ''
+local here = (facts[2] or '') .. '@' .. (redis.call('HGET', KEYS[7], 'beat') or '')
+local complete = applied == (#ARGV - 8) / 6 and here == ARGV[7] and ARGV[6] or ''
 announce(ARGV[1], ARGV[2], KEYS[1], KEYS[2], top, ARGV[4] .. complete)
 return applied

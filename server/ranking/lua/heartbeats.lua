@@ -8,6 +8,9 @@
 -- claim until then that nothing is missing. The limit takes its place, and one that is
 -- stored gives way to the next heartbeat.
 --
+-- beat is another one after each call: who has read the times can ask for it alone, to see
+-- whether a server still has what they are true of.
+--
 -- Returns the earliest time of all shards and partitions; nil while one has not reported.
 local leeway = 10000000 -- microseconds, because clocks differ
 local function earliest()
@@ -50,7 +53,7 @@ if was and was ~= current then
         redis.call('HSET', KEYS[1], 'adopted', adopted)
     end
 end
-redis.call('HSET', KEYS[1], 'server', current, 'of', ARGV[1])
+redis.call('HSET', KEYS[1], 'server', current, 'of', ARGV[1], 'beat', time[1] .. '.' .. time[2])
 for i = 2, #ARGV, 2 do
     local was, at = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or ''), bounded(ARGV[i + 1])
     if not was or was > limit or was < tonumber(at) then
