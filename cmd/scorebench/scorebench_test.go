@@ -16,7 +16,7 @@ import (
 
 // Every bench runs with tiny sizes, on real backends that they share. Without
 // SCOREBOARD_PROOF=1 only one of each kind does: start-up, writes, the acceptance
-// criteria with and without faults, and boards in partitions.
+// criteria, and boards in partitions.
 //
 // Not parallel: it changes the working directory, and benches measure time.
 func TestBenchesRun(t *testing.T) {
@@ -35,7 +35,7 @@ func TestBenchesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(backends.Stop)
-	names := []string{"latency", "ingest", "accept", "chaos", "partitions"}
+	names := []string{"latency", "ingest", "accept", "partitions"}
 	if os.Getenv("SCOREBOARD_PROOF") == "1" {
 		names = []string{"realtime all"}
 		for _, b := range benchmarks {
