@@ -196,13 +196,10 @@ func (c *Cluster) CountRecords(ctx context.Context, topic string) (records, offs
 func (c *Cluster) countPartition(
 	ctx context.Context, client *kafka.Client, topic string, id int,
 ) (records, offsets int64, err error) {
-	ends, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
-		topic: {kafka.FirstOffsetOf(id), kafka.LastOffsetOf(id)},
-	}})
-	if err != nil || len(ends.Topics[topic]) != 1 {
-		return 0, 0, fmt.Errorf("find its ends: %w", err)
+	first, last, err := endsOf(ctx, client, topic, id)
+	if err != nil {
+		return 0, 0, err
 	}
-	first, last := ends.Topics[topic][0].FirstOffset, ends.Topics[topic][0].LastOffset
 	reader := kafka.NewReader(kafka.ReaderConfig{
 		Brokers: c.kafkaAddrs(), Topic: topic, Partition: id, MinBytes: 1, MaxBytes: 8 << 20,
 	})
@@ -230,13 +227,10 @@ func (c *Cluster) RepeatRecords(ctx context.Context, rng *rand.Rand, topic strin
 			return err
 		}
 		id := partitions[rng.IntN(len(partitions))].ID
-		ends, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
-			topic: {kafka.FirstOffsetOf(id), kafka.LastOffsetOf(id)},
-		}})
-		if err != nil || len(ends.Topics[topic]) != 1 {
-			return fmt.Errorf("find the ends of partition %d of %s: %w", id, topic, err)
+		first, last, err := endsOf(ctx, client, topic, id)
+		if err != nil {
+			return err
 		}
-		first, last := ends.Topics[topic][0].FirstOffset, ends.Topics[topic][0].LastOffset
 		from := max(first, last-int64(n+rng.IntN(10*n)))
 		fetched, err := client.Fetch(ctx, &kafka.FetchRequest{
 			Topic: topic, Partition: id, Offset: from, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: time.Second,
@@ -276,6 +270,17 @@ func (c *Cluster) RepeatRecords(ctx context.Context, rng *rand.Rand, topic strin
 		}
 		return nil
 	})
+}
+
+// endsOf returns the first offset of a partition, and the one after its last record.
+func endsOf(ctx context.Context, client *kafka.Client, topic string, id int) (first, last int64, err error) {
+	ends, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
+		topic: {kafka.FirstOffsetOf(id), kafka.LastOffsetOf(id)},
+	}})
+	if err != nil || len(ends.Topics[topic]) != 1 {
+		return 0, 0, fmt.Errorf("find the ends of partition %d of %s: %w", id, topic, err)
+	}
+	return ends.Topics[topic][0].FirstOffset, ends.Topics[topic][0].LastOffset, nil
 }
 
 func partitionsOf(ctx context.Context, client *kafka.Client, topic string) ([]kafka.Partition, error) {
