@@ -283,10 +283,10 @@ func (r *Ranking) readCut(ctx context.Context, l layout, q *question) (*snapshot
 		s := &snapshot{cut: c, state: scoreboard.StateHealthy}
 		fits := c.sameEpoch() && c.head.seqs != nil
 		for i, name := range names {
-			if fresh[i].beat != c.beats[r.keys.bucket(name)] {
+			if bucket := r.keys.bucket(name); fresh[i].beat != c.beats[bucket] {
 				// A heartbeat has come since, or another server has answered, which may be behind.
 				fits = false
-				r.forget()
+				r.known[bucket].Store(nil)
 			}
 		}
 		if fits && !dominates(c.seqs(), c.head.seqs) {

@@ -14,7 +14,7 @@ import (
 // relayout is a rebuild of a board that is, or will be, in partitions. Its mark is the
 // shadow of the board itself; the partitions have shadows of their own, with the same token.
 //
-// Where the live board is laid out otherwise, whoever changes one of its pieces is told to
+// If the live board has another layout, a process that changes one of its pieces is told to
 // change the shadows first (apply.lua). These marks are renewed after the shadows', so that
 // they expire last: what can be swapped in has every change since it was marked.
 type relayout struct {
