@@ -25,12 +25,12 @@ func (r *Ranking) HeadKey(b *scoreboard.Board) string { return r.keys.head(b.ID)
 // storing what it merged. It reports whether that was stored.
 func (r *Ranking) MergeSlowly(ctx context.Context, b *scoreboard.Board, pause func()) (bool, error) {
 	l, _ := layoutOf(b)
-	c, err := r.ask(ctx, l, &question{from: scoreboard.TopSize})
+	c, rows, err := r.askFirst(ctx, l)
 	if err != nil {
 		return false, err
 	}
 	pause()
-	return r.storeHead(ctx, l, c, &merging{applied: true})
+	return r.storeHead(ctx, l, c, rows, &merging{applied: true})
 }
 
 // ApplyOnly applies a change of a board in partitions as a process that dies before it has

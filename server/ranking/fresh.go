@@ -90,11 +90,15 @@ func (r *Ranking) forget() {
 }
 
 // freshness returns how fresh the buckets of boards are; their times are zero if that
-// is unknown.
+// is unknown, and for partitions, which claim nothing: they publish no notice.
 func (r *Ranking) freshness(ctx context.Context, boards []scoreboard.BoardID) []*freshness {
 	list := make([]*freshness, len(boards))
 	asked := make(map[int]*redis.MapStringStringCmd)
 	for i, board := range boards {
+		if isPart(board) {
+			list[i] = &freshness{}
+			continue
+		}
 		bucket := r.keys.bucket(board)
 		if list[i] = r.recent(bucket); list[i] == nil {
 			asked[bucket] = nil

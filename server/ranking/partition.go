@@ -80,6 +80,9 @@ func partOf(name scoreboard.BoardID) (board scoreboard.BoardID, count int, divid
 	return scoreboard.BoardID(text), count, true
 }
 
+// isPart reports whether a name is that of a partition.
+func isPart(name scoreboard.BoardID) bool { return strings.Contains(string(name), partSeparator) }
+
 // isDivided reports whether a script, or a command, failed because the board is in partitions.
 func isDivided(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "WRONGTYPE")

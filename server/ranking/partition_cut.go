@@ -37,25 +37,32 @@ type position struct {
 	member string
 }
 
+// sought is a position to count the rows up to, and how many rows to return on both sides of it.
+type sought struct {
+	at           *position // nil: before all rows
+	before, from int
+}
+
 // question is what is asked of every partition at once.
 type question struct {
-	before, from int                   // rows on both sides of the first position; from the start without one
-	positions    []position            // to count the members up to
-	users        [][]scoreboard.UserID // whose states to return, by partition; nil: none
+	sought []sought
+	users  [][]scoreboard.UserID // whose states to return, by partition; nil: none
 }
 
 // partition is what a partition answered.
 type partition struct {
 	basis
+	fresh                      *freshness
 	epoch, seq, updated, total int64
-	upTo                       []int64
+	upTo                       []int64 // by sought
 	states                     []string
-	rows                       []row
+	rows                       [][]row // by sought
 }
 
 // boardHead is what the head of a board holds.
 type boardHead struct {
 	basis
+	fresh                   *freshness
 	epoch, version, updated int64
 	order                   scoreboard.Order
 	of                      int     // partitions
@@ -63,11 +70,11 @@ type boardHead struct {
 	rows                    string
 }
 
-// cut is the answers of all partitions, read at once: each is of one moment of its partition.
+// cut is the head, and the answers of all partitions, read at once after it: each is of one
+// moment of its partition. Freshness is of the same moment as what it comes with.
 type cut struct {
 	head  *boardHead // nil: not loaded
 	parts []*partition
-	beats map[int]string // of the servers, by bucket: as in freshness
 }
 
 // complete reports whether the head is of as many partitions, and all of them are loaded.
@@ -103,7 +110,7 @@ func (c *cut) total() (n int64) {
 	return n
 }
 
-// upTo is how many members are at position i or before it.
+// upTo is how many members are at what was sought or before it.
 func (c *cut) upTo(i int) (n int64) {
 	for _, p := range c.parts {
 		n += p.upTo[i]
@@ -111,11 +118,11 @@ func (c *cut) upTo(i int) (n int64) {
 	return n
 }
 
-// rows returns the rows of all partitions in order.
-func (c *cut) rows() []row {
+// rows returns the rows of all partitions around what was sought, in order.
+func (c *cut) rows(i int) []row {
 	var all []row
 	for _, p := range c.parts {
-		all = append(all, p.rows...)
+		all = append(all, p.rows[i]...)
 	}
 	slices.SortFunc(all, compareRows)
 	return all
@@ -139,56 +146,108 @@ const readAttempts = 6
 // readPause is how long the first repeated read waits; each further one waits twice as long.
 const readPause = time.Millisecond
 
-// ask asks every partition and the head, in one round trip to each server.
+// ask reads the head, then asks every partition.
 func (r *Ranking) ask(ctx context.Context, l layout, q *question) (*cut, error) {
-	args := []any{q.before, q.from, len(q.positions)}
-	for _, p := range q.positions {
-		args = append(args, strconv.FormatInt(p.key, 10), p.member)
+	head, _, err := r.askHead(ctx, l, nil)
+	if err != nil {
+		return nil, err
 	}
-	answers := make([]*redis.Cmd, l.count)
-	beats := make(map[int]*redis.Cmd, l.count+1)
-	var head *redis.Cmd
-	err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
-		clear(beats) // of the first attempt
-		for _, name := range append(l.parts(), l.board) {
-			if bucket := r.keys.bucket(name); beats[bucket] == nil {
-				beats[bucket] = run(r.beat, []string{r.keys.fresh(bucket)})
+	return r.askParts(ctx, l, head, q)
+}
+
+// askHead reads the head, and the states of users from the partitions that have any: those
+// of partitions that are not loaded are missing.
+func (r *Ranking) askHead(
+	ctx context.Context, l layout, mine [][]scoreboard.UserID,
+) (head *boardHead, states []*partition, err error) {
+	var answer *redis.Cmd
+	answers := make([]*redis.Cmd, len(mine))
+	err = r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
+		answer = run(r.head, []string{r.keys.head(l.board), r.keys.fresh(r.keys.bucket(l.board))})
+		for i, users := range mine {
+			if len(users) > 0 {
+				answers[i] = run(r.part, r.partKeys(l, i), partArguments(false, nil, users)...)
 			}
 		}
-		head = run(r.head, []string{r.keys.head(l.board)})
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, nil, err
+	}
+	if head, err = parseHead(answer); err != nil {
+		return nil, nil, err
+	}
+	states = make([]*partition, len(mine))
+	for i, users := range mine {
+		if answers[i] == nil {
+			continue
+		}
+		if states[i], err = parsePartition(answers[i], nil, len(users)); err != nil {
+			return nil, nil, err
+		}
+	}
+	return head, states, nil
+}
+
+// askParts asks every partition at once, in one round trip to each server. A bucket's first
+// partition returns its freshness: the others are on the same server, and asked after it.
+func (r *Ranking) askParts(ctx context.Context, l layout, head *boardHead, q *question) (*cut, error) {
+	answers := make([]*redis.Cmd, l.count)
+	first := make(map[int]int, l.count) // partition, by bucket
+	for i := l.count - 1; i >= 0; i-- {
+		first[r.keys.bucket(l.part(i))] = i
+	}
+	own := func(i int) []scoreboard.UserID {
+		if q.users == nil {
+			return nil
+		}
+		return q.users[i]
+	}
+	err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
 		for i := range answers {
-			own := args
-			if q.users != nil {
-				own = slices.Clone(args)
-				for _, user := range q.users[i] {
-					own = append(own, string(user))
-				}
-			}
-			answers[i] = run(r.part, r.keys.live(l.part(i)), own...)
+			fresh := first[r.keys.bucket(l.part(i))] == i
+			answers[i] = run(r.part, r.partKeys(l, i), partArguments(fresh, q.sought, own(i))...)
 		}
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, err
 	}
-	c := &cut{parts: make([]*partition, l.count), beats: make(map[int]string, len(beats))}
-	for bucket, beat := range beats {
-		if c.beats[bucket], err = beat.Text(); err != nil && !errors.Is(err, redis.Nil) {
-			return nil, err
-		}
-	}
-	if c.head, err = parseHead(head); err != nil {
-		return nil, err
-	}
+	c := &cut{head: head, parts: make([]*partition, l.count)}
 	for i, answer := range answers {
-		users := 0
-		if q.users != nil {
-			users = len(q.users[i])
-		}
-		if c.parts[i], err = parsePartition(answer, len(q.positions), users); err != nil {
+		if c.parts[i], err = parsePartition(answer, q.sought, len(own(i))); err != nil {
 			return nil, err
+		}
+		if p := c.parts[i]; p != nil {
+			if from := c.parts[first[r.keys.bucket(l.part(i))]]; from != nil {
+				p.fresh = from.fresh
+			}
 		}
 	}
 	return c, nil
+}
+
+// partKeys are the keys of the script that reads a partition.
+func (r *Ranking) partKeys(l layout, i int) []string {
+	name := l.part(i)
+	return append(r.keys.live(name), r.keys.fresh(r.keys.bucket(name)))
+}
+
+func partArguments(fresh bool, list []sought, users []scoreboard.UserID) []any {
+	args := make([]any, 2, 2+4*len(list)+len(users))
+	args[0], args[1] = 0, len(list)
+	if fresh {
+		args[0] = 1
+	}
+	for _, s := range list {
+		if s.at == nil {
+			args = append(args, "-inf", "", s.before, s.from)
+		} else {
+			args = append(args, strconv.FormatInt(s.at.key, 10), s.at.member, s.before, s.from)
+		}
+	}
+	for _, user := range users {
+		args = append(args, string(user))
+	}
+	return args
 }
 
 func parseHead(answer *redis.Cmd) (*boardHead, error) {
@@ -200,7 +259,8 @@ func parseHead(answer *redis.Cmd) (*boardHead, error) {
 		return nil, err
 	}
 	reply := &reply{values: values}
-	h := &boardHead{basis: reply.basis()}
+	h := &boardHead{fresh: reply.freshness()}
+	h.basis = reply.basis()
 	h.epoch, h.version, h.updated = reply.int(0), reply.int(1), reply.int(2)
 	h.order = scoreboard.Order(reply.string(3))
 	h.of = int(reply.int(4))
@@ -213,7 +273,9 @@ func parseHead(answer *redis.Cmd) (*boardHead, error) {
 	return h, reply.err
 }
 
-func parsePartition(answer *redis.Cmd, positions, users int) (*partition, error) {
+// parsePartition reads what part.lua returned, without freshness unless it was asked for; nil
+// for a partition that is not loaded.
+func parsePartition(answer *redis.Cmd, list []sought, users int) (*partition, error) {
 	values, err := answer.Slice()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
@@ -222,10 +284,11 @@ func parsePartition(answer *redis.Cmd, positions, users int) (*partition, error)
 		return nil, err
 	}
 	reply := &reply{values: values}
-	p := &partition{basis: reply.basis()}
+	p := &partition{fresh: reply.freshness()}
+	p.basis = reply.basis()
 	p.epoch, p.seq, p.updated, p.total = reply.int(0), reply.int(1), reply.int(2), reply.int(3)
 	at := 4
-	for range positions {
+	for range list {
 		p.upTo = append(p.upTo, reply.int(at))
 		at++
 	}
@@ -233,18 +296,34 @@ func parsePartition(answer *redis.Cmd, positions, users int) (*partition, error)
 		p.states = append(p.states, reply.string(at))
 		at++
 	}
-	for ; at+1 < len(reply.values); at += 2 {
-		key, err := parseKey(reply.string(at + 1))
+	p.rows = make([][]row, len(list))
+	for i, s := range list {
+		if s.before+s.from == 0 {
+			continue
+		}
+		if p.rows[i], err = parseRows(reply.values[at]); err != nil {
+			return nil, err
+		}
+		at++
+	}
+	return p, reply.err
+}
+
+func parseRows(value any) ([]row, error) {
+	reply := &reply{values: value.([]any)}
+	rows := make([]row, 0, len(reply.values)/2)
+	for i := 0; i+1 < len(reply.values); i += 2 {
+		key, err := parseKey(reply.string(i + 1))
 		if err != nil {
 			return nil, err
 		}
-		member := reply.string(at)
+		member := reply.string(i)
 		if len(member) <= prefixLength {
 			return nil, fmt.Errorf("read a row: the member %q is too short", member)
 		}
-		p.rows = append(p.rows, row{key, member})
+		rows = append(rows, row{key, member})
 	}
-	return p, reply.err
+	return rows, reply.err
 }
 
 func parseSequences(text string) ([]int64, error) {
@@ -268,52 +347,58 @@ type snapshot struct {
 
 // readCut asks until head and partitions are of one epoch, and the partitions include what
 // the head does; scoreboard.ErrNotLoaded if one is missing, or they do not come to fit.
-func (r *Ranking) readCut(ctx context.Context, l layout, q *question) (*snapshot, error) {
-	names := append(l.parts(), l.board)
-	for attempt := range readAttempts {
-		fresh := r.freshness(ctx, names) // first, so that it claims nothing that the answers miss
+func (r *Ranking) readCut(ctx context.Context, l layout, q *question) (s *snapshot, err error) {
+	return s, retryCut(ctx, func(last bool) (bool, error) {
 		c, err := r.ask(ctx, l, q)
 		if err != nil {
-			r.forget() // the next server to answer may hold an older state
-			return nil, translate(err)
+			return false, translate(err)
 		}
-		if !c.complete() {
-			return nil, scoreboard.ErrNotLoaded
-		}
-		s := &snapshot{cut: c, state: scoreboard.StateHealthy}
-		fits := c.sameEpoch() && c.head.seqs != nil
-		for i, name := range names {
-			if bucket := r.keys.bucket(name); fresh[i].beat != c.beats[bucket] {
-				// A heartbeat has come since, or another server has answered, which may be behind.
-				fits = false
-				r.known[bucket].Store(nil)
-			}
-		}
-		if fits && !dominates(c.seqs(), c.head.seqs) {
-			// Read while it was merged; or a partition went back: its server then is
-			// another one, which as_of takes into account.
-			fits, s.state = attempt == readAttempts-1, scoreboard.StateCatchingUp
-		}
-		if fits {
-			return s, s.evaluate(fresh)
+		s, err = c.snapshot(last)
+		return s != nil, err
+	})
+}
+
+// retryCut calls read until it returns true; scoreboard.ErrNotLoaded if it does not.
+func retryCut(ctx context.Context, read func(last bool) (bool, error)) error {
+	for attempt := range readAttempts {
+		done, err := read(attempt == readAttempts-1)
+		if done || err != nil {
+			return err
 		}
 		select {
 		case <-time.After(readPause << attempt):
 		case <-ctx.Done():
-			return nil, translate(ctx.Err())
+			return translate(ctx.Err())
 		}
 	}
-	return nil, scoreboard.ErrNotLoaded
+	return scoreboard.ErrNotLoaded
+}
+
+// snapshot returns the cut if it fits together, or nil. At the last attempt it may lack changes
+// that the head includes.
+func (c *cut) snapshot(last bool) (*snapshot, error) {
+	switch {
+	case !c.complete():
+		return nil, scoreboard.ErrNotLoaded
+	case !c.sameEpoch() || c.head.seqs == nil:
+		return nil, nil // a rebuild swaps partitions in
+	}
+	s := &snapshot{cut: c, state: scoreboard.StateHealthy}
+	if !dominates(c.seqs(), c.head.seqs) {
+		// A partition went back: its server then is another one, which as_of takes into
+		// account. Or its replica is behind that of the head.
+		if !last {
+			return nil, nil
+		}
+		s.state = scoreboard.StateCatchingUp
+	}
+	return s, s.evaluate()
 }
 
 // evaluate sets the oldest time, and the worst state, of the partitions and the head.
-func (s *snapshot) evaluate(fresh []*freshness) error {
-	bases := make([]*basis, 0, len(fresh))
-	for _, p := range s.parts {
-		bases = append(bases, &p.basis)
-	}
-	for i, b := range append(bases, &s.head.basis) {
-		asOf, state, err := fresh[i].evaluate(b)
+func (s *snapshot) evaluate() error {
+	add := func(f *freshness, b *basis) error {
+		asOf, state, err := f.evaluate(b)
 		if err != nil {
 			return err
 		}
@@ -322,6 +407,15 @@ func (s *snapshot) evaluate(fresh []*freshness) error {
 		}
 		if state != scoreboard.StateHealthy {
 			s.state = state
+		}
+		return nil
+	}
+	if err := add(s.head.fresh, &s.head.basis); err != nil {
+		return err
+	}
+	for _, p := range s.parts {
+		if err := add(p.fresh, &p.basis); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -22,6 +22,7 @@ type process struct {
 	left   int                    // commands until it is killed; negative: never
 	before func(redis.Cmder)      // called before each command; may be nil
 	fail   func(redis.Cmder) bool // whether a command does not arrive; may be nil
+	hang   func(context.Context)  // called before each call; may be nil
 }
 
 var errKilled = errors.New("the process is killed")
@@ -62,6 +63,9 @@ func (p *process) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (p *process) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if p.hang != nil {
+			p.hang(ctx)
+		}
 		sent := 0
 		for sent < len(cmds) && p.sends(cmds[sent]) {
 			sent++

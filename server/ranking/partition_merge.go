@@ -56,9 +56,9 @@ func (m *merging) words() []byte {
 // It returns scoreboard.ErrNotLoaded where a partition is missing, was not swapped in with
 // the others, or has lost changes that the head includes; a rebuild is due then.
 func (r *Ranking) mergeHead(ctx context.Context, l layout, m *merging) error {
-	var before *boardHead // that was stored before the partitions were read
+	contended := false
 	for attempt := range mergeAttempts {
-		c, err := r.ask(ctx, l, &question{from: scoreboard.TopSize})
+		c, rows, err := r.askFirst(ctx, l)
 		if err != nil {
 			return translate(fmt.Errorf("merge the head of board %s: %w", l.board, err))
 		}
@@ -66,14 +66,14 @@ func (r *Ranking) mergeHead(ctx context.Context, l layout, m *merging) error {
 			return scoreboard.ErrNotLoaded
 		}
 		if c.sameEpoch() {
-			if before != nil && before.epoch == c.head.epoch && !dominates(c.seqs(), before.seqs) {
+			contended = true
+			if !dominates(c.seqs(), c.head.seqs) {
 				return scoreboard.ErrNotLoaded
 			}
-			done, err := r.storeHead(ctx, l, c, m)
+			done, err := r.storeHead(ctx, l, c, rows, m)
 			if done || err != nil {
 				return err
 			}
-			before = c.head
 		}
 		select {
 		case <-time.After(readPause << min(attempt, 4)):
@@ -81,20 +81,62 @@ func (r *Ranking) mergeHead(ctx context.Context, l layout, m *merging) error {
 			return translate(ctx.Err())
 		}
 	}
-	if before == nil {
+	if !contended {
 		return scoreboard.ErrNotLoaded // an interrupted rebuild has left partitions of two epochs
 	}
 	return unavailable("the ranking is unavailable",
 		fmt.Errorf("merge the head of board %s: %w", l.board, errContended))
 }
 
-var errContended = errors.New("other processes kept storing newer ones")
+// askFirst asks for the first rows of a board. The head that is stored says where they end, unless
+// users have left it: then few rows of each partition are enough.
+func (r *Ranking) askFirst(ctx context.Context, l layout) (*cut, []row, error) {
+	head, _, err := r.askHead(ctx, l, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if head != nil && head.seqs != nil {
+		rows, err := unpackRows(head.rows)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(rows) == scoreboard.TopSize {
+			last := rows[len(rows)-1]
+			c, err := r.askParts(ctx, l, head, &question{sought: []sought{{
+				at: &position{last.key, last.member}, before: scoreboard.TopSize,
+			}}})
+			if err != nil || !c.complete() || c.includesFirst() {
+				return c, c.firstRows(), err
+			}
+		}
+	}
+	c, err := r.askParts(ctx, l, head, &question{sought: []sought{{from: scoreboard.TopSize}}})
+	return c, c.firstRows(), err
+}
 
-// storeHead stores what was merged of c. False: a newer head is stored, or one of another
+// includesFirst reports whether the rows before what was sought are all rows there, and enough for a
+// head.
+func (c *cut) includesFirst() bool {
+	for _, p := range c.parts {
+		if p.upTo[0] > scoreboard.TopSize {
+			return false
+		}
+	}
+	return c.upTo(0) >= scoreboard.TopSize
+}
+
+// firstRows returns the rows of a head; nil for a cut that is not complete.
+func (c *cut) firstRows() []row {
+	if c == nil || !c.complete() {
+		return nil
+	}
+	rows := c.rows(0)
+	return rows[:min(len(rows), scoreboard.TopSize)]
+}
+
+// storeHead stores rows, the first of c. False: a newer head is stored, or one of another
 // epoch.
-func (r *Ranking) storeHead(ctx context.Context, l layout, c *cut, m *merging) (bool, error) {
-	rows := c.rows()
-	rows = rows[:min(len(rows), scoreboard.TopSize)]
+func (r *Ranking) storeHead(ctx context.Context, l layout, c *cut, rows []row, m *merging) (bool, error) {
 	updated := c.head.updated
 	for _, p := range c.parts {
 		updated = max(updated, p.updated)
@@ -111,6 +153,8 @@ func (r *Ranking) storeHead(ctx context.Context, l layout, c *cut, m *merging) (
 	}
 	return n == 1, nil
 }
+
+var errContended = errors.New("other processes kept storing newer ones")
 
 func formatSequences(seqs []int64) string {
 	var b []byte

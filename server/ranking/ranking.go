@@ -37,9 +37,6 @@ var luaUnmark string
 //go:embed lua/heartbeats.lua
 var luaHeartbeats string
 
-//go:embed lua/beat.lua
-var luaBeat string
-
 //go:embed lua/states.lua
 var luaStates string
 
@@ -123,13 +120,13 @@ type Ranking struct {
 	heartbeats, top, page, place, list *redis.Script
 	ranking, states, repair, lead      *redis.Script
 	fence, orphans, advance, trusted   *redis.Script
-	beat                               *redis.Script
 	part, head, merge, begin, reserve  *redis.Script               // of boards in partitions
 	redirect, forward, join            *redis.Script               // likewise
 	discardPart, forgetLayout          *redis.Script               // likewise
 	quiet                              quietScripts                // likewise
 	relayouts                          sync.Map                    // by rebuildKey: the rebuilds of this process
 	layouts                            sync.Map                    // by board: the number of partitions, if several
+	lookups                            lookups                     // of boards in partitions
 	known                              []atomic.Pointer[freshness] // by bucket
 	spread                             atomic.Int64                // as of, in every bucket of a cluster; microseconds
 	replica                            bool                        // rdb may be several servers, and only reads
@@ -144,13 +141,13 @@ func New(rdb redis.UniversalClient) *Ranking {
 	keys := keyspace{clustered}
 	return &Ranking{
 		rdb: rdb, keys: keys, known: make([]atomic.Pointer[freshness], keys.buckets()),
+		lookups:      lookups{waiting: make(map[layout][]*lookup)},
 		apply:        redis.NewScript(luaPut + luaApply),
 		fill:         redis.NewScript(luaPut + luaFill),
 		swap:         redis.NewScript(luaPut + luaSeal + luaSwap),
 		mark:         redis.NewScript(luaServer + luaSeal + luaMark),
 		unmark:       redis.NewScript(luaUnmark),
 		heartbeats:   redis.NewScript(luaServer + luaHeartbeats),
-		beat:         redis.NewScript(luaBeat),
 		states:       redis.NewScript(luaStates),
 		repair:       redis.NewScript(luaPut + luaRepair),
 		top:          redis.NewScript(luaTop),

@@ -343,6 +343,21 @@ func (r *reply) basis() basis {
 	return b
 }
 
+// freshness takes the record of a bucket, which comes first: field, value, ….
+func (r *reply) freshness() *freshness {
+	flat, ok := r.values[0].([]any)
+	if !ok {
+		r.fail(0)
+	}
+	record := make(map[string]string, len(flat)/2)
+	for i := 0; i+1 < len(flat); i += 2 {
+		field, _ := flat[i].(string)
+		record[field], _ = flat[i+1].(string)
+	}
+	r.values = r.values[1:]
+	return parseFreshness(record)
+}
+
 // entries calls do with the rows from index i on, which alternate member and key.
 // first is the 0-based rank of the first row.
 func (r *reply) entries(i int, first int64, order scoreboard.Order, do func(e scoreboard.Entry, reached time.Time)) {

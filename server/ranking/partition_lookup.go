@@ -1,0 +1,236 @@
+package ranking
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// A rank asks every partition, and so does each of a hundred that are asked for at the same
+// time. So what is asked about a board while an answer is awaited is then asked at once: the
+// busier the servers, the fewer calls for each rank.
+
+// lookup asks where users of a board in partitions stand.
+type lookup struct {
+	users []scoreboard.UserID
+	// place returns the position to count up to for user i with this state, or false.
+	place        func(i int, state string) (position, bool)
+	before, from int // rows to return on both sides of the first user's position
+
+	states []string // read at the moment of the counts
+	counts []int64  // up to the position; -1 without one
+	rows   []row
+
+	ctx      context.Context // of the caller
+	snapshot *snapshot
+	err      error
+	done     chan struct{} // closed when the answer is there
+}
+
+// lookups are those that wait while others of the same board are asked; a board that is asked
+// about has an entry.
+type lookups struct {
+	sync.Mutex
+	waiting map[layout][]*lookup
+}
+
+// Bounds of what is asked at once: users, and how long it may take. What is left waits: as long as
+// its callers do.
+const (
+	maxLookedUp   = 256
+	lookupTimeout = time.Second
+)
+
+// look answers lookups, each from one cut. It returns their first error.
+func (r *Ranking) look(ctx context.Context, l layout, list ...*lookup) error {
+	for _, q := range list {
+		q.ctx, q.done = ctx, make(chan struct{})
+	}
+	r.lookups.Lock()
+	waiting, asking := r.lookups.waiting[l]
+	r.lookups.waiting[l] = append(waiting, list...)
+	r.lookups.Unlock()
+	if !asking {
+		go r.answer(context.WithoutCancel(ctx), l)
+	}
+	for _, q := range list {
+		select {
+		case <-q.done:
+			if q.err != nil {
+				return q.err
+			}
+		case <-ctx.Done():
+			return translate(ctx.Err())
+		}
+	}
+	return nil
+}
+
+// answer answers the lookups of a board until none is waiting.
+func (r *Ranking) answer(ctx context.Context, l layout) {
+	for {
+		batch := r.lookups.next(l)
+		if len(batch) == 0 {
+			return
+		}
+		r.answerBatch(ctx, l, batch)
+	}
+}
+
+// next takes lookups to answer at once; if none is waiting, the board's entry is removed.
+func (w *lookups) next(l layout) []*lookup {
+	w.Lock()
+	defer w.Unlock()
+	waiting, users, n := w.waiting[l], 0, 0
+	for n < len(waiting) && (n == 0 || users+len(waiting[n].users) <= maxLookedUp) {
+		users += len(waiting[n].users)
+		n++
+	}
+	if n == 0 {
+		delete(w.waiting, l)
+		return nil
+	}
+	w.waiting[l] = waiting[n:]
+	return waiting[:n:n]
+}
+
+// answerBatch answers lookups from the same cuts. One of which a user's place changed between
+// two calls is asked again.
+func (r *Ranking) answerBatch(ctx context.Context, l layout, batch []*lookup) {
+	ctx, cancel := context.WithDeadline(ctx, lastDeadline(batch))
+	defer cancel()
+	changing := false
+	err := retryCut(ctx, func(last bool) (bool, error) {
+		s, err := r.askBatch(ctx, l, batch, last)
+		if changing = s != nil; !changing || err != nil {
+			return false, err
+		}
+		rest := batch[:0]
+		for _, q := range batch {
+			if q.snapshot == nil {
+				rest = append(rest, q)
+				continue
+			}
+			close(q.done)
+		}
+		batch = rest
+		return len(batch) == 0, nil
+	})
+	if changing && errors.Is(err, scoreboard.ErrNotLoaded) {
+		err = unavailable("the standing keeps changing", errors.New("a standing changed with every read"))
+	}
+	for _, q := range batch {
+		q.err = err
+		close(q.done)
+	}
+}
+
+// lastDeadline is until when some caller waits.
+func lastDeadline(batch []*lookup) time.Time {
+	limit := time.Now().Add(lookupTimeout)
+	var last time.Time
+	for _, q := range batch {
+		deadline, ok := q.ctx.Deadline()
+		if !ok || deadline.After(limit) {
+			return limit
+		}
+		if deadline.After(last) {
+			last = deadline
+		}
+	}
+	return last
+}
+
+// askBatch asks once, and sets the answer of every lookup whose places did not change; the
+// snapshot is nil if the answers do not fit together.
+func (r *Ranking) askBatch(ctx context.Context, l layout, batch []*lookup, last bool) (*snapshot, error) {
+	var users []scoreboard.UserID
+	for _, q := range batch {
+		users = append(users, q.users...)
+	}
+	mine, index := l.divide(users)
+	head, found, err := r.askHead(ctx, l, mine)
+	if err != nil {
+		return nil, translate(err)
+	}
+	states, loaded := join(found, index, len(users))
+	if !loaded {
+		return nil, scoreboard.ErrNotLoaded
+	}
+	list, asked := seek(batch, states)
+	c, err := r.askParts(ctx, l, head, &question{sought: list, users: mine})
+	if err != nil {
+		return nil, translate(err)
+	}
+	s, err := c.snapshot(last)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	states, _ = join(s.parts, index, len(users))
+	first := 0 // index of the lookup's first user
+	for _, q := range batch {
+		end := first + len(q.users)
+		q.resolve(s, states[first:end], list, asked[first:end])
+		first = end
+	}
+	return s, nil
+}
+
+// join returns the states of users, which partitions have returned by their index; false if one is
+// not loaded.
+func join(parts []*partition, index [][]int, users int) ([]string, bool) {
+	states := make([]string, users)
+	for i, p := range parts {
+		for j, at := range index[i] {
+			if p == nil {
+				return nil, false
+			}
+			states[at] = p.states[j]
+		}
+	}
+	return states, true
+}
+
+// seek returns what to ask of each partition for the users of lookups, who are in states; and
+// the index of each user's position in it, -1 without one.
+func seek(batch []*lookup, states []string) (list []sought, asked []int) {
+	asked = make([]int, 0, len(states))
+	for _, q := range batch {
+		for i := range q.users {
+			at, ok := q.place(i, states[len(asked)])
+			if !ok {
+				asked = append(asked, -1)
+				continue
+			}
+			asked = append(asked, len(list))
+			s := sought{at: &at}
+			if i == 0 {
+				s.before, s.from = q.before, q.from
+			}
+			list = append(list, s)
+		}
+	}
+	return list, asked
+}
+
+// resolve sets the answer if the states that came with it have the places that were asked for.
+func (q *lookup) resolve(s *snapshot, states []string, list []sought, asked []int) {
+	counts := make([]int64, len(q.users))
+	for i, at := range asked {
+		now, ok := q.place(i, states[i])
+		if ok != (at >= 0) || ok && now != *list[at].at {
+			return
+		}
+		counts[i] = -1
+		if ok {
+			counts[i] = s.upTo(at)
+		}
+	}
+	if q.before+q.from > 0 && asked[0] >= 0 {
+		q.rows = s.rows(asked[0])
+	}
+	q.snapshot, q.states, q.counts = s, states, counts
+}

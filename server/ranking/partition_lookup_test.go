@@ -1,0 +1,286 @@
+package ranking_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// descending are states of users whose order is that of their numbers.
+func descending(n int) []scoreboard.Change {
+	list := make([]scoreboard.Change, n)
+	for i := range list {
+		list[i] = change(fmt.Sprintf("user-%03d", i), int64(10_000-10*i), 1, 1)
+	}
+	return list
+}
+
+// TestReadsBesideHeartbeatsAndMerges records a heartbeat and applies a change before every
+// command of a read: each read still gets along without a second attempt.
+func TestReadsBesideHeartbeatsAndMerges(t *testing.T) {
+	onEach(t, func(t *testing.T, r rig) {
+		b := divided(8)
+		r.warm(t, b, descending(200)...)
+		reader := r.process(t)
+		revision, sent := int64(1), 0
+		reader.before = func(redis.Cmder) {
+			sent++
+			revision++
+			r.apply(t, change("user-000", 20_000+revision, revision, revision))
+			beats := []scoreboard.Heartbeat{{Shards: 1, Partitions: 1, AsOf: time.Now()}}
+			if err := r.RecordHeartbeats(ctx, beats); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := reader.Top(ctx, b.ID); err != nil { // learns the layout
+			t.Fatal(err)
+		}
+		for name, read := range map[string]struct {
+			commands int // with one attempt
+			read     func() error
+		}{
+			"top": {1 + 8, func() error {
+				top, err := reader.Top(ctx, b.ID)
+				if err == nil && top.State != scoreboard.StateHealthy {
+					err = fmt.Errorf("the state is %s", top.State)
+				}
+				return err
+			}},
+			"place": {2 + 8, func() error {
+				p, err := reader.Place(ctx, b.ID, "user-150", 3)
+				if err == nil && (p.Rank != 151 || len(p.Neighbours) != 7) {
+					err = fmt.Errorf("rank %d with %d neighbours", p.Rank, len(p.Neighbours))
+				}
+				return err
+			}},
+			"page": {1 + 8, func() error {
+				_, err := reader.Page(ctx, b.ID, &scoreboard.Position{Key: -9000}, 10)
+				return err
+			}},
+		} {
+			sent = 0
+			if err := read.read(); err != nil || sent != read.commands {
+				t.Errorf("%s: %d commands, %v; want %d", name, sent, err, read.commands)
+			}
+		}
+	})
+}
+
+// TestLookupsShareCalls asks for many users while a first answer is awaited: they are asked
+// for at once, and each is told its own place.
+func TestLookupsShareCalls(t *testing.T) {
+	onEach(t, func(t *testing.T, r rig) {
+		b := divided(4)
+		r.warm(t, b, descending(300)...)
+		reader := r.process(t)
+		if _, err := reader.Top(ctx, b.ID); err != nil { // learns the layout
+			t.Fatal(err)
+		}
+		first, release := make(chan struct{}), make(chan struct{})
+		var once sync.Once
+		var sent atomic.Int64
+		reader.before = func(redis.Cmder) {
+			sent.Add(1)
+			once.Do(func() {
+				close(first)
+				<-release
+			})
+		}
+		place := func(i int) {
+			user := scoreboard.UserID(fmt.Sprintf("user-%03d", i))
+			p, err := reader.Place(ctx, b.ID, user, 2)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			var want []scoreboard.UserID
+			for near := max(i-2, 0); near <= min(i+2, 299); near++ {
+				want = append(want, scoreboard.UserID(fmt.Sprintf("user-%03d", near)))
+			}
+			var got []scoreboard.UserID
+			for _, e := range p.Neighbours {
+				got = append(got, e.User)
+			}
+			if p.Rank != int64(i+1) || p.User != user || !slices.Equal(got, want) {
+				t.Errorf("%s is %d beside %v, want %d beside %v", user, p.Rank, got, i+1, want)
+			}
+		}
+		var running sync.WaitGroup
+		running.Go(func() { place(0) })
+		<-first
+		for i := range 300 {
+			running.Go(func() { place(i) })
+		}
+		running.Go(func() {
+			users := []scoreboard.UserID{"user-009", "nobody", "user-299"}
+			list, err := reader.List(ctx, b.ID, users)
+			if err != nil || show(list.Entries) != "user-009:9910 user-299:7010" || list.Entries[1].Rank != 300 ||
+				len(list.Missing) != 1 {
+				t.Errorf("the list is %+v, %v", list, err)
+			}
+		})
+		running.Go(func() {
+			score := scoreboard.Score(9_905) // recorded, but not applied: behind user-009
+			ranks, err := reader.Ranks(ctx, b, []scoreboard.UserID{"user-200", "user-201", "nobody"},
+				[]*scoreboard.Score{&score, nil, nil})
+			if err != nil || *ranks[0] != 11 || *ranks[1] != 202 || ranks[2] != nil {
+				t.Errorf("the ranks are %v, %v; want 11, 202, none", ranks, err)
+			}
+		})
+		time.Sleep(300 * time.Millisecond) // all of them wait
+		close(release)
+		running.Wait()
+		// The first alone, then 256 and the rest: three times, not 303.
+		if n := sent.Load(); n > 3*(1+4+4) {
+			t.Errorf("%d commands, want at most %d", n, 3*(1+4+4))
+		}
+	})
+}
+
+// TestLookupOfHangingServer asks a server that does not answer: callers wait as long as they
+// want to and no longer, and the next one is answered when the server is.
+func TestLookupOfHangingServer(t *testing.T) {
+	onEach(t, func(t *testing.T, r rig) {
+		b := divided(4)
+		r.warm(t, b, descending(10)...)
+		reader := r.process(t)
+		if _, err := reader.Top(ctx, b.ID); err != nil { // learns the layout
+			t.Fatal(err)
+		}
+		var hanging atomic.Bool
+		hanging.Store(true)
+		reader.hang = func(ctx context.Context) {
+			if hanging.Load() {
+				<-ctx.Done()
+			}
+		}
+		var running sync.WaitGroup
+		for _, wait := range []time.Duration{50 * time.Millisecond, 400 * time.Millisecond} {
+			running.Go(func() {
+				limited, cancel := context.WithTimeout(ctx, wait)
+				defer cancel()
+				began := time.Now()
+				_, err := reader.Place(limited, b.ID, "user-003", 0)
+				if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took < wait || took > wait+time.Second {
+					t.Errorf("with a deadline of %s: %v after %s", wait, err, took)
+				}
+			})
+		}
+		running.Wait()
+		hanging.Store(false)
+		limited, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		if p, err := reader.Place(limited, b.ID, "user-003", 0); err != nil || p.Rank != 4 {
+			t.Errorf("when the server answers: %+v, %v", p, err)
+		}
+	})
+}
+
+// TestHeadWithoutThoseWhoLeft merges heads after many of the first have left, and after more
+// than a head of one partition have come: few rows of each partition are then not enough.
+func TestHeadWithoutThoseWhoLeft(t *testing.T) {
+	onEach(t, func(t *testing.T, r rig) {
+		b := divided(4)
+		model := make(map[string]scoreboard.Change)
+		set := func(what string, list ...scoreboard.Change) {
+			t.Helper()
+			r.apply(t, list...)
+			for _, c := range list {
+				model[string(c.User)] = c
+			}
+			var all []scoreboard.Change
+			for _, c := range model {
+				if !c.Hidden {
+					all = append(all, c)
+				}
+			}
+			slices.SortFunc(all, func(a, b scoreboard.Change) int { return int(b.Score - a.Score) })
+			top := r.top(t)
+			if len(top.Entries) != scoreboard.TopSize || top.Total != int64(len(all)) {
+				t.Fatalf("%s: %d of %d, want 100 of %d", what, len(top.Entries), top.Total, len(all))
+			}
+			for i, e := range top.Entries {
+				if e.User != all[i].User || e.Score != all[i].Score || e.Rank != int64(i+1) {
+					t.Fatalf("%s: #%d is %s with %d, want %s with %d", what, i+1, e.User, e.Score, all[i].User, all[i].Score)
+				}
+			}
+		}
+		states := descending(600)
+		r.warm(t, b, states...)
+		for _, c := range states {
+			model[string(c.User)] = c
+		}
+		set("one comes", change("user-400", 9_995, 2, 2))
+		var left []scoreboard.Change
+		for i := range 60 {
+			left = append(left, hidden(change(fmt.Sprintf("user-%03d", i), int64(10_000-10*i), 2, 2)))
+		}
+		set("sixty leave", left...)
+		var fallen []scoreboard.Change
+		for i := 60; i < 200; i++ {
+			fallen = append(fallen, change(fmt.Sprintf("user-%03d", i), int64(100+i), 2, 2))
+		}
+		set("all others fall", fallen...)
+		var risen []scoreboard.Change
+		partition := r.PartitionKey(b, "user-000")
+		for i := 200; i < 600; i++ {
+			user := fmt.Sprintf("user-%03d", i)
+			if r.PartitionKey(b, scoreboard.UserID(user)) == partition {
+				risen = append(risen, change(user, int64(20_000+7*i), 3, 3))
+			}
+		}
+		for i := 0; len(risen) < 2*scoreboard.TopSize; i++ {
+			user := fmt.Sprintf("new-%d", i)
+			if r.PartitionKey(b, scoreboard.UserID(user)) == partition {
+				risen = append(risen, change(user, int64(50_000+i), 1, 3))
+			}
+		}
+		set("two heads of one partition come", risen...)
+	})
+}
+
+// TestUserWhoMovesWhileRead moves a user before each command of a read in turn: score, rank and
+// neighbours are of one moment.
+func TestUserWhoMovesWhileRead(t *testing.T) {
+	onEach(t, func(t *testing.T, r rig) {
+		b := divided(4)
+		r.warm(t, b, descending(50)...)
+		reader := r.process(t)
+		if _, err := reader.Top(ctx, b.ID); err != nil { // learns the layout
+			t.Fatal(err)
+		}
+		ranks := map[scoreboard.Score]int64{9_705: 31, 9_905: 11} // user-030 between others
+		scores := []int64{9_705, 9_905}
+		for at := range 2 + 4 {
+			revision := int64(at + 2)
+			sent := 0
+			reader.before = func(redis.Cmder) {
+				if sent == at {
+					r.apply(t, change("user-030", scores[at%2], revision, revision))
+				}
+				sent++
+			}
+			p, err := reader.Place(ctx, b.ID, "user-030", 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at == 0 && p.Score != 9_705 {
+				t.Errorf("moved before the read: score %d, want 9705", p.Score)
+			}
+			want, moved := ranks[p.Score]
+			if !moved || p.Rank != want || len(p.Neighbours) != 3 || p.Neighbours[1].User != "user-030" ||
+				p.Neighbours[0].Score <= p.Score || p.Neighbours[2].Score >= p.Score {
+				t.Errorf("moved before command %d: %+v", at, p)
+			}
+		}
+	})
+}
