@@ -186,17 +186,23 @@ func (r *Ranking) pipelined(
 	ctx context.Context,
 	queue func(run func(*redis.Script, []string, ...any) *redis.Cmd),
 ) error {
-	done, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		queue(func(s *redis.Script, keys []string, args ...any) *redis.Cmd { return s.EvalSha(ctx, p, keys, args...) })
-		return nil
-	})
+	byHash, whole := (*redis.Script).EvalSha, (*redis.Script).Eval
+	if r.replica { // the client of a cluster sends what only reads to replicas
+		byHash, whole = (*redis.Script).EvalShaRO, (*redis.Script).EvalRO
+	}
+	send := func(eval func(*redis.Script, context.Context, redis.Scripter, []string, ...any) *redis.Cmd) (
+		[]redis.Cmder, error,
+	) {
+		return r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			queue(func(s *redis.Script, keys []string, args ...any) *redis.Cmd { return eval(s, ctx, p, keys, args...) })
+			return nil
+		})
+	}
+	done, err := send(byHash)
 	unknown := func(c redis.Cmder) bool { return redis.HasErrorPrefix(c.Err(), "NOSCRIPT") }
 	if err == nil || !slices.ContainsFunc(done, unknown) {
 		return err
 	}
-	_, err = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		queue(func(s *redis.Script, keys []string, args ...any) *redis.Cmd { return s.Eval(ctx, p, keys, args...) })
-		return nil
-	})
+	_, err = send(whole)
 	return err
 }

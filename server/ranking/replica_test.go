@@ -163,11 +163,11 @@ func TestReplicasOfACluster(t *testing.T) {
 	}
 	r := rig{rdb: cluster.Client()}
 	r.Ranking = ranking.New(r.rdb)
-	r.warm(t, board, change("alice", 5, 1, 1), change("bob", 3, 1, 1))
-	beat(t, r.Ranking, time.Now())
 	rdb := o.OpenReplica()
 	t.Cleanup(func() { _ = rdb.Close() })
 	replica := ranking.NewReplica(rdb)
+	r.warm(t, board, change("alice", 5, 1, 1), change("bob", 3, 1, 1))
+	beat(t, r.Ranking, time.Now())
 	readAll(t, replica)
 	if p, err := replica.Progress(ctx); err != nil || !p.Replica || p.AsOf.IsZero() {
 		t.Errorf("got %+v, %v", p, err)
@@ -180,14 +180,20 @@ func TestReplicasOfACluster(t *testing.T) {
 		}
 		return counts[0] + counts[1] + counts[2], counts[3] + counts[4] + counts[5]
 	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		before, _ := count()
-		readAll(t, replica)
-		if after, replicas := count(); after == before && replicas > 0 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("scripts that read, by server: %v; want them on the replicas, 3 to 5", counts)
+	for _, partitions := range []int{1, 4} {
+		b := *board
+		b.Partitions = partitions
+		r.warm(t, &b, change("alice", 5, 1, 1), change("bob", 3, 1, 1))
+		beat(t, r.Ranking, time.Now())
+		for end := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+			before, had := count()
+			readAll(t, replica)
+			if after, has := count(); after == before && has > had {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("scripts that read, by server: %v; want them on the replicas, 3 to 5; %d partitions", counts, partitions)
+			}
 		}
 	}
 }
