@@ -238,10 +238,14 @@ func (a *attempt) without(batch []*call) []*call {
 }
 
 // answerAll adds ranks to receipts and answers the callers, while the lane
-// commits the next batch.
+// commits the next batch. Batches that were committed while others were ranked are
+// ranked at once.
 func (l *lane) answerAll(ctx context.Context) {
 	defer close(l.done)
 	for batch := range l.answered {
+		for range len(l.answered) { // nothing else receives
+			batch = append(batch, <-l.answered...)
+		}
 		var receipts []*scoreboard.Receipt
 		for _, c := range batch {
 			for i := range c.outcome.Receipts {

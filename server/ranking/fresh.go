@@ -2,7 +2,6 @@ package ranking
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -145,8 +144,10 @@ func parseFreshness(fresh map[string]string) *freshness {
 // earliest returns the earliest time of all shards and partitions. Zero while one has
 // not reported.
 func earliest(fresh map[string]string) time.Time {
-	var shards, partitions int
-	if _, err := fmt.Sscanf(fresh["of"], "%d/%d", &shards, &partitions); err != nil || partitions < 1 {
+	of, rest, _ := strings.Cut(fresh["of"], "/")
+	shards, err := strconv.Atoi(of)
+	partitions, restErr := strconv.Atoi(rest)
+	if err != nil || restErr != nil || partitions < 1 {
 		return time.Time{}
 	}
 	var oldest int64

@@ -19,8 +19,11 @@ type lookup struct {
 	// place returns the position to count up to for user i with this state, or false.
 	place        func(i int, state string) (position, bool)
 	before, from int // rows to return on both sides of the first user's position
+	// guess is the likely position of the only user: the state comes with the counts then, and
+	// is not asked for before. May be nil.
+	guess *position
 
-	states []string // read at the moment of the counts
+	states []string // read at the moment of the counts, or last
 	counts []int64  // up to the position; -1 without one
 	rows   []row
 
@@ -147,9 +150,42 @@ func lastDeadline(batch []*lookup) time.Time {
 // askBatch asks once, and sets the answer of every lookup whose places did not change; the
 // snapshot is nil if the answers do not fit together.
 func (r *Ranking) askBatch(ctx context.Context, l layout, batch []*lookup, last bool) (*snapshot, error) {
+	head, err := r.askStates(ctx, l, batch)
+	if err != nil {
+		return nil, err
+	}
 	var users []scoreboard.UserID
 	for _, q := range batch {
 		users = append(users, q.users...)
+	}
+	mine, index := l.divide(users)
+	list, asked := seek(batch)
+	c, err := r.askParts(ctx, l, head, &question{sought: list, users: mine})
+	if err != nil {
+		return nil, translate(err)
+	}
+	s, err := c.snapshot(last)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	states, _ := join(s.parts, index, len(users))
+	first := 0 // index of the lookup's first user
+	for _, q := range batch {
+		end := first + len(q.users)
+		q.resolve(s, states[first:end], list, asked[first:end])
+		first = end
+	}
+	return s, nil
+}
+
+// askStates reads the head, and the states of lookups that have neither those of an earlier attempt
+// nor a guess.
+func (r *Ranking) askStates(ctx context.Context, l layout, batch []*lookup) (*boardHead, error) {
+	var users []scoreboard.UserID
+	for _, q := range batch {
+		if q.unknown() {
+			users = append(users, q.users...)
+		}
 	}
 	mine, index := l.divide(users)
 	head, found, err := r.askHead(ctx, l, mine)
@@ -160,23 +196,22 @@ func (r *Ranking) askBatch(ctx context.Context, l layout, batch []*lookup, last 
 	if !loaded {
 		return nil, scoreboard.ErrNotLoaded
 	}
-	list, asked := seek(batch, states)
-	c, err := r.askParts(ctx, l, head, &question{sought: list, users: mine})
-	if err != nil {
-		return nil, translate(err)
-	}
-	s, err := c.snapshot(last)
-	if s == nil || err != nil {
-		return nil, err
-	}
-	states, _ = join(s.parts, index, len(users))
-	first := 0 // index of the lookup's first user
 	for _, q := range batch {
-		end := first + len(q.users)
-		q.resolve(s, states[first:end], list, asked[first:end])
-		first = end
+		if q.unknown() {
+			q.states, states = states[:len(q.users):len(q.users)], states[len(q.users):]
+		}
 	}
-	return s, nil
+	return head, nil
+}
+
+func (q *lookup) unknown() bool { return q.states == nil && q.guess == nil }
+
+// at is where user i most likely is.
+func (q *lookup) at(i int) (position, bool) {
+	if q.states == nil {
+		return *q.guess, true
+	}
+	return q.place(i, q.states[i])
 }
 
 // join returns the states of users, which partitions have returned by their index; false if one is
@@ -194,13 +229,12 @@ func join(parts []*partition, index [][]int, users int) ([]string, bool) {
 	return states, true
 }
 
-// seek returns what to ask of each partition for the users of lookups, who are in states; and
-// the index of each user's position in it, -1 without one.
-func seek(batch []*lookup, states []string) (list []sought, asked []int) {
-	asked = make([]int, 0, len(states))
+// seek returns what to ask of each partition for the users of lookups, and the index of each user's
+// position in it, -1 without one.
+func seek(batch []*lookup) (list []sought, asked []int) {
 	for _, q := range batch {
 		for i := range q.users {
-			at, ok := q.place(i, states[len(asked)])
+			at, ok := q.at(i)
 			if !ok {
 				asked = append(asked, -1)
 				continue
@@ -216,8 +250,9 @@ func seek(batch []*lookup, states []string) (list []sought, asked []int) {
 	return list, asked
 }
 
-// resolve sets the answer if the states that came with it have the places that were asked for.
+// resolve sets the states, and the answer if they have the places that were asked for.
 func (q *lookup) resolve(s *snapshot, states []string, list []sought, asked []int) {
+	q.states = states
 	counts := make([]int64, len(q.users))
 	for i, at := range asked {
 		now, ok := q.place(i, states[i])
@@ -232,5 +267,5 @@ func (q *lookup) resolve(s *snapshot, states []string, list []sought, asked []in
 	if q.before+q.from > 0 && asked[0] >= 0 {
 		q.rows = s.rows(asked[0])
 	}
-	q.snapshot, q.states, q.counts = s, states, counts
+	q.snapshot, q.counts = s, counts
 }

@@ -149,6 +149,9 @@ func (r *Ranking) mergedRanks(
 			}
 			return standing(user, raw)
 		}}
+		if keys[i] != nil {
+			of[i].guess = &position{key: *keys[i]} // most are ranked before they are applied
+		}
 	}
 	if err := r.look(ctx, l, of...); err != nil {
 		return nil, err

@@ -185,6 +185,7 @@ func TestReplicasOfACluster(t *testing.T) {
 		b.Partitions = partitions
 		r.warm(t, &b, change("alice", 5, 1, 1), change("bob", 3, 1, 1))
 		beat(t, r.Ranking, time.Now())
+		readAll(t, replica) // learns how the board is laid out
 		for end := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
 			before, had := count()
 			readAll(t, replica)
