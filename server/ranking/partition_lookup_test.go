@@ -170,7 +170,8 @@ func TestLookupOfHangingServer(t *testing.T) {
 				defer cancel()
 				began := time.Now()
 				_, err := reader.Place(limited, b.ID, "user-003", 0)
-				if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took < wait || took > wait+time.Second {
+				took := time.Since(began)
+				if !errors.Is(err, context.DeadlineExceeded) || took < wait || took > wait+time.Second {
 					t.Errorf("with a deadline of %s: %v after %s", wait, err, took)
 				}
 			})
@@ -209,8 +210,8 @@ func TestHeadWithoutThoseWhoLeft(t *testing.T) {
 				t.Fatalf("%s: %d of %d, want 100 of %d", what, len(top.Entries), top.Total, len(all))
 			}
 			for i, e := range top.Entries {
-				if e.User != all[i].User || e.Score != all[i].Score || e.Rank != int64(i+1) {
-					t.Fatalf("%s: #%d is %s with %d, want %s with %d", what, i+1, e.User, e.Score, all[i].User, all[i].Score)
+				if want := all[i]; e.User != want.User || e.Score != want.Score || e.Rank != int64(i+1) {
+					t.Fatalf("%s: #%d is %s with %d, want %s with %d", what, i+1, e.User, e.Score, want.User, want.Score)
 				}
 			}
 		}

@@ -194,7 +194,9 @@ func (r *Ranking) pipelined(
 		[]redis.Cmder, error,
 	) {
 		return r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-			queue(func(s *redis.Script, keys []string, args ...any) *redis.Cmd { return eval(s, ctx, p, keys, args...) })
+			queue(func(s *redis.Script, keys []string, args ...any) *redis.Cmd {
+				return eval(s, ctx, p, keys, args...)
+			})
 			return nil
 		})
 	}

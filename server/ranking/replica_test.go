@@ -193,7 +193,8 @@ func TestReplicasOfACluster(t *testing.T) {
 				break
 			}
 			if time.Now().After(end) {
-				t.Fatalf("scripts that read, by server: %v; want them on the replicas, 3 to 5; %d partitions", counts, partitions)
+				t.Fatalf("%d partitions: scripts that read, by server: %v; want them on the replicas, 3 to 5",
+					partitions, counts)
 			}
 		}
 	}
