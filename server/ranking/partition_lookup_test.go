@@ -211,7 +211,8 @@ func TestHeadWithoutThoseWhoLeft(t *testing.T) {
 			}
 			for i, e := range top.Entries {
 				if want := all[i]; e.User != want.User || e.Score != want.Score || e.Rank != int64(i+1) {
-					t.Fatalf("%s: #%d is %s with %d, want %s with %d", what, i+1, e.User, e.Score, want.User, want.Score)
+					t.Fatalf("%s: #%d is %s with %d, want %s with %d",
+						what, i+1, e.User, e.Score, want.User, want.Score)
 				}
 			}
 		}
