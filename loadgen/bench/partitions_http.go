@@ -22,7 +22,7 @@ func (o *Options) partitionsOverHTTP(ctx context.Context, p PartitionOptions, ur
 		return err
 	}
 	defer r.stop()
-	if _, err := r.post(ctx, 64, r.warm/3); err != nil { // a cold broker costs several times as much
+	if _, err := r.post(ctx, 64, r.warm); err != nil { // a cold broker costs several times as much
 		return err
 	}
 	r.printf("\nOver HTTP, beside as many signed increments, each in a request of its own:\n\n")
@@ -60,7 +60,7 @@ func (o *Options) partitionsOverHTTP(ctx context.Context, p PartitionOptions, ur
 		for i, name := range boardLines {
 			l := lines[i]
 			r.printf("| %d | %d | %s | %.0f | %.2f | %.2f | %.2f | %.2f |\n", b.users, b.partitions, name,
-				float64(l.h.TotalCount())/took.Seconds(), l.ms(50), l.ms(95), l.ms(99), l.ms(100))
+				l.perSecond(), l.ms(50), l.ms(95), l.ms(99), l.ms(100))
 		}
 		r.printf("| | | CPU: daemon %.2f, PostgreSQL %.2f, Kafka %.2f of a core | | | | | |\n",
 			(after[0]-before[0]).Seconds()/took.Seconds(), (after[1]-before[1]).Seconds()/took.Seconds(),
@@ -72,30 +72,43 @@ func (o *Options) partitionsOverHTTP(ctx context.Context, p PartitionOptions, ur
 // boardLines are what readBoard measures.
 var boardLines = [4]string{"top 100", "rank", "rank, 5 neighbours on each side", "increment"}
 
+// boardLine is one of them.
+type boardLine struct {
+	*latencies
+	took time.Duration
+}
+
+func (l boardLine) perSecond() float64 { return float64(l.h.TotalCount()) / l.took.Seconds() }
+
+// boardCalls is how many reads, and how many increments, may be awaited at a time.
+const boardCalls = 256
+
 // readBoard reads a board over HTTP at a rate, in an open loop, beside as many increments of it.
-func (r *rig) readBoard(ctx context.Context, board string, users, rate int) (lines [4]*latencies, err error) {
+func (r *rig) readBoard(ctx context.Context, board string, users, rate int) (lines [4]boardLine, err error) {
 	for i := range lines {
-		lines[i] = newLatencies()
+		lines[i].latencies = newLatencies()
 	}
+	http1 := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2 * boardCalls}}
+	defer http1.CloseIdleConnections()
 	game, err := client.New(r.api, client.Options{
-		Token: r.token, KeyID: r.key.KeyID, KeySecret: r.key.Secret, Attempts: 1,
+		Token: r.token, KeyID: r.key.KeyID, KeySecret: r.key.Secret, Attempts: 1, HTTP: http1,
 	})
 	if err != nil {
 		return lines, err
 	}
 	defer game.Close()
-	http1 := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-	defer http1.CloseIdleConnections()
 	user := func() string { return "user-" + strconv.Itoa(rand.IntN(users)) }
 	var running sync.WaitGroup
+	began := time.Now()
 	running.Go(func() {
-		openLoop(ctx, rate, 64, r.Duration, func(ctx context.Context, scheduled time.Time) {
+		openLoop(ctx, rate, boardCalls, r.Duration, func(ctx context.Context, scheduled time.Time) {
 			_, err := game.Submit(ctx, client.Increment{User: user(), Delta: 1 + rand.Int64N(9), Board: board})
 			lines[3].add(time.Since(scheduled), err)
 		})
+		lines[3].took = time.Since(began)
 	})
 	var next atomic.Int64
-	openLoop(ctx, rate, 64, r.Duration, func(ctx context.Context, scheduled time.Time) {
+	openLoop(ctx, rate, boardCalls, r.Duration, func(ctx context.Context, scheduled time.Time) {
 		i := next.Add(1) % 3
 		path := [...]string{
 			"/v1/leaderboard/top?limit=100&board=", "/v1/users/" + user() + "/score?board=",
@@ -107,6 +120,9 @@ func (r *rig) readBoard(ctx context.Context, board string, users, rate int) (lin
 		}
 		lines[i].add(time.Since(scheduled), err)
 	})
+	for i := range 3 {
+		lines[i].took = time.Since(began)
+	}
 	running.Wait()
 	errs := make([]error, 0, len(lines))
 	for i, l := range lines {
