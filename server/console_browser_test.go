@@ -77,12 +77,16 @@ func (b *tab) run(actions ...chromedp.Action) {
 func (b *tab) open(path string, width int64, theme string) {
 	b.t.Helper()
 	b.run(
-		emulation.SetDeviceMetricsOverride(width, 850, 1, false),
-		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
-			{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"},
-		}),
+		emulation.SetDeviceMetricsOverride(width, 850, 1, false), inTheme(theme),
 		chromedp.Navigate(b.base+path), chromedp.WaitVisible("#main", chromedp.ByQuery),
 	)
+}
+
+// inTheme has the browser prefer a theme, also on the page that is open.
+func inTheme(theme string) chromedp.Action {
+	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+	})
 }
 
 func (b *tab) text(selector string) (out string) {
@@ -114,8 +118,9 @@ func TestConsoleInBrowser(t *testing.T) {
 	b := newTab(t, n.Ops)
 	examine := func(name, path string) {
 		t.Helper()
+		b.open(path, 1360, "light")
 		for _, theme := range []string{"light", "dark"} {
-			b.open(path, 1360, theme)
+			b.run(inTheme(theme))
 			problems, err := browsertest.AccessibilityProblems(b.ctx)
 			if err != nil {
 				t.Fatal(err)
@@ -125,8 +130,10 @@ func TestConsoleInBrowser(t *testing.T) {
 			}
 			b.picture(name + "-" + theme)
 		}
-		b.open(path, 390, "light")
-		b.picture(name + "-phone")
+		if *screens != "" {
+			b.open(path, 390, "light")
+			b.picture(name + "-phone")
+		}
 		b.open(path, 320, "light")
 		var wide string // the first element that does not fit
 		b.run(chromedp.Evaluate(`document.documentElement.scrollWidth <= innerWidth ? "" :

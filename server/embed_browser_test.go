@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -200,9 +199,7 @@ func TestPagesAreAccessible(t *testing.T) {
 		v.run(chromedp.Navigate(n.URL + path))
 		v.await(path, ready)
 		for _, theme := range []string{"light", "dark"} {
-			v.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
-				{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"},
-			}))
+			v.run(inTheme(theme))
 			found, err := browsertest.AccessibilityProblems(v.ctx)
 			if err != nil || len(found) > 0 {
 				t.Errorf("axe-core of %s in the %s theme: %v, %v", path, theme, found, err)

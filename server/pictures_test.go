@@ -125,6 +125,19 @@ func takePictures(ctx context.Context, t *testing.T, first chromedp.Action, page
 		t.Fatal(err)
 	}
 	for _, p := range pages {
+		// Not Poll, which fails if the page's context was replaced since.
+		ready := chromedp.ActionFunc(func(ctx context.Context) error {
+			for is := false; ; {
+				if err := chromedp.Evaluate(p.ready, &is).Do(ctx); err != nil || is {
+					return err
+				}
+				select {
+				case <-time.After(20 * time.Millisecond):
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+		})
 		var picture []byte
 		if err := chromedp.Run(
 			ctx,
@@ -132,7 +145,7 @@ func takePictures(ctx context.Context, t *testing.T, first chromedp.Action, page
 			emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
 				{Name: "prefers-color-scheme", Value: p.theme}, {Name: "prefers-reduced-motion", Value: "reduce"},
 			}),
-			chromedp.Navigate(p.url), chromedp.Poll(p.ready, nil), chromedp.CaptureScreenshot(&picture),
+			chromedp.Navigate(p.url), ready, chromedp.CaptureScreenshot(&picture),
 		); err != nil {
 			t.Fatalf("%s: %v", p.name, err)
 		}

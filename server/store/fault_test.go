@@ -2,6 +2,8 @@ package store_test
 
 import (
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -165,42 +167,94 @@ func terminate(t *testing.T, conn *backendtest.Conn, m message) effect {
 }
 
 // After a connection is lost during COMMIT, Record finds out whether the
-// transaction was committed.
+// transaction was committed: the batch counts once, and is a repeat only if it was.
 func TestConnectionLostDuringCommit(t *testing.T) {
 	t.Parallel()
 	isCommit := func(m message) bool { return !m.answer && m.commit }
 	for _, world := range []struct {
 		name      string
-		onMessage func(m message) effect
+		onMessage func(t *testing.T, conn *backendtest.Conn, m message) effect
 		replayed  bool
 	}{
-		{"executed", func(m message) effect { return effect{cut: m.answer && m.commit} }, true},
-		{"not executed", func(m message) effect { return effect{cut: isCommit(m)} }, false},
-		{"executed while the batch runs again", func(m message) effect {
-			if isCommit(m) {
-				return effect{late: 50 * time.Millisecond}
+		{"executed", func(_ *testing.T, _ *backendtest.Conn, m message) effect {
+			return effect{cut: m.answer && m.commit}
+		}, true},
+		{"not executed", func(_ *testing.T, _ *backendtest.Conn, m message) effect {
+			return effect{cut: isCommit(m)}
+		}, false},
+		{"executed while the batch runs again", func(t *testing.T, conn *backendtest.Conn, m message) effect {
+			if !isCommit(m) {
+				return effect{}
 			}
-			return effect{}
+			awaitStatements(t, conn, m.backend)
+			return effect{late: time.After(50 * time.Millisecond)}
 		}, true},
 	} {
 		for _, way := range ways {
 			t.Run(world.name+", "+way, func(t *testing.T) {
 				t.Parallel()
-				loseCommit(t, way, world.onMessage, world.replayed)
+				s, conn, p := behindProxy(t)
+				got := loseCommit(t, s, p, way, func(m message) effect { return world.onMessage(t, conn, m) })
+				checkLostCommit(t, s, conn, way, got, world.replayed)
 			})
+		}
+	}
+	// Only a batch that is added: before a COMMIT, all statements have been answered.
+	t.Run("executed after the batch ran again, added", func(t *testing.T) {
+		t.Parallel()
+		s, conn, p := behindProxy(t)
+		var backend uint32
+		ranAgain := make(chan time.Time)
+		release := sync.OnceFunc(func() { close(ranAgain) })
+		defer release()
+		got := loseCommit(t, s, p, "added", func(m message) effect {
+			if m.answer || m.kind != 'E' || !strings.Contains(m.statement, "add_increments") {
+				return effect{}
+			}
+			backend = m.backend
+			return effect{late: ranAgain}
+		})
+		release()
+		awaitActivity(t, conn, `not exists (select from pg_stat_activity where pid = $1)`, backend)
+		checkLostCommit(t, s, conn, "added", got, false)
+	})
+}
+
+// awaitStatements waits until a backend has run what it was sent, in a transaction that waits
+// for the COMMIT.
+func awaitStatements(t *testing.T, conn *backendtest.Conn, backend uint32) {
+	t.Helper()
+	awaitActivity(t, conn, `exists (select from pg_stat_activity
+where pid = $1 and backend_xid is not null and wait_event = 'ClientRead')`, backend)
+}
+
+func awaitActivity(t *testing.T, conn *backendtest.Conn, condition string, backend uint32) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for met := false; !met; time.Sleep(2 * time.Millisecond) {
+		if err := conn.QueryRow(t.Context(), `select `+condition, int32(backend)).Scan(&met); err != nil {
+			t.Error(err)
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("backend %d is not in this state: %s", backend, condition)
+			return
 		}
 	}
 }
 
-func loseCommit(t *testing.T, way string, onMessage func(m message) effect, replayed bool) {
-	s, conn, p := behindProxy(t)
+// loseCommit records a faultBatch whose first effect is the one fault.
+func loseCommit(
+	t *testing.T, s *store.Store, p *proxy, way string, onMessage func(m message) effect,
+) []scoreboard.Outcome {
+	t.Helper()
 	record(t, s, increment("warm", 1, "e"), increment("warm", 0, "bad"))
 	injected := false
 	p.watch(func(m message) effect {
-		v := onMessage(m)
 		if injected {
 			return effect{}
 		}
+		v := onMessage(m)
 		injected = v != effect{}
 		return v
 	})
@@ -209,6 +263,13 @@ func loseCommit(t *testing.T, way string, onMessage func(m message) effect, repl
 	if !injected {
 		t.Fatal("no commit was sent")
 	}
+	return got
+}
+
+func checkLostCommit(
+	t *testing.T, s *store.Store, conn *backendtest.Conn, way string, got []scoreboard.Outcome, replayed bool,
+) {
+	t.Helper()
 	checkFaultBatch(t, conn, "x", got)
 	if is := got[0].Receipts[0].Replayed; is != replayed {
 		t.Errorf("replayed: got %t, want %t", is, replayed)

@@ -137,7 +137,8 @@ func TestLateCommit(t *testing.T) {
 			return effect{}
 		}
 		injected = true
-		return effect{late: 500 * time.Millisecond}
+		awaitStatements(t, conn, m.backend)
+		return effect{late: time.After(500 * time.Millisecond)}
 	})
 	batch := []scoreboard.Increment{increment("alice", 5, "e1"), increment("warm", 1, "e2")}
 	got := record(t, s, batch...)

@@ -103,7 +103,7 @@ func injectFaults(list []plannedFault, kill func(backend uint32)) func(message) 
 			kill(m.backend)
 			return effect{}
 		case 2:
-			return effect{late: now.late}
+			return effect{late: time.After(now.late)}
 		}
 		return effect{cut: true}
 	}

@@ -41,8 +41,8 @@ type message struct {
 
 // effect is what happens to a message. It is forwarded if neither field is set.
 type effect struct {
-	cut  bool          // drop this message and close both sides
-	late time.Duration // close the client's side now, forward the message after this time
+	cut  bool             // drop this message and close both sides
+	late <-chan time.Time // close the client's side now, forward the message after this
 }
 
 func newProxy(t testing.TB, target string) *proxy {
@@ -190,16 +190,18 @@ func (c *proxied) toServer() {
 			return
 		}
 		m := message{kind: kind, statement: c.statement(kind, body), backend: c.pid()}
-		m.commit = c.commits(kind, m.statement)
+		if m.commit = c.commits(kind, m.statement); m.commit && out.Flush() != nil {
+			return // onMessage may wait for what comes before a commit
+		}
 		v := c.proxy.effect(m)
 		switch {
 		case v.cut:
 			_ = out.Flush()
 			return
-		case v.late > 0:
+		case v.late != nil:
 			_ = out.Flush()
 			c.proxy.drop(c.client)
-			time.Sleep(v.late)
+			<-v.late
 			if errors.Join(
 				writeMessage(out, kind, body),
 				writeMessage(out, 'S', nil),

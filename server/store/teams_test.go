@@ -225,7 +225,7 @@ func TestTeamsAgainstModelUnderFaults(t *testing.T) {
 		case 1:
 			if !m.answer && m.commit {
 				lost.Add(1)
-				return effect{late: 20 * time.Millisecond}
+				return effect{late: time.After(20 * time.Millisecond)}
 			}
 		}
 		return effect{}

@@ -281,7 +281,11 @@ func TestAwaitConsumedWaitsForACoordinator(t *testing.T) {
 // On a new topic the first records are taken at once.
 func TestEnsuredTopicsTakeRecordsAtOnce(t *testing.T) {
 	t.Parallel()
-	k, prefix := connect(t, backendtest.Kafka(t)), backendtest.Prefix(t)
+	backendtest.EachKafka(t, ensuredTopicsTakeRecordsAtOnce)
+}
+
+func ensuredTopicsTakeRecordsAtOnce(t *testing.T, brokers []string, prefix string) {
+	k := connect(t, brokers)
 	var topics []kafka.Topic
 	for i := range 6 {
 		topics = append(topics, kafka.Topic{
@@ -306,9 +310,10 @@ func TestEnsuredTopicsTakeRecordsAtOnce(t *testing.T) {
 }
 
 // Two consumers go on within five seconds after the broker is back and serves a new
-// consumer, and report nothing. Then the broker loses the partition's log while it is down. Not parallel to other
-// tests, because it measures.
+// consumer, and report nothing: it takes less than half a second, and much more without a limit to the backoff. Then
+// the broker loses the partition's log while it is down.
 func TestConsumersAfterOutages(t *testing.T) {
+	t.Parallel()
 	server := backendtest.OwnKafka(t)
 	l := newOneLog(t, server.Brokers, "")
 	got := transporttest.NewReceived()

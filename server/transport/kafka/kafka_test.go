@@ -114,7 +114,11 @@ func TestKilledBrokerLosesNothing(t *testing.T) {
 
 func TestRebalancesLoseNothing(t *testing.T) {
 	t.Parallel()
-	rig := newRig(t, backendtest.Kafka(t), backendtest.Prefix(t))
+	backendtest.EachKafka(t, rebalancesLoseNothing)
+}
+
+func rebalancesLoseNothing(t *testing.T, brokers []string, prefix string) {
+	rig := newRig(t, brokers, prefix)
 	got := transporttest.NewReceived()
 	stop := transporttest.Consume(t, rig.Consumer(), got.Handle)
 	transporttest.Publish(t, rig, transporttest.Events(0, 100))
@@ -131,7 +135,10 @@ func TestRebalancesLoseNothing(t *testing.T) {
 
 func TestAddedPartitionsAreConsumed(t *testing.T) {
 	t.Parallel()
-	brokers, prefix := backendtest.Kafka(t), backendtest.Prefix(t)
+	backendtest.EachKafka(t, addedPartitionsAreConsumed)
+}
+
+func addedPartitionsAreConsumed(t *testing.T, brokers []string, prefix string) {
 	rig := newRig(t, brokers, prefix)
 	got := transporttest.NewReceived()
 	transporttest.Consume(t, rig.Consumer(), got.Handle)
@@ -153,7 +160,10 @@ func TestAddedPartitionsAreConsumed(t *testing.T) {
 
 func TestTooLargeMessageIsNotAnOutage(t *testing.T) {
 	t.Parallel()
-	brokers, prefix := backendtest.Kafka(t), backendtest.Prefix(t)
+	backendtest.EachKafka(t, tooLargeMessageIsNotAnOutage)
+}
+
+func tooLargeMessageIsNotAnOutage(t *testing.T, brokers []string, prefix string) {
 	kafkaTransport := &kafkago.Transport{}
 	t.Cleanup(kafkaTransport.CloseIdleConnections)
 	client := &kafkago.Client{Addr: kafkago.TCP(brokers...), Transport: kafkaTransport}

@@ -21,9 +21,13 @@ import (
 // A notice that cannot be decoded does not delay the others.
 func TestNoticesReachEveryFollower(t *testing.T) {
 	t.Parallel()
-	k := kafka.New(kafka.Options{Brokers: backendtest.Kafka(t), Timeout: 10 * time.Second})
+	backendtest.EachKafka(t, noticesReachEveryFollower)
+}
+
+func noticesReachEveryFollower(t *testing.T, brokers []string, prefix string) {
+	k := kafka.New(kafka.Options{Brokers: brokers, Timeout: 10 * time.Second})
 	t.Cleanup(k.Close)
-	topic := backendtest.Prefix(t) + "notices"
+	topic := prefix + "notices"
 	producer := k.Producer(topic)
 	t.Cleanup(func() { _ = producer.Close() })
 	followCtx, stop := context.WithCancel(context.Background())
@@ -87,10 +91,13 @@ func TestNoticesReachEveryFollower(t *testing.T) {
 // A follower receives the notices of partitions that are added while it follows.
 func TestNoticesOfAddedPartitions(t *testing.T) {
 	t.Parallel()
-	brokers := backendtest.Kafka(t)
+	backendtest.EachKafka(t, noticesOfAddedPartitions)
+}
+
+func noticesOfAddedPartitions(t *testing.T, brokers []string, prefix string) {
 	k := kafka.New(kafka.Options{Brokers: brokers, Timeout: 10 * time.Second})
 	t.Cleanup(k.Close)
-	topic := backendtest.Prefix(t) + "notices"
+	topic := prefix + "notices"
 	settings := kafka.Topic{Name: topic, Partitions: 1, Retention: time.Hour, Cleanup: "compact", Replicas: -1}
 	if _, err := k.Ensure(t.Context(), settings); err != nil {
 		t.Fatal(err)
