@@ -52,6 +52,18 @@ func (r *Ranking) ApplyBefore(ctx context.Context, c scoreboard.Change) (int64, 
 	return redis.NewScript(luaPut+before).Run(ctx, r.rdb, r.applyKeys(c.Board), args...).Int64()
 }
 
+// ParsePartition reads a reply about one user, with rows beside it.
+func ParsePartition(values []any) error {
+	_, err := parsePartition(redis.NewCmdResult(values, nil), []sought{{before: 1}}, 1)
+	return err
+}
+
+// ParseHead reads a reply about a head.
+func ParseHead(values []any) error {
+	_, err := parseHead(redis.NewCmdResult(values, nil))
+	return err
+}
+
 // DiscardHash identifies the script that removes an unused partition.
 func (r *Ranking) DiscardHash() string { return r.discardPart.Hash() }
 

@@ -258,7 +258,10 @@ func parseHead(answer *redis.Cmd) (*boardHead, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply := &reply{values: values}
+	reply, err := newReply(values, 12)
+	if err != nil {
+		return nil, err
+	}
 	h := &boardHead{fresh: reply.freshness()}
 	h.basis = reply.basis()
 	h.epoch, h.version, h.updated = reply.int(0), reply.int(1), reply.int(2)
@@ -283,7 +286,16 @@ func parsePartition(answer *redis.Cmd, list []sought, users int) (*partition, er
 	if err != nil {
 		return nil, err
 	}
-	reply := &reply{values: values}
+	fields := 9 + len(list) + users
+	for _, s := range list {
+		if s.before+s.from > 0 {
+			fields++
+		}
+	}
+	reply, err := newReply(values, fields)
+	if err != nil {
+		return nil, err
+	}
 	p := &partition{fresh: reply.freshness()}
 	p.basis = reply.basis()
 	p.epoch, p.seq, p.updated, p.total = reply.int(0), reply.int(1), reply.int(2), reply.int(3)
@@ -310,7 +322,11 @@ func parsePartition(answer *redis.Cmd, list []sought, users int) (*partition, er
 }
 
 func parseRows(value any) ([]row, error) {
-	reply := &reply{values: value.([]any)}
+	values, ok := value.([]any)
+	if !ok {
+		return nil, fmt.Errorf("read rows: the reply %v is malformed", value)
+	}
+	reply := &reply{values: values}
 	rows := make([]row, 0, len(reply.values)/2)
 	for i := 0; i+1 < len(reply.values); i += 2 {
 		key, err := parseKey(reply.string(i + 1))

@@ -23,9 +23,10 @@ type lookup struct {
 	// is not asked for before. May be nil.
 	guess *position
 
-	states []string // read at the moment of the counts, or last
-	counts []int64  // up to the position; -1 without one
-	rows   []row
+	states   []string // read at the moment of the counts, or last
+	attempts int      // that found a user at another place than asked for
+	counts   []int64  // up to the position; -1 without one
+	rows     []row
 
 	ctx      context.Context // of the caller
 	snapshot *snapshot
@@ -40,10 +41,11 @@ type lookups struct {
 	waiting map[layout][]*lookup
 }
 
-// Bounds of what is asked at once: users, and how long it may take. What is left waits: as long as
-// its callers do.
+// Bounds of what is asked at once: users, rows beside them in each partition, and how long it may
+// take. What is left waits: as long as its callers do.
 const (
 	maxLookedUp   = 256
+	maxRowsBeside = 1024
 	lookupTimeout = time.Second
 )
 
@@ -83,51 +85,61 @@ func (r *Ranking) answer(ctx context.Context, l layout) {
 	}
 }
 
-// next takes lookups to answer at once; if none is waiting, the board's entry is removed.
-func (w *lookups) next(l layout) []*lookup {
+// next takes lookups to answer at once, without those whose callers have gone; if none is waiting,
+// the board's entry is removed.
+func (w *lookups) next(l layout) (batch []*lookup) {
 	w.Lock()
 	defer w.Unlock()
-	waiting, users, n := w.waiting[l], 0, 0
-	for n < len(waiting) && (n == 0 || users+len(waiting[n].users) <= maxLookedUp) {
-		users += len(waiting[n].users)
-		n++
+	waiting, users, rows := w.waiting[l], 0, 0
+	for len(waiting) > 0 {
+		if q := waiting[0]; q.ctx.Err() == nil {
+			users, rows = users+len(q.users), rows+q.before+q.from
+			if len(batch) > 0 && (users > maxLookedUp || rows > maxRowsBeside) {
+				break
+			}
+			batch = append(batch, q)
+		}
+		waiting[0] = nil // the array stays
+		waiting = waiting[1:]
 	}
-	if n == 0 {
+	if len(batch) == 0 {
 		delete(w.waiting, l)
-		return nil
+	} else {
+		w.waiting[l] = waiting
 	}
-	w.waiting[l] = waiting[n:]
-	return waiting[:n:n]
+	return batch
 }
 
-// answerBatch answers lookups from the same cuts. One of which a user's place changed between
-// two calls is asked again.
+// again has lookups asked for before those that wait.
+func (w *lookups) again(l layout, list []*lookup) {
+	w.Lock()
+	defer w.Unlock()
+	w.waiting[l] = append(list, w.waiting[l]...)
+}
+
+// answerBatch answers lookups from the same cut. One of which a user's place changed between the two
+// calls is asked for again beside others, which do not wait for it.
 func (r *Ranking) answerBatch(ctx context.Context, l layout, batch []*lookup) {
 	ctx, cancel := context.WithDeadline(ctx, lastDeadline(batch))
 	defer cancel()
-	changing := false
 	err := retryCut(ctx, func(last bool) (bool, error) {
 		s, err := r.askBatch(ctx, l, batch, last)
-		if changing = s != nil; !changing || err != nil {
-			return false, err
-		}
-		rest := batch[:0]
-		for _, q := range batch {
-			if q.snapshot == nil {
-				rest = append(rest, q)
-				continue
-			}
-			close(q.done)
-		}
-		batch = rest
-		return len(batch) == 0, nil
+		return s != nil, err
 	})
-	if changing && errors.Is(err, scoreboard.ErrNotLoaded) {
-		err = unavailable("the standing keeps changing", errors.New("a standing changed with every read"))
-	}
+	var changed []*lookup
 	for _, q := range batch {
-		q.err = err
+		switch q.err = err; {
+		case err != nil || q.snapshot != nil:
+		case q.attempts < readAttempts:
+			changed = append(changed, q)
+			continue
+		default:
+			q.err = unavailable("the standing keeps changing", errors.New("a standing changed with every read"))
+		}
 		close(q.done)
+	}
+	if len(changed) > 0 {
+		r.lookups.again(l, changed)
 	}
 }
 
@@ -253,6 +265,7 @@ func seek(batch []*lookup) (list []sought, asked []int) {
 // resolve sets the states, and the answer if they have the places that were asked for.
 func (q *lookup) resolve(s *snapshot, states []string, list []sought, asked []int) {
 	q.states = states
+	q.attempts++
 	counts := make([]int64, len(q.users))
 	for i, at := range asked {
 		now, ok := q.place(i, states[i])

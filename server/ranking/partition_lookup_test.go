@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -285,4 +288,224 @@ func TestUserWhoMovesWhileRead(t *testing.T) {
 			}
 		}
 	})
+}
+
+// holdFirst lets the first call of a reader wait until release is called; held is closed when it does.
+// It returns the number of commands.
+func holdFirst(reader *process) (held chan struct{}, release func(), sent *atomic.Int64) {
+	held, released, sent := make(chan struct{}), make(chan struct{}), new(atomic.Int64)
+	var once sync.Once
+	reader.before = func(redis.Cmder) {
+		sent.Add(1)
+		once.Do(func() {
+			close(held)
+			<-released
+		})
+	}
+	return held, func() { close(released) }, sent
+}
+
+// TestLookupsOfThoseWhoHaveGone asks for many ranks, until nobody waits for them any more: who asks
+// afterwards does not wait for them either.
+func TestLookupsOfThoseWhoHaveGone(t *testing.T) {
+	onEach(t, func(t *testing.T, r rig) {
+		b := divided(4)
+		r.warm(t, b, descending(10)...)
+		reader := r.process(t)
+		if _, err := reader.Top(ctx, b.ID); err != nil { // learns the layout
+			t.Fatal(err)
+		}
+		held, release, sent := holdFirst(reader)
+		var running sync.WaitGroup
+		place := func() {
+			if p, err := reader.Place(ctx, b.ID, "user-003", 0); err != nil || p.Rank != 4 {
+				t.Errorf("%+v, %v", p, err)
+			}
+		}
+		running.Go(place)
+		<-held
+		users := make([]scoreboard.UserID, 5000)
+		limited, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		if _, err := reader.Ranks(limited, b, users, make([]*scoreboard.Score, len(users))); err == nil {
+			t.Error("a call that hangs was answered")
+		}
+		running.Go(place)
+		time.Sleep(50 * time.Millisecond) // it waits
+		release()
+		running.Wait()
+		if n := sent.Load(); n > 2*(1+4+4) {
+			t.Errorf("%d commands, want at most %d", n, 2*(1+4+4))
+		}
+	})
+}
+
+// TestLookupBesideOneThatKeepsChanging asks for a user who moves before every answer, which in the end
+// is an error. Who asks for another user meanwhile is answered before.
+func TestLookupBesideOneThatKeepsChanging(t *testing.T) {
+	onEach(t, func(t *testing.T, r rig) {
+		b := divided(4)
+		r.warm(t, b, descending(50)...)
+		reader := r.process(t)
+		if _, err := reader.Top(ctx, b.ID); err != nil { // learns the layout
+			t.Fatal(err)
+		}
+		revision, commands := int64(1), 0
+		second := make(chan struct{})
+		reader.before = func(redis.Cmder) {
+			commands++
+			revision++
+			r.apply(t, change("user-030", 20_000+revision, revision, revision))
+			if commands == 1 {
+				close(second)
+				time.Sleep(50 * time.Millisecond) // the other waits
+			}
+		}
+		moving := make(chan struct{})
+		go func() {
+			defer close(moving)
+			_, err := reader.Place(ctx, b.ID, "user-030", 1)
+			if scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+				t.Errorf("a standing that changed with every read: %v, want unavailable", err)
+			}
+		}()
+		<-second
+		p, err := reader.Place(ctx, b.ID, "user-040", 0)
+		if err != nil || p.Rank != 41 {
+			t.Errorf("another user: %+v, %v", p, err)
+		}
+		select {
+		case <-moving:
+			t.Error("the other user's rank came after that of the one who keeps moving")
+		default:
+		}
+		<-moving
+	})
+}
+
+// TestRowsBesideManyUsers asks for the neighbours of many users: not all at once, for every
+// partition returns that many rows.
+func TestRowsBesideManyUsers(t *testing.T) {
+	onEach(t, func(t *testing.T, r rig) {
+		b := divided(4)
+		r.warm(t, b, descending(300)...)
+		reader := r.process(t)
+		if _, err := reader.Top(ctx, b.ID); err != nil { // learns the layout
+			t.Fatal(err)
+		}
+		held, release, sent := holdFirst(reader)
+		var running sync.WaitGroup
+		place := func(i int) {
+			p, err := reader.Place(ctx, b.ID, scoreboard.UserID(fmt.Sprintf("user-%03d", i)), 50)
+			if err != nil || p.Rank != int64(i+1) || len(p.Neighbours) != 101 {
+				t.Errorf("%+v, %v", p, err)
+			}
+		}
+		running.Go(func() { place(100) })
+		<-held
+		for i := range 40 {
+			running.Go(func() { place(100 + i) })
+		}
+		time.Sleep(100 * time.Millisecond) // all of them wait
+		release()
+		running.Wait()
+		if n := sent.Load(); n < 5*(1+1+4) {
+			t.Errorf("40 users with 101 rows each were asked for with %d commands", n)
+		}
+	})
+}
+
+// TestMalformedReplies reads replies of which the end is missing, or a field is of another type.
+// They are an error, not a panic, which would end the process: no caller's goroutine reads them.
+func TestMalformedReplies(t *testing.T) {
+	list := []any{}
+	for what, of := range map[string]struct {
+		parse  func([]any) error
+		values []any
+	}{
+		"partition": {ranking.ParsePartition, []any{
+			list, "server", "0", "1", "1", "1", "1", "1", int64(1), int64(1), "state", list,
+		}},
+		"head": {ranking.ParseHead, []any{list, "server", "0", "1", "1", "1", "1", "1", "highest", "2", "1 1", ""}},
+	} {
+		if err := of.parse(of.values); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		for i := range of.values {
+			if of.parse(of.values[:i]) == nil {
+				t.Errorf("%s: %d of %d values were read", what, i, len(of.values))
+			}
+			wrong := slices.Clone(of.values)
+			wrong[i] = 1.5
+			optional := i == 1 || i == 10 && what == "head" // a server without a name, a head without rows
+			if err := of.parse(wrong); err == nil && !optional {
+				t.Errorf("%s: field %d was read as a wrong type", what, i)
+			}
+		}
+	}
+}
+
+// TestServerGoesBackBetweenCalls puts a server back to what it held before a heartbeat, after the head
+// was read and before its partition is: no answer claims to include what came since.
+func TestServerGoesBackBetweenCalls(t *testing.T) {
+	r := rig{rdb: backendtest.OwnRedisCluster(t, 3, 0).Client()}
+	r.Ranking = ranking.New(r.rdb)
+	b := divided(4)
+	r.warm(t, b, descending(200)...)
+	beat := func(at time.Time) {
+		if err := r.RecordHeartbeats(ctx, []scoreboard.Heartbeat{{Shards: 1, Partitions: 1, AsOf: at}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	user := "user-150"
+	for i := 151; tagOf(r.PartitionKey(b, scoreboard.UserID(user))) == tagOf(r.HeadKey(b)); i++ {
+		user = fmt.Sprintf("user-%03d", i)
+	}
+	former := time.Now().Add(-time.Minute).Truncate(time.Microsecond)
+	beat(former)
+	tag := tagOf(r.PartitionKey(b, scoreboard.UserID(user)))
+	var kept []string
+	for _, key := range r.allKeys(t) {
+		if tagOf(key) == tag {
+			kept = append(kept, key)
+			r.rdb.Copy(ctx, key, key+"-kept", 0, true)
+		}
+	}
+	r.apply(t, change(user, 20_000, 2, 2))
+	latest := former.Add(30 * time.Second)
+	beat(latest)
+	reader := r.process(t)
+	if top, err := reader.Top(ctx, b.ID); err != nil || !top.AsOf.Equal(latest) {
+		t.Fatalf("before: %+v, %v", top, err)
+	}
+	first := true
+	reader.before = func(cmd redis.Cmder) {
+		if first { // the head is read now, after which the server goes back
+			first = false
+			return
+		}
+		for _, key := range kept {
+			if err := r.rdb.Copy(ctx, key+"-kept", key, 0, true).Err(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	top, err := reader.Top(ctx, b.ID)
+	if err != nil || top.AsOf.After(former) || top.State == scoreboard.StateHealthy {
+		t.Errorf("the head: %v as of %s, %s; want as of %s, not healthy", err, top.AsOf, top.State, former)
+	}
+	p, err := reader.Place(ctx, b.ID, scoreboard.UserID(user), 1)
+	if err != nil || p.AsOf.After(former) || p.Score == 20_000 {
+		t.Errorf("the place: %+v, %v; want the former one as of %s", p, err, former)
+	}
+	if cold, err := r.Apply(ctx, []scoreboard.Change{change("user-000", 30_000, 2, 3)}); err == nil && len(cold) == 0 {
+		t.Error("a head was merged without changes that it had included")
+	}
+}
+
+// tagOf is what chooses a key's slot.
+func tagOf(key string) string {
+	_, tag, _ := strings.Cut(key, "{")
+	tag, _, _ = strings.Cut(tag, "}")
+	return tag
 }

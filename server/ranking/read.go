@@ -329,6 +329,14 @@ type reply struct {
 	err    error
 }
 
+// newReply returns a reply of so many values.
+func newReply(values []any, want int) (*reply, error) {
+	if len(values) != want {
+		return nil, fmt.Errorf("a script replied with %d values, want %d", len(values), want)
+	}
+	return &reply{values: values}, nil
+}
+
 // basis takes the first facts of a reply: server, since, asof, built.
 func (r *reply) basis() basis {
 	optional := func(i int) int64 {
