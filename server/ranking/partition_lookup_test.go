@@ -509,3 +509,18 @@ func tagOf(key string) string {
 	tag, _, _ = strings.Cut(tag, "}")
 	return tag
 }
+
+// TestMalformedHeadIsReplaced stores rows that cannot be read: the next change merges all rows.
+func TestMalformedHeadIsReplaced(t *testing.T) {
+	onEach(t, func(t *testing.T, r rig) {
+		b := divided(4)
+		r.warm(t, b, descending(150)...)
+		if err := r.rdb.HSet(ctx, r.HeadKey(b), "rows", "9 -5 x").Err(); err != nil {
+			t.Fatal(err)
+		}
+		r.apply(t, change("user-120", 9_995, 2, 2))
+		if top := r.top(t); len(top.Entries) != scoreboard.TopSize || top.Entries[1].User != "user-120" {
+			t.Errorf("the head is %s", show(top.Entries))
+		}
+	})
+}

@@ -96,11 +96,8 @@ func (r *Ranking) askFirst(ctx context.Context, l layout) (*cut, []row, error) {
 		return nil, nil, err
 	}
 	if head != nil && head.seqs != nil {
-		rows, err := unpackRows(head.rows)
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(rows) == scoreboard.TopSize {
+		// Rows that cannot be read are replaced.
+		if rows, err := unpackRows(head.rows); err == nil && len(rows) == scoreboard.TopSize {
 			last := rows[len(rows)-1]
 			c, err := r.askParts(ctx, l, head, &question{sought: []sought{{
 				at: &position{last.key, last.member}, before: scoreboard.TopSize,
