@@ -76,7 +76,7 @@ run a version that knows partitions.`,
 	f.StringSliceVar(&require, "require", nil, "action-token, attestation, both or none")
 	f.StringVar(&minDuration, "action-least", "", "minimum duration of an action, such as 30s")
 	f.StringVar(&life, "action-life", "", "lifetime of an action token")
-	f.IntVar(&partitions, "partitions", 1, "number of Redis keys to spread the ranking over: 1 to 64")
+	f.IntVar(&partitions, "partitions", 0, "number of Redis keys to spread the ranking over: 1 to 64")
 	return cmd
 }
 

@@ -57,14 +57,17 @@ computed and was not run; its notes say where it goes beyond the measurements.`,
 	return cmd
 }
 
-// loadQuestions are the flags that sbctl size asks for.
-var loadQuestions = []struct{ flag, question string }{
-	{"users", "Users with a score"},
-	{"boards", "Boards on which a user has a score"},
-	{"updates-per-day", "Increments a day"},
-	{"peak-factor", "Highest rate relative to the average"},
-	{"viewers", "Open streams at the peak"},
-	{"retention-days", "Days that the ledger stays in PostgreSQL"},
+// loadQuestions are the flags that sbctl size asks for; without a required one it cannot compute.
+var loadQuestions = []struct {
+	flag, question string
+	required       bool
+}{
+	{"users", "Users with a score", true},
+	{"boards", "Boards on which a user has a score", false},
+	{"updates-per-day", "Increments a day", true},
+	{"peak-factor", "Highest rate relative to the average", false},
+	{"viewers", "Open streams at the peak", false},
+	{"retention-days", "Days that the ledger stays in PostgreSQL", false},
 }
 
 // askForLoad asks for the values that no flag gave, on a terminal.
@@ -82,6 +85,9 @@ func (p *program) askForLoad(ctx context.Context, flags *pflag.FlagSet) error {
 			prompt += " [" + f.DefValue + "]"
 		}
 		answer, err := p.ask(ctx, prompt+": ")
+		for err == nil && answer == "" && q.required {
+			answer, err = p.ask(ctx, prompt+" (required): ")
+		}
 		if err != nil {
 			return err
 		}

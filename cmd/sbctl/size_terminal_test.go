@@ -11,6 +11,8 @@ func TestSizeAsksForMissingValues(t *testing.T) {
 	term.shows("Users with a score: ")
 	term.press("1,000,000\r")
 	term.shows("Increments a day: ")
+	term.press("\r")
+	term.shows("Increments a day (required): ")
 	term.press("864_000\r")
 	term.shows("Highest rate relative to the average [10]: ")
 	term.press("\r")

@@ -225,6 +225,9 @@ func (s *sum) redis() {
 		p.Why = fmt.Sprintf("%d shards of at most %g GiB", shards, redisBound)
 	}
 	p.Why += ", each with a replica"
+	if s.Load.Boards < shards { // fewer whole boards than servers would leave some without any
+		p.Why += "; boards in partitions"
+	}
 	p.MemoryGiB = math.Ceil(max(2*data/float64(shards), 1)) // a rebuild makes a ranking beside the live one
 	s.Parts = append(s.Parts, p)
 }

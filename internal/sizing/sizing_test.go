@@ -2,6 +2,7 @@ package sizing
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,24 @@ func TestCoefficientsHaveASource(t *testing.T) {
 		_, err := time.Parse(time.DateOnly, c.Date)
 		if c.Name == "" || c.Value <= 0 || c.Command == "" || len(c.Commit) < 7 || err != nil {
 			t.Errorf("got %+v", c)
+		}
+	}
+}
+
+// Fewer boards than servers of Redis need partitions.
+func TestFewBoardsNeedPartitions(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		users, boards int64
+		want          bool
+	}{{1000, 1, false}, {300_000_000, 1, true}, {15_000_000, 20, false}} {
+		p := Estimate(Load{
+			Users: c.users, Boards: c.boards, UpdatesPerDay: 1000, Peak: 2, RetentionDays: 30,
+			Window: 200 * time.Millisecond,
+		})
+		i := slices.IndexFunc(p.Parts, func(part Part) bool { return part.Name == "Redis" })
+		if got := strings.Contains(p.Parts[i].Why, "boards in partitions"); got != c.want {
+			t.Errorf("%d users on %d boards: %q", c.users, c.boards, p.Parts[i].Why)
 		}
 	}
 }
