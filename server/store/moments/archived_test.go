@@ -115,7 +115,8 @@ func TestArchivedMomentsAreWhatWasShown(t *testing.T) {
 	if made < 10 {
 		t.Errorf("only %d moments were archived", made)
 	}
-	if n := w.conn.Count(t, `select count(*) from checkpoints where kept_until is not null`); n != 20 {
+	// If the last one replaced an earlier one of its moment, that took a place, too.
+	if n := w.conn.Count(t, `select count(*) from checkpoints where kept_until is not null`); n != 20 && n != 19 {
 		t.Errorf("%d checkpoints from the archive are kept, want 20", n)
 	}
 }
