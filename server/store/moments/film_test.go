@@ -115,17 +115,20 @@ const sqlMostEvents = `select max(n) from (select (
 // A read that may need few events covers a part of the times, and the next one goes on.
 func TestFilmInParts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	for range 150 {
-		w.step()
+	for range 3 { // in some histories no film needs more than one part
+		w := newWorld(t)
+		for range 150 {
+			w.step()
+		}
+		w.s.Moments.SetMaxEvents(int(w.conn.Count(t, sqlMostEvents)))
+		most := 0
+		for range 40 {
+			board, at := w.some()
+			most = max(most, w.checkFilm(board, false, at, 3))
+		}
+		if most > 1 {
+			return
+		}
 	}
-	w.s.Moments.SetMaxEvents(int(w.conn.Count(t, sqlMostEvents)))
-	most := 0
-	for range 40 {
-		board, at := w.some()
-		most = max(most, w.checkFilm(board, false, at, 3))
-	}
-	if most < 2 {
-		t.Error("no film has more than one part")
-	}
+	t.Error("no film has more than one part")
 }
