@@ -40,8 +40,10 @@ func (noRanks) Rank(context.Context, []*scoreboard.Receipt) {}
 var lanes = ingest.Options{Lanes: 1, Batch: 100, Queue: 1000, Wait: 500 * time.Millisecond}
 
 // run starts an Ingest and returns it with a function that stops it.
-func run(o ingest.Options, l ledger) (*ingest.Ingest, func()) {
-	in := ingest.New(o, l, noRanks{}, func() {}, slog.New(slog.DiscardHandler))
+func run(o ingest.Options, l ledger) (*ingest.Ingest, func()) { return runRanked(o, l, noRanks{}) }
+
+func runRanked(o ingest.Options, l ledger, r ingest.Ranker) (*ingest.Ingest, func()) {
+	in := ingest.New(o, l, r, func() {}, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	var wait sync.WaitGroup
 	wait.Go(func() { _ = in.Run(ctx) })

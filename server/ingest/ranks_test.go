@@ -2,14 +2,12 @@ package ingest_test
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/ingest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -33,15 +31,14 @@ func TestWaitingBatchesAreRankedAtOnce(t *testing.T) {
 		ranks := &slowRanks{}
 		o := lanes
 		o.Batch = 1
-		in := ingest.New(o, ledger(func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+		in, stop := runRanked(o, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
 			return recorded(batch), nil
-		}), ranks, func() {}, slog.New(slog.DiscardHandler))
-		ctx, cancel := context.WithCancel(t.Context())
-		var running, all sync.WaitGroup
-		running.Go(func() { _ = in.Run(ctx) })
+		}, ranks)
+		defer stop()
+		var all sync.WaitGroup
 		for n, user := range []string{"a", "bb", "ccc", "dddd"} {
 			all.Go(func() {
-				receipts, err := in.Submit(ctx, inc(user, n))
+				receipts, err := in.Submit(t.Context(), inc(user, n))
 				if err != nil || len(receipts) != 1 || receipts[0].Rank == nil || *receipts[0].Rank != int64(n+1) {
 					t.Errorf("%s: %+v, %v", user, receipts, err)
 				}
@@ -49,8 +46,6 @@ func TestWaitingBatchesAreRankedAtOnce(t *testing.T) {
 			synctest.Wait()
 		}
 		all.Wait()
-		cancel()
-		running.Wait()
 		if want := []int{1, 3}; !slices.Equal(ranks.calls, want) {
 			t.Errorf("receipts by call: %v, want %v", ranks.calls, want)
 		}

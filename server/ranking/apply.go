@@ -155,7 +155,7 @@ func (r *Ranking) applyKeys(name scoreboard.BoardID) []string {
 
 // applyTo is the script that applies changes to a piece of a board.
 func (r *Ranking) applyTo(name scoreboard.BoardID) *redis.Script {
-	if _, _, divided := partOf(name); divided {
+	if isPart(name) {
 		return r.quiet.apply
 	}
 	return r.apply

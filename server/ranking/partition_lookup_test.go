@@ -27,6 +27,31 @@ func descending(n int) []scoreboard.Change {
 	return list
 }
 
+// reader is a process that knows how a board is laid out.
+func (r rig) reader(t testing.TB, b *scoreboard.Board) *process {
+	t.Helper()
+	p := r.process(t)
+	if _, err := p.Top(ctx, b.ID); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// holdFirst lets the first call of a reader wait until release is called; held is closed when it does.
+// It returns the number of commands.
+func holdFirst(reader *process) (held chan struct{}, release func(), sent *atomic.Int64) {
+	held, released, sent := make(chan struct{}), make(chan struct{}), new(atomic.Int64)
+	var once sync.Once
+	reader.before = func(redis.Cmder) {
+		sent.Add(1)
+		once.Do(func() {
+			close(held)
+			<-released
+		})
+	}
+	return held, func() { close(released) }, sent
+}
+
 // TestReadsBesideHeartbeatsAndMerges records a heartbeat and applies a change before every
 // command of a read: each read still gets along without a second attempt.
 func TestReadsBesideHeartbeatsAndMerges(t *testing.T) {
@@ -84,20 +109,8 @@ func TestLookupsShareCalls(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
 		b := divided(4)
 		r.warm(t, b, descending(300)...)
-		reader := r.process(t)
-		if _, err := reader.Top(ctx, b.ID); err != nil { // learns the layout
-			t.Fatal(err)
-		}
-		first, release := make(chan struct{}), make(chan struct{})
-		var once sync.Once
-		var sent atomic.Int64
-		reader.before = func(redis.Cmder) {
-			sent.Add(1)
-			once.Do(func() {
-				close(first)
-				<-release
-			})
-		}
+		reader := r.reader(t, b)
+		held, release, sent := holdFirst(reader)
 		place := func(i int) {
 			user := scoreboard.UserID(fmt.Sprintf("user-%03d", i))
 			p, err := reader.Place(ctx, b.ID, user, 2)
@@ -119,7 +132,7 @@ func TestLookupsShareCalls(t *testing.T) {
 		}
 		var running sync.WaitGroup
 		running.Go(func() { place(0) })
-		<-first
+		<-held
 		for i := range 300 {
 			running.Go(func() { place(i) })
 		}
@@ -140,7 +153,7 @@ func TestLookupsShareCalls(t *testing.T) {
 			}
 		})
 		time.Sleep(300 * time.Millisecond) // all of them wait
-		close(release)
+		release()
 		running.Wait()
 		// The first alone, then 256 and the rest: three times, not 303.
 		if n := sent.Load(); n > 3*(1+4+4) {
@@ -155,10 +168,7 @@ func TestLookupOfHangingServer(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
 		b := divided(4)
 		r.warm(t, b, descending(10)...)
-		reader := r.process(t)
-		if _, err := reader.Top(ctx, b.ID); err != nil { // learns the layout
-			t.Fatal(err)
-		}
+		reader := r.reader(t, b)
 		var hanging atomic.Bool
 		hanging.Store(true)
 		reader.hang = func(ctx context.Context) {
@@ -259,10 +269,7 @@ func TestUserWhoMovesWhileRead(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
 		b := divided(4)
 		r.warm(t, b, descending(50)...)
-		reader := r.process(t)
-		if _, err := reader.Top(ctx, b.ID); err != nil { // learns the layout
-			t.Fatal(err)
-		}
+		reader := r.reader(t, b)
 		ranks := map[scoreboard.Score]int64{9_705: 31, 9_905: 11} // user-030 between others
 		scores := []int64{9_705, 9_905}
 		for at := range 2 + 4 {
@@ -290,31 +297,13 @@ func TestUserWhoMovesWhileRead(t *testing.T) {
 	})
 }
 
-// holdFirst lets the first call of a reader wait until release is called; held is closed when it does.
-// It returns the number of commands.
-func holdFirst(reader *process) (held chan struct{}, release func(), sent *atomic.Int64) {
-	held, released, sent := make(chan struct{}), make(chan struct{}), new(atomic.Int64)
-	var once sync.Once
-	reader.before = func(redis.Cmder) {
-		sent.Add(1)
-		once.Do(func() {
-			close(held)
-			<-released
-		})
-	}
-	return held, func() { close(released) }, sent
-}
-
-// TestLookupsOfThoseWhoHaveGone asks for many ranks, until nobody waits for them any more: who asks
-// afterwards does not wait for them either.
+// TestLookupsOfThoseWhoHaveGone asks for many ranks until their caller gives up: the next caller
+// does not wait for them.
 func TestLookupsOfThoseWhoHaveGone(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
 		b := divided(4)
 		r.warm(t, b, descending(10)...)
-		reader := r.process(t)
-		if _, err := reader.Top(ctx, b.ID); err != nil { // learns the layout
-			t.Fatal(err)
-		}
+		reader := r.reader(t, b)
 		held, release, sent := holdFirst(reader)
 		var running sync.WaitGroup
 		place := func() {
@@ -341,15 +330,12 @@ func TestLookupsOfThoseWhoHaveGone(t *testing.T) {
 }
 
 // TestLookupBesideOneThatKeepsChanging asks for a user who moves before every answer, which in the end
-// is an error. Who asks for another user meanwhile is answered before.
+// is an error. A caller that asks for another user meanwhile is answered first.
 func TestLookupBesideOneThatKeepsChanging(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
 		b := divided(4)
 		r.warm(t, b, descending(50)...)
-		reader := r.process(t)
-		if _, err := reader.Top(ctx, b.ID); err != nil { // learns the layout
-			t.Fatal(err)
-		}
+		reader := r.reader(t, b)
 		revision, commands := int64(1), 0
 		second := make(chan struct{})
 		reader.before = func(redis.Cmder) {
@@ -389,10 +375,7 @@ func TestRowsBesideManyUsers(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
 		b := divided(4)
 		r.warm(t, b, descending(300)...)
-		reader := r.process(t)
-		if _, err := reader.Top(ctx, b.ID); err != nil { // learns the layout
-			t.Fatal(err)
-		}
+		reader := r.reader(t, b)
 		held, release, sent := holdFirst(reader)
 		var running sync.WaitGroup
 		place := func(i int) {
