@@ -29,7 +29,7 @@ build: ## build bin/scoreboardd and bin/sbctl
 
 demo: build ## watch a game on the development stack: a season ends, a cheater is caught; DEMO_SECONDS=10 ends it after 10 s
 	@mkdir -p $(TOOLS)
-	@go build -o $(TOOLS)/demo ./internal/demo
+	@go build -o $(TOOLS)/demo ./internal/test/demo
 	@deploy/demo.sh
 
 dev: build ## run the development stack in the foreground, data in .dev
@@ -43,62 +43,62 @@ sdk: build ## check the TypeScript SDK: types, build, tests with a real daemon, 
 	@.ci/sdk
 
 torture: build ## break two daemons and their backends for a minute and check every answer; TORTURE_FLAGS='--seed 7'
-	go run ./internal/torture $(TORTURE_FLAGS)
+	go run ./internal/test/torture $(TORTURE_FLAGS)
 
 torture-long: build ## repeat torture over all installations until a million operations were answered (as root, under two hours)
-	go run ./internal/torture --operations 1000000 --duration 3m --writers 48 --players 400 --pause 4
+	go run ./internal/test/torture --operations 1000000 --duration 3m --writers 48 --players 400 --pause 4
 
 soak: build ## play a scaled day for SOAK_DURATION (2h): rotations, seasons, archives, deploys; nothing may grow or differ
-	go run ./internal/soak --duration $${SOAK_DURATION:-2h} $(SOAK_FLAGS)
+	go run ./internal/test/soak --duration $${SOAK_DURATION:-2h} $(SOAK_FLAGS)
 
 torture-mutants: ## check that torture finds each of its mutants of the daemon (about twenty minutes)
-	go run ./internal/torture/mutants
+	go run ./internal/test/torture/mutants
 
 proof: ## run the long checks too: many rows, minutes of faults, stand-ins, fuzzing
 	@.ci/proof
 
 bench: build ## measure start-up, idle cost, and the time from commit to Redis and to a frame
-	go run ./cmd/scorebench latency
+	go run ./internal/test/bench latency
 
 bench-ingest: build ## measure writes: the store alone, over HTTP, at fixed rates, on a large ledger
-	go run ./cmd/scorebench store
-	go run ./cmd/scorebench ingest
-	go run ./cmd/scorebench open
-	go run ./cmd/scorebench grown
+	go run ./internal/test/bench store
+	go run ./internal/test/bench ingest
+	go run ./internal/test/bench open
+	go run ./internal/test/bench grown
 
 bench-realtime: ## measure the gateway: idle connections, a hot board, stalled connections, reconnects (about six minutes)
-	ulimit -n $$(ulimit -H -n) && timeout 900 go run ./cmd/scorebench realtime all --duration 20s
+	ulimit -n $$(ulimit -H -n) && timeout 900 go run ./internal/test/bench realtime all --duration 20s
 
 bench-read: build ## measure reads: mixed at fixed rates, in a closed loop, without Redis, memory of many boards
-	go run ./cmd/scorebench read
+	go run ./internal/test/bench read
 
 bench-moments: build ## measure past boards, checkpoints, a what-if (about five minutes); BENCH_SCALE=0.02 for a small run
-	go run ./cmd/scorebench moments --scale $${BENCH_SCALE:-1}
+	go run ./internal/test/bench moments --scale $${BENCH_SCALE:-1}
 
 bench-pipeline: build ## measure projection, rebuild, verify, replay, a backlog during writes; BENCH_SCALE=0.02 for a small run
-	go run ./cmd/scorebench pipeline --scale $${BENCH_SCALE:-1}
+	go run ./internal/test/bench pipeline --scale $${BENCH_SCALE:-1}
 
 bench-screen: build ## measure the dashboard: CPU and bytes to the terminal, idle and at 50 updates/s (about three minutes)
-	go run ./cmd/scorebench screen
+	go run ./internal/test/bench screen
 
 bench-cli: build ## measure sbctl: help, one submit, a file of LINES (200000), size
-	go run ./cmd/scorebench cli --lines $${LINES:-200000}
+	go run ./internal/test/bench cli --lines $${LINES:-200000}
 
 accept: build ## check the acceptance criteria on the development stack, scaled to under three minutes
 	@deploy/accept.sh
 
 accept-full: build ## run the full criteria on PostgreSQL, Redis and Kafka: 10,000/s for 15 minutes
-	go run ./cmd/scorebench accept
+	go run ./internal/test/bench accept
 
 accept-chaos: build ## check that no increment is lost or doubled with a killed projector, a flushed Redis and cut requests
-	go run ./cmd/scorebench chaos
+	go run ./internal/test/bench chaos
 
 bench-max: build ## search for the highest rate sustained for two minutes: sync, async, batch
-	go run ./cmd/scorebench generator
-	go run ./cmd/scorebench max-rate
+	go run ./internal/test/bench generator
+	go run ./internal/test/bench max-rate
 
 bench-peers: ## measure increments on a Nakama or Podium: make bench-peers KIND=nakama URL=http://127.0.0.1:7350
-	go run ./cmd/scorebench peer --kind "$(KIND)" --url "$(URL)" $(PEER_FLAGS)
+	go run ./internal/test/bench peer --kind "$(KIND)" --url "$(URL)" $(PEER_FLAGS)
 
 docs: build ## regenerate screens, OpenAPI, man pages and the references of commands and settings from the program
 	@.ci/docs
@@ -140,4 +140,4 @@ $(GOTESTSUM):
 .PHONY: $(WITH)
 $(WITH):
 	@mkdir -p $(TOOLS)
-	@go build -o $@ ./internal/backendtest/with
+	@go build -o $@ ./internal/test/backends/with

@@ -1,5 +1,5 @@
 // Package scoreboard holds the documentation of this repository, which the daemon serves
-// at /docs (package server/docs).
+// at /docs (package server/http/docs).
 package scoreboard
 
 import "embed"

@@ -10,21 +10,21 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestMain(m *testing.M) { clienttest.Main(m) }
+func TestMain(m *testing.M) { instance.Main(m) }
 
 func options(user string) client.Options {
 	return client.Options{
-		Token: clienttest.Token(user, "score:update score:admin"),
-		KeyID: clienttest.KeyID, KeySecret: clienttest.Secret,
+		Token: instance.Token(user, "score:update score:admin"),
+		KeyID: instance.KeyID, KeySecret: instance.Secret,
 	}
 }
 
-func newClient(t *testing.T, s *clienttest.Server, o client.Options) *client.Client {
+func newClient(t *testing.T, s *instance.Server, o client.Options) *client.Client {
 	t.Helper()
 	c, err := client.New(s.URL, o)
 	if err != nil {
@@ -54,7 +54,7 @@ func soon(t *testing.T, what string, is func() error) {
 
 func TestSubmit(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	c := newClient(t, s, options("alice"))
 	first, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5})
 	if err != nil {
@@ -78,7 +78,7 @@ func TestSubmit(t *testing.T) {
 // server lists by the names of the boards.
 func TestSubmitWaitsForQueuedIncrement(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t, "roles", "api,intake,relay,projector,gateway,maintenance", "transport", "streams")
+	s := instance.New(t, "roles", "api,intake,relay,projector,gateway,maintenance", "transport", "streams")
 	c := newClient(t, s, options("game"))
 	for _, b := range []client.BoardRequest{{Board: "zeta"}, {Board: "alpha", Period: "daily"}, {Board: "ruled"}} {
 		if _, err := c.CreateBoard(t.Context(), b); err != nil {
@@ -114,7 +114,7 @@ func TestSubmitWaitsForQueuedIncrement(t *testing.T) {
 		t.Errorf("got receipts of %v, %v, want global and ruled", got, err)
 	}
 	for _, id := range []string{"queued-1", "queued-2"} {
-		if !slices.ContainsFunc(s.Seen(), func(r clienttest.Request) bool {
+		if !slices.ContainsFunc(s.Seen(), func(r instance.Request) bool {
 			return strings.HasPrefix(r.Path, "/v1/events/"+id)
 		}) {
 			t.Errorf("no look-up of %s: it was not queued", id)
@@ -124,7 +124,7 @@ func TestSubmitWaitsForQueuedIncrement(t *testing.T) {
 
 func TestSubmitBatch(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	c := newClient(t, s, options("game"))
 	s.Fail(1, 503, scoreboard.CodeOverloaded, 0)
 	ins := []client.Increment{{User: "alice", Delta: 5}, {User: "bob", Delta: 0}, {User: "alice", Delta: 2}}
@@ -144,7 +144,7 @@ func TestSubmitBatch(t *testing.T) {
 
 func TestPagesAndLists(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	c := newClient(t, s, options("alice"))
 	for user, score := range map[string]int64{"alice": 5, "bob": 7, "carol": 3} {
 		if _, err := c.Submit(t.Context(), client.Increment{User: user, Delta: score}); err != nil {
@@ -177,7 +177,7 @@ func TestPagesAndLists(t *testing.T) {
 
 func TestReads(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 9}, protocol.Entry{UserID: "c@rol:1", Score: 7},
 		protocol.Entry{UserID: "bob", Score: 5})
 	c := newClient(t, s, options("bob"))
@@ -195,7 +195,7 @@ func TestReads(t *testing.T) {
 	}
 	_, _ = c.Score(t.Context(), "..", client.PlaceQuery{}) // routers clean paths, so only the sent path matters
 	if seen := slices.ContainsFunc(s.Seen(),
-		func(r clienttest.Request) bool { return strings.HasPrefix(r.Path, "/v1/users/../score?") }); !seen {
+		func(r instance.Request) bool { return strings.HasPrefix(r.Path, "/v1/users/../score?") }); !seen {
 		t.Error("the user id .. did not reach the server unchanged")
 	}
 	if _, err := c.Around(t.Context(), "carol",
@@ -210,7 +210,7 @@ func TestReads(t *testing.T) {
 
 func TestEvent(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	c := newClient(t, s, options("alice"))
 	if _, err := c.Submit(t.Context(),
 		client.Increment{
@@ -233,7 +233,7 @@ func TestEvent(t *testing.T) {
 
 func TestKeysAndTokens(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	c := newClient(t, s, options("root"))
 	key, err := c.CreateKey(t.Context(), client.KeyRequest{Name: "game"})
 	if err != nil || key.Secret == "" {
@@ -284,13 +284,13 @@ func TestKeysAndTokens(t *testing.T) {
 
 func TestRenewing(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	fetched := 0
 	life := 10 * time.Second // short enough to be renewed
 	o := options("")
 	o.TokenSource = client.Renewing(func(context.Context) (string, time.Time, error) {
 		fetched++
-		return clienttest.Token("alice", ""), time.Now().Add(life), nil
+		return instance.Token("alice", ""), time.Now().Add(life), nil
 	})
 	c := newClient(t, s, o)
 	for range 2 {

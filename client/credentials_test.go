@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/protocol/signtest"
 )
 
 // The client signs as in the test vectors that docs/signing.md publishes.
 func TestSignerVectors(t *testing.T) {
 	t.Parallel()
-	all := signtest.Read(t, "../testdata/signing.json")
+	all := fixtures.ReadSigningVectors(t, "../testdata/signing.json")
 	signer := client.Signer{KeyID: all.KeyID, Secret: all.Secret}
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	signed := 0

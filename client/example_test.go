@@ -9,20 +9,20 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// The examples use a server that clienttest starts. A program reads the address, the
+// The examples use a server that instance starts. A program reads the address, the
 // token and the key from its configuration.
 func exampleClient() (c *client.Client, stop func()) {
-	server, stop := clienttest.Start()
+	server, stop := instance.Start()
 	server.Set(protocol.Entry{UserID: "bob", Score: 40}, protocol.Entry{UserID: "alice", Score: 37})
 	c, err := client.New(server.URL, client.Options{
-		Token:     clienttest.Token("alice", "score:update"),
-		KeyID:     clienttest.KeyID,
-		KeySecret: clienttest.Secret,
+		Token:     instance.Token("alice", "score:update"),
+		KeyID:     instance.KeyID,
+		KeySecret: instance.Secret,
 	})
 	if err != nil {
 		panic(err)
@@ -203,7 +203,7 @@ func ExampleClient_Watch() {
 func ExampleRenewing() {
 	source := client.Renewing(func(ctx context.Context) (string, time.Time, error) {
 		// Request a token from the identity provider here.
-		return clienttest.Token("alice", ""), time.Now().Add(15 * time.Minute), nil
+		return instance.Token("alice", ""), time.Now().Add(15 * time.Minute), nil
 	})
 	_, err := client.New("https://scores.example.com", client.Options{TokenSource: source})
 	fmt.Println(err)

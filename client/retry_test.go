@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func TestRetryKeepsEventIDAndSignsAgain(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	c := newClient(t, s, options("alice"))
 	clock := time.Now().Add(-10 * time.Second)
 	c.SetClock(func() time.Time { clock = clock.Add(time.Second); return clock })
@@ -41,7 +41,7 @@ func TestRetryKeepsEventIDAndSignsAgain(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 1})
 	cases := []struct {
 		name  string
@@ -73,7 +73,7 @@ func TestErrors(t *testing.T) {
 			scoreboard.CodeUnauthorized, "",
 		},
 		{
-			"another's token", func(o *client.Options) { o.Token = clienttest.Token("bob", "") },
+			"another's token", func(o *client.Options) { o.Token = instance.Token("bob", "") },
 			client.Increment{User: "alice", Delta: 1},
 			scoreboard.CodeForbidden, "",
 		},
@@ -104,7 +104,7 @@ func TestErrors(t *testing.T) {
 
 func TestRetryIsBounded(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	o := options("alice")
 	o.Attempts = 3
 	c := newClient(t, s, o)
@@ -143,7 +143,7 @@ func TestRetryIsBounded(t *testing.T) {
 
 func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	c := newClient(t, s, options("alice"))
 	s.Close()
 	_, err := c.Top(t.Context(), client.TopQuery{})

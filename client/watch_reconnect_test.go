@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func TestWatchSurvivesRestart(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 5})
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
@@ -36,7 +36,7 @@ func TestWatchSurvivesRestart(t *testing.T) {
 
 func TestWatchSurvivesOutage(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 5})
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
@@ -51,13 +51,13 @@ func TestWatchSurvivesOutage(t *testing.T) {
 
 func TestWatchEndsWhenRejected(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	cases := []struct {
 		name, token, board string
 		code               scoreboard.Code
 	}{
 		{"invalid token", "not a token", "", scoreboard.CodeUnauthorized},
-		{"unknown board", clienttest.Token("bob", ""), "nowhere", scoreboard.CodeNotFound},
+		{"unknown board", instance.Token("bob", ""), "nowhere", scoreboard.CodeNotFound},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestWatchEndsWhenRejected(t *testing.T) {
 func TestWatchReconnectsAfterSilence(t *testing.T) {
 	t.Parallel()
 	for _, hidden := range []string{"", "ws"} { // by WebSocket, then by SSE
-		s := clienttest.New(t)
+		s := instance.New(t)
 		s.Hide(hidden, true)
 		c := newClient(t, s, options("bob"))
 		c.SetSilence(300 * time.Millisecond)
@@ -93,7 +93,7 @@ func TestWatchReconnectsAfterSilence(t *testing.T) {
 func TestWatchReleasesEverything(t *testing.T) {
 	t.Parallel()
 	for _, hidden := range [][]string{{}, {"ws"}, {"ws", "sse"}} {
-		s := clienttest.New(t)
+		s := instance.New(t)
 		for _, kind := range hidden {
 			s.Hide(kind, true)
 		}
@@ -123,7 +123,7 @@ func TestWatchReleasesEverything(t *testing.T) {
 // Close ends all watches, even if their contexts have not ended.
 func TestCloseEndsWatches(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	c := newClient(t, s, options("alice"))
 	var watches []<-chan client.State
 	for range 3 {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -76,7 +76,7 @@ func TestWatchOverEachConnection(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			s := clienttest.New(t)
+			s := instance.New(t)
 			for _, kind := range tc.hidden {
 				s.Hide(kind, true)
 			}
@@ -110,7 +110,7 @@ func TestWatchOverEachConnection(t *testing.T) {
 
 func TestWatchFallsBackAndRecovers(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 5})
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
@@ -125,7 +125,7 @@ func TestWatchFallsBackAndRecovers(t *testing.T) {
 // While streams do not work, the attempts to open one are not visible.
 func TestWatchPollsWithoutGaps(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	s.Hide("ws", true)
 	s.Hide("sse", true)
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
@@ -150,7 +150,7 @@ func TestWatchPollsWithoutGaps(t *testing.T) {
 
 func TestWatchIgnoresOlderStates(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 5})
 	s.Rebuild()
 	s.Set(protocol.Entry{UserID: "bob", Score: 9})
@@ -184,8 +184,8 @@ func TestWatchFollowsLowerEpochThatStays(t *testing.T) {
 	for _, connection := range []client.Connection{client.WebSocket, client.SSE, client.Polling} {
 		t.Run(string(connection), func(t *testing.T) {
 			t.Parallel()
-			before, after := clienttest.New(t), clienttest.New(t)
-			for _, s := range []*clienttest.Server{before, after} {
+			before, after := instance.New(t), instance.New(t)
+			for _, s := range []*instance.Server{before, after} {
 				s.Hide("ws", connection != client.WebSocket)
 				s.Hide("sse", connection == client.Polling)
 			}
@@ -194,7 +194,7 @@ func TestWatchFollowsLowerEpochThatStays(t *testing.T) {
 			}
 			before.Set(protocol.Entry{UserID: "bob", Score: 9})
 			after.Set(protocol.Entry{UserID: "carol", Score: 3})
-			var current atomic.Pointer[clienttest.Server]
+			var current atomic.Pointer[instance.Server]
 			current.Store(before)
 			front := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 				to, err := url.Parse(current.Load().URL)
@@ -239,7 +239,7 @@ func TestWatchFollowsLowerEpochThatStays(t *testing.T) {
 
 func TestWatchShowsDegraded(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 5})
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
@@ -253,7 +253,7 @@ func TestWatchShowsDegraded(t *testing.T) {
 // A reader that does not read blocks nothing, and then gets the latest state.
 func TestWatchSkipsStatesForSlowReaders(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 	now := wait(t, states, "the connection",
 		func(s client.State) bool { return s.Connection == client.WebSocket && s.Degraded == "" })
@@ -278,7 +278,7 @@ func TestWatchSkipsStatesForSlowReaders(t *testing.T) {
 // The server is behind TLS and a path prefix; requests use HTTP/2, WebSockets HTTP/1.1.
 func TestWatchOverTLSBelowPath(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 5})
 	target, err := url.Parse(s.URL)
 	if err != nil {

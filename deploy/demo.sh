@@ -1,5 +1,5 @@
 #!/bin/sh
-# Show the development stack with a game (internal/demo): on a terminal in the
+# Show the development stack with a game (internal/test/demo): on a terminal in the
 # dashboard until q, and otherwise as a table of the top 10 per second. DEMO_SECONDS
 # ends it after that time. It removes everything that it started.
 set -eu

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/report"
@@ -50,8 +50,8 @@ func acceptProfile(
 	}
 	o := Options{
 		Server: Server{
-			URL: url, Token: clienttest.Token("load", "score:update score:admin"),
-			KeyID: clienttest.KeyID, KeySecret: clienttest.Secret,
+			URL: url, Token: instance.Token("load", "score:update score:admin"),
+			KeyID: instance.KeyID, KeySecret: instance.Secret,
 		},
 		Plan: plan.Plan{
 			Schedule: schedule, Users: users, Seed: 1, Prefix: "t-", Mode: plan.Sync, Reads: 0.1, Repeats: 0.1,
@@ -96,7 +96,7 @@ func TestCorrectServerIsAccepted(t *testing.T) {
 			kinds := map[string]int{}
 			for _, seen := range l.backend.Seen() {
 				if strings.HasPrefix(seen.Path, "/v1/realtime/leaderboard") {
-					kinds[clienttest.KindOf(seen)]++
+					kinds[instance.KindOf(seen)]++
 				}
 			}
 			if kinds["ws"] != 1 || kinds["sse"] != 1 {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
+	"github.com/scoreboard/scoreboard/loadgen/verify"
 )
 
 // dialectProber sends writes through a dialect that the server must reject or count
@@ -28,7 +28,7 @@ func (p *dialectProber) expect(user string, value int64) {
 
 // replays sends a write several times, and then its event with another score. With delta
 // that one is answered as a repeat, else with a 409.
-func (p *dialectProber) replays(ctx context.Context, replays, conflicts *outcome.Tally) error {
+func (p *dialectProber) replays(ctx context.Context, replays, conflicts *verify.Tally) error {
 	event := p.api.newEvent()
 	first := dialectAnswer{}
 	for i, value := range []int64{5, 5, 5, 5, 6} {
@@ -62,7 +62,7 @@ func (p *dialectProber) replays(ctx context.Context, replays, conflicts *outcome
 
 // credentials sends writes with a wrong token and, with highscore, an action token of
 // another action.
-func (p *dialectProber) credentials(ctx context.Context, t *outcome.Tally) error {
+func (p *dialectProber) credentials(ctx context.Context, t *verify.Tally) error {
 	wrong := []struct {
 		token, proof string
 		want         int

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 )
@@ -15,7 +15,7 @@ import (
 // native API than tokens.
 func TestRunThroughDialects(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t, "dialects", strings.Join(plan.Dialects, ","), "ingest-actions", "load:1:100",
+	s := instance.New(t, "dialects", strings.Join(plan.Dialects, ","), "ingest-actions", "load:1:100",
 		"limit-updates-per-minute", "0", "limit-top-per-minute", "0", "limit-rank-per-minute", "0")
 	writes := map[string]string{
 		plan.Highscore: "/v1/scores/update", plan.Delta: "/delta/v1/score/update", plan.Module: "/api/v1/scores/update",
@@ -53,7 +53,7 @@ func TestRunThroughDialects(t *testing.T) {
 					p.Reads = 1
 				}
 			})
-			o.Server.Token = clienttest.Token("load", "score:update score:admin")
+			o.Server.Token = instance.Token("load", "score:update score:admin")
 			o.Server.KeyID, o.Server.KeySecret = "", ""
 			r := play(t, t.Context(), o)
 			if r.Verdict != report.Passed || r.Succeeded != r.Sent {
@@ -64,12 +64,12 @@ func TestRunThroughDialects(t *testing.T) {
 			}
 		})
 	}
-	other := clienttest.New(t, "dialects", plan.Module)
-	server := clienttest.Token("load", "score:update")
+	other := instance.New(t, "dialects", plan.Module)
+	server := instance.Token("load", "score:update")
 	for name, tt := range map[string]struct{ url, dialect, token, want string }{
 		"not enabled": {other.URL, plan.Delta, server, "does not serve the dialect delta"},
 		"no action":   {other.URL, plan.Module, server, "ingest.actions"},
-		"no scope":    {s.URL, plan.Delta, clienttest.Token("load", ""), "answered 401 the token is not for user"},
+		"no scope":    {s.URL, plan.Delta, instance.Token("load", ""), "answered 401 the token is not for user"},
 		"no token":    {s.URL, plan.Module, "wrong", "the dialect module answered 401"},
 		"mints none":  {s.URL, plan.Plain, server, "does not mint tokens"},
 	} {

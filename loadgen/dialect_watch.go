@@ -12,7 +12,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backoff"
+	"github.com/scoreboard/scoreboard/internal/retry"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 )
 
@@ -27,7 +27,7 @@ const (
 func (d *dialectAPI) Watch(ctx context.Context, i int, seen func([]client.Entry)) (reconnects int) {
 	for ; ; reconnects++ {
 		_ = d.follow(ctx, fmt.Sprintf("%swatcher-%d", d.plan.Prefix, i), seen) // it is counted
-		if !backoff.Sleep(ctx, watchRetry) {
+		if !retry.Sleep(ctx, watchRetry) {
 			return reconnects
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backoff"
+	"github.com/scoreboard/scoreboard/internal/retry"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 )
 
@@ -30,7 +30,7 @@ func newFaults(commands []string, length time.Duration) *faults {
 func (f *faults) run(ctx context.Context, say func(string, ...any)) {
 	start := time.Now()
 	for i, command := range f.commands {
-		if !backoff.Sleep(ctx, time.Until(start.Add(time.Duration(i+1)*f.interval))) {
+		if !retry.Sleep(ctx, time.Until(start.Add(time.Duration(i+1)*f.interval))) {
 			return
 		}
 		say("fault: %s", command)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -77,7 +77,7 @@ func (l *faulty) dialectWrite(w http.ResponseWriter, r *http.Request, dialect st
 		if out.Score > value {
 			native := r.Clone(r.Context())
 			native.URL.Path = "/v1/scores/increment"
-			native.Header.Set("Authorization", "Bearer "+clienttest.Token("load", "score:update"))
+			native.Header.Set("Authorization", "Bearer "+instance.Token("load", "score:update"))
 			l.pass(httptest.NewRecorder(), native, sign(protocol.IncrementRequest{
 				UserID: user, Delta: value, EventID: r.Header.Get("Idempotency-Key"), Board: plan.Plain,
 			}))
@@ -105,7 +105,7 @@ func again(body []byte) []byte {
 // twice, records one that is not higher or shows a wrong rank is not.
 func TestDialectsAreChecked(t *testing.T) {
 	t.Parallel()
-	backend := clienttest.New(t, "dialects", strings.Join(plan.Dialects, ","), "ingest-actions", "load:1:100",
+	backend := instance.New(t, "dialects", strings.Join(plan.Dialects, ","), "ingest-actions", "load:1:100",
 		"dialect-module-board", "actions")
 	type fault struct {
 		name   string

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -27,7 +27,7 @@ import (
 type faulty struct {
 	URL     string
 	proxy   *httputil.ReverseProxy
-	backend *clienttest.Server
+	backend *instance.Server
 	later   sync.WaitGroup
 
 	start   time.Time
@@ -62,9 +62,9 @@ func newFaulty(t *testing.T, l *faulty) *faulty {
 		settings = []string{"limit-updates-per-minute", "0"}
 	}
 	if l.backend == nil {
-		l.backend = clienttest.New(t, settings...)
+		l.backend = instance.New(t, settings...)
 	}
-	for _, kind := range []string{clienttest.WebSocket, clienttest.EventStream} {
+	for _, kind := range []string{instance.WebSocket, instance.EventStream} {
 		if l.staleBy == "" || l.staleBy == kind {
 			l.backend.Delay(kind, l.stale)
 		}
@@ -132,7 +132,7 @@ func onlyOn(path, pattern, to string) func(path, body string) string {
 
 // sign returns the body of a changed request.
 func sign(in protocol.IncrementRequest) []byte {
-	client.Signer{KeyID: clienttest.KeyID, Secret: clienttest.Secret}.Fields(&in, time.Now())
+	client.Signer{KeyID: instance.KeyID, Secret: instance.Secret}.Fields(&in, time.Now())
 	body, _ := json.Marshal(in)
 	return body
 }

@@ -13,14 +13,14 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-func TestMain(m *testing.M) { backendtest.Main(m) }
+func TestMain(m *testing.M) { backends.Main(m) }
 
 // load returns the options of a load: a second of requests, and then one per
 // second, which leaves a slow machine time to catch up.
@@ -36,9 +36,9 @@ func load(t *testing.T, url, rate string, change func(*plan.Plan)) Options {
 	o := Options{
 		Server: Server{
 			URL:       url,
-			Token:     clienttest.Token("load", "score:update"),
-			KeyID:     clienttest.KeyID,
-			KeySecret: clienttest.Secret,
+			Token:     instance.Token("load", "score:update"),
+			KeyID:     instance.KeyID,
+			KeySecret: instance.Secret,
 		},
 		Plan: plan.Plan{
 			Schedule: schedule, Users: 20, Seed: 7, Mode: plan.Sync, Connections: plan.DefaultConnections,
@@ -62,7 +62,7 @@ func play(t *testing.T, ctx context.Context, o Options) *Report {
 
 func TestRunSendsThePlan(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	r := play(t, t.Context(), load(t, s.URL, "150", func(p *plan.Plan) { p.Skew = 1.2 }))
 	if r.Verdict != report.Passed || r.Scheduled != 152 || r.Sent != 152 || r.Succeeded != 152 || r.Cut ||
 		math.Abs(r.Rate-152.0/3) > 0.01 {
@@ -103,7 +103,7 @@ func TestKindsAreSentInTheirShares(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := clienttest.New(t)
+			s := instance.New(t)
 			o := load(t, s.URL, "100/2s,1/2s", c.change)
 			s.Script("/v1/leaderboard/top", client.Top{})
 			for user := range o.Plan.Users {
@@ -127,7 +127,7 @@ func TestKindsAreSentInTheirShares(t *testing.T) {
 				}
 				if id := seen.Increment.EventID; id != "" {
 					events[id]++
-					if protocol.Sign(clienttest.Secret, seen.Increment.FieldText()) != seen.Increment.Signature {
+					if protocol.Sign(instance.Secret, seen.Increment.FieldText()) != seen.Increment.Signature {
 						forged++
 					}
 				}
@@ -172,7 +172,7 @@ func TestFallingBehindFails(t *testing.T) {
 
 func TestErrorsFail(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	o := load(t, s.URL, "50/200ms", nil)
 	o.Server.KeySecret = "wrong"
 	r := play(t, t.Context(), o)
@@ -189,7 +189,7 @@ func TestErrorsFail(t *testing.T) {
 
 func TestCutRunCountsItsPart(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	r := play(t, ctx, load(t, s.URL, "100/1h", nil))

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/deploy"
-	"github.com/scoreboard/scoreboard/internal/backoff"
+	"github.com/scoreboard/scoreboard/internal/retry"
 )
 
 // families are the metrics that specification A requires: rates and latencies,
@@ -124,7 +124,7 @@ func (a *acceptance) alerts(ctx context.Context) {
 		if err == nil && len(missing()) == 0 || time.Now().After(deadline) {
 			break
 		}
-		if !backoff.Sleep(ctx, 500*time.Millisecond) {
+		if !retry.Sleep(ctx, 500*time.Millisecond) {
 			return
 		}
 	}

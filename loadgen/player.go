@@ -12,9 +12,9 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
+	"github.com/scoreboard/scoreboard/loadgen/verify"
 )
 
 const (
@@ -36,7 +36,7 @@ type player struct {
 	server   Server
 	tokens   []client.TokenSource
 	events   *plan.Events
-	tracker  *outcome.Tracker
+	tracker  *verify.Tracker
 
 	onHit    func(record.Hit)
 	onAck    func(plan.Event)                  // for each acknowledged increment

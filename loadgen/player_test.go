@@ -8,10 +8,10 @@ import (
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
-	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/loadgen/report"
+	"github.com/scoreboard/scoreboard/loadgen/verify"
 )
 
 // Requests are released at their scheduled times, and none after the end.
@@ -117,7 +117,7 @@ func TestResponsesBecomeHits(t *testing.T) {
 		var got []record.Hit
 		p := &player{
 			plan: &o.Plan, requests: o.Plan.Requests(), events: plan.NewEvents(&o.Plan, time.Now()),
-			tracker: outcome.NewTracker(&o.Plan), onAck: func(plan.Event) {},
+			tracker: verify.NewTracker(&o.Plan), onAck: func(plan.Event) {},
 			onHit: func(h record.Hit) { got = append(got, h) },
 		}
 		c.res.Seq, c.res.Latency = c.n, 7*ms

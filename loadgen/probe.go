@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backoff"
-	"github.com/scoreboard/scoreboard/loadgen/outcome"
+	"github.com/scoreboard/scoreboard/internal/retry"
+	"github.com/scoreboard/scoreboard/loadgen/verify"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -60,7 +60,7 @@ func (p *prober) post(ctx context.Context, token string, r *protocol.IncrementRe
 			return out, err
 		}
 		waited += wait
-		if !backoff.Sleep(ctx, wait) {
+		if !retry.Sleep(ctx, wait) {
 			return out, ctx.Err()
 		}
 	}
@@ -91,7 +91,7 @@ func (p *prober) once(ctx context.Context, token string, body []byte) (reply, er
 }
 
 // signatures sends increments with invalid signatures. Each must get a 401.
-func (p *prober) signatures(ctx context.Context, t *outcome.Tally) error {
+func (p *prober) signatures(ctx context.Context, t *verify.Tally) error {
 	good := client.Signer{KeyID: p.server.KeyID, Secret: p.server.KeySecret}
 	now := time.Now()
 	for _, c := range []struct {
@@ -125,7 +125,7 @@ func (p *prober) signatures(ctx context.Context, t *outcome.Tally) error {
 
 // replays sends an increment several times, and then its event id with another
 // delta.
-func (p *prober) replays(ctx context.Context, replays, conflicts *outcome.Tally) error {
+func (p *prober) replays(ctx context.Context, replays, conflicts *verify.Tally) error {
 	signer := client.Signer{KeyID: p.server.KeyID, Secret: p.server.KeySecret}
 	first := int64(0)
 	event := client.NewEventID()

@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
-	"github.com/scoreboard/scoreboard/loadgen/outcome"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
+	"github.com/scoreboard/scoreboard/loadgen/verify"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-func tally(total, rejected uint64) outcome.Tally {
-	return outcome.Tally{Total: total, Rejected: rejected}
+func tally(total, rejected uint64) verify.Tally {
+	return verify.Tally{Total: total, Rejected: rejected}
 }
 
 // changeFunc changes the response to an increment.
@@ -42,8 +42,8 @@ func newProber(t *testing.T, correct http.Handler, change changeFunc) *prober {
 		_, _ = io.WriteString(w, text)
 	}))
 	t.Cleanup(front.Close)
-	token := clienttest.Token("load", "score:update")
-	server := Server{URL: front.URL, Token: token, KeyID: clienttest.KeyID, KeySecret: clienttest.Secret}
+	token := instance.Token("load", "score:update")
+	server := Server{URL: front.URL, Token: token, KeyID: instance.KeyID, KeySecret: instance.Secret}
 	user := "probe-" + client.NewEventID()
 	return &prober{http: front.Client(), server: server, user: user, token: token, expected: map[string]int64{}}
 }
@@ -65,7 +65,7 @@ func on(matches func(*protocol.IncrementRequest) bool, status int, old, new stri
 // A replay counts as rejected if the response says so and the score did not change.
 func TestProbeReplays(t *testing.T) {
 	t.Parallel()
-	correct := clienttest.New(t)
+	correct := instance.New(t)
 	seen := 0
 	again := func(in *protocol.IncrementRequest) bool {
 		seen++
@@ -74,7 +74,7 @@ func TestProbeReplays(t *testing.T) {
 	otherDelta := func(in *protocol.IncrementRequest) bool { return in.Delta == 6 }
 	for name, c := range map[string]struct {
 		change             changeFunc
-		replays, conflicts outcome.Tally
+		replays, conflicts verify.Tally
 	}{
 		"correct":         {unchanged, tally(3, 3), tally(1, 1)},
 		"counts again":    {on(again, 200, `"replayed":true`, `"replayed":false`), tally(3, 0), tally(1, 1)},
@@ -85,7 +85,7 @@ func TestProbeReplays(t *testing.T) {
 		"rejects a safe retry":  {on(again, 409, "", ""), tally(3, 0), tally(1, 1)},
 		"accepts another delta": {on(otherDelta, 200, "", ""), tally(3, 3), tally(1, 0)},
 	} {
-		var replays, conflicts outcome.Tally
+		var replays, conflicts verify.Tally
 		seen = 0
 		p := newProber(t, correct, c.change)
 		if err := p.replays(t.Context(), &replays, &conflicts); err != nil {
@@ -100,7 +100,7 @@ func TestProbeReplays(t *testing.T) {
 // Every invalid signature must be rejected with a 401.
 func TestProbeSignatures(t *testing.T) {
 	t.Parallel()
-	correct := clienttest.New(t, "limit-auth-failures-per-minute", "0")
+	correct := instance.New(t, "limit-auth-failures-per-minute", "0")
 	age := func(in *protocol.IncrementRequest) time.Duration {
 		at, _ := time.Parse(time.RFC3339, in.Timestamp)
 		return time.Since(at)
@@ -113,15 +113,15 @@ func TestProbeSignatures(t *testing.T) {
 		"no such key":     func(in *protocol.IncrementRequest) bool { return in.KeyID == "no-such-key" },
 		"no signature":    func(in *protocol.IncrementRequest) bool { return in.Signature == "" },
 		"another secret": func(in *protocol.IncrementRequest) bool {
-			return in.KeyID == clienttest.KeyID && age(in).Abs() < time.Minute &&
-				protocol.Sign(clienttest.Secret, in.FieldText()) != in.Signature
+			return in.KeyID == instance.KeyID && age(in).Abs() < time.Minute &&
+				protocol.Sign(instance.Secret, in.FieldText()) != in.Signature
 		},
 	} {
 		for _, c := range []struct {
 			status, rejected int
 			score            int64
 		}{{200, 4, 7}, {403, 5, 0}, {500, 5, 0}} {
-			p, got := newProber(t, correct, on(matches, c.status, "", "")), outcome.Tally{}
+			p, got := newProber(t, correct, on(matches, c.status, "", "")), verify.Tally{}
 			if err := p.signatures(t.Context(), &got); err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +131,7 @@ func TestProbeSignatures(t *testing.T) {
 			}
 		}
 	}
-	p, got := newProber(t, correct, unchanged), outcome.Tally{}
+	p, got := newProber(t, correct, unchanged), verify.Tally{}
 	if err := p.signatures(t.Context(), &got); err != nil || got != tally(5, 5) || len(p.rejected) != 5 {
 		t.Errorf("unchanged: got %v, %v", got, err)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backoff"
+	"github.com/scoreboard/scoreboard/internal/retry"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 )
@@ -71,7 +71,7 @@ func (r *run) second(elapsed time.Duration) error {
 
 // watchBacklog reads the server's backlog once a second.
 func (r *run) watchBacklog(ctx context.Context) {
-	for backoff.Sleep(ctx, time.Second) {
+	for retry.Sleep(ctx, time.Second) {
 		var tick record.Tick
 		r.backlog(ctx, &tick)
 		r.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 )
@@ -27,7 +27,7 @@ func (d *disk) Write(b []byte) (int, error) {
 
 func TestFullDiskEndsTheRun(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	o := load(t, s.URL, "500/1h", nil)
 	session, err := newSession(t.Context(), &o)
 	if err != nil {
@@ -44,7 +44,7 @@ func TestFullDiskEndsTheRun(t *testing.T) {
 // A report made later from the record equals that of the run.
 func TestRecordGivesTheSameReport(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	o := load(t, s.URL, "100", func(p *plan.Plan) { p.Reads = 0.5 })
 	o.Out = filepath.Join(t.TempDir(), "a", "b")
 	play(t, t.Context(), o)

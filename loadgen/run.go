@@ -11,11 +11,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/plural"
-	"github.com/scoreboard/scoreboard/loadgen/outcome"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/loadgen/report"
+	"github.com/scoreboard/scoreboard/loadgen/verify"
 )
 
 // Report is the report of a run.
@@ -29,7 +29,7 @@ type run struct {
 	prefix     string         // of all users of the run, or of the search that it belongs to
 	*session
 	start   time.Time
-	tracker *outcome.Tracker
+	tracker *verify.Tracker
 	events  *plan.Events
 
 	mu      sync.Mutex // guards samples, early and server, which several goroutines write
@@ -103,7 +103,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 
 func newRun(o Options, s *session) *run {
 	return &run{
-		Options: o, session: s, tracker: outcome.NewTracker(&o.Plan),
+		Options: o, session: s, tracker: verify.NewTracker(&o.Plan),
 		ending: record.Ending{Measured: record.Measured{}, Skipped: map[string]string{}},
 	}
 }
@@ -180,7 +180,7 @@ func (r *run) run(ctx context.Context, raw io.Writer) error {
 	r.recordSamples()
 	if r.early > 0 {
 		r.note("seen before the commit, because the database's clock is ahead, and not part of the freshness: %s",
-			plural.Count(r.early, "increment"))
+			english.Count(r.early, "increment"))
 	}
 	r.builder.Ending(r.ending)
 	return nil

@@ -6,8 +6,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backoff"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
+	"github.com/scoreboard/scoreboard/internal/retry"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/loadgen/report"
@@ -134,7 +134,7 @@ func (o Options) try(ctx context.Context, found *Max, rate int, duration time.Du
 	if err := o.drain(ctx); err != nil {
 		return nil, err
 	}
-	o.Say("trying %s per second for %v", plural.Count(rate, "increment"), duration)
+	o.Say("trying %s per second for %v", english.Count(rate, "increment"), duration)
 	r, err := Run(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("try %d per second: %w", rate, err)
@@ -173,9 +173,9 @@ func (o *Options) drain(ctx context.Context) error {
 		}
 		if time.Now().After(deadline) {
 			return fmt.Errorf("the backlog did not drain within %v: %s in the outbox, %s to consume",
-				maxDrain, plural.Count(t.OutboxDepth, "row"), plural.Count(t.Lag, "record"))
+				maxDrain, english.Count(t.OutboxDepth, "row"), english.Count(t.Lag, "record"))
 		}
-		if !backoff.Sleep(ctx, 500*time.Millisecond) {
+		if !retry.Sleep(ctx, 500*time.Millisecond) {
 			return ctx.Err()
 		}
 	}

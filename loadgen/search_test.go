@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 )
@@ -85,8 +85,8 @@ func TestFindMax(t *testing.T) {
 	var messages []string
 	o := Options{
 		Server: Server{
-			URL: l.URL, Token: clienttest.Token("load", "score:update score:admin"),
-			KeyID: clienttest.KeyID, KeySecret: clienttest.Secret,
+			URL: l.URL, Token: instance.Token("load", "score:update score:admin"),
+			KeyID: instance.KeyID, KeySecret: instance.Secret,
 		},
 		Plan:     plan.Plan{Schedule: schedule, Users: 10, Seed: 1, Prefix: "m-", Mode: plan.Sync, Connections: 4},
 		Scenario: scenario, Out: t.TempDir(), Settle: time.Second,

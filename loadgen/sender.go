@@ -13,7 +13,6 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/loadgen/codec"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
-	"github.com/scoreboard/scoreboard/loadgen/wire"
 )
 
 // sender composes each request when it is sent, on the goroutine that sends it:
@@ -23,7 +22,7 @@ type sender struct {
 	plan   *plan.Plan
 	events *plan.Events
 	tokens []client.TokenSource // used in turn
-	conns  *wire.Conns
+	conns  *codec.Conns
 }
 
 func newSender(p *plan.Plan, events *plan.Events, s Server, tokens []client.TokenSource) (*sender, error) {
@@ -31,7 +30,7 @@ func newSender(p *plan.Plan, events *plan.Events, s Server, tokens []client.Toke
 	if err != nil {
 		return nil, err
 	}
-	conns, err := wire.New(base, timeout)
+	conns, err := codec.NewConns(base, timeout)
 	if err != nil {
 		return nil, err
 	}

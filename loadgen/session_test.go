@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
 	"github.com/scoreboard/scoreboard/deploy"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 )
 
@@ -21,7 +21,7 @@ import (
 func TestTokenIsRenewed(t *testing.T) {
 	t.Parallel()
 	r := accept(t, newFaulty(t, &faulty{}).URL, 50, 6*time.Second, func(o *Options) {
-		o.Server.Token = clienttest.TokenFor("root", "score:update score:admin", 5*time.Second)
+		o.Server.Token = instance.TokenFor("root", "score:update score:admin", 5*time.Second)
 	})
 	if r.Verdict != report.Scaled || len(missed(r)) > 0 {
 		t.Errorf("got %s, missed %v, errors %v, notes %v", r.Verdict, missed(r), r.Errors, r.Notes)
@@ -41,7 +41,7 @@ func TestRenewalIsRetried(t *testing.T) {
 		"forbidden":   {&client.Error{Status: 403}, 1, ""},
 	} {
 		requests := 0
-		given := clienttest.TokenFor("u", "score:update", time.Minute)
+		given := instance.TokenFor("u", "score:update", time.Minute)
 		l := newRenewingToken(given, func(context.Context, string, client.TokenRequest) (client.Token, error) {
 			if requests++; requests == 1 {
 				return client.Token{}, c.err
@@ -65,10 +65,10 @@ func TestRenewalIsRetried(t *testing.T) {
 // Without an issuer, an expired token ends the run with one error.
 func TestExpiredTokenEndsTheRun(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	o := load(t, s.URL, "400/1h", nil)
 	const leeway = 30 * time.Second // for which the server accepts an expired token
-	o.Server.Token = clienttest.TokenFor("load", "score:update", 2*time.Second-leeway)
+	o.Server.Token = instance.TokenFor("load", "score:update", 2*time.Second-leeway)
 	_, err := Run(t.Context(), o)
 	if err == nil ||
 		!strings.Contains(err.Error(), "increments were all rejected with 401 unauthorized: check token and key") {
@@ -171,7 +171,7 @@ func TestChaos(t *testing.T) {
 
 func TestFailedFaultIsReported(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	o := load(t, s.URL, "20/1s", nil)
 	o.Faults = []string{"true", "echo broken pipe; exit 3"}
 	r := play(t, t.Context(), o)

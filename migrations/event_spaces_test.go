@@ -3,11 +3,11 @@ package migrations_test
 import (
 	"testing"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
 )
 
-func TestMain(m *testing.M) { backendtest.Main(m) }
+func TestMain(m *testing.M) { backends.Main(m) }
 
 // badIndexes counts the leaves of the ledger without a valid unique index over the space
 // of an event, and the indexes that are left over.
@@ -23,9 +23,9 @@ const badIndexes = `select
 // events.
 func TestEventSpaces(t *testing.T) {
 	t.Parallel()
-	url := backendtest.Postgres(t, nil)
+	url := backends.Postgres(t, nil)
 	migrations.UpTo(t, url, 22)
-	conn := backendtest.Connect(t, url)
+	conn := backends.Connect(t, url)
 	const insert = `insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied,
     new_score, version, recorded_at, source, action) values ('ada', 'global', $1, '\x00', 1, 1, 1, $2,
     clock_timestamp(), $3, $4)`
@@ -84,9 +84,9 @@ func TestEventIndexIsContinued(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			url := backendtest.Postgres(t, nil)
+			url := backends.Postgres(t, nil)
 			migrations.UpTo(t, url, 23)
-			conn := backendtest.Connect(t, url)
+			conn := backends.Connect(t, url)
 			conn.Do(t, `do $$ declare leaf text; begin
     select inhrelid::regclass::text into leaf from pg_inherits
         where inhparent = 'user_score_histories'::regclass order by 1 limit 1;
@@ -100,9 +100,9 @@ end $$`)
 	}
 	t.Run("renamed", func(t *testing.T) {
 		t.Parallel()
-		url := backendtest.Postgres(t, nil)
+		url := backends.Postgres(t, nil)
 		migrations.UpTo(t, url, 24)
-		conn := backendtest.Connect(t, url)
+		conn := backends.Connect(t, url)
 		conn.Do(t, `do $$ declare leaf text; begin
     for leaf in select inhrelid::regclass::text from pg_inherits
         where inhparent = 'user_score_histories'::regclass loop

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
 )
 
@@ -12,9 +12,9 @@ import (
 // wait for a second at most, and the migration is applied once the transaction ends.
 func TestMigrationsWaitShortlyForLocks(t *testing.T) {
 	t.Parallel()
-	url := backendtest.Postgres(t, nil)
+	url := backends.Postgres(t, nil)
 	migrations.UpTo(t, url, 22) // the next one changes reversals
-	long, other := backendtest.Connect(t, url), backendtest.Connect(t, url)
+	long, other := backends.Connect(t, url), backends.Connect(t, url)
 	long.Do(t, `begin`)
 	long.Do(t, `select count(*) from reversals`)
 	ended := make(chan error, 1)

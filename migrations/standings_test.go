@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // The migrations that move the ranking index run while daemons of the version before
@@ -17,9 +17,9 @@ import (
 // updater, however often the migration was interrupted.
 func TestStandingsAreFilledWhileDaemonsWrite(t *testing.T) {
 	t.Parallel()
-	url := backendtest.Postgres(t, nil)
+	url := backends.Postgres(t, nil)
 	migrations.UpTo(t, url, 29)
-	conn := backendtest.Connect(t, url)
+	conn := backends.Connect(t, url)
 	conn.Do(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at,
     recorded_at, hidden)
 select 'u' || i, 'global', i, -i, 1, 1, clock_timestamp(), clock_timestamp(), i % 50 = 0
@@ -38,7 +38,7 @@ from c`
 	var changes atomic.Int64
 	writers := make(chan error)
 	for range 2 {
-		daemon := backendtest.Connect(t, url)
+		daemon := backends.Connect(t, url)
 		go func() {
 			for ctx.Err() == nil {
 				// Two changes in one transaction: its id is older than the second one.

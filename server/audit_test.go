@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -28,7 +28,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	n := h.start(allRoles, "ledger-archive", t.TempDir(), "auth-dev-issuer", "true")
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	tell := func(method, path, body string) (int, string) {
 		t.Helper()
 		status, _, answer := request(t, method, n.URL+path, body, bearer(h.token("root", auth.ScopeAdmin, time.Hour)))
@@ -265,7 +265,7 @@ var notAudited = map[string]string{
 }
 
 // furnish creates what the requests change, and returns the id of a key.
-func furnish(t *testing.T, n *node, db *backendtest.Conn) string {
+func furnish(t *testing.T, n *node, db *backends.Conn) string {
 	t.Helper()
 	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
 	db.Do(t, `insert into imports (source, board_id) values ('test', 'global')`)

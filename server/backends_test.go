@@ -8,20 +8,20 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/auth"
-	"github.com/scoreboard/scoreboard/server/edge/edgetest"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // A daemon works with a cluster and with sentinels that require TLS and a client
 // certificate.
 func TestSecuredClusterAndSentinels(t *testing.T) {
 	t.Parallel()
-	ca := edgetest.Issue(t, "ca", nil)
-	own, daemon := edgetest.Issue(t, "localhost", ca), edgetest.Issue(t, "daemon", ca)
-	files := &backendtest.ServerFiles{CA: ca.CertPEM, Cert: own.CertPEM, Key: own.KeyPEM}
+	ca := fixtures.IssueCertificate(t, "ca", nil)
+	own, daemon := fixtures.IssueCertificate(t, "localhost", ca), fixtures.IssueCertificate(t, "daemon", ca)
+	files := &backends.ServerFiles{CA: ca.CertPEM, Cert: own.CertPEM, Key: own.KeyPEM}
 	h := newHarness(t)
 	dir := t.TempDir()
 	for name, text := range map[string][]byte{"ca": ca.CertPEM, "cert": daemon.CertPEM, "key": daemon.KeyPEM} {
@@ -32,7 +32,7 @@ func TestSecuredClusterAndSentinels(t *testing.T) {
 		h.settings["redis-tls-"+name] = path
 	}
 	for i, url := range []string{
-		backendtest.OwnSecureRedisCluster(t, 2, files).URL, backendtest.OwnSecureRedisSentinels(t, files).URL,
+		backends.OwnSecureRedisCluster(t, 2, files).URL, backends.OwnSecureRedisSentinels(t, files).URL,
 	} {
 		n := h.start(allRoles, "redis-url", url)
 		_, err := n.client("game", auth.ScopeUpdate).Submit(t.Context(), client.Increment{User: "ada", Delta: 5})
@@ -48,9 +48,9 @@ func TestSecuredClusterAndSentinels(t *testing.T) {
 // Where a setting is wrong, readiness names it.
 func TestSecuredBackends(t *testing.T) {
 	t.Parallel()
-	ca, other := edgetest.Issue(t, "ca", nil), edgetest.Issue(t, "other", nil)
-	own, daemon := edgetest.Issue(t, "localhost", ca), edgetest.Issue(t, "daemon", ca)
-	files := &backendtest.ServerFiles{CA: ca.CertPEM, Cert: own.CertPEM, Key: own.KeyPEM}
+	ca, other := fixtures.IssueCertificate(t, "ca", nil), fixtures.IssueCertificate(t, "other", nil)
+	own, daemon := fixtures.IssueCertificate(t, "localhost", ca), fixtures.IssueCertificate(t, "daemon", ca)
+	files := &backends.ServerFiles{CA: ca.CertPEM, Cert: own.CertPEM, Key: own.KeyPEM}
 	dir := t.TempDir()
 	file := func(name string, text []byte) string {
 		path := filepath.Join(dir, name)
@@ -62,8 +62,8 @@ func TestSecuredBackends(t *testing.T) {
 	caFile, otherFile := file("ca.pem", ca.CertPEM), file("other.pem", other.CertPEM)
 	cert, key := file("cert.pem", daemon.CertPEM), file("key.pem", daemon.KeyPEM)
 	h := newHarness(t)
-	postgres := backendtest.OwnSecurePostgres(t, migrations.Up, files)
-	h.postgres, h.redis = postgres.URL, backendtest.OwnSecureRedis(t, files)
+	postgres := backends.OwnSecurePostgres(t, migrations.Up, files)
+	h.postgres, h.redis = postgres.URL, backends.OwnSecureRedis(t, files)
 	for _, backend := range []string{"postgres", "redis"} {
 		h.settings[backend+"-tls-ca"] = caFile
 		h.settings[backend+"-tls-cert"], h.settings[backend+"-tls-key"] = cert, key
@@ -116,7 +116,7 @@ func TestSecuredBackends(t *testing.T) {
 		})
 	}
 	// sbctl migrate connects with the same files.
-	owner := tlsfiles.PostgresURL(backendtest.Owner(strings.Replace(postgres.URL, "localhost", "127.0.0.1", 1)),
+	owner := tlsfiles.PostgresURL(backends.Owner(strings.Replace(postgres.URL, "localhost", "127.0.0.1", 1)),
 		tlsfiles.Files{CA: caFile, Cert: cert, Key: key})
 	if _, err := migrations.Status(t.Context(), owner); err == nil ||
 		!strings.Contains(tlsfiles.Explain("postgres.tls", err).Error(), "postgres.tls_ca: x509: ") {

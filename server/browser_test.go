@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/browsertest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/browser"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // A page of another origin in a real browser gets tickets, connects by WebSocket and
@@ -19,7 +19,7 @@ import (
 // EventSource does so by itself, with its ticket.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
-	ctx := browsertest.New(t, 3*awaitTimeout)
+	ctx := browser.New(t, 3*awaitTimeout)
 	h := newHarness(t)
 	site := httptest.NewServer(http.FileServer(http.Dir("testdata")))
 	t.Cleanup(site.Close)

@@ -9,9 +9,9 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/internal/browsertest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/browser"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // The page of a player draws the last day of score and rank, with words for screen readers, and
@@ -31,7 +31,7 @@ func TestChartInBrowser(t *testing.T) {
 		submit(fmt.Sprint("user-", i), int64(100-10*i))
 	}
 	// What was recorded now was recorded hours ago.
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	for _, sql := range []string{
 		"update boards set created_at = created_at - interval '30 hours'",
 		"update user_score_histories set recorded_at = recorded_at - interval '5 hours'",
@@ -64,7 +64,7 @@ func TestChartInBrowser(t *testing.T) {
 		v.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: theme},
 		}))
-		found, err := browsertest.AccessibilityProblems(v.ctx)
+		found, err := browser.AccessibilityProblems(v.ctx)
 		if err != nil || len(found) > 0 {
 			t.Errorf("axe-core in the %s theme: %v, %v", theme, found, err)
 		}

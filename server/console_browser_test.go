@@ -21,9 +21,9 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/internal/browsertest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/browser"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 var screens = flag.String("screens", "", "folder for pictures of the console's pages")
@@ -38,7 +38,7 @@ type tab struct {
 
 func newTab(t *testing.T, base string) *tab {
 	t.Helper()
-	b := &tab{t: t, ctx: browsertest.New(t, 5*time.Minute), base: base}
+	b := &tab{t: t, ctx: browser.New(t, 5*time.Minute), base: base}
 	chromedp.ListenTarget(b.ctx, func(event any) {
 		switch event := event.(type) {
 		case *runtime.EventExceptionThrown:
@@ -112,7 +112,7 @@ func TestConsoleInBrowser(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	n := h.start(allRoles, "auth-dev-issuer", "true", "console-dev-sign-in", "true")
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	furnish(t, n, db)
 	play(t, n)
 	b := newTab(t, n.Ops)
@@ -121,7 +121,7 @@ func TestConsoleInBrowser(t *testing.T) {
 		b.open(path, 1360, "light")
 		for _, theme := range []string{"light", "dark"} {
 			b.run(inTheme(theme))
-			problems, err := browsertest.AccessibilityProblems(b.ctx)
+			problems, err := browser.AccessibilityProblems(b.ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -270,7 +270,7 @@ func TestConsoleOperatesInBrowser(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	n := h.start(allRoles, "auth-dev-issuer", "true", "console-dev-sign-in", "true")
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	furnish(t, n, db)
 	b := newTab(t, n.Ops)
 	b.open("/console", 1360, "light")
@@ -303,7 +303,7 @@ func TestConsoleOperatesInBrowser(t *testing.T) {
 		t.Error("a reason ran as a script")
 	}
 
-	lock := backendtest.Connect(t, h.postgres)
+	lock := backends.Connect(t, h.postgres)
 	lock.Do(t, `begin`)
 	lock.Do(t, `lock table user_score_histories in access exclusive mode`)
 	b.run(

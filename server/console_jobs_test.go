@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // Every node shows a job, its progress and its end, and can stop it. A job whose node has
@@ -22,7 +22,7 @@ func TestConsoleJobsOfAllNodes(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	one, two := h.start(allRoles), h.start("api")
-	db, lock := backendtest.Connect(t, h.postgres), backendtest.Connect(t, h.postgres)
+	db, lock := backends.Connect(t, h.postgres), backends.Connect(t, h.postgres)
 	furnish(t, one, db)
 	token := h.token("olga", auth.ScopeOperate, time.Hour)
 	here, there := newVisitor(t, one.Ops).signIn(token), newVisitor(t, two.Ops).signIn(token)
@@ -95,7 +95,7 @@ func TestConsoleFindsPlayersByName(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	n := h.start(allRoles)
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	root := bearer(h.token("root", auth.ScopeAdmin, time.Hour))
 	ask := func(method, path, body string) (int, string) {
 		t.Helper()
@@ -214,7 +214,7 @@ func TestConsoleUploads(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	n := h.start(allRoles)
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	root := newVisitor(t, n.Ops).signIn(h.token("root", auth.ScopeAdmin, time.Hour))
 	good := url.Values{
 		"form_token": {root.token()}, "reason": {"why"}, "step": {"review"}, "board": {"global"}, "source": {"old"},

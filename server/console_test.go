@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // visitor is a browser without scripts: it keeps cookies and follows redirects.
@@ -255,7 +255,7 @@ func TestConsoleChanges(t *testing.T) {
 	h := newHarness(t)
 	master := strings.Repeat("ab", 32)
 	n := h.start(allRoles, "auth-dev-issuer", "true", "auth-master-key", master)
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	key := furnish(t, n, db)
 	root := newVisitor(t, n.Ops).signIn(h.token("root", auth.ScopeAdmin, time.Hour))
 	operator := newVisitor(t, n.Ops).signIn(h.token("olga", auth.ScopeOperate, time.Hour))
@@ -505,7 +505,7 @@ func TestConsoleForgery(t *testing.T) {
 	n := h.start(allRoles)
 	master := strings.Repeat("ab", 32)
 	forged := h.start("api", "auth-master-key", master)
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	furnish(t, n, db)
 	token := h.token("root", auth.ScopeAdmin, time.Hour)
 	root, other := newVisitor(t, n.Ops).signIn(token), newVisitor(t, n.Ops).signIn(token)
@@ -566,7 +566,7 @@ func TestConsoleViewer(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	n := h.start(allRoles)
-	furnish(t, n, backendtest.Connect(t, h.postgres))
+	furnish(t, n, backends.Connect(t, h.postgres))
 	v := newVisitor(t, n.Ops).signIn(h.token("alice", "", time.Hour))
 	for path, want := range map[string]int{
 		"/console": 200, "/console/boards": 200, "/console/boards/global": 200, "/console/players": 200,
@@ -628,7 +628,7 @@ func TestConsoleTables(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	n := h.start(allRoles)
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	furnish(t, n, db)
 	db.Do(t, `insert into dead_letters (topic, partition, record_offset, value, reason, attempts)
 		select 'bulk', 0, n, '{"a":1}', '=HYPERLINK("x")', n from generate_series(1, 240) as n`)
@@ -676,11 +676,11 @@ func TestConsoleJobSurvivesReload(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	n := h.start(allRoles)
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	furnish(t, n, db)
 	root := newVisitor(t, n.Ops).signIn(h.token("root", auth.ScopeAdmin, time.Hour))
 	// The job waits for this lock, so that it runs while the page is read twice.
-	lock := backendtest.Connect(t, h.postgres)
+	lock := backends.Connect(t, h.postgres)
 	lock.Do(t, `begin`)
 	lock.Do(t, `lock table user_score_histories in access exclusive mode`)
 	_, _, first := root.change("verify", url.Values{"board": {"global"}}, "apply")
@@ -716,7 +716,7 @@ func TestConsoleShowsTextsAsTexts(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	n := h.start(allRoles)
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	furnish(t, n, db)
 	const attack = `"><script>window.hit=1</script><img src=x onerror=window.hit=1>`
 	db.Do(t, `update dead_letters set reason = $1, value = convert_to($1, 'utf8'), topic = $1`, attack)

@@ -11,8 +11,8 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -119,7 +119,7 @@ func (r *asyncRig) awaitTotal(t *testing.T, want int64) {
 func TestAcceptedEventsAreFoundWithoutMarks(t *testing.T) {
 	t.Parallel()
 	r := newAsyncRig(t)
-	rdb := backendtest.RedisClient(t, r.redis.URL)
+	rdb := backends.RedisClient(t, r.redis.URL)
 	for range 5 {
 		before := r.events
 		r.accept(t, 10)

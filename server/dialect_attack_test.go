@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -117,7 +117,7 @@ func TestDialectRoutesAreProtected(t *testing.T) {
 	want("with a token that only joins", n.sendAll(t, bearer(h.token("alice", auth.ScopeJoin, time.Hour)), token),
 		http.StatusForbidden, nil)
 
-	conn := backendtest.Connect(t, h.postgres)
+	conn := backends.Connect(t, h.postgres)
 	conn.Do(t, `update boards set public = false`)
 	h.await("the boards to be private", func() bool {
 		status, _ := h.get(t, n.URL+"/leaderboard/top", alice)
@@ -210,7 +210,7 @@ func TestDialectsUnderConcurrency(t *testing.T) {
 			t.Errorf("alice has %d entries on %s, want %d", got, board, rows)
 		}
 	}
-	conn := backendtest.Connect(t, h.postgres)
+	conn := backends.Connect(t, h.postgres)
 	for user, score := range best {
 		if got := conn.Count(t, `select score from scores where user_id = $1`, user); got != int64(score) {
 			t.Errorf("%s has the score %d, want %d", user, got, score)

@@ -10,15 +10,15 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/scoreboard/scoreboard/server/auth"
-	"github.com/scoreboard/scoreboard/server/auth/authtest"
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // A client of specification C: the user's token, a server's scope, or an attestation that
 // names user, delta and action lets it write, and nothing else does.
 func TestDeltaAttestations(t *testing.T) {
 	t.Parallel()
-	h, game := newHarness(t), authtest.Ed25519(t)
+	h, game := newHarness(t), fixtures.Ed25519(t)
 	n := h.start(allRoles, "dialects", "delta", "auth-attestation-jwks-url", game.URL,
 		"auth-jwks-networks", "127.0.0.0/8")
 	attest := func(edit func(jwt.MapClaims)) string {
@@ -58,7 +58,7 @@ func TestDeltaAttestations(t *testing.T) {
 		"another user's token":               {bob, "", 401},
 		"no token":                           {"", attest(same), 401},
 		"a token that only joins":            {h.token("bob", auth.ScopeJoin, time.Hour), attest(same), 401},
-		"an attestation by an unknown key":   {bob, authtest.Ed25519(t).Sign(t, jwt.MapClaims{"userId": "alice"}), 401},
+		"an attestation by an unknown key":   {bob, fixtures.Ed25519(t).Sign(t, jwt.MapClaims{"userId": "alice"}), 401},
 		"of another user":                    {bob, claim("userId", "bob"), 401},
 		"of another delta":                   {bob, claim("scoreDelta", 6), 401},
 		"of another action":                  {bob, claim("actionId", "a-2"), 401},

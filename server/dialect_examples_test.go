@@ -10,10 +10,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/openapitest"
-	"github.com/scoreboard/scoreboard/internal/schematest"
-	"github.com/scoreboard/scoreboard/server/api"
+	"github.com/scoreboard/scoreboard/internal/test/openapi"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/http/api"
 )
 
 // A server with all dialects serves their documents. The requests of the
@@ -36,8 +35,8 @@ func TestDialectExamples(t *testing.T) {
 	for _, name := range config.DialectNames {
 		_, _, text := request(t, http.MethodGet, n.URL+api.DocumentPath(name), "", nil)
 		document := []byte(text)
-		examples := openapitest.Check(t, document)
-		schemas := schematest.New(t, document)
+		examples := openapi.Check(t, document)
+		schemas := openapi.NewDocument(t, document)
 		var d struct {
 			Servers []struct{ URL string }
 			Paths   map[string]map[string]struct {

@@ -16,10 +16,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server"
-	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // dialectNode is a node with all dialects, without limits.
@@ -41,7 +41,7 @@ func dialectNode(t *testing.T, settings ...string) (*harness, *node) {
 	if _, err := c.Submit(t.Context(), client.Increment{User: "first", Delta: 1, Board: "first"}); err != nil {
 		t.Fatal(err)
 	}
-	db, err := pgx.Connect(t.Context(), backendtest.Owner(h.postgres))
+	db, err := pgx.Connect(t.Context(), backends.Owner(h.postgres))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/browsertest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/browser"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // hostPage is a page of another site that embeds a board in both ways.
@@ -200,7 +200,7 @@ func TestPagesAreAccessible(t *testing.T) {
 		v.await(path, ready)
 		for _, theme := range []string{"light", "dark"} {
 			v.run(inTheme(theme))
-			found, err := browsertest.AccessibilityProblems(v.ctx)
+			found, err := browser.AccessibilityProblems(v.ctx)
 			if err != nil || len(found) > 0 {
 				t.Errorf("axe-core of %s in the %s theme: %v, %v", path, theme, found, err)
 			}

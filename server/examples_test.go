@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/schematest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/openapi"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // exampleOperation is what an operation of the OpenAPI document sends and answers.
@@ -75,7 +75,7 @@ func testExamples(t *testing.T, h *harness, n *node) {
 	if err := json.Unmarshal([]byte(document), &d); err != nil {
 		t.Fatal(err)
 	}
-	schemas := schematest.New(t, []byte(document))
+	schemas := openapi.NewDocument(t, []byte(document))
 	profile := d.Paths["/v1/users/{user_id}/profile"]["put"].RequestBody.Content["application/json"].Example
 	if status, _, body := request(t, http.MethodPut, n.URL+"/v1/users/ada/profile?reason=test", string(profile),
 		root); status != http.StatusOK {

@@ -10,23 +10,23 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // failover is two nodes on a primary and a standby. postgres.url names both.
 type failover struct {
 	*harness
-	primary, standby *backendtest.PostgresServer
+	primary, standby *backends.PostgresServer
 	game             *client.Client
 	root             *client.Client
 }
 
 func newFailover(t *testing.T, synchronous bool) *failover {
 	t.Helper()
-	r := &failover{harness: newHarness(t), primary: backendtest.OwnPostgres(t, migrations.Up)}
+	r := &failover{harness: newHarness(t), primary: backends.OwnPostgres(t, migrations.Up)}
 	r.standby = r.primary.Standby()
 	r.awaitPrimary(`select count(*) = 1 from pg_stat_replication where state = 'streaming'`)
 	if synchronous {
@@ -34,7 +34,7 @@ func newFailover(t *testing.T, synchronous bool) *failover {
 		r.onPrimary(`select pg_reload_conf()`)
 		r.awaitPrimary(`select count(*) = 1 from pg_stat_replication where sync_state = 'sync'`)
 	}
-	r.postgres = backendtest.Hosts(r.primary.URL, r.standby.URL) + "&target_session_attrs=read-write"
+	r.postgres = backends.Hosts(r.primary.URL, r.standby.URL) + "&target_session_attrs=read-write"
 	nodes := []*node{r.start(allRoles), r.start(allRoles)}
 	r.game, r.root = nodes[0].client("game", auth.ScopeUpdate), nodes[1].client("root", auth.ScopeAdmin)
 	return r
@@ -47,9 +47,9 @@ func (r *failover) onPrimary(query string) {
 	}
 }
 
-func (r *failover) owner(s *backendtest.PostgresServer) *pgx.Conn {
+func (r *failover) owner(s *backends.PostgresServer) *pgx.Conn {
 	r.t.Helper()
-	conn, err := pgx.Connect(r.t.Context(), backendtest.Owner(s.URL))
+	conn, err := pgx.Connect(r.t.Context(), backends.Owner(s.URL))
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/transport/kafka"
 )
 
 // Patterns of what differs between two runs.
@@ -74,7 +74,7 @@ func TestMirrorWritesFeeds(t *testing.T) {
 	brokers, prefix := h.useKafka()
 	h.settings["mirror-plain-topic"], h.settings["mirror-cloudevents-topic"] = prefix+"score-events", prefix+"ce"
 	h.settings["mirror-group"], h.settings["mirror-partitions"] = prefix+"mirror", "2"
-	rdb := backendtest.RedisClient(t, h.redis.URL)
+	rdb := backends.RedisClient(t, h.redis.URL)
 	broker := kafka.New(kafka.Options{Brokers: brokers, Timeout: 5 * time.Second})
 	t.Cleanup(broker.Close)
 	n := h.start("api,relay,projector,maintenance,mirror")

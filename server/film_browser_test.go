@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/browsertest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/browser"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // The page plays back a running board and a season that has ended: with pause, a scrubber and
@@ -88,7 +88,7 @@ func TestFilmInBrowser(t *testing.T) {
 		v.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"},
 		}))
-		found, err := browsertest.AccessibilityProblems(v.ctx)
+		found, err := browser.AccessibilityProblems(v.ctx)
 		if err != nil || len(found) > 0 {
 			t.Errorf("axe-core in the %s theme: %v, %v", theme, found, err)
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/browsertest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/browser"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // In Firefox, too, a page shows its rows, and a submit within a second; the sign-in of the console
@@ -32,7 +32,7 @@ func TestPagesInFirefox(t *testing.T) {
 		_, _, body := request(t, "GET", n.URL+"/b/global", "", nil)
 		return strings.Count(body, "data-user=") == 5
 	})
-	f := browsertest.NewFirefox(t, 3*awaitTimeout)
+	f := browser.NewFirefox(t, 3*awaitTimeout)
 	await := func(what, expression string) {
 		t.Helper()
 		for end := time.Now().Add(awaitTimeout); f.Value(expression) != "true"; time.Sleep(20 * time.Millisecond) {

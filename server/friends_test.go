@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -183,7 +183,7 @@ func TestFriendRequestsThatAreRejected(t *testing.T) {
 				c.method, c.path, c.body, status, answer, c.status, c.says)
 		}
 	}
-	if rows := backendtest.Connect(t, h.postgres).Count(t, `select count(*) from friends`); rows != 0 {
+	if rows := backends.Connect(t, h.postgres).Count(t, `select count(*) from friends`); rows != 0 {
 		t.Errorf("rejected requests left %d rows", rows)
 	}
 }

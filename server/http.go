@@ -13,16 +13,16 @@ import (
 
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/server/admin"
-	"github.com/scoreboard/scoreboard/server/api"
-	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/console"
-	"github.com/scoreboard/scoreboard/server/dialect"
-	"github.com/scoreboard/scoreboard/server/frontpage"
-	"github.com/scoreboard/scoreboard/server/geo"
 	"github.com/scoreboard/scoreboard/server/health"
+	"github.com/scoreboard/scoreboard/server/http/api"
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/http/console"
+	"github.com/scoreboard/scoreboard/server/http/dialect"
+	"github.com/scoreboard/scoreboard/server/http/edge"
+	"github.com/scoreboard/scoreboard/server/http/limit"
+	"github.com/scoreboard/scoreboard/server/http/pages"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
-	"github.com/scoreboard/scoreboard/server/limit"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime/sse"
 	"github.com/scoreboard/scoreboard/server/realtime/ws"
@@ -47,7 +47,7 @@ func (s *Server) makeAPI() error {
 	s.register(s.store.Increments.Collectors()...)
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Moments = s.store.Moments
-		o.Reads, o.Ledger, o.Show, o.Hidden = s.reads, s.store.Reads, s.display().show, s.hidden
+		o.Reads, o.Ledger, o.Show, o.Hidden = s.reads, s.store.Reads, s.display().ShowEveryone, s.hidden
 		if r := s.replicas.fallback; r != nil && c.ReadsReplicas() {
 			past := pastReads{s.store, s.replicas.store, r.State}
 			o.Moments, o.Ledger = past, past
@@ -76,7 +76,7 @@ func (s *Server) makeAPI() error {
 		s.makeOperations(&o)
 	}
 	if c.Anomaly.CountryFile != "" {
-		countries, err := geo.Open(c.Anomaly.CountryFile, s.log)
+		countries, err := edge.OpenCountries(c.Anomaly.CountryFile, s.log)
 		if err != nil {
 			return err
 		}
@@ -320,7 +320,7 @@ func (s *Server) opsServer() *http.Server {
 		m.Handle(console.Root, h)
 		m.Handle(console.Root+"/", h)
 	}
-	m.Handle("GET /{$}", frontpage.New(protocol.FrontPage{
+	m.Handle("GET /{$}", pages.NewFrontPage(protocol.FrontPage{
 		Name: "scoreboard operations", Version: buildinfo.Read().Version,
 		Description: "Metrics, health and profiles of this process, for operators only. Its API, with the boards and " +
 			"their reference (/docs), is on " + s.config.Addr + " (the setting addr).",

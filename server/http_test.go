@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/settings"
+	"github.com/scoreboard/scoreboard/server/config/settings"
+	"github.com/scoreboard/scoreboard/server/http/api"
 )
 
 // A client that does not read its responses is disconnected.

@@ -17,11 +17,11 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/server"
-	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/edge/edgetest"
 	"github.com/scoreboard/scoreboard/server/health"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/metrics.md")
@@ -101,10 +101,10 @@ func TestMetricsPage(t *testing.T) {
 func metricsOf(t *testing.T) []metric {
 	t.Helper()
 	dir := t.TempDir()
-	pair := edgetest.Issue(t, "scoreboard", nil)
+	pair := fixtures.IssueCertificate(t, "scoreboard", nil)
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	edgetest.Write(t, cert, pair.CertPEM)
-	edgetest.Write(t, key, pair.KeyPEM)
+	fixtures.WriteCertificate(t, cert, pair.CertPEM)
+	fixtures.WriteCertificate(t, key, pair.KeyPEM)
 	flags := map[string]string{
 		"postgres-url": "postgres://127.0.0.1:1/scoreboard", "redis-url": "redis://127.0.0.1:1",
 		"postgres-replica-url": "postgres://127.0.0.1:1/scoreboard", "redis-replica-url": "redis://127.0.0.1:1",

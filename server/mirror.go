@@ -4,10 +4,10 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/mirror"
+	"github.com/scoreboard/scoreboard/server/pipeline/mirror"
+	"github.com/scoreboard/scoreboard/server/pipeline/transport"
+	"github.com/scoreboard/scoreboard/server/pipeline/transport/streams"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/transport"
-	"github.com/scoreboard/scoreboard/server/transport/streams"
 )
 
 // mirrorMargin is how much longer than a transport keeps its records the mirror keeps

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -120,7 +120,7 @@ func TestArchivedBoardAtMoment(t *testing.T) {
 	h := newHarness(t)
 	folder := t.TempDir()
 	const age = 180 * 24 * time.Hour
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	db.Do(t, `update boards set created_at = created_at - $1::interval`, age+24*time.Hour)
 	node := h.start(allRoles, "ledger-archive", folder)
 	other := h.start("api,relay,projector")

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // jobBodies are requests for jobs over boards.
@@ -56,7 +56,7 @@ func TestJobsWithoutRedis(t *testing.T) {
 func TestJobsWithoutPostgres(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	own := backendtest.OwnPostgres(t, migrations.Up)
+	own := backends.OwnPostgres(t, migrations.Up)
 	h.postgres = own.URL
 	n := h.start(allRoles)
 	own.Stop()
@@ -68,7 +68,7 @@ func TestJobsWithoutPostgres(t *testing.T) {
 func TestUnknownBoardsWithoutPostgres(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	own := backendtest.OwnPostgres(t, migrations.Up)
+	own := backends.OwnPostgres(t, migrations.Up)
 	h.postgres = own.URL
 	n := h.start(allRoles)
 	check := func(want int) {

@@ -25,8 +25,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/browsertest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/browser"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // The budgets of a page.
@@ -62,7 +62,7 @@ type viewer struct {
 
 func newViewer(t *testing.T, timeout time.Duration, setUp ...chromedp.Action) *viewer {
 	t.Helper()
-	v := &viewer{t: t, ctx: browsertest.New(t, timeout), bytes: make(map[network.RequestID]int64)}
+	v := &viewer{t: t, ctx: browser.New(t, timeout), bytes: make(map[network.RequestID]int64)}
 	chromedp.ListenTarget(v.ctx, func(event any) {
 		v.mu.Lock()
 		defer v.mu.Unlock()
@@ -257,7 +257,7 @@ func TestPageInBrowser(t *testing.T) {
 		v.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: theme}, {Name: "prefers-reduced-motion", Value: "reduce"},
 		}))
-		found, err := browsertest.AccessibilityProblems(v.ctx)
+		found, err := browser.AccessibilityProblems(v.ctx)
 		if err != nil || len(found) > 0 {
 			t.Errorf("axe-core in the %s theme: %v, %v", theme, found, err)
 		}
@@ -319,7 +319,7 @@ func TestPageOfViewer(t *testing.T) {
 		v.run(emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: theme},
 		}))
-		found, err := browsertest.AccessibilityProblems(v.ctx)
+		found, err := browser.AccessibilityProblems(v.ctx)
 		if err != nil || len(found) > 0 {
 			t.Errorf("axe-core of the statement in the %s theme: %v, %v", theme, found, err)
 		}

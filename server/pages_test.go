@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // The routes of a page, for a board.
@@ -300,7 +300,7 @@ func TestPageStreamOfTwoNodes(t *testing.T) {
 		}
 	}
 	wait("the row", func(line string, _ bool) bool { return strings.Contains(line, `"user_id":"ada"`) })
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	if _, err := db.Exec(t.Context(), "update boards set public = false where board_id = 'global'"); err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/browsertest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/browser"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // The pages look as in the pictures of testdata/pictures. After a change that is meant, look at the
@@ -48,7 +48,7 @@ func TestPicturesOfPages(t *testing.T) {
 		_, _, body := request(t, http.MethodGet, n.URL+"/b/global?limit=100", "", nil)
 		return strings.Count(body, "data-user=") == users && strings.Contains(body, "林")
 	})
-	ctx := browsertest.New(t, 3*awaitTimeout, browsertest.DebianFonts(t))
+	ctx := browser.New(t, 3*awaitTimeout, browser.DebianFonts(t))
 	const live = `document.getElementById("connection").textContent === "Live" &&
 		document.getElementById("age").textContent === ""`
 	signIn := chromedp.Tasks{
@@ -149,6 +149,6 @@ func takePictures(ctx context.Context, t *testing.T, first chromedp.Action, page
 		); err != nil {
 			t.Fatalf("%s: %v", p.name, err)
 		}
-		browsertest.ComparePicture(t, filepath.Join("testdata", "pictures", p.name+".png"), picture, *update)
+		browser.ComparePicture(t, filepath.Join("testdata", "pictures", p.name+".png"), picture, *update)
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
-	"github.com/scoreboard/scoreboard/server/transport/kafka"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
 )
 
 // Users by who sees them. Each has a display name that begins with Secret.
@@ -150,7 +150,7 @@ func TestWebhooksHideUsers(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	n := h.start(allRoles, append(slices.Clone(loopback), "boards-close-grace", "1s")...)
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
 	end := time.Now().Add(time.Hour).UTC()
 	if _, err := root.CreateBoard(t.Context(), client.BoardRequest{
@@ -218,7 +218,7 @@ func TestFeedsOfHiddenUsers(t *testing.T) {
 	brokers, prefix := h.useKafka()
 	h.settings["mirror-plain-topic"], h.settings["mirror-cloudevents-topic"] = prefix+"scores", prefix+"ce"
 	h.settings["mirror-group"], h.settings["mirror-partitions"] = prefix+"mirror", "2"
-	rdb := backendtest.RedisClient(t, h.redis.URL)
+	rdb := backends.RedisClient(t, h.redis.URL)
 	broker := kafka.New(kafka.Options{Brokers: brokers, Timeout: 5 * time.Second})
 	t.Cleanup(broker.Close)
 	n := h.start(allRoles + ",mirror")

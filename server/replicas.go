@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/moments"
+	"github.com/scoreboard/scoreboard/server/store/history"
 )
 
 // replicas are the replicas that this process knows. Every process that has their URLs
@@ -119,7 +119,7 @@ func (p pastReads) Statement(
 // past reads past standings. mark is that of leaderboard.ReadReplica: what was recorded at a
 // moment never changes, but who may be shown does.
 func past[T any](
-	ctx context.Context, p pastReads, mark func(T), read func(context.Context, *moments.Moments) (T, error),
+	ctx context.Context, p pastReads, mark func(T), read func(context.Context, *history.Moments) (T, error),
 ) (T, error) {
 	return leaderboard.ReadReplica(ctx, p.state,
 		func(ctx context.Context, check scoreboard.ProgressCheck) (T, error) {
@@ -133,7 +133,7 @@ func (p pastReads) Board(
 	ctx context.Context, family scoreboard.BoardID, at time.Time,
 ) (*scoreboard.Board, error) {
 	return past(ctx, p, func(*scoreboard.Board) {},
-		func(ctx context.Context, m *moments.Moments) (*scoreboard.Board, error) {
+		func(ctx context.Context, m *history.Moments) (*scoreboard.Board, error) {
 			return m.Board(ctx, family, at)
 		})
 }
@@ -143,7 +143,7 @@ func (p pastReads) Top(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, after *scoreboard.Position, limit int,
 ) (*scoreboard.Top, error) {
 	return past(ctx, p, func(top *scoreboard.Top) { leaderboard.MarkBehind(&top.Degraded) },
-		func(ctx context.Context, m *moments.Moments) (*scoreboard.Top, error) {
+		func(ctx context.Context, m *history.Moments) (*scoreboard.Top, error) {
 			return m.Top(ctx, board, at, after, limit)
 		})
 }
@@ -153,7 +153,7 @@ func (p pastReads) Place(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, k int,
 ) (*scoreboard.Place, error) {
 	return past(ctx, p, func(place *scoreboard.Place) { leaderboard.MarkBehind(&place.Degraded) },
-		func(ctx context.Context, m *moments.Moments) (*scoreboard.Place, error) {
+		func(ctx context.Context, m *history.Moments) (*scoreboard.Place, error) {
 			return m.Place(ctx, board, at, user, k)
 		})
 }
@@ -162,7 +162,7 @@ func (p pastReads) Place(
 func (p pastReads) History(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, times []time.Time,
 ) ([]scoreboard.RankPoint, error) {
-	return past(ctx, p, nil, func(ctx context.Context, m *moments.Moments) ([]scoreboard.RankPoint, error) {
+	return past(ctx, p, nil, func(ctx context.Context, m *history.Moments) ([]scoreboard.RankPoint, error) {
 		return m.History(ctx, board, at, user, times)
 	})
 }
@@ -171,7 +171,7 @@ func (p pastReads) History(
 func (p pastReads) Marks(
 	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID,
 ) (*scoreboard.RankMarks, error) {
-	return past(ctx, p, nil, func(ctx context.Context, m *moments.Moments) (*scoreboard.RankMarks, error) {
+	return past(ctx, p, nil, func(ctx context.Context, m *history.Moments) (*scoreboard.RankMarks, error) {
 		return m.Marks(ctx, board, user)
 	})
 }
@@ -180,7 +180,7 @@ func (p pastReads) Marks(
 func (p pastReads) Film(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, times []time.Time, limit int,
 ) (frames []scoreboard.Frame, covered int, err error) {
-	frames, err = past(ctx, p, nil, func(ctx context.Context, m *moments.Moments) (all []scoreboard.Frame, err error) {
+	frames, err = past(ctx, p, nil, func(ctx context.Context, m *history.Moments) (all []scoreboard.Frame, err error) {
 		all, covered, err = m.Film(ctx, board, at, times, limit)
 		return all, err
 	})

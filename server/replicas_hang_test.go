@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // TestReplicasThatHang has both replicas stop answering while clients read. Their connections stay

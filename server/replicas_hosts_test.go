@@ -13,9 +13,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // name stands for several servers: each connection is to the next of them, as if the name had
@@ -96,13 +96,13 @@ func hostOf(t *testing.T, text string) string {
 // last: what the promoted one has is in no answer.
 func TestPromotedServerBehindOneName(t *testing.T) {
 	t.Parallel()
-	r := &replicated{harness: newHarness(t), primary: backendtest.OwnPostgres(t, migrations.Up)}
+	r := &replicated{harness: newHarness(t), primary: backends.OwnPostgres(t, migrations.Up)}
 	r.postgres = r.primary.URL
 	r.standby = r.primary.Standby()
 	promoted := r.primary.Standby()
 	r.game = r.start(allRoles).client("game", auth.ScopeUpdate+" "+auth.ScopeAdmin)
 	r.add("alice")
-	other, err := pgx.Connect(t.Context(), backendtest.Owner(promoted.URL))
+	other, err := pgx.Connect(t.Context(), backends.Owner(promoted.URL))
 	if err != nil {
 		t.Fatal(err)
 	}

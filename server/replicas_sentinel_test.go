@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // TestReplicasOfSentinels reads the replica of a primary that dies. Reads go on: none fails, and
@@ -15,7 +15,7 @@ import (
 // and is read instead of the one that was promoted.
 func TestReplicasOfSentinels(t *testing.T) {
 	t.Parallel()
-	sentinels := backendtest.OwnRedisSentinels(t, 1)
+	sentinels := backends.OwnRedisSentinels(t, 1)
 	r := &replicated{harness: newHarness(t)}
 	r.settings["redis-url"], r.settings["reads-user-cache"] = sentinels.URL, "0s"
 	r.game = r.start(allRoles).client("game", auth.ScopeUpdate)

@@ -14,17 +14,17 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // replicated is a node that writes, and one that reads replicas.
 type replicated struct {
 	*harness
-	primary, standby *backendtest.PostgresServer
-	replica          *backendtest.RedisServer
+	primary, standby *backends.PostgresServer
+	replica          *backends.RedisServer
 	replay           *pgx.Conn // to the standby, as its owner
 	rdb              *redis.Client
 	reads            *node
@@ -34,12 +34,12 @@ type replicated struct {
 
 func newReplicated(t *testing.T) *replicated {
 	t.Helper()
-	r := &replicated{harness: newHarness(t), primary: backendtest.OwnPostgres(t, migrations.Up)}
+	r := &replicated{harness: newHarness(t), primary: backends.OwnPostgres(t, migrations.Up)}
 	r.postgres = r.primary.URL
 	r.standby, r.replica = r.primary.Standby(), r.redis.Replica()
-	r.rdb = backendtest.RedisClient(t, r.replica.URL)
+	r.rdb = backends.RedisClient(t, r.replica.URL)
 	var err error
-	if r.replay, err = pgx.Connect(t.Context(), backendtest.Owner(r.standby.URL)); err != nil {
+	if r.replay, err = pgx.Connect(t.Context(), backends.Owner(r.standby.URL)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.replay.Close(t.Context()) })

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
-func TestMain(m *testing.M) { backendtest.Main(m) }
+func TestMain(m *testing.M) { backends.Main(m) }
 
 const (
 	jwtSecret    = "a secret of the tests, long enough for HS256"
@@ -28,14 +28,14 @@ type harness struct {
 	t        testing.TB
 	settings map[string]string
 	postgres string
-	redis    *backendtest.RedisServer
+	redis    *backends.RedisServer
 	tokens   *auth.Tokens
 }
 
 func newHarness(t testing.TB) *harness {
 	t.Helper()
 	return &harness{
-		t: t, postgres: backendtest.Postgres(t, migrations.Up), redis: backendtest.OwnRedis(t),
+		t: t, postgres: backends.Postgres(t, migrations.Up), redis: backends.OwnRedis(t),
 		tokens: auth.NewTokens(jwtSecret, "scoreboard-dev", "scoreboard", time.Now),
 		settings: map[string]string{
 			"auth-jwt-secret": jwtSecret, "auth-dev-issuer": "false", "auth-signature": "optional",
@@ -48,7 +48,7 @@ func newHarness(t testing.TB) *harness {
 // useKafka has nodes use Kafka, with topics and groups that begin with prefix.
 func (h *harness) useKafka() (brokers []string, prefix string) {
 	h.t.Helper()
-	brokers, prefix = backendtest.Kafka(h.t), backendtest.Prefix(h.t)
+	brokers, prefix = backends.Kafka(h.t), backends.Prefix(h.t)
 	for name, topic := range map[string]string{
 		"kafka-topic": "events", "kafka-increments-topic": "increments", "kafka-dead-topic": "dead",
 		"kafka-notices-topic": "notices", "kafka-seasons-topic": "seasons", "kafka-increments-dead-topic": "idead",
@@ -62,7 +62,7 @@ func (h *harness) useKafka() (brokers []string, prefix string) {
 
 // node is a server within this process.
 type node struct {
-	*clienttest.Node
+	*instance.Node
 	h *harness
 }
 
@@ -90,7 +90,7 @@ func (h *harness) launch(roles string, settings ...string) *node {
 	for name, value := range h.settings {
 		given = append(given, name, value)
 	}
-	n := clienttest.StartNode(h.t, h.postgres, h.redis.URL, append(given, settings...)...)
+	n := instance.StartNode(h.t, h.postgres, h.redis.URL, append(given, settings...)...)
 	return &node{n, h}
 }
 

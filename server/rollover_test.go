@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // A watcher of a board with periods sees the next one when it begins, over the same
@@ -76,7 +76,7 @@ func TestRepeatBeforeAllSeasons(t *testing.T) {
 	if _, err := game.Submit(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	backendtest.Connect(t, h.postgres).Do(t,
+	backends.Connect(t, h.postgres).Do(t,
 		`update boards set period_start = now() + interval '1 hour' where board_id = 'season:one'`)
 	h.await("the node to notice", func() bool {
 		status, _ := h.get(t, n.URL+"/v1/leaderboard/top?board=season", bearer(h.token("bob", "", time.Hour)))

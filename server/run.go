@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/dialect"
-	"github.com/scoreboard/scoreboard/server/transport/kafka"
+	"github.com/scoreboard/scoreboard/server/http/dialect"
+	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
 )
 
 // runner is a component that works in the background. Run returns when ctx has

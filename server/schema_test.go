@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -18,7 +18,7 @@ import (
 func TestEmptyDatabaseIsNotReady(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.postgres = backendtest.Postgres(t, nil)
+	h.postgres = backends.Postgres(t, nil)
 	n := h.launch(allRoles, "log-level", "info")
 	const want = `the database has no schema: run \"sbctl migrate up\"`
 	ready := func() (int, string) { return h.get(t, n.Ops+"/readyz", nil) }
@@ -60,7 +60,7 @@ func TestEmptyDatabaseIsNotReady(t *testing.T) {
 func TestStopsWhileWaitingForTheSchema(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.postgres = backendtest.Postgres(t, nil)
+	h.postgres = backends.Postgres(t, nil)
 	n := h.launch(allRoles)
 	h.await("the node to wait", func() bool { return strings.Contains(n.Log(), "no schema") })
 	n.stop()
@@ -70,7 +70,7 @@ func TestStopsWhileWaitingForTheSchema(t *testing.T) {
 func TestSchemaOfAnotherRelease(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	latest := migrations.Latest()
 	apply := func(number int64) {
 		db.Do(t, `insert into goose_db_version (version_id, is_applied) values ($1, true)`, number)

@@ -12,30 +12,29 @@ import (
 
 	"github.com/scoreboard/scoreboard/internal/calls"
 	"github.com/scoreboard/scoreboard/internal/tracing"
-	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/archive"
-	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/console"
-	"github.com/scoreboard/scoreboard/server/edge"
+	"github.com/scoreboard/scoreboard/server/config/settings"
 	"github.com/scoreboard/scoreboard/server/health"
-	"github.com/scoreboard/scoreboard/server/ingest"
+	"github.com/scoreboard/scoreboard/server/http/api"
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/http/console"
+	"github.com/scoreboard/scoreboard/server/http/edge"
+	"github.com/scoreboard/scoreboard/server/http/limit"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
-	"github.com/scoreboard/scoreboard/server/limit"
-	"github.com/scoreboard/scoreboard/server/mirror"
-	"github.com/scoreboard/scoreboard/server/outbox"
-	"github.com/scoreboard/scoreboard/server/privacy"
-	"github.com/scoreboard/scoreboard/server/profile"
+	"github.com/scoreboard/scoreboard/server/leaderboard/display"
+	"github.com/scoreboard/scoreboard/server/pipeline/ingest"
+	"github.com/scoreboard/scoreboard/server/pipeline/mirror"
+	"github.com/scoreboard/scoreboard/server/pipeline/outbox"
+	"github.com/scoreboard/scoreboard/server/pipeline/transport"
+	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
+	"github.com/scoreboard/scoreboard/server/pipeline/transport/streams"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/rollover"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/settings"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/transport"
-	"github.com/scoreboard/scoreboard/server/transport/kafka"
-	"github.com/scoreboard/scoreboard/server/transport/streams"
 )
 
 // Server is one process with its roles. A component is nil in a process whose
@@ -66,8 +65,8 @@ type Server struct {
 	limits       *limit.Set
 
 	catalog   *store.Catalog
-	profiles  *profile.Cache
-	hidden    *privacy.List
+	profiles  *display.Profiles
+	hidden    *display.Hidden
 	reads     *leaderboard.Leaderboard
 	hub       *realtime.Hub
 	ingest    *ingest.Ingest

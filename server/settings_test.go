@@ -13,8 +13,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/auth"
-	"github.com/scoreboard/scoreboard/server/auth/authtest"
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -32,7 +32,7 @@ func newProvider(t *testing.T, name string) *provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set := authtest.Set(t, map[string]crypto.Signer{name: key})
+	set := fixtures.KeySet(t, map[string]crypto.Signer{name: key})
 	p := &provider{name: name, issuer: "scoreboard-dev", key: key}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_,

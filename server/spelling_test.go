@@ -31,7 +31,7 @@ func TestSpelling(t *testing.T) {
 		switch name := entry.Name(); {
 		case entry.IsDir() && (strings.HasPrefix(name, ".") && name != ".." || name == "node_modules" ||
 			name == "dialect" || name == "testdata" || name == "out"):
-			return fs.SkipDir // server/dialect has the words of other specifications
+			return fs.SkipDir // server/http/dialect has the words of other specifications
 		case entry.IsDir() || name == "spelling_test.go":
 		case filepath.Ext(name) == ".md":
 			text, err := os.ReadFile(path)

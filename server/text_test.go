@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -197,7 +197,7 @@ func TestBadTextIsRejectedEverywhere(t *testing.T) {
 func (h *harness) dump(t testing.TB) string {
 	t.Helper()
 	var text string
-	err := backendtest.Connect(t, h.postgres).QueryRow(t.Context(), `select jsonb_build_object(
+	err := backends.Connect(t, h.postgres).QueryRow(t.Context(), `select jsonb_build_object(
 	'boards', (select jsonb_agg(array[board_id, status] order by board_id) from boards),
 	'users', (select jsonb_agg(array[user_id, status] order by user_id) from users),
 	'scores', (select count(*) from scores), 'ledger', (select count(*) from user_score_histories),
@@ -278,7 +278,7 @@ func TestBadReasonChangesNothing(t *testing.T) {
 	if status != http.StatusCreated {
 		t.Fatalf("a token: got %d %s", status, answer)
 	}
-	if rows := backendtest.Connect(t, h.postgres).Count(t, `select count(*) from audit_log
+	if rows := backends.Connect(t, h.postgres).Count(t, `select count(*) from audit_log
 where action = 'token.mint' and target = 'user:mallory' and reason = 'test' and detail = '{"scope": "score:admin"}'`,
 	); rows != 1 {
 		t.Errorf("got %d audit rows of the token, want 1", rows)

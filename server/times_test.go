@@ -14,8 +14,8 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // wrongTime matches a time that nothing happened at: the zero time, the start of Unix
@@ -158,7 +158,7 @@ func closedNow(c <-chan struct{}) bool {
 func TestEveryTimeIsReal(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	rdb := backendtest.RedisClient(t, h.redis.URL)
+	rdb := backends.RedisClient(t, h.redis.URL)
 	scopes := auth.ScopeAdmin + " " + auth.ScopeUpdate
 	n := h.launch(allRoles)
 	w := &times{

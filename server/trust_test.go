@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
-	"github.com/scoreboard/scoreboard/server/geo/geotest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // submit sends an increment as its user and returns the status and the body.
@@ -56,7 +56,7 @@ func TestImpossibleTravel(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	file := filepath.Join(t.TempDir(), "countries.mmdb")
-	geotest.Write(t, file, map[string]string{"192.0.2.0/24": "DE", "198.51.100.0/24": "FR"})
+	fixtures.WriteCountries(t, file, map[string]string{"192.0.2.0/24": "DE", "198.51.100.0/24": "FR"})
 	h.settings["anomaly-travel"], h.settings["anomaly-country-header"], h.settings["anomaly-country-file"] = "enforce",
 		"CF-IPCountry", file
 	behind, open := h.start(allRoles, "trusted-proxies", "127.0.0.1"), h.start(allRoles, "trusted-proxies",
@@ -97,7 +97,7 @@ func TestAnomalyModes(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.settings["anomaly-frequency-max"] = "1/1h"
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	for _, c := range []struct {
 		mode   string
 		status int
@@ -159,7 +159,7 @@ func TestChangeAddressRetention(t *testing.T) {
 			t.Fatalf("got %d %s", status, answer)
 		}
 	}
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	db.Do(
 		t,
 		`update user_score_histories set recorded_at = recorded_at - interval '90 minutes' where event_text = 'older'`,
@@ -199,7 +199,7 @@ func TestRepeatIgnoresNewBounds(t *testing.T) {
 	if status, answer := n.submit("alice", "big", "500", nil); status != http.StatusOK {
 		t.Fatalf("got %d %s", status, answer)
 	}
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	db.Do(t, `update boards set max_delta = 100 where board_id = 'global'`)
 	h.await("the node to know the bounds", func() bool {
 		_, action := n.post("/v1/actions", "bob", "{}", nil)

@@ -14,8 +14,8 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -105,7 +105,7 @@ func TestWebhookMessages(t *testing.T) {
 	settings := append(slices.Clone(loopback), "boards-close-grace", "1s")
 	n := h.start(allRoles, settings...)
 	h.start(allRoles, settings...)
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	root, game := n.client("root", auth.ScopeAdmin), n.client("game", auth.ScopeUpdate)
 	end := time.Now().Add(time.Hour).UTC()
 	if _, err := root.CreateBoard(t.Context(), client.BoardRequest{
@@ -293,7 +293,7 @@ func TestWebhookReceiversAreIndependent(t *testing.T) {
 			t.Errorf("a webhook at %s: got %v, want invalid_request", address, err)
 		}
 	}
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	for _, address := range []string{hung.URL, r.URL, private} {
 		hook, err := root.CreateWebhook(t.Context(),
 			client.WebhookRequest{URL: r.URL, Types: []string{"user.flagged"}})
@@ -324,7 +324,7 @@ func TestErasureReachesWebhooks(t *testing.T) {
 	h := newHarness(t)
 	n := h.start(allRoles, loopback...)
 	root, game := n.client("root", auth.ScopeAdmin), n.client("game", auth.ScopeUpdate)
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	r := newReceiver(t)
 	r.answers(http.StatusServiceUnavailable)
 	if _, err := root.CreateWebhook(t.Context(), client.WebhookRequest{

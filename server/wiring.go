@@ -19,28 +19,27 @@ import (
 	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/admin"
-	"github.com/scoreboard/scoreboard/server/api"
 	"github.com/scoreboard/scoreboard/server/archive"
 	"github.com/scoreboard/scoreboard/server/audit"
-	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/checkpoint"
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/edge"
+	"github.com/scoreboard/scoreboard/server/config/settings"
+	"github.com/scoreboard/scoreboard/server/http/api"
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/http/edge"
+	"github.com/scoreboard/scoreboard/server/http/limit"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
-	"github.com/scoreboard/scoreboard/server/limit"
+	"github.com/scoreboard/scoreboard/server/leaderboard/display"
 	"github.com/scoreboard/scoreboard/server/moderation"
-	"github.com/scoreboard/scoreboard/server/outbox"
-	"github.com/scoreboard/scoreboard/server/privacy"
-	"github.com/scoreboard/scoreboard/server/profile"
+	"github.com/scoreboard/scoreboard/server/pipeline/outbox"
+	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/settings"
 	"github.com/scoreboard/scoreboard/server/standings"
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/teams"
-	"github.com/scoreboard/scoreboard/server/transport/kafka"
 	"github.com/scoreboard/scoreboard/server/webhook"
 )
 
@@ -311,9 +310,9 @@ func (s *Server) makeReads() {
 	s.rebuilder = repair.NewRebuilder(
 		processName(), s.catalog, s.store.Recovery, s.store.Boards, s.ranking, s.log,
 	)
-	s.profiles = profile.NewCache(s.store.Profiles, s.log)
+	s.profiles = display.NewProfiles(s.store.Profiles, s.log)
 	s.add("profiles", s.profiles)
-	s.hidden = privacy.NewList(s.store.Visibility, s.log)
+	s.hidden = display.NewHidden(s.store.Visibility, s.log)
 	s.add("hidden users", s.hidden)
 	o := leaderboard.Options{
 		Catalog: s.catalog, Ranking: s.ranking, Fallback: s.store.Reads, TriggerRebuild: s.triggerRebuild(),
@@ -327,7 +326,9 @@ func (s *Server) makeReads() {
 }
 
 // display is how this process shows users.
-func (s *Server) display() display { return display{s.hidden, s.profiles} }
+func (s *Server) display() display.Display {
+	return display.Display{Hidden: s.hidden, Profiles: s.profiles}
+}
 
 // triggerRebuild returns what reports a board that Redis does not hold. Only a
 // process with the role maintenance rebuilds it.
@@ -342,7 +343,7 @@ func (s *Server) triggerRebuild() func(scoreboard.BoardID) {
 func (s *Server) makeGateway() {
 	c := s.config
 	// First of all, because afterwards the rows of a notice are shared.
-	names := s.display().showNotice
+	names := s.display().ShowNotice
 	if !c.Has(config.RoleGateway) {
 		s.add("notices", newFollower("redis", s.ranking, s.log, names, s.reads.Notify))
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/scoreboard/scoreboard/client"
-	counts "github.com/scoreboard/scoreboard/internal/plural"
+	counts "github.com/scoreboard/scoreboard/internal/english"
 )
 
 // Printable removes from untrusted text what could control a terminal, change the

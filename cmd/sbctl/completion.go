@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/scoreboard/scoreboard/internal/suggest"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
 )
 
@@ -130,7 +130,7 @@ func newCompletionCmd(p *program) *cobra.Command {
 				return root.GenPowerShellCompletionWithDesc(p.stdout)
 			}
 			return usagef("unknown shell %q; must be one of %s%s", args[0], strings.Join(shells, ", "),
-				suggest.Closest(args[0], shells, ""))
+				english.Closest(args[0], shells, ""))
 		},
 	}
 }

@@ -6,18 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 )
 
 // The commands that the console shows are valid.
 func TestCommandsOfTheConsole(t *testing.T) {
 	t.Parallel()
-	listed, err := os.ReadFile("../../server/console/testdata/changes.txt")
+	listed, err := os.ReadFile("../../server/http/console/testdata/changes.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	env := []string{
-		"SBCTL_SERVER=http://127.0.0.1:1", "SBCTL_TOKEN=" + clienttest.Token("root", "score:admin"),
+		"SBCTL_SERVER=http://127.0.0.1:1", "SBCTL_TOKEN=" + instance.Token("root", "score:admin"),
 		"HOME=" + t.TempDir(),
 	}
 	commands := 0

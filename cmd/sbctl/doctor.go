@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -147,7 +147,7 @@ func (d diagnosis) nagios(w io.Writer) error {
 	case count[checkWarn] > 0:
 		word, code = "WARNING", nagiosWarning
 	}
-	text := plural.Count(len(d.Checks), "check")
+	text := english.Count(len(d.Checks), "check")
 	if len(problems) > 0 {
 		text = strings.Join(problems, "; ")
 	}

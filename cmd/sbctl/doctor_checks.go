@@ -13,7 +13,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -245,7 +245,7 @@ func checkTop(a response) check {
 			"check that --server is the address of a scoreboard server")
 	}
 	age := time.Duration(top.AgeMS) * time.Millisecond
-	detail := fmt.Sprintf("%s on %s, %v old", plural.Count(top.Total, "user"), scoreboard.GlobalBoard, age)
+	detail := fmt.Sprintf("%s on %s, %v old", english.Count(top.Total, "user"), scoreboard.GlobalBoard, age)
 	if top.BoardState != "" {
 		detail += ", " + top.BoardState
 	}

@@ -5,17 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/client/clienttest"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 )
 
 // doctor names a missing schema and the command that creates it.
 func TestDoctorNamesTheMissingSchema(t *testing.T) {
 	t.Parallel()
-	n := clienttest.StartNode(t, backendtest.Postgres(t, nil), backendtest.Redis(t))
+	n := instance.StartNode(t, backends.Postgres(t, nil), backends.Redis(t))
 	environ := []string{
 		"HOME=" + t.TempDir(), "SBCTL_SERVER=" + n.URL, "SBCTL_OPS_SERVER=" + n.Ops,
-		"SBCTL_TOKEN=" + clienttest.Token("root", "score:admin"),
+		"SBCTL_TOKEN=" + instance.Token("root", "score:admin"),
 	}
 	var out string
 	eventually(t, "the node to wait for its schema", func() error {

@@ -10,17 +10,17 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/client/bulk"
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 )
 
 const events = "../../testdata/events"
 
 func TestSeasonOfEvents(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	env := []string{
-		"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("game", "score:update"),
-		"SBCTL_KEY_ID=" + clienttest.KeyID, "SBCTL_KEY_SECRET=" + clienttest.Secret,
+		"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + instance.Token("game", "score:update"),
+		"SBCTL_KEY_ID=" + instance.KeyID, "SBCTL_KEY_SECRET=" + instance.Secret,
 	}
 	for _, tc := range []struct {
 		file string
@@ -43,7 +43,7 @@ func TestSeasonOfEvents(t *testing.T) {
 		}
 	}
 	generated := t.TempDir()
-	if output, err := exec.CommandContext(t.Context(), "go", "run", "../../internal/season",
+	if output, err := exec.CommandContext(t.Context(), "go", "run", "../../internal/test/season",
 		generated).CombinedOutput(); err != nil {
 		t.Fatalf("generate the season: %v\n%s", err, output)
 	}

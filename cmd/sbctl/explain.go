@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 func newExplainCmd(p *program) *cobra.Command {
@@ -59,14 +59,14 @@ func explanation(e *client.RankExplanation) []string {
 		lines = append(lines, nextTo(n, "behind"))
 	}
 	if e.Tie.Users > 1 {
-		line := fmt.Sprintf("%s have this score", plural.Count(e.Tie.Users, "user"))
+		line := fmt.Sprintf("%s have this score", english.Count(e.Tie.Users, "user"))
 		if e.Tie.FirstAt != nil {
 			line += fmt.Sprintf("; %s reached it first, at %s", e.Tie.First, e.Tie.FirstAt.Format(time.RFC3339Nano))
 		}
 		lines = append(lines, line+"; of equal scores, the earlier one ranks first")
 	}
 	if e.HiddenAhead > 0 {
-		lines = append(lines, plural.Count(e.HiddenAhead, "banned user")+" would rank ahead, and are not counted")
+		lines = append(lines, english.Count(e.HiddenAhead, "banned user")+" would rank ahead, and are not counted")
 	}
 	switch r := e.Ranking; {
 	case r == nil:
@@ -101,7 +101,7 @@ func pointSources(e *client.RankExplanation) string {
 			parts = append(parts, fmt.Sprintf("%+d %s", s.points, s.name))
 		}
 	}
-	text := plural.Count(e.Events, "event")
+	text := english.Count(e.Events, "event")
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}
@@ -115,5 +115,5 @@ func nextTo(n *client.RankNeighbour, where string) string {
 			n.ReachedAt.Format(time.RFC3339Nano))
 	}
 	return fmt.Sprintf("%s is directly %s by %s, with %d", shownName(n.Entry), where,
-		plural.Count(n.Difference, "point"), n.Score)
+		english.Count(n.Difference, "point"), n.Score)
 }

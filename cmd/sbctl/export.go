@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 func newExportCmd(p *program) *cobra.Command {
@@ -48,7 +48,7 @@ with rank, user_id, score and reached_at: one JSON object a line, or CSV with a 
 			if err := out.Flush(); err != nil {
 				return err
 			}
-			p.infof("%s", plural.Count(rows, "standing"))
+			p.infof("%s", english.Count(rows, "standing"))
 			return nil
 		}),
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -54,8 +54,8 @@ func TestEveryCommandReportsErrors(t *testing.T) {
 				s.Close()
 			}
 			env := []string{
-				"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + clienttest.Token("alice", "score:update score:admin"),
-				"SBCTL_KEY_ID=" + clienttest.KeyID, "SBCTL_KEY_SECRET=" + clienttest.Secret, "HOME=" + t.TempDir(),
+				"SBCTL_SERVER=" + s.URL, "SBCTL_TOKEN=" + instance.Token("alice", "score:update score:admin"),
+				"SBCTL_KEY_ID=" + instance.KeyID, "SBCTL_KEY_SECRET=" + instance.Secret, "HOME=" + t.TempDir(),
 			}
 			rules := filepath.Join(t.TempDir(), "rules.json")
 			if err := os.WriteFile(rules, []byte(`{"max_delta":100}`), 0o600); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 func newFriendCmd(p *program) *cobra.Command {
@@ -101,7 +101,7 @@ func newFriendTopCmd(p *program) *cobra.Command {
 			}
 			if !p.structured() {
 				all := len(list.Entries) + len(list.NotFound)
-				p.infof("%s: %d of %s, %v old%s", list.Board, len(list.Entries), plural.Count(int64(all), "user"),
+				p.infof("%s: %d of %s, %v old%s", list.Board, len(list.Entries), english.Count(int64(all), "user"),
 					ms(list.AgeMS), degradedNote(list.Degraded, list.DegradedReason))
 			}
 			return p.print(list, func() *table {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/sources"
+	"github.com/scoreboard/scoreboard/client/sources"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 

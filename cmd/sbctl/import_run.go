@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -52,7 +52,7 @@ func (r *importRun) run(ctx context.Context, names []string) error {
 	if len(ready) == 0 {
 		return errors.New("no board can be imported")
 	}
-	if err := r.p.confirm(ctx, fmt.Sprintf("Import %s?", plural.Count(len(ready), "board"))); err != nil {
+	if err := r.p.confirm(ctx, fmt.Sprintf("Import %s?", english.Count(len(ready), "board"))); err != nil {
 		return err
 	}
 	results, err := r.importAll(ctx, ready)
@@ -230,8 +230,8 @@ func (r *importRun) followBoard(ctx context.Context, b *planned, result *importe
 		return false, err
 	}
 	changed := result.Written - before
-	r.p.infof("%s: %s imported, %s", b.Board, plural.Count(changed, "change"),
-		plural.Count(result.Differences, "difference"))
+	r.p.infof("%s: %s imported, %s", b.Board, english.Count(changed, "change"),
+		english.Count(result.Differences, "difference"))
 	return changed == 0 && (result.Differences == 0 || rejected > 0 && rejected == result.Rejected), nil
 }
 

@@ -18,22 +18,22 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 )
 
 // importer runs imports into a server of its own.
 type importer struct {
 	t      *testing.T
-	server *clienttest.Server
+	server *instance.Server
 	env    []string
 	client *client.Client
 }
 
 func newImporter(t *testing.T) *importer {
 	t.Helper()
-	s := clienttest.New(t)
-	token := clienttest.Token("root", "score:admin")
+	s := instance.New(t)
+	token := instance.Token("root", "score:admin")
 	c, err := client.New(s.URL, client.Options{Token: token})
 	if err != nil {
 		t.Fatal(err)
@@ -78,10 +78,10 @@ const nakamaUser = "00000000-0000-0000-0000-00000000000"
 func TestImportFromNakama(t *testing.T) {
 	t.Parallel()
 	i := newImporter(t)
-	url := backendtest.Postgres(t, func(context.Context, string) error { return nil })
-	db := backendtest.Connect(t, url)
+	url := backends.Postgres(t, func(context.Context, string) error { return nil })
+	db := backends.Connect(t, url)
 	for _, name := range []string{"nakama_schema.sql", "nakama_boards.sql"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "internal", "sources", "testdata", name))
+		text, err := os.ReadFile(filepath.Join("..", "..", "client", "sources", "testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,8 +130,8 @@ func TestImportFromNakama(t *testing.T) {
 func TestImportFromPodium(t *testing.T) {
 	t.Parallel()
 	i := newImporter(t)
-	url := backendtest.Redis(t)
-	rdb := backendtest.RedisClient(t, url)
+	url := backends.Redis(t)
+	rdb := backends.RedisClient(t, url)
 	add := func(board string, members ...redis.Z) {
 		if err := rdb.ZAdd(t.Context(), board, members...).Err(); err != nil {
 			t.Fatal(err)

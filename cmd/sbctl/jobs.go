@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 // jobFlags are the flags that all jobs over boards share.
@@ -53,7 +53,7 @@ func (p *program) progress() func(client.JobLine) {
 		if line.Board != "" {
 			board = line.Board + ": "
 		}
-		p.infof("%s%s, %.0f/s%s", board, plural.Count(done, unit), rate, left)
+		p.infof("%s%s, %.0f/s%s", board, english.Count(done, unit), rate, left)
 	}
 }
 
@@ -237,10 +237,10 @@ func (p *program) verified(done client.JobLine) error {
 	})
 	rows := ""
 	if v.Rows > 0 { // reconcile reads no ledger rows
-		rows = " and " + plural.Count(v.Rows, "ledger row")
+		rows = " and " + english.Count(v.Rows, "ledger row")
 	}
 	p.infof("%s%s in %v: %s, %d repaired",
-		plural.Count(v.Users, "user"), rows, ms(v.TookMS), plural.Count(v.Wrong, "difference"), v.Repaired)
+		english.Count(v.Users, "user"), rows, ms(v.TookMS), english.Count(v.Wrong, "difference"), v.Repaired)
 	if err == nil && v.Wrong > v.Repaired {
 		return errCheckFailed
 	}

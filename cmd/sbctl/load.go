@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/loadgen"
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
@@ -218,7 +218,7 @@ func (p *program) findMax(ctx context.Context, o loadgen.Options) error {
 	}
 	held := time.Duration(found.Report.Seconds * float64(time.Second)).Round(time.Second)
 	p.noteReport(found.Report, o.Out)
-	p.infof("sustained %s/s for %v (%s)", plural.Count(found.Rate, "increment"), held, found.Mode)
+	p.infof("sustained %s/s for %v (%s)", english.Count(found.Rate, "increment"), held, found.Mode)
 	return nil
 }
 

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/loadgen"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -96,12 +96,12 @@ func (p *program) cleanRun(ctx context.Context, c *client.Client, done *cleaned,
 	}
 	if done.Users = len(users); done.Users > 0 && !dry {
 		question := fmt.Sprintf("Erase %s whose ids begin with %s? This cannot be undone.",
-			plural.Count(done.Users, "user"), done.Prefix)
+			english.Count(done.Users, "user"), done.Prefix)
 		if err := p.confirm(ctx, question); err != nil {
 			return err
 		}
 		if done.Erased, err = p.eraseAll(ctx, c, users, reason); err != nil {
-			return fmt.Errorf("after %d of %s: %w", done.Erased, plural.Count(done.Users, "user"), err)
+			return fmt.Errorf("after %d of %s: %w", done.Erased, english.Count(done.Users, "user"), err)
 		}
 	}
 	return p.print(done, func() *table {
@@ -161,7 +161,7 @@ func (p *program) eraseAll(ctx context.Context, c *client.Client, users []string
 		})
 		if time.Since(reported) > time.Second {
 			reported = time.Now()
-			p.infof("%d of %s erased", erased.Load(), plural.Count(len(users), "user"))
+			p.infof("%d of %s erased", erased.Load(), english.Count(len(users), "user"))
 		}
 	}
 	err := group.Wait()

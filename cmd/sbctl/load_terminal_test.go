@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 )
 
 // On a terminal a load shows its progress, and Ctrl-C ends it with a report.
 func TestLoadOnATerminal(t *testing.T) {
 	t.Parallel()
-	term := onTerminal(t, clienttest.New(t).URL, "load", "run", "--rate", "50", "--duration", "1h",
+	term := onTerminal(t, instance.New(t).URL, "load", "run", "--rate", "50", "--duration", "1h",
 		"--out", t.TempDir())
 	term.shows("rate: 50")
 	term.shows("target / answered")
@@ -26,7 +26,7 @@ func TestLoadOnATerminal(t *testing.T) {
 // The second Ctrl-C ends a load at once, although requests are in flight.
 func TestLoadEndsAtSecondInterrupt(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	term := onTerminal(t, s.URL, "load", "run", "--rate", "50", "--duration", "1h", "--out", t.TempDir())
 	term.shows("of 1h0m0s")
 	s.Hang(1000)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/suggest"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -109,7 +109,7 @@ func (p *program) suggestList(ctx context.Context, cmd *cobra.Command) string {
 		for _, name := range requested {
 			exists := func(b client.Board) bool { return b.Board == name }
 			if err == nil && !slices.ContainsFunc(boards, exists) {
-				return "\"sbctl board list\" lists the boards" + suggest.Closest(name, boardNames(boards), "")
+				return "\"sbctl board list\" lists the boards" + english.Closest(name, boardNames(boards), "")
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func suggestSettings(ctx context.Context, c *client.Client, cmd *cobra.Command) 
 			break
 		}
 	}
-	return "\"sbctl settings list\" lists the settings" + suggest.Closest(unknown, names, "")
+	return "\"sbctl settings list\" lists the settings" + english.Closest(unknown, names, "")
 }
 
 // requestedBoards are the boards that a command line names.

@@ -12,27 +12,27 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/auth/authtest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Operator scripts share a real server on real backends; each has its own users.
 func TestOperatorScripts(t *testing.T) {
-	game := authtest.Ed25519(t)
-	url := startNode(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t),
+	game := fixtures.Ed25519(t)
+	url := startNode(t, backends.Postgres(t, migrations.Up), backends.Redis(t),
 		"auth-attestation-jwks-url", game.URL, "auth-jwks-networks", "127.0.0.0/8",
 		"boards-close-grace", "1s")
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/operate",
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
-			setConnection(env, url, clienttest.Token("root", "score:update score:admin"))
-			env.Setenv("AUDITOR", clienttest.Token("auditor", "score:update score:admin"))
-			env.Setenv("READER", clienttest.Token("reader", ""))
-			env.Setenv("MALLORY", clienttest.Token("mallory", ""))
+			setConnection(env, url, instance.Token("root", "score:update score:admin"))
+			env.Setenv("AUDITOR", instance.Token("auditor", "score:update score:admin"))
+			env.Setenv("READER", instance.Token("reader", ""))
+			env.Setenv("MALLORY", instance.Token("mallory", ""))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -73,7 +73,7 @@ func eventually(t *testing.T, what string, is func() error) {
 func newClient(t *testing.T, url, user, scope string) *client.Client {
 	t.Helper()
 	c, err := client.New(url, client.Options{
-		Token: clienttest.Token(user, scope), KeyID: clienttest.KeyID, KeySecret: clienttest.Secret,
+		Token: instance.Token(user, scope), KeyID: instance.KeyID, KeySecret: instance.Secret,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func newClient(t *testing.T, url, user, scope string) *client.Client {
 // A setting changed on one node takes effect on the other.
 func TestSettingChangesOnEveryNode(t *testing.T) {
 	t.Parallel()
-	postgres, redis := backendtest.Postgres(t, migrations.Up), backendtest.Redis(t)
+	postgres, redis := backends.Postgres(t, migrations.Up), backends.Redis(t)
 	one, two := startNode(t, postgres, redis), startNode(t, postgres, redis, "roles", "api,gateway")
 	here, there := newClient(t, one, "root", "score:admin"), newClient(t, two, "alice", "")
 	ctx := t.Context()
@@ -168,7 +168,7 @@ func startNode(t *testing.T, postgres, redis string, settings ...string) string 
 	t.Helper()
 	archive := filepath.Join(t.TempDir(), "archive")
 	settings = append(settings, "limit-updates-per-minute", "0", "ledger-archive", archive)
-	n := clienttest.StartNode(t, postgres, redis, settings...)
+	n := instance.StartNode(t, postgres, redis, settings...)
 	n.CreateKey(t)
 	return n.URL
 }
@@ -178,7 +178,7 @@ func TestBanOnAnOpenStream(t *testing.T) {
 	t.Parallel()
 	// The relay polls once a second, so a response that did not wait for it would be
 	// noticeably early.
-	url := startNode(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t), "outbox-poll", "1s")
+	url := startNode(t, backends.Postgres(t, migrations.Up), backends.Redis(t), "outbox-poll", "1s")
 	root, mallory := newClient(t, url, "root", "score:admin score:update"), newClient(t, url, "mallory", "")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

@@ -16,7 +16,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/scoreboard/scoreboard/internal/suggest"
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 // config is ~/.config/sbctl/config.yaml. The current profile is stored in a separate
@@ -148,7 +148,7 @@ func (p *program) readProfile(name string) (profile, error) {
 	if !ok {
 		return profile{}, &hintedError{
 			fmt.Errorf("no profile %q in %s%s", name, p.configPath(),
-				suggest.Closest(name, slices.Collect(maps.Keys(c.Profiles)), "")),
+				english.Closest(name, slices.Collect(maps.Keys(c.Profiles)), "")),
 			"\"sbctl profile list\" lists the profiles",
 		}
 	}

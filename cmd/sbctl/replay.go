@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 // replayFlags select what is replayed.
@@ -84,9 +84,9 @@ Events too old for repeats of them to be recognised are never replayed.`,
 				return p.replayed(preview)
 			}
 			p.infof("%s: %d would change the ranking, %d would not, %d cannot be applied",
-				plural.Count(preview.Records, "record"), preview.Changed, preview.Unchanged, notApplied(preview))
+				english.Count(preview.Records, "record"), preview.Changed, preview.Unchanged, notApplied(preview))
 			if err := p.confirm(cmd.Context(),
-				fmt.Sprintf("Apply %s?", plural.Count(preview.Changed, "change"))); err != nil {
+				fmt.Sprintf("Apply %s?", english.Count(preview.Changed, "change"))); err != nil {
 				return err
 			}
 			r.DryRun = false

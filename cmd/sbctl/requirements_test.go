@@ -9,11 +9,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/auth/authtest"
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 )
 
 // attest USER DELTA EVENT BOARD sets $ATTESTATION to a game server's attestation.
-func attest(t *testing.T, game *authtest.Publisher) func(*testscript.TestScript, bool, []string) {
+func attest(t *testing.T, game *fixtures.KeyPublisher) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, args []string) {
 		delta, err := strconv.Atoi(args[1])
 		ts.Check(err)

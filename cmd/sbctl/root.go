@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
-	"github.com/scoreboard/scoreboard/internal/suggest"
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 func newRootCmd(p *program) *cobra.Command {
@@ -221,7 +221,7 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 	if len(name) == 1 {
 		return usagef("unknown flag -%s", name)
 	}
-	return usagef("unknown flag --%s%s", name, suggest.Closest(name, names, "--"))
+	return usagef("unknown flag --%s%s", name, english.Closest(name, names, "--"))
 }
 
 // verbOf returns the first word after a noun that is neither a flag nor a flag's

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/internal/pagecommand"
+	"github.com/scoreboard/scoreboard/internal/test/pagecommand"
 	settings "github.com/scoreboard/scoreboard/server/config"
 )
 

@@ -14,8 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/scoreboard/scoreboard/client/clienttest"
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -36,11 +36,11 @@ func TestScripts(t *testing.T) {
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
 		Setup: func(env *testscript.Env) error {
-			s := clienttest.New(env.T().(testing.TB))
+			s := instance.New(env.T().(testing.TB))
 			env.Values[serverKey{}] = s
-			setConnection(env, s.URL, clienttest.Token("alice", "score:update score:admin"))
-			env.Setenv("READER", clienttest.Token("reader", ""))
-			env.Setenv("EXPIRED", clienttest.TokenFor("alice", "", -time.Hour))
+			setConnection(env, s.URL, instance.Token("alice", "score:update score:admin"))
+			env.Setenv("READER", instance.Token("reader", ""))
+			env.Setenv("EXPIRED", instance.TokenFor("alice", "", -time.Hour))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -62,22 +62,22 @@ func TestLocalScripts(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
-			env.Setenv("TOKEN", clienttest.Token("ada", "score:admin"))
+			env.Setenv("TOKEN", instance.Token("ada", "score:admin"))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
 	})
 }
 
-// setConnection has a script's sbctl use a server that clienttest started.
+// setConnection has a script's sbctl use a server that instance started.
 func setConnection(env *testscript.Env, url, token string) {
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // else the race detector delays each exit by a second
 	env.Setenv("XDG_CONFIG_HOME", "")
 	env.Setenv("SBCTL_SERVER", url)
 	env.Setenv("SBCTL_TOKEN", token)
-	env.Setenv("SBCTL_KEY_ID", clienttest.KeyID)
-	env.Setenv("SBCTL_KEY_SECRET", clienttest.Secret)
+	env.Setenv("SBCTL_KEY_ID", instance.KeyID)
+	env.Setenv("SBCTL_KEY_SECRET", instance.Secret)
 }
 
 // exits CODE COMMAND… runs a command and requires its exit code.
@@ -95,8 +95,8 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-func serverOf(ts *testscript.TestScript) *clienttest.Server {
-	return ts.Value(serverKey{}).(*clienttest.Server)
+func serverOf(ts *testscript.TestScript) *instance.Server {
+	return ts.Value(serverKey{}).(*instance.Server)
 }
 
 // fail N STATUS CODE [RETRY-AFTER] makes the server reject the next N requests.

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/scoreboard/scoreboard/internal/plural"
-	"github.com/scoreboard/scoreboard/internal/sizing"
+	"github.com/scoreboard/scoreboard/internal/english"
+	"github.com/scoreboard/scoreboard/loadgen/sizing"
 )
 
 func newSizeCmd(p *program) *cobra.Command {
@@ -166,7 +166,7 @@ func coefficientTable(coefficients []sizing.Coefficient) *table {
 func rounded(v float64) string {
 	switch {
 	case v >= 100 || v == float64(int64(v)):
-		return plural.Grouped(int64(v + 0.5))
+		return english.Grouped(int64(v + 0.5))
 	case v >= 10:
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}

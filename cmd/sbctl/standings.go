@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 func newStandingsCmd(p *program) *cobra.Command {
@@ -40,7 +40,7 @@ afterwards. The hash is a checksum of all of them. "sbctl top" shows a period be
 				final.Entries = final.Entries[:limit]
 				final.NextAfter = final.Entries[limit-1].Rank
 			}
-			p.infof("%s: %s, closed %s, hash %s", final.Board, plural.Count(final.Users, "user"),
+			p.infof("%s: %s, closed %s, hash %s", final.Board, english.Count(final.Users, "user"),
 				final.ClosedAt.Format(time.RFC3339), final.StandingsHash)
 			if final.NextAfter > 0 {
 				p.infof("more: --after %d", final.NextAfter)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 func newStatusCmd(p *program) *cobra.Command {
@@ -66,20 +66,20 @@ func statusTable(s *client.Status) *table {
 		t.add("increments", rate)
 	}
 	if s.OutboxDepth != nil {
-		waiting := plural.Count(*s.OutboxDepth, "change")
+		waiting := english.Count(*s.OutboxDepth, "change")
 		if s.OutboxOldestAgeMS != nil && *s.OutboxDepth > 0 {
 			waiting += fmt.Sprintf(", the oldest for %v", ms(*s.OutboxOldestAgeMS))
 		}
 		t.add("outbox", waiting)
 	}
 	for _, topic := range slices.Sorted(maps.Keys(s.ConsumerLag)) {
-		t.add("to consume", plural.Count(s.ConsumerLag[topic], "record")+" of "+topic)
+		t.add("to consume", english.Count(s.ConsumerLag[topic], "record")+" of "+topic)
 	}
 	for _, topic := range slices.Sorted(maps.Keys(s.DamagedLogs)) {
-		t.add("damaged", fmt.Sprintf("log of %s, %s lost", topic, plural.Count(s.DamagedLogs[topic], "record")))
+		t.add("damaged", fmt.Sprintf("log of %s, %s lost", topic, english.Count(s.DamagedLogs[topic], "record")))
 	}
 	if q := s.Parity; q != nil {
-		t.add("parity", fmt.Sprintf("%s compared, %d drifted, %d repaired", plural.Count(q.Checked, "user"),
+		t.add("parity", fmt.Sprintf("%s compared, %d drifted, %d repaired", english.Count(q.Checked, "user"),
 			q.Drifted, q.Repaired))
 	}
 	if len(s.Connections) > 0 {
@@ -90,7 +90,7 @@ func statusTable(s *client.Status) *table {
 		t.add("connections", strings.Join(parts, ", "))
 	}
 	if b := s.Board; b != nil {
-		row := fmt.Sprintf("%s, %s, version %d", b.State, plural.Count(b.Members, "member"), b.Version)
+		row := fmt.Sprintf("%s, %s, version %d", b.State, english.Count(b.Members, "member"), b.Version)
 		if b.AgeMS != nil {
 			row += fmt.Sprintf(", %v behind", ms(*b.AgeMS))
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -15,7 +15,7 @@ import (
 // a table that does not fit goes through the pager.
 func TestStyleOnTerminal(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	for variable, colored := range map[string]bool{"NO_COLOR=": true, "NO_COLOR=1": false, "CLICOLOR=0": false} {
 		term := onTerminalWith(t, s.URL, variable, "board", "list")
 		term.shows("✓ active")
@@ -45,7 +45,7 @@ func TestStyleOnTerminal(t *testing.T) {
 // With --watch each result replaces the one before it.
 func TestWatchFlagRedraws(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	term := onTerminal(t, s.URL, "top", "--watch=100ms")
 	term.shows("0 of 0 users")
 	s.Set(protocol.Entry{UserID: "ada", Score: 7})

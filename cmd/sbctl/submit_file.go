@@ -14,7 +14,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/bulk"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -68,7 +68,7 @@ func (p *program) submitFile(cmd *cobra.Command, c *client.Client, f *submitFlag
 	case err != nil:
 		return p.resumable(err, results)
 	case tally.Unsent > 0:
-		return p.resumable(fmt.Errorf("%s not sent: %w", plural.Count(tally.Unsent, "line"), p.humanize(bar.unsent)),
+		return p.resumable(fmt.Errorf("%s not sent: %w", english.Count(tally.Unsent, "line"), p.humanize(bar.unsent)),
 			results)
 	case tally.Refused > 0:
 		return errCheckFailed
@@ -168,7 +168,7 @@ func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
 	now := t.Done + t.Refused + t.Unsent // by this run
 	lines := now + t.Skipped             // of the file
 	rate := float64(now) / elapsed.Seconds()
-	text := fmt.Sprintf("%s, %.0f/s", plural.Count(int64(lines), "line"), rate)
+	text := fmt.Sprintf("%s, %.0f/s", english.Count(int64(lines), "line"), rate)
 	if t.Skipped > 0 {
 		text += fmt.Sprintf(", %d by an earlier run", t.Skipped)
 	}

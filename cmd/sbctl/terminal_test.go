@@ -17,7 +17,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
 
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -47,9 +47,9 @@ func onTerminalWith(t *testing.T, url, variable string, args ...string) *termina
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Args = append([]string{"sbctl"}, args...) // the name makes the test binary be sbctl
 	cmd.Env = []string{
-		"SBCTL_SERVER=" + url, "SBCTL_TOKEN=" + clienttest.Token("zoe", "score:admin score:update"),
+		"SBCTL_SERVER=" + url, "SBCTL_TOKEN=" + instance.Token("zoe", "score:admin score:update"),
 		"HOME=" + t.TempDir(),
-		"GORACE=atexit_sleep_ms=0", "SBCTL_KEY_ID=" + clienttest.KeyID, "SBCTL_KEY_SECRET=" + clienttest.Secret,
+		"GORACE=atexit_sleep_ms=0", "SBCTL_KEY_ID=" + instance.KeyID, "SBCTL_KEY_SECRET=" + instance.Secret,
 		"TERM=xterm-256color", variable, // of duplicates the last one counts
 	}
 	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 30, Cols: 100})
@@ -138,7 +138,7 @@ func (term *terminal) ends(want int) {
 
 func TestWatchOnATerminal(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 1500}, protocol.Entry{UserID: "zoe", Score: 2})
 	term := onTerminal(t, s.URL, "watch")
 	term.shows("● live")
@@ -191,7 +191,7 @@ func TestWatchOnATerminal(t *testing.T) {
 
 func TestWatchEndsWithASignal(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	for _, how := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		term := onTerminal(t, s.URL, "watch")
 		term.shows("● live")
@@ -205,7 +205,7 @@ func TestWatchEndsWithASignal(t *testing.T) {
 func TestTerminalEnvironment(t *testing.T) {
 	t.Parallel()
 	const colour = "\x1b[38;2;" // of the terminal's true colours
-	s := clienttest.New(t)
+	s := instance.New(t)
 	s.Set(protocol.Entry{UserID: "alice", Score: 1500})
 	for _, tc := range []struct {
 		variable        string
@@ -244,7 +244,7 @@ func TestNoTerminalQueries(t *testing.T) {
 // A destructive command asks for confirmation.
 func TestRevokeAsksForConfirmation(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	term := onTerminal(t, s.URL, "key", "revoke", "k1")
 	term.shows("Revoke key k1?")
 	term.press("n\r")

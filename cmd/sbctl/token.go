@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/suggest"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -58,7 +58,7 @@ func newTokenMintCmd(p *program) *cobra.Command {
 			for scope := range strings.FieldsSeq(r.Scope) {
 				if !slices.Contains(scopes, scope) {
 					return usagef("unknown scope %q; must be one of %s%s", scope, strings.Join(scopes, ", "),
-						suggest.Closest(scope, scopes, ""))
+						english.Closest(scope, scopes, ""))
 				}
 			}
 			token, err := c.MintToken(cmd.Context(), r)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 func TestScopesMatchTheServer(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/tui"
 )
@@ -44,7 +44,7 @@ is kept for seven days. It requires the scope score:operate.`,
 				return err
 			}
 			if !p.structured() {
-				p.infof("%s: %d of %s, %s%s", top.Board, len(top.Entries), plural.Count(top.Total, "user"),
+				p.infof("%s: %d of %s, %s%s", top.Board, len(top.Entries), english.Count(top.Total, "user"),
 					ageNote(q.At, top.AsOf, top.AgeMS), degradedNote(top.Degraded, top.DegradedReason))
 			}
 			if err := p.print(top, func() *table { return entriesTable(top.Entries, "") }); err != nil {
@@ -112,7 +112,7 @@ func (p *program) readMoment(
 	if err != nil {
 		return err
 	}
-	p.infof("read %s of %s from the archive and the database; kept until %s", plural.Count(kept.Events, "event"),
+	p.infof("read %s of %s from the archive and the database; kept until %s", english.Count(kept.Events, "event"),
 		kept.Board, kept.KeptUntil.Format(time.RFC3339))
 	return read()
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 func newUserCmd(p *program) *cobra.Command {
@@ -183,7 +183,7 @@ contain events in the ledger archive. The audit trail records each export.`,
 			if err != nil {
 				return err
 			}
-			p.infof("%s", plural.Count(rows, "row"))
+			p.infof("%s", english.Count(rows, "row"))
 			return nil
 		}),
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 func newUserHistoryCmd(p *program) *cobra.Command {
@@ -40,9 +40,9 @@ banned today.`,
 			}
 			if !p.structured() {
 				p.infof("%s on %s: best rank %s at %s, %s in the top 10", h.UserID, h.Board, ordinal(h.BestRank),
-					h.BestRankAt.Format(time.RFC3339), plural.Count(h.DaysInTop10, "day"))
+					h.BestRankAt.Format(time.RFC3339), english.Count(h.DaysInTop10, "day"))
 				if h.Climb != nil {
-					p.infof("biggest climb: %s up from %s to %s", plural.Count(h.Climb.Places, "place"),
+					p.infof("biggest climb: %s up from %s to %s", english.Count(h.Climb.Places, "place"),
 						h.Climb.Began.Format(time.RFC3339), h.Climb.Ended.Format(time.RFC3339))
 				}
 				if h.Marks != nil {
@@ -65,9 +65,9 @@ banned today.`,
 
 func printMarks(p *program, m *client.RankMarks) {
 	p.infof("hourly samples since %s: best rank %s at %s, %s in the top 10", m.Since.Format(time.RFC3339),
-		ordinal(m.BestRank), m.BestRankAt.Format(time.RFC3339), plural.Count(m.DaysInTop10, "day"))
+		ordinal(m.BestRank), m.BestRankAt.Format(time.RFC3339), english.Count(m.DaysInTop10, "day"))
 	if m.Climb != nil {
-		p.infof("biggest climb of these: %s up from %s to %s", plural.Count(m.Climb.Places, "place"),
+		p.infof("biggest climb of these: %s up from %s to %s", english.Count(m.Climb.Places, "place"),
 			m.Climb.Began.Format(time.RFC3339), m.Climb.Ended.Format(time.RFC3339))
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 func newEventReverseCmd(p *program) *cobra.Command {
@@ -152,8 +152,8 @@ func (p *program) void(ctx context.Context, c *client.Client, r client.VoidReque
 	if !p.quiet {
 		fmt.Fprint(p.stderr, table().render(style{}))
 	}
-	question := fmt.Sprintf("Reverse %s of %s?", plural.Count(preview.Events, "event"),
-		plural.Count(preview.Users, "user"))
+	question := fmt.Sprintf("Reverse %s of %s?", english.Count(preview.Events, "event"),
+		english.Count(preview.Users, "user"))
 	if err := p.confirm(ctx, question); err != nil {
 		return err
 	}
@@ -308,11 +308,11 @@ func voidTable(v client.Void) *table {
 		t.add("ended boards", "keep their standings: "+byCount(v.ClosedBoards))
 	}
 	if v.Waiting > 0 {
-		t.add("waiting", plural.Count(v.Waiting, "event"))
+		t.add("waiting", english.Count(v.Waiting, "event"))
 	}
 	if v.Problem != "" {
 		t.add("problem", fmt.Sprintf("%s (%s, next at %s)", v.Problem,
-			plural.Count(int64(v.Attempts), "attempt"), timeCell(v.NextAt)))
+			english.Count(int64(v.Attempts), "attempt"), timeCell(v.NextAt)))
 	}
 	for _, f := range v.Failures {
 		t.add(f.State, failureCell(f))
@@ -324,7 +324,7 @@ func voidTable(v client.Void) *table {
 func failureCell(f client.VoidFailure) string {
 	cell := fmt.Sprintf("event %s of %s: %s", f.EventID, f.UserID, f.Reason)
 	if f.NextAt != nil {
-		cell += fmt.Sprintf(" (%s, next at %s)", plural.Count(int64(f.Attempts), "attempt"), timeCell(f.NextAt))
+		cell += fmt.Sprintf(" (%s, next at %s)", english.Count(int64(f.Attempts), "attempt"), timeCell(f.NextAt))
 	}
 	return cell
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/design"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -123,8 +123,8 @@ func (p *program) whatIf(ctx context.Context, c *client.Client, r client.WhatIfR
 		p.infof("nothing to void: the rules reject no event")
 		return errors.Join(p.print(result, func() *table { return whatIfTable(&result) }), errCheckFailed)
 	}
-	question := fmt.Sprintf("Void %s of %s?", plural.Count(result.Rejected, "event"),
-		plural.Count(result.RejectedUsers, "user"))
+	question := fmt.Sprintf("Void %s of %s?", english.Count(result.Rejected, "event"),
+		english.Count(result.RejectedUsers, "user"))
 	if err := p.confirm(ctx, question); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (p *program) askWhatIf(
 		p.infof("note: %s", limit)
 	}
 	if left := result.Changed - int64(len(result.Changes)); left > 0 {
-		p.infof("%s not listed; raise --limit", plural.Count(left, "user"))
+		p.infof("%s not listed; raise --limit", english.Count(left, "user"))
 	}
 	if page != "" {
 		if err := writeWhatIfPage(page, &result); err != nil {
@@ -178,8 +178,8 @@ func whatIfSummary(r *client.WhatIf) string {
 	if r.Rejected > 0 {
 		rejected = " (" + byCount(r.RejectedBy) + ")"
 	}
-	return fmt.Sprintf("%s of %s would not count%s; %s up, %d down, %d off the board", plural.Grouped(r.Rejected),
-		plural.Count(r.Judged, "event"), rejected, plural.Count(r.Up, "user"), r.Down, r.Left)
+	return fmt.Sprintf("%s of %s would not count%s; %s up, %d down, %d off the board", english.Grouped(r.Rejected),
+		english.Count(r.Judged, "event"), rejected, english.Count(r.Up, "user"), r.Down, r.Left)
 }
 
 func whatIfTable(r *client.WhatIf) *table {
@@ -220,7 +220,7 @@ func whatIfEvents(c *protocol.WhatIfChange) string {
 // writeWhatIfPage writes a result as a self-contained page.
 func writeWhatIfPage(name string, r *client.WhatIf) error {
 	t, err := template.New("what-if").Funcs(template.FuncMap{
-		"count": plural.Grouped,
+		"count": english.Grouped,
 		"cells": func(c protocol.WhatIfChange) []string {
 			rank, score := whatIfCells(&c)
 			return []string{rank, score}

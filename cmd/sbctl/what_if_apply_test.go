@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -30,7 +30,7 @@ import (
 // digest of the new result, both events are voided.
 func TestWhatIfAppliedTooLate(t *testing.T) {
 	t.Parallel()
-	node := startNode(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t))
+	node := startNode(t, backends.Postgres(t, migrations.Up), backends.Redis(t))
 	root := newClient(t, node, "root", "score:admin score:update")
 	submit := func() {
 		if _, err := root.Submit(t.Context(), client.Increment{User: "mallory", Delta: 900}); err != nil {
@@ -71,7 +71,7 @@ func TestWhatIfAppliedTooLate(t *testing.T) {
 			"what-if", "--rules", rules, "--since", "1h", "--apply", "--reason", "bots", "--yes", "--output", "json",
 			"--server", between.URL,
 		}, strings.NewReader(""), &stdout, &stderr,
-			[]string{"SBCTL_TOKEN=" + clienttest.Token("root", "score:admin"), "HOME=" + t.TempDir()})
+			[]string{"SBCTL_TOKEN=" + instance.Token("root", "score:admin"), "HOME=" + t.TempDir()})
 		return code, stdout.String(), stderr.String()
 	}
 	code, out, said := apply()

@@ -16,8 +16,8 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/deploy"
 	"github.com/scoreboard/scoreboard/deploy/grafana"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 func (d *daemon) metrics() (string, error) {
@@ -62,7 +62,7 @@ func TestAlertsAndDashboardsUseExportedMetrics(t *testing.T) {
 	}
 	h := newHarness(t)
 	d := h.start("--roles", "api,intake,relay,projector,gateway,maintenance,mirror", "--mirror-plain-topic", "",
-		"--mirror-cloudevents-topic", "", "--mirror-group", backendtest.Prefix(t)+"mirror")
+		"--mirror-cloudevents-topic", "", "--mirror-group", backends.Prefix(t)+"mirror")
 	c := h.client(d, "server", auth.ScopeUpdate)
 	if _, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5}); err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestAlertsAndDashboardsUseExportedMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check := exec.CommandContext(t.Context(), backendtest.Program(t, "promtool"), "check", "metrics")
+	check := exec.CommandContext(t.Context(), backends.Program(t, "promtool"), "check", "metrics")
 	check.Stdin = strings.NewReader(text)
 	if output, err := check.CombinedOutput(); err != nil || len(output) > 0 {
 		t.Errorf("promtool check metrics: %v:\n%s", err, output)
@@ -156,7 +156,7 @@ func TestAlertsHavePagesAndTests(t *testing.T) {
 // alerts_test.yml.
 func TestAlertsFire(t *testing.T) {
 	t.Parallel()
-	output, err := exec.CommandContext(t.Context(), backendtest.Program(t, "promtool"), "test", "rules",
+	output, err := exec.CommandContext(t.Context(), backends.Program(t, "promtool"), "test", "rules",
 		filepath.Join("..", "..", "deploy", "prometheus", "alerts_test.yml")).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v:\n%s", err, output)

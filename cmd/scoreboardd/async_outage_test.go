@@ -11,9 +11,9 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -31,7 +31,7 @@ func TestAcceptedDuringPostgresOutage(t *testing.T) {
 
 func testAcceptedDuringPostgresOutage(t *testing.T, h *harness) {
 	t.Helper()
-	pg := backendtest.OwnPostgres(t, migrations.Up)
+	pg := backends.OwnPostgres(t, migrations.Up)
 	for i, v := range h.env {
 		if strings.HasPrefix(v, "SCOREBOARD_POSTGRES_URL=") {
 			h.env[i] = "SCOREBOARD_POSTGRES_URL=" + pg.URL

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -228,7 +228,7 @@ func TestKilledIntakeLosesNothing(t *testing.T) {
 where event_text is distinct from user_id || '-' || (new_score - 1)`); n != 0 {
 		t.Errorf("%d increments are out of their user's order", n)
 	}
-	rdb := backendtest.RedisClient(t, h.redis.URL)
+	rdb := backends.RedisClient(t, h.redis.URL)
 	eventually(t, "all to be acknowledged", func() error {
 		for shard := range 8 {
 			p, err := rdb.XPending(t.Context(), fmt.Sprintf("{score:increments}:%d", shard), "score-intake").Result()
@@ -263,7 +263,7 @@ func TestFullQueueRejectsAsync(t *testing.T) {
 	if accepted != 20 {
 		t.Errorf("accepted %d, want 20", accepted)
 	}
-	rdb := backendtest.RedisClient(t, h.redis.URL)
+	rdb := backends.RedisClient(t, h.redis.URL)
 	if n := queueLength(t, rdb); n != 20 {
 		t.Errorf("%d entries, want 20", n)
 	}
@@ -288,7 +288,7 @@ func TestPoisonEntriesOfStreams(t *testing.T) {
 	h := newHarness(t).withoutKafka("streams")
 	d := h.start()
 	a := h.async(d, "alice", "")
-	rdb := backendtest.RedisClient(t, h.redis.URL)
+	rdb := backends.RedisClient(t, h.redis.URL)
 	old, err := json.Marshal(map[string]any{
 		"schema": 1, "user_id": "alice", "delta": 1, "event_id": "ancient", "boards": []string{"global"},
 		"timestamp": time.Now(), "accepted_at": time.Now().Add(-40 * 24 * time.Hour),
@@ -352,7 +352,7 @@ func TestPoisonEntriesOfStreams(t *testing.T) {
 // The streams are spread over the servers of a cluster, one of which fails over.
 func TestAsyncOverStreamsInCluster(t *testing.T) {
 	t.Parallel()
-	cluster := backendtest.OwnRedisCluster(t, 3, 3)
+	cluster := backends.OwnRedisCluster(t, 3, 3)
 	h := newHarnessAt(t, cluster.URL).withoutKafka("streams")
 	d := h.start()
 	a := h.async(d, "game", auth.ScopeUpdate)

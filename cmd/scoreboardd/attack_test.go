@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -72,7 +72,7 @@ func (s *attackSuite) change(from, to string) string {
 // Every known attempt to impersonate a user, to alter a signed request and to reach
 // another user's data, by attacker (docs/security.md), with the response that it gets.
 // Attacks on tickets are in server/join_test.go, attacks on every route in
-// server/api/routes_test.go and FuzzRoutes.
+// server/http/api/routes_test.go and FuzzRoutes.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -175,7 +175,7 @@ func TestAttacks(t *testing.T) {
 	logs := d.logs.String()
 	for what, secret := range map[string]string{
 		"signing secret": key.Secret, "token": alice,
-		"master key": backendtest.MasterKey,
+		"master key": backends.MasterKey,
 	} {
 		if strings.Contains(logs, secret) || bytes.Contains(metrics, []byte(secret)) {
 			t.Errorf("the log or a metric contains the %s", what)

@@ -12,12 +12,12 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/scoreboard/scoreboard/server/auth/authtest"
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 )
 
 // identity is an identity provider that signs with RS256, the usual algorithm.
 type identity struct {
-	*authtest.Publisher
+	*fixtures.KeyPublisher
 	t   *testing.T
 	key *rsa.PrivateKey
 }
@@ -28,7 +28,7 @@ func newIdentity(t *testing.T) *identity {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &identity{authtest.Publish(t, key), t, key}
+	return &identity{fixtures.PublishKeys(t, key), t, key}
 }
 
 // token returns a token of user with a scope, edited before it is signed with key.

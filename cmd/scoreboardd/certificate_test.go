@@ -12,8 +12,8 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/auth"
-	"github.com/scoreboard/scoreboard/server/edge/edgetest"
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -24,23 +24,23 @@ func TestClientCertificateAttests(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	dir := t.TempDir()
-	files := map[string]*edgetest.Pair{
-		"cert": edgetest.Issue(t, "scoreboard", nil), "ca": edgetest.Issue(t, "authority",
-			nil), "other": edgetest.Issue(t, "authority", nil),
+	files := map[string]*fixtures.CertificatePair{
+		"cert": fixtures.IssueCertificate(t, "scoreboard", nil), "ca": fixtures.IssueCertificate(t, "authority",
+			nil), "other": fixtures.IssueCertificate(t, "authority", nil),
 	}
 	path := func(name string) string { return filepath.Join(dir, name) }
-	edgetest.Write(t, path("cert"), files["cert"].CertPEM)
-	edgetest.Write(t, path("key"), files["cert"].KeyPEM)
-	edgetest.Write(t, path("ca"), files["ca"].CertPEM)
+	fixtures.WriteCertificate(t, path("cert"), files["cert"].CertPEM)
+	fixtures.WriteCertificate(t, path("key"), files["cert"].KeyPEM)
+	fixtures.WriteCertificate(t, path("ca"), files["ca"].CertPEM)
 	d := h.start("--tls-cert", path("cert"), "--tls-key", path("key"), "--tls-client-ca", path("ca"),
 		"--tls-client-names", "arena-1")
 	d.url = strings.Replace(d.url, "http:", "https:", 1)
-	as := func(p *edgetest.Pair) *http.Client {
+	as := func(p *fixtures.CertificatePair) *http.Client {
 		transport := &http.Transport{TLSClientConfig: p.Client(t), ForceAttemptHTTP2: true}
 		t.Cleanup(transport.CloseIdleConnections)
 		return &http.Client{Transport: transport, Timeout: 20 * time.Second}
 	}
-	anonymous, arena := as(nil), as(edgetest.Issue(t, "arena-1", files["ca"]))
+	anonymous, arena := as(nil), as(fixtures.IssueCertificate(t, "arena-1", files["ca"]))
 	admin, err := client.New(d.url, client.Options{Token: h.token("root", auth.ScopeAdmin), HTTP: anonymous})
 	if err != nil {
 		t.Fatal(err)
@@ -78,18 +78,18 @@ func TestClientCertificateAttests(t *testing.T) {
 		{"no certificate", anonymous, server, signed("e", key.Secret), 422, "rule_violated"},
 		{"no credentials", anonymous, "", signed("e", key.Secret), 401, "unauthorized"},
 		{
-			"another name", as(edgetest.Issue(t, "arena-2", files["ca"])), "", signed("e", key.Secret), 401,
+			"another name", as(fixtures.IssueCertificate(t, "arena-2", files["ca"])), "", signed("e", key.Secret), 401,
 			"unauthorized",
 		},
 		{
-			"another name with a token", as(edgetest.Issue(t, "arena-2", files["ca"])), server, signed("e", key.Secret),
+			"another name with a token", as(fixtures.IssueCertificate(t, "arena-2", files["ca"])), server, signed("e", key.Secret),
 			422, "rule_violated",
 		},
 		{
-			"another CA of the same name", as(edgetest.Issue(t, "arena-1", files["other"])), server,
+			"another CA of the same name", as(fixtures.IssueCertificate(t, "arena-1", files["other"])), server,
 			signed("e", key.Secret), 0, "",
 		},
-		{"self-signed certificate", as(edgetest.Issue(t, "arena-1", nil)), server, signed("e", key.Secret), 0, ""},
+		{"self-signed certificate", as(fixtures.IssueCertificate(t, "arena-1", nil)), server, signed("e", key.Secret), 0, ""},
 		{"wrong signature", arena, "", signed("e", "sk_wrong"), 401, "invalid_signature"},
 	} {
 		status, header, e, err := postBy(t, c.by, d.url+"/v1/scores/increment", c.bearer, "application/json", c.body)
@@ -142,7 +142,7 @@ func TestClientCertificateAttests(t *testing.T) {
 		_, _ = io.Copy(io.Discard, events.Body) // until the connection breaks
 		_ = events.Body.Close()
 	}()
-	dialer := websocket.Dialer{TLSClientConfig: edgetest.Issue(t, "arena-1", files["ca"]).Client(t)}
+	dialer := websocket.Dialer{TLSClientConfig: fixtures.IssueCertificate(t, "arena-1", files["ca"]).Client(t)}
 	ws, answer, err := dialer.DialContext(t.Context(),
 		strings.Replace(d.url, "https:", "wss:", 1)+"/v1/realtime/leaderboard", nil)
 	if err != nil {
@@ -159,7 +159,7 @@ func TestClientCertificateAttests(t *testing.T) {
 		}
 	}()
 	removed := time.Now()
-	edgetest.Write(t, path("ca"), files["other"].CertPEM)
+	fixtures.WriteCertificate(t, path("ca"), files["other"].CertPEM)
 	for name, ended := range map[string]chan struct{}{"event stream": stream, "WebSocket": socket} {
 		select {
 		case <-ended:

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // game writes to many boards, and remembers what was acknowledged.
@@ -141,7 +141,7 @@ func (g *game) epochs() map[string]int64 {
 }
 
 // boardsOf returns the boards that a server of a cluster holds, or has a partition of.
-func boardsOf(t *testing.T, c *backendtest.RedisCluster, server int) map[string]bool {
+func boardsOf(t *testing.T, c *backends.RedisCluster, server int) map[string]bool {
 	t.Helper()
 	found := make(map[string]bool)
 	for _, key := range c.Node(server).Keys(t.Context(), "sb:{*}:meta:*").Val() {
@@ -152,7 +152,7 @@ func boardsOf(t *testing.T, c *backendtest.RedisCluster, server int) map[string]
 }
 
 // flush empties a server of a cluster under load: its boards are rebuilt, and no others.
-func (g *game) flush(t *testing.T, c *backendtest.RedisCluster, server int, others bool) {
+func (g *game) flush(t *testing.T, c *backends.RedisCluster, server int, others bool) {
 	t.Helper()
 	before, lost := g.epochs(), boardsOf(t, c, server)
 	g.during(func() {
@@ -193,7 +193,7 @@ func (g *game) divide(board string, partitions int) {
 }
 
 // fail kills a primary under load, and waits until a replica has taken over.
-func (g *game) fail(t *testing.T, c *backendtest.RedisCluster, server int) {
+func (g *game) fail(t *testing.T, c *backends.RedisCluster, server int) {
 	t.Helper()
 	g.during(func() {
 		c.Servers[server].Kill()
@@ -211,7 +211,7 @@ func (g *game) fail(t *testing.T, c *backendtest.RedisCluster, server int) {
 // The ordinary path through a cluster, then what a cluster can suffer, all under load.
 func TestRedisCluster(t *testing.T) {
 	t.Parallel()
-	cluster := backendtest.OwnRedisCluster(t, 3, 3)
+	cluster := backends.OwnRedisCluster(t, 3, 3)
 	h := newHarnessAt(t, cluster.URL)
 	d := h.start()
 	g := h.play(d, 9)
@@ -250,7 +250,7 @@ func TestRedisClusterWithEveryTransport(t *testing.T) {
 	for _, transport := range []string{"kafka", "streams", "direct"} {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
-			cluster := backendtest.OwnRedisCluster(t, 3, 3)
+			cluster := backends.OwnRedisCluster(t, 3, 3)
 			h := newHarnessAt(t, cluster.URL)
 			h.env = append(h.env, "SCOREBOARD_TRANSPORT="+transport)
 			g := h.play(h.start(), 30)
@@ -273,7 +273,7 @@ func TestRedisClusterWithEveryTransport(t *testing.T) {
 // A primary that sentinels replace under load.
 func TestRedisSentinel(t *testing.T) {
 	t.Parallel()
-	s := backendtest.OwnRedisSentinels(t, 1)
+	s := backends.OwnRedisSentinels(t, 1)
 	h := newHarnessAt(t, s.URL)
 	g := h.play(h.start(), 3)
 	g.during(func() { time.Sleep(500 * time.Millisecond) })
@@ -289,9 +289,9 @@ func TestRedisSentinel(t *testing.T) {
 // What is wrong with the Redis of a daemon is one line in /readyz and in doctor.
 func TestWrongRedisIsNamed(t *testing.T) {
 	t.Parallel()
-	cluster := backendtest.OwnRedisCluster(t, 2, 0)
-	single := backendtest.OwnRedis(t)
-	partly := backendtest.OwnRedisCluster(t, 2, 0)
+	cluster := backends.OwnRedisCluster(t, 2, 0)
+	single := backends.OwnRedis(t)
+	partly := backends.OwnRedisCluster(t, 2, 0)
 	if err := partly.Node(1).ClusterDelSlotsRange(t.Context(), 16383, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}

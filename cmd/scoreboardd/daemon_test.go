@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -30,14 +30,14 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	backendtest.Main(m)
+	backends.Main(m)
 }
 
 // harness is a set of real backends, with the secrets of the daemons that use them.
 type harness struct {
 	t        testing.TB
 	postgres string
-	redis    *backendtest.RedisServer // nil of newHarnessAt
+	redis    *backends.RedisServer // nil of newHarnessAt
 	env      []string
 	tokens   *auth.Tokens
 }
@@ -46,7 +46,7 @@ const jwtSecret = "a secret of the tests, long enough for HS256"
 
 func newHarness(t testing.TB) *harness {
 	t.Helper()
-	redis := backendtest.OwnRedis(t)
+	redis := backends.OwnRedis(t)
 	h := newHarnessAt(t, redis.URL)
 	h.redis = redis
 	return h
@@ -55,10 +55,10 @@ func newHarness(t testing.TB) *harness {
 // newHarnessAt returns a harness with a Redis of the test, by its URL.
 func newHarnessAt(t testing.TB, redis string) *harness {
 	t.Helper()
-	prefix := backendtest.Prefix(t)
-	brokers := backendtest.Kafka(t)
+	prefix := backends.Prefix(t)
+	brokers := backends.Kafka(t)
 	h := &harness{
-		t: t, postgres: backendtest.Postgres(t, migrations.Up),
+		t: t, postgres: backends.Postgres(t, migrations.Up),
 		tokens: auth.NewTokens(jwtSecret, "scoreboard-dev", "scoreboard", time.Now),
 	}
 	h.env = append(os.Environ(), asDaemon+"=1",
@@ -75,7 +75,7 @@ func newHarnessAt(t testing.TB, redis string) *harness {
 		"SCOREBOARD_LOG_LEVEL=warn",
 		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0", "SCOREBOARD_LIMIT_TOP_PER_MINUTE=0",
 		"SCOREBOARD_LIMIT_RANK_PER_MINUTE=0",
-		"SCOREBOARD_AUTH_MASTER_KEY="+backendtest.MasterKey)
+		"SCOREBOARD_AUTH_MASTER_KEY="+backends.MasterKey)
 	return h
 }
 
@@ -207,7 +207,7 @@ func (h *harness) clientWith(d *daemon, user string, o client.Options) *client.C
 
 func (h *harness) sql(query string) int64 {
 	h.t.Helper()
-	return backendtest.Connect(h.t, h.postgres).Count(h.t, query)
+	return backends.Connect(h.t, h.postgres).Count(h.t, query)
 }
 
 // eventually waits for a condition: long enough for Kafka to drop a killed member of
@@ -235,5 +235,5 @@ func contextFor(d time.Duration) (context.Context, context.CancelFunc) {
 
 func (h *harness) exec(query string) {
 	h.t.Helper()
-	backendtest.Connect(h.t, h.postgres).Do(h.t, query)
+	backends.Connect(h.t, h.postgres).Do(h.t, query)
 }

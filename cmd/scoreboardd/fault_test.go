@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // outage is how long a backend is down: a minute in the long tests (make proof).
@@ -103,7 +103,7 @@ func TestRedisOutageUnderWrites(t *testing.T) {
 func TestKafkaOutageFillsAndDrainsOutbox(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	kafka := backendtest.OwnKafka(t)
+	kafka := backends.OwnKafka(t)
 	h.env = slices.DeleteFunc(h.env, func(v string) bool { return strings.HasPrefix(v, "SCOREBOARD_KAFKA_BROKERS=") })
 	h.env = append(h.env, "SCOREBOARD_KAFKA_BROKERS="+kafka.Brokers[0])
 	d := h.start()

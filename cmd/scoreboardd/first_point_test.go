@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 )
 
 // page is a page of the docs.
@@ -138,11 +138,11 @@ func TestFirstPointWithProcesses(t *testing.T) {
 	t.Parallel()
 	p := readPage(t, firstPoint)
 	script := p.script(t, withProcesses, withCompose)
-	postgres := backendtest.Postgres(t, nil)
+	postgres := backends.Postgres(t, nil)
 	checkFirstPoint(t, p, shell(t, t.TempDir(), script, map[string]string{},
 		"postgres://scoreboard:scoreboard@127.0.0.1:5432/scoreboard", postgres,
-		"postgres://scoreboard_runtime:scoreboard_runtime@127.0.0.1:5432/scoreboard", backendtest.Runtime(postgres),
-		"redis://127.0.0.1:6379/0", backendtest.OwnRedis(t).URL,
+		"postgres://scoreboard_runtime:scoreboard_runtime@127.0.0.1:5432/scoreboard", backends.Runtime(postgres),
+		"redis://127.0.0.1:6379/0", backends.OwnRedis(t).URL,
 		"127.0.0.1:8080", freeAddr(t), "127.0.0.1:8081", freeAddr(t)))
 }
 
@@ -155,8 +155,8 @@ func TestFirstPointWithCompose(t *testing.T) {
 	script := p.script(t, withCompose, withProcesses)
 	h := newHarness(t)
 	api, ops := freeAddr(t), freeAddr(t)
-	postgres, dir, services := backendtest.Postgres(t, nil), t.TempDir(), composeServices(t)
-	runtime, err := url.Parse(backendtest.Runtime(postgres))
+	postgres, dir, services := backends.Postgres(t, nil), t.TempDir(), composeServices(t)
+	runtime, err := url.Parse(backends.Runtime(postgres))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -195,7 +195,7 @@ func TestTwoGatewaysConverge(t *testing.T) {
 
 // dropSubscribers disconnects the subscribers to notices.
 func dropSubscribers(ctx context.Context, t testing.TB, h *harness) error {
-	n, err := backendtest.RedisClient(t, h.redis.URL).ClientKillByFilter(ctx, "TYPE", "pubsub").Result()
+	n, err := backends.RedisClient(t, h.redis.URL).ClientKillByFilter(ctx, "TYPE", "pubsub").Result()
 	if err == nil && n < 1 {
 		err = fmt.Errorf("%d subscribers were disconnected, want some", n)
 	}

@@ -7,21 +7,21 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // databaseClock is the clock of one test's database, which the test sets. Whatever calls a clock
 // there by its plain name finds this one; the clocks of the daemons stay right.
 type databaseClock struct {
 	h     *harness
-	owner *backendtest.Conn
+	owner *backends.Conn
 }
 
 // newDatabaseClock must be called before the daemons connect.
 func (h *harness) newDatabaseClock(at time.Time) *databaseClock {
 	h.t.Helper()
-	c := &databaseClock{h, backendtest.Connect(h.t, h.postgres)}
+	c := &databaseClock{h, backends.Connect(h.t, h.postgres)}
 	c.set(at)
 	c.owner.Do(h.t, `do $$
 declare

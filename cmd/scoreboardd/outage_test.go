@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // witness generates load and records the responses.
@@ -138,7 +138,7 @@ func (w *witness) until(reason string) {
 func TestReadsDuringOutages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	postgres := backendtest.OwnPostgres(t, migrations.Up)
+	postgres := backends.OwnPostgres(t, migrations.Up)
 	h.postgres = postgres.URL
 	h.env = append(h.env, "SCOREBOARD_POSTGRES_URL="+postgres.URL)
 	d := h.start()
@@ -154,7 +154,7 @@ func TestReadsDuringOutages(t *testing.T) {
 		}
 		return nil
 	}))
-	db := backendtest.Connect(t, h.postgres)
+	db := backends.Connect(t, h.postgres)
 	eventually(t, "all users in the standings, which answer without Redis", func() error {
 		if n := db.Count(t, `select count(*) from standings`); n != outageUsers {
 			return fmt.Errorf("%d users are", n)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 func topIs(c *client.Client, check func(client.Top) error) func() error {
@@ -275,7 +275,7 @@ func TestFlushedRedisIsRebuilt(t *testing.T) {
 
 func flush(t testing.TB, h *harness) {
 	t.Helper()
-	if err := backendtest.RedisClient(t, h.redis.URL).FlushAll(t.Context()).Err(); err != nil {
+	if err := backends.RedisClient(t, h.redis.URL).FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 }

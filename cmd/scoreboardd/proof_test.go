@@ -10,8 +10,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/auth"
-	"github.com/scoreboard/scoreboard/server/auth/authtest"
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -20,7 +20,7 @@ import (
 func TestActionsAndAttestations(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	identity, game := authtest.Ed25519(t), authtest.Ed25519(t)
+	identity, game := fixtures.Ed25519(t), fixtures.Ed25519(t)
 	h.env = append(h.env, "SCOREBOARD_AUTH_JWT_SECRET=", "SCOREBOARD_AUTH_JWKS_NETWORKS=127.0.0.0/8",
 		"SCOREBOARD_AUTH_JWKS_URL="+identity.URL,
 		"SCOREBOARD_AUTH_ATTESTATION_JWKS_URL="+game.URL)

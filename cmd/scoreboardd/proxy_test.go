@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/devstack/process"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 const nginxMain = `daemon off;
@@ -46,7 +46,7 @@ http {
 // address and the folder of its cache.
 func startNginx(t *testing.T, d *daemon) (addr, cache string) {
 	t.Helper()
-	path := backendtest.Program(t, "nginx")
+	path := backends.Program(t, "nginx")
 	shipped, err := os.ReadFile("../../deploy/nginx/scoreboard.conf")
 	if err != nil {
 		t.Fatal(err)

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -25,7 +25,7 @@ func TestReplayRestoresRanking(t *testing.T) {
 		}
 	}
 	eventually(t, "all to be ranked", topIs(root, shows("1 alice 10", "2 bob 9", "3 carol 8")))
-	rdb := backendtest.RedisClient(t, h.redis.URL)
+	rdb := backends.RedisClient(t, h.redis.URL)
 	if err := rdb.ZRemRangeByRank(ctx, "sb:{global}:rank", 0, 0).Err(); err != nil {
 		t.Fatal(err)
 	}

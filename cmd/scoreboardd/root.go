@@ -18,7 +18,7 @@ import (
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/server"
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/settings"
+	"github.com/scoreboard/scoreboard/server/config/settings"
 )
 
 func newRoot() *cobra.Command {

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/internal/pagecommand"
+	"github.com/scoreboard/scoreboard/internal/test/pagecommand"
 )
 
 // Every scoreboardd command in the runbook exists, with its flags.

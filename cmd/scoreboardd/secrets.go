@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/server"
-	"github.com/scoreboard/scoreboard/server/auth"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // secrets are generated once for a development stack and kept, so that tokens

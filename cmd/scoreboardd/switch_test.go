@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // Two processes relay and project while an operator switches the transport, and one
 // of them is killed during each switch. Repairs are disabled, so that a lost change
 // would show.
 func TestSwitchingTransportLosesNothing(t *testing.T) {
-	if os.Getenv(backendtest.EnvKind) == "kfake" {
+	if os.Getenv(backends.EnvKind) == "kfake" {
 		t.Skip("kfake restarts the rebalance timeout for every member that dies in it, so the test would time out; " +
 			"it runs on Apache Kafka")
 	}
@@ -28,7 +28,7 @@ func TestSwitchingTransportLosesNothing(t *testing.T) {
 		"SCOREBOARD_OUTBOX_SHARDS=2")
 	one, two := h.start(), h.start()
 	root := h.client(one, "root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
-	rdb := backendtest.RedisClient(t, h.redis.URL)
+	rdb := backends.RedisClient(t, h.redis.URL)
 	ctx, cancel := contextFor(3 * time.Minute)
 	defer cancel()
 	switchTo := func(to string) {

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/scoreboard/scoreboard/internal/suggest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -76,7 +76,7 @@ func issueToken(c *config.Config, name string, scopes []string, ttl time.Duratio
 	for _, s := range scope {
 		if !slices.Contains(known, s) {
 			return "", fmt.Errorf("unknown scope %q; must be one of %s%s (%w)", s, strings.Join(known, ", "),
-				suggest.Closest(s, known, ""), errUsage)
+				english.Closest(s, known, ""), errUsage)
 		}
 	}
 	switch {

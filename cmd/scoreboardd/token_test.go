@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // daemonCommand runs the daemon's binary with an environment of its own.
@@ -104,7 +104,7 @@ func TestStartNeedsTokenVerification(t *testing.T) {
 	env := []string{
 		"SCOREBOARD_POSTGRES_URL=postgres://127.0.0.1:1/none", "SCOREBOARD_REDIS_URL=redis://127.0.0.1:1",
 		"SCOREBOARD_TRANSPORT=direct", "SCOREBOARD_ADDR=127.0.0.1:0", "SCOREBOARD_OPS_ADDR=127.0.0.1:0",
-		"SCOREBOARD_AUTH_MASTER_KEY=" + backendtest.MasterKey,
+		"SCOREBOARD_AUTH_MASTER_KEY=" + backends.MasterKey,
 	}
 	for _, roles := range []string{"api,relay,projector", "read", "gateway"} {
 		_, stderr, code := daemonCommand(t, env, "--roles", roles)

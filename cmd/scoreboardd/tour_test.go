@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 )
 
 // inRepository is a program that runs another one in the repository, with the caches of
@@ -38,7 +38,7 @@ func inRepository(t *testing.T, command string) string {
 func TestTourOfTheDocs(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"curl", "openssl"} {
-		backendtest.Program(t, name)
+		backends.Program(t, name)
 	}
 	readme := readPage(t, "README.md")
 	signing, protocol := readPage(t, "docs/signing.md"), readPage(t, "docs/protocol.md")
@@ -60,7 +60,7 @@ func TestTourOfTheDocs(t *testing.T) {
 	if err := os.WriteFile(path, bytes.Join(lines, nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	postgres, ops := backendtest.Postgres(t, nil), freeAddr(t)
+	postgres, ops := backends.Postgres(t, nil), freeAddr(t)
 	programs := map[string]string{
 		"go": inRepository(t, golang+` "$@"`),
 		"make": fmt.Sprintf(`
@@ -71,7 +71,7 @@ dev)
 	scoreboardd dev --addr %[4]s --ops-addr %[5]s > scoreboardd.log 2>&1 &
 	until [ -s .dev/sbctl.env ] && curl -fs http://%[5]s/readyz; do kill -0 $!; sleep 0.1; done ;;
 *) echo "unexpected: make $*"; exit 1 ;;
-esac`, backendtest.Runtime(postgres), postgres, backendtest.OwnRedis(t).URL, freeAddr(t), ops),
+esac`, backends.Runtime(postgres), postgres, backends.OwnRedis(t).URL, freeAddr(t), ops),
 	}
 	const prelude = `
 curl() { # a stream has no end
@@ -124,13 +124,13 @@ page() { printf '\n== %s\n' "$1"; }
 // The demo plays for a second, on backends of the test, shows its players and ends well.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	postgres := backendtest.Postgres(t, nil)
+	postgres := backends.Postgres(t, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, backendtest.Program(t, "make"), "demo")
+	cmd := exec.CommandContext(ctx, backends.Program(t, "make"), "demo")
 	cmd.Dir = filepath.Join("..", "..")
-	cmd.Env = append(os.Environ(), "DEMO_SECONDS=1", "SCOREBOARD_POSTGRES_URL="+backendtest.Runtime(postgres),
-		"SCOREBOARD_POSTGRES_DIRECT_URL="+postgres, "SCOREBOARD_REDIS_URL="+backendtest.OwnRedis(t).URL)
+	cmd.Env = append(os.Environ(), "DEMO_SECONDS=1", "SCOREBOARD_POSTGRES_URL="+backends.Runtime(postgres),
+		"SCOREBOARD_POSTGRES_DIRECT_URL="+postgres, "SCOREBOARD_REDIS_URL="+backends.OwnRedis(t).URL)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) } // it stops what it started
 	cmd.WaitDelay = 20 * time.Second

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/scoreboard/scoreboard/internal/suggest"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/config"
 )
 
@@ -24,7 +24,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())
 	}
-	return fmt.Errorf("unknown command %q%s (%w)", cmd.CommandPath()+" "+args[0], suggest.Closest(args[0], names, ""),
+	return fmt.Errorf("unknown command %q%s (%w)", cmd.CommandPath()+" "+args[0], english.Closest(args[0], names, ""),
 		errUsage)
 }
 
@@ -36,7 +36,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	name := unknown.GetSpecifiedName()
-	return fmt.Errorf("unknown flag --%s%s (%w)", name, suggest.Closest(name, names, "--"), errUsage)
+	return fmt.Errorf("unknown flag --%s%s (%w)", name, english.Closest(name, names, "--"), errUsage)
 }
 
 // warnOfMisspelt names variables that look like settings but are not. They are
@@ -44,6 +44,6 @@ func flagError(cmd *cobra.Command, err error) error {
 func warnOfMisspelt(w io.Writer, environ []string) {
 	for _, name := range config.UnknownVariables(environ) {
 		fmt.Fprintf(w, "scoreboardd: %s is not a setting and has no effect%s\n", name,
-			suggest.Closest(name, config.EnvNames(), ""))
+			english.Closest(name, config.EnvNames(), ""))
 	}
 }

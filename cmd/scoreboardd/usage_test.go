@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/auth"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // "scoreboardd dev --help" omits the settings, to stay short.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/deploy/grafana"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 )
 
 var update = flag.Bool("update", false, "rewrite the files in dashboards")
@@ -60,7 +60,7 @@ func TestExpressionsParse(t *testing.T) {
 	if err := os.WriteFile(at, []byte(rules.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	promtool := backendtest.Program(t, "promtool")
+	promtool := backends.Program(t, "promtool")
 	output, err := exec.CommandContext(t.Context(), promtool, "check", "rules", at).CombinedOutput()
 	if err != nil || !strings.Contains(string(output), fmt.Sprintf("%d rules found", n)) {
 		t.Errorf("%d expressions: %v:\n%s", n, err, output)

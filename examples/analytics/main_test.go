@@ -8,17 +8,17 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/migrations"
 )
 
-func TestMain(m *testing.M) { backendtest.Main(m) }
+func TestMain(m *testing.M) { backends.Main(m) }
 
 // A server's mirror writes what players do; the files say the same.
 func TestReports(t *testing.T) {
 	t.Parallel()
-	brokers, prefix := backendtest.Kafka(t), backendtest.Prefix(t)
+	brokers, prefix := backends.Kafka(t), backends.Prefix(t)
 	topic := prefix + "ce"
 	settings := []string{
 		"roles", "api,relay,projector,maintenance,mirror", "transport", "kafka",
@@ -31,11 +31,11 @@ func TestReports(t *testing.T) {
 	} {
 		settings = append(settings, "kafka-"+name, prefix+name)
 	}
-	n := clienttest.StartNode(t, backendtest.Postgres(t, migrations.Up), backendtest.Redis(t), settings...)
+	n := instance.StartNode(t, backends.Postgres(t, migrations.Up), backends.Redis(t), settings...)
 	n.CreateKey(t)
 	c, err := client.New(n.URL, client.Options{
-		Token: clienttest.Token("game", "score:update score:admin"),
-		KeyID: clienttest.KeyID, KeySecret: clienttest.Secret,
+		Token: instance.Token("game", "score:update score:admin"),
+		KeyID: instance.KeyID, KeySecret: instance.Secret,
 	})
 	if err != nil {
 		t.Fatal(err)

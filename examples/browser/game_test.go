@@ -16,8 +16,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/client/clienttest"
-	"github.com/scoreboard/scoreboard/internal/browsertest"
+	"github.com/scoreboard/scoreboard/internal/test/browser"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 )
 
 const sdk = "../../sdk/typescript"
@@ -62,10 +62,10 @@ func start(t *testing.T) *backend {
 	}))
 	t.Cleanup(site.Close)
 	b.URL = site.URL
-	s := clienttest.New(t, "realtime-origins", site.URL)
+	s := instance.New(t, "realtime-origins", site.URL)
 	scores, err := client.New(s.URL, client.Options{
-		Token: clienttest.Token("game", "score:update score:admin"),
-		KeyID: clienttest.KeyID, KeySecret: clienttest.Secret,
+		Token: instance.Token("game", "score:update score:admin"),
+		KeyID: instance.KeyID, KeySecret: instance.Secret,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ const (
 // once when the backend is back.
 func TestGame(t *testing.T) {
 	t.Parallel()
-	ctx := browsertest.New(t, 3*time.Minute)
+	ctx := browser.New(t, 3*time.Minute)
 	buildSDK(t)
 	b := start(t)
 	hit := func(n int) {

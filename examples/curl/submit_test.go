@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/client/clienttest"
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 )
 
 // receipts are the script's two lines of output.
@@ -22,24 +22,24 @@ type receipts struct {
 }
 
 // submit runs the script with a POSIX shell.
-func submit(t *testing.T, s *clienttest.Server, secret string, arguments ...string) (string, error) {
+func submit(t *testing.T, s *instance.Server, secret string, arguments ...string) (string, error) {
 	t.Helper()
 	for _, program := range []string{"curl", "openssl"} {
-		backendtest.Program(t, program)
+		backends.Program(t, program)
 	}
 	arguments = append([]string{"submit.sh"}, arguments...)
-	cmd := exec.CommandContext(t.Context(), backendtest.Program(t, "sh"), arguments...)
-	cmd.Env = append(os.Environ(), "SBCTL_SERVER="+s.URL, "SBCTL_TOKEN="+clienttest.Token("game", "score:update"),
-		"SBCTL_KEY_ID="+clienttest.KeyID, "SBCTL_KEY_SECRET="+secret)
+	cmd := exec.CommandContext(t.Context(), backends.Program(t, "sh"), arguments...)
+	cmd.Env = append(os.Environ(), "SBCTL_SERVER="+s.URL, "SBCTL_TOKEN="+instance.Token("game", "score:update"),
+		"SBCTL_KEY_ID="+instance.KeyID, "SBCTL_KEY_SECRET="+secret)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
 
 func TestScriptCountsOnce(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	for run := range 2 {
-		out, err := submit(t, s, clienttest.Secret, "ada", "5", "round-17")
+		out, err := submit(t, s, instance.Secret, "ada", "5", "round-17")
 		if err != nil {
 			t.Fatalf("got %v: %s", err, out)
 		}
@@ -59,9 +59,9 @@ func TestScriptCountsOnce(t *testing.T) {
 
 func TestScriptRetries(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	s.Fail(2, 503, "overloaded", 0)
-	if out, err := submit(t, s, clienttest.Secret, "ada", "5", "round-18"); err != nil ||
+	if out, err := submit(t, s, instance.Secret, "ada", "5", "round-18"); err != nil ||
 		!strings.Contains(out, `"new_score":6`) {
 		t.Errorf("got %v: %s", err, out)
 	}
@@ -69,13 +69,13 @@ func TestScriptRetries(t *testing.T) {
 
 func TestScriptReportsErrors(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	cases := []struct {
 		name, secret, user, delta, want string
 	}{
 		{"wrong secret", "sk_wrong", "ada", "5", "invalid_signature"},
-		{"no number", clienttest.Secret, "ada", "5.5", "must be a number"},
-		{"quotes", clienttest.Secret, `a","delta":9,"x":"`, "5", "ids have only"},
+		{"no number", instance.Secret, "ada", "5.5", "must be a number"},
+		{"quotes", instance.Secret, `a","delta":9,"x":"`, "5", "ids have only"},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

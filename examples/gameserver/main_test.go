@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/client/clienttest"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
 )
 
 func TestPlay(t *testing.T) {
 	t.Parallel()
-	s := clienttest.New(t)
+	s := instance.New(t)
 	env := map[string]string{
-		"SBCTL_SERVER": s.URL, "SBCTL_TOKEN": clienttest.Token("game", "score:update"),
-		"SBCTL_KEY_ID": clienttest.KeyID, "SBCTL_KEY_SECRET": clienttest.Secret,
+		"SBCTL_SERVER": s.URL, "SBCTL_TOKEN": instance.Token("game", "score:update"),
+		"SBCTL_KEY_ID": instance.KeyID, "SBCTL_KEY_SECRET": instance.Secret,
 	}
 	var out strings.Builder
 	if err := play(t.Context(), func(name string) string { return env[name] }, &out, "season-1"); err != nil {

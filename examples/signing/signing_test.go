@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
-	"github.com/scoreboard/scoreboard/server/protocol/signtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/signing.md")
@@ -33,7 +33,7 @@ var snippets = []struct {
 func TestSnippets(t *testing.T) {
 	t.Parallel()
 	var want strings.Builder
-	all := signtest.Read(t, vectors)
+	all := fixtures.ReadSigningVectors(t, vectors)
 	for _, v := range all.Fields {
 		fmt.Fprintln(&want, v.Signature)
 	}
@@ -44,9 +44,9 @@ func TestSnippets(t *testing.T) {
 		t.Run(s.language, func(t *testing.T) {
 			t.Parallel()
 			if s.file == "Sign.java" {
-				backendtest.Program(t, "javac") // a runtime alone cannot compile the file
+				backends.Program(t, "javac") // a runtime alone cannot compile the file
 			}
-			cmd := exec.CommandContext(t.Context(), backendtest.Program(t, s.command[0]), s.command[1:]...)
+			cmd := exec.CommandContext(t.Context(), backends.Program(t, s.command[0]), s.command[1:]...)
 			cmd.Stderr = os.Stderr
 			out, err := cmd.Output()
 			if err != nil || string(out) != want.String() {
@@ -75,7 +75,7 @@ func TestPageUpToDate(t *testing.T) {
 	}
 	var want strings.Builder
 	want.WriteString(byHand + mark)
-	writeVectors(&want, signtest.Read(t, vectors))
+	writeVectors(&want, fixtures.ReadSigningVectors(t, vectors))
 	want.WriteString("\n## In five languages\n\nEach prints the signatures of the test vectors; " +
 		"a test runs it and compares them. They are in [examples/signing](../examples/signing).\n")
 	for _, s := range snippets {
@@ -96,7 +96,7 @@ func TestPageUpToDate(t *testing.T) {
 	}
 }
 
-func writeVectors(w *strings.Builder, all *signtest.Vectors) {
+func writeVectors(w *strings.Builder, all *fixtures.SigningVectors) {
 	fmt.Fprintf(w, "\n## Test vectors\n\nWith the secret `%s` of the key `%s`; "+
 		"[testdata/signing.json](../testdata/signing.json) has the same as JSON.\n\nIn the body:\n",
 		all.Secret, all.KeyID)

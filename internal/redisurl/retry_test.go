@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 )
 
 // A script in a pipeline whose keys are on two servers, because their slot is being
@@ -14,7 +14,7 @@ import (
 func TestPipelineWaitsForMovedSlot(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	cluster := backendtest.OwnRedisCluster(t, 2, 0)
+	cluster := backends.OwnRedisCluster(t, 2, 0)
 	rdb := cluster.Client()
 	keys := []string{"{moved}a", "{moved}b"}
 	for _, key := range keys {

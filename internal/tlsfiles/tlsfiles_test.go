@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/internal/tlsfiles"
-	"github.com/scoreboard/scoreboard/server/edge/edgetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -62,7 +62,7 @@ func write(t *testing.T, path string, text []byte) string {
 	return path
 }
 
-func server(t *testing.T, own, clients *edgetest.Pair, ask tls.ClientAuthType) *tls.Config {
+func server(t *testing.T, own, clients *fixtures.CertificatePair, ask tls.ClientAuthType) *tls.Config {
 	t.Helper()
 	pair, err := tls.X509KeyPair(own.CertPEM, own.KeyPEM)
 	if err != nil {
@@ -92,8 +92,8 @@ func dial(t *testing.T, c *tlsfiles.Client, address string) (string, error) {
 func TestFilesAreReloaded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	ca, next := edgetest.Issue(t, "ca", nil), edgetest.Issue(t, "next ca", nil)
-	one, two := edgetest.Issue(t, "one", ca), edgetest.Issue(t, "two", ca)
+	ca, next := fixtures.IssueCertificate(t, "ca", nil), fixtures.IssueCertificate(t, "next ca", nil)
+	one, two := fixtures.IssueCertificate(t, "one", ca), fixtures.IssueCertificate(t, "two", ca)
 	files := tlsfiles.Files{
 		CA:   write(t, filepath.Join(dir, "ca.pem"), ca.CertPEM),
 		Cert: write(t, filepath.Join(dir, "cert.pem"), one.CertPEM),
@@ -112,8 +112,8 @@ func TestFilesAreReloaded(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	at := func(by *edgetest.Pair) (address string) {
-		own := edgetest.Issue(t, "localhost", by)
+	at := func(by *fixtures.CertificatePair) (address string) {
+		own := fixtures.IssueCertificate(t, "localhost", by)
 		return "localhost:" + serve(t, server(t, own, ca, tls.RequireAndVerifyClientCert))
 	}
 	old, moved := at(ca), at(next)
@@ -158,9 +158,9 @@ func TestFilesAreReloaded(t *testing.T) {
 func TestErrorsNameTheSettings(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	ca, other := edgetest.Issue(t, "ca", nil), edgetest.Issue(t, "other", nil)
-	own, foreign := edgetest.Issue(t, "client", ca), edgetest.Issue(t, "client", other)
-	expired := edgetest.IssueUntil(t, "client", ca, time.Now().Add(-time.Minute))
+	ca, other := fixtures.IssueCertificate(t, "ca", nil), fixtures.IssueCertificate(t, "other", nil)
+	own, foreign := fixtures.IssueCertificate(t, "client", ca), fixtures.IssueCertificate(t, "client", other)
+	expired := fixtures.IssueCertificateUntil(t, "client", ca, time.Now().Add(-time.Minute))
 	file := func(name string, text []byte) string { return write(t, filepath.Join(dir, name), text) }
 	caFile := file("ca.pem", ca.CertPEM)
 	good := tlsfiles.Files{CA: caFile, Cert: file("own.pem", own.CertPEM), Key: file("own.key", own.KeyPEM)}
@@ -179,8 +179,8 @@ func TestErrorsNameTheSettings(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	strict := serve(t, server(t, edgetest.Issue(t, "localhost", ca), ca, tls.RequireAndVerifyClientCert))
-	late := server(t, edgetest.IssueUntil(t, "localhost", ca, time.Now().Add(-time.Minute)), ca, tls.NoClientCert)
+	strict := serve(t, server(t, fixtures.IssueCertificate(t, "localhost", ca), ca, tls.RequireAndVerifyClientCert))
+	late := server(t, fixtures.IssueCertificateUntil(t, "localhost", ca, time.Now().Add(-time.Minute)), ca, tls.NoClientCert)
 	strict = "localhost:" + strict
 	const unknown = "kafka.tls_ca: the server's certificate is signed by an unknown authority"
 	const rejects = "kafka.tls_cert: the server rejects this client"

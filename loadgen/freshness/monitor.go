@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backoff"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/internal/publicnet"
+	"github.com/scoreboard/scoreboard/internal/retry"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -158,12 +158,12 @@ func (m *Monitor) Notes() []string {
 		notes = append(
 			notes,
 			fmt.Sprintf("watchers reconnected (%s); increments during those gaps count as seen late",
-				plural.Count(m.reconnects, "time")),
+				english.Count(m.reconnects, "time")),
 		)
 	}
 	if m.failures > 0 {
 		notes = append(notes, fmt.Sprintf("%s of the freshness monitor failed; the last error: %v",
-			plural.Count(m.failures, "increment"), m.lastError))
+			english.Count(m.failures, "increment"), m.lastError))
 	}
 	return notes
 }
@@ -206,7 +206,7 @@ func (m *Monitor) pending() int {
 
 // step increments one user's score at intervals until ctx ends.
 func (m *Monitor) step(ctx context.Context, user string, after time.Duration) {
-	if !backoff.Sleep(ctx, after) {
+	if !retry.Sleep(ctx, after) {
 		return
 	}
 	tick := time.NewTicker(stepInterval)
@@ -276,7 +276,7 @@ func (m *Monitor) awaitWatchers(ctx context.Context, ready <-chan struct{}) int 
 
 // watch follows the board as a client. Its first frame makes it ready.
 func (m *Monitor) watch(ctx context.Context, i int, after time.Duration, ready chan<- struct{}) {
-	if !backoff.Sleep(ctx, after) {
+	if !retry.Sleep(ctx, after) {
 		return
 	}
 	first := true

@@ -5,16 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestMain(m *testing.M) { backendtest.Main(m) }
+func TestMain(m *testing.M) { backends.Main(m) }
 
 func TestTopIsReadFromRedis(t *testing.T) {
 	t.Parallel()
-	r := ranking.New(backendtest.RedisClient(t, backendtest.Redis(t)))
+	r := ranking.New(backends.RedisClient(t, backends.Redis(t)))
 	board := &scoreboard.Board{ID: scoreboard.GlobalBoard, Order: scoreboard.OrderHighest, Created: time.UnixMicro(1)}
 	if ok, err := r.Mark(t.Context(), board, "t"); !ok || err != nil {
 		t.Fatal(ok, err)

@@ -9,14 +9,14 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/scoreboard/scoreboard/internal/browsertest"
+	"github.com/scoreboard/scoreboard/internal/test/browser"
 )
 
 // A drag over one chart zooms all charts over time, and a double-click shows the whole run.
 // The chart under the pointer shows its values.
 func TestChartsAreZoomedTogether(t *testing.T) {
 	t.Parallel()
-	ctx := browsertest.New(t, 90*time.Second)
+	ctx := browser.New(t, 90*time.Second)
 	r, _, err := Make(recorded(t))
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 // The verdicts of a comparison, and the results of its metrics.
@@ -244,14 +244,14 @@ func valueOf(all []Difference, field string) string {
 }
 
 func machineText(r *Report) string {
-	return fmt.Sprintf("%s, %s, %s", r.Machine.Host, r.Machine.CPU, plural.Count(uint64(r.Machine.Cores), "core"))
+	return fmt.Sprintf("%s, %s, %s", r.Machine.Host, r.Machine.CPU, english.Count(uint64(r.Machine.Cores), "core"))
 }
 
 // withUnit formats a value: with one decimal, or with up to three if it is below 1.
 func withUnit(v float64, unit string) string {
 	switch {
 	case v >= 1000:
-		return plural.Grouped(uint64(math.Round(v))) + unit
+		return english.Grouped(uint64(math.Round(v))) + unit
 	case v >= 1:
 		return fmt.Sprintf("%.1f", v) + unit
 	case v > 0 && v < 0.001:

@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/scoreboard/scoreboard/internal/design"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 //go:embed report.html.tmpl
@@ -29,7 +29,7 @@ type card struct {
 func (r *Report) HTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"ms":    func(v float64) string { return fmt.Sprintf("%.1f", v) },
-		"count": plural.Grouped,
+		"count": english.Grouped,
 		"mark":  func(result string) string { return resultMarks[result] },
 	}).Parse(pageTemplate)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *Report) cards() []card {
 	errors := card{metric: "errors", Title: "Errors", Value: "–", Note: "nothing was sent"}
 	if percentage, sent := r.Measured["errors"]; sent {
 		errors.Value = withUnit(percentage, share)
-		errors.Note = fmt.Sprintf("%s of %s requests", plural.Grouped(failed), plural.Grouped(r.Sent))
+		errors.Note = fmt.Sprintf("%s of %s requests", english.Grouped(failed), english.Grouped(r.Sent))
 	}
 	cards = append(cards, errors)
 	if r.Latency.N > 0 {

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 // Write writes report.json and report.html into a folder, which it creates.
@@ -50,14 +50,14 @@ func (b *Builder) Histogram(w io.Writer) error {
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%.1f s of traffic: %s scheduled, %d sent, %d succeeded\n",
-		r.Seconds, plural.Count(r.Scheduled, "request"), r.Sent, r.Succeeded)
+		r.Seconds, english.Count(r.Scheduled, "request"), r.Sent, r.Succeeded)
 	fmt.Fprintf(&b, "%.1f increments and %.1f reads per second\n", r.Rate, r.ReadsRate)
 	fmt.Fprintf(&b, "responses: %s\n", r.responses())
 	if r.Shards != "" {
 		fmt.Fprintf(&b, "from %s generators\n", r.Shards)
 	}
 	if r.CutOff > 0 {
-		fmt.Fprintf(&b, "%s cut off on purpose\n", plural.Count(r.CutOff, "request"))
+		fmt.Fprintf(&b, "%s cut off on purpose\n", english.Count(r.CutOff, "request"))
 	}
 	if r.Cut {
 		b.WriteString("the run was ended early\n")
@@ -99,7 +99,7 @@ func (r *Report) Text(w io.Writer) error {
 func (r *Report) responses() string {
 	var words []string
 	for _, status := range slices.Sorted(maps.Keys(r.Statuses)) {
-		words = append(words, status+": "+plural.Grouped(r.Statuses[status]))
+		words = append(words, status+": "+english.Grouped(r.Statuses[status]))
 	}
 	return strings.Join(words, "; ")
 }

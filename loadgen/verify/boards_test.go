@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -72,7 +71,7 @@ func TestEveryBoardIsVerified(t *testing.T) {
 		p := testPlan(t, "10/1s")
 		p.Boards, p.Users = []string{"one", "two"}, 4
 		scores := map[string]map[string]int64{"": {"probe": 5}, "one": {}, "two": {}}
-		tracker := outcome.NewTracker(p)
+		tracker := NewTracker(p)
 		for user := range uint64(4) {
 			tracker.Expected[user] = int64(10 * (user + 1))
 			scores[p.Board(user)][p.UserID(user)] = tracker.Expected[user]

@@ -4,4 +4,7 @@
 //
 // What could not be found out is missing from the measurements, so that its
 // criterion fails.
+//
+// A Tracker keeps the outcome of each event of a run, in one byte per event, and the
+// scores that users must have as a result.
 package verify

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/scoreboard/scoreboard/loadgen/codec"
-	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -32,9 +31,9 @@ func (v *Verifier) sampleEvents(ctx context.Context) error {
 	var acked, rejected sample
 	for n, s := range v.Tracker.Events() {
 		switch {
-		case s&outcome.Acked != 0:
+		case s&Acked != 0:
 			acked.add(n)
-		case s&outcome.Rejected != 0:
+		case s&Rejected != 0:
 			rejected.add(n)
 		}
 	}

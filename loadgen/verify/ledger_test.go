@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -62,7 +61,7 @@ func TestAllEventsOfAShortRunAreLookedUp(t *testing.T) {
 	t.Parallel()
 	p := testPlan(t, "20/1s")
 	events := plan.NewEvents(p, time.Now())
-	tracker := outcome.NewTracker(p)
+	tracker := NewTracker(p)
 	want := map[string]int{}
 	for n := range uint64(20) {
 		status, body := http.StatusUnauthorized, `{"error_code":"unauthorized","message":"no","request_id":"r"}`

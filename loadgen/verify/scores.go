@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backoff"
+	"github.com/scoreboard/scoreboard/internal/retry"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -85,7 +85,7 @@ func (v *Verifier) checkScores(ctx context.Context) error {
 		if time.Since(lastChange) > v.Settle || time.Since(start) > maxDrain {
 			break
 		}
-		if !backoff.Sleep(ctx, 500*time.Millisecond) {
+		if !retry.Sleep(ctx, 500*time.Millisecond) {
 			return ctx.Err()
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 )
@@ -19,7 +18,7 @@ func TestUnknownOutcomesAreLookedUp(t *testing.T) {
 	t.Parallel()
 	p := testPlan(t, "10/1s")
 	events := plan.NewEvents(p, time.Now())
-	tracker := outcome.NewTracker(p)
+	tracker := NewTracker(p)
 	responses := map[string]string{} // by event id
 	for n, response := range []string{
 		`{"user_id":"u","board":"global","processed_event_id":"e","status":"done",` +
@@ -58,8 +57,8 @@ func TestUnknownOutcomesAreLookedUp(t *testing.T) {
 	if got := v.Measured["unresolved"]; got != 1 {
 		t.Errorf("got %v unresolved, want 1, the pending one", got)
 	}
-	for n, want := range []outcome.State{
-		outcome.Sent | outcome.Acked, outcome.Sent, outcome.Sent | outcome.Rejected, outcome.Sent | outcome.Rejected,
+	for n, want := range []State{
+		Sent | Acked, Sent, Sent | Rejected, Sent | Rejected,
 	} {
 		if got := tracker.State(uint64(n)); got != want {
 			t.Errorf("%d: got the state %b, want %b", n, got, want)

@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/backoff"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
+	"github.com/scoreboard/scoreboard/internal/retry"
 	"github.com/scoreboard/scoreboard/loadgen/codec"
-	"github.com/scoreboard/scoreboard/loadgen/outcome"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -34,7 +33,7 @@ type Verifier struct {
 	Client  *client.Client
 	Plan    *plan.Plan
 	Events  *plan.Events
-	Tracker *outcome.Tracker
+	Tracker *Tracker
 	// Board is where users play that have none in the plan; "" is the default board.
 	Board string
 	// Shown reads the first rows of Board, at most limit, from another API that must show
@@ -120,7 +119,7 @@ func (v *Verifier) settledStatus(ctx context.Context, e *plan.Event) (status str
 		if err != nil || status != protocol.StatusPending || time.Now().After(deadline) {
 			return status, row, err
 		}
-		if !backoff.Sleep(ctx, pollInterval) {
+		if !retry.Sleep(ctx, pollInterval) {
 			return status, row, ctx.Err()
 		}
 	}
@@ -162,7 +161,7 @@ func (v *Verifier) resolve(ctx context.Context) error {
 	}
 	if len(unresolved) > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("looked up %s without a response",
-			plural.Count(len(unresolved), "outcome")))
+			english.Count(len(unresolved), "outcome")))
 	}
 	left := 0
 	for n := range v.Tracker.Unresolved() {

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/protocol/signtest"
 )
 
 // read decodes a file of vectors. An unknown field is an error, so that no expectation
@@ -89,7 +89,7 @@ func TestSignatures(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", v.Name, got, v.Signature)
 		}
 	}
-	published := signtest.Read(t, "../../testdata/signing.json")
+	published := fixtures.ReadSigningVectors(t, "../../testdata/signing.json")
 	for _, p := range published.Fields {
 		if !slices.ContainsFunc(all.Fields, func(v fieldVector) bool { return v.Signature == p.Signature }) {
 			t.Errorf("%s: in testdata/signing.json only", p.Name)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-DOCUMENT = HERE / "../../server/api/openapi.json"
+DOCUMENT = HERE / "../../server/http/api/openapi.json"
 TARGET = HERE / "scoreboard/_types.py"
 
 # What the package decodes; the schemas that these refer to are written, too.

@@ -10,13 +10,13 @@ import (
 	"github.com/scoreboard/scoreboard/server/archive"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/moments"
+	"github.com/scoreboard/scoreboard/server/store/history"
 )
 
 // Archive moves old partitions of the ledger to the archive, and reads them, on request.
 type Archive struct {
 	archiver *archive.Archive
-	moments  *moments.Moments
+	moments  *history.Moments
 	job      leased.Job    // one reading of the archive at a time
 	slot     chan struct{} // in this process: the lease is of the process
 }
@@ -29,7 +29,7 @@ const (
 
 // NewArchive returns an Archive; owner names this process in the lease.
 func NewArchive(
-	a *archive.Archive, m *moments.Moments, l leased.Leases, owner string, log *slog.Logger,
+	a *archive.Archive, m *history.Moments, l leased.Leases, owner string, log *slog.Logger,
 ) *Archive {
 	return &Archive{
 		archiver: a, moments: m, slot: make(chan struct{}, 1),

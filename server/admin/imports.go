@@ -7,19 +7,19 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/imports"
+	"github.com/scoreboard/scoreboard/server/store/corrections"
 )
 
 // Imports writes the scores of other systems: one transaction at a time, and no more
 // records a second than its rate, so that increments have precedence.
 type Imports struct {
-	*imports.Imports
+	*corrections.Imports
 	rate *rate.Limiter
 	turn chan struct{}
 }
 
 // NewImports returns an Imports of at most perSecond records a second.
-func NewImports(store *imports.Imports, perSecond int) *Imports {
+func NewImports(store *corrections.Imports, perSecond int) *Imports {
 	return &Imports{
 		store, rate.NewLimiter(rate.Limit(perSecond), scoreboard.MaxImportRecords), make(chan struct{}, 1),
 	}

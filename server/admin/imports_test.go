@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // Imports at once share the rate of a node, and records that would wait for too long are

@@ -9,7 +9,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/deadletters"
+	"github.com/scoreboard/scoreboard/server/store/operations"
 	"github.com/scoreboard/scoreboard/server/store/recovery"
 	"github.com/scoreboard/scoreboard/server/store/teams"
 )
@@ -19,7 +19,7 @@ type Jobs struct {
 	Catalog     *store.Catalog
 	Store       *recovery.Recovery
 	Teams       *teams.Teams
-	DeadLetters *deadletters.DeadLetters
+	DeadLetters *operations.DeadLetters
 	Ranking     *ranking.Ranking
 	Leases      repair.Leases
 	Owner       string            // of leases, unique in the cluster

@@ -5,16 +5,15 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/corrections"
-	"github.com/scoreboard/scoreboard/server/store/moderation"
-	"github.com/scoreboard/scoreboard/server/store/privacy"
+	"github.com/scoreboard/scoreboard/server/store/users"
 )
 
 // Moderation changes the status of users. A ban, its end and an erasure return when they
 // are Visible.
 type Moderation struct {
-	*moderation.Moderation
+	*corrections.Moderation
 	*corrections.Corrections
-	*privacy.Privacy
+	*users.Privacy
 	Visible
 }
 

@@ -4,15 +4,15 @@ import (
 	"context"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/privacy"
+	"github.com/scoreboard/scoreboard/server/leaderboard/display"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/visibility"
+	"github.com/scoreboard/scoreboard/server/store/users"
 )
 
 // Privacy reads and changes who sees users, and this node's list of them.
 type Privacy struct {
-	Store *visibility.Visibility
-	List  *privacy.List
+	Store *users.Visibility
+	List  *display.Hidden
 	Visible
 }
 

@@ -3,15 +3,15 @@ package admin
 import (
 	"context"
 
-	"github.com/scoreboard/scoreboard/server/profile"
+	"github.com/scoreboard/scoreboard/server/leaderboard/display"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/profiles"
+	"github.com/scoreboard/scoreboard/server/store/users"
 )
 
 // Profiles reads and changes profiles, and this node's cache of them.
 type Profiles struct {
-	Store *profiles.Profiles
-	Cache *profile.Cache
+	Store *users.Profiles
+	Cache *display.Profiles
 }
 
 // Profile implements api.Profiles. It reads the store, because the cache may not have

@@ -5,12 +5,12 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/corrections"
-	"github.com/scoreboard/scoreboard/server/store/moments"
+	"github.com/scoreboard/scoreboard/server/store/history"
 )
 
 // WhatIf asks what other rules would change, and applies them.
 type WhatIf struct {
-	Moments     *moments.Moments
+	Moments     *history.Moments
 	Corrections *corrections.Corrections
 }
 

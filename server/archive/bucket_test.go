@@ -13,14 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/archive"
 )
 
 // bucket starts an S3 store and returns a storage in it and its directory.
-func bucket(t *testing.T) (s *backendtest.S3Server, storage archive.Storage, dir string) {
+func bucket(t *testing.T) (s *backends.S3Server, storage archive.Storage, dir string) {
 	t.Helper()
-	s = backendtest.OwnS3(t, "ledger")
+	s = backends.OwnS3(t, "ledger")
 	storage, err := archive.OpenStorage(
 		"s3://ledger/scores/old?region=us-east-1&endpoint=" + url.QueryEscape(s.Endpoint),
 	)

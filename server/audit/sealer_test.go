@@ -13,16 +13,16 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/goleak"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/audit"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestMain(m *testing.M) {
-	backendtest.Main(m, goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
+	backends.Main(m, goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
 }
 
 // trail counts calls of Seal and answers with a function.
@@ -60,7 +60,7 @@ func await(t *testing.T, what string, done func() bool) {
 
 func TestSealerNeedsTheLease(t *testing.T) {
 	t.Parallel()
-	var log backendtest.Buffer
+	var log backends.Buffer
 	f := &trail{seal: func(call int64) (int, error) {
 		switch call {
 		case 1:
@@ -74,7 +74,7 @@ func TestSealerNeedsTheLease(t *testing.T) {
 	}}
 	l := &leases{}
 	s := audit.New("me", f, l, slog.New(slog.NewTextHandler(&log, nil)))
-	stop := backendtest.Run(t, s.Run)
+	stop := backends.Run(t, s.Run)
 	time.Sleep(700 * time.Millisecond) // two runs
 	if n := f.calls.Load(); n != 0 {
 		t.Errorf("sealed %d times without the lease", n)
@@ -106,11 +106,11 @@ func TestSealerNeedsTheLease(t *testing.T) {
 // A committed row has its seal within a second, also if the process with the lease ends.
 func TestRowsAreSealedWithinASecond(t *testing.T) {
 	t.Parallel()
-	url := backendtest.OwnPostgres(t, migrations.Up).URL // other tests' transactions would delay the seals
+	url := backends.OwnPostgres(t, migrations.Up).URL // other tests' transactions would delay the seals
 	s := storetest.Open(t, url)
-	conn := backendtest.Connect(t, url)
+	conn := backends.Connect(t, url)
 	run := func(owner string, s *store.Store) func() {
-		return backendtest.Run(t, audit.New(owner, s.Audit, s.Boards, slog.New(slog.DiscardHandler)).Run)
+		return backends.Run(t, audit.New(owner, s.Audit, s.Boards, slog.New(slog.DiscardHandler)).Run)
 	}
 	first := run("first", s)
 	run("second", storetest.Open(t, url))

@@ -12,22 +12,22 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/checkpoint"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/moments"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
+	"github.com/scoreboard/scoreboard/server/store/history"
 )
 
-func TestMain(m *testing.M) { backendtest.Main(m) }
+func TestMain(m *testing.M) { backends.Main(m) }
 
 const timeout = 30 * time.Second
 
 // watched are the Moments of a worker that stops in the middle.
 type watched struct {
-	*moments.Moments
+	*history.Moments
 	before func(step int) // called before each transaction of a checkpoint
 	made   chan<- error   // receives the result of each checkpoint
 }
@@ -48,15 +48,15 @@ func (w *watched) Make(
 // rig is a database behind a PgBouncer in transaction mode, with two stores on it.
 type rig struct {
 	t     *testing.T
-	conn  *backendtest.Conn // to the database itself
+	conn  *backends.Conn // to the database itself
 	nodes [2]*store.Store
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	url := backendtest.Postgres(t, migrations.Up)
-	r := &rig{t: t, conn: backendtest.Connect(t, url)}
-	through := backendtest.PgBouncer(t, url)
+	url := backends.Postgres(t, migrations.Up)
+	r := &rig{t: t, conn: backends.Connect(t, url)}
+	through := backends.PgBouncer(t, url)
 	for i := range r.nodes {
 		r.nodes[i] = storetest.Open(t, through, func(o *store.Options) { o.Describe = true })
 	}

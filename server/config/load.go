@@ -13,7 +13,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/scoreboard/scoreboard/internal/suggest"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -196,7 +196,7 @@ func readFile(file io.Reader, table []setting, p *problems) (map[string]string, 
 	}
 	for name := range found {
 		if !slices.Contains(names, name) {
-			p.add(name, "is unknown (from the %s)%s", FromFile, suggest.Closest(name, names, ""))
+			p.add(name, "is unknown (from the %s)%s", FromFile, english.Closest(name, names, ""))
 		}
 	}
 	return found, nil

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
-	"github.com/scoreboard/scoreboard/internal/plural"
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/repair"
@@ -243,12 +243,12 @@ func (d Doctor) outbox(ctx context.Context) protocol.Check {
 		depth += shard.Depth
 		oldest = max(oldest, shard.OldestAge)
 		if shard.Attempts > 0 {
-			stuck = fmt.Sprintf("shard %d failed %s: %s", shard.Shard, plural.Count(shard.Attempts, "time"),
+			stuck = fmt.Sprintf("shard %d failed %s: %s", shard.Shard, english.Count(shard.Attempts, "time"),
 				shard.LastError)
 		}
 	}
 	c := protocol.Check{
-		Name: "outbox", Status: protocol.CheckOK, Detail: plural.Count(depth, "change") + " pending",
+		Name: "outbox", Status: protocol.CheckOK, Detail: english.Count(depth, "change") + " pending",
 	}
 	if depth > 0 {
 		c.Detail += fmt.Sprintf(", the oldest for %v", oldest.Round(time.Millisecond))
@@ -283,7 +283,7 @@ func (d Doctor) lag(context.Context) protocol.Check {
 	for _, n := range lags {
 		records += n
 	}
-	c.Status, c.Detail = protocol.CheckOK, plural.Count(records, "record")+" to consume"
+	c.Status, c.Detail = protocol.CheckOK, english.Count(records, "record")+" to consume"
 	if damage := d.Damage(); damage != "" {
 		c.Status, c.Detail = protocol.CheckWarn, c.Detail+"; "+damage
 		c.NextStep = "the broker lost records that it had acknowledged: check its disks and " +

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/scoreboard/scoreboard/internal/breaker"
+	"github.com/scoreboard/scoreboard/internal/retry"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -28,14 +28,14 @@ var errBreakerOpen = &scoreboard.Error{
 // guard calls a backend while it answers. Reads and receipts have one each for
 // the ranking, because what is too slow for a receipt may do for a read.
 type guard struct {
-	breaker *breaker.Breaker
+	breaker *retry.Breaker
 	budget  time.Duration
 	slots   chan struct{} // limits concurrent calls; nil for no limit
 	open    prometheus.Collector
 }
 
 func newGuard(what string, budget time.Duration) *guard {
-	b := breaker.New(failures, pause, time.Now)
+	b := retry.NewBreaker(failures, pause, time.Now)
 	return &guard{b, budget, nil, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "scoreboard_leaderboard_breaker_open", Help: "1 while a backend is not called because it did not answer.",
 		ConstLabels: prometheus.Labels{"for": what},

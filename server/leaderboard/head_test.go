@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -47,7 +47,7 @@ type node struct {
 func startNode(t *testing.T, url string) *node {
 	t.Helper()
 	n := &node{}
-	rdb := backendtest.RedisClient(t, url)
+	rdb := backends.RedisClient(t, url)
 	rdb.AddHook(&n.sent)
 	rank := ranking.New(rdb)
 	n.Leaderboard = leaderboard.New(leaderboard.Options{
@@ -57,7 +57,7 @@ func startNode(t *testing.T, url string) *node {
 	following, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() {
-		done <- ranking.New(backendtest.RedisClient(t, url)).Follow(following, func(notice scoreboard.Notice) {
+		done <- ranking.New(backends.RedisClient(t, url)).Follow(following, func(notice scoreboard.Notice) {
 			n.Notify(notice)
 			if notice.Top != nil {
 				n.notified.Store(notice.Top.Version)
@@ -90,8 +90,8 @@ func scored(user string, score, revision int64) scoreboard.Change {
 
 func TestReadAfterNoticeSendsNoCommand(t *testing.T) {
 	t.Parallel()
-	url := backendtest.Redis(t)
-	r := ranking.New(backendtest.RedisClient(t, url))
+	url := backends.Redis(t)
+	r := ranking.New(backends.RedisClient(t, url))
 	if _, err := r.Mark(ctx, &scoreboard.Board{ID: "global"}, "a"); err != nil {
 		t.Fatal(err)
 	}

@@ -9,17 +9,17 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-func TestMain(m *testing.M) { backendtest.Main(m) }
+func TestMain(m *testing.M) { backends.Main(m) }
 
 var ctx = context.Background()
 
@@ -28,24 +28,24 @@ type rig struct {
 	*leaderboard.Leaderboard
 	ranker *leaderboard.Ranker
 	store  *store.Store
-	redis  *backendtest.RedisServer
+	redis  *backends.RedisServer
 	rdb    *redis.Client
 }
 
 func open(t *testing.T) *rig {
 	t.Helper()
 	s := storetest.Open(
-		t, backendtest.Postgres(t, migrations.Up),
+		t, backends.Postgres(t, migrations.Up),
 		func(o *store.Options) { o.MaxConns, o.LockWait = 4, time.Second },
 	)
-	r := &rig{store: s, redis: backendtest.OwnRedis(t)}
-	r.rdb = backendtest.RedisClient(
+	r := &rig{store: s, redis: backends.OwnRedis(t)}
+	r.rdb = backends.RedisClient(
 		t, r.redis.URL, func(o *redis.Options) { o.DialTimeout, o.MaxRetries = 200*time.Millisecond, -1 },
 	)
 	quiet := slog.New(slog.DiscardHandler)
 	catalog, rank := store.NewCatalog(s.Boards, slog.New(slog.DiscardHandler)), ranking.New(r.rdb)
 	rebuilder := repair.NewRebuilder("test", catalog, s.Recovery, s.Boards, rank, quiet)
-	backendtest.Run(t, rebuilder.Run)
+	backends.Run(t, rebuilder.Run)
 	r.Leaderboard = leaderboard.New(leaderboard.Options{
 		Catalog:        catalog,
 		Ranking:        rank,

@@ -10,16 +10,16 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/moderation"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-func TestMain(m *testing.M) { backendtest.Main(m) }
+func TestMain(m *testing.M) { backends.Main(m) }
 
 var ctx = context.Background()
 
@@ -29,7 +29,7 @@ var whole scoreboard.Reversing
 // rig is a store with boards of every mode, and a ranking fed from its outbox.
 type rig struct {
 	*store.Store
-	conn    *backendtest.Conn
+	conn    *backends.Conn
 	ranking *ranking.Ranking
 	boards  map[scoreboard.BoardID]scoreboard.Board
 	cursor  scoreboard.Cursor
@@ -42,7 +42,7 @@ func open(t testing.TB) *rig {
 	r := &rig{
 		Store:   s,
 		conn:    conn,
-		ranking: ranking.New(backendtest.RedisClient(t, backendtest.Redis(t))),
+		ranking: ranking.New(backends.RedisClient(t, backends.Redis(t))),
 		boards:  map[scoreboard.BoardID]scoreboard.Board{},
 	}
 	for _, b := range []scoreboard.Board{

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/moderation"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -311,10 +311,10 @@ when (new.void_id = %d) execute function refuse()`, first.ID))
 func TestVoidWaitsForOwnTransactions(t *testing.T) {
 	t.Parallel()
 	r := open(t)
-	elsewhere := backendtest.Connect(t, backendtest.Postgres(t, nil))
+	elsewhere := backends.Connect(t, backends.Postgres(t, nil))
 	for _, c := range []struct {
 		key   string
-		conn  *backendtest.Conn
+		conn  *backends.Conn
 		state scoreboard.VoidState
 	}{
 		{"1", r.conn, scoreboard.VoidListing},

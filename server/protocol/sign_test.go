@@ -3,15 +3,15 @@ package protocol_test
 import (
 	"testing"
 
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/protocol/signtest"
 )
 
 const vectors = "../../testdata/signing.json"
 
 func TestFieldText(t *testing.T) {
 	t.Parallel()
-	all := signtest.Read(t, vectors)
+	all := fixtures.ReadSigningVectors(t, vectors)
 	for _, v := range all.Fields {
 		r, err := protocol.DecodeIncrement(v.Increment)
 		if err != nil {
@@ -29,7 +29,7 @@ func TestFieldText(t *testing.T) {
 
 func TestHeaderText(t *testing.T) {
 	t.Parallel()
-	all := signtest.Read(t, vectors)
+	all := fixtures.ReadSigningVectors(t, vectors)
 	for _, v := range all.Headers {
 		text := protocol.HeaderText(v.Method, v.Target, all.KeyID, v.Timestamp, []byte(v.Body))
 		if string(text) != v.Text {

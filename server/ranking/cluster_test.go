@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -16,7 +16,7 @@ import (
 // rejects a script that uses keys of two slots or undeclared keys.
 func TestScriptsUseOneClusterSlot(t *testing.T) {
 	t.Parallel()
-	r := rig{rdb: backendtest.OwnRedisCluster(t, 1, 0).Client()}
+	r := rig{rdb: backends.OwnRedisCluster(t, 1, 0).Client()}
 	r.Ranking = ranking.New(r.rdb)
 	other := &scoreboard.Board{ID: "daily:2026-11-21", Order: scoreboard.OrderHighest, Created: board.Created}
 	for _, b := range []*scoreboard.Board{board, other} {
@@ -71,14 +71,14 @@ func TestScriptsUseOneClusterSlot(t *testing.T) {
 // sharded is a cluster with boards on each of its primaries.
 type sharded struct {
 	rig
-	cluster *backendtest.RedisCluster
+	cluster *backends.RedisCluster
 	boards  []scoreboard.Board
 	server  []int // that has the board
 }
 
 func newSharded(t *testing.T, primaries int) *sharded {
 	t.Helper()
-	s := &sharded{cluster: backendtest.OwnRedisCluster(t, primaries, 0)}
+	s := &sharded{cluster: backends.OwnRedisCluster(t, primaries, 0)}
 	s.rdb = s.cluster.Client()
 	s.Ranking = ranking.New(s.rdb)
 	for i := range 12 {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -72,7 +72,7 @@ func TestBoardIsAsOldAsItsSnapshot(t *testing.T) {
 // not claim that the boards in it have them.
 func TestOldStateOfRedisIsNotTrusted(t *testing.T) {
 	t.Parallel()
-	own := backendtest.OwnRedis(t)
+	own := backends.OwnRedis(t)
 	r := connect(t, own.URL)
 	old := time.Now().Add(5 * time.Second).Truncate(time.Microsecond).UTC()
 	r.warm(t, board, change("bob", 3, 1, 1))
@@ -110,7 +110,7 @@ func (r rig) expectCatchingUp(t testing.TB, why string, want time.Time) {
 // have cached as current.
 func TestNoticeOfOldStateIsIncomplete(t *testing.T) {
 	t.Parallel()
-	own := backendtest.OwnRedis(t)
+	own := backends.OwnRedis(t)
 	r := connect(t, own.URL)
 	r.warm(t, board)
 	r.beat(t, time.Now())
@@ -166,7 +166,7 @@ func TestServerThatIsBehindIsAsOldAsItSays(t *testing.T) {
 	for _, partitions := range []int{1, 4} {
 		t.Run(fmt.Sprint(partitions), func(t *testing.T) {
 			t.Parallel()
-			r := connect(t, backendtest.OwnRedis(t).URL)
+			r := connect(t, backends.OwnRedis(t).URL)
 			b := *board
 			b.Partitions = partitions
 			r.warm(t, &b, change("bob", 3, 1, 1))

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -12,7 +12,7 @@ import (
 // changes from the lost history have higher revisions than the restored ones.
 func TestChangesOfLostHistoryStayOut(t *testing.T) {
 	t.Parallel()
-	r := connect(t, backendtest.Redis(t))
+	r := connect(t, backends.Redis(t))
 	r.warm(t, board, change("alice", 10, 5, 1), change("bob", 3, 1, 1))
 	since := time.UnixMicro(2_000_000_000_000_000)
 	at := func(c scoreboard.Change, at time.Time) scoreboard.Change {
@@ -64,7 +64,7 @@ func TestChangesOfLostHistoryStayOut(t *testing.T) {
 // a later position or another history.
 func TestHistoryAdvancesOnlyFromWhatWasRead(t *testing.T) {
 	t.Parallel()
-	r := connect(t, backendtest.Redis(t))
+	r := connect(t, backends.Redis(t))
 	history := func(id string, position, adopted int64) scoreboard.History {
 		return scoreboard.History{ID: id, Position: position, Adopted: adopted}
 	}

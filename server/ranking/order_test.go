@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // history draws a history of a board of some mode: few different scores and times,
@@ -62,8 +62,8 @@ func history(
 // histories, or 100 with SCOREBOARD_PROOF=1.
 func TestRedisOrdersLikePostgreSQL(t *testing.T) {
 	t.Parallel()
-	one := connect(t, backendtest.Redis(t))
-	cluster := rig{rdb: backendtest.OwnRedisCluster(t, 3, 3).Client()}
+	one := connect(t, backends.Redis(t))
+	cluster := rig{rdb: backends.OwnRedisCluster(t, 3, 3).Client()}
 	cluster.Ranking = ranking.New(cluster.rdb)
 	for _, at := range []struct {
 		name string

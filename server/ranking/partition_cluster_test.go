@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -16,14 +16,14 @@ import (
 // spread is a board whose partitions are on each server of a cluster, with 100 users.
 type spread struct {
 	rig
-	cluster *backendtest.RedisCluster
+	cluster *backends.RedisCluster
 	board   *scoreboard.Board
 	users   []scoreboard.Change // as PostgreSQL has them
 }
 
 func newSpread(t *testing.T, replicas int) *spread {
 	t.Helper()
-	s := &spread{cluster: backendtest.OwnRedisCluster(t, 3, replicas), board: divided(8)}
+	s := &spread{cluster: backends.OwnRedisCluster(t, 3, replicas), board: divided(8)}
 	s.rdb = s.cluster.Client()
 	s.Ranking = ranking.New(s.rdb)
 	s.warm(t, s.board)

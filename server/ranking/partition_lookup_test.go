@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -431,7 +431,7 @@ func TestMalformedReplies(t *testing.T) {
 // TestServerGoesBackBetweenCalls puts a server back to what it held before a heartbeat, after the head
 // was read and before its partition is: no answer claims to include what came since.
 func TestServerGoesBackBetweenCalls(t *testing.T) {
-	r := rig{rdb: backendtest.OwnRedisCluster(t, 3, 0).Client()}
+	r := rig{rdb: backends.OwnRedisCluster(t, 3, 0).Client()}
 	r.Ranking = ranking.New(r.rdb)
 	b := divided(4)
 	r.warm(t, b, descending(200)...)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -30,9 +30,9 @@ func divided(partitions int) *scoreboard.Board {
 // cluster.
 func onEach(t *testing.T, do func(t *testing.T, r rig)) {
 	t.Parallel()
-	backendtest.EachRedis(t, func(t *testing.T, url string) { do(t, connect(t, url)) })
+	backends.EachRedis(t, func(t *testing.T, url string) { do(t, connect(t, url)) })
 	t.Run("cluster", func(t *testing.T) {
-		r := rig{rdb: backendtest.OwnRedisCluster(t, 3, 0).Client()}
+		r := rig{rdb: backends.OwnRedisCluster(t, 3, 0).Client()}
 		r.Ranking = ranking.New(r.rdb)
 		do(t, r)
 	})

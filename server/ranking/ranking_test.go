@@ -9,12 +9,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-func TestMain(m *testing.M) { backendtest.Main(m) }
+func TestMain(m *testing.M) { backends.Main(m) }
 
 var (
 	ctx   = context.Background()
@@ -29,7 +29,7 @@ type rig struct {
 
 func connect(t testing.TB, url string) rig {
 	t.Helper()
-	rdb := backendtest.RedisClient(t, url)
+	rdb := backends.RedisClient(t, url)
 	return rig{ranking.New(rdb), rdb}
 }
 
@@ -37,7 +37,7 @@ func connect(t testing.TB, url string) rig {
 // stack, with the board loaded and empty.
 func onBoth(t *testing.T, do func(t *testing.T, r rig)) {
 	t.Parallel()
-	backendtest.EachRedis(t, func(t *testing.T, url string) {
+	backends.EachRedis(t, func(t *testing.T, url string) {
 		r := connect(t, url)
 		r.warm(t, board)
 		do(t, r)

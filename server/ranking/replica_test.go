@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
 	"github.com/scoreboard/scoreboard/internal/redisurl"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -73,13 +73,13 @@ func beat(t *testing.T, r *ranking.Ranking, asOf time.Time) {
 
 func TestReplicaOfOneServer(t *testing.T) {
 	t.Parallel()
-	primary := backendtest.OwnRedis(t)
+	primary := backends.OwnRedis(t)
 	follower := primary.Replica()
-	r := rig{rdb: backendtest.RedisClient(t, primary.URL)}
+	r := rig{rdb: backends.RedisClient(t, primary.URL)}
 	r.Ranking = ranking.New(r.rdb)
 	r.warm(t, board, change("alice", 5, 1, 1), change("bob", 3, 1, 1))
 	beat(t, r.Ranking, time.Now())
-	rdb := backendtest.RedisClient(t, follower.URL)
+	rdb := backends.RedisClient(t, follower.URL)
 	replica := ranking.NewReplica(rdb)
 	readAll(t, replica)
 
@@ -105,7 +105,7 @@ func TestReplicaOfOneServer(t *testing.T) {
 	if p, err := replica.Progress(ctx); err != nil || !p.Replica || !p.AsOf.Equal(after.AsOf) || p.ID != main.ID {
 		t.Errorf("replica: got %+v, %v", p, err)
 	}
-	if n := scriptsRead(t, backendtest.RedisClient(t, primary.URL)); n != 0 {
+	if n := scriptsRead(t, backends.RedisClient(t, primary.URL)); n != 0 {
 		t.Errorf("the primary ran %d scripts for the replica", n)
 	}
 }
@@ -114,23 +114,23 @@ func TestReplicaOfOneServer(t *testing.T) {
 // with several servers: the time of an answer is that of the server that it came from.
 func TestReplicasDifferInAge(t *testing.T) {
 	t.Parallel()
-	primary := backendtest.OwnRedis(t)
-	servers := []*backendtest.RedisServer{primary.Replica(), primary.Replica()}
-	r := rig{rdb: backendtest.RedisClient(t, primary.URL)}
+	primary := backends.OwnRedis(t)
+	servers := []*backends.RedisServer{primary.Replica(), primary.Replica()}
+	r := rig{rdb: backends.RedisClient(t, primary.URL)}
 	r.Ranking = ranking.New(r.rdb)
 	r.warm(t, board, change("alice", 5, 1, 1), change("bob", 3, 1, 1))
 	beat(t, r.Ranking, time.Now())
 	for _, server := range servers {
-		readAll(t, ranking.NewReplica(backendtest.RedisClient(t, server.URL)))
+		readAll(t, ranking.NewReplica(backends.RedisClient(t, server.URL)))
 	}
-	if err := backendtest.RedisClient(t, servers[1].URL).Do(ctx, "replicaof", "127.0.0.1", "1").Err(); err != nil {
+	if err := backends.RedisClient(t, servers[1].URL).Do(ctx, "replicaof", "127.0.0.1", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
 	r.apply(t, change("bob", 9, 2, 2))
 	changed := time.Now().Truncate(time.Microsecond)
 	beat(t, r.Ranking, changed)
 	turn := 0
-	both := ranking.NewReplica(backendtest.RedisClient(t, servers[0].URL, func(o *redis.Options) {
+	both := ranking.NewReplica(backends.RedisClient(t, servers[0].URL, func(o *redis.Options) {
 		o.ConnMaxLifetime, o.PoolSize = time.Nanosecond, 1 // each call has a connection of its own
 		o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
 			turn++
@@ -156,7 +156,7 @@ func TestReplicasDifferInAge(t *testing.T) {
 
 func TestReplicasOfACluster(t *testing.T) {
 	t.Parallel()
-	cluster := backendtest.OwnRedisCluster(t, 3, 3)
+	cluster := backends.OwnRedisCluster(t, 3, 3)
 	o, err := redisurl.Parse(cluster.URL)
 	if err != nil {
 		t.Fatal(err)

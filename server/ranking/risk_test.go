@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/ranking"
 )
 
 func TestCheckServers(t *testing.T) {
 	t.Parallel()
-	rdb := backendtest.RedisClient(t, backendtest.OwnRedis(t).URL)
+	rdb := backends.RedisClient(t, backends.OwnRedis(t).URL)
 	r := ranking.New(rdb)
 	set := func(name, value string) {
 		t.Helper()

@@ -19,8 +19,8 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
-	"github.com/scoreboard/scoreboard/internal/memnet"
-	"github.com/scoreboard/scoreboard/server/dialect"
+	"github.com/scoreboard/scoreboard/internal/test/fixtures"
+	"github.com/scoreboard/scoreboard/server/http/dialect"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/realtime/sse"
@@ -59,7 +59,7 @@ func startInMemory(t *testing.T, o realtime.Options, source realtime.Source) *ri
 	t.Helper()
 	return startOn(t, o, source, func(s *httptest.Server) {
 		_ = s.Listener.Close()
-		listener := memnet.Listen()
+		listener := fixtures.ListenInMemory()
 		s.Listener = listener
 		s.Start()
 		s.Client().Transport.(*http.Transport).DialContext = listener.Dial
@@ -155,7 +155,7 @@ func (r *rig) tls() *tls.Config {
 func (r *rig) dial(query string) *watcher {
 	r.t.Helper()
 	d := websocket.Dialer{TLSClientConfig: r.tls()}
-	if l, ok := r.http.Listener.(*memnet.Listener); ok {
+	if l, ok := r.http.Listener.(*fixtures.MemoryListener); ok {
 		d.NetDialContext = l.Dial
 	}
 	//nolint:bodyclose // a handshake leaves nothing to close

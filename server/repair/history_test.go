@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/devstack/process"
 	"github.com/scoreboard/scoreboard/server/repair"
@@ -44,7 +44,7 @@ func (r *rig) startRebuilder(t *testing.T) {
 	rebuilder := repair.NewRebuilder(
 		rand.Text(), store.NewCatalog(r.Boards, quiet), r.Recovery, r.Boards, r.ranking, quiet,
 	)
-	backendtest.Run(t, rebuilder.Run)
+	backends.Run(t, rebuilder.Run)
 }
 
 // checkHistory waits until PostgreSQL answers: recovery takes a moment.
@@ -77,7 +77,7 @@ func TestRebuildAfterPostgresWentBack(t *testing.T) {
 			t.Cleanup(func() { _ = remove() })
 			port := 0
 			start := func() (url string, stop func()) {
-				p, err := backendtest.StartPostgres(ctx, dir, port)
+				p, err := backends.StartPostgres(ctx, dir, port)
 				if err != nil && os.Getenv("CI") == "true" {
 					t.Fatal(err)
 				}
@@ -163,7 +163,7 @@ func TestOtherDatabaseNeedsAnOperator(t *testing.T) {
 		t.Fatal(change)
 	}
 	r.close()
-	other := openOn(t, backendtest.Postgres(t, migrations.Up))
+	other := openOn(t, backends.Postgres(t, migrations.Up))
 	other.rdb, other.ranking = r.rdb, r.ranking
 	other.record(t, 50, 5)
 	before, err := r.ranking.Top(ctx, r.board.ID)
@@ -313,7 +313,7 @@ where who = 'scoreboardd' and action = 'history.adopt' and target = 'database:po
 // recorded before it.
 func TestWriterOlderThanAdoptionIsRanked(t *testing.T) {
 	t.Parallel()
-	r := openOn(t, backendtest.OwnPostgres(t, migrations.Up).URL) // other tests need not wait for the writer
+	r := openOn(t, backends.OwnPostgres(t, migrations.Up).URL) // other tests need not wait for the writer
 	r.record(t, 0, 20)
 	r.rebuild(t)
 	r.goBack(t)
@@ -335,7 +335,7 @@ from scores where user_id = 'slow'`,
 		}
 	}
 	r.startRebuilder(t)
-	other := backendtest.Connect(t, r.url)
+	other := backends.Connect(t, r.url)
 	deadline := time.Now().Add(10 * time.Second)
 	for ; other.Count(t, `select count(*) from adopted_histories`) == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -363,7 +363,7 @@ from scores where user_id = 'slow'`,
 // is older does not end, and boards are not read.
 func TestStuckWriterDelaysTheRebuild(t *testing.T) {
 	t.Parallel()
-	r := openOn(t, backendtest.OwnPostgres(t, migrations.Up).URL) // other tests need not wait for the writer
+	r := openOn(t, backends.OwnPostgres(t, migrations.Up).URL) // other tests need not wait for the writer
 	r.record(t, 0, 20)
 	r.rebuild(t)
 	r.goBack(t)

@@ -7,13 +7,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/pipeline/transport"
+	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
+	"github.com/scoreboard/scoreboard/server/pipeline/transport/streams"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/transport"
-	"github.com/scoreboard/scoreboard/server/transport/kafka"
-	"github.com/scoreboard/scoreboard/server/transport/streams"
 )
 
 // replayRig is a transport log and an empty ranking.
@@ -48,7 +48,7 @@ func newReplayRig(t *testing.T, log repair.Log, producer transport.Producer, rdb
 // withEachLog runs a test with every transport that retains records.
 func withEachLog(t *testing.T, do func(t *testing.T, p *replayRig)) {
 	t.Parallel()
-	backendtest.EachKafka(t, func(t *testing.T, brokers []string, prefix string) {
+	backends.EachKafka(t, func(t *testing.T, brokers []string, prefix string) {
 		k := kafka.New(
 			kafka.Options{
 				Brokers:     brokers,
@@ -67,11 +67,11 @@ func withEachLog(t *testing.T, do func(t *testing.T, p *replayRig)) {
 		}
 		producer := k.Producer(topic)
 		t.Cleanup(func() { _ = producer.Close() })
-		do(t, newReplayRig(t, k.Log(topic), producer, backendtest.RedisClient(t, backendtest.Redis(t))))
+		do(t, newReplayRig(t, k.Log(topic), producer, backends.RedisClient(t, backends.Redis(t))))
 	})
 	t.Run("streams", func(t *testing.T) {
 		t.Parallel()
-		rdb := backendtest.RedisClient(t, backendtest.Redis(t))
+		rdb := backends.RedisClient(t, backends.Redis(t))
 		s := streams.New(streams.Options{Name: "sb:stream", Group: "group", Shards: 3, Length: 100_000, Batch: 50}, rdb)
 		do(t, newReplayRig(t, s.Log(), s, rdb))
 	})

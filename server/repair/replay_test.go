@@ -8,12 +8,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/pipeline/transport"
+	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/transport"
-	"github.com/scoreboard/scoreboard/server/transport/kafka"
 )
 
 func TestReplayAppliesOnlyWhatTheRankingLost(t *testing.T) {
@@ -148,7 +148,7 @@ func TestReplayRejectsARangeThatIsNotRetained(t *testing.T) {
 // partition.
 func TestReplayRejectsATimeNoLongerRetained(t *testing.T) {
 	t.Parallel()
-	brokers, prefix := backendtest.Kafka(t), backendtest.Prefix(t)
+	brokers, prefix := backends.Kafka(t), backends.Prefix(t)
 	k := kafka.New(
 		kafka.Options{
 			Brokers:     brokers,
@@ -164,7 +164,7 @@ func TestReplayRejectsATimeNoLongerRetained(t *testing.T) {
 	}
 	producer := k.Producer(topic)
 	t.Cleanup(func() { _ = producer.Close() })
-	p := newReplayRig(t, k.Log(topic), producer, backendtest.RedisClient(t, backendtest.Redis(t)))
+	p := newReplayRig(t, k.Log(topic), producer, backends.RedisClient(t, backends.Redis(t)))
 	began := time.Now()
 	for n := range 10 {
 		p.publish(change(n, 1, int64(n)))

@@ -12,7 +12,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/store"
 )
@@ -36,7 +36,7 @@ func TestSamplerRepairsDrift(t *testing.T) {
 	r.conn.Do(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
 select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from scores where board_id = 'global'`)
 	s := repair.NewSampler(r.Recovery, r.ranking, true, func() bool { return false }, slog.New(slog.DiscardHandler))
-	stop := backendtest.Run(t, s.Run)
+	stop := backends.Run(t, s.Run)
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		top, err := r.ranking.Top(ctx, r.board.ID)
 		if err != nil {

@@ -13,16 +13,16 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
-func TestMain(m *testing.M) { backendtest.Main(m) }
+func TestMain(m *testing.M) { backends.Main(m) }
 
 var ctx = context.Background()
 
@@ -30,7 +30,7 @@ type rig struct {
 	*store.Store
 	ranking *ranking.Ranking
 	rdb     *redis.Client
-	conn    *backendtest.Conn
+	conn    *backends.Conn
 	url     string
 	board   scoreboard.Board
 	events  int
@@ -53,12 +53,12 @@ func (l lookups) WithoutScore(
 
 func open(t *testing.T) *rig {
 	t.Helper()
-	return openOn(t, backendtest.Postgres(t, migrations.Up))
+	return openOn(t, backends.Postgres(t, migrations.Up))
 }
 
 func openOn(t *testing.T, url string) *rig {
 	t.Helper()
-	r := &rig{rdb: backendtest.RedisClient(t, backendtest.Redis(t))}
+	r := &rig{rdb: backends.RedisClient(t, backends.Redis(t))}
 	r.ranking = ranking.New(r.rdb)
 	r.reopen(t, url)
 	boards, _, err := r.Boards.All(ctx)
@@ -74,7 +74,7 @@ func (r *rig) reopen(t *testing.T, url string) {
 	t.Helper()
 	r.url = url
 	r.Store = storetest.Open(t, url, func(o *store.Options) { o.MaxConns, o.LockWait = 6, time.Second })
-	r.conn = backendtest.Connect(t, url)
+	r.conn = backends.Connect(t, url)
 }
 
 // close closes the connections to the database.

@@ -12,16 +12,16 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/rollover"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/store/boards"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestMain(m *testing.M) {
-	backendtest.Main(m, goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
+	backends.Main(m, goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
 }
 
 // rig is a store with a family of seasons. It collects announcements and can make
@@ -30,7 +30,7 @@ type rig struct {
 	*boards.Boards
 	store *store.Store
 	t     testing.TB
-	conn  *backendtest.Conn
+	conn  *backends.Conn
 
 	mu        sync.Mutex
 	reject    error
@@ -138,7 +138,7 @@ func (r *rig) run(name string, boards rollover.Boards, done func() bool) {
 		r,
 		slog.New(slog.DiscardHandler),
 	)
-	stop := backendtest.Run(r.t, roll.Run)
+	stop := backends.Run(r.t, roll.Run)
 	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.t.Errorf("timed out after 20 s; announced: %q", r.events())

@@ -9,10 +9,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"pgregory.net/rapid"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // batches returns how many batches a store has committed of a kind.
@@ -77,7 +77,7 @@ where mode = 'increment' and (s.reached_at <> h.recorded_at or s.recorded_at <> 
     or u.last_recorded_at < h.recorded_at)`,
 }
 
-func lines(t *testing.T, conn *backendtest.Conn, sql string) []string {
+func lines(t *testing.T, conn *backends.Conn, sql string) []string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), sql)
 	if err != nil {

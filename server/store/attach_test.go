@@ -3,8 +3,8 @@ package store_test
 import (
 	"testing"
 
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // A partition attached while a row is routed to the default one costs a retry, not

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestAuditLogIsAppendOnly(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // ruled is an increment that names no board, with attributes such as "region=eu".
@@ -450,7 +450,7 @@ func changeRules(
 }
 
 // checkRuled compares what nodes answered and wrote with the model.
-func checkRuled(t *testing.T, conn *backendtest.Conn, states []*ruleState, all []submittedRuled) {
+func checkRuled(t *testing.T, conn *backends.Conn, states []*ruleState, all []submittedRuled) {
 	t.Helper()
 	type event struct {
 		user scoreboard.UserID

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // When a freeze returns, no write is running and none follows; writers of other

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func boardOf(id scoreboard.BoardID, edit ...func(*scoreboard.Board)) *scoreboard.Board {
@@ -50,7 +50,7 @@ func create(t testing.TB, s *store.Store, b *scoreboard.Board, season ...scorebo
 }
 
 // databaseTime is the database's time, which decides.
-func databaseTime(t testing.TB, conn *backendtest.Conn) (at time.Time) {
+func databaseTime(t testing.TB, conn *backends.Conn) (at time.Time) {
 	t.Helper()
 	if err := conn.QueryRow(t.Context(), `select clock_timestamp()`).Scan(&at); err != nil {
 		t.Fatal(err)

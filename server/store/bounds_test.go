@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestModes(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // addEntry adds an entry to the audit trail. Numbers 3, 6, … have all fields.
@@ -31,7 +31,7 @@ func addEntry(t *testing.T, s *store.Store, n int) {
 }
 
 // sealAll seals every row; transactions of other tests may hold it up.
-func sealAll(t *testing.T, s *store.Store, owner *backendtest.Conn) scoreboard.AuditSeal {
+func sealAll(t *testing.T, s *store.Store, owner *backends.Conn) scoreboard.AuditSeal {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		head, _, err := s.Audit.Seal(t.Context(), 100)
@@ -194,9 +194,9 @@ func TestErasureKeepsTheChain(t *testing.T) {
 // A row is sealed when no transaction can still commit one before it.
 func TestSealWaitsForOlderTransactions(t *testing.T) {
 	t.Parallel()
-	at := backendtest.OwnPostgres(t, migrations.Up).URL // other tests' transactions would delay the seals
-	s, owner := storetest.Open(t, at), backendtest.Connect(t, at)
-	early := backendtest.Connect(t, at)
+	at := backends.OwnPostgres(t, migrations.Up).URL // other tests' transactions would delay the seals
+	s, owner := storetest.Open(t, at), backends.Connect(t, at)
+	early := backends.Connect(t, at)
 	tx, err := early.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)

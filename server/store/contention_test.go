@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/ingest"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
+	"github.com/scoreboard/scoreboard/server/pipeline/ingest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 type noRanks struct{}

@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // behindProxy opens a store whose connections all pass through a proxy, and a
 // direct connection for the test.
-func behindProxy(t testing.TB, edit ...func(*store.Options)) (*store.Store, *backendtest.Conn, *proxy) {
+func behindProxy(t testing.TB, edit ...func(*store.Options)) (*store.Store, *backends.Conn, *proxy) {
 	t.Helper()
 	var p *proxy
 	s, conn := storetest.New(t, append(edit, func(o *store.Options) {
@@ -44,7 +44,7 @@ func faultBatch(run, way string) []scoreboard.Increment {
 
 // checkFaultBatch checks that a faultBatch was recorded exactly once and that its
 // outcomes say so.
-func checkFaultBatch(t *testing.T, conn *backendtest.Conn, run string, got []scoreboard.Outcome) {
+func checkFaultBatch(t *testing.T, conn *backends.Conn, run string, got []scoreboard.Outcome) {
 	t.Helper()
 	for i, want := range []struct {
 		score   scoreboard.Score
@@ -97,7 +97,7 @@ func TestConnectionLostAtEveryStatement(t *testing.T) {
 	t.Parallel()
 	for _, fault := range []struct {
 		name   string
-		inject func(t *testing.T, conn *backendtest.Conn, m message) effect
+		inject func(t *testing.T, conn *backends.Conn, m message) effect
 		answer bool
 	}{
 		{"cut on the way to the server", cut, false},
@@ -154,10 +154,10 @@ func TestConnectionLostAtEveryStatement(t *testing.T) {
 }
 
 // cut cuts the connection.
-func cut(*testing.T, *backendtest.Conn, message) effect { return effect{cut: true} }
+func cut(*testing.T, *backends.Conn, message) effect { return effect{cut: true} }
 
 // terminate ends the backend of the connection, as an operator would.
-func terminate(t *testing.T, conn *backendtest.Conn, m message) effect {
+func terminate(t *testing.T, conn *backends.Conn, m message) effect {
 	if m.backend != 0 {
 		if _, err := conn.Exec(t.Context(), `select pg_terminate_backend($1)`, int32(m.backend)); err != nil {
 			t.Error(err)
@@ -173,16 +173,16 @@ func TestConnectionLostDuringCommit(t *testing.T) {
 	isCommit := func(m message) bool { return !m.answer && m.commit }
 	for _, world := range []struct {
 		name      string
-		onMessage func(t *testing.T, conn *backendtest.Conn, m message) effect
+		onMessage func(t *testing.T, conn *backends.Conn, m message) effect
 		replayed  bool
 	}{
-		{"executed", func(_ *testing.T, _ *backendtest.Conn, m message) effect {
+		{"executed", func(_ *testing.T, _ *backends.Conn, m message) effect {
 			return effect{cut: m.answer && m.commit}
 		}, true},
-		{"not executed", func(_ *testing.T, _ *backendtest.Conn, m message) effect {
+		{"not executed", func(_ *testing.T, _ *backends.Conn, m message) effect {
 			return effect{cut: isCommit(m)}
 		}, false},
-		{"executed while the batch runs again", func(t *testing.T, conn *backendtest.Conn, m message) effect {
+		{"executed while the batch runs again", func(t *testing.T, conn *backends.Conn, m message) effect {
 			if !isCommit(m) {
 				return effect{}
 			}
@@ -222,13 +222,13 @@ func TestConnectionLostDuringCommit(t *testing.T) {
 
 // awaitStatements waits until a backend has run what it was sent, in a transaction that waits
 // for the COMMIT.
-func awaitStatements(t *testing.T, conn *backendtest.Conn, backend uint32) {
+func awaitStatements(t *testing.T, conn *backends.Conn, backend uint32) {
 	t.Helper()
 	awaitActivity(t, conn, `exists (select from pg_stat_activity
 where pid = $1 and backend_xid is not null and wait_event = 'ClientRead')`, backend)
 }
 
-func awaitActivity(t *testing.T, conn *backendtest.Conn, condition string, backend uint32) {
+func awaitActivity(t *testing.T, conn *backends.Conn, condition string, backend uint32) {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
 	for met := false; !met; time.Sleep(2 * time.Millisecond) {
@@ -267,7 +267,7 @@ func loseCommit(
 }
 
 func checkLostCommit(
-	t *testing.T, s *store.Store, conn *backendtest.Conn, way string, got []scoreboard.Outcome, replayed bool,
+	t *testing.T, s *store.Store, conn *backends.Conn, way string, got []scoreboard.Outcome, replayed bool,
 ) {
 	t.Helper()
 	checkFaultBatch(t, conn, "x", got)

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func sourceRecords(pairs ...any) (records []scoreboard.ImportRecord) {
@@ -68,7 +68,7 @@ func wantBoard(t testing.TB, s *store.Store, board scoreboard.BoardID, want ...s
 }
 
 // wantSums checks that every score is the sum of its ledger rows, whose versions have no gap.
-func wantSums(t testing.TB, conn *backendtest.Conn) {
+func wantSums(t testing.TB, conn *backends.Conn) {
 	t.Helper()
 	if n := conn.Count(t, `select count(*) from scores s full join (
     select user_id, board_id, sum(applied) as sum, count(*) as rows, max(version) as last from user_score_histories

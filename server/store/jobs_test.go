@@ -3,8 +3,8 @@ package store_test
 import (
 	"testing"
 
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // A job whose node was cut off is lost. If an operator stops it and the node comes back, the

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -42,7 +42,7 @@ type ledger struct {
 	users  []scoreboard.UserID
 }
 
-func readLedger(t testing.TB, conn *backendtest.Conn, like string) *ledger {
+func readLedger(t testing.TB, conn *backends.Conn, like string) *ledger {
 	t.Helper()
 	l := &ledger{
 		events: make(map[eventOf][]ledgerRow), places: make(map[placeOf][]ledgerRow),

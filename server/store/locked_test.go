@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // hold opens a transaction that has executed sql; release ends it.
-func hold(t testing.TB, conn *backendtest.Conn, sql string, args ...any) (release func()) {
+func hold(t testing.TB, conn *backends.Conn, sql string, args ...any) (release func()) {
 	t.Helper()
 	tx, err := conn.Begin(t.Context())
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // userTables are the tables of the write path whose rows belong to users.
@@ -53,8 +53,8 @@ func (n *planNode) walk(do func(*planNode)) {
 // of one shard is a transaction of that shard.
 func TestWritePathReadsRowsOfItsUsersOnly(t *testing.T) {
 	t.Parallel()
-	postgres := backendtest.OwnPostgres(t, migrations.Up)
-	owner := backendtest.Connect(t, backendtest.Owner(postgres.URL))
+	postgres := backends.OwnPostgres(t, migrations.Up)
+	owner := backends.Connect(t, backends.Owner(postgres.URL))
 	owner.Do(t, "load 'auto_explain'") // its settings are unknown before
 	for _, setting := range []string{
 		"session_preload_libraries = 'auto_explain'", "auto_explain.log_min_duration = 0",
@@ -116,7 +116,7 @@ func TestWritePathReadsRowsOfItsUsersOnly(t *testing.T) {
 }
 
 // plansIn returns the plans in the log of a server.
-func plansIn(t *testing.T, owner *backendtest.Conn) (plans []map[string]json.RawMessage) {
+func plansIn(t *testing.T, owner *backends.Conn) (plans []map[string]json.RawMessage) {
 	t.Helper()
 	var log string
 	err := owner.QueryRow(t.Context(),
@@ -138,7 +138,7 @@ func plansIn(t *testing.T, owner *backendtest.Conn) (plans []map[string]json.Raw
 // databases.
 func TestUniqueKeysContainTheUser(t *testing.T) {
 	t.Parallel()
-	conn := backendtest.Connect(t, backendtest.Owner(backendtest.Postgres(t, migrations.Up)))
+	conn := backends.Connect(t, backends.Owner(backends.Postgres(t, migrations.Up)))
 	rows, err := conn.Query(t.Context(), `select c.relname, i.indexrelid::regclass::text
 from pg_index as i join pg_class as c on c.oid = i.indrelid
 where i.indisunique and c.relnamespace = current_schema()::regnamespace and not exists (

@@ -6,18 +6,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // throughPgBouncer opens a store behind a PgBouncer in transaction mode.
 func throughPgBouncer(t testing.TB) (*store.Store, string) {
 	t.Helper()
-	url := backendtest.Postgres(t, migrations.Up)
-	s := storetest.Open(t, backendtest.PgBouncer(t, url), func(o *store.Options) { o.MaxConns, o.Describe = 12, true })
+	url := backends.Postgres(t, migrations.Up)
+	s := storetest.Open(t, backends.PgBouncer(t, url), func(o *store.Options) { o.MaxConns, o.Describe = 12, true })
 	return s, url
 }
 

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // Plans are made while tables are tiny and kept when they are large. From the first
@@ -114,8 +114,8 @@ func grow(t *testing.T, s *store.Store, quiet, total int, reached func(n int)) (
 // takes longer than they run.
 func TestPlansAreNotCompiled(t *testing.T) {
 	t.Parallel()
-	url := backendtest.Postgres(t, migrations.Up)
-	conn := backendtest.Connect(t, url)
+	url := backends.Postgres(t, migrations.Up)
+	conn := backends.Connect(t, url)
 	conn.Do(t, `do $$ begin execute format('alter database %I set jit = on', current_database()); end $$`)
 	conn.Do(t, `create function refuse_jit() returns trigger language plpgsql as $$
 begin

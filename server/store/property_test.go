@@ -12,10 +12,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // Boards of the property test, besides those that reject everything.
@@ -116,7 +116,7 @@ func TestAnyInterleavingKeepsTheLedgerConsistent(t *testing.T) {
 	var proxies [2]*proxy
 	var stores [2]*store.Store
 	_, conn := storetest.New(t, func(o *store.Options) { o.LockWait = 30 * time.Millisecond })
-	killer := backendtest.Connect(t, conn.URL)
+	killer := backends.Connect(t, conn.URL)
 	var killMu sync.Mutex
 	kill := func(backend uint32) {
 		killMu.Lock()

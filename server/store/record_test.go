@@ -7,14 +7,14 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestMain(m *testing.M) {
-	backendtest.Main(m, goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
+	backends.Main(m, goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
 }
 
 func increment(user scoreboard.UserID, delta int64, event string, boards ...scoreboard.BoardID) scoreboard.Increment {
@@ -46,7 +46,7 @@ func record(t testing.TB, s *store.Store, batch ...scoreboard.Increment) []score
 	return outcomes
 }
 
-func createBoard(t testing.TB, conn *backendtest.Conn, id, mode, order string, least, most int64) {
+func createBoard(t testing.TB, conn *backends.Conn, id, mode, order string, least, most int64) {
 	t.Helper()
 	conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta)
 values ($1, $1, $2, $3, $4, $5)`, id, mode, order, least, most)

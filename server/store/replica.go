@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/history"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/moments"
 	"github.com/scoreboard/scoreboard/server/store/reads"
 )
 
@@ -14,7 +14,7 @@ import (
 // the very snapshot that it comes from.
 type Replica struct {
 	reads   *reads.Reads
-	moments *moments.Moments
+	moments *history.Moments
 	db      *pg.DB
 }
 
@@ -24,7 +24,7 @@ func OpenReplica(ctx context.Context, o Options) (*Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Replica{reads: reads.New(db), moments: moments.New(db), db: db}, nil
+	return &Replica{reads: reads.New(db), moments: history.New(db), db: db}, nil
 }
 
 // Progress returns how far the replica has come.
@@ -36,7 +36,7 @@ func (r *Replica) Progress(ctx context.Context) (scoreboard.Progress, error) {
 func (r *Replica) Reads(check scoreboard.ProgressCheck) *reads.Reads { return r.reads.Replica(check) }
 
 // Moments returns reads of past standings that pass a check.
-func (r *Replica) Moments(check scoreboard.ProgressCheck) *moments.Moments {
+func (r *Replica) Moments(check scoreboard.ProgressCheck) *history.Moments {
 	return r.moments.Replica(check)
 }
 

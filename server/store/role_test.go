@@ -12,10 +12,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // SQLSTATEs of a refusal by privileges, and by a function's check of its arguments.
@@ -214,20 +214,20 @@ func TestCheckRole(t *testing.T) {
 	owner.Do(t, `select run_as_owner('later_fn()')`)
 	check("may create objects", "later, later_fn")
 	// What "sbctl migrate up" of the next version does, beside this one.
-	if _, err := migrations.Grant(t.Context(), backendtest.Owner(owner.URL), owner.URL); err != nil {
+	if _, err := migrations.Grant(t.Context(), backends.Owner(owner.URL), owner.URL); err != nil {
 		t.Fatal(err)
 	}
 	check("", "")
 	record(t, s, increment("alice", 1, "one"))
 
-	s = storetest.Open(t, backendtest.Owner(owner.URL))
+	s = storetest.Open(t, backends.Owner(owner.URL))
 	check("is a superuser", "")
 }
 
 func TestGrant(t *testing.T) {
 	t.Parallel()
 	_, owner := storetest.New(t)
-	at, err := url.Parse(backendtest.Owner(owner.URL))
+	at, err := url.Parse(backends.Owner(owner.URL))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestCheckDurability(t *testing.T) {
 		}
 	}
 	check("")
-	url, err := pgconn.ParseConfig(backendtest.Owner(owner.URL))
+	url, err := pgconn.ParseConfig(backends.Owner(owner.URL))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // The final standings equal the ranking, including ties, even if copying was
@@ -302,7 +302,7 @@ and b.board_id = 'season:two'`,
 }
 
 // awaitLockWaits waits until a statement has waited for a lock in so many transactions.
-func awaitLockWaits(t *testing.T, conn *backendtest.Conn, transactions int) {
+func awaitLockWaits(t *testing.T, conn *backends.Conn, transactions int) {
 	t.Helper()
 	seen := make(map[time.Time]bool)
 	for deadline := time.Now().Add(10 * time.Second); len(seen) < transactions; time.Sleep(2 * time.Millisecond) {
@@ -335,7 +335,7 @@ func TestSeasonBeginsWhileBoardChanges(t *testing.T) {
 			s, conn := storetest.New(t)
 			end := databaseTime(t, conn).Add(time.Hour)
 			create(t, s, boardOf("season", every(scoreboard.PeriodSeason)), scoreboard.Span{Name: "one", End: end})
-			changing := backendtest.Connect(t, conn.URL)
+			changing := backends.Connect(t, conn.URL)
 			changing.Do(t, `begin`)
 			changing.Do(t, `update boards set partitions = 8, require_attestation = true where board_id = $1`, board)
 			begun := make(chan error, 1)
@@ -364,7 +364,7 @@ func TestBoardChangesWhileSeasonBegins(t *testing.T) {
 	s, conn := storetest.New(t)
 	end := databaseTime(t, conn).Add(time.Hour)
 	create(t, s, boardOf("season", every(scoreboard.PeriodSeason)), scoreboard.Span{Name: "one", End: end})
-	beginning := backendtest.Connect(t, conn.URL)
+	beginning := backends.Connect(t, conn.URL)
 	beginning.Do(t, `begin`)
 	beginning.Do(t, `select 1 from boards where board_id = 'season' for share`) // as BeginSeason
 	beginning.Do(t, `select create_board_instance('season', 'season:two', $1, $2)`, end, end.Add(time.Hour))

@@ -12,30 +12,19 @@ import (
 
 	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/archive"
-	"github.com/scoreboard/scoreboard/server/store/audit"
 	"github.com/scoreboard/scoreboard/server/store/boards"
 	"github.com/scoreboard/scoreboard/server/store/corrections"
-	"github.com/scoreboard/scoreboard/server/store/deadletters"
-	"github.com/scoreboard/scoreboard/server/store/friends"
-	"github.com/scoreboard/scoreboard/server/store/imports"
+	"github.com/scoreboard/scoreboard/server/store/history"
 	"github.com/scoreboard/scoreboard/server/store/increments"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/jobs"
-	"github.com/scoreboard/scoreboard/server/store/keys"
 	"github.com/scoreboard/scoreboard/server/store/loadruns"
-	"github.com/scoreboard/scoreboard/server/store/moderation"
-	"github.com/scoreboard/scoreboard/server/store/moments"
+	"github.com/scoreboard/scoreboard/server/store/operations"
 	"github.com/scoreboard/scoreboard/server/store/outbox"
-	"github.com/scoreboard/scoreboard/server/store/privacy"
-	"github.com/scoreboard/scoreboard/server/store/profiles"
 	"github.com/scoreboard/scoreboard/server/store/reads"
 	"github.com/scoreboard/scoreboard/server/store/recovery"
-	"github.com/scoreboard/scoreboard/server/store/settings"
 	"github.com/scoreboard/scoreboard/server/store/standings"
 	"github.com/scoreboard/scoreboard/server/store/teams"
-	"github.com/scoreboard/scoreboard/server/store/visibility"
-	"github.com/scoreboard/scoreboard/server/store/webhooks"
+	"github.com/scoreboard/scoreboard/server/store/users"
 )
 
 // Options are the settings of the store.
@@ -60,29 +49,29 @@ type Options struct {
 
 // Store is PostgreSQL, one value for each aggregate over one pool.
 type Store struct {
-	Archive     *archive.Archive
-	Audit       *audit.Log
+	Archive     *operations.Archive
+	Audit       *operations.AuditLog
 	Boards      *boards.Boards
 	Corrections *corrections.Corrections
-	DeadLetters *deadletters.DeadLetters
-	Friends     *friends.Friends
-	Imports     *imports.Imports
+	DeadLetters *operations.DeadLetters
+	Friends     *users.Friends
+	Imports     *corrections.Imports
 	Increments  *increments.Increments
-	Jobs        *jobs.Jobs
-	Keys        *keys.Keys
-	Moderation  *moderation.Moderation
-	Moments     *moments.Moments
+	Jobs        *operations.Jobs
+	Keys        *operations.Keys
+	Moderation  *corrections.Moderation
+	Moments     *history.Moments
 	Outbox      *outbox.Outbox
-	Privacy     *privacy.Privacy
-	Profiles    *profiles.Profiles
+	Privacy     *users.Privacy
+	Profiles    *users.Profiles
 	Reads       *reads.Reads
 	Recovery    *recovery.Recovery
-	Settings    *settings.Settings
+	Settings    *operations.Settings
 	Standings   *standings.Standings
 	Teams       *teams.Teams
 	LoadRuns    *loadruns.LoadRuns
-	Visibility  *visibility.Visibility
-	Webhooks    *webhooks.Webhooks
+	Visibility  *users.Visibility
+	Webhooks    *operations.Webhooks
 
 	db *pg.DB
 }
@@ -95,33 +84,33 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}
 	b, queue := boards.New(db, o.CloseGrace), outbox.New(db)
 	return &Store{
-		Archive:     archive.New(db, o.Window),
-		Audit:       audit.New(db),
+		Archive:     operations.NewArchive(db, o.Window),
+		Audit:       operations.NewAuditLog(db),
 		Boards:      b,
 		Corrections: corrections.New(db, o.Shards, o.Window, o.CloseGrace),
-		DeadLetters: deadletters.New(db, o.Window),
-		Friends:     friends.New(db),
-		Imports:     imports.New(db, o.Shards, o.Window, o.CloseGrace),
+		DeadLetters: operations.NewDeadLetters(db, o.Window),
+		Friends:     users.NewFriends(db),
+		Imports:     corrections.NewImports(db, o.Shards, o.Window, o.CloseGrace),
 		Increments: increments.New(db, increments.Options{
 			Shards: o.Shards, Window: o.Window, CloseGrace: o.CloseGrace, Policy: o.Policy,
 			Log: o.Log, MakeInstances: b.MakeInstances,
 			MakeLedgerPartitions: queue.MakeLedgerPartitions,
 		}),
-		Keys:       keys.New(db),
-		Moderation: moderation.New(db, o.Shards),
-		Moments:    moments.New(db),
+		Keys:       operations.NewKeys(db),
+		Moderation: corrections.NewModeration(db, o.Shards),
+		Moments:    history.New(db),
 		Outbox:     queue,
-		Privacy:    privacy.New(db, o.Shards),
-		Profiles:   profiles.New(db),
+		Privacy:    users.NewPrivacy(db, o.Shards),
+		Profiles:   users.NewProfiles(db),
 		Reads:      reads.New(db),
 		Recovery:   recovery.New(db, o.Shards),
-		Settings:   settings.New(db),
+		Settings:   operations.NewSettings(db),
 		Standings:  standings.New(db),
 		Teams:      teams.New(db, o.Shards, o.Window),
-		Jobs:       jobs.New(db),
+		Jobs:       operations.NewJobs(db),
 		LoadRuns:   loadruns.New(db),
-		Visibility: visibility.New(db, o.Shards),
-		Webhooks:   webhooks.New(db),
+		Visibility: users.NewVisibility(db, o.Shards),
+		Webhooks:   operations.NewWebhooks(db),
 		db:         db,
 	}, nil
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // BenchmarkHotTeam records increments of the members of one team, in eight lanes of batches

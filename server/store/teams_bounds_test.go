@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // A team that is full, a team with too many former members, a user with too many memberships

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // teamBoards are the boards of teams in the tests, by name: every aggregate with every rule
@@ -34,7 +34,7 @@ var teamBoards = map[scoreboard.BoardID]scoreboard.TeamRule{
 }
 
 // makeTeamBoards creates teamBoards and their sources.
-func makeTeamBoards(t testing.TB, s *store.Store, conn *backendtest.Conn) {
+func makeTeamBoards(t testing.TB, s *store.Store, conn *backends.Conn) {
 	t.Helper()
 	createBoard(t, conn, "arena", "increment", "highest", -1000, 1000)
 	createBoard(t, conn, "race", "best", "lowest", 0, 1000)
@@ -60,7 +60,7 @@ func makeTeamBoard(
 func goOn(context.Context) error { return nil }
 
 // computeTeams makes passes until everything that was committed before is in the scores.
-func computeTeams(t testing.TB, s *store.Store, conn *backendtest.Conn) {
+func computeTeams(t testing.TB, s *store.Store, conn *backends.Conn) {
 	t.Helper()
 	// Transactions of other tests hold the horizon back.
 	var began uint64
@@ -149,7 +149,7 @@ func naive(id scoreboard.BoardID, team scoreboard.Team, users []*modelUser) (sco
 }
 
 // checkTeams compares all teams with the model, and the ledger with the scores.
-func checkTeams(t *testing.T, s *store.Store, conn *backendtest.Conn, teams []scoreboard.Team, users []*modelUser) {
+func checkTeams(t *testing.T, s *store.Store, conn *backends.Conn, teams []scoreboard.Team, users []*modelUser) {
 	t.Helper()
 	for id := range teamBoards {
 		for _, team := range teams {

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 // sqlPartitionsBefore creates the ledger's partitions of the months before the current one.
@@ -72,8 +72,8 @@ func TestWindowOfRepeats(t *testing.T) {
 // it. The partitions before the current one have 300,000 rows each.
 func BenchmarkWindowOfRepeats(b *testing.B) {
 	const rows, users, batch = 300_000, 100_000, 500
-	url := backendtest.Postgres(b, migrations.Up)
-	conn := backendtest.Connect(b, url)
+	url := backends.Postgres(b, migrations.Up)
+	conn := backends.Connect(b, url)
 	conn.Do(b, sqlPartitionsBefore)
 	for month := 1; month < int(scoreboard.MaxWindow); month++ {
 		conn.Do(b, `insert into user_score_histories (user_id, board_id, event_id, payload_hash, delta, applied,

@@ -1,12 +1,12 @@
 // Build the scripts of the pages that the daemon serves, and list what they were built from, by
-// which a test of server/web sees that they are current.
+// which a test of server/http/pages sees that they are current.
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
-const assets = resolve(import.meta.dirname, "../../../server/web/assets");
+const assets = resolve(import.meta.dirname, "../../../server/http/pages/assets");
 const root = resolve(import.meta.dirname, "../../..");
 const limits = { "board.js": 12288, "chart.js": 2048, "film.js": 4096, "score-board.js": 15360 }; // bytes, gzipped
 

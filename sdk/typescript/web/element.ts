@@ -1,4 +1,4 @@
-import rowsStyle from "../../../server/web/assets/rows.css";
+import rowsStyle from "../../../server/http/pages/assets/rows.css";
 import elementStyle from "./element.css";
 import tokens from "./tokens.css";
 

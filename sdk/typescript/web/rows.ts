@@ -1,6 +1,6 @@
 import type { Entry } from "../src/types.js";
 
-/** The number of colours of badges, as in server/web. */
+/** The number of colours of badges, as in server/http/pages. */
 const HUES = 8;
 /** How long a change of rank is shown, in milliseconds. */
 const MOVE_SHOWN = 6_000;

@@ -11,7 +11,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // Boards stores boards and their final standings.
@@ -28,9 +27,9 @@ func New(db *pg.DB, closeGrace time.Duration) *Boards { return &Boards{db, close
 // All lists every board, by name, and returns the database's time.
 func (s *Boards) All(ctx context.Context) (boards []scoreboard.Board, at time.Time, err error) {
 	var b pgx.Batch
-	b.Queue(`select ` + row.BoardColumns + ` from boards order by board_id`).Query(func(rows pgx.Rows) error {
+	b.Queue(`select ` + pg.BoardColumns + ` from boards order by board_id`).Query(func(rows pgx.Rows) error {
 		return pg.ForEach(rows, func() error {
-			b, err := row.ScanBoard(rows)
+			b, err := pg.ScanBoard(rows)
 			boards = append(boards, b)
 			return err
 		})
@@ -44,7 +43,7 @@ func (s *Boards) All(ctx context.Context) (boards []scoreboard.Board, at time.Ti
 
 // FindBoards lists boards. It reads the database, not the catalog.
 func (s *Boards) FindBoards(ctx context.Context, f scoreboard.BoardFilter) ([]scoreboard.Board, error) {
-	const find = `select ` + row.BoardColumns + ` from boards
+	const find = `select ` + pg.BoardColumns + ` from boards
 where board_id > $1 and ($2 = '' or family_id = $2) and ($3 = '' or period = $3) and ($4 = '' or region = $4)
   and ($5 = '' or status = $5) and (public or not $6) and ($8 = '' or platform = $8) and ($9 = '' or $9 = any(tags))
 order by board_id limit $7`
@@ -55,7 +54,7 @@ order by board_id limit $7`
 	}
 	boards, err := pgx.CollectRows(
 		rows,
-		func(r pgx.CollectableRow) (scoreboard.Board, error) { return row.ScanBoard(r) },
+		func(r pgx.CollectableRow) (scoreboard.Board, error) { return pg.ScanBoard(r) },
 	)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("find boards: %w", err))
@@ -65,13 +64,13 @@ order by board_id limit $7`
 
 // FindBoard reads one board from the database, or returns a not_found.
 func (s *Boards) FindBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	return row.FindBoard(ctx, s.db, id)
+	return pg.FindBoard(ctx, s.db, id)
 }
 
 // FindPublicBoard reads one public board from the database, or returns a not_found. Rows of
 // private boards are not sent, so that the time does not tell that there is one.
 func (s *Boards) FindPublicBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	return row.FindPublicBoard(ctx, s.db, id)
+	return pg.FindPublicBoard(ctx, s.db, id)
 }
 
 // BoardExists reads from the database whether a board exists.
@@ -139,7 +138,7 @@ values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, 
 		if err := pg.WriteAudit(ctx, tx, audit); err != nil {
 			return err
 		}
-		if made, err = row.FindBoard(ctx, tx, b.ID); err != nil || b.Period == scoreboard.PeriodNone {
+		if made, err = pg.FindBoard(ctx, tx, b.ID); err != nil || b.Period == scoreboard.PeriodNone {
 			return err
 		}
 		if b.Period == scoreboard.PeriodSeason {

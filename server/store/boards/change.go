@@ -9,7 +9,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 const (
@@ -66,7 +65,7 @@ func (s *Boards) ChangeBoard(
 				return err
 			}
 		}
-		if b, err = row.FindBoard(ctx, tx, id); err == nil && b.Status == scoreboard.StatusArchived {
+		if b, err = pg.FindBoard(ctx, tx, id); err == nil && b.Status == scoreboard.StatusArchived {
 			err = scoreboard.Errorf(scoreboard.CodeConflict, "board %s is archived", id)
 		}
 		if err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 const (
@@ -219,7 +218,7 @@ func (s *Boards) FinalStandings(
 	after int64,
 	limit int,
 ) (e scoreboard.EndedPeriod, final []scoreboard.FinalStanding, err error) {
-	e.Board, err = row.ScanBoard(s.db.QueryRow(ctx, `select coalesce(standings_users, 0), `+row.BoardColumns+
+	e.Board, err = pg.ScanBoard(s.db.QueryRow(ctx, `select coalesce(standings_users, 0), `+pg.BoardColumns+
 		` from boards where board_id = $1 and standings_hash is not null`, id), &e.Users)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return e, nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s has no final standings", id)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // TakeLease takes or renews a lease for owner; false if another owner holds it. A
@@ -42,14 +41,14 @@ const endings = 100
 // EndedPeriods lists the periods that have ended, including the grace, and are not
 // announced, in the order of their ends. A non-empty family restricts it.
 func (s *Boards) EndedPeriods(ctx context.Context, family scoreboard.BoardID) ([]scoreboard.EndedPeriod, error) {
-	rows, err := s.db.Query(ctx, `select coalesce(standings_users, 0), `+row.BoardColumns+` from boards
+	rows, err := s.db.Query(ctx, `select coalesce(standings_users, 0), `+pg.BoardColumns+` from boards
 where announced_at is null and period_end <= (select clock_timestamp() - $1::interval) and ($2 = '' or family_id = $2)
 order by period_end, board_id limit $3`, s.closeGrace, family, endings)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("find ended periods: %w", err))
 	}
 	list, err := pgx.CollectRows(rows, func(r pgx.CollectableRow) (e scoreboard.EndedPeriod, err error) {
-		e.Board, err = row.ScanBoard(r, &e.Users)
+		e.Board, err = pg.ScanBoard(r, &e.Users)
 		return e, err
 	})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 const (
@@ -79,11 +78,11 @@ func (s *Boards) SetRule(
 
 // checkRuled returns the board of a new rule, or why it cannot have one.
 func checkRuled(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	board, err := row.FindBoard(ctx, tx, id)
+	board, err := pg.FindBoard(ctx, tx, id)
 	if err != nil {
 		return nil, err
 	}
-	standard, err := row.FindBoard(ctx, tx, scoreboard.GlobalBoard)
+	standard, err := pg.FindBoard(ctx, tx, scoreboard.GlobalBoard)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +105,7 @@ func (s *Boards) ClearRule(
 		if _, err := tx.Exec(ctx, sqlLockRules); err != nil {
 			return err
 		}
-		if board, err = row.FindBoard(ctx, tx, id); err != nil {
+		if board, err = pg.FindBoard(ctx, tx, id); err != nil {
 			return err
 		}
 		done, err := tx.Exec(ctx, `delete from board_rules where board_id = $1`, id)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // Closing a board waits for the transactions that write to it, and later writers
@@ -114,7 +113,7 @@ func (s *Boards) setStatus(
 		if _, err := tx.Exec(ctx, sqlLockRules); err != nil {
 			return err
 		}
-		if b, err = row.FindBoard(ctx, tx, id); err != nil {
+		if b, err = pg.FindBoard(ctx, tx, id); err != nil {
 			return err
 		}
 		if err := check(b); err != nil {

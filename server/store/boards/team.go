@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
 // impossibleDelta is beyond every delta of an increment. A daemon of a version that does not
@@ -19,7 +19,7 @@ func checkTeam(ctx context.Context, tx pgx.Tx, b *scoreboard.Board) (scoreboard.
 	if b.Team == nil {
 		return scoreboard.TeamRule{}, nil
 	}
-	source, err := row.FindBoard(ctx, tx, b.Team.Source)
+	source, err := pg.FindBoard(ctx, tx, b.Team.Source)
 	if err != nil {
 		return *b.Team, err
 	}

@@ -1,14 +1,3 @@
-// Package corrections changes what is already recorded: adjustments by an
-// operator, reversals of single events, and voids, which reverse all events from
-// one key or address.
-//
-// Promise: a correction is an event of its own in the ledger, with the source
-// admin, and a repeat is a replay. Ids of corrections are apart from those that
-// clients choose, so no client can take one.
-//
-// On failure: an event of a void that cannot be corrected waits or is skipped, with
-// its reason, and the void continues without it. A void that fails as a whole waits,
-// longer each time, and others continue without it.
 package corrections
 
 import (

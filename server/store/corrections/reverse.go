@@ -12,7 +12,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // Reverse reverses one event of a user on all its boards or on none, as an event
@@ -158,7 +157,7 @@ func (how *correction) decide(ctx context.Context, conn *pgxpool.Conn, b *ledger
 	for _, i := range replayed {
 		id := inForce[events[i].Key()].ID
 		event := scoreboard.EventID{UUID: id, Text: scoreboard.FormatUUID(id)}
-		if b.Outcomes[i].Receipts, err = row.Receipts(ctx, conn, events[i].User, event, true); err != nil {
+		if b.Outcomes[i].Receipts, err = pg.Receipts(ctx, conn, events[i].User, event, true); err != nil {
 			return err
 		}
 	}

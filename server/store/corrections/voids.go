@@ -11,7 +11,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // Events of a sender that still count. A void's own rows have the source admin.
@@ -90,7 +89,7 @@ func addFailures(ctx context.Context, q pg.Querier, voids ...*scoreboard.Void) e
 	if err != nil {
 		return err
 	}
-	failures, err := pgx.CollectRows(rows, row.ScanVoidFailure)
+	failures, err := pgx.CollectRows(rows, pg.ScanVoidFailure)
 	for _, f := range failures {
 		v := byID[f.Void]
 		v.Failed = append(v.Failed, f)

@@ -12,7 +12,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // Known looks up a batch of events without locks: receipts for recorded events, a
@@ -33,7 +32,7 @@ func (s *Increments) Known(ctx context.Context, batch []scoreboard.Increment) ([
 		if receipts, known, err := b.Replay(i); known {
 			b.Outcomes[i] = scoreboard.Outcome{Receipts: receipts, Err: err}
 		} else if slices.Contains(erased, batch[i].User) {
-			b.Outcomes[i].Err = row.ErasedUser(batch[i].User)
+			b.Outcomes[i].Err = pg.ErasedUser(batch[i].User)
 		}
 	}
 	return b.Outcomes, nil
@@ -48,9 +47,9 @@ func (s *Increments) HasRules() bool { return !s.noRules.Load() }
 func (s *Increments) Event(
 	ctx context.Context, user scoreboard.UserID, event scoreboard.EventID,
 ) ([]scoreboard.Receipt, error) {
-	receipts, err := row.Receipts(ctx, s.db, user, event, false)
+	receipts, err := pg.Receipts(ctx, s.db, user, event, false)
 	if err == nil && len(receipts) == 0 {
-		receipts, err = row.Receipts(ctx, s.db, user, event, true)
+		receipts, err = pg.Receipts(ctx, s.db, user, event, true)
 	}
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("look up event %s of %s: %w", event.Text, user, err))
@@ -151,7 +150,7 @@ func lockForRejections(
 ) (created, erased []scoreboard.UserID, err error) {
 	unique := usersOf(rejected)
 	slices.Sort(unique)
-	locked, err := row.LockUsers(ctx, tx, slices.Compact(unique))
+	locked, err := pg.LockUsers(ctx, tx, slices.Compact(unique))
 	if err != nil {
 		return nil, nil, fmt.Errorf("lock the users: %w", err)
 	}

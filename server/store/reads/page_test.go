@@ -9,20 +9,20 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestMain(m *testing.M) {
-	backendtest.Main(m, goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
+	backends.Main(m, goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
 }
 
 var largeBoard = &scoreboard.Board{ID: "large", Family: "large", Order: scoreboard.OrderHighest}
 
 // fillBoard puts n users with few distinct scores and times on the large board.
-func fillBoard(t testing.TB, s *store.Store, conn *backendtest.Conn, n int) {
+func fillBoard(t testing.TB, s *store.Store, conn *backends.Conn, n int) {
 	t.Helper()
 	conn.Do(
 		t,

@@ -11,11 +11,10 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // The collation is that of the index for statements.
-const sqlStatement = `select ` + row.LedgerColumns + `
+const sqlStatement = `select ` + pg.LedgerColumns + `
 from user_score_histories
 where user_id collate "POSIX" = $1 and recorded_at >= $2 and recorded_at < $3
   and ($4 = '' or board_id = $4 or split_part(board_id, ':', 1) = $4)
@@ -86,7 +85,7 @@ func statement(ctx context.Context, db pg.Querier, q *scoreboard.StatementQuery)
 		return nil, err
 	}
 	st := &scoreboard.Statement{}
-	if st.Rows, err = pgx.CollectRows(rows, row.ScanLedger); err != nil {
+	if st.Rows, err = pgx.CollectRows(rows, pg.ScanLedger); err != nil {
 		return nil, err
 	}
 	if st.More = len(st.Rows) > q.Limit; st.More {

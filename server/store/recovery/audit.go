@@ -9,7 +9,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // The ledger is read once, in any order, and added up. A user whose oldest rows are
@@ -60,11 +59,11 @@ func (r *Recovery) States(
 	users []scoreboard.UserID,
 ) ([]scoreboard.Change, error) {
 	rows, err := r.db.Query(ctx, `select s.* from unnest($1::text[]) as t(u) cross join lateral (
-    select `+row.StateColumns+` from scores where user_id = t.u and board_id = $2 offset 0) as s`, users, board)
+    select `+pg.StateColumns+` from scores where user_id = t.u and board_id = $2 offset 0) as s`, users, board)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read %d states of board %s: %w", len(users), board, err))
 	}
-	states, err := pgx.CollectRows(rows, row.ScanState)
+	states, err := pgx.CollectRows(rows, pg.ScanState)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read %d states of board %s: %w", len(users), board, err))
 	}
@@ -107,12 +106,12 @@ func (r *Recovery) StatesAfter(
 	board scoreboard.BoardID,
 	limit int,
 ) ([]scoreboard.Change, error) {
-	rows, err := r.db.Query(ctx, `select `+row.StateColumns+` from scores where (user_id, board_id) > ($1, $2)
+	rows, err := r.db.Query(ctx, `select `+pg.StateColumns+` from scores where (user_id, board_id) > ($1, $2)
 order by user_id, board_id limit $3`, user, board, limit)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("page through the scores: %w", err))
 	}
-	states, err := pgx.CollectRows(rows, row.ScanState)
+	states, err := pgx.CollectRows(rows, pg.ScanState)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("page through the scores: %w", err))
 	}

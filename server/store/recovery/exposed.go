@@ -9,7 +9,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // A daemon of the version before does not know private users, and shows what it records for
@@ -60,7 +59,7 @@ func (r *Recovery) exposed(ctx context.Context, sql string, args ...any) ([]scor
 
 // HideExposed hides all scores of a user, if the user must be hidden.
 func (r *Recovery) HideExposed(ctx context.Context, user scoreboard.UserID) error {
-	if err := row.HideExposed(ctx, r.db, user, r.shards); err != nil {
+	if err := pg.HideExposed(ctx, r.db, user, r.shards); err != nil {
 		return pg.Translate(fmt.Errorf("hide %s: %w", user, err))
 	}
 	return nil

@@ -12,7 +12,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // Recovery reads PostgreSQL to rebuild and verify rankings.
@@ -44,9 +43,9 @@ func (r *Recovery) Standings(
 		r.db,
 		"standings",
 		size,
-		row.ScanState,
+		pg.ScanState,
 		do,
-		`select `+row.StateColumns+` from scores where board_id = $1`,
+		`select `+pg.StateColumns+` from scores where board_id = $1`,
 		board,
 	)
 	if err != nil {

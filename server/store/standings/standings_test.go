@@ -10,14 +10,14 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/scoreboard/scoreboard/internal/backendtest"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/store/storetest"
 )
 
 func TestMain(m *testing.M) {
-	backendtest.Main(m, goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
+	backends.Main(m, goleak.IgnoreTopFunction("github.com/jackc/pgx/v5/pgxpool.(*Pool).backgroundHealthCheck"))
 }
 
 var global = &scoreboard.Board{ID: scoreboard.GlobalBoard, Family: scoreboard.GlobalBoard}
@@ -46,14 +46,14 @@ full join standings as s using (board_id, user_id)
 where (c.order_key, c.reached_at, c.hidden, c.revision)
     is distinct from (s.order_key, s.reached_at, s.hidden, s.revision)`
 
-func same(t *testing.T, conn *backendtest.Conn) {
+func same(t *testing.T, conn *backends.Conn) {
 	t.Helper()
 	if n := conn.Count(t, different); n != 0 {
 		t.Errorf("%d standings differ from the scores", n)
 	}
 }
 
-func databaseTime(t *testing.T, conn *backendtest.Conn) (at time.Time) {
+func databaseTime(t *testing.T, conn *backends.Conn) (at time.Time) {
 	t.Helper()
 	if err := conn.QueryRow(t.Context(), `select clock_timestamp()`).Scan(&at); err != nil {
 		t.Fatal(err)
@@ -72,9 +72,9 @@ from c`
 
 // overtake commits two changes of alice in the reverse order of their transaction ids: one
 // transaction gets its id first, and writes last. Between them it calls between.
-func overtake(t *testing.T, conn *backendtest.Conn, between func()) {
+func overtake(t *testing.T, conn *backends.Conn, between func()) {
 	t.Helper()
-	late := backendtest.Connect(t, conn.URL)
+	late := backends.Connect(t, conn.URL)
 	tx, err := late.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ type past struct {
 }
 
 // read appends the current states where they have changed.
-func (h history) read(t *testing.T, conn *backendtest.Conn) {
+func (h history) read(t *testing.T, conn *backends.Conn) {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `select user_id, score, not hidden, clock_timestamp() from scores
 where board_id = 'global'`)

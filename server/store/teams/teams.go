@@ -26,7 +26,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/ledgertx"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // Teams is the teams and their members.
@@ -74,7 +73,7 @@ func (t *Teams) Join(
 ) (m *scoreboard.TeamMembership, err error) {
 	err = t.change(ctx, board, user, func(tx pgx.Tx, c *change) error {
 		if c.user.Status == scoreboard.UserErased {
-			return row.ErasedUser(user)
+			return pg.ErasedUser(user)
 		}
 		if m = c.current; m != nil && m.Team == team {
 			return nil
@@ -139,7 +138,7 @@ func (t *Teams) change(
 		if board.Status != scoreboard.StatusActive {
 			return scoreboard.Errorf(scoreboard.CodeBoardClosed, "board %s is %s", id, board.Status)
 		}
-		locked, err := row.LockUser(ctx, tx, user)
+		locked, err := pg.LockUser(ctx, tx, user)
 		if err != nil {
 			return err
 		}
@@ -166,7 +165,7 @@ func (t *Teams) change(
 // findTeamBoard reads a board of teams. It is a not_found for an unknown board, and a
 // rule_violated for one of users.
 func findTeamBoard(ctx context.Context, q pg.Querier, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	board, err := row.FindBoard(ctx, q, id)
+	board, err := pg.FindBoard(ctx, q, id)
 	if err == nil && board.Team == nil {
 		err = scoreboard.Errorf(scoreboard.CodeRuleViolated, "board %s ranks users, not teams", id)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 const (
@@ -88,7 +87,7 @@ func (t *Teams) Update(ctx context.Context, next func(context.Context) error) (p
 		return pass, pg.Translate(fmt.Errorf("read changes of teams: %w", err))
 	}
 	for _, id := range st.boards {
-		board, err := row.FindBoard(ctx, t.db, id)
+		board, err := pg.FindBoard(ctx, t.db, id)
 		if err != nil {
 			return pass, err
 		}
@@ -230,7 +229,7 @@ func (t *Teams) computeSome(
 func (t *Teams) computeAll(
 	ctx context.Context, id scoreboard.BoardID, next func(context.Context) error,
 ) (recorded int, err error) {
-	board, err := row.FindBoard(ctx, t.db, id)
+	board, err := pg.FindBoard(ctx, t.db, id)
 	if err != nil {
 		return 0, err
 	}

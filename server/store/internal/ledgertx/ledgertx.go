@@ -19,7 +19,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/internal/row"
 )
 
 // ErrUsersLocked marks a batch that waited too long for a user's row.
@@ -67,7 +66,7 @@ from unnest($1::text[]) as t(b)`
 	// search. Subscripts, because unnest tells the planner the number of boards:
 	// a plan for one board then looks cheaper than the general one, and the
 	// statement is planned again for every batch.
-	sqlBoards = `select t.b, ` + row.BoardColumns + `
+	sqlBoards = `select t.b, ` + pg.BoardColumns + `
 from (select ($1::text[])[n] from generate_subscripts($1::text[], 1) as n) as t(b) cross join lateral (
     (select * from boards where board_id = t.b)
     union all
@@ -114,9 +113,9 @@ func (r Runner) read(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) e
 		atUsers = err == nil
 		return err
 	})
-	lock := q.Queue(row.SQLLockUsers, b.UserNames)
+	lock := q.Queue(pg.SQLLockUsers, b.UserNames)
 	if b.ImportID != 0 {
-		lock.SQL, lock.Arguments = row.SQLLockImported, []any{b.UserNames, b.UserPlaces(), b.ImportID}
+		lock.SQL, lock.Arguments = pg.SQLLockImported, []any{b.UserNames, b.UserPlaces(), b.ImportID}
 	}
 	lock.Query(func(found pgx.Rows) error {
 		err := readUsers(found, b)
@@ -181,7 +180,7 @@ func (r Runner) ReadKnown(ctx context.Context, b *ledger.Batch) error {
 func readBoards(found pgx.Rows, b *ledger.Batch) error {
 	var name scoreboard.BoardID
 	return pg.ForEach(found, func() error {
-		board, err := row.ScanBoard(found, &name)
+		board, err := pg.ScanBoard(found, &name)
 		if err == nil {
 			b.AddBoard(name, &board)
 		}
@@ -191,7 +190,7 @@ func readBoards(found pgx.Rows, b *ledger.Batch) error {
 
 func readUsers(found pgx.Rows, b *ledger.Batch) error {
 	return pg.ForEach(found, func() error {
-		u, err := row.ScanLocked(found)
+		u, err := pg.ScanLocked(found)
 		if err == nil {
 			b.AddUser(&u)
 		}

@@ -1,0 +1,2 @@
+// Package english counts things in English, and finds the word that a misspelt one meant.
+package english

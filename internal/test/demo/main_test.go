@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/test/instance"
+)
+
+// The story of the demo happens: the cheater leads, is flagged, falls back and is banned,
+// and a second season follows the first.
+func TestStory(t *testing.T) {
+	t.Parallel()
+	s := instance.New(t)
+	c, err := client.New(s.URL, client.Options{
+		Token: instance.Token("demo", "score:admin score:update"),
+		KeyID: instance.KeyID, KeySecret: instance.Secret,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx := t.Context()
+	if err := seed(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+	leads := func(want bool) bool {
+		top, err := c.Top(ctx, client.TopQuery{Board: cup, Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(top.Entries) == 1 && (top.Entries[0].UserID == id(cheater)) == want
+	}
+	await := func(what string, holds func() bool) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("not within 20 s: %s", what)
+			}
+		}
+	}
+	await("another player leads", func() bool { return leads(false) })
+	done := make(chan error, 1)
+	go func() { done <- story{reversed: 3 * time.Second, banned: 4 * time.Second}.cheat(ctx, c) }()
+	await("the cheater leads", func() bool { return leads(true) })
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	await("another player leads again", func() bool { return leads(false) })
+	var e *client.Error
+	if _, err := c.Score(ctx, id(cheater), client.PlaceQuery{Board: cup}); !errors.As(err, &e) || e.Status != 404 {
+		t.Errorf("the banned cheater: got %v, want a 404", err)
+	}
+	// The viewer may ban players and freeze boards while the game goes on.
+	if _, err := c.Ban(ctx, id(0), "test"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.FreezeBoard(ctx, arena); err != nil {
+		t.Fatal(err)
+	}
+	for range 30 {
+		if err := match(ctx, c, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := match(ctx, c, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seasons, err := c.Boards(ctx, client.BoardQuery{Family: cup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string]bool)
+	for _, b := range seasons.Boards {
+		found[b.Board] = true
+	}
+	if !found["cup:autumn"] || !found["cup:winter"] {
+		t.Errorf("seasons: got %v, want autumn and winter", found)
+	}
+}
+
+func TestPlayersHaveDistinctIDs(t *testing.T) {
+	t.Parallel()
+	seen := make(map[string]bool)
+	for player := range names {
+		if user := id(player); seen[user] {
+			t.Errorf("two players have the id %s", user)
+		}
+		seen[id(player)] = true
+	}
+}

@@ -1,0 +1,313 @@
+// Package cluster runs an installation for the torture test: PostgreSQL, Redis
+// and Apache Kafka as child processes, each behind fault proxies, and several
+// scoreboardd processes in any split of roles.
+//
+// Each node has its own proxies to PostgreSQL and Redis, so that one node can
+// lose a backend that the others reach. Brokers advertise one address each, so
+// their proxies are shared.
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/scoreboard/scoreboard/internal/test/torture/netfault"
+	"github.com/scoreboard/scoreboard/migrations"
+	"github.com/scoreboard/scoreboard/server/devstack"
+	"github.com/scoreboard/scoreboard/server/devstack/process"
+)
+
+// JWTSecret signs the tokens of the test.
+const JWTSecret = "a secret of the torture test, long enough for HS256"
+
+// Options describe an installation.
+type Options struct {
+	Dir      string   // for data and logs, made when missing
+	Binary   string   // of scoreboardd
+	Earlier  string   // of an earlier version, which the last node runs; empty: none
+	Roles    []string // one entry per node: its --roles, "" for all
+	Settings []string // NAME=value, for every node
+	Brokers  int      // of Kafka; more than two can lose one
+	Standby  bool     // PostgreSQL has a synchronous standby
+	Disks    bool     // the first disk of PostgreSQL and of Kafka can be filled; requires root
+	// Clocks of nodes and of PostgreSQL can be set; requires libfaketime, and a
+	// Binary built with clock.Overlay.
+	Clocks bool
+}
+
+// Cluster is a running installation.
+type Cluster struct {
+	Nodes []*Node
+
+	o        Options
+	mu       sync.Mutex // of all below
+	postgres *devstack.Postgres
+	standby  *devstack.Postgres // nil: none
+	spare    string             // folder of the standby, or of the next one
+	redis    *devstack.Redis
+	brokers  []*broker
+	dirs     map[Backend]string
+	clock    clockFile // of PostgreSQL
+	mounts   []string
+}
+
+// Start starts the backends and all nodes, and waits until they are ready.
+func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
+	c := &Cluster{o: o, dirs: make(map[Backend]string)}
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
+	if err := c.startBackends(ctx); err != nil {
+		return nil, err
+	}
+	if err := migrations.Up(ctx, c.PostgresURL()); err != nil {
+		return nil, err
+	}
+	if _, err := migrations.Grant(ctx, c.PostgresURL(), c.postgres.RuntimeURL(database)); err != nil {
+		return nil, err
+	}
+	for i, roles := range o.Roles {
+		n, err := c.newNode(ctx, i, roles)
+		if err != nil {
+			return nil, err
+		}
+		c.Nodes = append(c.Nodes, n)
+		if err := n.Start(); err != nil {
+			return nil, err
+		}
+	}
+	return c, c.AwaitReady(ctx, time.Minute)
+}
+
+func (c *Cluster) startBackends(ctx context.Context) (err error) {
+	for _, b := range []Backend{Postgres, Redis, Kafka} {
+		c.dirs[b] = filepath.Join(c.o.Dir, string(b))
+		if !c.o.Disks || b == Redis {
+			continue
+		}
+		if err := c.mount(b); err != nil {
+			return err
+		}
+	}
+	if c.clock, err = c.newClock("postgres"); err != nil {
+		return err
+	}
+	c.spare = filepath.Join(c.o.Dir, "postgres-standby")
+	if c.postgres, err = devstack.StartPostgres(ctx, c.postgresOptions(c.dirs[Postgres], 0)); err != nil {
+		return err
+	}
+	if err := c.postgres.EnsureDatabase(ctx, database); err != nil {
+		return err
+	}
+	if c.o.Standby {
+		if err := c.StartStandby(ctx); err != nil {
+			return err
+		}
+	}
+	if c.redis, err = devstack.StartRedis(ctx, devstack.RedisOptions{Dir: c.dirs[Redis]}); err != nil {
+		return err
+	}
+	return c.startKafka(ctx)
+}
+
+// AwaitReady waits until every running node answers /readyz with 200.
+func (c *Cluster) AwaitReady(ctx context.Context, atMost time.Duration) error {
+	deadline := time.Now().Add(atMost)
+	for _, n := range c.Nodes {
+		for !n.ready(ctx) {
+			if time.Now().After(deadline) {
+				return fmt.Errorf("node %d is not ready within %s; see %s", n.ID, atMost, n.log)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	return nil
+}
+
+// Can says whether the installation has what a fault requires.
+func (c *Cluster) Can(what Ability) bool {
+	switch what {
+	case Standby:
+		return c.o.Standby
+	case Disks:
+		return c.o.Disks
+	case Clocks:
+		return c.o.Clocks
+	case Brokers:
+		return c.o.Brokers > 2
+	}
+	return true
+}
+
+// Ability is what some faults require of an installation; empty: nothing.
+type Ability string
+
+// The abilities.
+const (
+	Standby Ability = "a standby"
+	Disks   Ability = "disks that can be filled"
+	Clocks  Ability = "clocks that can be set"
+	Brokers Ability = "three brokers"
+)
+
+// Backend names one backend: PostgreSQL's primary, Redis, or a broker.
+type Backend string
+
+// The backends. Broker returns further ones.
+const (
+	Postgres Backend = "postgres"
+	Redis    Backend = "redis"
+	Kafka    Backend = "kafka" // the first broker
+)
+
+// process is the running process of a backend. The caller holds the lock.
+func (c *Cluster) process(b Backend) *process.Process {
+	switch b {
+	case Postgres:
+		return c.postgres.Process
+	case Redis:
+		return c.redis.Process
+	}
+	return c.brokerOf(b).Process
+}
+
+// KillBackend ends a backend as a power cut would.
+func (c *Cluster) KillBackend(b Backend) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.process(b).Kill()
+}
+
+// StartBackend starts a backend that has ended, on its data and port. It does nothing
+// for one that runs.
+func (c *Cluster) StartBackend(ctx context.Context, b Backend) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.process(b).Done():
+	default:
+		return nil
+	}
+	switch b {
+	case Postgres:
+		p, err := devstack.StartPostgres(ctx, c.postgresOptions(c.dirs[b], c.postgres.Port))
+		if err != nil {
+			return err
+		}
+		c.postgres = p
+	case Redis:
+		r, err := devstack.StartRedis(ctx, devstack.RedisOptions{Dir: c.dirs[b], Port: c.redis.Port})
+		if err != nil {
+			return err
+		}
+		c.redis = r
+	default:
+		return c.brokerOf(b).start(ctx)
+	}
+	return nil
+}
+
+// Pause stops a backend's processes where they are; Resume continues them.
+func (c *Cluster) Pause(b Backend) { c.signal(b, syscall.SIGSTOP) }
+
+// Resume continues the processes of a paused backend.
+func (c *Cluster) Resume(b Backend) { c.signal(b, syscall.SIGCONT) }
+
+func (c *Cluster) signal(b Backend, s syscall.Signal) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = syscall.Kill(-c.process(b).PID(), s) // its process group
+}
+
+// Dir is the data folder of a backend.
+func (c *Cluster) Dir(b Backend) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.dirs[b]
+}
+
+// retarget points every node's proxy at another server and cuts what is open.
+func (c *Cluster) retarget(proxy func(*Node) *netfault.Proxy, address string) {
+	for _, n := range c.Nodes {
+		proxy(n).SetTarget(hostOf(address))
+		proxy(n).Reset()
+	}
+}
+
+// Close ends everything that was started.
+func (c *Cluster) Close() {
+	for _, n := range c.Nodes {
+		n.Kill()
+		n.postgres.Close()
+		n.redis.Close()
+	}
+	for _, b := range c.brokers {
+		if b.KafkaBroker != nil {
+			b.Kill()
+		}
+		b.net.Close()
+	}
+	if c.redis != nil {
+		c.redis.Kill()
+	}
+	if c.standby != nil {
+		c.standby.Kill()
+	}
+	if c.postgres != nil {
+		c.postgres.Kill()
+	}
+	for _, at := range c.mounts {
+		_ = syscall.Unmount(at, syscall.MNT_DETACH)
+	}
+}
+
+// diskSize is enough for a run of some minutes.
+const diskSize = "1g"
+
+// mount gives a backend a file system of its own.
+func (c *Cluster) mount(b Backend) error {
+	at := filepath.Join(c.o.Dir, "disk-"+string(b))
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		return fmt.Errorf("create a mount point: %w", err)
+	}
+	if err := syscall.Mount("tmpfs", at, "tmpfs", 0, "size="+diskSize); err != nil {
+		return fmt.Errorf("mount a disk for %s: %w", b, err)
+	}
+	c.mounts = append(c.mounts, at)
+	c.dirs[b] = filepath.Join(at, string(b))
+	return nil
+}
+
+// FillDisk leaves no room on the disk of a backend; the returned function frees it and
+// starts what has ended for lack of it.
+func (c *Cluster) FillDisk(b Backend) (free func(context.Context) error, err error) {
+	name := filepath.Join(c.o.Dir, "disk-"+string(b), "ballast")
+	f, err := os.Create(name)
+	if err != nil {
+		return nil, fmt.Errorf("fill the disk of %s: %w", b, err)
+	}
+	chunk := make([]byte, 1<<20)
+	for err == nil { // until no space is left
+		_, err = f.Write(chunk)
+	}
+	for err = nil; err == nil; {
+		_, err = f.Write(chunk[:1])
+	}
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("fill the disk of %s: %w", b, err)
+	}
+	return func(ctx context.Context) error {
+		if err := os.Remove(name); err != nil {
+			return fmt.Errorf("free the disk of %s: %w", b, err)
+		}
+		time.Sleep(500 * time.Millisecond) // what ends for lack of room has ended
+		return c.StartBackend(ctx, b)
+	}, nil
+}

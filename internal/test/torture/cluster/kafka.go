@@ -1,0 +1,304 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/torture/netfault"
+	"github.com/scoreboard/scoreboard/server/devstack/process"
+)
+
+// broker is one broker behind its proxy.
+type broker struct {
+	*backends.KafkaBroker // nil before the first start
+	name                  Backend
+	net                   *netfault.Proxy
+	o                     backends.KafkaOptions
+}
+
+func (b *broker) start(ctx context.Context) (err error) {
+	if b.KafkaBroker, err = backends.StartKafka(ctx, b.o); err == nil {
+		b.net.SetTarget(b.Brokers[0])
+	}
+	return err
+}
+
+func (c *Cluster) startKafka(ctx context.Context) error {
+	var controllers []int
+	for i := range max(c.o.Brokers, 1) {
+		b := &broker{name: Kafka}
+		if i > 0 {
+			b.name = Backend(fmt.Sprintf("%s-%d", Kafka, i+1))
+			c.dirs[b.name] = filepath.Join(c.o.Dir, string(b.name))
+		}
+		var err error
+		if b.net, err = netfault.Listen(ctx, ""); err != nil {
+			return err
+		}
+		c.brokers = append(c.brokers, b)
+		b.o = backends.KafkaOptions{Dir: c.dirs[b.name], Advertised: b.net.Addr(), Node: i}
+		for j := range b.o.Ports {
+			if b.o.Ports[j], err = process.FreePort(ctx); err != nil {
+				return err
+			}
+		}
+		controllers = append(controllers, b.o.Ports[1])
+	}
+	var all errgroup.Group
+	for _, b := range c.brokers {
+		b.o.Controllers = controllers
+		all.Go(func() error { return b.start(ctx) })
+	}
+	return all.Wait()
+}
+
+func (c *Cluster) kafkaAddrs() (all []string) {
+	for _, b := range c.brokers {
+		all = append(all, b.net.Addr())
+	}
+	return all
+}
+
+func (c *Cluster) brokerOf(name Backend) *broker {
+	for _, b := range c.brokers {
+		if b.name == name {
+			return b
+		}
+	}
+	return nil
+}
+
+// AnyBroker draws one.
+func (c *Cluster) AnyBroker(rng *rand.Rand) Backend { return c.brokers[rng.IntN(len(c.brokers))].name }
+
+// KafkaNet is the proxy before a broker.
+func (c *Cluster) KafkaNet(b Backend) *netfault.Proxy { return c.brokerOf(b).net }
+
+// MoveLeaders moves the leader of every partition to the first replica that is in
+// sync, as a rolling upgrade does at its end.
+func (c *Cluster) MoveLeaders(ctx context.Context, topic string) error {
+	return c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+		partitions, err := partitionsOf(ctx, client, topic)
+		if err != nil {
+			return err
+		}
+		// Every replica list turns by one, and the first of a list becomes the leader.
+		move := &kafka.AlterPartitionReassignmentsRequest{Topic: topic, Timeout: 10 * time.Second}
+		var ids []int
+		for _, p := range partitions {
+			var turned []int
+			for _, r := range p.Replicas {
+				turned = append(turned, r.ID)
+			}
+			if len(turned) == 0 {
+				continue
+			}
+			turned = append(turned[1:], turned[0])
+			move.Assignments = append(move.Assignments, kafka.AlterPartitionReassignmentsRequestAssignment{
+				Topic: topic, PartitionID: p.ID, BrokerIDs: turned,
+			})
+			ids = append(ids, p.ID)
+		}
+		moved, err := client.AlterPartitionReassignments(ctx, move)
+		if err != nil {
+			return fmt.Errorf("reassign the partitions of %s: %w", topic, err)
+		}
+		if moved.Error != nil {
+			return fmt.Errorf("reassign the partitions of %s: %w", topic, moved.Error)
+		}
+		_, err = client.ElectLeaders(ctx, &kafka.ElectLeadersRequest{
+			Topic: topic, Partitions: ids, Timeout: 10 * time.Second,
+		})
+		return err
+	})
+}
+
+// RecreateTopic deletes a topic with all its records, where it exists, and creates it
+// with so many partitions.
+func (c *Cluster) RecreateTopic(ctx context.Context, topic string, partitions int) error {
+	return c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+		deleted, err := client.DeleteTopics(ctx, &kafka.DeleteTopicsRequest{Topics: []string{topic}})
+		if err == nil {
+			err = deleted.Errors[topic]
+		}
+		if err != nil && !errors.Is(err, kafka.UnknownTopicOrPartition) {
+			return fmt.Errorf("delete %s: %w", topic, err)
+		}
+		for {
+			made, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{
+				Topic: topic, NumPartitions: partitions, ReplicationFactor: len(c.brokers),
+			}}})
+			if err == nil {
+				err = made.Errors[topic]
+			}
+			if err == nil {
+				return nil
+			}
+			if !errors.Is(err, kafka.TopicAlreadyExists) { // its deletion is not finished
+				return fmt.Errorf("create %s: %w", topic, err)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+}
+
+// ConfigureTopic sets settings of a topic.
+func (c *Cluster) ConfigureTopic(ctx context.Context, topic string, settings map[string]string) error {
+	return c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+		change := kafka.IncrementalAlterConfigsRequestResource{
+			ResourceType: kafka.ResourceTypeTopic, ResourceName: topic,
+		}
+		for name, value := range settings {
+			change.Configs = append(change.Configs, kafka.IncrementalAlterConfigsRequestConfig{
+				Name: name, Value: value, ConfigOperation: kafka.ConfigOperationSet,
+			})
+		}
+		changed, err := client.IncrementalAlterConfigs(ctx, &kafka.IncrementalAlterConfigsRequest{
+			Resources: []kafka.IncrementalAlterConfigsRequestResource{change},
+		})
+		for i := 0; err == nil && i < len(changed.Resources); i++ {
+			err = changed.Resources[i].Error
+		}
+		if err != nil {
+			return fmt.Errorf("configure %s: %w", topic, err)
+		}
+		return nil
+	})
+}
+
+// CountRecords reads a topic: how many records it has, and how many it would have without compaction.
+func (c *Cluster) CountRecords(ctx context.Context, topic string) (records, offsets int64, err error) {
+	err = c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+		partitions, err := partitionsOf(ctx, client, topic)
+		if err != nil {
+			return err
+		}
+		for _, p := range partitions {
+			n, of, err := c.countPartition(ctx, client, topic, p.ID)
+			if err != nil {
+				return fmt.Errorf("read partition %d of %s: %w", p.ID, topic, err)
+			}
+			records, offsets = records+n, offsets+of
+		}
+		return nil
+	})
+	return records, offsets, err
+}
+
+func (c *Cluster) countPartition(
+	ctx context.Context, client *kafka.Client, topic string, id int,
+) (records, offsets int64, err error) {
+	first, last, err := endsOf(ctx, client, topic, id)
+	if err != nil {
+		return 0, 0, err
+	}
+	reader := kafka.NewReader(kafka.ReaderConfig{
+		Brokers: c.kafkaAddrs(), Topic: topic, Partition: id, MinBytes: 1, MaxBytes: 8 << 20,
+	})
+	defer func() { _ = reader.Close() }()
+	if err := reader.SetOffset(first); err != nil {
+		return 0, 0, err
+	}
+	for at := first; at < last; { // the last record of a partition is never compacted
+		m, err := reader.ReadMessage(ctx)
+		if err != nil {
+			return 0, 0, err
+		}
+		at = m.Offset + 1
+		records++
+	}
+	return records, last - first, nil
+}
+
+// RepeatRecords publishes up to n recent records of a partition again, after newer ones,
+// as a relay does whose lease another has taken while its request was on its way.
+func (c *Cluster) RepeatRecords(ctx context.Context, rng *rand.Rand, topic string, n int) error {
+	return c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+		partitions, err := partitionsOf(ctx, client, topic)
+		if err != nil {
+			return err
+		}
+		id := partitions[rng.IntN(len(partitions))].ID
+		first, last, err := endsOf(ctx, client, topic, id)
+		if err != nil {
+			return err
+		}
+		from := max(first, last-int64(n+rng.IntN(10*n)))
+		fetched, err := client.Fetch(ctx, &kafka.FetchRequest{
+			Topic: topic, Partition: id, Offset: from, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: time.Second,
+		})
+		if err != nil || fetched.Error != nil {
+			return fmt.Errorf("read partition %d of %s: %w", id, topic, errors.Join(err, fetched.Error))
+		}
+		var again []kafka.Record
+		for len(again) < n {
+			r, err := fetched.Records.ReadRecord()
+			if err != nil { // the end
+				break
+			}
+			key, err := kafka.ReadAll(r.Key)
+			if err != nil {
+				return fmt.Errorf("read a key of %s: %w", topic, err)
+			}
+			value, err := kafka.ReadAll(r.Value)
+			if err != nil {
+				return fmt.Errorf("read a value of %s: %w", topic, err)
+			}
+			again = append(again, kafka.Record{
+				Key: kafka.NewBytes(key), Value: kafka.NewBytes(value), Headers: r.Headers, Time: r.Time,
+			})
+		}
+		if len(again) == 0 {
+			return nil
+		}
+		produced, err := client.Produce(ctx, &kafka.ProduceRequest{
+			Topic: topic, Partition: id, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(again...),
+		})
+		if err == nil {
+			err = produced.Error
+		}
+		if err != nil {
+			return fmt.Errorf("publish %d records of %s again: %w", len(again), topic, err)
+		}
+		return nil
+	})
+}
+
+// endsOf returns the first offset of a partition, and the one after its last record.
+func endsOf(ctx context.Context, client *kafka.Client, topic string, id int) (first, last int64, err error) {
+	ends, err := client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
+		topic: {kafka.FirstOffsetOf(id), kafka.LastOffsetOf(id)},
+	}})
+	if err != nil || len(ends.Topics[topic]) != 1 {
+		return 0, 0, fmt.Errorf("find the ends of partition %d of %s: %w", id, topic, err)
+	}
+	return ends.Topics[topic][0].FirstOffset, ends.Topics[topic][0].LastOffset, nil
+}
+
+func partitionsOf(ctx context.Context, client *kafka.Client, topic string) ([]kafka.Partition, error) {
+	found, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{topic}})
+	if err != nil {
+		return nil, fmt.Errorf("find the partitions of %s: %w", topic, err)
+	}
+	if len(found.Topics) != 1 || found.Topics[0].Error != nil || len(found.Topics[0].Partitions) == 0 {
+		return nil, fmt.Errorf("find the partitions of %s: got %+v", topic, found.Topics)
+	}
+	return found.Topics[0].Partitions, nil
+}
+
+// onKafka calls do with a client whose metadata come from any broker that runs.
+func (c *Cluster) onKafka(ctx context.Context, do func(context.Context, *kafka.Client) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	transport := &kafka.Transport{MetadataTTL: 100 * time.Millisecond}
+	defer transport.CloseIdleConnections()
+	return do(ctx, &kafka.Client{Addr: kafka.TCP(c.kafkaAddrs()...), Transport: transport})
+}

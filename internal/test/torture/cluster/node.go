@@ -1,0 +1,226 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/torture/clock"
+	"github.com/scoreboard/scoreboard/internal/test/torture/netfault"
+	"github.com/scoreboard/scoreboard/server/devstack/process"
+)
+
+// Node is one scoreboardd process, which may be killed, paused and started
+// again on the same addresses.
+type Node struct {
+	ID    int
+	Roles string
+
+	cluster         *Cluster
+	binary          string
+	postgres, redis *netfault.Proxy
+	api, ops, log   string
+	clock           clockFile
+
+	mu  sync.Mutex
+	cmd *exec.Cmd // nil while it is down
+	end chan struct{}
+}
+
+func (c *Cluster) newNode(ctx context.Context, id int, roles string) (*Node, error) {
+	n := &Node{ID: id, Roles: roles, cluster: c, log: filepath.Join(c.o.Dir, fmt.Sprintf("node-%d.log", id))}
+	n.binary = c.o.Binary
+	if id == len(c.o.Roles)-1 && c.o.Earlier != "" {
+		n.binary = c.o.Earlier
+	}
+	var err error
+	if n.clock, err = c.newClock(fmt.Sprintf("node-%d", id)); err != nil {
+		return nil, err
+	}
+	if n.postgres, err = netfault.Listen(ctx, hostOf(c.postgres.URL("torture"))); err != nil {
+		return nil, err
+	}
+	if n.redis, err = netfault.Listen(ctx, hostOf(c.redis.URL())); err != nil {
+		return nil, err
+	}
+	for _, addr := range []*string{&n.api, &n.ops} {
+		port, err := process.FreePort(ctx)
+		if err != nil {
+			return nil, err
+		}
+		*addr = fmt.Sprintf("127.0.0.1:%d", port)
+	}
+	return n, nil
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// through is an address with the host of a proxy.
+func through(address string, p *netfault.Proxy) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	u.Host = p.Addr()
+	return u.String()
+}
+
+// Serves says whether the node has a role.
+func (n *Node) Serves(role string) bool {
+	return n.Roles == "" || strings.Contains(","+n.Roles+",", ","+role+",")
+}
+
+// URL is the node's API.
+func (n *Node) URL() string { return "http://" + n.api }
+
+// OpsURL is the node's operations address.
+func (n *Node) OpsURL() string { return "http://" + n.ops }
+
+// PostgresNet is the node's proxy to PostgreSQL.
+func (n *Node) PostgresNet() *netfault.Proxy { return n.postgres }
+
+// RedisNet is the node's proxy to Redis.
+func (n *Node) RedisNet() *netfault.Proxy { return n.redis }
+
+// SetClock moves the node's clock; 0 sets it right. Without Options.Clocks it does
+// nothing.
+func (n *Node) SetClock(offset time.Duration) error { return n.clock.set(offset) }
+
+// Install has the node run another binary from its next start on.
+func (n *Node) Install(binary string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.binary = binary
+}
+
+// Start starts the process; it does nothing where it runs.
+func (n *Node) Start() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cmd != nil {
+		return nil
+	}
+	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the log of node %d: %w", n.ID, err)
+	}
+	defer func() { _ = log.Close() }()
+	args := []string{"--addr", n.api, "--ops-addr", n.ops}
+	if n.Roles != "" {
+		args = append(args, "--roles", n.Roles)
+	}
+	cmd := exec.Command(n.binary, args...) //nolint:noctx // it ends by Kill or Stop
+	cmd.Stderr = log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Env = append(
+		os.Environ(),
+		"SCOREBOARD_POSTGRES_URL="+through(n.cluster.postgres.RuntimeURL(database), n.postgres),
+		"SCOREBOARD_REDIS_URL="+through(n.cluster.RedisURL(), n.redis),
+		"SCOREBOARD_KAFKA_BROKERS="+strings.Join(n.cluster.kafkaAddrs(), ","),
+		"SCOREBOARD_AUTH_JWT_SECRET="+JWTSecret,
+		"SCOREBOARD_AUTH_MASTER_KEY="+backends.MasterKey,
+		"SCOREBOARD_BOARDS_CLOSE_GRACE=2s",
+		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0",
+		"SCOREBOARD_LIMIT_TOP_PER_MINUTE=0",
+		"SCOREBOARD_LIMIT_RANK_PER_MINUTE=0",
+		"SCOREBOARD_LIMIT_ADDRESS_PER_MINUTE=0",
+		"SCOREBOARD_LIMIT_TICKETS_PER_MINUTE=0",
+		"SCOREBOARD_REALTIME_CONNECTIONS_PER_USER=0",
+		"SCOREBOARD_REALTIME_CONNECTIONS_PER_ADDRESS=0",
+		"SCOREBOARD_REALTIME_JOINS_PER_SECOND=0",
+	)
+	cmd.Env = append(cmd.Env, n.cluster.o.Settings...)
+	cmd.Env = append(cmd.Env, clock.Variable+"="+n.clock.path)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start node %d: %w", n.ID, err)
+	}
+	n.cmd, n.end = cmd, make(chan struct{})
+	go func(end chan struct{}) {
+		_ = cmd.Wait() // how it ended is in its log
+		close(end)
+	}(n.end)
+	return nil
+}
+
+// Kill ends the process at once.
+func (n *Node) Kill() { n.stop(syscall.SIGKILL) }
+
+// Stop asks the process to shut down, and waits for it.
+func (n *Node) Stop() { n.stop(syscall.SIGTERM) }
+
+func (n *Node) stop(s syscall.Signal) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cmd == nil {
+		return
+	}
+	_ = n.cmd.Process.Signal(syscall.SIGCONT)
+	_ = n.cmd.Process.Signal(s)
+	select {
+	case <-n.end:
+	case <-time.After(30 * time.Second):
+		_ = n.cmd.Process.Kill()
+		<-n.end
+	}
+	n.cmd = nil
+}
+
+// Exited says whether the process has ended by itself.
+func (n *Node) Exited() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cmd == nil {
+		return false
+	}
+	select {
+	case <-n.end:
+		n.cmd = nil
+		return true
+	default:
+		return false
+	}
+}
+
+// Pause stops the process where it is.
+func (n *Node) Pause() { n.signal(syscall.SIGSTOP) }
+
+// Resume continues a paused process.
+func (n *Node) Resume() { n.signal(syscall.SIGCONT) }
+
+func (n *Node) signal(s syscall.Signal) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.cmd != nil {
+		_ = n.cmd.Process.Signal(s)
+	}
+}
+
+func (n *Node) ready(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.ops+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}

@@ -1,0 +1,139 @@
+package main
+
+// mutant is one change of the product that breaks a guarantee.
+type mutant struct {
+	name  string
+	file  string   // from the repository's root
+	old   string   // occurs once in the file
+	new   string   // what replaces it
+	args  []string // of the torture test
+	rules []string // violations of which at least one must be found
+}
+
+// mutants each disable one guard. A run with only the named faults finds them.
+var mutants = []mutant{
+	{
+		name: "repeat guard off", file: "server/ledger/decide.go",
+		old:   "known != nil {\n\t\treturn known.replay(in, hash)",
+		new:   "known != nil && known.hash != hash {\n\t\treturn known.replay(in, hash)",
+		args:  []string{"--only", "postgres cut"},
+		rules: []string{"counted twice", "repeat", "no outcome"},
+	},
+	{
+		name: "conflicting payload accepted", file: "server/ledger/decide.go",
+		old: "if hash != e.hash {", new: "if hash == [16]byte{} {",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"conflict"},
+	},
+	{
+		name: "revision check off", file: "server/ranking/lua/put.lua",
+		old: "newer = tonumber(revision) > tonumber(old)", new: "newer = true",
+		// Every read of a head shows all players, before the next change of one repairs its
+		// score.
+		args:  []string{"--only", "changes repeated", "--players", "100"},
+		rules: []string{"stale", "convergence"},
+	},
+	{
+		name: "outbox cursor without the horizon", file: "server/store/outbox/outbox.go",
+		old:   "and xid < pg_snapshot_xmin(pg_current_snapshot())",
+		new:   "and xid < pg_snapshot_xmax(pg_current_snapshot())",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"stale", "convergence"},
+	},
+	{
+		name: "offsets committed before the ranking has the changes", file: "server/pipeline/projection/projection.go",
+		old: "return paused, p.retry(ctx, func() error { return p.apply(ctx, s, &b, spans) })",
+		new: "go func() { _ = p.apply(context.WithoutCancel(ctx), s, &b, spans) }()\n" +
+			"\treturn paused, nil",
+		args:  []string{"--only", "redis"},
+		rules: []string{"stale", "convergence"},
+	},
+	{
+		name: "offsets committed before the ledger has the increments", file: "server/pipeline/ingest/intake.go",
+		old:   "for attempt := 0; len(todo) > 0; attempt++ {",
+		new:   "for attempt := 0; attempt < 1 && len(todo) > 0; attempt++ {",
+		args:  []string{"--only", "postgres"},
+		rules: []string{"202 without an outcome"},
+	},
+	{
+		name: "ties reversed", file: "server/ranking/member.go",
+		old: "uint64(reached.UnixMicro()))", new: "^uint64(reached.UnixMicro()))",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"convergence"},
+	},
+	{
+		name: "rebuild without catch-up", file: "server/ranking/lua/apply.lua",
+		old: "    put(KEYS[5], KEYS[6], 9)\n", new: "",
+		args:  []string{"--only", "ranking rebuilt,delayed", "--players", "100"},
+		rules: []string{"stale", "convergence"},
+	},
+	{
+		name: "reversal counted twice", file: "server/ledger/correction.go",
+		old: "if reversed != c.Undo {", new: "if reversed && c.Undo || !reversed && c.Undo {",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"corrections", "reversal"},
+	},
+	{
+		name: "freeze that does not wait for writers", file: "server/store/boards/status.go",
+		old:   "select pg_advisory_xact_lock(hashtextextended",
+		new:   "select pg_advisory_xact_lock_shared(hashtextextended",
+		args:  []string{"--only", "postgres delayed"},
+		rules: []string{"frozen", "history"},
+	},
+	{
+		name: "epoch reused by a rebuild", file: "server/ranking/lua/swap.lua",
+		old: "local server = redis.call('HGET', KEYS[4], 'server')",
+		new: "ARGV[4] = redis.call('HGET', KEYS[1], 'epoch') or ARGV[4]\n" +
+			"local server = redis.call('HGET', KEYS[4], 'server')",
+		args:  []string{"--only", "ranking rebuilt"},
+		rules: []string{"frames go back", "watching"},
+	},
+	{
+		name: "acknowledged before the commit is certain", file: "server/store/internal/ledgertx/write.go",
+		old:   "err := conn.SendBatch(ctx, &q).Close(); err != nil {",
+		new:   "err := conn.SendBatch(ctx, &q).Close(); err != nil && b.Rows.Len() == 0 {",
+		args:  []string{"--only", "postgres cut"},
+		rules: []string{"lost"},
+	},
+	{
+		name: "banned users ranked", file: "server/ranking/lua/put.lua",
+		old: "if hidden ~= '1' then", new: "if hidden then",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"banned"},
+	},
+	{
+		name: "reads do not wait for min_version", file: "server/leaderboard/place.go",
+		old: "if minVersion > 0 {", new: "if minVersion > 1<<60 {",
+		args:  []string{"--only", "kafka"},
+		rules: []string{"min_version"},
+	},
+	{
+		name: "202 before the log has the event", file: "server/pipeline/ingest/acceptor.go",
+		old: "case marks[i] != nil && marks[i].Produced: // pending already", new: "case marks[i] != nil:",
+		args:  []string{"--only", "kafka half-open,node killed at a message", "--writers", "48", "--duration", "70s"},
+		rules: []string{"202 without an outcome", "404 after a 202"},
+	},
+	{
+		name: "a returned Redis is trusted at once", file: "server/ranking/fresh.go",
+		old: "suspect := f.server != \"\" && b.server != f.server", new: "suspect := false",
+		args:  []string{"--only", "redis restored,redis failed over,redis killed"},
+		rules: []string{"stale"},
+	},
+	{
+		// A rebuild into other partitions stops for a moment, and the marks expire meanwhile.
+		name: "changes not sent to new partitions", file: "server/ranking/partition_rebuild.go",
+		old: "	if err := r.countShadows(ctx, p, s.Users); err != nil {",
+		new: "	_ = r.each(ctx, p.marks(), func(run runner, name scoreboard.BoardID) *redis.Cmd {\n" +
+			"\t\treturn run(r.unmark, r.keys.shadow(name), token)\n\t}, whole)\n" +
+			"\ttime.Sleep(time.Second)\n" +
+			"	if err := r.countShadows(ctx, p, s.Users); err != nil {",
+		args:  []string{"--only", "delayed", "--players", "200", "--writers", "36", "--duration", "60s"},
+		rules: []string{"stale", "convergence", "frames go back"},
+	},
+	{
+		name: "changes of a lost history applied", file: "server/ranking/lua/apply.lua",
+		old: "if tonumber(ARGV[5]) < since then", new: "if false then",
+		args:  []string{"--only", "postgres goes back in time"},
+		rules: []string{"rewind"},
+	},
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/scoreboard/scoreboard/internal/test/torture/cluster"
+)
+
+// dividedBoards are the boards whose number of partitions changes during a run.
+var dividedBoards = []string{boardArena, boardCourt, boardLadder}
+
+// partitionCounts are the numbers that operators choose from.
+var partitionCounts = []int{1, 2, 4, 8}
+
+// partitioning is the numbers of partitions that the boards were last given.
+type partitioning struct {
+	mu   sync.Mutex
+	last map[string]int // by board; 0: the last change has no known outcome
+	sets int            // acknowledged changes
+}
+
+func (p *partitioning) set(board string, count int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last[board] = count
+	if count > 0 {
+		p.sets++
+	}
+}
+
+func (p *partitioning) of(board string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last[board]
+}
+
+// divide gives boards their first partitions. A node of an earlier version may not know
+// partitions, and rejects them; then no board has any.
+func (r *run) divide(ctx context.Context) error {
+	r.partitions.last = make(map[string]int)
+	for i, board := range dividedBoards {
+		count := partitionCounts[1+i]
+		last := r.cluster.Nodes[len(r.cluster.Nodes)-1]
+		if !last.Serves("api") {
+			last = r.cluster.Nodes[0]
+		}
+		status, err := r.server.Call(ctx, last.URL(), http.MethodPatch, "/v1/boards/"+board,
+			map[string]any{"partitions": count}, nil)
+		switch {
+		case err != nil || status >= 300 && r.o.earlier == "":
+			return fmt.Errorf("divide board %s: status %d, %w", board, status, err)
+		case status >= 300:
+			fmt.Println("the earlier version knows no partitions: all boards are in one piece")
+			return nil
+		}
+		r.partitions.set(board, count)
+	}
+	return nil
+}
+
+// repartitioner changes the partitions of boards until ctx ends, some of them again before
+// their ranking has the partitions that it was last given.
+func (r *run) repartitioner(ctx context.Context, rng *rand.Rand) {
+	for len(r.partitions.last) > 0 {
+		if pause(ctx, time.Duration(200+rng.IntN(2500))*time.Millisecond); ctx.Err() != nil {
+			return
+		}
+		board := dividedBoards[rng.IntN(len(dividedBoards))]
+		r.repartition(ctx, rng, board, partitionCounts[rng.IntN(len(partitionCounts))])
+	}
+}
+
+func (r *run) repartition(ctx context.Context, rng *rand.Rand, board string, count int) {
+	r.partitions.set(board, 0)
+	r.log.Note("", "operator: give %s %d partitions", board, count)
+	status := r.request(ctx, rng, http.MethodPatch, "/v1/boards/"+board, map[string]any{"partitions": count}, nil)
+	r.log.Note("", "operator: the change of %s to %d partitions was answered with %d", board, count, status)
+	switch status {
+	case http.StatusOK:
+		r.partitions.set(board, count)
+	case 0:
+	default:
+		r.log.Violate("partitions", "", "giving %s %d partitions was answered with %d", board, count, status)
+	}
+}
+
+// checkPartitions: after the faults, each ranking gets the partitions that its board was
+// last given.
+func (r *run) checkPartitions(ctx context.Context, rng *rand.Rand) {
+	if len(r.partitions.last) == 0 {
+		return
+	}
+	deadline := time.Now().Add(convergeTime)
+	for _, board := range dividedBoards {
+		if r.partitions.of(board) == 0 {
+			r.repartition(ctx, rng, board, partitionCounts[rng.IntN(len(partitionCounts))])
+		}
+		if board == boardLadder {
+			if r.storeClock.Load() {
+				continue
+			}
+			board = r.seasons.current()
+		}
+		want := r.partitions.of(familyOf(board))
+		for {
+			got, problem := r.partitionsNow(ctx, r.node(rng, "api"), board)
+			if problem == "" && got == want {
+				break
+			}
+			if time.Now().After(deadline) || ctx.Err() != nil {
+				r.log.Violate("partitions", "", "the ranking of %s has %d partitions %s after the faults, want %d; %s",
+					board, got, convergeTime, want, problem)
+				break
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
+}
+
+// partitionsNow returns the partitions that a board's ranking has.
+func (r *run) partitionsNow(ctx context.Context, node *cluster.Node, board string) (count int, problem string) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	var ranking struct {
+		Partitions int    `json:"partitions"`
+		Code       string `json:"error_code"`
+	}
+	status, err := r.server.Call(ctx, node.URL(), http.MethodGet, "/v1/admin/boards/"+board+"/ranking", nil, &ranking)
+	if err != nil || status != http.StatusOK {
+		return 0, fmt.Sprintf("status %d %s %v", status, ranking.Code, err)
+	}
+	return ranking.Partitions, ""
+}
+
+// compareRanks compares the rank of each user with the ledger's.
+func (r *run) compareRanks(ctx context.Context, server, board string, want []standing, ended time.Time) string {
+	for i, w := range want {
+		callCtx, cancel := context.WithTimeout(ctx, attemptTime)
+		p, status, err := r.server.Place(callCtx, server, board, w.user, 0)
+		cancel()
+		if err != nil || status != http.StatusOK || p.Degraded || p.AsOf.Before(ended) {
+			return fmt.Sprintf("%s: status %d %s %v, degraded %t %s", w.user, status, p.Code, err, p.Degraded,
+				p.DegradedReason)
+		}
+		if p.Rank != int64(i)+1 || p.Score != w.score {
+			return fmt.Sprintf("%s is at rank %d with %d, the ledger says rank %d with %d",
+				w.user, p.Rank, p.Score, i+1, w.score)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,195 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// checkProofs verifies the action token and the attestation of a request. A forged
+// one, or one for another increment, is rejected here. Any other objection is left
+// to the transaction, because a repeat is answered in spite of it.
+func (a *API) checkProofs(c *gin.Context, cmd *command) error {
+	r, in := cmd.request, &cmd.Increment
+	if r.ActionToken != "" {
+		action, err := a.ActionTokens.Verify(r.ActionToken)
+		if err != nil {
+			return err
+		}
+		if cmd.boundToken && action.Event == "" {
+			return &scoreboard.Error{
+				Code: scoreboard.CodeForbidden, Field: "action_token",
+				Message: "the action token was not made for an action_id",
+			}
+		}
+		if err := action.Covers(in); err != nil {
+			return err
+		}
+		in.ActionID = action.ID
+		in.ActionTime = scoreboard.ActionTime{Started: action.Issued, Ended: a.Now(), Min: action.MinTime}
+		if in.Objection == nil {
+			in.Objection = action.Objection(in, a.Now())
+		}
+	}
+	if cmd.dialectForm != nil { // checked before the caller was authorized
+		return nil
+	}
+	return a.checkAttestation(c, cmd)
+}
+
+// checkAttestation verifies the attestation of a request, as checkProofs does. A server's
+// client certificate counts as one.
+func (a *API) checkAttestation(c *gin.Context, cmd *command) error {
+	r, in := cmd.request, &cmd.Increment
+	if r.Attestation == "" {
+		in.Attested = a.peerServer(c.Request) != nil
+		return nil
+	}
+	if a.Attestations == nil {
+		return &scoreboard.Error{
+			Code: scoreboard.CodeForbidden, Field: "attestation",
+			Message: "attestations are not configured on this server",
+		}
+	}
+	attestation, err := a.Attestations.Verify(
+		c.Request.Context(), r.Attestation, cmp.Or(cmd.dialectForm, auth.NativeAttestation))
+	if err != nil {
+		return err
+	}
+	if err := attestation.Covers(in); err != nil {
+		return err
+	}
+	in.Attested = true
+	if in.Objection == nil {
+		in.Objection = attestation.Objection(a.Now(), a.Window)
+	}
+	return nil
+}
+
+// startAction is POST /v1/actions: a token for one increment of the user, within
+// the bounds of its boards or narrower ones.
+func (a *API) startAction(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.ActionRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	action, err := a.newAction(c.Request.Context(), &r, caller)
+	if err != nil {
+		return err
+	}
+	out := protocol.Action{
+		ActionID: cmp.Or(action.Event, scoreboard.FormatUUID(action.ID)), ActionToken: a.ActionTokens.Issue(action),
+		UserID: string(action.User), Action: action.Action,
+		LeastDuration: action.MinTime.String(), MinDelta: action.MinDelta, MaxDelta: action.MaxDelta,
+		IssuedAt: action.Issued, ExpiresAt: action.Expires,
+	}
+	for _, board := range action.Boards {
+		out.Boards = append(out.Boards, string(board))
+	}
+	if r.Boards == nil {
+		out.Board, out.Boards = out.Boards[0], nil
+	}
+	respond(c, http.StatusCreated, out)
+	return nil
+}
+
+func (a *API) newAction(
+	ctx context.Context, r *protocol.ActionRequest, caller *auth.Claims,
+) (*scoreboard.Action, error) {
+	user := caller.User
+	if r.UserID != "" {
+		named, err := scoreboard.ParseUserID(r.UserID)
+		if err != nil {
+			return nil, err
+		}
+		if named != user && !caller.Has(auth.ScopeUpdate) {
+			return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", named)
+		}
+		user = named
+	}
+	if err := scoreboard.CheckClientAction(r.Action); err != nil {
+		return nil, err
+	}
+	if r.ActionID != "" {
+		if _, err := scoreboard.ParseEventID(user, r.ActionID); err != nil {
+			return nil, scoreboard.Invalid("action_id",
+				"action_id must be 1 to %d characters of A-Z a-z 0-9 . _ : @ -", scoreboard.MaxEventIDLength)
+		}
+		if r.Board == "" && r.Boards == nil {
+			r.Board = string(a.boundBoard)
+		}
+	}
+	boards, err := parseBoards(r.Board, r.Boards)
+	if err != nil {
+		return nil, err
+	}
+	if len(boards) > scoreboard.MaxBoards {
+		return nil, scoreboard.Invalid("boards", "boards must name at most %d boards", scoreboard.MaxBoards)
+	}
+	action := &scoreboard.Action{
+		User: user, Event: r.ActionID, Boards: boards, Action: r.Action,
+		Issued:   a.Now().UTC().Truncate(time.Millisecond),
+		MinDelta: -scoreboard.MaxScore, MaxDelta: scoreboard.MaxScore,
+	}
+	_, _ = rand.Read(action.ID[:]) // never fails
+	action.ID[6], action.ID[8] = action.ID[6]&0x0f|0x40, action.ID[8]&0x3f|0x80
+	life := scoreboard.MaxActionLife
+	for _, id := range boards {
+		board, err := a.board(ctx, id, caller)
+		if err != nil {
+			return nil, err
+		}
+		if board.Status != scoreboard.StatusActive {
+			return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed, "board %s is %s", id, board.Status)
+		}
+		action.MinDelta = max(action.MinDelta, board.MinDelta)
+		action.MaxDelta = min(action.MaxDelta, board.MaxDelta)
+		action.MinTime = max(action.MinTime, board.Require.MinActionTime)
+		life = min(life, actionLife(&board.Require))
+	}
+	if err := applyRequestedBounds(action, r, &life); err != nil {
+		return nil, err
+	}
+	action.Expires = action.Issued.Add(life)
+	return action, nil
+}
+
+// applyRequestedBounds narrows an action to the requested bounds. They cannot be
+// wider than those of its boards.
+func applyRequestedBounds(a *scoreboard.Action, r *protocol.ActionRequest, life *time.Duration) error {
+	ttl, err := duration("ttl", r.TTL, *life, *life)
+	if err != nil {
+		return err
+	}
+	least, err := duration("least_duration", r.LeastDuration, a.MinTime, ttl)
+	if err != nil {
+		return err
+	}
+	if least < a.MinTime || least >= ttl {
+		return scoreboard.Invalid("least_duration",
+			"least_duration must be at least %s and shorter than the ttl of %s", a.MinTime, ttl)
+	}
+	if r.MinDelta != nil && *r.MinDelta < a.MinDelta || r.MaxDelta != nil && *r.MaxDelta > a.MaxDelta {
+		return scoreboard.Invalid("max_delta",
+			"min_delta and max_delta must be within the bounds of the boards, %d to %d", a.MinDelta, a.MaxDelta)
+	}
+	if r.MinDelta != nil {
+		a.MinDelta = *r.MinDelta
+	}
+	if r.MaxDelta != nil {
+		a.MaxDelta = *r.MaxDelta
+	}
+	if a.MinDelta > a.MaxDelta {
+		return scoreboard.Invalid("max_delta", "max_delta must not be below min_delta")
+	}
+	a.MinTime, *life = least, ttl
+	return nil
+}

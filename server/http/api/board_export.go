@@ -1,0 +1,74 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// BoardExports reads whole boards.
+type BoardExports interface {
+	// Export calls do with all standings of a board, best first, in chunks from one
+	// snapshot.
+	Export(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.FinalStanding) error) error
+}
+
+// maxExportTime bounds the snapshot of an export: while it is open, PostgreSQL keeps every
+// version of every row.
+const maxExportTime = 10 * time.Minute
+
+// exportBoard is GET /v1/admin/boards/{board}/export. The read is audited before anything
+// is sent.
+func (a *API) exportBoard(c *gin.Context, caller *auth.Claims) error {
+	name, err := scoreboard.ParseBoardID(c.Param("board"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(c.Request.Context(), maxExportTime)
+	defer cancel()
+	board, err := a.Catalog.Board(ctx, name)
+	if err != nil {
+		return err
+	}
+	done, err := a.Operations.takeSlot()
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := a.Trail.Add(ctx, newAuditEntry(c, caller, "board:"+string(board.ID), "")); err != nil {
+		return err
+	}
+	c.Header("Content-Type", "application/x-ndjson")
+	c.Header("X-Accel-Buffering", "no")
+	c.Status(http.StatusOK)
+	var end protocol.ExportLine
+	write := json.NewEncoder(c.Writer)
+	err = a.Operations.Exports.Export(ctx, board.ID, func(chunk []scoreboard.FinalStanding) error {
+		extendWriteDeadline(c)
+		for i := range chunk {
+			s := &chunk[i]
+			row := auditDetail(protocol.FinalEntry{
+				Rank: s.Rank, UserID: string(s.User), Score: int64(s.Score), ReachedAt: s.ReachedAt,
+			})
+			if err := write.Encode(protocol.ExportLine{Kind: "standing", Row: row}); err != nil {
+				return err
+			}
+			end.Rows++
+		}
+		return nil
+	})
+	if err != nil { // the status line is sent; the missing end shows the failure
+		a.Log.Warn("export incomplete", "request_id", c.GetString(keyRequestID), "err", err)
+		return nil
+	}
+	end.Kind = "end"
+	_ = write.Encode(end) // fails only for a client that disconnected
+	return nil
+}

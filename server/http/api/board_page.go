@@ -1,0 +1,447 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/http/pages"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Listing is which boards have pages.
+type Listing interface {
+	// Lists reports whether a board has pages, if it is public.
+	Lists(board scoreboard.BoardID) bool
+	// OriginsOf returns the origins of other sites that may embed a board.
+	OriginsOf(board scoreboard.BoardID) []string
+	// PublicURL is the address of the pages without a path; "" if it is unknown.
+	PublicURL() string
+}
+
+// Paths of the pages of boards and of what they load.
+const (
+	pathPages      = "/b/"
+	pathPage       = "/b/:board"
+	pathCard       = "/b/:board/card.svg"
+	pathPageTop    = "/b/:board/top"
+	pathPageFilm   = "/b/:board/film"
+	pathPageLive   = "/b/:board/live"
+	pathPagePlayer = "/b/:board/players/:user_id"
+	pathPageChart  = "/b/:board/players/:user_id/history"
+	pathEmbed      = "/embed/:board"
+	pathAsset      = "/assets/:file"
+)
+
+// site is the pages and their assets, for all processes: they are the same.
+var site = sync.OnceValue(pages.New)
+
+// pageRoutes are the routes of the pages of boards. Everyone may read the boards that are
+// listed, without a token; with one, as its user.
+func (a *API) pageRoutes() []route {
+	if a.Pages == nil {
+		return nil
+	}
+	l := &a.Limits
+	listed := func(path string, query parameters, rate *Rate, handle handler) route {
+		return route{
+			method: http.MethodGet, path: path, query: query, scope: listedBoard, rate: rate, audit: unaudited,
+			data: showsListed, handle: handle,
+		}
+	}
+	asset := openRoute(pathAsset, func(c *gin.Context, _ *auth.Claims) error {
+		if !site().ServeAsset(c.Writer, c.Request, c.Param("file")) {
+			return scoreboard.Errorf(scoreboard.CodeNotFound, "no such file")
+		}
+		return nil
+	})
+	var t []route
+	if a.Reads != nil {
+		top := listed(pathPageTop, parameters{"limit"}, &l.Top, a.pageTop)
+		top.stale = serveStale(a.stalePageTop)
+		t = append(t,
+			asset,
+			listed(pathPages, anyParameters, &l.Top, a.boardList),
+			listed(pathPage, anyParameters, &l.Top, a.page((*pages.Site).Page, pageFrames)),
+			listed(pathEmbed, anyParameters, &l.Top, a.page((*pages.Site).Embed, embedFrames)),
+			listed(pathCard, anyParameters, &l.Top, a.card),
+			top,
+			listed(pathPageFilm, parameters{"from", "to", "step", "limit", "as"}, &l.Top, a.pageFilm),
+			listed(pathPagePlayer, parameters{"k"}, &l.Rank, a.pagePlayer),
+			listed(pathPageChart, noParameters, &l.Rank, a.pageHistory))
+	}
+	if a.Live != nil {
+		live := listed(pathPageLive, parameters{"limit", "delta", "last_event_id"}, &l.Joins, a.pageLive)
+		live.stream = &liveStream{}
+		t = append(t, live)
+	}
+	return t
+}
+
+// visitor returns the claims of a page's caller: anonymous without a token.
+func (a *API) visitor(c *gin.Context, r route) (*auth.Claims, error) {
+	if !a.allowedOrigin(c) && r.stream != nil {
+		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "origin %.100s is not allowed", c.GetHeader("Origin"))
+	}
+	if c.GetHeader("Authorization") == "" {
+		return anonymous, nil
+	}
+	return a.Tokens.Verify(c.Request.Context(), bearerToken(c))
+}
+
+// mayEmbed reports whether a request is for a page's data of a board that a site may embed.
+func (a *API) mayEmbed(c *gin.Context, origin string) bool {
+	if a.Pages == nil || !strings.HasPrefix(c.FullPath(), pathPage+"/") {
+		return false
+	}
+	board := scoreboard.BoardID(c.Param("board"))
+	return a.Pages.Lists(board) && slices.Contains(a.Pages.OriginsOf(board), origin)
+}
+
+// listed returns the board in the path if it has pages. A private board has none, for any caller.
+func (a *API) listed(c *gin.Context) (*scoreboard.Board, error) {
+	id, err := scoreboard.ParseBoardID(c.Param("board"))
+	if err != nil {
+		return nil, err
+	}
+	return a.listedBoard(c.Request.Context(), id)
+}
+
+func (a *API) listedBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	if !a.Pages.Lists(id) {
+		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+	}
+	b, err := a.Catalog.PublicBoard(ctx, id)
+	if err != nil {
+		return nil, err // not the board: PublicBoard returns a private one with its error
+	}
+	return b, nil
+}
+
+// pageTop is GET /b/{board}/top.
+func (a *API) pageTop(c *gin.Context, _ *auth.Claims) error {
+	return a.answerPageTop(c, setPageCache, func(b *scoreboard.Board) (*scoreboard.Top, error) {
+		return a.Reads.Top(c.Request.Context(), b, 0)
+	})
+}
+
+// stalePageTop answers with the cached first rows, and reports whether there were any.
+func (a *API) stalePageTop(c *gin.Context, _ *auth.Claims) (answered bool, err error) {
+	err = a.answerPageTop(c, setNoCache, func(b *scoreboard.Board) (*scoreboard.Top, error) {
+		top := a.Reads.CachedTop(b.ID)
+		answered = top != nil
+		return top, nil
+	})
+	return answered, err
+}
+
+// answerPageTop answers with the top that read returns, for the caches that setCache allows;
+// nil is no answer.
+func (a *API) answerPageTop(
+	c *gin.Context, setCache func(*gin.Context), read func(*scoreboard.Board) (*scoreboard.Top, error),
+) error {
+	limit, err := pageLimit(c)
+	if err != nil {
+		return err
+	}
+	b, err := a.listed(c)
+	if err != nil {
+		return err
+	}
+	top, err := read(b)
+	if err != nil || top == nil {
+		return err
+	}
+	setCache(c)
+	a.respondFirst(c, top, b, limit)
+	return nil
+}
+
+// pageLimit is the number of rows that a request asks for: those of a stream.
+func pageLimit(c *gin.Context) (int, error) {
+	switch c.Query("limit") {
+	case "", strconv.Itoa(shortStream):
+		return shortStream, nil
+	case strconv.Itoa(scoreboard.TopSize):
+		return scoreboard.TopSize, nil
+	}
+	return 0, scoreboard.Invalid("limit", "limit must be %d or %d", shortStream, scoreboard.TopSize)
+}
+
+// pagePlayer is GET /b/{board}/players/{user_id}.
+func (a *API) pagePlayer(c *gin.Context, caller *auth.Claims) error {
+	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	if err != nil {
+		return err
+	}
+	k, err := queryInt(c, "k", defaultNear, 0, maxNear)
+	if err != nil {
+		return err
+	}
+	b, err := a.listed(c)
+	if err != nil {
+		return err
+	}
+	p, err := a.Reads.Place(c.Request.Context(), b, a.lookUp(c.Request.Context(), caller, user), k, 0)
+	if err != nil {
+		return aboutUser(err, user)
+	}
+	setPageCache(c)
+	a.respondPlace(c, p, anonymous)
+	return nil
+}
+
+// Neighbours on each side that a page shows of a player.
+const (
+	defaultNear = 2
+	maxNear     = 5
+)
+
+// pageLive is GET /b/{board}/live: an event stream.
+func (a *API) pageLive(c *gin.Context, caller *auth.Claims) error {
+	limit, err := pageLimit(c)
+	if err != nil {
+		return err
+	}
+	delta, err := queryFlag(c, "delta")
+	if err != nil {
+		return err
+	}
+	id, err := scoreboard.ParseBoardID(c.Param("board"))
+	if err != nil {
+		return err
+	}
+	return a.follow(c, caller, false, &realtime.Viewer{
+		Board: id, Limit: limit, Delta: delta, CanSee: func(ctx context.Context, id scoreboard.BoardID) error {
+			_, err := a.listedBoard(ctx, id)
+			return err
+		},
+	})
+}
+
+// frames is the Content-Security-Policy directive of who may frame a page.
+type frames func(a *API, board scoreboard.BoardID) string
+
+func pageFrames(*API, scoreboard.BoardID) string { return "frame-ancestors 'none'" }
+
+func embedFrames(a *API, board scoreboard.BoardID) string {
+	return "frame-ancestors " + strings.Join(append([]string{"'self'"}, a.Pages.OriginsOf(board)...), " ")
+}
+
+// pagePolicy is the Content-Security-Policy of pages, but for who may frame them. They load
+// their own assets and data; no script may write HTML.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'; "
+
+// page is GET /b/{board} and /embed/{board}.
+func (a *API) page(render func(*pages.Site, *pages.Board) []byte, who frames) handler {
+	return func(c *gin.Context, caller *auth.Claims) error {
+		view, err := a.view(c, caller)
+		if err != nil {
+			return err
+		}
+		a.respondView(c, view, "text/html; charset=utf-8", pagePolicy+who(a, view.ID), render(site(), view))
+		return nil
+	}
+}
+
+// card is GET /b/{board}/card.svg.
+func (a *API) card(c *gin.Context, caller *auth.Claims) error {
+	view, err := a.view(c, caller)
+	if err != nil {
+		return err
+	}
+	view.Limit = shortStream
+	a.respondView(c, view, "image/svg+xml", "default-src 'none'; frame-ancestors 'none'", site().Card(view))
+	return nil
+}
+
+// respondView answers with a page or a picture, or 304 if the client has it.
+func (a *API) respondView(c *gin.Context, view *pages.Board, kind, policy string, body []byte) {
+	setPageCache(c)
+	h := c.Writer.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Type", kind)
+	if view.Top.Degraded == "" && c.GetHeader("Authorization") == "" {
+		etag := pages.Tag(view, body)
+		h.Set("Etag", etag)
+		if matches(c.GetHeader("If-None-Match"), etag) {
+			c.Status(http.StatusNotModified)
+			return
+		}
+	}
+	c.Status(http.StatusOK)
+	_, _ = c.Writer.Write(body) // fails only for a client that has gone
+}
+
+// isPage reports whether a request is for a page, by a browser: its errors are pages, too.
+func isPage(c *gin.Context) bool {
+	switch c.FullPath() {
+	case pathPages, pathPage, pathEmbed:
+		return strings.Contains(c.GetHeader("Accept"), "text/html")
+	}
+	return false
+}
+
+// respondProblem answers with the page of an error.
+func respondProblem(c *gin.Context, status int, e *protocol.Error) {
+	title := http.StatusText(status)
+	switch status {
+	case http.StatusNotFound:
+		title = "There is no such board"
+	case http.StatusBadRequest:
+		title = "This address is not valid"
+	}
+	c.Writer.Header().Set("Content-Security-Policy", pagePolicy+"frame-ancestors 'none'")
+	c.Data(status, "text/html; charset=utf-8", site().Problem(title, e.Message))
+}
+
+// view reads what a page shows. It ignores parameters that it does not know: links gain some on
+// their way.
+func (a *API) view(c *gin.Context, caller *auth.Claims) (*pages.Board, error) {
+	board, err := a.listed(c)
+	if err != nil {
+		return nil, err
+	}
+	v := &pages.Board{
+		ID: scoreboard.BoardID(c.Param("board")), Shown: board.ID, Ended: board.Ended(),
+		Live: a.Live != nil, Closed: board.Closed, Sealed: board.StandingsHash,
+		URL: a.Pages.PublicURL(),
+	}
+	if v.Limit, err = pageLimit(c); err != nil {
+		return nil, err
+	}
+	if v.Theme, err = queryTheme(c); err != nil {
+		return nil, err
+	}
+	if v.Kiosk, err = queryFlag(c, "kiosk"); err != nil {
+		return nil, err
+	}
+	if text := c.Query("player"); text != "" {
+		user, err := scoreboard.ParseUserID(text)
+		if err != nil {
+			return nil, scoreboard.Invalid("player", "player must be a user id")
+		}
+		v.Player = &pages.Player{ID: user}
+	}
+	if err := a.choosePeriods(c, v, board); err != nil {
+		return nil, err
+	}
+	ctx := c.Request.Context()
+	if v.Top, err = a.rowsOf(ctx, board, v.Sealed != ""); err != nil {
+		return nil, err
+	}
+	if v.Player != nil {
+		v.Player.Place, err = a.Reads.Place(ctx, board, a.lookUp(ctx, caller, v.Player.ID), defaultNear, 0)
+		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// rowsOf returns the first rows of a board; of an ended one its final standings.
+func (a *API) rowsOf(ctx context.Context, board *scoreboard.Board, sealed bool) (*scoreboard.Top, error) {
+	if !sealed {
+		return a.Reads.Top(ctx, board, 0)
+	}
+	ended, rows, err := a.Boards.FinalStandings(ctx, board.ID, 0, scoreboard.TopSize)
+	if err != nil {
+		return nil, err
+	}
+	top := &scoreboard.Top{Board: board.ID, Total: ended.Users, AsOf: board.Closed, UpdatedAt: board.Closed}
+	for i := range rows {
+		top.Entries = append(top.Entries, rows[i].Entry)
+	}
+	a.Show(ctx, board.ID, top.Entries)
+	return top, nil
+}
+
+// The most entries of the choice of periods, and of a page of the list of boards.
+const periodsShown, boardsShown = 24, 100
+
+// choosePeriods sets the choice of periods: those that started last, or last before another one.
+func (a *API) choosePeriods(c *gin.Context, v *pages.Board, board *scoreboard.Board) error {
+	text := c.Query("before")
+	if text == "" && board.ID == board.Family {
+		return nil
+	}
+	periods, err := a.Catalog.Periods(c.Request.Context(), board.Family)
+	if err != nil {
+		return err
+	}
+	isOpen := func(b *scoreboard.Board) bool { return b.Public && !b.PeriodStart.After(a.Now()) }
+	end := len(periods)
+	if text != "" {
+		end = slices.IndexFunc(periods, func(b *scoreboard.Board) bool { return string(b.ID) == text && isOpen(b) })
+		if end < 0 {
+			return scoreboard.Invalid("before", "before must be a period of board %s", board.Family)
+		}
+		v.Before = periods[end].ID
+	}
+	for i := end - 1; i >= 0; i-- {
+		b := periods[i]
+		if !isOpen(b) {
+			continue
+		}
+		if len(v.Periods) == periodsShown {
+			v.Older = v.Periods[periodsShown-1].ID
+			break
+		}
+		v.Periods = append(v.Periods, pages.Period{ID: b.ID, Name: b.Span().Name, Current: !b.Ended()})
+	}
+	return nil
+}
+
+// boardList is GET /b/: the boards that have pages, by name.
+func (a *API) boardList(c *gin.Context, _ *auth.Claims) error {
+	list := &pages.List{Filter: pages.Filter{
+		Tag: c.Query("tag"), Region: c.Query("region"), Platform: c.Query("platform"),
+	}}
+	var err error
+	if list.Theme, err = queryTheme(c); err != nil {
+		return err
+	}
+	after := scoreboard.BoardID("")
+	if text := c.Query("after"); text != "" {
+		if after, err = scoreboard.ParseBoardID(text); err != nil {
+			return scoreboard.Invalid("after", "after must be the name of a board")
+		}
+	}
+	families, err := a.Catalog.Families(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	for _, b := range families {
+		if b.ID <= after || !b.Public || !a.Pages.Lists(b.ID) || !list.Filter.Matches(b) {
+			continue
+		}
+		if len(list.Boards) == boardsShown {
+			list.After = list.Boards[boardsShown-1].ID
+			break
+		}
+		list.Boards = append(list.Boards, pages.Listed{ID: b.ID, Period: b.Period, Status: b.Status})
+	}
+	setPageCache(c)
+	c.Writer.Header().Set("Content-Security-Policy", pagePolicy+pageFrames(a, ""))
+	c.Data(http.StatusOK, "text/html; charset=utf-8", site().List(list))
+	return nil
+}
+
+// queryTheme is the colours that a page is asked for; "" for those of the viewer's system.
+func queryTheme(c *gin.Context) (string, error) {
+	theme := c.Query("theme")
+	switch theme {
+	case "", "light", "dark":
+		return theme, nil
+	}
+	return "", scoreboard.Invalid("theme", "theme must be light or dark")
+}

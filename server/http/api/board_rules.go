@@ -1,0 +1,71 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// listRules is GET /v1/admin/board-rules: every board that has a rule.
+func (a *API) listRules(c *gin.Context, _ *auth.Claims) error {
+	rules, err := a.Boards.Rules(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	out := protocol.BoardRules{Rules: make([]protocol.BoardRule, len(rules))}
+	for i := range rules {
+		out.Rules[i] = ruleJSON(&rules[i])
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+// setRule is PUT /v1/admin/board-rules/{board}. Increments that come later follow the rule,
+// on all nodes.
+func (a *API) setRule(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.BoardRuleRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	id, err := scoreboard.ParseBoardID(c.Param("board"))
+	if err != nil {
+		return err
+	}
+	rule := &scoreboard.BoardRule{Actions: r.Actions, Regions: r.Regions, Attributes: r.Attributes}
+	if err := rule.Check(); err != nil {
+		return err
+	}
+	set, err := a.Boards.SetRule(c.Request.Context(), id, rule, auditEntry(c, caller, "board:"+string(id)))
+	if err != nil {
+		return err
+	}
+	a.Log.Info("rule of a board set", logTrace, traceID(c), "board", id)
+	respond(c, http.StatusOK, ruleJSON(&set))
+	return nil
+}
+
+// clearRule is DELETE /v1/admin/board-rules/{board}. It is idempotent.
+func (a *API) clearRule(c *gin.Context, caller *auth.Claims) error {
+	id, err := scoreboard.ParseBoardID(c.Param("board"))
+	if err != nil {
+		return err
+	}
+	b, err := a.Boards.ClearRule(c.Request.Context(), id, auditEntry(c, caller, "board:"+string(id)))
+	if err != nil {
+		return err
+	}
+	a.Log.Info("rule of a board cleared", logTrace, traceID(c), "board", id)
+	respond(c, http.StatusOK, a.boardJSON(c, b))
+	return nil
+}
+
+func ruleJSON(r *scoreboard.RuledBoard) protocol.BoardRule {
+	return protocol.BoardRule{
+		Board: string(r.Board), Status: string(r.Status),
+		Actions: r.Rule.Actions, Regions: r.Rule.Regions, Attributes: r.Rule.Attributes,
+	}
+}

@@ -1,0 +1,62 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// event is GET /v1/events/{event_id}: the state of an event of the caller, or of
+// user_id for servers. Other users' events are not found.
+func (a *API) event(c *gin.Context, caller *auth.Claims) error {
+	user := caller.User
+	if text := c.Query("user_id"); text != "" {
+		named, err := scoreboard.ParseUserID(text)
+		if err != nil {
+			return err
+		}
+		if named != user && !caller.Has(auth.ScopeUpdate) {
+			return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", named)
+		}
+		user = named
+	}
+	event, err := scoreboard.ParseEventID(user, c.Param("event_id"))
+	if err != nil {
+		return err
+	}
+	c.Set(keyEventID, event.Text)
+	receipts, err := a.Events.Event(c.Request.Context(), user, event)
+	if err != nil && a.Acceptor != nil {
+		pending, rejected, statusErr := a.Acceptor.Status(c.Request.Context(), user, event)
+		switch {
+		case pending:
+			respond(c, http.StatusOK,
+				protocol.EventStatus{ProcessedEventID: event.Text, Status: protocol.StatusPending})
+			return nil
+		case scoreboard.CodeOf(err) != scoreboard.CodeNotFound:
+			return err
+		case statusErr != nil && scoreboard.CodeOf(statusErr) != scoreboard.CodeNotFound:
+			return statusErr
+		}
+		// Between the two lookups it may have been recorded and its mark cleared. A
+		// receipt outlives an earlier rejection.
+		receipts, err = a.Events.Event(c.Request.Context(), user, event)
+		if scoreboard.CodeOf(err) == scoreboard.CodeNotFound && rejected != nil {
+			reason := protocol.NewError(rejected)
+			respond(c, http.StatusOK, protocol.EventStatus{
+				ProcessedEventID: event.Text, Status: protocol.StatusRejected,
+				ErrorCode: reason.ErrorCode, Message: reason.Message,
+			})
+			return nil
+		}
+	}
+	if err != nil {
+		return err
+	}
+	a.respondRanked(c, user, event, receipts)
+	return nil
+}

@@ -1,0 +1,88 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// explainedEvents is how many events an explanation has; the statement has all.
+const explainedEvents = 10
+
+// explain is GET /v1/users/{user_id}/rank/explain, for the user and for operators.
+func (a *API) explain(c *gin.Context, caller *auth.Claims) error {
+	user, err := pathUser(c, caller)
+	if err != nil {
+		return err
+	}
+	if user != caller.User && !caller.Has(auth.ScopeOperate) {
+		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", user)
+	}
+	board, err := a.boardOf(c, caller, user, false)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	e, err := a.Moments.Explain(ctx, board, user, explainedEvents)
+	if err != nil {
+		return a.explainPrivate(user, a.explainBan(ctx, user, err))
+	}
+	for _, n := range []*scoreboard.Neighbour{e.Above, e.Below} {
+		if n != nil {
+			shown := []scoreboard.Entry{n.Entry}
+			a.Show(ctx, board.ID, shown)
+			n.Entry = rowsFor(caller, shown)[0]
+		}
+	}
+	first := []scoreboard.Entry{{User: e.First.User}}
+	a.Show(ctx, board.ID, first)
+	revealUser(first, user)
+	e.First.User = rowsFor(caller, first)[0].User
+	out := explanationJSON(e)
+	if !actsForAll(caller) && !board.Public { // who else is on a private board
+		out.Above, out.Below, out.Tie.First, out.Tie.FirstAt = nil, nil, "", nil
+	}
+	statementFor(caller, e.Latest, out.Latest)
+	if live, err := a.Reads.Place(ctx, board, user, 0, 0); err == nil {
+		out.Ranking = &protocol.RankingAnswer{
+			Score: int64(live.Score), Rank: live.Rank, AsOf: live.AsOf, Degraded: live.Degraded != "",
+			DegradedReason: live.Degraded, Agrees: int64(live.Score) == out.Score && live.Rank == out.Rank,
+		}
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+func explanationJSON(e *scoreboard.Explanation) *protocol.RankExplanation {
+	p := e.Place
+	out := &protocol.RankExplanation{
+		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
+		ReachedAt: p.UpdatedAt, AsOf: p.AsOf, HiddenAhead: e.HiddenAhead, Events: e.Events,
+		Above: neighbourJSON(e.Above, p.Score), Below: neighbourJSON(e.Below, p.Score),
+		Tie: protocol.RankTie{Users: e.Tied, Ahead: e.Ahead, First: string(e.First.User), FirstAt: &e.First.ReachedAt},
+		Sources: protocol.ScoreSources{
+			Submitted: int64(e.Sources.Submitted), Adjusted: int64(e.Sources.Adjusted),
+			Reversed: int64(e.Sources.Reversed), Reinstated: int64(e.Sources.Reinstated),
+			Imported: int64(e.Sources.Imported), Archived: int64(e.Sources.Archived),
+		},
+		Latest: make([]protocol.StatementEntry, len(e.Latest)),
+	}
+	if e.More {
+		out.NextCursor = formatPosition(e.Latest[len(e.Latest)-1].Position())
+	}
+	return out
+}
+
+func neighbourJSON(n *scoreboard.Neighbour, score scoreboard.Score) *protocol.RankNeighbour {
+	if n == nil {
+		return nil
+	}
+	return &protocol.RankNeighbour{
+		Entry: protocol.Entries([]scoreboard.Entry{n.Entry})[0], ReachedAt: n.ReachedAt,
+		Difference: int64(max(n.Score-score, score-n.Score)),
+	}
+}

@@ -1,0 +1,190 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Imports writes the scores of other systems.
+type Imports interface {
+	// FindImport returns the import of a source to a board, with the id 0 if there was none.
+	FindImport(ctx context.Context, source string, board scoreboard.BoardID) (scoreboard.Import, error)
+	// List lists at most limit imports before an id (0: from the newest), newest first.
+	List(ctx context.Context, before int64, limit int) ([]scoreboard.Import, error)
+	// StartImport returns the import, which it creates if there was none.
+	StartImport(
+		ctx context.Context, source string, board scoreboard.BoardID, why *scoreboard.AuditEntry,
+	) (scoreboard.Import, error)
+	// SummarizeImport returns what the import's board has of its users.
+	SummarizeImport(ctx context.Context, id int64) (scoreboard.BoardID, scoreboard.ImportSummary, error)
+	// WriteImport writes what is new in the records, in their order.
+	WriteImport(
+		ctx context.Context, id int64, records []scoreboard.ImportRecord, by *scoreboard.AuditEntry,
+	) (scoreboard.ImportOutcome, error)
+}
+
+// startImport is POST /v1/admin/imports.
+func (a *API) startImport(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.ImportRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	if err := scoreboard.CheckSource(r.Source); err != nil {
+		return err
+	}
+	name, err := scoreboard.ParseBoardID(cmp.Or(r.Board, string(scoreboard.GlobalBoard)))
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	board, err := a.Catalog.Board(ctx, name)
+	if err != nil {
+		return err
+	}
+	var i scoreboard.Import
+	if r.DryRun {
+		skipAudit(c)
+		i, err = a.Operations.Imports.FindImport(ctx, r.Source, board.ID)
+	} else {
+		why := auditEntry(c, caller, "board:"+string(board.ID))
+		i, err = a.Operations.Imports.StartImport(ctx, r.Source, board.ID, why)
+	}
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, importJSON(&i))
+	return nil
+}
+
+func importJSON(i *scoreboard.Import) protocol.Import {
+	return protocol.Import{
+		ImportID: i.ID, Source: i.Source, Board: string(i.Board), Users: i.Users, Events: i.Events,
+		StartedAt: timePtr(i.Started), LastAt: timePtr(i.Last),
+	}
+}
+
+// maxImports bounds a page of imports.
+const maxImports = 100
+
+// listImports is GET /v1/admin/imports.
+func (a *API) listImports(c *gin.Context, _ *auth.Claims) error {
+	limit, err := queryInt(c, "limit", maxImports, 1, maxImports)
+	if err != nil {
+		return err
+	}
+	before, err := queryID(c, "before")
+	if err != nil {
+		return err
+	}
+	all, err := a.Operations.Imports.List(c.Request.Context(), before, limit)
+	if err != nil {
+		return err
+	}
+	out := protocol.Imports{Imports: make([]protocol.Import, len(all))}
+	for i := range all {
+		out.Imports[i] = importJSON(&all[i])
+	}
+	if len(all) == limit {
+		out.NextBefore = all[limit-1].ID
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+// summarizeImport is GET /v1/admin/imports/{id}/summary. It reads whole boards, so it takes
+// a slot of the jobs.
+func (a *API) summarizeImport(c *gin.Context, _ *auth.Claims) error {
+	id, err := pathID(c, "import")
+	if err != nil {
+		return err
+	}
+	done, err := a.Operations.takeSlot()
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeout(c.Request.Context(), maxExportTime)
+	defer cancel()
+	board, s, err := a.Operations.Imports.SummarizeImport(ctx, id)
+	if err != nil {
+		return err
+	}
+	out := protocol.ImportSummary{
+		Board: string(board), Users: s.Users, Sum: s.Sum, Digest: strconv.FormatUint(s.Digest, 10),
+		Top: make([]string, len(s.Top)), Others: s.Others,
+	}
+	for i, user := range s.Top {
+		out.Top[i] = string(user)
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+// importRecords is POST /v1/admin/imports/{id}/records. Records that change nothing are not
+// audited.
+func (a *API) importRecords(c *gin.Context, caller *auth.Claims) error {
+	id, err := pathID(c, "import")
+	if err != nil {
+		return err
+	}
+	var r protocol.ImportRecords
+	body, err := readBody(c, maxBatchBody)
+	if err != nil {
+		return err
+	}
+	if err := decodeObject(c, body, &r); err != nil {
+		return err
+	}
+	records, err := parseRecords(r.Records)
+	if err != nil {
+		return err
+	}
+	done, err := a.Operations.Imports.WriteImport(c.Request.Context(), id, records,
+		newAuditEntry(c, caller, "", c.Query(queryReason)))
+	if err != nil {
+		return err
+	}
+	out := protocol.ImportedRecords{
+		Written: done.Written, Unchanged: done.Unchanged, Rejected: []protocol.RejectedRecord{},
+	}
+	for _, rejected := range done.Rejected {
+		out.Rejected = append(out.Rejected, protocol.RejectedRecord{
+			UserID: string(rejected.User), Error: a.public(c, rejected.Err),
+		})
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+func parseRecords(in []protocol.ImportRecord) ([]scoreboard.ImportRecord, error) {
+	if len(in) == 0 || len(in) > scoreboard.MaxImportRecords {
+		return nil, scoreboard.Invalid("records", "records must be 1 to %d", scoreboard.MaxImportRecords)
+	}
+	records := make([]scoreboard.ImportRecord, len(in))
+	seen := make(map[scoreboard.UserID]bool, len(in))
+	for i, r := range in {
+		user, err := scoreboard.ParseUserID(r.UserID)
+		field := fmt.Sprintf("records[%d]", i)
+		switch {
+		case err != nil:
+			return nil, scoreboard.Invalid(field, "%s: user_id must be 1 to %d characters of A-Z a-z 0-9 . _ : @ -",
+				field, scoreboard.MaxUserIDLength)
+		case seen[user]:
+			return nil, scoreboard.Invalid(field, "%s: user %s is in an earlier record", field, user)
+		case !scoreboard.Score(r.Score).InRange():
+			return nil, scoreboard.Invalid(field, "%s: the score must be within ±(2^53 − 1)", field)
+		}
+		seen[user] = true
+		records[i] = scoreboard.ImportRecord{User: user, Score: scoreboard.Score(r.Score)}
+	}
+	return records, nil
+}

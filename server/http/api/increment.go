@@ -1,0 +1,355 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// command is an increment request, each field parsed once. The request keeps the
+// fields as they were signed.
+type command struct {
+	scoreboard.Increment
+	request    *protocol.IncrementRequest
+	boundToken bool // its action token must have been made for its event
+	// dialectForm is that of its attestation, which lets any caller write it; nil for the
+	// native API.
+	dialectForm *auth.AttestationForm
+}
+
+// parseCommand parses the fields of a request; nothing is looked up. The event id
+// is set whenever it is well-formed, also beside an error, for the error body.
+func parseCommand(r *protocol.IncrementRequest) (*command, error) {
+	cmd := &command{request: r}
+	user, userErr := scoreboard.ParseUserID(r.UserID)
+	event, err := scoreboard.ParseEventID(user, r.EventID)
+	cmd.User, cmd.Event = user, event
+	if userErr != nil {
+		return cmd, userErr
+	}
+	if err != nil {
+		return cmd, err
+	}
+	at, err := scoreboard.ParseTime(r.Timestamp)
+	if err != nil {
+		return cmd, scoreboard.Invalid("timestamp", "timestamp must be RFC 3339")
+	}
+	if r.WithoutDelta {
+		return cmd, scoreboard.Invalid("delta", "delta is required")
+	}
+	if err := scoreboard.CheckClientAction(r.Action); err != nil {
+		return cmd, err
+	}
+	if cmd.Attributes, err = scoreboard.ParseAttributes(r.Attributes); err != nil {
+		return cmd, err
+	}
+	cmd.ByRules = r.Board == "" && r.Boards == nil
+	if !cmd.ByRules && cmd.Attributes != nil {
+		return cmd, scoreboard.Invalid("attributes",
+			"attributes are for board rules, which do not apply to an increment that names its boards")
+	}
+	cmd.Delta, cmd.Action, cmd.Client = r.Delta, r.Action, at.UTC()
+	cmd.Boards, err = parseBoards(r.Board, r.Boards)
+	return cmd, err
+}
+
+// parseBoards returns the boards that a request names: board, boards, or neither
+// for global.
+func parseBoards(board string, names []string) ([]scoreboard.BoardID, error) {
+	switch {
+	case board != "" && names != nil:
+		return nil, scoreboard.Invalid("boards", "board and boards cannot both be given")
+	case board != "":
+		names = []string{board}
+	case names == nil:
+		return []scoreboard.BoardID{scoreboard.GlobalBoard}, nil
+	case len(names) == 0:
+		return nil, scoreboard.Invalid("boards", "boards must name at least one board")
+	}
+	boards := make([]scoreboard.BoardID, 0, len(names))
+	for _, name := range names {
+		id, err := scoreboard.ParseBoardID(name)
+		if err != nil {
+			return nil, err
+		}
+		if id.IsInstance() {
+			return nil, scoreboard.Invalid("board", "an instance cannot be written to; name its board")
+		}
+		for _, other := range boards {
+			if id == other {
+				return nil, scoreboard.Invalid("boards", "duplicate board %s", id)
+			}
+		}
+		boards = append(boards, id)
+	}
+	return boards, nil
+}
+
+// increment is POST /v1/scores/increment.
+func (a *API) increment(c *gin.Context, caller *auth.Claims) error {
+	body, err := readBody(c, maxBody)
+	if err != nil {
+		return err
+	}
+	r, decodeErr := protocol.DecodeIncrement(body)
+	cmd, err := parseCommand(r)
+	if cmd.Event.Text != "" {
+		c.Set(keyEventID, cmd.Event.Text)
+	}
+	if decodeErr != nil {
+		return decodeErr
+	}
+	if err != nil {
+		return err
+	}
+	charge, err := a.admit(c, caller, cmd, body, a.currentPolicy().SignatureOptional)
+	if err != nil {
+		return err
+	}
+	if prefersAsync(c) && a.canAsync(c, &cmd.Increment) {
+		err := a.submitAsync(c, cmd, charge)
+		if !errors.Is(err, scoreboard.ErrNoConsumer) {
+			return err
+		}
+	}
+	receipts, err := a.Submitter.Submit(c.Request.Context(), cmd.Increment)
+	if err != nil && a.currentPolicy().OverflowAsync && a.canAsync(c, &cmd.Increment) &&
+		scoreboard.CodeOf(err) == scoreboard.CodeOverloaded {
+		asyncErr := a.submitAsync(c, cmd, charge)
+		if !errors.Is(asyncErr, scoreboard.ErrNoConsumer) {
+			return asyncErr
+		}
+	}
+	charge.settle(receipts, err)
+	if err != nil {
+		return err
+	}
+	respondReceipts(c, cmd, receipts)
+	return nil
+}
+
+// admit checks everything about a request that can be checked before the transaction,
+// counts it against its key's rate, and adds where it came from.
+func (a *API) admit(
+	c *gin.Context, caller *auth.Claims, cmd *command, body []byte, signatureOptional bool,
+) (keyCharge, error) {
+	came := time.Now()
+	if cmd.dialectForm != nil {
+		if err := a.checkAttestation(c, cmd); err != nil {
+			return keyCharge{}, err
+		}
+	}
+	if err := a.authorize(c.Request.Context(), cmd, caller, came); err != nil {
+		return keyCharge{}, err
+	}
+	by, err := a.checkSignature(c, cmd, body, signatureOptional)
+	if err != nil {
+		return keyCharge{}, err
+	}
+	if err := by.restrict(&cmd.Increment); err != nil {
+		return keyCharge{}, err
+	}
+	if err := a.checkProofs(c, cmd); err != nil {
+		return keyCharge{}, err
+	}
+	charge, err := a.chargeKey(c.Request.Context(), by)
+	if err != nil {
+		return keyCharge{}, err
+	}
+	a.setOrigin(c, &cmd.Increment, scoreboard.SourceAPI, by.keyID)
+	return charge, nil
+}
+
+// authorize checks whether the caller may write for the user, and the delta against the
+// bounds of the boards, as they were when the request came or later. The rest is checked
+// in the transaction.
+func (a *API) authorize(ctx context.Context, cmd *command, caller *auth.Claims, came time.Time) error {
+	server := caller.Has(auth.ScopeUpdate)
+	vouched := cmd.dialectForm != nil && cmd.request.Attestation != "" && cmd.Attested
+	if cmd.User != caller.User && !server && !vouched {
+		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", cmd.User)
+	}
+	cmd.Signer, cmd.Server = string(caller.User), server
+	// A repeat gets its receipt, whatever the present rules.
+	if cmd.Objection == nil { // else the attestation's, which is checked first in a dialect
+		cmd.Objection = a.currentPolicy().Actions.Of(cmd.Action).CheckScope(&cmd.Increment, caller.Scopes)
+	}
+	for _, id := range cmd.Boards {
+		// A repeat must get its receipt whatever period the clock is in now.
+		board, err := a.Catalog.Named(ctx, id, actsForAll(caller), came)
+		if err != nil {
+			return err
+		}
+		switch err := board.CheckDelta(cmd.Delta); {
+		case err == nil:
+		case scoreboard.CodeOf(err) != scoreboard.CodeDeltaOutOfRange:
+			return err
+		case cmd.Objection == nil:
+			// The bounds may have been wider when the event was recorded.
+			errors.As(err, &cmd.Objection)
+		}
+	}
+	return nil
+}
+
+// maxAgent is how many bytes of a User-Agent the ledger keeps.
+const maxAgent = 200
+
+// setOrigin adds where an increment came from, for the ledger.
+func (a *API) setOrigin(c *gin.Context, in *scoreboard.Increment, source scoreboard.Source, keyID string) {
+	in.Source, in.KeyID, in.Trace = source, keyID, spanOf(c).Traceparent()
+	in.Country = a.country(c.Request)
+	in.Address, in.Agent = address(c.Request), truncate(c.Request.UserAgent(), maxAgent)
+}
+
+// Countries returns the country of an address, "" if it is unknown.
+type Countries interface {
+	Country(address string) string
+}
+
+// country is the country of a request: from the edge's header, else by address.
+func (a *API) country(r *http.Request) string {
+	if name := a.currentPolicy().CountryHeader; name != "" {
+		if code := strings.ToUpper(r.Header.Get(name)); isCountry(code) {
+			return code
+		}
+	}
+	if a.Countries == nil {
+		return ""
+	}
+	return a.Countries.Country(address(r))
+}
+
+// isCountry accepts two letters, except XX, which edges send for "unknown".
+func isCountry(s string) bool {
+	return len(s) == 2 && 'A' <= s[0] && s[0] <= 'Z' && 'A' <= s[1] && s[1] <= 'Z' && s != "XX"
+}
+
+// prefersAsync reports whether the client prefers a 202.
+func prefersAsync(c *gin.Context) bool {
+	for _, prefer := range c.Request.Header.Values("Prefer") {
+		for p := range strings.SplitSeq(prefer, ",") {
+			if strings.EqualFold(strings.TrimSpace(p), "respond-async") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// canAsync reports whether an increment may be recorded later. Boards of mode
+// latest are excluded, because the last one recorded would win over the last one
+// sent; so are increments with an objection, which only a repeat survives, and those
+// of actions, whose time is not part of the record.
+func (a *API) canAsync(c *gin.Context, in *scoreboard.Increment) bool {
+	if a.Acceptor == nil || !a.currentPolicy().Async || in.Objection != nil || in.ActionID != [16]byte{} {
+		return false
+	}
+	for _, id := range in.Boards {
+		board, err := a.Catalog.Board(c.Request.Context(), id)
+		if err != nil || board.Mode == scoreboard.ModeLatest {
+			return false
+		}
+	}
+	return true
+}
+
+// submitAsync answers 202 with the location of the event's status, or 200 if the
+// event was recorded before. With scoreboard.ErrNoConsumer it has answered nothing: the
+// increment must be recorded at once.
+func (a *API) submitAsync(c *gin.Context, cmd *command, charge keyCharge) error {
+	receipts, err := a.Acceptor.Accept(c.Request.Context(), cmd.Increment)
+	if errors.Is(err, scoreboard.ErrNoConsumer) {
+		return err
+	}
+	charge.settle(receipts, err)
+	if err != nil {
+		return err
+	}
+	if receipts != nil {
+		a.rank(c, receipts)
+		respondReceipts(c, cmd, receipts)
+		return nil
+	}
+	c.Writer.Header().Set("Location",
+		"/v1/events/"+cmd.Event.Text+"?user_id="+url.QueryEscape(string(cmd.User)))
+	respond(c, http.StatusAccepted,
+		protocol.EventStatus{ProcessedEventID: cmd.Event.Text, Status: protocol.StatusPending})
+	return nil
+}
+
+// receiptSize is the capacity for one receipt; few need more.
+const receiptSize = 384
+
+// respondReceipts sends one receipt, with those of boards that rules have added, or a list if
+// the request gave boards.
+func respondReceipts(c *gin.Context, cmd *command, receipts []scoreboard.Receipt) {
+	if cmd.request.Boards == nil {
+		receipt := matchedJSON(receipts)
+		c.Data(http.StatusOK, "application/json", receipt.AppendJSON(make([]byte, 0, receiptSize)))
+		return
+	}
+	respond(c, http.StatusOK, receiptsJSON(cmd.User, cmd.Event, receipts))
+}
+
+// respondRanked ranks receipts from the ledger and sends them: one as an object,
+// several as a list.
+func (a *API) respondRanked(
+	c *gin.Context, user scoreboard.UserID, event scoreboard.EventID, receipts []scoreboard.Receipt,
+) {
+	a.rank(c, receipts)
+	if len(receipts) == 1 {
+		respond(c, http.StatusOK, receiptJSON(&receipts[0]))
+		return
+	}
+	respond(c, http.StatusOK, receiptsJSON(user, event, receipts))
+}
+
+// rank fills in the ranks of receipts that were looked up.
+func (a *API) rank(c *gin.Context, receipts []scoreboard.Receipt) {
+	pointers := make([]*scoreboard.Receipt, len(receipts))
+	for i := range receipts {
+		pointers[i] = &receipts[i]
+	}
+	a.Ranker.Rank(c.Request.Context(), pointers)
+}
+
+func receiptsJSON(
+	user scoreboard.UserID, event scoreboard.EventID, receipts []scoreboard.Receipt,
+) protocol.Receipts {
+	out := protocol.Receipts{
+		UserID: string(user), ProcessedEventID: event.Text, Receipts: make([]protocol.Receipt, len(receipts)),
+	}
+	for i := range receipts {
+		out.Receipts[i] = receiptJSON(&receipts[i])
+	}
+	return out
+}
+
+// matchedJSON is the receipt of the requested board, with those of boards that rules have
+// added.
+func matchedJSON(receipts []scoreboard.Receipt) protocol.Receipt {
+	out := receiptJSON(&receipts[0])
+	for i := 1; i < len(receipts); i++ {
+		out.Matched = append(out.Matched, receiptJSON(&receipts[i]))
+	}
+	return out
+}
+
+func receiptJSON(r *scoreboard.Receipt) protocol.Receipt {
+	return protocol.Receipt{
+		UserID: string(r.User), Board: string(r.Board),
+		NewScore: int64(r.NewScore), PreviousScore: (*int64)(r.Previous),
+		Rank: r.Rank, Version: r.Version, ProcessedEventID: r.Event.Text, Applied: r.Applied, Replayed: r.Replayed,
+		Reversed: r.Reversed, RecordedAt: r.RecordedAt, Status: protocol.StatusDone,
+	}
+}

@@ -1,0 +1,266 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Jobs are the long-running operations. They stop when ctx ends and leave everything
+// consistent.
+type Jobs interface {
+	Rebuild(
+		ctx context.Context, board *scoreboard.Board, progress func(users, total int64),
+	) (protocol.Rebuilt, error)
+	// Verify compares the ranking with the scores, and with ledger also the scores
+	// with the ledger. With repair it corrects the ranking.
+	Verify(
+		ctx context.Context, boards []scoreboard.Board, user scoreboard.UserID, ledger, repair bool,
+		progress func(users int64),
+	) (*protocol.Verified, error)
+	// Replay applies records that the transport still retains, or dead letters, again.
+	Replay(
+		ctx context.Context, r *protocol.ReplayRequest, progress func(records, total int64),
+	) (*protocol.Replayed, error)
+	// Halted returns why publishing and rebuilding are halted; "" if they are not.
+	Halted(ctx context.Context) (string, error)
+	// Adopt accepts a database that was restored to an earlier time, or replaced, and
+	// calls rebuild, which rebuilds all boards. The adoption is audited like why. It
+	// returns a conflict if another process is doing the same.
+	Adopt(ctx context.Context, why *scoreboard.AuditEntry, rebuild func(context.Context) error) error
+	// Boards returns the boards that the ranking should hold.
+	Boards(ctx context.Context) ([]scoreboard.Board, error)
+}
+
+// progressInterval is the shortest interval between two lines of progress.
+const progressInterval = 200 * time.Millisecond
+
+// maxJobs bounds the jobs that one process runs at once.
+const maxJobs = 2
+
+// jobWriter writes a job's answer line by line.
+type jobWriter struct {
+	c       *gin.Context
+	last    time.Time
+	current atomic.Pointer[protocol.JobLine] // the last progress, for the log of jobs
+}
+
+func (w *jobWriter) write(line protocol.JobLine) {
+	body, err := json.Marshal(line)
+	if err != nil { // these types always marshal
+		panic(err)
+	}
+	extendWriteDeadline(w.c)
+	_, _ = w.c.Writer.Write(append(body, '\n')) // a client that disconnects cancels the context
+	w.c.Writer.Flush()
+}
+
+func (w *jobWriter) progress(line protocol.JobLine) {
+	line.Type = "progress"
+	w.current.Store(&line)
+	if now := time.Now(); now.Sub(w.last) >= progressInterval {
+		w.last = now
+		w.write(line)
+		clearWriteDeadline(w.c) // the next line may take long
+	}
+}
+
+// boardJob is a job over boards.
+type boardJob func(
+	ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, w *jobWriter,
+) (protocol.JobLine, error)
+
+// runBoardJob decodes a request and runs do on its boards.
+func (a *API) runBoardJob(c *gin.Context, caller *auth.Claims, do boardJob) error {
+	var r protocol.JobRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	boards, err := a.jobBoards(c.Request.Context(), &r)
+	if err != nil {
+		return err
+	}
+	if r.Repair || c.FullPath() == pathRebuild && !r.All {
+		if err := a.checkNotHalted(c); err != nil {
+			return err
+		}
+	}
+	target := "board:" + cmp.Or(r.Board, "*")
+	if r.UserID != "" {
+		target = "user:" + r.UserID
+	}
+	job := a.newJob(c, caller, target)
+	var why *scoreboard.AuditEntry
+	if c.FullPath() == pathRebuild || r.Repair {
+		why = auditEntry(c, caller, target)
+	}
+	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
+		return do(ctx, &r, boards, w)
+	})
+}
+
+// takeSlot takes one of the job slots until release is called, or returns a conflict.
+func (o *Operations) takeSlot() (release func(), err error) {
+	select {
+	case o.slots <- struct{}{}:
+		return func() { <-o.slots }, nil
+	default:
+		return nil, scoreboard.Errorf(scoreboard.CodeConflict,
+			"this node is already running %d jobs; try again later", maxJobs)
+	}
+}
+
+// runJob runs do in one of the job slots and streams its progress and result. A job
+// changes Redis, files and many transactions, none of which could hold its audit
+// entry, so the entry is written before the job starts; an interrupted job is
+// audited, too. why is nil for a job that changes nothing. The response's header
+// X-Job-Id is the job's number in the log of jobs.
+func (a *API) runJob(
+	c *gin.Context, job *scoreboard.Job, why *scoreboard.AuditEntry,
+	do func(context.Context, *jobWriter) (protocol.JobLine, error),
+) error {
+	release, err := a.Operations.takeSlot()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if why == nil {
+		skipAudit(c)
+	} else if err := a.Trail.Add(c.Request.Context(), why); err != nil {
+		return err
+	}
+	if err := a.Operations.JobLog.Start(c.Request.Context(), job); err != nil {
+		return err
+	}
+	c.Header("Content-Type", "application/x-ndjson")
+	c.Header("X-Accel-Buffering", "no")
+	c.Header("X-Job-Id", strconv.FormatInt(job.ID, 10))
+	c.Status(http.StatusOK)
+	c.Writer.WriteHeaderNow()
+	c.Writer.Flush()
+	w := &jobWriter{c: c, last: time.Now()}
+	ctx, stopReporting := a.reportJob(c.Request.Context(), job, w)
+	result, err := do(ctx, w)
+	state := scoreboard.JobDone
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		state = scoreboard.JobStopped
+	default:
+		state = scoreboard.JobFailed
+	}
+	stopped := errors.Is(context.Cause(ctx), errJobStopped)
+	stopReporting()
+	if err != nil {
+		var e *scoreboard.Error
+		switch {
+		case stopped && state == scoreboard.JobStopped:
+			e = scoreboard.Errorf(scoreboard.CodeConflict, "%v", errJobStopped)
+		case !errors.As(err, &e):
+			e = scoreboard.Errorf(scoreboard.CodeInternal, internalMessage)
+		}
+		a.Log.Warn("job failed", logTrace, traceID(c), "path", c.FullPath(), "request_id", c.GetString(keyRequestID),
+			"err", err)
+		last := protocol.NewError(e)
+		last.RequestID = c.GetString(keyRequestID)
+		line := protocol.JobLine{Type: "error", Error: &last}
+		a.endJob(c, job, state, line)
+		w.write(line)
+		return nil // the status line is sent; the last line reports the error
+	}
+	result.Type = "result"
+	a.endJob(c, job, state, result)
+	w.write(result)
+	return nil
+}
+
+func (a *API) jobBoards(ctx context.Context, r *protocol.JobRequest) ([]scoreboard.Board, error) {
+	if r.All == (r.Board != "") {
+		return nil, scoreboard.Invalid("board", "specify either board or all")
+	}
+	if r.UserID != "" {
+		if _, err := scoreboard.ParseUserID(r.UserID); err != nil {
+			return nil, err
+		}
+	}
+	if r.All {
+		return a.Operations.Jobs.Boards(ctx)
+	}
+	id, err := scoreboard.ParseBoardID(r.Board)
+	if err != nil {
+		return nil, err
+	}
+	board, err := a.Catalog.Board(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if board.Status == scoreboard.StatusArchived {
+		return nil, scoreboard.Errorf(scoreboard.CodeGone, "board %s is archived and has no ranking", board.ID)
+	}
+	return []scoreboard.Board{*board}, nil
+}
+
+// checkNotHalted returns why the ranking must not be changed while it was built from
+// another history of the database: it can only be rebuilt as a whole.
+func (a *API) checkNotHalted(c *gin.Context) error {
+	halted, err := a.Operations.Jobs.Halted(c.Request.Context())
+	if err != nil || halted == "" {
+		return err
+	}
+	return scoreboard.Errorf(scoreboard.CodeConflict, "%s; only a rebuild of all boards accepts it", halted)
+}
+
+// rebuild is POST /v1/admin/rebuild.
+func (a *API) rebuild(c *gin.Context, caller *auth.Claims) error {
+	return a.runBoardJob(c, caller, func(
+		ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, w *jobWriter,
+	) (protocol.JobLine, error) {
+		result := protocol.JobLine{Rebuilt: []protocol.Rebuilt{}}
+		rebuild := func(ctx context.Context) error {
+			for i := range boards {
+				done, err := a.Operations.Jobs.Rebuild(ctx, &boards[i], func(users, total int64) {
+					w.progress(protocol.JobLine{Board: string(boards[i].ID), Users: users, Total: total})
+				})
+				if err != nil {
+					return err
+				}
+				result.Rebuilt = append(result.Rebuilt, done)
+			}
+			return nil
+		}
+		halted, err := a.Operations.Jobs.Halted(ctx)
+		if err == nil && halted != "" && r.All {
+			why := newAuditEntry(c, caller, "board:*", cmp.Or(c.Query(queryReason), halted))
+			err = a.Operations.Jobs.Adopt(ctx, why, rebuild)
+		}
+		if err == nil && len(result.Rebuilt) == 0 { // not halted, or not any more
+			err = rebuild(ctx)
+		}
+		return result, err
+	})
+}
+
+// verify is POST /v1/admin/verify, which compares ledger, scores and ranking and
+// changes nothing, and POST /v1/admin/reconcile, which compares scores and ranking
+// and can repair the ranking.
+func (a *API) verify(c *gin.Context, caller *auth.Claims) error {
+	reconcile := c.FullPath() == pathReconcile
+	return a.runBoardJob(c, caller, func(
+		ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, w *jobWriter,
+	) (protocol.JobLine, error) {
+		v, err := a.Operations.Jobs.Verify(ctx, boards, scoreboard.UserID(r.UserID), !reconcile, reconcile && r.Repair,
+			func(users int64) { w.progress(protocol.JobLine{Users: users}) })
+		return protocol.JobLine{Verified: v}, err
+	})
+}

@@ -1,0 +1,219 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Keys stores signing keys. A change and its audit entry are one transaction.
+type Keys interface {
+	CreateKey(
+		ctx context.Context, id, name string, sealed []byte, scope *scoreboard.KeyScope, life time.Duration,
+		why *scoreboard.AuditEntry,
+	) (scoreboard.Key, error)
+	RotateKey(
+		ctx context.Context, id string, sealed []byte, overlap time.Duration, why *scoreboard.AuditEntry,
+	) (scoreboard.Key, error)
+	Keys(ctx context.Context) ([]scoreboard.Key, error)
+	RevokeKey(ctx context.Context, id string, why *scoreboard.AuditEntry) (scoreboard.Key, error)
+}
+
+// The bounds of a key.
+const (
+	maxKeyName     = 128 // characters
+	maxKeyBoards   = 100
+	maxKeyLife     = 10 * 366 * 24 * time.Hour
+	maxKeyRate     = 1_000_000 // events a minute, the precision of the buckets
+	defaultOverlap = 24 * time.Hour
+	maxOverlap     = 30 * 24 * time.Hour
+)
+
+func newSecret() string { return "sk_" + strings.ToLower(rand.Text()) }
+
+// NewKey makes a random key id and secret.
+func NewKey() (id, secret string) { return "k_" + strings.ToLower(rand.Text()[:12]), newSecret() }
+
+// createKey is POST /v1/admin/keys. Only here and after a rotation a secret is shown.
+func (a *API) createKey(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.KeyRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	if n := utf8.RuneCountInString(r.Name); n == 0 || n > maxKeyName {
+		return scoreboard.Invalid("name", "name must be 1 to %d characters", maxKeyName)
+	}
+	scope, err := keyScope(&r)
+	if err != nil {
+		return err
+	}
+	life, err := duration("ttl", r.TTL, 0, maxKeyLife)
+	if err != nil {
+		return err
+	}
+	if r.TTL != "" && life <= 0 { // not: never expires
+		return scoreboard.Invalid("ttl", "ttl must be greater than 0; without it the key does not expire")
+	}
+	for _, board := range scope.Boards {
+		if _, err := a.Boards.FindBoard(c.Request.Context(), board); err != nil {
+			return err
+		}
+	}
+	id, secret := NewKey()
+	why := auditEntry(c, caller, "key:"+id)
+	key, err := a.Keys.CreateKey(c.Request.Context(), id, r.Name, a.Keyring.Seal(id, secret), scope, life, why)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusCreated, keyJSON(&key, secret))
+	return nil
+}
+
+// keyJSON returns a key as the API shows it. The secret is "" but in the response
+// that creates it.
+func keyJSON(k *scoreboard.Key, secret string) protocol.Key {
+	out := protocol.Key{
+		KeyID: k.ID, Name: k.Name, Secret: secret, CreatedAt: k.Created, ExpiresAt: timePtr(k.Expires),
+		RevokedAt: timePtr(k.Revoked), UserPrefix: k.Scope.UserPrefix, MaxDelta: k.Scope.MaxDelta,
+		PerMinute: k.Scope.PerMinute, Generation: k.Generation, RetiresAt: timePtr(k.Retires),
+	}
+	for _, board := range k.Scope.Boards {
+		out.Boards = append(out.Boards, string(board))
+	}
+	return out
+}
+
+func keyScope(r *protocol.KeyRequest) (*scoreboard.KeyScope, error) {
+	s := &scoreboard.KeyScope{UserPrefix: r.UserPrefix, MaxDelta: r.MaxDelta, PerMinute: r.PerMinute}
+	if r.Boards != nil && len(r.Boards) == 0 { // not: all boards
+		return nil, scoreboard.Invalid("boards", "boards must not be empty; without it the key is for all boards")
+	}
+	if len(r.Boards) > maxKeyBoards {
+		return nil, scoreboard.Invalid("boards", "boards must name at most %d boards", maxKeyBoards)
+	}
+	for _, name := range r.Boards {
+		board, err := scoreboard.ParseBoardID(name)
+		if err != nil || board.IsInstance() {
+			return nil, scoreboard.Invalid("boards", "boards must be board names, not instances")
+		}
+		s.Boards = append(s.Boards, board)
+	}
+	if _, err := scoreboard.ParseUserID(r.UserPrefix); r.UserPrefix != "" && err != nil {
+		return nil, scoreboard.Invalid("user_prefix", "user_prefix must be a prefix of user ids")
+	}
+	if r.MaxDelta < 0 || r.MaxDelta > scoreboard.MaxScore {
+		return nil, scoreboard.Invalid("max_delta", "max_delta must be from 0 to %d", int64(scoreboard.MaxScore))
+	}
+	if r.PerMinute < 0 || r.PerMinute > maxKeyRate {
+		return nil, scoreboard.Invalid("per_minute", "per_minute must be from 0 to %d", maxKeyRate)
+	}
+	return s, nil
+}
+
+// rotateKey is POST /v1/admin/keys/{key_id}/rotate: a new secret; the former one
+// stays valid for the overlap.
+func (a *API) rotateKey(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.RotateRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	overlap, err := duration("overlap", r.Overlap, defaultOverlap, maxOverlap)
+	if err != nil {
+		return err
+	}
+	id, err := keyID(c)
+	if err != nil {
+		return err
+	}
+	secret := newSecret()
+	why := auditEntry(c, caller, "key:"+id)
+	key, err := a.Keys.RotateKey(c.Request.Context(), id, a.Keyring.Seal(id, secret), overlap, why)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, keyJSON(&key, secret))
+	return nil
+}
+
+// keyID returns the key id in the path.
+func keyID(c *gin.Context) (string, error) { return pathName(c, "key_id", "key") }
+
+// pathName returns a generated id in the path, which has the alphabet and length of user
+// ids; a malformed one is not found.
+func pathName(c *gin.Context, parameter, what string) (string, error) {
+	id := c.Param(parameter)
+	if _, err := scoreboard.ParseUserID(id); err != nil {
+		return "", scoreboard.Errorf(scoreboard.CodeNotFound, "%s not found", what)
+	}
+	return id, nil
+}
+
+// listKeys is GET /v1/admin/keys.
+func (a *API) listKeys(c *gin.Context, _ *auth.Claims) error {
+	keys, err := a.Keys.Keys(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	out := protocol.Keys{Keys: make([]protocol.Key, 0, len(keys))}
+	for i := range keys {
+		out.Keys = append(out.Keys, keyJSON(&keys[i], ""))
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+// revokeKey is DELETE /v1/admin/keys/{key_id}.
+func (a *API) revokeKey(c *gin.Context, caller *auth.Claims) error {
+	id, err := keyID(c)
+	if err != nil {
+		return err
+	}
+	key, err := a.Keys.RevokeKey(c.Request.Context(), id, auditEntry(c, caller, "key:"+id))
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, keyJSON(&key, ""))
+	return nil
+}
+
+// The lifetimes of development tokens.
+const (
+	defaultTokenLife = 15 * time.Minute
+	maxTokenLife     = 24 * time.Hour
+)
+
+// mintToken is POST /v1/admin/tokens, which only a development issuer has. The audit
+// entry is written first, because a token cannot be taken back.
+func (a *API) mintToken(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.TokenRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	user, err := scoreboard.ParseUserID(r.UserID)
+	if err != nil {
+		return err
+	}
+	life, err := duration("ttl", r.TTL, defaultTokenLife, maxTokenLife)
+	if err != nil {
+		return err
+	}
+	why := auditEntry(c, caller, scoreboard.AuditUser(user))
+	if err := a.Trail.Add(c.Request.Context(), why); err != nil {
+		return err
+	}
+	token, expires, err := a.Tokens.Mint(user, r.Scope, life)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusCreated, protocol.Token{Token: token, ExpiresAt: expires.UTC()})
+	return nil
+}

@@ -1,0 +1,120 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Archive moves old partitions of the ledger to files, and reads them.
+type Archive interface {
+	Archive(ctx context.Context, dry bool) (*protocol.Archived, error)
+	// Checkpoint stores the standings of a board at a moment, so that Moments reads them for
+	// some days. Progress is called with the number of rows read.
+	Checkpoint(
+		ctx context.Context, board *scoreboard.Board, at time.Time, progress func(rows int64),
+	) (*scoreboard.KeptCheckpoint, error)
+}
+
+var errNoArchive = scoreboard.Errorf(scoreboard.CodeConflict,
+	"this node has no archive: ledger.archive is empty, or the node lacks the role maintenance")
+
+// archiveHeartbeat is the interval of progress lines, which keep the connection alive.
+const archiveHeartbeat = time.Second
+
+// archiveLedger is POST /v1/admin/ledger/archive: it archives now instead of within
+// the hour. A client that disconnects interrupts it; archived partitions stay
+// archived.
+func (a *API) archiveLedger(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.ArchiveRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	if a.Operations.Archive == nil {
+		return errNoArchive
+	}
+	var why *scoreboard.AuditEntry
+	if !r.DryRun {
+		why = auditEntry(c, caller, "ledger:*")
+	}
+	job := a.newJob(c, caller, "ledger:*")
+	job.DryRun = r.DryRun
+	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
+		return w.beat(func() protocol.JobLine { return protocol.JobLine{} }, func() (protocol.JobLine, error) {
+			done, err := a.Operations.Archive.Archive(ctx, r.DryRun)
+			return protocol.JobLine{Archived: done}, err
+		})
+	})
+}
+
+// beat runs do and writes a line of progress at each archiveHeartbeat.
+func (w *jobWriter) beat(
+	progress func() protocol.JobLine, do func() (protocol.JobLine, error),
+) (result protocol.JobLine, err error) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		result, err = do()
+	}()
+	ticker := time.NewTicker(archiveHeartbeat)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			w.progress(progress())
+		case <-ended:
+			return result, err
+		}
+	}
+}
+
+// checkpointLedger is POST /v1/admin/ledger/checkpoint: it reads the archive, so that the board
+// can be read at a moment that is not in the database any more.
+func (a *API) checkpointLedger(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.CheckpointRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	at := r.At.Truncate(time.Microsecond)
+	if at.IsZero() || at.After(a.Now()) {
+		return scoreboard.Invalid("at", "at must be a time in the past")
+	}
+	if a.Operations.Archive == nil {
+		return errNoArchive
+	}
+	id, err := scoreboard.ParseBoardID(cmp.Or(r.Board, string(scoreboard.GlobalBoard)))
+	if err != nil {
+		return err
+	}
+	board, err := a.Catalog.Board(c.Request.Context(), id)
+	if err != nil {
+		return err
+	}
+	board, err = a.boardAt(c.Request.Context(), board, string(id), &scoreboard.Moment{At: at})
+	if err != nil {
+		return err
+	}
+	why := auditEntry(c, caller, "board:"+string(board.ID))
+	job := a.newJob(c, caller, "board:"+string(board.ID))
+	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
+		var read atomic.Int64
+		progress := func() protocol.JobLine { return protocol.JobLine{Board: string(board.ID), Records: read.Load()} }
+		return w.beat(progress, func() (protocol.JobLine, error) {
+			made, err := a.Operations.Archive.Checkpoint(ctx, board, at, read.Store)
+			if err != nil {
+				return protocol.JobLine{}, err
+			}
+			return protocol.JobLine{Checkpoint: &protocol.KeptCheckpoint{
+				Board: string(made.Board), At: made.At, Users: made.Users, Events: read.Load(),
+				KeptUntil: made.KeptUntil,
+			}}, nil
+		})
+	})
+}

@@ -1,0 +1,178 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Moderation changes users' status and scores. A change and its audit entry are one
+// transaction.
+type Moderation interface {
+	Ban(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (*scoreboard.UserState, error)
+	Unban(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (*scoreboard.UserState, error)
+	Freeze(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (*scoreboard.UserState, error)
+	Unfreeze(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (*scoreboard.UserState, error)
+	Adjust(
+		ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, delta int64, event scoreboard.EventID,
+		why *scoreboard.AuditEntry,
+	) (*scoreboard.Receipt, error)
+	Reverse(
+		ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, how scoreboard.Reversing,
+		why *scoreboard.AuditEntry,
+	) (receipts []scoreboard.Receipt, closed []scoreboard.BoardID, err error)
+	UserStatus(ctx context.Context, user scoreboard.UserID) (string, error)
+	UserRecord(ctx context.Context, user scoreboard.UserID) (*scoreboard.UserRecord, error)
+	Voids
+	PersonalData
+}
+
+type statusChange func(
+	ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry,
+) (*scoreboard.UserState, error)
+
+// setStatus is POST /v1/admin/users/{user_id}/ban, unban, freeze and unfreeze.
+func (a *API) setStatus(change statusChange) handler {
+	return func(c *gin.Context, caller *auth.Claims) error {
+		user, reason, err := userAndReason(c)
+		if err != nil {
+			return err
+		}
+		state, err := change(c.Request.Context(), user, newAuditEntry(c, caller, scoreboard.AuditUser(user), reason))
+		if err != nil {
+			return err
+		}
+		respond(c, http.StatusOK, protocol.UserState{
+			UserID: string(state.User), Status: state.Status, Changed: state.Changed, Pending: state.Pending,
+		})
+		return nil
+	}
+}
+
+// userAndReason returns the user in the path and the reason in the body.
+func userAndReason(c *gin.Context) (scoreboard.UserID, string, error) {
+	var r protocol.ReasonRequest
+	if err := decode(c, &r); err != nil {
+		return "", "", err
+	}
+	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	if err != nil {
+		return "", "", err
+	}
+	return user, r.Reason, scoreboard.CheckReason(r.Reason)
+}
+
+// adjust is POST /v1/admin/users/{user_id}/adjust.
+func (a *API) adjust(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.AdjustRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	if err != nil {
+		return err
+	}
+	event, err := scoreboard.ParseEventID(user, r.EventID)
+	if err != nil {
+		return err
+	}
+	if err := scoreboard.CheckReason(r.Reason); err != nil {
+		return err
+	}
+	if r.Delta == 0 || r.Delta > scoreboard.MaxScore || r.Delta < -scoreboard.MaxScore {
+		return &scoreboard.Error{
+			Code: scoreboard.CodeDeltaOutOfRange, Field: "delta",
+			Message: "delta must not be 0 and must be within ±(2^53 − 1)",
+		}
+	}
+	name := scoreboard.GlobalBoard
+	if r.Board != "" {
+		if name, err = scoreboard.ParseBoardID(r.Board); err != nil {
+			return err
+		}
+	}
+	board, err := a.Catalog.Board(c.Request.Context(), name)
+	if err != nil {
+		return err
+	}
+	why := newAuditEntry(c, caller, scoreboard.AuditUser(user), r.Reason)
+	why.Detail = auditDetail(r)
+	receipt, err := a.Moderation.Adjust(c.Request.Context(), user, board.ID, r.Delta, event, why)
+	if err != nil {
+		return err
+	}
+	a.respondRanked(c, user, event, []scoreboard.Receipt{*receipt})
+	return nil
+}
+
+// reverse is POST /v1/admin/events/{event_id}/reverse.
+func (a *API) reverse(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.ReverseRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	user, err := scoreboard.ParseUserID(r.UserID)
+	if err != nil {
+		return err
+	}
+	event, err := scoreboard.ParseEventID(user, c.Param("event_id"))
+	if err != nil {
+		return err
+	}
+	kind, err := scoreboard.ParseEventKind(r.Kind)
+	if err != nil {
+		return err
+	}
+	if err := scoreboard.CheckReason(r.Reason); err != nil {
+		return err
+	}
+	why := newAuditEntry(c, caller, scoreboard.AuditUser(user), r.Reason)
+	detail := map[string]string{"event_id": event.Text}
+	if kind != "" {
+		detail["kind"] = string(kind)
+	}
+	why.Detail = auditDetail(detail)
+	how := scoreboard.Reversing{Kind: kind, OpenBoards: r.OpenBoards}
+	receipts, closed, err := a.Moderation.Reverse(c.Request.Context(), user, event, how, why)
+	if err != nil {
+		return err
+	}
+	if len(closed) == 0 {
+		a.respondRanked(c, user, receipts[0].Event, receipts)
+		return nil
+	}
+	a.rank(c, receipts)
+	out := receiptsJSON(user, receipts[0].Event, receipts)
+	for _, board := range closed {
+		out.ClosedBoards = append(out.ClosedBoards, string(board))
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+// explainBan replaces the not_found of a banned user's own read by a forbidden.
+func (a *API) explainBan(ctx context.Context, user scoreboard.UserID, err error) error {
+	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound || a.Statuses == nil {
+		return err
+	}
+	status, statusErr := a.Statuses.UserStatus(ctx, user)
+	if statusErr == nil && status == "banned" {
+		return scoreboard.Errorf(scoreboard.CodeForbidden, "user %s is banned", user)
+	}
+	return err
+}
+
+// explainPrivate returns a not_found of a user about their own rank, or of an operator, as one
+// that says that the user is on no board.
+func (a *API) explainPrivate(user scoreboard.UserID, err error) error {
+	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound ||
+		a.Hidden.Visibility(user) != scoreboard.VisibilityPrivate {
+		return err
+	}
+	return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s is private and not on any board", user)
+}

@@ -1,0 +1,132 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Moments reads past standings.
+type Moments interface {
+	// Board returns the instance of a family at a moment.
+	Board(ctx context.Context, family scoreboard.BoardID, at time.Time) (*scoreboard.Board, error)
+	Top(
+		ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, after *scoreboard.Position, limit int,
+	) (*scoreboard.Top, error)
+	Place(
+		ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, k int,
+	) (*scoreboard.Place, error)
+	// History returns a user's score and rank at times, which rise.
+	History(
+		ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, times []time.Time,
+	) ([]scoreboard.RankPoint, error)
+	// Marks returns what stands out among all samples of a user's ranks; nil without one.
+	Marks(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.RankMarks, error)
+	// Film returns the first rows of a board at times, which rise, where they changed, and how
+	// many of the times it covers.
+	Film(
+		ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, times []time.Time, limit int,
+	) (frames []scoreboard.Frame, covered int, err error)
+	// Explain returns what a user's rank follows from, with the latest events.
+	Explain(
+		ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, limit int,
+	) (*scoreboard.Explanation, error)
+}
+
+// maxAhead is how far a client's clock may be ahead of ours: up to there a moment that has not
+// come yet is not_settled.
+const maxAhead = time.Minute
+
+// queryMoment parses at and as of the query; nil without at. Parameters that only make sense
+// for the present must be absent.
+func (a *API) queryMoment(c *gin.Context, caller *auth.Claims, present ...string) (*scoreboard.Moment, error) {
+	at, err := queryTime(c, "at")
+	if err != nil {
+		return nil, err
+	}
+	m, err := parseAs(c, caller)
+	switch {
+	case err != nil:
+		return nil, err
+	case at.IsZero() && c.Query("as") != "":
+		return nil, scoreboard.Invalid("as", "as requires at")
+	case at.IsZero():
+		return nil, nil
+	case at.After(a.Now().Add(maxAhead)):
+		return nil, scoreboard.Invalid("at", "at is in the future")
+	}
+	for _, name := range present {
+		if c.Query(name) != "" {
+			return nil, scoreboard.Invalid(name, "%s cannot be combined with at", name)
+		}
+	}
+	// What was recorded in the same microsecond, the unit of recorded times, is included.
+	m.At = at.Truncate(time.Microsecond)
+	return &m, nil
+}
+
+// parseAs parses as of the query. Users who are banned now are shown to servers and operators
+// only (decision 46).
+func parseAs(c *gin.Context, caller *auth.Claims) (m scoreboard.Moment, err error) {
+	m.Masked = !actsForAll(caller)
+	switch c.Query("as") {
+	case "", "recorded":
+	case "now":
+		m.Now = true
+	default:
+		err = scoreboard.Invalid("as", "as must be recorded or now")
+	}
+	return m, err
+}
+
+// boardAt returns the board that a name meant at a moment, for a board that it means now.
+func (a *API) boardAt(
+	ctx context.Context, board *scoreboard.Board, name string, at *scoreboard.Moment,
+) (*scoreboard.Board, error) {
+	if id := scoreboard.BoardID(name); name == "" || id.IsInstance() || !board.ID.IsInstance() {
+		return board, nil
+	}
+	return a.Moments.Board(ctx, board.Family, at.At)
+}
+
+// topAt answers with the top of a board at a moment.
+func (a *API) topAt(c *gin.Context, caller *auth.Claims, q topQuery, at *scoreboard.Moment) error {
+	top, err := a.Moments.Top(c.Request.Context(), q.board, *at, q.after, q.limit)
+	if err != nil {
+		return err
+	}
+	a.Show(c.Request.Context(), top.Board, top.Entries)
+	top.Entries = rowsFor(caller, top.Entries)
+	out := a.topJSON(top, q.board, q.limit)
+	out.Version, out.Epoch = nil, nil
+	out.AgeMS = a.age(top.AsOf)
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+// placeAt answers with a user's standing at a moment.
+func (a *API) placeAt(c *gin.Context, caller *auth.Claims, q placeQuery, at *scoreboard.Moment) error {
+	ctx := c.Request.Context()
+	p, err := a.Moments.Place(ctx, q.board, *at, q.id, q.k)
+	if err != nil {
+		if c.FullPath() == pathMe {
+			err = a.explainBan(ctx, caller.User, err)
+		}
+		return aboutUser(err, q.user)
+	}
+	a.Show(ctx, p.Board, p.Neighbours)
+	revealUser(p.Neighbours, p.User)
+	respond(c, http.StatusOK, protocol.Place{
+		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
+		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: a.age(p.AsOf),
+		Neighbours: protocol.Entries(rowsFor(caller, p.Neighbours)),
+		Degraded:   p.Degraded != "", DegradedReason: p.Degraded,
+	})
+	return nil
+}

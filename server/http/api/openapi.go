@@ -1,0 +1,66 @@
+package api
+
+import (
+	_ "embed"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	repository "github.com/scoreboard/scoreboard"
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/http/docs"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+const (
+	openAPIPath  = "/openapi.json"
+	docsPath     = "/docs"
+	docsPagePath = docsPath + "/:page"
+)
+
+// openAPI describes every route. It is generated from the operations, the types of
+// package protocol and their comments (go test ./server/http/api -run OpenAPIUpToDate
+// -update); tests fail if it is outdated or lacks a route.
+//
+//go:embed openapi.json
+var openAPI []byte
+
+// reference is the page of the native API in the documentation.
+var reference = docs.API{Path: openAPIPath, Document: openAPI}
+
+// documentation is the site of all processes without dialects: it is rendered once.
+var documentation = docs.New(repository.Docs, reference)
+
+// docsRoutes are the routes of the documentation and of the OpenAPI document. They need
+// no token, because neither contains data.
+func (a *API) docsRoutes() []route {
+	page := func(c *gin.Context, _ *auth.Claims) error {
+		name := c.Param("page") // empty for the index
+		known, err := a.site.Serve(c.Writer, c.Request, name)
+		if err == nil && !known {
+			err = scoreboard.Errorf(scoreboard.CodeNotFound, "the documentation has no page %s", name)
+		}
+		return err
+	}
+	return []route{
+		openRoute(docsPath, page), openRoute(docsPagePath, page), documentRoute(openAPIPath, openAPI),
+	}
+}
+
+// openRoute is a route that needs no token, because its answers contain no data.
+func openRoute(path string, handle handler) route {
+	return route{
+		method: http.MethodGet, path: path, query: anyParameters, scope: noToken, rate: byAddress, audit: unaudited,
+		data: showsNothing, handle: handle,
+	}
+}
+
+// documentRoute serves an OpenAPI document.
+func documentRoute(path string, document []byte) route {
+	return openRoute(path, func(c *gin.Context, _ *auth.Claims) error {
+		c.Header("Cache-Control", "max-age=300")
+		c.Header("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		c.Data(http.StatusOK, "application/json", document)
+		return nil
+	})
+}

@@ -1,0 +1,285 @@
+package api
+
+import (
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/scoreboard/scoreboard/internal/test/openapi"
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+type object = openapi.Object
+
+// everywhere lists the error codes of every route.
+var everywhere = []scoreboard.Code{
+	scoreboard.CodeInvalidRequest, scoreboard.CodeUnauthorized, scoreboard.CodeForbidden,
+	scoreboard.CodeRateLimited, scoreboard.CodeOverloaded,
+	scoreboard.CodeUnavailable, scoreboard.CodeInternal,
+}
+
+// maker generates the document from the operations, their types and the comments on
+// those types.
+type maker struct {
+	*openapi.Maker
+	failures object                // the responses of errors, by name
+	query    map[string]parameters // by route
+	scopes   map[string][]string   // of the token, one of which opens the route
+}
+
+func makeDocument(t *testing.T) []byte {
+	t.Helper()
+	m := &maker{
+		Maker: &openapi.Maker{
+			T: t, Schemas: object{}, Comments: openapi.Comments(t, "../../protocol/*.go"), Meanings: fieldMeanings,
+			Answers: answerBounds,
+		},
+		failures: object{}, query: map[string]parameters{}, scopes: map[string][]string{},
+	}
+	for _, r := range everything(&trail{}).routes() {
+		m.query[r.method+" "+r.path] = r.query
+		name := r.method + " " + r.path
+		if scope := r.requires(); scope != "" {
+			m.scopes[name] = []string{scope}
+		}
+		if r.operators {
+			m.scopes[name] = append(m.scopes[name], auth.ScopeOperate)
+		}
+	}
+	paths := object{}
+	for _, o := range operations() {
+		method, path, _ := strings.Cut(o.route, " ")
+		path = openapi.InBraces(path)
+		methods, ok := paths[path].(object)
+		if !ok {
+			methods = object{}
+			paths[path] = methods
+		}
+		methods[strings.ToLower(method)] = m.operation(o, path)
+	}
+	m.SchemaOf(reflect.TypeFor[protocol.Error]())
+	m.CheckMeanings()
+	codes := slices.Sorted(maps.Keys(statuses))
+	m.Schemas["Error"].(object)["properties"].(object)["error_code"].(object)["enum"] = codes
+	document := object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": "scoreboard", "version": "1",
+			"description": "A real-time leaderboard that counts every event exactly once.\n\n" +
+				"Requests need a bearer token. The security of an operation names the scope that its token needs; " +
+				"score:admin implies score:operate. Writes of scores are also signed with a key, either in the body " +
+				"(the field scheme) or in headers (the header scheme). Durations are Go durations, such as 500ms, " +
+				"30s or 24h. Every response has the headers X-Request-Id and traceparent. The body of an error is " +
+				"an Error; responses with status 429 or 503 have the header Retry-After. Fields are in snake_case, " +
+				"times are RFC 3339 in UTC, and scores are integers.",
+		},
+		"servers": []object{{"url": "/"}},
+		"tags": []object{
+			{"name": "scores", "description": "Submit increments."},
+			{"name": "leaderboard", "description": "Read standings."},
+			{"name": "teams", "description": "Put users into teams, which boards of teams rank."},
+			{"name": "friends", "description": "Ask users to be friends, and rank them."},
+			{"name": "users", "description": "Read and change the data of one user."},
+			{"name": "realtime", "description": "Follow a board live."},
+			{"name": "boards", "description": "Manage boards."},
+			{"name": "admin", "description": "Operate the server. Requires the scope score:operate or score:admin, " +
+				"as each operation says."},
+			{"name": "pages", "description": "Show boards of the setting web.boards to everyone, without a token."},
+			{"name": "about", "description": "Read this document."},
+		},
+		"paths":    paths,
+		"security": []object{{"token": []string{}}},
+		"components": object{
+			"schemas": m.Schemas, "responses": m.failures, "examples": errorExamples(),
+			"securitySchemes": object{
+				"token":     object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+				"key":       headerScheme("X-Scoreboard-Key", "The key's id."),
+				"timestamp": headerScheme("X-Scoreboard-Timestamp", "The time of signing, in seconds of Unix time."),
+				"signature": headerScheme("X-Scoreboard-Signature", "v1= and, in hex, the HMAC-SHA256 of "+
+					"METHOD\\nPATH?QUERY\\nkey\\ntimestamp\\nhex(SHA-256(body))."),
+			},
+		},
+	}
+	return openapi.Marshal(t, document)
+}
+
+func headerScheme(name, description string) object {
+	return object{"type": "apiKey", "in": "header", "name": name, "description": description}
+}
+
+// checkQuery fails unless exactly the parameters of the route table are described.
+func (m *maker) checkQuery(o operation) {
+	m.T.Helper()
+	var described parameters
+	for _, q := range o.query {
+		described = append(described, q.name)
+	}
+	accepted := slices.Clone(m.query[o.route])
+	if slices.Equal(accepted, anyParameters) {
+		accepted = nil // a page, which ignores them
+	}
+	slices.Sort(described)
+	slices.Sort(accepted)
+	if !slices.Equal(described, accepted) {
+		m.T.Errorf("%s accepts the parameters %q, and %q are described", o.route, accepted, described)
+	}
+}
+
+func (m *maker) operation(o operation, path string) object {
+	method, route, _ := strings.Cut(o.route, " ")
+	op := object{"tags": []string{o.tag}, "summary": o.summary, "operationId": operationID(method, path)}
+	if o.more != "" {
+		op["description"] = o.more
+	}
+	var parameters []object
+	for part := range strings.SplitSeq(route, "/") {
+		if name, ok := strings.CutPrefix(part, ":"); ok {
+			about, known := pathParams[name]
+			if !known {
+				m.T.Errorf("%s: pathParams lacks :%s", o.route, name)
+			}
+			schema := object{"type": "string"}
+			if name == "id" {
+				schema = object{"type": "integer", "format": "int64"}
+			}
+			maps.Copy(schema, m.boundsOf(pathBounds, o.route, " ", name))
+			parameters = append(parameters, object{
+				"name": name, "in": "path", "required": true, "description": openapi.Sentence(about),
+				"schema":  schema,
+				"example": examplePath[name],
+			})
+		}
+	}
+	if slices.Contains(m.query[o.route], queryReason) {
+		o.query = append(o.query, param{queryReason, "string", "reason, for the audit trail"})
+	}
+	m.checkQuery(o)
+	for _, q := range o.query {
+		schema := object{"type": q.kind}
+		if q.kind == "time" {
+			schema = object{"type": "string", "format": "date-time"}
+		}
+		if q.kind == "integer" {
+			schema["format"] = "int64"
+		}
+		maps.Copy(schema, m.boundsOf(queryBounds, o.route, " ", q.name))
+		parameters = append(parameters, object{
+			"name": q.name, "in": "query", "description": openapi.Sentence(q.about), "schema": schema,
+			"allowEmptyValue": true,
+		})
+	}
+	if parameters != nil {
+		op["parameters"] = parameters
+	}
+	if o.body != nil {
+		op["requestBody"] = object{"required": true, "content": m.content(o.route, o.body)}
+		m.restrict(reflect.TypeOf(o.body))
+	}
+	if scopes := m.scopes[o.route]; scopes != nil {
+		security := make([]object, len(scopes)) // alternatives
+		for i, scope := range scopes {
+			security[i] = object{"token": []string{scope}}
+		}
+		op["security"] = security
+	}
+	if o.tag == "about" {
+		op["security"] = []object{}
+	}
+	answers := object{}
+	for status, v := range o.answers {
+		answer := object{"description": http.StatusText(status)}
+		if v != nil {
+			answer["content"] = m.content(o.route, v)
+		}
+		answers[strconv.Itoa(status)] = answer
+	}
+	codes := map[int][]string{}
+	common := everywhere
+	if o.tag == "about" {
+		common = []scoreboard.Code{scoreboard.CodeInvalidRequest, scoreboard.CodeRateLimited}
+	}
+	for _, code := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(o.codes, common)))) {
+		codes[statuses[code]] = append(codes[statuses[code]], string(code))
+	}
+	for status, names := range codes {
+		answers[strconv.Itoa(status)] = m.failure(names)
+	}
+	m.failures["header_too_large"] = openapi.HeaderTooLarge()
+	answers["431"] = object{"$ref": "#/components/responses/header_too_large"}
+	op["responses"] = answers
+	return op
+}
+
+func operationID(method, path string) string {
+	id := strings.ToLower(method)
+	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return strings.ContainsRune("/{}-._", r) }) {
+		if part != "v1" {
+			id += strings.ToUpper(part[:1]) + part[1:]
+		}
+	}
+	return id
+}
+
+// failure returns a reference to the response with one of these error codes.
+func (m *maker) failure(codes []string) object {
+	name := strings.Join(codes, "_or_")
+	if m.failures[name] == nil {
+		shown := object{}
+		for _, code := range codes {
+			shown[code] = object{"$ref": "#/components/examples/" + code}
+		}
+		m.failures[name] = object{
+			"description": strings.Join(codes, ", "),
+			"content": object{"application/json": object{
+				"schema": object{"$ref": "#/components/schemas/Error"}, "examples": shown,
+			}},
+		}
+	}
+	return object{"$ref": "#/components/responses/" + name}
+}
+
+func errorExamples() object {
+	all := object{}
+	for code := range statuses {
+		all[string(code)] = object{"value": exampleError(code)}
+	}
+	return all
+}
+
+// content is a body by its media type, with its example.
+func (m *maker) content(route string, v any) object {
+	kind, body := "application/json", object{}
+	switch v := v.(type) {
+	case media:
+		kind, body["schema"] = string(v), object{"type": "string"}
+	case ndjson:
+		kind, body["schema"] = "application/x-ndjson", m.SchemaOf(reflect.TypeOf(v.of))
+	case stream:
+		kind, body["schema"] = "text/event-stream", m.SchemaOf(reflect.TypeOf(v.of))
+	case oneOf:
+		var schemas []object
+		for _, one := range v {
+			schemas = append(schemas, m.SchemaOf(reflect.TypeOf(one)))
+		}
+		body["schema"] = object{"oneOf": schemas}
+	default:
+		body["schema"] = m.SchemaOf(reflect.TypeOf(v))
+	}
+	example := exampleOf(route, v)
+	if several, ok := example.(named); ok {
+		values := object{}
+		for name, value := range several {
+			values[name] = object{"value": value}
+		}
+		body["examples"] = values
+	} else if example != nil {
+		body["example"] = example
+	}
+	return object{kind: body}
+}

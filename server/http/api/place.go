@@ -1,0 +1,165 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// placeQuery are the parameters of a read of one user.
+type placeQuery struct {
+	board      *scoreboard.Board
+	user       scoreboard.UserID
+	id         scoreboard.UserID // that is looked up: the user, or nobody
+	k          int
+	minVersion int64
+	score      *scoreboard.Score  // ranked if the user is not on the board
+	at         *scoreboard.Moment // nil: now
+}
+
+func (a *API) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err error) {
+	q.user = caller.User
+	if text, given := c.Params.Get("user_id"); given {
+		if q.user, err = scoreboard.ParseUserID(text); err != nil {
+			return q, err
+		}
+	}
+	around := 0
+	if c.FullPath() == pathRank {
+		around = defaultAround
+	}
+	if q.k, err = queryInt(c, "k", around, 0, maxNeighbours); err != nil {
+		return q, err
+	}
+	if q.minVersion, err = queryVersion(c); err != nil {
+		return q, err
+	}
+	if text := c.Query("score"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		score := scoreboard.Score(n)
+		if err != nil || !score.InRange() {
+			return q, scoreboard.Invalid("score", "score must be an integer within ±(2^53 − 1)")
+		}
+		q.score = &score
+	}
+	if q.at, err = a.queryMoment(c, caller, "min_version", "score"); err != nil {
+		return q, err
+	}
+	q.board, err = a.boardOf(c, caller, q.user, q.k > 0 || q.score != nil)
+	if err == nil {
+		q.id = a.lookUp(c.Request.Context(), caller, q.user)
+	}
+	if err == nil && q.at != nil {
+		q.board, err = a.boardAt(c.Request.Context(), q.board, c.Query("board"), q.at)
+	}
+	return q, err
+}
+
+// boardOf returns the board of a read of one user. On a private board users may read their own
+// standing, but not those of others.
+func (a *API) boardOf(
+	c *gin.Context, caller *auth.Claims, user scoreboard.UserID, others bool,
+) (*scoreboard.Board, error) {
+	board, err := boardOrGlobal(c.Query("board"))
+	if err != nil {
+		return nil, err
+	}
+	if user != caller.User || others || actsForAll(caller) {
+		return a.board(c.Request.Context(), board, caller)
+	}
+	return a.ownBoard(c.Request.Context(), board, caller.User)
+}
+
+// ownBoard returns a public board, or a private one on which the user has a standing.
+// Without one the user must not learn of the board: whether it exists makes no difference
+// to what is looked up, nor to how long that takes.
+func (a *API) ownBoard(
+	ctx context.Context, id scoreboard.BoardID, user scoreboard.UserID,
+) (*scoreboard.Board, error) {
+	board, hidden := a.Catalog.PublicBoard(ctx, id)
+	if hidden == nil {
+		return board, nil
+	}
+	if board != nil {
+		id = board.ID
+	}
+	has, err := a.Reads.HasStanding(ctx, id, user)
+	if err != nil && board != nil { // the ranking may know
+		_, missing := a.Reads.Place(ctx, board, user, 0, 0)
+		has = missing == nil
+	}
+	switch {
+	case has && board != nil:
+		return board, nil
+	case err != nil:
+		return nil, err
+	}
+	return nil, hidden
+}
+
+// place is GET /v1/leaderboard/me, /v1/users/{user_id}/score and …/rank.
+func (a *API) place(c *gin.Context, caller *auth.Claims) error {
+	q, err := a.placeQuery(c, caller)
+	if err != nil {
+		return err
+	}
+	if q.at != nil {
+		return a.placeAt(c, caller, q, q.at)
+	}
+	ctx := c.Request.Context()
+	p, err := a.Reads.Place(ctx, q.board, q.id, q.k, q.minVersion)
+	if q.score != nil && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+		rank, rankErr := a.Reads.RankOf(ctx, q.board, *q.score)
+		if rankErr != nil {
+			return rankErr
+		}
+		return &scoreboard.Error{
+			Code: scoreboard.CodeNotFound, WouldRank: rank,
+			Message: "user " + string(q.user) + " has no score on board " + string(q.board.ID),
+		}
+	}
+	if err != nil && c.FullPath() == pathMe {
+		err = a.explainBan(ctx, q.user, err)
+	}
+	if err != nil {
+		return aboutUser(err, q.user)
+	}
+	a.respondPlace(c, p, caller)
+	return nil
+}
+
+// stalePlace answers with the cached standing, and reports whether there was one.
+func (a *API) stalePlace(c *gin.Context, caller *auth.Claims) (bool, error) {
+	q, err := a.placeQuery(c, caller)
+	if err != nil || q.at != nil || q.minVersion > 0 {
+		return false, err
+	}
+	p := a.Reads.CachedPlace(q.board.ID, q.id, q.k)
+	if p == nil {
+		return false, nil
+	}
+	a.respondPlace(c, p, caller)
+	return true, nil
+}
+
+func (a *API) respondPlace(c *gin.Context, p *scoreboard.Place, caller *auth.Claims) {
+	out := protocol.Place{
+		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
+		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: a.age(p.AsOf),
+		BoardState: string(p.State), Degraded: p.Degraded != "", DegradedReason: p.Degraded,
+		Private: p.Private,
+	}
+	if p.Neighbours != nil {
+		out.Neighbours = protocol.Entries(rowsFor(caller, p.Neighbours))
+	}
+	if !out.Degraded && !out.Private {
+		out.Version, out.Epoch = &p.Version, &p.Epoch
+	}
+	respondJSON(c, http.StatusOK, out.AppendJSON(make([]byte, 0, 384+96*len(out.Neighbours))))
+}

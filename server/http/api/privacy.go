@@ -1,0 +1,167 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// UserPrivacy stores who sees users.
+type UserPrivacy interface {
+	Privacy(ctx context.Context, user scoreboard.UserID) (scoreboard.Privacy, error)
+	// SetVisibility returns what is then stored. why is the audit entry of an operator, nil
+	// for the user.
+	SetVisibility(
+		ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, why *scoreboard.AuditEntry,
+	) (scoreboard.Privacy, error)
+}
+
+// Hidden knows who sees users, without a call of the store.
+type Hidden interface {
+	Visibility(user scoreboard.UserID) scoreboard.Visibility
+}
+
+// showPrivacy is GET /v1/users/{user_id}/privacy, for the user and for operators.
+func (a *API) showPrivacy(c *gin.Context, caller *auth.Claims) error {
+	user, err := ownOrOperated(c, caller, "the privacy of a user")
+	if err != nil {
+		return err
+	}
+	p, err := a.Privacy.Privacy(c.Request.Context(), user)
+	if err != nil {
+		return err
+	}
+	respondPrivacy(c, &p)
+	return nil
+}
+
+// setPrivacy is PUT /v1/users/{user_id}/privacy.
+func (a *API) setPrivacy(c *gin.Context, caller *auth.Claims) error {
+	user, err := ownOrOperated(c, caller, "the privacy of a user")
+	if err != nil {
+		return err
+	}
+	if err := checkReason(c); err != nil {
+		return err
+	}
+	var in protocol.PrivacyRequest
+	if err := decode(c, &in); err != nil {
+		return err
+	}
+	to, err := scoreboard.ParseVisibility(in.Visibility)
+	if err != nil {
+		return err
+	}
+	var why *scoreboard.AuditEntry
+	if user != caller.User {
+		why = newAuditEntry(c, caller, scoreboard.AuditUser(user), c.Query(queryReason))
+		why.Detail = auditDetail(in)
+	}
+	p, err := a.Privacy.SetVisibility(c.Request.Context(), user, to, why)
+	if err != nil {
+		return err
+	}
+	respondPrivacy(c, &p)
+	return nil
+}
+
+func respondPrivacy(c *gin.Context, p *scoreboard.Privacy) {
+	respond(c, http.StatusOK, protocol.Privacy{
+		UserID: string(p.User), Visibility: string(p.Visibility), ChangedAt: timePtr(p.ChangedAt),
+		Pending: p.Pending,
+	})
+}
+
+// mayName returns which of users the caller may look up by id: all who are public, the caller,
+// and those whom friends see and who are the caller's. Servers and operators may look
+// everyone up.
+func (a *API) mayName(
+	ctx context.Context, caller *auth.Claims, users []scoreboard.UserID,
+) func(scoreboard.UserID) bool {
+	everyone := func(scoreboard.UserID) bool { return true }
+	if actsForAll(caller) {
+		return everyone
+	}
+	var hidden, toFriends []scoreboard.UserID
+	for _, user := range users {
+		if user == caller.User {
+			continue
+		}
+		v := a.Hidden.Visibility(user)
+		if v == scoreboard.VisibilityPublic {
+			continue
+		}
+		hidden = append(hidden, user)
+		if v.ToFriends() {
+			toFriends = append(toFriends, user)
+		}
+	}
+	if hidden == nil {
+		return everyone
+	}
+	if toFriends != nil && caller.User != "" {
+		friends, err := a.FriendReads.Mutual(ctx, caller.User, toFriends)
+		if err != nil { // then they stay hidden
+			a.Log.Debug("friends not read", "err", err)
+		}
+		hidden = slices.DeleteFunc(hidden, func(u scoreboard.UserID) bool { return slices.Contains(friends, u) })
+	}
+	return func(user scoreboard.UserID) bool { return !slices.Contains(hidden, user) }
+}
+
+// lookUp returns the id under which the caller's look-up of a user is made: the user's, or one
+// that nobody has. So a look-up of a hidden user is that of somebody without a score.
+func (a *API) lookUp(ctx context.Context, caller *auth.Claims, user scoreboard.UserID) scoreboard.UserID {
+	if a.mayName(ctx, caller, []scoreboard.UserID{user})(user) {
+		return user
+	}
+	return scoreboard.Nobody(user)
+}
+
+// aboutUser returns an error of a look-up as one of the user that was asked for.
+func aboutUser(err error, user scoreboard.UserID) error {
+	var e *scoreboard.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	out := *e
+	out.Message = scoreboard.WithoutNobody(e.Message, user)
+	return &out
+}
+
+// rowsFor returns rows as the caller may see them: operators see all users.
+func rowsFor(caller *auth.Claims, rows []scoreboard.Entry) []scoreboard.Entry {
+	if caller.Has(auth.ScopeOperate) {
+		return reveal(rows)
+	}
+	return rows
+}
+
+// reveal returns rows under the ids of their users, for operators. Rows of hidden users have no
+// profile.
+func reveal(rows []scoreboard.Entry) []scoreboard.Entry {
+	if !slices.ContainsFunc(rows, func(e scoreboard.Entry) bool { return e.Hidden() }) {
+		return rows
+	}
+	rows = slices.Clone(rows)
+	for i := range rows {
+		rows[i].Reveal()
+	}
+	return rows
+}
+
+// revealUser shows a user in rows that are not shared.
+func revealUser(rows []scoreboard.Entry, user scoreboard.UserID) {
+	for i := range rows {
+		if rows[i].ID() == user {
+			rows[i].Reveal()
+		}
+	}
+}

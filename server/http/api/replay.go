@@ -1,0 +1,61 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// replay is POST /v1/admin/replay.
+func (a *API) replay(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.ReplayRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	if err := checkReplay(&r, a.Now()); err != nil {
+		return err
+	}
+	var why *scoreboard.AuditEntry
+	if !r.DryRun {
+		if err := a.checkNotHalted(c); err != nil {
+			return err
+		}
+		why = auditEntry(c, caller, "ranking:"+cmp.Or(r.Topic, "*"))
+	}
+	job := a.newJob(c, caller, "ranking:"+cmp.Or(r.Topic, "*"))
+	job.DryRun = r.DryRun
+	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
+		done, err := a.Operations.Jobs.Replay(ctx, &r, func(records, total int64) {
+			w.progress(protocol.JobLine{Records: records, Total: total})
+		})
+		return protocol.JobLine{Replayed: done}, err
+	})
+}
+
+func checkReplay(r *protocol.ReplayRequest, now time.Time) error {
+	sources := 0
+	for _, given := range []bool{r.FromOffset != nil, r.FromTime != nil, r.DLQ} {
+		if given {
+			sources++
+		}
+	}
+	switch {
+	case sources != 1:
+		return scoreboard.Invalid("", "specify exactly one of from_offset, from_time and dlq")
+	case r.FromOffset != nil && r.Partition == nil:
+		return scoreboard.Invalid("partition", "from_offset requires partition")
+	case r.FromOffset != nil && *r.FromOffset < 0:
+		return scoreboard.Invalid("from_offset", "from_offset must not be negative")
+	case r.Partition != nil && *r.Partition < 0:
+		return scoreboard.Invalid("partition", "partition must not be negative")
+	case r.FromTime != nil && r.FromTime.After(now):
+		return scoreboard.Invalid("from_time", "from_time %s is in the future", r.FromTime.UTC().Format(time.RFC3339))
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package api
+
+import (
+	"cmp"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// setBoard is PATCH /v1/boards/{board}: its labels, the requirements of increments from now
+// on, and in how many partitions it is ranked once it is rebuilt. Absent fields stay
+// unchanged; repeats of recorded increments get their receipts.
+func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.BoardChange
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	id, err := scoreboard.ParseBoardID(c.Param("board"))
+	if err != nil {
+		return err
+	}
+	if id.IsInstance() {
+		return scoreboard.Invalid("board",
+			"an instance has the labels and requirements of its board; change board %s instead", id.Family())
+	}
+	if r == (protocol.BoardChange{}) {
+		return scoreboard.Invalid("", "nothing to change: specify region, platform, tags, require, action_least, "+
+			"action_life or partitions")
+	}
+	change := &scoreboard.BoardChange{Region: r.Region, Platform: r.Platform, Tags: r.Tags, Partitions: r.Partitions}
+	if err := change.Check(); err != nil {
+		return err
+	}
+	if r.Require != nil || r.ActionLeast != nil || r.ActionLife != nil {
+		if change.Require, err = a.changedRequirements(c, id, &r); err != nil {
+			return err
+		}
+	}
+	why := auditEntry(c, caller, "board:"+string(id))
+	b, err := a.Boards.ChangeBoard(c.Request.Context(), id, change, why)
+	if err != nil {
+		return err
+	}
+	a.Log.Info("board changed", logTrace, traceID(c), "board", id)
+	respond(c, http.StatusOK, a.boardJSON(c, b))
+	return nil
+}
+
+// changedRequirements returns the requirements of a board with a change.
+func (a *API) changedRequirements(
+	c *gin.Context, id scoreboard.BoardID, r *protocol.BoardChange,
+) (*scoreboard.Requirements, error) {
+	b, err := a.Boards.FindBoard(c.Request.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	var now protocol.Board
+	addRequirements(&now, &b.Require)
+	whole := protocol.BoardRequest{Require: now.Require, ActionLeast: now.ActionLeast, ActionLife: now.ActionLife}
+	if r.Require != nil {
+		whole.Require = *r.Require
+	}
+	override(&whole.ActionLeast, r.ActionLeast)
+	override(&whole.ActionLife, r.ActionLife)
+	require := &scoreboard.Requirements{}
+	return require, parseRequirements(require, &whole)
+}
+
+// parseRequirements parses the requirements of a new or changed board.
+func parseRequirements(to *scoreboard.Requirements, r *protocol.BoardRequest) (err error) {
+	for _, what := range r.Require {
+		switch what {
+		case protocol.RequireActionToken:
+			to.ActionToken = true
+		case protocol.RequireAttestation:
+			to.Attestation = true
+		default:
+			return scoreboard.Invalid("require",
+				"require must list %s or %s", protocol.RequireActionToken, protocol.RequireAttestation)
+		}
+	}
+	if to.ActionLife, err = duration("action_life", r.ActionLife, 0, scoreboard.MaxActionLife); err != nil {
+		return err
+	}
+	if r.ActionLife != "" && to.ActionLife < scoreboard.MinActionLife {
+		return scoreboard.Invalid("action_life", "action_life must be at least %s", scoreboard.MinActionLife)
+	}
+	to.MinActionTime, err = duration("action_least", r.ActionLeast, 0, actionLife(to)-time.Millisecond)
+	return err
+}
+
+func actionLife(r *scoreboard.Requirements) time.Duration {
+	return cmp.Or(r.ActionLife, scoreboard.DefaultActionLife)
+}
+
+// addRequirements adds requirements to the JSON of a board.
+func addRequirements(out *protocol.Board, r *scoreboard.Requirements) {
+	if r.ActionToken {
+		out.Require = append(out.Require, protocol.RequireActionToken)
+	}
+	if r.Attestation {
+		out.Require = append(out.Require, protocol.RequireAttestation)
+	}
+	if !r.ActionToken {
+		return
+	}
+	out.ActionLife = actionLife(r).String()
+	if r.MinActionTime > 0 {
+		out.ActionLeast = r.MinActionTime.String()
+	}
+}

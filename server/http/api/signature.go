@@ -1,0 +1,106 @@
+package api
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// signer is the key that signed a write. The zero value is no key, where
+// signatures are optional.
+type signer struct {
+	keyID string
+	scope *scoreboard.KeyScope
+}
+
+// checkSignature verifies the header scheme if its header is present, else the
+// field scheme, and returns the key that signed: none if the request is not signed and
+// need not be.
+func (a *API) checkSignature(c *gin.Context, cmd *command, body []byte, optional bool) (signer, error) {
+	if signature := c.GetHeader(protocol.HeaderSignature); signature != "" {
+		return a.checkHeaderSignature(c, signature, body)
+	}
+	if cmd.request.Signature == "" {
+		if optional {
+			return signer{}, nil
+		}
+		return signer{}, auth.ErrSignature()
+	}
+	r := cmd.request
+	if cmd.Attributes != nil {
+		return signer{}, scoreboard.Invalid("attributes",
+			"the field signature does not cover attributes: sign the request with headers instead")
+	}
+	return a.verifySignature(c, r.KeyID, r.FieldText(), r.Signature, cmd.Client)
+}
+
+func (a *API) checkHeaderSignature(c *gin.Context, header string, body []byte) (signer, error) {
+	keyID, timestamp := c.GetHeader(protocol.HeaderKey), c.GetHeader(protocol.HeaderTimestamp)
+	seconds, err := strconv.ParseInt(timestamp, 10, 64)
+	signature, ok := strings.CutPrefix(header, protocol.SignatureVersion)
+	if err != nil || !ok {
+		return signer{}, auth.ErrSignature()
+	}
+	text := protocol.HeaderText(c.Request.Method, c.Request.URL.RequestURI(), keyID, timestamp, body)
+	return a.verifySignature(c, keyID, text, signature, time.Unix(seconds, 0))
+}
+
+// verifySignature verifies a signature of text.
+func (a *API) verifySignature(
+	c *gin.Context, keyID string, text []byte, signature string, at time.Time,
+) (signer, error) {
+	scope, err := a.Keyring.Check(c.Request.Context(), keyID, text, signature, at)
+	return signer{keyID, scope}, err
+}
+
+// restrict returns why the key may not sign an increment, and keeps rules from adding boards
+// that the key may not write.
+func (by signer) restrict(in *scoreboard.Increment) error {
+	if by.scope == nil {
+		return nil
+	}
+	if in.ByRules {
+		in.RuleBoards = by.scope.Boards
+	}
+	return by.scope.Check(in)
+}
+
+// keyCharge is one event's token of a signing key's rate; the zero value is none.
+type keyCharge struct {
+	limit KeyLimit
+	key   string
+}
+
+// chargeKey counts an increment, which is ready to be recorded, against its key's rate. The
+// rate is one for all users of the key, so what their requests get wrong is checked before,
+// and settle gives the token back if nothing was recorded.
+func (a *API) chargeKey(ctx context.Context, by signer) (keyCharge, error) {
+	if by.scope == nil || by.scope.PerMinute == 0 || a.Limits.Key == nil {
+		return keyCharge{}, nil
+	}
+	limit := a.Limits.Key(by.scope.PerMinute)
+	if err := take(ctx, limit, by.keyID); err != nil {
+		return keyCharge{}, err
+	}
+	return keyCharge{limit, by.keyID}, nil
+}
+
+// settle gives the token back if the event was recorded before or is rejected. It counts
+// if it was recorded or accepted, or if that is unknown.
+func (k keyCharge) settle(receipts []scoreboard.Receipt, err error) {
+	if k.limit == nil {
+		return
+	}
+	code := scoreboard.CodeOf(err)
+	unknown := code == scoreboard.CodeInternal || code == scoreboard.CodeUnavailable
+	if err != nil && !unknown || err == nil && len(receipts) > 0 && (receipts[0].Replayed || receipts[0].NotRecorded) {
+		k.limit.Return(k.key)
+	}
+}

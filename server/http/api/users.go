@@ -1,0 +1,118 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// PersonalData exports and erases what is stored about a user.
+type PersonalData interface {
+	// Known reports whether anything is stored about the user.
+	Known(ctx context.Context, user scoreboard.UserID) (bool, error)
+	Export(ctx context.Context, user scoreboard.UserID, do func(kind string, row json.RawMessage) error) error
+	BeginErasure(
+		ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry,
+	) (anonymous scoreboard.UserID, err error)
+	// EraseStep is called until it returns 0.
+	EraseStep(ctx context.Context, user, anonymous scoreboard.UserID) (int64, error)
+	// WaitUntilHidden waits a limited time until no ranking shows the user.
+	WaitUntilHidden(ctx context.Context, user scoreboard.UserID) (pending bool, err error)
+}
+
+// showUser is GET /v1/admin/users/{user_id}: the status with its reason, the scores
+// and the number of open flags.
+func (a *API) showUser(c *gin.Context, _ *auth.Claims) error {
+	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	if err != nil {
+		return err
+	}
+	u, err := a.Moderation.UserRecord(c.Request.Context(), user)
+	if err != nil {
+		return err
+	}
+	out := protocol.User{
+		UserID: string(u.User), Status: u.Status, CreatedAt: u.Created, Since: timePtr(u.Since), By: string(u.By),
+		Reason: u.Reason, OpenFlags: u.OpenFlags, Scores: []protocol.UserScore{},
+		VoidFailures: voidFailuresJSON(u.VoidFailures),
+	}
+	for _, s := range u.Scores {
+		out.Scores = append(out.Scores, protocol.UserScore{
+			Board: string(s.Board), Score: int64(s.Score), Version: s.Version, ReachedAt: s.ReachedAt, Hidden: s.Hidden,
+		})
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+// export is GET /v1/admin/users/{user_id}/export. The read is audited before
+// anything is sent.
+func (a *API) export(c *gin.Context, caller *auth.Claims) error {
+	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	known, err := a.Moderation.Known(ctx, user)
+	if err == nil && !known {
+		err = scoreboard.Errorf(scoreboard.CodeNotFound, "user %s not found", user)
+	}
+	if err == nil {
+		err = a.Trail.Add(ctx, newAuditEntry(c, caller, scoreboard.AuditUser(user), ""))
+	}
+	if err != nil {
+		return err
+	}
+	c.Header("Content-Type", "application/x-ndjson")
+	c.Status(http.StatusOK)
+	var end protocol.ExportLine
+	write := json.NewEncoder(c.Writer)
+	err = a.Moderation.Export(ctx, user, func(kind string, row json.RawMessage) error {
+		end.Rows++
+		extendWriteDeadline(c)
+		return write.Encode(protocol.ExportLine{Kind: kind, Row: row})
+	})
+	if err != nil { // the status line is sent; the missing end shows the failure
+		a.Log.Warn("export incomplete", logTrace, traceID(c), "request_id", c.GetString(keyRequestID), "err", err)
+		return nil
+	}
+	end.Kind = "end"
+	_ = write.Encode(end) // fails only for a client that disconnected
+	return nil
+}
+
+// erase is POST /v1/admin/users/{user_id}/erase. If it is interrupted, a node with
+// the role maintenance completes the erasure.
+func (a *API) erase(c *gin.Context, caller *auth.Claims) error {
+	user, reason, err := userAndReason(c)
+	if err != nil {
+		return err
+	}
+	ctx := c.Request.Context()
+	anonymous, err := a.Moderation.BeginErasure(ctx, user, newAuditEntry(c, caller, "", reason))
+	if err != nil {
+		return err
+	}
+	out := protocol.Erased{Anonymous: string(anonymous)}
+	for {
+		n, err := a.Moderation.EraseStep(ctx, user, anonymous)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			break
+		}
+		out.Rows += n
+	}
+	if out.Pending, err = a.Moderation.WaitUntilHidden(ctx, user); err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}

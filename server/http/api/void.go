@@ -1,0 +1,159 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Voids reverses all events of a sender.
+type Voids interface {
+	PreviewVoid(ctx context.Context, sender scoreboard.Sender) (*scoreboard.VoidPreview, error)
+	CreateVoid(ctx context.Context, sender scoreboard.Sender, why *scoreboard.AuditEntry) (*scoreboard.Void, error)
+	UndoVoid(ctx context.Context, id int64, why *scoreboard.AuditEntry) (*scoreboard.Void, error)
+	Void(ctx context.Context, id int64) (*scoreboard.Void, error)
+	Voids(ctx context.Context, limit int) ([]scoreboard.Void, error)
+}
+
+// createVoid is POST /v1/admin/voids: 202 with the job, or for a dry run 200 with
+// what it would reverse.
+func (a *API) createVoid(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.VoidRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	sender := scoreboard.Sender{KeyID: r.KeyID, Address: r.Address, From: r.From, To: r.To}
+	if err := sender.Check(a.Now()); err != nil {
+		return err
+	}
+	if r.DryRun {
+		skipAudit(c)
+		p, err := a.Moderation.PreviewVoid(c.Request.Context(), sender)
+		if err != nil {
+			return err
+		}
+		out := protocol.VoidPreview{Events: p.Events, Users: p.Users, Boards: []protocol.VoidedBoard{}}
+		for _, b := range p.Boards {
+			out.Boards = append(out.Boards, protocol.VoidedBoard{
+				Board: string(b.Board), Events: b.Events, Users: b.Users, Applied: b.Applied, Ended: b.Ended,
+			})
+		}
+		respond(c, http.StatusOK, out)
+		return nil
+	}
+	if err := scoreboard.CheckReason(r.Reason); err != nil {
+		return err
+	}
+	why := newAuditEntry(c, caller, "", r.Reason)
+	why.Detail = auditDetail(r)
+	v, err := a.Moderation.CreateVoid(c.Request.Context(), sender, why)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusAccepted, voidJSON(v))
+	return nil
+}
+
+func voidJSON(v *scoreboard.Void) protocol.Void {
+	out := protocol.Void{
+		ID: v.ID, State: string(v.State), KeyID: v.Sender.KeyID, Address: v.Sender.Address,
+		Board: string(v.Board), Digest: v.Digest,
+		From: v.Sender.From, To: v.Sender.To, Reason: v.Reason, Who: string(v.Actor), CreatedAt: v.Created,
+		Todo: v.Todo, Reversed: v.Reversed, Skipped: v.Skipped, Undone: v.Undone, SkippedFor: v.SkippedFor,
+		ClosedBoards: boardCounts(v.ClosedBoards),
+		UndoAt:       timePtr(v.UndoAt), UndoBy: string(v.UndoBy), UndoReason: v.UndoReason,
+		Waiting: v.Waiting, Failures: voidFailuresJSON(v.Failed), Problem: v.Problem, Attempts: v.Attempts,
+	}
+	if v.Problem != "" {
+		out.NextAt = timePtr(v.Next)
+	}
+	if !v.Done.IsZero() {
+		out.DoneAt = &v.Done
+	}
+	return out
+}
+
+// boardCounts returns counts by board; nil for none.
+func boardCounts(counts map[scoreboard.BoardID]int64) map[string]int64 {
+	if len(counts) == 0 {
+		return nil
+	}
+	out := make(map[string]int64, len(counts))
+	for board, n := range counts {
+		out[string(board)] = n
+	}
+	return out
+}
+
+func voidFailuresJSON(failures []scoreboard.VoidFailure) (out []protocol.VoidFailure) {
+	for i := range failures {
+		f := &failures[i]
+		state := "waiting"
+		if f.Skipped {
+			state = "skipped"
+		}
+		out = append(out, protocol.VoidFailure{
+			VoidID: f.Void, UserID: string(f.User), EventID: scoreboard.FormatUUID(f.Event), State: state,
+			Reason: f.Reason, Attempts: f.Attempts, NextAt: timePtr(f.Next),
+		})
+	}
+	return out
+}
+
+// showVoid is GET /v1/admin/voids/{id}.
+func (a *API) showVoid(c *gin.Context, _ *auth.Claims) error {
+	id, err := pathID(c, "void")
+	if err != nil {
+		return err
+	}
+	v, err := a.Moderation.Void(c.Request.Context(), id)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, voidJSON(v))
+	return nil
+}
+
+const maxVoids = 100
+
+// listVoids is GET /v1/admin/voids.
+func (a *API) listVoids(c *gin.Context, _ *auth.Claims) error {
+	voids, err := a.Moderation.Voids(c.Request.Context(), maxVoids)
+	if err != nil {
+		return err
+	}
+	out := protocol.Voids{Voids: []protocol.Void{}}
+	for i := range voids {
+		out.Voids = append(out.Voids, voidJSON(&voids[i]))
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+// undoVoid is POST /v1/admin/voids/{id}/undo.
+func (a *API) undoVoid(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.ReasonRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	id, err := pathID(c, "void")
+	if err != nil {
+		return err
+	}
+	if err := scoreboard.CheckReason(r.Reason); err != nil {
+		return err
+	}
+	why := newAuditEntry(c, caller, fmt.Sprintf("void:%d", id), r.Reason)
+	v, err := a.Moderation.UndoVoid(c.Request.Context(), id, why)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusAccepted, voidJSON(v))
+	return nil
+}

@@ -1,0 +1,341 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Webhooks stores webhooks and their deliveries. A change and its audit entry are one
+// transaction.
+type Webhooks interface {
+	Create(
+		ctx context.Context, w *scoreboard.Webhook, sealed []byte, why *scoreboard.AuditEntry,
+	) (scoreboard.Webhook, error)
+	List(ctx context.Context) ([]scoreboard.Webhook, error)
+	Backlogs(ctx context.Context, limit int) (map[string]scoreboard.WebhookBacklog, error)
+	Rotate(
+		ctx context.Context, id string, sealed []byte, overlap time.Duration, why *scoreboard.AuditEntry,
+	) (scoreboard.Webhook, error)
+	Enable(ctx context.Context, id string, why *scoreboard.AuditEntry) (scoreboard.Webhook, error)
+	Delete(ctx context.Context, id string, why *scoreboard.AuditEntry) (scoreboard.Webhook, error)
+	Test(
+		ctx context.Context, id, message, payload string, why *scoreboard.AuditEntry,
+	) (scoreboard.WebhookDelivery, error)
+	Deliveries(
+		ctx context.Context, id, state string, before int64, limit int,
+	) ([]scoreboard.WebhookDelivery, error)
+	Retry(
+		ctx context.Context, id string, delivery int64, why *scoreboard.AuditEntry,
+	) (scoreboard.WebhookDelivery, error)
+}
+
+// The bounds of a webhook.
+const (
+	maxWebhookURL    = 2048 // bytes
+	maxWebhookBoards = 20   // each is compared about once a second for rank.reached
+
+	defaultDeliveries, maxDeliveries = 50, 500
+)
+
+// newWebhookSecret returns 256 random bits, as Standard Webhooks writes secrets.
+func newWebhookSecret() string {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails
+	return "whsec_" + base64.StdEncoding.EncodeToString(secret)
+}
+
+// createWebhook is POST /v1/admin/webhooks. Only here and after a rotation a secret is
+// shown.
+func (a *API) createWebhook(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.WebhookRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	w, err := newWebhook(&r)
+	if err != nil {
+		return err
+	}
+	if err := a.checkWebhookAddress(w.URL); err != nil {
+		return err
+	}
+	for _, board := range w.Boards {
+		if _, err := a.Boards.FindBoard(c.Request.Context(), board); err != nil {
+			return err
+		}
+	}
+	w.ID = "wh_" + strings.ToLower(rand.Text()[:12])
+	secret := newWebhookSecret()
+	why := auditEntry(c, caller, "webhook:"+w.ID)
+	made, err := a.Webhooks.Create(c.Request.Context(), w, a.Keyring.Seal(w.ID, secret), why)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusCreated, webhookJSON(&made, secret, scoreboard.WebhookBacklog{}))
+	return nil
+}
+
+// checkWebhookAddress rejects a literal address that no message may be sent to. What a name
+// resolves to is checked at each connection.
+func (a *API) checkWebhookAddress(text string) error {
+	u, err := url.Parse(text)
+	if err != nil {
+		return scoreboard.Invalid("url", "url must be a URL")
+	}
+	address, err := netip.ParseAddr(u.Hostname())
+	if err != nil {
+		return nil //nolint:nilerr // a name
+	}
+	if err := a.WebhookNetworks.Check(address); err != nil {
+		return scoreboard.Invalid("url", "url: %v", err)
+	}
+	return nil
+}
+
+// newWebhook returns the webhook that a request describes, without an id.
+func newWebhook(r *protocol.WebhookRequest) (*scoreboard.Webhook, error) {
+	if len(r.URL) > maxWebhookURL || !webhookURL.MatchString(r.URL) {
+		return nil, scoreboard.Invalid("url", "url must be an https URL of at most %d bytes, without a password, a "+
+			"fragment or %% escapes; http is for localhost only", maxWebhookURL)
+	}
+	w := &scoreboard.Webhook{URL: r.URL, Top: r.Top}
+	for _, name := range r.Types {
+		t := scoreboard.WebhookType(name)
+		if !slices.Contains(scoreboard.WebhookTypes, t) || slices.Contains(w.Types, t) {
+			return nil, scoreboard.Invalid("types",
+				"types must be season.closed, user.flagged or rank.reached, each once")
+		}
+		w.Types = append(w.Types, t)
+	}
+	if len(w.Types) == 0 {
+		return nil, scoreboard.Invalid("types", "types must not be empty")
+	}
+	if r.Boards != nil && len(r.Boards) == 0 { // not: all boards
+		return nil, scoreboard.Invalid("boards", "boards must not be empty; without it the webhook is for all boards")
+	}
+	if len(r.Boards) > maxWebhookBoards {
+		return nil, scoreboard.Invalid("boards", "boards must name at most %d boards", maxWebhookBoards)
+	}
+	for _, name := range r.Boards {
+		board, err := scoreboard.ParseBoardID(name)
+		if err != nil || board.IsInstance() || slices.Contains(w.Boards, board) {
+			return nil, scoreboard.Invalid("boards", "boards must be names of boards, not of instances, each once")
+		}
+		w.Boards = append(w.Boards, board)
+	}
+	ranks := slices.Contains(w.Types, scoreboard.WebhookRankReached)
+	switch {
+	case ranks && w.Boards == nil:
+		return nil, scoreboard.Invalid("boards", "rank.reached requires boards")
+	case ranks && (w.Top < 1 || w.Top > scoreboard.TopSize):
+		return nil, scoreboard.Invalid("top", "rank.reached requires top from 1 to %d", scoreboard.TopSize)
+	case !ranks && w.Top != 0:
+		return nil, scoreboard.Invalid("top", "top requires the type rank.reached")
+	}
+	return w, nil
+}
+
+// patternWebhookURL accepts https, and http to the local machine; no password, and no
+// fragment.
+const patternWebhookURL = `^(https://([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:]+\])|` +
+	`http://(localhost|127\.0\.0\.1|\[::1\]))(:[1-9][0-9]{0,4})?(/[A-Za-z0-9._~!$&'()*+,;=:@/?-]*)?$`
+
+var webhookURL = regexp.MustCompile(patternWebhookURL)
+
+// webhookJSON returns a webhook as the API shows it. The secret is "" but in the response
+// that creates it.
+func webhookJSON(w *scoreboard.Webhook, secret string, b scoreboard.WebhookBacklog) protocol.Webhook {
+	out := protocol.Webhook{
+		WebhookID: w.ID, URL: w.URL, Top: w.Top, Secret: secret, CreatedAt: w.Created, DisabledAt: timePtr(w.Disabled),
+		Reason: w.Reason, Generation: w.Generation, RetiresAt: timePtr(w.Retires),
+		Pending: b.Pending, PendingSeconds: int64(b.Oldest.Seconds()),
+	}
+	for _, t := range w.Types {
+		out.Types = append(out.Types, string(t))
+	}
+	for _, board := range w.Boards {
+		out.Boards = append(out.Boards, string(board))
+	}
+	return out
+}
+
+// listWebhooks is GET /v1/admin/webhooks.
+func (a *API) listWebhooks(c *gin.Context, _ *auth.Claims) error {
+	all, err := a.Webhooks.List(c.Request.Context())
+	if err != nil {
+		return err
+	}
+	backlogs, err := a.Webhooks.Backlogs(c.Request.Context(), scoreboard.MaxWebhookPending)
+	if err != nil {
+		return err
+	}
+	out := protocol.Webhooks{Webhooks: make([]protocol.Webhook, len(all))}
+	for i := range all {
+		out.Webhooks[i] = webhookJSON(&all[i], "", backlogs[all[i].ID])
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+// webhookID returns the id of the webhook in the path.
+func webhookID(c *gin.Context) (string, error) { return pathName(c, "webhook_id", "webhook") }
+
+// rotateWebhook is POST /v1/admin/webhooks/{webhook_id}/rotate: a new secret. Messages are
+// signed with both for the overlap.
+func (a *API) rotateWebhook(c *gin.Context, caller *auth.Claims) error {
+	var r protocol.RotateRequest
+	if err := decode(c, &r); err != nil {
+		return err
+	}
+	overlap, err := duration("overlap", r.Overlap, defaultOverlap, maxOverlap)
+	if err != nil {
+		return err
+	}
+	id, err := webhookID(c)
+	if err != nil {
+		return err
+	}
+	secret := newWebhookSecret()
+	why := auditEntry(c, caller, "webhook:"+id)
+	w, err := a.Webhooks.Rotate(c.Request.Context(), id, a.Keyring.Seal(id, secret), overlap, why)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, webhookJSON(&w, secret, scoreboard.WebhookBacklog{}))
+	return nil
+}
+
+// enableWebhook is POST /v1/admin/webhooks/{webhook_id}/enable.
+func (a *API) enableWebhook(c *gin.Context, caller *auth.Claims) error {
+	id, err := webhookID(c)
+	if err != nil {
+		return err
+	}
+	if err := decodeNothing(c); err != nil {
+		return err
+	}
+	w, err := a.Webhooks.Enable(c.Request.Context(), id, auditEntry(c, caller, "webhook:"+id))
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, webhookJSON(&w, "", scoreboard.WebhookBacklog{}))
+	return nil
+}
+
+// deleteWebhook is DELETE /v1/admin/webhooks/{webhook_id}.
+func (a *API) deleteWebhook(c *gin.Context, caller *auth.Claims) error {
+	id, err := webhookID(c)
+	if err != nil {
+		return err
+	}
+	w, err := a.Webhooks.Delete(c.Request.Context(), id, auditEntry(c, caller, "webhook:"+id))
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusOK, webhookJSON(&w, "", scoreboard.WebhookBacklog{}))
+	return nil
+}
+
+// testWebhook is POST /v1/admin/webhooks/{webhook_id}/test: it queues a message without
+// data.
+func (a *API) testWebhook(c *gin.Context, caller *auth.Claims) error {
+	id, err := webhookID(c)
+	if err != nil {
+		return err
+	}
+	if err := decodeNothing(c); err != nil {
+		return err
+	}
+	payload := protocol.EncodeWebhook(scoreboard.WebhookTest, a.Now(), json.RawMessage("{}"))
+	why := auditEntry(c, caller, "webhook:"+id)
+	d, err := a.Webhooks.Test(c.Request.Context(), id, scoreboard.NewWebhookMessageID(), payload, why)
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusAccepted, deliveryJSON(&d))
+	return nil
+}
+
+// listDeliveries is GET /v1/admin/webhooks/{webhook_id}/deliveries.
+func (a *API) listDeliveries(c *gin.Context, _ *auth.Claims) error {
+	id, err := webhookID(c)
+	if err != nil {
+		return err
+	}
+	limit, err := queryInt(c, "limit", defaultDeliveries, 1, maxDeliveries)
+	if err != nil {
+		return err
+	}
+	before, err := queryID(c, "before")
+	if err != nil {
+		return err
+	}
+	state := cmp.Or(c.Query("state"), "all")
+	switch state {
+	case "all":
+		state = ""
+	case "pending", "delivered", "failed":
+	default:
+		return scoreboard.Invalid("state", "state must be pending, delivered, failed or all")
+	}
+	all, err := a.Webhooks.Deliveries(c.Request.Context(), id, state, before, limit)
+	if err != nil {
+		return err
+	}
+	out := protocol.WebhookDeliveries{Deliveries: make([]protocol.WebhookDelivery, len(all))}
+	for i := range all {
+		out.Deliveries[i] = deliveryJSON(&all[i])
+	}
+	if len(all) == limit {
+		out.NextBefore = all[limit-1].ID
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+func deliveryJSON(d *scoreboard.WebhookDelivery) protocol.WebhookDelivery {
+	out := protocol.WebhookDelivery{
+		ID: d.ID, MessageID: d.Message, Type: string(d.Type), Payload: json.RawMessage(d.Payload), State: d.State,
+		Attempts: d.Attempts, CreatedAt: d.Created, EndedAt: timePtr(d.Ended), Status: d.Status, Problem: d.Problem,
+	}
+	if d.Ended.IsZero() {
+		out.NextAt = timePtr(d.Next)
+	}
+	return out
+}
+
+// retryDelivery is POST /v1/admin/webhooks/{webhook_id}/deliveries/{id}/retry.
+func (a *API) retryDelivery(c *gin.Context, caller *auth.Claims) error {
+	id, err := webhookID(c)
+	if err != nil {
+		return err
+	}
+	delivery, err := pathID(c, "delivery")
+	if err != nil {
+		return err
+	}
+	if err := decodeNothing(c); err != nil {
+		return err
+	}
+	d, err := a.Webhooks.Retry(c.Request.Context(), id, delivery, auditEntry(c, caller, "webhook:"+id))
+	if err != nil {
+		return err
+	}
+	respond(c, http.StatusAccepted, deliveryJSON(&d))
+	return nil
+}

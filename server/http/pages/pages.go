@@ -1,0 +1,67 @@
+package pages
+
+import (
+	"embed"
+	"html/template"
+	"net/http"
+
+	"github.com/scoreboard/scoreboard/internal/assets"
+	"github.com/scoreboard/scoreboard/internal/design"
+)
+
+//go:embed *.tmpl
+var templates embed.FS
+
+//go:embed assets
+var embedded embed.FS
+
+// Element is the name of the script that other pages include for <score-board>. It is the
+// only asset whose name has no hash, because those pages name it.
+const Element = "score-board.js"
+
+// The other assets, by the names that their hashes are added to.
+const (
+	styleSheet  = "board.css"
+	pageScript  = "board.js"
+	filmScript  = "film.js"
+	chartScript = "chart.js"
+)
+
+// Site is the pages and their assets.
+type Site struct {
+	pages  *template.Template
+	assets *assets.Files
+}
+
+// New returns the site. It panics if an embedded file is missing or malformed.
+func New() *Site {
+	s := &Site{assets: assets.New()}
+	s.pages = template.Must(template.New("").Funcs(template.FuncMap{
+		"asset": s.assets.Name,
+		"count": count, "initial": initial, "hue": hue, "palette": func() design.Palette { return design.Dark },
+	}).ParseFS(templates, "*.tmpl"))
+	s.assets.Add(styleSheet, []byte(design.CSS()), file("rows.css"), file(styleSheet))
+	s.assets.Add("icon.svg", file("icon.svg"))
+	s.assets.Add(pageScript, file(pageScript))
+	s.assets.Add(chartScript, file(chartScript))
+	s.assets.Add(filmScript, file(filmScript))
+	s.assets.Add(Element, file(Element))
+	s.assets.Fix(Element)
+	return s
+}
+
+func file(name string) []byte {
+	b, err := embedded.ReadFile("assets/" + name)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// ServeAsset answers with an asset. It returns false, and has written nothing, if there is
+// none of that name. Assets contain no data, so pages of any origin may load them.
+func (s *Site) ServeAsset(w http.ResponseWriter, r *http.Request, name string) bool {
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	w.Header().Set("Cross-Origin-Resource-Policy", "cross-origin")
+	return s.assets.Serve(w, r, name)
+}

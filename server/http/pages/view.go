@@ -1,0 +1,351 @@
+package pages
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/scoreboard/scoreboard/internal/design"
+	"github.com/scoreboard/scoreboard/internal/english"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Board is what a page shows of a board.
+type Board struct {
+	ID     scoreboard.BoardID // as in the path: a board, a family or an instance
+	Shown  scoreboard.BoardID // the instance that the rows are of, or ID
+	Top    *scoreboard.Top    // its rows; at most Limit are shown
+	Limit  int
+	Ended  bool      // the rows will not change, but for bans
+	Closed time.Time // when it ended; zero if it has not, or unknown
+	Sealed string    // the hash of its final standings, in hex; "" if they are not sealed
+
+	Periods []Period           // of the family, newest first; none for a board without periods
+	Before  scoreboard.BoardID // the period that the choice ends before; "" if it starts with the newest
+	Older   scoreboard.BoardID // the last of Periods, if there are older ones; else ""
+	Player  *Player            // that the page is about; nil for none
+	Live    bool               // this process serves streams
+	Kiosk   bool               // for a screen on a wall
+	Theme   string             // light or dark; "" is that of the viewer's system
+	URL     string             // of the site, without a path; "" if it is unknown
+}
+
+// Period is one instance of a board in the choice of periods.
+type Period struct {
+	ID      scoreboard.BoardID
+	Name    string
+	Current bool
+}
+
+// List is what the list of boards shows.
+type List struct {
+	Boards []Listed
+	After  scoreboard.BoardID // the last of Boards, if there are more; else ""
+	Theme  string             // as of Board
+	Filter Filter
+}
+
+// Filter selects boards of a list by their labels; what is empty selects all.
+type Filter struct{ Tag, Region, Platform string }
+
+// Matches reports whether a board has all the labels.
+func (f Filter) Matches(b *scoreboard.Board) bool {
+	return (f.Tag == "" || slices.Contains(b.Tags, f.Tag)) && (f.Region == "" || f.Region == b.Region) &&
+		(f.Platform == "" || f.Platform == b.Platform)
+}
+
+// Listed is a board in the list.
+type Listed struct {
+	ID     scoreboard.BoardID
+	Period scoreboard.Period
+	Status scoreboard.Status
+}
+
+// Facts says what kind of board it is, in words; "" if there is nothing to say.
+func (l Listed) Facts() string {
+	var facts []string
+	if l.Period != scoreboard.PeriodNone {
+		facts = append(facts, string(l.Period))
+	}
+	if l.Status != scoreboard.StatusActive {
+		facts = append(facts, string(l.Status))
+	}
+	return strings.Join(facts, ", ")
+}
+
+// Link returns a link to the page of a board, with the theme.
+func (l *List) Link(board scoreboard.BoardID) string {
+	return "./" + string(board) + l.query(url.Values{})
+}
+
+// More returns a link to the boards that follow.
+func (l *List) More() string {
+	q := url.Values{"after": {string(l.After)}}
+	for name, value := range map[string]string{
+		"tag": l.Filter.Tag, "region": l.Filter.Region, "platform": l.Filter.Platform,
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	return "./" + l.query(q)
+}
+
+func (l *List) query(q url.Values) string {
+	if l.Theme != "" {
+		q.Set("theme", l.Theme)
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+// Player is a player that the viewer looks for, by the address of the page.
+type Player struct {
+	ID    scoreboard.UserID
+	Place *scoreboard.Place // with neighbours; nil without a score on the board
+}
+
+// row is a row as templates show it.
+type row struct {
+	scoreboard.Entry
+	Tied bool // a neighbouring row has the same score
+	Own  bool // it is the player's
+}
+
+// Name is the display name, else the id.
+func (r row) Name() string {
+	if r.Profile != nil && r.Profile.DisplayName != "" {
+		return r.Profile.DisplayName
+	}
+	return string(r.User)
+}
+
+// Rows are the rows that the page shows.
+func (b *Board) Rows() []row {
+	return b.rows(b.Top.Entries[:min(b.Limit, len(b.Top.Entries))])
+}
+
+// Neighbours are the rows around the player.
+func (b *Board) Neighbours() []row {
+	if b.Player == nil || b.Player.Place == nil {
+		return nil
+	}
+	return b.rows(b.Player.Place.Neighbours)
+}
+
+func (b *Board) rows(entries []scoreboard.Entry) []row {
+	rows := make([]row, len(entries))
+	for i, e := range entries {
+		rows[i] = row{
+			Entry: e,
+			Tied: i > 0 && entries[i-1].Score == e.Score ||
+				i+1 < len(entries) && entries[i+1].Score == e.Score,
+			Own: b.Player != nil && b.Player.ID == e.User,
+		}
+	}
+	return rows
+}
+
+// Path is the last part of the page's own path, for relative links: a browser would read
+// the colon of an instance as the end of a scheme.
+func (b *Board) Path() string { return "./" + string(b.ID) }
+
+// Address is the absolute address of the page without parameters; "" if that of the site is
+// unknown. It never comes from a request, whose header Host a client chooses and a cache may
+// keep.
+func (b *Board) Address() string {
+	if b.URL == "" {
+		return ""
+	}
+	return b.URL + "/b/" + string(b.ID)
+}
+
+// With returns a link to the page with another parameter. It keeps the others.
+func (b *Board) With(name, value string) string { return b.Path() + b.query(name, value) }
+
+// PeriodLink returns a link to the same view of another period.
+func (b *Board) PeriodLink(period scoreboard.BoardID) string {
+	return "./" + string(period) + b.query("", "")
+}
+
+// PageLink returns a link from the page for iframes to the page of the board.
+func (b *Board) PageLink() string { return "../b/" + string(b.ID) + b.query("", "") }
+
+// query returns the parameters of the view, with one changed; "" if all are as without them.
+func (b *Board) query(name, value string) string {
+	q := url.Values{}
+	if b.Limit != shortPage {
+		q.Set("limit", strconv.Itoa(b.Limit))
+	}
+	if b.Player != nil {
+		q.Set("player", string(b.Player.ID))
+	}
+	if b.Theme != "" {
+		q.Set("theme", b.Theme)
+	}
+	if b.Kiosk {
+		q.Set("kiosk", "1")
+	}
+	q.Set(name, value)
+	if value == "" {
+		q.Del(name)
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+// shortPage is the number of rows without the parameter limit.
+const shortPage = 10
+
+// PeriodName is the name of the period that the page shows; "" without periods.
+func (b *Board) PeriodName() string {
+	_, name, _ := strings.Cut(string(b.Shown), ":")
+	return name
+}
+
+// Title is the name of the board in words.
+func (b *Board) Title() string { return string(b.Shown.Family()) }
+
+// Warning says why the rows may be out of date; "" if they are not.
+func (b *Board) Warning() string {
+	switch {
+	case b.Top.Degraded == "", b.Ended:
+		return ""
+	case b.Top.Degraded == "rebuilding":
+		return "The ranking is being rebuilt. These rows come from the database."
+	default:
+		return "These ranks may be out of date."
+	}
+}
+
+// Times as templates write them.
+const (
+	exactTime = "2006-01-02T15:04:05.000Z"
+	clockTime = "15:04:05 UTC"
+)
+
+// Exact and Clock are the time that the rows are of, for programs and for people.
+func (b *Board) Exact() string { return b.Top.AsOf.UTC().Format(exactTime) }
+
+// Clock is documented above.
+func (b *Board) Clock() string { return b.Top.AsOf.UTC().Format(clockTime) }
+
+// Tag returns the entity tag of a rendered page. It is weak, and does not cover the time that
+// the rows are of, which passes while nothing changes.
+func Tag(b *Board, body []byte) string {
+	h := sha256.New()
+	for _, part := range bytes.Split(body, []byte(b.Exact())) {
+		h.Write(bytes.ReplaceAll(part, []byte(b.Clock()), nil))
+	}
+	return `W/"` + hex.EncodeToString(h.Sum(nil)[:12]) + `"`
+}
+
+// Page renders the page of a board.
+func (s *Site) Page(b *Board) []byte { return s.render("board.html.tmpl", b) }
+
+// Embed renders the page of a board for iframes.
+func (s *Site) Embed(b *Board) []byte { return s.render("embed.html.tmpl", b) }
+
+// Card renders the picture of a board for links to it: an SVG of 1200x630.
+func (s *Site) Card(b *Board) []byte { return s.render("card.svg.tmpl", b) }
+
+// List renders the list of boards.
+func (s *Site) List(l *List) []byte { return s.render("list.html.tmpl", l) }
+
+// Problem renders the page of an error.
+func (s *Site) Problem(title, message string) []byte {
+	return s.render("problem.html.tmpl", struct{ Title, Message string }{title, message})
+}
+
+func (s *Site) render(name string, value any) []byte {
+	var b bytes.Buffer
+	if err := s.pages.ExecuteTemplate(&b, name, value); err != nil { // the templates are embedded and tested
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+// count formats an integer with separators of thousands and a minus sign.
+func count(integer any) string { return strings.Replace(english.Grouped(integer), "-", "−", 1) }
+
+// initial is the first character of a name.
+func initial(name string) string {
+	r, _ := utf8.DecodeRuneInString(name)
+	return string(r)
+}
+
+// hues is the number of colours of badges.
+const hues = 8
+
+// hue is the colour of a user's badge, as the script computes it.
+func hue(user scoreboard.UserID) int {
+	h := 0
+	for i := range len(user) {
+		h = (h*31 + int(user[i])) % 9973
+	}
+	return h % hues
+}
+
+// cardRow is a row of the picture.
+type cardRow struct {
+	row
+	X, Y          int
+	Short, Colour string // the name, with an ellipsis where it is cut; of the rank
+	NameWidth     int    // in pixels; what is wider is not drawn
+}
+
+// The places of rows in the picture, in pixels.
+const (
+	cardLeft, cardTop    = 64, 148
+	cardColumn, cardLine = 548, 90
+	cardLines            = 5
+	cardWidth            = 18  // of a name, in characters of a Latin script
+	cardName             = 404 // from the start of a name to the end of the score
+	cardDigit            = 17  // of a score, with the space between its groups
+)
+
+// CardRows are the rows of the picture, in two columns.
+func (b *Board) CardRows() []cardRow {
+	var rows []cardRow
+	for i, r := range b.Rows() {
+		if i == 2*cardLines {
+			break
+		}
+		colour := design.Dark.Dim
+		if i < 3 {
+			colour = []string{design.Dark.Gold, design.Dark.Silver, design.Dark.Bronze}[i]
+		}
+		rows = append(rows, cardRow{
+			row: r, X: cardLeft + i/cardLines*cardColumn, Y: cardTop + i%cardLines*cardLine,
+			Short: shorten(r.Name(), cardWidth), Colour: colour,
+			NameWidth: cardName - cardDigit*len(count(int64(r.Score))),
+		})
+	}
+	return rows
+}
+
+// shorten cuts a text that is wider than so many characters of a Latin script. Characters of
+// East Asian scripts count twice.
+func shorten(text string, width int) string {
+	at := 0
+	for i, r := range text {
+		at++
+		if r >= 0x1100 {
+			at++
+		}
+		if at > width {
+			return text[:i] + "…"
+		}
+	}
+	return text
+}

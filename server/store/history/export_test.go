@@ -1,0 +1,35 @@
+package history
+
+import (
+	"context"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// AddRanks adds a sample of chosen ranks at a chosen hour.
+func (m *Moments) AddRanks(
+	ctx context.Context, board scoreboard.BoardID, hour time.Time, users []scoreboard.UserID,
+) error {
+	return m.addRanks(ctx, board, hour, users)
+}
+
+// RepeatRanks is a sample of a board that has not changed.
+func (m *Moments) RepeatRanks(ctx context.Context, board scoreboard.BoardID, hour time.Time) error {
+	return m.repeatRanks(ctx, board, hour)
+}
+
+// SetBlockUsers sets the number of standings in a block of the checkpoints that m makes.
+func (m *Moments) SetBlockUsers(n int) { m.blockUsers = n }
+
+// SetMaxEvents sets how many events one read may need beyond a checkpoint.
+func (m *Moments) SetMaxEvents(n int) { m.maxEvents = n }
+
+// SetMaxWhatIf sets how many rows a what-if may read.
+func (m *Moments) SetMaxWhatIf(n int) { m.maxWhatIf = n }
+
+// HoldWhatIf is as a what-if that runs until release is called.
+func (m *Moments) HoldWhatIf() (release func()) {
+	m.whatIf <- struct{}{}
+	return func() { <-m.whatIf }
+}

@@ -1,3 +1,0 @@
-// Package row reads and changes rows that several packages of the store share:
-// boards, states of scores, receipts.
-package row
