@@ -48,14 +48,13 @@
 //   - auth verifies tokens, keys, action tokens and attestations; edge handles TLS
 //     and client addresses; geo maps addresses to countries; limit holds the rate
 //     limits.
-//   - standings keeps the table in which ranks are counted without Redis. checkpoint
-//     stores the standings of moments, from which past standings are read.
-//   - rollover ends the periods of boards, stores their final standings and
-//     announces them.
-//   - repair rebuilds rankings beside live traffic, and compares ledger, scores and
-//     rankings of all users. moderation executes voids and erasures, and deletes
-//     expired data. archive moves old ledger partitions out of the database. audit
-//     seals the audit trail.
+//   - upkeep is the work beside requests: it keeps the table in which ranks are counted
+//     without Redis, stores the standings of moments, from which past standings are read,
+//     computes the scores of teams, ends the periods of boards and announces them,
+//     executes voids and erasures, deletes expired data, and seals the audit trail. Below
+//     it, repair rebuilds rankings beside live traffic, and compares ledger, scores and
+//     rankings of all users; archive moves old ledger partitions out of the database;
+//     webhook sends messages.
 //   - dialect serves the APIs of other specifications by the operations of api.
 //   - admin holds the operations that the API offers to operators; health reports a
 //     node's readiness, checks and rates; settings keeps the configuration in force;

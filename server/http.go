@@ -26,8 +26,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime/sse"
 	"github.com/scoreboard/scoreboard/server/realtime/ws"
-	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
 // makeAPI makes the handler with the routes of the roles, and what they need.

@@ -19,10 +19,10 @@ import (
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/direct"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/streams"
-	"github.com/scoreboard/scoreboard/server/repair"
-	"github.com/scoreboard/scoreboard/server/rollover"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/upkeep"
+	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
 // makePipeline makes the relay and the projection, if this process has the roles,
@@ -342,7 +342,7 @@ func (s *Server) makeRollover() {
 			Name: c.Kafka.SeasonsTopic, Shards: 1, Length: int64(c.Streams.Length),
 		}, s.redis), c.Kafka.SeasonsTopic, s.produced)
 	}
-	s.rollover = rollover.New(processName(), s.store.Boards, s.catalog, transport.NewSeasons(producer), s.log)
+	s.rollover = upkeep.NewRollover(processName(), s.store.Boards, s.catalog, transport.NewSeasons(producer), s.log)
 	if c.Has(config.RoleMaintenance) {
 		s.add("rollover", s.rollover)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/internal/calls"
 	"github.com/scoreboard/scoreboard/internal/tracing"
-	"github.com/scoreboard/scoreboard/server/archive"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/config/settings"
 	"github.com/scoreboard/scoreboard/server/health"
@@ -31,10 +30,11 @@ import (
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/streams"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/realtime"
-	"github.com/scoreboard/scoreboard/server/repair"
-	"github.com/scoreboard/scoreboard/server/rollover"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/upkeep"
+	"github.com/scoreboard/scoreboard/server/upkeep/archive"
+	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
 // Server is one process with its roles. A component is nil in a process whose
@@ -75,7 +75,7 @@ type Server struct {
 	queue     *streams.Consumer // of accepted increments
 	rebuilder *repair.Rebuilder
 	sampler   *repair.Sampler
-	rollover  *rollover.Rollover
+	rollover  *upkeep.Rollover
 	mirror    *mirror.Mirror
 	archive   *archive.Archive
 	api       *api.API

@@ -19,9 +19,6 @@ import (
 	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/admin"
-	"github.com/scoreboard/scoreboard/server/archive"
-	"github.com/scoreboard/scoreboard/server/audit"
-	"github.com/scoreboard/scoreboard/server/checkpoint"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/config/settings"
 	"github.com/scoreboard/scoreboard/server/http/api"
@@ -30,17 +27,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/http/limit"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/leaderboard/display"
-	"github.com/scoreboard/scoreboard/server/moderation"
 	"github.com/scoreboard/scoreboard/server/pipeline/outbox"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/realtime"
-	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/standings"
 	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/teams"
-	"github.com/scoreboard/scoreboard/server/webhook"
+	"github.com/scoreboard/scoreboard/server/upkeep"
+	"github.com/scoreboard/scoreboard/server/upkeep/archive"
+	"github.com/scoreboard/scoreboard/server/upkeep/repair"
+	"github.com/scoreboard/scoreboard/server/upkeep/webhook"
 )
 
 // Limits that have not needed a setting.
@@ -408,12 +404,12 @@ func (s *Server) makeMaintenance() error {
 	}
 	s.add("rebuilder", s.rebuilder)
 	s.add("outbox maintenance", outbox.NewMaintenance(s.store.Outbox, s.log))
-	s.add("standings", standings.New(processName(), s.store.Standings, s.store.Boards, s.log))
-	s.add("checkpoints", checkpoint.New(checkpoint.Options{
+	s.add("standings", upkeep.NewStandings(processName(), s.store.Standings, s.store.Boards, s.log))
+	s.add("checkpoints", upkeep.NewCheckpoints(upkeep.CheckpointOptions{
 		Owner: processName(), Events: int64(c.Ledger.CheckpointEvents), Keep: c.Ledger.CheckpointKeep, Log: s.log,
 	}, s.store.Moments, s.store.Boards))
-	s.add("teams", teams.New(processName(), s.store.Teams, s.catalog.All, s.store.Boards, s.log))
-	s.add("audit trail", audit.New(processName(), s.store.Audit, s.store.Boards, s.log))
+	s.add("teams", upkeep.NewTeams(processName(), s.store.Teams, s.catalog.All, s.store.Boards, s.log))
+	s.add("audit trail", upkeep.NewAuditSealer(processName(), s.store.Audit, s.store.Boards, s.log))
 	s.add("sweeper", admin.Sweeper{
 		Increments: s.store.Increments, Window: c.Ledger.RepeatWindow(), Log: s.log,
 	})
@@ -442,7 +438,7 @@ func (s *Server) makeMaintenance() error {
 		return err
 	}
 	addresses := func() time.Duration { return s.settings.Current().Retention.Addresses }
-	s.add("moderation", moderation.NewWorker(
+	s.add("moderation", upkeep.NewModeration(
 		s.store.Corrections, s.store.Privacy, s.store.Recovery, s.ranking, addresses,
 		s.config.Ledger.RepeatWindow(), s.log))
 	return nil

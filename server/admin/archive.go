@@ -6,18 +6,18 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/leased"
-	"github.com/scoreboard/scoreboard/server/archive"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/history"
+	"github.com/scoreboard/scoreboard/server/upkeep"
+	"github.com/scoreboard/scoreboard/server/upkeep/archive"
 )
 
 // Archive moves old partitions of the ledger to the archive, and reads them, on request.
 type Archive struct {
 	archiver *archive.Archive
 	moments  *history.Moments
-	job      leased.Job    // one reading of the archive at a time
+	job      upkeep.Job    // one reading of the archive at a time
 	slot     chan struct{} // in this process: the lease is of the process
 }
 
@@ -29,11 +29,11 @@ const (
 
 // NewArchive returns an Archive; owner names this process in the lease.
 func NewArchive(
-	a *archive.Archive, m *history.Moments, l leased.Leases, owner string, log *slog.Logger,
+	a *archive.Archive, m *history.Moments, l upkeep.Leases, owner string, log *slog.Logger,
 ) *Archive {
 	return &Archive{
 		archiver: a, moments: m, slot: make(chan struct{}, 1),
-		job: leased.Job{
+		job: upkeep.Job{
 			Leases: l, Name: readLease, Owner: owner, Life: readLeaseLife, Interval: readLeaseLife / 4, Log: log,
 		},
 	}
@@ -61,7 +61,7 @@ func (a *Archive) Checkpoint(
 		}, progress)
 		return err
 	})
-	if errors.Is(err, leased.ErrLost) {
+	if errors.Is(err, upkeep.ErrLost) {
 		return nil, errArchiveRead
 	}
 	return made, err

@@ -4,11 +4,11 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/scoreboard/scoreboard/server/repair"
-	"github.com/scoreboard/scoreboard/server/rollover"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/store/boards"
+	"github.com/scoreboard/scoreboard/server/upkeep"
+	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
 // Boards changes boards. When a call returns, this node knows the change and the
@@ -17,7 +17,7 @@ type Boards struct {
 	*boards.Boards
 	Catalog   *store.Catalog
 	Rebuilder *repair.Rebuilder
-	Rollover  *rollover.Rollover
+	Rollover  *upkeep.Rollover
 	Log       *slog.Logger
 }
 

@@ -6,12 +6,12 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/ranking"
-	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/store/operations"
 	"github.com/scoreboard/scoreboard/server/store/recovery"
 	"github.com/scoreboard/scoreboard/server/store/teams"
+	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
 // Jobs runs long operations on rankings: rebuild, verify and replay.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
 // EventLog is the log that a transport keeps of published events.

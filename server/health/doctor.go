@@ -12,8 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
 // Limits of a healthy installation.

@@ -7,7 +7,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/pipeline/ingest"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime"
-	"github.com/scoreboard/scoreboard/server/repair"
+	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
 // Rates are measured from the oldest sample within rateWindow to now.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/pipeline/ingest"
 	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
 func latencies(counts ...uint64) ingest.Status {

@@ -14,9 +14,9 @@ import (
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/ranking"
-	"github.com/scoreboard/scoreboard/server/repair"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
 func TestMain(m *testing.M) { backends.Main(m) }

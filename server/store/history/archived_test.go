@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/archive"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep/archive"
 )
 
 // age is how long ago the archived part of a world's history is.

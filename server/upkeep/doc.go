@@ -1,0 +1,104 @@
+// Package upkeep is the work that runs beside requests, each in one process at a time under a
+// lease or a claim. A Job runs it; larger work is in the packages below.
+//
+// # Rollover
+//
+// Rollover ends the periods of boards and begins the next ones.
+//
+// Promise: the instance of a period exists, ranked, before the period begins.
+// When a period has ended, its board is closed, its final standings are copied
+// and sealed with a hash, and the end is announced at least once, always with
+// the same event id. Each step is a transaction that the next run detects, so an
+// interruption at any point is harmless.
+//
+// Assumption: writers pick the instance by the database's clock; this package
+// does not decide where an increment counts. Closing waits for the grace period
+// in which increments accepted earlier are still recorded.
+//
+// Owner: Rollover.Run. One process works at a time, under a lease; two would only
+// repeat the same steps. An operator's roll runs the same code.
+//
+// On failure: the next run continues.
+//
+// # Standings
+//
+// Standings updates the table standings from the outbox, in one process at a
+// time, about once a second: changes of one score in that second cost one update.
+//
+// Promise: while one process with the role maintenance runs, reads without Redis are
+// about two seconds behind the commit, and say so.
+//
+// Assumption: the store moves cursors with what they stand for, so that a process that
+// dies or loses its lease while it works leaves standings behind, not wrong.
+//
+// On failure: the next run continues. The age of the standings is a metric of every
+// process with the role, so that it is also seen if no process updates them.
+//
+// # Checkpoints
+//
+// Checkpoints makes checkpoints of standings, by which the board at a moment is read
+// fast, and samples ranks once an hour, in one process at a time.
+//
+// Promise: while one process with the role maintenance runs, at most so many events lie
+// between a checkpoint of a board and the next one, plus those of a pass.
+//
+// Assumption: the store never reads a checkpoint that is not complete.
+//
+// On failure: reads take longer, and the next run makes the checkpoint. Samples of an hour in
+// which no process ran are missing. Two processes at once, after a lease was lost, delete
+// each other's unfinished checkpoints, and make them again.
+//
+// # Teams
+//
+// Teams keeps the scores of teams what their members have, in one process at a time,
+// up to five times a second: a hundred changes of a team's members in that time are one
+// change of its score.
+//
+// Promise: while one process with the role maintenance runs, scores of teams are less than a
+// second behind those of their members. No point of a member is missing or counted twice once
+// they have caught up.
+//
+// Assumption: the store computes a team's score from the state alone, under the lock of the
+// team, and moves its cursor only if nobody else has. So a process that loses its lease and
+// continues does no harm.
+//
+// On failure: the next run continues from the same cursor. The age of the scores is a metric
+// of every process with the role, so that it is also seen if no process computes them.
+//
+// # AuditSealer
+//
+// AuditSealer seals the audit trail.
+//
+// Promise: a committed row gets its seal within a second, unless a transaction that is
+// older than the row is still running in PostgreSQL. The head of the chain is logged
+// whenever it has moved, so that logs kept elsewhere prove what was in the trail.
+//
+// Assumption: the store seals one batch at a time. The lease only keeps idle processes
+// from asking; two owners at once cost a wait for a lock and cannot fork the chain.
+//
+// Owner: Run works until its context ends, and releases the lease.
+//
+// On failure: a run that fails is repeated. Rows wait unsealed meanwhile, which
+// "sbctl audit verify" and "sbctl doctor" show.
+//
+// # Moderation
+//
+// Moderation runs the background work of moderation: voids, erasures
+// and the retention of addresses.
+//
+// Promise: a void completes even if the node that runs it dies. Its
+// transactions are short, because they lock users. No failure of an event delays the
+// void's other events, and no void delays another.
+//
+// Assumption: the store gives a job to one node at a time, by a lease.
+//
+// Owner: Moderation.Run, on every node with the role maintenance.
+//
+// On failure: the next node that claims the job continues it.
+//
+// # Job
+//
+// Job runs a periodic job, or work on request, in one process at a time. The job
+// holds a lease in the database while it works. A process that dies keeps the lease until it
+// expires; one that stops releases it.
+package upkeep

@@ -1,0 +1,179 @@
+package upkeep_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep/repair"
+)
+
+// setVisibility changes who sees a user.
+func (r *moderationRig) setVisibility(t testing.TB, user scoreboard.UserID, to scoreboard.Visibility) {
+	t.Helper()
+	if _, _, err := r.Visibility.Put(ctx, user, to, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ranked returns the users in the ranking of a board, best first.
+func (r *moderationRig) ranked(t testing.TB, board scoreboard.BoardID) (users []scoreboard.UserID) {
+	t.Helper()
+	r.relay(t)
+	top, err := r.ranking.Top(ctx, board)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range top.Entries {
+		users = append(users, top.Entries[i].User)
+	}
+	return users
+}
+
+// A private user is on no board whatever is recorded, also on boards that are new to the user,
+// and by whichever way. Back on the boards, the user has the same scores and times.
+func TestPrivateUserWritesUnseen(t *testing.T) {
+	t.Parallel()
+	r := newModerationRig(t)
+	for i, user := range []scoreboard.UserID{"ada", "bob", "cyd"} {
+		if err := record(r, increment(user, int64(9-i), "first", "7", "sum")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.setVisibility(t, "bob", scoreboard.VisibilityPrivate)
+	// First a board that is new to the user: on others, the hidden score alone makes the batch unusual.
+	for i, boards := range [][]scoreboard.BoardID{{"other"}, {"sum"}, {"high"}, {"last"}, {"sum", "other"}} {
+		event := string(rune('a' + i))
+		if err := record(r, increment("bob", 50, event, "7", boards...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	adjustment, _ := scoreboard.ParseEventID("bob", "adjust")
+	if _, err := r.Corrections.Adjust(ctx, "bob", "low", 3, adjustment, why()); err != nil {
+		t.Fatal(err)
+	}
+	reversed, _ := scoreboard.ParseEventID("bob", "e")
+	if _, _, err := r.Corrections.Reverse(ctx, "bob", reversed, whole, why()); err != nil {
+		t.Fatal(err)
+	}
+	for board := range r.boards {
+		if users := r.ranked(t, board); slices.Contains(users, "bob") {
+			t.Errorf("board %s ranks %v, with a private user", board, users)
+		}
+	}
+	if n := r.conn.Count(t, `select count(*) from outbox_score_updates as o join private_users as p using (user_id)
+where o.recorded_at >= p.since and not o.hidden`); n != 0 {
+		t.Errorf("%d changes of a private user are not hidden", n)
+	}
+	reached := r.conn.Count(t, `select extract(epoch from reached_at) * 1000000 from scores
+where user_id = 'bob' and board_id = 'high'`)
+	r.checkAll(t)
+
+	// A ban and its end show no private user, nor does a private user who is banned come back.
+	because := why()
+	if _, err := r.Moderation.Ban(ctx, "bob", because); err != nil {
+		t.Fatal(err)
+	}
+	r.setVisibility(t, "bob", scoreboard.VisibilityPublic)
+	if users := r.ranked(t, "sum"); slices.Contains(users, "bob") {
+		t.Errorf("a banned user who is not private any more is on the board: %v", users)
+	}
+	r.setVisibility(t, "bob", scoreboard.VisibilityPrivate)
+	if _, err := r.Moderation.Unban(ctx, "bob", because); err != nil {
+		t.Fatal(err)
+	}
+	if users := r.ranked(t, "sum"); slices.Contains(users, "bob") {
+		t.Errorf("a private user who is not banned any more is on the board: %v", users)
+	}
+	r.setVisibility(t, "bob", scoreboard.VisibilityPseudonym)
+	if users := r.ranked(t, "sum"); !slices.Equal(users, []scoreboard.UserID{"bob", "ada", "cyd"}) {
+		t.Errorf("the board ranks %v once the user is back", users)
+	}
+	if n := r.conn.Count(t, `select extract(epoch from reached_at) * 1000000 from scores
+where user_id = 'bob' and board_id = 'high' and score = 50 and not hidden`); n != reached {
+		t.Errorf("the score was reached at %d, want %d as before", n, reached)
+	}
+	r.checkAll(t)
+}
+
+// Each change rewrites all scores of the user, so nobody leaves and comes back all the time.
+func TestPrivateUserStaysForAWhile(t *testing.T) {
+	t.Parallel()
+	r := newModerationRig(t)
+	r.setVisibility(t, "bob", scoreboard.VisibilityPrivate)
+	_, _, err := r.Visibility.Put(ctx, "bob", scoreboard.VisibilityPublic, time.Minute, nil)
+	if scoreboard.CodeOf(err) != scoreboard.CodeRateLimited {
+		t.Errorf("back at once: %v, want rate_limited", err)
+	}
+	if p, err := r.Visibility.Get(ctx, "bob"); err != nil || p.Visibility != scoreboard.VisibilityPrivate {
+		t.Errorf("got %+v, %v; want still private", p, err)
+	}
+	r.conn.Do(t, `update private_users set since = since - interval '2 minutes'`)
+	if _, _, err := r.Visibility.Put(ctx, "bob", scoreboard.VisibilityPublic, time.Minute, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// A daemon of the version before shows what it records for a private user. Verify reports it,
+// and verify with repair, a rebuild and the worker hide the user again.
+func TestExposedUserIsHiddenAgain(t *testing.T) {
+	t.Parallel()
+	r := newModerationRig(t)
+	board := r.boards["sum"]
+	for _, user := range []scoreboard.UserID{"ada", "bob"} {
+		if err := record(r, increment(user, 5, "first", "7", "sum")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.setVisibility(t, "bob", scoreboard.VisibilityPrivate)
+	verify := func(fix bool) *repair.VerifyResult {
+		t.Helper()
+		r.relay(t)
+		check := repair.Check{
+			Ledger: r.Recovery, Ranking: r.ranking, CheckLedger: true, Repair: fix,
+			Progress: func(*repair.VerifyResult) {},
+		}
+		v, err := check.Run(ctx, []scoreboard.Board{board})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for name, fix := range map[string]func() error{
+		"verify": func() error { verify(true); return nil },
+		"worker": func() error { return r.worker().Cleanup(ctx) },
+		"rebuild": func() error {
+			_, err := repair.Rebuild(ctx, r.Recovery, r.ranking, &board, func(int64) {})
+			return err
+		},
+	} {
+		// As that daemon does: neither the score nor the change is hidden.
+		r.conn.Do(t, `with s as (
+    update scores set hidden = false, revision = revision + 1, recorded_at = clock_timestamp()
+    where user_id = 'bob' and board_id = 'sum' returning *
+), u as (
+    update users set last_recorded_at = clock_timestamp() where user_id = 'bob'
+)
+insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version,
+    revision, reached_at, recorded_at)
+select 0, gen_random_uuid(), user_id, board_id, score, score, 0, order_key, version, revision, reached_at, recorded_at
+from s`)
+		if users := r.ranked(t, "sum"); len(users) != 2 {
+			t.Fatalf("%s: the board ranks %v; want the private user shown", name, users)
+		}
+		if v := verify(false); v.DifferenceCount != 1 || v.Differences[0].Kind != "exposed" ||
+			v.Differences[0].User != "bob" {
+			t.Errorf("%s: verify found %+v, want the user exposed", name, v.Differences)
+		}
+		if err := fix(); err != nil {
+			t.Fatal(err)
+		}
+		if users := r.ranked(t, "sum"); !slices.Equal(users, []scoreboard.UserID{"ada"}) {
+			t.Errorf("%s: the board ranks %v, want no private user", name, users)
+		}
+		if v := verify(false); v.DifferenceCount != 0 {
+			t.Errorf("%s: verify found %+v after it", name, v.Differences)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package repair_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/upkeep/repair"
+)
+
+func TestSamplerRepairsDrift(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.record(t, 0, 60)
+	r.rebuild(t)
+	if err := r.rdb.HDel(ctx, "sb:{global}:users", "user33").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.rdb.ZRemRangeByRank(ctx, "sb:{global}:rank", 0, 2).Err(); err != nil {
+		t.Fatal(err)
+	}
+	// A board that is not loaded must not stop the sampler.
+	r.conn.Do(
+		t,
+		`insert into boards (board_id, family_id, mode, status) values ('gone', 'gone', 'increment', 'archived')`,
+	)
+	r.conn.Do(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
+select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from scores where board_id = 'global'`)
+	s := repair.NewSampler(r.Recovery, r.ranking, true, func() bool { return false }, slog.New(slog.DiscardHandler))
+	stop := backends.Run(t, s.Run)
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		top, err := r.ranking.Top(ctx, r.board.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state := r.rdb.HGet(ctx, "sb:{global}:users", "user33").Val(); top.Total == 60 && state != "" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after 20 s: %d users are ranked", top.Total)
+		}
+	}
+	stop()
+	r.same(t)
+	if v := r.check(t, false); v.DifferenceCount > 0 {
+		t.Error(fmt.Sprint(v.Differences))
+	}
+}
+
+func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.record(t, 0, 60)
+	r.rebuild(t)
+	member := redis.Z{Score: -1e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01nobody"}
+	if err := r.rdb.ZAdd(ctx, "sb:{global}:rank", member).
+		Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.rdb.HDel(ctx, "sb:{global}:users", "user33").Err(); err != nil {
+		t.Fatal(err)
+	}
+	quiet := slog.New(slog.DiscardHandler)
+	// Two processes, one change.
+	var all sync.WaitGroup
+	running, stop := context.WithCancel(ctx)
+	var passes []*repair.Pass
+	for range 2 {
+		check := repair.Check{
+			Ledger:   r.Recovery,
+			Ranking:  r.ranking,
+			Repair:   true,
+			Progress: func(*repair.VerifyResult) {},
+		}
+		p := repair.NewPass(
+			time.Second,
+			check,
+			store.NewCatalog(r.Boards, quiet),
+			r.ranking,
+			func() bool { return false },
+			quiet,
+		)
+		passes = append(passes, p)
+		all.Go(func() {
+			if err := p.Run(running); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		top, err := r.ranking.Top(ctx, r.board.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if top.Total == 60 && top.Entries[0].User != "nobody" &&
+			r.rdb.HExists(ctx, "sb:{global}:users", "user33").Val() {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after 20 s: %d users are ranked, the first %s", top.Total, top.Entries[0].User)
+		}
+	}
+	stop()
+	all.Wait()
+	r.same(t)
+	repaired := 0.0
+	for _, p := range passes {
+		var m dto.Metric
+		if err := p.Collectors()[3].(prometheus.Counter).Write(&m); err != nil {
+			t.Fatal(err)
+		}
+		repaired += m.GetCounter().GetValue()
+	}
+	if repaired != 2 {
+		t.Errorf("%v repairs are counted, want 2", repaired)
+	}
+}

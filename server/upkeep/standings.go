@@ -1,0 +1,96 @@
+package upkeep
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/internal/gauge"
+)
+
+// StandingsTable is the standings in the store.
+type StandingsTable interface {
+	// Update applies the next changes, and returns how many, and whether there are more.
+	Update(ctx context.Context) (changes int64, more bool, err error)
+	Age(ctx context.Context) (time.Duration, error)
+}
+
+const (
+	standingsInterval = time.Second
+	standingsLease    = "standings"
+	standingsLeaseTTL = 10 * time.Second
+)
+
+// Standings updates the standings.
+type Standings struct {
+	table StandingsTable
+	job   Job
+	log   *slog.Logger
+
+	changes, failures prometheus.Counter
+	age               *gauge.Expiring
+}
+
+// NewStandings returns Standings; Run starts it. owner names this process in the lease.
+func NewStandings(owner string, t StandingsTable, l Leases, log *slog.Logger) *Standings {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_standings_" + name, Help: help})
+	}
+	return &Standings{
+		table: t, log: log,
+		job: Job{
+			Leases: l, Name: standingsLease, Owner: owner, Life: standingsLeaseTTL,
+			Interval: standingsInterval, Log: log,
+		},
+		changes:  counter("changes_total", "Changes of scores that are in the standings."),
+		failures: counter("failures_total", "Updates of the standings that failed; the next one continues."),
+		age: gauge.New(prometheus.GaugeOpts{
+			Name: "scoreboard_standings_age_seconds",
+			Help: "Age of the standings in PostgreSQL, which answer reads while Redis cannot.",
+		}),
+	}
+}
+
+// Collectors returns the metrics to register.
+func (u *Standings) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{u.changes, u.failures, u.age}
+}
+
+// Run updates the standings until ctx ends, while it holds the lease.
+func (u *Standings) Run(ctx context.Context) error {
+	return u.job.Run(ctx, u.run, func(err error) {
+		u.failures.Inc()
+		u.log.Warn("standings not updated", "err", err)
+	})
+}
+
+func (u *Standings) run(ctx context.Context) error {
+	err := u.update(ctx)
+	age, ageErr := u.table.Age(ctx)
+	if ageErr == nil {
+		u.age.Set(age.Seconds())
+	}
+	if err == nil {
+		err = ageErr
+	}
+	return err
+}
+
+// update applies all changes there are, if this process gets the lease.
+func (u *Standings) update(ctx context.Context) error {
+	for more := true; more; {
+		err := u.job.Keep(ctx)
+		if err != nil {
+			return err
+		}
+		var n int64
+		n, more, err = u.table.Update(ctx)
+		if err != nil {
+			return err
+		}
+		u.changes.Add(float64(n))
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/publicnet"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep"
+)
+
+// Store is the webhooks, their outbox and their deliveries.
+type Store interface {
+	List(ctx context.Context) ([]scoreboard.Webhook, error)
+	Secrets(ctx context.Context, id string) ([][]byte, error)
+	Disable(ctx context.Context, id, reason string, why *scoreboard.AuditEntry) error
+
+	Messages(
+		ctx context.Context, types []scoreboard.WebhookType, limit int,
+	) ([]scoreboard.WebhookMessage, error)
+	Deliver(ctx context.Context, m *scoreboard.WebhookMessage, message, payload string, webhooks []string) error
+	Top(ctx context.Context, webhook string, board scoreboard.BoardID) (*scoreboard.WebhookTop, error)
+	SaveTop(
+		ctx context.Context, webhook string, board scoreboard.BoardID, before *scoreboard.WebhookTop,
+		users []scoreboard.UserID, messages []scoreboard.WebhookRankMessage,
+	) (saved bool, err error)
+
+	Claim(ctx context.Context, webhook string, claim time.Duration) (*scoreboard.WebhookDelivery, error)
+	Finish(ctx context.Context, d *scoreboard.WebhookDelivery, wait time.Duration) error
+	Backlogs(ctx context.Context, limit int) (map[string]scoreboard.WebhookBacklog, error)
+	DeleteOld(ctx context.Context, delivered, failed time.Duration, limit int) error
+}
+
+// Boards looks boards up.
+type Boards interface {
+	Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
+}
+
+// Seasons reads final standings.
+type Seasons interface {
+	FinalStandings(
+		ctx context.Context, id scoreboard.BoardID, after int64, limit int,
+	) (scoreboard.EndedPeriod, []scoreboard.FinalStanding, error)
+}
+
+// Flags reads flags; a not_found for one that was erased.
+type Flags interface {
+	Flag(ctx context.Context, id int64) (*scoreboard.Flag, error)
+}
+
+// Ranking reads the first rows of a board.
+type Ranking interface {
+	Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error)
+}
+
+// Options are the parts of a Worker.
+type Options struct {
+	Owner    string // names this process in the lease
+	Leases   upkeep.Leases
+	Store    Store
+	Boards   Boards
+	Seasons  Seasons
+	Flags    Flags
+	Ranking  Ranking
+	Hide     func(board scoreboard.BoardID, rows []scoreboard.Entry)   // shows hidden users under pseudonyms
+	Open     func(id string, sealed []byte) (secret string, err error) // decrypts a secret
+	Networks publicnet.Networks                                        // of the receivers
+	Version  string                                                    // of this build
+	Log      *slog.Logger
+}
+
+const (
+	interval        = time.Second
+	leaseName       = "webhooks"
+	leaseTTL        = 30 * time.Second
+	attemptTimeout  = 15 * time.Second
+	claimTTL        = 4 * attemptTimeout // an attempt ends before
+	messagesPerRun  = 100
+	backlogInterval = 10 * time.Second
+	cleanInterval   = time.Minute
+	deletedPerClean = 10_000
+
+	// KeepDelivered and KeepFailed are how long deliveries are kept.
+	KeepDelivered = 7 * 24 * time.Hour
+	KeepFailed    = 30 * 24 * time.Hour
+)
+
+// Worker queues and sends messages.
+type Worker struct {
+	Options
+	job     upkeep.Job
+	client  *http.Client
+	tops    map[topKey]topVersion // compared before, while this process holds the lease
+	counted time.Time             // of the backlogs
+	cleaned time.Time
+
+	sending sync.WaitGroup
+	mu      sync.Mutex
+	senders map[string]*sender // by webhook
+
+	attempts          *prometheus.CounterVec
+	errors            prometheus.Counter
+	pending, oldest   *gauge.Expiring
+	disabled          *gauge.Expiring
+	delivered, failed prometheus.Counter // of attempts
+	retried           prometheus.Counter
+}
+
+// New returns a Worker; Run starts it.
+func New(o Options) *Worker {
+	w := &Worker{
+		Options: o,
+		job: upkeep.Job{
+			Leases: o.Leases, Name: leaseName, Owner: o.Owner, Life: leaseTTL, Interval: interval, Log: o.Log,
+		},
+		client: o.Networks.Client(attemptTimeout), senders: make(map[string]*sender),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scoreboard_webhook_attempts_total",
+			Help: "Attempts to deliver a message to a webhook, by result: delivered, retried (another attempt " +
+				"follows) or failed (none follows).",
+		}, []string{"result"}),
+		errors: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "scoreboard_webhook_errors_total",
+			Help: "Failed runs of the worker that queues messages for webhooks; the next one continues.",
+		}),
+		pending: gauge.New(prometheus.GaugeOpts{
+			Name: "scoreboard_webhook_pending",
+			Help: "Deliveries to enabled webhooks that wait for their next attempt.",
+		}),
+		oldest: gauge.New(prometheus.GaugeOpts{
+			Name: "scoreboard_webhook_oldest_seconds",
+			Help: "Age of the oldest pending delivery to an enabled webhook.",
+		}),
+		disabled: gauge.New(prometheus.GaugeOpts{
+			Name: "scoreboard_webhook_disabled",
+			Help: "Webhooks that are disabled.",
+		}),
+	}
+	w.delivered = w.attempts.WithLabelValues("delivered")
+	w.retried, w.failed = w.attempts.WithLabelValues("retried"), w.attempts.WithLabelValues("failed")
+	return w
+}
+
+// Collectors returns the metrics to register.
+func (w *Worker) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{w.attempts, w.errors, w.pending, w.oldest, w.disabled}
+}
+
+// Run works until ctx ends, while it holds the lease, and then ends the requests.
+func (w *Worker) Run(ctx context.Context) error {
+	defer w.sending.Wait()
+	return w.job.Run(ctx, w.work, func(err error) {
+		w.errors.Inc()
+		w.Log.Warn("webhooks failed", "err", err)
+	})
+}
+
+func (w *Worker) work(ctx context.Context) error {
+	held, err := w.job.Renew(ctx)
+	if err != nil {
+		return err
+	}
+	if !held { // the holder of the lease reports
+		w.tops = nil
+		w.report(0, 0, 0)
+		return nil
+	}
+	hooks, err := w.Store.List(ctx)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(w.queueMessages(ctx, hooks), w.compareTops(ctx, hooks), w.watchBacklogs(ctx, hooks))
+	for i := range hooks {
+		if hooks[i].Disabled.IsZero() {
+			w.startSender(ctx, &hooks[i])
+		}
+	}
+	if time.Since(w.cleaned) >= cleanInterval {
+		w.cleaned = time.Now()
+		err = errors.Join(err, w.Store.DeleteOld(ctx, KeepDelivered, KeepFailed, deletedPerClean))
+	}
+	return err
+}
+
+func (w *Worker) report(pending int, oldest time.Duration, disabled int) {
+	w.pending.Set(float64(pending))
+	w.oldest.Set(oldest.Seconds())
+	w.disabled.Set(float64(disabled))
+}
+
+// watchBacklogs measures what is pending, and disables webhooks with too many deliveries:
+// their receivers do not come back, and every message would cost another row.
+func (w *Worker) watchBacklogs(ctx context.Context, hooks []scoreboard.Webhook) error {
+	if time.Since(w.counted) < backlogInterval {
+		return nil
+	}
+	backlogs, err := w.Store.Backlogs(ctx, scoreboard.MaxWebhookPending)
+	if err != nil {
+		return err
+	}
+	w.counted = time.Now()
+	var pending, disabled int
+	var oldest time.Duration
+	for i := range hooks {
+		h, b := &hooks[i], backlogs[hooks[i].ID]
+		if !h.Disabled.IsZero() {
+			disabled++
+			continue
+		}
+		pending += b.Pending
+		oldest = max(oldest, b.Oldest)
+		if b.Pending < scoreboard.MaxWebhookPending {
+			continue
+		}
+		w.Log.Warn("webhook disabled: too many pending deliveries", "webhook", h.ID, "pending", b.Pending)
+		if err := w.Store.Disable(ctx, h.ID, "too many pending deliveries", nil); err != nil {
+			return err
+		}
+	}
+	w.report(pending, oldest, disabled)
+	return nil
+}
