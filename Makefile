@@ -10,6 +10,9 @@ GOVULN     := $(TOOLS)/govulncheck-v1.8.0
 GOTESTSUM  := $(TOOLS)/gotestsum-v1.13.0
 WITH       := $(TOOLS)/with
 
+# gin's MessagePack, which nobody calls, costs a tenth of a build: docs/dependencies.md. .ci/flags says the same.
+export GOFLAGS += -tags=nomsgpack
+
 # Reports name the measured commit. In a checkout owned by another user, git
 # (and therefore go build) refuses to report it.
 ifeq ($(shell git rev-parse HEAD 2>/dev/null),)

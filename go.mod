@@ -1,6 +1,6 @@
 module github.com/scoreboard/scoreboard
 
-go 1.26.8
+go 1.26.0
 
 ignore ./sdk/typescript/node_modules
 
