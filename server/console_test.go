@@ -408,7 +408,7 @@ func TestConsoleChanges(t *testing.T) {
 		},
 		{"verify", form("board", "global"), "", "", "verify --board global", "No difference"},
 	}
-	listed, err := os.ReadFile("console/testdata/changes.txt")
+	listed, err := os.ReadFile("http/console/testdata/changes.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
-//go:embed page.html.tmpl
+//go:embed front/page.html.tmpl
 var frontTemplate string
 
 // contentPolicy allows the page its own style and nothing else.
