@@ -1,7 +1,10 @@
 package server_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -168,5 +171,58 @@ func TestStoresDoNotImportWireShapes(t *testing.T) {
 	}
 	if seen < 10 {
 		t.Errorf("only %d packages were checked", seen)
+	}
+}
+
+// The tours name every folder of server/, and every folder of the floors that are only
+// folders or have components below them.
+func TestToursNameEveryFolder(t *testing.T) {
+	t.Parallel()
+	var folders []string
+	for _, pattern := range []string{"*", "pipeline/*", "http/*", "upkeep/*", "realtime/*", "leaderboard/*"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range found {
+			if info, err := os.Stat(f); err == nil && info.IsDir() && !slices.Contains(hiddenFolders, filepath.Base(f)) {
+				folders = append(folders, f)
+			}
+		}
+	}
+	if len(folders) < 25 {
+		t.Fatalf("only %d folders were found: %v", len(folders), folders)
+	}
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		if !regexp.MustCompile(`(?m)[ (]` + regexp.QuoteMeta(f) + `\b[^/]`).Match(doc) {
+			t.Errorf("server/doc.go does not name %s", f)
+		}
+		if !strings.Contains(string(page), "`server/"+f+"`") {
+			t.Errorf("docs/architecture.md does not name `server/%s`", f)
+		}
+	}
+}
+
+// hiddenFolders hold no component.
+var hiddenFolders = []string{"testdata", "internal"}
+
+// server/ is the assembly: what a component does is in the component's folder.
+func TestServerHasFewFiles(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = slices.DeleteFunc(files, func(f string) bool { return strings.HasSuffix(f, "_test.go") })
+	if len(files) == 0 || len(files) > 8 {
+		t.Errorf("server/ has %d files that are no tests, at most 8 are expected: %v", len(files), files)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
+	"github.com/scoreboard/scoreboard/internal/calls"
 	"github.com/scoreboard/scoreboard/internal/publicnet"
 	"github.com/scoreboard/scoreboard/internal/redisurl"
 	"github.com/scoreboard/scoreboard/internal/tlsfiles"
@@ -106,7 +107,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 		return err
 	}
 	s.register(s.store.Collectors()...)
-	s.register(measureRedis(s.redis)...)
+	s.register(calls.MeasureRedis(s.redis)...)
 	s.ranking = ranking.New(s.redis)
 	if err := s.openReplicas(ctx, files); err != nil {
 		return err

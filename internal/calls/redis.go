@@ -1,4 +1,4 @@
-package server
+package calls
 
 import (
 	"context"
@@ -8,16 +8,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
-
-	"github.com/scoreboard/scoreboard/internal/calls"
 )
 
 // redisHook measures the calls of a Redis client.
-type redisHook struct{ calls *calls.Calls }
+type redisHook struct{ calls *Calls }
 
-// measureRedis measures the calls and connections of a client, and returns the metrics.
-func measureRedis(rdb redis.UniversalClient) []prometheus.Collector {
-	h := redisHook{calls.New("scoreboard_redis_call",
+// MeasureRedis measures the calls and connections of a client, and returns the metrics.
+func MeasureRedis(rdb redis.UniversalClient) []prometheus.Collector {
+	h := redisHook{New("scoreboard_redis_call",
 		"of calls to Redis, by command; a script is evalsha, several commands at once a pipeline", "call")}
 	h.calls.Declare(callPipeline)
 	rdb.AddHook(h)
