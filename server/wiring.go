@@ -305,7 +305,7 @@ func (s *Server) makeReads() {
 	s.catalog = store.NewCatalog(s.store.Boards, s.log)
 	s.add("catalog", s.catalog)
 	s.rebuilder = repair.NewRebuilder(
-		processName(), s.catalog, s.store.Recovery, s.store.Boards, s.ranking, s.log,
+		processName(), s.catalog, s.store.Recovery, s.store.Leases, s.ranking, s.log,
 	)
 	s.profiles = display.NewProfiles(s.store.Profiles, s.log)
 	s.add("profiles", s.profiles)
@@ -405,12 +405,12 @@ func (s *Server) makeMaintenance() error {
 	}
 	s.add("rebuilder", s.rebuilder)
 	s.add("outbox maintenance", outbox.NewMaintenance(s.store.Outbox, s.log))
-	s.add("standings", upkeep.NewStandings(processName(), s.store.Standings, s.store.Boards, s.log))
+	s.add("standings", upkeep.NewStandings(processName(), s.store.Standings, s.store.Leases, s.log))
 	s.add("checkpoints", upkeep.NewCheckpoints(upkeep.CheckpointOptions{
 		Owner: processName(), Events: int64(c.Ledger.CheckpointEvents), Keep: c.Ledger.CheckpointKeep, Log: s.log,
-	}, s.store.Moments, s.store.Boards))
-	s.add("teams", upkeep.NewTeams(processName(), s.store.Teams, s.catalog.All, s.store.Boards, s.log))
-	s.add("audit trail", upkeep.NewAuditSealer(processName(), s.store.Audit, s.store.Boards, s.log))
+	}, s.store.Moments, s.store.Leases))
+	s.add("teams", upkeep.NewTeams(processName(), s.store.Teams, s.catalog.All, s.store.Leases, s.log))
+	s.add("audit trail", upkeep.NewAuditSealer(processName(), s.store.Audit, s.store.Leases, s.log))
 	s.add("sweeper", admin.Sweeper{
 		Increments: s.store.Increments, Window: c.Ledger.RepeatWindow(), Log: s.log,
 	})
@@ -458,7 +458,7 @@ func (s *Server) makeWebhooks() error {
 		return err
 	}
 	s.add("webhooks", webhook.New(webhook.Options{
-		Owner: processName(), Leases: s.store.Boards, Store: s.store.Webhooks, Boards: s.catalog,
+		Owner: processName(), Leases: s.store.Leases, Store: s.store.Webhooks, Boards: s.catalog,
 		Seasons: s.store.Boards, Flags: s.store.Moderation, Ranking: s.ranking, Open: keyring.Open,
 		Hide:     func(board scoreboard.BoardID, rows []scoreboard.Entry) { s.hidden.Hide(board, rows, "") },
 		Networks: s.webhookNetworks(),

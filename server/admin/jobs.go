@@ -11,6 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/operations"
 	"github.com/scoreboard/scoreboard/server/store/recovery"
 	"github.com/scoreboard/scoreboard/server/store/teams"
+	"github.com/scoreboard/scoreboard/server/upkeep"
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
@@ -21,7 +22,7 @@ type Jobs struct {
 	Teams       *teams.Teams
 	DeadLetters *operations.DeadLetters
 	Ranking     *ranking.Ranking
-	Leases      repair.Leases
+	Leases      upkeep.Leases
 	Owner       string            // of leases, unique in the cluster
 	Window      scoreboard.Window // in which repeats are recognised
 

@@ -44,7 +44,7 @@ func open(t *testing.T) *rig {
 	)
 	quiet := slog.New(slog.DiscardHandler)
 	catalog, rank := store.NewCatalog(s.Boards, slog.New(slog.DiscardHandler)), ranking.New(r.rdb)
-	rebuilder := repair.NewRebuilder("test", catalog, s.Recovery, s.Boards, rank, quiet)
+	rebuilder := repair.NewRebuilder("test", catalog, s.Recovery, s.Leases, rank, quiet)
 	backends.Run(t, rebuilder.Run)
 	r.Leaderboard = leaderboard.New(leaderboard.Options{
 		Catalog:        catalog,

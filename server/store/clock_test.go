@@ -114,7 +114,7 @@ func TestLeasesAfterTheClockWentBack(t *testing.T) {
 	if _, _, ok, err := s.Outbox.ClaimShard(t.Context(), 0, "dead", life); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if held, err := s.Boards.TakeLease(t.Context(), "rollover", "dead", life); err != nil || !held {
+	if held, err := s.Leases.TakeLease(t.Context(), "rollover", "dead", life); err != nil || !held {
 		t.Fatal(held, err)
 	}
 	if _, err := s.Outbox.JoinRelays(t.Context(), "dead", life); err != nil {
@@ -130,7 +130,7 @@ func TestLeasesAfterTheClockWentBack(t *testing.T) {
 	if err != nil || !ok || generation != 2 {
 		t.Errorf("the shard: claimed %t with generation %d, %v; want generation 2", ok, generation, err)
 	}
-	if held, err := s.Boards.TakeLease(t.Context(), "rollover", "live", life); err != nil || !held {
+	if held, err := s.Leases.TakeLease(t.Context(), "rollover", "live", life); err != nil || !held {
 		t.Errorf("the rollover: held %t, %v", held, err)
 	}
 	alive, err := s.Outbox.JoinRelays(t.Context(), "live", life)

@@ -392,7 +392,7 @@ func TestLeaseIsExclusiveUntilItExpires(t *testing.T) {
 	s, _ := storetest.New(t)
 	take := func(owner string, life time.Duration, want bool) {
 		t.Helper()
-		if mine, err := s.Boards.TakeLease(t.Context(), "l", owner, life); err != nil || mine != want {
+		if mine, err := s.Leases.TakeLease(t.Context(), "l", owner, life); err != nil || mine != want {
 			t.Errorf("%s: got %t, %v, want %t", owner, mine, err, want)
 		}
 	}
@@ -401,11 +401,11 @@ func TestLeaseIsExclusiveUntilItExpires(t *testing.T) {
 	take("b", time.Hour, false)
 	take("a", -time.Second, true)
 	take("b", time.Hour, true)
-	if err := s.Boards.ReleaseLease(t.Context(), "l", "a"); err != nil {
+	if err := s.Leases.ReleaseLease(t.Context(), "l", "a"); err != nil {
 		t.Error(err)
 	}
 	take("a", time.Hour, false)
-	if err := s.Boards.ReleaseLease(t.Context(), "l", "b"); err != nil {
+	if err := s.Leases.ReleaseLease(t.Context(), "l", "b"); err != nil {
 		t.Error(err)
 	}
 	take("a", time.Hour, true)

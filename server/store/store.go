@@ -17,6 +17,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/history"
 	"github.com/scoreboard/scoreboard/server/store/increments"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+	"github.com/scoreboard/scoreboard/server/store/leases"
 	"github.com/scoreboard/scoreboard/server/store/loadruns"
 	"github.com/scoreboard/scoreboard/server/store/operations"
 	"github.com/scoreboard/scoreboard/server/store/outbox"
@@ -60,6 +61,7 @@ type Store struct {
 	Jobs        *operations.Jobs
 	Keys        *operations.Keys
 	Moderation  *corrections.Moderation
+	Leases      *leases.Leases
 	Moments     *history.Moments
 	Outbox      *outbox.Outbox
 	Privacy     *users.Privacy
@@ -98,6 +100,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		}),
 		Keys:       operations.NewKeys(db),
 		Moderation: corrections.NewModeration(db, o.Shards),
+		Leases:     leases.New(db),
 		Moments:    history.New(db),
 		Outbox:     queue,
 		Privacy:    users.NewPrivacy(db, o.Shards),

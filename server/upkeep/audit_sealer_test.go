@@ -105,7 +105,7 @@ func TestRowsAreSealedWithinASecond(t *testing.T) {
 	s := storetest.Open(t, url)
 	conn := backends.Connect(t, url)
 	run := func(owner string, s *store.Store) func() {
-		return backends.Run(t, upkeep.NewAuditSealer(owner, s.Audit, s.Boards, slog.New(slog.DiscardHandler)).Run)
+		return backends.Run(t, upkeep.NewAuditSealer(owner, s.Audit, s.Leases, slog.New(slog.DiscardHandler)).Run)
 	}
 	first := run("first", s)
 	run("second", storetest.Open(t, url))

@@ -93,7 +93,7 @@ func (r *checkpointRig) start(owner string, s *store.Store, before func(step int
 	results, ended := make(chan error, 100), make(chan error, 1)
 	w := upkeep.NewCheckpoints(upkeep.CheckpointOptions{
 		Owner: owner, Events: 1, Keep: time.Hour, Log: slog.New(slog.DiscardHandler),
-	}, &watched{s.Moments, before, results}, s.Boards)
+	}, &watched{s.Moments, before, results}, s.Leases)
 	go func() { ended <- w.Run(ctx) }()
 	return results, func() {
 		r.t.Helper()

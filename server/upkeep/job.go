@@ -82,7 +82,10 @@ func (j *Job) Run(ctx context.Context, work func(context.Context) error, failed 
 }
 
 // Hold takes the lease, renews it at each interval while work runs once, and releases it. If it
-// cannot be taken or is lost, which ends the context of work, it returns ErrLost.
+// cannot be taken or is lost, which ends the context of work, the error is ErrLost, also where
+// work has returned nil: another process may have begun before it ended. The interval is at
+// most a quarter of the lease's life. A lease that could not be renewed for half of its life
+// counts as lost, so that work ends before another process begins.
 func (j *Job) Hold(ctx context.Context, work func(context.Context) error) error {
 	held, err := j.Renew(ctx)
 	if err != nil {
@@ -95,7 +98,7 @@ func (j *Job) Hold(ctx context.Context, work func(context.Context) error) error 
 	var renewing sync.WaitGroup
 	renewing.Go(func() { lose(j.renewUntil(ctx)) })
 	err = work(ctx)
-	if cause := context.Cause(ctx); cause != nil && err != nil {
+	if cause := context.Cause(ctx); cause != nil && (err != nil || errors.Is(cause, ErrLost)) {
 		err = errors.Join(cause, err)
 	}
 	lose(nil)
@@ -114,9 +117,11 @@ func (j *Job) renewUntil(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		held, err := j.Renew(ctx)
+		call, cancel := context.WithTimeout(ctx, j.Life/4)
+		held, err := j.Renew(call)
+		cancel()
 		switch {
-		case err == nil && !held, err != nil && time.Since(last) > j.Life:
+		case err == nil && !held, err != nil && time.Since(last) >= j.Life/2:
 			return ErrLost
 		case err == nil:
 			last = time.Now()

@@ -34,7 +34,6 @@ type RolloverBoards interface {
 		limit int,
 	) (scoreboard.EndedPeriod, []scoreboard.FinalStanding, error)
 	MarkAnnounced(ctx context.Context, id scoreboard.BoardID) error
-	Leases
 }
 
 // Catalog lists the boards.
@@ -70,13 +69,15 @@ type Rollover struct {
 }
 
 // NewRollover returns a Rollover; Run starts it. owner names this process in the lease.
-func NewRollover(owner string, b RolloverBoards, c Catalog, a Announcer, log *slog.Logger) *Rollover {
+func NewRollover(
+	owner string, b RolloverBoards, l Leases, c Catalog, a Announcer, log *slog.Logger,
+) *Rollover {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_rollover_" + name, Help: help})
 	}
 	return &Rollover{
 		job: Job{
-			Leases: b, Name: rolloverLease, Owner: owner, Life: rolloverLeaseTTL, Interval: rolloverInterval, Log: log,
+			Leases: l, Name: rolloverLease, Owner: owner, Life: rolloverLeaseTTL, Interval: rolloverInterval, Log: log,
 		},
 		boards: b, catalog: c, announce: a, log: log,
 		closed:    counter("closed_total", "Periods closed and sealed."),
@@ -102,26 +103,12 @@ func (r *Rollover) Run(ctx context.Context) error {
 	})
 }
 
-// errLeaseLost ends a run whose lease has expired.
-var errLeaseLost = errors.New("another process holds the rollover lease")
-
-// renewLease takes or renews the lease.
-func (r *Rollover) renewLease(ctx context.Context) error {
-	held, err := r.job.Renew(ctx)
-	if err == nil && !held {
-		return errLeaseLost
-	}
-	return err
-}
-
 // rollOver does what is due now, if this process gets the lease.
 func (r *Rollover) rollOver(ctx context.Context) error {
-	err := r.renewLease(ctx)
-	if errors.Is(err, errLeaseLost) {
-		r.late.Set(0) // the holder of the lease reports it
-		return nil
-	}
-	if err != nil {
+	if err := r.job.Keep(ctx); err != nil {
+		if errors.Is(err, ErrLost) {
+			r.late.Set(0) // the holder of the lease reports it
+		}
 		return err
 	}
 	if time.Since(r.created) >= instancesInterval {
@@ -149,7 +136,7 @@ func (r *Rollover) rollOver(ctx context.Context) error {
 
 // end seals and announces one period, continuing an interrupted attempt.
 func (r *Rollover) end(ctx context.Context, e *scoreboard.EndedPeriod) error {
-	if err := r.seal(ctx, e, r.renewLease); err != nil {
+	if err := r.seal(ctx, e, r.job.Keep); err != nil {
 		return err
 	}
 	sealed, first, err := r.boards.FinalStandings(ctx, e.Board.ID, 0, announcedTop)

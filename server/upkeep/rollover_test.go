@@ -128,6 +128,7 @@ func (r *rolloverRig) run(name string, boards upkeep.RolloverBoards, done func()
 	roll := upkeep.NewRollover(
 		name,
 		boards,
+		r.store.Leases,
 		store.NewCatalog(r.Boards, slog.New(slog.DiscardHandler)),
 		r,
 		slog.New(slog.DiscardHandler),
@@ -290,6 +291,7 @@ func TestRollListsAndDoesWhatIsDue(t *testing.T) {
 	roll := upkeep.NewRollover(
 		"a",
 		r,
+		r.store.Leases,
 		store.NewCatalog(r.Boards, slog.New(slog.DiscardHandler)),
 		r,
 		slog.New(slog.DiscardHandler),

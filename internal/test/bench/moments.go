@@ -164,7 +164,7 @@ func (p *pastBoard) fill(ctx context.Context) error {
 
 // hold keeps the daemon from making checkpoints, and from deleting those that are being made.
 func (p *pastBoard) hold(ctx context.Context) error {
-	held, err := p.store.Boards.TakeLease(ctx, "checkpoints", "scorebench", 4*time.Minute)
+	held, err := p.store.Leases.TakeLease(ctx, "checkpoints", "scorebench", 4*time.Minute)
 	if err == nil && !held {
 		err = errors.New("the daemon makes checkpoints")
 	}

@@ -12,29 +12,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// TakeLease takes or renews a lease for owner; false if another owner holds it. A
-// lease that ends much later than a new one would was taken before the clock went
-// back, and is free.
-func (s *Boards) TakeLease(ctx context.Context, name, owner string, life time.Duration) (mine bool, err error) {
-	err = s.db.QueryRow(ctx, `insert into leases (name, owner, until) values ($1, $2, clock_timestamp() + $3::interval)
-on conflict (name) do update set owner = excluded.owner, until = excluded.until
-where leases.owner = excluded.owner
-    or leases.until not between clock_timestamp() and clock_timestamp() + 10 * $3::interval
-returning true`, name, owner, life).Scan(&mine)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
-		return false, pg.Translate(fmt.Errorf("acquire lease %s: %w", name, err))
-	}
-	return mine, nil
-}
-
-// ReleaseLease releases a lease early.
-func (s *Boards) ReleaseLease(ctx context.Context, name, owner string) error {
-	if _, err := s.db.Exec(ctx, `delete from leases where name = $1 and owner = $2`, name, owner); err != nil {
-		return pg.Translate(fmt.Errorf("release lease %s: %w", name, err))
-	}
-	return nil
-}
-
 // endings is the number of ended periods read at once.
 const endings = 100
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep"
 )
 
 // HistorySource is PostgreSQL's own history. cursors is the history that the
@@ -27,13 +29,6 @@ type HistoryMarker interface {
 	SetHistory(ctx context.Context, h scoreboard.History) error
 	// Distrust makes boards that were built before an adoption unreadable.
 	Distrust(ctx context.Context, adopted int64) error
-}
-
-// Leases assigns a task to one process. Taking a lease is a durable write.
-type Leases interface {
-	// TakeLease takes or renews a lease; false if another owner holds it.
-	TakeLease(ctx context.Context, name, owner string, life time.Duration) (bool, error)
-	ReleaseLease(ctx context.Context, name, owner string) error
 }
 
 // HistoryChange reports that PostgreSQL's history is not the one that the
@@ -112,7 +107,7 @@ func compareHistory(
 type Adoption struct {
 	Store   HistorySource
 	Ranking HistoryMarker
-	Leases  Leases
+	Leases  upkeep.Leases
 	Owner   string // of the lease; unique in the cluster
 }
 
@@ -142,18 +137,22 @@ func (a *Adoption) Run(
 	ctx context.Context, why *scoreboard.AuditEntry, mayAdopt func(*HistoryChange) error,
 	rebuild func(context.Context) error,
 ) error {
-	mine, err := a.Leases.TakeLease(ctx, adoptionLease, a.Owner, adoptionLeaseLife)
-	if err != nil {
-		return err
+	job := upkeep.Job{
+		Leases: a.Leases, Name: adoptionLease, Owner: a.Owner, Life: adoptionLeaseLife, Interval: adoptionLeaseLife / 4,
+		Log: slog.New(slog.DiscardHandler), // a lease that is not released expires
 	}
-	if !mine {
+	err := job.Hold(ctx, func(ctx context.Context) error { return a.adopt(ctx, why, mayAdopt, rebuild) })
+	if errors.Is(err, upkeep.ErrLost) {
 		return ErrAdoptedElsewhere
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		_ = a.Leases.ReleaseLease(ctx, adoptionLease, a.Owner) // it expires
-	}()
+	return err
+}
+
+// adopt is Run under the lease.
+func (a *Adoption) adopt(
+	ctx context.Context, why *scoreboard.AuditEntry, mayAdopt func(*HistoryChange) error,
+	rebuild func(context.Context) error,
+) error {
 	change, err := CheckHistory(ctx, a.Store, a.Ranking)
 	if err != nil || change == nil {
 		return err
@@ -173,46 +172,13 @@ func (a *Adoption) Run(
 	if err := a.Ranking.Distrust(ctx, adopted.Adopted); err != nil {
 		return err
 	}
-	if err := a.whileLeased(ctx, rebuild); err != nil {
+	if err := rebuild(ctx); err != nil {
 		return err
 	}
-	return a.complete(ctx, adopted)
-}
-
-// whileLeased calls do and renews the lease until it returns. do's context ends if
-// the lease is lost.
-func (a *Adoption) whileLeased(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	done := make(chan struct{})
-	renewing := make(chan struct{})
-	go func() {
-		defer close(renewing)
-		tick := time.NewTicker(adoptionLeaseLife / 4)
-		defer tick.Stop()
-		for renewed := time.Now(); ; {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-			}
-			mine, err := a.Leases.TakeLease(ctx, adoptionLease, a.Owner, adoptionLeaseLife)
-			switch {
-			case err == nil && mine:
-				renewed = time.Now()
-			case err == nil || time.Since(renewed) > adoptionLeaseLife/2:
-				cancel(ErrAdoptedElsewhere)
-				return
-			}
-		}
-	}()
-	err := do(ctx)
-	close(done)
-	<-renewing
-	if err == nil {
-		err = context.Cause(ctx)
+	if ctx.Err() != nil { // the lease was lost, and rebuild did not notice
+		return context.Cause(ctx)
 	}
-	return err
+	return a.complete(ctx, adopted)
 }
 
 // complete records that every board was rebuilt from the adopted history. If the

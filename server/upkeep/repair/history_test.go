@@ -42,7 +42,7 @@ func (r *rig) startRebuilder(t *testing.T) {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	rebuilder := repair.NewRebuilder(
-		rand.Text(), store.NewCatalog(r.Boards, quiet), r.Recovery, r.Boards, r.ranking, quiet,
+		rand.Text(), store.NewCatalog(r.Boards, quiet), r.Recovery, r.Leases, r.ranking, quiet,
 	)
 	backends.Run(t, rebuilder.Run)
 }
@@ -181,7 +181,7 @@ func TestOtherDatabaseNeedsAnOperator(t *testing.T) {
 		t.Fatalf("the rebuilder overwrote the board: %+v, %v", after, err)
 	}
 	// The operator adopts it.
-	adoption := repair.Adoption{Store: other.Recovery, Ranking: other.ranking, Leases: other.Boards, Owner: "operator"}
+	adoption := repair.Adoption{Store: other.Recovery, Ranking: other.ranking, Leases: other.Leases, Owner: "operator"}
 	why := &scoreboard.AuditEntry{
 		Actor: "root", Action: repair.AdoptAction, Target: repair.AdoptTarget, Reason: "moved",
 	}
@@ -375,7 +375,7 @@ func TestStuckWriterDelaysTheRebuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopped := errors.New("stopped")
-	adoption := repair.Adoption{Store: r.Recovery, Ranking: r.ranking, Leases: r.Boards, Owner: "a"}
+	adoption := repair.Adoption{Store: r.Recovery, Ranking: r.ranking, Leases: r.Leases, Owner: "a"}
 	why := &scoreboard.AuditEntry{Actor: "root", Action: repair.AdoptAction, Target: repair.AdoptTarget, Reason: "test"}
 	mayAdopt := func(*repair.HistoryChange) error { return nil }
 	rebuild := func(ctx context.Context) error {
@@ -419,7 +419,7 @@ func TestAdoptionHoldsItsLease(t *testing.T) {
 	why := &scoreboard.AuditEntry{Actor: "root", Action: repair.AdoptAction, Target: repair.AdoptTarget, Reason: "test"}
 	mayAdopt := func(*repair.HistoryChange) error { return nil }
 	run := func(owner string, rebuild func(context.Context) error) error {
-		a := repair.Adoption{Store: r.Recovery, Ranking: r.ranking, Leases: r.Boards, Owner: owner}
+		a := repair.Adoption{Store: r.Recovery, Ranking: r.ranking, Leases: r.Leases, Owner: owner}
 		return a.Run(ctx, why, mayAdopt, rebuild)
 	}
 	second := func(context.Context) error { t.Error("a second process rebuilds at the same time"); return nil }

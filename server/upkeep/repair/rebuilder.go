@@ -14,6 +14,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/internal/gauge"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep"
 )
 
 // Catalog lists all boards.
@@ -62,7 +63,7 @@ const (
 // NewRebuilder returns a Rebuilder; Run starts it. owner is of the lease under which
 // it adopts another history of the store, unique in the cluster.
 func NewRebuilder(
-	owner string, c Catalog, s RebuilderStore, l Leases, r RebuilderRanking, log *slog.Logger,
+	owner string, c Catalog, s RebuilderStore, l upkeep.Leases, r RebuilderRanking, log *slog.Logger,
 ) *Rebuilder {
 	return &Rebuilder{
 		catalog: c, store: s, ranking: r, log: log, trigger: make(chan struct{}, 1),
