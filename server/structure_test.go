@@ -185,7 +185,8 @@ func TestToursNameEveryFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range found {
-			if info, err := os.Stat(f); err == nil && info.IsDir() && !slices.Contains(hiddenFolders, filepath.Base(f)) {
+			info, err := os.Stat(f)
+			if err == nil && info.IsDir() && !slices.Contains(hiddenFolders, filepath.Base(f)) {
 				folders = append(folders, f)
 			}
 		}

@@ -82,14 +82,18 @@ func TestClientCertificateAttests(t *testing.T) {
 			"unauthorized",
 		},
 		{
-			"another name with a token", as(fixtures.IssueCertificate(t, "arena-2", files["ca"])), server, signed("e", key.Secret),
+			"another name with a token",
+			as(fixtures.IssueCertificate(t, "arena-2", files["ca"])), server, signed("e", key.Secret),
 			422, "rule_violated",
 		},
 		{
 			"another CA of the same name", as(fixtures.IssueCertificate(t, "arena-1", files["other"])), server,
 			signed("e", key.Secret), 0, "",
 		},
-		{"self-signed certificate", as(fixtures.IssueCertificate(t, "arena-1", nil)), server, signed("e", key.Secret), 0, ""},
+		{
+			"self-signed certificate",
+			as(fixtures.IssueCertificate(t, "arena-1", nil)), server, signed("e", key.Secret), 0, "",
+		},
 		{"wrong signature", arena, "", signed("e", "sk_wrong"), 401, "invalid_signature"},
 	} {
 		status, header, e, err := postBy(t, c.by, d.url+"/v1/scores/increment", c.bearer, "application/json", c.body)

@@ -180,7 +180,8 @@ func TestErrorsNameTheSettings(t *testing.T) {
 		}
 	}()
 	strict := serve(t, server(t, fixtures.IssueCertificate(t, "localhost", ca), ca, tls.RequireAndVerifyClientCert))
-	late := server(t, fixtures.IssueCertificateUntil(t, "localhost", ca, time.Now().Add(-time.Minute)), ca, tls.NoClientCert)
+	ended := fixtures.IssueCertificateUntil(t, "localhost", ca, time.Now().Add(-time.Minute))
+	late := server(t, ended, ca, tls.NoClientCert)
 	strict = "localhost:" + strict
 	const unknown = "kafka.tls_ca: the server's certificate is signed by an unknown authority"
 	const rejects = "kafka.tls_cert: the server rejects this client"

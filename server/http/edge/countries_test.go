@@ -17,7 +17,9 @@ import (
 func TestCountries(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "countries.mmdb")
-	fixtures.WriteCountries(t, path, map[string]string{"192.0.2.0/24": "DE", "198.51.100.0/25": "FR", "2001:db8::/32": "JP"})
+	fixtures.WriteCountries(t, path, map[string]string{
+		"192.0.2.0/24": "DE", "198.51.100.0/25": "FR", "2001:db8::/32": "JP",
+	})
 	f, err := edge.OpenCountries(path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -187,8 +187,8 @@ func TestConnectionsEndWithCertificate(t *testing.T) {
 				Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"),
 				ClientCA: filepath.Join(dir, "ca.pem"),
 			}
-			own, first, second := fixtures.IssueCertificate(t, "scoreboard", nil), fixtures.IssueCertificate(t, "first", nil),
-				fixtures.IssueCertificate(t, "second", nil)
+			own := fixtures.IssueCertificate(t, "scoreboard", nil)
+			first, second := fixtures.IssueCertificate(t, "first", nil), fixtures.IssueCertificate(t, "second", nil)
 			fixtures.WriteCertificate(t, files.Cert, own.CertPEM)
 			fixtures.WriteCertificate(t, files.Key, own.KeyPEM)
 			fixtures.WriteCertificate(t, files.ClientCA, slices.Concat(first.CertPEM, second.CertPEM))
@@ -198,7 +198,8 @@ func TestConnectionsEndWithCertificate(t *testing.T) {
 			if cause == "expired" {
 				ends = time.Now().Add(5 * time.Second)
 			}
-			leaving, staying := fixtures.IssueCertificateUntil(t, "leaving", first, ends), fixtures.IssueCertificate(t, "staying", second)
+			leaving := fixtures.IssueCertificateUntil(t, "leaving", first, ends)
+			staying := fixtures.IssueCertificate(t, "staying", second)
 			kept := map[string]*keptConn{
 				"HTTP/1.1": keep(t, url, leaving, "/", false), "HTTP/2": keep(t, url, leaving, "/", true),
 				"stream": keep(t, url, leaving, "/stream", true), "hijacked": keep(t, url, leaving, "/hijack", false),

@@ -57,7 +57,8 @@ func TestScriptsAreCurrent(t *testing.T) {
 	}
 	for _, path := range []string{
 		"sdk/typescript/src/watch/state.ts", "server/http/pages/assets/rows.css", "server/http/pages/assets/board.js",
-		"server/http/pages/assets/film.js", "server/http/pages/assets/chart.js", "server/http/pages/assets/score-board.js",
+		"server/http/pages/assets/film.js", "server/http/pages/assets/chart.js",
+		"server/http/pages/assets/score-board.js",
 	} {
 		if !strings.Contains(string(list), "  "+path+"\n") {
 			t.Errorf("%s is not among the %d files", path, len(lines))
