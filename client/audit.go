@@ -8,15 +8,14 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // AuditEntry is one row of the audit trail.
-type AuditEntry = protocol.AuditEntry
+type AuditEntry = wire.AuditEntry
 
 // AuditEntries is a page of the audit trail.
-type AuditEntries = protocol.AuditEntries
+type AuditEntries = wire.AuditEntries
 
 // AuditQuery filters entries; an empty field matches all.
 type AuditQuery struct {
@@ -51,17 +50,17 @@ func (c *Client) AuditEntry(ctx context.Context, id int64) (AuditEntry, error) {
 	if len(page.Entries) == 0 || page.Entries[0].ID != id {
 		return AuditEntry{}, &Error{
 			Op: fmt.Sprintf("read audit entry %d", id), Status: http.StatusNotFound, Attempts: 1,
-			Code: scoreboard.CodeNotFound, Message: fmt.Sprintf("no audit entry %d", id),
+			Code: wire.CodeNotFound, Message: fmt.Sprintf("no audit entry %d", id),
 		}
 	}
 	return page.Entries[0], nil
 }
 
 // AuditChain is the result of VerifyAudit.
-type AuditChain = protocol.AuditChain
+type AuditChain = wire.AuditChain
 
 // AuditBreak is the first place where the audit trail is not what was sealed.
-type AuditBreak = protocol.AuditBreak
+type AuditBreak = wire.AuditBreak
 
 // VerifyAudit verifies the hashes over the whole audit trail. A head from a server's log
 // or an earlier result must be in the chain; "" compares with none. It needs the scope

@@ -6,16 +6,16 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 type (
 	// BoardRule says which increments that name no board also count on a board.
-	BoardRule = protocol.BoardRule
+	BoardRule = wire.BoardRule
 	// BoardRules are the boards that have a rule.
-	BoardRules = protocol.BoardRules
+	BoardRules = wire.BoardRules
 	// BoardRuleRequest describes a rule; all parts that are given must match.
-	BoardRuleRequest = protocol.BoardRuleRequest
+	BoardRuleRequest = wire.BoardRuleRequest
 )
 
 // BoardRules lists the boards that have a rule, by name. It needs the scope score:operate.

@@ -7,18 +7,18 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 type (
 	// Board is a board, a family of periodic boards, or one period of a family.
-	Board = protocol.Board
+	Board = wire.Board
 	// Boards is a page of boards.
-	Boards = protocol.Boards
+	Boards = wire.Boards
 	// BoardRequest describes a new board.
-	BoardRequest = protocol.BoardRequest
+	BoardRequest = wire.BoardRequest
 	// BoardChange lists the changes to a board.
-	BoardChange = protocol.BoardChange
+	BoardChange = wire.BoardChange
 )
 
 // BoardQuery filters boards; all fields that are set must match.
@@ -102,11 +102,11 @@ func (c *Client) Board(ctx context.Context, board string) (Board, error) {
 
 type (
 	// RollRequest ends and starts the periods that are due, or starts a season.
-	RollRequest = protocol.RollRequest
+	RollRequest = wire.RollRequest
 	// Rolled lists the periods that ended and started.
-	Rolled = protocol.Rolled
+	Rolled = wire.Rolled
 	// FinalStandings is a page of the standings of a finished period.
-	FinalStandings = protocol.FinalStandings
+	FinalStandings = wire.FinalStandings
 )
 
 // RollBoards ends and starts the periods that are due, of one board or, if board

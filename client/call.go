@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // maxResponse limits the size of a response. 500 receipts are far smaller.
@@ -123,7 +123,7 @@ func (c *Client) prepare(req *http.Request) error {
 
 // connectionError is an error without a response.
 func connectionError(err error) *Error {
-	return &Error{Code: scoreboard.CodeUnavailable, Err: err}
+	return &Error{Code: wire.CodeUnavailable, Err: err}
 }
 
 // jitter is a random duration below base·2^n and limit. Full jitter keeps clients

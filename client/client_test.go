@@ -10,9 +10,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func TestMain(m *testing.M) { instance.Main(m) }
@@ -90,7 +89,7 @@ func TestSubmitWaitsForQueuedIncrement(t *testing.T) {
 	}
 	names := func(receipts []client.Receipt) (boards []string) {
 		for _, r := range receipts {
-			if r.NewScore != 5 || r.Version != 1 || r.Status != protocol.StatusDone {
+			if r.NewScore != 5 || r.Version != 1 || r.Status != wire.StatusDone {
 				t.Errorf("got %+v, want a receipt of 5 points", r)
 			}
 			family, _, _ := strings.Cut(r.Board, ":")
@@ -126,7 +125,7 @@ func TestSubmitBatch(t *testing.T) {
 	t.Parallel()
 	s := instance.New(t)
 	c := newClient(t, s, options("game"))
-	s.Fail(1, 503, scoreboard.CodeOverloaded, 0)
+	s.Fail(1, 503, wire.CodeOverloaded, 0)
 	ins := []client.Increment{{User: "alice", Delta: 5}, {User: "bob", Delta: 0}, {User: "alice", Delta: 2}}
 	results, err := c.SubmitBatch(t.Context(), ins)
 	if err != nil {
@@ -136,7 +135,7 @@ func TestSubmitBatch(t *testing.T) {
 		t.Errorf("got %+v, want 5 and 7", results)
 	}
 	var e *client.Error
-	if !errors.As(results[1].Err, &e) || e.Code != scoreboard.CodeInvalidRequest || e.EventID != ins[1].EventID ||
+	if !errors.As(results[1].Err, &e) || e.Code != wire.CodeInvalidRequest || e.EventID != ins[1].EventID ||
 		e.EventID == "" {
 		t.Errorf("the bad item: got %+v, want invalid_request with its event id", results[1].Err)
 	}
@@ -170,7 +169,7 @@ func TestPagesAndLists(t *testing.T) {
 	score := int64(6)
 	_, err = c.Around(t.Context(), "nobody", client.PlaceQuery{Score: &score})
 	var refused *client.Error
-	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeNotFound || refused.WouldRank != 2 {
+	if !errors.As(err, &refused) || refused.Code != wire.CodeNotFound || refused.WouldRank != 2 {
 		t.Errorf("got %v, want that 6 would rank second", err)
 	}
 }
@@ -178,8 +177,8 @@ func TestPagesAndLists(t *testing.T) {
 func TestReads(t *testing.T) {
 	t.Parallel()
 	s := instance.New(t)
-	s.Set(protocol.Entry{UserID: "alice", Score: 9}, protocol.Entry{UserID: "c@rol:1", Score: 7},
-		protocol.Entry{UserID: "bob", Score: 5})
+	s.Set(wire.Entry{UserID: "alice", Score: 9}, wire.Entry{UserID: "c@rol:1", Score: 7},
+		wire.Entry{UserID: "bob", Score: 5})
 	c := newClient(t, s, options("bob"))
 	top, err := c.Top(t.Context(), client.TopQuery{Limit: 2})
 	if err != nil || len(top.Entries) != 2 || top.Total != 3 || top.Entries[0].UserID != "alice" || top.Version == nil {
@@ -199,7 +198,7 @@ func TestReads(t *testing.T) {
 		t.Error("the user id .. did not reach the server unchanged")
 	}
 	if _, err := c.Around(t.Context(), "carol",
-		client.PlaceQuery{}); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		client.PlaceQuery{}); wire.CodeOf(err) != wire.CodeNotFound {
 		t.Errorf("rank of an unknown user: got %v, want not_found", err)
 	}
 	s.StopRedis()
@@ -216,17 +215,17 @@ func TestEvent(t *testing.T) {
 		client.Increment{
 			User: "bob", Delta: 3,
 			EventID: "match/7",
-		}); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+		}); wire.CodeOf(err) != wire.CodeInvalidRequest {
 		t.Errorf("an id with a slash: got %v, want invalid_request", err)
 	}
 	if _, err := c.Submit(t.Context(), client.Increment{User: "bob", Delta: 3, EventID: "match:7"}); err != nil {
 		t.Fatal(err)
 	}
 	e, err := c.ReceiptOf(t.Context(), "bob", "match:7")
-	if err != nil || e.Status != protocol.StatusDone || len(e.Receipts) != 1 || e.Receipts[0].NewScore != 3 {
+	if err != nil || e.Status != wire.StatusDone || len(e.Receipts) != 1 || e.Receipts[0].NewScore != 3 {
 		t.Errorf("got %+v, %v, want bob's receipt", e, err)
 	}
-	if _, err := c.Receipt(t.Context(), "match:7"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := c.Receipt(t.Context(), "match:7"); wire.CodeOf(err) != wire.CodeNotFound {
 		t.Errorf("another user's event: got %v, want not_found", err)
 	}
 }
@@ -262,7 +261,7 @@ func TestKeysAndTokens(t *testing.T) {
 	}
 	soon(t, "the revoked key's rejection", func() error {
 		_, err := game.Submit(t.Context(), client.Increment{User: "alice", Delta: 1})
-		if scoreboard.CodeOf(err) != scoreboard.CodeInvalidSignature {
+		if wire.CodeOf(err) != wire.CodeInvalidSignature {
 			return fmt.Errorf("got %w, want invalid_signature", err)
 		}
 		return nil
@@ -271,7 +270,7 @@ func TestKeysAndTokens(t *testing.T) {
 	if err != nil || len(keys) != 2 || keys[1].RevokedAt == nil || keys[1].Secret != "" {
 		t.Errorf("list: got %+v, %v", keys, err)
 	}
-	s.Fail(1, 503, scoreboard.CodeUnavailable, 0)
+	s.Fail(1, 503, wire.CodeUnavailable, 0)
 	before := len(s.Seen())
 	if _, err := c.CreateKey(t.Context(), client.KeyRequest{Name: "twice"}); err == nil || len(s.Seen())-before != 1 {
 		t.Errorf("a failed create: got %v after %d tries, want 1", err, len(s.Seen())-before)

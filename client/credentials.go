@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // TokenSource supplies the bearer token of each try. It must be safe for concurrent
@@ -62,13 +62,13 @@ type Signer struct {
 
 // Fields signs an increment with the field scheme: it sets the timestamp, the key
 // id and the signature.
-func (s Signer) Fields(r *protocol.IncrementRequest, now time.Time) {
+func (s Signer) Fields(r *wire.IncrementRequest, now time.Time) {
 	r.Timestamp = now.UTC().Format(time.RFC3339)
 	if s.KeyID == "" {
 		return
 	}
 	r.KeyID = s.KeyID
-	r.Signature = protocol.Sign(s.Secret, r.FieldText())
+	r.Signature = wire.Sign(s.Secret, r.FieldText())
 }
 
 // Headers signs a request and its body with the header scheme.
@@ -77,15 +77,15 @@ func (s Signer) Headers(r *http.Request, body []byte, now time.Time) {
 		return
 	}
 	timestamp := strconv.FormatInt(now.Unix(), 10)
-	text := protocol.HeaderText(r.Method, r.URL.RequestURI(), s.KeyID, timestamp, body)
-	r.Header.Set(protocol.HeaderKey, s.KeyID)
-	r.Header.Set(protocol.HeaderTimestamp, timestamp)
-	r.Header.Set(protocol.HeaderSignature, protocol.SignatureVersion+protocol.Sign(s.Secret, text))
+	text := wire.HeaderText(r.Method, r.URL.RequestURI(), s.KeyID, timestamp, body)
+	r.Header.Set(wire.HeaderKey, s.KeyID)
+	r.Header.Set(wire.HeaderTimestamp, timestamp)
+	r.Header.Set(wire.HeaderSignature, wire.SignatureVersion+wire.Sign(s.Secret, text))
 }
 
 // JoinTicket lets a browser join the stream of a board: Token goes into the query of
 // /v1/realtime/leaderboard and is valid until ExpiresAt.
-type JoinTicket = protocol.JoinTicket
+type JoinTicket = wire.JoinTicket
 
 // RealtimeToken creates a ticket for the token's user and a board (global when
 // empty). It is for a page's WebSocket or EventSource, which cannot send a bearer

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/fixtures"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // The client signs as in the test vectors that docs/signing.md publishes.
@@ -20,7 +20,7 @@ func TestSignerVectors(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	signed := 0
 	for _, v := range all.Fields {
-		var r protocol.IncrementRequest
+		var r wire.IncrementRequest
 		if err := json.Unmarshal(v.Increment, &r); err != nil {
 			t.Fatal(err)
 		}
@@ -45,8 +45,8 @@ func TestSignerVectors(t *testing.T) {
 			t.Fatal(err)
 		}
 		signer.Headers(r, []byte(v.Body), now)
-		if got := r.Header.Get(protocol.HeaderSignature); got != v.Signature ||
-			r.Header.Get(protocol.HeaderTimestamp) != v.Timestamp {
+		if got := r.Header.Get(wire.HeaderSignature); got != v.Signature ||
+			r.Header.Get(wire.HeaderTimestamp) != v.Timestamp {
 			t.Errorf("%s: got %s, want %s", v.Name, got, v.Signature)
 		}
 	}

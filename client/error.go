@@ -7,22 +7,21 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Error describes why a call failed: an error response of the server or, with Status 0, a
 // failure without a response (Code unavailable, the cause in Err).
-// scoreboard.CodeOf finds its Code.
+// wire.CodeOf finds its Code.
 type Error struct {
 	Op         string // the operation, such as "submit an increment"
 	Status     int    // HTTP status, 0 without a response
-	Code       scoreboard.Code
-	Message    string            // the server's message, for people
-	Field      string            // the invalid field of the request, if any
-	Reason     scoreboard.Reason // which rule rejected the request, if Code alone does not say
-	EventID    string            // of the increment; safe to send again
-	RequestID  string            // finds the request in the server's logs
+	Code       wire.Code
+	Message    string      // the server's message, for people
+	Field      string      // the invalid field of the request, if any
+	Reason     wire.Reason // which rule rejected the request, if Code alone does not say
+	EventID    string      // of the increment; safe to send again
+	RequestID  string      // finds the request in the server's logs
 	RetryAfter time.Duration
 	WouldRank  int64 // in a not_found: the rank of the score in question
 	Attempts   int   // number of tries
@@ -48,23 +47,16 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap returns the domain's error and the cause.
-func (e *Error) Unwrap() []error {
-	domain := &scoreboard.Error{
-		Code: e.Code, Message: e.Message, Field: e.Field, Reason: e.Reason,
-		RetryAfter: e.RetryAfter,
-	}
-	if e.Err == nil {
-		return []error{domain}
-	}
-	return []error{domain, e.Err}
-}
+func (e *Error) Unwrap() error { return e.Err }
+
+// ErrorCode returns the code, for wire.CodeOf.
+func (e *Error) ErrorCode() wire.Code { return e.Code }
 
 // Temporary reports whether the same call may succeed later: the server was
 // overloaded, failing or unreachable.
 func (e *Error) Temporary() bool {
 	switch e.Code {
-	case scoreboard.CodeRateLimited, scoreboard.CodeOverloaded, scoreboard.CodeUnavailable, scoreboard.CodeInternal:
+	case wire.CodeRateLimited, wire.CodeOverloaded, wire.CodeUnavailable, wire.CodeInternal:
 		return true
 	}
 	return e.Status >= 500
@@ -78,10 +70,10 @@ func responseError(r *http.Response, body []byte, now time.Time) *Error {
 		RequestID:  r.Header.Get("X-Request-Id"),
 		RetryAfter: retryAfter(r.Header.Get("Retry-After"), now),
 	}
-	var p protocol.Error
+	var p wire.Error
 	if json.Unmarshal(body, &p) == nil && p.ErrorCode != "" {
-		e.Code, e.Message, e.Field, e.EventID = scoreboard.Code(p.ErrorCode), p.Message, p.Field, p.EventID
-		e.Reason, e.WouldRank = scoreboard.Reason(p.Reason), p.WouldRank
+		e.Code, e.Message, e.Field, e.EventID = wire.Code(p.ErrorCode), p.Message, p.Field, p.EventID
+		e.Reason, e.WouldRank = wire.Reason(p.Reason), p.WouldRank
 		if p.RequestID != "" {
 			e.RequestID = p.RequestID
 		}
@@ -93,39 +85,39 @@ func responseError(r *http.Response, body []byte, now time.Time) *Error {
 }
 
 // statusOf is the HTTP status of a code that arrived without one.
-func statusOf(code scoreboard.Code) int {
+func statusOf(code wire.Code) int {
 	switch code {
-	case scoreboard.CodeUnauthorized, scoreboard.CodeTokenUsed:
+	case wire.CodeUnauthorized, wire.CodeTokenUsed:
 		return http.StatusUnauthorized
-	case scoreboard.CodeForbidden:
+	case wire.CodeForbidden:
 		return http.StatusForbidden
-	case scoreboard.CodeNotFound:
+	case wire.CodeNotFound:
 		return http.StatusNotFound
-	case scoreboard.CodeRateLimited:
+	case wire.CodeRateLimited:
 		return http.StatusTooManyRequests
-	case scoreboard.CodeUnavailable, scoreboard.CodeOverloaded:
+	case wire.CodeUnavailable, wire.CodeOverloaded:
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusBadRequest
 }
 
-func codeOfStatus(status int) scoreboard.Code {
+func codeOfStatus(status int) wire.Code {
 	switch status {
 	case http.StatusUnauthorized:
-		return scoreboard.CodeUnauthorized
+		return wire.CodeUnauthorized
 	case http.StatusForbidden:
-		return scoreboard.CodeForbidden
+		return wire.CodeForbidden
 	case http.StatusNotFound:
-		return scoreboard.CodeNotFound
+		return wire.CodeNotFound
 	case http.StatusTooManyRequests:
-		return scoreboard.CodeRateLimited
+		return wire.CodeRateLimited
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return scoreboard.CodeUnavailable
+		return wire.CodeUnavailable
 	}
 	if status < 500 {
-		return scoreboard.CodeInvalidRequest
+		return wire.CodeInvalidRequest
 	}
-	return scoreboard.CodeInternal
+	return wire.CodeInternal
 }
 
 // retryAfter parses both forms of the header; 0 if it is absent.

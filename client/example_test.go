@@ -9,16 +9,15 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // The examples use a server that instance starts. A program reads the address, the
 // token and the key from its configuration.
 func exampleClient() (c *client.Client, stop func()) {
 	server, stop := instance.Start()
-	server.Set(protocol.Entry{UserID: "bob", Score: 40}, protocol.Entry{UserID: "alice", Score: 37})
+	server.Set(wire.Entry{UserID: "bob", Score: 40}, wire.Entry{UserID: "alice", Score: 37})
 	c, err := client.New(server.URL, client.Options{
 		Token:     instance.Token("alice", "score:update"),
 		KeyID:     instance.KeyID,
@@ -71,7 +70,7 @@ func ExampleClient_SubmitBatch() {
 	}
 	for _, r := range results {
 		if r.Err != nil {
-			fmt.Println("refused:", scoreboard.CodeOf(r.Err))
+			fmt.Println("refused:", wire.CodeOf(r.Err))
 			continue
 		}
 		fmt.Println(r.Receipt.UserID, "has", r.Receipt.NewScore)
@@ -99,7 +98,7 @@ func ExampleClient_Receipt() {
 	}
 	fmt.Println(event.Status, event.Receipts[0].NewScore)
 	_, err = c.Receipt(ctx, "match-9999")
-	fmt.Println(scoreboard.CodeOf(err))
+	fmt.Println(wire.CodeOf(err))
 	// Output:
 	// done 42
 	// not_found
@@ -155,7 +154,7 @@ func ExampleError() {
 	var refused *client.Error
 	switch {
 	case err == nil:
-	case scoreboard.CodeOf(err) == scoreboard.CodeDeltaOutOfRange:
+	case wire.CodeOf(err) == wire.CodeDeltaOutOfRange:
 		fmt.Println("no such match:", err)
 	case errors.As(err, &refused) && refused.Temporary():
 		fmt.Println("send", refused.EventID, "again later")

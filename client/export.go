@@ -10,17 +10,17 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Standing is a row of an exported board.
-type Standing = protocol.FinalEntry
+type Standing = wire.FinalEntry
 
 // ExportBoard calls do with every standing of a board, best first, as they were at one
 // moment, and returns their number. An incomplete export and an error of do are errors.
 func (c *Client) ExportBoard(ctx context.Context, board string, do func(Standing) error) (rows int64, err error) {
 	return c.export(ctx, "export board "+board, "/v1/admin/boards/"+url.PathEscape(board)+"/export",
-		func(_ []byte, line *protocol.ExportLine) error {
+		func(_ []byte, line *wire.ExportLine) error {
 			var s Standing
 			if err := json.Unmarshal(line.Row, &s); err != nil {
 				return connectionError(fmt.Errorf("read a standing of board %s: %w", board, err))
@@ -35,7 +35,7 @@ const maxExportLine = 1 << 20
 // export reads an export, without retries, and calls do with each line but the last, which
 // has the number of the others.
 func (c *Client) export(
-	ctx context.Context, op, path string, do func(text []byte, line *protocol.ExportLine) error,
+	ctx context.Context, op, path string, do func(text []byte, line *wire.ExportLine) error,
 ) (rows int64, err error) {
 	fail := func(e *Error) (int64, error) {
 		e.Op, e.Attempts = op, 1
@@ -60,7 +60,7 @@ func (c *Client) export(
 	lines := bufio.NewScanner(res.Body)
 	lines.Buffer(nil, maxExportLine)
 	for lines.Scan() {
-		var line protocol.ExportLine
+		var line wire.ExportLine
 		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
 			return fail(connectionError(fmt.Errorf("read a line of the response: %w", err)))
 		}

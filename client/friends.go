@@ -7,19 +7,19 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Friends, as the server sends them.
 type (
 	// Friend is what another user is to the token's user.
-	Friend = protocol.Friend
+	Friend = wire.Friend
 	// Friends is a page of them.
-	Friends = protocol.Friends
+	Friends = wire.Friends
 	// FriendPair is two users.
-	FriendPair = protocol.FriendPair
+	FriendPair = wire.FriendPair
 	// FriendsImported says how many pairs were not friends before.
-	FriendsImported = protocol.FriendsImported
+	FriendsImported = wire.FriendsImported
 )
 
 const pathFriends = "/v1/users/me/friends"
@@ -85,7 +85,7 @@ func (c *Client) ImportFriends(ctx context.Context, pairs []FriendPair) (Friends
 	var done FriendsImported
 	err := c.do(ctx, call{
 		op: "import friends", method: http.MethodPost, path: "/v1/friends",
-		body: func(time.Time) any { return protocol.FriendPairs{Pairs: pairs} },
+		body: func(time.Time) any { return wire.FriendPairs{Pairs: pairs} },
 	}, &done)
 	return done, err
 }

@@ -6,20 +6,20 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 type (
 	// ImportRequest names the source and the board of an import.
-	ImportRequest = protocol.ImportRequest
+	ImportRequest = wire.ImportRequest
 	// Import is what was imported from a source to a board.
-	Import = protocol.Import
+	Import = wire.Import
 	// ImportSummary is what a board has of the imported users.
-	ImportSummary = protocol.ImportSummary
+	ImportSummary = wire.ImportSummary
 	// ImportRecord is a user's score in the other system.
-	ImportRecord = protocol.ImportRecord
+	ImportRecord = wire.ImportRecord
 	// ImportedRecords is what became of records.
-	ImportedRecords = protocol.ImportedRecords
+	ImportedRecords = wire.ImportedRecords
 )
 
 // MaxImportRecords is how many records ImportRecords takes at once.
@@ -52,7 +52,7 @@ func (c *Client) ImportRecords(ctx context.Context, id int64, records []ImportRe
 	err := c.do(ctx, call{
 		op: fmt.Sprintf("import %d records", len(records)), method: http.MethodPost,
 		path: fmt.Sprintf("/v1/admin/imports/%d/records", id), query: because(ctx), sign: true,
-		body: func(time.Time) any { return protocol.ImportRecords{Records: records} },
+		body: func(time.Time) any { return wire.ImportRecords{Records: records} },
 	}, &out)
 	return out, err
 }

@@ -6,16 +6,16 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Job is a long operation that a node runs or has run. Reading and stopping jobs needs the
 // scope score:operate.
-type Job = protocol.Job
+type Job = wire.Job
 
 // Jobs lists the newest 100 jobs of all nodes before an id (0: the newest), newest first.
 func (c *Client) Jobs(ctx context.Context, before int64) ([]Job, error) {
-	var out protocol.Jobs
+	var out wire.Jobs
 	query := url.Values{}
 	if before > 0 {
 		query.Set("before", strconv.FormatInt(before, 10))

@@ -6,22 +6,22 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // TokenRequest requests a token for UserID with the scopes in Scope (separated by
 // spaces) and the lifetime TTL (15m when empty).
-type TokenRequest = protocol.TokenRequest
+type TokenRequest = wire.TokenRequest
 
 // Token is a bearer token and its expiry.
-type Token = protocol.Token
+type Token = wire.Token
 
 // KeyRequest describes a new key: its name and what it may sign. An empty field sets
 // no limit.
-type KeyRequest = protocol.KeyRequest
+type KeyRequest = wire.KeyRequest
 
 // Key is a signing key. Its Secret is returned only by CreateKey and RotateKey.
-type Key = protocol.Key
+type Key = wire.Key
 
 // MintToken creates a token for a user, on servers with a development issuer. It
 // needs the scope score:admin.
@@ -54,14 +54,14 @@ func (c *Client) RotateKey(ctx context.Context, id string, overlap time.Duration
 	err := c.do(ctx, call{
 		op: "rotate key " + id, method: http.MethodPost, path: "/v1/admin/keys/" + url.PathEscape(id) + "/rotate",
 		query: because(ctx), sign: true, once: true,
-		body: func(time.Time) any { return protocol.RotateRequest{Overlap: overlap.String()} },
+		body: func(time.Time) any { return wire.RotateRequest{Overlap: overlap.String()} },
 	}, &key)
 	return key, err
 }
 
 // Keys lists signing keys, without their secrets.
 func (c *Client) Keys(ctx context.Context) ([]Key, error) {
-	var keys protocol.Keys
+	var keys wire.Keys
 	err := c.do(ctx, call{op: "list the keys", method: http.MethodGet, path: "/v1/admin/keys"}, &keys)
 	return keys.Keys, err
 }

@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // LoadRun is an uploaded report of a load test. Uploading needs the scope score:operate,
 // deleting score:admin.
-type LoadRun = protocol.LoadRun
+type LoadRun = wire.LoadRun
 
 // UploadLoadRun stores a report of a load test, as report.json has it, at most 1 MiB. The
 // error is conflict if the report is stored already.
@@ -20,7 +20,7 @@ func (c *Client) UploadLoadRun(ctx context.Context, report json.RawMessage) (Loa
 	var r LoadRun
 	err := c.do(ctx, call{
 		op: "upload a load run", method: http.MethodPost, path: "/v1/admin/load-runs", query: because(ctx), sign: true,
-		body: func(time.Time) any { return protocol.LoadRunRequest{Report: report} },
+		body: func(time.Time) any { return wire.LoadRunRequest{Report: report} },
 	}, &r)
 	return r, err
 }

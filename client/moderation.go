@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // The types of moderation. Its calls need the scope score:operate, but for adjustments,
@@ -18,23 +18,23 @@ import (
 // for the audit trail.
 type (
 	// UserState is a user's status.
-	UserState = protocol.UserState
+	UserState = wire.UserState
 	// User is a user's status and its reason, with scores and flags.
-	User = protocol.User
+	User = wire.User
 	// ReverseRequest says whose event is reversed, and why.
-	ReverseRequest = protocol.ReverseRequest
+	ReverseRequest = wire.ReverseRequest
 	// VoidRequest selects the events of one key or address.
-	VoidRequest = protocol.VoidRequest
+	VoidRequest = wire.VoidRequest
 	// VoidPreview is what a void would reverse.
-	VoidPreview = protocol.VoidPreview
+	VoidPreview = wire.VoidPreview
 	// Void is a job that reverses those events.
-	Void = protocol.Void
+	Void = wire.Void
 	// VoidFailure is an event that it could not reverse.
-	VoidFailure = protocol.VoidFailure
+	VoidFailure = wire.VoidFailure
 	// Flag is an event that a rule found suspicious.
-	Flag = protocol.Flag
+	Flag = wire.Flag
 	// Flags is a page of flags.
-	Flags = protocol.Flags
+	Flags = wire.Flags
 )
 
 // Reversal is the result of a reversal: a receipt for each board, and the boards that have
@@ -77,7 +77,7 @@ func (c *Client) setStatus(ctx context.Context, verb, user, reason string) (User
 	err := c.do(ctx, call{
 		op: verb + " " + user, method: http.MethodPost, path: "/v1/admin/users/" + url.PathEscape(user) + "/" + verb,
 		sign: true,
-		body: func(time.Time) any { return protocol.ReasonRequest{Reason: reason} },
+		body: func(time.Time) any { return wire.ReasonRequest{Reason: reason} },
 	}, &s)
 	return s, err
 }
@@ -102,7 +102,7 @@ func (c *Client) Adjust(ctx context.Context, a Adjustment) (Receipt, error) {
 		op: "adjust " + a.User, method: http.MethodPost, path: "/v1/admin/users/" + url.PathEscape(a.User) + "/adjust",
 		sign: true, eventID: a.EventID,
 		body: func(time.Time) any {
-			return protocol.AdjustRequest{Board: a.Board, Delta: a.Delta, EventID: a.EventID, Reason: a.Reason}
+			return wire.AdjustRequest{Board: a.Board, Delta: a.Delta, EventID: a.EventID, Reason: a.Reason}
 		},
 	}, &receipt)
 	return receipt, err
@@ -121,7 +121,7 @@ func (c *Client) Reverse(ctx context.Context, event string, r ReverseRequest) (R
 		return Reversal{}, err
 	}
 	var one Receipt
-	var several protocol.Receipts
+	var several wire.Receipts
 	if err := errors.Join(json.Unmarshal(response, &one), json.Unmarshal(response, &several)); err != nil {
 		return Reversal{}, &Error{Op: "reverse event " + event, Err: fmt.Errorf("decode the response: %w", err)}
 	}
@@ -163,7 +163,7 @@ func (c *Client) Void(ctx context.Context, id int64) (Void, error) {
 
 // Voids lists voids, newest first.
 func (c *Client) Voids(ctx context.Context) ([]Void, error) {
-	var v protocol.Voids
+	var v wire.Voids
 	err := c.do(ctx, call{op: "list the voids", method: http.MethodGet, path: "/v1/admin/voids"}, &v)
 	return v.Voids, err
 }
@@ -174,7 +174,7 @@ func (c *Client) UndoVoid(ctx context.Context, id int64, reason string) (Void, e
 	err := c.do(ctx, call{
 		op: "undo a void", method: http.MethodPost, path: "/v1/admin/voids/" + strconv.FormatInt(id, 10) + "/undo",
 		sign: true,
-		body: func(time.Time) any { return protocol.ReasonRequest{Reason: reason} },
+		body: func(time.Time) any { return wire.ReasonRequest{Reason: reason} },
 	}, &v)
 	return v, err
 }
@@ -220,7 +220,7 @@ func (c *Client) decideFlag(ctx context.Context, verb string, id int64, reason s
 	err := c.do(ctx, call{
 		op: verb + " a flag", method: http.MethodPost,
 		path: "/v1/admin/flags/" + strconv.FormatInt(id, 10) + "/" + verb, sign: true,
-		body: func(time.Time) any { return protocol.ReasonRequest{Reason: reason} },
+		body: func(time.Time) any { return wire.ReasonRequest{Reason: reason} },
 	}, &f)
 	return f, err
 }

@@ -13,35 +13,34 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // What an operator works with. It needs the scope score:operate; docs/security.md lists the
 // changes that need score:admin.
 type (
 	// Status is the status of a server node.
-	Status = protocol.Status
+	Status = wire.Status
 	// Outbox is the backlog of changes to publish.
-	Outbox = protocol.Outbox
+	Outbox = wire.Outbox
 	// DeadLetter is an event that could not be applied.
-	DeadLetter = protocol.DeadLetter
+	DeadLetter = wire.DeadLetter
 	// DeadLetters is a page of dead letters.
-	DeadLetters = protocol.DeadLetters
+	DeadLetters = wire.DeadLetters
 	// RankingStatus is the status of a board's ranking.
-	RankingStatus = protocol.RankingStatus
+	RankingStatus = wire.RankingStatus
 	// JobRequest selects the boards and users of a job.
-	JobRequest = protocol.JobRequest
+	JobRequest = wire.JobRequest
 	// ReplayRequest selects what to replay.
-	ReplayRequest = protocol.ReplayRequest
+	ReplayRequest = wire.ReplayRequest
 	// Replayed counts what a replay changed.
-	Replayed = protocol.Replayed
+	Replayed = wire.Replayed
 	// WhatIf is how a board would stand under other rules.
-	WhatIf = protocol.WhatIf
+	WhatIf = wire.WhatIf
 	// JobLine is the progress or the result of a job.
-	JobLine = protocol.JobLine
+	JobLine = wire.JobLine
 	// Archived lists the ledger partitions that were moved to the archive.
-	Archived = protocol.Archived
+	Archived = wire.Archived
 )
 
 // Status reads the status of the node that answers, and of a board's ranking (global
@@ -138,7 +137,7 @@ func (c *Client) Replay(ctx context.Context, r ReplayRequest, progress func(JobL
 // WhatIfRequest asks how a board would stand under other rules, which are JSON as in
 // docs/what-if.md: the server checks them as they are written.
 type WhatIfRequest struct {
-	protocol.WhatIfRequest
+	wire.WhatIfRequest
 	Rules json.RawMessage `json:"rules"`
 }
 
@@ -157,7 +156,7 @@ func (c *Client) WhatIf(ctx context.Context, r WhatIfRequest, progress func(JobL
 // lists them.
 func (c *Client) ArchiveLedger(ctx context.Context, dry bool) (Archived, error) {
 	line, err := c.job(ctx, "archive the ledger", "ledger/archive", because(ctx),
-		protocol.ArchiveRequest{DryRun: dry}, func(JobLine) {})
+		wire.ArchiveRequest{DryRun: dry}, func(JobLine) {})
 	if err != nil || line.Archived == nil {
 		return Archived{}, err
 	}
@@ -165,10 +164,10 @@ func (c *Client) ArchiveLedger(ctx context.Context, dry bool) (Archived, error) 
 }
 
 // CheckpointRequest selects a board and a moment that is not in the database any more.
-type CheckpointRequest = protocol.CheckpointRequest
+type CheckpointRequest = wire.CheckpointRequest
 
 // KeptCheckpoint is what was read from the archive, and how long it is kept.
-type KeptCheckpoint = protocol.KeptCheckpoint
+type KeptCheckpoint = wire.KeptCheckpoint
 
 // CheckpointArchived has the server read its archive for a board at a moment. Top, Score and
 // Around with the same At are then answered for some days.
@@ -239,7 +238,7 @@ func (c *Client) job(
 			return line, nil
 		case "error":
 			return fail(&Error{
-				Status: res.StatusCode, Code: scoreboard.Code(line.Error.ErrorCode), Message: line.Error.Message,
+				Status: res.StatusCode, Code: wire.Code(line.Error.ErrorCode), Message: line.Error.Message,
 				RequestID: line.Error.RequestID,
 			})
 		}
@@ -248,7 +247,7 @@ func (c *Client) job(
 }
 
 // Checks is the result of a server's checks of itself and its backends.
-type Checks = protocol.Checks
+type Checks = wire.Checks
 
 // Checks runs the server's checks. It needs the scope score:operate.
 func (c *Client) Checks(ctx context.Context) (Checks, error) {

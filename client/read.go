@@ -7,29 +7,29 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Entry is one row of a board: Rank (from 1), UserID, Score and, if the user set
 // them, DisplayName and AvatarURL.
-type Entry = protocol.Entry
+type Entry = wire.Entry
 
 // Top is the top of a board: Entries, best first, the Total number of users, and
 // AsOf and AgeMS for its freshness. If it is Degraded, that is, not from a healthy
 // ranking, Version and Epoch are nil.
-type Top = protocol.Top
+type Top = wire.Top
 
 // Place is one user's standing: Score, Rank, Total, Percentile (the share of users
 // ranked below) and, if requested, Neighbours.
-type Place = protocol.Place
+type Place = wire.Place
 
 // List is the standings of a list of users: Entries, best first, each with its Place
 // in the list and its Rank on the board, and NotFound.
-type List = protocol.List
+type List = wire.List
 
 // Profile is how a user is displayed: DisplayName (up to 32 characters) and AvatarURL
 // (https).
-type Profile = protocol.Profile
+type Profile = wire.Profile
 
 // TopQuery selects a page of a board.
 type TopQuery struct {
@@ -86,10 +86,10 @@ func (c *Client) Around(ctx context.Context, user string, q PlaceQuery) (Place, 
 
 // Statement is a page of a user's ledger: Entries, newest first, NextCursor if there
 // are more, and on the last page ArchivedBefore if older events are in the archive.
-type Statement = protocol.Statement
+type Statement = wire.Statement
 
 // StatementEntry is one event on one board.
-type StatementEntry = protocol.StatementEntry
+type StatementEntry = wire.StatementEntry
 
 // StatementQuery selects a page of a statement.
 type StatementQuery struct {
@@ -119,13 +119,13 @@ func (c *Client) Statement(ctx context.Context, user string, q StatementQuery) (
 }
 
 // RankHistory is a user's score and rank at Points of time, and what stands out among them.
-type RankHistory = protocol.RankHistory
+type RankHistory = wire.RankHistory
 
 // RankPoint is a user's score and rank at a time; nil if the user had none.
-type RankPoint = protocol.RankPoint
+type RankPoint = wire.RankPoint
 
 // RankMarks are what stands out among hourly samples of a user's ranks.
-type RankMarks = protocol.RankMarks
+type RankMarks = wire.RankMarks
 
 // HistoryQuery selects the points of a RankHistory.
 type HistoryQuery struct {
@@ -157,10 +157,10 @@ func (c *Client) RankHistory(ctx context.Context, user string, q HistoryQuery) (
 
 // Film is the first rows of a board over time: Frames where they changed, and NextFrom if there
 // are more.
-type Film = protocol.Film
+type Film = wire.Film
 
 // FilmFrame is the first rows of a board at a time, until the next frame.
-type FilmFrame = protocol.FilmFrame
+type FilmFrame = wire.FilmFrame
 
 // FilmQuery selects a part of a Film.
 type FilmQuery struct {
@@ -193,10 +193,10 @@ func (c *Client) Film(ctx context.Context, q FilmQuery) (Film, error) {
 
 // RankExplanation is what a user's rank follows from: the sources of the score, the Latest
 // events, the users Above and Below, and ties.
-type RankExplanation = protocol.RankExplanation
+type RankExplanation = wire.RankExplanation
 
 // RankNeighbour is the user directly ahead of another or behind.
-type RankNeighbour = protocol.RankNeighbour
+type RankNeighbour = wire.RankNeighbour
 
 // ExplainRank reads what a user's rank on a board follows from: the token's own user's, or
 // with the scope score:operate any user's. The user "me" is the token's user.
@@ -235,7 +235,7 @@ func (c *Client) Users(ctx context.Context, board string, users []string) (List,
 	var list List
 	err := c.do(ctx, call{
 		op: "read the standings of a list", method: http.MethodPost, path: "/v1/leaderboard/users",
-		body: func(time.Time) any { return protocol.Users{Board: board, UserIDs: users} },
+		body: func(time.Time) any { return wire.Users{Board: board, UserIDs: users} },
 	}, &list)
 	return list, err
 }
@@ -253,7 +253,7 @@ func (c *Client) Profile(ctx context.Context, user string) (Profile, error) {
 
 // Privacy is who sees a user's id and profile on boards: Visibility is public, friends,
 // pseudonym or private. A private user is on no board.
-type Privacy = protocol.Privacy
+type Privacy = wire.Privacy
 
 // Privacy reads who sees a user. Users may read their own; it needs the scope score:operate for
 // others.
@@ -272,7 +272,7 @@ func (c *Client) SetPrivacy(ctx context.Context, user, visibility string) (Priva
 	err := c.do(ctx, call{
 		op: "set who sees " + user, method: http.MethodPut,
 		path: "/v1/users/" + url.PathEscape(user) + "/privacy", query: because(ctx),
-		body: func(time.Time) any { return protocol.PrivacyRequest{Visibility: visibility} },
+		body: func(time.Time) any { return wire.PrivacyRequest{Visibility: visibility} },
 	}, &kept)
 	return kept, err
 }
@@ -285,7 +285,7 @@ func (c *Client) PutProfile(ctx context.Context, user string, p Profile) (Profil
 		op: "set the profile of " + user, method: http.MethodPut,
 		path: "/v1/users/" + url.PathEscape(user) + "/profile", query: because(ctx),
 		body: func(time.Time) any {
-			return protocol.ProfileRequest{DisplayName: p.DisplayName, AvatarURL: p.AvatarURL}
+			return wire.ProfileRequest{DisplayName: p.DisplayName, AvatarURL: p.AvatarURL}
 		},
 	}, &kept)
 	return kept, err

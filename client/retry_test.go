@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func TestRetryKeepsEventIDAndSignsAgain(t *testing.T) {
@@ -20,7 +19,7 @@ func TestRetryKeepsEventIDAndSignsAgain(t *testing.T) {
 	c := newClient(t, s, options("alice"))
 	clock := time.Now().Add(-10 * time.Second)
 	c.SetClock(func() time.Time { clock = clock.Add(time.Second); return clock })
-	s.Fail(1, 503, scoreboard.CodeOverloaded, 0)
+	s.Fail(1, 503, wire.CodeOverloaded, 0)
 	s.LoseAnswers(1) // recorded, but the client gets no response
 	receipt, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5})
 	if err != nil {
@@ -42,40 +41,40 @@ func TestRetryKeepsEventIDAndSignsAgain(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	s := instance.New(t)
-	s.Set(protocol.Entry{UserID: "alice", Score: 1})
+	s.Set(wire.Entry{UserID: "alice", Score: 1})
 	cases := []struct {
 		name  string
 		edit  func(*client.Options)
 		in    client.Increment
-		code  scoreboard.Code
+		code  wire.Code
 		field string
 	}{
-		{"invalid delta", nil, client.Increment{User: "alice"}, scoreboard.CodeInvalidRequest, "delta"},
+		{"invalid delta", nil, client.Increment{User: "alice"}, wire.CodeInvalidRequest, "delta"},
 		{
 			"delta out of range", nil,
 			client.Increment{User: "alice", Delta: 1 << 40},
-			scoreboard.CodeDeltaOutOfRange, "delta",
+			wire.CodeDeltaOutOfRange, "delta",
 		},
 		{
 			"unknown board", nil,
 			client.Increment{User: "alice", Delta: 1, Board: "nowhere"},
-			scoreboard.CodeNotFound,
+			wire.CodeNotFound,
 			"",
 		},
 		{
 			"wrong secret", func(o *client.Options) { o.KeySecret = "other" },
 			client.Increment{User: "alice", Delta: 1},
-			scoreboard.CodeInvalidSignature, "",
+			wire.CodeInvalidSignature, "",
 		},
 		{
 			"no token", func(o *client.Options) { o.Token = "" },
 			client.Increment{User: "alice", Delta: 1},
-			scoreboard.CodeUnauthorized, "",
+			wire.CodeUnauthorized, "",
 		},
 		{
 			"another's token", func(o *client.Options) { o.Token = instance.Token("bob", "") },
 			client.Increment{User: "alice", Delta: 1},
-			scoreboard.CodeForbidden, "",
+			wire.CodeForbidden, "",
 		},
 	}
 	for _, tc := range cases {
@@ -94,7 +93,7 @@ func TestErrors(t *testing.T) {
 			if len(seen) != 1 {
 				t.Fatalf("got %d tries of a permanent error, want 1", len(seen))
 			}
-			if scoreboard.CodeOf(err) != tc.code || e.Field != tc.field || e.RequestID != seen[0].ResponseID ||
+			if wire.CodeOf(err) != tc.code || e.Field != tc.field || e.RequestID != seen[0].ResponseID ||
 				e.RequestID == "" || e.EventID == "" || e.Temporary() {
 				t.Errorf("got %+v, want code %s, field %q, request %s", e, tc.code, tc.field, seen[0].ResponseID)
 			}
@@ -109,14 +108,14 @@ func TestRetryIsBounded(t *testing.T) {
 	o.Attempts = 3
 	c := newClient(t, s, o)
 
-	s.Fail(3, 503, scoreboard.CodeUnavailable, 0)
+	s.Fail(3, 503, wire.CodeUnavailable, 0)
 	_, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5, EventID: "match-7"})
 	var e *client.Error
 	if !errors.As(err, &e) || e.Attempts != 3 || e.EventID != "match-7" || !e.Temporary() {
 		t.Errorf("got %+v, want an error with the event id after 3 tries", err)
 	}
 
-	s.Fail(1, 429, scoreboard.CodeRateLimited, time.Second)
+	s.Fail(1, 429, wire.CodeRateLimited, time.Second)
 	start := time.Now()
 	if _, err = c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5}); err != nil {
 		t.Errorf("after Retry-After: got %v", err)
@@ -125,18 +124,18 @@ func TestRetryIsBounded(t *testing.T) {
 		t.Errorf("retried after %v, but Retry-After was 1 s", took)
 	}
 
-	s.Fail(1, 429, scoreboard.CodeRateLimited, time.Minute)
+	s.Fail(1, 429, wire.CodeRateLimited, time.Minute)
 	before := len(s.Seen())
 	_, err = c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5})
 	if !errors.As(err, &e) || e.RetryAfter != time.Minute || len(s.Seen())-before != 1 {
 		t.Errorf("a Retry-After over the maximum: got %+v, want the error at once", err)
 	}
 
-	s.Fail(9, 503, scoreboard.CodeUnavailable, 2*time.Second)
+	s.Fail(9, 503, wire.CodeUnavailable, 2*time.Second)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err = c.Submit(ctx, client.Increment{User: "alice", Delta: 5})
-	if !errors.Is(err, context.DeadlineExceeded) || scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+	if !errors.Is(err, context.DeadlineExceeded) || wire.CodeOf(err) != wire.CodeUnavailable {
 		t.Errorf("deadline during the wait: got %v, want the last error and the deadline", err)
 	}
 }
@@ -148,7 +147,7 @@ func TestUnreachableServer(t *testing.T) {
 	s.Close()
 	_, err := c.Top(t.Context(), client.TopQuery{})
 	var e *client.Error
-	if !errors.As(err, &e) || e.Status != 0 || e.Attempts != 5 || scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+	if !errors.As(err, &e) || e.Status != 0 || e.Attempts != 5 || wire.CodeOf(err) != wire.CodeUnavailable {
 		t.Errorf("got %+v, want unavailable after 5 tries", err)
 	}
 }
@@ -163,7 +162,7 @@ func TestResponseOfAnotherServer(t *testing.T) {
 	}
 	defer c.Close()
 	_, err = c.Top(t.Context(), client.TopQuery{})
-	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound || !strings.Contains(err.Error(), "not from this API") {
+	if wire.CodeOf(err) != wire.CodeNotFound || !strings.Contains(err.Error(), "not from this API") {
 		t.Errorf("got %v, want not_found and that the response is not from this API", err)
 	}
 }

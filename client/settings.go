@@ -6,25 +6,25 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // The types of settings. Reading them needs the scope score:operate, changing
 // them score:admin.
 type (
 	// Setting is a setting and its effective value.
-	Setting = protocol.Setting
+	Setting = wire.Setting
 	// SettingRequest changes a setting, or resets it to the deployed value.
-	SettingRequest = protocol.SettingRequest
+	SettingRequest = wire.SettingRequest
 	// SettingsRequest changes several settings, together or not at all.
-	SettingsRequest = protocol.SettingsRequest
+	SettingsRequest = wire.SettingsRequest
 	// SettingChange is one change of a SettingsRequest.
-	SettingChange = protocol.SettingChange
+	SettingChange = wire.SettingChange
 )
 
 // Settings lists all settings with their effective values on the node that answers.
 func (c *Client) Settings(ctx context.Context) ([]Setting, error) {
-	var k protocol.Settings
+	var k wire.Settings
 	err := c.do(ctx, call{op: "list the settings", method: http.MethodGet, path: "/v1/admin/settings"}, &k)
 	return k.Settings, err
 }
@@ -41,7 +41,7 @@ func (c *Client) ChangeSetting(ctx context.Context, name string, r SettingReques
 
 // ChangeSettings changes several settings, all or none.
 func (c *Client) ChangeSettings(ctx context.Context, r SettingsRequest) ([]Setting, error) {
-	var k protocol.Settings
+	var k wire.Settings
 	op := "change settings"
 	if len(r.Settings) == 1 {
 		op = "change a setting"

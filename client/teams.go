@@ -6,21 +6,21 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Teams, as the server sends them.
 type (
 	// TeamRule says how a board of teams computes the score of a team.
-	TeamRule = protocol.TeamRule
+	TeamRule = wire.TeamRule
 	// Team is a team of a board.
-	Team = protocol.Team
+	Team = wire.Team
 	// Teams is a page of them.
-	Teams = protocol.Teams
+	Teams = wire.Teams
 	// TeamMember is a time during which a user was a member of a team.
-	TeamMember = protocol.TeamMember
+	TeamMember = wire.TeamMember
 	// TeamMembers is a page of them.
-	TeamMembers = protocol.TeamMembers
+	TeamMembers = wire.TeamMembers
 )
 
 func pathTeams(board string) string { return "/v1/boards/" + url.PathEscape(board) + "/teams" }

@@ -8,8 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Connection is the kind of connection that delivers the states of a watch.
@@ -79,7 +78,7 @@ type WatchOptions struct {
 // nothing until there is a newer one.
 func (c *Client) Watch(ctx context.Context, board string, o WatchOptions) <-chan State {
 	if board == "" {
-		board = string(scoreboard.GlobalBoard)
+		board = wire.GlobalBoard
 	}
 	w := &watcher{
 		c: c, board: board, limit: o.Limit, streamOnly: o.EventStream, confirm: o.Confirm, out: make(chan State, 1),
@@ -204,21 +203,21 @@ func (w *watcher) heartbeat(kind Connection) {
 var errClosing = errors.New("the server is closing the connection")
 
 // frame handles one message of a stream.
-func (w *watcher) frame(kind Connection, f *protocol.Frame) error {
+func (w *watcher) frame(kind Connection, f *wire.Frame) error {
 	switch f.Type {
-	case protocol.FrameUpdated:
+	case wire.FrameUpdated:
 		w.heard(kind)
 		w.apply(f.Epoch, f.Version, State{
 			Board: f.Board, Entries: f.Top, UpdatedAt: f.TS,
 			Degraded: degradedReason(f.Degraded, f.DegradedReason),
 		})
-	case protocol.FrameRank:
+	case wire.FrameRank:
 		w.heard(kind)
 		w.ownChange(f)
-	case protocol.FrameError: // about the stream itself: this client sends no commands
-		code := scoreboard.Code(f.ErrorCode)
+	case wire.FrameError: // about the stream itself: this client sends no commands
+		code := wire.Code(f.ErrorCode)
 		return &Error{Op: "read the stream", Status: statusOf(code), Code: code, Message: f.Message, Attempts: 1}
-	case protocol.FrameBye:
+	case wire.FrameBye:
 		// Wait at least a moment, even if the server did not ask for a delay.
 		asked := time.Duration(f.ReconnectAfterMS) * time.Millisecond
 		w.reconnectAfter = min(max(asked, w.c.timeouts.retryBase), w.c.timeouts.maxReconnectAfter)
@@ -264,7 +263,7 @@ func (w *watcher) show(s State) {
 	w.publish()
 }
 
-func (w *watcher) ownChange(f *protocol.Frame) {
+func (w *watcher) ownChange(f *wire.Frame) {
 	m := Move{UserID: f.UserID, version: f.Version, epoch: f.Epoch}
 	if f.Score != nil {
 		m.Score = *f.Score

@@ -6,20 +6,19 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func TestWatchSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	s := instance.New(t)
-	s.Set(protocol.Entry{UserID: "alice", Score: 5})
+	s.Set(wire.Entry{UserID: "alice", Score: 5})
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
 
 	start := time.Now() // the client cannot know before that it shall wait
-	s.Disconnect(&protocol.Frame{Type: protocol.FrameBye, Reason: "restart", ReconnectAfterMS: 300})
+	s.Disconnect(&wire.Frame{Type: wire.FrameBye, Reason: "restart", ReconnectAfterMS: 300})
 	away := wait(t, states, "the connection away",
 		func(s client.State) bool { return s.Connection == client.Disconnected })
 	if away.Err == nil || len(away.Entries) != 1 {
@@ -37,10 +36,10 @@ func TestWatchSurvivesRestart(t *testing.T) {
 func TestWatchSurvivesOutage(t *testing.T) {
 	t.Parallel()
 	s := instance.New(t)
-	s.Set(protocol.Entry{UserID: "alice", Score: 5})
+	s.Set(wire.Entry{UserID: "alice", Score: 5})
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
-	s.Fail(12, 503, scoreboard.CodeUnavailable, 0)
+	s.Fail(12, 503, wire.CodeUnavailable, 0)
 	s.Disconnect(nil)
 	wait(t, states, "the connection away", func(s client.State) bool { return s.Connection == client.Disconnected })
 	back := wait(t, states, "the WebSocket again", leads("alice", client.WebSocket))
@@ -54,10 +53,10 @@ func TestWatchEndsWhenRejected(t *testing.T) {
 	s := instance.New(t)
 	cases := []struct {
 		name, token, board string
-		code               scoreboard.Code
+		code               wire.Code
 	}{
-		{"invalid token", "not a token", "", scoreboard.CodeUnauthorized},
-		{"unknown board", instance.Token("bob", ""), "nowhere", scoreboard.CodeNotFound},
+		{"invalid token", "not a token", "", wire.CodeUnauthorized},
+		{"unknown board", instance.Token("bob", ""), "nowhere", wire.CodeNotFound},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -68,7 +67,7 @@ func TestWatchEndsWhenRejected(t *testing.T) {
 			for s := range states {
 				last = s
 			}
-			if scoreboard.CodeOf(last.Err) != tc.code {
+			if wire.CodeOf(last.Err) != tc.code {
 				t.Errorf("last state: got %v, want %s", last.Err, tc.code)
 			}
 		})

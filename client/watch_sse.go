@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 var errSilent = errors.New("no message from the server for too long")
@@ -40,7 +40,7 @@ func (w *watcher) sse(ctx context.Context) (received bool, err error) {
 			if len(data) == 0 {
 				continue
 			}
-			var f protocol.Frame
+			var f wire.Frame
 			if err := json.Unmarshal(data, &f); err != nil {
 				return received, fmt.Errorf("decode a frame: %w", err)
 			}

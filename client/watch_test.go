@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // timeout is how long a test waits for a condition.
@@ -80,7 +80,7 @@ func TestWatchOverEachConnection(t *testing.T) {
 			for _, kind := range tc.hidden {
 				s.Hide(kind, true)
 			}
-			s.Set(protocol.Entry{UserID: "alice", Score: 5})
+			s.Set(wire.Entry{UserID: "alice", Score: 5})
 			c := newClient(t, s, options("bob"))
 			top, err := c.Top(t.Context(), client.TopQuery{})
 			if err != nil {
@@ -91,7 +91,7 @@ func TestWatchOverEachConnection(t *testing.T) {
 			if first.Board != "global" || first.Epoch != *top.Epoch || first.HeardAt.IsZero() || first.Reconnects != 0 {
 				t.Errorf("first state: got %+v, want epoch %d", first, *top.Epoch)
 			}
-			s.Set(protocol.Entry{UserID: "bob", Score: 9})
+			s.Set(wire.Entry{UserID: "bob", Score: 9})
 			next := wait(t, states, "bob ahead", leads("bob", tc.connection))
 			if next.Version <= first.Version {
 				t.Errorf("version: got %d after %d", next.Version, first.Version)
@@ -111,7 +111,7 @@ func TestWatchOverEachConnection(t *testing.T) {
 func TestWatchFallsBackAndRecovers(t *testing.T) {
 	t.Parallel()
 	s := instance.New(t)
-	s.Set(protocol.Entry{UserID: "alice", Score: 5})
+	s.Set(wire.Entry{UserID: "alice", Score: 5})
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
 	s.Hide("ws", true)
@@ -151,24 +151,24 @@ func TestWatchPollsWithoutGaps(t *testing.T) {
 func TestWatchIgnoresOlderStates(t *testing.T) {
 	t.Parallel()
 	s := instance.New(t)
-	s.Set(protocol.Entry{UserID: "alice", Score: 5})
+	s.Set(wire.Entry{UserID: "alice", Score: 5})
 	s.Rebuild()
-	s.Set(protocol.Entry{UserID: "bob", Score: 9})
+	s.Set(wire.Entry{UserID: "bob", Score: 9})
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 	now := wait(t, states, "the snapshot", leads("bob", client.WebSocket))
 
-	s.Push(protocol.Frame{
-		Type: protocol.FrameUpdated, Board: "global", Epoch: now.Epoch - 1, Version: now.Version + 99,
-		Top: []protocol.Entry{{Rank: 1, UserID: "old-epoch", Score: 1}},
+	s.Push(wire.Frame{
+		Type: wire.FrameUpdated, Board: "global", Epoch: now.Epoch - 1, Version: now.Version + 99,
+		Top: []wire.Entry{{Rank: 1, UserID: "old-epoch", Score: 1}},
 	})
-	s.Push(protocol.Frame{
-		Type: protocol.FrameUpdated, Board: "global", Epoch: now.Epoch, Version: now.Version - 1,
-		Top: []protocol.Entry{{Rank: 1, UserID: "old-version", Score: 1}},
+	s.Push(wire.Frame{
+		Type: wire.FrameUpdated, Board: "global", Epoch: now.Epoch, Version: now.Version - 1,
+		Top: []wire.Entry{{Rank: 1, UserID: "old-version", Score: 1}},
 	})
-	s.Push(protocol.Frame{Type: "leaderboard.of-a-newer-protocol"})
-	s.Push(protocol.Frame{
-		Type: protocol.FrameUpdated, Board: "global", Epoch: now.Epoch + 1, Version: 1,
-		Top: []protocol.Entry{{Rank: 1, UserID: "rebuilt", Score: 1}},
+	s.Push(wire.Frame{Type: "leaderboard.of-a-newer-protocol"})
+	s.Push(wire.Frame{
+		Type: wire.FrameUpdated, Board: "global", Epoch: now.Epoch + 1, Version: 1,
+		Top: []wire.Entry{{Rank: 1, UserID: "rebuilt", Score: 1}},
 	})
 	wait(t, states, "the newer epoch", func(s client.State) bool {
 		if user := s.Entries[0].UserID; user == "old-epoch" || user == "old-version" {
@@ -192,8 +192,8 @@ func TestWatchFollowsLowerEpochThatStays(t *testing.T) {
 			for range 3 {
 				before.Rebuild()
 			}
-			before.Set(protocol.Entry{UserID: "bob", Score: 9})
-			after.Set(protocol.Entry{UserID: "carol", Score: 3})
+			before.Set(wire.Entry{UserID: "bob", Score: 9})
+			after.Set(wire.Entry{UserID: "carol", Score: 3})
 			var current atomic.Pointer[instance.Server]
 			current.Store(before)
 			front := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
@@ -213,8 +213,8 @@ func TestWatchFollowsLowerEpochThatStays(t *testing.T) {
 			first := wait(t, states, "the snapshot", leads("bob", connection))
 			if connection != client.Polling {
 				waitWhile(t, states, "bob's own change", func() {
-					before.Push(protocol.Frame{
-						Type: protocol.FrameRank, UserID: "bob", Score: &[]int64{9}[0], Version: 50, Epoch: first.Epoch,
+					before.Push(wire.Frame{
+						Type: wire.FrameRank, UserID: "bob", Score: &[]int64{9}[0], Version: 50, Epoch: first.Epoch,
 					})
 				}, func(s client.State) bool { return s.Me != nil })
 			}
@@ -224,13 +224,13 @@ func TestWatchFollowsLowerEpochThatStays(t *testing.T) {
 			if back.Epoch >= first.Epoch {
 				t.Errorf("epoch %d after %d, want a lower one", back.Epoch, first.Epoch)
 			}
-			after.Set(protocol.Entry{UserID: "bob", Score: 10})
+			after.Set(wire.Entry{UserID: "bob", Score: 10})
 			wait(t, states, "the next change", leads("bob", connection))
 			if connection != client.Polling {
 				score := int64(10) // its frame has come already, or never
 				waitWhile(t, states, "bob's own change", func() {
 					score++
-					after.Set(protocol.Entry{UserID: "bob", Score: score})
+					after.Set(wire.Entry{UserID: "bob", Score: score})
 				}, func(s client.State) bool { return s.Me != nil && s.Me.Score >= 10 })
 			}
 		})
@@ -240,7 +240,7 @@ func TestWatchFollowsLowerEpochThatStays(t *testing.T) {
 func TestWatchShowsDegraded(t *testing.T) {
 	t.Parallel()
 	s := instance.New(t)
-	s.Set(protocol.Entry{UserID: "alice", Score: 5})
+	s.Set(wire.Entry{UserID: "alice", Score: 5})
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
 	s.StopRedis()
@@ -258,8 +258,8 @@ func TestWatchSkipsStatesForSlowReaders(t *testing.T) {
 	now := wait(t, states, "the connection",
 		func(s client.State) bool { return s.Connection == client.WebSocket && s.Degraded == "" })
 	for i := range int64(100) {
-		s.Push(protocol.Frame{
-			Type: protocol.FrameUpdated, Board: "global", Epoch: now.Epoch, Version: now.Version + i + 1,
+		s.Push(wire.Frame{
+			Type: wire.FrameUpdated, Board: "global", Epoch: now.Epoch, Version: now.Version + i + 1,
 		})
 	}
 	s.Disconnect(nil)
@@ -279,7 +279,7 @@ func TestWatchSkipsStatesForSlowReaders(t *testing.T) {
 func TestWatchOverTLSBelowPath(t *testing.T) {
 	t.Parallel()
 	s := instance.New(t)
-	s.Set(protocol.Entry{UserID: "alice", Score: 5})
+	s.Set(wire.Entry{UserID: "alice", Score: 5})
 	target, err := url.Parse(s.URL)
 	if err != nil {
 		t.Fatal(err)

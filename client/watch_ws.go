@@ -12,8 +12,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // maxFrame limits one message; 100 rows with names and avatars are far smaller.
@@ -60,7 +59,7 @@ func (w *watcher) websocket(ctx context.Context) (received bool, err error) {
 			return received, closeError(err)
 		}
 		extendDeadline()
-		var f protocol.Frame
+		var f wire.Frame
 		if err := json.Unmarshal(message, &f); err != nil {
 			return received, fmt.Errorf("decode a frame: %w", err)
 		}
@@ -125,12 +124,12 @@ func closeError(err error) error {
 	}
 	e := &Error{Op: "read the stream", Message: closed.Text, Attempts: 1, Err: err}
 	switch closed.Code {
-	case protocol.CloseToken:
-		e.Status, e.Code = http.StatusUnauthorized, scoreboard.CodeUnauthorized
-	case protocol.CloseForbidden:
-		e.Status, e.Code = http.StatusForbidden, scoreboard.CodeForbidden
-	case protocol.CloseLimit:
-		e.Status, e.Code = http.StatusTooManyRequests, scoreboard.CodeRateLimited
+	case wire.CloseToken:
+		e.Status, e.Code = http.StatusUnauthorized, wire.CodeUnauthorized
+	case wire.CloseForbidden:
+		e.Status, e.Code = http.StatusForbidden, wire.CodeForbidden
+	case wire.CloseLimit:
+		e.Status, e.Code = http.StatusTooManyRequests, wire.CodeRateLimited
 	default:
 		return fmt.Errorf("read the stream: %w", err)
 	}

@@ -7,21 +7,21 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // The types of webhooks. Creating, rotating and deleting one needs the scope
 // score:admin, everything else score:operate.
 type (
 	// WebhookRequest describes a new webhook.
-	WebhookRequest = protocol.WebhookRequest
+	WebhookRequest = wire.WebhookRequest
 	// Webhook is an address that receives messages. Its Secret is returned only by
 	// CreateWebhook and RotateWebhook.
-	Webhook = protocol.Webhook
+	Webhook = wire.Webhook
 	// WebhookDelivery is a message to one webhook.
-	WebhookDelivery = protocol.WebhookDelivery
+	WebhookDelivery = wire.WebhookDelivery
 	// WebhookDeliveries is a page of deliveries.
-	WebhookDeliveries = protocol.WebhookDeliveries
+	WebhookDeliveries = wire.WebhookDeliveries
 )
 
 // DeliveryQuery selects deliveries of a webhook, newest first.
@@ -49,7 +49,7 @@ func (c *Client) CreateWebhook(ctx context.Context, r WebhookRequest) (Webhook, 
 
 // Webhooks lists webhooks, without their secrets.
 func (c *Client) Webhooks(ctx context.Context) ([]Webhook, error) {
-	var all protocol.Webhooks
+	var all wire.Webhooks
 	err := c.do(ctx, call{op: "list the webhooks", method: http.MethodGet, path: "/v1/admin/webhooks"}, &all)
 	return all.Webhooks, err
 }
@@ -61,7 +61,7 @@ func (c *Client) RotateWebhook(ctx context.Context, id string, overlap time.Dura
 	err := c.do(ctx, call{
 		op: "rotate webhook " + id, method: http.MethodPost, path: webhookPath(id, "/rotate"), query: because(ctx),
 		sign: true, once: true,
-		body: func(time.Time) any { return protocol.RotateRequest{Overlap: overlap.String()} },
+		body: func(time.Time) any { return wire.RotateRequest{Overlap: overlap.String()} },
 	}, &w)
 	return w, err
 }

@@ -12,8 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Increment is one event to count.
@@ -38,7 +37,7 @@ type Increment struct {
 // PreviousScore, Applied (their difference), Rank, the user's Version and the
 // event's id. Rank is nil if the server could not compute it in time. Matched are the
 // receipts of the boards on which an increment without a board counts by their rules.
-type Receipt = protocol.Receipt
+type Receipt = wire.Receipt
 
 // NewEventID returns a new event id: a UUID of version 7, which sorts by time and
 // so keeps the server's indexes compact.
@@ -46,8 +45,8 @@ func NewEventID() string {
 	return uuid.Must(uuid.NewV7()).String()
 }
 
-func (in *Increment) request() *protocol.IncrementRequest {
-	return &protocol.IncrementRequest{
+func (in *Increment) request() *wire.IncrementRequest {
+	return &wire.IncrementRequest{
 		UserID: in.User, Delta: in.Delta, EventID: in.EventID, Board: in.Board, Action: in.Action,
 		ActionToken: in.ActionToken, Attestation: in.Attestation, Attributes: in.Attributes,
 	}
@@ -66,7 +65,7 @@ func (c *Client) Submit(ctx context.Context, in Increment) (Receipt, error) {
 		return Receipt{}, err
 	}
 	// The look-up of an event lists its receipts by the names of the boards.
-	global := func(r Receipt) bool { return r.Board == string(scoreboard.GlobalBoard) }
+	global := func(r Receipt) bool { return r.Board == wire.GlobalBoard }
 	first := max(slices.IndexFunc(receipts, global), 0)
 	receipt := receipts[first]
 	if len(receipts) > 1 {
@@ -115,13 +114,13 @@ func (c *Client) submit(ctx context.Context, in *Increment, boards []string) ([]
 		return nil, err
 	}
 	event := response.event()
-	if event.Status == protocol.StatusPending {
+	if event.Status == wire.StatusPending {
 		if event, err = c.awaitOutcome(ctx, in.User, in.EventID); err != nil {
 			return nil, err
 		}
 	}
 	switch {
-	case event.Status == protocol.StatusRejected:
+	case event.Status == wire.StatusRejected:
 		return nil, &Error{
 			Op: opSubmit, Status: http.StatusOK, Attempts: 1, Code: event.Code, Message: event.Message,
 			EventID: in.EventID,
@@ -148,17 +147,17 @@ func (c *Client) awaitOutcome(ctx context.Context, user, id string) (Event, erro
 	defer cancel()
 	for n := 0; ; n++ {
 		event, err := c.ReceiptOf(ctx, user, id)
-		if err == nil && event.Status != protocol.StatusPending {
+		if err == nil && event.Status != wire.StatusPending {
 			return event, nil
 		}
 		var e *Error
-		if errors.As(err, &e) && !e.Temporary() && e.Code != scoreboard.CodeNotFound {
+		if errors.As(err, &e) && !e.Temporary() && e.Code != wire.CodeNotFound {
 			e.EventID = id
 			return Event{}, e
 		}
 		if ended := sleep(ctx, min(c.timeouts.lookupMin<<min(n, 20), c.timeouts.lookupMax)); ended != nil {
 			return Event{}, &Error{
-				Op: opSubmit, Status: http.StatusAccepted, Code: scoreboard.CodeUnavailable, Attempts: 1,
+				Op: opSubmit, Status: http.StatusAccepted, Code: wire.CodeUnavailable, Attempts: 1,
 				Message: "the increment is accepted, but not counted yet", EventID: id, Err: ended,
 			}
 		}
@@ -172,7 +171,7 @@ type Result struct {
 }
 
 // MaxBatch is the maximum number of increments in a batch.
-const MaxBatch = protocol.MaxBatch
+const MaxBatch = wire.MaxBatch
 
 // SubmitBatch counts up to MaxBatch increments in one request, which needs the
 // scope score:update, and returns a result for each, in order. An error means that
@@ -184,11 +183,11 @@ func (c *Client) SubmitBatch(ctx context.Context, ins []Increment) ([]Result, er
 			ins[i].EventID = NewEventID()
 		}
 	}
-	var response protocol.BatchResults
+	var response wire.BatchResults
 	err := c.do(ctx, call{
 		op: "submit a batch", method: http.MethodPost, path: "/v1/scores/increments", sign: true,
 		body: func(now time.Time) any {
-			batch := protocol.Batch{Items: make([]protocol.IncrementRequest, len(ins))}
+			batch := wire.Batch{Items: make([]wire.IncrementRequest, len(ins))}
 			for i := range ins {
 				batch.Items[i] = *ins[i].request()
 				batch.Items[i].Timestamp = now.UTC().Format(time.RFC3339)
@@ -211,13 +210,13 @@ func (c *Client) SubmitBatch(ctx context.Context, ins []Increment) ([]Result, er
 	return results, nil
 }
 
-func batchResult(r protocol.BatchResult, eventID string) Result {
+func batchResult(r wire.BatchResult, eventID string) Result {
 	switch {
 	case r.Error != nil:
 		return Result{Err: &Error{
 			Op: "submit an increment of a batch", Status: http.StatusOK, Attempts: 1,
-			Code: scoreboard.Code(r.Error.ErrorCode), Message: r.Error.Message, Field: r.Error.Field,
-			Reason:  scoreboard.Reason(r.Error.Reason),
+			Code: wire.Code(r.Error.ErrorCode), Message: r.Error.Message, Field: r.Error.Field,
+			Reason:  wire.Reason(r.Error.Reason),
 			EventID: eventID, RequestID: r.Error.RequestID,
 		}}
 	case r.Receipt != nil:
@@ -230,11 +229,11 @@ func batchResult(r protocol.BatchResult, eventID string) Result {
 // Event is the state of an event: pending, done with its receipts (one for
 // each board), or rejected with a code and a message.
 type Event struct {
-	ID       string          `json:"processed_event_id"`
-	Status   string          `json:"status"`
-	Receipts []Receipt       `json:"receipts,omitempty"`
-	Code     scoreboard.Code `json:"error_code,omitempty"`
-	Message  string          `json:"message,omitempty"`
+	ID       string    `json:"processed_event_id"`
+	Status   string    `json:"status"`
+	Receipts []Receipt `json:"receipts,omitempty"`
+	Code     wire.Code `json:"error_code,omitempty"`
+	Message  string    `json:"message,omitempty"`
 }
 
 // Receipt looks up an event of the token's user by its id. The error is not_found
@@ -260,16 +259,16 @@ func (c *Client) ReceiptOf(ctx context.Context, user, id string) (Event, error) 
 // eventResponse is the state of an event in any of the forms in which the API sends it.
 type eventResponse struct {
 	Receipt
-	Receipts []Receipt       `json:"receipts"`
-	Code     scoreboard.Code `json:"error_code"`
-	Message  string          `json:"message"`
+	Receipts []Receipt `json:"receipts"`
+	Code     wire.Code `json:"error_code"`
+	Message  string    `json:"message"`
 }
 
 func (r *eventResponse) event() Event {
 	e := Event{ID: r.ProcessedEventID, Status: r.Status, Receipts: r.Receipts, Code: r.Code, Message: r.Message}
 	if e.Receipts != nil {
-		e.Status = protocol.StatusDone // the response for several boards has no status
-	} else if e.Status == protocol.StatusDone {
+		e.Status = wire.StatusDone // the response for several boards has no status
+	} else if e.Status == wire.StatusDone {
 		e.Receipts = []Receipt{r.Receipt}
 	}
 	return e
@@ -277,10 +276,10 @@ func (r *eventResponse) event() Event {
 
 // ActionRequest starts an action: its user, its board, and limits within those of
 // the board.
-type ActionRequest = protocol.ActionRequest
+type ActionRequest = wire.ActionRequest
 
 // Action is a started action with the token for its increment.
-type Action = protocol.Action
+type Action = wire.Action
 
 // StartAction starts an action of a user. The increment that ends it carries its
 // ActionToken, has the same board and action, and is sent after LeastDuration and

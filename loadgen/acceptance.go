@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/redisurl"
 	"github.com/scoreboard/scoreboard/loadgen/codec"
 	"github.com/scoreboard/scoreboard/loadgen/freshness"
@@ -205,7 +206,7 @@ func (a *acceptance) lookUpAcks(ctx context.Context) {
 			return
 		case e := <-a.acks:
 			_, err := a.run.client.ReceiptOf(ctx, a.run.Plan.UserID(e.User), codec.EventID(&a.run.Plan, &e))
-			missing := scoreboard.CodeOf(err) == scoreboard.CodeNotFound
+			missing := wire.CodeOf(err) == wire.CodeNotFound
 			if err != nil && !missing {
 				continue // no result
 			}

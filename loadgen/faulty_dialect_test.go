@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/report"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // dialectWrites are the dialects by the paths of their writes.
@@ -78,7 +78,7 @@ func (l *faulty) dialectWrite(w http.ResponseWriter, r *http.Request, dialect st
 			native := r.Clone(r.Context())
 			native.URL.Path = "/v1/scores/increment"
 			native.Header.Set("Authorization", "Bearer "+instance.Token("load", "score:update"))
-			l.pass(httptest.NewRecorder(), native, sign(protocol.IncrementRequest{
+			l.pass(httptest.NewRecorder(), native, sign(wire.IncrementRequest{
 				UserID: user, Delta: value, EventID: r.Header.Get("Idempotency-Key"), Board: plan.Plain,
 			}))
 		}

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // faulty is a proxy in front of a server. It mishandles some increments of
@@ -101,7 +101,7 @@ func (l *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "", http.StatusForbidden)
 	case r.URL.Path == "/v1/scores/increment":
 		body, _ := io.ReadAll(r.Body)
-		var in protocol.IncrementRequest
+		var in wire.IncrementRequest
 		_ = json.Unmarshal(body, &in)
 		l.increment(w, r, in, body)
 	case r.Method == http.MethodPost && dialectWrites[r.URL.Path] != "":
@@ -131,7 +131,7 @@ func onlyOn(path, pattern, to string) func(path, body string) string {
 }
 
 // sign returns the body of a changed request.
-func sign(in protocol.IncrementRequest) []byte {
+func sign(in wire.IncrementRequest) []byte {
 	client.Signer{KeyID: instance.KeyID, Secret: instance.Secret}.Fields(&in, time.Now())
 	body, _ := json.Marshal(in)
 	return body
@@ -142,7 +142,7 @@ func (l *faulty) pass(w http.ResponseWriter, r *http.Request, body []byte) {
 	l.proxy.ServeHTTP(w, r)
 }
 
-func (l *faulty) increment(w http.ResponseWriter, r *http.Request, in protocol.IncrementRequest, body []byte) {
+func (l *faulty) increment(w http.ResponseWriter, r *http.Request, in wire.IncrementRequest, body []byte) {
 	switch {
 	case l.lax && strings.HasSuffix(in.UserID, "probe") && in.Delta == 6: // the prober's conflict
 		_, _ = io.WriteString(w, `{"processed_event_id":"`+in.EventID+`","status":"done"}`)
@@ -155,13 +155,13 @@ func (l *faulty) increment(w http.ResponseWriter, r *http.Request, in protocol.I
 		l.stall(0)
 	}
 	n := l.seen.Add(1)
-	receipt := protocol.Receipt{
+	receipt := wire.Receipt{
 		UserID:           in.UserID,
 		Applied:          in.Delta,
 		NewScore:         in.Delta,
 		ProcessedEventID: in.EventID,
 		RecordedAt:       time.Now().UTC(),
-		Status:           protocol.StatusDone,
+		Status:           wire.StatusDone,
 		Version:          1,
 	}
 	switch {

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/report"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 func TestMain(m *testing.M) { backends.Main(m) }
@@ -127,7 +127,7 @@ func TestKindsAreSentInTheirShares(t *testing.T) {
 				}
 				if id := seen.Increment.EventID; id != "" {
 					events[id]++
-					if protocol.Sign(instance.Secret, seen.Increment.FieldText()) != seen.Increment.Signature {
+					if wire.Sign(instance.Secret, seen.Increment.FieldText()) != seen.Increment.Signature {
 						forged++
 					}
 				}

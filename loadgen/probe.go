@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/retry"
 	"github.com/scoreboard/scoreboard/loadgen/verify"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // prober sends requests that the server must reject, one by one, before the load.
@@ -47,7 +47,7 @@ type reply struct {
 
 // post sends an increment. It retries while the address is rate limited, which
 // rejected credentials of an earlier run may have caused.
-func (p *prober) post(ctx context.Context, token string, r *protocol.IncrementRequest) (reply, error) {
+func (p *prober) post(ctx context.Context, token string, r *wire.IncrementRequest) (reply, error) {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return reply{}, err
@@ -104,7 +104,7 @@ func (p *prober) signatures(ctx context.Context, t *verify.Tally) error {
 		{client.Signer{KeyID: "no-such-key", Secret: good.Secret}, now},
 		{client.Signer{}, now},
 	} {
-		r := &protocol.IncrementRequest{UserID: p.user, Delta: 7, EventID: client.NewEventID()}
+		r := &wire.IncrementRequest{UserID: p.user, Delta: 7, EventID: client.NewEventID()}
 		c.signer.Fields(r, c.at)
 		out, err := p.post(ctx, p.token, r)
 		if err != nil {
@@ -130,7 +130,7 @@ func (p *prober) replays(ctx context.Context, replays, conflicts *verify.Tally) 
 	first := int64(0)
 	event := client.NewEventID()
 	for i, delta := range []int64{5, 5, 5, 5, 6} {
-		r := &protocol.IncrementRequest{UserID: p.user, Delta: delta, EventID: event}
+		r := &wire.IncrementRequest{UserID: p.user, Delta: delta, EventID: event}
 		signer.Fields(r, time.Now())
 		out, err := p.post(ctx, p.token, r)
 		if err != nil {
@@ -165,7 +165,7 @@ func (p *prober) replays(ctx context.Context, replays, conflicts *verify.Tally) 
 func (p *prober) limits(ctx context.Context, player, token string) (enforced bool, err error) {
 	signer := client.Signer{KeyID: p.server.KeyID, Secret: p.server.KeySecret}
 	for range maxBurst {
-		r := &protocol.IncrementRequest{UserID: player, Delta: 1, EventID: client.NewEventID()}
+		r := &wire.IncrementRequest{UserID: player, Delta: 1, EventID: client.NewEventID()}
 		signer.Fields(r, time.Now())
 		out, err := p.post(ctx, token, r)
 		switch {

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/loadgen/verify"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 func tally(total, rejected uint64) verify.Tally {
@@ -21,7 +21,7 @@ func tally(total, rejected uint64) verify.Tally {
 }
 
 // changeFunc changes the response to an increment.
-type changeFunc func(in *protocol.IncrementRequest, status int, body string) (int, string)
+type changeFunc func(in *wire.IncrementRequest, status int, body string) (int, string)
 
 // newProber returns a prober with a user of its own, of a server whose responses are
 // changed.
@@ -29,7 +29,7 @@ func newProber(t *testing.T, correct http.Handler, change changeFunc) *prober {
 	t.Helper()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		var in protocol.IncrementRequest
+		var in wire.IncrementRequest
 		_ = json.Unmarshal(body, &in)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		answer := httptest.NewRecorder()
@@ -48,13 +48,13 @@ func newProber(t *testing.T, correct http.Handler, change changeFunc) *prober {
 	return &prober{http: front.Client(), server: server, user: user, token: token, expected: map[string]int64{}}
 }
 
-func unchanged(_ *protocol.IncrementRequest, status int, body string) (int, string) {
+func unchanged(_ *wire.IncrementRequest, status int, body string) (int, string) {
 	return status, body
 }
 
 // on changes the responses to matching increments.
-func on(matches func(*protocol.IncrementRequest) bool, status int, old, new string) changeFunc {
-	return func(in *protocol.IncrementRequest, original int, body string) (int, string) {
+func on(matches func(*wire.IncrementRequest) bool, status int, old, new string) changeFunc {
+	return func(in *wire.IncrementRequest, original int, body string) (int, string) {
 		if !matches(in) {
 			return original, body
 		}
@@ -67,11 +67,11 @@ func TestProbeReplays(t *testing.T) {
 	t.Parallel()
 	correct := instance.New(t)
 	seen := 0
-	again := func(in *protocol.IncrementRequest) bool {
+	again := func(in *wire.IncrementRequest) bool {
 		seen++
 		return in.Delta == 5 && seen > 1
 	}
-	otherDelta := func(in *protocol.IncrementRequest) bool { return in.Delta == 6 }
+	otherDelta := func(in *wire.IncrementRequest) bool { return in.Delta == 6 }
 	for name, c := range map[string]struct {
 		change             changeFunc
 		replays, conflicts verify.Tally
@@ -101,20 +101,20 @@ func TestProbeReplays(t *testing.T) {
 func TestProbeSignatures(t *testing.T) {
 	t.Parallel()
 	correct := instance.New(t, "limit-auth-failures-per-minute", "0")
-	age := func(in *protocol.IncrementRequest) time.Duration {
+	age := func(in *wire.IncrementRequest) time.Duration {
 		at, _ := time.Parse(time.RFC3339, in.Timestamp)
 		return time.Since(at)
 	}
-	for name, matches := range map[string]func(*protocol.IncrementRequest) bool{
-		"old": func(in *protocol.IncrementRequest) bool {
+	for name, matches := range map[string]func(*wire.IncrementRequest) bool{
+		"old": func(in *wire.IncrementRequest) bool {
 			return in.Timestamp != "" && age(in) > time.Minute
 		},
-		"from the future": func(in *protocol.IncrementRequest) bool { return age(in) < -time.Minute },
-		"no such key":     func(in *protocol.IncrementRequest) bool { return in.KeyID == "no-such-key" },
-		"no signature":    func(in *protocol.IncrementRequest) bool { return in.Signature == "" },
-		"another secret": func(in *protocol.IncrementRequest) bool {
+		"from the future": func(in *wire.IncrementRequest) bool { return age(in) < -time.Minute },
+		"no such key":     func(in *wire.IncrementRequest) bool { return in.KeyID == "no-such-key" },
+		"no signature":    func(in *wire.IncrementRequest) bool { return in.Signature == "" },
+		"another secret": func(in *wire.IncrementRequest) bool {
 			return in.KeyID == instance.KeyID && age(in).Abs() < time.Minute &&
-				protocol.Sign(instance.Secret, in.FieldText()) != in.Signature
+				wire.Sign(instance.Secret, in.FieldText()) != in.Signature
 		},
 	} {
 		for _, c := range []struct {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // Rules apply to signed requests of every kind, and to no board that the key may not write.
@@ -92,7 +92,7 @@ func TestRulesThroughTheAPI(t *testing.T) {
 		}
 	}
 	// The field scheme does not cover attributes.
-	r := protocol.IncrementRequest{
+	r := wire.IncrementRequest{
 		UserID: "ada", Delta: 1, EventID: "e6", Attributes: map[string]string{"region": "eu"},
 	}
 	client.Signer{KeyID: free.KeyID, Secret: free.Secret}.Fields(&r, time.Now())

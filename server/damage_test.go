@@ -11,9 +11,9 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // submitAsync sends an increment with Prefer: respond-async and returns the status.
@@ -29,16 +29,16 @@ func (n *node) submitAsync(t *testing.T, token, user, event string, delta int) (
 
 // outcome polls an event that was answered 202 until it has an outcome. A 404 is an
 // error.
-func (n *node) outcome(t *testing.T, token, user, event string) (last protocol.EventStatus) {
+func (n *node) outcome(t *testing.T, token, user, event string) (last wire.EventStatus) {
 	t.Helper()
 	n.h.await("the outcome of "+event, func() bool {
 		status, body := n.h.get(t, n.URL+"/v1/events/"+event+"?user_id="+user, bearer(token))
 		if status == http.StatusNotFound {
 			t.Fatalf("event %s was accepted, and a look-up says %s", event, body)
 		}
-		last = protocol.EventStatus{}
+		last = wire.EventStatus{}
 		err := json.Unmarshal([]byte(body), &last)
-		return status == http.StatusOK && err == nil && last.Status != protocol.StatusPending
+		return status == http.StatusOK && err == nil && last.Status != wire.StatusPending
 	})
 	return last
 }
@@ -95,7 +95,7 @@ func (r *asyncRig) awaitDone(t *testing.T, after int) {
 	t.Helper()
 	for i := after + 1; i <= r.events; i++ {
 		user := fmt.Sprint("u", i%7)
-		if got := r.nodes[i%2].outcome(t, r.game, user, fmt.Sprint("e", i)); got.Status != protocol.StatusDone {
+		if got := r.nodes[i%2].outcome(t, r.game, user, fmt.Sprint("e", i)); got.Status != wire.StatusDone {
 			t.Fatalf("event e%d: %+v", i, got)
 		}
 	}
@@ -162,7 +162,7 @@ func TestReplacedTopicsLoseNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range found.Checks {
-			if c.Name == "lag" && c.Status == protocol.CheckWarn && strings.Contains(c.Detail, "cut or replaced") {
+			if c.Name == "lag" && c.Status == wire.CheckWarn && strings.Contains(c.Detail, "cut or replaced") {
 				return true
 			}
 		}

@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -285,10 +285,10 @@ func TestDialectSignatures(t *testing.T) {
 			now := strconv.FormatInt(time.Now().Unix(), 10)
 			header := bearer(h.token("alice", "", time.Hour))
 			key := keys[name]
-			text := protocol.HeaderText(method, path, key.KeyID, now, []byte(body))
-			header.Set(protocol.HeaderKey, key.KeyID)
-			header.Set(protocol.HeaderTimestamp, now)
-			header.Set(protocol.HeaderSignature, protocol.SignatureVersion+protocol.Sign(key.Secret, text))
+			text := wire.HeaderText(method, path, key.KeyID, now, []byte(body))
+			header.Set(wire.HeaderKey, key.KeyID)
+			header.Set(wire.HeaderTimestamp, now)
+			header.Set(wire.HeaderSignature, wire.SignatureVersion+wire.Sign(key.Secret, text))
 			return header
 		}
 		forbidden := http.StatusForbidden

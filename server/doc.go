@@ -15,7 +15,9 @@
 // The folders are floors. A package imports lower floors only, bottom first:
 //
 //   - scoreboard is the domain; ledger decides the outcome of a batch, without a database:
-//     repeats, bounds, action rules, anomalies, receipts; protocol has the wire formats.
+//     repeats, bounds, action rules, anomalies, receipts; protocol decodes requests and
+//     has the formats between servers; sources reads boards of other servers, to be
+//     imported. What clients see as JSON is in client/wire, which the Go client shares.
 //   - config is the deployed configuration; below it, settings keeps the one in force.
 //   - store is PostgreSQL, the source of truth, with a package for each group of tables
 //     that change together. Recording locks the users, claims the event ids, and writes

@@ -10,10 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // failover is two nodes on a primary and a standby. postgres.url names both.
@@ -118,7 +118,7 @@ func (r *failover) check(want []string) {
 		}
 		return err == nil && !top.Degraded && points == int64(len(want))
 	})
-	r.await("the check of the history", func() bool { return r.doctor("history") == protocol.CheckOK })
+	r.await("the check of the history", func() bool { return r.doctor("history") == wire.CheckOK })
 }
 
 // doctor returns the status of one of its checks.
@@ -165,7 +165,7 @@ func eventIDs(kind, n int) (ids []string) {
 func TestPromoteSynchronousStandby(t *testing.T) {
 	t.Parallel()
 	r := newFailover(t, true)
-	if got := r.doctor("durability"); got != protocol.CheckOK {
+	if got := r.doctor("durability"); got != wire.CheckOK {
 		t.Errorf("durability: %s, want ok", got)
 	}
 	var writers sync.WaitGroup
@@ -186,7 +186,7 @@ func TestPromoteSynchronousStandby(t *testing.T) {
 func TestPromoteAsynchronousStandby(t *testing.T) {
 	t.Parallel()
 	r := newFailover(t, false)
-	if got := r.doctor("durability"); got != protocol.CheckWarn {
+	if got := r.doctor("durability"); got != wire.CheckWarn {
 		t.Errorf("durability: %s, want a warning", got)
 	}
 	kept, lost, later := eventIDs(1, 60), eventIDs(2, 40), eventIDs(3, 50)

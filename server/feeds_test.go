@@ -11,10 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -137,8 +137,8 @@ func TestMirrorWritesFeeds(t *testing.T) {
 	h.await("the records of E", func() bool { return len(recordsOf(t, broker, prefix+"score-events")) >= len(plain) })
 	if found, err := root.Checks(t.Context()); err != nil {
 		t.Error(err)
-	} else if i := slices.IndexFunc(found.Checks, func(c protocol.Check) bool { return c.Name == "mirror" }); i < 0 ||
-		found.Checks[i].Status != protocol.CheckOK {
+	} else if i := slices.IndexFunc(found.Checks, func(c wire.Check) bool { return c.Name == "mirror" }); i < 0 ||
+		found.Checks[i].Status != wire.CheckOK {
 		t.Errorf("the doctor's checks: %+v, want one of the mirror that is ok", found.Checks)
 	}
 	n.stop()

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // Every caller sees in each frame of a film what the top of the board at its time returns for
@@ -91,7 +91,7 @@ func TestFilmIsTopAtEachTime(t *testing.T) {
 		for _, board := range boards {
 			if board == "secret" && (who == "nobody" || who == "a player") {
 				query := url.Values{"board": {board}}
-				if status := f.read("/v1/leaderboard/film", query, token, &protocol.Film{}); status < 400 {
+				if status := f.read("/v1/leaderboard/film", query, token, &wire.Film{}); status < 400 {
 					t.Errorf("a private board for %s: got %d, want an error", who, status)
 				}
 				continue
@@ -107,7 +107,7 @@ func TestFilmIsTopAtEachTime(t *testing.T) {
 		}
 	}
 	t.Logf("%d moments compared over %v", checked, last.Sub(first))
-	var page, api protocol.Film
+	var page, api wire.Film
 	query := url.Values{"from": {first.Format(time.RFC3339Nano)}, "to": {last.Format(time.RFC3339Nano)}}
 	if f.read("/b/cup/film", query, nil, &page); len(page.Frames) == 0 {
 		t.Fatalf("the page's film has no frames: %+v", page)
@@ -136,12 +136,12 @@ func (f *filmRig) read(path string, query url.Values, token http.Header, into an
 // check compares a film, of one part, with the top of the board at each of its steps.
 func (f *filmRig) check(who string, token http.Header, query url.Values) (checked int) {
 	f.t.Helper()
-	var film protocol.Film
+	var film wire.Film
 	if status := f.read("/v1/leaderboard/film", query, token, &film); status != http.StatusOK {
 		f.t.Fatalf("%v for %s: got %d", query, who, status)
 	}
 	frames := film.Frames
-	var frame protocol.FilmFrame
+	var frame wire.FilmFrame
 	step := time.Duration(film.StepMS) * time.Millisecond
 	for at := film.Start; ; at = at.Add(step) {
 		if at.After(film.End) {
@@ -150,7 +150,7 @@ func (f *filmRig) check(who string, token http.Header, query url.Values) (checke
 		if len(frames) > 0 && frames[0].At.Equal(at) {
 			frame, frames = frames[0], frames[1:]
 		}
-		var top protocol.Top
+		var top wire.Top
 		if status := f.read("/v1/leaderboard/top", url.Values{
 			"board": query["board"], "as": query["as"], "limit": query["limit"], "at": {at.Format(time.RFC3339Nano)},
 		}, token, &top); status != http.StatusOK {
@@ -212,7 +212,7 @@ func TestFilmOfThePeriodOfItsEnd(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want a film of %s until %s", name, film, err, c.board, c.to)
 			continue
 		}
-		var page protocol.Film
+		var page wire.Film
 		query := url.Values{"to": {film.End.Format(time.RFC3339Nano)}}
 		if (&filmRig{t, node.URL}).read("/b/cup/film", query, nil, &page); page.Board != c.board {
 			t.Errorf("%s: the page's film is of %s, want %s", name, page.Board, c.board)

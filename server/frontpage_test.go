@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // GET / of both addresses says what they are, and every link works. So do the examples
@@ -23,7 +23,7 @@ func TestFrontPages(t *testing.T) {
 		n.Ops: {"/console", "/metrics", "/readyz", "/healthz", "/debug/pprof/"},
 	} {
 		status, header, body := request(t, http.MethodGet, address+"/", "", nil)
-		var page protocol.FrontPage
+		var page wire.FrontPage
 		if err := json.Unmarshal([]byte(body), &page); err != nil || status != http.StatusOK ||
 			!strings.HasPrefix(page.Name, "scoreboard") {
 			t.Fatalf("got %d, %s, %v, want JSON", status, body, err)

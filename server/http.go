@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/config"
@@ -23,7 +24,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/http/limit"
 	"github.com/scoreboard/scoreboard/server/http/pages"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime/sse"
 	"github.com/scoreboard/scoreboard/server/realtime/ws"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -306,21 +306,21 @@ func (s *Server) apiServer() *http.Server {
 // not be reachable from the public network.
 func (s *Server) opsServer() *http.Server {
 	m := http.NewServeMux()
-	links := []protocol.Link{
+	links := []wire.Link{
 		{Path: "/metrics", Description: "Metrics, for Prometheus."},
 		{Path: "/readyz", Description: "200 while the process accepts requests, else 503 and the reason."},
 		{Path: "/healthz", Description: "200 while the process runs."},
 		{Path: "/debug/pprof/", Description: "Profiles, for Go's pprof."},
 	}
 	if s.console != nil && s.config.Console.Addr == config.ConsoleOps {
-		links = slices.Insert(links, 0, protocol.Link{
+		links = slices.Insert(links, 0, wire.Link{
 			Path: console.Root, Description: "The console: watch and change boards, players and settings.",
 		})
 		h := s.behindProxies(s.console)
 		m.Handle(console.Root, h)
 		m.Handle(console.Root+"/", h)
 	}
-	m.Handle("GET /{$}", pages.NewFrontPage(protocol.FrontPage{
+	m.Handle("GET /{$}", pages.NewFrontPage(wire.FrontPage{
 		Name: "scoreboard operations", Version: buildinfo.Read().Version,
 		Description: "Metrics, health and profiles of this process, for operators only. Its API, with the boards and " +
 			"their reference (/docs), is on " + s.config.Addr + " (the setting addr).",

@@ -12,8 +12,8 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -29,7 +29,7 @@ func scoreboardUser(s string) scoreboard.UserID { return scoreboard.UserID(s) }
 func (n *node) ticket(t *testing.T, token, board string) string {
 	t.Helper()
 	status, body := n.h.get(t, n.URL+"/v1/realtime/token?board="+board, bearer(token))
-	var ticket protocol.JoinTicket
+	var ticket wire.JoinTicket
 	if err := json.Unmarshal([]byte(body), &ticket); err != nil || status != http.StatusOK {
 		t.Fatalf("ticket: got %d %s, %v", status, body, err)
 	}
@@ -63,7 +63,7 @@ func dial(t *testing.T, address string, header http.Header) (*websocket.Conn, in
 	return ws, res.StatusCode
 }
 
-func frame(t *testing.T, ws *websocket.Conn) (f protocol.Frame) {
+func frame(t *testing.T, ws *websocket.Conn) (f wire.Frame) {
 	t.Helper()
 	if err := ws.ReadJSON(&f); err != nil {
 		t.Fatalf("read a frame: %v", err)
@@ -114,15 +114,15 @@ func TestJoin(t *testing.T) {
 	t.Run("a ticket opens one WebSocket, on any node", func(t *testing.T) {
 		ticket := take(t, "global")
 		ws, _ := dial(t, other.live("token", ticket), nil)
-		if f := frame(t, ws); f.Type != protocol.FrameUpdated || f.Board != "global" {
+		if f := frame(t, ws); f.Type != wire.FrameUpdated || f.Board != "global" {
 			t.Errorf("got %+v, want a snapshot", f)
 		}
 		for _, node := range []*node{n, other} {
 			again, _ := dial(t, node.live("token", ticket), nil)
-			if f := frame(t, again); f.Type != protocol.FrameError || f.ErrorCode != "token_used" || f.Message == "" {
+			if f := frame(t, again); f.Type != wire.FrameError || f.ErrorCode != "token_used" || f.Message == "" {
 				t.Errorf("again: got %+v, want the error", f)
 			}
-			if code, reason := closed(t, again); code != protocol.CloseToken || reason != "token_used" {
+			if code, reason := closed(t, again); code != wire.CloseToken || reason != "token_used" {
 				t.Errorf("again: closed with %d %q, want 4401 token_used", code, reason)
 			}
 		}
@@ -135,11 +135,11 @@ func TestJoin(t *testing.T) {
 				t.Errorf("%v requests were counted with %s, want 1", got, status)
 			}
 		}
-		if err := ws.WriteJSON(protocol.Command{Type: "subscribe", Board: "daily"}); err != nil {
+		if err := ws.WriteJSON(wire.Command{Type: "subscribe", Board: "daily"}); err != nil {
 			t.Fatal(err)
 		}
 		f := frame(t, ws)
-		for f.Type == protocol.FrameUpdated {
+		for f.Type == wire.FrameUpdated {
 			f = frame(t, ws)
 		}
 		if f.ErrorCode != "forbidden" {
@@ -155,7 +155,7 @@ func TestJoin(t *testing.T) {
 			}
 		}
 		ws, _ := dial(t, n.live("token", ticket), nil)
-		if code, reason := closed(t, ws); code != protocol.CloseToken || reason != "token_used" {
+		if code, reason := closed(t, ws); code != wire.CloseToken || reason != "token_used" {
 			t.Errorf("then by WebSocket: closed with %d %q, want 4401", code, reason)
 		}
 	})
@@ -194,7 +194,7 @@ func TestJoin(t *testing.T) {
 				return // the WebSocket has used it
 			}
 			status, body := h.get(t, n.live(c.query...), events(c.header))
-			var e protocol.Error
+			var e wire.Error
 			if err := json.Unmarshal([]byte(body), &e); err != nil || status != c.status || e.ErrorCode != c.code {
 				t.Errorf("events: got %d %s, want %d %s", status, body, c.status, c.code)
 			}
@@ -245,7 +245,7 @@ func TestJoin(t *testing.T) {
 		const life = 8 * time.Second // enough for a busy machine to connect in
 		ticket := n.ticketOf(t, h.token("carol", "", life), life)
 		ws, _ := dial(t, n.live("token", ticket), nil)
-		if code, reason := closed(t, ws); code != protocol.CloseToken || reason != "token expired" {
+		if code, reason := closed(t, ws); code != wire.CloseToken || reason != "token expired" {
 			t.Errorf("closed with %d %q, want 4401 token expired", code, reason)
 		}
 	})
@@ -267,7 +267,7 @@ func TestJoin(t *testing.T) {
 func (n *node) ticketOf(t *testing.T, token string, life time.Duration) string {
 	t.Helper()
 	status, body := n.h.get(t, n.URL+"/v1/realtime/token", bearer(token))
-	var ticket protocol.JoinTicket
+	var ticket wire.JoinTicket
 	if err := json.Unmarshal([]byte(body), &ticket); err != nil || status != http.StatusOK ||
 		time.Until(ticket.ExpiresAt) > life {
 		t.Fatalf("ticket: got %d %s, %v, want one that ends with its token", status, body, err)

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // The API answers with the board at a moment, as it was and as of today's bans, and rejects
@@ -81,11 +81,11 @@ func TestBoardAtMoment(t *testing.T) {
 		t.Errorf("an explanation of another user: got %v, want a 403", err)
 	}
 	_, err = root.Around(t.Context(), "mallory", client.PlaceQuery{At: at, AsNow: true})
-	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeNotFound {
+	if !errors.As(err, &refused) || refused.Code != wire.CodeNotFound {
 		t.Errorf("a banned user as of now: got %v, want not_found", err)
 	}
 	_, err = root.Top(t.Context(), client.TopQuery{At: time.Now().Add(5 * time.Second)})
-	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeNotSettled || refused.RetryAfter == 0 {
+	if !errors.As(err, &refused) || refused.Code != wire.CodeNotSettled || refused.RetryAfter == 0 {
 		t.Errorf("a moment that has not come: got %v, want not_settled with Retry-After", err)
 	}
 	history := map[string]string{
@@ -147,7 +147,7 @@ func TestArchivedBoardAtMoment(t *testing.T) {
 	at := time.Now().Add(-age)
 	var refused *client.Error
 	_, err := root.Top(t.Context(), client.TopQuery{At: at})
-	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeGone ||
+	if !errors.As(err, &refused) || refused.Code != wire.CodeGone ||
 		!strings.Contains(refused.Message, "sbctl top --board global --at ") {
 		t.Fatalf("got %v, want a gone with the command", err)
 	}
@@ -157,7 +157,7 @@ func TestArchivedBoardAtMoment(t *testing.T) {
 		"a player": node.client("alice", ""), "a node without an archive": other.client("root", auth.ScopeOperate),
 	} {
 		if _, err := c.CheckpointArchived(t.Context(), r, silent); !errors.As(err, &refused) ||
-			refused.Code != scoreboard.CodeForbidden && refused.Code != scoreboard.CodeConflict {
+			refused.Code != wire.CodeForbidden && refused.Code != wire.CodeConflict {
 			t.Errorf("%s: got %v, want it refused", what, err)
 		}
 	}
@@ -173,7 +173,7 @@ values ('archive reading', 'other', clock_timestamp() + interval '1 minute')`)
 		t.Fatal(err)
 	}
 	if _, err := operator.CheckpointArchived(t.Context(), r, silent); !errors.As(err, &refused) ||
-		refused.Code != scoreboard.CodeUnavailable || !strings.Contains(refused.Message, ".json is missing") {
+		refused.Code != wire.CodeUnavailable || !strings.Contains(refused.Message, ".json is missing") {
 		t.Errorf("without its files: got %v, want the name of the file", err)
 	}
 	if err := os.Rename(folder+".away", folder); err != nil {

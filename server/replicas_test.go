@@ -14,10 +14,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // replicated is a node that writes, and one that reads replicas.
@@ -417,7 +417,7 @@ func (r *replicated) writeAndRead(user string, end time.Time) {
 			}
 			at := acknowledged[len(acknowledged)-1]
 			p, err = r.reader.Score(r.t.Context(), user, client.PlaceQuery{At: at})
-			if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotSettled || err == nil && p.Score != version {
+			if err != nil && wire.CodeOf(err) != wire.CodeNotSettled || err == nil && p.Score != version {
 				r.t.Errorf("at %s: got the score %d, want %d: %v", at, p.Score, version, err)
 			}
 			st, err := r.reader.Statement(r.t.Context(), user, client.StatementQuery{Limit: 1})

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // Whatever is sent to a route, the answer is one that the OpenAPI document declares, it
@@ -253,7 +253,7 @@ func plausible(name string) string {
 	case "timestamp":
 		return time.Now().UTC().Format(time.RFC3339)
 	case "require":
-		return protocol.RequireActionToken
+		return wire.RequireActionToken
 	case "name":
 		return "reads.top_n"
 	case "value":

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // A node on an empty database is not ready and says why, everywhere and once in its
@@ -121,8 +121,8 @@ func TestSchemaOfAnotherRelease(t *testing.T) {
 	}
 	third := h.launch(allRoles)
 	h.await("the third node to refuse", func() bool { return strings.Contains(third.Log(), "run a newer version") })
-	if _, err := third.client("alice", "").Top(t.Context(), client.TopQuery{}); scoreboard.CodeOf(err) !=
-		scoreboard.CodeUnavailable {
+	if _, err := third.client("alice", "").Top(t.Context(), client.TopQuery{}); wire.CodeOf(err) !=
+		wire.CodeUnavailable {
 		t.Errorf("a read: got %v, want unavailable", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/calls"
 	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/config"
@@ -198,7 +199,7 @@ func NewKey() (id, secret string) { return api.NewKey() }
 // development stack keeps both in a file.
 func (s *Server) EnsureKey(ctx context.Context, id, name, secret string) error {
 	_, err := s.store.Keys.CreateKey(ctx, id, name, s.keyring.Seal(id, secret), &scoreboard.KeyScope{}, 0, nil)
-	if scoreboard.CodeOf(err) == scoreboard.CodeConflict {
+	if wire.CodeOf(err) == wire.CodeConflict {
 		return nil
 	}
 	return err

@@ -13,10 +13,9 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // provider is an identity provider with one key.
@@ -98,20 +97,20 @@ func TestChangeIdentityProvider(t *testing.T) {
 	gone := newProvider(t, "gone")
 	gone.Close()
 	for _, bad := range []string{gone.URL, "http://idp.example/keys", before.URL + "/%zz", ""} {
-		if err := change(admin(before), "auth.jwks_url", bad); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+		if err := change(admin(before), "auth.jwks_url", bad); wire.CodeOf(err) != wire.CodeInvalidRequest {
 			t.Errorf("%q: got %v, want it rejected: no operator could undo it", bad, err)
 		}
 	}
 	for _, private := range []string{"https://169.254.169.254/latest/meta-data", "https://10.0.0.1/keys"} {
 		err := change(admin(before), "auth.jwks_url", private)
-		if scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || !strings.Contains(err.Error(), "jwks_networks") {
+		if wire.CodeOf(err) != wire.CodeInvalidRequest || !strings.Contains(err.Error(), "jwks_networks") {
 			t.Errorf("%q: got %v, want it rejected by auth.jwks_networks", private, err)
 		}
 	}
 	switchProvider := func(from, to *provider) time.Duration {
 		t.Helper()
 		err := change(admin(from), "auth.jwks_url", to.URL)
-		if scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || !strings.Contains(err.Error(), "force") ||
+		if wire.CodeOf(err) != wire.CodeInvalidRequest || !strings.Contains(err.Error(), "force") ||
 			!passes(one, from) || passes(one, to) {
 			t.Errorf("a provider that locks out the author of the change: got %v, want it rejected", err)
 		}
@@ -148,7 +147,7 @@ func TestChangeIdentityProvider(t *testing.T) {
 	for name, value := range map[string]string{
 		"auth.issuer": named.issuer, "auth.audience": "others", "auth.max_token_life": "1s",
 	} {
-		if err := change(admin(after), name, value); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+		if err := change(admin(after), name, value); wire.CodeOf(err) != wire.CodeInvalidRequest {
 			t.Errorf("%s %s locks out its author: got %v, want it rejected", name, value, err)
 		}
 	}
@@ -213,10 +212,10 @@ func TestDisableAndEnableStreams(t *testing.T) {
 	frame(t, ws)
 	change("false")
 	f := frame(t, ws)
-	for f.Type == protocol.FrameUpdated {
+	for f.Type == wire.FrameUpdated {
 		f = frame(t, ws)
 	}
-	if f.Type != protocol.FrameBye || f.ReconnectAfterMS == 0 {
+	if f.Type != wire.FrameBye || f.ReconnectAfterMS == 0 {
 		t.Errorf("got %+v, want a bye frame with a reconnect delay", f)
 	}
 	closed(t, ws)

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func TestStatus(t *testing.T) {
@@ -37,10 +37,10 @@ func TestStatus(t *testing.T) {
 			s.Parity.Percent == 100 &&
 			slices.Contains(s.Roles, "gateway") && len(s.Problems) == 0
 	})
-	if _, err := n.client("alice", "").Status(t.Context(), ""); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+	if _, err := n.client("alice", "").Status(t.Context(), ""); wire.CodeOf(err) != wire.CodeForbidden {
 		t.Errorf("a user: got %v, want forbidden", err)
 	}
-	if _, err := root.Status(t.Context(), "nosuch"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := root.Status(t.Context(), "nosuch"); wire.CodeOf(err) != wire.CodeNotFound {
 		t.Errorf("an unknown board: got %v, want not_found", err)
 	}
 	h.redis.Stop()

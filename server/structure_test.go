@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,9 +28,11 @@ var rooms = []room{
 	{"examples", 9},
 	{"sdk", 9},
 
+	{"client/wire", 0},       // shapes and codes of /v1, which client and server share
 	{"server/scoreboard", 1}, // the domain
 	{"server/ledger", 2},     // its decisions
-	{"server/protocol", 2},   // its wire formats
+	{"server/protocol", 2},   // decodes requests, and holds the formats between servers
+	{"server/sources", 2},    // reads boards of other servers
 	{"server/config", 3},
 	{"server/config/settings", 5}, // those in force, which the store keeps
 	{"server/store", 4},
@@ -58,7 +61,7 @@ var rooms = []room{
 	{"server/devstack", 5},
 	{"server", 8},
 
-	{"client", 3}, // shares the wire formats with the server
+	{"client", 1}, // imports nothing of server/
 	{"tui", 4},
 	{"loadgen", 6}, // compares a server with its ranking in Redis
 	{"cmd", 9},
@@ -158,19 +161,58 @@ func TestDomainImportsNoLibraries(t *testing.T) {
 	}
 }
 
-// The stores know the domain types, not how the API or the transports write them
-// down, so a wire shape can change without a store.
-func TestStoresDoNotImportWireShapes(t *testing.T) {
+// The Go client is usable without the server: nothing below client imports it.
+func TestClientDoesNotImportServer(t *testing.T) {
 	t.Parallel()
 	seen := 0
-	for name, deps := range listPackages(t, "server/store/...", "Deps") {
+	for name, deps := range listPackages(t, "client/...", "Deps") {
 		seen++
+		for _, dep := range deps {
+			if strings.HasPrefix(dep, module+"server/") {
+				t.Errorf("%s imports %s, directly or through another package", name, dep)
+			}
+		}
+	}
+	if seen < 3 {
+		t.Errorf("only %d packages were checked", seen)
+	}
+}
+
+// The domain and the stores know the codes of errors, not how the API or the transports
+// write their answers, so a wire shape can change without a store.
+func TestStoresDoNotImportWireShapes(t *testing.T) {
+	t.Parallel()
+	for name, deps := range listPackages(t, "server/store/...", "Deps") {
 		if slices.Contains(deps, module+"server/protocol") {
 			t.Errorf("%s imports server/protocol, directly or through another package", name)
 		}
 	}
+	used := regexp.MustCompile(`\bwire\.(\w+)`)
+	code := regexp.MustCompile(`^(Code\w*|Reason\w*|GlobalBoard)$`)
+	seen := 0
+	for _, folder := range []string{"scoreboard", "ledger", "store"} {
+		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil || !strings.Contains(string(text), module+"client/wire") {
+				return err
+			}
+			seen++
+			for _, m := range used.FindAllStringSubmatch(string(text), -1) {
+				if !code.MatchString(m[1]) {
+					t.Errorf("%s uses wire.%s; domain and stores may use the codes only", path, m[1])
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	if seen < 10 {
-		t.Errorf("only %d packages were checked", seen)
+		t.Errorf("only %d files were checked", seen)
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/devstack"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Switching to a transport that one of the processes does not support is rejected.
@@ -34,7 +34,7 @@ func TestUnsupportedTransportIsRejected(t *testing.T) {
 		"kafka":   "does not support it",
 		"pigeons": "must be kafka, streams or direct",
 	} {
-		if err := switchTo(to); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest ||
+		if err := switchTo(to); wire.CodeOf(err) != wire.CodeInvalidRequest ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want a rejection with %q", to, err, want)
 		}

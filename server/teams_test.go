@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // A board of teams follows its members on every node, takes no increments, adjustments and
@@ -75,7 +75,7 @@ func TestTeams(t *testing.T) {
 	}
 	await("1 team:ants 12, 2 team:bees 9")
 
-	rejected := func(what string, err error, code scoreboard.Code) {
+	rejected := func(what string, err error, code wire.Code) {
 		t.Helper()
 		var e *client.Error
 		if !errors.As(err, &e) || e.Code != code {

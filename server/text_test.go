@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // schema is the part of a JSON schema that OpenAPI describes bodies with.
@@ -72,7 +72,7 @@ func (d *document) base() string {
 // native one has it; "" if it has none or no id of the request.
 func errorCode(answer string) string {
 	var e struct {
-		protocol.Error
+		wire.Error
 		Envelope struct {
 			Code      string
 			RequestID string `json:"request_id"`

@@ -11,15 +11,15 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // subscribe subscribes to another board and returns the response: a frame of that
 // board or an error.
-func subscribe(t *testing.T, ws *websocket.Conn, board string) protocol.Frame {
+func subscribe(t *testing.T, ws *websocket.Conn, board string) wire.Frame {
 	t.Helper()
-	if err := ws.WriteJSON(protocol.Command{Type: "subscribe", Board: board}); err != nil {
+	if err := ws.WriteJSON(wire.Command{Type: "subscribe", Board: board}); err != nil {
 		t.Fatal(err)
 	}
 	for {
@@ -53,7 +53,7 @@ func TestStreamsOfPrivateBoards(t *testing.T) {
 	}
 
 	ws, _ := dial(t, n.live("board", "staff"), alice)
-	if code, reason := closed(t, ws); code != protocol.CloseForbidden || reason != "not_found" {
+	if code, reason := closed(t, ws); code != wire.CloseForbidden || reason != "not_found" {
 		t.Errorf("a user on a private board: closed with %d %q, want 4403 not_found", code, reason)
 	}
 	if status, body := h.get(t, n.URL+"/v1/realtime/token?board=staff", alice); status != http.StatusNotFound {
@@ -68,12 +68,12 @@ func TestStreamsOfPrivateBoards(t *testing.T) {
 	}
 
 	ws, _ = dial(t, n.live("board", "staff"), game)
-	if f := frame(t, ws); f.Type != protocol.FrameUpdated || f.Board != "staff" {
+	if f := frame(t, ws); f.Type != wire.FrameUpdated || f.Board != "staff" {
 		t.Errorf("a server: got %+v, want the board", f)
 	}
 	ws, _ = dial(t, n.live("board", "staff", "token", n.ticket(t, h.token("game", auth.ScopeUpdate, time.Hour),
 		"staff")), nil)
-	if f := frame(t, ws); f.Type != protocol.FrameUpdated || f.Board != "staff" {
+	if f := frame(t, ws); f.Type != wire.FrameUpdated || f.Board != "staff" {
 		t.Errorf("a server's ticket: got %+v, want the board", f)
 	}
 
@@ -84,16 +84,16 @@ func TestStreamsOfPrivateBoards(t *testing.T) {
 	}
 
 	ws, _ = dial(t, open.live(), nil)
-	if f := frame(t, ws); f.Type != protocol.FrameUpdated || f.Board != "global" {
+	if f := frame(t, ws); f.Type != wire.FrameUpdated || f.Board != "global" {
 		t.Errorf("an anonymous client on a public board: got %+v, want the board", f)
 	}
 	ws, _ = dial(t, open.live("board", "staff"), nil)
-	if code, reason := closed(t, ws); code != protocol.CloseForbidden || reason != "not_found" {
+	if code, reason := closed(t, ws); code != wire.CloseForbidden || reason != "not_found" {
 		t.Errorf("an anonymous client on a private board: closed with %d %q, want 4403 not_found", code, reason)
 	}
 	dial(t, open.live(), nil)
 	ws, _ = dial(t, open.live(), nil)
-	if code, _ := closed(t, ws); code != protocol.CloseLimit {
+	if code, _ := closed(t, ws); code != wire.CloseLimit {
 		t.Errorf("an anonymous client over the limit: closed with %d, want 4429", code)
 	}
 }

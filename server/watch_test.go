@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // await reads states until one satisfies the condition.
@@ -113,7 +113,7 @@ func TestWatchOverALimitPolls(t *testing.T) {
 	second := n.client("alice", "").Watch(ctx, "", client.WatchOptions{})
 	await(t, second, "polls", func(s client.State) bool { return s.Connection == client.Polling })
 	last := await(t, n.client("alice", "").Watch(ctx, "nosuch", client.WatchOptions{}), "the end",
-		func(s client.State) bool { return scoreboard.CodeOf(s.Err) == scoreboard.CodeNotFound })
+		func(s client.State) bool { return wire.CodeOf(s.Err) == wire.CodeNotFound })
 	if last.Connection != client.Disconnected {
 		t.Errorf("an unknown board: got %+v", last)
 	}
@@ -132,7 +132,7 @@ func TestRealtimeToken(t *testing.T) {
 		t.Errorf("got %+v, want the board", f)
 	}
 	if _, err := n.client("alice", "").RealtimeToken(t.Context(),
-		"nosuch"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		"nosuch"); wire.CodeOf(err) != wire.CodeNotFound {
 		t.Errorf("an unknown board: got %v, want not_found", err)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // loopback lets nodes call receivers on this machine.
@@ -288,7 +288,7 @@ func TestWebhookReceiversAreIndependent(t *testing.T) {
 		private, "https://10.0.0.1/hook", "https://169.254.169.254/", "https://[fd00::1]/",
 	} {
 		_, err := root.CreateWebhook(t.Context(), client.WebhookRequest{URL: address, Types: []string{"user.flagged"}})
-		if scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest ||
+		if wire.CodeOf(err) != wire.CodeInvalidRequest ||
 			!strings.Contains(err.Error(), "webhooks.networks") {
 			t.Errorf("a webhook at %s: got %v, want invalid_request", address, err)
 		}

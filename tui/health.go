@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -53,7 +54,7 @@ func (m *model) setStatus(msg statusMsg) tea.Cmd {
 		m.status, m.operator = msg.status, true
 		m.health.add(msg.status)
 		m.setFlags(msg.flags)
-	} else if c := scoreboard.CodeOf(msg.err); c == scoreboard.CodeForbidden || c == scoreboard.CodeUnauthorized {
+	} else if c := wire.CodeOf(msg.err); c == wire.CodeForbidden || c == wire.CodeUnauthorized {
 		return nil
 	}
 	return tea.Tick(statusInterval, func(time.Time) tea.Msg { return readStatusMsg{} })

@@ -11,6 +11,7 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -328,7 +329,7 @@ func TestHealthIsForOperators(t *testing.T) {
 		t.Error("after a failure: not read again")
 	}
 	s.lacks("outbox") // outdated figures are not shown
-	if cmd := s.setStatus(statusMsg{err: scoreboard.Errorf(scoreboard.CodeForbidden, "no")}); cmd != nil {
+	if cmd := s.setStatus(statusMsg{err: scoreboard.Errorf(wire.CodeForbidden, "no")}); cmd != nil {
 		t.Error("after a refusal: read again")
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -187,7 +187,7 @@ func failingStatus() *client.Status {
 			"score-increments.v1":  3,
 		},
 		Connections: map[string]int64{"websocket": 1200, "sse": 34},
-		Parity: &protocol.Parity{
+		Parity: &wire.Parity{
 			Checked: 100_000,
 			Drifted: 1,
 			Percent: 99.999,
@@ -204,7 +204,7 @@ func healthyStatus(n float64) *client.Status {
 		IncrementsPerSecond: &n, LatencyP95MS: &p95, OutboxDepth: &zero, OutboxOldestAgeMS: &zero,
 		ConsumerLag: map[string]int64{"scoreboard.events.v1": int64(n) % 5},
 		Connections: map[string]int64{"websocket": 12},
-		Parity:      &protocol.Parity{Checked: 5000, Percent: 100},
+		Parity:      &wire.Parity{Checked: 5000, Percent: 100},
 		Board:       &client.RankingStatus{State: "HEALTHY", AgeMS: &behind},
 	}
 }

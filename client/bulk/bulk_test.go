@@ -14,7 +14,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/bulk"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -137,7 +137,7 @@ not json
 		l := newLedger()
 		l.before = func(in client.Increment) error {
 			if in.User == "banned" {
-				return &client.Error{Status: 403, Code: scoreboard.CodeForbidden, Message: "the user is banned"}
+				return &client.Error{Status: 403, Code: wire.CodeForbidden, Message: "the user is banned"}
 			}
 			return nil
 		}

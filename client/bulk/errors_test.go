@@ -7,11 +7,11 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/bulk"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 func away() error {
-	return &client.Error{Code: scoreboard.CodeUnavailable, Err: errors.New("no route")}
+	return &client.Error{Code: wire.CodeUnavailable, Err: errors.New("no route")}
 }
 
 func TestErrorOfEveryLineEndsRun(t *testing.T) {
@@ -22,7 +22,7 @@ func TestErrorOfEveryLineEndsRun(t *testing.T) {
 		want error
 	}{
 		{"server unreachable", away(), bulk.ErrUnreachable},
-		{"invalid token", &client.Error{Status: 401, Code: scoreboard.CodeUnauthorized}, nil},
+		{"invalid token", &client.Error{Status: 401, Code: wire.CodeUnauthorized}, nil},
 	} {
 		l := newLedger()
 		l.whole = func([]client.Increment) error { return tc.err }
@@ -47,14 +47,14 @@ func TestInvalidBatchIsSplit(t *testing.T) {
 	l.whole = func(ins []client.Increment) error {
 		for _, in := range ins {
 			if in.Delta == 123 {
-				return &client.Error{Status: 422, Code: scoreboard.CodeDeltaOutOfRange, Message: "delta is too large"}
+				return &client.Error{Status: 422, Code: wire.CodeDeltaOutOfRange, Message: "delta is too large"}
 			}
 		}
 		return nil
 	}
 	tally, failed, err := submit(t, t.Context(), l, lines(400), "")
 	if err != nil || tally.Done != 399 || len(failed) != 1 || failed[0].Line != 123 ||
-		failed[0].Code != scoreboard.CodeDeltaOutOfRange {
+		failed[0].Code != wire.CodeDeltaOutOfRange {
 		t.Errorf("got %+v, %v, %+v, want only line 123 refused", tally, err, failed)
 	}
 	for user, deltas := range l.order {
@@ -69,11 +69,11 @@ func TestLinesAreSentSinglyWithoutScope(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
 	l.whole = func([]client.Increment) error {
-		return &client.Error{Status: 403, Code: scoreboard.CodeForbidden, Message: "the token lacks the scope"}
+		return &client.Error{Status: 403, Code: wire.CodeForbidden, Message: "the token lacks the scope"}
 	}
 	l.before = func(in client.Increment) error {
 		if in.User != "u0" {
-			return &client.Error{Status: 403, Code: scoreboard.CodeForbidden, Message: "the token is not for this user"}
+			return &client.Error{Status: 403, Code: wire.CodeForbidden, Message: "the token is not for this user"}
 		}
 		return nil
 	}
@@ -94,7 +94,7 @@ func TestOverloadedLinesAreRetried(t *testing.T) {
 	l.before = func(in client.Increment) error {
 		if busy[in.EventID]++; in.Delta%3 == 0 && busy[in.EventID] < 4 {
 			return &client.Error{
-				Status: 200, Code: scoreboard.CodeOverloaded,
+				Status: 200, Code: wire.CodeOverloaded,
 				Message: "too many increments are waiting",
 			}
 		}

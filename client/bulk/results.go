@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // The outcomes of a line in the result file. Done lines are finished.
@@ -28,14 +28,14 @@ const (
 
 // Result is the outcome of one line, as stored in the result file.
 type Result struct {
-	Line     int             `json:"line"`
-	Status   string          `json:"status"`
-	User     string          `json:"user_id,omitempty"`
-	EventID  string          `json:"event_id,omitempty"`
-	Score    *int64          `json:"new_score,omitempty"`
-	Replayed bool            `json:"replayed,omitempty"`
-	Code     scoreboard.Code `json:"error_code,omitempty"`
-	Message  string          `json:"message,omitempty"`
+	Line     int       `json:"line"`
+	Status   string    `json:"status"`
+	User     string    `json:"user_id,omitempty"`
+	EventID  string    `json:"event_id,omitempty"`
+	Score    *int64    `json:"new_score,omitempty"`
+	Replayed bool      `json:"replayed,omitempty"`
+	Code     wire.Code `json:"error_code,omitempty"`
+	Message  string    `json:"message,omitempty"`
 	// Sum is a checksum of a line that may have been counted.
 	Sum uint16 `json:"sum,omitempty"`
 	Err error  `json:"-"` // the cause of Message

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 const (
@@ -138,7 +138,7 @@ func (r *run) submit(ctx context.Context, batch []item, last bool) (busy []item,
 func (r *run) splitBatch(ctx context.Context, batch []item, err error) {
 	final := !temporary(err) && statusOf(err) != http.StatusUnauthorized
 	switch {
-	case final && scoreboard.CodeOf(err) == scoreboard.CodeForbidden:
+	case final && wire.CodeOf(err) == wire.CodeForbidden:
 		r.singly.Store(true)
 		r.send(ctx, batch)
 	case final && len(batch) > 1:
@@ -186,9 +186,9 @@ func resultOf(it item, receipt client.Receipt, err error) Result {
 func refused(it item, err error) Result {
 	result := Result{
 		Line: it.line, User: it.in.User, EventID: it.in.EventID, Status: Refused,
-		Code: scoreboard.CodeOf(err), Message: err.Error(), Err: err,
+		Code: wire.CodeOf(err), Message: err.Error(), Err: err,
 	}
-	var e *scoreboard.Error
+	var e *client.Error
 	if errors.As(err, &e) && e.Message != "" {
 		result.Message = e.Message
 	}

@@ -17,7 +17,7 @@ import (
 	"sync/atomic"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // maxLine limits one line. The API accepts bodies up to 4 KiB.
@@ -88,7 +88,7 @@ func (n *ndjson) tooLong() (item, error) {
 	}
 	return item{
 		line: n.line,
-		err:  scoreboard.Errorf(scoreboard.CodePayloadTooLarge, "the line is longer than %d bytes", maxLine),
+		err:  lineErrorf(wire.CodePayloadTooLarge, "the line is longer than %d bytes", maxLine),
 	}, nil
 }
 
@@ -113,7 +113,7 @@ func (n *ndjson) parse(text []byte) item {
 		err = errors.New("delta is required")
 	}
 	if err != nil {
-		return item{line: n.line, err: scoreboard.Errorf(scoreboard.CodeInvalidRequest, "%s", humanize(err))}
+		return item{line: n.line, err: lineErrorf(wire.CodeInvalidRequest, "%s", humanize(err))}
 	}
 	return item{line: n.line, in: client.Increment{
 		User: fields.User, Delta: *fields.Delta, EventID: fields.Event, Board: fields.Board, Action: fields.Action,
@@ -176,7 +176,7 @@ func (c *csvSource) next() (item, error) {
 	case errors.As(err, &malformed):
 		return item{
 			line: malformed.StartLine,
-			err:  scoreboard.Errorf(scoreboard.CodeInvalidRequest, "%v", malformed.Err),
+			err:  lineErrorf(wire.CodeInvalidRequest, "%v", malformed.Err),
 		}, nil
 	case err != nil:
 		return item{}, err // including io.EOF
@@ -192,7 +192,7 @@ func (c *csvSource) next() (item, error) {
 			it.in.User = value
 		case "delta":
 			if it.in.Delta, err = strconv.ParseInt(value, 10, 64); err != nil {
-				it.err = scoreboard.Errorf(scoreboard.CodeInvalidRequest, "delta must be a whole number, not %q", value)
+				it.err = lineErrorf(wire.CodeInvalidRequest, "delta must be a whole number, not %q", value)
 			}
 		case "event_id":
 			it.in.EventID = value
@@ -264,3 +264,18 @@ func (c *countingReader) Read(b []byte) (int, error) {
 	c.n.Add(int64(n))
 	return n, err
 }
+
+// lineError is why a line is not sent.
+type lineError struct {
+	code    wire.Code
+	message string
+}
+
+func lineErrorf(code wire.Code, format string, args ...any) *lineError {
+	return &lineError{code, fmt.Sprintf(format, args...)}
+}
+
+func (e *lineError) Error() string { return e.message }
+
+// ErrorCode returns the code, for wire.CodeOf.
+func (e *lineError) ErrorCode() wire.Code { return e.code }

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // errPrinted ends a command whose request was printed instead of sent.
@@ -49,12 +49,12 @@ func curlCommand(r *http.Request, body []byte) string {
 	var b strings.Builder
 	headers := shownHeaders(r)
 	data := string(body)
-	if key := r.Header.Get(protocol.HeaderKey); key != "" {
-		text := protocol.HeaderText(r.Method, r.URL.RequestURI(), key, varTimestamp, body)
+	if key := r.Header.Get(wire.HeaderKey); key != "" {
+		text := wire.HeaderText(r.Method, r.URL.RequestURI(), key, varTimestamp, body)
 		b.WriteString(signingLines("date +%s", text))
-		headers.Set(protocol.HeaderKey, key)
-		headers.Set(protocol.HeaderTimestamp, varTimestamp)
-		headers.Set(protocol.HeaderSignature, protocol.SignatureVersion+varSignature)
+		headers.Set(wire.HeaderKey, key)
+		headers.Set(wire.HeaderTimestamp, varTimestamp)
+		headers.Set(wire.HeaderSignature, wire.SignatureVersion+varSignature)
 	} else if text, signed := fieldSigned(r, &data); text != nil {
 		b.WriteString(signingLines("date -u +%Y-%m-%dT%H:%M:%SZ", text))
 		if !signed {
@@ -68,7 +68,7 @@ func curlCommand(r *http.Request, body []byte) string {
 // curlLine is a signed request as one line of POSIX shell. Only the token is a variable.
 func curlLine(r *http.Request, body []byte) string {
 	headers := shownHeaders(r)
-	for _, name := range []string{protocol.HeaderKey, protocol.HeaderTimestamp, protocol.HeaderSignature} {
+	for _, name := range []string{wire.HeaderKey, wire.HeaderTimestamp, wire.HeaderSignature} {
 		if value := r.Header.Get(name); value != "" {
 			headers.Set(name, value)
 		}
@@ -122,7 +122,7 @@ func fieldSigned(r *http.Request, body *string) (text []byte, signed bool) {
 	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/v1/scores/increment") {
 		return nil, false
 	}
-	var in protocol.IncrementRequest
+	var in wire.IncrementRequest
 	if json.Unmarshal([]byte(*body), &in) != nil {
 		return nil, false
 	}

@@ -10,21 +10,21 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/english"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // The outcomes of a check. Only checkFail changes the exit code.
 const (
-	checkOK      = protocol.CheckOK
-	checkWarn    = protocol.CheckWarn
-	checkFail    = protocol.CheckFail
-	checkSkipped = protocol.CheckSkipped
+	checkOK      = wire.CheckOK
+	checkWarn    = wire.CheckWarn
+	checkFail    = wire.CheckFail
+	checkSkipped = wire.CheckSkipped
 )
 
 // check is one check and its outcome.
-type check = protocol.Check
+type check = wire.Check
 
 // diagnosis is the result of all checks.
 type diagnosis struct {

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/internal/english"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -217,10 +217,10 @@ func (p *program) checkKey(ctx context.Context, s connection) check {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	_, err = c.SubmitBatch(ctx, nil)
-	switch code := scoreboard.CodeOf(err); {
+	switch code := wire.CodeOf(err); {
 	case err == nil:
 		return check{Name: "key", Status: checkOK, Detail: s.KeyID.Value + " is accepted"}
-	case code == scoreboard.CodeInvalidSignature:
+	case code == wire.CodeInvalidSignature:
 		return finding(
 			"key",
 			checkFail,
@@ -239,7 +239,7 @@ func checkTop(a response) check {
 	if a.status != http.StatusOK {
 		return check{Name: "top", Status: checkFail, Detail: fmt.Sprintf("status %d: %s", a.status, errorText(a.body))}
 	}
-	var top protocol.Top
+	var top wire.Top
 	if err := json.Unmarshal(a.body, &top); err != nil {
 		return finding("top", checkFail, "the response is not that of a scoreboard server",
 			"check that --server is the address of a scoreboard server")
@@ -277,8 +277,8 @@ func (p *program) serverChecks(ctx context.Context) []check {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	found, err := c.Checks(ctx)
-	switch code := scoreboard.CodeOf(err); {
-	case code == scoreboard.CodeForbidden || code == scoreboard.CodeUnauthorized:
+	switch code := wire.CodeOf(err); {
+	case code == wire.CodeForbidden || code == wire.CodeUnauthorized:
 		return []check{finding("backends", checkSkipped, "the server's own checks need the scope score:operate",
 			"use a token with the scope score:operate")}
 	case err != nil:
@@ -297,7 +297,7 @@ func checkVersion(server string) check {
 }
 
 func errorText(body []byte) string {
-	var e protocol.Error
+	var e wire.Error
 	if json.Unmarshal(body, &e) == nil && e.ErrorCode != "" {
 		return e.ErrorCode + ": " + e.Message
 	}

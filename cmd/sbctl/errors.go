@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -52,7 +52,7 @@ func (e *hintedError) Unwrap() error { return e.error }
 // failure is an error as --output json prints it: the API's error and the next
 // step.
 type failure struct {
-	protocol.Error
+	wire.Error
 	NextStep string `json:"next_step,omitempty"`
 }
 
@@ -112,7 +112,7 @@ func (p *program) asksForJSON() bool {
 }
 
 func (p *program) describe(ctx context.Context, cmd *cobra.Command, code int, err error) failure {
-	f := failure{Error: protocol.Error{ErrorCode: string(scoreboard.CodeInternal), Message: err.Error()}}
+	f := failure{Error: wire.Error{ErrorCode: string(wire.CodeInternal), Message: err.Error()}}
 	var e *client.Error
 	var h *hintedError
 	switch {

@@ -10,8 +10,7 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // hostile drives a terminal, and reads as another text. unsafe are its characters.
@@ -52,42 +51,42 @@ func TestServerTextIsEscaped(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			if failing {
 				w.WriteHeader(http.StatusConflict)
-				_ = json.NewEncoder(w).Encode(protocol.Error{
-					ErrorCode: string(scoreboard.CodeConflict), Message: hostile, Field: hostile, EventID: hostile,
+				_ = json.NewEncoder(w).Encode(wire.Error{
+					ErrorCode: string(wire.CodeConflict), Message: hostile, Field: hostile, EventID: hostile,
 					RequestID: hostile,
 				})
 				return
 			}
 			entry := client.Entry{Rank: 1, UserID: hostile, DisplayName: hostile}
 			answers := map[string]any{
-				"/v1/leaderboard/top": protocol.Top{
-					Board: hostile, Entries: []protocol.Entry{entry}, DegradedReason: hostile,
+				"/v1/leaderboard/top": wire.Top{
+					Board: hostile, Entries: []wire.Entry{entry}, DegradedReason: hostile,
 				},
-				"/v1/boards": protocol.Boards{Boards: []protocol.Board{{
+				"/v1/boards": wire.Boards{Boards: []wire.Board{{
 					Board: hostile, Mode: hostile, Order: hostile, Status: hostile, Region: hostile, Period: hostile,
 				}}},
-				"/v1/admin/keys": protocol.Keys{Keys: []protocol.Key{{KeyID: hostile, Name: hostile}}},
-				"/v1/admin/flags": protocol.Flags{Flags: []protocol.Flag{{
+				"/v1/admin/keys": wire.Keys{Keys: []wire.Key{{KeyID: hostile, Name: hostile}}},
+				"/v1/admin/flags": wire.Flags{Flags: []wire.Flag{{
 					UserID: hostile, Rule: hostile, Detail: hostile,
 				}}},
-				"/v1/admin/audit": protocol.AuditEntries{Entries: []protocol.AuditEntry{{
+				"/v1/admin/audit": wire.AuditEntries{Entries: []wire.AuditEntry{{
 					Who: hostile, Action: hostile, Reason: hostile, Detail: json.RawMessage(`{"x":"\u001b[2J\u202e"}`),
 				}}},
-				"/v1/admin/settings": protocol.Settings{Settings: []protocol.Setting{{Name: hostile, Value: hostile}}},
-				"/v1/admin/outbox": protocol.Outbox{
-					Halted: hostile, Shards: []protocol.OutboxShard{{Owner: hostile, LastError: hostile}},
+				"/v1/admin/settings": wire.Settings{Settings: []wire.Setting{{Name: hostile, Value: hostile}}},
+				"/v1/admin/outbox": wire.Outbox{
+					Halted: hostile, Shards: []wire.OutboxShard{{Owner: hostile, LastError: hostile}},
 				},
-				"/v1/admin/users/alice": protocol.User{
+				"/v1/admin/users/alice": wire.User{
 					UserID: hostile, Status: hostile, By: hostile, Reason: hostile,
-					Scores: []protocol.UserScore{{Board: hostile}},
+					Scores: []wire.UserScore{{Board: hostile}},
 				},
-				"/v1/users/alice/statement": protocol.Statement{Entries: []protocol.StatementEntry{{
+				"/v1/users/alice/statement": wire.Statement{Entries: []wire.StatementEntry{{
 					EventID: hostile, Board: hostile, Action: hostile, KeyID: hostile,
 				}}},
-				"/v1/admin/voids": protocol.Voids{Voids: []protocol.Void{{
+				"/v1/admin/voids": wire.Voids{Voids: []wire.Void{{
 					State: hostile, KeyID: hostile, Who: hostile, Reason: hostile,
 				}}},
-				"/v1/admin/dead-letters": protocol.DeadLetters{Letters: []protocol.DeadLetter{{
+				"/v1/admin/dead-letters": wire.DeadLetters{Letters: []wire.DeadLetter{{
 					Topic: hostile, Reason: hostile,
 				}}},
 			}
@@ -129,11 +128,11 @@ func TestCompletionsAreEscaped(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answers := map[string]any{
-			"/v1/leaderboard/top": protocol.Top{Entries: []protocol.Entry{{UserID: hostile}}},
-			"/v1/boards":          protocol.Boards{Boards: []protocol.Board{{Board: hostile}}},
-			"/v1/admin/keys":      protocol.Keys{Keys: []protocol.Key{{KeyID: hostile, Name: hostile}}},
-			"/v1/admin/audit":     protocol.AuditEntries{Entries: []protocol.AuditEntry{{ID: 7, Action: hostile}}},
-			"/v1/admin/settings":  protocol.Settings{Settings: []protocol.Setting{{Name: hostile, Live: true}}},
+			"/v1/leaderboard/top": wire.Top{Entries: []wire.Entry{{UserID: hostile}}},
+			"/v1/boards":          wire.Boards{Boards: []wire.Board{{Board: hostile}}},
+			"/v1/admin/keys":      wire.Keys{Keys: []wire.Key{{KeyID: hostile, Name: hostile}}},
+			"/v1/admin/audit":     wire.AuditEntries{Entries: []wire.AuditEntry{{ID: 7, Action: hostile}}},
+			"/v1/admin/settings":  wire.Settings{Settings: []wire.Setting{{Name: hostile, Live: true}}},
 		}
 		_ = json.NewEncoder(w).Encode(answers[r.URL.Path])
 	}))

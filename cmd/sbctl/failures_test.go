@@ -14,9 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // offlineCommands do not need a server, tolerate an unreachable one, or read another
@@ -34,20 +33,20 @@ func TestEveryCommandReportsErrors(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		status int
-		code   scoreboard.Code
+		code   wire.Code
 		next   string
 	}{
-		{"unauthorized", 401, scoreboard.CodeUnauthorized, "SBCTL_TOKEN"},
-		{"conflict", 409, scoreboard.CodeConflict, ""},
-		{"rate limited", 429, scoreboard.CodeRateLimited, "try again in 1m0s"},
-		{"unreachable", 0, scoreboard.CodeUnavailable, "check that a server runs"},
+		{"unauthorized", 401, wire.CodeUnauthorized, "SBCTL_TOKEN"},
+		{"conflict", 409, wire.CodeConflict, ""},
+		{"rate limited", 429, wire.CodeRateLimited, "try again in 1m0s"},
+		{"unreachable", 0, wire.CodeUnavailable, "check that a server runs"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Retry-After", "60")
 				w.WriteHeader(tc.status)
-				_ = json.NewEncoder(w).Encode(protocol.Error{ErrorCode: string(tc.code), Message: "simulated failure"})
+				_ = json.NewEncoder(w).Encode(wire.Error{ErrorCode: string(tc.code), Message: "simulated failure"})
 			}))
 			defer s.Close()
 			if tc.status == 0 {

@@ -14,7 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -97,7 +97,7 @@ func rowsOf(value any) []any {
 		return list(v.Partitions)
 	case diagnosis:
 		return list(v.Checks)
-	case *protocol.Verified:
+	case *wire.Verified:
 		return list(v.Differences)
 	}
 	if v := reflect.ValueOf(value); v.Kind() == reflect.Slice {

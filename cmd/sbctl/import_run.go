@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -132,9 +133,9 @@ func (r *importRun) examine(ctx context.Context, b *planned) error {
 	minScore, maxScore := scoreboard.Score(-scoreboard.MaxScore), scoreboard.Score(scoreboard.MaxScore)
 	to, err := r.c.Board(ctx, b.Board)
 	switch {
-	case scoreboard.CodeOf(err) == scoreboard.CodeNotFound && b.Mode == "":
+	case wire.CodeOf(err) == wire.CodeNotFound && b.Mode == "":
 		return fmt.Errorf("%w; create it with \"sbctl board create\"", err)
-	case scoreboard.CodeOf(err) == scoreboard.CodeNotFound:
+	case wire.CodeOf(err) == wire.CodeNotFound:
 		if b.Create, b.Problem = true, b.from.Unsupported; b.Problem != "" {
 			b.Problem += "; create the board"
 			return nil
@@ -172,7 +173,7 @@ func (r *importRun) examine(ctx context.Context, b *planned) error {
 
 // withoutImports adds what to do about a node that has no imports.
 func withoutImports(err error) error {
-	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if wire.CodeOf(err) != wire.CodeNotFound {
 		return err
 	}
 	return &hintedError{

@@ -81,7 +81,7 @@ func TestImportFromNakama(t *testing.T) {
 	url := backends.Postgres(t, func(context.Context, string) error { return nil })
 	db := backends.Connect(t, url)
 	for _, name := range []string{"nakama_schema.sql", "nakama_boards.sql"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "client", "sources", "testdata", name))
+		text, err := os.ReadFile(filepath.Join("..", "..", "server", "sources", "testdata", name))
 		if err != nil {
 			t.Fatal(err)
 		}

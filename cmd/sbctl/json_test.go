@@ -15,12 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/loadgen"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 	"github.com/scoreboard/scoreboard/loadgen/sizing"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // printed has the values that each command prints with --output json, several if it
@@ -38,7 +38,7 @@ var printed = map[string][]any{
 	"board list":       {client.Boards{}},
 	"board rules show": {client.BoardRules{}}, "board rules set": {client.BoardRule{}},
 	"board rules clear": {client.Board{}},
-	"board roll":        {protocol.Rolled{}}, "board set": {client.Board{}}, "board show": {shownBoard{}},
+	"board roll":        {wire.Rolled{}}, "board set": {client.Board{}}, "board show": {shownBoard{}},
 	"board unfreeze": {client.Board{}},
 	"completion":     nil, "help": nil, "profile remove": nil, "profile use": nil,
 	"profile add": {profileDetail{}}, "profile show": {profileDetail{}},
@@ -66,8 +66,8 @@ var printed = map[string][]any{
 	"load run": {report.Report{}, loadgen.Max{}}, "load report": {report.Report{}},
 	"migrate status": {[]migrations.Version{}}, "migrate up": {[]migrations.Version{}},
 	"outbox status": {client.Outbox{}}, "profile list": {[]profileRow{}}, "rank": {client.Place{}, wouldRank{}},
-	"rebuild": {[]protocol.Rebuilt{}, client.RankingStatus{}}, "reconcile": {protocol.Verified{}},
-	"verify": {protocol.Verified{}}, "replay": {client.Replayed{}},
+	"rebuild": {[]wire.Rebuilt{}, client.RankingStatus{}}, "reconcile": {wire.Verified{}},
+	"verify": {wire.Verified{}}, "replay": {client.Replayed{}},
 	"score get": {client.Place{}}, "score statement": {client.Statement{}},
 	"score submit": {client.Receipt{}, []client.Receipt{}, summary{}},
 	"token mint":   {client.Token{}}, "top": {client.Top{}},

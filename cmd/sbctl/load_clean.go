@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/loadgen"
 	"github.com/scoreboard/scoreboard/loadgen/record"
@@ -150,8 +151,8 @@ func (p *program) eraseAll(ctx context.Context, c *client.Client, users []string
 		}
 		group.Go(func() error {
 			_, err := c.Erase(ctx, user, reason)
-			switch scoreboard.CodeOf(err) {
-			case scoreboard.CodeGone, scoreboard.CodeNotFound:
+			switch wire.CodeOf(err) {
+			case wire.CodeGone, wire.CodeNotFound:
 				err = nil
 			}
 			if err == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -23,8 +24,8 @@ func (p *program) nextStep(ctx context.Context, cmd *cobra.Command, e *client.Er
 		return ""
 	}
 	next := p.stepOf(ctx, cmd, s, e)
-	ours := e.Status == 0 || e.Code == scoreboard.CodeUnauthorized || e.Code == scoreboard.CodeForbidden ||
-		e.Code == scoreboard.CodeInvalidSignature
+	ours := e.Status == 0 || e.Code == wire.CodeUnauthorized || e.Code == wire.CodeForbidden ||
+		e.Code == wire.CodeInvalidSignature
 	if ours && len(s.Skipped) > 0 {
 		next += "; skipped: " + strings.Join(s.Skipped, ", ")
 	}
@@ -35,29 +36,29 @@ func (p *program) stepOf(ctx context.Context, cmd *cobra.Command, s connection, 
 	switch {
 	case e.Status == 0:
 		return s.unreachableStep()
-	case e.Code == scoreboard.CodeUnauthorized && s.Token.Value == "":
+	case e.Code == wire.CodeUnauthorized && s.Token.Value == "":
 		return "set SBCTL_TOKEN, or choose a profile that has a token"
-	case e.Code == scoreboard.CodeUnauthorized:
+	case e.Code == wire.CodeUnauthorized:
 		return fmt.Sprintf("the token (from %s) is invalid or expired; set a new one in SBCTL_TOKEN", s.Token.From)
-	case e.Code == scoreboard.CodeInvalidSignature && s.KeyID.Value == "":
+	case e.Code == wire.CodeInvalidSignature && s.KeyID.Value == "":
 		return "set SBCTL_KEY_ID and SBCTL_KEY_SECRET; \"sbctl key create\" creates a key"
-	case e.Code == scoreboard.CodeInvalidSignature:
+	case e.Code == wire.CodeInvalidSignature:
 		return fmt.Sprintf("check key %s (from %s) and this machine's clock with \"sbctl doctor\"", s.KeyID.Value,
 			s.KeyID.From)
-	case e.Code == scoreboard.CodeForbidden && e.Field == "user_id":
+	case e.Code == wire.CodeForbidden && e.Field == "user_id":
 		return "\"sbctl user show USER\" shows operators the user's status and its reason"
-	case e.Code == scoreboard.CodeForbidden:
+	case e.Code == wire.CodeForbidden:
 		return fmt.Sprintf("the token (from %s) lacks permission; use the user's own, or one with a wider scope",
 			s.Token.From)
-	case e.Code == scoreboard.CodeEventConflict:
+	case e.Code == wire.CodeEventConflict:
 		return fmt.Sprintf(
 			"the id belongs to another increment of the user, which \"sbctl event show %s%s\" shows; use another id",
 			e.EventID, flagOf(cmd, "user"))
-	case e.Code == scoreboard.CodeRuleViolated && e.Field == "action_token" && flagOf(cmd, "action-token") == "":
+	case e.Code == wire.CodeRuleViolated && e.Field == "action_token" && flagOf(cmd, "action-token") == "":
 		return "start the action with \"sbctl action start\" and pass its token with --action-token"
-	case e.Code == scoreboard.CodeDeltaOutOfRange || e.Code == scoreboard.CodeScoreOutOfRange:
+	case e.Code == wire.CodeDeltaOutOfRange || e.Code == wire.CodeScoreOutOfRange:
 		return rangeStep(e.Reason, cmd)
-	case e.Code == scoreboard.CodeNotFound:
+	case e.Code == wire.CodeNotFound:
 		return p.suggestList(ctx, cmd)
 	case e.RetryAfter > 0:
 		return fmt.Sprintf("try again in %v", e.RetryAfter.Round(time.Second))
@@ -68,15 +69,15 @@ func (p *program) stepOf(ctx context.Context, cmd *cobra.Command, s connection, 
 }
 
 // rangeStep names the place where the violated limit of a delta or score is set.
-func rangeStep(reason scoreboard.Reason, cmd *cobra.Command) string {
+func rangeStep(reason wire.Reason, cmd *cobra.Command) string {
 	switch reason {
-	case scoreboard.ReasonActionRule:
+	case wire.ReasonActionRule:
 		return "the rules of actions are the setting ingest.actions; \"sbctl settings list\" shows it to operators"
-	case scoreboard.ReasonActionBounds:
+	case wire.ReasonActionBounds:
 		return "start another action with wider limits"
-	case scoreboard.ReasonKeyScope:
+	case wire.ReasonKeyScope:
 		return "\"sbctl key list\" shows operators the limits of a key"
-	case scoreboard.ReasonDeltaLimits:
+	case wire.ReasonDeltaLimits:
 		return "the limits are the settings ingest.*_delta; \"sbctl settings list\" shows them to operators"
 	}
 	board := string(scoreboard.GlobalBoard)

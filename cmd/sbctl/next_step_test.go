@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // The next step after a delta out of range names the place where its limit is set.
@@ -19,14 +19,14 @@ func TestNextStepNamesTheLimit(t *testing.T) {
 	if err := board.Flags().Set("board", "arena"); err != nil {
 		t.Fatal(err)
 	}
-	for reason, want := range map[scoreboard.Reason]string{
-		scoreboard.ReasonActionRule:   "ingest.actions",
-		scoreboard.ReasonActionBounds: "another action",
-		scoreboard.ReasonKeyScope:     "sbctl key list",
-		scoreboard.ReasonDeltaLimits:  "ingest.*_delta",
-		scoreboard.ReasonBoardBounds:  "sbctl board show arena",
-		"":                            "sbctl board show arena",
-		"unknown":                     "sbctl board show arena",
+	for reason, want := range map[wire.Reason]string{
+		wire.ReasonActionRule:   "ingest.actions",
+		wire.ReasonActionBounds: "another action",
+		wire.ReasonKeyScope:     "sbctl key list",
+		wire.ReasonDeltaLimits:  "ingest.*_delta",
+		wire.ReasonBoardBounds:  "sbctl board show arena",
+		"":                      "sbctl board show arena",
+		"unknown":               "sbctl board show arena",
 	} {
 		if got := rangeStep(reason, board); !strings.Contains(got, want) {
 			t.Errorf("%q: got %q, want %s", reason, got, want)

@@ -12,11 +12,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Operator scripts share a real server on real backends; each has its own users.
@@ -104,7 +104,7 @@ func TestSettingChangesOnEveryNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := func() error {
-		if err := submit(); scoreboard.CodeOf(err) != scoreboard.CodeDeltaOutOfRange {
+		if err := submit(); wire.CodeOf(err) != wire.CodeDeltaOutOfRange {
 			return fmt.Errorf("submitting 5: %w", err)
 		}
 		return nil
@@ -223,12 +223,12 @@ func TestBanOnAnOpenStream(t *testing.T) {
 	}
 	shows("1 alice 7, ")
 	eventually(t, "the user's own place to be forbidden", func() error {
-		if _, err := mallory.Me(ctx, client.PlaceQuery{}); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+		if _, err := mallory.Me(ctx, client.PlaceQuery{}); wire.CodeOf(err) != wire.CodeForbidden {
 			return fmt.Errorf("me: %w", err)
 		}
 		return nil
 	})
-	if _, err := root.Score(ctx, "mallory", client.PlaceQuery{}); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := root.Score(ctx, "mallory", client.PlaceQuery{}); wire.CodeOf(err) != wire.CodeNotFound {
 		t.Errorf("the place for others: %v, want not_found", err)
 	}
 	if _, err := root.Unban(ctx, "mallory", "a mistake"); err != nil {

@@ -14,10 +14,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files of the scripts")
@@ -110,7 +109,7 @@ func fail(ts *testscript.TestScript, _ bool, args []string) {
 		after, err = time.ParseDuration(args[3])
 		ts.Check(err)
 	}
-	serverOf(ts).Fail(n, status, scoreboard.Code(args[2]), after)
+	serverOf(ts).Fail(n, status, wire.Code(args[2]), after)
 }
 
 // finds NAME STATUS DETAIL NEXT sets the result of the server's own checks; without
@@ -120,9 +119,9 @@ func finds(ts *testscript.TestScript, _ bool, args []string) {
 		serverOf(ts).Script("/v1/admin/checks", nil)
 		return
 	}
-	serverOf(ts).Script("/v1/admin/checks", protocol.Checks{
+	serverOf(ts).Script("/v1/admin/checks", wire.Checks{
 		Version: buildinfo.Read().Version,
-		Checks:  []protocol.Check{{Name: args[0], Status: args[1], Detail: args[2], NextStep: args[3]}},
+		Checks:  []wire.Check{{Name: args[0], Status: args[1], Detail: args[2], NextStep: args[3]}},
 	})
 }
 
@@ -167,11 +166,11 @@ func hang(ts *testscript.TestScript, _ bool, args []string) {
 
 // set USER SCORE … sets users' scores.
 func set(ts *testscript.TestScript, _ bool, args []string) {
-	var entries []protocol.Entry
+	var entries []wire.Entry
 	for i := 0; i < len(args); i += 2 {
 		score, err := strconv.ParseInt(args[i+1], 10, 64)
 		ts.Check(err)
-		entries = append(entries, protocol.Entry{UserID: args[i], Score: score})
+		entries = append(entries, wire.Entry{UserID: args[i], Score: score})
 	}
 	serverOf(ts).Set(entries...)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // signed is a request that was signed but not sent.
@@ -28,7 +28,7 @@ type signed struct {
 }
 
 func newSignCmd(p *program) *cobra.Command {
-	var in protocol.IncrementRequest
+	var in wire.IncrementRequest
 	var boards []string
 	var at, data string
 	cmd := &cobra.Command{
@@ -106,7 +106,7 @@ server accepts a signature for a minute.`,
 	return cmd
 }
 
-func setBoards(in *protocol.IncrementRequest, boards []string) {
+func setBoards(in *wire.IncrementRequest, boards []string) {
 	if len(boards) == 1 {
 		in.Board = boards[0]
 	} else {
@@ -116,7 +116,7 @@ func setBoards(in *protocol.IncrementRequest, boards []string) {
 
 // signIncrement signs by the fields of an increment.
 func signIncrement(
-	cmd *cobra.Command, s connection, in *protocol.IncrementRequest, now time.Time,
+	cmd *cobra.Command, s connection, in *wire.IncrementRequest, now time.Time,
 ) (*http.Request, signed, error) {
 	if in.EventID == "" {
 		in.EventID = client.NewEventID()
@@ -158,8 +158,8 @@ func (p *program) signRequest(
 	timestamp := strconv.FormatInt(now.Unix(), 10)
 	return r, signed{
 		Scheme: "headers", KeyID: s.KeyID.Value, Timestamp: timestamp,
-		Text:      string(protocol.HeaderText(method, r.URL.RequestURI(), s.KeyID.Value, timestamp, body)),
-		Signature: r.Header.Get(protocol.HeaderSignature),
+		Text:      string(wire.HeaderText(method, r.URL.RequestURI(), s.KeyID.Value, timestamp, body)),
+		Signature: r.Header.Get(wire.HeaderSignature),
 	}, nil
 }
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // On a terminal statuses have marks and colours, which NO_COLOR and CLICOLOR turn off, and
@@ -48,7 +48,7 @@ func TestWatchFlagRedraws(t *testing.T) {
 	s := instance.New(t)
 	term := onTerminal(t, s.URL, "top", "--watch=100ms")
 	term.shows("0 of 0 users")
-	s.Set(protocol.Entry{UserID: "ada", Score: 7})
+	s.Set(wire.Entry{UserID: "ada", Score: 7})
 	term.shows("ada")
 	term.press("\x03")
 	term.ends(0)

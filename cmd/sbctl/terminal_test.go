@@ -17,8 +17,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // terminal runs sbctl on a pseudo-terminal of 100x30.
@@ -139,7 +139,7 @@ func (term *terminal) ends(want int) {
 func TestWatchOnATerminal(t *testing.T) {
 	t.Parallel()
 	s := instance.New(t)
-	s.Set(protocol.Entry{UserID: "alice", Score: 1500}, protocol.Entry{UserID: "zoe", Score: 2})
+	s.Set(wire.Entry{UserID: "alice", Score: 1500}, wire.Entry{UserID: "zoe", Score: 2})
 	term := onTerminal(t, s.URL, "watch")
 	term.shows("● live")
 	term.shows("alice")
@@ -148,7 +148,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	term.press("p")
 	term.shows("paused")
 	term.press("p")
-	s.Set(protocol.Entry{UserID: "bob", Score: 9000})
+	s.Set(wire.Entry{UserID: "bob", Score: 9000})
 	term.shows("bob")
 	term.shows("▼1")
 	term.shows("bob entered at #1")
@@ -206,7 +206,7 @@ func TestTerminalEnvironment(t *testing.T) {
 	t.Parallel()
 	const colour = "\x1b[38;2;" // of the terminal's true colours
 	s := instance.New(t)
-	s.Set(protocol.Entry{UserID: "alice", Score: 1500})
+	s.Set(wire.Entry{UserID: "alice", Score: 1500})
 	for _, tc := range []struct {
 		variable        string
 		coloured, moves bool

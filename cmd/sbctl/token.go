@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/english"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // scopes are the scopes that the server defines. It would mint a token with any other
@@ -29,7 +29,7 @@ func newTokenCmd(p *program) *cobra.Command {
 // not have the route.
 func explainMint(err error) error {
 	var e *client.Error
-	if !errors.As(err, &e) || e.Code != scoreboard.CodeNotFound {
+	if !errors.As(err, &e) || e.Code != wire.CodeNotFound {
 		return err
 	}
 	explained := *e

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/english"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/tui"
 )
 
@@ -105,7 +105,7 @@ func (p *program) readMoment(
 ) error {
 	err := read()
 	var refused *client.Error
-	if !f.archived || !errors.As(err, &refused) || refused.Code != scoreboard.CodeGone {
+	if !f.archived || !errors.As(err, &refused) || refused.Code != wire.CodeGone {
 		return err
 	}
 	kept, err := c.CheckpointArchived(ctx, client.CheckpointRequest{Board: board, At: at}, p.progress())

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 func newUserProfileCmd(p *program) *cobra.Command {
@@ -50,7 +50,7 @@ audit trail records that they did.`,
 			put := client.Profile{DisplayName: name, AvatarURL: avatar}
 			if given("display-name") != given("avatar-url") && !p.curl {
 				old, err := c.Profile(cmd.Context(), args[0])
-				if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+				if err != nil && wire.CodeOf(err) != wire.CodeNotFound {
 					return err
 				}
 				if given("display-name") {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // An event that a void cannot reverse is shown with its reason and its next attempt,
@@ -17,7 +17,7 @@ import (
 func TestParkedEventsAreShown(t *testing.T) {
 	t.Parallel()
 	next := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	failures := []protocol.VoidFailure{
+	failures := []wire.VoidFailure{
 		{
 			VoidID: 3, UserID: "mallory", EventID: "e-1", State: "waiting", Reason: "cannot be reversed", Attempts: 2,
 			NextAt: &next,
@@ -25,8 +25,8 @@ func TestParkedEventsAreShown(t *testing.T) {
 		{VoidID: 3, UserID: "mallory", EventID: "e-2", State: "skipped", Reason: "board daily is gone", Attempts: 9},
 	}
 	answers := map[string]any{
-		"/v1/admin/voids/3":       protocol.Void{ID: 3, State: "reversing", Waiting: 1, Failures: failures},
-		"/v1/admin/users/mallory": protocol.User{UserID: "mallory", Status: "active", VoidFailures: failures},
+		"/v1/admin/voids/3":       wire.Void{ID: 3, State: "reversing", Waiting: 1, Failures: failures},
+		"/v1/admin/users/mallory": wire.User{UserID: "mallory", Status: "active", VoidFailures: failures},
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -18,10 +18,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/design"
 	"github.com/scoreboard/scoreboard/internal/english"
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 //go:embed what_if.html.tmpl
@@ -131,7 +130,7 @@ func (p *program) whatIf(ctx context.Context, c *client.Client, r client.WhatIfR
 	r.Apply, r.Reason, r.Digest = true, reason, result.Digest
 	done, err := c.WhatIf(ctx, r, p.progress())
 	var failed *client.Error
-	if errors.As(err, &failed) && failed.Code == scoreboard.CodeConflict {
+	if errors.As(err, &failed) && failed.Code == wire.CodeConflict {
 		p.infof("%s", failed.Message)
 		r.Apply, r.Reason, r.Digest = false, "", ""
 		if result, err = p.askWhatIf(ctx, c, r, page); err != nil {
@@ -193,7 +192,7 @@ func whatIfTable(r *client.WhatIf) *table {
 }
 
 // whatIfCells are the rank and the score of a user under the rules.
-func whatIfCells(c *protocol.WhatIfChange) (rank, score string) {
+func whatIfCells(c *wire.WhatIfChange) (rank, score string) {
 	if c.NewScore == nil {
 		return "-", "-"
 	}
@@ -205,7 +204,7 @@ func whatIfCells(c *protocol.WhatIfChange) (rank, score string) {
 const shortEvent = 16
 
 // whatIfEvents are the first rejected event of a user and the number of others.
-func whatIfEvents(c *protocol.WhatIfChange) string {
+func whatIfEvents(c *wire.WhatIfChange) string {
 	if len(c.Events) == 0 {
 		return ""
 	}
@@ -221,12 +220,12 @@ func whatIfEvents(c *protocol.WhatIfChange) string {
 func writeWhatIfPage(name string, r *client.WhatIf) error {
 	t, err := template.New("what-if").Funcs(template.FuncMap{
 		"count": english.Grouped,
-		"cells": func(c protocol.WhatIfChange) []string {
+		"cells": func(c wire.WhatIfChange) []string {
 			rank, score := whatIfCells(&c)
 			return []string{rank, score}
 		},
-		"more": func(c protocol.WhatIfChange) int64 { return c.Rejected - int64(len(c.Events)) },
-		"class": func(c protocol.WhatIfChange) string {
+		"more": func(c wire.WhatIfChange) int64 { return c.Rejected - int64(len(c.Events)) },
+		"class": func(c wire.WhatIfChange) string {
 			switch {
 			case c.NewScore == nil || c.NewRank > c.Rank:
 				return "bad"

@@ -18,11 +18,10 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // If another event is rejected between the result and its application, nothing is voided: the
@@ -92,12 +91,12 @@ func TestWhatIfAppliedTooLate(t *testing.T) {
 	}
 	voids(0)
 	// The same at the API, with the digest of another result.
-	request := client.WhatIfRequest{WhatIfRequest: protocol.WhatIfRequest{
+	request := client.WhatIfRequest{WhatIfRequest: wire.WhatIfRequest{
 		Since: time.Now().Add(-time.Hour), Apply: true, Digest: strings.Repeat("0", 64), Reason: "bots",
 	}, Rules: json.RawMessage(`{"max_delta":500}`)}
 	_, err = root.WhatIf(t.Context(), request, nil)
 	var failed *client.Error
-	if !errors.As(err, &failed) || failed.Code != scoreboard.CodeConflict ||
+	if !errors.As(err, &failed) || failed.Code != wire.CodeConflict ||
 		!strings.Contains(failed.Message, shown.Digest) {
 		t.Errorf("another digest: got %v, want a conflict with the digest %s", err, shown.Digest)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // whatIfResult has what others chose: an event's id, and a detail.
@@ -20,11 +20,11 @@ func whatIfResult() *client.WhatIf {
 		Up: 1, Down: 1, Changed: 2,
 		RejectedBy: map[string]int64{"anomaly.frequency": 12},
 		Limits:     []string{`a <b>limit</b>`},
-		Changes: []protocol.WhatIfChange{
+		Changes: []wire.WhatIfChange{
 			{
 				UserID: "mallory-1@x", Rank: 100_001, NewRank: 1_000_002, Score: 123_456_789, NewScore: new(int64),
 				Rejected: 12,
-				Events: []protocol.WhatIfEvent{{
+				Events: []wire.WhatIfEvent{{
 					EventID: "0193a5b2-6f3a-7c41-8d12-5a0f9b1c2d3e", Delta: 1_000_000, Rule: "anomaly.frequency",
 					Detail: `<script>alert("1")</script>`,
 				}},

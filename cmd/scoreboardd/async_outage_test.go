@@ -11,10 +11,10 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func TestAcceptedDuringPostgresOutage(t *testing.T) {
@@ -149,8 +149,8 @@ func TestPoisonRecordsGoToDeadLetters(t *testing.T) {
 	if err != nil || len(page.Letters) != 2 || page.Letters[0].Topic != topic || page.Letters[1].Reason == "" {
 		t.Fatalf("letters: %+v, %v", page.Letters, err)
 	}
-	for i, want := range []scoreboard.Code{scoreboard.CodeConflict, scoreboard.CodeGone} {
-		if _, err := root.RequeueLetter(ctx, page.Letters[i].ID); scoreboard.CodeOf(err) != want {
+	for i, want := range []wire.Code{wire.CodeConflict, wire.CodeGone} {
+		if _, err := root.RequeueLetter(ctx, page.Letters[i].ID); wire.CodeOf(err) != want {
 			t.Errorf("requeue of letter %d: got %v, want %s", i, err, want)
 		}
 	}

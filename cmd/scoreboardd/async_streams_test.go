@@ -11,9 +11,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // withoutKafka has a harness's daemons use PostgreSQL and Redis alone.
@@ -320,11 +320,11 @@ func TestPoisonEntriesOfStreams(t *testing.T) {
 		copies[1].Values["reason"] == "" {
 		t.Errorf("copies of the letters: %v", copies)
 	}
-	for i, want := range []scoreboard.Code{scoreboard.CodeConflict, scoreboard.CodeGone, scoreboard.CodeConflict} {
+	for i, want := range []wire.Code{wire.CodeConflict, wire.CodeGone, wire.CodeConflict} {
 		if letters[i].Topic != "score:increments" || letters[i].Reason == "" {
 			t.Errorf("letter %d: %+v", i, letters[i])
 		}
-		if _, err := root.RequeueLetter(ctx, letters[i].ID); scoreboard.CodeOf(err) != want {
+		if _, err := root.RequeueLetter(ctx, letters[i].ID); wire.CodeOf(err) != want {
 			t.Errorf("requeue of letter %d: got %v, want %s", i, err, want)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // asyncCaller posts increments with Prefer: respond-async.
@@ -47,7 +47,7 @@ func (h *harness) async(d *daemon, user, scope string) *asyncCaller {
 // Location header.
 func (a *asyncCaller) post(user string, delta int64, event string) (status int, what, location string) {
 	a.h.t.Helper()
-	r := protocol.IncrementRequest{UserID: user, Delta: delta, EventID: event}
+	r := wire.IncrementRequest{UserID: user, Delta: delta, EventID: event}
 	a.signer.Fields(&r, time.Now())
 	b, err := json.Marshal(r)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // attack is one request and the response that it must get.
@@ -41,8 +41,8 @@ type attackSuite struct {
 const increment = "/v1/scores/increment"
 
 // signed returns the valid request, edited before it is signed.
-func (s *attackSuite) signed(edit func(*protocol.IncrementRequest)) string {
-	r := protocol.IncrementRequest{
+func (s *attackSuite) signed(edit func(*wire.IncrementRequest)) string {
+	r := wire.IncrementRequest{
 		UserID: "alice", Delta: 5, EventID: "e1", Timestamp: s.now.Format(time.RFC3339),
 		KeyID: s.key.KeyID,
 	}
@@ -50,7 +50,7 @@ func (s *attackSuite) signed(edit func(*protocol.IncrementRequest)) string {
 		edit(&r)
 	}
 	if r.Signature == "" {
-		r.Signature = protocol.Sign(s.key.Secret, r.FieldText())
+		r.Signature = wire.Sign(s.key.Secret, r.FieldText())
 	}
 	b, err := json.Marshal(r)
 	if err != nil {
@@ -118,7 +118,7 @@ func TestAttacks(t *testing.T) {
 	}
 	theirs := attack{
 		method: "POST", path: increment, token: alice, header: made,
-		body: signed(func(r *protocol.IncrementRequest) { r.EventID = "theirs" }),
+		body: signed(func(r *wire.IncrementRequest) { r.EventID = "theirs" }),
 	}
 	if status, _ := send(t, d.url, &theirs); status != 200 {
 		t.Fatalf("the valid request: got %d", status)
@@ -153,8 +153,8 @@ func TestAttacks(t *testing.T) {
 	if n := p.Reads.Load(); n > 10 {
 		t.Errorf("the provider was read %d times", n)
 	}
-	unknown, wrong := answerTo(t, d.url, alice, signed(func(r *protocol.IncrementRequest) { r.KeyID = "k_nobody" })),
-		answerTo(t, d.url, alice, signed(func(r *protocol.IncrementRequest) { r.Signature = strings.Repeat("00", 32) }))
+	unknown, wrong := answerTo(t, d.url, alice, signed(func(r *wire.IncrementRequest) { r.KeyID = "k_nobody" })),
+		answerTo(t, d.url, alice, signed(func(r *wire.IncrementRequest) { r.Signature = strings.Repeat("00", 32) }))
 	if unknown != wrong {
 		t.Errorf("got %s for an unknown key and %s for a wrong signature, want the same response", unknown, wrong)
 	}
@@ -187,7 +187,7 @@ func TestAttacks(t *testing.T) {
 func (s *attackSuite) fails(t *testing.T, url string, a *attack) {
 	t.Helper()
 	status, answer := send(t, url, a)
-	var e protocol.Error
+	var e wire.Error
 	if a.code != "" {
 		if err := json.Unmarshal(answer, &e); err != nil {
 			t.Errorf("response %q: %v", answer, err)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // signatures returns the attacks on signatures.
@@ -20,9 +20,9 @@ func (s *attackSuite) signatures() (attacks []attack) {
 			code: "invalid_signature",
 		})
 	}
-	signature("unknown key", signed(func(r *protocol.IncrementRequest) { r.KeyID = "k_unknown" }))
-	signature("path as key id", signed(func(r *protocol.IncrementRequest) { r.KeyID = "../../etc/passwd" }))
-	signature("SQL as key id", signed(func(r *protocol.IncrementRequest) { r.KeyID = "'; drop table keys; --" }))
+	signature("unknown key", signed(func(r *wire.IncrementRequest) { r.KeyID = "k_unknown" }))
+	signature("path as key id", signed(func(r *wire.IncrementRequest) { r.KeyID = "../../etc/passwd" }))
+	signature("SQL as key id", signed(func(r *wire.IncrementRequest) { r.KeyID = "'; drop table keys; --" }))
 	signature("no signature", strings.Replace(signed(nil), `"signature":`, `"action":"x","attestation":`, 1))
 	signature("empty signature", strings.Replace(signed(nil), signatureOf(signed(nil)), "", 1))
 	signature("truncated signature", strings.Replace(signed(nil), signatureOf(signed(nil)),
@@ -33,14 +33,14 @@ func (s *attackSuite) signatures() (attacks []attack) {
 	signature("changed action", change(`"timestamp"`, `"action":"walk","timestamp"`))
 	signature("time in another format", change("Z\"", "+00:00\""))
 	signature("replay after a minute",
-		signed(func(r *protocol.IncrementRequest) { r.Timestamp = now.Add(-90 * time.Second).Format(time.RFC3339) }))
+		signed(func(r *wire.IncrementRequest) { r.Timestamp = now.Add(-90 * time.Second).Format(time.RFC3339) }))
 	signature("time in the future",
-		signed(func(r *protocol.IncrementRequest) { r.Timestamp = now.Add(5 * time.Minute).Format(time.RFC3339) }))
+		signed(func(r *wire.IncrementRequest) { r.Timestamp = now.Add(5 * time.Minute).Format(time.RFC3339) }))
 	// The board as the action: the signed text has an empty board part, so the
 	// delimiter cannot move.
-	signature("board and action swapped", signed(func(r *protocol.IncrementRequest) {
+	signature("board and action swapped", signed(func(r *wire.IncrementRequest) {
 		r.Board = "global"
-		r.Signature = protocol.Sign(key.Secret, (&protocol.IncrementRequest{
+		r.Signature = wire.Sign(key.Secret, (&wire.IncrementRequest{
 			UserID: r.UserID, Delta: r.Delta, EventID: r.EventID, Timestamp: r.Timestamp, Action: "global",
 		}).FieldText())
 	}))
@@ -80,16 +80,16 @@ func (s *attackSuite) signatures() (attacks []attack) {
 			name: "invalid time in the header", method: "POST", path: increment, token: alice, body: body,
 			status: 401, code: "invalid_signature",
 			header: map[string]string{
-				protocol.HeaderKey: key.KeyID, protocol.HeaderTimestamp: stamp + "x",
-				protocol.HeaderSignature: "v1=00",
+				wire.HeaderKey: key.KeyID, wire.HeaderTimestamp: stamp + "x",
+				wire.HeaderSignature: "v1=00",
 			},
 		},
 		attack{
 			name: "unknown signature version", method: "POST", path: increment, token: alice, body: body,
 			status: 401, code: "invalid_signature",
 			header: map[string]string{
-				protocol.HeaderKey: key.KeyID, protocol.HeaderTimestamp: "1",
-				protocol.HeaderSignature: "v0=00",
+				wire.HeaderKey: key.KeyID, wire.HeaderTimestamp: "1",
+				wire.HeaderSignature: "v0=00",
 			},
 		})
 	return attacks
@@ -121,7 +121,7 @@ func (s *attackSuite) forms() (attacks []attack) {
 	forms("delimiter in the board", change(`"timestamp"`, `"board":"a|b","timestamp"`), 400, "invalid_request")
 	forms("comma in the board", change(`"timestamp"`, `"board":"a,b","timestamp"`), 400, "invalid_request")
 	forms("look-alike letter in the user", change(`"alice"`, `"аlice"`), 400, "invalid_request")
-	forms("NUL as key id", s.signed(func(r *protocol.IncrementRequest) { r.KeyID = "\x00" }), 400, "invalid_request")
+	forms("NUL as key id", s.signed(func(r *wire.IncrementRequest) { r.KeyID = "\x00" }), 400, "invalid_request")
 	forms("NUL in the user", change(`"alice"`, `"alice\u0000"`), 400, "invalid_request")
 	for _, field := range []string{
 		"version", "score", "new_score", "rank", "recorded_at", "applied", "replayed", "key",
@@ -135,7 +135,7 @@ func (s *attackSuite) forms() (attacks []attack) {
 }
 
 func signatureOf(body string) string {
-	var r protocol.IncrementRequest
+	var r wire.IncrementRequest
 	if err := json.Unmarshal([]byte(body), &r); err != nil {
 		panic(err) // cannot fail for this type
 	}
@@ -147,7 +147,7 @@ func header(key client.Key, method, path, body string, at time.Time) map[string]
 	r := httptest.NewRequest(method, path, nil) //nolint:noctx // it is not sent
 	client.Signer{KeyID: key.KeyID, Secret: key.Secret}.Headers(r, []byte(body), at)
 	out := map[string]string{}
-	for _, name := range []string{protocol.HeaderKey, protocol.HeaderTimestamp, protocol.HeaderSignature} {
+	for _, name := range []string{wire.HeaderKey, wire.HeaderTimestamp, wire.HeaderSignature} {
 		out[name] = r.Header.Get(name)
 	}
 	return out
@@ -192,17 +192,17 @@ func (s *attackSuite) player() (attacks requests) {
 // that may sign for few users and small deltas only.
 func (s *attackSuite) leakedKey(limited client.Key) (attacks requests) {
 	server, request := s.p.good("game", auth.ScopeUpdate), attacks.add
-	with := func(edit func(*protocol.IncrementRequest)) string {
-		return s.signed(func(r *protocol.IncrementRequest) {
+	with := func(edit func(*wire.IncrementRequest)) string {
+		return s.signed(func(r *wire.IncrementRequest) {
 			r.UserID, r.Delta, r.KeyID = "npc-1", 1, limited.KeyID
 			edit(r)
-			r.Signature = protocol.Sign(limited.Secret, r.FieldText())
+			r.Signature = wire.Sign(limited.Secret, r.FieldText())
 		})
 	}
 	request("user of another prefix", "POST", increment, server,
-		with(func(r *protocol.IncrementRequest) { r.UserID = "alice" }), 403, "forbidden")
+		with(func(r *wire.IncrementRequest) { r.UserID = "alice" }), 403, "forbidden")
 	request("delta above the key's", "POST", increment, server,
-		with(func(r *protocol.IncrementRequest) { r.Delta = 2 }), 422, "delta_out_of_range")
+		with(func(r *wire.IncrementRequest) { r.Delta = 2 }), 422, "delta_out_of_range")
 	request("statement with score:update", "GET", "/v1/users/alice/statement", server, "", 403, "forbidden")
 	request("key creation with score:update", "POST", "/v1/admin/keys", server, `{"name":"mine"}`, 403, "forbidden")
 	return attacks

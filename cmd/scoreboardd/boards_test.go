@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func healthy(ctx context.Context, c *client.Client, board string) func() error {
@@ -147,12 +147,12 @@ func TestInvalidBoards(t *testing.T) {
 	} {
 		_, err := root.CreateBoard(ctx, c.r)
 		var e *client.Error
-		if !errors.As(err, &e) || e.Code != scoreboard.CodeInvalidRequest || e.Field != c.field {
+		if !errors.As(err, &e) || e.Code != wire.CodeInvalidRequest || e.Field != c.field {
 			t.Errorf("%s: got %v, want invalid_request about %s", c.about, err, c.field)
 		}
 	}
 	if _, err := alice.CreateBoard(ctx,
-		client.BoardRequest{Board: "b"}); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+		client.BoardRequest{Board: "b"}); wire.CodeOf(err) != wire.CodeForbidden {
 		t.Errorf("without the scope: got %v", err)
 	}
 	if n := h.sql(`select count(*) from boards`); n != 1 {
@@ -163,14 +163,14 @@ func TestInvalidBoards(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := root.CreateBoard(ctx,
-		client.BoardRequest{Board: "secret"}); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+		client.BoardRequest{Board: "secret"}); wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("duplicate board: got %v, want a conflict", err)
 	}
-	if _, err := alice.Board(ctx, "secret"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := alice.Board(ctx, "secret"); wire.CodeOf(err) != wire.CodeNotFound {
 		t.Errorf("private board read by a user: got %v", err)
 	}
 	for about, q := range map[string]client.BoardQuery{"region": {Region: "mars"}, "family": {Family: "nobody"}} {
-		if _, err := root.Boards(ctx, q); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		if _, err := root.Boards(ctx, q); wire.CodeOf(err) != wire.CodeNotFound {
 			t.Errorf("unknown %s: got %v", about, err)
 		}
 	}
@@ -178,7 +178,7 @@ func TestInvalidBoards(t *testing.T) {
 		"period": {Period: "hourly"}, "status": {Status: "melted"},
 		"limit": {Limit: 1001},
 	} {
-		if _, err := root.Boards(ctx, q); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+		if _, err := root.Boards(ctx, q); wire.CodeOf(err) != wire.CodeInvalidRequest {
 			t.Errorf("bad %s: got %v", about, err)
 		}
 	}

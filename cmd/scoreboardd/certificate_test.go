@@ -12,9 +12,9 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // On a board that requires an attestation, a server's client certificate counts as
@@ -55,7 +55,7 @@ func TestClientCertificateAttests(t *testing.T) {
 		t.Fatal(err)
 	}
 	signed := func(event, secret string) string {
-		r := protocol.IncrementRequest{UserID: "alice", Delta: 7, EventID: event, Board: "vouched"}
+		r := wire.IncrementRequest{UserID: "alice", Delta: 7, EventID: event, Board: "vouched"}
 		client.Signer{KeyID: key.KeyID, Secret: secret}.Fields(&r, time.Now())
 		b, err := json.Marshal(r)
 		if err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // nodes are the gateways that clients may connect to.
@@ -49,7 +49,7 @@ type roamingClient struct {
 	random         *rand.Rand
 	token          string
 	epoch, version int64
-	top            []protocol.Entry
+	top            []wire.Entry
 	frames         int
 }
 
@@ -71,11 +71,11 @@ func (w *roamingClient) visit(ctx context.Context, url string, frames int) {
 	defer func() { _ = ws.Close() }()
 	for range frames {
 		_ = ws.SetReadDeadline(time.Now().Add(400 * time.Millisecond))
-		var f protocol.Frame
+		var f wire.Frame
 		if ws.ReadJSON(&f) != nil {
 			return
 		}
-		if f.Type != protocol.FrameUpdated {
+		if f.Type != wire.FrameUpdated {
 			continue
 		}
 		w.frames++
@@ -92,7 +92,7 @@ func (w *roamingClient) visit(ctx context.Context, url string, frames int) {
 }
 
 // storedTop returns the top 10 in PostgreSQL.
-func storedTop(ctx context.Context, h *harness) (top []protocol.Entry, err error) {
+func storedTop(ctx context.Context, h *harness) (top []wire.Entry, err error) {
 	conn, err := pgx.Connect(ctx, h.postgres)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func storedTop(ctx context.Context, h *harness) (top []protocol.Entry, err error
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (e protocol.Entry, err error) {
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (e wire.Entry, err error) {
 		return e, row.Scan(&e.Rank, &e.UserID, &e.Score)
 	})
 }
@@ -222,7 +222,7 @@ func subscribed(ctx context.Context, t *testing.T, h *harness, game *client.Clie
 		versions := make(map[int64]bool)
 		seen = append(seen, versions)
 		reading.Go(func() {
-			var f protocol.Frame
+			var f wire.Frame
 			for ws.ReadJSON(&f) == nil {
 				versions[f.Version] = true
 			}

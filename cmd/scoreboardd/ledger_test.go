@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 func TestArchiveLedger(t *testing.T) {
@@ -17,7 +17,7 @@ func TestArchiveLedger(t *testing.T) {
 	bare := h.start()
 	_, err := h.client(bare, "admin", "score:admin").ArchiveLedger(t.Context(), false)
 	var refused *client.Error
-	if !errors.As(err, &refused) || refused.Code != scoreboard.CodeConflict {
+	if !errors.As(err, &refused) || refused.Code != wire.CodeConflict {
 		t.Errorf("without a folder: got %v, want a conflict", err)
 	}
 	if err := bare.stop(); err != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // newLimitedHarness returns a harness whose daemons have the default limits.
@@ -37,11 +37,11 @@ func (h *harness) signer(d *daemon) func(user, event string) string {
 		h.t.Fatal(err)
 	}
 	return func(user, event string) string {
-		r := protocol.IncrementRequest{
+		r := wire.IncrementRequest{
 			UserID: user, Delta: 1, EventID: event,
 			Timestamp: time.Now().UTC().Format(time.RFC3339), KeyID: key.KeyID,
 		}
-		r.Signature = protocol.Sign(key.Secret, r.FieldText())
+		r.Signature = wire.Sign(key.Secret, r.FieldText())
 		b, err := json.Marshal(r)
 		if err != nil {
 			h.t.Fatal(err)

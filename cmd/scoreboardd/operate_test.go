@@ -10,9 +10,9 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func (h *harness) setting(name string) string {
@@ -65,7 +65,7 @@ func TestDeadLettersListRequeueDelete(t *testing.T) {
 		full.Topic != h.setting("SCOREBOARD_KAFKA_TOPIC") {
 		t.Errorf("the first letter: %+v, %v", full, err)
 	}
-	if _, err := root.RequeueLetter(ctx, broken.ID); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := root.RequeueLetter(ctx, broken.ID); wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("requeue of an unreadable letter: %v, want a conflict", err)
 	}
 	if _, err := root.DropLetter(ctx, broken.ID); err != nil {
@@ -93,7 +93,7 @@ func TestDeadLettersListRequeueDelete(t *testing.T) {
 		t.Errorf("letters left: %+v, %v", page.Letters, err)
 	}
 	mallory := h.client(d, "mallory", "")
-	if _, err := mallory.DeadLetters(ctx, 0); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+	if _, err := mallory.DeadLetters(ctx, 0); wire.CodeOf(err) != wire.CodeForbidden {
 		t.Errorf("without the scope: %v, want forbidden", err)
 	}
 }
@@ -155,10 +155,10 @@ func TestVerifyAndRepairRanking(t *testing.T) {
 		return err
 	})
 	if _, err := root.Rebuild(ctx, client.JobRequest{Board: "nowhere"},
-		quiet); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		quiet); wire.CodeOf(err) != wire.CodeNotFound {
 		t.Errorf("rebuild of an unknown board: %v", err)
 	}
-	if _, err := root.Verify(ctx, client.JobRequest{}, quiet); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+	if _, err := root.Verify(ctx, client.JobRequest{}, quiet); wire.CodeOf(err) != wire.CodeInvalidRequest {
 		t.Errorf("a job without boards: %v", err)
 	}
 	// Creating partitions waits for the locks of writers, and is retried.

@@ -10,9 +10,9 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // A board that requires action tokens, and one that requires attestations, with
@@ -60,12 +60,12 @@ func TestActionsAndAttestations(t *testing.T) {
 		"minimum over lifetime": {Board: "x", Require: []string{"action-token"}, ActionLeast: "2h"},
 		"lifetime over a week":  {Board: "x", ActionLife: "169h"},
 	} {
-		if _, err := admin.CreateBoard(ctx, r); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+		if _, err := admin.CreateBoard(ctx, r); wire.CodeOf(err) != wire.CodeInvalidRequest {
 			t.Errorf("%s: got %v, want invalid_request", name, err)
 		}
 	}
 	alice, bob := connect("alice", "", key), connect("bob", "", key)
-	submit := func(c *client.Client, in client.Increment) (client.Receipt, scoreboard.Code) {
+	submit := func(c *client.Client, in client.Increment) (client.Receipt, wire.Code) {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		receipt, err := c.Submit(ctx, in)
@@ -83,7 +83,7 @@ func TestActionsAndAttestations(t *testing.T) {
 	if _, code := submit(alice, client.Increment{
 		User: "alice", Delta: 5,
 		Board: "timed",
-	}); code != scoreboard.CodeRuleViolated {
+	}); code != wire.CodeRuleViolated {
 		t.Errorf("without an action token: got %q, want rule_violated", code)
 	}
 	most := int64(100)
@@ -100,9 +100,9 @@ func TestActionsAndAttestations(t *testing.T) {
 	} {
 		in := end
 		edit(&in)
-		want := scoreboard.CodeForbidden
+		want := wire.CodeForbidden
 		if in.Delta > 100 {
-			want = scoreboard.CodeDeltaOutOfRange
+			want = wire.CodeDeltaOutOfRange
 		}
 		if _, code := submit(alice, in); code != want {
 			t.Errorf("increment %s: got %q, want %q", name, code, want)
@@ -110,7 +110,7 @@ func TestActionsAndAttestations(t *testing.T) {
 	}
 	stolen := end
 	stolen.User = "bob"
-	if _, code := submit(bob, stolen); code != scoreboard.CodeForbidden {
+	if _, code := submit(bob, stolen); code != wire.CodeForbidden {
 		t.Errorf("another user's token: got %q, want forbidden", code)
 	}
 	if r, code := submit(alice, end); code != "" || r.NewScore != 100 || r.Replayed {
@@ -121,14 +121,14 @@ func TestActionsAndAttestations(t *testing.T) {
 	}
 	again := end
 	again.EventID = "run-2"
-	if _, code := submit(alice, again); code != scoreboard.CodeTokenUsed {
+	if _, code := submit(alice, again); code != wire.CodeTokenUsed {
 		t.Errorf("another event with its token: got %q, want token_used", code)
 	}
 	soon := start(alice, client.ActionRequest{Board: "slow"})
 	if _, code := submit(alice, client.Increment{
 		User: "alice", Delta: 5, Board: "slow",
 		ActionToken: soon.ActionToken,
-	}); code != scoreboard.CodeRuleViolated {
+	}); code != wire.CodeRuleViolated {
 		t.Errorf("before the minimum duration: got %q, want rule_violated", code)
 	}
 	var parallel [3]client.Action
@@ -142,7 +142,7 @@ func TestActionsAndAttestations(t *testing.T) {
 		switch _, code := submit(alice, in); code {
 		case "":
 			counted++
-		case scoreboard.CodeRuleViolated:
+		case wire.CodeRuleViolated:
 		default:
 			t.Errorf("one of three actions at once: got %q", code)
 		}
@@ -153,16 +153,16 @@ func TestActionsAndAttestations(t *testing.T) {
 	wide := int64(1_000_001)
 	for name, c := range map[string]struct {
 		r    client.ActionRequest
-		want scoreboard.Code
+		want wire.Code
 	}{
-		"for another user": {client.ActionRequest{UserID: "bob", Board: "timed"}, scoreboard.CodeForbidden},
-		"wider bounds":     {client.ActionRequest{Board: "timed", MaxDelta: &wide}, scoreboard.CodeInvalidRequest},
-		"longer lifetime":  {client.ActionRequest{Board: "timed", TTL: "2h"}, scoreboard.CodeInvalidRequest},
+		"for another user": {client.ActionRequest{UserID: "bob", Board: "timed"}, wire.CodeForbidden},
+		"wider bounds":     {client.ActionRequest{Board: "timed", MaxDelta: &wide}, wire.CodeInvalidRequest},
+		"longer lifetime":  {client.ActionRequest{Board: "timed", TTL: "2h"}, wire.CodeInvalidRequest},
 		"shorter duration": {
 			client.ActionRequest{Board: "slow", LeastDuration: "1m"},
-			scoreboard.CodeInvalidRequest,
+			wire.CodeInvalidRequest,
 		},
-		"on unknown board": {client.ActionRequest{Board: "nowhere"}, scoreboard.CodeNotFound},
+		"on unknown board": {client.ActionRequest{Board: "nowhere"}, wire.CodeNotFound},
 	} {
 		if _, err := alice.StartAction(ctx, c.r); codeOf(err) != c.want {
 			t.Errorf("an action %s: got %v, want %s", name, err, c.want)
@@ -182,18 +182,18 @@ func TestActionsAndAttestations(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		attestation string
-		want        scoreboard.Code
+		want        wire.Code
 	}{
-		"no attestation":      {"", scoreboard.CodeRuleViolated},
-		"of the wrong issuer": {identity.Sign(t, claims), scoreboard.CodeForbidden},
+		"no attestation":      {"", wire.CodeRuleViolated},
+		"of the wrong issuer": {identity.Sign(t, claims), wire.CodeForbidden},
 		"of another delta": {game.Sign(t, jwt.MapClaims{
 			"user_id": "alice", "delta": 8, "event_id": "match-1",
 			"board": "vouched", "iat": time.Now().Unix(),
-		}), scoreboard.CodeForbidden},
+		}), wire.CodeForbidden},
 		"expired": {game.Sign(t, jwt.MapClaims{
 			"user_id": "alice", "delta": 7, "event_id": "match-1", "board": "vouched",
 			"exp": time.Now().Add(-time.Hour).Unix(),
-		}), scoreboard.CodeRuleViolated},
+		}), wire.CodeRuleViolated},
 	} {
 		in := match
 		in.Attestation = c.attestation
@@ -227,7 +227,7 @@ from (select date_trunc('month', now() at time zone 'UTC') - n * interval '1 mon
 		old := maps.Clone(claims)
 		edit(old)
 		match.Attestation = game.Sign(t, old)
-		if r, code := submit(alice, match); code != scoreboard.CodeRuleViolated {
+		if r, code := submit(alice, match); code != wire.CodeRuleViolated {
 			t.Errorf("an attestation of an event of three months ago with %s: got %+v, %q, want rule_violated",
 				name, r, code)
 		}
@@ -238,10 +238,10 @@ from (select date_trunc('month', now() at time zone 'UTC') - n * interval '1 mon
 }
 
 // codeOf returns the code of a client's error, "" without one.
-func codeOf(err error) scoreboard.Code {
+func codeOf(err error) wire.Code {
 	var e *client.Error
 	if errors.As(err, &e) {
 		return e.Code
 	}
-	return scoreboard.CodeOf(err)
+	return wire.CodeOf(err)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // A proxy keeps no answer that is not for everyone, shows what changed within seconds, and passes
@@ -90,11 +90,11 @@ func TestProxyPassesPrivateReadsAndStreams(t *testing.T) {
 		defer func() { _ = res.Body.Close() }()
 		defer func() { _ = ws.Close() }()
 		for {
-			var f protocol.Frame
+			var f wire.Frame
 			if err := errors.Join(ws.SetReadDeadline(time.Now().Add(20*time.Second)), ws.ReadJSON(&f)); err != nil {
 				t.Fatal(err)
 			}
-			if f.Type == protocol.FrameUpdated && len(f.Top) > 0 {
+			if f.Type == wire.FrameUpdated && len(f.Top) > 0 {
 				return
 			}
 		}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // Every rejection has the same shape and writes no row.
@@ -46,8 +46,8 @@ func TestRejectedWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	// signed returns a valid body, edited before it is signed.
-	signed := func(edit func(*protocol.IncrementRequest)) string {
-		r := protocol.IncrementRequest{
+	signed := func(edit func(*wire.IncrementRequest)) string {
+		r := wire.IncrementRequest{
 			UserID: "alice", Delta: 5, EventID: "e1", Timestamp: now.Format(time.RFC3339),
 			KeyID: key.KeyID,
 		}
@@ -57,7 +57,7 @@ func TestRejectedWrites(t *testing.T) {
 			secret = revoked.Secret
 		}
 		if r.Signature == "" {
-			r.Signature = protocol.Sign(secret, r.FieldText())
+			r.Signature = wire.Sign(secret, r.FieldText())
 		}
 		b, err := json.Marshal(r)
 		if err != nil {
@@ -65,7 +65,7 @@ func TestRejectedWrites(t *testing.T) {
 		}
 		return string(b)
 	}
-	same := func(*protocol.IncrementRequest) {}
+	same := func(*wire.IncrementRequest) {}
 	// raw replaces the delta in the text of a valid body.
 	raw := func(delta string) string { return strings.Replace(signed(same), `"delta":5`, `"delta":`+delta, 1) }
 
@@ -78,51 +78,51 @@ func TestRejectedWrites(t *testing.T) {
 		{"not JSON", `hello`, alice, 400, "invalid_request"},
 		{"duplicate field", strings.Replace(signed(same), `{`, `{"delta":6,`, 1), alice, 400, "invalid_request"},
 		{"unknown field", strings.Replace(signed(same), `{`, `{"score":6,`, 1), alice, 400, "invalid_request"},
-		{"delta 0", signed(func(r *protocol.IncrementRequest) { r.Delta = 0 }), alice, 400, "invalid_request"},
+		{"delta 0", signed(func(r *wire.IncrementRequest) { r.Delta = 0 }), alice, 400, "invalid_request"},
 		{"no delta", withoutDelta.ReplaceAllString(signed(same), ""), alice, 400, "invalid_request"},
 		{"delta 1.5", raw("1.5"), alice, 400, "invalid_request"},
 		{"delta 1e3", raw("1e3"), alice, 400, "invalid_request"},
 		{"delta as text", raw(`"5"`), alice, 400, "invalid_request"},
 		{"delta beyond 2^53", raw("9007199254740992"), alice, 422, "delta_out_of_range"},
 		{
-			"delta over board maximum", signed(func(r *protocol.IncrementRequest) { r.Delta = 1_000_001 }), alice, 422,
+			"delta over board maximum", signed(func(r *wire.IncrementRequest) { r.Delta = 1_000_001 }), alice, 422,
 			"delta_out_of_range",
 		},
 		{
-			"delta over action maximum", signed(func(r *protocol.IncrementRequest) { r.Action = "kill" }), alice, 422,
+			"delta over action maximum", signed(func(r *wire.IncrementRequest) { r.Action = "kill" }), alice, 422,
 			"delta_out_of_range",
 		},
 		{
-			"negative delta", signed(func(r *protocol.IncrementRequest) { r.Delta = -5 }), alice, 422,
+			"negative delta", signed(func(r *wire.IncrementRequest) { r.Delta = -5 }), alice, 422,
 			"delta_out_of_range",
 		},
-		{"empty user", signed(func(r *protocol.IncrementRequest) { r.UserID = "" }), alice, 400, "invalid_request"},
+		{"empty user", signed(func(r *wire.IncrementRequest) { r.UserID = "" }), alice, 400, "invalid_request"},
 		{
 			"user too long",
-			signed(func(r *protocol.IncrementRequest) { r.UserID = strings.Repeat("a", 65) }),
+			signed(func(r *wire.IncrementRequest) { r.UserID = strings.Repeat("a", 65) }),
 			alice,
 			400,
 			"invalid_request",
 		},
 		{
-			"user with |", signed(func(r *protocol.IncrementRequest) { r.UserID = "al|ice" }), alice, 400,
+			"user with |", signed(func(r *wire.IncrementRequest) { r.UserID = "al|ice" }), alice, 400,
 			"invalid_request",
 		},
 		{
-			"event with |", signed(func(r *protocol.IncrementRequest) { r.EventID = "e|1" }), alice, 400,
+			"event with |", signed(func(r *wire.IncrementRequest) { r.EventID = "e|1" }), alice, 400,
 			"invalid_request",
 		},
-		{"no event", signed(func(r *protocol.IncrementRequest) { r.EventID = "" }), alice, 400, "invalid_request"},
+		{"no event", signed(func(r *wire.IncrementRequest) { r.EventID = "" }), alice, 400, "invalid_request"},
 		{
-			"no timestamp", signed(func(r *protocol.IncrementRequest) { r.Timestamp = "" }), alice, 400,
+			"no timestamp", signed(func(r *wire.IncrementRequest) { r.Timestamp = "" }), alice, 400,
 			"invalid_request",
 		},
 		{
-			"Unix timestamp", signed(func(r *protocol.IncrementRequest) { r.Timestamp = "1795262400" }), alice,
+			"Unix timestamp", signed(func(r *wire.IncrementRequest) { r.Timestamp = "1795262400" }), alice,
 			400, "invalid_request",
 		},
 		{
-			"wrong signature", signed(func(r *protocol.IncrementRequest) { r.Signature = strings.Repeat("00", 32) }),
+			"wrong signature", signed(func(r *wire.IncrementRequest) { r.Signature = strings.Repeat("00", 32) }),
 			alice, 401, "invalid_signature",
 		},
 		{
@@ -131,16 +131,16 @@ func TestRejectedWrites(t *testing.T) {
 		},
 		{"changed delta", raw("6"), alice, 401, "invalid_signature"},
 		{
-			"unknown key", signed(func(r *protocol.IncrementRequest) { r.KeyID = "../../etc/passwd" }), alice, 401,
+			"unknown key", signed(func(r *wire.IncrementRequest) { r.KeyID = "../../etc/passwd" }), alice, 401,
 			"invalid_signature",
 		},
 		{
-			"revoked key", signed(func(r *protocol.IncrementRequest) { r.KeyID = revoked.KeyID }), alice, 401,
+			"revoked key", signed(func(r *wire.IncrementRequest) { r.KeyID = revoked.KeyID }), alice, 401,
 			"invalid_signature",
 		},
 		{
 			"old signature",
-			signed(func(r *protocol.IncrementRequest) { r.Timestamp = now.Add(-2 * time.Minute).Format(time.RFC3339) }),
+			signed(func(r *wire.IncrementRequest) { r.Timestamp = now.Add(-2 * time.Minute).Format(time.RFC3339) }),
 			alice,
 			401,
 			"invalid_signature",
@@ -150,25 +150,25 @@ func TestRejectedWrites(t *testing.T) {
 		{"basic auth", signed(same), "Basic YTpi", 401, "unauthorized"},
 		{"another user's token", signed(same), "Bearer " + h.token("mallory", ""), 403, "forbidden"},
 		{"body of a megabyte", `{"user_id":"` + strings.Repeat("a", 1<<20) + `"}`, alice, 413, "payload_too_large"},
-		{"unknown board", signed(func(r *protocol.IncrementRequest) { r.Board = "nowhere" }), alice, 404, "not_found"},
+		{"unknown board", signed(func(r *wire.IncrementRequest) { r.Board = "nowhere" }), alice, 404, "not_found"},
 		{
-			"malformed board", signed(func(r *protocol.IncrementRequest) { r.Board = "No Where" }), alice, 400,
+			"malformed board", signed(func(r *wire.IncrementRequest) { r.Board = "No Where" }), alice, 400,
 			"invalid_request",
 		},
 		{
 			"board instance",
-			signed(func(r *protocol.IncrementRequest) { r.Board = "daily:2026-11-21" }),
+			signed(func(r *wire.IncrementRequest) { r.Board = "daily:2026-11-21" }),
 			alice,
 			400,
 			"invalid_request",
 		},
-		{"board and boards", signed(func(r *protocol.IncrementRequest) {
+		{"board and boards", signed(func(r *wire.IncrementRequest) {
 			r.Board, r.Boards = "global",
 				[]string{"global"}
 		}), alice, 400, "invalid_request"},
 		{
 			"duplicate board",
-			signed(func(r *protocol.IncrementRequest) { r.Boards = []string{"global", "global"} }),
+			signed(func(r *wire.IncrementRequest) { r.Boards = []string{"global", "global"} }),
 			alice,
 			400,
 			"invalid_request",
@@ -208,7 +208,7 @@ func TestRejectedWrites(t *testing.T) {
 	}
 }
 
-func post(t *testing.T, url, bearer, media, body string) (int, http.Header, protocol.Error) {
+func post(t *testing.T, url, bearer, media, body string) (int, http.Header, wire.Error) {
 	t.Helper()
 	status, header, e, err := postBy(t, http.DefaultClient, url, bearer, media, body)
 	if err != nil {
@@ -218,7 +218,7 @@ func post(t *testing.T, url, bearer, media, body string) (int, http.Header, prot
 }
 
 // postBy posts with a client whose connection may fail.
-func postBy(t *testing.T, by *http.Client, url, bearer, media, body string) (int, http.Header, protocol.Error, error) {
+func postBy(t *testing.T, by *http.Client, url, bearer, media, body string) (int, http.Header, wire.Error, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader([]byte(body)))
 	if err != nil {
@@ -230,14 +230,14 @@ func postBy(t *testing.T, by *http.Client, url, bearer, media, body string) (int
 	}
 	resp, err := by.Do(req)
 	if err != nil {
-		return 0, nil, protocol.Error{}, err
+		return 0, nil, wire.Error{}, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	b, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var e protocol.Error
+	var e wire.Error
 	if resp.StatusCode != http.StatusOK {
 		if media := resp.Header.Get("Content-Type"); media != "application/json" {
 			t.Errorf("got an error with media type %s", media)
@@ -283,7 +283,7 @@ func TestRejectedReads(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		var e protocol.Error
+		var e wire.Error
 		if err := json.NewDecoder(resp.Body).Decode(&e); err != nil || e.ErrorCode == "" {
 			t.Errorf("%s: the body: %v, %+v", path, err, e)
 		}

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func TestReplayRestoresRanking(t *testing.T) {
@@ -57,13 +57,13 @@ func TestReplayRestoresRanking(t *testing.T) {
 		"time in the future":  {FromTime: &ahead},
 		"unknown topic":       {FromTime: &began, Topic: "gossip"},
 	} {
-		if _, err := root.Replay(ctx, r, quiet); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+		if _, err := root.Replay(ctx, r, quiet); wire.CodeOf(err) != wire.CodeInvalidRequest {
 			t.Errorf("%s: %v, want invalid_request", name, err)
 		}
 	}
 	mallory := h.client(d, "mallory", "")
 	if _, err := mallory.Replay(ctx, client.ReplayRequest{DLQ: true},
-		quiet); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+		quiet); wire.CodeOf(err) != wire.CodeForbidden {
 		t.Errorf("without the scope: %v, want forbidden", err)
 	}
 }

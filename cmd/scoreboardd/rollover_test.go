@@ -17,6 +17,7 @@ import (
 	"github.com/segmentio/kafka-go"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -178,7 +179,7 @@ where b.period <> 'none' and (h.recorded_at < b.period_start or h.recorded_at >=
 			t.Errorf("%s: announced %+v, %v", board, e, err)
 		}
 	}
-	if _, err := root.UnfreezeBoard(ctx, "season:one"); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := root.UnfreezeBoard(ctx, "season:one"); wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("unfreeze a closed period: got %v", err)
 	}
 	top, err := root.Top(ctx, client.TopQuery{Board: "season"})

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Statements over HTTP: pages, permissions and invalid requests.
@@ -47,16 +47,16 @@ func TestStatement(t *testing.T) {
 		c    *client.Client
 		user string
 		q    client.StatementQuery
-		want scoreboard.Code
+		want wire.Code
 	}{
-		{"limit too large", alice, "alice", client.StatementQuery{Limit: 101}, scoreboard.CodeInvalidRequest},
-		{"another's", bob, "alice", client.StatementQuery{}, scoreboard.CodeForbidden},
-		{"without a score", bob, "bob", client.StatementQuery{}, scoreboard.CodeNotFound},
-		{"unknown board", alice, "alice", client.StatementQuery{Board: "nowhere"}, scoreboard.CodeNotFound},
-		{"forged cursor", alice, "alice", client.StatementQuery{Cursor: "MSAyIDM gIA"}, scoreboard.CodeInvalidRequest},
-		{"invalid user", admin, "a b", client.StatementQuery{}, scoreboard.CodeInvalidRequest},
+		{"limit too large", alice, "alice", client.StatementQuery{Limit: 101}, wire.CodeInvalidRequest},
+		{"another's", bob, "alice", client.StatementQuery{}, wire.CodeForbidden},
+		{"without a score", bob, "bob", client.StatementQuery{}, wire.CodeNotFound},
+		{"unknown board", alice, "alice", client.StatementQuery{Board: "nowhere"}, wire.CodeNotFound},
+		{"forged cursor", alice, "alice", client.StatementQuery{Cursor: "MSAyIDM gIA"}, wire.CodeInvalidRequest},
+		{"invalid user", admin, "a b", client.StatementQuery{}, wire.CodeInvalidRequest},
 	} {
-		if _, err := tc.c.Statement(t.Context(), tc.user, tc.q); scoreboard.CodeOf(err) != tc.want {
+		if _, err := tc.c.Statement(t.Context(), tc.user, tc.q); wire.CodeOf(err) != tc.want {
 			t.Errorf("%s: got %v, want %s", tc.name, err, tc.want)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 //go:embed page
@@ -65,7 +65,7 @@ func (g *game) session(w http.ResponseWriter, r *http.Request) {
 	p := g.player(r)
 	if p == nil {
 		if p = g.join(w); p == nil {
-			fail(w, http.StatusServiceUnavailable, scoreboard.CodeOverloaded, "too many players")
+			fail(w, http.StatusServiceUnavailable, wire.CodeOverloaded, "too many players")
 			return
 		}
 	}
@@ -110,7 +110,7 @@ func (g *game) player(r *http.Request) *player {
 func (g *game) token(w http.ResponseWriter, r *http.Request) {
 	p := g.player(r)
 	if p == nil {
-		fail(w, http.StatusUnauthorized, scoreboard.CodeUnauthorized, "no session")
+		fail(w, http.StatusUnauthorized, wire.CodeUnauthorized, "no session")
 		return
 	}
 	t, err := g.scores.MintToken(r.Context(), client.TokenRequest{UserID: p.id, TTL: "10m"})
@@ -125,7 +125,7 @@ func (g *game) token(w http.ResponseWriter, r *http.Request) {
 func (g *game) hit(w http.ResponseWriter, r *http.Request) {
 	p := g.player(r)
 	if p == nil {
-		fail(w, http.StatusUnauthorized, scoreboard.CodeUnauthorized, "no session")
+		fail(w, http.StatusUnauthorized, wire.CodeUnauthorized, "no session")
 		return
 	}
 	var body struct {
@@ -134,12 +134,12 @@ func (g *game) hit(w http.ResponseWriter, r *http.Request) {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind != "application/json" || json.NewDecoder(http.MaxBytesReader(w, r.Body, 1024)).Decode(&body) != nil ||
 		body.EventID == "" {
-		fail(w, http.StatusBadRequest, scoreboard.CodeInvalidRequest, "the body must be {\"event_id\": …}")
+		fail(w, http.StatusBadRequest, wire.CodeInvalidRequest, "the body must be {\"event_id\": …}")
 		return
 	}
 	if !p.hits.Allow() {
 		w.Header().Set("Retry-After", "1")
-		fail(w, http.StatusTooManyRequests, scoreboard.CodeRateLimited, "too many hits")
+		fail(w, http.StatusTooManyRequests, wire.CodeRateLimited, "too many hits")
 		return
 	}
 	receipt, err := g.scores.Submit(r.Context(), client.Increment{User: p.id, Delta: 1, EventID: body.EventID})
@@ -156,7 +156,7 @@ func reply(w http.ResponseWriter, body any) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-func fail(w http.ResponseWriter, status int, code scoreboard.Code, message string) {
+func fail(w http.ResponseWriter, status int, code wire.Code, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]any{"error_code": code, "message": message})
@@ -166,13 +166,13 @@ func fail(w http.ResponseWriter, status int, code scoreboard.Code, message strin
 func failWith(w http.ResponseWriter, err error) {
 	var e *client.Error
 	if !errors.As(err, &e) || e.Status == 0 {
-		fail(w, http.StatusBadGateway, scoreboard.CodeUnavailable, "the scores cannot be reached")
+		fail(w, http.StatusBadGateway, wire.CodeUnavailable, "the scores cannot be reached")
 		return
 	}
 	switch e.Code {
-	case scoreboard.CodeUnauthorized, scoreboard.CodeInvalidSignature, scoreboard.CodeForbidden:
+	case wire.CodeUnauthorized, wire.CodeInvalidSignature, wire.CodeForbidden:
 		// The credentials are the game's; its players cannot correct them.
-		fail(w, http.StatusServiceUnavailable, scoreboard.CodeUnavailable, "the game cannot submit scores")
+		fail(w, http.StatusServiceUnavailable, wire.CodeUnavailable, "the game cannot submit scores")
 		return
 	}
 	if e.RetryAfter > 0 {

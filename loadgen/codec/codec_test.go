@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 const keyID, keySecret = "k1", "sk_test_0123456789abcdef"
@@ -72,8 +72,8 @@ func expect(
 	t.Helper()
 	signer := client.Signer{KeyID: s.keyID, Secret: s.keySecret}
 	at := signedAt(t, body, req)
-	item := func(e plan.Event) protocol.IncrementRequest {
-		return protocol.IncrementRequest{
+	item := func(e plan.Event) wire.IncrementRequest {
+		return wire.IncrementRequest{
 			UserID: p.UserID(e.User), Delta: e.Delta, EventID: e.ID.String(), Board: p.Board(e.User),
 			Timestamp: at.UTC().Format(time.RFC3339),
 		}
@@ -82,7 +82,7 @@ func expect(
 	path := "/base/v1/scores/increment"
 	if p.Mode == plan.Batch {
 		path += "s"
-		var b protocol.Batch
+		var b wire.Batch
 		for _, e := range events.Batch(n) {
 			b.Items = append(b.Items, item(e))
 		}
@@ -92,7 +92,7 @@ func expect(
 		in := item(e)
 		signer.Fields(&in, at)
 		if e.Kind == record.Forged {
-			in.Signature = protocol.Sign("not "+s.keySecret, in.FieldText())
+			in.Signature = wire.Sign("not "+s.keySecret, in.FieldText())
 		}
 		want, _ = json.Marshal(in)
 	}
@@ -111,7 +111,7 @@ func expect(
 	if p.Mode == plan.Batch {
 		signer.Headers(again, body, at)
 	}
-	for _, h := range []string{protocol.HeaderKey, protocol.HeaderTimestamp, protocol.HeaderSignature} {
+	for _, h := range []string{wire.HeaderKey, wire.HeaderTimestamp, wire.HeaderSignature} {
 		if got := req.Header.Get(h); got != again.Header.Get(h) {
 			t.Errorf("%s: got %q, want %q", h, got, again.Header.Get(h))
 		}
@@ -147,7 +147,7 @@ func signedAt(t *testing.T, body []byte, req *http.Request) time.Time {
 func TestParseResponses(t *testing.T) {
 	t.Parallel()
 	previous, rank := int64(3), int64(1)
-	receipt := protocol.Receipt{
+	receipt := wire.Receipt{
 		UserID: `a"}]`, Board: "global", NewScore: 8, PreviousScore: &previous, Rank: &rank, Version: 2,
 		ProcessedEventID: "e-1", Applied: 5, Replayed: true, Status: "done",
 	}
@@ -159,11 +159,11 @@ func TestParseResponses(t *testing.T) {
 	if !a.Parse(b) || a.Applied != 5 || !a.Replayed || string(a.ID) != "e-1" || a.Code != nil {
 		t.Errorf("got %+v of %s", a, b)
 	}
-	batch, err := json.Marshal(protocol.BatchResults{Results: []protocol.BatchResult{
+	batch, err := json.Marshal(wire.BatchResults{Results: []wire.BatchResult{
 		{Status: "done", Receipt: &receipt},
-		{Status: "rejected", Error: &protocol.Error{ErrorCode: "event_conflict", Message: "not, {so}"}},
-		{Status: "rejected", Error: &protocol.Error{ErrorCode: "overloaded"}},
-		{Status: "rejected", Error: &protocol.Error{ErrorCode: "rule_violated"}},
+		{Status: "rejected", Error: &wire.Error{ErrorCode: "event_conflict", Message: "not, {so}"}},
+		{Status: "rejected", Error: &wire.Error{ErrorCode: "overloaded"}},
+		{Status: "rejected", Error: &wire.Error{ErrorCode: "rule_violated"}},
 		{Status: "pending"},
 	}})
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // Composer writes requests into buffers that are reused. It is safe for
@@ -178,10 +178,10 @@ func (c *Composer) appendSignature(b []byte, s *scratch, path string, now *times
 		return b
 	}
 	unix := strconv.FormatInt(now.unix, 10)
-	text := protocol.HeaderText("POST", path, c.keyID, unix, s.body)
-	b = append(append(append(b, protocol.HeaderKey+": "...), c.keyID...), "\r\n"...)
-	b = append(append(append(b, protocol.HeaderTimestamp+": "...), unix...), "\r\n"...)
-	b = s.appendMAC(append(b, protocol.HeaderSignature+": "+protocol.SignatureVersion...), s.mac, text)
+	text := wire.HeaderText("POST", path, c.keyID, unix, s.body)
+	b = append(append(append(b, wire.HeaderKey+": "...), c.keyID...), "\r\n"...)
+	b = append(append(append(b, wire.HeaderTimestamp+": "...), unix...), "\r\n"...)
+	b = s.appendMAC(append(b, wire.HeaderSignature+": "+wire.SignatureVersion...), s.mac, text)
 	return append(b, "\r\n"...)
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // A score may be seen before its receipt arrives.
@@ -15,7 +15,7 @@ func TestSightings(t *testing.T) {
 	s := newSightings([]string{"p"}, func(_ time.Time, d time.Duration) { took = append(took, d) })
 	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
 	see := func(score int64, ms int) {
-		s.observe([]protocol.Entry{{UserID: "x", Score: 999}, {UserID: "p", Score: score}}, at(ms))
+		s.observe([]wire.Entry{{UserID: "x", Score: 999}, {UserID: "p", Score: score}}, at(ms))
 	}
 	s.committed("p", 1, at(0))
 	s.committed("p", 2, at(10))

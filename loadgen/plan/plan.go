@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/loadgen/record"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // Mode is how increments are sent.
@@ -128,8 +128,8 @@ func (p *Plan) Validate() error {
 		return fmt.Errorf("the number of connections must be between 1 and %d, not %d", maxConnections, p.Connections)
 	case p.Mode != Sync && p.Mode != Async && p.Mode != Batch:
 		return fmt.Errorf("the mode must be sync, async or batch, not %q", p.Mode)
-	case p.Mode == Batch && (p.BatchSize < 1 || p.BatchSize > protocol.MaxBatch):
-		return fmt.Errorf("the batch size must be between 1 and %d, not %d", protocol.MaxBatch, p.BatchSize)
+	case p.Mode == Batch && (p.BatchSize < 1 || p.BatchSize > wire.MaxBatch):
+		return fmt.Errorf("the batch size must be between 1 and %d, not %d", wire.MaxBatch, p.BatchSize)
 	case p.Mode == Batch && p.Forged > 0:
 		return errors.New("forged increments are not possible in batch mode: a batch has one signature")
 	}

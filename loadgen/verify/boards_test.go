@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // fakeBoards is a client of a server with scores by board and user.
@@ -23,7 +23,7 @@ func fakeBoards(t *testing.T, scores map[string]map[string]int64) *client.Client
 		board := scores[r.URL.Query().Get("board")]
 		user, single := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/v1/users/"), "/score")
 		if score, ok := board[user]; single && ok {
-			_ = json.NewEncoder(w).Encode(protocol.Place{UserID: user, Score: score})
+			_ = json.NewEncoder(w).Encode(wire.Place{UserID: user, Score: score})
 			return
 		}
 		if single {
@@ -31,11 +31,11 @@ func fakeBoards(t *testing.T, scores map[string]map[string]int64) *client.Client
 			_, _ = w.Write([]byte(`{"error_code":"not_found","message":"no score","request_id":"r"}`))
 			return
 		}
-		top := protocol.Top{Total: int64(len(board)), Entries: []protocol.Entry{}}
+		top := wire.Top{Total: int64(len(board)), Entries: []wire.Entry{}}
 		for user, score := range board {
-			top.Entries = append(top.Entries, protocol.Entry{UserID: user, Score: score})
+			top.Entries = append(top.Entries, wire.Entry{UserID: user, Score: score})
 		}
-		slices.SortFunc(top.Entries, func(a, b protocol.Entry) int { return cmp.Compare(b.Score, a.Score) })
+		slices.SortFunc(top.Entries, func(a, b wire.Entry) int { return cmp.Compare(b.Score, a.Score) })
 		for i := range top.Entries {
 			top.Entries[i].Rank = int64(i + 1)
 		}

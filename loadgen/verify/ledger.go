@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/loadgen/codec"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // sample keeps sampleSize numbers of a stream, each with the same probability
@@ -65,7 +65,7 @@ func (v *Verifier) sampleEvents(ctx context.Context) error {
 		status, _, err := v.status(ctx, v.Plan.UserID(e.User), codec.EventID(v.Plan, &e))
 		mu.Lock()
 		defer mu.Unlock()
-		if status == protocol.StatusDone {
+		if status == wire.StatusDone {
 			wrong++
 		}
 		return err
@@ -82,13 +82,13 @@ func (v *Verifier) sampleEvents(ctx context.Context) error {
 func (v *Verifier) recorded(ctx context.Context, n uint64) (recorded, complete bool, err error) {
 	e := v.Events.At(n)
 	status, row, err := v.settledStatus(ctx, &e)
-	return status == protocol.StatusDone, v.isComplete(row, v.Tracker.Delta(&e)), err
+	return status == wire.StatusDone, v.isComplete(row, v.Tracker.Delta(&e)), err
 }
 
 // isComplete reports whether a row of the ledger is an audit trail of an
 // increment, or of a score where the best one is kept: the scores before and after it,
 // their difference, and its time.
-func (v *Verifier) isComplete(row protocol.Receipt, delta int64) bool {
+func (v *Verifier) isComplete(row wire.Receipt, delta int64) bool {
 	before, after := int64(0), delta // of a user's first score
 	if row.PreviousScore != nil {
 		before = *row.PreviousScore
@@ -113,7 +113,7 @@ func (v *Verifier) checkProbes(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("look up a rejected probe: %w", err)
 		}
-		if status == protocol.StatusDone {
+		if status == wire.StatusDone {
 			v.Measured["refused.recorded"]++
 		}
 	}

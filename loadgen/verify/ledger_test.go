@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // testPlan is a plan of 20 users.
@@ -128,17 +128,17 @@ func TestSampleIsUniform(t *testing.T) {
 func TestIsComplete(t *testing.T) {
 	t.Parallel()
 	before, now := int64(7), time.Now()
-	good := protocol.Receipt{Applied: 5, PreviousScore: &before, NewScore: 12, Version: 1, RecordedAt: now}
+	good := wire.Receipt{Applied: 5, PreviousScore: &before, NewScore: 12, Version: 1, RecordedAt: now}
 	sums := &Verifier{Plan: &plan.Plan{}}
 	if !sums.isComplete(good, 5) || sums.isComplete(good, 6) {
 		t.Error("a complete row is rejected, or accepted for another delta")
 	}
-	for name, change := range map[string]func(*protocol.Receipt){
-		"no previous score": func(r *protocol.Receipt) { r.PreviousScore = nil },
-		"another score":     func(r *protocol.Receipt) { r.NewScore++ },
-		"another delta":     func(r *protocol.Receipt) { r.Applied++ },
-		"no version":        func(r *protocol.Receipt) { r.Version = 0 },
-		"no time":           func(r *protocol.Receipt) { r.RecordedAt = time.Time{} },
+	for name, change := range map[string]func(*wire.Receipt){
+		"no previous score": func(r *wire.Receipt) { r.PreviousScore = nil },
+		"another score":     func(r *wire.Receipt) { r.NewScore++ },
+		"another delta":     func(r *wire.Receipt) { r.Applied++ },
+		"no version":        func(r *wire.Receipt) { r.Version = 0 },
+		"no time":           func(r *wire.Receipt) { r.RecordedAt = time.Time{} },
 	} {
 		row := good
 		change(&row)
@@ -165,7 +165,7 @@ func TestIsCompleteForBestScores(t *testing.T) {
 		"applied twice": {&seven, 9, 4, false, false},
 		"kept":          {&seven, 7, 0, false, false},
 	} {
-		row := protocol.Receipt{
+		row := wire.Receipt{
 			PreviousScore: tt.before, NewScore: tt.after, Applied: tt.applied, Version: 1, RecordedAt: time.Now(),
 		}
 		for dialect, want := range map[string]bool{plan.Highscore: tt.highscore, plan.Plain: tt.plain} {
@@ -175,7 +175,7 @@ func TestIsCompleteForBestScores(t *testing.T) {
 		}
 	}
 	eleven := int64(11)
-	row := protocol.Receipt{PreviousScore: &eleven, NewScore: 11, Version: 1, RecordedAt: time.Now()}
+	row := wire.Receipt{PreviousScore: &eleven, NewScore: 11, Version: 1, RecordedAt: time.Now()}
 	if !(&Verifier{Plan: &plan.Plan{Dialect: plan.Highscore}}).isComplete(row, 9) ||
 		(&Verifier{Plan: &plan.Plan{Dialect: plan.Plain}}).isComplete(row, 9) {
 		t.Error("a score that is not higher has a row with highscore only")

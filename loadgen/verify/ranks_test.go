@@ -3,7 +3,7 @@ package verify
 import (
 	"testing"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 func TestPlaceCorrect(t *testing.T) {
@@ -25,7 +25,7 @@ func TestPlaceCorrect(t *testing.T) {
 		{10, 10, 5, 0, false},
 	} {
 		if got := placeCorrect(
-			protocol.Place{Score: c.claimed, Rank: c.rank}, c.score, scores, c.others,
+			wire.Place{Score: c.claimed, Rank: c.rank}, c.score, scores, c.others,
 		); got != c.want {
 			t.Errorf("%+v: got %v", c, got)
 		}
@@ -35,24 +35,24 @@ func TestPlaceCorrect(t *testing.T) {
 func TestTopCorrect(t *testing.T) {
 	t.Parallel()
 	want := map[string]int64{"a": 30, "b": 20, "c": 20, "d": 10}
-	row := func(rank int64, user string, score int64) protocol.Entry {
-		return protocol.Entry{Rank: rank, UserID: user, Score: score}
+	row := func(rank int64, user string, score int64) wire.Entry {
+		return wire.Entry{Rank: rank, UserID: user, Score: score}
 	}
 	for name, c := range map[string]struct {
-		rows []protocol.Entry
+		rows []wire.Entry
 		want float64
 	}{
-		"correct": {[]protocol.Entry{row(1, "a", 30), row(2, "c", 20), row(3, "b", 20), row(4, "d", 10)}, 100},
-		"with others": {[]protocol.Entry{
+		"correct": {[]wire.Entry{row(1, "a", 30), row(2, "c", 20), row(3, "b", 20), row(4, "d", 10)}, 100},
+		"with others": {[]wire.Entry{
 			row(1, "x", 99), row(2, "a", 30), row(3, "c", 20), row(4, "b", 20), row(5, "d", 10),
 		}, 100},
-		"wrong score": {[]protocol.Entry{row(1, "a", 31), row(2, "c", 20), row(3, "b", 20), row(4, "d", 10)}, 75},
-		"wrong rank":  {[]protocol.Entry{row(1, "a", 30), row(2, "c", 20), row(2, "b", 20), row(4, "d", 10)}, 75},
-		"unordered":   {[]protocol.Entry{row(1, "a", 30), row(2, "d", 10), row(3, "b", 20), row(4, "c", 20)}, 75},
-		"duplicate": {[]protocol.Entry{
+		"wrong score": {[]wire.Entry{row(1, "a", 31), row(2, "c", 20), row(3, "b", 20), row(4, "d", 10)}, 75},
+		"wrong rank":  {[]wire.Entry{row(1, "a", 30), row(2, "c", 20), row(2, "b", 20), row(4, "d", 10)}, 75},
+		"unordered":   {[]wire.Entry{row(1, "a", 30), row(2, "d", 10), row(3, "b", 20), row(4, "c", 20)}, 75},
+		"duplicate": {[]wire.Entry{
 			row(1, "a", 30), row(2, "b", 20), row(3, "b", 20), row(4, "c", 20), row(5, "d", 10),
 		}, 80},
-		"missing": {[]protocol.Entry{row(1, "a", 30), row(2, "b", 20), row(3, "c", 20)}, 75},
+		"missing": {[]wire.Entry{row(1, "a", 30), row(2, "b", 20), row(3, "c", 20)}, 75},
 		"empty":   {nil, 0},
 	} {
 		if got := topCorrect(c.rows, 100, want); got != c.want {

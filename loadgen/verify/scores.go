@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/retry"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // expected are the scores that users must have, without those of 0.
@@ -58,7 +58,7 @@ func (v *Verifier) checkScores(ctx context.Context) error {
 	lastChange := time.Now()
 	read := func(ctx context.Context, user string) error {
 		place, err := v.Client.Score(ctx, user, client.PlaceQuery{Board: boards(user)})
-		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		if err != nil && wire.CodeOf(err) != wire.CodeNotFound {
 			return err
 		}
 		mu.Lock()

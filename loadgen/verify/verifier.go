@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/internal/retry"
 	"github.com/scoreboard/scoreboard/loadgen/codec"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Limits of a verification.
@@ -98,9 +97,9 @@ func forEach[T any](ctx context.Context, items []T, do func(context.Context, T) 
 
 // status looks an event up: its status, "" if unknown, and the receipt of an event
 // that is done.
-func (v *Verifier) status(ctx context.Context, user, id string) (status string, row protocol.Receipt, err error) {
+func (v *Verifier) status(ctx context.Context, user, id string) (status string, row wire.Receipt, err error) {
 	e, err := v.Client.ReceiptOf(ctx, user, id)
-	if scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+	if wire.CodeOf(err) == wire.CodeNotFound {
 		return "", row, nil
 	}
 	if err != nil {
@@ -113,10 +112,10 @@ func (v *Verifier) status(ctx context.Context, user, id string) (status string, 
 }
 
 // settledStatus is status once the event is no longer pending, or Settle is over.
-func (v *Verifier) settledStatus(ctx context.Context, e *plan.Event) (status string, row protocol.Receipt, err error) {
+func (v *Verifier) settledStatus(ctx context.Context, e *plan.Event) (status string, row wire.Receipt, err error) {
 	for deadline := time.Now().Add(v.Settle); ; {
 		status, row, err = v.status(ctx, v.Plan.UserID(e.User), codec.EventID(v.Plan, e))
-		if err != nil || status != protocol.StatusPending || time.Now().After(deadline) {
+		if err != nil || status != wire.StatusPending || time.Now().After(deadline) {
 			return status, row, err
 		}
 		if !retry.Sleep(ctx, pollInterval) {
@@ -147,12 +146,12 @@ func (v *Verifier) resolve(ctx context.Context) error {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if status != protocol.StatusPending {
+		if status != wire.StatusPending {
 			delta := row.Applied
 			if v.Plan.KeepsBest() {
 				delta = e.Delta
 			}
-			v.Tracker.Resolve(n, e.User, status == protocol.StatusDone, delta)
+			v.Tracker.Resolve(n, e.User, status == wire.StatusDone, delta)
 		}
 		return nil
 	})

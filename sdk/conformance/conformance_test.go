@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/fixtures"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // read decodes a file of vectors. An unknown field is an error, so that no expectation
@@ -44,12 +44,12 @@ type cases[T any] struct {
 }
 
 type fieldVector struct {
-	Name      string                    `json:"name"`
-	Secret    string                    `json:"secret"`
-	KeyID     string                    `json:"key_id"`
-	Increment protocol.IncrementRequest `json:"increment"`
-	Text      string                    `json:"text"`
-	Signature string                    `json:"signature"`
+	Name      string                `json:"name"`
+	Secret    string                `json:"secret"`
+	KeyID     string                `json:"key_id"`
+	Increment wire.IncrementRequest `json:"increment"`
+	Text      string                `json:"text"`
+	Signature string                `json:"signature"`
 }
 
 type headerVector struct {
@@ -76,16 +76,16 @@ func TestSignatures(t *testing.T) {
 		if text := string(v.Increment.FieldText()); text != v.Text {
 			t.Errorf("%s: got the text %q, want %q", v.Name, text, v.Text)
 		}
-		if got := protocol.Sign(v.Secret, v.Increment.FieldText()); got != v.Signature {
+		if got := wire.Sign(v.Secret, v.Increment.FieldText()); got != v.Signature {
 			t.Errorf("%s: got %s, want %s", v.Name, got, v.Signature)
 		}
 	}
 	for _, v := range all.Headers {
-		text := protocol.HeaderText(v.Method, v.Target, v.KeyID, v.Timestamp, []byte(v.Body))
+		text := wire.HeaderText(v.Method, v.Target, v.KeyID, v.Timestamp, []byte(v.Body))
 		if string(text) != v.Text {
 			t.Errorf("%s: got the text %q, want %q", v.Name, text, v.Text)
 		}
-		if got := protocol.SignatureVersion + protocol.Sign(v.Secret, text); got != v.Signature {
+		if got := wire.SignatureVersion + wire.Sign(v.Secret, text); got != v.Signature {
 			t.Errorf("%s: got %s, want %s", v.Name, got, v.Signature)
 		}
 	}
@@ -188,15 +188,15 @@ func newSigningClient(t *testing.T, transport http.RoundTripper, attempts int, k
 
 // call is one call of a client; exactly one field is set.
 type call struct {
-	Submit  *protocol.IncrementRequest  `json:"submit,omitempty"`
-	Boards  *protocol.IncrementRequest  `json:"submit_boards,omitempty"`
-	Batch   []protocol.IncrementRequest `json:"batch,omitempty"`
-	Top     *place                      `json:"top,omitempty"`
-	Me      *place                      `json:"me,omitempty"`
-	Score   *place                      `json:"score,omitempty"`
-	Rank    *place                      `json:"rank,omitempty"`
-	Users   *protocol.Users             `json:"users,omitempty"`
-	Action  *protocol.ActionRequest     `json:"action,omitempty"`
+	Submit  *wire.IncrementRequest  `json:"submit,omitempty"`
+	Boards  *wire.IncrementRequest  `json:"submit_boards,omitempty"`
+	Batch   []wire.IncrementRequest `json:"batch,omitempty"`
+	Top     *place                  `json:"top,omitempty"`
+	Me      *place                  `json:"me,omitempty"`
+	Score   *place                  `json:"score,omitempty"`
+	Rank    *place                  `json:"rank,omitempty"`
+	Users   *wire.Users             `json:"users,omitempty"`
+	Action  *wire.ActionRequest     `json:"action,omitempty"`
 	Receipt *struct {
 		EventID string `json:"event_id"`
 		UserID  string `json:"user_id"`
@@ -215,7 +215,7 @@ func (p *place) query() client.PlaceQuery {
 	return client.PlaceQuery{Board: p.Board, Neighbours: p.Neighbours, MinVersion: p.MinVersion}
 }
 
-func increment(r protocol.IncrementRequest) client.Increment {
+func increment(r wire.IncrementRequest) client.Increment {
 	return client.Increment{
 		User: r.UserID, Delta: r.Delta, EventID: r.EventID, Board: r.Board, Action: r.Action,
 		ActionToken: r.ActionToken, Attestation: r.Attestation, Attributes: r.Attributes,

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 type frameVector struct {
@@ -40,7 +40,7 @@ type state struct {
 	Me       *client.Move `json:"me,omitempty"`
 }
 
-type rowOf = protocol.Entry
+type rowOf = wire.Entry
 
 // connect is a request of the watch, and the stream that answers it.
 type connect struct {
@@ -146,7 +146,7 @@ func TestDeltas(t *testing.T) {
 func (v frameVector) merge(t *testing.T) {
 	var have *state
 	for i, step := range v.Steps {
-		var f protocol.Frame
+		var f wire.Frame
 		if err := json.Unmarshal(step.Frame, &f); err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func (v frameVector) merge(t *testing.T) {
 		resync := false
 		switch {
 		case older:
-		case f.Type == protocol.FrameUpdated:
+		case f.Type == wire.FrameUpdated:
 			have = &state{
 				Board: f.Board, Epoch: f.Epoch, Version: f.Version, Degraded: f.DegradedReason, Top: f.Top,
 			}
@@ -182,7 +182,7 @@ func (v frameVector) merge(t *testing.T) {
 	}
 }
 
-func mergeRows(rows []rowOf, f *protocol.Frame) []rowOf {
+func mergeRows(rows []rowOf, f *wire.Frame) []rowOf {
 	out := []rowOf{}
 	for _, e := range rows {
 		changed := slices.ContainsFunc(f.Changed, func(c rowOf) bool { return c.UserID == e.UserID })

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 type requestVector struct {
@@ -34,31 +34,31 @@ type signedBy struct {
 // check compares the signature of a request, and removes it from the body.
 func (by *signedBy) check(t *testing.T, name string, got *seen) {
 	t.Helper()
-	header := got.req.Header.Get(protocol.HeaderSignature)
+	header := got.req.Header.Get(wire.HeaderSignature)
 	var want string
 	switch by.Scheme {
 	case "":
 	case "fields":
-		var r protocol.IncrementRequest
+		var r wire.IncrementRequest
 		if err := json.Unmarshal(got.raw, &r); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if r.KeyID != by.KeyID || r.Signature != protocol.Sign(by.Secret, r.FieldText()) {
+		if r.KeyID != by.KeyID || r.Signature != wire.Sign(by.Secret, r.FieldText()) {
 			t.Errorf("%s: got the signature %s of key %s", name, r.Signature, r.KeyID)
 		}
 		delete(got.body, "key_id")
 		delete(got.body, "signature")
 	case "headers":
-		stamp := got.req.Header.Get(protocol.HeaderTimestamp)
+		stamp := got.req.Header.Get(wire.HeaderTimestamp)
 		seconds, err := strconv.ParseInt(stamp, 10, 64)
 		if err != nil || time.Since(time.Unix(seconds, 0)).Abs() > time.Minute {
 			t.Errorf("%s: got the time %s of the signature", name, stamp)
 		}
-		if key := got.req.Header.Get(protocol.HeaderKey); key != by.KeyID {
+		if key := got.req.Header.Get(wire.HeaderKey); key != by.KeyID {
 			t.Errorf("%s: got the key %s, want %s", name, key, by.KeyID)
 		}
-		text := protocol.HeaderText(got.req.Method, got.req.URL.RequestURI(), by.KeyID, stamp, got.raw)
-		want = protocol.SignatureVersion + protocol.Sign(by.Secret, text)
+		text := wire.HeaderText(got.req.Method, got.req.URL.RequestURI(), by.KeyID, stamp, got.raw)
+		want = wire.SignatureVersion + wire.Sign(by.Secret, text)
 	default:
 		t.Fatalf("%s: unknown scheme %s", name, by.Scheme)
 	}

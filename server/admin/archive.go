@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/history"
 	"github.com/scoreboard/scoreboard/server/upkeep"
@@ -39,7 +39,7 @@ func NewArchive(
 	}
 }
 
-var errArchiveRead = scoreboard.Errorf(scoreboard.CodeConflict,
+var errArchiveRead = scoreboard.Errorf(wire.CodeConflict,
 	"the archive is already being read for another moment; try again later")
 
 // Checkpoint implements api.Archive.
@@ -68,13 +68,13 @@ func (a *Archive) Checkpoint(
 }
 
 // Archive archives what is old enough; a dry run lists it.
-func (a *Archive) Archive(ctx context.Context, dry bool) (*protocol.Archived, error) {
+func (a *Archive) Archive(ctx context.Context, dry bool) (*wire.Archived, error) {
 	started := time.Now()
-	out := &protocol.Archived{Partitions: []protocol.ArchivedPartition{}, DryRun: dry}
+	out := &wire.Archived{Partitions: []wire.ArchivedPartition{}, DryRun: dry}
 	if dry {
 		old, err := a.archiver.ListOld(ctx)
 		for _, p := range old {
-			out.Partitions = append(out.Partitions, protocol.ArchivedPartition{
+			out.Partitions = append(out.Partitions, wire.ArchivedPartition{
 				Partition: p.Name, From: p.From,
 				To: p.To,
 			})
@@ -84,7 +84,7 @@ func (a *Archive) Archive(ctx context.Context, dry bool) (*protocol.Archived, er
 	}
 	done, err := a.archiver.ArchiveOld(ctx)
 	for _, m := range done {
-		out.Partitions = append(out.Partitions, protocol.ArchivedPartition{
+		out.Partitions = append(out.Partitions, wire.ArchivedPartition{
 			Partition: m.Partition, From: m.From, To: m.To, Rows: m.Rows, File: m.File, Bytes: m.Bytes,
 			SHA256: m.SHA256,
 		})

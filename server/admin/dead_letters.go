@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -51,7 +52,7 @@ func (d DeadLetters) record(ctx context.Context, l *scoreboard.DeadLetter, why *
 		return undecodable(l, err)
 	}
 	if time.Since(in.Accepted) > d.Window.Guaranteed() {
-		return scoreboard.Errorf(scoreboard.CodeGone,
+		return scoreboard.Errorf(wire.CodeGone,
 			"dead letter %d was accepted at %s, too long ago for repeats of it to be recognised; drop it",
 			l.ID, in.Accepted.Format(time.RFC3339))
 	}
@@ -60,9 +61,9 @@ func (d DeadLetters) record(ctx context.Context, l *scoreboard.DeadLetter, why *
 	switch {
 	case err == nil:
 		return d.DropLetter(ctx, l.ID, why)
-	case errors.As(err, &e) && e.RetryAfter == 0 && e.Code != scoreboard.CodeInternal:
+	case errors.As(err, &e) && e.RetryAfter == 0 && e.Code != wire.CodeInternal:
 		return &scoreboard.Error{
-			Code:    scoreboard.CodeConflict,
+			Code:    wire.CodeConflict,
 			Message: fmt.Sprintf("dead letter %d is rejected (%s): %s", l.ID, e.Code, e.Message),
 			Err:     err,
 		}
@@ -72,7 +73,7 @@ func (d DeadLetters) record(ctx context.Context, l *scoreboard.DeadLetter, why *
 
 func undecodable(l *scoreboard.DeadLetter, err error) error {
 	return &scoreboard.Error{
-		Code:    scoreboard.CodeConflict,
+		Code:    wire.CodeConflict,
 		Message: fmt.Sprintf("dead letter %d cannot be decoded; drop it", l.ID),
 		Err:     err,
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -29,10 +30,10 @@ func (l *letters) DropLetter(context.Context, int64, *scoreboard.AuditEntry) err
 
 func (l *letters) submit(_ context.Context, in scoreboard.Increment) ([]scoreboard.Receipt, error) {
 	if in.User == "banned" {
-		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "user banned is banned")
+		return nil, scoreboard.Errorf(wire.CodeForbidden, "user banned is banned")
 	}
 	if in.User == "outage" {
-		return nil, &scoreboard.Error{Code: scoreboard.CodeUnavailable, RetryAfter: time.Second}
+		return nil, &scoreboard.Error{Code: wire.CodeUnavailable, RetryAfter: time.Second}
 	}
 	l.recorded = append(l.recorded, in)
 	return nil, nil
@@ -63,25 +64,25 @@ func TestRequeueDecodesTheLetter(t *testing.T) {
 		name  string
 		topic string
 		value []byte
-		want  scoreboard.Code
+		want  wire.Code
 	}{
 		{"a change", events, event, ""},
-		{"no JSON", events, []byte("no JSON"), scoreboard.CodeConflict},
-		{"half a change", events, event[:len(event)/2], scoreboard.CodeConflict},
-		{"a heartbeat", events, protocol.AppendHeartbeat(nil, heartbeat), scoreboard.CodeConflict},
-		{"a newer schema", events, []byte(`{"schema":2,"type":"score.changed"}`), scoreboard.CodeConflict},
-		{"an increment among events", events, accepted("alice", time.Now()), scoreboard.CodeConflict},
+		{"no JSON", events, []byte("no JSON"), wire.CodeConflict},
+		{"half a change", events, event[:len(event)/2], wire.CodeConflict},
+		{"a heartbeat", events, protocol.AppendHeartbeat(nil, heartbeat), wire.CodeConflict},
+		{"a newer schema", events, []byte(`{"schema":2,"type":"score.changed"}`), wire.CodeConflict},
+		{"an increment among events", events, accepted("alice", time.Now()), wire.CodeConflict},
 		{"an increment", increments, accepted("alice", time.Now().Add(-time.Hour)), ""},
-		{"no JSON among increments", increments, []byte("no JSON"), scoreboard.CodeConflict},
-		{"a change among increments", increments, event, scoreboard.CodeConflict},
-		{"an old increment", increments, accepted("alice", time.Now().AddDate(0, -3, 0)), scoreboard.CodeGone},
-		{"a rejected increment", increments, accepted("banned", time.Now()), scoreboard.CodeConflict},
-		{"an increment in an outage", increments, accepted("outage", time.Now()), scoreboard.CodeUnavailable},
+		{"no JSON among increments", increments, []byte("no JSON"), wire.CodeConflict},
+		{"a change among increments", increments, event, wire.CodeConflict},
+		{"an old increment", increments, accepted("alice", time.Now().AddDate(0, -3, 0)), wire.CodeGone},
+		{"a rejected increment", increments, accepted("banned", time.Now()), wire.CodeConflict},
+		{"an increment in an outage", increments, accepted("outage", time.Now()), wire.CodeUnavailable},
 	} {
 		l := &letters{}
 		d := DeadLetters{Letters: l, Topics: []string{increments}, Submit: l.submit, Window: scoreboard.DefaultWindow}
 		err := d.Requeue(t.Context(), &scoreboard.DeadLetter{ID: 7, Topic: c.topic, Value: c.value}, nil)
-		if got := scoreboard.CodeOf(err); got != c.want {
+		if got := wire.CodeOf(err); got != c.want {
 			t.Errorf("%s: %v, want code %q", c.name, err, c.want)
 		}
 		change := len(l.requeued) == 1 && l.requeued[0] == change

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/corrections"
 )
@@ -35,7 +36,7 @@ func (i *Imports) WriteImport(
 	wait, cancel := context.WithTimeout(ctx, maxImportWait)
 	defer cancel()
 	late := &scoreboard.Error{
-		Code: scoreboard.CodeRateLimited, RetryAfter: time.Second,
+		Code: wire.CodeRateLimited, RetryAfter: time.Second,
 		Message: "too many records; see the setting import.records_per_second",
 	}
 	select {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -39,7 +40,7 @@ values ('a', 'a', 'increment', 'highest', 1, 100, true), ('b', 'b', 'increment',
 			for n := range chunks {
 				for {
 					out, err := imports.WriteImport(t.Context(), i.ID, records(board, n), &by)
-					if scoreboard.CodeOf(err) == scoreboard.CodeRateLimited {
+					if wire.CodeOf(err) == wire.CodeRateLimited {
 						continue
 					}
 					if err != nil || out.Written != chunk {
@@ -70,7 +71,7 @@ values ('a', 'a', 'increment', 'highest', 1, 100, true), ('b', 'b', 'increment',
 	began = time.Now()
 	_, err = slow.WriteImport(t.Context(), i.ID, records("a", chunks), &by)
 	var late *scoreboard.Error
-	if !errors.As(err, &late) || late.Code != scoreboard.CodeRateLimited || late.RetryAfter != time.Second ||
+	if !errors.As(err, &late) || late.Code != wire.CodeRateLimited || late.RetryAfter != time.Second ||
 		time.Since(began) > maxImportWait+time.Second {
 		t.Errorf("got %v after %v", err, time.Since(began))
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
@@ -38,16 +38,16 @@ func (j Jobs) Boards(ctx context.Context) ([]scoreboard.Board, error) {
 // Rebuild implements api.Jobs.
 func (j Jobs) Rebuild(
 	ctx context.Context, board *scoreboard.Board, progress func(users, total int64),
-) (protocol.Rebuilt, error) {
+) (wire.Rebuilt, error) {
 	total, err := j.Store.CountScores(ctx, board.ID)
 	if err != nil {
-		return protocol.Rebuilt{}, err
+		return wire.Rebuilt{}, err
 	}
 	done, err := repair.Rebuild(ctx, j.Store, j.Ranking, board, func(users int64) { progress(users, total) })
 	if err != nil {
-		return protocol.Rebuilt{}, err
+		return wire.Rebuilt{}, err
 	}
-	return protocol.Rebuilt{
+	return wire.Rebuilt{
 		Board: string(done.Board), Epoch: done.Epoch, Users: done.Users, TookMS: done.Elapsed.Milliseconds(),
 	}, nil
 }
@@ -71,7 +71,7 @@ func (j Jobs) Adopt(
 	asked := func(*repair.HistoryChange) error { return nil } // any history: an operator has asked for it
 	err := a.Run(ctx, &entry, asked, rebuild)
 	if errors.Is(err, repair.ErrAdoptedElsewhere) {
-		return scoreboard.Errorf(scoreboard.CodeConflict, "%v; the boards are already being rebuilt", err)
+		return scoreboard.Errorf(wire.CodeConflict, "%v; the boards are already being rebuilt", err)
 	}
 	return err
 }
@@ -80,7 +80,7 @@ func (j Jobs) Adopt(
 func (j Jobs) Verify(
 	ctx context.Context, boards []scoreboard.Board, user scoreboard.UserID, ledger, fix bool,
 	progress func(users int64),
-) (*protocol.Verified, error) {
+) (*wire.Verified, error) {
 	check := repair.Check{
 		Ledger: j.Store, Teams: j.Teams, Ranking: j.Ranking, User: user, CheckLedger: ledger, Repair: fix,
 		Progress: func(v *repair.VerifyResult) { progress(v.Users) },
@@ -88,7 +88,7 @@ func (j Jobs) Verify(
 	v, err := check.Run(ctx, boards)
 	if errors.Is(err, scoreboard.ErrNotLoaded) {
 		return nil, &scoreboard.Error{
-			Code:    scoreboard.CodeUnavailable,
+			Code:    wire.CodeUnavailable,
 			Message: "a board is being rebuilt; verify it when the rebuild has finished", Err: err,
 		}
 	}
@@ -96,14 +96,14 @@ func (j Jobs) Verify(
 		return nil, err
 	}
 	if user != "" && v.Users == 0 && v.DifferenceCount == 0 {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on these boards", user)
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s has no score on these boards", user)
 	}
-	out := &protocol.Verified{
+	out := &wire.Verified{
 		Users: v.Users, Rows: v.Rows, Wrong: v.DifferenceCount, Repaired: v.Repaired, TookMS: v.Elapsed.Milliseconds(),
-		Differences: []protocol.Difference{},
+		Differences: []wire.Difference{},
 	}
 	for _, d := range v.Differences {
-		out.Differences = append(out.Differences, protocol.Difference{
+		out.Differences = append(out.Differences, wire.Difference{
 			Board: string(d.Board), UserID: string(d.User), Kind: d.Kind, Detail: d.Detail,
 		})
 	}

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/leaderboard/display"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/users"
@@ -22,7 +23,7 @@ func (p Profiles) Profile(ctx context.Context, user scoreboard.UserID) (*scorebo
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no profile", user)
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s has no profile", user)
 	}
 	return &found[0], nil
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
@@ -20,8 +20,8 @@ type EventLog struct {
 
 // Replay implements api.Jobs.
 func (j Jobs) Replay(
-	ctx context.Context, r *protocol.ReplayRequest, progress func(records, total int64),
-) (*protocol.Replayed, error) {
+	ctx context.Context, r *wire.ReplayRequest, progress func(records, total int64),
+) (*wire.Replayed, error) {
 	known := j.Window.Since(time.Now())
 	report := func(done *repair.ReplayResult) { progress(done.Records, done.Total) }
 	if r.DLQ {
@@ -52,11 +52,11 @@ func (j Jobs) Replay(
 	return replayed(r, topic, done), err
 }
 
-func replayed(r *protocol.ReplayRequest, topic string, done *repair.ReplayResult) *protocol.Replayed {
+func replayed(r *wire.ReplayRequest, topic string, done *repair.ReplayResult) *wire.Replayed {
 	if done == nil {
 		return nil
 	}
-	return &protocol.Replayed{
+	return &wire.Replayed{
 		Topic: topic, DryRun: r.DryRun, Records: done.Records, Changed: done.Newer, Unchanged: done.Same,
 		Unreadable: done.Unreadable,
 		TooNew:     done.TooNew, TooOld: done.TooOld, NotHeld: done.NotLoaded, TookMS: done.Elapsed.Milliseconds(),

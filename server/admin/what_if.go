@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/corrections"
 	"github.com/scoreboard/scoreboard/server/store/history"
@@ -27,7 +28,7 @@ func (w WhatIf) ApplyWhatIf(
 	progress func(rows int64),
 ) (*scoreboard.WhatIfResult, *scoreboard.Void, error) {
 	if board.Ended() {
-		return nil, nil, scoreboard.Errorf(scoreboard.CodeBoardClosed,
+		return nil, nil, scoreboard.Errorf(wire.CodeBoardClosed,
 			"board %s has ended: its standings are final", board.ID)
 	}
 	ask.Keep = true
@@ -36,11 +37,11 @@ func (w WhatIf) ApplyWhatIf(
 	case err != nil:
 		return nil, nil, err
 	case r.Digest != digest:
-		return nil, nil, scoreboard.Errorf(scoreboard.CodeConflict,
+		return nil, nil, scoreboard.Errorf(wire.CodeConflict,
 			"the rules reject other events than in the result: %d now, digest %s; nothing was voided",
 			r.Rejected, r.Digest)
 	case r.Rejected == 0:
-		return nil, nil, scoreboard.Errorf(scoreboard.CodeConflict, "the rules reject no event; nothing to void")
+		return nil, nil, scoreboard.Errorf(wire.CodeConflict, "the rules reject no event; nothing to void")
 	case r.Rejected > scoreboard.MaxWhatIfVoid:
 		return nil, nil, scoreboard.Invalid("since",
 			"the rules reject %d events; at most %d can be voided at once, choose a later since", r.Rejected,

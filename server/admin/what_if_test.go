@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/admin"
@@ -49,12 +50,12 @@ func TestWhatIfIsNotApplied(t *testing.T) {
 	ended := board
 	ended.Status = scoreboard.StatusArchived
 	why := &scoreboard.AuditEntry{Actor: "ops", Action: "void.create", Target: "board:global", Reason: "test"}
-	for code, apply := range map[scoreboard.Code]func() error{
-		scoreboard.CodeBoardClosed: func() error {
+	for code, apply := range map[wire.Code]func() error{
+		wire.CodeBoardClosed: func() error {
 			_, _, err := w.ApplyWhatIf(t.Context(), &ended, ask(), r.Digest, why, func(int64) {})
 			return err
 		},
-		scoreboard.CodeConflict: func() error {
+		wire.CodeConflict: func() error {
 			other := "0" + r.Digest[1:]
 			if other == r.Digest {
 				other = "1" + r.Digest[1:]
@@ -63,7 +64,7 @@ func TestWhatIfIsNotApplied(t *testing.T) {
 			return err
 		},
 	} {
-		if err := apply(); scoreboard.CodeOf(err) != code {
+		if err := apply(); wire.CodeOf(err) != code {
 			t.Errorf("got %v, want %s", err, code)
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
@@ -69,10 +69,10 @@ type Doctor struct {
 }
 
 // Checks runs every check at once: a backend that hangs delays its own only.
-func (d Doctor) Checks(ctx context.Context) protocol.Checks {
+func (d Doctor) Checks(ctx context.Context) wire.Checks {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	checks := []func(context.Context) protocol.Check{
+	checks := []func(context.Context) wire.Check{
 		d.postgres, d.schema, d.role, d.durability, d.redis, d.redisServers,
 	}
 	if d.Kafka != nil {
@@ -85,13 +85,13 @@ func (d Doctor) Checks(ctx context.Context) protocol.Checks {
 	if d.Replicas != nil {
 		checks = append(checks, d.replicas)
 	}
-	found := make([]protocol.Check, len(checks))
+	found := make([]wire.Check, len(checks))
 	var all sync.WaitGroup
 	for i, check := range checks {
 		all.Go(func() { found[i] = check(ctx) })
 	}
 	all.Wait()
-	return protocol.Checks{Version: buildinfo.Read().Version, Checks: found}
+	return wire.Checks{Version: buildinfo.Read().Version, Checks: found}
 }
 
 // describe says what is wrong with a backend that Ping returned an error of. Only a
@@ -103,87 +103,87 @@ func describe(err error) string {
 	return "does not answer"
 }
 
-func ping(ctx context.Context, name, next string, ping Ping) protocol.Check {
+func ping(ctx context.Context, name, next string, ping Ping) wire.Check {
 	began := time.Now()
 	if err := ping(ctx); err != nil {
-		c := protocol.Check{Name: name, Status: protocol.CheckFail, Detail: describe(err), NextStep: next}
+		c := wire.Check{Name: name, Status: wire.CheckFail, Detail: describe(err), NextStep: next}
 		if setup := new(scoreboard.SetupError); errors.As(err, &setup) {
 			c.Detail, c.NextStep = setup.Setting+": "+setup.Problem, setup.Fix
 		}
 		return c
 	}
 	took := time.Since(began)
-	c := protocol.Check{
-		Name: name, Status: protocol.CheckOK, Detail: fmt.Sprintf("answers in %v", took.Round(latencyRounding)),
+	c := wire.Check{
+		Name: name, Status: wire.CheckOK, Detail: fmt.Sprintf("answers in %v", took.Round(latencyRounding)),
 	}
 	if took > slowBackend {
-		c.Status, c.NextStep = protocol.CheckWarn, "it is slow: check its load and the network to it"
+		c.Status, c.NextStep = wire.CheckWarn, "it is slow: check its load and the network to it"
 	}
 	return c
 }
 
-func (d Doctor) postgres(ctx context.Context) protocol.Check {
+func (d Doctor) postgres(ctx context.Context) wire.Check {
 	return ping(ctx, "postgres",
 		"no writes are accepted until it is back: check PostgreSQL, PgBouncer if you use it, and postgres.url",
 		d.Postgres)
 }
 
-func (d Doctor) schema(ctx context.Context) protocol.Check {
-	c := protocol.Check{Name: "schema", Status: protocol.CheckOK, Detail: "supported by this version"}
+func (d Doctor) schema(ctx context.Context) wire.Check {
+	c := wire.Check{Name: "schema", Status: wire.CheckOK, Detail: "supported by this version"}
 	problem, next, err := d.Schema(ctx)
 	switch {
 	case err != nil:
-		c.Status, c.Detail = protocol.CheckSkipped, "unknown: PostgreSQL does not answer"
+		c.Status, c.Detail = wire.CheckSkipped, "unknown: PostgreSQL does not answer"
 	case problem != "":
-		c.Status, c.Detail, c.NextStep = protocol.CheckFail, problem, next
+		c.Status, c.Detail, c.NextStep = wire.CheckFail, problem, next
 	}
 	return c
 }
 
 // role warns about a daemon that could rewrite the audit trail.
-func (d Doctor) role(ctx context.Context) protocol.Check {
-	c := protocol.Check{
-		Name: "database role", Status: protocol.CheckOK,
+func (d Doctor) role(ctx context.Context) wire.Check {
+	c := wire.Check{
+		Name: "database role", Status: wire.CheckOK,
 		Detail: "cannot change the schema, the audit trail or the ledger",
 	}
 	excess, lack, err := d.Role(ctx)
 	switch {
 	case err != nil:
-		c.Status, c.Detail = protocol.CheckSkipped, "unknown: PostgreSQL does not answer, or has no schema"
+		c.Status, c.Detail = wire.CheckSkipped, "unknown: PostgreSQL does not answer, or has no schema"
 	case lack != "":
-		c.Status, c.Detail = protocol.CheckFail, lack
+		c.Status, c.Detail = wire.CheckFail, lack
 		c.NextStep = `run "sbctl migrate up" as the owner with SCOREBOARD_POSTGRES_URL set to the daemon's`
 	case excess != "":
-		c.Status, c.Detail = protocol.CheckWarn, excess+": the daemon could rewrite the audit trail and the ledger"
+		c.Status, c.Detail = wire.CheckWarn, excess+": the daemon could rewrite the audit trail and the ledger"
 		c.NextStep = "give postgres.url a role of its own, and postgres.direct_url the owner: docs/security.md"
 	}
 	return c
 }
 
 // durability warns where what was acknowledged can be lost.
-func (d Doctor) durability(ctx context.Context) protocol.Check {
-	c := protocol.Check{Name: "durability", Status: protocol.CheckOK, Detail: "acknowledged increments survive a crash"}
+func (d Doctor) durability(ctx context.Context) wire.Check {
+	c := wire.Check{Name: "durability", Status: wire.CheckOK, Detail: "acknowledged increments survive a crash"}
 	risk, err := d.Durability(ctx)
 	switch {
 	case err != nil:
-		c.Status, c.Detail = protocol.CheckSkipped, "unknown: PostgreSQL does not answer"
+		c.Status, c.Detail = wire.CheckSkipped, "unknown: PostgreSQL does not answer"
 	case risk != "":
-		c.Status, c.Detail = protocol.CheckWarn, risk
+		c.Status, c.Detail = wire.CheckWarn, risk
 		c.NextStep = "change it, or accept the loss: docs/runbook/lost-postgresql.md"
 	}
 	return c
 }
 
-func (d Doctor) redis(ctx context.Context) protocol.Check {
+func (d Doctor) redis(ctx context.Context) wire.Check {
 	return ping(ctx, "redis", "reads come from PostgreSQL until it is back: check Redis and redis.url", d.Redis)
 }
 
 // redisServers warns before Redis evicts rankings, loses them in a restart, or is full.
-func (d Doctor) redisServers(ctx context.Context) protocol.Check {
-	c := protocol.Check{Name: "redis_server", Status: protocol.CheckOK}
+func (d Doctor) redisServers(ctx context.Context) wire.Check {
+	c := wire.Check{Name: "redis_server", Status: wire.CheckOK}
 	problem, used, err := d.RedisServers(ctx)
 	if err != nil {
-		c.Status, c.Detail = protocol.CheckSkipped, "unknown: Redis does not answer"
+		c.Status, c.Detail = wire.CheckSkipped, "unknown: Redis does not answer"
 		return c
 	}
 	c.Detail = fmt.Sprintf("uses %.0f %% of its memory", 100*used)
@@ -192,47 +192,47 @@ func (d Doctor) redisServers(ctx context.Context) protocol.Check {
 	}
 	switch {
 	case problem != "":
-		c.Status, c.Detail = protocol.CheckWarn, problem
+		c.Status, c.Detail = wire.CheckWarn, problem
 		c.NextStep = "correct the configuration of Redis: docs/redis.md"
 	case used > redisFull:
-		c.Status, c.NextStep = protocol.CheckWarn, "add memory or archive boards now: docs/runbook/redis-memory.md"
+		c.Status, c.NextStep = wire.CheckWarn, "add memory or archive boards now: docs/runbook/redis-memory.md"
 	case used > redisFilling:
-		c.Status, c.NextStep = protocol.CheckWarn, "plan more memory or a cluster: docs/runbook/redis-growth.md"
+		c.Status, c.NextStep = wire.CheckWarn, "plan more memory or a cluster: docs/runbook/redis-growth.md"
 	}
 	return c
 }
 
-func (d Doctor) kafka(ctx context.Context) protocol.Check {
+func (d Doctor) kafka(ctx context.Context) wire.Check {
 	return ping(ctx, "kafka", "changes wait in the outbox until it is back: check the brokers and kafka.brokers",
 		d.Kafka)
 }
 
 // history compares the database with the one that the ranking was built from and
 // the relay published.
-func (d Doctor) history(ctx context.Context) protocol.Check {
-	c := protocol.Check{Name: "history"}
+func (d Doctor) history(ctx context.Context) wire.Check {
+	c := wire.Check{Name: "history"}
 	change, err := d.History(ctx)
 	switch {
 	case err != nil:
-		c.Status, c.Detail = protocol.CheckSkipped, "unknown: PostgreSQL or Redis does not answer"
+		c.Status, c.Detail = wire.CheckSkipped, "unknown: PostgreSQL or Redis does not answer"
 	case change == nil:
-		c.Status, c.Detail = protocol.CheckOK, "PostgreSQL is the database that was published and ranked"
+		c.Status, c.Detail = wire.CheckOK, "PostgreSQL is the database that was published and ranked"
 	case change.SameDatabase:
-		c.Status, c.Detail = protocol.CheckFail, change.String()
+		c.Status, c.Detail = wire.CheckFail, change.String()
 		c.NextStep = "every board is being rebuilt; if this persists, check that a process with the role " +
 			"maintenance is running"
 	default:
-		c.Status, c.Detail = protocol.CheckFail, change.String()+"; publishing is halted"
+		c.Status, c.Detail = wire.CheckFail, change.String()+"; publishing is halted"
 		c.NextStep = `if this is the right database, run "sbctl rebuild --all"; otherwise correct postgres.url`
 	}
 	return c
 }
 
-func (d Doctor) outbox(ctx context.Context) protocol.Check {
+func (d Doctor) outbox(ctx context.Context) wire.Check {
 	status, err := d.Outbox.OutboxStatus(ctx)
 	if err != nil {
-		return protocol.Check{
-			Name: "outbox", Status: protocol.CheckSkipped,
+		return wire.Check{
+			Name: "outbox", Status: wire.CheckSkipped,
 			Detail: "unknown: PostgreSQL does not answer",
 		}
 	}
@@ -247,34 +247,34 @@ func (d Doctor) outbox(ctx context.Context) protocol.Check {
 				shard.LastError)
 		}
 	}
-	c := protocol.Check{
-		Name: "outbox", Status: protocol.CheckOK, Detail: english.Count(depth, "change") + " pending",
+	c := wire.Check{
+		Name: "outbox", Status: wire.CheckOK, Detail: english.Count(depth, "change") + " pending",
 	}
 	if depth > 0 {
 		c.Detail += fmt.Sprintf(", the oldest for %v", oldest.Round(time.Millisecond))
 	}
 	switch {
 	case oldest > outboxFailAge:
-		c.Status = protocol.CheckFail
+		c.Status = wire.CheckFail
 		c.NextStep = "nothing is being published: check that a process with the role relay is running; " +
 			`"sbctl outbox status" shows who owns each shard`
 	case stuck != "":
-		c.Status, c.Detail = protocol.CheckWarn, c.Detail+"; "+stuck
+		c.Status, c.Detail = wire.CheckWarn, c.Detail+"; "+stuck
 		c.NextStep = "check the broker; a change that can never be published goes to the dead letters"
 	case status.HorizonAge > horizonWarnAge:
-		c.Status = protocol.CheckWarn
+		c.Status = wire.CheckWarn
 		c.Detail = fmt.Sprintf("%s; a transaction has been open for %v", c.Detail, status.HorizonAge.Round(time.Second))
 		c.NextStep = "changes after it are not published: end it (pg_stat_activity) and set " +
 			"idle_in_transaction_session_timeout"
 	case oldest > outboxWarnAge:
-		c.Status, c.NextStep = protocol.CheckWarn, "the relay is behind: check its log and the broker"
+		c.Status, c.NextStep = wire.CheckWarn, "the relay is behind: check its log and the broker"
 	}
 	return c
 }
 
 // lag is how many records the consumers of this process have yet to read.
-func (d Doctor) lag(context.Context) protocol.Check {
-	c := protocol.Check{Name: "lag", Status: protocol.CheckSkipped, Detail: "this process consumes no topic"}
+func (d Doctor) lag(context.Context) wire.Check {
+	c := wire.Check{Name: "lag", Status: wire.CheckSkipped, Detail: "this process consumes no topic"}
 	lags := d.Lag()
 	if lags == nil {
 		return c
@@ -283,60 +283,60 @@ func (d Doctor) lag(context.Context) protocol.Check {
 	for _, n := range lags {
 		records += n
 	}
-	c.Status, c.Detail = protocol.CheckOK, english.Count(records, "record")+" to consume"
+	c.Status, c.Detail = wire.CheckOK, english.Count(records, "record")+" to consume"
 	if damage := d.Damage(); damage != "" {
-		c.Status, c.Detail = protocol.CheckWarn, c.Detail+"; "+damage
+		c.Status, c.Detail = wire.CheckWarn, c.Detail+"; "+damage
 		c.NextStep = "the broker lost records that it had acknowledged: check its disks and " +
 			"unclean.leader.election.enable; rankings were rebuilt, but accepted increments that it lost must be " +
 			"submitted again"
 	} else if records > lagWarn {
-		c.Status = protocol.CheckWarn
+		c.Status = wire.CheckWarn
 		c.NextStep = "the consumers are behind: check Redis (projector) and PostgreSQL (intake), or add processes " +
 			"with these roles"
 	}
 	return c
 }
 
-func (d Doctor) disk(context.Context) protocol.Check {
+func (d Doctor) disk(context.Context) wire.Check {
 	free, total, err := diskOf(".")
 	if err != nil || total == 0 {
-		return protocol.Check{Name: "disk", Status: protocol.CheckSkipped, Detail: "unknown on this system"}
+		return wire.Check{Name: "disk", Status: wire.CheckSkipped, Detail: "unknown on this system"}
 	}
 	share := float64(free) / float64(total)
-	c := protocol.Check{
-		Name: "disk", Status: protocol.CheckOK,
+	c := wire.Check{
+		Name: "disk", Status: wire.CheckOK,
 		Detail: fmt.Sprintf("%.1f GiB (%.0f %%) free where the server runs", float64(free)/(1<<30), 100*share),
 	}
 	if share < diskWarn {
-		c.Status, c.NextStep = protocol.CheckWarn, "free up space, or move archives and data to another disk"
+		c.Status, c.NextStep = wire.CheckWarn, "free up space, or move archives and data to another disk"
 	}
 	if share < diskFail {
-		c.Status = protocol.CheckFail
+		c.Status = wire.CheckFail
 	}
 	return c
 }
 
 // settings names the stored settings that this node does not follow.
-func (d Doctor) settings(context.Context) protocol.Check {
-	c := protocol.Check{Name: "settings", Status: protocol.CheckOK, Detail: "as operators have stored them"}
+func (d Doctor) settings(context.Context) wire.Check {
+	c := wire.Check{Name: "settings", Status: wire.CheckOK, Detail: "as operators have stored them"}
 	detail, unsafe := d.Settings()
 	if detail == "" {
 		return c
 	}
 	host, _ := os.Hostname() // "" is fine
-	c.Status, c.Detail = protocol.CheckWarn, "node "+host+": "+detail
+	c.Status, c.Detail = wire.CheckWarn, "node "+host+": "+detail
 	c.NextStep = "deploy the node like the others, or change the setting (sbctl settings set)"
 	if unsafe {
-		c.Status = protocol.CheckFail
+		c.Status = wire.CheckFail
 	}
 	return c
 }
 
 // mirror warns about feeds that wait or miss changes.
-func (d Doctor) mirror(context.Context) protocol.Check {
-	c := protocol.Check{Name: "mirror", Status: protocol.CheckOK, Detail: "every feed is written"}
+func (d Doctor) mirror(context.Context) wire.Check {
+	c := wire.Check{Name: "mirror", Status: wire.CheckOK, Detail: "every feed is written"}
 	if problem := d.Mirror(); problem != "" {
-		c.Status, c.Detail = protocol.CheckWarn, problem
+		c.Status, c.Detail = wire.CheckWarn, problem
 		c.NextStep = "check the backend of the feed; changes wait in the transport for as long as its retention " +
 			"(docs/feeds.md)"
 	}
@@ -344,20 +344,20 @@ func (d Doctor) mirror(context.Context) protocol.Check {
 }
 
 // replicas warns about reads that come to the primaries for want of a replica.
-func (d Doctor) replicas(context.Context) protocol.Check {
-	c := protocol.Check{Name: "replicas", Status: protocol.CheckOK, Detail: "read by nodes with the role read"}
+func (d Doctor) replicas(context.Context) wire.Check {
+	c := wire.Check{Name: "replicas", Status: wire.CheckOK, Detail: "read by nodes with the role read"}
 	if problem := d.Replicas(); problem != "" {
-		c.Status, c.Detail = protocol.CheckWarn, problem
+		c.Status, c.Detail = wire.CheckWarn, problem
 		c.NextStep = "nodes with the role read use the primary instead: docs/runbook/replica-not-read.md"
 	}
 	return c
 }
 
 // configuration warns about settings that are for development only.
-func (d Doctor) configuration(context.Context) protocol.Check {
+func (d Doctor) configuration(context.Context) wire.Check {
 	c := d.Deployed
-	check := protocol.Check{
-		Name: "configuration", Status: protocol.CheckOK,
+	check := wire.Check{
+		Name: "configuration", Status: wire.CheckOK,
 		Detail: fmt.Sprintf("roles %v, transport %s", c.Roles, d.Current().Transport),
 	}
 	var insecure string
@@ -370,7 +370,7 @@ func (d Doctor) configuration(context.Context) protocol.Check {
 		insecure = "limit.updates_per_minute is off"
 	}
 	if insecure != "" {
-		check.Status, check.Detail = protocol.CheckWarn, insecure
+		check.Status, check.Detail = wire.CheckWarn, insecure
 		check.NextStep = `acceptable in development; elsewhere change it ("sbctl settings list" shows where it was set)`
 	}
 	return check

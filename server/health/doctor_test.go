@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -21,7 +21,7 @@ func TestRedisCheckNamesTheSetting(t *testing.T) {
 	} {
 		d := Doctor{Redis: func(context.Context) error { return err }}
 		c := d.redis(t.Context())
-		if c.Status != protocol.CheckFail || c.Detail != want[0] || !strings.HasPrefix(c.NextStep, want[1]) {
+		if c.Status != wire.CheckFail || c.Detail != want[0] || !strings.HasPrefix(c.NextStep, want[1]) {
 			t.Errorf("%v: got %+v, want %q", err, c, want)
 		}
 	}
@@ -37,11 +37,11 @@ func TestDatabaseRoleCheck(t *testing.T) {
 		want         string
 		next         bool
 	}{
-		{want: protocol.CheckOK},
-		{excess: "the role scoreboard owns audit_log", want: protocol.CheckWarn, next: true},
-		{lack: "the role has no rights on boards", want: protocol.CheckFail, next: true},
-		{excess: "owns audit_log", lack: "no rights on boards", want: protocol.CheckFail, next: true},
-		{err: errors.New("no connection"), want: protocol.CheckSkipped},
+		{want: wire.CheckOK},
+		{excess: "the role scoreboard owns audit_log", want: wire.CheckWarn, next: true},
+		{lack: "the role has no rights on boards", want: wire.CheckFail, next: true},
+		{excess: "owns audit_log", lack: "no rights on boards", want: wire.CheckFail, next: true},
+		{err: errors.New("no connection"), want: wire.CheckSkipped},
 	} {
 		d := Doctor{Role: func(context.Context) (string, string, error) { return tt.excess, tt.lack, tt.err }}
 		if c := d.role(t.Context()); c.Status != tt.want || (c.NextStep != "") != tt.next {
@@ -58,9 +58,9 @@ func TestDurabilityCheck(t *testing.T) {
 		err  error
 		want string
 	}{
-		{want: protocol.CheckOK},
-		{risk: "fsync is off", want: protocol.CheckWarn},
-		{err: errors.New("no connection"), want: protocol.CheckSkipped},
+		{want: wire.CheckOK},
+		{risk: "fsync is off", want: wire.CheckWarn},
+		{err: errors.New("no connection"), want: wire.CheckSkipped},
 	} {
 		d := Doctor{Durability: func(context.Context) (string, error) { return tt.risk, tt.err }}
 		if c := d.durability(t.Context()); c.Status != tt.want || (c.NextStep != "") != (tt.risk != "") {
@@ -78,12 +78,12 @@ func TestRedisServerCheck(t *testing.T) {
 		want    string
 		next    string
 	}{
-		{used: 0.59, want: protocol.CheckOK},
-		{used: 0, want: protocol.CheckOK}, // a stand-in
-		{used: 0.61, want: protocol.CheckWarn, next: "plan"},
-		{used: 0.71, want: protocol.CheckWarn, next: "add memory"},
-		{used: 0.71, problem: "it evicts", want: protocol.CheckWarn, next: "correct"},
-		{err: errors.New("no connection"), want: protocol.CheckSkipped},
+		{used: 0.59, want: wire.CheckOK},
+		{used: 0, want: wire.CheckOK}, // a stand-in
+		{used: 0.61, want: wire.CheckWarn, next: "plan"},
+		{used: 0.71, want: wire.CheckWarn, next: "add memory"},
+		{used: 0.71, problem: "it evicts", want: wire.CheckWarn, next: "correct"},
+		{err: errors.New("no connection"), want: wire.CheckSkipped},
 	} {
 		d := Doctor{RedisServers: func(context.Context) (string, float64, error) { return tt.problem, tt.used, tt.err }}
 		c := d.redisServers(t.Context())

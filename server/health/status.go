@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/pipeline/ingest"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
@@ -51,8 +51,8 @@ func NewNodeStatus(node string, roles []string, sources Sources) *NodeStatus {
 }
 
 // Status implements api.NodeStatus.
-func (n *NodeStatus) Status() protocol.Status {
-	s := protocol.Status{
+func (n *NodeStatus) Status() wire.Status {
+	s := wire.Status{
 		Node: n.node, Roles: n.roles, UptimeSeconds: int64(time.Since(n.started).Seconds()),
 		ConsumerLag: n.sources.Lag(),
 		DamagedLogs: n.sources.Damaged(),
@@ -69,8 +69,8 @@ func (n *NodeStatus) Status() protocol.Status {
 	return s
 }
 
-func parity(s repair.SamplerStatus) *protocol.Parity {
-	p := &protocol.Parity{Checked: s.Checked, Drifted: s.Drifted, Repaired: s.Repaired, Percent: 100}
+func parity(s repair.SamplerStatus) *wire.Parity {
+	p := &wire.Parity{Checked: s.Checked, Drifted: s.Drifted, Repaired: s.Repaired, Percent: 100}
 	if s.Checked > 0 {
 		p.Percent = 100 * float64(s.Checked-s.Drifted) / float64(s.Checked)
 	}
@@ -78,7 +78,7 @@ func parity(s repair.SamplerStatus) *protocol.Parity {
 }
 
 // rates compares now with the oldest sample of the window, and keeps now.
-func (n *NodeStatus) rates(s *protocol.Status, now sample) {
+func (n *NodeStatus) rates(s *wire.Status, now sample) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for len(n.samples) > 0 && (now.at.Sub(n.samples[0].at) > rateWindow || len(n.samples) == maxSamples) {

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/pipeline/ingest"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
@@ -87,7 +87,7 @@ func TestOutboxCheckNamesAnAgeOnlyOfRows(t *testing.T) {
 		"1 change pending, the oldest for 2s": {Depth: 1, OldestAge: 2 * time.Second},
 	} {
 		d := Doctor{Outbox: fixedOutbox{Shards: []scoreboard.ShardStatus{shard}}}
-		if got := d.outbox(t.Context()); got.Detail != want || got.Status != protocol.CheckOK {
+		if got := d.outbox(t.Context()); got.Detail != want || got.Status != wire.CheckOK {
 			t.Errorf("got %+v, want %q", got, want)
 		}
 	}

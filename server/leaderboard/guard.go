@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/retry"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -20,7 +21,7 @@ const (
 
 // errBreakerOpen is the result of a call that was not made.
 var errBreakerOpen = &scoreboard.Error{
-	Code:       scoreboard.CodeUnavailable,
+	Code:       wire.CodeUnavailable,
 	Message:    "standings cannot be read at the moment",
 	RetryAfter: pause,
 }
@@ -68,7 +69,7 @@ func (g *guard) try(ctx context.Context, call func(context.Context) error) error
 	}
 	err := call(limited)
 	switch {
-	case err == nil || errors.Is(err, scoreboard.ErrNotLoaded) || scoreboard.CodeOf(err) == scoreboard.CodeNotFound:
+	case err == nil || errors.Is(err, scoreboard.ErrNotLoaded) || wire.CodeOf(err) == wire.CodeNotFound:
 		g.breaker.Done(true)
 	case !errors.Is(ctx.Err(), context.Canceled): // a client that hung up says nothing about the backend
 		g.breaker.Done(false)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -191,7 +192,7 @@ func TestHangingRankingIsNotCalled(t *testing.T) {
 func TestNegativeAnswersKeepBreakerClosed(t *testing.T) {
 	t.Parallel()
 	for name, no := range map[string]error{
-		"cold": scoreboard.ErrNotLoaded, "not found": scoreboard.Errorf(scoreboard.CodeNotFound, "no such user"),
+		"cold": scoreboard.ErrNotLoaded, "not found": scoreboard.Errorf(wire.CodeNotFound, "no such user"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

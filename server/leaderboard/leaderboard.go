@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -250,7 +251,7 @@ func (l *Leaderboard) withFallback(
 	if err == nil && l.StoreUnavailable() {
 		return reasonStoreDown, nil
 	}
-	if err == nil || scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+	if err == nil || wire.CodeOf(err) == wire.CodeNotFound {
 		return "", err
 	}
 	reason = l.degrade(board, err)

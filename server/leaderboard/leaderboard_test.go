@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
@@ -234,10 +235,10 @@ func TestUnrankedScoreIsReadFromStore(t *testing.T) {
 	if receipt.Rank == nil || *receipt.Rank != 1 {
 		t.Errorf("got rank %v for an immediate repeat, want 1", receipt.Rank)
 	}
-	if _, err := r.Place(ctx, global, "unknown", 0, 0); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := r.Place(ctx, global, "unknown", 0, 0); wire.CodeOf(err) != wire.CodeNotFound {
 		t.Errorf("an unknown user: %v, want not_found", err)
 	}
-	if _, err := r.ReadTop(ctx, "nowhere"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := r.ReadTop(ctx, "nowhere"); wire.CodeOf(err) != wire.CodeNotFound {
 		t.Errorf("an unknown board: %v, want not_found", err)
 	}
 }

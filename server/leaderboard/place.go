@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -165,14 +166,14 @@ func (l *Leaderboard) place(
 		p, err = l.ranking.Place(ctx, board.ID, user, k)
 		return err
 	}, fallback)
-	if reason == "" && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+	if reason == "" && wire.CodeOf(err) == wire.CodeNotFound {
 		// The ranking may lag: a score that was just recorded is in the store.
 		key := placeKey{board.ID, user, 0}
 		if _, known := l.absent.get(key, absentLife); known {
 			return nil, err
 		}
 		found, stored := l.stored(ctx, board, user, k)
-		if scoreboard.CodeOf(stored) == scoreboard.CodeNotFound {
+		if wire.CodeOf(stored) == wire.CodeNotFound {
 			l.absent.put(key, struct{}{}, 1, time.Now())
 		}
 		if stored != nil {
@@ -224,7 +225,7 @@ func (l *Leaderboard) await(
 			p, err = l.ranking.Place(ctx, board.ID, user, k)
 			return err
 		})
-		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		if err != nil && wire.CodeOf(err) != wire.CodeNotFound {
 			p, err := l.place(ctx, board, user, k)
 			if err != nil || p.UserVersion >= version {
 				return p, err
@@ -261,7 +262,7 @@ func (l *Leaderboard) await(
 	p, err := l.stored(ctx, board, user, k)
 	reason := reasonNotYet
 	if err != nil {
-		if ranked == nil || scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+		if ranked == nil || wire.CodeOf(err) == wire.CodeNotFound {
 			return nil, err
 		}
 		p, reason = ranked, reasonStoreDown

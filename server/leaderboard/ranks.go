@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -76,7 +77,7 @@ func (r *Ranker) fromFallback(ctx context.Context, board *scoreboard.Board, rece
 			}
 			return err
 		})
-		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound { // a hidden user has no rank
+		if err != nil && wire.CodeOf(err) != wire.CodeNotFound { // a hidden user has no rank
 			return
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/gauge"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -226,7 +227,7 @@ func (r *Replica) current(asOf time.Time) bool {
 // errNotOfReplica is the error of an answer that must not be used.
 func errNotOfReplica(what string) error {
 	return &scoreboard.Error{
-		Code: scoreboard.CodeUnavailable, RetryAfter: checkInterval,
+		Code: wire.CodeUnavailable, RetryAfter: checkInterval,
 		Message: "the server that answered " + what,
 	}
 }
@@ -273,13 +274,13 @@ func ReadReplica[T any](
 	}
 	if r.usable() {
 		got, err := ask(r.acceptCurrent)
-		if err == nil || scoreboard.CodeOf(err) == scoreboard.CodeOverloaded {
+		if err == nil || wire.CodeOf(err) == wire.CodeOverloaded {
 			r.reads.WithLabelValues("replica").Inc()
 			return got, err
 		}
 	}
 	got, err := primary(ctx)
-	if scoreboard.CodeOf(err) == scoreboard.CodeUnavailable && mark != nil && r.trusted() {
+	if wire.CodeOf(err) == wire.CodeUnavailable && mark != nil && r.trusted() {
 		if old, oldErr := ask(r.accept); oldErr == nil {
 			r.reads.WithLabelValues("behind").Inc()
 			mark(old)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -64,13 +65,13 @@ func (e *either[T]) read(
 	}
 	if e.State.usable() {
 		behind, err := ask(e.State.acceptCurrent)
-		if scoreboard.CodeOf(err) == scoreboard.CodeNotFound || err == nil && behind == nil {
+		if wire.CodeOf(err) == wire.CodeNotFound || err == nil && behind == nil {
 			e.State.reads.WithLabelValues("replica").Inc()
 			return err
 		}
 	}
 	err := e.main.try(ctx, func(ctx context.Context) error { return do(ctx, e.primary) })
-	if err == nil || scoreboard.CodeOf(err) == scoreboard.CodeNotFound || !e.State.trusted() {
+	if err == nil || wire.CodeOf(err) == wire.CodeNotFound || !e.State.trusted() {
 		e.State.reads.WithLabelValues("primary").Inc()
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -81,8 +82,8 @@ func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 	for i := range 40 {
 		all.Go(func() {
 			_, err := l.Place(ctx, global, scoreboard.UserID(fmt.Sprint("u", i)), 0, 0)
-			if code := scoreboard.CodeOf(err); err == nil ||
-				code != scoreboard.CodeUnavailable && !errors.Is(err, context.DeadlineExceeded) {
+			if code := wire.CodeOf(err); err == nil ||
+				code != wire.CodeUnavailable && !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("a place without backends: %v", err)
 			}
 		})
@@ -99,7 +100,7 @@ func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 		}
 		_, err = l.Place(ctx, global, "alice", 0, 0)
 		var known *scoreboard.Error
-		if !errors.As(err, &known) || known.Code != scoreboard.CodeUnavailable || known.RetryAfter <= 0 {
+		if !errors.As(err, &known) || known.Code != wire.CodeUnavailable || known.RetryAfter <= 0 {
 			if !errors.Is(err, context.DeadlineExceeded) { // the caller that probed
 				t.Fatalf("a place without backends: %v", err)
 			}

@@ -3,6 +3,7 @@ package ledger
 import (
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -117,7 +118,7 @@ func (b *Batch) detectAnomalies(in *scoreboard.Increment, boards []*scoreboard.B
 	for _, anomaly := range found {
 		if anomaly.Mode == scoreboard.AnomalyEnforce {
 			return &scoreboard.Error{
-				Code:    scoreboard.CodeRuleViolated,
+				Code:    wire.CodeRuleViolated,
 				Message: "the event was rejected as an anomaly (" + anomaly.Rule + ")",
 			}
 		}

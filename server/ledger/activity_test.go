@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -26,7 +27,7 @@ func action(
 // Each rule is tried with events in one batch, at one time, and in two batches.
 func TestActionRules(t *testing.T) {
 	t.Parallel()
-	const violated = scoreboard.CodeRuleViolated
+	const violated = wire.CodeRuleViolated
 	server, key := action("ada", 5, "e1", "chop", "b"), action("ada", 5, "e1", "chop", "b")
 	server.Server, key.KeyID = true, "k1"
 	first := action("ada", 5, "e1", "chop", "b")
@@ -37,21 +38,21 @@ func TestActionRules(t *testing.T) {
 		first scoreboard.Increment
 		in    scoreboard.Increment
 		after time.Duration // between the two
-		want  scoreboard.Code
+		want  wire.Code
 	}{
 		{"the least delta", scoreboard.Rule{MinDelta: 5, MaxDelta: 9}, first, again, 0, ""},
 		{
 			"below it",
 			scoreboard.Rule{MinDelta: 5, MaxDelta: 9},
 			first, action("ada", 4, "e2", "chop", "b"), 0,
-			scoreboard.CodeDeltaOutOfRange,
+			wire.CodeDeltaOutOfRange,
 		},
 		{"the most", scoreboard.Rule{MaxDelta: 9}, first, action("ada", 9, "e2", "chop", "b"), 0, ""},
 		{
 			"above it",
 			scoreboard.Rule{MaxDelta: 9},
 			first, action("ada", 10, "e2", "chop", "b"), 0,
-			scoreboard.CodeDeltaOutOfRange,
+			wire.CodeDeltaOutOfRange,
 		},
 		{"within the cooldown", scoreboard.Rule{Cooldown: 5 * time.Second}, first, again, 5*time.Second - 1, violated},
 		{"after the cooldown", scoreboard.Rule{Cooldown: 5 * time.Second}, first, again, 5 * time.Second, ""},
@@ -146,7 +147,7 @@ func TestRejectedEventDoesNotCountForItsRule(t *testing.T) {
 	}}, scoreboard.Anomalies{})
 	o := m.record(t, action("ada", 0, "e1", "chop", "b"), action("ada", 1, "e2", "chop", "b"),
 		action("ada", 1, "e3", "chop", "b"))
-	for i, want := range []scoreboard.Code{scoreboard.CodeInvalidRequest, "", scoreboard.CodeRuleViolated} {
+	for i, want := range []wire.Code{wire.CodeInvalidRequest, "", wire.CodeRuleViolated} {
 		wantCode(t, "event", o[i].Err, want)
 	}
 }
@@ -261,14 +262,14 @@ func TestAnomalyModes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		mode            scoreboard.AnomalyMode
-		code            scoreboard.Code
+		code            wire.Code
 		found, reviewed int
 	}{
 		{"", "", 0, 0},
 		{scoreboard.AnomalyOff, "", 0, 0},
 		{scoreboard.AnomalyLog, "", 2, 0},
 		{scoreboard.AnomalyFlag, "", 2, 1},
-		{scoreboard.AnomalyEnforce, scoreboard.CodeRuleViolated, 2, 1},
+		{scoreboard.AnomalyEnforce, wire.CodeRuleViolated, 2, 1},
 	} {
 		m := newMemory(board("b", scoreboard.ModeIncrement))
 		rules := scoreboard.Anomalies{
@@ -310,7 +311,7 @@ func TestAmountIsWhatIsApplied(t *testing.T) {
 	})
 	o := m.record(t,
 		increment("ada", 110, "e2", "b"), increment("ada", 90, "e3", "b"), increment("ada", 121, "e4", "b"))
-	for i, want := range []scoreboard.Code{"", "", scoreboard.CodeRuleViolated} {
+	for i, want := range []wire.Code{"", "", wire.CodeRuleViolated} {
 		wantCode(t, "event", o[i].Err, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -97,17 +98,17 @@ func (b *Batch) checkCorrection(c *Correction, e *Event, reversal Reversal) erro
 	id := scoreboard.FormatUUID(e.ID)
 	if e.Admin && e.Action != ActionAdjust {
 		if e.Action == ActionImport {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "event %s was imported; adjust the score instead", id)
+			return scoreboard.Errorf(wire.CodeConflict, "event %s was imported; adjust the score instead", id)
 		}
 		if e.Action == scoreboard.ActionTeam {
-			return scoreboard.Errorf(scoreboard.CodeConflict,
+			return scoreboard.Errorf(wire.CodeConflict,
 				"event %s is a computed score of a team; reverse the events of its members instead", id)
 		}
 		kind, _, _ := strings.Cut(e.Action, ":")
-		return scoreboard.Errorf(scoreboard.CodeConflict, "event %s is itself a correction (%s)", id, kind)
+		return scoreboard.Errorf(wire.CodeConflict, "event %s is itself a correction (%s)", id, kind)
 	}
 	if c.Undo && (reversal.Void == nil || *reversal.Void != *c.Void) {
-		return scoreboard.Errorf(scoreboard.CodeConflict, "event %s was not reversed by this void", id)
+		return scoreboard.Errorf(wire.CodeConflict, "event %s was not reversed by this void", id)
 	}
 	return nil
 }
@@ -133,7 +134,7 @@ func (b *Batch) checkBoards(c *Correction, e *Event) error {
 	case ended == 0 || open > 0 && c.OpenBoards:
 		return nil
 	case open > 0:
-		return scoreboard.Errorf(scoreboard.CodeBoardClosed,
+		return scoreboard.Errorf(wire.CodeBoardClosed,
 			"%v; open_boards corrects the event on its other boards alone", closed)
 	}
 	return closed
@@ -257,7 +258,7 @@ func (b *Batch) amend(
 func (b *Batch) checkUser(id scoreboard.UserID) error {
 	u := b.users[id]
 	if u.created {
-		return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s not found", id)
+		return scoreboard.Errorf(wire.CodeNotFound, "user %s not found", id)
 	}
 	if u.status == scoreboard.UserErased {
 		return erased(id)

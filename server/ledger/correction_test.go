@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -166,14 +167,14 @@ func TestReversalIsAllOrNothing(t *testing.T) {
 	m.record(t, increment("ada", -3, "e3", "tight"))
 	tight.MinScore, closed.Status = 0, scoreboard.StatusFrozen
 	rows := len(m.rows)
-	wantCode(t, "below a board's least score", m.reverse(t, "ada", "e1").Err, scoreboard.CodeScoreOutOfRange)
-	wantCode(t, "on a frozen board", m.reverse(t, "ada", "e2").Err, scoreboard.CodeBoardClosed)
+	wantCode(t, "below a board's least score", m.reverse(t, "ada", "e1").Err, wire.CodeScoreOutOfRange)
+	wantCode(t, "on a frozen board", m.reverse(t, "ada", "e2").Err, wire.CodeBoardClosed)
 	if len(m.rows) != rows || len(m.reversals) != 0 {
 		t.Errorf("%d rows, want none for a rejected reversal", len(m.rows)-rows)
 	}
 	// Together with e3 the score stays within its bounds; e2 is corrected separately.
 	outcomes := m.void(t, 1, false, "ada", "e3", "e1", "e2")
-	for i, want := range []scoreboard.Code{"", "", scoreboard.CodeBoardClosed} {
+	for i, want := range []wire.Code{"", "", wire.CodeBoardClosed} {
 		wantCode(t, "void", outcomes[i].Err, want)
 	}
 	if got := m.standing("ada", "tight"); got.score != 0 {
@@ -210,10 +211,10 @@ func TestReversalKeepsEndedBoards(t *testing.T) {
 		}
 	}
 	season.Status = scoreboard.StatusFrozen
-	wantCode(t, "on a board that is frozen for now", correct(open, "e1").Err, scoreboard.CodeBoardClosed)
+	wantCode(t, "on a board that is frozen for now", correct(open, "e1").Err, wire.CodeBoardClosed)
 	season.Closed = m.now
-	wantCode(t, "not asked for", correct(ledger.Correction{}, "e1").Err, scoreboard.CodeBoardClosed)
-	wantCode(t, "no board is open", correct(open, "e3").Err, scoreboard.CodeBoardClosed)
+	wantCode(t, "not asked for", correct(ledger.Correction{}, "e1").Err, wire.CodeBoardClosed)
+	wantCode(t, "no board is open", correct(open, "e3").Err, wire.CodeBoardClosed)
 	want("after what was rejected", 12)
 	wantCode(t, "e1", correct(open, "e1").Err, "")
 	want("after the reversal", 7)
@@ -237,14 +238,14 @@ func TestWhatCannotBeCorrected(t *testing.T) {
 	m.setStatus("bob", scoreboard.UserErased)
 	m.setStatus("eve", scoreboard.UserBanned)
 	reversal := m.reverse(t, "ada", "e").Receipts[0].Event
-	wantCode(t, "an erased user", m.reverse(t, "bob", "e").Err, scoreboard.CodeGone)
+	wantCode(t, "an erased user", m.reverse(t, "bob", "e").Err, wire.CodeGone)
 	wantCode(t, "a banned user", m.reverse(t, "eve", "e").Err, "")
 	wantCode(t, "an adjustment", m.reverse(t, "ada", "adjusted").Err, "")
 	wantCode(t, "a reversal", m.correct(t, ledger.Correction{}, m.event(t, "ada", reversal))[0].Err,
-		scoreboard.CodeConflict)
+		wire.CodeConflict)
 	stranger := m.event(t, "ada", reversal)
 	stranger.User = "nobody"
-	wantCode(t, "an unknown user", m.correct(t, ledger.Correction{}, stranger)[0].Err, scoreboard.CodeNotFound)
+	wantCode(t, "an unknown user", m.correct(t, ledger.Correction{}, stranger)[0].Err, wire.CodeNotFound)
 	if m.users["nobody"] != "" {
 		t.Error("the correction created its user")
 	}
@@ -256,7 +257,7 @@ func TestWhatCannotBeCorrected(t *testing.T) {
 // An undo restores what its own void reversed, and nothing else.
 func TestUndo(t *testing.T) {
 	t.Parallel()
-	const conflict = scoreboard.CodeConflict
+	const conflict = wire.CodeConflict
 	m := newMemory(board("b", scoreboard.ModeIncrement))
 	m.record(t,
 		increment("ada", 5, "single", "b"), increment("ada", 7, "voided", "b"), increment("ada", 9, "other", "b"))
@@ -265,7 +266,7 @@ func TestUndo(t *testing.T) {
 	for _, c := range []struct {
 		event string
 		void  int64
-		want  scoreboard.Code
+		want  wire.Code
 	}{{"single", 1, conflict}, {"other", 1, conflict}, {"voided", 2, conflict}, {"voided", 1, ""}} {
 		wantCode(t, "undo "+c.event, m.void(t, c.void, true, "ada", c.event)[0].Err, c.want)
 	}
@@ -370,7 +371,7 @@ func TestAdjust(t *testing.T) {
 		m := newMemory(b)
 		m.record(t, increment("ada", 5, "e", "b"))
 		adjust := func(
-			user scoreboard.UserID, delta int64, event string, want scoreboard.Code, replay bool,
+			user scoreboard.UserID, delta int64, event string, want wire.Code, replay bool,
 		) scoreboard.Outcome {
 			t.Helper()
 			o, replayed := m.adjust(t, user, delta, event, "b")
@@ -381,20 +382,20 @@ func TestAdjust(t *testing.T) {
 			return o
 		}
 		wantReceipt(t, "up", adjust("ada", 15, "up", "", false).Receipts[0], 20, 15, 2)
-		adjust("ada", 1, "too-much", scoreboard.CodeScoreOutOfRange, false)
+		adjust("ada", 1, "too-much", wire.CodeScoreOutOfRange, false)
 		wantReceipt(t, "down", adjust("ada", -12, "down", "", false).Receipts[0], 8, -12, 3)
 		wantReceipt(t, "again", adjust("ada", -12, "down", "", true).Receipts[0], 8, -12, 3)
-		adjust("ada", -13, "down", scoreboard.CodeEventConflict, true)
-		adjust("nobody", 1, "unknown", scoreboard.CodeNotFound, false)
+		adjust("ada", -13, "down", wire.CodeEventConflict, true)
+		adjust("nobody", 1, "unknown", wire.CodeNotFound, false)
 		m.reverse(t, "ada", "up")
 		if got := m.standing("ada", "b").score; got != -7 {
 			t.Errorf("%s: score %d after the reversal of an adjustment, want -7", mode, got)
 		}
 		b.Status = scoreboard.StatusFrozen
-		adjust("ada", 1, "closed", scoreboard.CodeBoardClosed, false)
+		adjust("ada", 1, "closed", wire.CodeBoardClosed, false)
 		adjust("ada", -12, "down", "", true)
 		m.setStatus("ada", scoreboard.UserErased)
-		adjust("ada", 1, "erased", scoreboard.CodeGone, false)
+		adjust("ada", 1, "erased", wire.CodeGone, false)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -36,7 +37,7 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 	}
 	if user.status != scoreboard.UserActive {
 		return nil, &scoreboard.Error{
-			Code: scoreboard.CodeForbidden, Field: "user_id", Message: "user " + string(in.User) + " is " + user.status,
+			Code: wire.CodeForbidden, Field: "user_id", Message: "user " + string(in.User) + " is " + user.status,
 		}
 	}
 	if known := b.known[keyOf(in)]; known != nil {
@@ -47,7 +48,7 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 		return nil, in.Objection
 	}
 	if !in.Accepted.IsZero() && b.revoked[in.KeyID] {
-		return nil, scoreboard.Errorf(scoreboard.CodeInvalidSignature,
+		return nil, scoreboard.Errorf(wire.CodeInvalidSignature,
 			"key %s was revoked before the event was recorded", in.KeyID)
 	}
 	if err := b.Tokens.check(in); err != nil {
@@ -66,7 +67,7 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 			return nil, err
 		}
 		if boards[i].Mode != boards[0].Mode {
-			return nil, scoreboard.Errorf(scoreboard.CodeRuleViolated, "all boards of an event must have the same mode")
+			return nil, scoreboard.Errorf(wire.CodeRuleViolated, "all boards of an event must have the same mode")
 		}
 		if next[i], until[i], err = b.next(in, boards[i]); err != nil {
 			return nil, err
@@ -75,7 +76,7 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 	n = len(in.Boards)
 	for _, name := range in.Matched {
 		board, err := b.target(in, name)
-		if scoreboard.CodeOf(err) == scoreboard.CodeBoardClosed {
+		if wire.CodeOf(err) == wire.CodeBoardClosed {
 			continue // operators who close it must not stop all writes
 		}
 		if err == nil {
@@ -178,7 +179,7 @@ func (b *Batch) Replay(i int) (receipts []scoreboard.Receipt, known bool, err er
 // boards that rules have added, by name.
 func (e *knownEvent) replay(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Receipt, error) {
 	if hash != e.hash {
-		return nil, scoreboard.Errorf(scoreboard.CodeEventConflict,
+		return nil, scoreboard.Errorf(wire.CodeEventConflict,
 			"event %s was already recorded with another payload", in.Event.Text)
 	}
 	receipts := make([]scoreboard.Receipt, 0, len(e.receipts))
@@ -244,5 +245,5 @@ func newReceipt(
 }
 
 func erased(user scoreboard.UserID) error {
-	return scoreboard.Errorf(scoreboard.CodeGone, "user %s is erased", user)
+	return scoreboard.Errorf(wire.CodeGone, "user %s is erased", user)
 }

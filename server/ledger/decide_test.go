@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -15,14 +16,14 @@ const maxScore = scoreboard.MaxScore
 
 func TestDeltaBounds(t *testing.T) {
 	t.Parallel()
-	const ok, invalid, out = "", scoreboard.CodeInvalidRequest, scoreboard.CodeDeltaOutOfRange
+	const ok, invalid, out = "", wire.CodeInvalidRequest, wire.CodeDeltaOutOfRange
 	open := scoreboard.IngestPolicy{MinDelta: math.MinInt64, MaxDelta: math.MaxInt64}
 	for _, c := range []struct {
 		name     string
 		mode     scoreboard.Mode
 		min, max int64
 		delta    int64
-		want     scoreboard.Code
+		want     wire.Code
 	}{
 		{"the least", scoreboard.ModeIncrement, 1, 100, 1, ok},
 		{"below the least", scoreboard.ModeIncrement, 2, 100, 1, out},
@@ -63,8 +64,8 @@ func TestPolicyDeltaBounds(t *testing.T) {
 	t.Parallel()
 	m := newMemory(board("b", scoreboard.ModeIncrement))
 	m.policy = &scoreboard.IngestPolicy{MinDelta: -3, MaxDelta: 7}
-	for delta, want := range map[int64]scoreboard.Code{
-		-4: scoreboard.CodeDeltaOutOfRange, -3: "", 7: "", 8: scoreboard.CodeDeltaOutOfRange,
+	for delta, want := range map[int64]wire.Code{
+		-4: wire.CodeDeltaOutOfRange, -3: "", 7: "", 8: wire.CodeDeltaOutOfRange,
 	} {
 		o := m.record(t, increment("ada", delta, fmt.Sprint("e", delta), "b"))[0]
 		wantCode(t, "the increment", o.Err, want)
@@ -107,14 +108,14 @@ func TestOnlyIfBetter(t *testing.T) {
 
 func TestScoreBounds(t *testing.T) {
 	t.Parallel()
-	const out = scoreboard.CodeScoreOutOfRange
+	const out = wire.CodeScoreOutOfRange
 	for _, c := range []struct {
 		name     string
 		mode     scoreboard.Mode
 		min, max scoreboard.Score
 		before   int64 // 0: none
 		delta    int64
-		want     scoreboard.Code
+		want     wire.Code
 		score    scoreboard.Score
 	}{
 		{"up to the most", scoreboard.ModeIncrement, 0, 10, 7, 3, "", 10},
@@ -267,7 +268,7 @@ func TestIncrementsOfOneBatchAddUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Decide()
-	wantCode(t, "an unknown board", b.Outcomes[3].Err, scoreboard.CodeNotFound)
+	wantCode(t, "an unknown board", b.Outcomes[3].Err, wire.CodeNotFound)
 	if got, want := b.Rows.Scores, []int64{11, 7, 13, 2, 6, 18}; !slices.Equal(got, want) {
 		t.Errorf("scores %v, want %v", got, want)
 	}
@@ -287,7 +288,7 @@ func TestRepeatGetsTheOriginalReceipt(t *testing.T) {
 	inBatch := m.record(t, in, increment("ada", 1, "later", "a"), in)
 	// Neither the token nor the board accepts anything new.
 	late := in
-	late.Objection = scoreboard.Errorf(scoreboard.CodeRuleViolated, "expired")
+	late.Objection = scoreboard.Errorf(wire.CodeRuleViolated, "expired")
 	m.boards[0].Status = scoreboard.StatusFrozen
 	m.policy = &scoreboard.IngestPolicy{MinDelta: 100, MaxDelta: 100}
 	later := m.record(t, late)
@@ -320,7 +321,7 @@ func TestRepeatGetsTheOriginalReceipt(t *testing.T) {
 // same batch and later. What a retry may change is not.
 func TestSameIDWithAnotherPayload(t *testing.T) {
 	t.Parallel()
-	const conflict = scoreboard.CodeEventConflict
+	const conflict = wire.CodeEventConflict
 	edit := func(f func(*scoreboard.Increment)) scoreboard.Increment {
 		in := increment("ada", 5, "e", "a")
 		f(&in)
@@ -329,7 +330,7 @@ func TestSameIDWithAnotherPayload(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		in   scoreboard.Increment
-		want scoreboard.Code
+		want wire.Code
 	}{
 		{"delta", increment("ada", 6, "e", "a"), conflict},
 		{"board", increment("ada", 5, "e", "b"), conflict},
@@ -365,7 +366,7 @@ func TestRejectedEventIsNotKnown(t *testing.T) {
 	b.MaxDelta = 5
 	m := newMemory(b)
 	outcomes := m.record(t, increment("ada", 6, "e", "b"), increment("ada", 5, "e", "b"), increment("ada", 6, "e", "b"))
-	for i, want := range []scoreboard.Code{scoreboard.CodeDeltaOutOfRange, "", scoreboard.CodeEventConflict} {
+	for i, want := range []wire.Code{wire.CodeDeltaOutOfRange, "", wire.CodeEventConflict} {
 		wantCode(t, "the increment", outcomes[i].Err, want)
 	}
 }
@@ -378,14 +379,14 @@ func TestSeveralBoardsAreAllOrNothing(t *testing.T) {
 	small, proven := board("small", scoreboard.ModeIncrement), board("proven", scoreboard.ModeIncrement)
 	small.MaxDelta = 4
 	proven.Require.Attestation = true
-	for name, want := range map[scoreboard.BoardID]scoreboard.Code{
+	for name, want := range map[scoreboard.BoardID]wire.Code{
 		"good3":   "",
-		"full":    scoreboard.CodeScoreOutOfRange,
-		"small":   scoreboard.CodeDeltaOutOfRange,
-		"frozen":  scoreboard.CodeBoardClosed,
-		"proven":  scoreboard.CodeRuleViolated,
-		"best":    scoreboard.CodeRuleViolated, // mixed modes
-		"nowhere": scoreboard.CodeNotFound,
+		"full":    wire.CodeScoreOutOfRange,
+		"small":   wire.CodeDeltaOutOfRange,
+		"frozen":  wire.CodeBoardClosed,
+		"proven":  wire.CodeRuleViolated,
+		"best":    wire.CodeRuleViolated, // mixed modes
+		"nowhere": wire.CodeNotFound,
 	} {
 		for at := range 3 {
 			boards := slices.Insert([]scoreboard.BoardID{"good1", "good2"}, at, name)
@@ -415,11 +416,11 @@ func TestSeveralBoardsAreAllOrNothing(t *testing.T) {
 
 func TestStatusOfTheUser(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[string]scoreboard.Code{
+	for status, want := range map[string]wire.Code{
 		scoreboard.UserActive: "",
-		scoreboard.UserFrozen: scoreboard.CodeForbidden,
-		scoreboard.UserBanned: scoreboard.CodeForbidden,
-		scoreboard.UserErased: scoreboard.CodeGone,
+		scoreboard.UserFrozen: wire.CodeForbidden,
+		scoreboard.UserBanned: wire.CodeForbidden,
+		scoreboard.UserErased: wire.CodeGone,
 	} {
 		m := newMemory(board("b", scoreboard.ModeIncrement))
 		known := increment("ada", 1, "known", "b")
@@ -434,10 +435,10 @@ func TestStatusOfTheUser(t *testing.T) {
 
 func TestStatusOfTheBoard(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[scoreboard.Status]scoreboard.Code{
+	for status, want := range map[scoreboard.Status]wire.Code{
 		scoreboard.StatusActive:   "",
-		scoreboard.StatusFrozen:   scoreboard.CodeBoardClosed,
-		scoreboard.StatusArchived: scoreboard.CodeBoardClosed,
+		scoreboard.StatusFrozen:   wire.CodeBoardClosed,
+		scoreboard.StatusArchived: wire.CodeBoardClosed,
 	} {
 		b := board("b", scoreboard.ModeIncrement)
 		b.Status = status

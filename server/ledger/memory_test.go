@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -427,9 +428,9 @@ func (m *memory) standing(user scoreboard.UserID, board scoreboard.BoardID) stan
 }
 
 // wantCode fails the test unless err has a code; "" is success.
-func wantCode(t rapid.TB, what string, err error, want scoreboard.Code) {
+func wantCode(t rapid.TB, what string, err error, want wire.Code) {
 	t.Helper()
-	if got := scoreboard.CodeOf(err); got != want {
+	if got := wire.CodeOf(err); got != want {
 		t.Fatalf("%s: %v, want code %q", what, err, want)
 	}
 }

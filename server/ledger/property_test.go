@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -86,18 +87,18 @@ func (m *model) find(user scoreboard.UserID, id [16]byte) *modelEvent {
 }
 
 // submit predicts the outcome of an increment, and records it if it counts.
-func (m *model) submit(in *scoreboard.Increment, at time.Time) (scoreboard.Code, *modelEvent) {
+func (m *model) submit(in *scoreboard.Increment, at time.Time) (wire.Code, *modelEvent) {
 	if m.status[in.User] == scoreboard.UserBanned || m.status[in.User] == scoreboard.UserFrozen {
-		return scoreboard.CodeForbidden, nil
+		return wire.CodeForbidden, nil
 	}
 	if e := m.find(in.User, in.Event.UUID); e != nil {
 		if e.hash != in.PayloadHash() {
-			return scoreboard.CodeEventConflict, nil
+			return wire.CodeEventConflict, nil
 		}
 		return "", e
 	}
 	if in.ActionID != [16]byte{} && m.tokens[in.ActionID] {
-		return scoreboard.CodeTokenUsed, nil
+		return wire.CodeTokenUsed, nil
 	}
 	e := &modelEvent{
 		user: in.User, id: in.Event.UUID, hash: in.PayloadHash(), boards: in.Boards, delta: in.Delta, at: at,
@@ -114,49 +115,49 @@ func (m *model) submit(in *scoreboard.Increment, at time.Time) (scoreboard.Code,
 }
 
 // fits predicts whether the last event keeps to the rules of its boards.
-func (m *model) fits(e *modelEvent) scoreboard.Code {
+func (m *model) fits(e *modelEvent) wire.Code {
 	for i, id := range e.boards {
 		b := m.boards[id]
 		if b == nil {
-			return scoreboard.CodeNotFound
+			return wire.CodeNotFound
 		}
 		score, _, _ := m.standing(e.user, id, nil)
 		switch {
 		case b.Status != scoreboard.StatusActive:
-			return scoreboard.CodeBoardClosed
+			return wire.CodeBoardClosed
 		case i > 0 && b.Mode != m.boards[e.boards[0]].Mode:
-			return scoreboard.CodeRuleViolated
+			return wire.CodeRuleViolated
 		case e.delta == 0 && b.Mode == scoreboard.ModeIncrement:
-			return scoreboard.CodeInvalidRequest
+			return wire.CodeInvalidRequest
 		case e.delta < b.MinDelta || e.delta > b.MaxDelta:
-			return scoreboard.CodeDeltaOutOfRange
+			return wire.CodeDeltaOutOfRange
 		case score < b.MinScore || score > b.MaxScore:
-			return scoreboard.CodeScoreOutOfRange
+			return wire.CodeScoreOutOfRange
 		}
 	}
 	return ""
 }
 
 // correct predicts the outcomes of a correction of events, and applies it.
-func (m *model) correct(events []*modelEvent, undo bool, void int64) []scoreboard.Code {
-	codes := make([]scoreboard.Code, len(events))
+func (m *model) correct(events []*modelEvent, undo bool, void int64) []wire.Code {
+	codes := make([]wire.Code, len(events))
 	var apply []*modelEvent
 	for i, e := range events {
 		switch {
 		case undo && (!e.reversed || e.void != void):
-			codes[i] = scoreboard.CodeConflict
+			codes[i] = wire.CodeConflict
 		case e.reversed != undo: // a replay
 		case slices.ContainsFunc(e.boards, func(id scoreboard.BoardID) bool {
 			return m.boards[id].Status != scoreboard.StatusActive
 		}):
-			codes[i] = scoreboard.CodeBoardClosed
+			codes[i] = wire.CodeBoardClosed
 		default:
 			apply = append(apply, e)
 		}
 	}
 	if !m.inBounds(apply, undo) {
 		if len(events) == 1 {
-			return []scoreboard.Code{scoreboard.CodeScoreOutOfRange}
+			return []wire.Code{wire.CodeScoreOutOfRange}
 		}
 		codes = nil
 		for _, e := range events {
@@ -261,7 +262,7 @@ func (m *machine) submit(t *rapid.T) {
 		code, e := m.model.submit(&items[i], m.memory.times[items[i].User])
 		wantCode(t, fmt.Sprintf("item %d, %+v", i, items[i]), outcomes[i].Err, code)
 		switch {
-		case e == nil && code == scoreboard.CodeEventConflict:
+		case e == nil && code == wire.CodeEventConflict:
 			m.conflicts++
 		case e == nil:
 			m.rejected++
@@ -357,14 +358,14 @@ func (m *machine) adjust(t *rapid.T) {
 	}
 	m.model.events = append(m.model.events, e)
 	score, _, _ := m.model.standing(user, id, nil)
-	code := scoreboard.Code("")
+	code := wire.Code("")
 	switch {
 	case !known:
-		code = scoreboard.CodeNotFound
+		code = wire.CodeNotFound
 	case b.Status != scoreboard.StatusActive:
-		code = scoreboard.CodeBoardClosed
+		code = wire.CodeBoardClosed
 	case score < b.MinScore || score > b.MaxScore:
-		code = scoreboard.CodeScoreOutOfRange
+		code = wire.CodeScoreOutOfRange
 	}
 	wantCode(t, fmt.Sprintf("adjust %s by %d on %s", user, delta, id), got.Err, code)
 	if code != "" {

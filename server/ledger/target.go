@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -46,16 +47,16 @@ func (b *Batch) target(in *scoreboard.Increment, name scoreboard.BoardID) (*scor
 			}
 		}
 		if instance.Status != scoreboard.StatusActive {
-			return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed, "board %s is %s", instance.ID, instance.Status)
+			return nil, scoreboard.Errorf(wire.CodeBoardClosed, "board %s is %s", instance.ID, instance.Status)
 		}
 		return instance, nil
 	}
 	switch {
 	case at.Before(now):
-		return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed,
+		return nil, scoreboard.Errorf(wire.CodeBoardClosed,
 			"the period of board %s in which the increment was accepted is closed", name)
 	case board.Period == scoreboard.PeriodSeason:
-		return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed, "board %s has no current season", name)
+		return nil, scoreboard.Errorf(wire.CodeBoardClosed, "board %s has no current season", name)
 	}
 	return nil, &MissingInstanceError{board}
 }
@@ -64,7 +65,7 @@ func (b *Batch) target(in *scoreboard.Increment, name scoreboard.BoardID) (*scor
 func (b *Batch) openBoard(name scoreboard.BoardID) (*scoreboard.Board, error) {
 	board, ok := b.boards[name]
 	if !ok {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", name)
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "board %s not found", name)
 	}
 	if !b.Computed {
 		if err := board.CheckUsers(); err != nil {
@@ -72,7 +73,7 @@ func (b *Batch) openBoard(name scoreboard.BoardID) (*scoreboard.Board, error) {
 		}
 	}
 	if board.Status != scoreboard.StatusActive {
-		return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed, "board %s is %s", name, board.Status)
+		return nil, scoreboard.Errorf(wire.CodeBoardClosed, "board %s is %s", name, board.Status)
 	}
 	return board, nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -33,7 +34,7 @@ func TestInstanceOfAFamily(t *testing.T) {
 		family             scoreboard.Status
 		yesterday, today   scoreboard.Status
 		want               scoreboard.BoardID
-		code               scoreboard.Code
+		code               wire.Code
 	}{
 		{"recorded at once", time.Time{}, noon, active, active, active, "daily:2026-11-21", ""},
 		{"at the start of the period", time.Time{}, midnight, active, active, active, "daily:2026-11-21", ""},
@@ -48,12 +49,12 @@ func TestInstanceOfAFamily(t *testing.T) {
 		},
 		{
 			"accepted the day before, which is closed", midnight.Add(-1), noon, active, frozen, active, "",
-			scoreboard.CodeBoardClosed,
+			wire.CodeBoardClosed,
 		},
-		{"accepted before both", noon.Add(-3 * day), noon, active, active, active, "", scoreboard.CodeBoardClosed},
+		{"accepted before both", noon.Add(-3 * day), noon, active, active, active, "", wire.CodeBoardClosed},
 		{"accepted by a clock that is ahead", noon.Add(day), noon, active, active, active, "daily:2026-11-21", ""},
-		{"the instance is frozen", time.Time{}, noon, active, active, frozen, "", scoreboard.CodeBoardClosed},
-		{"the family is frozen", time.Time{}, noon, frozen, active, active, "", scoreboard.CodeBoardClosed},
+		{"the instance is frozen", time.Time{}, noon, active, active, frozen, "", wire.CodeBoardClosed},
+		{"the family is frozen", time.Time{}, noon, frozen, active, active, "", wire.CodeBoardClosed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -87,7 +88,7 @@ func TestInstanceAfterTheClockWentBack(t *testing.T) {
 		closed   time.Time // of yesterday's instance; zero: open
 		today    scoreboard.Status
 		want     scoreboard.BoardID
-		code     scoreboard.Code
+		code     wire.Code
 	}{
 		{"within the day", noon, time.Time{}, midnight, scoreboard.StatusActive, "daily:2026-11-21", ""},
 		{
@@ -107,7 +108,7 @@ func TestInstanceAfterTheClockWentBack(t *testing.T) {
 			"to a day before two closed ones", midnight.Add(-1),
 			time.Time{},
 			midnight, scoreboard.StatusFrozen,
-			"", scoreboard.CodeBoardClosed,
+			"", wire.CodeBoardClosed,
 		},
 		{
 			"accepted a day before the clock", midnight.Add(time.Hour), midnight.Add(-time.Hour),
@@ -186,5 +187,5 @@ func TestMissingInstance(t *testing.T) {
 	}
 	family.Period = scoreboard.PeriodSeason
 	o := m.record(t, increment("ada", 1, "e", "daily"))[0]
-	wantCode(t, "between two seasons", o.Err, scoreboard.CodeBoardClosed)
+	wantCode(t, "between two seasons", o.Err, wire.CodeBoardClosed)
 }

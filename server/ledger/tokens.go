@@ -1,6 +1,9 @@
 package ledger
 
-import "github.com/scoreboard/scoreboard/server/scoreboard"
+import (
+	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
 
 // ActionTokens are the action tokens of a batch. Each is valid for one event.
 type ActionTokens struct {
@@ -29,7 +32,7 @@ func (t *ActionTokens) AddUsed(id, event [16]byte) { t.spent[id] = event }
 func (t *ActionTokens) check(in *scoreboard.Increment) error {
 	if _, used := t.spent[in.ActionID]; used {
 		return &scoreboard.Error{
-			Code: scoreboard.CodeTokenUsed, Field: "action_token",
+			Code: wire.CodeTokenUsed, Field: "action_token",
 			Message: "the action token was already used for another event",
 		}
 	}

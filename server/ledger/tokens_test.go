@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -31,7 +32,7 @@ func TestTokenIsRequired(t *testing.T) {
 	t.Parallel()
 	_, in := tokenOf("ada", 1, "with")
 	o := newMemory(tokenBoard()).record(t, increment("ada", 5, "without", "b"), in)
-	wantCode(t, "without a token", o[0].Err, scoreboard.CodeRuleViolated)
+	wantCode(t, "without a token", o[0].Err, wire.CodeRuleViolated)
 	wantCode(t, "with a token", o[1].Err, "")
 }
 
@@ -42,13 +43,13 @@ func TestTokenCountsForOneEvent(t *testing.T) {
 	_, another := tokenOf("ada", 1, "e2")
 	_, fresh := tokenOf("ada", 2, "e3")
 	m := newMemory(tokenBoard())
-	check := func(what string, outcomes []scoreboard.Outcome, want ...scoreboard.Code) {
+	check := func(what string, outcomes []scoreboard.Outcome, want ...wire.Code) {
 		t.Helper()
 		for i, o := range outcomes {
 			wantCode(t, what, o.Err, want[i])
 		}
 	}
-	const used = scoreboard.CodeTokenUsed
+	const used = wire.CodeTokenUsed
 	check("in one batch", m.record(t, in, another, in), "", used, "")
 	check("later", m.record(t, another, in, fresh), used, "", "")
 	if got := m.standing("ada", "b"); got.score != 10 {
@@ -71,7 +72,7 @@ func TestRejectedIncrementKeepsItsToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Decide()
-	wantCode(t, "out of range", b.Outcomes[0].Err, scoreboard.CodeDeltaOutOfRange)
+	wantCode(t, "out of range", b.Outcomes[0].Err, wire.CodeDeltaOutOfRange)
 	wantCode(t, "the next event", b.Outcomes[1].Err, "")
 	if !slices.Equal(b.Tokens.Used, [][16]byte{{1}}) || !slices.Equal(b.Tokens.UsedFor, [][16]byte{in.Event.UUID}) {
 		t.Errorf("used %v for %v, want the token once for the second event", b.Tokens.Used, b.Tokens.UsedFor)
@@ -85,14 +86,14 @@ func TestTokenOutsideItsBounds(t *testing.T) {
 		name  string
 		at    time.Time
 		delta int64
-		want  scoreboard.Code
+		want  wire.Code
 	}{
 		{"at its end", noon.Add(time.Minute), 5, ""},
-		{"after its end", noon.Add(time.Minute + 1), 5, scoreboard.CodeRuleViolated},
+		{"after its end", noon.Add(time.Minute + 1), 5, wire.CodeRuleViolated},
 		{"as soon as possible", noon.Add(-59 * time.Second), 5, ""},
-		{"too soon", noon.Add(-59*time.Second - 1), 5, scoreboard.CodeRuleViolated},
+		{"too soon", noon.Add(-59*time.Second - 1), 5, wire.CodeRuleViolated},
 		{"the largest delta", noon, 100, ""},
-		{"a larger delta", noon, 101, scoreboard.CodeDeltaOutOfRange},
+		{"a larger delta", noon, 101, wire.CodeDeltaOutOfRange},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -120,10 +121,10 @@ func TestTokenOfAnotherUser(t *testing.T) {
 	action, ada := tokenOf("ada", 1, "e")
 	_, bob := tokenOf("bob", 1, "e")
 	wantCode(t, "ada's increment", action.Covers(&ada), "")
-	wantCode(t, "bob's increment", action.Covers(&bob), scoreboard.CodeForbidden)
+	wantCode(t, "bob's increment", action.Covers(&bob), wire.CodeForbidden)
 	o := newMemory(tokenBoard()).record(t, ada, bob)
 	wantCode(t, "ada's increment", o[0].Err, "")
-	wantCode(t, "bob's increment", o[1].Err, scoreboard.CodeTokenUsed)
+	wantCode(t, "bob's increment", o[1].Err, wire.CodeTokenUsed)
 }
 
 // A board that is tightened holds for actions that were started before.
@@ -139,13 +140,13 @@ func TestTightenedBoardHoldsForOldActions(t *testing.T) {
 	m := newMemory(tight)
 	cases := []struct {
 		took time.Duration
-		want scoreboard.Code
+		want wire.Code
 	}{
-		{20 * time.Second, scoreboard.CodeRuleViolated}, // enough when it was started
-		{11 * time.Minute, scoreboard.CodeRuleViolated}, // would not have expired yet
+		{20 * time.Second, wire.CodeRuleViolated}, // enough when it was started
+		{11 * time.Minute, wire.CodeRuleViolated}, // would not have expired yet
 		{10 * time.Minute, ""},
 		{40 * time.Second, ""},
-		{50 * time.Second, scoreboard.CodeRuleViolated}, // after the one before, 30 s more
+		{50 * time.Second, wire.CodeRuleViolated}, // after the one before, 30 s more
 	}
 	var batch []scoreboard.Increment
 	for id, c := range cases {

@@ -1,15 +1,18 @@
 package protocol
 
-import "github.com/scoreboard/scoreboard/server/scoreboard"
+import (
+	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
 
 // DecodeIncrement parses the body of an increment strictly: one object, known fields
 // at most once, a delta that is a plain JSON integer. It does not use encoding/json,
 // which accepts duplicate fields and would take half the time of a request. Errors are
 // scoreboard.Errors that name the field; beside one, the request holds the fields
 // before it, so that the error body can carry the event id.
-func DecodeIncrement(body []byte) (*IncrementRequest, error) {
+func DecodeIncrement(body []byte) (*wire.IncrementRequest, error) {
 	s := scanner{b: body}
-	r := &IncrementRequest{}
+	r := &wire.IncrementRequest{}
 	if err := s.increment(r); err != nil {
 		return r, err
 	}
@@ -18,9 +21,9 @@ func DecodeIncrement(body []byte) (*IncrementRequest, error) {
 
 // DecodeBatch parses the body of a batch as strictly: {"items":[…]}. The list may be
 // empty, but must be there.
-func DecodeBatch(body []byte) (*Batch, error) {
+func DecodeBatch(body []byte) (*wire.Batch, error) {
 	s := scanner{b: body}
-	b := &Batch{}
+	b := &wire.Batch{}
 	given := false
 	err := s.object(func(name []byte) error {
 		if string(name) != "items" {
@@ -28,10 +31,10 @@ func DecodeBatch(body []byte) (*Batch, error) {
 		}
 		given = true
 		return s.array("items", func() error {
-			if len(b.Items) == MaxBatch {
-				return scoreboard.Invalid("items", "items must contain at most %d increments", MaxBatch)
+			if len(b.Items) == wire.MaxBatch {
+				return scoreboard.Invalid("items", "items must contain at most %d increments", wire.MaxBatch)
 			}
-			b.Items = append(b.Items, IncrementRequest{})
+			b.Items = append(b.Items, wire.IncrementRequest{})
 			return s.increment(&b.Items[len(b.Items)-1])
 		})
 	})
@@ -53,7 +56,7 @@ func unknown(name []byte) error {
 	return scoreboard.Invalid(field, "unknown field %q", field)
 }
 
-func (s *scanner) increment(r *IncrementRequest) error {
+func (s *scanner) increment(r *wire.IncrementRequest) error {
 	r.WithoutDelta = true
 	return s.object(func(name []byte) (err error) {
 		switch string(name) {
@@ -113,9 +116,9 @@ func (s *scanner) attributes() (map[string]string, error) {
 }
 
 // DecodeUsers parses the body of a list of at most limit users as strictly.
-func DecodeUsers(body []byte, limit int) (*Users, error) {
+func DecodeUsers(body []byte, limit int) (*wire.Users, error) {
 	s := scanner{b: body}
-	u := &Users{}
+	u := &wire.Users{}
 	err := s.object(func(name []byte) (err error) {
 		switch string(name) {
 		case "board":
@@ -147,9 +150,9 @@ func DecodeUsers(body []byte, limit int) (*Users, error) {
 }
 
 // DecodeProfile parses the body of a profile as strictly.
-func DecodeProfile(body []byte) (*ProfileRequest, error) {
+func DecodeProfile(body []byte) (*wire.ProfileRequest, error) {
 	s := scanner{b: body}
-	p := &ProfileRequest{}
+	p := &wire.ProfileRequest{}
 	err := s.object(func(name []byte) (err error) {
 		switch string(name) {
 		case "display_name":

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -22,7 +23,7 @@ func TestDecodeIncrementMatchesEncodingJSON(t *testing.T) {
 		`{"boards":[],"delta":-1}`,
 	}
 	for _, body := range bodies {
-		var want protocol.IncrementRequest
+		var want wire.IncrementRequest
 		if err := json.Unmarshal([]byte(body), &want); err != nil {
 			t.Fatalf("%s: %v", body, err)
 		}
@@ -37,38 +38,38 @@ func TestDecodeIncrementRejects(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name, body, field string
-		code              scoreboard.Code
+		code              wire.Code
 	}{
-		{"empty", ``, "", scoreboard.CodeInvalidRequest},
-		{"an array", `[]`, "", scoreboard.CodeInvalidRequest},
-		{"cut short", `{"user_id":"al`, "user_id", scoreboard.CodeInvalidRequest},
-		{"no colon", `{"user_id" "alice"}`, "", scoreboard.CodeInvalidRequest},
-		{"trailing comma", `{"delta":1,}`, "", scoreboard.CodeInvalidRequest},
-		{"two objects", `{"delta":1}{}`, "", scoreboard.CodeInvalidRequest},
-		{"duplicate field", `{"delta":1,"delta":2}`, "delta", scoreboard.CodeInvalidRequest},
-		{"duplicate field, escaped", `{"delta":1,"d\u0065lta":2}`, "delta", scoreboard.CodeInvalidRequest},
-		{"unknown field", `{"score":1}`, "score", scoreboard.CodeInvalidRequest},
-		{"another case", `{"Delta":1}`, "Delta", scoreboard.CodeInvalidRequest},
-		{"a fraction", `{"delta":1.5}`, "delta", scoreboard.CodeInvalidRequest},
-		{"an exponent", `{"delta":1e3}`, "delta", scoreboard.CodeInvalidRequest},
-		{"a string", `{"delta":"5"}`, "delta", scoreboard.CodeInvalidRequest},
-		{"a leading zero", `{"delta":05}`, "delta", scoreboard.CodeInvalidRequest},
-		{"a plus", `{"delta":+5}`, "delta", scoreboard.CodeInvalidRequest},
-		{"minus zero", `{"delta":-0}`, "delta", scoreboard.CodeInvalidRequest},
-		{"null", `{"delta":null}`, "delta", scoreboard.CodeInvalidRequest},
-		{"other digits", `{"delta":٥}`, "delta", scoreboard.CodeInvalidRequest},
-		{"beyond 2^53", `{"delta":9007199254740992}`, "delta", scoreboard.CodeDeltaOutOfRange},
-		{"beyond 64 bits", `{"delta":99999999999999999999}`, "delta", scoreboard.CodeDeltaOutOfRange},
-		{"number as user", `{"user_id":5}`, "user_id", scoreboard.CodeInvalidRequest},
-		{"a control character", "{\"user_id\":\"a\nb\"}", "user_id", scoreboard.CodeInvalidRequest},
-		{"a bad escape", `{"user_id":"\x"}`, "user_id", scoreboard.CodeInvalidRequest},
+		{"empty", ``, "", wire.CodeInvalidRequest},
+		{"an array", `[]`, "", wire.CodeInvalidRequest},
+		{"cut short", `{"user_id":"al`, "user_id", wire.CodeInvalidRequest},
+		{"no colon", `{"user_id" "alice"}`, "", wire.CodeInvalidRequest},
+		{"trailing comma", `{"delta":1,}`, "", wire.CodeInvalidRequest},
+		{"two objects", `{"delta":1}{}`, "", wire.CodeInvalidRequest},
+		{"duplicate field", `{"delta":1,"delta":2}`, "delta", wire.CodeInvalidRequest},
+		{"duplicate field, escaped", `{"delta":1,"d\u0065lta":2}`, "delta", wire.CodeInvalidRequest},
+		{"unknown field", `{"score":1}`, "score", wire.CodeInvalidRequest},
+		{"another case", `{"Delta":1}`, "Delta", wire.CodeInvalidRequest},
+		{"a fraction", `{"delta":1.5}`, "delta", wire.CodeInvalidRequest},
+		{"an exponent", `{"delta":1e3}`, "delta", wire.CodeInvalidRequest},
+		{"a string", `{"delta":"5"}`, "delta", wire.CodeInvalidRequest},
+		{"a leading zero", `{"delta":05}`, "delta", wire.CodeInvalidRequest},
+		{"a plus", `{"delta":+5}`, "delta", wire.CodeInvalidRequest},
+		{"minus zero", `{"delta":-0}`, "delta", wire.CodeInvalidRequest},
+		{"null", `{"delta":null}`, "delta", wire.CodeInvalidRequest},
+		{"other digits", `{"delta":٥}`, "delta", wire.CodeInvalidRequest},
+		{"beyond 2^53", `{"delta":9007199254740992}`, "delta", wire.CodeDeltaOutOfRange},
+		{"beyond 64 bits", `{"delta":99999999999999999999}`, "delta", wire.CodeDeltaOutOfRange},
+		{"number as user", `{"user_id":5}`, "user_id", wire.CodeInvalidRequest},
+		{"a control character", "{\"user_id\":\"a\nb\"}", "user_id", wire.CodeInvalidRequest},
+		{"a bad escape", `{"user_id":"\x"}`, "user_id", wire.CodeInvalidRequest},
 		{
 			"eleven boards",
 			`{"boards":["a","b","c","d","e","f","g","h","i","j","k"]}`,
 			"boards",
-			scoreboard.CodeInvalidRequest,
+			wire.CodeInvalidRequest,
 		},
-		{"boards as a string", `{"boards":"a"}`, "boards", scoreboard.CodeInvalidRequest},
+		{"boards as a string", `{"boards":"a"}`, "boards", wire.CodeInvalidRequest},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -95,12 +96,12 @@ func TestDecodeBatch(t *testing.T) {
 	if err != nil || b.Items[0].WithoutDelta || !b.Items[1].WithoutDelta || !b.Items[2].WithoutDelta {
 		t.Errorf("items without a delta: got %+v, %v", b, err)
 	}
-	tooMany := `{"items":[` + strings.Repeat(`{},`, protocol.MaxBatch) + `{}]}`
+	tooMany := `{"items":[` + strings.Repeat(`{},`, wire.MaxBatch) + `{}]}`
 	for _, body := range []string{
 		tooMany, `{"items":[],"items":[]}`, `{"item":[]}`, `{"items":[{"delta":1,"delta":1}]}`, `{"items":[]} x`,
 		`{}`, `null`, `{"items":null}`, `{"items":{}}`, `[]`, ``,
 	} {
-		if _, err := protocol.DecodeBatch([]byte(body)); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+		if _, err := protocol.DecodeBatch([]byte(body)); wire.CodeOf(err) != wire.CodeInvalidRequest {
 			t.Errorf("%.40s: got %v, want an error", body, err)
 		}
 	}
@@ -115,7 +116,7 @@ func FuzzDecodeIncrement(f *testing.F) {
 			return
 		}
 		// Accepted bodies decode to the same value as with encoding/json.
-		var want protocol.IncrementRequest
+		var want wire.IncrementRequest
 		var fields map[string]json.RawMessage
 		err = errors.Join(json.Unmarshal(body, &want), json.Unmarshal(body, &fields))
 		want.WithoutDelta = fields["delta"] == nil

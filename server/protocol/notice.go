@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -15,16 +16,16 @@ const typeNotice = "leaderboard.notice"
 // Notice is a record of the notices topic (docs/events.md): the first rows of a board
 // and the users who moved since the previous notice. Its key is the board.
 type Notice struct {
-	Schema    int       `json:"schema"`
-	Type      string    `json:"type"`
-	Board     string    `json:"board"`
-	Epoch     int64     `json:"epoch"`
-	Version   int64     `json:"version"`
-	UpdatedAt time.Time `json:"updated_at"`
-	AsOf      time.Time `json:"as_of,omitzero"` // every change committed before it is included
-	Total     int64     `json:"total"`
-	Top       []Entry   `json:"top"`
-	Moved     []Moved   `json:"moved"`
+	Schema    int          `json:"schema"`
+	Type      string       `json:"type"`
+	Board     string       `json:"board"`
+	Epoch     int64        `json:"epoch"`
+	Version   int64        `json:"version"`
+	UpdatedAt time.Time    `json:"updated_at"`
+	AsOf      time.Time    `json:"as_of,omitzero"` // every change committed before it is included
+	Total     int64        `json:"total"`
+	Top       []wire.Entry `json:"top"`
+	Moved     []Moved      `json:"moved"`
 }
 
 // Moved is a user whose standing changed.
@@ -40,10 +41,10 @@ func EncodeNotice(n *scoreboard.Notice) []byte {
 	out := Notice{
 		Schema: Schema, Type: typeNotice, Board: string(n.Board), Epoch: n.Top.Epoch, Version: n.Top.Version,
 		UpdatedAt: scoreboard.WritableTime(n.Top.UpdatedAt), AsOf: scoreboard.WritableTime(n.Top.AsOf),
-		Total: n.Top.Total, Top: make([]Entry, len(n.Top.Entries)), Moved: make([]Moved, len(n.Moved)),
+		Total: n.Top.Total, Top: make([]wire.Entry, len(n.Top.Entries)), Moved: make([]Moved, len(n.Moved)),
 	}
 	for i, e := range n.Top.Entries {
-		out.Top[i] = Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)}
+		out.Top[i] = wire.Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)}
 	}
 	for i, m := range n.Moved {
 		out.Moved[i] = Moved{UserID: string(m.User), Score: int64(m.Score), Revision: m.Revision, Version: m.Version}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
@@ -51,7 +52,7 @@ func FuzzDecodeBatch(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(b.Items) > protocol.MaxBatch || !json.Valid(body) {
+		if len(b.Items) > wire.MaxBatch || !json.Valid(body) {
 			t.Fatalf("%q: %d items", body, len(b.Items))
 		}
 	})
@@ -116,11 +117,11 @@ func boards(names ...string) (out []string) {
 
 // increment returns nil for an impossible request: fields with the delimiter are
 // rejected before the signature is verified.
-func increment(user string, delta int64, event, timestamp, board, other, action string) *protocol.IncrementRequest {
+func increment(user string, delta int64, event, timestamp, board, other, action string) *wire.IncrementRequest {
 	if strings.ContainsAny(user+event+timestamp+action, "|") || strings.ContainsAny(board+other, "|,") {
 		return nil
 	}
-	return &protocol.IncrementRequest{
+	return &wire.IncrementRequest{
 		UserID: user, Delta: delta, EventID: event, Timestamp: timestamp, Boards: boards(board, other), Action: action,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -185,7 +186,7 @@ func (s *scanner) delta(name string) (int64, error) {
 	n, fits, err := s.integer(name)
 	if err == nil && (!fits || n > scoreboard.MaxScore || n < -scoreboard.MaxScore) {
 		err = &scoreboard.Error{
-			Code: scoreboard.CodeDeltaOutOfRange, Field: name,
+			Code: wire.CodeDeltaOutOfRange, Field: name,
 			Message: fmt.Sprintf("%s must be within ±%d", name, int64(scoreboard.MaxScore)),
 		}
 	}

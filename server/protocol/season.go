@@ -4,27 +4,28 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // SeasonClosed is the event of a period that has ended with final standings
 // (docs/events.md).
 type SeasonClosed struct {
-	Schema        int       `json:"schema"`
-	Type          string    `json:"type"` // season.closed
-	EventID       string    `json:"event_id"`
-	Board         string    `json:"board"` // the instance
-	Family        string    `json:"family"`
-	Period        string    `json:"period"`
-	Region        string    `json:"region,omitempty"`
-	Mode          string    `json:"mode"`
-	Order         string    `json:"order"`
-	PeriodStart   time.Time `json:"period_start"`
-	PeriodEnd     time.Time `json:"period_end"`
-	ClosedAt      time.Time `json:"closed_at"`
-	Users         int64     `json:"users"`
-	StandingsHash string    `json:"standings_hash"`
-	Top           []Entry   `json:"top"`
+	Schema        int          `json:"schema"`
+	Type          string       `json:"type"` // season.closed
+	EventID       string       `json:"event_id"`
+	Board         string       `json:"board"` // the instance
+	Family        string       `json:"family"`
+	Period        string       `json:"period"`
+	Region        string       `json:"region,omitempty"`
+	Mode          string       `json:"mode"`
+	Order         string       `json:"order"`
+	PeriodStart   time.Time    `json:"period_start"`
+	PeriodEnd     time.Time    `json:"period_end"`
+	ClosedAt      time.Time    `json:"closed_at"`
+	Users         int64        `json:"users"`
+	StandingsHash string       `json:"standings_hash"`
+	Top           []wire.Entry `json:"top"`
 }
 
 // EncodeSeasonClosed encodes the event of a period with final standings.
@@ -35,10 +36,10 @@ func EncodeSeasonClosed(e *scoreboard.EndedPeriod) []byte {
 		Board: string(b.ID), Family: string(b.Family), Period: string(b.Period), Region: b.Region,
 		Mode: string(b.Mode), Order: string(b.Order), Users: e.Users, StandingsHash: b.StandingsHash,
 		PeriodStart: scoreboard.WritableTime(b.PeriodStart), PeriodEnd: scoreboard.WritableTime(b.PeriodEnd),
-		ClosedAt: scoreboard.WritableTime(b.Closed), Top: make([]Entry, len(e.Top)),
+		ClosedAt: scoreboard.WritableTime(b.Closed), Top: make([]wire.Entry, len(e.Top)),
 	}
 	for i, entry := range e.Top {
-		out.Top[i] = Entry{Rank: entry.Rank, UserID: string(entry.User), Score: int64(entry.Score)}
+		out.Top[i] = wire.Entry{Rank: entry.Rank, UserID: string(entry.User), Score: int64(entry.Score)}
 	}
 	value, err := json.Marshal(out)
 	if err != nil {

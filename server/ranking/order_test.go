@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/ranking"
@@ -211,7 +212,7 @@ func samePlaces(
 	for _, user := range users {
 		want, wantErr := pg.Reads.Place(ctx, b, user, k)
 		got, gotErr := r.Place(ctx, b.ID, user, k)
-		if scoreboard.CodeOf(wantErr) != scoreboard.CodeOf(gotErr) {
+		if wire.CodeOf(wantErr) != wire.CodeOf(gotErr) {
 			rt.Fatalf("%s: Redis returns %v, PostgreSQL %v", user, gotErr, wantErr)
 		}
 		if wantErr != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -46,6 +47,6 @@ func outage(err error) bool {
 
 func unavailable(message string, err error) *scoreboard.Error {
 	return &scoreboard.Error{
-		Code: scoreboard.CodeUnavailable, Message: message, RetryAfter: retryAfterOutage, Err: err,
+		Code: wire.CodeUnavailable, Message: message, RetryAfter: retryAfterOutage, Err: err,
 	}
 }

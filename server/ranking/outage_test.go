@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -24,26 +25,26 @@ func TestOutagesAreUnavailable(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		err  error
-		want scoreboard.Code
+		want wire.Code
 	}{
-		"refused":            {&net.OpError{Op: "dial", Err: errors.New("refused")}, scoreboard.CodeUnavailable},
-		"slow":               {os.ErrDeadlineExceeded, scoreboard.CodeUnavailable},
-		"out of time":        {context.DeadlineExceeded, scoreboard.CodeUnavailable},
-		"closed":             {io.EOF, scoreboard.CodeUnavailable},
-		"no free connection": {redis.ErrPoolTimeout, scoreboard.CodeUnavailable},
-		"loading":            {redisError("LOADING Redis is loading"), scoreboard.CodeUnavailable},
-		"out of memory":      {redisError("OOM command not allowed"), scoreboard.CodeUnavailable},
-		"replica":            {redisError("READONLY You can't write"), scoreboard.CodeUnavailable},
-		"connections":        {redisError("ERR max number of clients reached"), scoreboard.CodeUnavailable},
-		"our mistake":        {redisError("ERR wrong number of arguments"), scoreboard.CodeInternal},
-		"wrong type":         {redisError("WRONGTYPE Operation against a key"), scoreboard.CodeInternal},
-		"caller left":        {context.Canceled, scoreboard.CodeInternal},
-		"not loaded":         {scoreboard.ErrNotLoaded, scoreboard.CodeInternal},
-		"shadow lost":        {errMarkLost, scoreboard.CodeUnavailable},
-		"known":              {scoreboard.Errorf(scoreboard.CodeConflict, "x"), scoreboard.CodeConflict},
+		"refused":            {&net.OpError{Op: "dial", Err: errors.New("refused")}, wire.CodeUnavailable},
+		"slow":               {os.ErrDeadlineExceeded, wire.CodeUnavailable},
+		"out of time":        {context.DeadlineExceeded, wire.CodeUnavailable},
+		"closed":             {io.EOF, wire.CodeUnavailable},
+		"no free connection": {redis.ErrPoolTimeout, wire.CodeUnavailable},
+		"loading":            {redisError("LOADING Redis is loading"), wire.CodeUnavailable},
+		"out of memory":      {redisError("OOM command not allowed"), wire.CodeUnavailable},
+		"replica":            {redisError("READONLY You can't write"), wire.CodeUnavailable},
+		"connections":        {redisError("ERR max number of clients reached"), wire.CodeUnavailable},
+		"our mistake":        {redisError("ERR wrong number of arguments"), wire.CodeInternal},
+		"wrong type":         {redisError("WRONGTYPE Operation against a key"), wire.CodeInternal},
+		"caller left":        {context.Canceled, wire.CodeInternal},
+		"not loaded":         {scoreboard.ErrNotLoaded, wire.CodeInternal},
+		"shadow lost":        {errMarkLost, wire.CodeUnavailable},
+		"known":              {scoreboard.Errorf(wire.CodeConflict, "x"), wire.CodeConflict},
 	} {
 		err := translate(fmt.Errorf("do: %w", c.err))
-		if got := scoreboard.CodeOf(err); got != c.want || !errors.Is(err, c.err) {
+		if got := wire.CodeOf(err); got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: got %s, %v, want %s", name, got, err, c.want)
 		}
 	}

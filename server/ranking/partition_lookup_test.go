@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -351,7 +352,7 @@ func TestLookupBesideOneThatKeepsChanging(t *testing.T) {
 		go func() {
 			defer close(moving)
 			_, err := reader.Place(ctx, b.ID, "user-030", 1)
-			if scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+			if wire.CodeOf(err) != wire.CodeUnavailable {
 				t.Errorf("a standing that changed with every read: %v, want unavailable", err)
 			}
 		}()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -213,7 +214,7 @@ func (c *comparison) comparePlace(rows []scoreboard.Change, user scoreboard.User
 	p, err := c.reader.Place(ctx, c.board.ID, user, k)
 	i := index(rows, user)
 	if i < 0 {
-		if scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		if wire.CodeOf(err) != wire.CodeNotFound {
 			c.Errorf("%s, who is not ranked: %+v, %v", user, p, err)
 		}
 		return

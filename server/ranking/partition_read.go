@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -84,7 +85,7 @@ func (r *Ranking) mergedPlace(
 	}
 	s := at.snapshot
 	if at.counts[0] < 0 {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on board %s", user, l.board)
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s has no score on board %s", user, l.board)
 	}
 	kept, err := parseState(at.states[0])
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -157,7 +158,7 @@ func TestPartitionsGrowAndShrink(t *testing.T) {
 		for _, c := range stored {
 			place, err := r.Place(ctx, b.ID, c.User, 0)
 			switch {
-			case c.Hidden && scoreboard.CodeOf(err) != scoreboard.CodeNotFound:
+			case c.Hidden && wire.CodeOf(err) != wire.CodeNotFound:
 				t.Errorf("%s is hidden, and placed: %v", c.User, err)
 			case c.Hidden:
 			case err != nil:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -144,7 +145,7 @@ func TestLateEventsCannotRestoreHiddenUser(t *testing.T) {
 		r.is(t, "bob:5 carol:4")
 		r.apply(t, change("alice", 6, 2, 4)) // late
 		r.is(t, "bob:5 carol:4")
-		if _, err := r.Place(ctx, board.ID, "alice", 0); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		if _, err := r.Place(ctx, board.ID, "alice", 0); wire.CodeOf(err) != wire.CodeNotFound {
 			t.Errorf("a banned user's place: %v, want not_found", err)
 		}
 		if got := r.place(t, "carol").Rank; got != 2 {

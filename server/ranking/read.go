@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -104,7 +105,7 @@ func (r *Ranking) wholePlace(
 		return nil, translate(fmt.Errorf("read the standing of %s on board %s: %w", user, board, err))
 	}
 	if len(reply.values) < 6 {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on board %s", user, board)
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s has no score on board %s", user, board)
 	}
 	order, raw := scoreboard.Order(reply.string(2)), reply.string(5)
 	kept, err := parseState(raw)

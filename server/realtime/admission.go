@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -60,7 +61,7 @@ func (h *Hub) admit(c *Conn) error {
 	case o.Off:
 		h.metrics.refused.WithLabelValues("off").Inc()
 		return &scoreboard.Error{
-			Code:       scoreboard.CodeUnavailable,
+			Code:       wire.CodeUnavailable,
 			Message:    "streams are disabled; poll the leaderboard instead",
 			RetryAfter: offRetry,
 		}
@@ -84,7 +85,7 @@ func (h *Hub) admit(c *Conn) error {
 
 func (h *Hub) reject(limit, message string) error {
 	h.metrics.refused.WithLabelValues(limit).Inc()
-	return &scoreboard.Error{Code: scoreboard.CodeRateLimited, Message: message, RetryAfter: time.Second}
+	return &scoreboard.Error{Code: wire.CodeRateLimited, Message: message, RetryAfter: time.Second}
 }
 
 // release ends what admit counted.
@@ -138,7 +139,7 @@ func (h *Hub) register(c *Conn) bool {
 // would give it.
 func (h *Hub) errRestarting() error {
 	return &scoreboard.Error{
-		Code: scoreboard.CodeUnavailable, Message: "the server is restarting",
+		Code: wire.CodeUnavailable, Message: "the server is restarting",
 		RetryAfter: max(time.Second, h.options.Load().ReconnectWithin/2),
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -73,7 +74,7 @@ func (h *Hub) silent(now time.Time) []*board {
 func (h *Hub) checked(b *board, top *scoreboard.Top, err error) {
 	if err != nil {
 		h.metrics.checks.WithLabelValues("failed").Inc()
-		if b.markDegraded(string(scoreboard.CodeOf(err))) {
+		if b.markDegraded(string(wire.CodeOf(err))) {
 			h.log.Warn("board cannot be read; streaming its last state", "board", b.id, "err", err)
 			h.markChanged(b)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -17,7 +18,7 @@ func (fixed) ReadTop(_ context.Context, b scoreboard.BoardID) (*scoreboard.Top, 
 }
 
 func (fixed) ReadPlace(context.Context, scoreboard.BoardID, scoreboard.UserID) (*scoreboard.Place, error) {
-	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no score")
+	return nil, scoreboard.Errorf(wire.CodeNotFound, "no score")
 }
 
 func TestBoardIsKeptBetweenLookupAndSubscription(t *testing.T) {
@@ -73,7 +74,7 @@ func TestLateLookupIsIgnored(t *testing.T) {
 	if got := sub.standing.rank; got != 200 {
 		t.Errorf("rank: got %d, want the newer look-up's 200", got)
 	}
-	sub.standing.resolve(nil, scoreboard.Errorf(scoreboard.CodeNotFound, "hidden"))
+	sub.standing.resolve(nil, scoreboard.Errorf(wire.CodeNotFound, "hidden"))
 	if sub.standing.known {
 		t.Error("a user that is not on the board still has a rank")
 	}

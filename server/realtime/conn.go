@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -161,13 +161,13 @@ func (c *Conn) fire(t *timer, now time.Time) {
 	}
 	switch {
 	case !c.expires.IsZero() && !now.Before(c.expires):
-		c.Finish(protocol.CloseToken, "token expired", c.bye("token expired"))
+		c.Finish(wire.CloseToken, "token expired", c.bye("token expired"))
 		return
 	case c.until != 0 && now.UnixNano() >= c.until:
-		c.Finish(protocol.CloseRestart, "lifetime", c.bye("lifetime"))
+		c.Finish(wire.CloseRestart, "lifetime", c.bye("lifetime"))
 		return
 	case now.Sub(c.out.LastHeard()) >= c.hub.options.Load().PongWait:
-		c.Finish(protocol.CloseSlowConsumer, "no pong", nil)
+		c.Finish(wire.CloseSlowConsumer, "no pong", nil)
 		return
 	case now.UnixNano() >= c.nextPing:
 		c.out.Ping()
@@ -287,7 +287,7 @@ func (c *Conn) reply(f *Frame) {
 	}
 	c.mu.Unlock()
 	if full {
-		c.Finish(protocol.CloseLimit, "too many commands", nil)
+		c.Finish(wire.CloseLimit, "too many commands", nil)
 		return
 	}
 	c.out.Wake()
@@ -341,7 +341,7 @@ func (c *Conn) subscribe(b *board, v *Viewer) error {
 		}
 	}
 	if limit := c.hub.options.Load().Boards; len(c.subs) >= limit {
-		return scoreboard.Errorf(scoreboard.CodeRateLimited, "at most %d boards on one connection", limit)
+		return scoreboard.Errorf(wire.CodeRateLimited, "at most %d boards on one connection", limit)
 	}
 	b.add(s)
 	c.subs = append(c.subs, s)
@@ -372,7 +372,7 @@ func unavailable(err error) error {
 		return err
 	}
 	return &scoreboard.Error{
-		Code: scoreboard.CodeUnavailable, Message: "the board cannot be read at the moment",
+		Code: wire.CodeUnavailable, Message: "the board cannot be read at the moment",
 		RetryAfter: time.Second, Err: err,
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Drain rejects new connections and closes the open ones gradually, each with a
@@ -40,7 +40,7 @@ func (h *Hub) dismiss(n int) int {
 			break
 		}
 		if c.ending.Load() == nil {
-			c.Finish(protocol.CloseRestart, "restart", c.bye("restart"))
+			c.Finish(wire.CloseRestart, "restart", c.bye("restart"))
 			n--
 		}
 	}

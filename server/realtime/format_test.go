@@ -14,7 +14,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -70,7 +70,7 @@ func TestDialectFormats(t *testing.T) {
 		return fmt.Sprintf(`{"userId":%s,"nickName":"%s","score":%d,"rank":%d,"updatedAt":"%s"}`,
 			user, strings.Trim(user, `"`), score, rank, reachedAt(scoreboard.Score(score)).Format(time.RFC3339))
 	}
-	native.expect(protocol.FrameUpdated)
+	native.expect(wire.FrameUpdated)
 	highscore.expectText(`{"type":"LEADERBOARD_UPDATE","data":{"entries":[` +
 		`{"rank":1,"player_id":"17","username":"17","score":9},` +
 		`{"rank":2,"player_id":"alice","username":"alice","score":5}],"updated_at":NOW}}`)
@@ -84,9 +84,9 @@ func TestDialectFormats(t *testing.T) {
 	highscore.send(`{"type":"subscribe","board":"nosuch"}`)
 	delta.send(`not JSON`)
 	boards.edit(func() { boards.reason = "redis_unavailable" })
-	native.expect(protocol.FrameUpdated)
+	native.expect(wire.FrameUpdated)
 	boards.edit(func() { boards.reason, boards.boards["global"].epoch = "", 50 })
-	native.expect(protocol.FrameUpdated)
+	native.expect(wire.FrameUpdated)
 	r.hub.Notify(boards.set("global", of{"alice": 12}))
 	highscore.expectText(`{"type":"LEADERBOARD_UPDATE","data":{"entries":[` +
 		`{"rank":1,"player_id":"alice","username":"alice","score":12},` +
@@ -119,8 +119,8 @@ func TestDialectFormats(t *testing.T) {
 	_ = highscore.text() // the rank
 	go func() { _ = r.hub.Drain(t.Context()) }()
 	var end *websocket.CloseError
-	if data, err := highscore.read(); !asClose(err, &end) || end.Code != protocol.CloseRestart {
-		t.Errorf("got %s, %v at the end, want only close %d", data, err, protocol.CloseRestart)
+	if data, err := highscore.read(); !asClose(err, &end) || end.Code != wire.CloseRestart {
+		t.Errorf("got %s, %v at the end, want only close %d", data, err, wire.CloseRestart)
 	}
 }
 
@@ -137,8 +137,8 @@ func TestRefusalWithoutFrame(t *testing.T) {
 	// The limit of delta is 3, in any format; the others may still join.
 	await(t, "3 connections", func() bool { return r.hub.Status().Connections["sse"] == 1 })
 	var end *websocket.CloseError
-	if data, err := r.dial("user=alice&format=delta").read(); !asClose(err, &end) || end.Code != protocol.CloseLimit {
-		t.Errorf("got %s, %v, want only close %d", data, err, protocol.CloseLimit)
+	if data, err := r.dial("user=alice&format=delta").read(); !asClose(err, &end) || end.Code != wire.CloseLimit {
+		t.Errorf("got %s, %v, want only close %d", data, err, wire.CloseLimit)
 	}
 	for _, query := range []string{"user=bob&format=delta", "user=alice", "user=alice&format=highscore"} {
 		if data, err := r.dial(query).read(); err != nil || len(data) == 0 {
@@ -146,8 +146,8 @@ func TestRefusalWithoutFrame(t *testing.T) {
 		}
 	}
 	data, err := r.dial("format=delta&board=secret").read()
-	if !asClose(err, &end) || end.Code != protocol.CloseForbidden {
-		t.Errorf("got %s, %v, want only close %d", data, err, protocol.CloseForbidden)
+	if !asClose(err, &end) || end.Code != wire.CloseForbidden {
+		t.Errorf("got %s, %v, want only close %d", data, err, wire.CloseForbidden)
 	}
 }
 
@@ -159,8 +159,8 @@ func TestSettingLimitsEveryFormat(t *testing.T) {
 		r.dial("user=" + format + "&format=" + format).frame()
 		var end *websocket.CloseError
 		if data, err := r.dial("user=" + format + "&format=" + format).read(); !asClose(err, &end) ||
-			end.Code != protocol.CloseLimit {
-			t.Errorf("%s, a second connection: got %s, %v, want only close %d", format, data, err, protocol.CloseLimit)
+			end.Code != wire.CloseLimit {
+			t.Errorf("%s, a second connection: got %s, %v, want only close %d", format, data, err, wire.CloseLimit)
 		}
 	}
 }

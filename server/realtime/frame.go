@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -59,30 +60,30 @@ func NewFrame(kind string, v any) *Frame {
 // Native is the format of the native API.
 var Native = &Format{
 	State: func(v *StateView) *Frame {
-		head := nativeHead(protocol.FrameUpdated, v)
+		head := nativeHead(wire.FrameUpdated, v)
 		return NewFrame(head.Type, updatedFrame{head, protocol.Entries(v.Rows)})
 	},
 	Delta: func(v *StateView, before []scoreboard.Entry, base int64) *Frame {
-		head := nativeHead(protocol.FrameDelta, v)
+		head := nativeHead(wire.FrameDelta, v)
 		changed, removed := difference(before, v.Rows)
 		return NewFrame(head.Type, deltaFrame{head, base, changed, removed})
 	},
 	Rank: func(v *RankView) *Frame {
-		return NewFrame(protocol.FrameRank, rankFrame{
-			Type: protocol.FrameRank, Board: string(v.Board), UserID: string(v.User),
+		return NewFrame(wire.FrameRank, rankFrame{
+			Type: wire.FrameRank, Board: string(v.Board), UserID: string(v.User),
 			Score: int64(v.Score), Rank: v.Rank, PreviousRank: v.Previous,
 			Version: v.Version, Epoch: v.Epoch, TS: v.TS,
 		})
 	},
 	Friends: func(v *FriendsView) *Frame {
-		return NewFrame(protocol.FrameFriends, friendsFrame{
-			Type: protocol.FrameFriends, Board: string(v.Board), UserID: string(v.User),
+		return NewFrame(wire.FrameFriends, friendsFrame{
+			Type: wire.FrameFriends, Board: string(v.Board), UserID: string(v.User),
 			Version: v.Version, Epoch: v.Epoch, TS: v.TS, Friends: protocol.ListEntries(v.Rows),
 		})
 	},
 	Bye: func(reason string, reconnect time.Duration) *Frame {
 		ms := reconnect.Milliseconds()
-		f := NewFrame(protocol.FrameBye, byeFrame{Type: protocol.FrameBye, Reason: reason, ReconnectAfterMS: ms})
+		f := NewFrame(wire.FrameBye, byeFrame{Type: wire.FrameBye, Reason: reason, ReconnectAfterMS: ms})
 		f.RetryMS = ms
 		return f
 	},
@@ -98,11 +99,11 @@ func nativeHead(kind string, v *StateView) stateHead {
 }
 
 func newError(err error, board scoreboard.BoardID) *Frame {
-	known := &scoreboard.Error{Code: scoreboard.CodeInternal, Message: "internal error"}
+	known := &scoreboard.Error{Code: wire.CodeInternal, Message: "internal error"}
 	_ = errors.As(err, &known)
 	e := protocol.NewError(known)
-	return NewFrame(protocol.FrameError, errorFrame{
-		Type: protocol.FrameError, ErrorCode: e.ErrorCode, Message: e.Message, Field: e.Field, Board: string(board),
+	return NewFrame(wire.FrameError, errorFrame{
+		Type: wire.FrameError, ErrorCode: e.ErrorCode, Message: e.Message, Field: e.Field, Board: string(board),
 	})
 }
 
@@ -130,13 +131,13 @@ type (
 	}
 	updatedFrame struct {
 		stateHead
-		Top []protocol.Entry `json:"top"`
+		Top []wire.Entry `json:"top"`
 	}
 	deltaFrame struct {
 		stateHead
-		Base    int64            `json:"base"`
-		Changed []protocol.Entry `json:"changed"`
-		Removed []string         `json:"removed"`
+		Base    int64        `json:"base"`
+		Changed []wire.Entry `json:"changed"`
+		Removed []string     `json:"removed"`
 	}
 	rankFrame struct {
 		Type         string    `json:"type"`
@@ -150,13 +151,13 @@ type (
 		TS           time.Time `json:"ts"`
 	}
 	friendsFrame struct {
-		Type    string               `json:"type"`
-		Board   string               `json:"board"`
-		UserID  string               `json:"user_id"`
-		Version int64                `json:"version"`
-		Epoch   int64                `json:"epoch"`
-		TS      time.Time            `json:"ts"`
-		Friends []protocol.ListEntry `json:"friends"`
+		Type    string           `json:"type"`
+		Board   string           `json:"board"`
+		UserID  string           `json:"user_id"`
+		Version int64            `json:"version"`
+		Epoch   int64            `json:"epoch"`
+		TS      time.Time        `json:"ts"`
+		Friends []wire.ListEntry `json:"friends"`
 	}
 	byeFrame struct {
 		Type             string `json:"type"`
@@ -174,7 +175,7 @@ type (
 
 // difference returns the entries that are new or changed since before, and the
 // users that are gone.
-func difference(before, now []scoreboard.Entry) (changed []protocol.Entry, removed []string) {
+func difference(before, now []scoreboard.Entry) (changed []wire.Entry, removed []string) {
 	was := make(map[scoreboard.UserID]scoreboard.Entry, len(before))
 	for _, e := range before {
 		was[e.User] = e

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -65,13 +65,13 @@ func (c *circles) reads() int {
 func (w *watcher) friends() string {
 	w.t.Helper()
 	for {
-		if f := w.frame(); f.Type == protocol.FrameFriends {
+		if f := w.frame(); f.Type == wire.FrameFriends {
 			return friendsIn(f)
 		}
 	}
 }
 
-func friendsIn(f protocol.Frame) (text string) {
+func friendsIn(f wire.Frame) (text string) {
 	for _, e := range f.Friends {
 		text += fmt.Sprintf("%d. %s #%d %d, ", e.Place, e.UserID, e.Rank, e.Score)
 	}
@@ -88,7 +88,7 @@ func TestFriendsInStream(t *testing.T) {
 		r.hub.ShowFriends(c)
 		w, phone := r.dial("user=u120&friends=1"), r.dial("user=u120&friends=1")
 		for _, without := range []*watcher{r.dial("user=u121"), r.dial("friends=1")} {
-			without.expect(protocol.FrameUpdated)
+			without.expect(wire.FrameUpdated)
 			without.quiet(time.Second)
 		}
 		const first = "1. u000 #1 150000, 2. u120 #121 30000, 3. u130 #131 20000, "
@@ -144,7 +144,7 @@ func TestFriendsAfterOutage(t *testing.T) {
 		w := r.dial("user=ada&friends=1")
 		w.friends()
 		c.edit(func() { c.reason = "ranking_unavailable" })
-		if f := w.expect(protocol.FrameUpdated); !f.Degraded {
+		if f := w.expect(wire.FrameUpdated); !f.Degraded {
 			t.Fatalf("got %+v, want a degraded state", f)
 		}
 		n := c.set("global", of{"ada": 10})

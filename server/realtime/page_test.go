@@ -15,7 +15,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/realtime"
 )
 
@@ -45,12 +45,12 @@ func readProtocolPage(t *testing.T) *protocolPage {
 		if err := json.Unmarshal([]byte(example), &head); err != nil {
 			t.Fatalf("%s: %v", example, err)
 		}
-		var to any = &protocol.Frame{}
+		var to any = &wire.Frame{}
 		switch head.Type {
 		case "":
-			to = &protocol.JoinTicket{}
+			to = &wire.JoinTicket{}
 		case "subscribe", "unsubscribe":
-			to = &protocol.Command{}
+			to = &wire.Command{}
 		default:
 			p.frames = append(p.frames, example)
 		}
@@ -100,7 +100,7 @@ func TestPageShowsRealMessages(t *testing.T) {
 	got(w) // the delta
 	got(w) // alice's rank
 	friends := r.dial("user=alice&friends=1")
-	friends.expect(protocol.FrameUpdated)
+	friends.expect(wire.FrameUpdated)
 	got(friends)
 	w.send(`{"type":"follow","board":"daily"}`)
 	got(w)
@@ -155,7 +155,7 @@ func TestPageIsComplete(t *testing.T) {
 	t.Parallel()
 	page := readProtocolPage(t)
 	for _, kind := range []string{
-		protocol.FrameUpdated, protocol.FrameDelta, protocol.FrameRank, protocol.FrameBye, protocol.FrameError,
+		wire.FrameUpdated, wire.FrameDelta, wire.FrameRank, wire.FrameBye, wire.FrameError,
 	} {
 		if !strings.Contains(page.text, "\n### "+kind+"\n") {
 			t.Errorf("no heading %s", kind)
@@ -163,8 +163,8 @@ func TestPageIsComplete(t *testing.T) {
 	}
 	table := page.text[strings.Index(page.text, "| close code |"):]
 	for _, code := range []int{
-		protocol.CloseToken, protocol.CloseForbidden, protocol.CloseSlowConsumer, protocol.CloseLimit,
-		protocol.CloseRestart,
+		wire.CloseToken, wire.CloseForbidden, wire.CloseSlowConsumer, wire.CloseLimit,
+		wire.CloseRestart,
 		websocket.CloseProtocolError, websocket.CloseUnsupportedData, websocket.CloseInvalidFramePayloadData,
 		websocket.CloseMessageTooBig,
 	} {

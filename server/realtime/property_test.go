@@ -10,7 +10,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -18,34 +18,34 @@ import (
 // screen is what a client shows: snapshots replace it, deltas change it.
 type screen struct {
 	epoch, version int64
-	top            []protocol.Entry
+	top            []wire.Entry
 }
 
 // show applies a frame as a client does.
-func (s *screen) show(t *testing.T, f protocol.Frame) {
+func (s *screen) show(t *testing.T, f wire.Frame) {
 	t.Helper()
 	if f.Epoch == s.epoch && f.Version < s.version {
 		t.Errorf("version went back from %d to %d", s.version, f.Version)
 	}
 	switch f.Type {
-	case protocol.FrameUpdated:
+	case wire.FrameUpdated:
 		s.top = f.Top
-	case protocol.FrameDelta:
+	case wire.FrameDelta:
 		if f.Epoch != s.epoch || f.Base != s.version {
 			t.Errorf("delta of base %d:%d, have %d:%d", f.Epoch, f.Base, s.epoch, s.version)
 		}
-		put := make(map[string]protocol.Entry, len(f.Changed))
+		put := make(map[string]wire.Entry, len(f.Changed))
 		for _, e := range f.Changed {
 			put[e.UserID] = e
 		}
-		var top []protocol.Entry
+		var top []wire.Entry
 		for _, e := range s.top {
 			if _, ok := put[e.UserID]; !ok && !slices.Contains(f.Removed, e.UserID) {
 				top = append(top, e)
 			}
 		}
 		top = append(top, f.Changed...)
-		slices.SortFunc(top, func(a, b protocol.Entry) int { return int(a.Rank - b.Rank) })
+		slices.SortFunc(top, func(a, b wire.Entry) int { return int(a.Rank - b.Rank) })
 		s.top = top
 	}
 	s.epoch, s.version = f.Epoch, f.Version
@@ -54,16 +54,16 @@ func (s *screen) show(t *testing.T, f protocol.Frame) {
 // check compares the screen with the ranking at that version.
 func (s *screen) check(t *testing.T, boards *ranking, rows int) {
 	t.Helper()
-	var want []protocol.Entry
-	boards.edit(func() { want = wire(boards.tops[[2]int64{s.epoch, s.version}], rows) })
+	var want []wire.Entry
+	boards.edit(func() { want = wireEntries(boards.tops[[2]int64{s.epoch, s.version}], rows) })
 	if !slices.Equal(s.top, want) {
 		t.Errorf("at %d:%d: showing\n%v, want\n%v", s.epoch, s.version, s.top, want)
 	}
 }
 
-func wire(rows []scoreboard.Entry, n int) (out []protocol.Entry) {
+func wireEntries(rows []scoreboard.Entry, n int) (out []wire.Entry) {
 	for _, e := range rows[:min(n, len(rows))] {
-		out = append(out, protocol.Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)})
+		out = append(out, wire.Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)})
 	}
 	return out
 }
@@ -163,7 +163,7 @@ func watch(
 		select {
 		case <-played:
 			top, _ := boards.ReadTop(t.Context(), "global")
-			if slices.Equal(s.top, wire(top.Entries, rows)) {
+			if slices.Equal(s.top, wireEntries(top.Entries, rows)) {
 				return
 			}
 		default:

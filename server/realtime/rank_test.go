@@ -5,22 +5,22 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // rank reads up to the next user.rank.updated.
-func (w *watcher) rank() protocol.Frame {
+func (w *watcher) rank() wire.Frame {
 	w.t.Helper()
 	for {
-		if f := w.frame(); f.Type == protocol.FrameRank {
+		if f := w.frame(); f.Type == wire.FrameRank {
 			return f
 		}
 	}
 }
 
-func checkRank(t *testing.T, f protocol.Frame, user string, rank, previous, version int64) {
+func checkRank(t *testing.T, f wire.Frame, user string, rank, previous, version int64) {
 	t.Helper()
 	was := int64(0)
 	if f.PreviousRank != nil {
@@ -39,7 +39,7 @@ func TestOwnRankInTheTop(t *testing.T) {
 	r := start(t, realtime.Options{}, boards)
 	alice, phone, bob := r.dial("user=alice"), r.dial("user=alice"), r.dial("user=bob")
 	for _, w := range []*watcher{alice, phone, bob} {
-		w.expect(protocol.FrameUpdated)
+		w.expect(wire.FrameUpdated)
 	}
 	r.hub.Notify(boards.set("global", of{"alice": 10}))
 	// Alice moved and overtook Bob, whose own version did not change.
@@ -80,7 +80,7 @@ func TestNoRankFrameForUnrankedUser(t *testing.T) {
 		w := r.dial("user=alice")
 		w.frame()
 		r.hub.Notify(boards.set("global", of{"bob": 1}))
-		w.expect(protocol.FrameUpdated)
+		w.expect(wire.FrameUpdated)
 		w.quiet(300 * time.Millisecond)
 	})
 }

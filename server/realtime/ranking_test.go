@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -115,7 +116,7 @@ func (r *ranking) ReadTop(_ context.Context, id scoreboard.BoardID) (*scoreboard
 	case r.err != nil:
 		return nil, r.err
 	case b == nil:
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no such board")
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "no such board")
 	}
 	return r.answer(b), nil
 }
@@ -136,7 +137,7 @@ func (r *ranking) ReadPlace(
 			}, nil
 		}
 	}
-	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no score")
+	return nil, scoreboard.Errorf(wire.CodeNotFound, "no score")
 }
 
 func (r *ranking) edit(f func()) {

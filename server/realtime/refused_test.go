@@ -10,7 +10,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/realtime"
 )
 
@@ -42,14 +42,14 @@ func TestBadInput(t *testing.T) {
 					return
 				}
 			}
-		}, protocol.CloseLimit, "too many commands"},
+		}, wire.CloseLimit, "too many commands"},
 		{"10,000 pings", func(_ *testing.T, w *watcher) {
 			for range 10_000 {
 				if w.ws.WriteMessage(websocket.PingMessage, nil) != nil {
 					return
 				}
 			}
-		}, protocol.CloseLimit, "too many pings"},
+		}, wire.CloseLimit, "too many pings"},
 		{"reserved bits", func(t *testing.T, w *watcher) {
 			if _, err := w.ws.NetConn().Write([]byte{0xf1, 0x80, 0, 0, 0, 0}); err != nil {
 				t.Fatal(err)
@@ -74,7 +74,7 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	r.hub.Notify(boards.set("global", of{"alice": 1}))
-	bystander.expect(protocol.FrameUpdated)
+	bystander.expect(wire.FrameUpdated)
 	await(t, "all other connections to be closed", func() bool { return gauge(t, r.hub, "connections") == 1 })
 }
 
@@ -92,7 +92,7 @@ func TestPingsDoNotCountAsCommands(t *testing.T) {
 		w.send(`{"type":"unsubscribe","board":"b1"}`)
 	}
 	w.send(`{"type":"subscribe","board":"b1"}`)
-	if f := w.expect(protocol.FrameUpdated); f.Board != "b1" {
+	if f := w.expect(wire.FrameUpdated); f.Board != "b1" {
 		t.Errorf("got %+v, want b1", f)
 	}
 }
@@ -102,10 +102,10 @@ func TestJoinRefused(t *testing.T) {
 	r := start(t, realtime.Options{}, newRanking("global", "secret"))
 	for board, want := range map[string]string{"nosuch": "not_found", "secret": "forbidden"} {
 		w := r.dial(query("board", board))
-		if f := w.expect(protocol.FrameError); f.ErrorCode != want {
+		if f := w.expect(wire.FrameError); f.ErrorCode != want {
 			t.Errorf("%s: got %+v, want %s", board, f, want)
 		}
-		if code, reason := w.closed(); code != protocol.CloseForbidden || reason != want {
+		if code, reason := w.closed(); code != wire.CloseForbidden || reason != want {
 			t.Errorf("%s: closed with %d %q, want 4403 %s", board, code, reason, want)
 		}
 	}
@@ -132,7 +132,7 @@ func TestRefusedClientMaySend(t *testing.T) {
 	r.dial("user=alice").frame()
 	w := r.dial("user=alice")
 	w.send(strings.Repeat("x", 1<<20)) // does not reset the connection, which could lose the code
-	if code, _ := w.closed(); code != protocol.CloseLimit {
+	if code, _ := w.closed(); code != wire.CloseLimit {
 		t.Errorf("code: got %d, want 4429", code)
 	}
 }
@@ -150,10 +150,10 @@ func TestTokenExpires(t *testing.T) {
 	r := start(t, realtime.Options{}, newRanking("global"))
 	w := r.dial("expires=300")
 	w.frame()
-	if f := w.expect(protocol.FrameBye); f.Reason != "token expired" {
+	if f := w.expect(wire.FrameBye); f.Reason != "token expired" {
 		t.Errorf("bye: got %+v, want token expired", f)
 	}
-	if code, _ := w.closed(); code != protocol.CloseToken {
+	if code, _ := w.closed(); code != wire.CloseToken {
 		t.Errorf("code: got %d, want 4401", code)
 	}
 }
@@ -168,7 +168,7 @@ func TestHalfOpen(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			if code, reason := silent.closed(); code != protocol.CloseSlowConsumer || reason != "no pong" {
+			if code, reason := silent.closed(); code != wire.CloseSlowConsumer || reason != "no pong" {
 				t.Errorf("silent: closed with %d %q, want 4408 no pong", code, reason)
 			}
 		}()

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -21,7 +21,7 @@ func TestLostNoticeIsRepairedWithinASecond(t *testing.T) {
 		for i := range 3 {
 			lost := time.Now()
 			boards.set("global", of{"alice": 1, user(i): 2})
-			w.expect(protocol.FrameUpdated)
+			w.expect(wire.FrameUpdated)
 			if took := time.Since(lost); took > time.Second {
 				t.Errorf("repaired after %s, want within a second", took)
 			}
@@ -86,7 +86,7 @@ func TestFamilyMovesToNextInstance(t *testing.T) {
 			t.Errorf("board: got %s, want the instance", f.Board)
 		}
 		r.hub.Notify(boards.set("daily", of{"alice": 2}))
-		w.expect(protocol.FrameUpdated)
+		w.expect(wire.FrameUpdated)
 		boards.edit(func() {
 			b := newRanking("daily").boards["daily"]
 			b.instance, b.epoch = "daily:2026-11-22", 5
@@ -147,14 +147,14 @@ func TestUnreadableBoard(t *testing.T) {
 	boards.err = errors.New("backend lost")
 	r := start(t, realtime.Options{}, boards)
 	w := r.dial("")
-	if f := w.expect(protocol.FrameError); f.ErrorCode != "unavailable" {
+	if f := w.expect(wire.FrameError); f.ErrorCode != "unavailable" {
 		t.Errorf("got %+v, want unavailable", f)
 	}
 	if code, _ := w.closed(); code != 1012 {
 		t.Errorf("code: got %d, want 1012, try again later", code)
 	}
 	boards.edit(func() { boards.err = nil })
-	r.dial("").expect(protocol.FrameUpdated)
+	r.dial("").expect(wire.FrameUpdated)
 }
 
 func TestResume(t *testing.T) {
@@ -192,7 +192,7 @@ func TestImpossibleTimesEndNoDaemon(t *testing.T) {
 		n := boards.set("global", of{"alice": scoreboard.Score(2 + i)})
 		n.Top.UpdatedAt, n.Top.AsOf = at, at
 		r.hub.Notify(n)
-		for seen := map[string]bool{}; !seen[protocol.FrameUpdated]; {
+		for seen := map[string]bool{}; !seen[wire.FrameUpdated]; {
 			f := w.frame()
 			seen[f.Type] = true
 			if !scoreboard.IsWritable(f.TS) {

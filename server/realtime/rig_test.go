@@ -19,9 +19,9 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/server/http/dialect"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/realtime/sse"
 	"github.com/scoreboard/scoreboard/server/realtime/ws"
@@ -104,7 +104,7 @@ func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
 	}
 	v.CanSee = func(_ context.Context, b scoreboard.BoardID) error {
 		if b == "secret" {
-			return scoreboard.Errorf(scoreboard.CodeForbidden, "private board")
+			return scoreboard.Errorf(wire.CodeForbidden, "private board")
 		}
 		return nil
 	}
@@ -124,11 +124,11 @@ func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
 			err = r.ws.Refuse(w, req, v.Format, err)
 		}
 	}
-	status := map[scoreboard.Code]int{
-		"": 0, scoreboard.CodeRateLimited: 429, scoreboard.CodeNotFound: 404, scoreboard.CodeForbidden: 403,
-		scoreboard.CodeUnavailable: 503, scoreboard.CodeInvalidRequest: 400,
+	status := map[wire.Code]int{
+		"": 0, wire.CodeRateLimited: 429, wire.CodeNotFound: 404, wire.CodeForbidden: 403,
+		wire.CodeUnavailable: 503, wire.CodeInvalidRequest: 400,
 	}
-	if s, ok := status[scoreboard.CodeOf(err)]; !ok {
+	if s, ok := status[wire.CodeOf(err)]; !ok {
 		r.t.Errorf("refusal without a code: %v", err)
 	} else if s != 0 {
 		http.Error(w, err.Error(), s)
@@ -174,7 +174,7 @@ func (w *watcher) read() ([]byte, error) {
 }
 
 // frame reads the next frame.
-func (w *watcher) frame() protocol.Frame {
+func (w *watcher) frame() wire.Frame {
 	w.t.Helper()
 	data, err := w.read()
 	if err != nil {
@@ -198,9 +198,9 @@ func (r *rig) get(path string) int {
 	return res.StatusCode
 }
 
-func decode(t *testing.T, data []byte) protocol.Frame {
+func decode(t *testing.T, data []byte) wire.Frame {
 	t.Helper()
-	var f protocol.Frame
+	var f wire.Frame
 	if err := json.Unmarshal(data, &f); err != nil {
 		t.Fatalf("frame %s: %v", data, err)
 	}
@@ -208,7 +208,7 @@ func decode(t *testing.T, data []byte) protocol.Frame {
 }
 
 // expect reads the next frame, which must be of that type.
-func (w *watcher) expect(kind string) protocol.Frame {
+func (w *watcher) expect(kind string) wire.Frame {
 	w.t.Helper()
 	f := w.frame()
 	if f.Type != kind {

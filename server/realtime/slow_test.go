@@ -13,7 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -98,7 +98,7 @@ func TestSlowConsumer(t *testing.T) {
 	await(t, "two stalled connections", func() bool { return gauge(t, r.hub, "stalled_connections") == 2 })
 	time.Sleep(slowAfter * 5 / 4)
 	// Within the grace period the close still reaches a client that reads again.
-	if code, reason := late.closed(); code != protocol.CloseSlowConsumer || reason != "slow consumer" {
+	if code, reason := late.closed(); code != wire.CloseSlowConsumer || reason != "slow consumer" {
 		t.Errorf("late: closed with %d %q, want 4408 slow consumer", code, reason)
 	}
 	await(t, "the client that never reads to be closed", func() bool { return gauge(t, r.hub, "connections") == 1 })
@@ -106,7 +106,7 @@ func TestSlowConsumer(t *testing.T) {
 }
 
 // try is frame for goroutines other than the test's.
-func (w *watcher) try() (f protocol.Frame, ok bool) {
+func (w *watcher) try() (f wire.Frame, ok bool) {
 	data, err := w.read()
 	if err == nil {
 		err = json.Unmarshal(data, &f)
@@ -189,7 +189,7 @@ func TestSlowReaderSkipsStates(t *testing.T) {
 	top, _ := boards.ReadTop(t.Context(), "global")
 	frames := 0
 	for {
-		f := w.expect(protocol.FrameUpdated)
+		f := w.expect(wire.FrameUpdated)
 		frames++
 		if f.Version == top.Version {
 			break
@@ -201,9 +201,9 @@ func TestSlowReaderSkipsStates(t *testing.T) {
 	// Once it has caught up, its past stalls do not count.
 	time.Sleep(slowAfter * 5 / 4)
 	r.hub.Notify(boards.set("global", of{longUser(0): 5000}))
-	w.expect(protocol.FrameUpdated)
+	w.expect(wire.FrameUpdated)
 	r.hub.Notify(boards.set("global", of{longUser(0): 5001}))
-	w.expect(protocol.FrameUpdated)
+	w.expect(wire.FrameUpdated)
 }
 
 // Writes wait behind a stalled frame; under TLS too, where every write blocks.
@@ -255,7 +255,7 @@ func pongsWaitBehindAStalledFrame(t *testing.T, begin func(*httptest.Server)) {
 	for w.frame().Version != top.Version {
 	}
 	w.send("[")
-	w.expect(protocol.FrameError)
+	w.expect(wire.FrameError)
 	if pongs != 5 {
 		t.Errorf("pongs: got %d, want 5", pongs)
 	}

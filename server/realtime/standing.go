@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -192,7 +193,7 @@ func (st *standing) resolve(p *scoreboard.Place, err error) {
 	st.queued = false
 	switch {
 	case len(st.subs) == 0: // detached meanwhile: nobody would take it out of the top again
-	case scoreboard.CodeOf(err) == scoreboard.CodeNotFound, err == nil && p.Private:
+	case wire.CodeOf(err) == wire.CodeNotFound, err == nil && p.Private:
 		st.known = false // hidden users have no rank
 	case err != nil, p.Degraded != "", p.Board != b.latest.Board, st.ahead(p.Epoch, p.Version):
 		// Not from a healthy ranking, or older than the known place.

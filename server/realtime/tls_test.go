@@ -8,7 +8,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -21,7 +21,7 @@ func TestWebSocketUnderTLS(t *testing.T) {
 	r := startOn(t, o, boards, (*httptest.Server).StartTLS)
 	w, closing := r.dial("user=alice"), r.dial("user=alice")
 	w.frame()
-	if code, _ := r.dial("user=alice").closed(); code != protocol.CloseLimit {
+	if code, _ := r.dial("user=alice").closed(); code != wire.CloseLimit {
 		t.Errorf("one too many: closed with %d, want 4429", code)
 	}
 	closing.frame()
@@ -29,7 +29,7 @@ func TestWebSocketUnderTLS(t *testing.T) {
 	for i := range 50 {
 		score := scoreboard.Score(i + 1)
 		r.hub.Notify(boards.set("global", of{"alice": score}))
-		for f := w.frame(); f.Type != protocol.FrameRank || *f.Score != int64(score); f = w.frame() {
+		for f := w.frame(); f.Type != wire.FrameRank || *f.Score != int64(score); f = w.frame() {
 		}
 	}
 	if err := w.ws.WriteMessage(websocket.BinaryMessage, []byte("hello")); err != nil {
@@ -66,7 +66,7 @@ func TestEventsUnderTLS(t *testing.T) {
 			if e, _ := l.next(); e.id != "10:3" {
 				t.Errorf("got %+v, want 10:3", e)
 			}
-			if e, f := l.next(); e.id != "10:3" || f.Type != protocol.FrameRank {
+			if e, f := l.next(); e.id != "10:3" || f.Type != wire.FrameRank {
 				t.Errorf("got %+v, want the rank", e)
 			}
 			if res := r.listen("user=alice").res; res.StatusCode != 429 ||
@@ -76,7 +76,7 @@ func TestEventsUnderTLS(t *testing.T) {
 			if e := <-l.events; e.comment == "" {
 				t.Errorf("got %+v, want a comment", e)
 			}
-			if e, f := l.next(); f.Type != protocol.FrameBye || e.retry == "" || e.id != "10:3" {
+			if e, f := l.next(); f.Type != wire.FrameBye || e.retry == "" || e.id != "10:3" {
 				t.Errorf("got %+v, want a bye", e)
 			}
 			if e, ok := <-l.events; ok {

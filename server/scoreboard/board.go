@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // BoardID names a board: [a-z0-9][a-z0-9_.-]{0,47}, or an instance of a
@@ -11,7 +13,7 @@ import (
 type BoardID string
 
 // GlobalBoard is the default board of a request.
-const GlobalBoard BoardID = "global"
+const GlobalBoard BoardID = wire.GlobalBoard
 
 // MaxBoardNameLength is the longest board name, without an instance suffix.
 const MaxBoardNameLength = 48
@@ -244,7 +246,7 @@ func (b *Board) CheckDelta(delta int64) error {
 	}
 	if delta < b.MinDelta || delta > b.MaxDelta {
 		return &Error{
-			Code: CodeDeltaOutOfRange, Field: "delta", Reason: ReasonBoardBounds,
+			Code: wire.CodeDeltaOutOfRange, Field: "delta", Reason: wire.ReasonBoardBounds,
 			Message: fmt.Sprintf("delta is outside the bounds of the board, %d to %d", b.MinDelta, b.MaxDelta),
 		}
 	}
@@ -256,7 +258,7 @@ func (b *Board) CheckUsers() error {
 	if b.Team == nil {
 		return nil
 	}
-	return Errorf(CodeRuleViolated, "board %s ranks teams; submit to board %s, from which its scores are computed",
+	return Errorf(wire.CodeRuleViolated, "board %s ranks teams; submit to board %s, from which its scores are computed",
 		b.ID, b.Team.Source)
 }
 
@@ -289,7 +291,7 @@ func (b *Board) ScoreAfter(previous Score, had bool, delta int64) Score {
 func (b *Board) CheckScore(s Score) error {
 	if s < b.MinScore || s > b.MaxScore || !s.InRange() {
 		return &Error{
-			Code:  CodeScoreOutOfRange,
+			Code:  wire.CodeScoreOutOfRange,
 			Field: "delta",
 			Message: fmt.Sprintf(
 				"the score would be outside the bounds of the board, %d to %d", b.MinScore, b.MaxScore,

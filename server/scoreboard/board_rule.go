@@ -6,6 +6,8 @@ import (
 	"errors"
 	"maps"
 	"slices"
+
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // The bounds of rules and attributes: each increment that names no board is compared with
@@ -151,14 +153,14 @@ func (b *Board) CheckRuled(mode Mode) error {
 	case b.ID.IsInstance():
 		return Invalid("board", "an instance has the rule of its board; change board %s instead", b.ID.Family())
 	case b.Status == StatusArchived:
-		return Errorf(CodeConflict, "board %s is archived", b.ID)
+		return Errorf(wire.CodeConflict, "board %s is archived", b.ID)
 	case b.Team != nil:
-		return Errorf(CodeConflict, "board %s ranks teams and accepts no increments", b.ID)
+		return Errorf(wire.CodeConflict, "board %s ranks teams and accepts no increments", b.ID)
 	case b.Mode != mode:
-		return Errorf(CodeConflict, "board %s has mode %s; a board with a rule must have mode %s, like board %s",
+		return Errorf(wire.CodeConflict, "board %s has mode %s; a board with a rule must have mode %s, like board %s",
 			b.ID, b.Mode, mode, GlobalBoard)
 	case b.Require.ActionToken || b.Require.Attestation:
-		return Errorf(CodeConflict,
+		return Errorf(wire.CodeConflict,
 			"board %s requires a proof, which increments that do not name it cannot carry", b.ID)
 	}
 	return nil
@@ -227,7 +229,7 @@ func (r *BoardRules) match(in *Increment) {
 	}
 	if n := len(in.Boards) + len(in.Matched); n > MaxBoards {
 		if in.Objection == nil {
-			in.Objection = Errorf(CodeRuleViolated,
+			in.Objection = Errorf(wire.CodeRuleViolated,
 				"the rules of %d boards match; an increment counts on at most %d boards", n-len(in.Boards), MaxBoards)
 		}
 		in.Matched = nil

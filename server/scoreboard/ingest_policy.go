@@ -1,6 +1,10 @@
 package scoreboard
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/scoreboard/scoreboard/client/wire"
+)
 
 // IngestPolicy is what every increment must satisfy in addition to the bounds of
 // its boards.
@@ -15,7 +19,7 @@ type IngestPolicy struct {
 func (p *IngestPolicy) CheckDelta(delta int64) error {
 	if delta < p.MinDelta || delta > p.MaxDelta {
 		return &Error{
-			Code: CodeDeltaOutOfRange, Field: "delta", Reason: ReasonDeltaLimits,
+			Code: wire.CodeDeltaOutOfRange, Field: "delta", Reason: wire.ReasonDeltaLimits,
 			Message: fmt.Sprintf("delta must be from %d to %d", p.MinDelta, p.MaxDelta),
 		}
 	}

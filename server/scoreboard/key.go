@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Key is a signing key as operators see it, without its secrets.
@@ -47,16 +49,16 @@ type KeyScope struct {
 // increment. The caller enforces PerMinute.
 func (s *KeyScope) Check(in *Increment) error {
 	if !strings.HasPrefix(string(in.User), s.UserPrefix) {
-		return Errorf(CodeForbidden, "the key may sign only for user ids with prefix %s", s.UserPrefix)
+		return Errorf(wire.CodeForbidden, "the key may sign only for user ids with prefix %s", s.UserPrefix)
 	}
 	for _, board := range in.Boards {
 		if len(s.Boards) > 0 && !slices.Contains(s.Boards, board) {
-			return Errorf(CodeForbidden, "the key may not sign for board %s", board)
+			return Errorf(wire.CodeForbidden, "the key may not sign for board %s", board)
 		}
 	}
 	if s.MaxDelta > 0 && (in.Delta > s.MaxDelta || in.Delta < -s.MaxDelta) {
 		return &Error{
-			Code: CodeDeltaOutOfRange, Field: "delta", Reason: ReasonKeyScope,
+			Code: wire.CodeDeltaOutOfRange, Field: "delta", Reason: wire.ReasonKeyScope,
 			Message: fmt.Sprintf("the key may sign deltas up to ±%d", s.MaxDelta),
 		}
 	}

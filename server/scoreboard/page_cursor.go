@@ -3,6 +3,8 @@ package scoreboard
 import (
 	"encoding/binary"
 	"time"
+
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // PageCursor is where a page of a board ends: a position, not an offset, so that the
@@ -56,7 +58,7 @@ func (c *PageCursor) PositionOn(board *Board) (*Position, error) {
 		return &c.Position, nil
 	case board.Family != board.ID && c.Board.Family() == board.Family:
 		return nil, &Error{
-			Code: CodeGone, Field: "cursor",
+			Code: wire.CodeGone, Field: "cursor",
 			Message: "the period of this cursor has ended; read it as board " + string(c.Board),
 		}
 	}

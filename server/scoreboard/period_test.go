@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 func TestSpans(t *testing.T) {
@@ -184,7 +186,7 @@ func TestZoneRejectsUnknownNames(t *testing.T) {
 		"", "Local", "local", "Mars/Olympus", "../../etc/passwd", "/etc/localtime", "Europe/Berlin\x00", "UTC+1",
 		"europe/", " UTC",
 	} {
-		if _, err := Zone(name); CodeOf(err) != CodeInvalidRequest {
+		if _, err := Zone(name); wire.CodeOf(err) != wire.CodeInvalidRequest {
 			t.Errorf("%q: got %v, want an invalid_request", name, err)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Requirements are the proofs that a board requires in addition to a signature,
@@ -41,7 +43,7 @@ type Action struct {
 func (a *Action) Covers(in *Increment) error {
 	if a.User != in.User || !slices.Equal(a.Boards, in.Boards) || a.Action != in.Action ||
 		a.Event != "" && a.Event != in.Event.Text {
-		return Errorf(CodeForbidden, "the action token is for another user, board, action or event")
+		return Errorf(wire.CodeForbidden, "the action token is for another user, board, action or event")
 	}
 	return nil
 }
@@ -67,7 +69,7 @@ func (a *ActionTime) Until(previous time.Time, board BoardID) (time.Time, error)
 	until := began.Add(a.Min)
 	if until.After(a.Ended) {
 		return previous, &Error{
-			Code: CodeRuleViolated, Field: "action_token",
+			Code: wire.CodeRuleViolated, Field: "action_token",
 			Message: fmt.Sprintf("after the user's other actions on board %s, this one has its minimum duration at %s",
 				board, until.UTC().Format(time.RFC3339)),
 		}
@@ -79,14 +81,15 @@ func (a *ActionTime) Until(previous time.Time, board BoardID) (time.Time, error)
 func (a *Action) Objection(in *Increment, at time.Time) *Error {
 	switch {
 	case at.After(a.Expires), a.Expires.Sub(a.Issued) > MaxActionLife: // its use is forgotten after that
-		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "the action token has expired"}
+		return &Error{Code: wire.CodeRuleViolated, Field: "action_token", Message: "the action token has expired"}
 	case at.Before(a.Issued.Add(a.MinTime)):
 		return &Error{
-			Code: CodeRuleViolated, Field: "action_token", Message: "the action has not reached its minimum duration",
+			Code: wire.CodeRuleViolated, Field: "action_token",
+			Message: "the action has not reached its minimum duration",
 		}
 	case in.Delta < a.MinDelta || in.Delta > a.MaxDelta:
 		return &Error{
-			Code: CodeDeltaOutOfRange, Field: "delta", Reason: ReasonActionBounds,
+			Code: wire.CodeDeltaOutOfRange, Field: "delta", Reason: wire.ReasonActionBounds,
 			Message: fmt.Sprintf("delta is outside the bounds of the action, %d to %d", a.MinDelta, a.MaxDelta),
 		}
 	}
@@ -109,7 +112,9 @@ type Attestation struct {
 func (a *Attestation) Covers(in *Increment) error {
 	if a.User != in.User || a.Delta != in.Delta || a.Event != in.Event.Text || !slices.Equal(a.Boards, in.Boards) ||
 		a.Action != in.Action {
-		return &Error{Code: CodeForbidden, Field: "attestation", Message: "the attestation is about another increment"}
+		return &Error{
+			Code: wire.CodeForbidden, Field: "attestation", Message: "the attestation is about another increment",
+		}
 	}
 	return nil
 }
@@ -138,7 +143,7 @@ func (a *Attestation) Objection(at time.Time, window Window) *Error {
 	default:
 		return nil
 	}
-	return &Error{Code: CodeRuleViolated, Field: "attestation", Message: message}
+	return &Error{Code: wire.CodeRuleViolated, Field: "attestation", Message: message}
 }
 
 // attestationLeeway is how much the clock of an attesting server may be ahead.
@@ -151,15 +156,18 @@ func (r *Requirements) CheckProofs(in *Increment) error {
 	took := in.ActionTime.Ended.Sub(in.ActionTime.Started)
 	switch {
 	case in.ActionID != [16]byte{} && took > cmp.Or(r.ActionLife, DefaultActionLife):
-		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "the action token has expired"}
+		return &Error{Code: wire.CodeRuleViolated, Field: "action_token", Message: "the action token has expired"}
 	case in.ActionID != [16]byte{} && took < r.MinActionTime:
 		return &Error{
-			Code: CodeRuleViolated, Field: "action_token", Message: "the action has not reached its minimum duration",
+			Code: wire.CodeRuleViolated, Field: "action_token",
+			Message: "the action has not reached its minimum duration",
 		}
 	case r.ActionToken && in.ActionID == [16]byte{}:
-		return &Error{Code: CodeRuleViolated, Field: "action_token", Message: "this board requires an action token"}
+		return &Error{
+			Code: wire.CodeRuleViolated, Field: "action_token", Message: "this board requires an action token",
+		}
 	case r.Attestation && !in.Attested:
-		return &Error{Code: CodeRuleViolated, Field: "attestation", Message: "this board requires an attestation"}
+		return &Error{Code: wire.CodeRuleViolated, Field: "attestation", Message: "this board requires an attestation"}
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Rules maps each action to its rule (specification D). The rule of AnyAction
@@ -210,7 +212,7 @@ func (r *Rule) Check(in *Increment, at time.Time, past []PastAction) error {
 	switch {
 	case in.Delta < r.MinDelta || in.Delta > r.MaxDelta:
 		return &Error{
-			Code: CodeDeltaOutOfRange, Field: "delta", Reason: ReasonActionRule,
+			Code: wire.CodeDeltaOutOfRange, Field: "delta", Reason: wire.ReasonActionRule,
 			Message: fmt.Sprintf("action %s takes a delta from %d to %d", in.Action, r.MinDelta, r.MaxDelta),
 		}
 	case r.Disabled:
@@ -252,12 +254,12 @@ func (r *Rule) CheckScope(in *Increment, scopes []string) *Error {
 }
 
 func violation(in *Increment, why string) *Error {
-	return &Error{Code: CodeRuleViolated, Field: "action", Message: "action " + in.Action + " " + why}
+	return &Error{Code: wire.CodeRuleViolated, Field: "action", Message: "action " + in.Action + " " + why}
 }
 
 // notAllowed is a violation by a caller who may not perform the action at all.
 func notAllowed(in *Increment, why string) *Error {
 	e := violation(in, why)
-	e.Reason = ReasonActionBy
+	e.Reason = wire.ReasonActionBy
 	return e
 }

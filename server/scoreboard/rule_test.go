@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -41,28 +42,28 @@ func TestRules(t *testing.T) {
 		key    string
 		server bool
 		past   []scoreboard.PastAction
-		code   scoreboard.Code
+		code   wire.Code
 	}{
 		{"kill", 1, "", false, nil, ""},
 		{"kill", 50, "", false, past(other, 5*time.Second), ""},
-		{"kill", 50, "", false, past(other, 4999*time.Millisecond), scoreboard.CodeRuleViolated},
-		{"kill", 0, "", false, nil, scoreboard.CodeDeltaOutOfRange},
-		{"kill", 51, "", false, nil, scoreboard.CodeDeltaOutOfRange},
+		{"kill", 50, "", false, past(other, 4999*time.Millisecond), wire.CodeRuleViolated},
+		{"kill", 0, "", false, nil, wire.CodeDeltaOutOfRange},
+		{"kill", 51, "", false, nil, wire.CodeDeltaOutOfRange},
 		{"boss:final", -5, "", false, nil, ""},
-		{"boss:final", -6, "", false, nil, scoreboard.CodeDeltaOutOfRange},
+		{"boss:final", -6, "", false, nil, wire.CodeDeltaOutOfRange},
 		{"chop", 1, "", false, past(other, time.Second, time.Minute), ""},
-		{"chop", 1, "", false, past(other, time.Second, 59*time.Second), scoreboard.CodeRuleViolated},
+		{"chop", 1, "", false, past(other, time.Second, 59*time.Second), wire.CodeRuleViolated},
 		{"find", 1, "", false, past(other, 0), ""},
 		{"find", 1, "", false, past(this, 30*time.Second), ""},
-		{"find", 1, "", false, past(this, 29*time.Second), scoreboard.CodeRuleViolated},
+		{"find", 1, "", false, past(this, 29*time.Second), wire.CodeRuleViolated},
 		{"find", 2, "", false, past(this, 29*time.Second), ""},
-		{"gift", 1, "", false, nil, scoreboard.CodeRuleViolated},
+		{"gift", 1, "", false, nil, wire.CodeRuleViolated},
 		{"gift", 1, "", true, nil, ""},
 		{"cup", 1, "k2", false, nil, ""},
-		{"cup", 1, "k3", true, nil, scoreboard.CodeRuleViolated},
-		{"off", 0, "", true, nil, scoreboard.CodeRuleViolated},
+		{"cup", 1, "k3", true, nil, wire.CodeRuleViolated},
+		{"off", 0, "", true, nil, wire.CodeRuleViolated},
 		{"walk", 3, "", false, nil, ""},
-		{"walk", 4, "", false, nil, scoreboard.CodeDeltaOutOfRange},
+		{"walk", 4, "", false, nil, wire.CodeDeltaOutOfRange},
 		{"", 1000, "", false, nil, ""},
 	}
 	for _, c := range cases {
@@ -70,9 +71,9 @@ func TestRules(t *testing.T) {
 			Action: c.action, Delta: c.delta, Boards: []scoreboard.BoardID{"a", "daily"},
 			KeyID: c.key, Server: c.server,
 		}
-		rule, code := rules.Of(c.action), scoreboard.Code("")
+		rule, code := rules.Of(c.action), wire.Code("")
 		if rule != nil {
-			code = scoreboard.CodeOf(rule.Check(&in, now, c.past))
+			code = wire.CodeOf(rule.Check(&in, now, c.past))
 		}
 		if code != c.code {
 			t.Errorf("%+v: got %q, want %q", c, code, c.code)
@@ -100,7 +101,7 @@ func TestRules(t *testing.T) {
 	for scopes, allowed := range map[string]bool{"": false, "game:judge": true, "x game:judge": true, "game": false} {
 		in := scoreboard.Increment{User: "ada", Action: "judge", Delta: 1}
 		err := rules.Of("judge").CheckScope(&in, strings.Fields(scopes))
-		if (err == nil) != allowed || !allowed && err.Reason != scoreboard.ReasonActionBy {
+		if (err == nil) != allowed || !allowed && err.Reason != wire.ReasonActionBy {
 			t.Errorf("%q: got %v", scopes, err)
 		}
 	}
@@ -175,9 +176,9 @@ func FuzzParseRules(f *testing.F) {
 			}
 			in := scoreboard.Increment{Action: name, Delta: r.MaxDelta + 1} // wraps around at the largest delta
 			if in.Delta != r.MinDelta &&
-				scoreboard.CodeOf(
+				wire.CodeOf(
 					rules.Of(name).Check(&in, time.Time{}, nil),
-				) != scoreboard.CodeDeltaOutOfRange {
+				) != wire.CodeDeltaOutOfRange {
 				t.Fatalf("%q: %s accepts delta %d", text, name, in.Delta)
 			}
 			written = append(written, write(name, &r))

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -47,7 +48,7 @@ func inRegion(regions ...string) scoreboard.BoardRule { return scoreboard.BoardR
 // reached is the boards of an outcome's receipts with their scores, or the code of the error.
 func reached(o scoreboard.Outcome) string {
 	if o.Err != nil {
-		return string(scoreboard.CodeOf(o.Err))
+		return string(wire.CodeOf(o.Err))
 	}
 	var parts []string
 	for _, r := range o.Receipts {
@@ -272,12 +273,12 @@ func TestBoardsThatCannotHaveARule(t *testing.T) {
 	if instance == 0 {
 		t.Fatal("no instances")
 	}
-	for board, code := range map[scoreboard.BoardID]scoreboard.Code{
-		"best": scoreboard.CodeConflict, "proof": scoreboard.CodeConflict, "old": scoreboard.CodeConflict,
-		"nowhere": scoreboard.CodeNotFound, "global": scoreboard.CodeInvalidRequest,
+	for board, code := range map[scoreboard.BoardID]wire.Code{
+		"best": wire.CodeConflict, "proof": wire.CodeConflict, "old": wire.CodeConflict,
+		"nowhere": wire.CodeNotFound, "global": wire.CodeInvalidRequest,
 	} {
 		_, err := s.Boards.SetRule(t.Context(), board, &scoreboard.BoardRule{}, nil)
-		if scoreboard.CodeOf(err) != code {
+		if wire.CodeOf(err) != code {
 			t.Errorf("board %s: got %v, want %s", board, err, code)
 		}
 	}
@@ -285,7 +286,7 @@ func TestBoardsThatCannotHaveARule(t *testing.T) {
 	setRule(t, s, "free", scoreboard.BoardRule{})
 	change := &scoreboard.BoardChange{Require: &scoreboard.Requirements{Attestation: true}}
 	_, err := s.Boards.ChangeBoard(t.Context(), "free", change, nil)
-	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("a proof for a board with a rule: got %v, want a conflict", err)
 	}
 	if _, err := s.Boards.ClearRule(t.Context(), "free", nil); err != nil {
@@ -297,8 +298,8 @@ func TestBoardsThatCannotHaveARule(t *testing.T) {
 	// Rules are bounded.
 	conn.Do(t, `insert into board_rules (board_id, actions, regions, attributes)
 select 'r' || n, '{}', '{x}', '{}' from generate_series(1, $1) as n`, scoreboard.MaxBoardRules)
-	if _, err := s.Boards.SetRule(t.Context(), "daily", &scoreboard.BoardRule{}, nil); scoreboard.CodeOf(err) !=
-		scoreboard.CodeConflict {
+	if _, err := s.Boards.SetRule(t.Context(), "daily", &scoreboard.BoardRule{}, nil); wire.CodeOf(err) !=
+		wire.CodeConflict {
 		t.Errorf("one rule too many: got %v, want a conflict", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -47,7 +48,7 @@ and board_id <> family_id`).
 						switch {
 						case o.Err == nil:
 							written.Store(true)
-						case scoreboard.CodeOf(o.Err) == scoreboard.CodeBoardClosed:
+						case wire.CodeOf(o.Err) == wire.CodeBoardClosed:
 							rejected.Store(true)
 						default:
 							t.Error(o.Err)
@@ -119,7 +120,7 @@ and board_id <> family_id`).
 		do    func(context.Context, scoreboard.BoardID, *scoreboard.AuditEntry) (*scoreboard.Board, error)
 		board scoreboard.BoardID
 		is    scoreboard.Status
-		fails scoreboard.Code
+		fails wire.Code
 	}{
 		{"unfreeze an active board", s.Boards.UnfreezeBoard, "arena", "active", ""},
 		{"freeze", s.Boards.FreezeBoard, "arena", "frozen", ""},
@@ -133,7 +134,7 @@ and board_id <> family_id`).
 		{"unfreeze its instance", s.Boards.UnfreezeBoard, today, "", "conflict"},
 	} {
 		b, err := step.do(t.Context(), step.board, nil)
-		if scoreboard.CodeOf(err) != step.fails || err == nil && b.Status != step.is {
+		if wire.CodeOf(err) != step.fails || err == nil && b.Status != step.is {
 			t.Errorf("%s: got %+v, %v", step.what, b, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -111,7 +112,7 @@ func TestCreateBoard(t *testing.T) {
 		t.Errorf("got %+v, want %+v", made, want)
 	}
 	_, err := s.Boards.CreateBoard(t.Context(), boardOf("eu-weekly"), nil, nil)
-	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("created twice: got %v, want a conflict", err)
 	}
 	instances, err := s.Boards.FindBoards(
@@ -232,7 +233,7 @@ func TestSeasons(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	late := increment("bob", 5, "late", "season")
-	if o := record(t, s, late)[0]; scoreboard.CodeOf(o.Err) != scoreboard.CodeBoardClosed {
+	if o := record(t, s, late)[0]; wire.CodeOf(o.Err) != wire.CodeBoardClosed {
 		t.Errorf("between two seasons: got %+v", o)
 	}
 	late.Accepted = end.Add(-time.Millisecond)
@@ -241,7 +242,7 @@ func TestSeasons(t *testing.T) {
 	}
 	early := increment("bob", 5, "early", "season")
 	early.Accepted = now.Add(-2 * time.Hour)
-	if o := record(t, s, early)[0]; scoreboard.CodeOf(o.Err) != scoreboard.CodeBoardClosed {
+	if o := record(t, s, early)[0]; wire.CodeOf(o.Err) != wire.CodeBoardClosed {
 		t.Errorf("accepted before the season: got %+v", o)
 	}
 	conn.Do(t, `select create_board_instance($1, 'season:two', $2, $3)`, family.ID, end, end.Add(time.Hour))
@@ -271,7 +272,7 @@ func TestClosedBoardRejectsAllButRepeats(t *testing.T) {
 		if both[0].Err != nil || !both[0].Receipts[0].Replayed {
 			t.Errorf("%s: repeat: got %+v", which, both[0])
 		}
-		if scoreboard.CodeOf(both[1].Err) != scoreboard.CodeBoardClosed {
+		if wire.CodeOf(both[1].Err) != wire.CodeBoardClosed {
 			t.Errorf("%s: got %+v, want board_closed", which, both[1])
 		}
 	}
@@ -284,7 +285,7 @@ func TestCatalogFindsANewBoard(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	c := store.NewCatalog(s.Boards, slog.New(slog.DiscardHandler))
-	if _, err := c.Board(t.Context(), "daily"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := c.Board(t.Context(), "daily"); wire.CodeOf(err) != wire.CodeNotFound {
 		t.Errorf("before it was created: got %v", err)
 	}
 	create(t, s, boardOf("daily", every(scoreboard.PeriodDaily)))
@@ -294,7 +295,7 @@ func TestCatalogFindsANewBoard(t *testing.T) {
 	}
 	started := time.Now()
 	for range 5 {
-		if _, err := c.Board(t.Context(), "nobody"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		if _, err := c.Board(t.Context(), "nobody"); wire.CodeOf(err) != wire.CodeNotFound {
 			t.Errorf("unknown board: got %v", err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -66,16 +67,16 @@ func TestScoreBounds(t *testing.T) {
 	got := record(t, s, increment("alice", scoreboard.MaxScore, "e1", "wide"), increment("alice", 1, "e2", "wide"),
 		increment("alice", -scoreboard.MaxScore, "e3", "wide"), increment("alice", -scoreboard.MaxScore, "e4", "wide"),
 		increment("alice", -1, "e5", "wide"))
-	codes := []scoreboard.Code{}
+	codes := []wire.Code{}
 	for _, o := range got {
-		codes = append(codes, scoreboard.CodeOf(o.Err))
+		codes = append(codes, wire.CodeOf(o.Err))
 	}
-	if want := []scoreboard.Code{
+	if want := []wire.Code{
 		"",
-		scoreboard.CodeScoreOutOfRange,
+		wire.CodeScoreOutOfRange,
 		"",
 		"",
-		scoreboard.CodeScoreOutOfRange,
+		wire.CodeScoreOutOfRange,
 	}; !slices.Equal(
 		codes,
 		want,
@@ -103,7 +104,7 @@ func TestBannedUserIsRejected(t *testing.T) {
 	s, conn := storetest.New(t)
 	record(t, s, increment("alice", 5, "e1"))
 	conn.Do(t, `update users set status = 'banned' where user_id = 'alice'`)
-	if o := record(t, s, increment("alice", 5, "e2"))[0]; scoreboard.CodeOf(o.Err) != scoreboard.CodeForbidden {
+	if o := record(t, s, increment("alice", 5, "e2"))[0]; wire.CodeOf(o.Err) != wire.CodeForbidden {
 		t.Errorf("got %v, want forbidden", o.Err)
 	}
 }

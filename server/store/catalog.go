@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/boards"
 )
@@ -138,11 +139,11 @@ func (k *catalog) instance(family *scoreboard.Board) (*scoreboard.Board, error) 
 	if !family.Public { // nobody must learn that it exists
 		return nil, notFound(family.ID)
 	}
-	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s has no current period", family.ID)
+	return nil, scoreboard.Errorf(wire.CodeNotFound, "board %s has no current period", family.ID)
 }
 
 func notFound(id scoreboard.BoardID) error {
-	return scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+	return scoreboard.Errorf(wire.CodeNotFound, "board %s not found", id)
 }
 
 // current returns the instance of a family that began last; between two seasons

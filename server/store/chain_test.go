@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
@@ -260,7 +261,7 @@ func TestSealersShareOneChain(t *testing.T) {
 				default:
 				}
 				if _, _, err := sealer.Audit.Seal(context.Background(), 3); err != nil &&
-					scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+					wire.CodeOf(err) != wire.CodeUnavailable {
 					t.Error(err)
 					return
 				}

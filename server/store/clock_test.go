@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -65,7 +66,7 @@ func TestUnreadableUserIsNotAnOutage(t *testing.T) {
 	_, err := s.Increments.Record(t.Context(), []scoreboard.Increment{
 		increment("bob", 1, "e1"), increment("odd", 1, "e1"),
 	})
-	if err == nil || scoreboard.CodeOf(err) == scoreboard.CodeUnavailable {
+	if err == nil || wire.CodeOf(err) == wire.CodeUnavailable {
 		t.Errorf("got %v, want an error that is no outage", err)
 	}
 	if got := record(t, s, increment("bob", 1, "e1"))[0]; got.Err != nil || got.Receipts[0].Version != 1 {
@@ -100,7 +101,7 @@ func TestClockWentBackIntoClosedPeriod(t *testing.T) {
 	// An operator's freeze of the current day is another matter.
 	conn.Do(t, `update boards set closed_at = null where board_id = $1`, today)
 	o := record(t, s, increment("bob", 1, "e1", "daily"))[0]
-	if scoreboard.CodeOf(o.Err) != scoreboard.CodeBoardClosed {
+	if wire.CodeOf(o.Err) != wire.CodeBoardClosed {
 		t.Errorf("the current day is frozen: got %+v, want board_closed", o)
 	}
 }

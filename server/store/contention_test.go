@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/pipeline/ingest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -58,9 +59,9 @@ func TestIncrementsFlowWhileAUserIsLocked(t *testing.T) {
 		if _, err := in.Submit(
 			t.Context(),
 			increment("alice", 1, fmt.Sprint("locked", n)),
-		); scoreboard.CodeOf(
+		); wire.CodeOf(
 			err,
-		) != scoreboard.CodeUnavailable {
+		) != wire.CodeUnavailable {
 			t.Errorf("alice: got %v, want unavailable", err)
 		}
 		refused++
@@ -124,9 +125,9 @@ func TestTwoHundredCallersOnOneUser(t *testing.T) {
 				in := increment("hot", 1, fmt.Sprintf("%d-%d", c, n))
 				for tries := 0; ; tries++ {
 					got, err := nodes[(c+tries)%2].Submit(t.Context(), in)
-					if code := scoreboard.CodeOf(
+					if code := wire.CodeOf(
 						err,
-					); (code == scoreboard.CodeUnavailable || code == scoreboard.CodeOverloaded) &&
+					); (code == wire.CodeUnavailable || code == wire.CodeOverloaded) &&
 						tries < 20 {
 						continue // a client retries the same event
 					}

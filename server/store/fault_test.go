@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -49,9 +50,9 @@ func checkFaultBatch(t *testing.T, conn *backends.Conn, run string, got []scoreb
 	for i, want := range []struct {
 		score   scoreboard.Score
 		version int64
-		code    scoreboard.Code
-	}{{5, 1, ""}, {12, 2, ""}, {3, 1, ""}, {5, 1, ""}, {0, 0, scoreboard.CodeInvalidRequest}}[:len(got)] {
-		if code := scoreboard.CodeOf(got[i].Err); code != want.code {
+		code    wire.Code
+	}{{5, 1, ""}, {12, 2, ""}, {3, 1, ""}, {5, 1, ""}, {0, 0, wire.CodeInvalidRequest}}[:len(got)] {
+		if code := wire.CodeOf(got[i].Err); code != want.code {
 			t.Errorf("%s, item %d: got %v, want %q", run, i, got[i].Err, want.code)
 			continue
 		}
@@ -317,7 +318,7 @@ func TestPartitionBoundaryDuringRetries(t *testing.T) {
 			t.Errorf("item %d: got %+v, then %+v", i, first[i], next[i])
 		}
 	}
-	if code := scoreboard.CodeOf(next[2].Err); code != scoreboard.CodeEventConflict {
+	if code := wire.CodeOf(next[2].Err); code != wire.CodeEventConflict {
 		t.Errorf("another payload: got %q, want a conflict", code)
 	}
 	if n := conn.Count(t, `select count(*) from user_score_histories`); n != 4 {

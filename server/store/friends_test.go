@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
@@ -128,7 +129,7 @@ select 'ada', 'f' || i from generate_series(1, $1) i`, scoreboard.MaxFriends-1)
 	for _, err := range results {
 		if err == nil {
 			made++
-		} else if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+		} else if wire.CodeOf(err) != wire.CodeConflict {
 			t.Errorf("a request beyond the limit: %v, want a conflict", err)
 		}
 	}
@@ -137,7 +138,7 @@ select 'ada', 'f' || i from generate_series(1, $1) i`, scoreboard.MaxFriends-1)
 	}
 	if _, err := s.Friends.Import(t.Context(), [][2]scoreboard.UserID{
 		{"bob", "carol"}, {"dan", "ada"},
-	}); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	}); wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("an import beyond the limit: %v, want a conflict", err)
 	}
 	if n := conn.Count(t, `select count(*) from friends`); n != scoreboard.MaxFriends {
@@ -156,11 +157,11 @@ func TestFriendsByStatus(t *testing.T) {
 	} {
 		conn.Do(t, `insert into users (user_id, status) values ($1, $1)`, status)
 	}
-	for user, want := range map[scoreboard.UserID]scoreboard.Code{
-		"active": "", "frozen": scoreboard.CodeForbidden, "banned": scoreboard.CodeForbidden,
-		"erased": scoreboard.CodeGone,
+	for user, want := range map[scoreboard.UserID]wire.Code{
+		"active": "", "frozen": wire.CodeForbidden, "banned": wire.CodeForbidden,
+		"erased": wire.CodeGone,
 	} {
-		if _, err := s.Friends.Ask(t.Context(), user, "bob"); err != nil && scoreboard.CodeOf(err) != want ||
+		if _, err := s.Friends.Ask(t.Context(), user, "bob"); err != nil && wire.CodeOf(err) != want ||
 			err == nil && want != "" {
 			t.Errorf("a request of an %s user: %v, want %q", user, err, want)
 		}
@@ -174,7 +175,7 @@ func TestFriendsByStatus(t *testing.T) {
 		}
 	}
 	_, err := s.Friends.Import(t.Context(), [][2]scoreboard.UserID{{"active", "erased"}})
-	if scoreboard.CodeOf(err) != scoreboard.CodeGone {
+	if wire.CodeOf(err) != wire.CodeGone {
 		t.Errorf("an import of an erased user: %v, want gone", err)
 	}
 	if got := friendNames(t, s, "active", scoreboard.FriendRequested); !slices.Equal(got, []scoreboard.UserID{"bob"}) {
@@ -205,7 +206,7 @@ func TestErasureRemovesFriends(t *testing.T) {
 			})
 			all.Go(func() {
 				_, err := s.Friends.Ask(t.Context(), user, other)
-				if code := scoreboard.CodeOf(err); err != nil && code != scoreboard.CodeGone {
+				if code := wire.CodeOf(err); err != nil && code != wire.CodeGone {
 					t.Error(err)
 				}
 			})

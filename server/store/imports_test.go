@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -168,8 +169,8 @@ func TestImportRejectsRecords(t *testing.T) {
 	out := writeImport(t, s, id, "gone", 8, "ann", 101, "bob", 100)
 	wantOutcome(t, out, 1, 0, 2)
 	if len(out.Rejected) == 2 {
-		for i, want := range []scoreboard.Code{scoreboard.CodeGone, scoreboard.CodeScoreOutOfRange} {
-			if code := scoreboard.CodeOf(out.Rejected[i].Err); code != want {
+		for i, want := range []wire.Code{wire.CodeGone, wire.CodeScoreOutOfRange} {
+			if code := wire.CodeOf(out.Rejected[i].Err); code != want {
 				t.Errorf("rejected %s with %s, want %s", out.Rejected[i].User, code, want)
 			}
 		}
@@ -181,15 +182,15 @@ func TestImportRejectsRecords(t *testing.T) {
 	if n := conn.Count(t, `select count(*) from import_scores where user_id = 'gone'`); n != 0 {
 		t.Error("an erased user is among the imported")
 	}
-	if _, err := s.Imports.WriteImport(t.Context(), id+1, sourceRecords("ann", 1), &importer); scoreboard.CodeOf(
-		err) != scoreboard.CodeNotFound {
+	if _, err := s.Imports.WriteImport(t.Context(), id+1, sourceRecords("ann", 1), &importer); wire.CodeOf(
+		err) != wire.CodeNotFound {
 		t.Errorf("an unknown import: got %v, want not_found", err)
 	}
 	if _, err := s.Boards.FreezeBoard(t.Context(), "b", &why); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Imports.WriteImport(t.Context(), id, sourceRecords("ann", 1), &importer); scoreboard.CodeOf(
-		err) != scoreboard.CodeBoardClosed {
+	if _, err := s.Imports.WriteImport(t.Context(), id, sourceRecords("ann", 1), &importer); wire.CodeOf(
+		err) != wire.CodeBoardClosed {
 		t.Errorf("a frozen board: got %v, want board_closed", err)
 	}
 }
@@ -209,7 +210,7 @@ func TestImportsAtOnceCountOnce(t *testing.T) {
 			if err == nil {
 				return
 			}
-			if scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+			if wire.CodeOf(err) != wire.CodeUnavailable {
 				t.Error(err)
 				return
 			}
@@ -236,7 +237,7 @@ func TestImportsAtOnceCountOnce(t *testing.T) {
 				until(func() error {
 					out, err := s.Increments.Record(t.Context(), []scoreboard.Increment{in})
 					if err == nil && out[0].Err != nil {
-						return &scoreboard.Error{Code: scoreboard.CodeUnavailable, Err: out[0].Err} // locked
+						return &scoreboard.Error{Code: wire.CodeUnavailable, Err: out[0].Err} // locked
 					}
 					return err
 				})
@@ -294,7 +295,7 @@ func TestImportSummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(4, "8", digest("ann", 6, "bob", -3, "dee", 0, "eve", 5), "ann", "eve", "dee", "bob")
-	if _, _, err := s.Imports.SummarizeImport(t.Context(), id+1); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, _, err := s.Imports.SummarizeImport(t.Context(), id+1); wire.CodeOf(err) != wire.CodeNotFound {
 		t.Errorf("an unknown import: got %v, want not_found", err)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
 )
@@ -49,8 +49,8 @@ func rotateKey(t *testing.T, s *store.Store, ring *auth.Keyring, id, secret stri
 
 func accepts(t *testing.T, ring *auth.Keyring, key, secret string) bool {
 	t.Helper()
-	_, err := ring.Check(t.Context(), key, []byte("text"), protocol.Sign(secret, []byte("text")), time.Now())
-	if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeInvalidSignature {
+	_, err := ring.Check(t.Context(), key, []byte("text"), wire.Sign(secret, []byte("text")), time.Now())
+	if err != nil && wire.CodeOf(err) != wire.CodeInvalidSignature {
 		t.Fatal(err)
 	}
 	return err == nil
@@ -94,7 +94,7 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 	if !accepts(t, a, "k1", "s1") || !accepts(t, b, "k1", "s1") || accepts(t, a, "k1", "s2") {
 		t.Fatal("a new key accepts the wrong secrets")
 	}
-	if _, err := createKey(t, s, a, "s2", 0); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := createKey(t, s, a, "s2", 0); wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("a duplicate id: got %v, want a conflict", err)
 	}
 	for range 2 {
@@ -111,10 +111,10 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 	if accepts(t, a, "k1", "s1") || accepts(t, b, "k1", "s1") {
 		t.Errorf("a revoked key is accepted after %s", reach)
 	}
-	if _, err := rotateKey(t, s, a, "k1", "s2"); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := rotateKey(t, s, a, "k1", "s2"); wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("rotating a revoked key: got %v, want a conflict", err)
 	}
-	if _, err := rotateKey(t, s, a, "k9", "s2"); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := rotateKey(t, s, a, "k9", "s2"); wire.CodeOf(err) != wire.CodeNotFound {
 		t.Errorf("rotating an unknown key: got %v, want not_found", err)
 	}
 }
@@ -168,7 +168,7 @@ func TestKeyExpires(t *testing.T) {
 	if time.Now().Before(k.Expires.Add(-100 * time.Millisecond)) {
 		t.Error("the key expired early")
 	}
-	if _, err := rotateKey(t, s, a, "k1", "s2"); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := rotateKey(t, s, a, "k1", "s2"); wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("rotating an expired key: got %v, want a conflict", err)
 	}
 }
@@ -256,7 +256,7 @@ func TestRevokedKeysPendingEvents(t *testing.T) {
 	other := pending("other")
 	other.KeyID = "k2"
 	out := record(t, s, pending("after"), pending("before"), other)
-	if scoreboard.CodeOf(out[0].Err) != scoreboard.CodeInvalidSignature || out[1].Err != nil ||
+	if wire.CodeOf(out[0].Err) != wire.CodeInvalidSignature || out[1].Err != nil ||
 		!out[1].Receipts[0].Replayed || out[2].Err != nil {
 		t.Errorf("got %+v, want a rejection, a repeat and a receipt", out)
 	}

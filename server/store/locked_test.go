@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -56,7 +57,7 @@ func TestLockedUserDoesNotBlockOthers(t *testing.T) {
 		if is := errors.Is(got[i].Err, scoreboard.ErrUserLocked); is != locked {
 			t.Errorf("item %d: got %+v, want locked %t", i, got[i], locked)
 		}
-		if locked && scoreboard.CodeOf(got[i].Err) != scoreboard.CodeUnavailable {
+		if locked && wire.CodeOf(got[i].Err) != wire.CodeUnavailable {
 			t.Errorf("item %d: got %v, want unavailable", i, got[i].Err)
 		}
 	}
@@ -117,7 +118,7 @@ func TestRecordWaitsForLockedBoard(t *testing.T) {
 	defer release()
 	started := time.Now()
 	_, err := s.Increments.Record(t.Context(), []scoreboard.Increment{increment("alice", 1, "e3")})
-	if scoreboard.CodeOf(err) != scoreboard.CodeUnavailable || errors.Is(err, scoreboard.ErrUserLocked) {
+	if wire.CodeOf(err) != wire.CodeUnavailable || errors.Is(err, scoreboard.ErrUserLocked) {
 		t.Errorf("got %v, want unavailable", err)
 	}
 	if took := time.Since(started); took > 2*time.Second {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
@@ -44,7 +45,7 @@ func TestActionTokenIsUsedOnce(t *testing.T) {
 	if o := recordOne(t, s, ending("alice", "e2", 2)); o.Err != nil {
 		t.Errorf("the repeat's token for another event: got %v, want a receipt", o.Err)
 	}
-	if o := recordOne(t, s, ending("alice", "e3", 1)); scoreboard.CodeOf(o.Err) != scoreboard.CodeTokenUsed {
+	if o := recordOne(t, s, ending("alice", "e3", 1)); wire.CodeOf(o.Err) != wire.CodeTokenUsed {
 		t.Errorf("a used token: got %v, want token_used", o.Err)
 	}
 	out, err := s.Increments.Record(t.Context(), []scoreboard.Increment{
@@ -53,14 +54,14 @@ func TestActionTokenIsUsedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []scoreboard.Code{"", "", scoreboard.CodeTokenUsed, ""} {
-		if code := scoreboard.CodeOf(out[i].Err); code != want {
+	for i, want := range []wire.Code{"", "", wire.CodeTokenUsed, ""} {
+		if code := wire.CodeOf(out[i].Err); code != want {
 			t.Errorf("item %d of a batch: got %q, want %q", i, code, want)
 		}
 	}
 	refused := ending("carol", "e1", 5)
 	refused.Delta = 0
-	if o := recordOne(t, s, refused); scoreboard.CodeOf(o.Err) != scoreboard.CodeInvalidRequest {
+	if o := recordOne(t, s, refused); wire.CodeOf(o.Err) != wire.CodeInvalidRequest {
 		t.Fatalf("got %v", o.Err)
 	}
 	if o := recordOne(t, s, ending("carol", "e2", 5)); o.Err != nil {
@@ -98,10 +99,10 @@ func TestActionTokenIsUsedOnceAcrossNodes(t *testing.T) {
 	senders.Wait()
 	done := 0
 	for _, o := range outcomes {
-		switch code := scoreboard.CodeOf(o.Err); code {
+		switch code := wire.CodeOf(o.Err); code {
 		case "":
 			done++
-		case scoreboard.CodeTokenUsed, scoreboard.CodeUnavailable: // unavailable: the user was locked too long
+		case wire.CodeTokenUsed, wire.CodeUnavailable: // unavailable: the user was locked too long
 		default:
 			t.Errorf("got %v", o.Err)
 		}
@@ -149,27 +150,27 @@ func TestBoardRequiresProofs(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		in   scoreboard.Increment
-		want scoreboard.Code
+		want wire.Code
 	}{
-		{"no action token", with("e1", "timed", 0, true), scoreboard.CodeRuleViolated},
+		{"no action token", with("e1", "timed", 0, true), wire.CodeRuleViolated},
 		{"an action token", with("e1", "timed", 1, false), ""},
-		{"no attestation", with("e2", "vouched", 2, false), scoreboard.CodeRuleViolated},
+		{"no attestation", with("e2", "vouched", 2, false), wire.CodeRuleViolated},
 		{"an attestation", with("e2", "vouched", 0, true), ""},
 		{"neither, repeated", with("e2", "vouched", 0, false), ""},
 		{"neither, on a board without requirements", with("e3", "global", 0, false), ""},
 	} {
-		if o := recordOne(t, s, c.in); scoreboard.CodeOf(o.Err) != c.want {
+		if o := recordOne(t, s, c.in); wire.CodeOf(o.Err) != c.want {
 			t.Errorf("%s: got %v, want %q", c.name, o.Err, c.want)
 		}
 	}
 	late := increment("alice", 5, "e1", "timed")
-	late.Objection = scoreboard.Errorf(scoreboard.CodeRuleViolated, "the action token has expired")
+	late.Objection = scoreboard.Errorf(wire.CodeRuleViolated, "the action token has expired")
 	if o := recordOne(t, s, late); o.Err != nil || !o.Receipts[0].Replayed {
 		t.Errorf("a repeat with an expired token: got %+v, want its receipt", o)
 	}
 	late = increment("alice", 5, "e4")
-	late.Objection = scoreboard.Errorf(scoreboard.CodeRuleViolated, "the action token has expired")
-	if o := recordOne(t, s, late); scoreboard.CodeOf(o.Err) != scoreboard.CodeRuleViolated {
+	late.Objection = scoreboard.Errorf(wire.CodeRuleViolated, "the action token has expired")
+	if o := recordOne(t, s, late); wire.CodeOf(o.Err) != wire.CodeRuleViolated {
 		t.Errorf("a new event with an expired token: got %v, want rule_violated", o.Err)
 	}
 }
@@ -229,10 +230,10 @@ func TestParallelActionsTakeTheirTime(t *testing.T) {
 				t.Error(err)
 			}
 			for _, o := range out {
-				switch code := scoreboard.CodeOf(o.Err); code {
+				switch code := wire.CodeOf(o.Err); code {
 				case "":
 					done.Add(1)
-				case scoreboard.CodeRuleViolated:
+				case wire.CodeRuleViolated:
 				default:
 					t.Errorf("got %v", o.Err)
 				}
@@ -246,15 +247,15 @@ func TestParallelActionsTakeTheirTime(t *testing.T) {
 	for _, c := range []struct {
 		name         string
 		began, ended time.Duration
-		want         scoreboard.Code
+		want         wire.Code
 	}{
-		{"too early", 0, 89 * time.Second, scoreboard.CodeRuleViolated},
+		{"too early", 0, 89 * time.Second, wire.CodeRuleViolated},
 		{"the third", 0, 90 * time.Second, ""},
 		{"later", 100 * time.Second, 150 * time.Second, ""},
 		{"right after it, although its result came late", 130 * time.Second, 160 * time.Second, ""},
-		{"too short after it", 130 * time.Second, 189 * time.Second, scoreboard.CodeRuleViolated},
+		{"too short after it", 130 * time.Second, 189 * time.Second, wire.CodeRuleViolated},
 	} {
-		if o := recordOne(t, s, action("alice", c.began, c.ended)); scoreboard.CodeOf(o.Err) != c.want {
+		if o := recordOne(t, s, action("alice", c.began, c.ended)); wire.CodeOf(o.Err) != c.want {
 			t.Errorf("%s: got %v, want %q", c.name, o.Err, c.want)
 		}
 	}
@@ -282,7 +283,7 @@ func TestTokensOfEarlierVersionsStayUsed(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), `update used_action_tokens set user_id = null`); err != nil {
 		t.Fatal(err)
 	}
-	if o := recordOne(t, s, ending("alice", "e2", 1)); scoreboard.CodeOf(o.Err) != scoreboard.CodeTokenUsed {
+	if o := recordOne(t, s, ending("alice", "e2", 1)); wire.CodeOf(o.Err) != wire.CodeTokenUsed {
 		t.Errorf("got %v, want token_used", o.Err)
 	}
 }

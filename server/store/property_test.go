@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -185,7 +186,7 @@ func TestAnyInterleavingKeepsTheLedgerConsistent(t *testing.T) {
 			switch {
 			case o.outcome.Err == nil && o.outcome.Receipts[0].Replayed:
 				repeats.Add(1)
-			case scoreboard.CodeOf(o.outcome.Err) == scoreboard.CodeEventConflict:
+			case wire.CodeOf(o.outcome.Err) == wire.CodeEventConflict:
 				conflicts.Add(1)
 			}
 		}
@@ -224,7 +225,7 @@ func recordUntilDone(t *testing.T, s *store.Store, batch []scoreboard.Increment)
 			) {
 			return outcomes
 		}
-		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+		if err != nil && wire.CodeOf(err) != wire.CodeUnavailable {
 			t.Errorf("record: %v", err)
 			return nil
 		}
@@ -244,7 +245,7 @@ func (o submitted) check(t *rapid.T, l *ledger) {
 	key := eventOf{o.inc.User, o.inc.Event.UUID}
 	rows := l.events[key]
 	same := len(rows) > 0 && rows[0].hash == o.inc.PayloadHash()
-	code := scoreboard.CodeOf(o.outcome.Err)
+	code := wire.CodeOf(o.outcome.Err)
 	switch {
 	case code == "":
 		if !same || len(rows) != len(o.inc.Boards) || len(o.outcome.Receipts) != len(o.inc.Boards) {
@@ -259,7 +260,7 @@ func (o submitted) check(t *rapid.T, l *ledger) {
 		if !o.plan.good {
 			t.Fatalf("%+v was accepted", o.plan)
 		}
-	case code == scoreboard.CodeEventConflict:
+	case code == wire.CodeEventConflict:
 		if same || len(rows) == 0 {
 			t.Fatalf("%+v was rejected as a conflict with %+v", o.plan, rows)
 		}

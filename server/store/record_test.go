@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -133,12 +134,12 @@ func TestEventWithAnotherPayloadIsAConflict(t *testing.T) {
 		increment("alice", 9, "new"),
 		increment("alice", 8, "new"),
 	)
-	for i, want := range []scoreboard.Code{
-		scoreboard.CodeEventConflict, scoreboard.CodeEventConflict,
-		scoreboard.CodeEventConflict, scoreboard.CodeEventConflict,
-		"", scoreboard.CodeEventConflict,
+	for i, want := range []wire.Code{
+		wire.CodeEventConflict, wire.CodeEventConflict,
+		wire.CodeEventConflict, wire.CodeEventConflict,
+		"", wire.CodeEventConflict,
 	} {
-		if code := scoreboard.CodeOf(got[i].Err); code != want {
+		if code := wire.CodeOf(got[i].Err); code != want {
 			t.Errorf("item %d: got %q, want %q", i, code, want)
 		}
 	}
@@ -173,7 +174,7 @@ func TestFiftyConcurrentRepeatsCountOnce(t *testing.T) {
 		if o.Err == nil && !o.Receipts[0].Replayed {
 			fresh++
 		}
-		if code := scoreboard.CodeOf(o.Err); code != "" && code != scoreboard.CodeEventConflict {
+		if code := wire.CodeOf(o.Err); code != "" && code != wire.CodeEventConflict {
 			t.Errorf("got %v", o.Err)
 		}
 	}
@@ -196,11 +197,11 @@ func TestSeveralBoardsAreAllOrNothing(t *testing.T) {
 		increment("alice", 5, "e1", "global", "small"), increment("alice", 50, "e2", "global", "small"),
 		increment("alice", 5, "e3", "global", "frozen"), increment("alice", 5, "e4", "global", "nowhere"),
 		increment("alice", 5, "e5", "global", "speed"))
-	for i, want := range []scoreboard.Code{
-		"", scoreboard.CodeDeltaOutOfRange, scoreboard.CodeBoardClosed,
-		scoreboard.CodeNotFound, scoreboard.CodeRuleViolated,
+	for i, want := range []wire.Code{
+		"", wire.CodeDeltaOutOfRange, wire.CodeBoardClosed,
+		wire.CodeNotFound, wire.CodeRuleViolated,
 	} {
-		if code := scoreboard.CodeOf(got[i].Err); code != want {
+		if code := wire.CodeOf(got[i].Err); code != want {
 			t.Errorf("item %d: got %q, want %q", i, code, want)
 		}
 	}
@@ -238,7 +239,7 @@ func TestRepeatAcrossPartitionBoundary(t *testing.T) {
 		!again[0].Receipts[0].RecordedAt.Equal(first.RecordedAt) {
 		t.Errorf("repeat: got %+v", again[0])
 	}
-	if code := scoreboard.CodeOf(again[1].Err); code != scoreboard.CodeEventConflict {
+	if code := wire.CodeOf(again[1].Err); code != wire.CodeEventConflict {
 		t.Errorf("conflict: got %q", code)
 	}
 	if n := conn.Count(t, `select count(distinct tableoid) from user_score_histories`); n != 2 {

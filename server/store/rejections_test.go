@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -18,7 +19,7 @@ func TestLaterRejectionReplacesEarlier(t *testing.T) {
 		in.Accepted = base.Add(time.Duration(n) * time.Second)
 		return in
 	}
-	reject := func(code scoreboard.Code, batch ...scoreboard.Increment) {
+	reject := func(code wire.Code, batch ...scoreboard.Increment) {
 		t.Helper()
 		reasons := make([]*scoreboard.Error, len(batch))
 		for i := range reasons {
@@ -28,7 +29,7 @@ func TestLaterRejectionReplacesEarlier(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := func(when string, code scoreboard.Code, n int, rejected ...bool) {
+	want := func(when string, code wire.Code, n int, rejected ...bool) {
 		t.Helper()
 		first := attempt(0)
 		r, err := s.Increments.Rejection(t.Context(), first.User, first.Event)
@@ -43,14 +44,14 @@ func TestLaterRejectionReplacesEarlier(t *testing.T) {
 	if r, err := s.Increments.Rejection(t.Context(), "alice", attempt(0).Event); r != nil || err != nil {
 		t.Errorf("before: got %+v, %v", r, err)
 	}
-	reject(scoreboard.CodeBoardClosed, attempt(0))
-	want("rejected", scoreboard.CodeBoardClosed, 0, true, false, false)
-	reject(scoreboard.CodeForbidden, attempt(0))
-	want("delivered again", scoreboard.CodeBoardClosed, 0, true, false, false)
-	reject(scoreboard.CodeForbidden, attempt(1), attempt(0))
-	want("accepted and rejected again", scoreboard.CodeForbidden, 1, true, true, false)
-	reject(scoreboard.CodeInternal, attempt(2))
-	want("not recorded", scoreboard.CodeInternal, 2, false, false, false)
+	reject(wire.CodeBoardClosed, attempt(0))
+	want("rejected", wire.CodeBoardClosed, 0, true, false, false)
+	reject(wire.CodeForbidden, attempt(0))
+	want("delivered again", wire.CodeBoardClosed, 0, true, false, false)
+	reject(wire.CodeForbidden, attempt(1), attempt(0))
+	want("accepted and rejected again", wire.CodeForbidden, 1, true, true, false)
+	reject(wire.CodeInternal, attempt(2))
+	want("not recorded", wire.CodeInternal, 2, false, false, false)
 }
 
 func TestRejectionsAreDeletedByAgeAndNumber(t *testing.T) {

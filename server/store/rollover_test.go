@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -41,7 +42,7 @@ func TestFinalStandings(t *testing.T) {
 		return nil
 	}
 	_, err := s.Boards.CopyStandings(t.Context(), "season:one", 10, next)
-	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("before it is closed: got %v, want a conflict", err)
 	}
 	if ended, err := s.Boards.EndedPeriods(t.Context(), ""); err != nil || len(ended) != 0 {
@@ -69,10 +70,10 @@ func TestFinalStandings(t *testing.T) {
 		}
 	}
 	o := record(t, s, increment("late", 5, "e", "season"))[0]
-	if scoreboard.CodeOf(o.Err) != scoreboard.CodeBoardClosed {
+	if wire.CodeOf(o.Err) != wire.CodeBoardClosed {
 		t.Errorf("after it is closed: got %+v", o)
 	}
-	if _, err := s.Boards.UnfreezeBoard(t.Context(), b.ID, nil); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := s.Boards.UnfreezeBoard(t.Context(), b.ID, nil); wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("unfreeze a closed season: got %v, want a conflict", err)
 	}
 	chunks = 0
@@ -101,7 +102,7 @@ func TestFinalStandings(t *testing.T) {
 		}
 	}
 	_, err = s.Boards.CopyStandings(t.Context(), b.ID, 10, next)
-	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("after it is sealed: got %v, want a conflict", err)
 	}
 	e, final, err := s.Boards.FinalStandings(t.Context(), b.ID, 0, 100)
@@ -159,7 +160,7 @@ func TestFinalStandings(t *testing.T) {
 		t.Errorf("after it is announced: %+v, %v", ended, err)
 	}
 	_, _, err = s.Boards.FinalStandings(t.Context(), "global", 0, 1)
-	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if wire.CodeOf(err) != wire.CodeNotFound {
 		t.Errorf("a board that has not ended: got %v", err)
 	}
 }
@@ -272,7 +273,7 @@ func TestSeasonsMustNotOverlap(t *testing.T) {
 		family scoreboard.BoardID
 		season scoreboard.Span
 		dry    bool
-		fails  scoreboard.Code
+		fails  wire.Code
 		ends   scoreboard.BoardID
 	}{
 		{"overlaps the current season", "season", span("x", time.Minute, 2*time.Hour), false, "conflict", ""},
@@ -285,7 +286,7 @@ func TestSeasonsMustNotOverlap(t *testing.T) {
 		{"an unknown board", "nobody", at, false, "not_found", ""},
 	} {
 		ended, err := s.Boards.BeginSeason(t.Context(), c.family, c.season, c.dry, nil)
-		if scoreboard.CodeOf(err) != c.fails || (ended != nil) != (c.ends != "") || ended != nil && *ended != c.ends {
+		if wire.CodeOf(err) != c.fails || (ended != nil) != (c.ends != "") || ended != nil && *ended != c.ends {
 			t.Errorf("%s: got %v, %v", c.what, ended, err)
 		}
 	}

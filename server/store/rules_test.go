@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
@@ -39,7 +40,7 @@ func TestRulesHoldAcrossConcurrentNodes(t *testing.T) {
 	two := storetest.Open(t, conn.URL, withPolicy(policy))
 	var all sync.WaitGroup
 	var mu sync.Mutex
-	codes := map[string]map[scoreboard.Code]int{"chop": {}, "find": {}, "rest": {}}
+	codes := map[string]map[wire.Code]int{"chop": {}, "find": {}, "rest": {}}
 	for i := range 12 {
 		s := []*store.Store{one, two}[i%2]
 		all.Go(func() {
@@ -58,7 +59,7 @@ func TestRulesHoldAcrossConcurrentNodes(t *testing.T) {
 					mu.Lock()
 					for _, o := range out {
 						if o.Err != nil || !o.Receipts[0].Replayed {
-							codes[name][scoreboard.CodeOf(o.Err)]++
+							codes[name][wire.CodeOf(o.Err)]++
 						}
 					}
 					mu.Unlock()
@@ -73,7 +74,7 @@ func TestRulesHoldAcrossConcurrentNodes(t *testing.T) {
 			`select count(*) from user_score_histories where action = $1`,
 			name,
 		); n != want || codes[name][""] != int(want) || len(codes[name]) != 2 ||
-			codes[name][scoreboard.CodeRuleViolated] == 0 {
+			codes[name][wire.CodeRuleViolated] == 0 {
 			t.Errorf("%s: %d recorded, want %d; outcomes %v", name, n, want, codes[name])
 		}
 	}
@@ -86,7 +87,7 @@ func TestRulesHoldAcrossConcurrentNodes(t *testing.T) {
 	}
 	out := record(t, one, action("alice", 1, id, "rest"), action("alice", 1, "another", "rest"))
 	if out[0].Err != nil || !out[0].Receipts[0].Replayed ||
-		scoreboard.CodeOf(out[1].Err) != scoreboard.CodeRuleViolated {
+		wire.CodeOf(out[1].Err) != wire.CodeRuleViolated {
 		t.Errorf("a repeat and a new event: %+v", out)
 	}
 }
@@ -126,7 +127,7 @@ func TestAnomalies(t *testing.T) {
 	}
 	rejected := 0
 	for _, o := range append(record(t, s, batch...), record(t, s, increment("often", 1, "late"))...) {
-		if scoreboard.CodeOf(o.Err) == scoreboard.CodeRuleViolated {
+		if wire.CodeOf(o.Err) == wire.CodeRuleViolated {
 			rejected++
 		}
 	}
@@ -139,8 +140,8 @@ func TestAnomalies(t *testing.T) {
 		return in
 	}
 	out := record(t, s, from("DE", "e1"), from("", "e2"), from("DE", "e3"), from("NZ", "e4"), from("DE", "e5"))
-	for i, want := range []scoreboard.Code{"", "", "", scoreboard.CodeRuleViolated, ""} {
-		if scoreboard.CodeOf(out[i].Err) != want {
+	for i, want := range []wire.Code{"", "", "", wire.CodeRuleViolated, ""} {
+		if wire.CodeOf(out[i].Err) != want {
 			t.Errorf("travel %d: got %v, want %q", i, out[i].Err, want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
@@ -75,9 +76,9 @@ func TestStatementPagesContainEveryEventOnce(t *testing.T) {
 	if _, err := s.Reads.Statement(
 		t.Context(),
 		scoreboard.StatementQuery{User: "nobody", Limit: 10},
-	); scoreboard.CodeOf(
+	); wire.CodeOf(
 		err,
-	) != scoreboard.CodeNotFound {
+	) != wire.CodeNotFound {
 		t.Errorf("unknown user: got %v, want not_found", err)
 	}
 }

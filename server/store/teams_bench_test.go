@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
@@ -79,7 +80,7 @@ func recordAll(b *testing.B, s *store.Store, items []scoreboard.Increment) {
 	for len(items) > 0 {
 		outcomes, err := s.Increments.Record(b.Context(), items)
 		if err != nil {
-			if scoreboard.CodeOf(err) == scoreboard.CodeUnavailable {
+			if wire.CodeOf(err) == wire.CodeUnavailable {
 				continue
 			}
 			b.Error(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -22,7 +23,7 @@ func TestBoundsOfTeams(t *testing.T) {
 	}
 	full := func(what string, err error, text string) {
 		t.Helper()
-		if scoreboard.CodeOf(err) != scoreboard.CodeConflict || !strings.Contains(err.Error(), text) {
+		if wire.CodeOf(err) != wire.CodeConflict || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: got %v, want a conflict that says %q", what, err, text)
 		}
 	}
@@ -57,7 +58,7 @@ select 'sum-with', 'bees', 'dan', now(), 0, now(), 0 from generate_series(1, $1:
 		ID: "one-more", Team: &rule, Period: scoreboard.PeriodNone, TimeZone: "UTC", WeekStart: time.Monday,
 		MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore,
 	}, nil, &scoreboard.AuditEntry{Actor: "op", Action: "board.create", Target: "board:one-more"})
-	if err == nil || !strings.Contains(err.Error(), "10") || scoreboard.CodeOf(err) == scoreboard.CodeInternal {
+	if err == nil || !strings.Contains(err.Error(), "10") || wire.CodeOf(err) == wire.CodeInternal {
 		t.Errorf("one board of teams more: got %v, want an error that says how many a source can have", err)
 	}
 	if n := stored(); n != before+1+scoreboard.MaxUserMemberships {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -290,7 +291,7 @@ func (a *teamActor) until(do func() error) {
 		if err == nil {
 			return
 		}
-		if code := scoreboard.CodeOf(err); code != scoreboard.CodeUnavailable && code != scoreboard.CodeOverloaded {
+		if code := wire.CodeOf(err); code != wire.CodeUnavailable && code != wire.CodeOverloaded {
 			a.t.Errorf("change: %v", err)
 			return
 		}
@@ -336,7 +337,7 @@ func (a *teamActor) change(user scoreboard.UserID, u *modelUser, event string, t
 		board, team := a.board(), teams[a.random.IntN(len(teams))]
 		a.until(func() error {
 			_, err := a.s.Teams.Leave(ctx, board, team, user)
-			if scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+			if wire.CodeOf(err) == wire.CodeNotFound {
 				return nil
 			}
 			return err
@@ -392,7 +393,7 @@ func (a *teamActor) submit(in scoreboard.Increment) {
 	a.until(func() error {
 		outcomes, err := a.s.Increments.Record(a.t.Context(), []scoreboard.Increment{in})
 		if err == nil && errors.Is(outcomes[0].Err, scoreboard.ErrUserLocked) {
-			return scoreboard.Errorf(scoreboard.CodeUnavailable, "locked")
+			return scoreboard.Errorf(wire.CodeUnavailable, "locked")
 		}
 		if err == nil {
 			err = outcomes[0].Err

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -37,7 +38,7 @@ func rejected(user scoreboard.UserID) []scoreboard.Increment {
 	return []scoreboard.Increment{in}
 }
 
-var banned = []*scoreboard.Error{scoreboard.Errorf(scoreboard.CodeForbidden, "banned")}
+var banned = []*scoreboard.Error{scoreboard.Errorf(wire.CodeForbidden, "banned")}
 
 // What is written about a user at the moment of the erasure is deleted by it, or rejected.
 func TestErasureWinsOverConcurrentWrites(t *testing.T) {
@@ -52,7 +53,7 @@ func TestErasureWinsOverConcurrentWrites(t *testing.T) {
 		err := r.whileErasing(t, user, func() error {
 			return r.Profiles.PutProfile(ctx, &scoreboard.Profile{User: user, DisplayName: "Priva Te"}, nil)
 		})
-		if scoreboard.CodeOf(err) != scoreboard.CodeGone {
+		if wire.CodeOf(err) != wire.CodeGone {
 			t.Errorf("a profile of %s: %v, want gone", user, err)
 		}
 		if found := r.tablesContaining(t, "Priva Te"); found != "" {
@@ -72,7 +73,7 @@ func TestErasureWinsOverConcurrentWrites(t *testing.T) {
 	out, err := r.Increments.Known(ctx, []scoreboard.Increment{
 		increment("scored@example.com", 1, "late", "7", "sum"), increment("bob", 1, "e", "7", "sum"),
 	})
-	if err != nil || scoreboard.CodeOf(out[0].Err) != scoreboard.CodeGone || out[1].Err != nil {
+	if err != nil || wire.CodeOf(out[0].Err) != wire.CodeGone || out[1].Err != nil {
 		t.Errorf("before an increment is accepted: got %+v, %v, want gone for the erased user", out, err)
 	}
 }
@@ -127,7 +128,7 @@ detail) values ('travel', 'enforce', $1, 'sum', gen_random_uuid(), 'e', 1, 'DE')
 		if u, err := r.Moderation.Ban(ctx, ban, why()); err != nil || !u.Changed {
 			t.Errorf("ban of a user with a %s: %+v, %v", kind, u, err)
 		}
-		if err := record(r, increment(ban, 1, "e", "7", "sum")); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+		if err := record(r, increment(ban, 1, "e", "7", "sum")); wire.CodeOf(err) != wire.CodeForbidden {
 			t.Errorf("a banned user with a %s: %v, want forbidden", kind, err)
 		}
 		anonymous, err := r.Privacy.BeginErasure(ctx, erase, why())
@@ -147,7 +148,7 @@ detail) values ('travel', 'enforce', $1, 'sum', gen_random_uuid(), 'e', 1, 'DE')
 		"erase":  func() error { _, err := r.Privacy.BeginErasure(ctx, "nobody", why()); return err }(),
 		"export": r.Privacy.Export(ctx, "nobody", func(string, json.RawMessage) error { return nil }),
 	} {
-		if scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		if wire.CodeOf(err) != wire.CodeNotFound {
 			t.Errorf("%s of an unknown user: %v, want not_found", what, err)
 		}
 	}

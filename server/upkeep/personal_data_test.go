@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -192,10 +193,10 @@ or user_agent is not null or signer is not null)`,
 		}(),
 		"a ban": func() error { _, err := r.Moderation.Ban(ctx, user, why()); return err }(),
 	} {
-		if code := scoreboard.CodeOf(
+		if code := wire.CodeOf(
 			err,
-		); code != scoreboard.CodeGone &&
-			(what != "a reversal" || code != scoreboard.CodeNotFound) {
+		); code != wire.CodeGone &&
+			(what != "a reversal" || code != wire.CodeNotFound) {
 			t.Errorf("%s of an erased user: %v, want gone", what, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
@@ -103,7 +104,7 @@ func TestPrivateUserStaysForAWhile(t *testing.T) {
 	r := newModerationRig(t)
 	r.setVisibility(t, "bob", scoreboard.VisibilityPrivate)
 	_, _, err := r.Visibility.Put(ctx, "bob", scoreboard.VisibilityPublic, time.Minute, nil)
-	if scoreboard.CodeOf(err) != scoreboard.CodeRateLimited {
+	if wire.CodeOf(err) != wire.CodeRateLimited {
 		t.Errorf("back at once: %v, want rate_limited", err)
 	}
 	if p, err := r.Visibility.Get(ctx, "bob"); err != nil || p.Visibility != scoreboard.VisibilityPrivate {

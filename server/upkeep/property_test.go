@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -108,9 +109,9 @@ func TestConcurrentModerationKeepsTheLedgerConsistent(t *testing.T) {
 							err = out[0].Err
 						}
 					}
-					switch code := scoreboard.CodeOf(err); code {
-					case "", scoreboard.CodeUnavailable:
-					case scoreboard.CodeInternal, scoreboard.CodeScoreOutOfRange, scoreboard.CodeGone:
+					switch code := wire.CodeOf(err); code {
+					case "", wire.CodeUnavailable:
+					case wire.CodeInternal, wire.CodeScoreOutOfRange, wire.CodeGone:
 						t.Errorf("%+v: %v", a, err)
 					default:
 						rejected.Add(1)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -22,13 +23,13 @@ func TestRejectedReversalsChangeNothing(t *testing.T) {
 	}
 	// As after archiving: the oldest rows are deleted.
 	r.conn.Do(t, `delete from user_score_histories where event_text in ('old', 'only')`)
-	reverse := func(user scoreboard.UserID, event string) scoreboard.Code {
+	reverse := func(user scoreboard.UserID, event string) wire.Code {
 		id, err := scoreboard.ParseEventID(user, event)
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, _, err = r.Corrections.Reverse(ctx, user, id, whole, why())
-		return scoreboard.CodeOf(err)
+		return wire.CodeOf(err)
 	}
 	sums := func() int64 {
 		return r.conn.Count(
@@ -38,15 +39,15 @@ func TestRejectedReversalsChangeNothing(t *testing.T) {
 		)
 	}
 	before := sums()
-	for what, got := range map[string]scoreboard.Code{
+	for what, got := range map[string]wire.Code{
 		"an archived row":                         reverse("alice", "old"),
 		"a row of a user with archived rows only": reverse("bob", "only"),
 	} {
-		if got != scoreboard.CodeGone {
+		if got != wire.CodeGone {
 			t.Errorf("%s: got %q, want gone", what, got)
 		}
 	}
-	if got := reverse("carol", "none"); got != scoreboard.CodeNotFound {
+	if got := reverse("carol", "none"); got != wire.CodeNotFound {
 		t.Errorf("an unknown event: got %q, want not_found", got)
 	}
 	for name, closing := range map[string]string{
@@ -56,7 +57,7 @@ func TestRejectedReversalsChangeNothing(t *testing.T) {
 	} {
 		r.conn.Do(t, closing)
 		for _, event := range []string{"frozen", "two"} { // one of two boards is enough
-			if got := reverse("carol", event); got != scoreboard.CodeBoardClosed {
+			if got := reverse("carol", event); got != wire.CodeBoardClosed {
 				t.Errorf("event %s, board %s: got %q, want board_closed", event, name, got)
 			}
 		}
@@ -88,7 +89,7 @@ func TestVoidCanBeUndoneForThirtyDays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Corrections.UndoVoid(ctx, v.ID, why()); scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if _, err := r.Corrections.UndoVoid(ctx, v.ID, why()); wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("before it completed: got %v, want a conflict", err)
 	}
 	work := func() {
@@ -108,7 +109,7 @@ func TestVoidCanBeUndoneForThirtyDays(t *testing.T) {
 		t.Fatalf("alice has %d, want 0", n)
 	}
 	r.conn.Do(t, `update voids set done_at = clock_timestamp() - interval '30 days 1 minute'`)
-	if _, err := r.Corrections.UndoVoid(ctx, v.ID, why()); scoreboard.CodeOf(err) != scoreboard.CodeGone {
+	if _, err := r.Corrections.UndoVoid(ctx, v.ID, why()); wire.CodeOf(err) != wire.CodeGone {
 		t.Errorf("after thirty days: got %v, want gone", err)
 	}
 	if err := r.Corrections.DeleteOldVoidEvents(ctx); err != nil {
@@ -161,7 +162,7 @@ func TestAdjustmentWhoseIDIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err := r.Corrections.Reverse(ctx, "eve", taken.Event, whole, why())
-	if scoreboard.CodeOf(err) != scoreboard.CodeConflict {
+	if wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("without a kind: %v, want a conflict", err)
 	}
 	for kind, applied := range map[scoreboard.EventKind]int64{

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -80,7 +81,7 @@ func TestVoidByAddress(t *testing.T) {
 		"the same sender again": sender, "a key that sent nothing": {KeyID: "none", From: sender.From, To: sender.To},
 		"another period": {KeyID: "8", From: sender.From.Add(-time.Hour), To: sender.From},
 	} {
-		if _, err := r.Corrections.CreateVoid(ctx, sender, why()); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		if _, err := r.Corrections.CreateVoid(ctx, sender, why()); wire.CodeOf(err) != wire.CodeNotFound {
 			t.Errorf("%s: got %v, want not_found", what, err)
 		}
 	}

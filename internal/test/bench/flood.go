@@ -10,8 +10,8 @@ import (
 
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // floodAddress is the source address of the flood.
@@ -67,7 +67,7 @@ func (f floodResult) total() uint64 { return f.unauthorized + f.limited + f.othe
 // signatures, until stop is closed.
 func (r *rig) sendFlood(stop <-chan struct{}) (f floodResult) {
 	target := func(t *vegeta.Target) error {
-		q := protocol.IncrementRequest{
+		q := wire.IncrementRequest{
 			UserID: "victim", Delta: 5, EventID: "flood", Timestamp: time.Now().UTC().Format(time.RFC3339),
 			KeyID: r.key.KeyID, Signature: strings.Repeat("0", 64),
 		}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Ingest posts signed increments in a closed loop, with relay, Kafka, projection
@@ -173,7 +173,7 @@ func (r *rig) writeBodies(path string, n int) error {
 	zipf := rand.NewZipf(rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano()))), skew, 1, users-1)
 	at := time.Now().Add(20 * time.Second) // within the accepted clock skew
 	for range n {
-		q := protocol.IncrementRequest{
+		q := wire.IncrementRequest{
 			UserID:  "user-" + strconv.FormatUint(zipf.Uint64(), 10),
 			Delta:   1 + rand.Int64N(9),
 			EventID: client.NewEventID(),

@@ -22,7 +22,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // The boards of the demo, besides global.
@@ -180,7 +180,7 @@ func match(ctx context.Context, c *client.Client, player int) error {
 	}
 	var e *client.Error
 	if errors.As(err, &e) &&
-		(e.Temporary() || e.Code == scoreboard.CodeForbidden || e.Code == scoreboard.CodeBoardClosed) {
+		(e.Temporary() || e.Code == wire.CodeForbidden || e.Code == wire.CodeBoardClosed) {
 		return nil
 	}
 	return err

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // awaitTimeout is how long the server may take to reach a state.
@@ -36,7 +36,7 @@ func (s *Server) Set(entries ...client.Entry) {
 // score is the score that the ledger has, 0 for a user without one.
 func (s *Server) score(ctx context.Context, user string) (int64, error) {
 	last, err := s.admin.Statement(ctx, user, client.StatementQuery{Board: "global", Limit: 1})
-	if scoreboard.CodeOf(err) == scoreboard.CodeNotFound || err == nil && len(last.Entries) == 0 {
+	if wire.CodeOf(err) == wire.CodeNotFound || err == nil && len(last.Entries) == 0 {
 		return 0, nil
 	}
 	if err != nil {

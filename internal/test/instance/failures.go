@@ -7,15 +7,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // failure handles a request instead of the node.
 type failure = http.HandlerFunc
 
 // Fail rejects the next n requests. retryAfter, if not 0, is rounded up to a second.
-func (s *Server) Fail(n, status int, code scoreboard.Code, retryAfter time.Duration) {
+func (s *Server) Fail(n, status int, code wire.Code, retryAfter time.Duration) {
 	s.addFailures(n, func(w http.ResponseWriter, _ *http.Request) {
 		if retryAfter > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(int((retryAfter+time.Second-1)/time.Second)))
@@ -71,7 +70,7 @@ func (s *Server) Script(path string, body any) {
 	s.scripts[path] = body
 }
 
-func refuse(w http.ResponseWriter, status int, code scoreboard.Code) {
+func refuse(w http.ResponseWriter, status int, code wire.Code) {
 	w.Header().Set("X-Request-Id", "req-test")
-	write(w, status, protocol.Error{ErrorCode: string(code), Message: "simulated failure", RequestID: "req-test"})
+	write(w, status, wire.Error{ErrorCode: string(code), Message: "simulated failure", RequestID: "req-test"})
 }

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // Server is a node behind a proxy that simulates failures.
@@ -45,7 +45,7 @@ type Server struct {
 // Request is a received request.
 type Request struct {
 	Method, Path, Token string
-	Increment           protocol.IncrementRequest // of POST /v1/scores/increment
+	Increment           wire.IncrementRequest // of POST /v1/scores/increment
 	Header              http.Header
 	// ResponseID is the X-Request-Id of the node's response, empty before it.
 	ResponseID string

@@ -17,8 +17,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Kinds of stream.
@@ -60,14 +59,14 @@ func (s *Server) openStreams() []*stream {
 }
 
 // Push sends a frame to all streams unchanged.
-func (s *Server) Push(f protocol.Frame) {
+func (s *Server) Push(f wire.Frame) {
 	for _, open := range s.openStreams() {
 		_ = open.write(open.encode(&f)) // fails only if the client has gone
 	}
 }
 
 // Disconnect ends all streams, after a bye frame if one is given.
-func (s *Server) Disconnect(bye *protocol.Frame) {
+func (s *Server) Disconnect(bye *wire.Frame) {
 	if bye != nil {
 		s.Push(*bye)
 	}
@@ -79,7 +78,7 @@ func (s *Server) Disconnect(bye *protocol.Frame) {
 // stream relays the messages of a node's stream to a client. A message is a frame,
 // or over SSE an event or a comment.
 type stream struct {
-	encode func(f *protocol.Frame) []byte
+	encode func(f *wire.Frame) []byte
 	read   func() ([]byte, error)
 	stop   context.CancelFunc // makes read and send fail
 	done   <-chan struct{}    // closed by stop
@@ -102,7 +101,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, kind string) {
 	defer s.streaming.Done()
 	switch {
 	case hidden:
-		refuse(w, http.StatusNotImplemented, scoreboard.CodeInternal)
+		refuse(w, http.StatusNotImplemented, wire.CodeInternal)
 	case kind == WebSocket:
 		s.relayWebSocket(w, r, delay)
 	default:
@@ -251,7 +250,7 @@ func (s *Server) relayEvents(w http.ResponseWriter, r *http.Request, delay time.
 	}
 	lines := bufio.NewReader(res.Body)
 	_ = s.relay(&stream{
-		encode: func(f *protocol.Frame) []byte {
+		encode: func(f *wire.Frame) []byte {
 			return fmt.Appendf(nil, "event: %s\nid: %d:%d\ndata: %s\n\n", f.Type, f.Epoch, f.Version, encode(f))
 		},
 		read: func() (event []byte, err error) {
@@ -286,7 +285,7 @@ func respond(w http.ResponseWriter, res *http.Response) {
 	_, _ = io.Copy(w, res.Body)
 }
 
-func encode(f *protocol.Frame) []byte {
+func encode(f *wire.Frame) []byte {
 	text, err := json.Marshal(f)
 	if err != nil { // a frame has no values that JSON lacks
 		panic(err)

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/torture/cluster"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // ready bounds the start of a node, and other waits that are normally seconds.
@@ -75,7 +75,7 @@ func (s *run) restart(ctx context.Context, n *cluster.Node) error {
 // startSeason ends the season of the league and begins the next one.
 func (s *run) startSeason(ctx context.Context, hour int) error {
 	ends := time.Now().Add(48 * time.Hour).UTC().Truncate(time.Second)
-	next := protocol.RollRequest{Season: fmt.Sprintf("s%d", hour+1), EndsAt: &ends}
+	next := wire.RollRequest{Season: fmt.Sprintf("s%d", hour+1), EndsAt: &ends}
 	return eventually(ctx, func() error { // another node may be at the standings of the last one
 		_, err := s.play.admin.RollBoards(ctx, league, next)
 		begun, sqlErr := s.number(ctx, `select count(*) from boards where board_id = $1`, league+":"+next.Season)

@@ -8,26 +8,26 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Settings implements api.SettingsService: every setting as it is in force here.
-func (m *Manager) Settings(ctx context.Context) ([]protocol.Setting, error) {
+func (m *Manager) Settings(ctx context.Context) ([]wire.Setting, error) {
 	stored, err := m.Store.StoredSettings(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var out []protocol.Setting
+	var out []wire.Setting
 	for _, v := range m.Current().Values() {
 		out = append(out, settingJSON(v, stored))
 	}
 	return out, nil
 }
 
-func settingJSON(v config.Value, stored []scoreboard.StoredSetting) protocol.Setting {
-	out := protocol.Setting{
+func settingJSON(v config.Value, stored []scoreboard.StoredSetting) wire.Setting {
+	out := wire.Setting{
 		Name: v.Name, Value: v.Text, Source: string(v.Source), Meaning: v.Meaning, Live: config.Live(v.Name),
 	}
 	for i := range stored {
@@ -43,7 +43,7 @@ func settingJSON(v config.Value, stored []scoreboard.StoredSetting) protocol.Set
 // it is "", must stay an operator's: its owner could not undo the change otherwise.
 func (m *Manager) ChangeSettings(
 	ctx context.Context, changes []scoreboard.SettingChange, token string,
-) ([]protocol.Setting, error) {
+) ([]wire.Setting, error) {
 	for _, c := range changes {
 		if err := m.checkAdjustable(ctx, c); err != nil {
 			return nil, err
@@ -67,7 +67,7 @@ func (m *Manager) ChangeSettings(
 		return nil, fmt.Errorf("apply the stored settings: %w", err)
 	}
 	values := m.Current().Values()
-	out := make([]protocol.Setting, len(changes))
+	out := make([]wire.Setting, len(changes))
 	for i, c := range changes {
 		v := values[slices.IndexFunc(values, func(v config.Value) bool { return v.Name == c.Name })]
 		out[i] = settingJSON(v, stored)
@@ -79,7 +79,7 @@ func (m *Manager) ChangeSettings(
 // readable: with an unreadable one in force, no operator could undo it.
 func (m *Manager) checkAdjustable(ctx context.Context, c scoreboard.SettingChange) error {
 	if !slices.ContainsFunc(m.Deployed.Values(), func(v config.Value) bool { return v.Name == c.Name }) {
-		return scoreboard.Errorf(scoreboard.CodeNotFound, "unknown setting %.100s", c.Name)
+		return scoreboard.Errorf(wire.CodeNotFound, "unknown setting %.100s", c.Name)
 	}
 	if !config.Live(c.Name) {
 		return scoreboard.Invalid("name", "setting %s cannot be changed while the daemon runs", c.Name)
@@ -149,7 +149,7 @@ func (m *Manager) checkTogether(
 		return scoreboard.Invalid("value", "%s", err)
 	}
 	if admitting != nil && !reflect.DeepEqual(c.Auth, *admitting) {
-		return scoreboard.Errorf(scoreboard.CodeConflict, "another change of these settings came first; try again")
+		return scoreboard.Errorf(wire.CodeConflict, "another change of these settings came first; try again")
 	}
 	return nil
 }

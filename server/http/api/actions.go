@@ -9,8 +9,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -26,7 +26,7 @@ func (a *API) checkProofs(c *gin.Context, cmd *command) error {
 		}
 		if cmd.boundToken && action.Event == "" {
 			return &scoreboard.Error{
-				Code: scoreboard.CodeForbidden, Field: "action_token",
+				Code: wire.CodeForbidden, Field: "action_token",
 				Message: "the action token was not made for an action_id",
 			}
 		}
@@ -55,7 +55,7 @@ func (a *API) checkAttestation(c *gin.Context, cmd *command) error {
 	}
 	if a.Attestations == nil {
 		return &scoreboard.Error{
-			Code: scoreboard.CodeForbidden, Field: "attestation",
+			Code: wire.CodeForbidden, Field: "attestation",
 			Message: "attestations are not configured on this server",
 		}
 	}
@@ -77,7 +77,7 @@ func (a *API) checkAttestation(c *gin.Context, cmd *command) error {
 // startAction is POST /v1/actions: a token for one increment of the user, within
 // the bounds of its boards or narrower ones.
 func (a *API) startAction(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.ActionRequest
+	var r wire.ActionRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (a *API) startAction(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.Action{
+	out := wire.Action{
 		ActionID: cmp.Or(action.Event, scoreboard.FormatUUID(action.ID)), ActionToken: a.ActionTokens.Issue(action),
 		UserID: string(action.User), Action: action.Action,
 		LeastDuration: action.MinTime.String(), MinDelta: action.MinDelta, MaxDelta: action.MaxDelta,
@@ -102,7 +102,7 @@ func (a *API) startAction(c *gin.Context, caller *auth.Claims) error {
 }
 
 func (a *API) newAction(
-	ctx context.Context, r *protocol.ActionRequest, caller *auth.Claims,
+	ctx context.Context, r *wire.ActionRequest, caller *auth.Claims,
 ) (*scoreboard.Action, error) {
 	user := caller.User
 	if r.UserID != "" {
@@ -111,7 +111,7 @@ func (a *API) newAction(
 			return nil, err
 		}
 		if named != user && !caller.Has(auth.ScopeUpdate) {
-			return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", named)
+			return nil, scoreboard.Errorf(wire.CodeForbidden, "the token is not for user %s", named)
 		}
 		user = named
 	}
@@ -148,7 +148,7 @@ func (a *API) newAction(
 			return nil, err
 		}
 		if board.Status != scoreboard.StatusActive {
-			return nil, scoreboard.Errorf(scoreboard.CodeBoardClosed, "board %s is %s", id, board.Status)
+			return nil, scoreboard.Errorf(wire.CodeBoardClosed, "board %s is %s", id, board.Status)
 		}
 		action.MinDelta = max(action.MinDelta, board.MinDelta)
 		action.MaxDelta = min(action.MaxDelta, board.MaxDelta)
@@ -164,7 +164,7 @@ func (a *API) newAction(
 
 // applyRequestedBounds narrows an action to the requested bounds. They cannot be
 // wider than those of its boards.
-func applyRequestedBounds(a *scoreboard.Action, r *protocol.ActionRequest, life *time.Duration) error {
+func applyRequestedBounds(a *scoreboard.Action, r *wire.ActionRequest, life *time.Duration) error {
 	ttl, err := duration("ttl", r.TTL, *life, *life)
 	if err != nil {
 		return err

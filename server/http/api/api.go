@@ -13,6 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/publicnet"
 	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/http/auth"
@@ -215,11 +216,11 @@ func (a *API) newEngine() *gin.Engine {
 	e.RedirectTrailingSlash = false
 	e.Use(a.identify, a.recoverPanic, a.cors)
 	e.NoRoute(a.unmatched(func(*gin.Context) error {
-		return scoreboard.Errorf(scoreboard.CodeNotFound, "no such route")
+		return scoreboard.Errorf(wire.CodeNotFound, "no such route")
 	}))
 	e.NoMethod(a.unmatched(func(c *gin.Context) error {
 		c.Header("Allow", strings.Join(allowedMethods(e, c.Request.URL), ", "))
-		return scoreboard.Errorf(scoreboard.CodeMethodNotAllowed, "method %.20s is not allowed", c.Request.Method)
+		return scoreboard.Errorf(wire.CodeMethodNotAllowed, "method %.20s is not allowed", c.Request.Method)
 	}))
 	return e
 }

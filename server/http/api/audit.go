@@ -8,8 +8,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -112,9 +112,9 @@ func (a *API) auditEntries(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.AuditEntries{Entries: []protocol.AuditEntry{}}
+	out := wire.AuditEntries{Entries: []wire.AuditEntry{}}
 	for _, e := range entries {
-		out.Entries = append(out.Entries, protocol.AuditEntry{
+		out.Entries = append(out.Entries, wire.AuditEntry{
 			ID: e.ID, At: e.At, Who: string(e.Actor), Address: e.Address, UserAgent: e.Agent, RequestID: e.RequestID,
 			Action: e.Action, Target: e.Target, Reason: e.Reason, Detail: e.Detail,
 		})
@@ -140,14 +140,14 @@ func (a *API) verifyAudit(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.AuditChain{
+	out := wire.AuditChain{
 		Intact: chain.Break == nil, Sealed: chain.Head.Seq, Head: chain.Head.String(), Unsealed: chain.Unsealed,
 	}
 	if !chain.UnsealedSince.IsZero() {
 		out.Since = &chain.UnsealedSince
 	}
 	if b := chain.Break; b != nil {
-		out.Break = &protocol.AuditBreak{Seal: b.Seq, ID: b.ID, Problem: b.Problem}
+		out.Break = &wire.AuditBreak{Seal: b.Seq, ID: b.ID, Problem: b.Problem}
 	}
 	respond(c, http.StatusOK, out)
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -105,7 +106,7 @@ func TestAdminChangesAreAudited(t *testing.T) {
 			e.Action != r.action || e.Target != "target" || string(e.Detail) != `{"why":"x"}` {
 			t.Errorf("%s: got %+v", name, e)
 		}
-		if err := run(r, fails); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || log.Len() > 0 {
+		if err := run(r, fails); wire.CodeOf(err) != wire.CodeInvalidRequest || log.Len() > 0 {
 			t.Errorf("%s: rejected: got %v, and logged %q", name, err, &log)
 		}
 		if err := run(r, forgets); err != nil || !strings.Contains(log.String(), "change without audit entry") {
@@ -124,7 +125,7 @@ func TestAdminChangesAreAudited(t *testing.T) {
 		nil,
 	)
 	c.Request.Header.Set("Authorization", "Bearer "+token)
-	if err := a.run(c, long); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+	if err := a.run(c, long); wire.CodeOf(err) != wire.CodeInvalidRequest {
 		t.Errorf("overlong reason: got %v, want invalid_request", err)
 	}
 	if changes < 7 {

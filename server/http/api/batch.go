@@ -6,6 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -22,7 +23,7 @@ func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	var by signer
-	switch signature := c.GetHeader(protocol.HeaderSignature); {
+	switch signature := c.GetHeader(wire.HeaderSignature); {
 	case signature != "":
 		if by, err = a.checkHeaderSignature(c, signature, body); err != nil {
 			return err
@@ -35,7 +36,7 @@ func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	came := time.Now()
-	results := make([]protocol.BatchResult, len(b.Items))
+	results := make([]wire.BatchResult, len(b.Items))
 	valid := make([]scoreboard.Increment, 0, len(b.Items))
 	index := make([]int, 0, len(b.Items)) // of valid[n] in the batch
 	charges := make([]keyCharge, 0, len(b.Items))
@@ -55,7 +56,7 @@ func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
 			results[i] = a.rejectedItem(c, valid[n].Event, o.Err)
 			continue
 		}
-		results[i] = protocol.BatchResult{Status: protocol.StatusDone}
+		results[i] = wire.BatchResult{Status: wire.StatusDone}
 		if b.Items[i].Boards == nil && len(o.Receipts) > 0 {
 			receipt := matchedJSON(o.Receipts)
 			results[i].Receipt = &receipt
@@ -65,7 +66,7 @@ func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
 			results[i].Receipts = append(results[i].Receipts, receiptJSON(&o.Receipts[j]))
 		}
 	}
-	respond(c, http.StatusOK, protocol.BatchResults{Results: results})
+	respond(c, http.StatusOK, wire.BatchResults{Results: results})
 	return nil
 }
 
@@ -74,7 +75,7 @@ func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
 // over the limit is rejected alone: a batch larger than the limit could otherwise
 // never succeed.
 func (a *API) batchItem(
-	c *gin.Context, r *protocol.IncrementRequest, charge bool, by signer, caller *auth.Claims, came time.Time,
+	c *gin.Context, r *wire.IncrementRequest, charge bool, by signer, caller *auth.Claims, came time.Time,
 ) (cmd *command, charged keyCharge, err error) {
 	cmd, err = parseCommand(r)
 	ctx := c.Request.Context()
@@ -99,10 +100,10 @@ func (a *API) batchItem(
 }
 
 // rejectedItem is the result of a rejected item.
-func (a *API) rejectedItem(c *gin.Context, event scoreboard.EventID, err error) protocol.BatchResult {
+func (a *API) rejectedItem(c *gin.Context, event scoreboard.EventID, err error) wire.BatchResult {
 	e := a.public(c, err)
 	if event.Text != "" {
 		e.EventID = event.Text
 	}
-	return protocol.BatchResult{Status: protocol.StatusRejected, Error: &e}
+	return wire.BatchResult{Status: wire.StatusRejected, Error: &e}
 }

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // sendBatch posts n good items, signed, and returns the results.
-func (r *rig) sendBatch(token string, n int) (status int, results []protocol.BatchResult) {
+func (r *rig) sendBatch(token string, n int) (status int, results []wire.BatchResult) {
 	r.t.Helper()
 	at := time.Now().UTC().Format(time.RFC3339)
 	items := make([]string, n)
@@ -28,18 +28,18 @@ func (r *rig) sendBatch(token string, n int) (status int, results []protocol.Bat
 	req.RemoteAddr = "192.0.2.1:1234"
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
-	req.Header.Set(protocol.HeaderKey, "k1")
-	req.Header.Set(protocol.HeaderTimestamp, now)
+	req.Header.Set(wire.HeaderKey, "k1")
+	req.Header.Set(wire.HeaderTimestamp, now)
 	req.Header.Set(
-		protocol.HeaderSignature,
-		"v1="+protocol.Sign("s1", protocol.HeaderText(http.MethodPost, path, "k1", now, []byte(body))),
+		wire.HeaderSignature,
+		"v1="+wire.Sign("s1", wire.HeaderText(http.MethodPost, path, "k1", now, []byte(body))),
 	)
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, req)
 	if w.Code != http.StatusOK {
 		return w.Code, nil
 	}
-	var answer protocol.BatchResults
+	var answer wire.BatchResults
 	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || len(answer.Results) != n {
 		r.t.Fatalf("got %s: %v", w.Body, err)
 	}
@@ -56,10 +56,10 @@ func TestBatchItemsCountAgainstLimit(t *testing.T) {
 			t.Fatalf("batch %d: got %d", round, status)
 		}
 		for i, got := range results {
-			if i < want && got.Status != protocol.StatusDone {
+			if i < want && got.Status != wire.StatusDone {
 				t.Errorf("batch %d, item %d within the limit: got %s %+v", round, i, got.Status, got.Error)
 			}
-			if i >= want && (got.Status != protocol.StatusRejected || got.Error == nil ||
+			if i >= want && (got.Status != wire.StatusRejected || got.Error == nil ||
 				got.Error.ErrorCode != "rate_limited" || got.Error.EventID == "") {
 				t.Errorf("batch %d, item %d past the limit: got %s %+v", round, i, got.Status, got.Error)
 			}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -48,16 +48,16 @@ func (a *API) exportBoard(c *gin.Context, caller *auth.Claims) error {
 	c.Header("Content-Type", "application/x-ndjson")
 	c.Header("X-Accel-Buffering", "no")
 	c.Status(http.StatusOK)
-	var end protocol.ExportLine
+	var end wire.ExportLine
 	write := json.NewEncoder(c.Writer)
 	err = a.Operations.Exports.Export(ctx, board.ID, func(chunk []scoreboard.FinalStanding) error {
 		extendWriteDeadline(c)
 		for i := range chunk {
 			s := &chunk[i]
-			row := auditDetail(protocol.FinalEntry{
+			row := auditDetail(wire.FinalEntry{
 				Rank: s.Rank, UserID: string(s.User), Score: int64(s.Score), ReachedAt: s.ReachedAt,
 			})
-			if err := write.Encode(protocol.ExportLine{Kind: "standing", Row: row}); err != nil {
+			if err := write.Encode(wire.ExportLine{Kind: "standing", Row: row}); err != nil {
 				return err
 			}
 			end.Rows++

@@ -10,9 +10,9 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/http/pages"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -59,7 +59,7 @@ func (a *API) pageRoutes() []route {
 	}
 	asset := openRoute(pathAsset, func(c *gin.Context, _ *auth.Claims) error {
 		if !site().ServeAsset(c.Writer, c.Request, c.Param("file")) {
-			return scoreboard.Errorf(scoreboard.CodeNotFound, "no such file")
+			return scoreboard.Errorf(wire.CodeNotFound, "no such file")
 		}
 		return nil
 	})
@@ -89,7 +89,7 @@ func (a *API) pageRoutes() []route {
 // visitor returns the claims of a page's caller: anonymous without a token.
 func (a *API) visitor(c *gin.Context, r route) (*auth.Claims, error) {
 	if !a.allowedOrigin(c) && r.stream != nil {
-		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "origin %.100s is not allowed", c.GetHeader("Origin"))
+		return nil, scoreboard.Errorf(wire.CodeForbidden, "origin %.100s is not allowed", c.GetHeader("Origin"))
 	}
 	if c.GetHeader("Authorization") == "" {
 		return anonymous, nil
@@ -117,7 +117,7 @@ func (a *API) listed(c *gin.Context) (*scoreboard.Board, error) {
 
 func (a *API) listedBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
 	if !a.Pages.Lists(id) {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "board %s not found", id)
 	}
 	b, err := a.Catalog.PublicBoard(ctx, id)
 	if err != nil {
@@ -292,7 +292,7 @@ func isPage(c *gin.Context) bool {
 }
 
 // respondProblem answers with the page of an error.
-func respondProblem(c *gin.Context, status int, e *protocol.Error) {
+func respondProblem(c *gin.Context, status int, e *wire.Error) {
 	title := http.StatusText(status)
 	switch status {
 	case http.StatusNotFound:
@@ -341,7 +341,7 @@ func (a *API) view(c *gin.Context, caller *auth.Claims) (*pages.Board, error) {
 	}
 	if v.Player != nil {
 		v.Player.Place, err = a.Reads.Place(ctx, board, a.lookUp(ctx, caller, v.Player.ID), defaultNear, 0)
-		if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		if err != nil && wire.CodeOf(err) != wire.CodeNotFound {
 			return nil, err
 		}
 	}

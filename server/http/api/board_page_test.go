@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -95,7 +96,7 @@ func (emptyTop) Top(_ context.Context, b *scoreboard.Board, _ int64) (*scoreboar
 func (emptyTop) Place(
 	context.Context, *scoreboard.Board, scoreboard.UserID, int, int64,
 ) (*scoreboard.Place, error) {
-	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no score")
+	return nil, scoreboard.Errorf(wire.CodeNotFound, "no score")
 }
 
 // The choice of periods has the newest by their start, however many there are and however they are

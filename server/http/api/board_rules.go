@@ -5,8 +5,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -16,7 +16,7 @@ func (a *API) listRules(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.BoardRules{Rules: make([]protocol.BoardRule, len(rules))}
+	out := wire.BoardRules{Rules: make([]wire.BoardRule, len(rules))}
 	for i := range rules {
 		out.Rules[i] = ruleJSON(&rules[i])
 	}
@@ -27,7 +27,7 @@ func (a *API) listRules(c *gin.Context, _ *auth.Claims) error {
 // setRule is PUT /v1/admin/board-rules/{board}. Increments that come later follow the rule,
 // on all nodes.
 func (a *API) setRule(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.BoardRuleRequest
+	var r wire.BoardRuleRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -63,8 +63,8 @@ func (a *API) clearRule(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-func ruleJSON(r *scoreboard.RuledBoard) protocol.BoardRule {
-	return protocol.BoardRule{
+func ruleJSON(r *scoreboard.RuledBoard) wire.BoardRule {
+	return wire.BoardRule{
 		Board: string(r.Board), Status: string(r.Status),
 		Actions: r.Rule.Actions, Regions: r.Rule.Regions, Attributes: r.Rule.Attributes,
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -57,7 +58,7 @@ type Boards interface {
 
 // createBoard is POST /v1/boards.
 func (a *API) createBoard(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.BoardRequest
+	var r wire.BoardRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func (a *API) createBoard(c *gin.Context, caller *auth.Claims) error {
 }
 
 // newBoard returns the board that a request describes.
-func newBoard(r *protocol.BoardRequest) (*scoreboard.Board, error) {
+func newBoard(r *wire.BoardRequest) (*scoreboard.Board, error) {
 	b := &scoreboard.Board{
 		ID: scoreboard.BoardID(r.Board), Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest,
 		Labels: scoreboard.Labels{Region: r.Region, Platform: r.Platform, Tags: r.Tags},
@@ -125,7 +126,7 @@ func newBoard(r *protocol.BoardRequest) (*scoreboard.Board, error) {
 }
 
 // parseTeam sets the rule of a board of teams, which leaves no choice of mode and order.
-func parseTeam(b *scoreboard.Board, r *protocol.BoardRequest) error {
+func parseTeam(b *scoreboard.Board, r *wire.BoardRequest) error {
 	if r.Team == nil {
 		return nil
 	}
@@ -142,7 +143,7 @@ func parseTeam(b *scoreboard.Board, r *protocol.BoardRequest) error {
 }
 
 // firstSeason returns the first season of a new board, nil if it has no seasons.
-func (a *API) firstSeason(r *protocol.BoardRequest, b *scoreboard.Board) (*scoreboard.Span, error) {
+func (a *API) firstSeason(r *wire.BoardRequest, b *scoreboard.Board) (*scoreboard.Span, error) {
 	if b.Period == scoreboard.PeriodSeason {
 		return a.parseSeason(r.Season, r.StartsAt, r.EndsAt)
 	}
@@ -212,9 +213,9 @@ func (a *API) listBoards(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	if len(boards) == 0 && f.After == "" && (f.Region != "" || f.Platform != "" || f.Tag != "" || f.Family != "") {
-		return scoreboard.Errorf(scoreboard.CodeNotFound, "no board matches")
+		return scoreboard.Errorf(wire.CodeNotFound, "no board matches")
 	}
-	out := protocol.Boards{Boards: make([]protocol.Board, len(boards))}
+	out := wire.Boards{Boards: make([]wire.Board, len(boards))}
 	for i := range boards {
 		out.Boards[i] = a.boardJSON(c, &boards[i])
 	}
@@ -270,8 +271,8 @@ func (a *API) findBoard(c *gin.Context, caller *auth.Claims) (*scoreboard.Board,
 	return a.Boards.FindPublicBoard(c.Request.Context(), id)
 }
 
-func (a *API) boardJSON(c *gin.Context, b *scoreboard.Board) protocol.Board {
-	out := protocol.Board{
+func (a *API) boardJSON(c *gin.Context, b *scoreboard.Board) wire.Board {
+	out := wire.Board{
 		Board: string(b.ID), Mode: string(b.Mode), Order: string(b.Order), Status: string(b.Status),
 		MinDelta: b.MinDelta, MaxDelta: b.MaxDelta, MinScore: int64(b.MinScore), MaxScore: int64(b.MaxScore),
 		Public: b.Public, Region: b.Region, Platform: b.Platform, Tags: b.Tags, Period: string(b.Period),

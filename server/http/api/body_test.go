@@ -9,8 +9,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -113,8 +113,8 @@ func TestUnwritableTimes(t *testing.T) {
 		"9999-12-31T23:59:59Z": true, "2026-11-22T00:00:00+01:00": true,
 	} {
 		for name, v := range map[string]any{
-			"from": &protocol.VoidRequest{}, "to": &protocol.VoidRequest{}, "starts_at": &protocol.BoardRequest{},
-			"ends_at": &protocol.BoardRequest{},
+			"from": &wire.VoidRequest{}, "to": &wire.VoidRequest{}, "starts_at": &wire.BoardRequest{},
+			"ends_at": &wire.BoardRequest{},
 		} {
 			c, _ := gin.CreateTestContext(httptest.NewRecorder())
 			err := decodeObject(c, []byte(`{"`+name+`":"`+at+`"}`), v)

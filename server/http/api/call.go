@@ -7,8 +7,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -66,7 +66,7 @@ type Write struct {
 
 // Submit records a write. Its error is the native one.
 func (c *Call) Submit(w *Write) (*scoreboard.Receipt, error) {
-	request := &protocol.IncrementRequest{
+	request := &wire.IncrementRequest{
 		UserID: w.User, Delta: w.Delta, EventID: cmp.Or(w.ServerEvent, w.Event),
 		Timestamp: w.Timestamp, Board: w.Board, Action: w.Action,
 		ActionToken: w.ActionToken, Attestation: w.Attestation,

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -30,7 +31,7 @@ func FuzzCursor(f *testing.F) {
 			t.Fatalf("%q is parsed as %+v, which encodes differently", payload, p)
 		}
 		for _, err := range []error{err, err2} {
-			if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+			if err != nil && wire.CodeOf(err) != wire.CodeInvalidRequest {
 				t.Fatalf("got %v, want invalid_request", err)
 			}
 		}

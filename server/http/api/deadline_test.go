@@ -11,9 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -52,12 +52,12 @@ func (s slow) Verify(
 	_ scoreboard.UserID,
 	_, _ bool,
 	progress func(int64),
-) (*protocol.Verified, error) {
+) (*wire.Verified, error) {
 	for range 2 {
 		time.Sleep(s.takes)
 		progress(1)
 	}
-	return &protocol.Verified{Users: 2}, nil
+	return &wire.Verified{Users: 2}, nil
 }
 
 // A response to an operator may take longer than the write timeout, over HTTP/1.1

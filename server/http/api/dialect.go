@@ -10,9 +10,9 @@ import (
 	"github.com/gin-gonic/gin"
 
 	repository "github.com/scoreboard/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/http/docs"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -39,7 +39,7 @@ type Dialect struct {
 	Attestation *auth.AttestationForm
 	// Error returns the status and the body of an error response, which is marshalled to
 	// JSON; status is the native one.
-	Error func(status int, e *protocol.Error) (int, any)
+	Error func(status int, e *wire.Error) (int, any)
 }
 
 // DialectRoute is one of its routes.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -32,7 +32,7 @@ func TestErrorsAreEscaped(t *testing.T) {
 		req.Header.Set("Authorization", "Bearer "+token)
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, req)
-		var e protocol.Error
+		var e wire.Error
 		if w.Code < http.StatusBadRequest || json.Unmarshal(w.Body.Bytes(), &e) != nil {
 			return
 		}
@@ -77,7 +77,7 @@ func TestErrorsAreEscaped(t *testing.T) {
 			}
 			for _, name := range []string{
 				"Content-Type", "Origin", "User-Agent", "X-Request-Id", "Prefer", "Accept", "Last-Event-ID", "Upgrade",
-				protocol.HeaderSignature, protocol.HeaderKey, protocol.HeaderTimestamp,
+				wire.HeaderSignature, wire.HeaderKey, wire.HeaderTimestamp,
 			} {
 				send("header "+name, r.method, path, "{}", http.Header{name: {hostile}})
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -20,7 +21,7 @@ func (a *API) event(c *gin.Context, caller *auth.Claims) error {
 			return err
 		}
 		if named != user && !caller.Has(auth.ScopeUpdate) {
-			return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", named)
+			return scoreboard.Errorf(wire.CodeForbidden, "the token is not for user %s", named)
 		}
 		user = named
 	}
@@ -35,20 +36,20 @@ func (a *API) event(c *gin.Context, caller *auth.Claims) error {
 		switch {
 		case pending:
 			respond(c, http.StatusOK,
-				protocol.EventStatus{ProcessedEventID: event.Text, Status: protocol.StatusPending})
+				wire.EventStatus{ProcessedEventID: event.Text, Status: wire.StatusPending})
 			return nil
-		case scoreboard.CodeOf(err) != scoreboard.CodeNotFound:
+		case wire.CodeOf(err) != wire.CodeNotFound:
 			return err
-		case statusErr != nil && scoreboard.CodeOf(statusErr) != scoreboard.CodeNotFound:
+		case statusErr != nil && wire.CodeOf(statusErr) != wire.CodeNotFound:
 			return statusErr
 		}
 		// Between the two lookups it may have been recorded and its mark cleared. A
 		// receipt outlives an earlier rejection.
 		receipts, err = a.Events.Event(c.Request.Context(), user, event)
-		if scoreboard.CodeOf(err) == scoreboard.CodeNotFound && rejected != nil {
+		if wire.CodeOf(err) == wire.CodeNotFound && rejected != nil {
 			reason := protocol.NewError(rejected)
-			respond(c, http.StatusOK, protocol.EventStatus{
-				ProcessedEventID: event.Text, Status: protocol.StatusRejected,
+			respond(c, http.StatusOK, wire.EventStatus{
+				ProcessedEventID: event.Text, Status: wire.StatusRejected,
 				ErrorCode: reason.ErrorCode, Message: reason.Message,
 			})
 			return nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -19,7 +20,7 @@ type between struct{ lookups int }
 
 func (b *between) Event(context.Context, scoreboard.UserID, scoreboard.EventID) ([]scoreboard.Receipt, error) {
 	if b.lookups++; b.lookups == 1 {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "not recorded yet")
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "not recorded yet")
 	}
 	return []scoreboard.Receipt{{User: "alice", Board: scoreboard.GlobalBoard}}, nil
 }
@@ -29,7 +30,7 @@ func (b *between) Accept(context.Context, scoreboard.Increment) ([]scoreboard.Re
 }
 
 func (b *between) Status(context.Context, scoreboard.UserID, scoreboard.EventID) (bool, *scoreboard.Error, error) {
-	return false, nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no mark")
+	return false, nil, scoreboard.Errorf(wire.CodeNotFound, "no mark")
 }
 
 func (b *between) Rank(context.Context, []*scoreboard.Receipt) {}

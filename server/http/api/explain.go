@@ -5,6 +5,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -20,7 +21,7 @@ func (a *API) explain(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	if user != caller.User && !caller.Has(auth.ScopeOperate) {
-		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", user)
+		return scoreboard.Errorf(wire.CodeForbidden, "the token is not for user %s", user)
 	}
 	board, err := a.boardOf(c, caller, user, false)
 	if err != nil {
@@ -48,7 +49,7 @@ func (a *API) explain(c *gin.Context, caller *auth.Claims) error {
 	}
 	statementFor(caller, e.Latest, out.Latest)
 	if live, err := a.Reads.Place(ctx, board, user, 0, 0); err == nil {
-		out.Ranking = &protocol.RankingAnswer{
+		out.Ranking = &wire.RankingAnswer{
 			Score: int64(live.Score), Rank: live.Rank, AsOf: live.AsOf, Degraded: live.Degraded != "",
 			DegradedReason: live.Degraded, Agrees: int64(live.Score) == out.Score && live.Rank == out.Rank,
 		}
@@ -57,19 +58,19 @@ func (a *API) explain(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-func explanationJSON(e *scoreboard.Explanation) *protocol.RankExplanation {
+func explanationJSON(e *scoreboard.Explanation) *wire.RankExplanation {
 	p := e.Place
-	out := &protocol.RankExplanation{
+	out := &wire.RankExplanation{
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
 		ReachedAt: p.UpdatedAt, AsOf: p.AsOf, HiddenAhead: e.HiddenAhead, Events: e.Events,
 		Above: neighbourJSON(e.Above, p.Score), Below: neighbourJSON(e.Below, p.Score),
-		Tie: protocol.RankTie{Users: e.Tied, Ahead: e.Ahead, First: string(e.First.User), FirstAt: &e.First.ReachedAt},
-		Sources: protocol.ScoreSources{
+		Tie: wire.RankTie{Users: e.Tied, Ahead: e.Ahead, First: string(e.First.User), FirstAt: &e.First.ReachedAt},
+		Sources: wire.ScoreSources{
 			Submitted: int64(e.Sources.Submitted), Adjusted: int64(e.Sources.Adjusted),
 			Reversed: int64(e.Sources.Reversed), Reinstated: int64(e.Sources.Reinstated),
 			Imported: int64(e.Sources.Imported), Archived: int64(e.Sources.Archived),
 		},
-		Latest: make([]protocol.StatementEntry, len(e.Latest)),
+		Latest: make([]wire.StatementEntry, len(e.Latest)),
 	}
 	if e.More {
 		out.NextCursor = formatPosition(e.Latest[len(e.Latest)-1].Position())
@@ -77,11 +78,11 @@ func explanationJSON(e *scoreboard.Explanation) *protocol.RankExplanation {
 	return out
 }
 
-func neighbourJSON(n *scoreboard.Neighbour, score scoreboard.Score) *protocol.RankNeighbour {
+func neighbourJSON(n *scoreboard.Neighbour, score scoreboard.Score) *wire.RankNeighbour {
 	if n == nil {
 		return nil
 	}
-	return &protocol.RankNeighbour{
+	return &wire.RankNeighbour{
 		Entry: protocol.Entries([]scoreboard.Entry{n.Entry})[0], ReachedAt: n.ReachedAt,
 		Difference: int64(max(n.Score-score, score-n.Score)),
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -18,7 +19,7 @@ import (
 type full struct{}
 
 var errFull = &scoreboard.Error{
-	Code:       scoreboard.CodeOverloaded,
+	Code:       wire.CodeOverloaded,
 	Message:    "too many are waiting",
 	RetryAfter: time.Second,
 }

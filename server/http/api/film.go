@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -57,12 +58,12 @@ func (a *API) answerFilm(
 		return err
 	}
 	a.showFrames(ctx, q.board.ID, frames)
-	out := protocol.Film{
+	out := wire.Film{
 		Board: string(q.board.ID), Start: q.from, End: q.to, StepMS: q.step.Milliseconds(),
-		Frames: make([]protocol.FilmFrame, len(frames)),
+		Frames: make([]wire.FilmFrame, len(frames)),
 	}
 	for i, f := range frames {
-		out.Frames[i] = protocol.FilmFrame{
+		out.Frames[i] = wire.FilmFrame{
 			At: f.At, Total: f.Total, Entries: protocol.Entries(rowsFor(caller, f.Entries)),
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -52,7 +53,7 @@ func (a *API) listFlags(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.Flags{Flags: []protocol.Flag{}}
+	out := wire.Flags{Flags: []wire.Flag{}}
 	for i := range flags {
 		out.Flags = append(out.Flags, protocol.NewFlag(&flags[i]))
 	}
@@ -80,7 +81,7 @@ func (a *API) showFlag(c *gin.Context, _ *auth.Claims) error {
 // decideFlag is POST /v1/admin/flags/{id}/dismiss and …/confirm.
 func (a *API) decideFlag(state string) handler {
 	return func(c *gin.Context, caller *auth.Claims) error {
-		var r protocol.ReasonRequest
+		var r wire.ReasonRequest
 		if err := decode(c, &r); err != nil {
 			return err
 		}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -83,8 +83,8 @@ func otherUser(c *gin.Context, caller *auth.Claims) (scoreboard.UserID, error) {
 	return other, err
 }
 
-func friendJSON(f *scoreboard.Friend) protocol.Friend {
-	return protocol.Friend{UserID: string(f.User), State: string(f.State), Since: timePtr(f.Since)}
+func friendJSON(f *scoreboard.Friend) wire.Friend {
+	return wire.Friend{UserID: string(f.User), State: string(f.State), Since: timePtr(f.Since)}
 }
 
 // listFriends is GET /v1/users/me/friends.
@@ -107,7 +107,7 @@ func (a *API) listFriends(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.Friends{Friends: []protocol.Friend{}}
+	out := wire.Friends{Friends: []wire.Friend{}}
 	if len(list) > limit {
 		list = list[:limit]
 		out.NextAfter = string(list[limit-1].User)
@@ -121,7 +121,7 @@ func (a *API) listFriends(c *gin.Context, caller *auth.Claims) error {
 
 // importFriends is POST /v1/friends, for servers that know the friends of their users.
 func (a *API) importFriends(c *gin.Context, _ *auth.Claims) error {
-	var r protocol.FriendPairs
+	var r wire.FriendPairs
 	body, err := readBody(c, maxPairsBody)
 	if err != nil {
 		return err
@@ -143,12 +143,12 @@ func (a *API) importFriends(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, protocol.FriendsImported{Pairs: len(pairs), Made: made})
+	respond(c, http.StatusOK, wire.FriendsImported{Pairs: len(pairs), Made: made})
 	return nil
 }
 
 // parsePair returns the two users of a pair, or what is wrong with it.
-func parsePair(p protocol.FriendPair) (pair [2]scoreboard.UserID, invalid *scoreboard.Error) {
+func parsePair(p wire.FriendPair) (pair [2]scoreboard.UserID, invalid *scoreboard.Error) {
 	for i, text := range []string{p.UserID, p.FriendID} {
 		user, err := scoreboard.ParseUserID(text)
 		if errors.As(err, &invalid) {

@@ -3,10 +3,10 @@ package api
 import (
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/http/docs"
 	"github.com/scoreboard/scoreboard/server/http/pages"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -15,25 +15,25 @@ const rootPath = "/"
 // frontPage is the route GET /, which names the routes to begin with. It needs no
 // token, because it contains no data.
 func (a *API) frontPage() route {
-	links := []protocol.Link{
+	links := []wire.Link{
 		{Path: docsPath, Description: "The documentation: how to start, build a client and operate."},
 		{Path: docsPath + "/" + docs.Reference, Description: "The reference of this API, with examples."},
 		{Path: openAPIPath, Description: "The reference of this API, as an OpenAPI document."},
 	}
 	if a.Boards != nil {
-		links = append(links, protocol.Link{Path: "/v1/boards", Description: "The boards; needs a token."})
+		links = append(links, wire.Link{Path: "/v1/boards", Description: "The boards; needs a token."})
 	}
 	if a.Reads != nil {
-		links = append(links, protocol.Link{Path: pathTop, Description: "The top of the board global; needs a token " +
+		links = append(links, wire.Link{Path: pathTop, Description: "The top of the board global; needs a token " +
 			"unless anonymous reads are on."})
 	}
 	if a.Pages != nil && a.Reads != nil && a.Pages.Lists(scoreboard.GlobalBoard) {
-		links = append(links, protocol.Link{
+		links = append(links, wire.Link{
 			Path:        "/b/" + string(scoreboard.GlobalBoard),
 			Description: "The board global as a page, live; other boards of the setting web.boards likewise.",
 		})
 	}
-	page := pages.NewFrontPage(protocol.FrontPage{
+	page := pages.NewFrontPage(wire.FrontPage{
 		Name: "scoreboard",
 		Description: "A real-time leaderboard that counts every event exactly once. This is its API; metrics and " +
 			"health checks are on the operations address (the setting ops.addr).",

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // A request with two Authorization headers, or with an encoded body, is rejected.
@@ -35,7 +35,7 @@ func TestAmbiguousHeaders(t *testing.T) {
 		r.limits.updates.left = 100
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, req)
-		var e protocol.Error
+		var e wire.Error
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != c.status || e.ErrorCode != c.code {
 			t.Errorf("%s: got %d %s, %v, want %d %s", name, w.Code, w.Body, err, c.status, c.code)
 		}

@@ -7,8 +7,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -126,7 +126,7 @@ func (a *API) history(c *gin.Context, caller *auth.Claims) error {
 func (a *API) rankHistory(
 	ctx context.Context, board *scoreboard.Board, moment scoreboard.Moment, caller *auth.Claims,
 	user scoreboard.UserID, times []time.Time,
-) (*protocol.RankHistory, error) {
+) (*wire.RankHistory, error) {
 	id := a.lookUp(ctx, caller, user)
 	points, err := a.Moments.History(ctx, board, moment, id, times)
 	if err != nil {
@@ -138,9 +138,9 @@ func (a *API) rankHistory(
 	}
 	m, err := a.Moments.Marks(ctx, board.ID, id)
 	if m != nil {
-		h.Marks = &protocol.RankMarks{
+		h.Marks = &wire.RankMarks{
 			BestRank: m.BestRank, BestRankAt: m.BestRankAt, DaysInTop10: m.DaysInTop10, Since: m.Since,
-			Climb: (*protocol.RankClimb)(m.Climb), Samples: "hourly",
+			Climb: (*wire.RankClimb)(m.Climb), Samples: "hourly",
 		}
 	}
 	return h, err
@@ -179,14 +179,14 @@ func (a *API) pageHistory(c *gin.Context, caller *auth.Claims) error {
 // historyJSON also finds what stands out among the points, of which one has a rank.
 func historyJSON(
 	board scoreboard.BoardID, user scoreboard.UserID, points []scoreboard.RankPoint,
-) *protocol.RankHistory {
-	h := &protocol.RankHistory{
-		Board: string(board), UserID: string(user), Points: make([]protocol.RankPoint, len(points)),
+) *wire.RankHistory {
+	h := &wire.RankHistory{
+		Board: string(board), UserID: string(user), Points: make([]wire.RankPoint, len(points)),
 	}
 	var lastDay time.Time
 	for i := range points {
 		p := &points[i]
-		h.Points[i] = protocol.RankPoint{At: p.At, Total: p.Total}
+		h.Points[i] = wire.RankPoint{At: p.At, Total: p.Total}
 		if p.Rank == 0 {
 			continue
 		}
@@ -202,7 +202,7 @@ func historyJSON(
 		}
 		places := points[i-1].Rank - p.Rank
 		if places > 0 && (h.Climb == nil || places > h.Climb.Places) {
-			h.Climb = &protocol.RankClimb{Began: points[i-1].At, Ended: p.At, Places: places}
+			h.Climb = &wire.RankClimb{Began: points[i-1].At, Ended: p.At, Places: places}
 		}
 	}
 	return h

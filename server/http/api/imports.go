@@ -9,8 +9,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -34,7 +34,7 @@ type Imports interface {
 
 // startImport is POST /v1/admin/imports.
 func (a *API) startImport(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.ImportRequest
+	var r wire.ImportRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func (a *API) startImport(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-func importJSON(i *scoreboard.Import) protocol.Import {
-	return protocol.Import{
+func importJSON(i *scoreboard.Import) wire.Import {
+	return wire.Import{
 		ImportID: i.ID, Source: i.Source, Board: string(i.Board), Users: i.Users, Events: i.Events,
 		StartedAt: timePtr(i.Started), LastAt: timePtr(i.Last),
 	}
@@ -89,7 +89,7 @@ func (a *API) listImports(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.Imports{Imports: make([]protocol.Import, len(all))}
+	out := wire.Imports{Imports: make([]wire.Import, len(all))}
 	for i := range all {
 		out.Imports[i] = importJSON(&all[i])
 	}
@@ -118,7 +118,7 @@ func (a *API) summarizeImport(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.ImportSummary{
+	out := wire.ImportSummary{
 		Board: string(board), Users: s.Users, Sum: s.Sum, Digest: strconv.FormatUint(s.Digest, 10),
 		Top: make([]string, len(s.Top)), Others: s.Others,
 	}
@@ -136,7 +136,7 @@ func (a *API) importRecords(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	var r protocol.ImportRecords
+	var r wire.ImportRecords
 	body, err := readBody(c, maxBatchBody)
 	if err != nil {
 		return err
@@ -153,11 +153,11 @@ func (a *API) importRecords(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.ImportedRecords{
-		Written: done.Written, Unchanged: done.Unchanged, Rejected: []protocol.RejectedRecord{},
+	out := wire.ImportedRecords{
+		Written: done.Written, Unchanged: done.Unchanged, Rejected: []wire.RejectedRecord{},
 	}
 	for _, rejected := range done.Rejected {
-		out.Rejected = append(out.Rejected, protocol.RejectedRecord{
+		out.Rejected = append(out.Rejected, wire.RejectedRecord{
 			UserID: string(rejected.User), Error: a.public(c, rejected.Err),
 		})
 	}
@@ -165,7 +165,7 @@ func (a *API) importRecords(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-func parseRecords(in []protocol.ImportRecord) ([]scoreboard.ImportRecord, error) {
+func parseRecords(in []wire.ImportRecord) ([]scoreboard.ImportRecord, error) {
 	if len(in) == 0 || len(in) > scoreboard.MaxImportRecords {
 		return nil, scoreboard.Invalid("records", "records must be 1 to %d", scoreboard.MaxImportRecords)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -19,7 +20,7 @@ import (
 // fields as they were signed.
 type command struct {
 	scoreboard.Increment
-	request    *protocol.IncrementRequest
+	request    *wire.IncrementRequest
 	boundToken bool // its action token must have been made for its event
 	// dialectForm is that of its attestation, which lets any caller write it; nil for the
 	// native API.
@@ -28,7 +29,7 @@ type command struct {
 
 // parseCommand parses the fields of a request; nothing is looked up. The event id
 // is set whenever it is well-formed, also beside an error, for the error body.
-func parseCommand(r *protocol.IncrementRequest) (*command, error) {
+func parseCommand(r *wire.IncrementRequest) (*command, error) {
 	cmd := &command{request: r}
 	user, userErr := scoreboard.ParseUserID(r.UserID)
 	event, err := scoreboard.ParseEventID(user, r.EventID)
@@ -123,7 +124,7 @@ func (a *API) increment(c *gin.Context, caller *auth.Claims) error {
 	}
 	receipts, err := a.Submitter.Submit(c.Request.Context(), cmd.Increment)
 	if err != nil && a.currentPolicy().OverflowAsync && a.canAsync(c, &cmd.Increment) &&
-		scoreboard.CodeOf(err) == scoreboard.CodeOverloaded {
+		wire.CodeOf(err) == wire.CodeOverloaded {
 		asyncErr := a.submitAsync(c, cmd, charge)
 		if !errors.Is(asyncErr, scoreboard.ErrNoConsumer) {
 			return asyncErr
@@ -176,7 +177,7 @@ func (a *API) authorize(ctx context.Context, cmd *command, caller *auth.Claims, 
 	server := caller.Has(auth.ScopeUpdate)
 	vouched := cmd.dialectForm != nil && cmd.request.Attestation != "" && cmd.Attested
 	if cmd.User != caller.User && !server && !vouched {
-		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", cmd.User)
+		return scoreboard.Errorf(wire.CodeForbidden, "the token is not for user %s", cmd.User)
 	}
 	cmd.Signer, cmd.Server = string(caller.User), server
 	// A repeat gets its receipt, whatever the present rules.
@@ -191,7 +192,7 @@ func (a *API) authorize(ctx context.Context, cmd *command, caller *auth.Claims, 
 		}
 		switch err := board.CheckDelta(cmd.Delta); {
 		case err == nil:
-		case scoreboard.CodeOf(err) != scoreboard.CodeDeltaOutOfRange:
+		case wire.CodeOf(err) != wire.CodeDeltaOutOfRange:
 			return err
 		case cmd.Objection == nil:
 			// The bounds may have been wider when the event was recorded.
@@ -283,7 +284,7 @@ func (a *API) submitAsync(c *gin.Context, cmd *command, charge keyCharge) error 
 	c.Writer.Header().Set("Location",
 		"/v1/events/"+cmd.Event.Text+"?user_id="+url.QueryEscape(string(cmd.User)))
 	respond(c, http.StatusAccepted,
-		protocol.EventStatus{ProcessedEventID: cmd.Event.Text, Status: protocol.StatusPending})
+		wire.EventStatus{ProcessedEventID: cmd.Event.Text, Status: wire.StatusPending})
 	return nil
 }
 
@@ -325,9 +326,9 @@ func (a *API) rank(c *gin.Context, receipts []scoreboard.Receipt) {
 
 func receiptsJSON(
 	user scoreboard.UserID, event scoreboard.EventID, receipts []scoreboard.Receipt,
-) protocol.Receipts {
-	out := protocol.Receipts{
-		UserID: string(user), ProcessedEventID: event.Text, Receipts: make([]protocol.Receipt, len(receipts)),
+) wire.Receipts {
+	out := wire.Receipts{
+		UserID: string(user), ProcessedEventID: event.Text, Receipts: make([]wire.Receipt, len(receipts)),
 	}
 	for i := range receipts {
 		out.Receipts[i] = receiptJSON(&receipts[i])
@@ -337,7 +338,7 @@ func receiptsJSON(
 
 // matchedJSON is the receipt of the requested board, with those of boards that rules have
 // added.
-func matchedJSON(receipts []scoreboard.Receipt) protocol.Receipt {
+func matchedJSON(receipts []scoreboard.Receipt) wire.Receipt {
 	out := receiptJSON(&receipts[0])
 	for i := 1; i < len(receipts); i++ {
 		out.Matched = append(out.Matched, receiptJSON(&receipts[i]))
@@ -345,11 +346,11 @@ func matchedJSON(receipts []scoreboard.Receipt) protocol.Receipt {
 	return out
 }
 
-func receiptJSON(r *scoreboard.Receipt) protocol.Receipt {
-	return protocol.Receipt{
+func receiptJSON(r *scoreboard.Receipt) wire.Receipt {
+	return wire.Receipt{
 		UserID: string(r.User), Board: string(r.Board),
 		NewScore: int64(r.NewScore), PreviousScore: (*int64)(r.Previous),
 		Rank: r.Rank, Version: r.Version, ProcessedEventID: r.Event.Text, Applied: r.Applied, Replayed: r.Replayed,
-		Reversed: r.Reversed, RecordedAt: r.RecordedAt, Status: protocol.StatusDone,
+		Reversed: r.Reversed, RecordedAt: r.RecordedAt, Status: wire.StatusDone,
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -22,17 +23,17 @@ import (
 type Jobs interface {
 	Rebuild(
 		ctx context.Context, board *scoreboard.Board, progress func(users, total int64),
-	) (protocol.Rebuilt, error)
+	) (wire.Rebuilt, error)
 	// Verify compares the ranking with the scores, and with ledger also the scores
 	// with the ledger. With repair it corrects the ranking.
 	Verify(
 		ctx context.Context, boards []scoreboard.Board, user scoreboard.UserID, ledger, repair bool,
 		progress func(users int64),
-	) (*protocol.Verified, error)
+	) (*wire.Verified, error)
 	// Replay applies records that the transport still retains, or dead letters, again.
 	Replay(
-		ctx context.Context, r *protocol.ReplayRequest, progress func(records, total int64),
-	) (*protocol.Replayed, error)
+		ctx context.Context, r *wire.ReplayRequest, progress func(records, total int64),
+	) (*wire.Replayed, error)
 	// Halted returns why publishing and rebuilding are halted; "" if they are not.
 	Halted(ctx context.Context) (string, error)
 	// Adopt accepts a database that was restored to an earlier time, or replaced, and
@@ -53,10 +54,10 @@ const maxJobs = 2
 type jobWriter struct {
 	c       *gin.Context
 	last    time.Time
-	current atomic.Pointer[protocol.JobLine] // the last progress, for the log of jobs
+	current atomic.Pointer[wire.JobLine] // the last progress, for the log of jobs
 }
 
-func (w *jobWriter) write(line protocol.JobLine) {
+func (w *jobWriter) write(line wire.JobLine) {
 	body, err := json.Marshal(line)
 	if err != nil { // these types always marshal
 		panic(err)
@@ -66,7 +67,7 @@ func (w *jobWriter) write(line protocol.JobLine) {
 	w.c.Writer.Flush()
 }
 
-func (w *jobWriter) progress(line protocol.JobLine) {
+func (w *jobWriter) progress(line wire.JobLine) {
 	line.Type = "progress"
 	w.current.Store(&line)
 	if now := time.Now(); now.Sub(w.last) >= progressInterval {
@@ -78,12 +79,12 @@ func (w *jobWriter) progress(line protocol.JobLine) {
 
 // boardJob is a job over boards.
 type boardJob func(
-	ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, w *jobWriter,
-) (protocol.JobLine, error)
+	ctx context.Context, r *wire.JobRequest, boards []scoreboard.Board, w *jobWriter,
+) (wire.JobLine, error)
 
 // runBoardJob decodes a request and runs do on its boards.
 func (a *API) runBoardJob(c *gin.Context, caller *auth.Claims, do boardJob) error {
-	var r protocol.JobRequest
+	var r wire.JobRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (a *API) runBoardJob(c *gin.Context, caller *auth.Claims, do boardJob) erro
 	if c.FullPath() == pathRebuild || r.Repair {
 		why = auditEntry(c, caller, target)
 	}
-	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
+	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (wire.JobLine, error) {
 		return do(ctx, &r, boards, w)
 	})
 }
@@ -116,7 +117,7 @@ func (o *Operations) takeSlot() (release func(), err error) {
 	case o.slots <- struct{}{}:
 		return func() { <-o.slots }, nil
 	default:
-		return nil, scoreboard.Errorf(scoreboard.CodeConflict,
+		return nil, scoreboard.Errorf(wire.CodeConflict,
 			"this node is already running %d jobs; try again later", maxJobs)
 	}
 }
@@ -128,7 +129,7 @@ func (o *Operations) takeSlot() (release func(), err error) {
 // X-Job-Id is the job's number in the log of jobs.
 func (a *API) runJob(
 	c *gin.Context, job *scoreboard.Job, why *scoreboard.AuditEntry,
-	do func(context.Context, *jobWriter) (protocol.JobLine, error),
+	do func(context.Context, *jobWriter) (wire.JobLine, error),
 ) error {
 	release, err := a.Operations.takeSlot()
 	if err != nil {
@@ -166,15 +167,15 @@ func (a *API) runJob(
 		var e *scoreboard.Error
 		switch {
 		case stopped && state == scoreboard.JobStopped:
-			e = scoreboard.Errorf(scoreboard.CodeConflict, "%v", errJobStopped)
+			e = scoreboard.Errorf(wire.CodeConflict, "%v", errJobStopped)
 		case !errors.As(err, &e):
-			e = scoreboard.Errorf(scoreboard.CodeInternal, internalMessage)
+			e = scoreboard.Errorf(wire.CodeInternal, internalMessage)
 		}
 		a.Log.Warn("job failed", logTrace, traceID(c), "path", c.FullPath(), "request_id", c.GetString(keyRequestID),
 			"err", err)
 		last := protocol.NewError(e)
 		last.RequestID = c.GetString(keyRequestID)
-		line := protocol.JobLine{Type: "error", Error: &last}
+		line := wire.JobLine{Type: "error", Error: &last}
 		a.endJob(c, job, state, line)
 		w.write(line)
 		return nil // the status line is sent; the last line reports the error
@@ -185,7 +186,7 @@ func (a *API) runJob(
 	return nil
 }
 
-func (a *API) jobBoards(ctx context.Context, r *protocol.JobRequest) ([]scoreboard.Board, error) {
+func (a *API) jobBoards(ctx context.Context, r *wire.JobRequest) ([]scoreboard.Board, error) {
 	if r.All == (r.Board != "") {
 		return nil, scoreboard.Invalid("board", "specify either board or all")
 	}
@@ -206,7 +207,7 @@ func (a *API) jobBoards(ctx context.Context, r *protocol.JobRequest) ([]scoreboa
 		return nil, err
 	}
 	if board.Status == scoreboard.StatusArchived {
-		return nil, scoreboard.Errorf(scoreboard.CodeGone, "board %s is archived and has no ranking", board.ID)
+		return nil, scoreboard.Errorf(wire.CodeGone, "board %s is archived and has no ranking", board.ID)
 	}
 	return []scoreboard.Board{*board}, nil
 }
@@ -218,19 +219,19 @@ func (a *API) checkNotHalted(c *gin.Context) error {
 	if err != nil || halted == "" {
 		return err
 	}
-	return scoreboard.Errorf(scoreboard.CodeConflict, "%s; only a rebuild of all boards accepts it", halted)
+	return scoreboard.Errorf(wire.CodeConflict, "%s; only a rebuild of all boards accepts it", halted)
 }
 
 // rebuild is POST /v1/admin/rebuild.
 func (a *API) rebuild(c *gin.Context, caller *auth.Claims) error {
 	return a.runBoardJob(c, caller, func(
-		ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, w *jobWriter,
-	) (protocol.JobLine, error) {
-		result := protocol.JobLine{Rebuilt: []protocol.Rebuilt{}}
+		ctx context.Context, r *wire.JobRequest, boards []scoreboard.Board, w *jobWriter,
+	) (wire.JobLine, error) {
+		result := wire.JobLine{Rebuilt: []wire.Rebuilt{}}
 		rebuild := func(ctx context.Context) error {
 			for i := range boards {
 				done, err := a.Operations.Jobs.Rebuild(ctx, &boards[i], func(users, total int64) {
-					w.progress(protocol.JobLine{Board: string(boards[i].ID), Users: users, Total: total})
+					w.progress(wire.JobLine{Board: string(boards[i].ID), Users: users, Total: total})
 				})
 				if err != nil {
 					return err
@@ -257,10 +258,10 @@ func (a *API) rebuild(c *gin.Context, caller *auth.Claims) error {
 func (a *API) verify(c *gin.Context, caller *auth.Claims) error {
 	reconcile := c.FullPath() == pathReconcile
 	return a.runBoardJob(c, caller, func(
-		ctx context.Context, r *protocol.JobRequest, boards []scoreboard.Board, w *jobWriter,
-	) (protocol.JobLine, error) {
+		ctx context.Context, r *wire.JobRequest, boards []scoreboard.Board, w *jobWriter,
+	) (wire.JobLine, error) {
 		v, err := a.Operations.Jobs.Verify(ctx, boards, scoreboard.UserID(r.UserID), !reconcile, reconcile && r.Repair,
-			func(users int64) { w.progress(protocol.JobLine{Users: users}) })
-		return protocol.JobLine{Verified: v}, err
+			func(users int64) { w.progress(wire.JobLine{Users: users}) })
+		return wire.JobLine{Verified: v}, err
 	})
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -85,7 +85,7 @@ func (a *API) reportJob(
 }
 
 // endJob stores the end of a job, also one whose client has gone.
-func (a *API) endJob(c *gin.Context, job *scoreboard.Job, state string, last protocol.JobLine) {
+func (a *API) endJob(c *gin.Context, job *scoreboard.Job, state string, last wire.JobLine) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), reportTime)
 	defer cancel()
 	if err := a.Operations.JobLog.End(ctx, job.ID, state, jobLine(&last)); err != nil {
@@ -95,7 +95,7 @@ func (a *API) endJob(c *gin.Context, job *scoreboard.Job, state string, last pro
 
 // jobLine encodes a line for the log; nil for none. The result of a what-if names many users,
 // so it is not kept, and neither is one that is too large.
-func jobLine(line *protocol.JobLine) []byte {
+func jobLine(line *wire.JobLine) []byte {
 	if line == nil {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (a *API) listJobs(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.Jobs{Jobs: make([]protocol.Job, len(all))}
+	out := wire.Jobs{Jobs: make([]wire.Job, len(all))}
 	for i := range all {
 		out.Jobs[i] = jobJSON(&all[i])
 	}
@@ -171,13 +171,13 @@ func (a *API) stopJob(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-func jobJSON(j *scoreboard.Job) protocol.Job {
-	out := protocol.Job{
+func jobJSON(j *scoreboard.Job) wire.Job {
+	out := wire.Job{
 		JobID: j.ID, Kind: j.Kind, Target: j.Target, DryRun: j.DryRun, State: j.State, Node: j.Node,
 		Who: string(j.Who), Reason: j.Reason, StartedAt: j.Started, EndedAt: timePtr(j.Ended),
 	}
 	if j.Line != nil {
-		out.Line = new(protocol.JobLine)
+		out.Line = new(wire.JobLine)
 		if json.Unmarshal(j.Line, out.Line) != nil { // of a newer version
 			out.Line = nil
 		}

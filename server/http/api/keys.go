@@ -10,8 +10,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -45,7 +45,7 @@ func NewKey() (id, secret string) { return "k_" + strings.ToLower(rand.Text()[:1
 
 // createKey is POST /v1/admin/keys. Only here and after a rotation a secret is shown.
 func (a *API) createKey(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.KeyRequest
+	var r wire.KeyRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -80,8 +80,8 @@ func (a *API) createKey(c *gin.Context, caller *auth.Claims) error {
 
 // keyJSON returns a key as the API shows it. The secret is "" but in the response
 // that creates it.
-func keyJSON(k *scoreboard.Key, secret string) protocol.Key {
-	out := protocol.Key{
+func keyJSON(k *scoreboard.Key, secret string) wire.Key {
+	out := wire.Key{
 		KeyID: k.ID, Name: k.Name, Secret: secret, CreatedAt: k.Created, ExpiresAt: timePtr(k.Expires),
 		RevokedAt: timePtr(k.Revoked), UserPrefix: k.Scope.UserPrefix, MaxDelta: k.Scope.MaxDelta,
 		PerMinute: k.Scope.PerMinute, Generation: k.Generation, RetiresAt: timePtr(k.Retires),
@@ -92,7 +92,7 @@ func keyJSON(k *scoreboard.Key, secret string) protocol.Key {
 	return out
 }
 
-func keyScope(r *protocol.KeyRequest) (*scoreboard.KeyScope, error) {
+func keyScope(r *wire.KeyRequest) (*scoreboard.KeyScope, error) {
 	s := &scoreboard.KeyScope{UserPrefix: r.UserPrefix, MaxDelta: r.MaxDelta, PerMinute: r.PerMinute}
 	if r.Boards != nil && len(r.Boards) == 0 { // not: all boards
 		return nil, scoreboard.Invalid("boards", "boards must not be empty; without it the key is for all boards")
@@ -122,7 +122,7 @@ func keyScope(r *protocol.KeyRequest) (*scoreboard.KeyScope, error) {
 // rotateKey is POST /v1/admin/keys/{key_id}/rotate: a new secret; the former one
 // stays valid for the overlap.
 func (a *API) rotateKey(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.RotateRequest
+	var r wire.RotateRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func keyID(c *gin.Context) (string, error) { return pathName(c, "key_id", "key")
 func pathName(c *gin.Context, parameter, what string) (string, error) {
 	id := c.Param(parameter)
 	if _, err := scoreboard.ParseUserID(id); err != nil {
-		return "", scoreboard.Errorf(scoreboard.CodeNotFound, "%s not found", what)
+		return "", scoreboard.Errorf(wire.CodeNotFound, "%s not found", what)
 	}
 	return id, nil
 }
@@ -163,7 +163,7 @@ func (a *API) listKeys(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.Keys{Keys: make([]protocol.Key, 0, len(keys))}
+	out := wire.Keys{Keys: make([]wire.Key, 0, len(keys))}
 	for i := range keys {
 		out.Keys = append(out.Keys, keyJSON(&keys[i], ""))
 	}
@@ -194,7 +194,7 @@ const (
 // mintToken is POST /v1/admin/tokens, which only a development issuer has. The audit
 // entry is written first, because a token cannot be taken back.
 func (a *API) mintToken(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.TokenRequest
+	var r wire.TokenRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -214,6 +214,6 @@ func (a *API) mintToken(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusCreated, protocol.Token{Token: token, ExpiresAt: expires.UTC()})
+	respond(c, http.StatusCreated, wire.Token{Token: token, ExpiresAt: expires.UTC()})
 	return nil
 }

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // signedFor is an increment signed with key k1.
 func signedFor(user, board string, delta int64) string {
-	q := protocol.IncrementRequest{
+	q := wire.IncrementRequest{
 		UserID:    user,
 		Delta:     delta,
 		EventID:   "e",
@@ -23,7 +23,7 @@ func signedFor(user, board string, delta int64) string {
 		Timestamp: time.Now().UTC().Format(time.RFC3339),
 		KeyID:     "k1",
 	}
-	q.Signature = protocol.Sign("s1", q.FieldText())
+	q.Signature = wire.Sign("s1", q.FieldText())
 	b, err := json.Marshal(q)
 	if err != nil {
 		panic(err) // cannot fail for this type
@@ -138,7 +138,7 @@ func TestBatchKeyScope(t *testing.T) {
 	}
 	body := `{"items":[` + strings.Join([]string{item("eu:a"), item("us:a"), item("eu:b"), item("eu:c")}, ",") + `]}`
 	w := r.signedBatch(r.token(r.tokens, "game", auth.ScopeUpdate), "k1", "s1", body)
-	var out protocol.BatchResults
+	var out wire.BatchResults
 	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || w.Code != http.StatusOK {
 		t.Fatalf("got %d %s", w.Code, w.Body)
 	}

@@ -8,14 +8,14 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Archive moves old partitions of the ledger to files, and reads them.
 type Archive interface {
-	Archive(ctx context.Context, dry bool) (*protocol.Archived, error)
+	Archive(ctx context.Context, dry bool) (*wire.Archived, error)
 	// Checkpoint stores the standings of a board at a moment, so that Moments reads them for
 	// some days. Progress is called with the number of rows read.
 	Checkpoint(
@@ -23,7 +23,7 @@ type Archive interface {
 	) (*scoreboard.KeptCheckpoint, error)
 }
 
-var errNoArchive = scoreboard.Errorf(scoreboard.CodeConflict,
+var errNoArchive = scoreboard.Errorf(wire.CodeConflict,
 	"this node has no archive: ledger.archive is empty, or the node lacks the role maintenance")
 
 // archiveHeartbeat is the interval of progress lines, which keep the connection alive.
@@ -33,7 +33,7 @@ const archiveHeartbeat = time.Second
 // the hour. A client that disconnects interrupts it; archived partitions stay
 // archived.
 func (a *API) archiveLedger(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.ArchiveRequest
+	var r wire.ArchiveRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -46,18 +46,18 @@ func (a *API) archiveLedger(c *gin.Context, caller *auth.Claims) error {
 	}
 	job := a.newJob(c, caller, "ledger:*")
 	job.DryRun = r.DryRun
-	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
-		return w.beat(func() protocol.JobLine { return protocol.JobLine{} }, func() (protocol.JobLine, error) {
+	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (wire.JobLine, error) {
+		return w.beat(func() wire.JobLine { return wire.JobLine{} }, func() (wire.JobLine, error) {
 			done, err := a.Operations.Archive.Archive(ctx, r.DryRun)
-			return protocol.JobLine{Archived: done}, err
+			return wire.JobLine{Archived: done}, err
 		})
 	})
 }
 
 // beat runs do and writes a line of progress at each archiveHeartbeat.
 func (w *jobWriter) beat(
-	progress func() protocol.JobLine, do func() (protocol.JobLine, error),
-) (result protocol.JobLine, err error) {
+	progress func() wire.JobLine, do func() (wire.JobLine, error),
+) (result wire.JobLine, err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -78,7 +78,7 @@ func (w *jobWriter) beat(
 // checkpointLedger is POST /v1/admin/ledger/checkpoint: it reads the archive, so that the board
 // can be read at a moment that is not in the database any more.
 func (a *API) checkpointLedger(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.CheckpointRequest
+	var r wire.CheckpointRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -103,15 +103,15 @@ func (a *API) checkpointLedger(c *gin.Context, caller *auth.Claims) error {
 	}
 	why := auditEntry(c, caller, "board:"+string(board.ID))
 	job := a.newJob(c, caller, "board:"+string(board.ID))
-	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
+	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (wire.JobLine, error) {
 		var read atomic.Int64
-		progress := func() protocol.JobLine { return protocol.JobLine{Board: string(board.ID), Records: read.Load()} }
-		return w.beat(progress, func() (protocol.JobLine, error) {
+		progress := func() wire.JobLine { return wire.JobLine{Board: string(board.ID), Records: read.Load()} }
+		return w.beat(progress, func() (wire.JobLine, error) {
 			made, err := a.Operations.Archive.Checkpoint(ctx, board, at, read.Store)
 			if err != nil {
-				return protocol.JobLine{}, err
+				return wire.JobLine{}, err
 			}
-			return protocol.JobLine{Checkpoint: &protocol.KeptCheckpoint{
+			return wire.JobLine{Checkpoint: &wire.KeptCheckpoint{
 				Board: string(made.Board), At: made.At, Users: made.Users, Events: read.Load(),
 				KeptUntil: made.KeptUntil,
 			}}, nil

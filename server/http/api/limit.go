@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -68,7 +69,7 @@ func rateLimited(wait time.Duration) error {
 	if wait <= 0 {
 		return nil
 	}
-	return &scoreboard.Error{Code: scoreboard.CodeRateLimited, Message: "too many requests", RetryAfter: wait}
+	return &scoreboard.Error{Code: wire.CodeRateLimited, Message: "too many requests", RetryAfter: wait}
 }
 
 // checkRate applies a route's limit, or that of anonymous clients.
@@ -89,7 +90,7 @@ func serveStale(cached cachedAnswer) func(*gin.Context, *auth.Claims, error) err
 		setRetryAfter(c, rejection)
 		// What is not found is rejected like what is not cached: the difference would tell
 		// which private boards exist.
-		if ok, err := cached(c, caller); ok || err != nil && scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		if ok, err := cached(c, caller); ok || err != nil && wire.CodeOf(err) != wire.CodeNotFound {
 			return err
 		}
 		return rejection
@@ -107,13 +108,13 @@ const (
 // replaces the error by rate_limited. An expired token is not an attack and its
 // user must see why it is rejected, so it does not count.
 func (a *API) countAuthFailure(c *gin.Context, err error) error {
-	switch code := scoreboard.CodeOf(err); {
+	switch code := wire.CodeOf(err); {
 	case errors.Is(err, auth.ErrExpired):
 		a.metrics.failures.WithLabelValues(failedExpired).Inc()
 		return err
-	case code == scoreboard.CodeUnauthorized:
+	case code == wire.CodeUnauthorized:
 		a.metrics.failures.WithLabelValues(failedToken).Inc()
-	case code == scoreboard.CodeInvalidSignature:
+	case code == wire.CodeInvalidSignature:
 		a.metrics.failures.WithLabelValues(failedSignature).Inc()
 	default:
 		return err

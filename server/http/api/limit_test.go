@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/api"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -74,7 +74,7 @@ func (r *rig) byRate(perMinute int) api.KeyLimit {
 func (r *rig) PublicBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
 	b, err := r.Board(ctx, id)
 	if err == nil && !b.Public {
-		err = scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+		err = scoreboard.Errorf(wire.CodeNotFound, "board %s not found", id)
 	}
 	return b, err
 }
@@ -94,7 +94,7 @@ func (r *rig) Named(ctx context.Context, id scoreboard.BoardID, private bool, _ 
 
 func (r *rig) Board(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
 	if id == "nowhere" {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "board %s not found", id)
 	}
 	b := &scoreboard.Board{
 		ID:       id,
@@ -114,9 +114,9 @@ func (r *rig) Submit(_ context.Context, in scoreboard.Increment) ([]scoreboard.R
 	r.last = in
 	switch in.User {
 	case "eu:banned":
-		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "user %s is banned", in.User)
+		return nil, scoreboard.Errorf(wire.CodeForbidden, "user %s is banned", in.User)
 	case "eu:away":
-		return nil, scoreboard.Errorf(scoreboard.CodeUnavailable, "the database does not answer")
+		return nil, scoreboard.Errorf(wire.CodeUnavailable, "the database does not answer")
 	}
 	receipts := []scoreboard.Receipt{{User: in.User, Board: in.Boards[0], Event: in.Event}}
 	receipts[0].Replayed = in.User == "eu:repeating"
@@ -196,7 +196,7 @@ func (r *rig) do(method, target, token, body string) (status int, code string) {
 	req.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, req)
-	var e protocol.Error
+	var e wire.Error
 	if w.Code != http.StatusOK {
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || e.RequestID == "" {
 			r.t.Errorf("%s %s: %d %s: %v", method, target, w.Code, w.Body, err)
@@ -233,14 +233,14 @@ func (r *rig) signedBatch(token, key, secret, body string) *httptest.ResponseRec
 }
 
 func increment(user, event, key, secret string) string {
-	q := protocol.IncrementRequest{
+	q := wire.IncrementRequest{
 		UserID:    user,
 		Delta:     5,
 		EventID:   event,
 		Timestamp: time.Now().UTC().Format(time.RFC3339),
 		KeyID:     key,
 	}
-	q.Signature = protocol.Sign(secret, q.FieldText())
+	q.Signature = wire.Sign(secret, q.FieldText())
 	b, err := json.Marshal(q)
 	if err != nil {
 		panic(err) // cannot fail for this type

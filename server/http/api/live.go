@@ -9,8 +9,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -30,7 +30,7 @@ func (a *API) ticket(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	c.Header("Cache-Control", "no-store")
-	respond(c, http.StatusOK, protocol.JoinTicket{Token: ticket, ExpiresAt: expires.UTC()})
+	respond(c, http.StatusOK, wire.JoinTicket{Token: ticket, ExpiresAt: expires.UTC()})
 	return nil
 }
 
@@ -66,7 +66,7 @@ func (a *API) redeemTicket(c *gin.Context, ticket string, board scoreboard.Board
 // origin is checked first, so that a foreign page cannot consume tickets.
 func (a *API) join(c *gin.Context, r route) (*auth.Claims, error) {
 	if !a.allowedOrigin(c) {
-		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "origin %.100s is not allowed", c.GetHeader("Origin"))
+		return nil, scoreboard.Errorf(wire.CodeForbidden, "origin %.100s is not allowed", c.GetHeader("Origin"))
 	}
 	token := c.Query(tokenParameter)
 	if token == "" {
@@ -84,7 +84,7 @@ func (a *API) join(c *gin.Context, r route) (*auth.Claims, error) {
 		return nil, err
 	}
 	if bearer.User != caller.User {
-		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "the token in the query belongs to another user")
+		return nil, scoreboard.Errorf(wire.CodeForbidden, "the token in the query belongs to another user")
 	}
 	return caller, nil
 }
@@ -100,8 +100,8 @@ func (a *API) reject(c *gin.Context, s *liveStream, err error) {
 		return
 	}
 	e := a.public(c, err)
-	c.Status(statuses[scoreboard.Code(e.ErrorCode)]) // for the metrics; the client sees 101 and the close code
-	rejection := scoreboard.Error{Code: scoreboard.Code(e.ErrorCode), Message: e.Message, Field: e.Field}
+	c.Status(statuses[wire.Code(e.ErrorCode)]) // for the metrics; the client sees 101 and the close code
+	rejection := scoreboard.Error{Code: wire.Code(e.ErrorCode), Message: e.Message, Field: e.Field}
 	if err := a.WebSockets.Refuse(c.Writer, c.Request, s.format, &rejection); err != nil {
 		a.fail(c, err)
 	}
@@ -206,7 +206,7 @@ func (a *API) boardCheck(caller *auth.Claims) boardCheck {
 func onlyBoard(board scoreboard.BoardID, check boardCheck) boardCheck {
 	return func(ctx context.Context, id scoreboard.BoardID) error {
 		if id != board {
-			return scoreboard.Errorf(scoreboard.CodeForbidden, "the ticket is for another board")
+			return scoreboard.Errorf(wire.CodeForbidden, "the ticket is for another board")
 		}
 		return check(ctx, id)
 	}

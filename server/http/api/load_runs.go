@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -53,8 +54,8 @@ func (a *API) addLoadRun(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-func loadRunJSON(r *scoreboard.LoadRun) protocol.LoadRun {
-	return protocol.LoadRun{
+func loadRunJSON(r *scoreboard.LoadRun) wire.LoadRun {
+	return wire.LoadRun{
 		LoadRunID: r.ID, UploadedAt: r.Uploaded, Verdict: r.Verdict, Profile: r.Profile, Version: r.Version,
 		BeganAt: r.Began, Seconds: r.Seconds, Rate: r.Rate, P95MS: r.P95, P99MS: r.P99, Report: r.Report,
 	}
@@ -80,7 +81,7 @@ func (a *API) listLoadRuns(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.LoadRuns{LoadRuns: make([]protocol.LoadRun, len(all))}
+	out := wire.LoadRuns{LoadRuns: make([]wire.LoadRun, len(all))}
 	for i := range all {
 		out.LoadRuns[i] = loadRunJSON(&all[i])
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -98,7 +99,7 @@ func (a *API) recoverPanic(c *gin.Context) {
 		a.Log.Error("handler panicked", logTrace, traceID(c), "path", c.FullPath(), "err", fmt.Sprint(p),
 			"stack", string(debug.Stack()))
 		if !c.Writer.Written() {
-			a.fail(c, scoreboard.Errorf(scoreboard.CodeInternal, internalMessage))
+			a.fail(c, scoreboard.Errorf(wire.CodeInternal, internalMessage))
 		}
 	}()
 	c.Next()
@@ -174,7 +175,7 @@ func (a *API) verifyToken(c *gin.Context, r route) (*auth.Claims, error) {
 	}
 	token := bearerToken(c)
 	if token == "" {
-		return nil, scoreboard.Errorf(scoreboard.CodeUnauthorized, "a bearer token is required")
+		return nil, scoreboard.Errorf(wire.CodeUnauthorized, "a bearer token is required")
 	}
 	return a.Tokens.Verify(c.Request.Context(), token)
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -47,7 +47,7 @@ func (a *API) setStatus(change statusChange) handler {
 		if err != nil {
 			return err
 		}
-		respond(c, http.StatusOK, protocol.UserState{
+		respond(c, http.StatusOK, wire.UserState{
 			UserID: string(state.User), Status: state.Status, Changed: state.Changed, Pending: state.Pending,
 		})
 		return nil
@@ -56,7 +56,7 @@ func (a *API) setStatus(change statusChange) handler {
 
 // userAndReason returns the user in the path and the reason in the body.
 func userAndReason(c *gin.Context) (scoreboard.UserID, string, error) {
-	var r protocol.ReasonRequest
+	var r wire.ReasonRequest
 	if err := decode(c, &r); err != nil {
 		return "", "", err
 	}
@@ -69,7 +69,7 @@ func userAndReason(c *gin.Context) (scoreboard.UserID, string, error) {
 
 // adjust is POST /v1/admin/users/{user_id}/adjust.
 func (a *API) adjust(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.AdjustRequest
+	var r wire.AdjustRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (a *API) adjust(c *gin.Context, caller *auth.Claims) error {
 	}
 	if r.Delta == 0 || r.Delta > scoreboard.MaxScore || r.Delta < -scoreboard.MaxScore {
 		return &scoreboard.Error{
-			Code: scoreboard.CodeDeltaOutOfRange, Field: "delta",
+			Code: wire.CodeDeltaOutOfRange, Field: "delta",
 			Message: "delta must not be 0 and must be within ±(2^53 − 1)",
 		}
 	}
@@ -112,7 +112,7 @@ func (a *API) adjust(c *gin.Context, caller *auth.Claims) error {
 
 // reverse is POST /v1/admin/events/{event_id}/reverse.
 func (a *API) reverse(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.ReverseRequest
+	var r wire.ReverseRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -157,12 +157,12 @@ func (a *API) reverse(c *gin.Context, caller *auth.Claims) error {
 
 // explainBan replaces the not_found of a banned user's own read by a forbidden.
 func (a *API) explainBan(ctx context.Context, user scoreboard.UserID, err error) error {
-	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound || a.Statuses == nil {
+	if wire.CodeOf(err) != wire.CodeNotFound || a.Statuses == nil {
 		return err
 	}
 	status, statusErr := a.Statuses.UserStatus(ctx, user)
 	if statusErr == nil && status == "banned" {
-		return scoreboard.Errorf(scoreboard.CodeForbidden, "user %s is banned", user)
+		return scoreboard.Errorf(wire.CodeForbidden, "user %s is banned", user)
 	}
 	return err
 }
@@ -170,9 +170,9 @@ func (a *API) explainBan(ctx context.Context, user scoreboard.UserID, err error)
 // explainPrivate returns a not_found of a user about their own rank, or of an operator, as one
 // that says that the user is on no board.
 func (a *API) explainPrivate(user scoreboard.UserID, err error) error {
-	if scoreboard.CodeOf(err) != scoreboard.CodeNotFound ||
+	if wire.CodeOf(err) != wire.CodeNotFound ||
 		a.Hidden.Visibility(user) != scoreboard.VisibilityPrivate {
 		return err
 	}
-	return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s is private and not on any board", user)
+	return scoreboard.Errorf(wire.CodeNotFound, "user %s is private and not on any board", user)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -122,7 +123,7 @@ func (a *API) placeAt(c *gin.Context, caller *auth.Claims, q placeQuery, at *sco
 	}
 	a.Show(ctx, p.Board, p.Neighbours)
 	revealUser(p.Neighbours, p.User)
-	respond(c, http.StatusOK, protocol.Place{
+	respond(c, http.StatusOK, wire.Place{
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
 		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: a.age(p.AsOf),
 		Neighbours: protocol.Entries(rowsFor(caller, p.Neighbours)),

@@ -7,6 +7,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	repository "github.com/scoreboard/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/http/docs"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -38,7 +39,7 @@ func (a *API) docsRoutes() []route {
 		name := c.Param("page") // empty for the index
 		known, err := a.site.Serve(c.Writer, c.Request, name)
 		if err == nil && !known {
-			err = scoreboard.Errorf(scoreboard.CodeNotFound, "the documentation has no page %s", name)
+			err = scoreboard.Errorf(wire.CodeNotFound, "the documentation has no page %s", name)
 		}
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -120,7 +120,7 @@ var bodyBounds = map[string]object{
 	"order": enum("highest", "lowest"), "region": families, "platform": families, "tags": families,
 	"period": periods, "time_zone": text(64),
 	"week_start": weekdays, "season": families,
-	"require":    enum(protocol.RequireActionToken, protocol.RequireAttestation),
+	"require":    enum(wire.RequireActionToken, wire.RequireAttestation),
 	"partitions": integers(1, scoreboard.MaxPartitions),
 	"topic":      text(maxBody), "partition": integers(0, math.MaxInt32), "from_offset": integers(0, math.MaxInt64),
 	"per_minute": integers(0, maxKeyRate), "display_name": text(scoreboard.MaxDisplayName),
@@ -172,9 +172,9 @@ var bodyItems = map[string]object{
 	"WhatIfRules.void_users":   list(0, scoreboard.MaxRuleNames),
 	"WhatIfRules.void_keys":    list(0, scoreboard.MaxRuleNames),
 	"FriendPairs.pairs":        list(1, maxPairs),
-	"Batch.items":              list(0, protocol.MaxBatch),
+	"Batch.items":              list(0, wire.MaxBatch),
 	"ImportRecords.records":    list(1, scoreboard.MaxImportRecords),
-	"SettingsRequest.settings": list(1, protocol.MaxSettings), "BoardRequest.require": {}, "BoardChange.require": {},
+	"SettingsRequest.settings": list(1, wire.MaxSettings), "BoardRequest.require": {}, "BoardChange.require": {},
 }
 
 // bodyRules are the rules on fields together that a schema can express. Package api has
@@ -202,9 +202,9 @@ var oneSetting = object{"oneOf": []object{
 
 // answerBounds are enumerations that tell the alternatives of a oneOf apart.
 var answerBounds = map[string]object{
-	"Receipt.status":     enum(protocol.StatusDone),
-	"EventStatus.status": enum(protocol.StatusPending, protocol.StatusRejected),
-	"BatchResult.status": enum(protocol.StatusDone, protocol.StatusRejected),
+	"Receipt.status":     enum(wire.StatusDone),
+	"EventStatus.status": enum(wire.StatusPending, wire.StatusRejected),
+	"BatchResult.status": enum(wire.StatusDone, wire.StatusRejected),
 }
 
 // boundsOf returns what is declared for a name of an owner (a type or a route), else
@@ -226,7 +226,7 @@ func (m *maker) restrict(t reflect.Type) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if t.Kind() != reflect.Struct || t.PkgPath() != reflect.TypeFor[protocol.Error]().PkgPath() {
+	if t.Kind() != reflect.Struct || t.PkgPath() != reflect.TypeFor[wire.Error]().PkgPath() {
 		return
 	}
 	schema := m.Schemas[t.Name()].(object)

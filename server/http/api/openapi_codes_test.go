@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Each code that a handler can return by itself, or through the functions of this
@@ -57,7 +57,7 @@ func functionName(h handler) string {
 
 // function is what the source of a function or method of this package names.
 type function struct {
-	codes []scoreboard.Code
+	codes []wire.Code
 	calls []string
 }
 
@@ -65,12 +65,12 @@ type function struct {
 type functions map[string]*function
 
 // codes returns the codes that a function returns, and which function does.
-func (f functions) codes(t *testing.T, name string) map[scoreboard.Code]string {
+func (f functions) codes(t *testing.T, name string) map[wire.Code]string {
 	t.Helper()
 	if f[name] == nil {
 		t.Fatalf("the source of the handler %s was not found", name)
 	}
-	found, seen := map[scoreboard.Code]string{}, map[string]bool{}
+	found, seen := map[wire.Code]string{}, map[string]bool{}
 	for next := []string{name}; len(next) > 0; next = next[1:] {
 		// The errors of a batch's items are in its results.
 		if seen[next[0]] || f[next[0]] == nil || next[0] == ".batchItem" {
@@ -113,13 +113,13 @@ func readFunctions(t *testing.T) functions {
 	return f
 }
 
-func readFunction(d *ast.FuncDecl, values map[string]scoreboard.Code) *function {
+func readFunction(d *ast.FuncDecl, values map[string]wire.Code) *function {
 	f := &function{}
 	ast.Inspect(d.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.KeyValueExpr: // scoreboard.Error{Code: …}
 			if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Code" {
-				f.add(values[selector(n.Value, "scoreboard")])
+				f.add(values[selector(n.Value, "wire")])
 			}
 		case *ast.SelectorExpr: // a.checkRate, called or passed
 			if x, ok := n.X.(*ast.Ident); ok && x.Obj != nil {
@@ -128,12 +128,12 @@ func readFunction(d *ast.FuncDecl, values map[string]scoreboard.Code) *function 
 		case *ast.CallExpr:
 			switch {
 			case selector(n.Fun, "scoreboard") == "Errorf":
-				f.add(values[selector(n.Args[0], "scoreboard")])
+				f.add(values[selector(n.Args[0], "wire")])
 			case selector(n.Fun, "scoreboard") == "Invalid", strings.HasPrefix(selector(n.Fun, "scoreboard"), "Parse"),
 				strings.HasPrefix(selector(n.Fun, "protocol"), "Decode"):
-				f.add(scoreboard.CodeInvalidRequest)
+				f.add(wire.CodeInvalidRequest)
 			case selector(n.Fun, "auth") == "ErrSignature":
-				f.add(scoreboard.CodeOf(auth.ErrSignature()))
+				f.add(wire.CodeOf(auth.ErrSignature()))
 			}
 			if called, ok := n.Fun.(*ast.Ident); ok {
 				f.calls = append(f.calls, called.Name)
@@ -144,7 +144,7 @@ func readFunction(d *ast.FuncDecl, values map[string]scoreboard.Code) *function 
 	return f
 }
 
-func (f *function) add(code scoreboard.Code) {
+func (f *function) add(code wire.Code) {
 	if code != "" {
 		f.codes = append(f.codes, code)
 	}
@@ -160,14 +160,14 @@ func selector(e ast.Expr, pkg string) string {
 	return ""
 }
 
-// codeValues are the values of the constants CodeX of package scoreboard.
-func codeValues(t *testing.T) map[string]scoreboard.Code {
+// codeValues are the values of the constants CodeX of package wire.
+func codeValues(t *testing.T) map[string]wire.Code {
 	t.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), "../../scoreboard/error.go", nil, 0)
+	parsed, err := parser.ParseFile(token.NewFileSet(), "../../../client/wire/code.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := map[string]scoreboard.Code{}
+	values := map[string]wire.Code{}
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		v, ok := n.(*ast.ValueSpec)
 		if !ok || len(v.Names) != 1 || len(v.Values) != 1 || !strings.HasPrefix(v.Names[0].Name, "Code") {
@@ -178,7 +178,7 @@ func codeValues(t *testing.T) map[string]scoreboard.Code {
 			if err != nil {
 				t.Fatal(err)
 			}
-			values[v.Names[0].Name] = scoreboard.Code(text)
+			values[v.Names[0].Name] = wire.Code(text)
 		}
 		return true
 	})

@@ -9,19 +9,18 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/openapi"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 type object = openapi.Object
 
 // everywhere lists the error codes of every route.
-var everywhere = []scoreboard.Code{
-	scoreboard.CodeInvalidRequest, scoreboard.CodeUnauthorized, scoreboard.CodeForbidden,
-	scoreboard.CodeRateLimited, scoreboard.CodeOverloaded,
-	scoreboard.CodeUnavailable, scoreboard.CodeInternal,
+var everywhere = []wire.Code{
+	wire.CodeInvalidRequest, wire.CodeUnauthorized, wire.CodeForbidden,
+	wire.CodeRateLimited, wire.CodeOverloaded,
+	wire.CodeUnavailable, wire.CodeInternal,
 }
 
 // maker generates the document from the operations, their types and the comments on
@@ -37,7 +36,7 @@ func makeDocument(t *testing.T) []byte {
 	t.Helper()
 	m := &maker{
 		Maker: &openapi.Maker{
-			T: t, Schemas: object{}, Comments: openapi.Comments(t, "../../protocol/*.go"), Meanings: fieldMeanings,
+			T: t, Schemas: object{}, Comments: openapi.Comments(t, "../../../client/wire/*.go"), Meanings: fieldMeanings,
 			Answers: answerBounds,
 		},
 		failures: object{}, query: map[string]parameters{}, scopes: map[string][]string{},
@@ -63,7 +62,7 @@ func makeDocument(t *testing.T) []byte {
 		}
 		methods[strings.ToLower(method)] = m.operation(o, path)
 	}
-	m.SchemaOf(reflect.TypeFor[protocol.Error]())
+	m.SchemaOf(reflect.TypeFor[wire.Error]())
 	m.CheckMeanings()
 	codes := slices.Sorted(maps.Keys(statuses))
 	m.Schemas["Error"].(object)["properties"].(object)["error_code"].(object)["enum"] = codes
@@ -202,7 +201,7 @@ func (m *maker) operation(o operation, path string) object {
 	codes := map[int][]string{}
 	common := everywhere
 	if o.tag == "about" {
-		common = []scoreboard.Code{scoreboard.CodeInvalidRequest, scoreboard.CodeRateLimited}
+		common = []wire.Code{wire.CodeInvalidRequest, wire.CodeRateLimited}
 	}
 	for _, code := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(o.codes, common)))) {
 		codes[statuses[code]] = append(codes[statuses[code]], string(code))

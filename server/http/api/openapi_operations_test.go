@@ -3,8 +3,7 @@ package api
 import (
 	"slices"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // operation describes one route for the document. The errors of every route
@@ -17,7 +16,7 @@ type operation struct {
 	query   []param
 	body    any
 	answers map[int]any // by status: a value of the type, ndjson, stream or nil
-	codes   []scoreboard.Code
+	codes   []wire.Code
 }
 
 // param is a query parameter. Its kind is a JSON type, or time.
@@ -33,10 +32,10 @@ type (
 )
 
 const (
-	notFound  = scoreboard.CodeNotFound
-	conflict  = scoreboard.CodeConflict
-	tooLarge  = scoreboard.CodePayloadTooLarge
-	mediaType = scoreboard.CodeUnsupportedMediaType
+	notFound  = wire.CodeNotFound
+	conflict  = wire.CodeConflict
+	tooLarge  = wire.CodePayloadTooLarge
+	mediaType = wire.CodeUnsupportedMediaType
 )
 
 var (
@@ -63,16 +62,16 @@ var (
 
 // The error codes of kinds of routes.
 var (
-	readCodes  = []scoreboard.Code{notFound}
-	adminCodes = []scoreboard.Code{tooLarge, mediaType}
-	writeCodes = []scoreboard.Code{
-		scoreboard.CodeInvalidSignature, notFound, scoreboard.CodeEventConflict,
-		scoreboard.CodeBoardClosed, scoreboard.CodeTokenUsed, tooLarge, mediaType, scoreboard.CodeDeltaOutOfRange,
-		scoreboard.CodeScoreOutOfRange, scoreboard.CodeRuleViolated, scoreboard.CodeGone,
+	readCodes  = []wire.Code{notFound}
+	adminCodes = []wire.Code{tooLarge, mediaType}
+	writeCodes = []wire.Code{
+		wire.CodeInvalidSignature, notFound, wire.CodeEventConflict,
+		wire.CodeBoardClosed, wire.CodeTokenUsed, tooLarge, mediaType, wire.CodeDeltaOutOfRange,
+		wire.CodeScoreOutOfRange, wire.CodeRuleViolated, wire.CodeGone,
 	}
 )
 
-func with(codes []scoreboard.Code, more ...scoreboard.Code) []scoreboard.Code {
+func with(codes []wire.Code, more ...wire.Code) []wire.Code {
 	return slices.Concat(codes, more)
 }
 
@@ -88,14 +87,14 @@ var pathParams = map[string]string{
 }
 
 // reads is an operation without a body that answers 200.
-func reads(route, tag, summary string, query []param, answer any, codes ...scoreboard.Code) operation {
+func reads(route, tag, summary string, query []param, answer any, codes ...wire.Code) operation {
 	return operation{
 		route: route, tag: tag, summary: summary, query: query, answers: map[int]any{200: answer}, codes: codes,
 	}
 }
 
 // writes is an operation with a body that answers 200.
-func writes(route, tag, summary string, body, answer any, codes ...scoreboard.Code) operation {
+func writes(route, tag, summary string, body, answer any, codes ...wire.Code) operation {
 	return operation{
 		route: route, tag: tag, summary: summary, body: body, answers: map[int]any{200: answer}, codes: codes,
 	}
@@ -136,7 +135,7 @@ func operations() []operation {
 func aboutOperations() []operation {
 	return []operation{
 		reads("GET "+rootPath, "about", "Show what this is and where to look; a page if Accept prefers text/html", nil,
-			protocol.FrontPage{}),
+			wire.FrontPage{}),
 		reads("GET "+openAPIPath, "about", "Get this document", nil, map[string]any{}),
 		reads("GET "+docsPath, "about", "Show the index of the documentation", nil, media("text/html")),
 		reads("GET "+docsPagePath, "about", "Show a page of the documentation, or one of its files", nil,
@@ -158,21 +157,21 @@ func pageOperations() []operation {
 			readCodes...), "Only pages of the setting web.origins may frame it. It knows limit, player and theme."),
 		reads("GET "+pathCard, "pages", "Draw the first 10 rows of a board, for links to it", nil,
 			media("image/svg+xml"), readCodes...),
-		reads("GET "+pathPageTop, "pages", "List the top of a board, for its page", []param{rows}, protocol.Top{},
+		reads("GET "+pathPageTop, "pages", "List the top of a board, for its page", []param{rows}, wire.Top{},
 			readCodes...),
 		described(reads("GET "+pathPageFilm, "pages", "List the top of a board at regular times, for its page",
-			queryFilm, protocol.Film{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
+			queryFilm, wire.Film{}, with(readCodes, wire.CodeGone, wire.CodeNotSettled)...),
 			"As "+pathFilm+" for anonymous clients."),
 		reads("GET "+pathPagePlayer, "pages", "Get a player's standing with neighbours, for a board's page",
-			[]param{{"k", "integer", "rows above and below the player, 0 to 5; 2 by default"}}, protocol.Place{},
+			[]param{{"k", "integer", "rows above and below the player, 0 to 5; 2 by default"}}, wire.Place{},
 			readCodes...),
 		reads("GET "+pathPageChart, "pages", "Get a player's last day in hours, for a board's page",
-			nil, protocol.RankHistory{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
+			nil, wire.RankHistory{}, with(readCodes, wire.CodeGone, wire.CodeNotSettled)...),
 		described(reads("GET "+pathPageLive, "pages", "Follow a board, for its page", []param{
 			rows,
 			{"delta", "string", "1 to receive changes instead of full states"},
 			{"last_event_id", "string", "id of the last event received, for clients that cannot set Last-Event-ID"},
-		}, stream{protocol.Frame{}}, readCodes...), "Sends server-sent events, as "+pathRealtime+" does."),
+		}, stream{wire.Frame{}}, readCodes...), "Sends server-sent events, as "+pathRealtime+" does."),
 		reads("GET "+pathAsset, "pages", "Get a script, style sheet or picture that pages load", nil,
 			media("text/javascript"), notFound),
 	}
@@ -186,22 +185,22 @@ func scoreOperations() []operation {
 				"A repeat of an event id with the same payload returns the first receipt, marked as replayed. " +
 				"With Prefer: respond-async the response may be 202: the increment is accepted and recorded later. " +
 				"A request with boards gets a receipt for each board.",
-			body: protocol.IncrementRequest{},
+			body: wire.IncrementRequest{},
 			answers: map[int]any{
-				200: oneOf{protocol.Receipt{}, protocol.Receipts{}}, 202: protocol.EventStatus{},
+				200: oneOf{wire.Receipt{}, wire.Receipts{}}, 202: wire.EventStatus{},
 			},
 			codes: writeCodes,
 		},
 		described(writes("POST /v1/scores/increments", "scores", "Submit up to 500 increments",
-			protocol.Batch{}, protocol.BatchResults{},
-			scoreboard.CodeInvalidSignature, tooLarge, mediaType, scoreboard.CodeDeltaOutOfRange),
+			wire.Batch{}, wire.BatchResults{},
+			wire.CodeInvalidSignature, tooLarge, mediaType, wire.CodeDeltaOutOfRange),
 			"Returns a result for each item, in order. Signed by the header scheme. Requires the scope score:update."),
 		reads("GET /v1/events/:event_id", "scores", "Get the receipt or status of an event",
 			[]param{{"user_id", "string", "user of the event (requires score:update); the token's user by default"}},
-			oneOf{protocol.Receipt{}, protocol.Receipts{}, protocol.EventStatus{}}, readCodes...),
+			oneOf{wire.Receipt{}, wire.Receipts{}, wire.EventStatus{}}, readCodes...),
 		created(writes("POST /v1/actions", "scores", "Start an action and get a token for one increment",
-			protocol.ActionRequest{}, protocol.Action{},
-			with(readCodes, tooLarge, mediaType, scoreboard.CodeBoardClosed, scoreboard.CodeDeltaOutOfRange)...)),
+			wire.ActionRequest{}, wire.Action{},
+			with(readCodes, tooLarge, mediaType, wire.CodeBoardClosed, wire.CodeDeltaOutOfRange)...)),
 	}
 }
 
@@ -217,22 +216,22 @@ func readOperations() []operation {
 				{"after", "string", "with wait: the version that the client already has, as <epoch>:<version>"},
 				queryAt, queryAs,
 			},
-			answers: map[int]any{200: protocol.Top{}, 304: nil},
-			codes:   with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled),
+			answers: map[int]any{200: wire.Top{}, 304: nil},
+			codes:   with(readCodes, wire.CodeGone, wire.CodeNotSettled),
 		},
 		described(reads("GET "+pathFilm, "leaderboard", "List the top of a board at regular times in the past",
-			append([]param{queryBoardParam}, queryFilm...), protocol.Film{},
-			with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
+			append([]param{queryBoardParam}, queryFilm...), wire.Film{},
+			with(readCodes, wire.CodeGone, wire.CodeNotSettled)...),
 			"Each frame is what "+pathTop+" returns for its time as at; a time at which the rows did not change has "+
 				"none. A response has at most 500 steps and 10,000 rows, and fewer if they need many events: send "+
 				"next_from as from, with the board of the response and the same to and step, for the next part. A "+
 				"family is read in the period that contains from, or to if there is no from."),
 		reads("GET "+pathMe, "leaderboard", "Get the standing of the token's user",
-			queryPlace, protocol.Place{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
+			queryPlace, wire.Place{}, with(readCodes, wire.CodeGone, wire.CodeNotSettled)...),
 		reads("GET "+pathScore, "leaderboard", "Get a user's score and rank",
-			queryPlace, protocol.Place{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
+			queryPlace, wire.Place{}, with(readCodes, wire.CodeGone, wire.CodeNotSettled)...),
 		reads("GET "+pathRank, "leaderboard", "Get a user's rank with neighbours",
-			queryPlace, protocol.Place{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
+			queryPlace, wire.Place{}, with(readCodes, wire.CodeGone, wire.CodeNotSettled)...),
 		described(reads("GET "+pathHistory, "users", "Get a user's score and rank over time",
 			[]param{
 				queryBoardParam,
@@ -241,14 +240,14 @@ func readOperations() []operation {
 				{"step", "string", "duration between points, 1s to 8784h; 1h by default"},
 				queryAs,
 			},
-			protocol.RankHistory{}, with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
+			wire.RankHistory{}, with(readCodes, wire.CodeGone, wire.CodeNotSettled)...),
 			"At most 1,000 points. user_id may be me. A family is read in the period that contains the last point."),
 		described(reads("GET "+pathExplain, "users", "Get what a user's rank follows from",
-			[]param{queryBoardParam}, protocol.RankExplanation{},
-			with(readCodes, scoreboard.CodeGone, scoreboard.CodeNotSettled)...),
+			[]param{queryBoardParam}, wire.RankExplanation{},
+			with(readCodes, wire.CodeGone, wire.CodeNotSettled)...),
 			"Available to the user and to operators (score:operate). user_id may be me."),
 		writes("POST "+pathUsers, "leaderboard", "Get the standings of up to 100 users",
-			protocol.Users{}, protocol.List{}, with(readCodes, tooLarge, mediaType)...),
+			wire.Users{}, wire.List{}, with(readCodes, tooLarge, mediaType)...),
 		described(
 			reads("GET /v1/users/:user_id/statement", "users", "List a user's events, newest first",
 				[]param{
@@ -257,23 +256,23 @@ func readOperations() []operation {
 					{"limit", "integer", "maximum number of events, 1 to 100; 100 by default"},
 					queryCursor,
 				},
-				protocol.Statement{}, readCodes...),
+				wire.Statement{}, readCodes...),
 			"Available to the user and to operators (score:admin). "+
 				"archived_before is set on the last page if older events are in the archive.",
 		),
 		described(reads("GET /v1/users/:user_id/profile", "users", "Get a user's display name and avatar",
-			nil, protocol.Profile{}, readCodes...),
+			nil, wire.Profile{}, readCodes...),
 			"Available to the user and to operators (score:admin). not_found: the user has set neither."),
 		described(writes("PUT /v1/users/:user_id/profile", "users", "Set a user's display name and avatar",
-			protocol.ProfileRequest{}, protocol.Profile{},
-			with(readCodes, scoreboard.CodeGone, tooLarge, mediaType)...),
+			wire.ProfileRequest{}, wire.Profile{},
+			with(readCodes, wire.CodeGone, tooLarge, mediaType)...),
 			"Available to the user and to operators (score:admin)."),
 		described(reads("GET "+pathPrivacy, "users", "Get who sees a user on boards",
-			nil, protocol.Privacy{}, readCodes...),
+			nil, wire.Privacy{}, readCodes...),
 			"Available to the user and to operators (score:operate)."),
 		described(writes("PUT "+pathPrivacy, "users", "Set who sees a user on boards",
-			protocol.PrivacyRequest{}, protocol.Privacy{},
-			with(readCodes, scoreboard.CodeGone, tooLarge, mediaType)...),
+			wire.PrivacyRequest{}, wire.Privacy{},
+			with(readCodes, wire.CodeGone, tooLarge, mediaType)...),
 			"Available to the user and to operators (score:operate). Users who may not see the user see a pseudonym "+
 				"that begins with ~, the same on all boards of a family. private: the user is on no board, friends "+
 				"see the user, and the user may go on writing; back on the boards, the scores and their times are "+
@@ -281,46 +280,46 @@ func readOperations() []operation {
 				"answers, and within a second on the others; pending is true if some boards still show the user "+
 				"under the pseudonym, or do not show the user again yet."),
 		reads("GET /v1/leaderboard/friends", "friends", "Get the standings of the token's user and the user's friends",
-			[]param{queryBoardParam}, protocol.List{}, readCodes...),
+			[]param{queryBoardParam}, wire.List{}, readCodes...),
 		described(reads("GET "+pathFriends, "friends", "List friends and requests",
 			[]param{
 				{"state", "string", "mutual (default): friends; requested: users asked; received: users who asked"},
 				{"after", "string", "next_after of the previous page"},
 				{"limit", "integer", "maximum number of users, 1 to 500; 100 by default"},
-			}, protocol.Friends{}), "In the order of user ids."),
+			}, wire.Friends{}), "In the order of user ids."),
 		described(writes("PUT "+pathFriends+"/:user_id", "friends", "Ask a user to be a friend, or accept a request",
-			nil, protocol.Friend{}, scoreboard.CodeConflict, scoreboard.CodeGone, tooLarge, mediaType),
+			nil, wire.Friend{}, wire.CodeConflict, wire.CodeGone, tooLarge, mediaType),
 			"Two users are friends once both have asked. A user has at most 500 friends and requests: a conflict "+
 				"says so. The response does not tell whether the other user exists."),
 		described(reads("DELETE "+pathFriends+"/:user_id", "friends",
-			"End a friendship, take back a request or decline one", nil, protocol.Friend{}),
+			"End a friendship, take back a request or decline one", nil, wire.Friend{}),
 			"The other user is not told, and may ask again."),
 		described(writes("POST /v1/friends", "friends", "Import pairs of friends",
-			protocol.FriendPairs{}, protocol.FriendsImported{}, scoreboard.CodeConflict, scoreboard.CodeGone, tooLarge,
+			wire.FriendPairs{}, wire.FriendsImported{}, wire.CodeConflict, wire.CodeGone, tooLarge,
 			mediaType), "Makes the users of each pair friends, all pairs or none. Requires the scope score:update."),
 		described(reads("GET /v1/boards/:board/teams", "teams", "List the teams of a board",
 			[]param{
 				{"after", "string", "next_after of the previous page"},
 				{"limit", "integer", "maximum number of teams, 1 to 1000; 100 by default"},
-			}, protocol.Teams{}, append(readCodes, scoreboard.CodeRuleViolated)...),
+			}, wire.Teams{}, append(readCodes, wire.CodeRuleViolated)...),
 			"By name. Requires the scope score:update or score:operate."),
 		described(reads("GET /v1/boards/:board/teams/:team/members", "teams", "List the members of a team",
 			[]param{
 				{"history", "string", "1 to list memberships that have ended too"},
 				{"after", "integer", "next_after of the previous page"},
 				{"limit", "integer", "maximum number of memberships, 1 to 1000; 100 by default"},
-			}, protocol.TeamMembers{}, append(readCodes, scoreboard.CodeRuleViolated)...),
+			}, wire.TeamMembers{}, append(readCodes, wire.CodeRuleViolated)...),
 			"In the order of joining. Requires the scope score:update or score:operate."),
 		described(writes("PUT /v1/boards/:board/teams/:team/members/:user_id", "teams", "Add a user to a team",
-			nil, protocol.TeamMember{}, scoreboard.CodeNotFound, scoreboard.CodeConflict, scoreboard.CodeGone,
-			scoreboard.CodeBoardClosed, scoreboard.CodeRuleViolated, tooLarge, mediaType),
+			nil, wire.TeamMember{}, wire.CodeNotFound, wire.CodeConflict, wire.CodeGone,
+			wire.CodeBoardClosed, wire.CodeRuleViolated, tooLarge, mediaType),
 			"Ends the user's membership of another team of the board. A member stays one. A conflict says that the "+
 				"team is full. Requires the scope score:update."),
 		described(reads("DELETE /v1/boards/:board/teams/:team/members/:user_id", "teams", "Remove a user from a team",
-			nil, protocol.TeamMember{}, append(readCodes, scoreboard.CodeBoardClosed, scoreboard.CodeRuleViolated)...),
+			nil, wire.TeamMember{}, append(readCodes, wire.CodeBoardClosed, wire.CodeRuleViolated)...),
 			"Returns the last membership, also if it had ended before. Requires the scope score:update."),
 		reads("GET /v1/realtime/token", "realtime", "Get a join ticket, valid for 30 seconds",
-			[]param{queryBoardParam}, protocol.JoinTicket{}, readCodes...),
+			[]param{queryBoardParam}, wire.JoinTicket{}, readCodes...),
 		{
 			route: "GET " + pathRealtime, tag: "realtime", summary: "Follow a board",
 			more: "Upgrades to a WebSocket or, with Accept: text/event-stream, sends server-sent events. " +
@@ -333,17 +332,17 @@ func readOperations() []operation {
 				{"limit", "integer", "number of rows, 10 or 100; by default the setting reads.top_n"},
 				{"last_event_id", "string", "id of the last event received, for clients that cannot set Last-Event-ID"},
 			},
-			answers: map[int]any{101: nil, 200: stream{protocol.Frame{}}},
-			codes:   with(readCodes, scoreboard.CodeTokenUsed),
+			answers: map[int]any{101: nil, 200: stream{wire.Frame{}}},
+			codes:   with(readCodes, wire.CodeTokenUsed),
 		},
 	}
 }
 
 func boardOperations() []operation {
-	change := func(route, summary string, body any, codes ...scoreboard.Code) operation {
-		answer := any(protocol.Board{})
-		if _, roll := body.(protocol.RollRequest); roll {
-			answer = protocol.Rolled{}
+	change := func(route, summary string, body any, codes ...wire.Code) operation {
+		answer := any(wire.Board{})
+		if _, roll := body.(wire.RollRequest); roll {
+			answer = wire.Rolled{}
 		}
 		o := writes(route, "boards", summary, body, answer, with(adminCodes, codes...)...)
 		o.more = "Requires the scope score:admin."
@@ -361,11 +360,11 @@ func boardOperations() []operation {
 				{"after", "string", "next_after of the previous page"},
 				queryLimit,
 			},
-			protocol.Boards{}, notFound),
-		reads("GET /v1/boards/:board", "boards", "Get a board", nil, protocol.Board{}, readCodes...),
-		created(change("POST /v1/boards", "Create a board", protocol.BoardRequest{}, conflict)),
+			wire.Boards{}, notFound),
+		reads("GET /v1/boards/:board", "boards", "Get a board", nil, wire.Board{}, readCodes...),
+		created(change("POST /v1/boards", "Create a board", wire.BoardRequest{}, conflict)),
 		change("PATCH /v1/boards/:board", "Change a board's labels, or the proof that its increments must carry",
-			protocol.BoardChange{}, notFound, conflict),
+			wire.BoardChange{}, notFound, conflict),
 		change("POST /v1/boards/:board/freeze", "Freeze a board: reject its writes", nil, notFound, conflict),
 		change("POST /v1/boards/:board/unfreeze", "Unfreeze a board", nil, notFound, conflict),
 		change(
@@ -376,68 +375,68 @@ func boardOperations() []operation {
 			conflict,
 		),
 		change("POST /v1/boards/roll", "End and start the periods that are due, in all families",
-			protocol.RollRequest{}, conflict),
+			wire.RollRequest{}, conflict),
 		change("POST /v1/boards/:board/roll", "End and start the period that is due in one family, or start a season",
-			protocol.RollRequest{}, notFound, conflict),
+			wire.RollRequest{}, notFound, conflict),
 		reads("GET /v1/boards/:board/standings", "boards", "List the final standings of a period that has ended",
-			[]param{queryAfter, queryLimit}, protocol.FinalStandings{}, with(readCodes, conflict)...),
+			[]param{queryAfter, queryLimit}, wire.FinalStandings{}, with(readCodes, conflict)...),
 	}
 }
 
 func adminOperations() []operation {
-	read := func(route, summary string, query []param, answer any, codes ...scoreboard.Code) operation {
+	read := func(route, summary string, query []param, answer any, codes ...wire.Code) operation {
 		return reads(route, "admin", summary, query, answer, codes...)
 	}
-	write := func(route, summary string, body, answer any, codes ...scoreboard.Code) operation {
+	write := func(route, summary string, body, answer any, codes ...wire.Code) operation {
 		return writes(route, "admin", summary, body, answer, with(adminCodes, codes...)...)
 	}
 	status := func(verb, summary string) operation {
 		return write("POST /v1/admin/users/:user_id/"+verb, summary,
-			protocol.ReasonRequest{}, protocol.UserState{}, notFound, conflict, scoreboard.CodeGone)
+			wire.ReasonRequest{}, wire.UserState{}, notFound, conflict, wire.CodeGone)
 	}
-	job := func(route, summary string, body any, codes ...scoreboard.Code) operation {
-		return write(route, summary, body, ndjson{protocol.JobLine{}}, codes...)
+	job := func(route, summary string, body any, codes ...wire.Code) operation {
+		return write(route, summary, body, ndjson{wire.JobLine{}}, codes...)
 	}
 	undo := write("POST /v1/admin/voids/:id/undo", "Undo a void (within 30 days)",
-		protocol.ReasonRequest{}, nil, notFound, conflict, scoreboard.CodeGone)
-	undo.answers = map[int]any{202: protocol.Void{}}
+		wire.ReasonRequest{}, nil, notFound, conflict, wire.CodeGone)
+	undo.answers = map[int]any{202: wire.Void{}}
 	void := described(write("POST /v1/admin/voids", "Reverse all events of a key or an address in a time range",
-		protocol.VoidRequest{}, nil, notFound), "A dry run only counts the events that would be reversed.")
-	void.answers = map[int]any{200: protocol.VoidPreview{}, 202: protocol.Void{}}
+		wire.VoidRequest{}, nil, notFound), "A dry run only counts the events that would be reversed.")
+	void.answers = map[int]any{200: wire.VoidPreview{}, 202: wire.Void{}}
 	return []operation{
 		created(write("POST /v1/admin/keys", "Create a signing key and show its secret once",
-			protocol.KeyRequest{}, protocol.Key{}, notFound, conflict)),
-		read("GET /v1/admin/board-rules", "List the boards that have a rule", nil, protocol.BoardRules{}),
+			wire.KeyRequest{}, wire.Key{}, notFound, conflict)),
+		read("GET /v1/admin/board-rules", "List the boards that have a rule", nil, wire.BoardRules{}),
 		write("PUT /v1/admin/board-rules/:board", "Set the rule that decides which increments count on a board",
-			protocol.BoardRuleRequest{}, protocol.BoardRule{}, notFound, conflict),
-		read("DELETE /v1/admin/board-rules/:board", "Clear the rule of a board", nil, protocol.Board{}, notFound),
-		read("GET /v1/admin/keys", "List signing keys", nil, protocol.Keys{}),
+			wire.BoardRuleRequest{}, wire.BoardRule{}, notFound, conflict),
+		read("DELETE /v1/admin/board-rules/:board", "Clear the rule of a board", nil, wire.Board{}, notFound),
+		read("GET /v1/admin/keys", "List signing keys", nil, wire.Keys{}),
 		write("POST /v1/admin/keys/:key_id/rotate", "Replace a key's secret; the old one stays valid for a while",
-			protocol.RotateRequest{}, protocol.Key{}, notFound, conflict),
-		read("DELETE /v1/admin/keys/:key_id", "Revoke a signing key", nil, protocol.Key{}, notFound),
+			wire.RotateRequest{}, wire.Key{}, notFound, conflict),
+		read("DELETE /v1/admin/keys/:key_id", "Revoke a signing key", nil, wire.Key{}, notFound),
 		created(write("POST /v1/admin/webhooks", "Create a webhook and show its secret once",
-			protocol.WebhookRequest{}, protocol.Webhook{}, notFound, conflict)),
-		read("GET /v1/admin/webhooks", "List webhooks", nil, protocol.Webhooks{}),
+			wire.WebhookRequest{}, wire.Webhook{}, notFound, conflict)),
+		read("GET /v1/admin/webhooks", "List webhooks", nil, wire.Webhooks{}),
 		write("POST /v1/admin/webhooks/:webhook_id/rotate",
 			"Replace a webhook's secret; messages are signed with both for a while",
-			protocol.RotateRequest{}, protocol.Webhook{}, notFound),
+			wire.RotateRequest{}, wire.Webhook{}, notFound),
 		write("POST /v1/admin/webhooks/:webhook_id/enable", "Enable a disabled webhook", nil,
-			protocol.Webhook{}, notFound),
+			wire.Webhook{}, notFound),
 		accepted(write("POST /v1/admin/webhooks/:webhook_id/test", "Send a message of the type webhook.test",
-			nil, protocol.WebhookDelivery{}, notFound, conflict)),
+			nil, wire.WebhookDelivery{}, notFound, conflict)),
 		read("DELETE /v1/admin/webhooks/:webhook_id", "Delete a webhook with its deliveries",
-			nil, protocol.Webhook{}, notFound),
+			nil, wire.Webhook{}, notFound),
 		read("GET /v1/admin/webhooks/:webhook_id/deliveries", "List the messages to a webhook, newest first",
 			[]param{
 				{"state", "string", "only deliveries in this state: pending, delivered, failed or all (the default)"},
 				{"before", "integer", "next_before of the previous page"},
 				queryLimit,
 			},
-			protocol.WebhookDeliveries{}, notFound),
+			wire.WebhookDeliveries{}, notFound),
 		accepted(write("POST /v1/admin/webhooks/:webhook_id/deliveries/:id/retry", "Send a message again",
-			nil, protocol.WebhookDelivery{}, notFound)),
+			nil, wire.WebhookDelivery{}, notFound)),
 		described(created(write("POST /v1/admin/load-runs", "Upload the report of a load test",
-			protocol.LoadRunRequest{}, protocol.LoadRun{}, conflict)),
+			wire.LoadRunRequest{}, wire.LoadRun{}, conflict)),
 			"The newest 200 reports are kept: an upload deletes the oldest beyond. A report that is stored already "+
 				"is a conflict."),
 		read("GET /v1/admin/load-runs", "List load runs, newest first, without their reports",
@@ -446,11 +445,11 @@ func adminOperations() []operation {
 				{"before", "integer", "next_before of the previous page"},
 				queryLimit,
 			},
-			protocol.LoadRuns{}),
-		read("GET /v1/admin/load-runs/:id", "Show a load run with its report", nil, protocol.LoadRun{}, notFound),
-		read("DELETE /v1/admin/load-runs/:id", "Delete a load run", nil, protocol.LoadRun{}, notFound),
+			wire.LoadRuns{}),
+		read("GET /v1/admin/load-runs/:id", "Show a load run with its report", nil, wire.LoadRun{}, notFound),
+		read("DELETE /v1/admin/load-runs/:id", "Delete a load run", nil, wire.LoadRun{}, notFound),
 		created(write("POST /v1/admin/tokens", "Issue a token for a user (development issuer only)",
-			protocol.TokenRequest{}, protocol.Token{})),
+			wire.TokenRequest{}, wire.Token{})),
 		read("GET /v1/admin/audit", "List changes by operators, newest first",
 			[]param{
 				{"who", "string", "only changes by this operator"},
@@ -460,105 +459,105 @@ func adminOperations() []operation {
 				{"cursor", "integer", "next_cursor of the previous page"},
 				queryLimit,
 			},
-			protocol.AuditEntries{}),
+			wire.AuditEntries{}),
 		read("GET /v1/admin/audit/verify", "Verify the hashes over the audit trail",
 			[]param{{"head", "string", "a head of the chain from a server's log, which must be in it: 12:9f86…"}},
-			protocol.AuditChain{}),
+			wire.AuditChain{}),
 		described(read("GET /v1/admin/users", "Find users by the start of their display name",
 			[]param{
 				{"name", "string", "start of the display name; case is ignored"},
 				{"after", "string", "next_after of the previous page"},
 				queryLimit,
-			}, protocol.FoundUsers{}),
+			}, wire.FoundUsers{}),
 			"Operators also find users whom others see under a pseudonym. Erased users have no name."),
 		read("GET /v1/admin/users/:user_id", "Get a user's status and its reason, scores and open flags",
-			nil, protocol.User{}, readCodes...),
+			nil, wire.User{}, readCodes...),
 		status("ban", "Ban a user: block writes and hide the user from rankings"),
 		status("unban", "Unban a user and restore the scores"),
 		status("freeze", "Block a user's writes; the user stays visible"),
 		status("unfreeze", "Unfreeze a user: accept writes again"),
-		write("POST /v1/admin/users/:user_id/adjust", "Adjust a user's score", protocol.AdjustRequest{},
-			protocol.Receipt{}, notFound, scoreboard.CodeEventConflict, scoreboard.CodeBoardClosed,
-			scoreboard.CodeDeltaOutOfRange, scoreboard.CodeScoreOutOfRange, scoreboard.CodeGone),
+		write("POST /v1/admin/users/:user_id/adjust", "Adjust a user's score", wire.AdjustRequest{},
+			wire.Receipt{}, notFound, wire.CodeEventConflict, wire.CodeBoardClosed,
+			wire.CodeDeltaOutOfRange, wire.CodeScoreOutOfRange, wire.CodeGone),
 		read("GET /v1/admin/users/:user_id/export", "Export all data about a user, one row per line",
-			nil, ndjson{protocol.ExportLine{}}, readCodes...),
+			nil, ndjson{wire.ExportLine{}}, readCodes...),
 		write("POST /v1/admin/users/:user_id/erase", "Erase a user; the ledger is kept under an anonymous name",
-			protocol.ReasonRequest{}, protocol.Erased{}, notFound, conflict),
+			wire.ReasonRequest{}, wire.Erased{}, notFound, conflict),
 		write("POST /v1/admin/events/:event_id/reverse", "Reverse an event on all its boards",
-			protocol.ReverseRequest{}, oneOf{protocol.Receipt{}, protocol.Receipts{}},
-			notFound, conflict, scoreboard.CodeBoardClosed, scoreboard.CodeScoreOutOfRange, scoreboard.CodeGone),
+			wire.ReverseRequest{}, oneOf{wire.Receipt{}, wire.Receipts{}},
+			notFound, conflict, wire.CodeBoardClosed, wire.CodeScoreOutOfRange, wire.CodeGone),
 		read("GET /v1/admin/settings", "List all settings with their effective values and sources",
-			nil, protocol.Settings{}),
+			nil, wire.Settings{}),
 		write("PUT /v1/admin/settings", "Change several settings on all nodes, together or not at all",
-			protocol.SettingsRequest{}, protocol.Settings{}, notFound),
+			wire.SettingsRequest{}, wire.Settings{}, notFound),
 		write("PUT /v1/admin/settings/:name", "Change a setting on all nodes, or reset it to its deployed value",
-			protocol.SettingRequest{}, protocol.Setting{}, notFound),
+			wire.SettingRequest{}, wire.Setting{}, notFound),
 		read("GET /v1/admin/flags", "List flagged events, oldest first",
 			[]param{
 				{"state", "string", "only flags in this state: open (the default), dismissed, confirmed or all"},
 				{"user_id", "string", "only flags of this user"},
 				queryAfter, queryLimit,
 			},
-			protocol.Flags{}),
-		read("GET /v1/admin/flags/:id", "Get a flag", nil, protocol.Flag{}, readCodes...),
+			wire.Flags{}),
+		read("GET /v1/admin/flags/:id", "Get a flag", nil, wire.Flag{}, readCodes...),
 		write("POST /v1/admin/flags/:id/dismiss", "Dismiss a flag",
-			protocol.ReasonRequest{}, protocol.Flag{}, notFound, conflict),
+			wire.ReasonRequest{}, wire.Flag{}, notFound, conflict),
 		write("POST /v1/admin/flags/:id/confirm", "Confirm a flag",
-			protocol.ReasonRequest{}, protocol.Flag{}, notFound, conflict),
+			wire.ReasonRequest{}, wire.Flag{}, notFound, conflict),
 		void,
-		read("GET /v1/admin/voids", "List voids, newest first", nil, protocol.Voids{}),
-		read("GET /v1/admin/voids/:id", "Get the progress of a void", nil, protocol.Void{}, readCodes...),
+		read("GET /v1/admin/voids", "List voids, newest first", nil, wire.Voids{}),
+		read("GET /v1/admin/voids/:id", "Get the progress of a void", nil, wire.Void{}, readCodes...),
 		undo,
 		read("GET /v1/admin/checks", "Run the health checks of the server and its backends",
-			nil, protocol.Checks{}),
+			nil, wire.Checks{}),
 		read("GET /v1/admin/status", "Get the status of the node and of one board",
-			[]param{queryBoardParam}, protocol.Status{}, readCodes...),
-		read("GET /v1/admin/outbox", "Get the backlog of the outbox", nil, protocol.Outbox{}),
+			[]param{queryBoardParam}, wire.Status{}, readCodes...),
+		read("GET /v1/admin/outbox", "Get the backlog of the outbox", nil, wire.Outbox{}),
 		read("GET /v1/admin/dead-letters", "List dead letters, oldest first",
-			[]param{queryAfter, queryLimit}, protocol.DeadLetters{}),
+			[]param{queryAfter, queryLimit}, wire.DeadLetters{}),
 		read("GET /v1/admin/dead-letters/:id", "Get a dead letter with its value",
-			nil, protocol.DeadLetter{}, readCodes...),
+			nil, wire.DeadLetter{}, readCodes...),
 		read("POST /v1/admin/dead-letters/:id/requeue", "Process a dead letter again, and delete it",
-			nil, protocol.DeadLetter{}, with(readCodes, conflict, scoreboard.CodeGone, tooLarge, mediaType)...),
-		read("DELETE /v1/admin/dead-letters/:id", "Delete a dead letter", nil, protocol.DeadLetter{}, readCodes...),
+			nil, wire.DeadLetter{}, with(readCodes, conflict, wire.CodeGone, tooLarge, mediaType)...),
+		read("DELETE /v1/admin/dead-letters/:id", "Delete a dead letter", nil, wire.DeadLetter{}, readCodes...),
 		read("GET /v1/admin/boards/:board/ranking", "Get the state of a board's ranking",
-			nil, protocol.RankingStatus{}, readCodes...),
+			nil, wire.RankingStatus{}, readCodes...),
 		read("GET /v1/admin/boards/:board/export", "Export a board in the order of its ranks, one standing per line",
-			nil, ndjson{protocol.ExportLine{}}, with(readCodes, conflict)...),
+			nil, ndjson{wire.ExportLine{}}, with(readCodes, conflict)...),
 		described(write("POST /v1/admin/imports", "Start or continue the import of another system's board",
-			protocol.ImportRequest{}, protocol.Import{}, notFound),
+			wire.ImportRequest{}, wire.Import{}, notFound),
 			"A dry run only shows what was imported before."),
 		read("GET /v1/admin/imports", "List imports, newest first",
-			[]param{{"before", "integer", "next_before of the previous page"}, queryLimit}, protocol.Imports{}),
+			[]param{{"before", "integer", "next_before of the previous page"}, queryLimit}, wire.Imports{}),
 		described(read("GET /v1/admin/imports/:id/summary", "Summarise what a board has of the imported users",
-			nil, protocol.ImportSummary{}, with(readCodes, conflict)...),
+			nil, wire.ImportSummary{}, with(readCodes, conflict)...),
 			"Compares a million users with another system without sending them. It reads the whole board."),
 		write("POST /v1/admin/imports/:id/records", "Import scores: what has changed since they were imported before",
-			protocol.ImportRecords{}, protocol.ImportedRecords{}, notFound, scoreboard.CodeBoardClosed),
+			wire.ImportRecords{}, wire.ImportedRecords{}, notFound, wire.CodeBoardClosed),
 		described(read("GET /v1/admin/jobs", "List the jobs of all nodes, newest first",
-			[]param{{"before", "integer", "next_before of the previous page"}, queryLimit}, protocol.Jobs{}),
+			[]param{{"before", "integer", "next_before of the previous page"}, queryLimit}, wire.Jobs{}),
 			"A job is a rebuild, a verification, a reconciliation, a replay, a what-if or an archiving of the ledger. "+
 				"The newest 200 are kept, for up to 30 days. A job is lost if its node has not reported it for 30 "+
 				"seconds."),
-		read("GET /v1/admin/jobs/:id", "Show a job with its progress or result", nil, protocol.Job{}, notFound),
-		described(write("POST /v1/admin/jobs/:id/stop", "Stop a job", nil, protocol.Job{}, notFound, conflict),
+		read("GET /v1/admin/jobs/:id", "Show a job with its progress or result", nil, wire.Job{}, notFound),
+		described(write("POST /v1/admin/jobs/:id/stop", "Stop a job", nil, wire.Job{}, notFound, conflict),
 			"The node that runs the job stops it within two seconds. Jobs leave everything consistent when they stop."),
 		job("POST /v1/admin/rebuild", "Rebuild rankings from PostgreSQL while they stay online",
-			protocol.JobRequest{}, notFound, conflict, scoreboard.CodeGone),
-		job("POST /v1/admin/verify", "Compare ledger, scores and ranking", protocol.JobRequest{},
-			notFound, conflict, scoreboard.CodeGone),
+			wire.JobRequest{}, notFound, conflict, wire.CodeGone),
+		job("POST /v1/admin/verify", "Compare ledger, scores and ranking", wire.JobRequest{},
+			notFound, conflict, wire.CodeGone),
 		job("POST /v1/admin/reconcile", "Compare scores and ranking, and repair the ranking if requested",
-			protocol.JobRequest{}, notFound, conflict, scoreboard.CodeGone),
+			wire.JobRequest{}, notFound, conflict, wire.CodeGone),
 		described(job("POST /v1/admin/what-if",
 			"Show what a board would look like if other rules had been in force since a time",
-			protocol.WhatIfRequest{}, notFound, conflict),
+			wire.WhatIfRequest{}, notFound, conflict),
 			"It changes nothing, unless apply voids the rejected events."),
 		job("POST /v1/admin/replay", "Apply retained events or dead letters again",
-			protocol.ReplayRequest{}, notFound, conflict, scoreboard.CodeGone),
+			wire.ReplayRequest{}, notFound, conflict, wire.CodeGone),
 		job("POST /v1/admin/ledger/archive", "Move old ledger partitions to the archive",
-			protocol.ArchiveRequest{}, conflict),
+			wire.ArchiveRequest{}, conflict),
 		described(job("POST /v1/admin/ledger/checkpoint", "Read the archive for a board at a past moment",
-			protocol.CheckpointRequest{}, notFound, conflict),
+			wire.CheckpointRequest{}, notFound, conflict),
 			"Use it if the database no longer has the events before the moment. For seven days, reads of the board "+
 				"with the same at are then answered."),
 	}

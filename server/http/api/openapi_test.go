@@ -13,9 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/openapi"
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 var update = flag.Bool("update", false, "rewrite openapi.json")
@@ -108,7 +107,7 @@ func TestOpenAPIHasEveryErrorCode(t *testing.T) {
 					strings.Split(d.Components.Responses[ref].Description, ", "), string(code))
 			}
 		}
-		if !used && code != scoreboard.CodeMethodNotAllowed { // no route returns it
+		if !used && code != wire.CodeMethodNotAllowed { // no route returns it
 			t.Errorf("no operation lists %s (%d)", code, status)
 		}
 	}
@@ -180,9 +179,9 @@ func TestOpenAPIServed(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, docsPath+"/nowhere", nil))
-	var e protocol.Error
+	var e wire.Error
 	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != http.StatusNotFound ||
-		e.ErrorCode != string(scoreboard.CodeNotFound) {
+		e.ErrorCode != string(wire.CodeNotFound) {
 		t.Errorf("a page that does not exist: got %d %s, want a 404", w.Code, w.Body)
 	}
 }

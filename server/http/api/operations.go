@@ -8,8 +8,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -34,12 +34,12 @@ type Rankings interface {
 
 // NodeStatus reports rates and counts of this node.
 type NodeStatus interface {
-	Status() protocol.Status
+	Status() wire.Status
 }
 
 // Doctor checks this server and its backends.
 type Doctor interface {
-	Checks(ctx context.Context) protocol.Checks
+	Checks(ctx context.Context) wire.Checks
 }
 
 // Operations are the components behind the routes for operators.
@@ -69,12 +69,12 @@ func (a *API) outbox(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		a.Log.Debug("history of the ranking not checked", "err", err) // the status reports Redis
 	}
-	out := protocol.Outbox{
-		Halted: halted, Shards: []protocol.OutboxShard{},
+	out := wire.Outbox{
+		Halted: halted, Shards: []wire.OutboxShard{},
 		HorizonAgeMS: s.HorizonAge.Milliseconds(), Partitions: s.Partitions,
 	}
 	for _, w := range s.Shards {
-		out.Shards = append(out.Shards, protocol.OutboxShard{
+		out.Shards = append(out.Shards, wire.OutboxShard{
 			Shard: w.Shard, Owner: w.Owner, Generation: w.Generation,
 			LeaseLeftMS: max(0, w.LeaseLeft.Milliseconds()), CursorXID: w.Cursor.XID, CursorID: w.Cursor.ID,
 			Attempts: w.Attempts, LastError: w.LastError,
@@ -101,7 +101,7 @@ func (a *API) listDeadLetters(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.DeadLetters{Letters: []protocol.DeadLetter{}}
+	out := wire.DeadLetters{Letters: []wire.DeadLetter{}}
 	for i := range letters {
 		l := deadLetterJSON(&letters[i])
 		l.Value = nil
@@ -114,8 +114,8 @@ func (a *API) listDeadLetters(c *gin.Context, _ *auth.Claims) error {
 	return nil
 }
 
-func deadLetterJSON(l *scoreboard.DeadLetter) protocol.DeadLetter {
-	return protocol.DeadLetter{
+func deadLetterJSON(l *scoreboard.DeadLetter) wire.DeadLetter {
+	return wire.DeadLetter{
 		ID: l.ID, Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Reason: l.Reason,
 		Attempts: l.Attempts, BuriedAt: l.StoredAt, Value: l.Value,
 	}
@@ -192,8 +192,8 @@ func (a *API) rankingStatus(c *gin.Context, _ *auth.Claims) error {
 	return nil
 }
 
-func (a *API) rankingStatusJSON(k *scoreboard.RankingStatus) protocol.RankingStatus {
-	out := protocol.RankingStatus{
+func (a *API) rankingStatusJSON(k *scoreboard.RankingStatus) wire.RankingStatus {
+	out := wire.RankingStatus{
 		Board: string(k.Board), State: string(k.State), Partitions: k.Partitions,
 		Rebuilding: k.Rebuilding, Suspect: k.Suspect,
 		Epoch: k.Epoch, Version: k.Version, Members: k.Members, Bytes: k.Bytes,
@@ -223,7 +223,7 @@ func (a *API) status(c *gin.Context, _ *auth.Claims) error {
 	}
 	ctx := c.Request.Context()
 	board, err := a.Catalog.Board(ctx, id)
-	if scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+	if wire.CodeOf(err) == wire.CodeNotFound {
 		return err
 	}
 	problem := func(source string, err error) string {

@@ -10,17 +10,17 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // A page with the same rows has changed if it is another board's or has more behind it.
 func TestETagCoversThePage(t *testing.T) {
 	t.Parallel()
-	rows := []protocol.Entry{{Rank: 1, UserID: "ada", Score: 5}}
+	rows := []wire.Entry{{Rank: 1, UserID: "ada", Score: 5}}
 	seen := map[string]int{}
-	for i, top := range []protocol.Top{
+	for i, top := range []wire.Top{
 		{Board: "daily:2026-11-21", Entries: rows, Total: 1},
 		{Board: "daily:2026-11-22", Entries: rows, Total: 1},
 		{Board: "daily:2026-11-21", Entries: rows, Total: 1, NextCursor: "c"},
@@ -32,7 +32,7 @@ func TestETagCoversThePage(t *testing.T) {
 		}
 		seen[tag] = i
 	}
-	aged := protocol.Top{Board: "daily:2026-11-21", Entries: rows, Total: 2, AgeMS: 7}
+	aged := wire.Top{Board: "daily:2026-11-21", Entries: rows, Total: 2, AgeMS: 7}
 	if seen[etagOf(&aged)] != 0 {
 		t.Error("the age or the total changes the tag")
 	}
@@ -88,7 +88,7 @@ func TestEmptyLimitsOfKeysAreRejected(t *testing.T) {
 		"boards": `{"name":"k","boards":[]}`, "ttl": `{"name":"k","ttl":"0s"}`,
 	} {
 		_, err := handled(new(API).createKey, &auth.Claims{User: "root"}, "POST", body)
-		if scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest || !strings.Contains(err.Error(), field) {
+		if wire.CodeOf(err) != wire.CodeInvalidRequest || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: got %v, want a 400 about %s", body, err, field)
 		}
 	}
@@ -114,7 +114,7 @@ func TestStatementHidesOperators(t *testing.T) {
 	for scope, seen := range map[string]string{"": "", auth.ScopeAdmin: "10.0.0.7"} {
 		caller := &auth.Claims{User: "alice", Scopes: strings.Fields(scope)}
 		body, err := handled(a.statement, caller, "GET", "", gin.Param{Key: "user_id", Value: "alice"})
-		var s protocol.Statement
+		var s wire.Statement
 		if err != nil || json.Unmarshal([]byte(body), &s) != nil || len(s.Entries) != 2 {
 			t.Fatalf("got %s, %v", body, err)
 		}

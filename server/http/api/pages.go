@@ -14,7 +14,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -96,7 +96,7 @@ func (p *pageCache) shapedPage(top *scoreboard.Top, d *Dialect, limit int, value
 
 // etagOf identifies a page by its rows, its board's instance and the cursor of the next
 // page. It is weak: the other fields, such as the age and the total, may differ.
-func etagOf(top *protocol.Top) string {
+func etagOf(top *wire.Top) string {
 	h := sha256.New()
 	b := fmt.Appendf(nil, "%q %q", top.Board, top.NextCursor)
 	h.Write(b)

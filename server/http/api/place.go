@@ -7,6 +7,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -114,13 +115,13 @@ func (a *API) place(c *gin.Context, caller *auth.Claims) error {
 	}
 	ctx := c.Request.Context()
 	p, err := a.Reads.Place(ctx, q.board, q.id, q.k, q.minVersion)
-	if q.score != nil && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+	if q.score != nil && wire.CodeOf(err) == wire.CodeNotFound {
 		rank, rankErr := a.Reads.RankOf(ctx, q.board, *q.score)
 		if rankErr != nil {
 			return rankErr
 		}
 		return &scoreboard.Error{
-			Code: scoreboard.CodeNotFound, WouldRank: rank,
+			Code: wire.CodeNotFound, WouldRank: rank,
 			Message: "user " + string(q.user) + " has no score on board " + string(q.board.ID),
 		}
 	}
@@ -149,7 +150,7 @@ func (a *API) stalePlace(c *gin.Context, caller *auth.Claims) (bool, error) {
 }
 
 func (a *API) respondPlace(c *gin.Context, p *scoreboard.Place, caller *auth.Claims) {
-	out := protocol.Place{
+	out := wire.Place{
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
 		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: a.age(p.AsOf),
 		BoardState: string(p.State), Degraded: p.Degraded != "", DegradedReason: p.Degraded,

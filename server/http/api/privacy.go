@@ -8,8 +8,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -51,7 +51,7 @@ func (a *API) setPrivacy(c *gin.Context, caller *auth.Claims) error {
 	if err := checkReason(c); err != nil {
 		return err
 	}
-	var in protocol.PrivacyRequest
+	var in wire.PrivacyRequest
 	if err := decode(c, &in); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (a *API) setPrivacy(c *gin.Context, caller *auth.Claims) error {
 }
 
 func respondPrivacy(c *gin.Context, p *scoreboard.Privacy) {
-	respond(c, http.StatusOK, protocol.Privacy{
+	respond(c, http.StatusOK, wire.Privacy{
 		UserID: string(p.User), Visibility: string(p.Visibility), ChangedAt: timePtr(p.ChangedAt),
 		Pending: p.Pending,
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -51,9 +52,9 @@ func (a *API) findUsers(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.FoundUsers{Users: make([]protocol.FoundUser, len(found))}
+	out := wire.FoundUsers{Users: make([]wire.FoundUser, len(found))}
 	for i, u := range found {
-		out.Users[i] = protocol.FoundUser{UserID: string(u.User), DisplayName: u.DisplayName, Status: u.Status}
+		out.Users[i] = wire.FoundUser{UserID: string(u.User), DisplayName: u.DisplayName, Status: u.Status}
 	}
 	if len(found) == limit {
 		out.NextAfter = string(found[limit-1].User)
@@ -82,13 +83,13 @@ func (a *API) showProfile(c *gin.Context, caller *auth.Claims) error {
 func ownOrOperated(c *gin.Context, caller *auth.Claims, what string) (scoreboard.UserID, error) {
 	user, err := scoreboard.ParseUserID(c.Param("user_id"))
 	if err == nil && user != caller.User && !caller.Has(auth.ScopeOperate) {
-		err = scoreboard.Errorf(scoreboard.CodeForbidden, "only the user and operators have access to %s", what)
+		err = scoreboard.Errorf(wire.CodeForbidden, "only the user and operators have access to %s", what)
 	}
 	return user, err
 }
 
 func respondProfile(c *gin.Context, p *scoreboard.Profile) {
-	respond(c, http.StatusOK, protocol.Profile{
+	respond(c, http.StatusOK, wire.Profile{
 		UserID: string(p.User), DisplayName: p.DisplayName, AvatarURL: p.AvatarURL, UpdatedAt: p.UpdatedAt,
 	})
 }

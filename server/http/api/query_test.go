@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/http/pages"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // Every route rejects unknown and repeated parameters before it authenticates, and
@@ -18,12 +18,12 @@ func TestParametersOfRoutes(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
 	a.Catalog, a.Pages = openBoard{}, noneListed{}
-	send := func(r route, query string) (int, protocol.Error) {
+	send := func(r route, query string) (int, wire.Error) {
 		w := httptest.NewRecorder()
 		path := strings.NewReplacer(":user_id", "alice", ":page", "security", ":file", pages.Element, ":", "").
 			Replace(r.path)
 		a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), r.method, path+"?"+query, nil))
-		var e protocol.Error
+		var e wire.Error
 		_ = json.Unmarshal(w.Body.Bytes(), &e) // a page is no JSON
 		return w.Code, e
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime"
@@ -166,9 +167,9 @@ func (a *API) staleTop(c *gin.Context, caller *auth.Claims) (bool, error) {
 }
 
 // topJSON returns a page except for its age.
-func (a *API) topJSON(top *scoreboard.Top, board *scoreboard.Board, limit int) *protocol.Top {
+func (a *API) topJSON(top *scoreboard.Top, board *scoreboard.Board, limit int) *wire.Top {
 	shown := top.Entries[:min(limit, len(top.Entries))]
-	out := &protocol.Top{
+	out := &wire.Top{
 		Board: string(top.Board), Entries: protocol.Entries(shown), Total: top.Total,
 		UpdatedAt: top.UpdatedAt, AsOf: top.AsOf,
 		BoardState: string(top.State), DegradedReason: top.Degraded, Degraded: top.Degraded != "",
@@ -264,7 +265,7 @@ func (a *API) list(c *gin.Context, caller *auth.Claims) error {
 }
 
 func (a *API) respondList(c *gin.Context, l *scoreboard.List) {
-	out := protocol.List{
+	out := wire.List{
 		Board: string(l.Board), Entries: protocol.ListEntries(l.Entries),
 		NotFound: make([]string, len(l.Missing)), Total: l.Total, AsOf: l.AsOf, AgeMS: a.age(l.AsOf),
 		BoardState: string(l.State), Degraded: l.Degraded != "", DegradedReason: l.Degraded,

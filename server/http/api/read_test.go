@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -46,8 +46,8 @@ func TestInvalidReads(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, 1000)
 	name, token := r.server()
-	cursor := body[protocol.Top](t, r.ask("GET", "/v1/leaderboard/top?limit=3", "", name, token)).NextCursor
-	daily := body[protocol.Top](
+	cursor := body[wire.Top](t, r.ask("GET", "/v1/leaderboard/top?limit=3", "", name, token)).NextCursor
+	daily := body[wire.Top](
 		t,
 		r.ask("GET", "/v1/leaderboard/top?limit=3&board=daily:2026-11-21", "", name, token),
 	).NextCursor
@@ -108,7 +108,7 @@ func TestInvalidReads(t *testing.T) {
 		{"DELETE", "/v1/leaderboard/top", "", 405, ""},
 	} {
 		w := r.ask(c.method, c.target, c.body, name, token)
-		e := body[protocol.Error](t, w)
+		e := body[wire.Error](t, w)
 		if w.Code != c.status || e.Field != c.field || e.Message == "" || e.RequestID == "" {
 			t.Errorf(
 				"%s %.80s %.60s: %d %+v, want %d about %q",
@@ -131,7 +131,7 @@ func TestPagination(t *testing.T) {
 	var seen []int64
 	for target := "/v1/leaderboard/top?limit=10"; ; {
 		w := r.ask("GET", target, "", name, token)
-		page := body[protocol.Top](t, w)
+		page := body[wire.Top](t, w)
 		if first := len(seen) == 0; first != (w.Header().Get("ETag") != "") {
 			t.Errorf("after %v: got ETag %q, want one on the first page only", seen, w.Header().Get("ETag"))
 		}
@@ -179,7 +179,7 @@ func TestTopETag(t *testing.T) {
 	}
 	r.reads.degraded = "rebuilding"
 	w := r.ask("GET", "/v1/leaderboard/top", "", name, token, "If-None-Match", "*")
-	top := body[protocol.Top](t, w)
+	top := body[wire.Top](t, w)
 	if w.Header().Get("ETag") != "" || !top.Degraded || top.DegradedReason != "rebuilding" || top.Version != nil ||
 		top.Epoch != nil {
 		t.Errorf("degraded: %d %+v with ETag %q", w.Code, top, w.Header().Get("ETag"))
@@ -196,7 +196,7 @@ func TestReadJSONMatchesTypes(t *testing.T) {
 	for _, w := range []struct {
 		got  *httptest.ResponseRecorder
 		like any
-	}{{top, &protocol.Top{}}, {place, &protocol.Place{}}} {
+	}{{top, &wire.Top{}}, {place, &wire.Place{}}} {
 		if err := json.Unmarshal(w.got.Body.Bytes(), w.like); err != nil {
 			t.Fatalf("%s: %v", w.got.Body, err)
 		}
@@ -204,7 +204,7 @@ func TestReadJSONMatchesTypes(t *testing.T) {
 			t.Errorf("got  %s\nwant %s (%v)", w.got.Body, want, err)
 		}
 	}
-	list := body[protocol.List](t, r.ask("POST", "/v1/leaderboard/users", `{"user_ids":["b","a"]}`, name, token))
+	list := body[wire.List](t, r.ask("POST", "/v1/leaderboard/users", `{"user_ids":["b","a"]}`, name, token))
 	if len(list.Entries) != 1 || list.Entries[0].Place != 1 || list.Entries[0].Rank != 9 || len(list.NotFound) != 1 ||
 		list.NotFound[0] != "a" {
 		t.Errorf("list: %+v", list)
@@ -216,7 +216,7 @@ func TestWouldRank(t *testing.T) {
 	r := newRig(t, 1000)
 	name, token := r.server()
 	w := r.ask("GET", "/v1/users/nobody/rank?score=1200", "", name, token)
-	if e := body[protocol.Error](t, w); w.Code != 404 || e.ErrorCode != "not_found" || e.WouldRank != 17 {
+	if e := body[wire.Error](t, w); w.Code != 404 || e.ErrorCode != "not_found" || e.WouldRank != 17 {
 		t.Errorf("%d %+v", w.Code, e)
 	}
 }

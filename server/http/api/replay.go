@@ -7,14 +7,14 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // replay is POST /v1/admin/replay.
 func (a *API) replay(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.ReplayRequest
+	var r wire.ReplayRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -30,15 +30,15 @@ func (a *API) replay(c *gin.Context, caller *auth.Claims) error {
 	}
 	job := a.newJob(c, caller, "ranking:"+cmp.Or(r.Topic, "*"))
 	job.DryRun = r.DryRun
-	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
+	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (wire.JobLine, error) {
 		done, err := a.Operations.Jobs.Replay(ctx, &r, func(records, total int64) {
-			w.progress(protocol.JobLine{Records: records, Total: total})
+			w.progress(wire.JobLine{Records: records, Total: total})
 		})
-		return protocol.JobLine{Replayed: done}, err
+		return wire.JobLine{Replayed: done}, err
 	})
 }
 
-func checkReplay(r *protocol.ReplayRequest, now time.Time) error {
+func checkReplay(r *wire.ReplayRequest, now time.Time) error {
 	sources := 0
 	for _, given := range []bool{r.FromOffset != nil, r.FromTime != nil, r.DLQ} {
 		if given {

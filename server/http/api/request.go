@@ -15,6 +15,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -25,7 +26,7 @@ const maxBody = 4 << 10
 // readBody reads a JSON body of at most limit bytes. A body needs a Content-Type;
 // without a body none is needed.
 func readBody(c *gin.Context, limit int64) ([]byte, error) {
-	wrongType := scoreboard.Errorf(scoreboard.CodeUnsupportedMediaType, "the body must be application/json")
+	wrongType := scoreboard.Errorf(wire.CodeUnsupportedMediaType, "the body must be application/json")
 	t := c.GetHeader("Content-Type")
 	if t != "" && t != "application/json" {
 		if media, _, err := mime.ParseMediaType(t); err != nil || media != "application/json" {
@@ -34,9 +35,9 @@ func readBody(c *gin.Context, limit int64) ([]byte, error) {
 	}
 	if encoding := c.Request.Header.Values("Content-Encoding"); c.Request.ContentLength != 0 && len(encoding) > 0 &&
 		(len(encoding) > 1 || !strings.EqualFold(encoding[0], "identity")) {
-		return nil, scoreboard.Errorf(scoreboard.CodeUnsupportedMediaType, "the body must have no Content-Encoding")
+		return nil, scoreboard.Errorf(wire.CodeUnsupportedMediaType, "the body must have no Content-Encoding")
 	}
-	tooLarge := scoreboard.Errorf(scoreboard.CodePayloadTooLarge, "the body must be at most %d bytes", limit)
+	tooLarge := scoreboard.Errorf(wire.CodePayloadTooLarge, "the body must be at most %d bytes", limit)
 	n := c.Request.ContentLength
 	switch {
 	case n > 0 && t == "":

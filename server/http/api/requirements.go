@@ -7,8 +7,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -16,7 +16,7 @@ import (
 // on, and in how many partitions it is ranked once it is rebuilt. Absent fields stay
 // unchanged; repeats of recorded increments get their receipts.
 func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.BoardChange
+	var r wire.BoardChange
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
 		return scoreboard.Invalid("board",
 			"an instance has the labels and requirements of its board; change board %s instead", id.Family())
 	}
-	if r == (protocol.BoardChange{}) {
+	if r == (wire.BoardChange{}) {
 		return scoreboard.Invalid("", "nothing to change: specify region, platform, tags, require, action_least, "+
 			"action_life or partitions")
 	}
@@ -53,15 +53,15 @@ func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
 
 // changedRequirements returns the requirements of a board with a change.
 func (a *API) changedRequirements(
-	c *gin.Context, id scoreboard.BoardID, r *protocol.BoardChange,
+	c *gin.Context, id scoreboard.BoardID, r *wire.BoardChange,
 ) (*scoreboard.Requirements, error) {
 	b, err := a.Boards.FindBoard(c.Request.Context(), id)
 	if err != nil {
 		return nil, err
 	}
-	var now protocol.Board
+	var now wire.Board
 	addRequirements(&now, &b.Require)
-	whole := protocol.BoardRequest{Require: now.Require, ActionLeast: now.ActionLeast, ActionLife: now.ActionLife}
+	whole := wire.BoardRequest{Require: now.Require, ActionLeast: now.ActionLeast, ActionLife: now.ActionLife}
 	if r.Require != nil {
 		whole.Require = *r.Require
 	}
@@ -72,16 +72,16 @@ func (a *API) changedRequirements(
 }
 
 // parseRequirements parses the requirements of a new or changed board.
-func parseRequirements(to *scoreboard.Requirements, r *protocol.BoardRequest) (err error) {
+func parseRequirements(to *scoreboard.Requirements, r *wire.BoardRequest) (err error) {
 	for _, what := range r.Require {
 		switch what {
-		case protocol.RequireActionToken:
+		case wire.RequireActionToken:
 			to.ActionToken = true
-		case protocol.RequireAttestation:
+		case wire.RequireAttestation:
 			to.Attestation = true
 		default:
 			return scoreboard.Invalid("require",
-				"require must list %s or %s", protocol.RequireActionToken, protocol.RequireAttestation)
+				"require must list %s or %s", wire.RequireActionToken, wire.RequireAttestation)
 		}
 	}
 	if to.ActionLife, err = duration("action_life", r.ActionLife, 0, scoreboard.MaxActionLife); err != nil {
@@ -99,12 +99,12 @@ func actionLife(r *scoreboard.Requirements) time.Duration {
 }
 
 // addRequirements adds requirements to the JSON of a board.
-func addRequirements(out *protocol.Board, r *scoreboard.Requirements) {
+func addRequirements(out *wire.Board, r *scoreboard.Requirements) {
 	if r.ActionToken {
-		out.Require = append(out.Require, protocol.RequireActionToken)
+		out.Require = append(out.Require, wire.RequireActionToken)
 	}
 	if r.Attestation {
-		out.Require = append(out.Require, protocol.RequireAttestation)
+		out.Require = append(out.Require, wire.RequireAttestation)
 	}
 	if !r.ActionToken {
 		return

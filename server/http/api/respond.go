@@ -11,37 +11,38 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // statuses maps error codes to HTTP.
-var statuses = map[scoreboard.Code]int{
-	scoreboard.CodeInvalidRequest:       http.StatusBadRequest,
-	scoreboard.CodeUnauthorized:         http.StatusUnauthorized,
-	scoreboard.CodeInvalidSignature:     http.StatusUnauthorized,
-	scoreboard.CodeForbidden:            http.StatusForbidden,
-	scoreboard.CodeNotFound:             http.StatusNotFound,
-	scoreboard.CodeMethodNotAllowed:     http.StatusMethodNotAllowed,
-	scoreboard.CodeEventConflict:        http.StatusConflict,
-	scoreboard.CodeBoardClosed:          http.StatusConflict,
-	scoreboard.CodeTokenUsed:            http.StatusConflict,
-	scoreboard.CodeConflict:             http.StatusConflict,
-	scoreboard.CodeNotSettled:           http.StatusConflict,
-	scoreboard.CodeGone:                 http.StatusGone,
-	scoreboard.CodePayloadTooLarge:      http.StatusRequestEntityTooLarge,
-	scoreboard.CodeUnsupportedMediaType: http.StatusUnsupportedMediaType,
-	scoreboard.CodeDeltaOutOfRange:      http.StatusUnprocessableEntity,
-	scoreboard.CodeScoreOutOfRange:      http.StatusUnprocessableEntity,
-	scoreboard.CodeRuleViolated:         http.StatusUnprocessableEntity,
-	scoreboard.CodeRateLimited:          http.StatusTooManyRequests,
-	scoreboard.CodeOverloaded:           http.StatusServiceUnavailable,
-	scoreboard.CodeUnavailable:          http.StatusServiceUnavailable,
-	scoreboard.CodeInternal:             http.StatusInternalServerError,
+var statuses = map[wire.Code]int{
+	wire.CodeInvalidRequest:       http.StatusBadRequest,
+	wire.CodeUnauthorized:         http.StatusUnauthorized,
+	wire.CodeInvalidSignature:     http.StatusUnauthorized,
+	wire.CodeForbidden:            http.StatusForbidden,
+	wire.CodeNotFound:             http.StatusNotFound,
+	wire.CodeMethodNotAllowed:     http.StatusMethodNotAllowed,
+	wire.CodeEventConflict:        http.StatusConflict,
+	wire.CodeBoardClosed:          http.StatusConflict,
+	wire.CodeTokenUsed:            http.StatusConflict,
+	wire.CodeConflict:             http.StatusConflict,
+	wire.CodeNotSettled:           http.StatusConflict,
+	wire.CodeGone:                 http.StatusGone,
+	wire.CodePayloadTooLarge:      http.StatusRequestEntityTooLarge,
+	wire.CodeUnsupportedMediaType: http.StatusUnsupportedMediaType,
+	wire.CodeDeltaOutOfRange:      http.StatusUnprocessableEntity,
+	wire.CodeScoreOutOfRange:      http.StatusUnprocessableEntity,
+	wire.CodeRuleViolated:         http.StatusUnprocessableEntity,
+	wire.CodeRateLimited:          http.StatusTooManyRequests,
+	wire.CodeOverloaded:           http.StatusServiceUnavailable,
+	wire.CodeUnavailable:          http.StatusServiceUnavailable,
+	wire.CodeInternal:             http.StatusInternalServerError,
 }
 
 // StatusOf returns the HTTP status of an error code.
-func StatusOf(code scoreboard.Code) int { return statuses[code] }
+func StatusOf(code wire.Code) int { return statuses[code] }
 
 // internalMessage is all that a client learns about an unexpected error.
 const internalMessage = "internal error"
@@ -49,9 +50,9 @@ const internalMessage = "internal error"
 // fail answers with an error body.
 func (a *API) fail(c *gin.Context, err error) {
 	e := a.public(c, err)
-	status := StatusOf(scoreboard.Code(e.ErrorCode))
+	status := StatusOf(wire.Code(e.ErrorCode))
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests ||
-		e.ErrorCode == string(scoreboard.CodeNotSettled) {
+		e.ErrorCode == string(wire.CodeNotSettled) {
 		setRetryAfter(c, err)
 	} else {
 		c.Writer.Header().Del("Retry-After")
@@ -63,7 +64,7 @@ func (a *API) fail(c *gin.Context, err error) {
 }
 
 // respondError writes an error in the shape of the API that was called.
-func (a *API) respondError(c *gin.Context, status int, e *protocol.Error) {
+func (a *API) respondError(c *gin.Context, status int, e *wire.Error) {
 	if d := a.dialectOf(c); d != nil {
 		status, body := d.Error(status, e)
 		respond(c, status, body)
@@ -80,17 +81,17 @@ func (a *API) respondError(c *gin.Context, status int, e *protocol.Error) {
 // it was when it began.
 func (a *API) rejectSuspended(c *gin.Context, reason string) {
 	c.Writer.Header().Set("Retry-After", "1")
-	a.respondError(c, http.StatusServiceUnavailable, &protocol.Error{
-		ErrorCode: string(scoreboard.CodeUnavailable), Message: reason, RequestID: c.GetString(keyRequestID),
+	a.respondError(c, http.StatusServiceUnavailable, &wire.Error{
+		ErrorCode: string(wire.CodeUnavailable), Message: reason, RequestID: c.GetString(keyRequestID),
 	})
 }
 
 // public is an error as the client may see it. Errors without a code are logged
 // and become internal.
-func (a *API) public(c *gin.Context, err error) protocol.Error {
+func (a *API) public(c *gin.Context, err error) wire.Error {
 	var e *scoreboard.Error
 	if !errors.As(err, &e) {
-		e = &scoreboard.Error{Code: scoreboard.CodeInternal, Message: internalMessage, Err: err}
+		e = &scoreboard.Error{Code: wire.CodeInternal, Message: internalMessage, Err: err}
 	}
 	// A client that disconnected is not our failure and reads no answer.
 	if statuses[e.Code] >= http.StatusInternalServerError && c.Request.Context().Err() == nil {
@@ -171,7 +172,7 @@ type errorLog struct {
 
 type errorKind struct {
 	path string
-	code scoreboard.Code
+	code wire.Code
 }
 
 type logState struct {
@@ -199,7 +200,7 @@ func (l *errorLog) allow(kind errorKind, now time.Time) (suppressed int, ok bool
 
 // logThrottled logs a server error unless one of its kind was logged within
 // logInterval.
-func (a *API) logThrottled(c *gin.Context, code scoreboard.Code, err error) {
+func (a *API) logThrottled(c *gin.Context, code wire.Code, err error) {
 	kind := errorKind{c.FullPath(), code}
 	suppressed, ok := a.errors.allow(kind, a.Now())
 	if !ok {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -17,7 +17,7 @@ import (
 // that season. A season's audit entry is written in its transaction; that of an
 // ordinary rollover, which is several transactions, before it.
 func (a *API) rollBoards(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.RollRequest
+	var r wire.RollRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (a *API) rollBoards(c *gin.Context, caller *auth.Claims) error {
 		family = id
 	}
 	target := "board:" + cmp.Or(string(family), "*")
-	out := protocol.Rolled{Made: []string{}, Ended: []protocol.EndedBoard{}, DryRun: r.DryRun}
+	out := wire.Rolled{Made: []string{}, Ended: []wire.EndedBoard{}, DryRun: r.DryRun}
 	if r.Season != "" || r.StartsAt != nil || r.EndsAt != nil {
 		if family == "" {
 			return scoreboard.Invalid("season", "a season requires a board: POST /v1/boards/{board}/roll")
@@ -63,7 +63,7 @@ func (a *API) rollBoards(c *gin.Context, caller *auth.Claims) error {
 	}
 	for i := range ended {
 		e := &ended[i]
-		out.Ended = append(out.Ended, protocol.EndedBoard{
+		out.Ended = append(out.Ended, wire.EndedBoard{
 			Board: string(e.Board.ID), PeriodEnd: e.Board.PeriodEnd, ClosedAt: timePtr(e.Board.Closed),
 			Users: e.Users, StandingsHash: e.Board.StandingsHash,
 		})
@@ -76,7 +76,7 @@ func (a *API) rollBoards(c *gin.Context, caller *auth.Claims) error {
 }
 
 func (a *API) beginSeason(
-	c *gin.Context, caller *auth.Claims, family scoreboard.BoardID, r *protocol.RollRequest, out *protocol.Rolled,
+	c *gin.Context, caller *auth.Claims, family scoreboard.BoardID, r *wire.RollRequest, out *wire.Rolled,
 ) error {
 	season, err := a.parseSeason(r.Season, r.StartsAt, r.EndsAt)
 	if err != nil {
@@ -113,9 +113,9 @@ func (a *API) finalStandings(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.FinalStandings{
+	out := wire.FinalStandings{
 		Board: string(b.ID), ClosedAt: e.Board.Closed, Users: e.Users, StandingsHash: e.Board.StandingsHash,
-		Entries: make([]protocol.FinalEntry, len(rows)),
+		Entries: make([]wire.FinalEntry, len(rows)),
 	}
 	shown := make([]scoreboard.Entry, len(rows))
 	for i := range rows {
@@ -125,7 +125,7 @@ func (a *API) finalStandings(c *gin.Context, caller *auth.Claims) error {
 	shown = rowsFor(caller, shown)
 	for i := range rows {
 		f := &rows[i]
-		out.Entries[i] = protocol.FinalEntry{
+		out.Entries[i] = wire.FinalEntry{
 			Rank: f.Rank, UserID: string(shown[i].User), Score: int64(f.Score), ReachedAt: f.ReachedAt,
 		}
 	}

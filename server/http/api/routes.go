@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -437,10 +438,10 @@ func (a *API) run(c *gin.Context, r route) error {
 		return err
 	}
 	if caller.JoinsOnly() && r.stream == nil {
-		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token only allows joining a stream")
+		return scoreboard.Errorf(wire.CodeForbidden, "the token only allows joining a stream")
 	}
 	if !r.opens(caller) {
-		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token lacks the scope %s", r.requires())
+		return scoreboard.Errorf(wire.CodeForbidden, "the token lacks the scope %s", r.requires())
 	}
 	if err := a.checkRate(c, r, caller); err != nil {
 		if r.stale == nil {

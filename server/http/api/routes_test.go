@@ -14,8 +14,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -412,7 +412,7 @@ func (secretBoard) Board(context.Context, scoreboard.BoardID) (*scoreboard.Board
 }
 
 func (secretBoard) PublicBoard(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	return secret, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+	return secret, scoreboard.Errorf(wire.CodeNotFound, "board %s not found", id)
 }
 
 func (secretBoard) Families(context.Context) ([]*scoreboard.Board, error) {
@@ -560,7 +560,7 @@ func TestAllowedMethods(t *testing.T) {
 	a := everything(&trail{})
 	if err := a.Mount(&Dialect{
 		Name: "plain", Document: []byte("{}"),
-		Error: func(status int, e *protocol.Error) (int, any) { return status, e },
+		Error: func(status int, e *wire.Error) (int, any) { return status, e },
 		Routes: []DialectRoute{
 			{Method: "GET", Path: "/leaderboard/top", Access: AccessTop},
 			{Method: "GET", Path: "/leaderboard/:user_id", Access: AccessUser},

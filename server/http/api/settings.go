@@ -7,8 +7,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -17,11 +17,11 @@ const maxSettingName = 200
 
 // SettingsService lists and changes settings.
 type SettingsService interface {
-	Settings(ctx context.Context) ([]protocol.Setting, error)
+	Settings(ctx context.Context) ([]wire.Setting, error)
 	// ChangeSettings changes settings, all or none, and returns them; an
 	// invalid_request for a value that is not allowed, or if a token would no longer be
 	// an operator's afterwards; "" for any.
-	ChangeSettings(ctx context.Context, changes []scoreboard.SettingChange, token string) ([]protocol.Setting, error)
+	ChangeSettings(ctx context.Context, changes []scoreboard.SettingChange, token string) ([]wire.Setting, error)
 }
 
 // listSettings is GET /v1/admin/settings.
@@ -30,13 +30,13 @@ func (a *API) listSettings(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, protocol.Settings{Settings: settings})
+	respond(c, http.StatusOK, wire.Settings{Settings: settings})
 	return nil
 }
 
 // changeSetting is PUT /v1/admin/settings/{name}.
 func (a *API) changeSetting(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.SettingRequest
+	var r wire.SettingRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -56,12 +56,12 @@ func (a *API) changeSetting(c *gin.Context, caller *auth.Claims) error {
 // changeSettings is PUT /v1/admin/settings: some settings are only valid together,
 // such as the key set of another provider and its issuer.
 func (a *API) changeSettings(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.SettingsRequest
+	var r wire.SettingsRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
-	if len(r.Settings) == 0 || len(r.Settings) > protocol.MaxSettings {
-		return scoreboard.Invalid("settings", "settings must contain 1 to %d changes", protocol.MaxSettings)
+	if len(r.Settings) == 0 || len(r.Settings) > wire.MaxSettings {
+		return scoreboard.Invalid("settings", "settings must contain 1 to %d changes", wire.MaxSettings)
 	}
 	changes := make([]scoreboard.SettingChange, len(r.Settings))
 	for i, k := range r.Settings {
@@ -69,7 +69,7 @@ func (a *API) changeSettings(c *gin.Context, caller *auth.Claims) error {
 			return scoreboard.Invalid("settings", "duplicate setting %.100q", k.Name)
 		}
 		var err error
-		one := protocol.SettingRequest{Value: k.Value, Reset: k.Reset, Reason: r.Reason, Force: r.Force}
+		one := wire.SettingRequest{Value: k.Value, Reset: k.Reset, Reason: r.Reason, Force: r.Force}
 		if changes[i], err = parseChange(c, caller, k.Name, one); err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ func (a *API) changeSettings(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, protocol.Settings{Settings: settings})
+	respond(c, http.StatusOK, wire.Settings{Settings: settings})
 	return nil
 }
 
@@ -92,7 +92,7 @@ func keptToken(c *gin.Context, force bool) string {
 }
 
 func parseChange(
-	c *gin.Context, caller *auth.Claims, name string, r protocol.SettingRequest,
+	c *gin.Context, caller *auth.Claims, name string, r wire.SettingRequest,
 ) (change scoreboard.SettingChange, err error) {
 	if r.Reset == (r.Value != nil) {
 		return change, scoreboard.Invalid("value", "specify either value or reset")

@@ -8,23 +8,23 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // settingsStub records changes.
 type settingsStub struct{ changes []scoreboard.SettingChange }
 
-func (s *settingsStub) Settings(context.Context) ([]protocol.Setting, error) {
-	return []protocol.Setting{{Name: "reads.top_n", Value: "10"}}, nil
+func (s *settingsStub) Settings(context.Context) ([]wire.Setting, error) {
+	return []wire.Setting{{Name: "reads.top_n", Value: "10"}}, nil
 }
 
 func (s *settingsStub) ChangeSettings(
 	_ context.Context, changes []scoreboard.SettingChange, _ string,
-) ([]protocol.Setting, error) {
+) ([]wire.Setting, error) {
 	s.changes = append(s.changes, changes...)
-	return []protocol.Setting{{Name: changes[0].Name, Version: 2}}, nil
+	return []wire.Setting{{Name: changes[0].Name, Version: 2}}, nil
 }
 
 func TestSettingsAlias(t *testing.T) {

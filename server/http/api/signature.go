@@ -8,8 +8,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -24,7 +24,7 @@ type signer struct {
 // field scheme, and returns the key that signed: none if the request is not signed and
 // need not be.
 func (a *API) checkSignature(c *gin.Context, cmd *command, body []byte, optional bool) (signer, error) {
-	if signature := c.GetHeader(protocol.HeaderSignature); signature != "" {
+	if signature := c.GetHeader(wire.HeaderSignature); signature != "" {
 		return a.checkHeaderSignature(c, signature, body)
 	}
 	if cmd.request.Signature == "" {
@@ -42,13 +42,13 @@ func (a *API) checkSignature(c *gin.Context, cmd *command, body []byte, optional
 }
 
 func (a *API) checkHeaderSignature(c *gin.Context, header string, body []byte) (signer, error) {
-	keyID, timestamp := c.GetHeader(protocol.HeaderKey), c.GetHeader(protocol.HeaderTimestamp)
+	keyID, timestamp := c.GetHeader(wire.HeaderKey), c.GetHeader(wire.HeaderTimestamp)
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
-	signature, ok := strings.CutPrefix(header, protocol.SignatureVersion)
+	signature, ok := strings.CutPrefix(header, wire.SignatureVersion)
 	if err != nil || !ok {
 		return signer{}, auth.ErrSignature()
 	}
-	text := protocol.HeaderText(c.Request.Method, c.Request.URL.RequestURI(), keyID, timestamp, body)
+	text := wire.HeaderText(c.Request.Method, c.Request.URL.RequestURI(), keyID, timestamp, body)
 	return a.verifySignature(c, keyID, text, signature, time.Unix(seconds, 0))
 }
 
@@ -98,8 +98,8 @@ func (k keyCharge) settle(receipts []scoreboard.Receipt, err error) {
 	if k.limit == nil {
 		return
 	}
-	code := scoreboard.CodeOf(err)
-	unknown := code == scoreboard.CodeInternal || code == scoreboard.CodeUnavailable
+	code := wire.CodeOf(err)
+	unknown := code == wire.CodeInternal || code == wire.CodeUnavailable
 	if err != nil && !unknown || err == nil && len(receipts) > 0 && (receipts[0].Replayed || receipts[0].NotRecorded) {
 		k.limit.Return(k.key)
 	}

@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // The server accepts the test vectors that docs/signing.md publishes, at their time, and
@@ -33,7 +32,7 @@ func TestSignatureVectors(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, req)
-		var e protocol.Error
+		var e wire.Error
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil {
 			t.Errorf("%s: %v", w.Body, err)
 		}
@@ -59,8 +58,8 @@ func TestSignatureVectors(t *testing.T) {
 		}
 	}
 	headers := func(v *fixtures.HeaderVector, body string) (status int, code string) {
-		return send(v.Method, v.Target, body, protocol.HeaderKey, all.KeyID,
-			protocol.HeaderTimestamp, v.Timestamp, protocol.HeaderSignature, v.Signature)
+		return send(v.Method, v.Target, body, wire.HeaderKey, all.KeyID,
+			wire.HeaderTimestamp, v.Timestamp, wire.HeaderSignature, v.Signature)
 	}
 	accepted := 0
 	for i := range all.Headers {
@@ -79,7 +78,7 @@ func TestSignatureVectors(t *testing.T) {
 
 	refused := func(what string, status int, code string) {
 		t.Helper()
-		if status != http.StatusUnauthorized || code != string(scoreboard.CodeInvalidSignature) {
+		if status != http.StatusUnauthorized || code != string(wire.CodeInvalidSignature) {
 			t.Errorf("%s: got %d %s, want invalid_signature", what, status, code)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -32,7 +32,7 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	if user != caller.User && !caller.Has(auth.ScopeOperate) {
-		return scoreboard.Errorf(scoreboard.CodeForbidden, "the token is not for user %s", user)
+		return scoreboard.Errorf(wire.CodeForbidden, "the token is not for user %s", user)
 	}
 	q := scoreboard.StatementQuery{User: user}
 	if q.Limit, err = queryInt(c, "limit", statementPage, 1, statementPage); err != nil {
@@ -57,18 +57,18 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 	var unknown error // how the board's name is answered to callers without an event on it
 	if q.Board != "" {
 		if _, unknown = a.board(c.Request.Context(), q.Board, caller); unknown != nil &&
-			scoreboard.CodeOf(unknown) != scoreboard.CodeNotFound {
+			wire.CodeOf(unknown) != wire.CodeNotFound {
 			return unknown
 		}
 	}
 	s, err := a.Ledger.Statement(c.Request.Context(), q)
-	if unknown != nil && (err == nil && len(s.Rows) == 0 || scoreboard.CodeOf(err) == scoreboard.CodeNotFound) {
+	if unknown != nil && (err == nil && len(s.Rows) == 0 || wire.CodeOf(err) == wire.CodeNotFound) {
 		return unknown
 	}
 	if err != nil {
 		return err
 	}
-	out := protocol.Statement{Entries: make([]protocol.StatementEntry, len(s.Rows))}
+	out := wire.Statement{Entries: make([]wire.StatementEntry, len(s.Rows))}
 	statementFor(caller, s.Rows, out.Entries)
 	if s.More {
 		out.NextCursor = formatPosition(s.Rows[len(s.Rows)-1].Position())
@@ -84,7 +84,7 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 }
 
 // statementFor fills the entries of rows as far as the caller may see them.
-func statementFor(caller *auth.Claims, rows []scoreboard.LedgerRow, to []protocol.StatementEntry) {
+func statementFor(caller *auth.Claims, rows []scoreboard.LedgerRow, to []wire.StatementEntry) {
 	for i := range rows {
 		to[i] = statementEntry(&rows[i])
 		if rows[i].Kind != scoreboard.KindEvent && !caller.Has(auth.ScopeOperate) { // not the player's
@@ -93,12 +93,12 @@ func statementFor(caller *auth.Claims, rows []scoreboard.LedgerRow, to []protoco
 	}
 }
 
-func statementEntry(r *scoreboard.LedgerRow) protocol.StatementEntry {
+func statementEntry(r *scoreboard.LedgerRow) wire.StatementEntry {
 	kind := string(r.Kind)
 	if r.Kind == scoreboard.KindEvent {
 		kind = ""
 	}
-	return protocol.StatementEntry{
+	return wire.StatementEntry{
 		Kind:    kind,
 		EventID: r.Event.Text, Board: string(r.Board), Delta: r.Delta, PreviousScore: (*int64)(r.Previous),
 		NewScore: int64(r.Score), Version: r.Version, RecordedAt: r.RecordedAt,

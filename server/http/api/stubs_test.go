@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -64,7 +65,7 @@ func (s *standins) Place(
 	_ int64,
 ) (*scoreboard.Place, error) {
 	if user == "nobody" {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on board %s", user, b.ID)
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s has no score on board %s", user, b.ID)
 	}
 	p := &scoreboard.Place{
 		Board:     b.ID,

@@ -7,8 +7,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -78,8 +78,8 @@ func teamOfPath(c *gin.Context) (board scoreboard.BoardID, team scoreboard.Team,
 	return board, team, err
 }
 
-func memberJSON(m *scoreboard.TeamMembership) protocol.TeamMember {
-	out := protocol.TeamMember{
+func memberJSON(m *scoreboard.TeamMembership) wire.TeamMember {
+	out := wire.TeamMember{
 		Board: string(m.Board), Team: string(m.Team), UserID: string(m.User), JoinedAt: m.Joined,
 		JoinedScore: int64(m.JoinedScore), LeftAt: timePtr(m.Left),
 	}
@@ -109,13 +109,13 @@ func (a *API) listTeams(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.Teams{Teams: []protocol.Team{}}
+	out := wire.Teams{Teams: []wire.Team{}}
 	if len(teams) > limit {
 		teams = teams[:limit]
 		out.NextAfter = string(teams[limit-1].Team)
 	}
 	for _, t := range teams {
-		out.Teams = append(out.Teams, protocol.Team{
+		out.Teams = append(out.Teams, wire.Team{
 			Team: string(t.Team), UserID: string(t.Team.User()), Members: t.Members, CreatedAt: t.Created,
 		})
 	}
@@ -145,7 +145,7 @@ func (a *API) listMembers(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.TeamMembers{Members: []protocol.TeamMember{}}
+	out := wire.TeamMembers{Members: []wire.TeamMember{}}
 	if len(members) > limit {
 		members = members[:limit]
 		out.NextAfter = members[limit-1].ID

@@ -7,8 +7,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -37,13 +37,13 @@ func (a *API) showUser(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.User{
+	out := wire.User{
 		UserID: string(u.User), Status: u.Status, CreatedAt: u.Created, Since: timePtr(u.Since), By: string(u.By),
-		Reason: u.Reason, OpenFlags: u.OpenFlags, Scores: []protocol.UserScore{},
+		Reason: u.Reason, OpenFlags: u.OpenFlags, Scores: []wire.UserScore{},
 		VoidFailures: voidFailuresJSON(u.VoidFailures),
 	}
 	for _, s := range u.Scores {
-		out.Scores = append(out.Scores, protocol.UserScore{
+		out.Scores = append(out.Scores, wire.UserScore{
 			Board: string(s.Board), Score: int64(s.Score), Version: s.Version, ReachedAt: s.ReachedAt, Hidden: s.Hidden,
 		})
 	}
@@ -61,7 +61,7 @@ func (a *API) export(c *gin.Context, caller *auth.Claims) error {
 	ctx := c.Request.Context()
 	known, err := a.Moderation.Known(ctx, user)
 	if err == nil && !known {
-		err = scoreboard.Errorf(scoreboard.CodeNotFound, "user %s not found", user)
+		err = scoreboard.Errorf(wire.CodeNotFound, "user %s not found", user)
 	}
 	if err == nil {
 		err = a.Trail.Add(ctx, newAuditEntry(c, caller, scoreboard.AuditUser(user), ""))
@@ -71,12 +71,12 @@ func (a *API) export(c *gin.Context, caller *auth.Claims) error {
 	}
 	c.Header("Content-Type", "application/x-ndjson")
 	c.Status(http.StatusOK)
-	var end protocol.ExportLine
+	var end wire.ExportLine
 	write := json.NewEncoder(c.Writer)
 	err = a.Moderation.Export(ctx, user, func(kind string, row json.RawMessage) error {
 		end.Rows++
 		extendWriteDeadline(c)
-		return write.Encode(protocol.ExportLine{Kind: kind, Row: row})
+		return write.Encode(wire.ExportLine{Kind: kind, Row: row})
 	})
 	if err != nil { // the status line is sent; the missing end shows the failure
 		a.Log.Warn("export incomplete", logTrace, traceID(c), "request_id", c.GetString(keyRequestID), "err", err)
@@ -99,7 +99,7 @@ func (a *API) erase(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.Erased{Anonymous: string(anonymous)}
+	out := wire.Erased{Anonymous: string(anonymous)}
 	for {
 		n, err := a.Moderation.EraseStep(ctx, user, anonymous)
 		if err != nil {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -24,7 +24,7 @@ type Voids interface {
 // createVoid is POST /v1/admin/voids: 202 with the job, or for a dry run 200 with
 // what it would reverse.
 func (a *API) createVoid(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.VoidRequest
+	var r wire.VoidRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -38,9 +38,9 @@ func (a *API) createVoid(c *gin.Context, caller *auth.Claims) error {
 		if err != nil {
 			return err
 		}
-		out := protocol.VoidPreview{Events: p.Events, Users: p.Users, Boards: []protocol.VoidedBoard{}}
+		out := wire.VoidPreview{Events: p.Events, Users: p.Users, Boards: []wire.VoidedBoard{}}
 		for _, b := range p.Boards {
-			out.Boards = append(out.Boards, protocol.VoidedBoard{
+			out.Boards = append(out.Boards, wire.VoidedBoard{
 				Board: string(b.Board), Events: b.Events, Users: b.Users, Applied: b.Applied, Ended: b.Ended,
 			})
 		}
@@ -60,8 +60,8 @@ func (a *API) createVoid(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-func voidJSON(v *scoreboard.Void) protocol.Void {
-	out := protocol.Void{
+func voidJSON(v *scoreboard.Void) wire.Void {
+	out := wire.Void{
 		ID: v.ID, State: string(v.State), KeyID: v.Sender.KeyID, Address: v.Sender.Address,
 		Board: string(v.Board), Digest: v.Digest,
 		From: v.Sender.From, To: v.Sender.To, Reason: v.Reason, Who: string(v.Actor), CreatedAt: v.Created,
@@ -91,14 +91,14 @@ func boardCounts(counts map[scoreboard.BoardID]int64) map[string]int64 {
 	return out
 }
 
-func voidFailuresJSON(failures []scoreboard.VoidFailure) (out []protocol.VoidFailure) {
+func voidFailuresJSON(failures []scoreboard.VoidFailure) (out []wire.VoidFailure) {
 	for i := range failures {
 		f := &failures[i]
 		state := "waiting"
 		if f.Skipped {
 			state = "skipped"
 		}
-		out = append(out, protocol.VoidFailure{
+		out = append(out, wire.VoidFailure{
 			VoidID: f.Void, UserID: string(f.User), EventID: scoreboard.FormatUUID(f.Event), State: state,
 			Reason: f.Reason, Attempts: f.Attempts, NextAt: timePtr(f.Next),
 		})
@@ -128,7 +128,7 @@ func (a *API) listVoids(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.Voids{Voids: []protocol.Void{}}
+	out := wire.Voids{Voids: []wire.Void{}}
 	for i := range voids {
 		out.Voids = append(out.Voids, voidJSON(&voids[i]))
 	}
@@ -138,7 +138,7 @@ func (a *API) listVoids(c *gin.Context, _ *auth.Claims) error {
 
 // undoVoid is POST /v1/admin/voids/{id}/undo.
 func (a *API) undoVoid(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.ReasonRequest
+	var r wire.ReasonRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -63,7 +64,7 @@ func newWebhookSecret() string {
 // createWebhook is POST /v1/admin/webhooks. Only here and after a rotation a secret is
 // shown.
 func (a *API) createWebhook(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.WebhookRequest
+	var r wire.WebhookRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (a *API) checkWebhookAddress(text string) error {
 }
 
 // newWebhook returns the webhook that a request describes, without an id.
-func newWebhook(r *protocol.WebhookRequest) (*scoreboard.Webhook, error) {
+func newWebhook(r *wire.WebhookRequest) (*scoreboard.Webhook, error) {
 	if len(r.URL) > maxWebhookURL || !webhookURL.MatchString(r.URL) {
 		return nil, scoreboard.Invalid("url", "url must be an https URL of at most %d bytes, without a password, a "+
 			"fragment or %% escapes; http is for localhost only", maxWebhookURL)
@@ -159,8 +160,8 @@ var webhookURL = regexp.MustCompile(patternWebhookURL)
 
 // webhookJSON returns a webhook as the API shows it. The secret is "" but in the response
 // that creates it.
-func webhookJSON(w *scoreboard.Webhook, secret string, b scoreboard.WebhookBacklog) protocol.Webhook {
-	out := protocol.Webhook{
+func webhookJSON(w *scoreboard.Webhook, secret string, b scoreboard.WebhookBacklog) wire.Webhook {
+	out := wire.Webhook{
 		WebhookID: w.ID, URL: w.URL, Top: w.Top, Secret: secret, CreatedAt: w.Created, DisabledAt: timePtr(w.Disabled),
 		Reason: w.Reason, Generation: w.Generation, RetiresAt: timePtr(w.Retires),
 		Pending: b.Pending, PendingSeconds: int64(b.Oldest.Seconds()),
@@ -184,7 +185,7 @@ func (a *API) listWebhooks(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.Webhooks{Webhooks: make([]protocol.Webhook, len(all))}
+	out := wire.Webhooks{Webhooks: make([]wire.Webhook, len(all))}
 	for i := range all {
 		out.Webhooks[i] = webhookJSON(&all[i], "", backlogs[all[i].ID])
 	}
@@ -198,7 +199,7 @@ func webhookID(c *gin.Context) (string, error) { return pathName(c, "webhook_id"
 // rotateWebhook is POST /v1/admin/webhooks/{webhook_id}/rotate: a new secret. Messages are
 // signed with both for the overlap.
 func (a *API) rotateWebhook(c *gin.Context, caller *auth.Claims) error {
-	var r protocol.RotateRequest
+	var r wire.RotateRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
@@ -297,7 +298,7 @@ func (a *API) listDeliveries(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	out := protocol.WebhookDeliveries{Deliveries: make([]protocol.WebhookDelivery, len(all))}
+	out := wire.WebhookDeliveries{Deliveries: make([]wire.WebhookDelivery, len(all))}
 	for i := range all {
 		out.Deliveries[i] = deliveryJSON(&all[i])
 	}
@@ -308,8 +309,8 @@ func (a *API) listDeliveries(c *gin.Context, _ *auth.Claims) error {
 	return nil
 }
 
-func deliveryJSON(d *scoreboard.WebhookDelivery) protocol.WebhookDelivery {
-	out := protocol.WebhookDelivery{
+func deliveryJSON(d *scoreboard.WebhookDelivery) wire.WebhookDelivery {
+	out := wire.WebhookDelivery{
 		ID: d.ID, MessageID: d.Message, Type: string(d.Type), Payload: json.RawMessage(d.Payload), State: d.State,
 		Attempts: d.Attempts, CreatedAt: d.Created, EndedAt: timePtr(d.Ended), Status: d.Status, Problem: d.Problem,
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -42,7 +42,7 @@ func (a *API) whatIf(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	var r protocol.WhatIfRequest
+	var r wire.WhatIfRequest
 	if err := decodeObject(c, body, &r); err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ func (a *API) whatIf(c *gin.Context, caller *auth.Claims) error {
 	why.Detail = whatIfDetail(&r, board)
 	job := a.newJob(c, caller, "board:"+string(board.ID))
 	job.DryRun, job.Reason = !r.Apply, r.Reason
-	return a.runJob(c, job, nil, func(ctx context.Context, w *jobWriter) (protocol.JobLine, error) {
-		progress := func(rows int64) { w.progress(protocol.JobLine{Board: string(board.ID), Records: rows}) }
+	return a.runJob(c, job, nil, func(ctx context.Context, w *jobWriter) (wire.JobLine, error) {
+		progress := func(rows int64) { w.progress(wire.JobLine{Board: string(board.ID), Records: rows}) }
 		var result *scoreboard.WhatIfResult
 		var void *scoreboard.Void
 		var err error
@@ -76,30 +76,30 @@ func (a *API) whatIf(c *gin.Context, caller *auth.Claims) error {
 			result, err = a.Operations.WhatIf.WhatIf(ctx, board, ask, progress)
 		}
 		if err != nil {
-			return protocol.JobLine{}, err
+			return wire.JobLine{}, err
 		}
 		out := whatIfJSON(result)
 		if void != nil {
 			v := voidJSON(void)
 			out.Void = &v
 		}
-		return protocol.JobLine{WhatIf: out}, nil
+		return wire.JobLine{WhatIf: out}, nil
 	})
 }
 
 // whatIfDetail is the request without the ids of users: an erasure does not change the details
 // of the audit trail.
-func whatIfDetail(r *protocol.WhatIfRequest, board *scoreboard.Board) []byte {
+func whatIfDetail(r *wire.WhatIfRequest, board *scoreboard.Board) []byte {
 	kept := *r
 	kept.Board, kept.Reason, kept.Rules.VoidUsers = string(board.ID), "", nil
 	return auditDetail(struct {
-		protocol.WhatIfRequest
+		wire.WhatIfRequest
 		VoidUsers int `json:"void_users,omitempty"`
 	}{kept, len(r.Rules.VoidUsers)})
 }
 
 // parseWhatIf returns what a request asks, or an invalid_request.
-func parseWhatIf(r *protocol.WhatIfRequest, now time.Time) (*scoreboard.WhatIf, error) {
+func parseWhatIf(r *wire.WhatIfRequest, now time.Time) (*scoreboard.WhatIf, error) {
 	rules, err := parseWhatIfRules(&r.Rules)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func parseWhatIf(r *protocol.WhatIfRequest, now time.Time) (*scoreboard.WhatIf, 
 	}, nil
 }
 
-func parseWhatIfRules(r *protocol.WhatIfRules) (*scoreboard.WhatIfRules, error) {
+func parseWhatIfRules(r *wire.WhatIfRules) (*scoreboard.WhatIfRules, error) {
 	out := &scoreboard.WhatIfRules{
 		MinDelta: r.MinDelta, MaxDelta: r.MaxDelta, Mode: scoreboard.Mode(r.Mode), Ties: scoreboard.Ties(r.Ties),
 		VoidKeys: r.VoidKeys,
@@ -163,7 +163,7 @@ func parseWhatIfRules(r *protocol.WhatIfRules) (*scoreboard.WhatIfRules, error) 
 const maxKeyIDLength = 64
 
 // parseAnomalies returns the anomaly rules of which a threshold is given.
-func parseAnomalies(r *protocol.WhatIfAnomaly) (a scoreboard.Anomalies, err error) {
+func parseAnomalies(r *wire.WhatIfAnomaly) (a scoreboard.Anomalies, err error) {
 	a = scoreboard.Anomalies{
 		Size: scoreboard.AnomalyOff, Frequency: scoreboard.AnomalyOff, Amount: scoreboard.AnomalyOff,
 		Travel: scoreboard.AnomalyOff,
@@ -197,15 +197,15 @@ func parseAnomalies(r *protocol.WhatIfAnomaly) (a scoreboard.Anomalies, err erro
 	return a, err
 }
 
-func whatIfJSON(r *scoreboard.WhatIfResult) *protocol.WhatIf {
-	out := &protocol.WhatIf{
+func whatIfJSON(r *scoreboard.WhatIfResult) *wire.WhatIf {
+	out := &wire.WhatIf{
 		Board: string(r.Board), Since: r.Since, AsOf: r.AsOf, Users: r.Users, Judged: r.Judged, Rejected: r.Rejected,
 		RejectedBy: r.RejectedBy, RejectedUsers: r.Losers, Up: r.Up, Down: r.Down, Left: r.Left, Changed: r.Changed,
-		Changes: []protocol.WhatIfChange{}, Digest: r.Digest, Limits: append([]string{}, r.Limits...),
+		Changes: []wire.WhatIfChange{}, Digest: r.Digest, Limits: append([]string{}, r.Limits...),
 	}
 	for i := range r.Changes {
 		change := &r.Changes[i]
-		row := protocol.WhatIfChange{
+		row := wire.WhatIfChange{
 			UserID: string(change.User), Rank: change.Rank, NewRank: change.NewRank, Score: int64(change.Score),
 			Rejected: change.Rejected,
 		}
@@ -214,7 +214,7 @@ func whatIfJSON(r *scoreboard.WhatIfResult) *protocol.WhatIf {
 			row.NewScore = &score
 		}
 		for _, e := range change.Deciding {
-			row.Events = append(row.Events, protocol.WhatIfEvent{
+			row.Events = append(row.Events, wire.WhatIfEvent{
 				EventID: cmp.Or(e.Text, scoreboard.FormatUUID(e.Event)), Delta: e.Delta, RecordedAt: e.At, Rule: e.Rule,
 				Detail: e.Detail,
 			})

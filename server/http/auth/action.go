@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -71,7 +72,7 @@ func appendText(b []byte, s string) []byte { return append(append(b, byte(len(s)
 
 // errActionToken is the same error for every token that was not issued here.
 func errActionToken() error {
-	return &scoreboard.Error{Code: scoreboard.CodeForbidden, Field: "action_token", Message: "invalid action token"}
+	return &scoreboard.Error{Code: wire.CodeForbidden, Field: "action_token", Message: "invalid action token"}
 }
 
 // Verify parses a token of Issue, or returns forbidden. The caller checks whether the

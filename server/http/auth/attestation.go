@@ -11,6 +11,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -107,7 +108,7 @@ func (a *Attestations) Verify(
 		}
 		return a.keys.key(ctx, token)
 	})
-	if scoreboard.CodeOf(err) == scoreboard.CodeUnavailable {
+	if wire.CodeOf(err) == wire.CodeUnavailable {
 		return nil, err
 	}
 	if err != nil || claims.Delta == nil || claims.Board != "" && claims.Boards != nil {
@@ -140,6 +141,6 @@ func (a *Attestations) Verify(
 // errAttestation is the same error for every attestation that is not valid.
 func errAttestation(err error) error {
 	return &scoreboard.Error{
-		Code: scoreboard.CodeForbidden, Field: "attestation", Message: "invalid attestation", Err: err,
+		Code: wire.CodeForbidden, Field: "attestation", Message: "invalid attestation", Err: err,
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -128,7 +128,7 @@ func TestTokens(t *testing.T) {
 		"one bit off":       good[:len(good)-2] + "AA",
 	}
 	for name, token := range refused {
-		if _, err := tokens.Verify(t.Context(), token); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+		if _, err := tokens.Verify(t.Context(), token); wire.CodeOf(err) != wire.CodeUnauthorized {
 			t.Errorf("%s: got %v, want unauthorized", name, err)
 		}
 	}
@@ -137,7 +137,7 @@ func TestTokens(t *testing.T) {
 		t.Errorf("within the leeway: %v", err)
 	}
 	now = expires.Add(31 * time.Second)
-	if _, err := tokens.Verify(t.Context(), good); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+	if _, err := tokens.Verify(t.Context(), good); wire.CodeOf(err) != wire.CodeUnauthorized {
 		t.Errorf("an expired cached token: got %v, want unauthorized", err)
 	}
 }
@@ -161,7 +161,7 @@ func TestTokenMaxLife(t *testing.T) {
 	if _, err := tokens.Verify(t.Context(), day); err != nil {
 		t.Errorf("with the maximum lifetime: %v", err)
 	}
-	if _, err := tokens.Verify(t.Context(), longer); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+	if _, err := tokens.Verify(t.Context(), longer); wire.CodeOf(err) != wire.CodeUnauthorized {
 		t.Errorf("a cached token over the new maximum: got %v, want unauthorized", err)
 	}
 	undated, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
@@ -170,11 +170,11 @@ func TestTokenMaxLife(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tokens.Verify(t.Context(), undated); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+	if _, err := tokens.Verify(t.Context(), undated); wire.CodeOf(err) != wire.CodeUnauthorized {
 		t.Errorf("without iat: got %v, want unauthorized", err)
 	}
 	tokens.Configure(auth.Policy{Issuer: "else", Audience: "aud"})
-	if _, err := tokens.Verify(t.Context(), day); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+	if _, err := tokens.Verify(t.Context(), day); wire.CodeOf(err) != wire.CodeUnauthorized {
 		t.Errorf("cached under the former issuer: got %v, want unauthorized", err)
 	}
 }
@@ -220,7 +220,7 @@ func TestKeyring(t *testing.T) {
 	store.sealed["moved"] = [][]byte{ring.Seal("k1", "old")}
 	text := []byte("alice|5|e|2026-11-21T12:00:00Z")
 	check := func(key, secret string, at time.Time) error {
-		scope, err := ring.Check(t.Context(), key, text, protocol.Sign(secret, text), at)
+		scope, err := ring.Check(t.Context(), key, text, wire.Sign(secret, text), at)
 		if (err == nil) != (scope != nil && scope.UserPrefix == "eu:") {
 			t.Errorf("%s with %s: got scope %+v and %v", key, secret, scope, err)
 		}
@@ -240,10 +240,10 @@ func TestKeyring(t *testing.T) {
 		"too old":      check("k1", "old", noon.Add(-61*time.Second)),
 		"too early":    check("k1", "old", noon.Add(61*time.Second)),
 		"not hex":      only(ring.Check(t.Context(), "k1", text, "zz", noon)),
-		"cut":          only(ring.Check(t.Context(), "k1", text, protocol.Sign("old", text)[:62], noon)),
-		"last digit":   only(ring.Check(t.Context(), "k1", text, bent(protocol.Sign("old", text), 63), noon)),
-		"first digit":  only(ring.Check(t.Context(), "k1", text, bent(protocol.Sign("old", text), 0), noon)),
-		"other text":   only(ring.Check(t.Context(), "k1", []byte("alice|6"), protocol.Sign("old", text), noon)),
+		"cut":          only(ring.Check(t.Context(), "k1", text, wire.Sign("old", text)[:62], noon)),
+		"last digit":   only(ring.Check(t.Context(), "k1", text, bent(wire.Sign("old", text), 63), noon)),
+		"first digit":  only(ring.Check(t.Context(), "k1", text, bent(wire.Sign("old", text), 0), noon)),
+		"other text":   only(ring.Check(t.Context(), "k1", []byte("alice|6"), wire.Sign("old", text), noon)),
 	}
 	for name, err := range refused {
 		if err == nil || err.Error() != same {
@@ -332,7 +332,7 @@ func BenchmarkTokenAndSignature(b *testing.B) {
 	}
 	store.sealed["k1"] = [][]byte{ring.Seal("k1", "secret")}
 	text := []byte("alice|5|3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b|2026-11-21T12:00:00Z")
-	signature := protocol.Sign("secret", text)
+	signature := wire.Sign("secret", text)
 	for b.Loop() {
 		if _, err := tokens.Verify(b.Context(), token); err != nil {
 			b.Fatal(err)

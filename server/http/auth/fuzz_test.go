@@ -11,8 +11,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -36,7 +36,7 @@ func FuzzToken(f *testing.F) {
 		switch {
 		case err == nil && text != good:
 			t.Fatalf("%q is accepted as %+v", text, c)
-		case err != nil && scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized:
+		case err != nil && wire.CodeOf(err) != wire.CodeUnauthorized:
 			t.Fatalf("%q: got %v, want unauthorized", text, err)
 		}
 	})
@@ -65,7 +65,7 @@ func FuzzClaims(f *testing.F) {
 		}
 		c, err := tokens.Verify(t.Context(), text+"."+token.EncodeSegment(signature))
 		if err != nil {
-			if scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+			if wire.CodeOf(err) != wire.CodeUnauthorized {
 				t.Fatalf("%q: got %v, want unauthorized", claims, err)
 			}
 			return
@@ -108,7 +108,7 @@ func FuzzActionToken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		if a, err := tokens.Verify(text); err == nil && text != good {
 			t.Fatalf("%q is accepted as %+v", text, a)
-		} else if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+		} else if err != nil && wire.CodeOf(err) != wire.CodeForbidden {
 			t.Fatalf("%q: got %v, want forbidden", text, err)
 		}
 	})
@@ -137,7 +137,7 @@ func FuzzSignature(f *testing.F) {
 	}
 	store.sealed["k1"] = [][]byte{ring.Seal("k1", "secret")}
 	text := []byte("alice|5|e|2026-11-21T12:00:00Z")
-	good := protocol.Sign("secret", text)
+	good := wire.Sign("secret", text)
 	f.Add("k1", text, good, int64(0))
 	f.Add("k1", text, strings.ToUpper(good), int64(61))
 	f.Add("../k1", []byte("alice|50||2026"), "", int64(-61))
@@ -150,7 +150,7 @@ func FuzzSignature(f *testing.F) {
 			}
 			return
 		}
-		if key != "k1" || !strings.EqualFold(signature, protocol.Sign("secret", signed)) || seconds%1000 > 60 ||
+		if key != "k1" || !strings.EqualFold(signature, wire.Sign("secret", signed)) || seconds%1000 > 60 ||
 			seconds%1000 < -60 {
 			t.Fatalf("%q by %q over %q at %d is accepted", signature, key, signed, seconds)
 		}
@@ -179,7 +179,7 @@ func FuzzAttestation(f *testing.F) {
 		switch {
 		case err == nil && text != good:
 			t.Fatalf("%q is accepted as %+v", text, got)
-		case err != nil && scoreboard.CodeOf(err) != scoreboard.CodeForbidden:
+		case err != nil && wire.CodeOf(err) != wire.CodeForbidden:
 			t.Fatalf("%q: got %v, want forbidden", text, err)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -57,7 +58,7 @@ func (r *keyReads) do(ctx context.Context, keyID string, cached bool) (*liveKey,
 		if r.waiting >= maxKeyBatches && !cached {
 			r.mu.Unlock()
 			return nil, &scoreboard.Error{
-				Code: scoreboard.CodeOverloaded, Message: "too many signatures to verify", RetryAfter: time.Second,
+				Code: wire.CodeOverloaded, Message: "too many signatures to verify", RetryAfter: time.Second,
 			}
 		}
 		r.open = &keyBatch{ids: map[string]bool{keyID: true}, done: make(chan struct{})}
@@ -100,7 +101,7 @@ func (r *keyReads) run(ctx context.Context, b *keyBatch) {
 	r.mu.Unlock()
 	if late {
 		b.err = &scoreboard.Error{
-			Code: scoreboard.CodeUnavailable, Message: "signatures cannot be verified in time",
+			Code: wire.CodeUnavailable, Message: "signatures cannot be verified in time",
 			RetryAfter: time.Second, Err: ctx.Err(),
 		}
 		return

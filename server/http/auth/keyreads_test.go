@@ -13,8 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -56,7 +56,7 @@ func slowRing(t *testing.T, took time.Duration) (*auth.Keyring, *slowKeys) {
 }
 
 func signedBy(ctx context.Context, ring *auth.Keyring, id, secret string) error {
-	_, err := ring.Check(ctx, id, []byte("text"), protocol.Sign(secret, []byte("text")), time.Now())
+	_, err := ring.Check(ctx, id, []byte("text"), wire.Sign(secret, []byte("text")), time.Now())
 	return err
 }
 
@@ -72,7 +72,7 @@ func TestFloodOfKeysLetsValidKeyPass(t *testing.T) {
 			flood.Go(func() {
 				time.Sleep(time.Duration(i) * 20 * time.Microsecond)
 				err := signedBy(t.Context(), ring, fmt.Sprintf("made-%d", i), "x")
-				if scoreboard.CodeOf(err) == scoreboard.CodeInvalidSignature {
+				if wire.CodeOf(err) == wire.CodeInvalidSignature {
 					wrong.Add(1)
 				}
 			})
@@ -113,9 +113,9 @@ func TestKeyReadsWhileStoreHangs(t *testing.T) {
 			all.Go(func() {
 				err := signedBy(t.Context(), ring, fmt.Sprintf("made-%d", i), "x")
 				switch {
-				case scoreboard.CodeOf(err) == scoreboard.CodeOverloaded:
+				case wire.CodeOf(err) == wire.CodeOverloaded:
 					overloaded.Add(1)
-				case scoreboard.CodeOf(err) == scoreboard.CodeUnavailable, errors.Is(err, context.DeadlineExceeded):
+				case wire.CodeOf(err) == wire.CodeUnavailable, errors.Is(err, context.DeadlineExceeded):
 					waited.Add(1)
 				}
 			})

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -176,7 +177,7 @@ func (l *liveKey) signed(text, given []byte, now time.Time) bool {
 
 // ErrSignature returns the same error for every signature that is not accepted.
 func ErrSignature() error {
-	return scoreboard.Errorf(scoreboard.CodeInvalidSignature,
+	return scoreboard.Errorf(wire.CodeInvalidSignature,
 		"the request was not signed with a valid key within the last 60 seconds")
 }
 

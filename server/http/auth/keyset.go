@@ -17,6 +17,7 @@ import (
 	"github.com/MicahParks/keyfunc/v3"
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/publicnet"
 	"github.com/scoreboard/scoreboard/internal/retry"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -217,7 +218,7 @@ func (k *KeySet) replace(ctx context.Context, address string, body []byte, keys 
 // errNoKeySet is the error until a set has been read once.
 func errNoKeySet() error {
 	return &scoreboard.Error{
-		Code: scoreboard.CodeUnavailable, Message: "the keys of the identity provider are not available yet",
+		Code: wire.CodeUnavailable, Message: "the keys of the identity provider are not available yet",
 		RetryAfter: retryAfterSet,
 	}
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func TestKeySetRotation(t *testing.T) {
@@ -46,7 +46,7 @@ func TestKeySetRotation(t *testing.T) {
 	}
 	replaced := *claims
 	replaced.Key = "00" + claims.Key[2:]
-	if code := scoreboard.CodeOf(tokens.Recheck(t.Context(), &replaced)); code != scoreboard.CodeUnauthorized {
+	if code := wire.CodeOf(tokens.Recheck(t.Context(), &replaced)); code != wire.CodeUnauthorized {
 		t.Errorf("claims by another key of that id: got %q, want unauthorized", code)
 	}
 	p.withdraw("older")
@@ -54,13 +54,13 @@ func TestKeySetRotation(t *testing.T) {
 	if code := codeOf(
 		tokens,
 		p.token(jwt.SigningMethodEdDSA, "unknown", older, nil),
-	); code != scoreboard.CodeUnauthorized {
+	); code != wire.CodeUnauthorized {
 		t.Fatalf("a key that never existed: got %q", code)
 	}
-	if code := codeOf(tokens, a); code != scoreboard.CodeUnauthorized {
+	if code := codeOf(tokens, a); code != wire.CodeUnauthorized {
 		t.Errorf("a withdrawn key: got %q, want unauthorized", code)
 	}
-	if code := scoreboard.CodeOf(tokens.Recheck(t.Context(), claims)); code != scoreboard.CodeUnauthorized {
+	if code := wire.CodeOf(tokens.Recheck(t.Context(), claims)); code != wire.CodeUnauthorized {
 		t.Errorf("claims with a withdrawn key: got %q, want unauthorized", code)
 	}
 	if code := codeOf(tokens, b); code != "" {
@@ -70,7 +70,7 @@ func TestKeySetRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	now.Add(int64(2 * time.Hour))
-	if code := scoreboard.CodeOf(tokens.Recheck(t.Context(), claims)); code != scoreboard.CodeUnauthorized {
+	if code := wire.CodeOf(tokens.Recheck(t.Context(), claims)); code != wire.CodeUnauthorized {
 		t.Errorf("expired claims: got %q, want unauthorized", code)
 	}
 }
@@ -90,8 +90,8 @@ func TestUnknownKeyIDsShareOneRead(t *testing.T) {
 			if code := codeOf(
 				tokens,
 				token,
-			); code != scoreboard.CodeUnauthorized &&
-				code != scoreboard.CodeUnavailable {
+			); code != wire.CodeUnauthorized &&
+				code != wire.CodeUnavailable {
 				t.Errorf("an unknown key: got %q", code)
 			}
 		})
@@ -160,7 +160,7 @@ func TestKeySetWhileProviderIsDown(t *testing.T) {
 			if code := codeOf(
 				tokens,
 				p.token(jwt.SigningMethodEdDSA, "unknown", key, nil),
-			); code != scoreboard.CodeUnauthorized {
+			); code != wire.CodeUnauthorized {
 				t.Errorf("an unknown key while the provider fails: got %q, want unauthorized", code)
 			}
 			if n := p.reads.Load(); n < 2 { // the HTTP client retries when the connection is closed
@@ -196,7 +196,7 @@ func TestKeySetUnavailableAtStart(t *testing.T) {
 	tokens := p.tokens(keys, &now)
 	started := time.Now()
 	token := p.token(jwt.SigningMethodEdDSA, "k", key, nil)
-	if code := codeOf(tokens, token); code != scoreboard.CodeUnavailable {
+	if code := codeOf(tokens, token); code != wire.CodeUnavailable {
 		t.Errorf("a provider that does not respond: got %q, want unavailable", code)
 	}
 	if took := time.Since(started); took > 20*time.Second {
@@ -244,7 +244,7 @@ func TestKeySetURLChange(t *testing.T) {
 	if code := codeOf(tokens, second); code != "" {
 		t.Errorf("the new provider: got %q", code)
 	}
-	if code := codeOf(tokens, first); code != scoreboard.CodeUnauthorized {
+	if code := codeOf(tokens, first); code != wire.CodeUnauthorized {
 		t.Errorf("the former provider: got %q, want unauthorized", code)
 	}
 }

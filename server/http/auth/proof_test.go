@@ -10,6 +10,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -45,9 +46,9 @@ func TestActionTokens(t *testing.T) {
 		bent[i] ^= 1
 		if _, err := here.Verify(
 			"at1." + base64.RawURLEncoding.EncodeToString(bent),
-		); scoreboard.CodeOf(
+		); wire.CodeOf(
 			err,
-		) != scoreboard.CodeForbidden {
+		) != wire.CodeForbidden {
 			t.Fatalf("byte %d changed: got %v, want forbidden", i, err)
 		}
 	}
@@ -57,7 +58,7 @@ func TestActionTokens(t *testing.T) {
 		"padded": token + "==", "cut": token[:40], "long": "at1." + strings.Repeat("A", 5000),
 		"a line feed": token[:20] + "\n" + token[20:],
 	} {
-		if _, err := here.Verify(token); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+		if _, err := here.Verify(token); wire.CodeOf(err) != wire.CodeForbidden {
 			t.Errorf("%s: got %v, want forbidden", name, err)
 		}
 	}
@@ -81,9 +82,9 @@ func TestActionTokens(t *testing.T) {
 }
 
 const (
-	forbidden  = scoreboard.CodeForbidden
-	outOfRange = scoreboard.CodeDeltaOutOfRange
-	violated   = scoreboard.CodeRuleViolated
+	forbidden  = wire.CodeForbidden
+	outOfRange = wire.CodeDeltaOutOfRange
+	violated   = wire.CodeRuleViolated
 )
 
 func TestActionTokenCoverage(t *testing.T) {
@@ -97,7 +98,7 @@ func TestActionTokenCoverage(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit  func(*scoreboard.Increment)
 		after time.Duration
-		want  scoreboard.Code
+		want  wire.Code
 	}{
 		"unchanged":         {func(*scoreboard.Increment) {}, time.Minute, ""},
 		"minimum duration":  {func(*scoreboard.Increment) {}, 30 * time.Second, ""},
@@ -122,7 +123,7 @@ func TestActionTokenCoverage(t *testing.T) {
 				err = e
 			}
 		}
-		if scoreboard.CodeOf(err) != c.want {
+		if wire.CodeOf(err) != c.want {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
@@ -182,7 +183,7 @@ func TestAttestations(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		jws  string
-		want scoreboard.Code
+		want wire.Code
 	}{
 		"matching":                        {attest("game", game, claims(nil), nil), ""},
 		"with the board named":            {attest("game", game, set("board", "global"), nil), ""},
@@ -240,7 +241,7 @@ func TestAttestations(t *testing.T) {
 				err = e
 			}
 		}
-		if scoreboard.CodeOf(err) != c.want {
+		if wire.CodeOf(err) != c.want {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
@@ -261,7 +262,7 @@ func TestAttestationForms(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		edit func(jwt.MapClaims)
-		want scoreboard.Code
+		want wire.Code
 	}{
 		"matching":            {func(jwt.MapClaims) {}, ""},
 		"with the board":      {func(c jwt.MapClaims) { c["board"] = "arena" }, ""},
@@ -289,7 +290,7 @@ func TestAttestationForms(t *testing.T) {
 				err = e
 			}
 		}
-		if scoreboard.CodeOf(err) != c.want {
+		if wire.CodeOf(err) != c.want {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 		got, err = attestations.Verify(t.Context(), jws, auth.NativeAttestation)

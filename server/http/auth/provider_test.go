@@ -22,10 +22,10 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/publicnet"
 	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // provider is an identity provider: it publishes keys and signs with them.
@@ -170,9 +170,9 @@ func (p *provider) tokens(keys *auth.KeySet, now *atomic.Int64) *auth.Tokens {
 		func() time.Time { return time.Unix(0, now.Load()) })
 }
 
-func codeOf(tokens *auth.Tokens, token string) scoreboard.Code {
+func codeOf(tokens *auth.Tokens, token string) wire.Code {
 	_, err := tokens.Verify(context.Background(), token)
-	return scoreboard.CodeOf(err)
+	return wire.CodeOf(err)
 }
 
 func TestProviderTokens(t *testing.T) {
@@ -266,7 +266,7 @@ func TestProviderTokens(t *testing.T) {
 		"exp not a number":  p.token(jwt.SigningMethodRS256, "rs", rs, claim("exp", "tomorrow")),
 	}
 	for name, token := range refused {
-		if code := codeOf(tokens, token); code != scoreboard.CodeUnauthorized {
+		if code := codeOf(tokens, token); code != wire.CodeUnauthorized {
 			t.Errorf("%s: got %q, want unauthorized", name, code)
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func streamTokens(t *testing.T, master string, rdb *redis.Client, now func() time.Time) *auth.StreamTokens {
@@ -106,11 +106,11 @@ func TestStreamTokens(t *testing.T) {
 	}
 	rejected["another type"] = sign(derived, "JWT", same)
 	for name, text := range rejected {
-		if _, err := here.Redeem(t.Context(), text, "global"); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+		if _, err := here.Redeem(t.Context(), text, "global"); wire.CodeOf(err) != wire.CodeUnauthorized {
 			t.Errorf("%s: got %v, want unauthorized", name, err)
 		}
 	}
-	if _, err := early.Redeem(t.Context(), token, "global"); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+	if _, err := early.Redeem(t.Context(), token, "global"); wire.CodeOf(err) != wire.CodeUnauthorized {
 		t.Errorf("before it was issued: got %v, want unauthorized", err)
 	}
 	if after := rdb.Keys(t.Context(), "sb:stream-token:*").Val(); len(after) != len(before) {
@@ -122,16 +122,16 @@ func TestStreamTokens(t *testing.T) {
 		}
 	}
 	// It is neither a bearer token nor a join ticket.
-	if _, err := own.Verify(t.Context(), token); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+	if _, err := own.Verify(t.Context(), token); wire.CodeOf(err) != wire.CodeUnauthorized {
 		t.Errorf("as a bearer token: got %v, want unauthorized", err)
 	}
 	for _, text := range []string{token, claims["jti"].(string)} {
 		_, err := auth.NewTickets(rdb, time.Now).Redeem(t.Context(), text, "global", "")
-		if scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+		if wire.CodeOf(err) != wire.CodeUnauthorized {
 			t.Errorf("as a join ticket: got %v, want unauthorized", err)
 		}
 	}
-	if _, err := there.Redeem(t.Context(), token, "daily"); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+	if _, err := there.Redeem(t.Context(), token, "daily"); wire.CodeOf(err) != wire.CodeForbidden {
 		t.Errorf("for another board: got %v, want forbidden", err)
 	}
 
@@ -139,7 +139,7 @@ func TestStreamTokens(t *testing.T) {
 		return []*auth.StreamTokens{here, there}[i%2].Redeem(t.Context(), token, "global")
 	})
 	rdb.FlushDB(t.Context())
-	if _, err := here.Redeem(t.Context(), forgotten, "global"); scoreboard.CodeOf(err) != scoreboard.CodeUnauthorized {
+	if _, err := here.Redeem(t.Context(), forgotten, "global"); wire.CodeOf(err) != wire.CodeUnauthorized {
 		t.Errorf("after Redis has lost it: got %v, want unauthorized", err)
 	}
 	issue(alice(10 * time.Second)) // with its bearer token

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -117,9 +118,9 @@ func (t *Tickets) consume(
 	switch answer[0] {
 	case "ok":
 	case "used":
-		return nil, scoreboard.Errorf(scoreboard.CodeTokenUsed, "the ticket has been used")
+		return nil, scoreboard.Errorf(wire.CodeTokenUsed, "the ticket has been used")
 	case "board":
-		return nil, scoreboard.Errorf(scoreboard.CodeForbidden, "the ticket is for another board")
+		return nil, scoreboard.Errorf(wire.CodeForbidden, "the ticket is for another board")
 	default:
 		return nil, unauthorized("the ticket is unknown or has expired")
 	}
@@ -151,7 +152,7 @@ func (t *Tickets) Hold(ctx context.Context, ticket string, open bool) error {
 
 func ticketsUnavailable(err error) error {
 	return &scoreboard.Error{
-		Code: scoreboard.CodeUnavailable, Message: "join tickets are temporarily unavailable",
+		Code: wire.CodeUnavailable, Message: "join tickets are temporarily unavailable",
 		RetryAfter: time.Second, Err: err,
 	}
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // twoNodes returns the tickets of two nodes that share a Redis.
@@ -58,7 +58,7 @@ func redeemConcurrently(t *testing.T, who *auth.Claims, redeem func(i int) (*aut
 				if c.User != who.User || !slices.Equal(c.Scopes, who.Scopes) || !c.Expires.Equal(who.Expires) {
 					t.Errorf("redeemed: got %+v, want %+v", c, who)
 				}
-			case scoreboard.CodeOf(err) == scoreboard.CodeTokenUsed:
+			case wire.CodeOf(err) == wire.CodeTokenUsed:
 				used.Add(1)
 			default:
 				t.Error(err)
@@ -77,7 +77,7 @@ func TestTicketIsRedeemedOnceOnAnyNode(t *testing.T) {
 	here, there, rdb := twoNodes(t)
 	who := alice(time.Hour)
 	ticket := issue(t, here, who)
-	if _, err := there.Redeem(t.Context(), ticket, "daily", ""); scoreboard.CodeOf(err) != scoreboard.CodeForbidden {
+	if _, err := there.Redeem(t.Context(), ticket, "daily", ""); wire.CodeOf(err) != wire.CodeForbidden {
 		t.Errorf("another board: got %v, want forbidden", err)
 	}
 	redeemConcurrently(t, who, func(i int) (*auth.Claims, error) {
@@ -88,9 +88,9 @@ func TestTicketIsRedeemedOnceOnAnyNode(t *testing.T) {
 		ticket,
 		"global",
 		"10.0.0.1",
-	); scoreboard.CodeOf(
+	); wire.CodeOf(
 		err,
-	) != scoreboard.CodeTokenUsed {
+	) != wire.CodeTokenUsed {
 		t.Errorf("used by a WebSocket, then by an event stream: got %v, want token_used", err)
 	}
 	for _, key := range rdb.Keys(t.Context(), "*").Val() {
@@ -115,9 +115,9 @@ func TestTicketResumesFromSameAddress(t *testing.T) {
 			ticket,
 			"global",
 			address,
-		); scoreboard.CodeOf(
+		); wire.CodeOf(
 			err,
-		) != scoreboard.CodeTokenUsed {
+		) != wire.CodeTokenUsed {
 			t.Errorf("from %q: got %v, want token_used", address, err)
 		}
 	}
@@ -185,9 +185,9 @@ func TestInvalidTickets(t *testing.T) {
 			ticket,
 			"global",
 			"",
-		); scoreboard.CodeOf(
+		); wire.CodeOf(
 			err,
-		) != scoreboard.CodeUnauthorized {
+		) != wire.CodeUnauthorized {
 			t.Errorf("%s: got %v, want unauthorized", name, err)
 		}
 	}
@@ -196,12 +196,12 @@ func TestInvalidTickets(t *testing.T) {
 		t.Context(),
 		alice(time.Hour),
 		"global",
-	); scoreboard.CodeOf(
+	); wire.CodeOf(
 		err,
-	) != scoreboard.CodeUnavailable {
+	) != wire.CodeUnavailable {
 		t.Errorf("without Redis: got %v, want unavailable", err)
 	}
-	if _, err := here.Redeem(t.Context(), late, "global", ""); scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+	if _, err := here.Redeem(t.Context(), late, "global", ""); wire.CodeOf(err) != wire.CodeUnavailable {
 		t.Errorf("without Redis: got %v, want unavailable", err)
 	}
 }

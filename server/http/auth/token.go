@@ -14,6 +14,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -224,14 +225,14 @@ func (t *Tokens) parse(ctx context.Context, policy *checks, token string) (*Clai
 		}
 		return t.secret, nil
 	})
-	if scoreboard.CodeOf(err) == scoreboard.CodeUnavailable {
+	if wire.CodeOf(err) == wire.CodeUnavailable {
 		return nil, err
 	}
 	if errors.Is(err, jwt.ErrTokenExpired) {
 		err = ErrExpired // the parser verifies the signature first
 	}
 	if err != nil {
-		return nil, &scoreboard.Error{Code: scoreboard.CodeUnauthorized, Message: "invalid token", Err: err}
+		return nil, &scoreboard.Error{Code: wire.CodeUnauthorized, Message: "invalid token", Err: err}
 	}
 	if policy.MaxLife > 0 && (claims.IssuedAt == nil || claims.ExpiresAt.Sub(claims.IssuedAt.Time) > policy.MaxLife) {
 		return nil, unauthorized(fmt.Sprintf("the token's lifetime exceeds %s", policy.MaxLife))
@@ -257,7 +258,7 @@ func nameKey(kid, key any) string {
 // another node: their token has expired, or the provider has withdrawn its key.
 func (t *Tokens) Recheck(ctx context.Context, c *Claims) error {
 	if !t.now().Before(c.Expires.Add(leeway)) {
-		return &scoreboard.Error{Code: scoreboard.CodeUnauthorized, Message: "invalid token", Err: ErrExpired}
+		return &scoreboard.Error{Code: wire.CodeUnauthorized, Message: "invalid token", Err: ErrExpired}
 	}
 	if t.policy.Load() == nil {
 		return errSuspended()
@@ -267,7 +268,7 @@ func (t *Tokens) Recheck(ctx context.Context, c *Claims) error {
 	}
 	_, kid, _ := strings.Cut(c.Key, " ")
 	key, err := t.keys.named(ctx, kid)
-	if scoreboard.CodeOf(err) == scoreboard.CodeUnavailable {
+	if wire.CodeOf(err) == wire.CodeUnavailable {
 		return err
 	}
 	if err != nil || nameKey(kid, key) != c.Key {
@@ -278,7 +279,7 @@ func (t *Tokens) Recheck(ctx context.Context, c *Claims) error {
 
 func errSuspended() error {
 	return &scoreboard.Error{
-		Code: scoreboard.CodeUnavailable, Message: "tokens are not accepted yet: the settings were not read",
+		Code: wire.CodeUnavailable, Message: "tokens are not accepted yet: the settings were not read",
 		RetryAfter: retryAfterSet,
 	}
 }
@@ -303,7 +304,7 @@ func hasType(header map[string]any, allowed ...string) bool {
 }
 
 func unauthorized(message string) error {
-	return &scoreboard.Error{Code: scoreboard.CodeUnauthorized, Message: message}
+	return &scoreboard.Error{Code: wire.CodeUnauthorized, Message: message}
 }
 
 // Mint issues a token of the development issuer.

@@ -6,12 +6,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 func boardHref(name string) string { return Root + "/boards/" + url.PathEscape(name) }
 
-var boardList = &list[protocol.Board]{
+var boardList = &list[wire.Board]{
 	name: "boards", path: Root + "/boards", cursor: "after",
 	empty: "No board matches. Create one, or clear the filter.",
 	filters: []filter{
@@ -22,18 +22,18 @@ var boardList = &list[protocol.Board]{
 		{Name: "platform", Label: "Platform"},
 		{Name: "tag", Label: "Tag"},
 	},
-	columns: []column[protocol.Board]{
-		{"board", "Board", func(b protocol.Board) cell { return to(boardHref(b.Board), b.Board) }},
-		{"status", "Status", func(b protocol.Board) cell { return badge(b.Status) }},
-		{"mode", "Mode", func(b protocol.Board) cell { return text(b.Mode) }},
-		{"order", "First", func(b protocol.Board) cell { return text(b.Order) }},
-		{"period", "Period", func(b protocol.Board) cell { return text(b.Period) }},
-		{"visibility", "Visibility", func(b protocol.Board) cell { return text(visibility(b.Public)) }},
-		{"period_end", "Ends", func(b protocol.Board) cell { return moments(b.PeriodEnd) }},
-		{"created_at", "Created", func(b protocol.Board) cell { return moment(b.CreatedAt) }},
+	columns: []column[wire.Board]{
+		{"board", "Board", func(b wire.Board) cell { return to(boardHref(b.Board), b.Board) }},
+		{"status", "Status", func(b wire.Board) cell { return badge(b.Status) }},
+		{"mode", "Mode", func(b wire.Board) cell { return text(b.Mode) }},
+		{"order", "First", func(b wire.Board) cell { return text(b.Order) }},
+		{"period", "Period", func(b wire.Board) cell { return text(b.Period) }},
+		{"visibility", "Visibility", func(b wire.Board) cell { return text(visibility(b.Public)) }},
+		{"period_end", "Ends", func(b wire.Board) cell { return moments(b.PeriodEnd) }},
+		{"created_at", "Created", func(b wire.Board) cell { return moment(b.CreatedAt) }},
 	},
-	fetch: func(k *call, q url.Values) ([]protocol.Board, string, error) {
-		var out protocol.Boards
+	fetch: func(k *call, q url.Values) ([]wire.Board, string, error) {
+		var out wire.Boards
 		err := k.get("/v1/boards", q, &out)
 		return out.Boards, out.NextAfter, err
 	},
@@ -83,7 +83,7 @@ func (c *Console) boards(w http.ResponseWriter, r *http.Request, s *session) err
 type boardView struct {
 	Facts, Ranking []fact
 	RankingProblem *failure
-	Top            *protocol.Top
+	Top            *wire.Top
 	TopProblem     *failure
 	Periods        *tableView
 	Final          *tableView
@@ -95,7 +95,7 @@ type boardView struct {
 func (c *Console) board(w http.ResponseWriter, r *http.Request, s *session) error {
 	name := r.PathValue("board")
 	k := c.as(r, s)
-	var b protocol.Board
+	var b wire.Board
 	if err := k.get("/v1/boards/"+url.PathEscape(name), nil, &b); err != nil {
 		return err
 	}
@@ -112,14 +112,14 @@ func (c *Console) board(w http.ResponseWriter, r *http.Request, s *session) erro
 		ranked = b.Current
 	}
 	if s.May(scopeOperate) && b.Status != "archived" && ranked != "" {
-		var st protocol.RankingStatus
+		var st wire.RankingStatus
 		if err := k.get("/v1/admin/boards/"+url.PathEscape(ranked)+"/ranking", nil, &st); err != nil {
 			d.RankingProblem = failureOf(err)
 		} else {
 			d.Ranking = rankingFacts(&st)
 		}
 	}
-	var top protocol.Top
+	var top wire.Top
 	if err := k.get("/v1/leaderboard/top", url.Values{"board": {b.Board}, "limit": {"10"}}, &top); err != nil {
 		d.TopProblem = failureOf(err)
 	} else {
@@ -129,7 +129,7 @@ func (c *Console) board(w http.ResponseWriter, r *http.Request, s *session) erro
 	if family {
 		periods := *boardList
 		periods.filters, periods.path = nil, boardHref(b.Board)
-		periods.fetch = func(k *call, q url.Values) ([]protocol.Board, string, error) {
+		periods.fetch = func(k *call, q url.Values) ([]wire.Board, string, error) {
 			q.Set("family", b.Board)
 			return boardList.fetch(k, q)
 		}
@@ -156,7 +156,7 @@ func (c *Console) board(w http.ResponseWriter, r *http.Request, s *session) erro
 }
 
 // boardActions are the changes of a board in its status.
-func boardActions(b *protocol.Board, family bool) (out []link) {
+func boardActions(b *wire.Board, family bool) (out []link) {
 	if b.Status == "archived" {
 		return nil
 	}
@@ -180,7 +180,7 @@ func boardActions(b *protocol.Board, family bool) (out []link) {
 	return append(out, changeLink("board-archive", "Archive", "board", b.Board))
 }
 
-func boardFacts(b *protocol.Board) []fact {
+func boardFacts(b *wire.Board) []fact {
 	out := []fact{
 		{"Status", badge(b.Status)},
 		{"Mode", text(b.Mode)},
@@ -211,7 +211,7 @@ func boardFacts(b *protocol.Board) []fact {
 	return out
 }
 
-func rankingFacts(s *protocol.RankingStatus) []fact {
+func rankingFacts(s *wire.RankingStatus) []fact {
 	out := []fact{
 		{"State", badge(s.State)},
 		{"Users", number(s.Members)},
@@ -246,17 +246,17 @@ func formatBytes(n int64) string {
 }
 
 // finalList is the final standings of a board.
-func finalList(board string) *list[protocol.FinalEntry] {
-	return &list[protocol.FinalEntry]{
+func finalList(board string) *list[wire.FinalEntry] {
+	return &list[wire.FinalEntry]{
 		name: "standings", path: boardHref(board), cursor: "after", empty: "Nobody had a score when the period ended.",
-		columns: []column[protocol.FinalEntry]{
-			{"rank", "Rank", func(e protocol.FinalEntry) cell { return number(e.Rank) }},
-			{"user_id", "User", func(e protocol.FinalEntry) cell { return to(playerHref(e.UserID), e.UserID) }},
-			{"score", "Score", func(e protocol.FinalEntry) cell { return number(e.Score) }},
-			{"reached_at", "Reached", func(e protocol.FinalEntry) cell { return moment(e.ReachedAt) }},
+		columns: []column[wire.FinalEntry]{
+			{"rank", "Rank", func(e wire.FinalEntry) cell { return number(e.Rank) }},
+			{"user_id", "User", func(e wire.FinalEntry) cell { return to(playerHref(e.UserID), e.UserID) }},
+			{"score", "Score", func(e wire.FinalEntry) cell { return number(e.Score) }},
+			{"reached_at", "Reached", func(e wire.FinalEntry) cell { return moment(e.ReachedAt) }},
 		},
-		fetch: func(k *call, q url.Values) ([]protocol.FinalEntry, string, error) {
-			var out protocol.FinalStandings
+		fetch: func(k *call, q url.Values) ([]wire.FinalEntry, string, error) {
+			var out wire.FinalStandings
 			err := k.get("/v1/boards/"+url.PathEscape(board)+"/standings", q, &out)
 			return out.Entries, cursorOf(out.NextAfter), err
 		},

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 const (
@@ -112,10 +112,10 @@ func (k *call) get(path string, query url.Values, out any) error {
 
 // last is do for an answer of lines, and decodes the last one. A line that is an error is a
 // *failure.
-func (k *call) last(method, path string, query url.Values, body any) (protocol.JobLine, error) {
+func (k *call) last(method, path string, query url.Values, body any) (wire.JobLine, error) {
 	ctx, cancel := context.WithTimeout(k.ctx, callTime)
 	defer cancel()
-	var line protocol.JobLine
+	var line wire.JobLine
 	w := &answerBuffer{header: make(http.Header)}
 	if err := k.send(ctx, w, method, path, query, body); err != nil {
 		return line, err
@@ -168,7 +168,7 @@ func (k *call) send(
 
 // readFailure reads an error answer of the API.
 func readFailure(status int, body []byte) *failure {
-	var e protocol.Error
+	var e wire.Error
 	if json.Unmarshal(body, &e) != nil || e.ErrorCode == "" {
 		return &failure{Status: status, Code: "internal", Message: http.StatusText(status), Next: nextSteps["internal"]}
 	}
@@ -176,7 +176,7 @@ func readFailure(status int, body []byte) *failure {
 }
 
 // failureFrom is a failure with an error of the API.
-func failureFrom(status int, e *protocol.Error) *failure {
+func failureFrom(status int, e *wire.Error) *failure {
 	message := e.Message
 	if message != "" {
 		message = strings.ToUpper(message[:1]) + message[1:]

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // changes are all that the console can change, by name.
@@ -79,7 +79,7 @@ func userChanges() (out []*change) {
 			command: func(v url.Values) []string { return []string{"user", s.name, v.Get("user")} },
 			request: func(v url.Values) (request, error) {
 				return request{
-					http.MethodPost, adminUser(v, "/"+s.name), nil, protocol.ReasonRequest{Reason: v.Get(reasonField)},
+					http.MethodPost, adminUser(v, "/"+s.name), nil, wire.ReasonRequest{Reason: v.Get(reasonField)},
 				}, nil
 			},
 			back: playerPath,

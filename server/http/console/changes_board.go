@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 const (
@@ -83,7 +83,7 @@ func boardChanges() []*change {
 			},
 			request: func(v url.Values) (request, error) {
 				public := v.Get("visibility") != "private"
-				body := protocol.BoardRequest{
+				body := wire.BoardRequest{
 					Board: v.Get("board"), Mode: v.Get("mode"), Order: v.Get("order"), Period: v.Get("period"),
 					TimeZone: v.Get("time_zone"), Season: v.Get("season"), Region: v.Get("region"), Public: &public,
 					Platform: v.Get("platform"), Tags: splitTags(v.Get("tags")),
@@ -127,7 +127,7 @@ func boardChanges() []*change {
 			},
 			request: func(v url.Values) (request, error) {
 				region, platform, tags := v.Get("region"), v.Get("platform"), splitTags(v.Get("tags"))
-				return request{http.MethodPatch, boardPath(v), reasonQuery(v), protocol.BoardChange{
+				return request{http.MethodPatch, boardPath(v), reasonQuery(v), wire.BoardChange{
 					Region: &region, Platform: &platform, Tags: &tags,
 				}}, nil
 			},
@@ -160,7 +160,7 @@ func boardChanges() []*change {
 					return request{}, err
 				}
 				count := int(n)
-				return request{http.MethodPatch, boardPath(v), reasonQuery(v), protocol.BoardChange{
+				return request{http.MethodPatch, boardPath(v), reasonQuery(v), wire.BoardChange{
 					Partitions: &count,
 				}}, nil
 			},
@@ -200,7 +200,7 @@ func boardChanges() []*change {
 				if err != nil {
 					return nil, err
 				}
-				var out protocol.Rolled
+				var out wire.Rolled
 				if err := k.do(q.method, q.path, q.query, q.body, &out); err != nil {
 					return nil, err
 				}
@@ -259,7 +259,7 @@ func boardChanges() []*change {
 				return words
 			},
 			request: func(v url.Values) (request, error) {
-				require, body := []string{}, protocol.BoardChange{}
+				require, body := []string{}, wire.BoardChange{}
 				if v.Get("require") != "none" && v.Get("require") != "" {
 					require = strings.Split(v.Get("require"), ",")
 				}
@@ -312,7 +312,7 @@ func boardChanges() []*change {
 }
 
 func rollRequest(v url.Values, dry bool) (request, error) {
-	body := protocol.RollRequest{DryRun: dry, Season: v.Get("season")}
+	body := wire.RollRequest{DryRun: dry, Season: v.Get("season")}
 	if text := v.Get("ends"); text != "" {
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // letterChanges resolve dead letters.
@@ -16,7 +16,7 @@ func letterChanges() []*change {
 	path := func(v url.Values) string { return "/v1/admin/dead-letters/" + url.PathEscape(v.Get("id")) }
 	list := func(url.Values) string { return Root + "/dead-letters" }
 	show := func(k *call, v url.Values) ([]fact, error) {
-		var l protocol.DeadLetter
+		var l wire.DeadLetter
 		if err := k.get(path(v), nil, &l); err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func integrityChanges() (out []*change) {
 			request: func(v url.Values) (request, error) {
 				return request{
 					http.MethodPost, "/v1/admin/flags/" + url.PathEscape(v.Get("id")) + "/" + s.name, nil,
-					protocol.ReasonRequest{Reason: v.Get(reasonField)},
+					wire.ReasonRequest{Reason: v.Get(reasonField)},
 				}, nil
 			},
 			back: func(v url.Values) string { return Root + "/integrity/flags/" + url.PathEscape(v.Get("id")) },
@@ -117,7 +117,7 @@ func voidChanges() []*change {
 				if err != nil {
 					return nil, err
 				}
-				var p protocol.VoidPreview
+				var p wire.VoidPreview
 				if err := k.do(q.method, q.path, nil, q.body, &p); err != nil {
 					return nil, err
 				}
@@ -147,7 +147,7 @@ func voidChanges() []*change {
 			request: func(v url.Values) (request, error) { return voidRequest(v, false) },
 			back:    func(url.Values) string { return Root + "/integrity" },
 			after: func(_ url.Values, answer json.RawMessage) string {
-				var made protocol.Void
+				var made wire.Void
 				_ = json.Unmarshal(answer, &made) // an id of 0 leads to a clear error
 				return fmt.Sprintf("%s/integrity/voids/%d", Root, made.ID)
 			},
@@ -164,7 +164,7 @@ func voidChanges() []*change {
 			request: func(v url.Values) (request, error) {
 				return request{
 					http.MethodPost, "/v1/admin/voids/" + url.PathEscape(v.Get("id")) + "/undo", nil,
-					protocol.ReasonRequest{Reason: v.Get(reasonField)},
+					wire.ReasonRequest{Reason: v.Get(reasonField)},
 				}, nil
 			},
 			back: func(v url.Values) string { return Root + "/integrity/voids/" + url.PathEscape(v.Get("id")) },
@@ -173,7 +173,7 @@ func voidChanges() []*change {
 }
 
 func voidRequest(v url.Values, dry bool) (request, error) {
-	body := protocol.VoidRequest{DryRun: dry}
+	body := wire.VoidRequest{DryRun: dry}
 	if !dry {
 		body.Reason = v.Get(reasonField)
 	}

@@ -4,14 +4,14 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // jobChanges start jobs.
 func jobChanges() []*change {
-	scope := func(v url.Values) protocol.JobRequest {
+	scope := func(v url.Values) wire.JobRequest {
 		b := v.Get("board")
-		return protocol.JobRequest{Board: b, All: b == "", UserID: v.Get("user")}
+		return wire.JobRequest{Board: b, All: b == "", UserID: v.Get("user")}
 	}
 	flags := func(v url.Values) []string {
 		words := []string{"--all"}
@@ -45,7 +45,7 @@ func jobChanges() []*change {
 				if v.Get("board") == "" {
 					return []fact{{"Boards", text("all that have a ranking")}}, nil
 				}
-				var st protocol.RankingStatus
+				var st wire.RankingStatus
 				if err := k.get("/v1/admin/boards/"+url.PathEscape(v.Get("board"))+"/ranking", nil, &st); err != nil {
 					return nil, err
 				}
@@ -104,7 +104,7 @@ func jobChanges() []*change {
 					"started again."
 			},
 			dryRun: func(k *call, v url.Values) ([]fact, error) {
-				var j protocol.Job
+				var j wire.Job
 				err := k.get("/v1/admin/jobs/"+url.PathEscape(v.Get("id")), nil, &j)
 				return newJobView(&j, k.c.Now()).Facts, err
 			},

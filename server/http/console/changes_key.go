@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // keyChanges manage signing keys.
@@ -51,7 +51,7 @@ func keyChanges() []*change {
 				return words
 			},
 			request: func(v url.Values) (request, error) {
-				body := protocol.KeyRequest{
+				body := wire.KeyRequest{
 					Name: v.Get(
 						"name",
 					),
@@ -107,7 +107,7 @@ func keyChanges() []*change {
 					http.MethodPost,
 					path(v) + "/rotate",
 					reasonQuery(v),
-					protocol.RotateRequest{Overlap: v.Get("overlap")},
+					wire.RotateRequest{Overlap: v.Get("overlap")},
 				}, nil
 			},
 			back: list,

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // What a replay starts from.
@@ -77,7 +77,7 @@ func replayCommand(v url.Values) []string {
 	return words
 }
 
-func replayBody(v url.Values) (body protocol.ReplayRequest, err error) {
+func replayBody(v url.Values) (body wire.ReplayRequest, err error) {
 	body.Topic = v.Get("topic")
 	if v.Get("partition") != "" {
 		n, err := integer(v, "partition", "Partition")

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // scoreChanges adjust scores and reverse events.
@@ -39,7 +39,7 @@ func scoreChanges() []*change {
 			},
 			request: func(v url.Values) (request, error) {
 				n, err := integer(v, "delta", "Points")
-				return request{http.MethodPost, adminUser(v, "/adjust"), nil, protocol.AdjustRequest{
+				return request{http.MethodPost, adminUser(v, "/adjust"), nil, wire.AdjustRequest{
 					Board: v.Get("board"), Delta: n, EventID: v.Get("event"), Reason: v.Get(reasonField),
 				}}, err
 			},
@@ -81,7 +81,7 @@ func scoreChanges() []*change {
 			request: func(v url.Values) (request, error) {
 				return request{
 					http.MethodPost, "/v1/admin/events/" + url.PathEscape(v.Get("event")) + "/reverse", nil,
-					protocol.ReverseRequest{
+					wire.ReverseRequest{
 						UserID: v.Get("user"), Reason: v.Get(reasonField), Kind: v.Get("kind"),
 						OpenBoards: v.Get("open") != "",
 					},

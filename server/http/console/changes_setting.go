@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // settingChanges change settings that are live.
@@ -35,7 +35,7 @@ func settingChanges() []*change {
 			request: func(v url.Values) (request, error) {
 				value := v.Get("value")
 				return request{
-					http.MethodPut, path(v), nil, protocol.SettingRequest{Value: &value, Reason: v.Get(reasonField)},
+					http.MethodPut, path(v), nil, wire.SettingRequest{Value: &value, Reason: v.Get(reasonField)},
 				}, nil
 			},
 			back: list,
@@ -60,7 +60,7 @@ func settingChanges() []*change {
 					http.MethodPut,
 					path(v),
 					nil,
-					protocol.SettingRequest{Reset: true, Reason: v.Get(reasonField)},
+					wire.SettingRequest{Reset: true, Reason: v.Get(reasonField)},
 				}, nil
 			},
 			back: list,
@@ -70,7 +70,7 @@ func settingChanges() []*change {
 
 // currentSetting shows the setting that a change would replace.
 func currentSetting(k *call, v url.Values) ([]fact, error) {
-	var all protocol.Settings
+	var all wire.Settings
 	if err := k.get("/v1/admin/settings", nil, &all); err != nil {
 		return nil, err
 	}

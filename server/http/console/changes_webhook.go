@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // webhookChanges manage webhooks and their deliveries.
@@ -60,7 +60,7 @@ func webhookChanges() []*change {
 				return words
 			},
 			request: func(v url.Values) (request, error) {
-				body := protocol.WebhookRequest{
+				body := wire.WebhookRequest{
 					URL: v.Get("url"), Types: splitList(v.Get("types")), Boards: splitList(v.Get("boards")),
 				}
 				if v.Get("top") != "" {
@@ -91,7 +91,7 @@ func webhookChanges() []*change {
 				return []string{"webhook", "rotate", v.Get("webhook"), "--overlap", v.Get("overlap")}
 			},
 			request: func(v url.Values) (request, error) {
-				body := protocol.RotateRequest{Overlap: v.Get("overlap")}
+				body := wire.RotateRequest{Overlap: v.Get("overlap")}
 				return request{http.MethodPost, path(v) + "/rotate", reasonQuery(v), body}, nil
 			},
 			back: page,

@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/scoreboard/scoreboard/client/sources"
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/sources"
 )
 
 const (
@@ -38,11 +38,11 @@ type importRun struct {
 	mu                 sync.Mutex
 	done               int // records
 	written, unchanged int
-	rejected           []protocol.RejectedRecord
+	rejected           []wire.RejectedRecord
 	rejections         int
 	ended              bool
 	problem            *failure
-	summary            *protocol.ImportSummary
+	summary            *wire.ImportSummary
 }
 
 // start keeps a run, or returns a failure if too many run.
@@ -88,17 +88,17 @@ func (o *importRun) write(k *call, q url.Values, records []scoreboard.ImportReco
 	path := "/v1/admin/imports/" + strconv.FormatInt(o.id, 10)
 	var err error
 	for chunk := range slices.Chunk(records, scoreboard.MaxImportRecords) {
-		body := protocol.ImportRecords{Records: make([]protocol.ImportRecord, len(chunk))}
+		body := wire.ImportRecords{Records: make([]wire.ImportRecord, len(chunk))}
 		for i, r := range chunk {
-			body.Records[i] = protocol.ImportRecord{UserID: string(r.User), Score: int64(r.Score)}
+			body.Records[i] = wire.ImportRecord{UserID: string(r.User), Score: int64(r.Score)}
 		}
-		var out protocol.ImportedRecords
+		var out wire.ImportedRecords
 		if err = k.do(http.MethodPost, path+"/records", q, body, &out); err != nil {
 			break
 		}
 		o.add(len(chunk), &out)
 	}
-	var summary protocol.ImportSummary
+	var summary wire.ImportSummary
 	if err == nil {
 		err = k.get(path+"/summary", nil, &summary)
 	}
@@ -113,7 +113,7 @@ func (o *importRun) write(k *call, q url.Values, records []scoreboard.ImportReco
 	o.summary = &summary
 }
 
-func (o *importRun) add(n int, out *protocol.ImportedRecords) {
+func (o *importRun) add(n int, out *wire.ImportedRecords) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.done += n
@@ -125,22 +125,22 @@ func (o *importRun) add(n int, out *protocol.ImportedRecords) {
 
 func importHref(id int64) string { return Root + "/imports/" + strconv.FormatInt(id, 10) }
 
-var importList = &list[protocol.Import]{
+var importList = &list[wire.Import]{
 	name: "imports", path: Root + "/imports", cursor: "before",
 	empty: "No imports. Upload a CSV file, or use sbctl import for Nakama and Podium.",
-	columns: []column[protocol.Import]{
-		{"import_id", "Import", func(i protocol.Import) cell {
+	columns: []column[wire.Import]{
+		{"import_id", "Import", func(i wire.Import) cell {
 			return cell{Text: strconv.FormatInt(i.ImportID, 10), Href: importHref(i.ImportID), Kind: "number"}
 		}},
-		{"source", "Source", func(i protocol.Import) cell { return text(i.Source) }},
-		{"board", "Board", func(i protocol.Import) cell { return to(boardHref(i.Board), i.Board) }},
-		{"users", "Users", func(i protocol.Import) cell { return number(i.Users) }},
-		{"events", "Events", func(i protocol.Import) cell { return number(i.Events) }},
-		{"started_at", "Started", func(i protocol.Import) cell { return moments(i.StartedAt) }},
-		{"last_at", "Last event", func(i protocol.Import) cell { return moments(i.LastAt) }},
+		{"source", "Source", func(i wire.Import) cell { return text(i.Source) }},
+		{"board", "Board", func(i wire.Import) cell { return to(boardHref(i.Board), i.Board) }},
+		{"users", "Users", func(i wire.Import) cell { return number(i.Users) }},
+		{"events", "Events", func(i wire.Import) cell { return number(i.Events) }},
+		{"started_at", "Started", func(i wire.Import) cell { return moments(i.StartedAt) }},
+		{"last_at", "Last event", func(i wire.Import) cell { return moments(i.LastAt) }},
 	},
-	fetch: func(k *call, q url.Values) ([]protocol.Import, string, error) {
-		var out protocol.Imports
+	fetch: func(k *call, q url.Values) ([]wire.Import, string, error) {
+		var out wire.Imports
 		err := k.get("/v1/admin/imports", q, &out)
 		return out.Imports, cursorOf(out.NextBefore), err
 	},
@@ -295,8 +295,8 @@ func importChanges() []*change {
 			if err != nil {
 				return nil, err
 			}
-			var before protocol.Import
-			body := protocol.ImportRequest{Source: v.Get("source"), Board: v.Get("board"), DryRun: true}
+			var before wire.Import
+			body := wire.ImportRequest{Source: v.Get("source"), Board: v.Get("board"), DryRun: true}
 			if err := k.do(http.MethodPost, "/v1/admin/imports", nil, body, &before); err != nil {
 				return nil, err
 			}
@@ -312,13 +312,13 @@ func importChanges() []*change {
 			return []string{"import", "csv", v.Get("file_name"), "--board", v.Get("board"), "--source", v.Get("source")}
 		},
 		request: func(v url.Values) (request, error) {
-			body := protocol.ImportRequest{Source: v.Get("source"), Board: v.Get("board")}
+			body := wire.ImportRequest{Source: v.Get("source"), Board: v.Get("board")}
 			_, err := readCSV(v)
 			return request{http.MethodPost, "/v1/admin/imports", reasonQuery(v), body}, err
 		},
 		back: func(url.Values) string { return Root + "/imports" },
 		then: func(c *Console, k *call, v url.Values, answer json.RawMessage) (string, error) {
-			var made protocol.Import
+			var made wire.Import
 			if err := json.Unmarshal(answer, &made); err != nil {
 				return "", err
 			}

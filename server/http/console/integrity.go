@@ -5,59 +5,59 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 func flagHref(id int64) string { return Root + "/integrity/flags/" + strconv.FormatInt(id, 10) }
 func voidHref(id int64) string { return Root + "/integrity/voids/" + strconv.FormatInt(id, 10) }
 
-var flagList = &list[protocol.Flag]{
+var flagList = &list[wire.Flag]{
 	name: "flags", path: Root + "/integrity", cursor: "after", empty: "No flag waits for a decision.",
 	filters: []filter{
 		{Name: "state", Label: "State", Options: []string{"open", "dismissed", "confirmed", "all"}},
 		{Name: "user_id", Label: "User"},
 	},
-	columns: []column[protocol.Flag]{
-		{"id", "Flag", func(f protocol.Flag) cell {
+	columns: []column[wire.Flag]{
+		{"id", "Flag", func(f wire.Flag) cell {
 			v := number(f.ID)
 			v.Href = flagHref(f.ID)
 			return v
 		}},
-		{"state", "State", func(f protocol.Flag) cell { return badge(f.State) }},
-		{"rule", "Rule", func(f protocol.Flag) cell { return text(f.Rule) }},
-		{"user_id", "User", func(f protocol.Flag) cell { return to(playerHref(f.UserID), f.UserID) }},
-		{"board", "Board", func(f protocol.Flag) cell { return to(boardHref(f.Board), f.Board) }},
-		{"delta", "Delta", func(f protocol.Flag) cell { return signed(f.Delta) }},
-		{"times", "Times", func(f protocol.Flag) cell { return number(f.Times) }},
-		{"last_at", "Last", func(f protocol.Flag) cell { return moment(f.LastAt) }},
-		{"detail", "Detail", func(f protocol.Flag) cell { return text(f.Detail) }},
+		{"state", "State", func(f wire.Flag) cell { return badge(f.State) }},
+		{"rule", "Rule", func(f wire.Flag) cell { return text(f.Rule) }},
+		{"user_id", "User", func(f wire.Flag) cell { return to(playerHref(f.UserID), f.UserID) }},
+		{"board", "Board", func(f wire.Flag) cell { return to(boardHref(f.Board), f.Board) }},
+		{"delta", "Delta", func(f wire.Flag) cell { return signed(f.Delta) }},
+		{"times", "Times", func(f wire.Flag) cell { return number(f.Times) }},
+		{"last_at", "Last", func(f wire.Flag) cell { return moment(f.LastAt) }},
+		{"detail", "Detail", func(f wire.Flag) cell { return text(f.Detail) }},
 	},
-	fetch: func(k *call, q url.Values) ([]protocol.Flag, string, error) {
-		var out protocol.Flags
+	fetch: func(k *call, q url.Values) ([]wire.Flag, string, error) {
+		var out wire.Flags
 		err := k.get("/v1/admin/flags", q, &out)
 		return out.Flags, cursorOf(out.NextAfter), err
 	},
 }
 
 // voidList is the newest voids. The API has no further pages.
-var voidList = &list[protocol.Void]{
+var voidList = &list[wire.Void]{
 	path: Root + "/integrity", empty: "No events were voided.",
-	columns: []column[protocol.Void]{
-		{"", "Void", func(v protocol.Void) cell {
+	columns: []column[wire.Void]{
+		{"", "Void", func(v wire.Void) cell {
 			n := number(v.ID)
 			n.Href = voidHref(v.ID)
 			return n
 		}},
-		{"", "State", func(v protocol.Void) cell { return badge(v.State) }},
-		{"", "Sender", func(v protocol.Void) cell { return code(v.KeyID + v.Address) }},
-		{"", "Reversed", func(v protocol.Void) cell { return number(v.Reversed) }},
-		{"", "To do", func(v protocol.Void) cell { return number(v.Todo) }},
-		{"", "By", func(v protocol.Void) cell { return text(v.Who) }},
-		{"", "Created", func(v protocol.Void) cell { return moment(v.CreatedAt) }},
-		{"", "Reason", func(v protocol.Void) cell { return text(v.Reason) }},
+		{"", "State", func(v wire.Void) cell { return badge(v.State) }},
+		{"", "Sender", func(v wire.Void) cell { return code(v.KeyID + v.Address) }},
+		{"", "Reversed", func(v wire.Void) cell { return number(v.Reversed) }},
+		{"", "To do", func(v wire.Void) cell { return number(v.Todo) }},
+		{"", "By", func(v wire.Void) cell { return text(v.Who) }},
+		{"", "Created", func(v wire.Void) cell { return moment(v.CreatedAt) }},
+		{"", "Reason", func(v wire.Void) cell { return text(v.Reason) }},
 	},
-	fetch: func(k *call, _ url.Values) ([]protocol.Void, string, error) {
-		var out protocol.Voids
+	fetch: func(k *call, _ url.Values) ([]wire.Void, string, error) {
+		var out wire.Voids
 		err := k.get("/v1/admin/voids", nil, &out)
 		return out.Voids, "", err
 	},
@@ -85,7 +85,7 @@ func (c *Console) integrity(w http.ResponseWriter, r *http.Request, s *session) 
 		return err
 	}
 	d.Voids = voidList.plain(rows)
-	var jobs protocol.Jobs
+	var jobs wire.Jobs
 	if err := k.get("/v1/admin/jobs", url.Values{"limit": {"5"}}, &jobs); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (c *Console) integrity(w http.ResponseWriter, r *http.Request, s *session) 
 // flag shows a flag, to be confirmed or dismissed.
 func (c *Console) flag(w http.ResponseWriter, r *http.Request, s *session) error {
 	id := r.PathValue("id")
-	var f protocol.Flag
+	var f wire.Flag
 	if err := c.as(r, s).get("/v1/admin/flags/"+url.PathEscape(id), nil, &f); err != nil {
 		return err
 	}
@@ -147,13 +147,13 @@ type voidView struct {
 	Done     int64
 	Total    int64
 	Active   bool
-	Failures []protocol.VoidFailure
+	Failures []wire.VoidFailure
 }
 
 // void shows a void and its progress.
 func (c *Console) void(w http.ResponseWriter, r *http.Request, s *session) error {
 	id := r.PathValue("id")
-	var v protocol.Void
+	var v wire.Void
 	if err := c.as(r, s).get("/v1/admin/voids/"+url.PathEscape(id), nil, &v); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // jobTime is the longest time that this process keeps a job's request open.
@@ -120,7 +120,7 @@ var jobTitles = map[string]string{
 	"archive": "Archiving", "checkpoint": "Checkpoint from the archive",
 }
 
-func jobTitle(j *protocol.Job) string {
+func jobTitle(j *wire.Job) string {
 	title := jobTitles[j.Kind]
 	if title == "" {
 		title = j.Kind
@@ -131,22 +131,22 @@ func jobTitle(j *protocol.Job) string {
 	return title
 }
 
-var jobList = &list[protocol.Job]{
+var jobList = &list[wire.Job]{
 	name: "jobs", path: Root + "/jobs", cursor: "before", empty: "No job has run in the last 30 days.",
-	columns: []column[protocol.Job]{
-		{"job_id", "Job", func(j protocol.Job) cell {
+	columns: []column[wire.Job]{
+		{"job_id", "Job", func(j wire.Job) cell {
 			return cell{Text: strconv.FormatInt(j.JobID, 10), Href: jobHref(j.JobID), Kind: "number"}
 		}},
-		{"state", "State", func(j protocol.Job) cell { return badge(j.State) }},
-		{"kind", "Kind", func(j protocol.Job) cell { return text(jobTitle(&j)) }},
-		{"target", "Target", func(j protocol.Job) cell { return text(targetText(j.Target)) }},
-		{"who", "By", func(j protocol.Job) cell { return text(j.Who) }},
-		{"started_at", "Started", func(j protocol.Job) cell { return moment(j.StartedAt) }},
-		{"node", "Node", func(j protocol.Job) cell { return code(j.Node) }},
-		{"reason", "Reason", func(j protocol.Job) cell { return text(j.Reason) }},
+		{"state", "State", func(j wire.Job) cell { return badge(j.State) }},
+		{"kind", "Kind", func(j wire.Job) cell { return text(jobTitle(&j)) }},
+		{"target", "Target", func(j wire.Job) cell { return text(targetText(j.Target)) }},
+		{"who", "By", func(j wire.Job) cell { return text(j.Who) }},
+		{"started_at", "Started", func(j wire.Job) cell { return moment(j.StartedAt) }},
+		{"node", "Node", func(j wire.Job) cell { return code(j.Node) }},
+		{"reason", "Reason", func(j wire.Job) cell { return text(j.Reason) }},
 	},
-	fetch: func(k *call, q url.Values) ([]protocol.Job, string, error) {
-		var out protocol.Jobs
+	fetch: func(k *call, q url.Values) ([]wire.Job, string, error) {
+		var out wire.Jobs
 		err := k.get("/v1/admin/jobs", q, &out)
 		return out.Jobs, cursorOf(out.NextBefore), err
 	},
@@ -196,8 +196,8 @@ type jobView struct {
 	Done, Total int64
 	Unit        string
 	Problem     *failure
-	Verified    *protocol.Verified
-	Rebuilt     []protocol.Rebuilt
+	Verified    *wire.Verified
+	Rebuilt     []wire.Rebuilt
 	Replayed    []fact
 }
 
@@ -206,7 +206,7 @@ func (c *Console) job(w http.ResponseWriter, r *http.Request, s *session) error 
 	if !s.May(scopeOperate) {
 		return lacks(scopeOperate)
 	}
-	var j protocol.Job
+	var j wire.Job
 	if err := c.as(r, s).get("/v1/admin/jobs/"+url.PathEscape(r.PathValue("id")), nil, &j); err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func (c *Console) job(w http.ResponseWriter, r *http.Request, s *session) error 
 	return c.show(w, r, s, "job", v)
 }
 
-func newJobView(j *protocol.Job, now time.Time) *jobView {
+func newJobView(j *wire.Job, now time.Time) *jobView {
 	d := &jobView{Active: j.State == "running", Unit: "users"}
 	until := now
 	if j.EndedAt != nil {
@@ -262,7 +262,7 @@ func newJobView(j *protocol.Job, now time.Time) *jobView {
 	return d
 }
 
-func replayedFacts(r *protocol.Replayed) []fact {
+func replayedFacts(r *wire.Replayed) []fact {
 	changed := "Applied"
 	if r.DryRun {
 		changed = "Would be applied"

@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"strconv"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/loadgen/report"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 func loadRunHref(id int64) string { return Root + "/load-runs/" + strconv.FormatInt(id, 10) }
@@ -18,26 +18,26 @@ func milliseconds(v float64) cell {
 	return cell{Text: s + " ms", Raw: s, Kind: "number"}
 }
 
-var loadRunList = &list[protocol.LoadRun]{
+var loadRunList = &list[wire.LoadRun]{
 	name: "load-runs", path: Root + "/load-runs", cursor: "before",
 	empty:   "No load run. Upload a report.json here, or with sbctl load report RECORD --upload.",
 	filters: []filter{{Name: "verdict", Label: "Verdict", Options: []string{"", "passed", "failed", "scaled"}}},
-	columns: []column[protocol.LoadRun]{
-		{"load_run_id", "Run", func(r protocol.LoadRun) cell {
+	columns: []column[wire.LoadRun]{
+		{"load_run_id", "Run", func(r wire.LoadRun) cell {
 			return cell{Text: strconv.FormatInt(r.LoadRunID, 10), Href: loadRunHref(r.LoadRunID), Kind: "number"}
 		}},
-		{"verdict", "Verdict", func(r protocol.LoadRun) cell { return badge(r.Verdict) }},
-		{"profile", "Criteria", func(r protocol.LoadRun) cell { return text(r.Profile) }},
-		{"version", "Version", func(r protocol.LoadRun) cell { return text(r.Version) }},
-		{"rate", "Increments/s", func(r protocol.LoadRun) cell { return number(int64(r.Rate)) }},
-		{"p95_ms", "p95", func(r protocol.LoadRun) cell { return milliseconds(r.P95MS) }},
-		{"p99_ms", "p99", func(r protocol.LoadRun) cell { return milliseconds(r.P99MS) }},
-		{"began_at", "Began", func(r protocol.LoadRun) cell { return moment(r.BeganAt) }},
-		{"seconds", "Duration", func(r protocol.LoadRun) cell { return text(formatSeconds(int64(r.Seconds))) }},
-		{"uploaded_at", "Uploaded", func(r protocol.LoadRun) cell { return moment(r.UploadedAt) }},
+		{"verdict", "Verdict", func(r wire.LoadRun) cell { return badge(r.Verdict) }},
+		{"profile", "Criteria", func(r wire.LoadRun) cell { return text(r.Profile) }},
+		{"version", "Version", func(r wire.LoadRun) cell { return text(r.Version) }},
+		{"rate", "Increments/s", func(r wire.LoadRun) cell { return number(int64(r.Rate)) }},
+		{"p95_ms", "p95", func(r wire.LoadRun) cell { return milliseconds(r.P95MS) }},
+		{"p99_ms", "p99", func(r wire.LoadRun) cell { return milliseconds(r.P99MS) }},
+		{"began_at", "Began", func(r wire.LoadRun) cell { return moment(r.BeganAt) }},
+		{"seconds", "Duration", func(r wire.LoadRun) cell { return text(formatSeconds(int64(r.Seconds))) }},
+		{"uploaded_at", "Uploaded", func(r wire.LoadRun) cell { return moment(r.UploadedAt) }},
 	},
-	fetch: func(k *call, q url.Values) ([]protocol.LoadRun, string, error) {
-		var out protocol.LoadRuns
+	fetch: func(k *call, q url.Values) ([]wire.LoadRun, string, error) {
+		var out wire.LoadRuns
 		err := k.get("/v1/admin/load-runs", q, &out)
 		return out.LoadRuns, cursorOf(out.NextBefore), err
 	},
@@ -61,7 +61,7 @@ type loadRunView struct {
 }
 
 // readLoadRun reads a load run with its report.
-func readLoadRun(k *call, id string) (run protocol.LoadRun, r *report.Report, err error) {
+func readLoadRun(k *call, id string) (run wire.LoadRun, r *report.Report, err error) {
 	if err = k.get("/v1/admin/load-runs/"+url.PathEscape(id), nil, &run); err == nil {
 		r, err = report.Decode(run.Report)
 	}
@@ -215,12 +215,12 @@ func loadRunUpload() *change {
 		request: func(v url.Values) (request, error) {
 			_, body, err := readReport(v)
 			return request{
-				http.MethodPost, "/v1/admin/load-runs", reasonQuery(v), protocol.LoadRunRequest{Report: body},
+				http.MethodPost, "/v1/admin/load-runs", reasonQuery(v), wire.LoadRunRequest{Report: body},
 			}, err
 		},
 		back: func(url.Values) string { return Root + "/load-runs" },
 		after: func(_ url.Values, answer json.RawMessage) string {
-			var made protocol.LoadRun
+			var made wire.LoadRun
 			_ = json.Unmarshal(answer, &made) // an id of 0 leads to a clear error
 			return loadRunHref(made.LoadRunID)
 		},

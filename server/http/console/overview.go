@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // pipelineStage is a stage of an increment's path, as the diagram shows it.
@@ -25,18 +25,18 @@ type pipelineStage struct {
 
 // overviewState is what the overview shows, and what its script asks for again.
 type overviewState struct {
-	Board    string           `json:"board"`
-	Node     string           `json:"node"`
-	Version  string           `json:"version"`
-	Roles    string           `json:"roles"`
-	Uptime   string           `json:"uptime"`
-	Summary  string           `json:"summary"`
-	Tone     string           `json:"tone"`
-	Stages   []pipelineStage  `json:"stages"`
-	Findings []protocol.Check `json:"findings"`
-	Checks   []protocol.Check `json:"checks"`
-	Samples  map[string]any   `json:"samples"` // of the charts; null where unknown
-	Problems []string         `json:"problems"`
+	Board    string          `json:"board"`
+	Node     string          `json:"node"`
+	Version  string          `json:"version"`
+	Roles    string          `json:"roles"`
+	Uptime   string          `json:"uptime"`
+	Summary  string          `json:"summary"`
+	Tone     string          `json:"tone"`
+	Stages   []pipelineStage `json:"stages"`
+	Findings []wire.Check    `json:"findings"`
+	Checks   []wire.Check    `json:"checks"`
+	Samples  map[string]any  `json:"samples"` // of the charts; null where unknown
+	Problems []string        `json:"problems"`
 }
 
 // checksOf names the checks of each stage. Checks of none are listed below the diagram.
@@ -79,8 +79,8 @@ func (c *Console) readOverview(r *http.Request, s *session) (*overviewState, err
 	if board == "" {
 		board = "global"
 	}
-	var status protocol.Status
-	var checks protocol.Checks
+	var status wire.Status
+	var checks wire.Checks
 	var statusErr, checksErr error
 	var both sync.WaitGroup
 	both.Go(func() { statusErr = k.get("/v1/admin/status", url.Values{"board": {board}}, &status) })
@@ -95,7 +95,7 @@ func (c *Console) readOverview(r *http.Request, s *session) (*overviewState, err
 	return newOverview(board, &status, &checks), nil
 }
 
-func newOverview(board string, status *protocol.Status, checks *protocol.Checks) *overviewState {
+func newOverview(board string, status *wire.Status, checks *wire.Checks) *overviewState {
 	o := &overviewState{
 		Board: board, Node: status.Node, Version: checks.Version, Roles: strings.Join(status.Roles, ", "),
 		Uptime: formatSeconds(status.UptimeSeconds), Checks: checks.Checks, Problems: status.Problems,
@@ -116,10 +116,10 @@ func newOverview(board string, status *protocol.Status, checks *protocol.Checks)
 	o.Tone, o.Summary = "good", "Every stage works."
 	for _, c := range checks.Checks {
 		switch c.Status {
-		case protocol.CheckFail:
+		case wire.CheckFail:
 			o.Findings = slices.Insert(o.Findings, 0, c)
 			o.Tone = "bad"
-		case protocol.CheckWarn:
+		case wire.CheckWarn:
 			o.Findings = append(o.Findings, c)
 			if o.Tone == "good" {
 				o.Tone = "warn"
@@ -141,10 +141,10 @@ func newOverview(board string, status *protocol.Status, checks *protocol.Checks)
 }
 
 // colour colours a stage by the worst of its checks.
-func colour(s *pipelineStage, checks []protocol.Check) {
+func colour(s *pipelineStage, checks []wire.Check) {
 	worst := map[string]int{"": 0, "good": 0, "warn": 1, "bad": 2}
 	for _, c := range checks {
-		if !slices.Contains(checksOf[s.ID], c.Name) || c.Status == protocol.CheckSkipped {
+		if !slices.Contains(checksOf[s.ID], c.Name) || c.Status == wire.CheckSkipped {
 			continue
 		}
 		tone := tones[c.Status]
@@ -160,7 +160,7 @@ func colour(s *pipelineStage, checks []protocol.Check) {
 	}
 }
 
-func apiStage(s *protocol.Status) pipelineStage {
+func apiStage(s *wire.Status) pipelineStage {
 	st := pipelineStage{ID: "api", Label: "API", Value: "–", Unit: "increments/s", Tone: "good"}
 	if s.IncrementsPerSecond != nil {
 		st.Value = fmt.Sprintf("%.1f", *s.IncrementsPerSecond)
@@ -168,7 +168,7 @@ func apiStage(s *protocol.Status) pipelineStage {
 	return st
 }
 
-func ledgerStage(s *protocol.Status) pipelineStage {
+func ledgerStage(s *wire.Status) pipelineStage {
 	st := pipelineStage{ID: "ledger", Label: "Ledger", Value: "–", Unit: "ms, 95th percentile"}
 	if s.LatencyP95MS != nil {
 		st.Value = fmt.Sprintf("%.1f", *s.LatencyP95MS)
@@ -176,7 +176,7 @@ func ledgerStage(s *protocol.Status) pipelineStage {
 	return st
 }
 
-func outboxStage(s *protocol.Status) pipelineStage {
+func outboxStage(s *wire.Status) pipelineStage {
 	st := pipelineStage{ID: "outbox", Label: "Outbox", Value: "–", Unit: "changes wait"}
 	if s.OutboxDepth != nil {
 		st.Value = formatNumber(*s.OutboxDepth)
@@ -187,7 +187,7 @@ func outboxStage(s *protocol.Status) pipelineStage {
 	return st
 }
 
-func transportStage(s *protocol.Status) pipelineStage {
+func transportStage(s *wire.Status) pipelineStage {
 	st := pipelineStage{ID: "transport", Label: "Transport", Value: "–", Unit: "records of lag"}
 	if lag := totalLag(s); lag != nil {
 		st.Value = formatNumber(*lag)
@@ -199,7 +199,7 @@ func transportStage(s *protocol.Status) pipelineStage {
 }
 
 // totalLag is the lag of all topics; nil if this node consumes none.
-func totalLag(s *protocol.Status) *int64 {
+func totalLag(s *wire.Status) *int64 {
 	if len(s.ConsumerLag) == 0 {
 		return nil
 	}
@@ -210,7 +210,7 @@ func totalLag(s *protocol.Status) *int64 {
 	return &sum
 }
 
-func rankingStage(s *protocol.Status) pipelineStage {
+func rankingStage(s *wire.Status) pipelineStage {
 	st := pipelineStage{ID: "ranking", Label: "Ranking", Value: "–", Unit: "users"}
 	if b := s.Board; b != nil {
 		st.Value, st.State, st.Tone = formatNumber(b.Members), strings.ToLower(strings.ReplaceAll(b.State, "_", " ")),
@@ -225,7 +225,7 @@ func rankingStage(s *protocol.Status) pipelineStage {
 	return st
 }
 
-func realtimeStage(s *protocol.Status) pipelineStage {
+func realtimeStage(s *wire.Status) pipelineStage {
 	st := pipelineStage{ID: "realtime", Label: "Realtime", Value: "–", Unit: "connections"}
 	if slices.Contains(s.Roles, "gateway") {
 		sum := int64(0)

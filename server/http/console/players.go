@@ -10,23 +10,23 @@ import (
 	"sync"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 func playerHref(user string) string { return Root + "/players/" + url.PathEscape(user) }
 
 // topList is the top of a board, from which players are chosen.
-var topList = &list[protocol.Entry]{
+var topList = &list[wire.Entry]{
 	name: "leaderboard", path: Root + "/players", cursor: "cursor", empty: "Nobody has a score on this board.",
 	filters: []filter{{Name: "board", Label: "Board", Hint: "global"}},
-	columns: []column[protocol.Entry]{
-		{"rank", "Rank", func(e protocol.Entry) cell { return number(e.Rank) }},
-		{"user_id", "User", func(e protocol.Entry) cell { return to(playerHref(e.UserID), e.UserID) }},
-		{"display_name", "Display name", func(e protocol.Entry) cell { return text(e.DisplayName) }},
-		{"score", "Score", func(e protocol.Entry) cell { return number(e.Score) }},
+	columns: []column[wire.Entry]{
+		{"rank", "Rank", func(e wire.Entry) cell { return number(e.Rank) }},
+		{"user_id", "User", func(e wire.Entry) cell { return to(playerHref(e.UserID), e.UserID) }},
+		{"display_name", "Display name", func(e wire.Entry) cell { return text(e.DisplayName) }},
+		{"score", "Score", func(e wire.Entry) cell { return number(e.Score) }},
 	},
-	fetch: func(k *call, q url.Values) ([]protocol.Entry, string, error) {
-		var out protocol.Top
+	fetch: func(k *call, q url.Values) ([]wire.Entry, string, error) {
+		var out wire.Top
 		q.Set("limit", "100")
 		err := k.get("/v1/leaderboard/top", q, &out)
 		return out.Entries, out.NextCursor, err
@@ -34,19 +34,19 @@ var topList = &list[protocol.Entry]{
 }
 
 // foundList is the players whose display name begins with a text.
-var foundList = &list[protocol.FoundUser]{
+var foundList = &list[wire.FoundUser]{
 	name: "players", path: Root + "/players", cursor: "after",
 	empty:   "No display name begins with this text.",
 	filters: []filter{{Name: "name", Label: "Display name begins with"}},
-	columns: []column[protocol.FoundUser]{
-		{"display_name", "Display name", func(u protocol.FoundUser) cell {
+	columns: []column[wire.FoundUser]{
+		{"display_name", "Display name", func(u wire.FoundUser) cell {
 			return to(playerHref(u.UserID), u.DisplayName)
 		}},
-		{"user_id", "User", func(u protocol.FoundUser) cell { return to(playerHref(u.UserID), u.UserID) }},
-		{"status", "Status", func(u protocol.FoundUser) cell { return badge(u.Status) }},
+		{"user_id", "User", func(u wire.FoundUser) cell { return to(playerHref(u.UserID), u.UserID) }},
+		{"status", "Status", func(u wire.FoundUser) cell { return badge(u.Status) }},
 	},
-	fetch: func(k *call, q url.Values) ([]protocol.FoundUser, string, error) {
-		var out protocol.FoundUsers
+	fetch: func(k *call, q url.Values) ([]wire.FoundUser, string, error) {
+		var out wire.FoundUsers
 		err := k.get("/v1/admin/users", q, &out)
 		return out.Users, out.NextAfter, err
 	},
@@ -107,7 +107,7 @@ func (c *Console) findPlayer(k *call, s *session, asked string) string {
 
 // playerScore is a player's score on one board, with the rank if it is known.
 type playerScore struct {
-	protocol.UserScore
+	wire.UserScore
 	Rank, Total int64
 	Percentile  float64
 }
@@ -116,7 +116,7 @@ type playerScore struct {
 type playerView struct {
 	User      string
 	Name      string
-	Status    *protocol.User
+	Status    *wire.User
 	Facts     []fact
 	Scores    []playerScore
 	More      int // scores without a rank here
@@ -138,7 +138,7 @@ func (c *Console) player(w http.ResponseWriter, r *http.Request, s *session) err
 	d := &playerView{User: user}
 	v := &view{Title: user, Section: "players", Crumbs: []link{{Label: "Players", Href: Root + "/players"}}, Data: d}
 	if s.May(scopeOperate) {
-		var u protocol.User
+		var u wire.User
 		if err := k.get("/v1/admin/users/"+url.PathEscape(user), nil, &u); err != nil {
 			return err
 		}
@@ -151,16 +151,16 @@ func (c *Console) player(w http.ResponseWriter, r *http.Request, s *session) err
 		d.Scores = ranks(k, &u)
 		d.More = len(u.Scores) - min(len(u.Scores), maxRanks)
 	} else {
-		var p protocol.Place
+		var p wire.Place
 		if err := k.get("/v1/users/"+url.PathEscape(user)+"/rank", nil, &p); err != nil {
 			return err
 		}
 		d.Scores = []playerScore{{
-			UserScore: protocol.UserScore{Board: p.Board, Score: p.Score, ReachedAt: p.UpdatedAt},
+			UserScore: wire.UserScore{Board: p.Board, Score: p.Score, ReachedAt: p.UpdatedAt},
 			Rank:      p.Rank, Total: p.Total, Percentile: p.Percentile,
 		}}
 	}
-	var profile protocol.Profile
+	var profile wire.Profile
 	if k.get("/v1/users/"+url.PathEscape(user)+"/profile", nil, &profile) == nil {
 		d.Name = profile.DisplayName
 	}
@@ -174,13 +174,13 @@ func (c *Console) player(w http.ResponseWriter, r *http.Request, s *session) err
 }
 
 // ranks reads a player's ranks, all at once.
-func ranks(k *call, u *protocol.User) []playerScore {
+func ranks(k *call, u *wire.User) []playerScore {
 	out := make([]playerScore, min(len(u.Scores), maxRanks))
 	var all sync.WaitGroup
 	for i := range out {
 		out[i].UserScore = u.Scores[i]
 		all.Go(func() {
-			var p protocol.Place
+			var p wire.Place
 			q := url.Values{"board": {out[i].Board}}
 			if k.get("/v1/users/"+url.PathEscape(u.UserID)+"/rank", q, &p) == nil { // hidden scores have none
 				out[i].Rank, out[i].Total, out[i].Percentile = p.Rank, p.Total, p.Percentile
@@ -191,7 +191,7 @@ func ranks(k *call, u *protocol.User) []playerScore {
 	return out
 }
 
-func userFacts(u *protocol.User) []fact {
+func userFacts(u *wire.User) []fact {
 	out := []fact{{"Status", badge(u.Status)}, {"First seen", moment(u.CreatedAt)}}
 	if u.Since != nil {
 		out = append(out, fact{"Since", moment(*u.Since)}, fact{"By", text(u.By)}, fact{"Reason", text(u.Reason)})
@@ -206,7 +206,7 @@ func userFacts(u *protocol.User) []fact {
 }
 
 // playerActions are the changes of a player in their status.
-func playerActions(u *protocol.User) (out []link) {
+func playerActions(u *wire.User) (out []link) {
 	if u.Status == "erased" {
 		return nil
 	}
@@ -227,30 +227,30 @@ func playerActions(u *protocol.User) (out []link) {
 }
 
 // statementList is a player's events.
-func statementList(user string) *list[protocol.StatementEntry] {
-	event := func(e protocol.StatementEntry) cell {
+func statementList(user string) *list[wire.StatementEntry] {
+	event := func(e wire.StatementEntry) cell {
 		q := url.Values{"board": {e.Board}, "at": {e.RecordedAt.UTC().Format(time.RFC3339Nano)}}
 		return to(playerHref(user)+"/events/"+url.PathEscape(e.EventID)+"?"+q.Encode(), e.EventID)
 	}
-	return &list[protocol.StatementEntry]{
+	return &list[wire.StatementEntry]{
 		name: "statement", path: playerHref(user), cursor: "cursor", empty: "No event matches.",
 		filters: []filter{
 			{Name: "board", Label: "Board"},
 			{Name: "from", Label: "From", Hint: "2026-11-21T10:00:00Z"},
 			{Name: "to", Label: "To", Hint: "2026-11-21T11:00:00Z"},
 		},
-		columns: []column[protocol.StatementEntry]{
-			{"recorded_at", "Recorded", func(e protocol.StatementEntry) cell { return moment(e.RecordedAt) }},
+		columns: []column[wire.StatementEntry]{
+			{"recorded_at", "Recorded", func(e wire.StatementEntry) cell { return moment(e.RecordedAt) }},
 			{"event_id", "Event", event},
-			{"kind", "Kind", func(e protocol.StatementEntry) cell { return text(e.Kind) }},
-			{"board", "Board", func(e protocol.StatementEntry) cell { return to(boardHref(e.Board), e.Board) }},
-			{"delta", "Delta", func(e protocol.StatementEntry) cell { return signed(e.Delta) }},
-			{"new_score", "Score", func(e protocol.StatementEntry) cell { return number(e.NewScore) }},
-			{"key_id", "Key", func(e protocol.StatementEntry) cell { return code(e.KeyID) }},
-			{"address", "Address", func(e protocol.StatementEntry) cell { return code(e.Address) }},
+			{"kind", "Kind", func(e wire.StatementEntry) cell { return text(e.Kind) }},
+			{"board", "Board", func(e wire.StatementEntry) cell { return to(boardHref(e.Board), e.Board) }},
+			{"delta", "Delta", func(e wire.StatementEntry) cell { return signed(e.Delta) }},
+			{"new_score", "Score", func(e wire.StatementEntry) cell { return number(e.NewScore) }},
+			{"key_id", "Key", func(e wire.StatementEntry) cell { return code(e.KeyID) }},
+			{"address", "Address", func(e wire.StatementEntry) cell { return code(e.Address) }},
 		},
-		fetch: func(k *call, q url.Values) ([]protocol.StatementEntry, string, error) {
-			var out protocol.Statement
+		fetch: func(k *call, q url.Values) ([]wire.StatementEntry, string, error) {
+			var out wire.Statement
 			err := k.get("/v1/users/"+url.PathEscape(user)+"/statement", q, &out)
 			return out.Entries, out.NextCursor, err
 		},
@@ -275,7 +275,7 @@ type stage struct {
 
 // eventView is the page of an event.
 type eventView struct {
-	Entry  *protocol.StatementEntry
+	Entry  *wire.StatementEntry
 	Facts  []fact
 	Stages []stage
 }
@@ -288,8 +288,8 @@ func (c *Console) event(w http.ResponseWriter, r *http.Request, s *session) erro
 	if err != nil {
 		return badTime("at", "The parameter at")
 	}
-	var found *protocol.StatementEntry
-	var page protocol.Statement
+	var found *wire.StatementEntry
+	var page wire.Statement
 	window := url.Values{
 		"board": {q.Get("board")}, "from": {at.Format(time.RFC3339Nano)},
 		"to": {at.Add(time.Millisecond).Format(time.RFC3339Nano)},
@@ -323,14 +323,14 @@ func (c *Console) event(w http.ResponseWriter, r *http.Request, s *session) erro
 }
 
 // reversalKind names the kind of what is reversed, which is needed for adjustments.
-func reversalKind(e *protocol.StatementEntry) string {
+func reversalKind(e *wire.StatementEntry) string {
 	if e.Kind == "adjustment" {
 		return e.Kind
 	}
 	return ""
 }
 
-func eventFacts(e *protocol.StatementEntry) []fact {
+func eventFacts(e *wire.StatementEntry) []fact {
 	previous := cell{Text: "none"}
 	if e.PreviousScore != nil {
 		previous = number(*e.PreviousScore)
@@ -352,7 +352,7 @@ func eventFacts(e *protocol.StatementEntry) []fact {
 // eventStages derives an event's way through the pipeline from the states of its stages:
 // changes are published and applied in order, so what is older than the oldest one that
 // waits has passed.
-func eventStages(k *call, s *session, e *protocol.StatementEntry) []stage {
+func eventStages(k *call, s *session, e *wire.StatementEntry) []stage {
 	sender := "from " + e.Address
 	if e.Kind != "" {
 		sender = "an operator's " + e.Kind
@@ -369,7 +369,7 @@ func eventStages(k *call, s *session, e *protocol.StatementEntry) []stage {
 		return out
 	}
 	now := k.c.Now()
-	var box protocol.Outbox
+	var box wire.Outbox
 	if err := k.get("/v1/admin/outbox", nil, &box); err != nil {
 		published.Detail = failureOf(err).Message
 	} else {
@@ -380,7 +380,7 @@ func eventStages(k *call, s *session, e *protocol.StatementEntry) []stage {
 			}
 		}
 	}
-	var st protocol.RankingStatus
+	var st wire.RankingStatus
 	err := k.get("/v1/admin/boards/"+url.PathEscape(e.Board)+"/ranking", nil, &st)
 	switch {
 	case err != nil:

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // settingGroup is the settings with one prefix.
@@ -16,7 +16,7 @@ type settingGroup struct {
 }
 
 type settingRow struct {
-	protocol.Setting
+	wire.Setting
 	Change, Reset link
 }
 
@@ -28,22 +28,22 @@ type settingsView struct {
 }
 
 // settingList is only exported; the page groups the settings.
-var settingList = &list[protocol.Setting]{
+var settingList = &list[wire.Setting]{
 	name: "settings", path: Root + "/settings", cursor: "cursor",
 	filters: []filter{{Name: "name"}, {Name: "source"}},
-	columns: []column[protocol.Setting]{
-		{"name", "Name", func(s protocol.Setting) cell { return code(s.Name) }},
-		{"value", "Value", func(s protocol.Setting) cell { return code(s.Value) }},
-		{"source", "Source", func(s protocol.Setting) cell { return text(s.Source) }},
-		{"meaning", "Meaning", func(s protocol.Setting) cell { return text(s.Meaning) }},
+	columns: []column[wire.Setting]{
+		{"name", "Name", func(s wire.Setting) cell { return code(s.Name) }},
+		{"value", "Value", func(s wire.Setting) cell { return code(s.Value) }},
+		{"source", "Source", func(s wire.Setting) cell { return text(s.Source) }},
+		{"meaning", "Meaning", func(s wire.Setting) cell { return text(s.Meaning) }},
 	},
-	fetch: func(k *call, q url.Values) ([]protocol.Setting, string, error) {
-		var all protocol.Settings
+	fetch: func(k *call, q url.Values) ([]wire.Setting, string, error) {
+		var all wire.Settings
 		if err := k.get("/v1/admin/settings", nil, &all); err != nil {
 			return nil, "", err
 		}
 		name, source := strings.ToLower(q.Get("name")), q.Get("source")
-		return slices.DeleteFunc(all.Settings, func(s protocol.Setting) bool {
+		return slices.DeleteFunc(all.Settings, func(s wire.Setting) bool {
 			matches := strings.Contains(s.Name, name) || strings.Contains(strings.ToLower(s.Meaning), name)
 			switch source {
 			case "":

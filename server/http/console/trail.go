@@ -12,10 +12,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
-var auditList = &list[protocol.AuditEntry]{
+var auditList = &list[wire.AuditEntry]{
 	name: "audit", path: Root + "/audit", cursor: "cursor", empty: "No entry matches.",
 	filters: []filter{
 		{Name: "who", Label: "Who"},
@@ -24,20 +24,20 @@ var auditList = &list[protocol.AuditEntry]{
 		{Name: "from", Label: "From", Hint: "2026-11-21T10:00:00Z"},
 		{Name: "to", Label: "To", Hint: "2026-11-21T11:00:00Z"},
 	},
-	columns: []column[protocol.AuditEntry]{
-		{"at", "Time", func(e protocol.AuditEntry) cell { return moment(e.At) }},
-		{"who", "Who", func(e protocol.AuditEntry) cell { return text(e.Who) }},
-		{"action", "Action", func(e protocol.AuditEntry) cell {
+	columns: []column[wire.AuditEntry]{
+		{"at", "Time", func(e wire.AuditEntry) cell { return moment(e.At) }},
+		{"who", "Who", func(e wire.AuditEntry) cell { return text(e.Who) }},
+		{"action", "Action", func(e wire.AuditEntry) cell {
 			v := code(e.Action)
 			v.Href = Root + "/audit/" + strconv.FormatInt(e.ID, 10)
 			return v
 		}},
-		{"target", "Target", func(e protocol.AuditEntry) cell { return text(e.Target) }},
-		{"reason", "Reason", func(e protocol.AuditEntry) cell { return text(e.Reason) }},
-		{"address", "Address", func(e protocol.AuditEntry) cell { return code(e.Address) }},
+		{"target", "Target", func(e wire.AuditEntry) cell { return text(e.Target) }},
+		{"reason", "Reason", func(e wire.AuditEntry) cell { return text(e.Reason) }},
+		{"address", "Address", func(e wire.AuditEntry) cell { return code(e.Address) }},
 	},
-	fetch: func(k *call, q url.Values) ([]protocol.AuditEntry, string, error) {
-		var out protocol.AuditEntries
+	fetch: func(k *call, q url.Values) ([]wire.AuditEntry, string, error) {
+		var out wire.AuditEntries
 		err := k.get("/v1/admin/audit", q, &out)
 		return out.Entries, out.NextCursor, err
 	},
@@ -46,7 +46,7 @@ var auditList = &list[protocol.AuditEntry]{
 // auditView is the audit trail, with the result of a verification of its chain.
 type auditView struct {
 	Table        *tableView
-	Chain        *protocol.AuditChain
+	Chain        *wire.AuditChain
 	ChainProblem *failure
 }
 
@@ -62,7 +62,7 @@ func (c *Console) audit(w http.ResponseWriter, r *http.Request, s *session) erro
 	}
 	d := &auditView{Table: t}
 	if r.URL.Query().Has("verify") {
-		d.Chain = new(protocol.AuditChain)
+		d.Chain = new(wire.AuditChain)
 		if err := k.get("/v1/admin/audit/verify", nil, d.Chain); err != nil {
 			d.Chain, d.ChainProblem = nil, failureOf(err)
 		}
@@ -89,7 +89,7 @@ func (c *Console) auditEntry(w http.ResponseWriter, r *http.Request, s *session)
 	if err != nil {
 		return missing
 	}
-	var out protocol.AuditEntries
+	var out wire.AuditEntries
 	q := url.Values{"cursor": {strconv.FormatInt(id+1, 10)}, "limit": {"1"}} // entries before the cursor
 	if err := c.as(r, s).get("/v1/admin/audit", q, &out); err != nil {
 		return err
@@ -118,24 +118,24 @@ func (c *Console) auditEntry(w http.ResponseWriter, r *http.Request, s *session)
 	})
 }
 
-var letterList = &list[protocol.DeadLetter]{
+var letterList = &list[wire.DeadLetter]{
 	name: "dead-letters", path: Root + "/dead-letters", cursor: "after",
 	empty: "No dead letters: every record could be processed.",
-	columns: []column[protocol.DeadLetter]{
-		{"id", "Id", func(l protocol.DeadLetter) cell {
+	columns: []column[wire.DeadLetter]{
+		{"id", "Id", func(l wire.DeadLetter) cell {
 			v := number(l.ID)
 			v.Href = Root + "/dead-letters/" + strconv.FormatInt(l.ID, 10)
 			return v
 		}},
-		{"buried_at", "Time", func(l protocol.DeadLetter) cell { return moment(l.BuriedAt) }},
-		{"topic", "Topic", func(l protocol.DeadLetter) cell { return code(l.Topic) }},
-		{"partition", "Partition", func(l protocol.DeadLetter) cell { return number(int64(l.Partition)) }},
-		{"offset", "Offset", func(l protocol.DeadLetter) cell { return number(l.Offset) }},
-		{"attempts", "Attempts", func(l protocol.DeadLetter) cell { return number(int64(l.Attempts)) }},
-		{"reason", "Reason", func(l protocol.DeadLetter) cell { return text(l.Reason) }},
+		{"buried_at", "Time", func(l wire.DeadLetter) cell { return moment(l.BuriedAt) }},
+		{"topic", "Topic", func(l wire.DeadLetter) cell { return code(l.Topic) }},
+		{"partition", "Partition", func(l wire.DeadLetter) cell { return number(int64(l.Partition)) }},
+		{"offset", "Offset", func(l wire.DeadLetter) cell { return number(l.Offset) }},
+		{"attempts", "Attempts", func(l wire.DeadLetter) cell { return number(int64(l.Attempts)) }},
+		{"reason", "Reason", func(l wire.DeadLetter) cell { return text(l.Reason) }},
 	},
-	fetch: func(k *call, q url.Values) ([]protocol.DeadLetter, string, error) {
-		var out protocol.DeadLetters
+	fetch: func(k *call, q url.Values) ([]wire.DeadLetter, string, error) {
+		var out wire.DeadLetters
 		err := k.get("/v1/admin/dead-letters", q, &out)
 		return out.Letters, cursorOf(out.NextAfter), err
 	},
@@ -146,7 +146,7 @@ func (c *Console) deadLetters(w http.ResponseWriter, r *http.Request, s *session
 	return table(c, w, r, s, letterList, "list", &view{Title: "Dead letters", Section: "dead-letters"})
 }
 
-func letterFacts(l *protocol.DeadLetter) []fact {
+func letterFacts(l *wire.DeadLetter) []fact {
 	return []fact{
 		{"Reason", text(l.Reason)},
 		{"Topic", code(l.Topic)},
@@ -160,7 +160,7 @@ func letterFacts(l *protocol.DeadLetter) []fact {
 // deadLetter shows a dead letter with its payload.
 func (c *Console) deadLetter(w http.ResponseWriter, r *http.Request, s *session) error {
 	id := r.PathValue("id")
-	var l protocol.DeadLetter
+	var l wire.DeadLetter
 	if err := c.as(r, s).get("/v1/admin/dead-letters/"+url.PathEscape(id), nil, &l); err != nil {
 		return err
 	}
@@ -188,25 +188,25 @@ func payload(value []byte) (label, block string) {
 	return "Payload (base64)", base64.StdEncoding.EncodeToString(value)
 }
 
-var keyList = &list[protocol.Key]{
+var keyList = &list[wire.Key]{
 	name: "keys", path: Root + "/keys", cursor: "cursor", empty: "No signing key. Create one for each game server.",
-	columns: []column[protocol.Key]{
-		{"name", "Name", func(k protocol.Key) cell { return text(k.Name) }},
-		{"key_id", "Key", func(k protocol.Key) cell { return code(k.KeyID) }},
-		{"state", "State", func(k protocol.Key) cell { return badge(keyState(&k, time.Now())) }},
-		{"boards", "Boards", func(k protocol.Key) cell { return text(keyBoards(&k)) }},
-		{"generation", "Secrets", func(k protocol.Key) cell { return number(int64(k.Generation)) }},
-		{"created_at", "Created", func(k protocol.Key) cell { return moment(k.CreatedAt) }},
-		{"expires_at", "Expires", func(k protocol.Key) cell { return moments(k.ExpiresAt) }},
+	columns: []column[wire.Key]{
+		{"name", "Name", func(k wire.Key) cell { return text(k.Name) }},
+		{"key_id", "Key", func(k wire.Key) cell { return code(k.KeyID) }},
+		{"state", "State", func(k wire.Key) cell { return badge(keyState(&k, time.Now())) }},
+		{"boards", "Boards", func(k wire.Key) cell { return text(keyBoards(&k)) }},
+		{"generation", "Secrets", func(k wire.Key) cell { return number(int64(k.Generation)) }},
+		{"created_at", "Created", func(k wire.Key) cell { return moment(k.CreatedAt) }},
+		{"expires_at", "Expires", func(k wire.Key) cell { return moments(k.ExpiresAt) }},
 	},
-	fetch: func(k *call, _ url.Values) ([]protocol.Key, string, error) {
-		var out protocol.Keys
+	fetch: func(k *call, _ url.Values) ([]wire.Key, string, error) {
+		var out wire.Keys
 		err := k.get("/v1/admin/keys", nil, &out)
 		return out.Keys, "", err
 	},
 }
 
-func keyState(k *protocol.Key, now time.Time) string {
+func keyState(k *wire.Key, now time.Time) string {
 	switch {
 	case k.RevokedAt != nil:
 		return "revoked"
@@ -216,7 +216,7 @@ func keyState(k *protocol.Key, now time.Time) string {
 	return "valid"
 }
 
-func keyBoards(k *protocol.Key) string {
+func keyBoards(k *wire.Key) string {
 	if len(k.Boards) == 0 {
 		return "all"
 	}

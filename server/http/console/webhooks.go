@@ -6,38 +6,38 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 func webhookHref(id string) string { return Root + "/webhooks/" + url.PathEscape(id) }
 
-var webhookList = &list[protocol.Webhook]{
+var webhookList = &list[wire.Webhook]{
 	name: "webhooks", path: Root + "/webhooks", cursor: "cursor",
 	empty: "No webhook. Create one to send messages about seasons, flags and ranks to another system.",
-	columns: []column[protocol.Webhook]{
-		{"webhook_id", "Webhook", func(w protocol.Webhook) cell { return to(webhookHref(w.WebhookID), w.WebhookID) }},
-		{"state", "State", func(w protocol.Webhook) cell { return badge(webhookState(&w)) }},
-		{"url", "Address", func(w protocol.Webhook) cell { return text(w.URL) }},
-		{"types", "Types", func(w protocol.Webhook) cell { return text(strings.Join(w.Types, ", ")) }},
-		{"boards", "Boards", func(w protocol.Webhook) cell { return text(webhookBoards(&w)) }},
-		{"pending", "Pending", func(w protocol.Webhook) cell { return number(int64(w.Pending)) }},
-		{"created_at", "Created", func(w protocol.Webhook) cell { return moment(w.CreatedAt) }},
+	columns: []column[wire.Webhook]{
+		{"webhook_id", "Webhook", func(w wire.Webhook) cell { return to(webhookHref(w.WebhookID), w.WebhookID) }},
+		{"state", "State", func(w wire.Webhook) cell { return badge(webhookState(&w)) }},
+		{"url", "Address", func(w wire.Webhook) cell { return text(w.URL) }},
+		{"types", "Types", func(w wire.Webhook) cell { return text(strings.Join(w.Types, ", ")) }},
+		{"boards", "Boards", func(w wire.Webhook) cell { return text(webhookBoards(&w)) }},
+		{"pending", "Pending", func(w wire.Webhook) cell { return number(int64(w.Pending)) }},
+		{"created_at", "Created", func(w wire.Webhook) cell { return moment(w.CreatedAt) }},
 	},
-	fetch: func(k *call, _ url.Values) ([]protocol.Webhook, string, error) {
-		var out protocol.Webhooks
+	fetch: func(k *call, _ url.Values) ([]wire.Webhook, string, error) {
+		var out wire.Webhooks
 		err := k.get("/v1/admin/webhooks", nil, &out)
 		return out.Webhooks, "", err
 	},
 }
 
-func webhookState(w *protocol.Webhook) string {
+func webhookState(w *wire.Webhook) string {
 	if w.DisabledAt != nil {
 		return "disabled"
 	}
 	return "enabled"
 }
 
-func webhookBoards(w *protocol.Webhook) string {
+func webhookBoards(w *wire.Webhook) string {
 	if len(w.Boards) == 0 {
 		return "all"
 	}
@@ -45,23 +45,23 @@ func webhookBoards(w *protocol.Webhook) string {
 }
 
 // deliveryList is the messages to a webhook.
-func deliveryList(id string) *list[protocol.WebhookDelivery] {
-	return &list[protocol.WebhookDelivery]{
+func deliveryList(id string) *list[wire.WebhookDelivery] {
+	return &list[wire.WebhookDelivery]{
 		name: "deliveries", path: webhookHref(id), cursor: "before", empty: "No message matches.",
 		filters: []filter{{Name: "state", Label: "State", Options: []string{"all", "pending", "delivered", "failed"}}},
-		columns: []column[protocol.WebhookDelivery]{
-			{"id", "Delivery", func(d protocol.WebhookDelivery) cell { return number(d.ID) }},
-			{"state", "State", func(d protocol.WebhookDelivery) cell { return badge(d.State) }},
-			{"type", "Type", func(d protocol.WebhookDelivery) cell { return text(d.Type) }},
-			{"message_id", "Message", func(d protocol.WebhookDelivery) cell { return code(d.MessageID) }},
-			{"attempts", "Attempts", func(d protocol.WebhookDelivery) cell { return number(int64(d.Attempts)) }},
-			{"status", "Response", func(d protocol.WebhookDelivery) cell { return text(responseStatus(d.Status)) }},
-			{"created_at", "Queued", func(d protocol.WebhookDelivery) cell { return moment(d.CreatedAt) }},
-			{"next_at", "Next attempt", func(d protocol.WebhookDelivery) cell { return moments(d.NextAt) }},
-			{"problem", "Problem", func(d protocol.WebhookDelivery) cell { return text(d.Problem) }},
+		columns: []column[wire.WebhookDelivery]{
+			{"id", "Delivery", func(d wire.WebhookDelivery) cell { return number(d.ID) }},
+			{"state", "State", func(d wire.WebhookDelivery) cell { return badge(d.State) }},
+			{"type", "Type", func(d wire.WebhookDelivery) cell { return text(d.Type) }},
+			{"message_id", "Message", func(d wire.WebhookDelivery) cell { return code(d.MessageID) }},
+			{"attempts", "Attempts", func(d wire.WebhookDelivery) cell { return number(int64(d.Attempts)) }},
+			{"status", "Response", func(d wire.WebhookDelivery) cell { return text(responseStatus(d.Status)) }},
+			{"created_at", "Queued", func(d wire.WebhookDelivery) cell { return moment(d.CreatedAt) }},
+			{"next_at", "Next attempt", func(d wire.WebhookDelivery) cell { return moments(d.NextAt) }},
+			{"problem", "Problem", func(d wire.WebhookDelivery) cell { return text(d.Problem) }},
 		},
-		fetch: func(k *call, q url.Values) ([]protocol.WebhookDelivery, string, error) {
-			var out protocol.WebhookDeliveries
+		fetch: func(k *call, q url.Values) ([]wire.WebhookDelivery, string, error) {
+			var out wire.WebhookDeliveries
 			err := k.get("/v1/admin/webhooks/"+url.PathEscape(id)+"/deliveries", q, &out)
 			return out.Deliveries, cursorOf(out.NextBefore), err
 		},
@@ -100,7 +100,7 @@ func (c *Console) webhook(w http.ResponseWriter, r *http.Request, s *session) er
 	if err != nil {
 		return err
 	}
-	var hook *protocol.Webhook
+	var hook *wire.Webhook
 	for i := range all {
 		if all[i].WebhookID == id {
 			hook = &all[i]
@@ -135,7 +135,7 @@ func (c *Console) webhook(w http.ResponseWriter, r *http.Request, s *session) er
 	})
 }
 
-func webhookFacts(w *protocol.Webhook) []fact {
+func webhookFacts(w *wire.Webhook) []fact {
 	out := []fact{
 		{"State", badge(webhookState(w))},
 		{"Address", text(w.URL)},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -46,12 +47,12 @@ type Creator interface {
 // findOrCreate returns a board, which another node may create at the same time.
 func findOrCreate(ctx context.Context, b *scoreboard.Board, boards Creator) (*scoreboard.Board, error) {
 	found, err := boards.FindBoard(ctx, b.ID)
-	if scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+	if wire.CodeOf(err) == wire.CodeNotFound {
 		found, err = boards.CreateBoard(ctx, b, nil, &scoreboard.AuditEntry{
 			Actor: scoreboard.SystemActor, Action: "board.create", Target: "board:" + string(b.ID),
 			Reason: "an enabled dialect needs it",
 		})
-		if scoreboard.CodeOf(err) == scoreboard.CodeConflict {
+		if wire.CodeOf(err) == wire.CodeConflict {
 			found, err = boards.FindBoard(ctx, b.ID)
 		}
 	}

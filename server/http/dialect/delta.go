@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/api"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -38,7 +39,7 @@ var deltaFields = fields{
 
 // deltaError answers what a caller may not do with a 401, the only such status of the
 // specification.
-func deltaError(status int, e *protocol.Error) (int, any) {
+func deltaError(status int, e *wire.Error) (int, any) {
 	if status == http.StatusForbidden {
 		status = http.StatusUnauthorized
 	}
@@ -70,7 +71,7 @@ func (d *delta) update(c *api.Call) error {
 		return scoreboard.Invalid("timestamp", "timestamp is required")
 	}
 	receipt, err := c.Submit(&w)
-	if scoreboard.CodeOf(err) == scoreboard.CodeEventConflict {
+	if wire.CodeOf(err) == wire.CodeEventConflict {
 		receipt, err = c.Recorded(&w, err)
 	}
 	if err != nil {

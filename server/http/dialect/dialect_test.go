@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -84,7 +85,7 @@ func (e *existing) CreateBoard(
 ) (*scoreboard.Board, error) {
 	if e.boards[b.ID] != nil {
 		e.conflicts = append(e.conflicts, b.ID)
-		return nil, scoreboard.Errorf(scoreboard.CodeConflict, "board %s exists", b.ID)
+		return nil, scoreboard.Errorf(wire.CodeConflict, "board %s exists", b.ID)
 	}
 	e.boards[b.ID] = b
 	if why != nil {
@@ -99,7 +100,7 @@ func (e *existing) FindBoard(_ context.Context, id scoreboard.BoardID) (*scorebo
 	} else if b := e.boards[id]; b != nil {
 		return b, nil
 	}
-	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s does not exist", id)
+	return nil, scoreboard.Errorf(wire.CodeNotFound, "board %s does not exist", id)
 }
 
 // A dialect does not write to a board that counts in another way. A board that exists is

@@ -4,19 +4,18 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // listed returns the status of an error as the specifications list them: what is wrong
 // with a body is a 400. The error code follows the status.
-func listed(status int, e *protocol.Error) int {
+func listed(status int, e *wire.Error) int {
 	switch status {
 	case http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity:
-		e.ErrorCode = string(scoreboard.CodeInvalidRequest)
+		e.ErrorCode = string(wire.CodeInvalidRequest)
 		return http.StatusBadRequest
 	case http.StatusUnauthorized: // also of signatures
-		e.ErrorCode = string(scoreboard.CodeUnauthorized)
+		e.ErrorCode = string(wire.CodeUnauthorized)
 	}
 	return status
 }
@@ -25,7 +24,7 @@ func listed(status int, e *protocol.Error) int {
 type fields map[string]string
 
 // translate names a field as the dialect does, also where the message begins with it.
-func (names fields) translate(e *protocol.Error) {
+func (names fields) translate(e *wire.Error) {
 	name, ok := names[e.Field]
 	if !ok {
 		return
@@ -39,7 +38,7 @@ func (names fields) translate(e *protocol.Error) {
 }
 
 // nativeShape answers an error with the native body and a listed status.
-func (names fields) nativeShape(status int, e *protocol.Error) (int, any) {
+func (names fields) nativeShape(status int, e *wire.Error) (int, any) {
 	out := *e
 	names.translate(&out)
 	return listed(status, &out), &out

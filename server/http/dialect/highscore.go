@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/api"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -62,17 +63,17 @@ var highscoreFields = fields{"delta": "new_score", "event_id": "action_id"}
 
 // highscoreError answers an error in the envelope. What an action token does not allow
 // is a 403.
-func highscoreError(status int, e *protocol.Error) (int, any) {
+func highscoreError(status int, e *wire.Error) (int, any) {
 	out := *e
 	if status == http.StatusUnprocessableEntity &&
-		(e.Field == "action_token" || e.Reason == string(scoreboard.ReasonActionBounds)) {
-		status, out.ErrorCode = http.StatusForbidden, string(scoreboard.CodeForbidden)
+		(e.Field == "action_token" || e.Reason == string(wire.ReasonActionBounds)) {
+		status, out.ErrorCode = http.StatusForbidden, string(wire.CodeForbidden)
 	}
 	highscoreFields.translate(&out)
 	status = listed(status, &out)
 	code := strings.ToUpper(out.ErrorCode)
-	switch scoreboard.Code(out.ErrorCode) {
-	case scoreboard.CodeEventConflict, scoreboard.CodeTokenUsed:
+	switch wire.Code(out.ErrorCode) {
+	case wire.CodeEventConflict, wire.CodeTokenUsed:
 		code = "DUPLICATE_ACTION"
 	default:
 	}

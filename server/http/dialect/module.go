@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/api"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -30,10 +31,10 @@ func newModule(o *Options, board string) *api.Dialect {
 var moduleFields = fields{"user_id": "userId", "delta": "scoreIncrement", "action": "actionId"}
 
 // moduleError answers an action that the user may not perform with a 403.
-func moduleError(status int, e *protocol.Error) (int, any) {
-	if e.Reason == string(scoreboard.ReasonActionBy) {
+func moduleError(status int, e *wire.Error) (int, any) {
+	if e.Reason == string(wire.ReasonActionBy) {
 		out := *e
-		out.ErrorCode = string(scoreboard.CodeForbidden)
+		out.ErrorCode = string(wire.CodeForbidden)
 		return moduleFields.nativeShape(http.StatusForbidden, &out)
 	}
 	return moduleFields.nativeShape(status, e)

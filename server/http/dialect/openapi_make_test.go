@@ -14,11 +14,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/openapi"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/http/api"
-	"github.com/scoreboard/scoreboard/server/protocol"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 var update = flag.Bool("update", false, "rewrite the documents of openapi")
@@ -35,7 +34,7 @@ type operation struct {
 	answer                   any               // a value of the type of a success, or a slice of such types
 	responses                map[string]string // examples of a success, by name
 	status                   int               // of a success; 0 for 200
-	codes                    []scoreboard.Code
+	codes                    []wire.Code
 }
 
 // param is a parameter in a path, query or header.
@@ -66,7 +65,7 @@ func (d *document) make(t *testing.T, dialect *api.Dialect) []byte {
 			},
 		},
 	}
-	maps.Copy(m.Comments, openapi.Comments(t, "../../protocol/write.go"))
+	maps.Copy(m.Comments, openapi.Comments(t, "../../../client/wire/write.go"))
 	paths := object{}
 	for i := range d.operations {
 		o := &d.operations[i]
@@ -79,7 +78,7 @@ func (d *document) make(t *testing.T, dialect *api.Dialect) []byte {
 	if d.envelope { // its errors have a shape of their own
 		m.SchemaOf(reflect.TypeFor[failure]())
 	} else {
-		m.SchemaOf(reflect.TypeFor[protocol.Error]())
+		m.SchemaOf(reflect.TypeFor[wire.Error]())
 	}
 	return openapi.Marshal(t, object{
 		"openapi": "3.1.0",

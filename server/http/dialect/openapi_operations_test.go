@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -48,14 +48,14 @@ var (
 	ofProof    = object{"minLength": 1, "maxLength": 3000}
 	orAbsent   = object{"type": "string", "pattern": "^$|" + patternID, "maxLength": scoreboard.MaxEventIDLength}
 	paramUser  = param{"path", "user_id", meanings["userId"], withType("string", ofUser), "user_123"}
-	everywhere = []scoreboard.Code{
-		scoreboard.CodeInvalidRequest, scoreboard.CodeUnauthorized, scoreboard.CodeForbidden, scoreboard.CodeNotFound,
-		scoreboard.CodeRateLimited, scoreboard.CodeOverloaded, scoreboard.CodeUnavailable, scoreboard.CodeInternal,
+	everywhere = []wire.Code{
+		wire.CodeInvalidRequest, wire.CodeUnauthorized, wire.CodeForbidden, wire.CodeNotFound,
+		wire.CodeRateLimited, wire.CodeOverloaded, wire.CodeUnavailable, wire.CodeInternal,
 	}
-	ofWrites = []scoreboard.Code{
-		scoreboard.CodeInvalidSignature, scoreboard.CodeEventConflict, scoreboard.CodeBoardClosed, scoreboard.CodeGone,
-		scoreboard.CodePayloadTooLarge, scoreboard.CodeUnsupportedMediaType, scoreboard.CodeDeltaOutOfRange,
-		scoreboard.CodeScoreOutOfRange, scoreboard.CodeRuleViolated,
+	ofWrites = []wire.Code{
+		wire.CodeInvalidSignature, wire.CodeEventConflict, wire.CodeBoardClosed, wire.CodeGone,
+		wire.CodePayloadTooLarge, wire.CodeUnsupportedMediaType, wire.CodeDeltaOutOfRange,
+		wire.CodeScoreOutOfRange, wire.CodeRuleViolated,
 	}
 )
 
@@ -68,19 +68,19 @@ func withType(kind string, bounds object) object {
 }
 
 // exampleErrors say what a client reads; other codes have a message of their own name.
-var exampleErrors = map[scoreboard.Code]protocol.Error{
-	scoreboard.CodeInvalidRequest: {Message: "timestamp is required", Field: "timestamp"},
-	scoreboard.CodeUnauthorized:   {Message: "the token has expired"},
-	scoreboard.CodeForbidden:      {Message: "the token is not for this user"},
-	scoreboard.CodeNotFound:       {Message: "user user_123 has no score on this board"},
-	scoreboard.CodeEventConflict:  {Message: "the event was recorded with another payload"},
-	scoreboard.CodeTokenUsed:      {Message: "the action token was used for another event"},
-	scoreboard.CodeRateLimited:    {Message: "too many requests"},
-	scoreboard.CodeDeltaOutOfRange: {
+var exampleErrors = map[wire.Code]wire.Error{
+	wire.CodeInvalidRequest: {Message: "timestamp is required", Field: "timestamp"},
+	wire.CodeUnauthorized:   {Message: "the token has expired"},
+	wire.CodeForbidden:      {Message: "the token is not for this user"},
+	wire.CodeNotFound:       {Message: "user user_123 has no score on this board"},
+	wire.CodeEventConflict:  {Message: "the event was recorded with another payload"},
+	wire.CodeTokenUsed:      {Message: "the action token was used for another event"},
+	wire.CodeRateLimited:    {Message: "too many requests"},
+	wire.CodeDeltaOutOfRange: {
 		Message: "delta must be between 1 and 1000000", Field: "delta",
 		Reason: "delta_limits",
 	},
-	scoreboard.CodeUnavailable: {Message: "the database is unavailable"},
+	wire.CodeUnavailable: {Message: "the database is unavailable"},
 }
 
 // The bodies of requests, as the handlers decode them.
@@ -160,7 +160,7 @@ func highscoreDocument() *document {
 					"player_id":"user_123","leaderboard_id":"global-2026-02","score":12345,"previous_score":12000,
 					"last_action_id":"match-uuid-123","rank":452,"update_applied":true,
 					"updated_at":"2026-02-02T10:30:00Z"}}`},
-				codes: append(slices.Clone(ofWrites), scoreboard.CodeTokenUsed),
+				codes: append(slices.Clone(ofWrites), wire.CodeTokenUsed),
 			},
 			{
 				route: "GET /v1/leaderboard", id: "highscoreGetLeaderboard", summary: "List the first players",
@@ -236,8 +236,8 @@ func deltaDocument() *document {
 					"timestamp":"2025-09-28T06:00:00Z",
 					"signature":"eyJhbGciOiJFZERTQSJ9.eyJ1c2VySWQiOiI4YzYifQ.c2ln"}`},
 				answer: deltaResult{}, responses: map[string]string{"result": `{"newScore":12345}`},
-				codes: slices.DeleteFunc(slices.Clone(ofWrites), func(c scoreboard.Code) bool {
-					return c == scoreboard.CodeEventConflict // a repeat
+				codes: slices.DeleteFunc(slices.Clone(ofWrites), func(c wire.Code) bool {
+					return c == wire.CodeEventConflict // a repeat
 				}),
 			},
 			{
@@ -277,7 +277,7 @@ func deltaDocument() *document {
 						"userId":"8c6ab0c1-2a4e-4f0e-9a53-7d1f4a1f6f0a","username":"alice","score":12345}],
 						"asOf":"2025-09-28T06:05:00Z"}`,
 				},
-				codes: []scoreboard.Code{scoreboard.CodeTokenUsed},
+				codes: []wire.Code{wire.CodeTokenUsed},
 			},
 		},
 	}
@@ -359,7 +359,7 @@ func plainDocument() *document {
 				},
 				kind: "text/event-stream", answer: []plainRow{}, responses: map[string]string{"rows": `[{"userId":123,
 					"nickName":"alice","score":4500,"rank":1,"updatedAt":"2026-02-02T10:30:00Z"}]`},
-				codes: []scoreboard.Code{scoreboard.CodeTokenUsed},
+				codes: []wire.Code{wire.CodeTokenUsed},
 			},
 		},
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/limit"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/realtime/ws"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -226,7 +226,7 @@ func (empty) ReadTop(_ context.Context, board scoreboard.BoardID) (*scoreboard.T
 }
 
 func (empty) ReadPlace(context.Context, scoreboard.BoardID, scoreboard.UserID) (*scoreboard.Place, error) {
-	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no score")
+	return nil, scoreboard.Errorf(wire.CodeNotFound, "no score")
 }
 
 // Two gateways share the limit of a user: the sixth stream is closed with 4429.
@@ -266,9 +266,9 @@ func TestSixthStreamOnTwoGateways(t *testing.T) {
 			_, data, err := c.ReadMessage()
 			var end *websocket.CloseError
 			if err != nil {
-				return errors.As(err, &end) && end.Code == protocol.CloseLimit
+				return errors.As(err, &end) && end.Code == wire.CloseLimit
 			}
-			if strings.Contains(string(data), protocol.FrameUpdated) {
+			if strings.Contains(string(data), wire.FrameUpdated) {
 				return false
 			}
 		}
@@ -284,7 +284,7 @@ func TestSixthStreamOnTwoGateways(t *testing.T) {
 	}
 	for i := range 2 {
 		if !refused(dial(i)) {
-			t.Errorf("a sixth stream on gateway %d was not refused with %d", i+1, protocol.CloseLimit)
+			t.Errorf("a sixth stream on gateway %d was not refused with %d", i+1, wire.CloseLimit)
 		}
 	}
 	_ = first.Close()

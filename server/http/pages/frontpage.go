@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/design"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 //go:embed front/page.html.tmpl
@@ -24,7 +24,7 @@ type FrontPage struct{ html, json []byte }
 
 // NewFrontPage renders p. The paths of its links begin with a slash; the page links them
 // relatively, so that it also works below a path of a proxy.
-func NewFrontPage(p protocol.FrontPage) *FrontPage {
+func NewFrontPage(p wire.FrontPage) *FrontPage {
 	t := template.Must(template.New("page").Funcs(template.FuncMap{
 		"relative": func(path string) string { return strings.TrimPrefix(path, "/") },
 		"tokens":   design.CSS,

@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
-var shown = protocol.FrontPage{
+var shown = wire.FrontPage{
 	Name: "scoreboard", Description: "A leaderboard & more.", Version: "v1.2.3",
-	Links: []protocol.Link{{Path: "/docs", Description: "The <reference>."}},
+	Links: []wire.Link{{Path: "/docs", Description: "The <reference>."}},
 }
 
 func TestPageByAccept(t *testing.T) {
@@ -45,7 +45,7 @@ func TestPageByAccept(t *testing.T) {
 			}
 			continue
 		}
-		var got protocol.FrontPage
+		var got wire.FrontPage
 		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || kind != "application/json" ||
 			got.Name != shown.Name || len(got.Links) != 1 || got.Links[0] != shown.Links[0] {
 			t.Errorf("%q: got %s, %s, %v, want JSON", accept, kind, body, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
@@ -115,7 +116,7 @@ func TestBannedUserCannotSetName(t *testing.T) {
 	conn.Do(t, `update users set status = 'banned' where user_id = 'mallory'`)
 	err := s.Profiles.PutProfile(ctx, &scoreboard.Profile{User: "mallory", DisplayName: "Alice"}, nil)
 	found, readErr := s.Profiles.Profiles(ctx, []scoreboard.UserID{"mallory"})
-	if scoreboard.CodeOf(err) != scoreboard.CodeForbidden || readErr != nil || len(found) != 1 ||
+	if wire.CodeOf(err) != wire.CodeForbidden || readErr != nil || len(found) != 1 ||
 		found[0].DisplayName != "M" {
 		t.Errorf("%v, and the profile is %+v (%v); want forbidden, and none changed", err, found, readErr)
 	}
@@ -123,14 +124,14 @@ func TestBannedUserCannotSetName(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		why  *scoreboard.AuditEntry
-		code scoreboard.Code
+		code wire.Code
 	}{
-		{"", nil, scoreboard.CodeForbidden},
-		{"N", root, scoreboard.CodeForbidden},
+		{"", nil, wire.CodeForbidden},
+		{"N", root, wire.CodeForbidden},
 		{"", root, ""}, // an operator clears an offensive name
 	} {
 		err := s.Profiles.PutProfile(ctx, &scoreboard.Profile{User: "mallory", DisplayName: c.name}, c.why)
-		if scoreboard.CodeOf(err) != c.code && (err != nil || c.code != "") {
+		if wire.CodeOf(err) != c.code && (err != nil || c.code != "") {
 			t.Errorf("name %q by an operator %t: %v, want %q", c.name, c.why != nil, err, c.code)
 		}
 	}
@@ -155,10 +156,10 @@ values ('private', 'private', 'increment', 'highest', 1, 100, false)`)
 select u, case u when 'private' then 'private' else 'global' end, 1, -1, 1, 1, clock_timestamp(),
     clock_timestamp(), u in ('banned', 'erased')
 from unnest('{alice,mallory,frozen,banned,erased,private}'::text[]) as u`)
-	for name, want := range map[string]scoreboard.Code{
-		"alice": scoreboard.CodeInvalidRequest, "Alice": scoreboard.CodeInvalidRequest,
-		"ALICE": scoreboard.CodeInvalidRequest, "\uff21lice": scoreboard.CodeInvalidRequest,
-		"frozen":  scoreboard.CodeInvalidRequest,
+	for name, want := range map[string]wire.Code{
+		"alice": wire.CodeInvalidRequest, "Alice": wire.CodeInvalidRequest,
+		"ALICE": wire.CodeInvalidRequest, "\uff21lice": wire.CodeInvalidRequest,
+		"frozen":  wire.CodeInvalidRequest,
 		"mallory": "", "Mallory": "", "nobody": "", "Alice B": "",
 		"banned": "", "erased": "", "quiet": "", "private": "",
 	} {
@@ -167,7 +168,7 @@ from unnest('{alice,mallory,frozen,banned,erased,private}'::text[]) as u`)
 			t.Fatal(err)
 		}
 		err := s.Profiles.PutProfile(ctx, p, nil)
-		if got := scoreboard.CodeOf(err); got != want || want == "" && err != nil {
+		if got := wire.CodeOf(err); got != want || want == "" && err != nil {
 			t.Errorf("%q: got %v, want code %q", name, err, want)
 		}
 	}

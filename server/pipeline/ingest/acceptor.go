@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/retry"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -236,13 +237,13 @@ func (c *accepting) follow(earlier *accepting) scoreboard.Outcome {
 	}
 	// The earlier payload was not accepted, so this one may be right.
 	return scoreboard.Outcome{Err: &scoreboard.Error{
-		Code: scoreboard.CodeUnavailable, Message: "another request with this event_id was in progress; retry",
+		Code: wire.CodeUnavailable, Message: "another request with this event_id was in progress; retry",
 		RetryAfter: time.Second, Err: earlier.outcome.Err,
 	}}
 }
 
 func errConflict(in *scoreboard.Increment) error {
-	return scoreboard.Errorf(scoreboard.CodeEventConflict,
+	return scoreboard.Errorf(wire.CodeEventConflict,
 		"event %s was submitted with a different payload", in.Event.Text)
 }
 
@@ -346,13 +347,13 @@ func (a *Acceptor) warn(count int, err error) {
 // notAccepted returns the outcome of increments that the queue has not acknowledged.
 func notAccepted(err error) error {
 	var e *scoreboard.Error
-	if errors.As(err, &e) && e.Code == scoreboard.CodeOverloaded {
+	if errors.As(err, &e) && e.Code == wire.CodeOverloaded {
 		return &scoreboard.Error{
 			Code: e.Code, Message: "too many accepted increments are waiting", RetryAfter: e.RetryAfter, Err: err,
 		}
 	}
 	return &scoreboard.Error{
-		Code: scoreboard.CodeUnavailable, Message: "the queue of accepted increments is unavailable; the outcome " +
+		Code: wire.CodeUnavailable, Message: "the queue of accepted increments is unavailable; the outcome " +
 			"may be unknown: retry with the same event_id", RetryAfter: time.Second, Err: err,
 	}
 }
@@ -397,7 +398,7 @@ func (a *Acceptor) Status(ctx context.Context, user scoreboard.UserID, event sco
 		case rejection != nil && (waited || confirmed || mark == nil && markErr == nil):
 			return false, rejection.Reason, nil
 		case waited:
-			return false, nil, scoreboard.Errorf(scoreboard.CodeNotFound,
+			return false, nil, scoreboard.Errorf(wire.CodeNotFound,
 				"event %s of user %s not found", event.Text, user)
 		}
 		if err := a.awaitBacklog(ctx); err != nil {
@@ -436,7 +437,7 @@ func (a *Acceptor) awaitBacklog(ctx context.Context) error {
 	defer cancel()
 	if err := a.backlog.AwaitConsumed(ctx); err != nil {
 		return &scoreboard.Error{
-			Code: scoreboard.CodeUnavailable, Message: "the event is not known yet: accepted increments are waiting",
+			Code: wire.CodeUnavailable, Message: "the event is not known yet: accepted increments are waiting",
 			RetryAfter: time.Second, Err: err,
 		}
 	}

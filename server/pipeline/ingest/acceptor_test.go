@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/pipeline/ingest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -136,9 +137,9 @@ func event(t *testing.T, text string, delta int64) scoreboard.Increment {
 	return scoreboard.Increment{User: "alice", Delta: delta, Event: id, Boards: []scoreboard.BoardID{"global"}}
 }
 
-func wantCode(t *testing.T, what string, err error, want scoreboard.Code) {
+func wantCode(t *testing.T, what string, err error, want wire.Code) {
 	t.Helper()
-	if got := scoreboard.CodeOf(err); got != want {
+	if got := wire.CodeOf(err); got != want {
 		t.Errorf("%s: got %v, want the code %q", what, err, want)
 	}
 }
@@ -155,12 +156,12 @@ func TestAcceptedMeansProduced(t *testing.T) {
 			if _, err := w.marks.Begin(t.Context(), []scoreboard.Increment{in}); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := w.acceptor(t, broken).Status(t.Context(), in.User, in.Event); scoreboard.CodeOf(err) !=
-				scoreboard.CodeNotFound {
+			if _, _, err := w.acceptor(t, broken).Status(t.Context(), in.User, in.Event); wire.CodeOf(err) !=
+				wire.CodeNotFound {
 				t.Errorf("an event that nobody produced: got %v, want not_found", err)
 			}
 			_, err := w.acceptor(t, broken).Accept(t.Context(), in)
-			wantCode(t, "a retry while the broker is down", err, scoreboard.CodeUnavailable)
+			wantCode(t, "a retry while the broker is down", err, wire.CodeUnavailable)
 			_, err = w.acceptor(t, w.working).Accept(t.Context(), in)
 			wantCode(t, "a retry", err, "")
 			if n := w.logged(); n != 1 {
@@ -183,7 +184,7 @@ func TestAcceptedMeansProduced(t *testing.T) {
 			var first sync.WaitGroup
 			first.Go(func() {
 				_, err := a.Accept(ctx, in)
-				wantCode(t, "the client that left", err, scoreboard.CodeUnavailable)
+				wantCode(t, "the client that left", err, wire.CodeUnavailable)
 			})
 			<-began
 			leave()
@@ -195,7 +196,7 @@ func TestAcceptedMeansProduced(t *testing.T) {
 			}
 			close(fail) // the first node now takes its mark away, but not the second one's
 			_, err = w.acceptor(t, w.working).Accept(t.Context(), event(t, "two-nodes", 6))
-			wantCode(t, "another payload", err, scoreboard.CodeEventConflict)
+			wantCode(t, "another payload", err, wire.CodeEventConflict)
 			for range 50 {
 				pending, _, err := b.Status(t.Context(), in.User, in.Event)
 				if err != nil || !pending {
@@ -218,7 +219,7 @@ func TestAcceptedMeansProduced(t *testing.T) {
 				produced = true
 				return 0, errBroker
 			})
-			accept := func(in scoreboard.Increment, want scoreboard.Code) {
+			accept := func(in scoreboard.Increment, want wire.Code) {
 				calls.Go(func() {
 					_, err := a.Accept(t.Context(), in)
 					wantCode(t, in.Event.Text, err, want)
@@ -226,9 +227,9 @@ func TestAcceptedMeansProduced(t *testing.T) {
 				time.Sleep(20 * time.Millisecond)
 			}
 			accept(event(t, "first", 1), "")
-			accept(event(t, "twice", 1), scoreboard.CodeUnavailable)
-			accept(event(t, "twice", 1), scoreboard.CodeUnavailable)
-			accept(event(t, "twice", 2), scoreboard.CodeUnavailable)
+			accept(event(t, "twice", 1), wire.CodeUnavailable)
+			accept(event(t, "twice", 1), wire.CodeUnavailable)
+			accept(event(t, "twice", 2), wire.CodeUnavailable)
 			close(release)
 			calls.Wait()
 			if !produced {
@@ -271,7 +272,7 @@ func TestAcceptedMeansProduced(t *testing.T) {
 				t.Errorf("%d records of one event, want 1", n)
 			}
 			_, err := a.Accept(t.Context(), event(t, "repeat", 6))
-			wantCode(t, "another payload", err, scoreboard.CodeEventConflict)
+			wantCode(t, "another payload", err, wire.CodeEventConflict)
 		})
 
 		t.Run("a mark of an earlier version", func(t *testing.T) {
@@ -310,22 +311,22 @@ func TestStatusOfAcceptedEventWithoutMarks(t *testing.T) {
 	}
 	w.rdb.FlushAll(t.Context())
 	_, _, err := a.Status(t.Context(), in.User, in.Event)
-	wantCode(t, "its mark is lost, and the intake is behind", err, scoreboard.CodeUnavailable)
+	wantCode(t, "its mark is lost, and the intake is behind", err, wire.CodeUnavailable)
 	consumed := time.AfterFunc(100*time.Millisecond, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.consumed = len(w.log)
 		w.rejections[in.Event] = &scoreboard.Rejection{
-			Reason: scoreboard.Errorf(scoreboard.CodeBoardClosed, "closed"), Accepted: w.log[0].Accepted,
+			Reason: scoreboard.Errorf(wire.CodeBoardClosed, "closed"), Accepted: w.log[0].Accepted,
 		}
 	})
 	defer consumed.Stop()
 	_, rejected, err := a.Status(t.Context(), in.User, in.Event)
-	if err != nil || rejected == nil || rejected.Code != scoreboard.CodeBoardClosed {
+	if err != nil || rejected == nil || rejected.Code != wire.CodeBoardClosed {
 		t.Errorf("the intake catches up: got %v, %v, want its outcome", rejected, err)
 	}
 	_, _, err = a.Status(t.Context(), in.User, event(t, "unknown", 1).Event)
-	wantCode(t, "an event that was never accepted", err, scoreboard.CodeNotFound)
+	wantCode(t, "an event that was never accepted", err, wire.CodeNotFound)
 }
 
 // A rejected event that is accepted again is pending again. The intake's news of the
@@ -352,7 +353,7 @@ func TestLaterAttemptIsPending(t *testing.T) {
 		reject := func() {
 			w.mu.Lock()
 			w.rejections[in.Event] = &scoreboard.Rejection{
-				Reason: scoreboard.Errorf(scoreboard.CodeBoardClosed, "closed"), Accepted: first.Accepted,
+				Reason: scoreboard.Errorf(wire.CodeBoardClosed, "closed"), Accepted: first.Accepted,
 			}
 			w.mu.Unlock()
 		}
@@ -400,7 +401,7 @@ func TestRejectedAfterTheClockWentBack(t *testing.T) {
 		w.mu.Lock()
 		second := w.log[0]
 		w.rejections[in.Event] = &scoreboard.Rejection{
-			Reason: scoreboard.Errorf(scoreboard.CodeBoardClosed, "closed"), Accepted: second.Accepted,
+			Reason: scoreboard.Errorf(wire.CodeBoardClosed, "closed"), Accepted: second.Accepted,
 		}
 		w.mu.Unlock()
 		if err := w.marks.Rejected(t.Context(), []scoreboard.Increment{second}); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -93,14 +94,14 @@ func (in *Ingest) laneOf(user scoreboard.UserID) *lane { return in.lanes[laneOf(
 // still be recorded.
 func errUnknownOutcome(cause error) error {
 	return &scoreboard.Error{
-		Code: scoreboard.CodeUnavailable, Message: "the outcome is unknown; retry with the same event_id",
+		Code: wire.CodeUnavailable, Message: "the outcome is unknown; retry with the same event_id",
 		RetryAfter: time.Second, Err: cause,
 	}
 }
 
 func overloaded(wait time.Duration) error {
 	return &scoreboard.Error{
-		Code: scoreboard.CodeOverloaded, Message: "too many increments are waiting", RetryAfter: max(wait, time.Second),
+		Code: wire.CodeOverloaded, Message: "too many increments are waiting", RetryAfter: max(wait, time.Second),
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/pipeline/ingest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -119,12 +120,12 @@ func TestOutageDoesNotSplitTheBatch(t *testing.T) {
 		attempts := 0
 		in, stop := run(lanes, func([]scoreboard.Increment) ([]scoreboard.Outcome, error) {
 			attempts++
-			return nil, scoreboard.Errorf(scoreboard.CodeUnavailable, "unavailable")
+			return nil, scoreboard.Errorf(wire.CodeUnavailable, "unavailable")
 		})
 		defer stop()
 		outcomes := in.SubmitAll(t.Context(), []scoreboard.Increment{inc("a", 1), inc("b", 2), inc("c", 3)})
 		for _, o := range outcomes {
-			if scoreboard.CodeOf(o.Err) != scoreboard.CodeUnavailable {
+			if wire.CodeOf(o.Err) != wire.CodeUnavailable {
 				t.Errorf("got %v", o.Err)
 			}
 		}
@@ -147,19 +148,19 @@ func TestFullLaneIsOverloaded(t *testing.T) {
 		defer stop()
 		var all sync.WaitGroup
 		var mu sync.Mutex
-		codes := map[scoreboard.Code]int{}
+		codes := map[wire.Code]int{}
 		for n := range 30 {
 			all.Go(func() {
 				_, err := in.Submit(t.Context(), inc("alice", n))
 				mu.Lock()
-				codes[scoreboard.CodeOf(err)]++
+				codes[wire.CodeOf(err)]++
 				mu.Unlock()
 			})
 			synctest.Wait()
 		}
 		close(free)
 		all.Wait()
-		if codes[""] != 11 || codes[scoreboard.CodeOverloaded] != 19 {
+		if codes[""] != 11 || codes[wire.CodeOverloaded] != 19 {
 			t.Errorf("got %v, want 1 in flight, 10 waiting and 19 overloaded", codes)
 		}
 	})
@@ -187,7 +188,7 @@ func TestLongWaitIsOverloaded(t *testing.T) {
 			all.Go(func() {
 				_, err := in.Submit(t.Context(), inc("alice", 100+n))
 				var e *scoreboard.Error
-				if errors.As(err, &e) && e.Code == scoreboard.CodeOverloaded && e.RetryAfter >= time.Second {
+				if errors.As(err, &e) && e.Code == wire.CodeOverloaded && e.RetryAfter >= time.Second {
 					mu.Lock()
 					overloaded++
 					mu.Unlock()
@@ -247,7 +248,7 @@ func TestShutdownAnswersEveryCall(t *testing.T) {
 		for n := range 500 {
 			all.Go(func() {
 				_, err := in.Submit(t.Context(), inc("alice", n))
-				if err != nil && scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+				if err != nil && wire.CodeOf(err) != wire.CodeUnavailable {
 					t.Error(err)
 				}
 			})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/retry"
 	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/protocol"
@@ -254,8 +255,8 @@ func incrementsIn(todo []waiting) []scoreboard.Increment {
 
 // failed counts a failure, unless it is an outage, which ends.
 func (w waiting) failed(err error) waiting {
-	switch scoreboard.CodeOf(err) {
-	case scoreboard.CodeUnavailable, scoreboard.CodeOverloaded, scoreboard.CodeRateLimited:
+	switch wire.CodeOf(err) {
+	case wire.CodeUnavailable, wire.CodeOverloaded, wire.CodeRateLimited:
 	default:
 		w.failures++
 	}
@@ -276,9 +277,9 @@ func (k *Intake) clear(
 }
 
 // final reports whether a retry cannot change the outcome.
-func final(code scoreboard.Code) bool {
+func final(code wire.Code) bool {
 	switch code {
-	case scoreboard.CodeUnavailable, scoreboard.CodeOverloaded, scoreboard.CodeInternal, scoreboard.CodeRateLimited:
+	case wire.CodeUnavailable, wire.CodeOverloaded, wire.CodeInternal, wire.CodeRateLimited:
 		return false
 	}
 	return true
@@ -290,7 +291,7 @@ func (k *Intake) abandon(ctx context.Context, w *waiting, reason error) error {
 	if err := k.moveToDeadLetters(ctx, w.record, reason, max(w.failures, 1)); err != nil {
 		return err
 	}
-	outcome := scoreboard.Errorf(scoreboard.CodeInternal, "the event could not be recorded; it is kept for operators")
+	outcome := scoreboard.Errorf(wire.CodeInternal, "the event could not be recorded; it is kept for operators")
 	one := []scoreboard.Increment{w.increment}
 	if err := k.rejections.Reject(ctx, one, []*scoreboard.Error{outcome}); err != nil {
 		if w.failed(err).failures == w.failures {

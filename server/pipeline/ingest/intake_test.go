@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/pipeline/ingest"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -29,7 +30,7 @@ type delivery struct {
 	done     chan struct{}
 	letters  []int64       // offsets
 	paused   map[int]int64 // as the intake returned it
-	rejected map[string]scoreboard.Code
+	rejected map[string]wire.Code
 }
 
 func (d *delivery) Consume(
@@ -93,7 +94,7 @@ func deliver(t *testing.T, l ledger, d *delivery, events ...string) {
 		in.Accepted = time.Now().Add(-d.ages[text])
 		d.records = append(d.records, scoreboard.Record{Offset: int64(i), Value: protocol.EncodeAccepted(&in)})
 	}
-	d.done, d.rejected = make(chan struct{}), map[string]scoreboard.Code{}
+	d.done, d.rejected = make(chan struct{}), map[string]wire.Code{}
 	in, stop := run(lanes, l)
 	defer stop()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -139,7 +140,7 @@ func TestIntakeAbandonsWhatCannotBeRecorded(t *testing.T) {
 				if !slices.Equal(d.letters, []int64{1}) {
 					t.Errorf("dead letters %v, want the record at offset 1", d.letters)
 				}
-				if code := d.rejected["bad"]; broken == nil && code != scoreboard.CodeInternal {
+				if code := d.rejected["bad"]; broken == nil && code != wire.CodeInternal {
 					t.Errorf("rejected as %q, want internal", code)
 				}
 			})
@@ -194,7 +195,7 @@ func TestIntakeWaitsForTheEndOfAnOutage(t *testing.T) {
 		end := time.Now().Add(45 * time.Second)
 		deliver(t, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
 			if time.Now().Before(end) {
-				return nil, scoreboard.Errorf(scoreboard.CodeUnavailable, "unavailable")
+				return nil, scoreboard.Errorf(wire.CodeUnavailable, "unavailable")
 			}
 			return recorded(batch), nil
 		}, d, "e1", "e2")

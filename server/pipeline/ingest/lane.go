@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -77,7 +78,7 @@ func (l *lane) await(ctx context.Context, c *call) ([]scoreboard.Receipt, error)
 		default:
 		}
 		return nil, &scoreboard.Error{
-			Code: scoreboard.CodeUnavailable, Message: "the server is shutting down", RetryAfter: time.Second,
+			Code: wire.CodeUnavailable, Message: "the server is shutting down", RetryAfter: time.Second,
 		}
 	}
 }
@@ -178,7 +179,7 @@ func (l *lane) record(ctx context.Context, span *tracing.Span, batch []*call, do
 		for i, c := range batch {
 			done.add(c, outcomes[i])
 		}
-	case len(batch) == 1 || scoreboard.CodeOf(err) == scoreboard.CodeUnavailable:
+	case len(batch) == 1 || wire.CodeOf(err) == wire.CodeUnavailable:
 		l.ingest.log.WarnContext(ctx, "increments not recorded", "count", len(batch), "err", err)
 		for _, c := range batch {
 			done.add(c, scoreboard.Outcome{Err: err})
@@ -201,7 +202,7 @@ func (l *lane) recordOnce(
 		span.Set(tracing.String("db.system.name", "postgresql"),
 			tracing.Int("db.operation.batch.size", len(increments)))
 		if err != nil {
-			span.Fail(string(scoreboard.CodeOf(err)))
+			span.Fail(string(wire.CodeOf(err)))
 		}
 	}
 	return outcomes, err

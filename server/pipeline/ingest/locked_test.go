@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -33,7 +34,7 @@ func (l *lockedLedger) Record(batch []scoreboard.Increment) ([]scoreboard.Outcom
 			return nil, errors.New("database error")
 		}
 		if time.Now().Before(until) {
-			outcomes[i].Err = &scoreboard.Error{Code: scoreboard.CodeUnavailable, Err: scoreboard.ErrUserLocked}
+			outcomes[i].Err = &scoreboard.Error{Code: wire.CodeUnavailable, Err: scoreboard.ErrUserLocked}
 			outcomes[i].Receipts = nil
 			waited = true
 		} else if listed {
@@ -100,7 +101,7 @@ func TestLockedUserTimesOut(t *testing.T) {
 			t.Errorf("took %s, want about 2 s", took)
 		}
 		for _, i := range []int{0, 2} {
-			if code := scoreboard.CodeOf(outcomes[i].Err); code != scoreboard.CodeUnavailable {
+			if code := wire.CodeOf(outcomes[i].Err); code != wire.CodeUnavailable {
 				t.Errorf("item %d: got %+v, want unavailable", i, outcomes[i])
 			}
 		}
@@ -114,7 +115,7 @@ func TestLockedUserTimesOut(t *testing.T) {
 		}
 		overloaded := 0
 		for _, o := range in.SubmitAll(t.Context(), many) {
-			if scoreboard.CodeOf(o.Err) == scoreboard.CodeOverloaded {
+			if wire.CodeOf(o.Err) == wire.CodeOverloaded {
 				overloaded++
 			}
 		}
@@ -124,7 +125,7 @@ func TestLockedUserTimesOut(t *testing.T) {
 		// The shutdown answers without waiting for the lock.
 		var last sync.WaitGroup
 		last.Go(func() {
-			if _, err := in.Submit(t.Context(), inc("alice", 7)); scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+			if _, err := in.Submit(t.Context(), inc("alice", 7)); wire.CodeOf(err) != wire.CodeUnavailable {
 				t.Errorf("at the shutdown: got %v, want unavailable", err)
 			}
 		})

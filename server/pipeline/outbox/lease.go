@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/retry"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -49,7 +50,7 @@ func (l *lease) run(ctx context.Context) (moved bool, err error) {
 		}
 		n, err := l.relayPage(ctx)
 		moved = moved || n > 0
-		if scoreboard.CodeOf(err) == scoreboard.CodePayloadTooLarge {
+		if wire.CodeOf(err) == wire.CodePayloadTooLarge {
 			if err = l.shrinkPage(ctx, err); err == nil {
 				continue
 			}

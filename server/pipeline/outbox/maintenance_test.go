@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -282,7 +283,7 @@ func TestDeadLetterIsRequeuedOnceOrDropped(t *testing.T) {
 		t.Errorf("after the second: %+v, %v", more, err)
 	}
 	err = r.store.DeadLetters.RequeueLetter(ctx, letters[2].ID, &old, nil)
-	if scoreboard.CodeOf(err) != scoreboard.CodeGone {
+	if wire.CodeOf(err) != wire.CodeGone {
 		t.Errorf("requeue of a record from before the window: %v, want gone", err)
 	}
 	if err := r.store.DeadLetters.RequeueLetter(ctx, letters[0].ID, &change, nil); err != nil {
@@ -292,7 +293,7 @@ func TestDeadLetterIsRequeuedOnceOrDropped(t *testing.T) {
 		func() error { return r.store.DeadLetters.RequeueLetter(ctx, letters[0].ID, &change, nil) },
 		func() error { return r.store.DeadLetters.DropLetter(ctx, letters[0].ID, nil) },
 	} {
-		if err := end(); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+		if err := end(); wire.CodeOf(err) != wire.CodeNotFound {
 			t.Errorf("second requeue or drop of a letter: %v, want not_found", err)
 		}
 	}

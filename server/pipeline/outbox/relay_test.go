@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -193,7 +194,7 @@ func TestRejectedRowGoesToDeadLettersAlone(t *testing.T) {
 					attempts++
 				}
 				// Like a broker, which rejects the whole batch.
-				return 0, scoreboard.Errorf(scoreboard.CodePayloadTooLarge, "too large")
+				return 0, scoreboard.Errorf(wire.CodePayloadTooLarge, "too large")
 			}
 		}
 		return len(changes), nil

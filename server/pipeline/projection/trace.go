@@ -4,8 +4,8 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/tracing"
-	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // changeSpans are the spans of the sampled changes of a batch; usually there are none.
@@ -63,7 +63,7 @@ func (s changeSpans) call(b *batch) func(error) {
 	return func(err error) {
 		for _, c := range calls {
 			if err != nil {
-				c.Fail(string(scoreboard.CodeOf(err)))
+				c.Fail(string(wire.CodeOf(err)))
 			}
 			c.End()
 		}

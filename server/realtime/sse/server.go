@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/realtime/internal/socket"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -58,7 +59,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request, v *realtime
 	if err != nil {
 		c.Leave()
 		return &scoreboard.Error{
-			Code: scoreboard.CodeInternal, Message: "this connection does not support streaming", Err: err,
+			Code: wire.CodeInternal, Message: "this connection does not support streaming", Err: err,
 		}
 	}
 	if !c.Open(raw) {

@@ -5,7 +5,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/realtime/internal/socket"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -56,7 +56,7 @@ func (c *conn) Keepalive() []byte { return pingFrame }
 
 // CloseMessage implements [socket.Protocol].
 func (c *conn) CloseMessage(code int, reason string) []byte {
-	if code == protocol.CloseSlowConsumer && reason == socket.SlowConsumer {
+	if code == wire.CloseSlowConsumer && reason == socket.SlowConsumer {
 		return slowFrame // shared by all connections
 	}
 	return closeFrame(code, reason)
@@ -85,11 +85,11 @@ func (c *conn) message(op byte, payload []byte) bool {
 		return false
 	case op == opPong || c.Ending() != nil:
 	case op == opPing && !c.pings.Take(time.Now(), commandRate, commandBurst):
-		c.Finish(protocol.CloseLimit, "too many pings", nil)
+		c.Finish(wire.CloseLimit, "too many pings", nil)
 	case op == opPing:
 		_ = c.Write(appendFrame(nil, opPong, payload)) // an error ends the reader
 	case !c.commands.Take(time.Now(), commandRate, commandBurst):
-		c.Finish(protocol.CloseLimit, "too many commands", nil)
+		c.Finish(wire.CloseLimit, "too many commands", nil)
 	case c.Format().Commands:
 		onOwnStack(func() { c.command(payload) })
 	}
@@ -108,9 +108,9 @@ func onOwnStack(f func()) {
 }
 
 func (c *conn) command(data []byte) {
-	var cmd protocol.Command
+	var cmd wire.Command
 	if err := json.Unmarshal(data, &cmd); err != nil {
-		err := scoreboard.Errorf(scoreboard.CodeInvalidRequest, "a command must be a JSON object with type and board")
+		err := scoreboard.Errorf(wire.CodeInvalidRequest, "a command must be a JSON object with type and board")
 		c.ReplyError(err, "")
 		return
 	}

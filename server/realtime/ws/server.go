@@ -9,7 +9,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -60,7 +60,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, v *realtime.Viewe
 	}
 	if err := c.Subscribe(s.hub.Context(), v); err != nil {
 		c.ReplyError(err, v.Board)
-		c.Finish(closeCode(err), string(scoreboard.CodeOf(err)), nil)
+		c.Finish(closeCode(err), string(wire.CodeOf(err)), nil)
 	}
 	go c.Read()
 	return nil
@@ -83,7 +83,7 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, f *realtime.Form
 	if f = cmp.Or(f, realtime.Native); f.Error != nil {
 		message = slices.Clone(encode(f.Error(refused, "")))
 	}
-	message = append(message, closeFrame(closeCode(refused), string(scoreboard.CodeOf(refused)))...)
+	message = append(message, closeFrame(closeCode(refused), string(wire.CodeOf(refused)))...)
 	if _, err := c.Write(message); err == nil {
 		linger(c)
 	}
@@ -91,19 +91,19 @@ func (s *Server) Refuse(w http.ResponseWriter, r *http.Request, f *realtime.Form
 }
 
 func errHandshake(err error) error {
-	return &scoreboard.Error{Code: scoreboard.CodeInvalidRequest, Message: "not a WebSocket handshake", Err: err}
+	return &scoreboard.Error{Code: wire.CodeInvalidRequest, Message: "not a WebSocket handshake", Err: err}
 }
 
 // closeCode returns the close code of an error.
 func closeCode(err error) int {
-	switch scoreboard.CodeOf(err) {
-	case scoreboard.CodeUnauthorized, scoreboard.CodeTokenUsed:
-		return protocol.CloseToken
-	case scoreboard.CodeForbidden, scoreboard.CodeNotFound, scoreboard.CodeInvalidRequest:
-		return protocol.CloseForbidden
-	case scoreboard.CodeRateLimited:
-		return protocol.CloseLimit
+	switch wire.CodeOf(err) {
+	case wire.CodeUnauthorized, wire.CodeTokenUsed:
+		return wire.CloseToken
+	case wire.CodeForbidden, wire.CodeNotFound, wire.CodeInvalidRequest:
+		return wire.CloseForbidden
+	case wire.CodeRateLimited:
+		return wire.CloseLimit
 	default: // may be retried
-		return protocol.CloseRestart
+		return wire.CloseRestart
 	}
 }

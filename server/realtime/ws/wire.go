@@ -6,7 +6,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/realtime/internal/socket"
 )
 
@@ -49,7 +49,7 @@ func closeFrame(code int, reason string) []byte {
 
 var (
 	pingFrame = appendFrame(nil, opPing, nil)
-	slowFrame = closeFrame(protocol.CloseSlowConsumer, socket.SlowConsumer)
+	slowFrame = closeFrame(wire.CloseSlowConsumer, socket.SlowConsumer)
 )
 
 // violation is a breach of the protocol that ends the connection.

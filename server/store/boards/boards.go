@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -130,7 +131,7 @@ values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, 
 			max(b.Partitions, 1),
 		)
 		if pg.Code(err) == pg.UniqueViolation {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "board %s already exists", b.ID)
+			return scoreboard.Errorf(wire.CodeConflict, "board %s already exists", b.ID)
 		}
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -66,7 +67,7 @@ func (s *Boards) ChangeBoard(
 			}
 		}
 		if b, err = pg.FindBoard(ctx, tx, id); err == nil && b.Status == scoreboard.StatusArchived {
-			err = scoreboard.Errorf(scoreboard.CodeConflict, "board %s is archived", id)
+			err = scoreboard.Errorf(wire.CodeConflict, "board %s is archived", id)
 		}
 		if err != nil {
 			return err
@@ -97,7 +98,7 @@ func checkUnruled(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, r *scor
 	}
 	ruled, err := hasRule(ctx, tx, id)
 	if err == nil && ruled {
-		err = scoreboard.Errorf(scoreboard.CodeConflict,
+		err = scoreboard.Errorf(wire.CodeConflict,
 			"board %s has a rule; increments that match it do not name the board and carry no proof for it", id)
 	}
 	return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -62,7 +63,7 @@ where board_id = $1`, id).
 			return err
 		}
 		if !closed {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "board %s is not closed, or its standings are sealed", id)
+			return scoreboard.Errorf(wire.CodeConflict, "board %s is not closed, or its standings are sealed", id)
 		}
 		err := tx.QueryRow(ctx, sqlLastStanding, id).Scan(&last.Rank, &last.Key, &last.ReachedAt, &last.User)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -100,7 +101,7 @@ func copyChunk(
 		return err
 	}
 	if rank != after {
-		return scoreboard.Errorf(scoreboard.CodeConflict, "another process has copied standings of board %s", id)
+		return scoreboard.Errorf(wire.CodeConflict, "another process has copied standings of board %s", id)
 	}
 	users, scores := make([]string, len(chunk)), make([]int64, len(chunk))
 	keys, reached := make([]int64, len(chunk)), make([]time.Time, len(chunk))
@@ -119,7 +120,7 @@ func lockStandings(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID) error 
 	err := tx.QueryRow(ctx, `select pg_try_advisory_xact_lock(hashtextextended('standings of ' || $1, 0)),
 set_config('enable_seqscan', 'off', true)`, string(id)).Scan(&mine, nil)
 	if err == nil && !mine {
-		return scoreboard.Errorf(scoreboard.CodeConflict, "another process is copying the standings of board %s", id)
+		return scoreboard.Errorf(wire.CodeConflict, "another process is copying the standings of board %s", id)
 	}
 	return err
 }
@@ -221,7 +222,7 @@ func (s *Boards) FinalStandings(
 	e.Board, err = pg.ScanBoard(s.db.QueryRow(ctx, `select coalesce(standings_users, 0), `+pg.BoardColumns+
 		` from boards where board_id = $1 and standings_hash is not null`, id), &e.Users)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return e, nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s has no final standings", id)
+		return e, nil, scoreboard.Errorf(wire.CodeNotFound, "board %s has no final standings", id)
 	}
 	var rows pgx.Rows
 	if err == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -88,7 +89,7 @@ func makeAhead(ctx context.Context, tx pgx.Tx, family *scoreboard.Board) (made [
 func makeInstance(ctx context.Context, tx pgx.Tx, family *scoreboard.Board, span scoreboard.Span) error {
 	fresh, err := insertInstance(ctx, tx, family, span)
 	if err == nil && !fresh {
-		return scoreboard.Errorf(scoreboard.CodeConflict, "board %s already exists", family.ID.Instance(span))
+		return scoreboard.Errorf(wire.CodeConflict, "board %s already exists", family.ID.Instance(span))
 	}
 	return err
 }

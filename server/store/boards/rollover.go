@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -81,7 +82,7 @@ func (s *Boards) BeginSeason(
 		return nil, scoreboard.Invalid("season", "board %s has no seasons", family)
 	}
 	if b.Status == scoreboard.StatusArchived {
-		return nil, scoreboard.Errorf(scoreboard.CodeConflict, "board %s is archived", family)
+		return nil, scoreboard.Errorf(wire.CodeConflict, "board %s is archived", family)
 	}
 	err = s.exclusively(ctx, family, func(tx pgx.Tx) error {
 		if err := lockFamily(ctx, tx, family); err != nil {
@@ -103,7 +104,7 @@ and period_start < $3 limit 1`,
 			family, season.Start, season.End).
 			Scan(&other)
 		if err == nil {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "the season overlaps %s", other)
+			return scoreboard.Errorf(wire.CodeConflict, "the season overlaps %s", other)
 		}
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err

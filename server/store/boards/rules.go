@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -92,7 +93,7 @@ func checkRuled(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID) (*scorebo
 	var others int
 	err = tx.QueryRow(ctx, `select count(*) from board_rules where board_id <> $1`, id).Scan(&others)
 	if err == nil && others >= scoreboard.MaxBoardRules {
-		err = scoreboard.Errorf(scoreboard.CodeConflict, "%d boards have a rule, the maximum", others)
+		err = scoreboard.Errorf(wire.CodeConflict, "%d boards have a rule, the maximum", others)
 	}
 	return board, err
 }

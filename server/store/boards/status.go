@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -51,7 +52,7 @@ func (s *Boards) FreezeBoard(
 ) (*scoreboard.Board, error) {
 	return s.setStatus(ctx, id, scoreboard.StatusFrozen, audit, func(b *scoreboard.Board) error {
 		if b.Status == scoreboard.StatusArchived {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "board %s is archived", b.ID)
+			return scoreboard.Errorf(wire.CodeConflict, "board %s is archived", b.ID)
 		}
 		return nil
 	})
@@ -65,11 +66,11 @@ func (s *Boards) UnfreezeBoard(
 ) (*scoreboard.Board, error) {
 	return s.setStatus(ctx, id, scoreboard.StatusActive, audit, func(b *scoreboard.Board) error {
 		if b.Status == scoreboard.StatusArchived {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "board %s is archived", b.ID)
+			return scoreboard.Errorf(wire.CodeConflict, "board %s is archived", b.ID)
 		}
 		if !b.Closed.IsZero() {
 			return scoreboard.Errorf(
-				scoreboard.CodeConflict,
+				wire.CodeConflict,
 				"the period of board %s is closed and its standings are final",
 				b.ID,
 			)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -38,7 +39,7 @@ func checkTeam(ctx context.Context, tx pgx.Tx, b *scoreboard.Board) (scoreboard.
 		return *b.Team, err
 	}
 	if boards >= scoreboard.MaxTeamBoards {
-		return *b.Team, scoreboard.Errorf(scoreboard.CodeConflict,
+		return *b.Team, scoreboard.Errorf(wire.CodeConflict,
 			"board %s is the source of %d boards, the maximum", b.Team.Source, boards)
 	}
 	b.Mode, b.Order = scoreboard.ModeLatest, source.Order

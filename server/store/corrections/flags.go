@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -67,7 +68,7 @@ where ($1 = '' or state = $1) and ($2 = '' or user_id = $2) and id > $3 order by
 func (m *Moderation) Flag(ctx context.Context, id int64) (*scoreboard.Flag, error) {
 	f, err := scanFlag(m.db.QueryRow(ctx, `select `+flagColumns+` from flags where id = $1`, id))
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "flag %d not found", id)
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "flag %d not found", id)
 	}
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read flag %d: %w", id, err))
@@ -88,11 +89,11 @@ func (m *Moderation) DecideFlag(
 		f, err = scanFlag(tx.QueryRow(ctx, `select `+flagColumns+` from flags where id = $1 for update`, id))
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
-			return scoreboard.Errorf(scoreboard.CodeNotFound, "flag %d not found", id)
+			return scoreboard.Errorf(wire.CodeNotFound, "flag %d not found", id)
 		case err != nil || f.State == state:
 			return err
 		case f.State != "open":
-			return scoreboard.Errorf(scoreboard.CodeConflict, "flag %d is %s", id, f.State)
+			return scoreboard.Errorf(wire.CodeConflict, "flag %d is %s", id, f.State)
 		}
 		f, err = scanFlag(
 			tx.QueryRow(ctx, `update flags set state = $2, decided_by = $3, decided_at = clock_timestamp(), reason = $4

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/ledgertx"
@@ -104,7 +105,7 @@ func (s *Imports) write(
 	var board scoreboard.BoardID
 	err = s.db.QueryRow(ctx, `select source, board_id from imports where import_id = $1`, id).Scan(&source, &board)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return out, scoreboard.Errorf(scoreboard.CodeNotFound, "import %d not found", id)
+		return out, scoreboard.Errorf(wire.CodeNotFound, "import %d not found", id)
 	}
 	if err != nil {
 		return out, err
@@ -206,7 +207,7 @@ func decide(
 			continue
 		}
 		err := b.Import(i, before, ledger.ImportEvent(in.User, source, in.Boards[0], before.Changes+1))
-		if scoreboard.CodeOf(err) == scoreboard.CodeBoardClosed || scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+		if wire.CodeOf(err) == wire.CodeBoardClosed || wire.CodeOf(err) == wire.CodeNotFound {
 			return err // so are the others'
 		}
 		if err != nil {

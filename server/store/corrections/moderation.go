@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
@@ -82,7 +83,7 @@ func (m *Moderation) setUserStatus(
 			return nil
 		}
 		if !slices.Contains(from, u.Status) {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "user %s is %s", user, u.Status)
+			return scoreboard.Errorf(wire.CodeConflict, "user %s is %s", user, u.Status)
 		}
 		state.Changed = true
 		if _, err := tx.Exec(ctx, sqlSetStatus, user, to, u.Time); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
@@ -63,7 +64,7 @@ func (c *Corrections) findEvent(
 	case err != nil || len(found) == 0:
 		return internal, err
 	case len(internal) > 0 && internal[0].Action == scoreboard.ActionAdjust:
-		return nil, scoreboard.Errorf(scoreboard.CodeConflict,
+		return nil, scoreboard.Errorf(wire.CodeConflict,
 			"an event and an adjustment of user %s have the id %s; choose one with kind %q or %q",
 			user, event.Text, scoreboard.KindEvent, scoreboard.KindAdjustment)
 	}
@@ -83,10 +84,10 @@ func (c *Corrections) explainMissing(ctx context.Context, user scoreboard.UserID
 		return pg.Translate(fmt.Errorf("check for archived rows of %s: %w", user, err))
 	}
 	if gone {
-		return scoreboard.Errorf(scoreboard.CodeGone,
+		return scoreboard.Errorf(wire.CodeGone,
 			"event %s of user %s is not in the ledger; old rows of this user are archived", event.Text, user)
 	}
-	return scoreboard.Errorf(scoreboard.CodeNotFound, "event %s of user %s not found", event.Text, user)
+	return scoreboard.Errorf(wire.CodeNotFound, "event %s of user %s not found", event.Text, user)
 }
 
 const sqlFindEvents = `select t.n, h.board_id, h.applied, coalesce(h.action, '')
@@ -171,7 +172,7 @@ func (how *correction) decide(ctx context.Context, conn *pgxpool.Conn, b *ledger
 			func(user scoreboard.UserID, board *scoreboard.Board) (ledger.Standing, error) {
 				return f.fold(ctx, user, board)
 			})
-		if o.Err != nil && (len(events) > 1 || scoreboard.CodeOf(o.Err) == scoreboard.CodeInternal) {
+		if o.Err != nil && (len(events) > 1 || wire.CodeOf(o.Err) == wire.CodeInternal) {
 			return errors.Join(o.Err, errSeparate)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -34,7 +35,7 @@ func (s *Imports) SummarizeImport(
 	err = pgx.BeginTxFunc(ctx, s.db, pg.Snapshot, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, `select board_id from imports where import_id = $1`, id).Scan(&board)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return scoreboard.Errorf(scoreboard.CodeNotFound, "import %d not found", id)
+			return scoreboard.Errorf(wire.CodeNotFound, "import %d not found", id)
 		}
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/ledgertx"
@@ -270,7 +271,7 @@ func (c *Corrections) working(ctx context.Context, failure error) error {
 // temporary reports whether an event that failed is tried until it succeeds: it waits
 // for a lock, or for time.
 func temporary(err error) bool {
-	return errors.Is(err, ledgertx.ErrUsersLocked) || scoreboard.CodeOf(pg.Translate(err)) == scoreboard.CodeUnavailable
+	return errors.Is(err, ledgertx.ErrUsersLocked) || wire.CodeOf(pg.Translate(err)) == wire.CodeUnavailable
 }
 
 // park lets events that failed wait, with the reason. After maxAttempts it skips them,
@@ -385,7 +386,7 @@ func (c *Corrections) skipMissing(
 			missing = append(missing, ledger.Event{User: k.User, ID: k.Event})
 			outcomes = append(
 				outcomes,
-				scoreboard.Outcome{Err: scoreboard.Errorf(scoreboard.CodeGone, "no longer in the ledger")},
+				scoreboard.Outcome{Err: scoreboard.Errorf(wire.CodeGone, "no longer in the ledger")},
 			)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -149,7 +150,7 @@ select $1, $2, nullif($3, ''), nullif($4, ''), $5, $6 where exists (select `+sql
 			sender.From, sender.To, sender.KeyID, sender.Address, audit.Reason, audit.Actor))
 		if errors.Is(err, pgx.ErrNoRows) {
 			return scoreboard.Errorf(
-				scoreboard.CodeNotFound,
+				wire.CodeNotFound,
 				"%s sent no events that still count in this period",
 				sender.KeyID+sender.Address,
 			)
@@ -178,7 +179,7 @@ values ($1, $2, $3, $4, $5, $6, 'reversing') on conflict (digest) where digest i
 do nothing returning id`,
 			set.Since, set.Until, set.Board, set.Digest, audit.Reason, audit.Actor).Scan(&id)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "a void of these events is running")
+			return scoreboard.Errorf(wire.CodeConflict, "a void of these events is running")
 		}
 		if err != nil {
 			return err
@@ -217,7 +218,7 @@ func (c *Corrections) Void(ctx context.Context, id int64) (*scoreboard.Void, err
 
 func voidError(id int64, err error) error {
 	if errors.Is(err, pgx.ErrNoRows) {
-		return scoreboard.Errorf(scoreboard.CodeNotFound, "void %d not found", id)
+		return scoreboard.Errorf(wire.CodeNotFound, "void %d not found", id)
 	}
 	return pg.Translate(fmt.Errorf("read void %d: %w", id, err))
 }
@@ -263,10 +264,10 @@ where id = $1 for update`,
 		case err != nil:
 			return voidError(id, err)
 		case state == scoreboard.VoidListing || state == scoreboard.VoidReversing:
-			return scoreboard.Errorf(scoreboard.CodeConflict, "void %d is still running; undo it when it is done", id)
+			return scoreboard.Errorf(wire.CodeConflict, "void %d is still running; undo it when it is done", id)
 		case state == scoreboard.VoidDone && late:
 			return scoreboard.Errorf(
-				scoreboard.CodeGone,
+				wire.CodeGone,
 				"void %d finished more than %d days ago and can no longer be undone",
 				id,
 				int(scoreboard.UndoTime.Hours()/24),

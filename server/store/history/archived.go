@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
@@ -241,7 +242,7 @@ func (a *archivedBoard) keep(ctx context.Context) error {
 	return pgx.BeginFunc(ctx, a.m.db, func(tx pgx.Tx) error {
 		err := tx.QueryRow(ctx, sqlKeep, a.id, a.users, keptFor, corrected).Scan(&a.keptUntil)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "another process deleted the checkpoint")
+			return scoreboard.Errorf(wire.CodeConflict, "another process deleted the checkpoint")
 		}
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -41,18 +42,18 @@ func TestArchivedReversalIsGone(t *testing.T) {
 	b := w.board("sum")
 	for _, c := range []struct {
 		now  bool
-		want scoreboard.Code
-	}{{false, ""}, {true, scoreboard.CodeGone}} {
+		want wire.Code
+	}{{false, ""}, {true, wire.CodeGone}} {
 		m := scoreboard.Moment{Now: c.now}
-		if _, _, err := w.s.Moments.Film(t.Context(), b, m, []time.Time{at}, 5); scoreboard.CodeOf(err) != c.want {
+		if _, _, err := w.s.Moments.Film(t.Context(), b, m, []time.Time{at}, 5); wire.CodeOf(err) != c.want {
 			t.Errorf("a film, as of now %t: got %v, want %q", c.now, err, c.want)
 		}
 		_, err := w.s.Moments.History(t.Context(), b, m, "bob", []time.Time{at})
-		if scoreboard.CodeOf(err) != c.want {
+		if wire.CodeOf(err) != c.want {
 			t.Errorf("a history, as of now %t: got %v, want %q", c.now, err, c.want)
 		}
 		err = w.top("sum", scoreboard.Moment{At: stored, Now: c.now})
-		if scoreboard.CodeOf(err) != c.want {
+		if wire.CodeOf(err) != c.want {
 			t.Errorf("a checkpoint of the worker, as of now %t: got %v, want %q", c.now, err, c.want)
 		}
 	}
@@ -63,7 +64,7 @@ func TestArchivedReversalIsGone(t *testing.T) {
 	checkpoint(t, w.s)
 	for _, m := range []scoreboard.Moment{{At: stored, Now: true}, {At: now(t, w.s), Now: true}} {
 		err := w.top("sum", m)
-		if scoreboard.CodeOf(err) != scoreboard.CodeGone || strings.Contains(err.Error(), "ada") {
+		if wire.CodeOf(err) != wire.CodeGone || strings.Contains(err.Error(), "ada") {
 			t.Errorf("at %v: got %v, want a gone that names no user", m.At, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
@@ -79,7 +80,7 @@ func (a *archivedBoard) checkComplete(context.Context) error {
 	if users == 0 {
 		return nil
 	}
-	return scoreboard.Errorf(scoreboard.CodeConflict,
+	return scoreboard.Errorf(wire.CodeConflict,
 		"rows of %d users of board %s before %s are missing, or are both in the archive and in the database; "+
 			"if the ledger was being archived, try again", users, a.board, a.at.Format(time.RFC3339Nano))
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/upkeep/archive"
 )
@@ -98,7 +99,7 @@ func TestArchivedMomentsAreWhatWasShown(t *testing.T) {
 		if i%4 == 0 { // in the database, after events that are not
 			s = w.shown[w.rng.IntN(len(w.shown))]
 		}
-		if err := w.top(s.board, scoreboard.Moment{At: s.at}); scoreboard.CodeOf(err) == scoreboard.CodeGone {
+		if err := w.top(s.board, scoreboard.Moment{At: s.at}); wire.CodeOf(err) == wire.CodeGone {
 			if !strings.Contains(err.Error(), "sbctl top --board "+string(s.board)+" --at ") ||
 				!strings.Contains(err.Error(), " --archived ") {
 				t.Errorf("got %v, want the command that reads the archive", err)
@@ -136,7 +137,7 @@ func TestArchivedMomentAfterReversal(t *testing.T) {
 	}
 	w.check(s.board, scoreboard.Moment{At: s.at, Now: true}, w.today(s.board, s.at))
 	before := scoreboard.Moment{At: s.at.Add(-time.Microsecond)}
-	if err := w.top(s.board, before); scoreboard.CodeOf(err) != scoreboard.CodeGone {
+	if err := w.top(s.board, before); wire.CodeOf(err) != wire.CodeGone {
 		t.Errorf("a microsecond earlier: got %v, want gone", err)
 	}
 	in := scoreboard.Increment{
@@ -152,7 +153,7 @@ func TestArchivedMomentAfterReversal(t *testing.T) {
 	}
 	w.check(s.board, scoreboard.Moment{At: s.at}, s.lines)
 	err := w.top(s.board, scoreboard.Moment{At: s.at, Now: true})
-	if scoreboard.CodeOf(err) != scoreboard.CodeGone {
+	if wire.CodeOf(err) != wire.CodeGone {
 		t.Errorf("after a reversal: got %v, want gone", err)
 	}
 	if err := w.makeArchived(a, s.board, s.at); err != nil {
@@ -202,7 +203,7 @@ func TestArchivedCheckpointFailsAndExpires(t *testing.T) {
 				return do(r)
 			})
 		}, func(int64) {})
-		if scoreboard.CodeOf(err) != scoreboard.CodeConflict || !strings.Contains(err.Error(), "rows of 1 users") {
+		if wire.CodeOf(err) != wire.CodeConflict || !strings.Contains(err.Error(), "rows of 1 users") {
 			t.Errorf("a row %d times: got %v, want a conflict", times, err)
 		}
 	}

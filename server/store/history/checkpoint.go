@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -302,7 +303,7 @@ func (w *writer) later(ctx context.Context, tx pgx.Tx) (later []ranked, err erro
 			case moved != nil:
 				r.ReachedAt = *movedAt
 			case exists:
-				return scoreboard.Errorf(scoreboard.CodeConflict,
+				return scoreboard.Errorf(wire.CodeConflict,
 					"earlier events of a user who has just scored are archived; the next attempt succeeds")
 			}
 		}
@@ -375,7 +376,7 @@ where checkpoint_id = $1 and not complete`, w.id, w.users)
 			return err
 		}
 		if tag.RowsAffected() == 0 {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "another process deleted the checkpoint")
+			return scoreboard.Errorf(wire.CodeConflict, "another process deleted the checkpoint")
 		}
 		// What was counted later is after the checkpoint.
 		for _, sql := range []string{

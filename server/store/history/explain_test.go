@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -123,7 +124,7 @@ func TestBannedUsersAreMasked(t *testing.T) {
 			t.Errorf("masked %t: got %+v, %v, want rank %d of %[4]d", masked, place, err, want)
 		}
 		_, err = s.Moments.Place(t.Context(), &global, m, "mallory", 0)
-		if masked != (scoreboard.CodeOf(err) == scoreboard.CodeNotFound) {
+		if masked != (wire.CodeOf(err) == wire.CodeNotFound) {
 			t.Errorf("masked %t: mallory is %v", masked, err)
 		}
 		points, err := s.Moments.History(t.Context(), &global, m, "bob", []time.Time{at})

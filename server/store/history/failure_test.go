@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
@@ -64,7 +65,7 @@ func TestMomentIsNotSettledBeforeCommit(t *testing.T) {
 	at := now(t, s)
 	_, err = topLines(t, s, scoreboard.Moment{At: at})
 	var e *scoreboard.Error
-	if !errors.As(err, &e) || e.Code != scoreboard.CodeNotSettled || e.RetryAfter <= 0 {
+	if !errors.As(err, &e) || e.Code != wire.CodeNotSettled || e.RetryAfter <= 0 {
 		t.Errorf("got %v, want not_settled with a time to retry", err)
 	}
 	if got, err := topLines(t, s, scoreboard.Moment{At: before}); err != nil || !slices.Equal(got, []string{"ada 5"}) {
@@ -116,7 +117,7 @@ func TestMomentsAmongConcurrentWriters(t *testing.T) {
 		at := now(t, other)
 		lines, err := topLines(t, other, scoreboard.Moment{At: at})
 		switch {
-		case scoreboard.CodeOf(err) == scoreboard.CodeNotSettled:
+		case wire.CodeOf(err) == wire.CodeNotSettled:
 			refused++
 		case err != nil:
 			t.Fatal(err)
@@ -270,14 +271,14 @@ func TestMomentBeyondWhatIsKept(t *testing.T) {
 	}
 	at := now(t, s)
 	s.Moments.SetMaxEvents(3)
-	if _, err := topLines(t, s, scoreboard.Moment{At: at}); scoreboard.CodeOf(err) != scoreboard.CodeGone {
+	if _, err := topLines(t, s, scoreboard.Moment{At: at}); wire.CodeOf(err) != wire.CodeGone {
 		t.Errorf("4 events without a checkpoint: got %v, want gone", err)
 	}
 	old := global
 	old.Created = time.Now().Add(-365 * 24 * time.Hour) // before the first partition
 	s.Moments.SetMaxEvents(10)
 	_, err := s.Moments.Top(t.Context(), &old, scoreboard.Moment{At: at}, nil, 1)
-	if scoreboard.CodeOf(err) != scoreboard.CodeGone {
+	if wire.CodeOf(err) != wire.CodeGone {
 		t.Errorf("an older board: got %v, want gone", err)
 	}
 	checkpoint(t, s)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -37,7 +38,7 @@ func (m *Moments) History(
 		return nil, err
 	}
 	if !slices.ContainsFunc(points, func(p scoreboard.RankPoint) bool { return p.Rank > 0 }) {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s had no score on board %s then", user, board.ID)
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s had no score on board %s then", user, board.ID)
 	}
 	return points, nil
 }

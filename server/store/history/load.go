@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
@@ -112,7 +113,7 @@ func (l *loader) readCheckpoint(ctx context.Context) error {
 // gone returns a gone with what to do.
 func (l *loader) gone(format string, args ...any) error {
 	at := l.at.At.Format(time.RFC3339Nano)
-	return scoreboard.Errorf(scoreboard.CodeGone, "board %s at %s: %s; sbctl top --board %[1]s --at %[2]s --archived "+
+	return scoreboard.Errorf(wire.CodeGone, "board %s at %s: %s; sbctl top --board %[1]s --at %[2]s --archived "+
 		"reads the archive", l.board.ID, at, fmt.Sprintf(format, args...))
 }
 
@@ -409,7 +410,7 @@ where board_id = $1 limit $2`, l.board.ID, maxCorrected+1)
 		return nil, err
 	}
 	if len(users) > maxCorrected {
-		return nil, scoreboard.Errorf(scoreboard.CodeGone,
+		return nil, scoreboard.Errorf(wire.CodeGone,
 			"events of more than %d users of the board were reversed; as=recorded answers", maxCorrected)
 	}
 	return slices.DeleteFunc(users, func(u scoreboard.UserID) bool {

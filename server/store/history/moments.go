@@ -22,6 +22,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -85,7 +86,7 @@ where family_id = $1 and period_start <= $2 and period_end > $2`, family, at))
 		return err
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s had no period at %s", family,
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "board %s had no period at %s", family,
 			at.Format(time.RFC3339Nano))
 	}
 	if err != nil {
@@ -149,7 +150,7 @@ func (v *view) place(
 		return nil, nil, err
 	}
 	if p == nil {
-		return nil, nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s had no score on board %s at %s", user,
+		return nil, nil, scoreboard.Errorf(wire.CodeNotFound, "user %s had no score on board %s at %s", user,
 			board.ID, at.Format(time.RFC3339Nano))
 	}
 	rank, err := v.rank(ctx, p)
@@ -183,7 +184,7 @@ func (m *Moments) inSnapshot(
 		defer func() { <-m.slots }()
 	case <-wait.C:
 		return &scoreboard.Error{
-			Code: scoreboard.CodeOverloaded, RetryAfter: slotWait, Message: "too many reads of past standings",
+			Code: wire.CodeOverloaded, RetryAfter: slotWait, Message: "too many reads of past standings",
 		}
 	case <-ctx.Done():
 		return ctx.Err()
@@ -233,7 +234,7 @@ func (m *Moments) checkSettled(ctx context.Context, db pg.Querier, board *scoreb
 		return err
 	}
 	return &scoreboard.Error{
-		Code: scoreboard.CodeNotSettled, RetryAfter: settledRetry,
+		Code: wire.CodeNotSettled, RetryAfter: settledRetry,
 		Message: fmt.Sprintf("the standings of board %s at %s can still change", board.ID, at.Format(time.RFC3339Nano)),
 	}
 }

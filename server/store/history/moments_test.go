@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -223,7 +224,7 @@ func (w *world) checkpoint() {
 				w.step()
 			}
 			return nil
-		}); err != nil && (scoreboard.CodeOf(err) != scoreboard.CodeConflict || !w.archived()) {
+		}); err != nil && (wire.CodeOf(err) != wire.CodeConflict || !w.archived()) {
 			w.t.Fatal(err) // without earlier events, the next attempt makes it
 		}
 	}
@@ -403,7 +404,7 @@ func (w *world) checkHistory(board scoreboard.BoardID, user scoreboard.UserID, a
 		times, want = append(times, s.at), append(want, p)
 	}
 	got, err := w.s.Moments.History(w.t.Context(), b, scoreboard.Moment{Now: asNow}, user, times)
-	if !on && scoreboard.CodeOf(err) == scoreboard.CodeNotFound {
+	if !on && wire.CodeOf(err) == wire.CodeNotFound {
 		return
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -236,7 +237,7 @@ func (s *sweep) readMoves(ctx context.Context) error {
 		return err
 	}
 	if s.budget -= n; s.budget < 0 {
-		return scoreboard.Errorf(scoreboard.CodeGone,
+		return scoreboard.Errorf(wire.CodeGone,
 			"more than the maximum of events between the checkpoints of board %s and the points; use fewer points",
 			s.series.board.ID)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
@@ -36,7 +37,7 @@ func (m *Moments) WhatIf(
 		defer func() { <-m.whatIf }()
 	default:
 		return nil, &scoreboard.Error{
-			Code: scoreboard.CodeOverloaded, RetryAfter: 10 * time.Second,
+			Code: wire.CodeOverloaded, RetryAfter: 10 * time.Second,
 			Message: "this node is already running a what-if; try again later",
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -89,7 +90,7 @@ func (h *history) step() {
 			how.Kind = scoreboard.KindAdjustment
 		}
 		_, _, err := h.s.Corrections.Reverse(ctx, e.user, e.id, how, because("event.reverse"))
-		if scoreboard.CodeOf(err) == scoreboard.CodeScoreOutOfRange {
+		if wire.CodeOf(err) == wire.CodeScoreOutOfRange {
 			return
 		}
 		if err != nil {
@@ -150,7 +151,7 @@ func (h *history) submit(user scoreboard.UserID, delta int64) {
 		h.t.Fatal(err)
 	}
 	if err := outcomes[0].Err; err != nil {
-		if code := scoreboard.CodeOf(err); code != scoreboard.CodeForbidden && code != scoreboard.CodeScoreOutOfRange {
+		if code := wire.CodeOf(err); code != wire.CodeForbidden && code != wire.CodeScoreOutOfRange {
 			h.t.Fatal(err)
 		}
 		return
@@ -555,7 +556,7 @@ func TestWhatIfAppliedAtOnce(t *testing.T) {
 			switch {
 			case err == nil:
 				started++
-			case scoreboard.CodeOf(err) == scoreboard.CodeConflict:
+			case wire.CodeOf(err) == wire.CodeConflict:
 				conflicts++
 			default:
 				t.Error(err)
@@ -618,13 +619,13 @@ func TestWhatIfIsBounded(t *testing.T) {
 	w := scoreboard.WhatIf{Since: time.Unix(0, 0), Rules: scoreboard.WhatIfRules{MaxDelta: number(4)}, Limit: 1}
 	h.s.Moments.SetMaxWhatIf(4)
 	_, err := h.s.Moments.WhatIf(t.Context(), &h.board, &w, func(int64) {})
-	if scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest {
+	if wire.CodeOf(err) != wire.CodeInvalidRequest {
 		t.Errorf("5 events where 4 may be read: %v", err)
 	}
 	h.s.Moments.SetMaxWhatIf(5)
 	release := h.s.Moments.HoldWhatIf()
 	_, err = h.s.Moments.WhatIf(t.Context(), &h.board, &w, func(int64) {})
-	if scoreboard.CodeOf(err) != scoreboard.CodeOverloaded {
+	if wire.CodeOf(err) != wire.CodeOverloaded {
 		t.Errorf("a second one: %v", err)
 	}
 	release()

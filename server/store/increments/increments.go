@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/ledgertx"
@@ -151,7 +152,7 @@ func (s *Increments) recordOnce(
 		}
 	}
 	return nil, &scoreboard.Error{
-		Code: scoreboard.CodeUnavailable, Message: "the rules of boards are being changed",
+		Code: wire.CodeUnavailable, Message: "the rules of boards are being changed",
 		RetryAfter: pg.RetryAfterOutage, Err: err,
 	}
 }

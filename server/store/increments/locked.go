@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -26,7 +27,7 @@ func (s *Increments) recordUnlocked(
 	for i := range batch {
 		if user := batch[i].User; locked[user] {
 			outcomes[i].Err = &scoreboard.Error{
-				Code: scoreboard.CodeUnavailable, Message: fmt.Sprintf("user %s is locked", user),
+				Code: wire.CodeUnavailable, Message: fmt.Sprintf("user %s is locked", user),
 				RetryAfter: pg.RetryAfterOutage, Err: scoreboard.ErrUserLocked,
 			}
 			continue

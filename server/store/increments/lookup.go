@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
@@ -55,7 +56,7 @@ func (s *Increments) Event(
 		return nil, pg.Translate(fmt.Errorf("look up event %s of %s: %w", event.Text, user, err))
 	}
 	if len(receipts) == 0 {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "event %s of user %s not found", event.Text, user)
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "event %s of user %s not found", event.Text, user)
 	}
 	return receipts, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -42,7 +43,7 @@ func (l *LoadRuns) Add(
 		var known int64
 		err := tx.QueryRow(ctx, `select load_run_id from load_runs where digest = $1`, digest[:]).Scan(&known)
 		if err == nil {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "this report is already load run %d", known)
+			return scoreboard.Errorf(wire.CodeConflict, "this report is already load run %d", known)
 		}
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
@@ -133,5 +134,5 @@ func (l *LoadRuns) Delete(
 }
 
 func notFound(id int64) error {
-	return scoreboard.Errorf(scoreboard.CodeNotFound, "load run %d not found", id)
+	return scoreboard.Errorf(wire.CodeNotFound, "load run %d not found", id)
 }

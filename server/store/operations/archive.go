@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -79,7 +80,7 @@ set_config('timezone', 'UTC', true)`).
 			return err
 		}
 		if !mine {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "another process is archiving the ledger")
+			return scoreboard.Errorf(wire.CodeConflict, "another process is archiving the ledger")
 		}
 		if _, err := tx.Exec(ctx, `select open_ledger_partition('archive', $1)`, p.Name); err != nil {
 			return err
@@ -115,7 +116,7 @@ func (a *Archive) DetachPartition(ctx context.Context, p scoreboard.Partition, r
 		}
 		if there != rows {
 			return scoreboard.Errorf(
-				scoreboard.CodeConflict,
+				wire.CodeConflict,
 				"partition %s has %d rows, its archive %d",
 				p.Name,
 				there,
@@ -138,7 +139,7 @@ func (a *Archive) DropPartition(ctx context.Context, p scoreboard.Partition) err
 			return err
 		}
 		if !gone {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "partition %s is still attached to the ledger", p.Name)
+			return scoreboard.Errorf(wire.CodeConflict, "partition %s is still attached to the ledger", p.Name)
 		}
 		return nil
 	})

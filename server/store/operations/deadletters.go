@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -90,7 +91,7 @@ func (d *DeadLetters) DeadLetter(ctx context.Context, id int64) (*scoreboard.Dea
 }
 
 func noLetter(id int64) error {
-	return scoreboard.Errorf(scoreboard.CodeNotFound, "dead letter %d not found", id)
+	return scoreboard.Errorf(wire.CodeNotFound, "dead letter %d not found", id)
 }
 
 // RequeueLetter puts the change in a letter back into the outbox and deletes the
@@ -102,7 +103,7 @@ func (d *DeadLetters) RequeueLetter(
 ) error {
 	if c.RecordedAt.Before(d.window.Since(time.Now())) {
 		return scoreboard.Errorf(
-			scoreboard.CodeGone,
+			wire.CodeGone,
 			"dead letter %d was recorded at %s, too long ago for repeats of it to be recognised",
 			id,
 			c.RecordedAt.Format(time.RFC3339),

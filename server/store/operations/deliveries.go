@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -62,7 +63,7 @@ where webhook_id = $1 and id = $2 returning `+deliveryColumns, id, delivery)
 		}
 		d, err = pgx.CollectExactlyOneRow(rows, scanDelivery)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return scoreboard.Errorf(scoreboard.CodeNotFound, "delivery %d of webhook %s not found", delivery, id)
+			return scoreboard.Errorf(wire.CodeNotFound, "delivery %d of webhook %s not found", delivery, id)
 		}
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -113,7 +114,7 @@ func (j *Jobs) find(ctx context.Context, from pg.Querier, id int64) (job scorebo
 		job, err = pgx.CollectExactlyOneRow(rows, scanJob)
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
-		return job, scoreboard.Errorf(scoreboard.CodeNotFound, "job %d not found", id)
+		return job, scoreboard.Errorf(wire.CodeNotFound, "job %d not found", id)
 	}
 	if err != nil {
 		return job, pg.Translate(fmt.Errorf("read job %d: %w", id, err))
@@ -139,7 +140,7 @@ func (j *Jobs) Stop(ctx context.Context, id int64, why *scoreboard.AuditEntry) (
 			_, err = tx.Exec(ctx, `update jobs set state = 'stopped', stop = true, ended_at = clock_timestamp()
 where job_id = $1`, id)
 		default:
-			return scoreboard.Errorf(scoreboard.CodeConflict, "job %d has ended already", id)
+			return scoreboard.Errorf(wire.CodeConflict, "job %d has ended already", id)
 		}
 		if err != nil {
 			return err

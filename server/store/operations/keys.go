@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -121,7 +122,7 @@ values ($1, $2, $3, nullif($4, ''), nullif($5::bigint, 0), nullif($6::integer, 0
 		return err
 	})
 	if pg.Code(err) == pg.UniqueViolation {
-		return k, scoreboard.Errorf(scoreboard.CodeConflict, "key %s already exists", id)
+		return k, scoreboard.Errorf(wire.CodeConflict, "key %s already exists", id)
 	}
 	if err != nil {
 		return k, pg.Translate(fmt.Errorf("create key %s: %w", id, err))
@@ -144,13 +145,13 @@ func (s *Keys) RotateKey(
 		err := tx.QueryRow(ctx, `select revoked_at is null and coalesce(expires_at > clock_timestamp(), true)
 from keys where key_id = $1 for update`, id).Scan(&live)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return scoreboard.Errorf(scoreboard.CodeNotFound, "key %s not found", id)
+			return scoreboard.Errorf(wire.CodeNotFound, "key %s not found", id)
 		}
 		if err != nil {
 			return err
 		}
 		if !live {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "key %s is revoked or expired; create another key", id)
+			return scoreboard.Errorf(wire.CodeConflict, "key %s is revoked or expired; create another key", id)
 		}
 		_, err = tx.Exec(ctx, `update key_secrets set retires_at = case
     when generation = (select max(generation) from key_secrets where key_id = $1)
@@ -211,7 +212,7 @@ func (s *Keys) RevokeKey(ctx context.Context, id string, audit *scoreboard.Audit
 		return pg.WriteAudit(ctx, tx, audit)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return k, scoreboard.Errorf(scoreboard.CodeNotFound, "key %s not found", id)
+		return k, scoreboard.Errorf(wire.CodeNotFound, "key %s not found", id)
 	}
 	if err != nil {
 		return k, pg.Translate(fmt.Errorf("revoke key %s: %w", id, err))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -78,7 +79,7 @@ returning `+deliveryColumns, id, message, scoreboard.WebhookTest, payload)
 		if err := tx.QueryRow(ctx, `select from webhooks where webhook_id = $1`, id).Scan(); err != nil {
 			return nil // change reports that there is no such webhook
 		}
-		return scoreboard.Errorf(scoreboard.CodeConflict, "webhook %s is disabled; enable it first", id)
+		return scoreboard.Errorf(wire.CodeConflict, "webhook %s is disabled; enable it first", id)
 	})
 	return d, err
 }

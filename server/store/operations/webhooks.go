@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -39,7 +40,7 @@ func scanWebhook(row pgx.Row) (w scoreboard.Webhook, err error) {
 }
 
 func notFound(id string) error {
-	return scoreboard.Errorf(scoreboard.CodeNotFound, "webhook %s not found", id)
+	return scoreboard.Errorf(wire.CodeNotFound, "webhook %s not found", id)
 }
 
 // change runs a change of a webhook with its audit entry, and returns the webhook
@@ -79,7 +80,7 @@ func (s *Webhooks) Create(
 select $1, $2, $3, $4, nullif($5, 0) where (select count(*) from webhooks) < $6`,
 			w.ID, w.URL, w.Types, w.Boards, w.Top, MaxWebhooks)
 		if err == nil && tag.RowsAffected() == 0 {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "there are %d webhooks already; delete one first",
+			return scoreboard.Errorf(wire.CodeConflict, "there are %d webhooks already; delete one first",
 				MaxWebhooks)
 		}
 		if err != nil {

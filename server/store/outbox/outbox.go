@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -114,7 +115,7 @@ returning generation, cursor_xid, cursor_id, coalesce(history <> store_history()
 	}
 	if another {
 		return generation, at, false, scoreboard.Errorf(
-			scoreboard.CodeConflict,
+			wire.CodeConflict,
 			"shard %d: PostgreSQL's history changed (restored, or another database); "+
 				"run sbctl rebuild --all to rebuild every ranking from it",
 			shard,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -227,7 +228,7 @@ func (r *Reads) Place(
 		}
 	}
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score on board %s", user, board.ID)
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s has no score on board %s", user, board.ID)
 	}
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read the standing of %s on board %s: %w", user, board.ID, err))

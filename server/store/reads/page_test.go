@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -47,7 +48,7 @@ func TestCheckpointRanksEqualFullCounts(t *testing.T) {
 	var ids []scoreboard.UserID
 	for i := 1; i <= users; i++ {
 		p, err := s.Reads.Place(ctx, largeBoard, scoreboard.UserID(fmt.Sprint("u", i)), 3)
-		if hidden := i%50 == 0; hidden != (scoreboard.CodeOf(err) == scoreboard.CodeNotFound) || !hidden && err != nil {
+		if hidden := i%50 == 0; hidden != (wire.CodeOf(err) == wire.CodeNotFound) || !hidden && err != nil {
 			t.Fatalf("u%d: %v", i, err)
 		}
 		if err == nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -36,7 +37,7 @@ func beginInOrder(ctx context.Context, tx pgx.Tx, before time.Time) (asOf time.T
 // errIncomplete is the error of all reads that rank users until the standings are filled:
 // in a database that was restored, or of which the standings were not updated for hours.
 var errIncomplete = &scoreboard.Error{
-	Code: scoreboard.CodeUnavailable, RetryAfter: time.Second,
+	Code: wire.CodeUnavailable, RetryAfter: time.Second,
 	Message: "the standings are being filled in the database",
 }
 

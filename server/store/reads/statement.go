@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -106,7 +107,7 @@ func lookForArchived(
 		return fmt.Errorf("check for archived rows: %w", err)
 	}
 	if boards == 0 && len(st.Rows) == 0 {
-		return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s has no score", q.User)
+		return scoreboard.Errorf(wire.CodeNotFound, "user %s has no score", q.User)
 	}
 	if archived && begins == nil {
 		return errors.New("the ledger has no partition") // migrations and maintenance create them

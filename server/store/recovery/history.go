@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -66,7 +67,7 @@ where h = $1 and $2::bigint = coalesce((select (extract(epoch from max(since)) *
 			return err
 		}
 		if tag.RowsAffected() == 0 {
-			return scoreboard.Errorf(scoreboard.CodeConflict, "another process has adopted the database's history")
+			return scoreboard.Errorf(wire.CodeConflict, "another process has adopted the database's history")
 		}
 		for _, sql := range []string{
 			`update outbox_score_updates set xid = pg_current_xact_id()
@@ -125,7 +126,7 @@ from adopted_histories order by since desc limit 1`
 			return since, nil
 		case time.Now().After(deadline):
 			return time.Time{}, &scoreboard.Error{
-				Code: scoreboard.CodeUnavailable, RetryAfter: time.Second,
+				Code: wire.CodeUnavailable, RetryAfter: time.Second,
 				Message: "a transaction in PostgreSQL is older than the adoption of its history and still running; " +
 					"end it (pg_stat_activity, pg_prepared_xacts)",
 			}

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -255,7 +256,7 @@ func TestStandingsFollowScores(t *testing.T) {
 	}
 	must := func(err error) {
 		t.Helper()
-		if err != nil && scoreboard.CodeOf(err) == "" {
+		if err != nil && wire.CodeOf(err) == "" {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 	}
@@ -342,7 +343,7 @@ func TestStandingsFollowScores(t *testing.T) {
 		t.Errorf("%d standings, %d interrupted passes, %d reads", n, interrupted, reads)
 	}
 	// Of an erased user no name is left.
-	if _, err := s.Privacy.BeginErasure(t.Context(), "u0", why()); scoreboard.CodeOf(err) == "" {
+	if _, err := s.Privacy.BeginErasure(t.Context(), "u0", why()); wire.CodeOf(err) == "" {
 		must(err)
 	}
 	conn.Do(t, `delete from scores where user_id = 'u0'`)
@@ -390,7 +391,7 @@ func TestOwnScoreIsNotBehind(t *testing.T) {
 			t.Errorf("%s: neighbours %+v", user, p.Neighbours)
 		}
 	}
-	if _, err := s.Reads.Place(t.Context(), global, "u3", 1); scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+	if _, err := s.Reads.Place(t.Context(), global, "u3", 1); wire.CodeOf(err) != wire.CodeNotFound {
 		t.Errorf("a banned user: got %v, want a not_found", err)
 	}
 	l, err := s.Reads.List(t.Context(), global, []scoreboard.UserID{"new", "u1", "u3", "u4", "u0", "nobody"})
@@ -460,11 +461,11 @@ select drop_outbox_partition('outbox_score_updates_default')`,
 				t.Fatal(more, err)
 			}
 			_, err := s.Reads.Page(t.Context(), global, nil, 10)
-			if scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+			if wire.CodeOf(err) != wire.CodeUnavailable {
 				t.Errorf("while they are filled: got %v, want an unavailable", err)
 			}
 			_, err = s.Reads.Place(t.Context(), global, "nobody", 1)
-			if scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+			if wire.CodeOf(err) != wire.CodeNotFound {
 				t.Errorf("a user without a score, while they are filled: got %v, want a not_found", err)
 			}
 			storetest.UpdateStandings(t, s)

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
@@ -94,7 +95,7 @@ func (t *Teams) Compute(
 	switch {
 	case err == nil:
 		return recorded, nil
-	case scoreboard.CodeOf(err) == scoreboard.CodeBoardClosed:
+	case wire.CodeOf(err) == wire.CodeBoardClosed:
 		return 0, nil
 	}
 	return 0, pg.Translate(fmt.Errorf("compute %d teams of board %s: %w", len(teams), board.ID, err))

@@ -22,6 +22,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/ledgertx"
@@ -103,7 +104,7 @@ func (t *Teams) Leave(
 		m, err = find(ctx, tx, `user_id = $1 and board_id = $2 and team = $3 order by membership_id desc limit 1`,
 			user, board, team)
 		if err == nil && m == nil {
-			err = scoreboard.Errorf(scoreboard.CodeNotFound, "user %s is not a member of team %s", user, team)
+			err = scoreboard.Errorf(wire.CodeNotFound, "user %s is not a member of team %s", user, team)
 		}
 		return err
 	})
@@ -136,7 +137,7 @@ func (t *Teams) change(
 			return err
 		}
 		if board.Status != scoreboard.StatusActive {
-			return scoreboard.Errorf(scoreboard.CodeBoardClosed, "board %s is %s", id, board.Status)
+			return scoreboard.Errorf(wire.CodeBoardClosed, "board %s is %s", id, board.Status)
 		}
 		locked, err := pg.LockUser(ctx, tx, user)
 		if err != nil {
@@ -167,7 +168,7 @@ func (t *Teams) change(
 func findTeamBoard(ctx context.Context, q pg.Querier, id scoreboard.BoardID) (*scoreboard.Board, error) {
 	board, err := pg.FindBoard(ctx, q, id)
 	if err == nil && board.Team == nil {
-		err = scoreboard.Errorf(scoreboard.CodeRuleViolated, "board %s ranks users, not teams", id)
+		err = scoreboard.Errorf(wire.CodeRuleViolated, "board %s ranks users, not teams", id)
 	}
 	return board, err
 }
@@ -181,7 +182,7 @@ func (c *change) join(ctx context.Context, tx pgx.Tx, team scoreboard.Team) (*sc
 		return nil, err
 	}
 	if n >= scoreboard.MaxUserMemberships {
-		return nil, scoreboard.Errorf(scoreboard.CodeConflict,
+		return nil, scoreboard.Errorf(wire.CodeConflict,
 			"user %s has had %d memberships on board %s, the maximum", c.user.User, n, c.board)
 	}
 	adds := map[scoreboard.Team]int{team: 1}
@@ -234,10 +235,10 @@ returning members, memberships`, c.board, team, add).Scan(&members, &memberships
 	case err != nil || add < 0:
 		return err
 	case members > scoreboard.MaxTeamMembers:
-		return scoreboard.Errorf(scoreboard.CodeConflict,
+		return scoreboard.Errorf(wire.CodeConflict,
 			"team %s has %d members, the maximum", team, scoreboard.MaxTeamMembers)
 	case memberships > scoreboard.MaxTeamMemberships:
-		return scoreboard.Errorf(scoreboard.CodeConflict,
+		return scoreboard.Errorf(wire.CodeConflict,
 			"team %s has had %d memberships, the maximum", team, scoreboard.MaxTeamMemberships)
 	}
 	return nil
@@ -279,7 +280,7 @@ func (t *Teams) Members(
 	err := t.db.QueryRow(ctx, `select exists (select from teams where board_id = $1 and team = $2)`, board, team).
 		Scan(&exists)
 	if err == nil && !exists {
-		err = scoreboard.Errorf(scoreboard.CodeNotFound, "board %s has no team %s", board, team)
+		err = scoreboard.Errorf(wire.CodeNotFound, "board %s has no team %s", board, team)
 	}
 	if err != nil {
 		return nil, pg.Translate(err)

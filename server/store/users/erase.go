@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
@@ -53,7 +54,7 @@ func (p *Privacy) BeginErasure(
 			anonymous = *before
 			return nil
 		case u.Status == scoreboard.UserErased:
-			return scoreboard.Errorf(scoreboard.CodeConflict, "user %s is the anonymous name of an erased user", user)
+			return scoreboard.Errorf(wire.CodeConflict, "user %s is the anonymous name of an erased user", user)
 		}
 		audit.Target = scoreboard.AuditUser(anonymous)
 		if err := p.forget(ctx, tx, user, anonymous, u.Time); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
@@ -36,7 +37,7 @@ func (f *Friends) Ask(ctx context.Context, user, other scoreboard.UserID) (frien
 			case u.User == user && u.Status == scoreboard.UserErased:
 				return pg.ErasedUser(user)
 			case u.User == user:
-				return scoreboard.Errorf(scoreboard.CodeForbidden, "user %s is %s", user, u.Status)
+				return scoreboard.Errorf(wire.CodeForbidden, "user %s is %s", user, u.Status)
 			}
 		}
 		if friend.State != "" {
@@ -143,7 +144,7 @@ limit 1`, users, scoreboard.MaxFriends).Scan(&full)
 	case err != nil:
 		return nil, err
 	}
-	return nil, scoreboard.Errorf(scoreboard.CodeConflict,
+	return nil, scoreboard.Errorf(wire.CodeConflict,
 		"user %s has %d friends and sent requests, the maximum; remove one first", full, scoreboard.MaxFriends)
 }
 

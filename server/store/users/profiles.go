@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -52,7 +53,7 @@ returning updated_at`
 		case u.Status == scoreboard.UserErased:
 			return pg.ErasedUser(p.User)
 		case u.Status == scoreboard.UserBanned && (audit == nil || !p.Empty()):
-			return scoreboard.Errorf(scoreboard.CodeForbidden, "user %s is banned", p.User)
+			return scoreboard.Errorf(wire.CodeForbidden, "user %s is banned", p.User)
 		}
 		if err := tx.QueryRow(ctx, put, p.User, p.DisplayName, p.AvatarURL).Scan(&p.UpdatedAt); err != nil {
 			return err

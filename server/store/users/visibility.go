@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
@@ -90,7 +91,7 @@ func (s *Visibility) setPrivate(
 	}
 	if wait := stay - u.Time.Sub(since); err == nil && wait > 0 {
 		return nil, &scoreboard.Error{
-			Code: scoreboard.CodeRateLimited, RetryAfter: wait,
+			Code: wire.CodeRateLimited, RetryAfter: wait,
 			Message: fmt.Sprintf("user %s left the boards less than %s ago", u.User, stay),
 		}
 	}

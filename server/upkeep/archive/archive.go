@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -129,7 +130,7 @@ func (a *Archive) move(ctx context.Context, p scoreboard.Partition) (*Manifest, 
 	}
 	if p.Attached {
 		err := a.ledger.DetachPartition(ctx, p, m.Rows)
-		if scoreboard.CodeOf(err) == scoreboard.CodeConflict { // rows were added after it was written
+		if wire.CodeOf(err) == wire.CodeConflict { // rows were added after it was written
 			a.log.Warn("rewriting the archive", "partition", p.Name, "err", err)
 			if m, err = a.write(ctx, p); err == nil {
 				err = a.ledger.DetachPartition(ctx, p, m.Rows)

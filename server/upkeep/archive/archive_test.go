@@ -17,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"go.uber.org/goleak"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -162,9 +163,9 @@ func TestArchiveOldPartition(t *testing.T) {
 		t.Context(),
 		"alice",
 		scoreboard.EventID{UUID: event},
-	); scoreboard.CodeOf(
+	); wire.CodeOf(
 		err,
-	) != scoreboard.CodeNotFound {
+	) != wire.CodeNotFound {
 		t.Errorf("an archived event: got %v, want not_found", err)
 	}
 	if again, err := a.ArchiveOld(t.Context()); err != nil || len(again) != 0 {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -53,7 +54,7 @@ func unreadable(file string, err error) error {
 		return err
 	}
 	return &scoreboard.Error{
-		Code: scoreboard.CodeUnavailable, Message: fmt.Sprintf("archive file %s %s", file, problem), Err: err,
+		Code: wire.CodeUnavailable, Message: fmt.Sprintf("archive file %s %s", file, problem), Err: err,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -58,7 +59,7 @@ func TestReadArchivedRows(t *testing.T) {
 	fails := func(what, want string) {
 		t.Helper()
 		_, err := read("global", from, time.Now())
-		if scoreboard.CodeOf(err) != scoreboard.CodeUnavailable || !strings.Contains(err.Error(), want) {
+		if wire.CodeOf(err) != wire.CodeUnavailable || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an unavailable with %q", what, err, want)
 		}
 	}

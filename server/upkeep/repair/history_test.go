@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/devstack/process"
@@ -380,7 +381,7 @@ func TestStuckWriterDelaysTheRebuild(t *testing.T) {
 	mayAdopt := func(*repair.HistoryChange) error { return nil }
 	rebuild := func(ctx context.Context) error {
 		_, err := repair.Rebuild(ctx, r.Recovery, r.ranking, &r.board, func(int64) {})
-		if scoreboard.CodeOf(err) != scoreboard.CodeUnavailable {
+		if wire.CodeOf(err) != wire.CodeUnavailable {
 			t.Errorf("a rebuild beside an older transaction: got %v, want unavailable", err)
 		}
 		return stopped

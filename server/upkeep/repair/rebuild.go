@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -79,7 +80,7 @@ func Rebuild(
 		return nil, fmt.Errorf("rebuild: %w", err)
 	}
 	if !marked {
-		return nil, scoreboard.Errorf(scoreboard.CodeConflict, "board %s is already being rebuilt", board.ID)
+		return nil, scoreboard.Errorf(wire.CodeConflict, "board %s is already being rebuilt", board.ID)
 	}
 	done, err := fillAndSwap(ctx, store, ranking, board, token, progress)
 	if err != nil {

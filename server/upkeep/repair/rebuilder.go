@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/gauge"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/upkeep"
@@ -266,7 +267,7 @@ func (r *Rebuilder) rebuild(ctx context.Context, boards []scoreboard.Board) (ski
 	var errs []error
 	for _, b := range boards {
 		done, err := Rebuild(ctx, r.store, r.ranking, &b, func(int64) {})
-		if scoreboard.CodeOf(err) == scoreboard.CodeConflict {
+		if wire.CodeOf(err) == wire.CodeConflict {
 			skipped++
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -197,7 +198,7 @@ func (r *Replay) checkWindow(ctx context.Context, s scoreboard.OffsetRange) erro
 	}
 	if !at.IsZero() && at.Before(r.DedupeSince) {
 		return scoreboard.Errorf(
-			scoreboard.CodeGone,
+			wire.CodeGone,
 			"partition %d: the first record is of %s, but repeats are recognised since %s only; "+
 				"older records cannot be replayed",
 			s.Partition,

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
@@ -89,37 +90,37 @@ func TestReplayRejectsARangeThatIsNotRetained(t *testing.T) {
 		cases := map[string]struct {
 			replay repair.Replay
 			want   string
-			code   scoreboard.Code
+			code   wire.Code
 		}{
 			"an offset after the last": {
 				repair.Replay{Offset: &beyond, Partition: &one},
 				"retains offsets",
-				scoreboard.CodeInvalidRequest,
+				wire.CodeInvalidRequest,
 			},
 			"an offset before the first": {
 				repair.Replay{Offset: &outside, Partition: &one},
 				"retains offsets",
-				scoreboard.CodeInvalidRequest,
+				wire.CodeInvalidRequest,
 			},
 			"an unknown partition": {
 				repair.Replay{Time: &began, Partition: &absent},
 				"has partitions 0 to 2",
-				scoreboard.CodeInvalidRequest,
+				wire.CodeInvalidRequest,
 			},
 			"a time after the last record": {
 				repair.Replay{Time: &later},
 				"no records at or after",
-				scoreboard.CodeInvalidRequest,
+				wire.CodeInvalidRequest,
 			},
 			"before the dedupe window": {
 				repair.Replay{Time: &began, DedupeSince: later},
 				"older records cannot be replayed",
-				scoreboard.CodeGone,
+				wire.CodeGone,
 			},
 		}
 		for name, c := range cases {
 			done, err := p.replay(c.replay)
-			if scoreboard.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.want) {
+			if wire.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %+v, %v; want %s with %q", name, done, err, c.code, c.want)
 			}
 		}
@@ -184,7 +185,7 @@ func TestReplayRejectsATimeNoLongerRetained(t *testing.T) {
 	}
 	if _, err := p.replay(
 		repair.Replay{Time: &began},
-	); scoreboard.CodeOf(err) != scoreboard.CodeInvalidRequest ||
+	); wire.CodeOf(err) != wire.CodeInvalidRequest ||
 		!strings.Contains(err.Error(), "is retained from") {
 		t.Errorf("from a time no longer retained: %v", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -77,8 +78,8 @@ func (q *Requeue) requeue(ctx context.Context, l *scoreboard.DeadLetter, done *R
 		done.Newer++
 		return nil
 	}
-	switch err := q.Letters.RequeueLetter(ctx, l.ID, change, nil); scoreboard.CodeOf(err) {
-	case scoreboard.CodeNotFound:
+	switch err := q.Letters.RequeueLetter(ctx, l.ID, change, nil); wire.CodeOf(err) {
+	case wire.CodeNotFound:
 		done.Same++ // requeued concurrently
 		return nil
 	default:

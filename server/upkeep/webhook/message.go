@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -33,7 +34,7 @@ func (w *Worker) queueMessages(ctx context.Context, hooks []scoreboard.Webhook) 
 		if len(to) > 0 {
 			data, err := w.data(ctx, m)
 			switch {
-			case scoreboard.CodeOf(err) == scoreboard.CodeNotFound:
+			case wire.CodeOf(err) == wire.CodeNotFound:
 				to = nil // the user was erased
 			case err != nil:
 				return fmt.Errorf("read what %s is about: %w", m.Type, err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -35,7 +36,7 @@ func (w *Worker) compareTops(ctx context.Context, hooks []scoreboard.Webhook) er
 		for _, name := range h.Boards {
 			board, err := w.Boards.Board(ctx, name)
 			if err != nil {
-				if scoreboard.CodeOf(err) != scoreboard.CodeNotFound {
+				if wire.CodeOf(err) != wire.CodeNotFound {
 					errs = append(errs, fmt.Errorf("find board %s: %w", name, err))
 				}
 				continue
@@ -104,7 +105,7 @@ func (w *Worker) compareTop(
 		}
 		row := []scoreboard.Entry{*e}
 		w.Hide(board.ID, row)
-		data, err := json.Marshal(protocol.RankReached{
+		data, err := json.Marshal(wire.RankReached{
 			Board: string(board.ID), Family: string(board.ID.Family()), Top: h.Top, Entry: protocol.Entries(row)[0],
 		})
 		if err != nil {

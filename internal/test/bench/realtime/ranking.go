@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -67,7 +68,7 @@ func (r *ranking) change() scoreboard.Notice {
 
 func (r *ranking) ReadTop(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
 	if id != board {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no such board")
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "no such board")
 	}
 	r.reads.Add(1)
 	r.mu.Lock()
@@ -77,5 +78,5 @@ func (r *ranking) ReadTop(_ context.Context, id scoreboard.BoardID) (*scoreboard
 }
 
 func (r *ranking) ReadPlace(context.Context, scoreboard.BoardID, scoreboard.UserID) (*scoreboard.Place, error) {
-	return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "no score")
+	return nil, scoreboard.Errorf(wire.CodeNotFound, "no score")
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
@@ -101,7 +102,7 @@ func TestKilledBrokerLosesNothing(t *testing.T) {
 	server.Kill()
 	if n, err := rig.Publish(t.Context(), transporttest.Events(100, 10)); err == nil || n == 10 {
 		t.Errorf("published %d without a broker (%v)", n, err)
-	} else if scoreboard.CodeOf(err) == scoreboard.CodePayloadTooLarge {
+	} else if wire.CodeOf(err) == wire.CodePayloadTooLarge {
 		t.Errorf("an outage has the code of a rejected message: %v", err)
 	}
 	server.Start()
@@ -189,7 +190,7 @@ func tooLargeMessageIsNotAnOutage(t *testing.T, brokers []string, prefix string)
 		"as it is": noise, "as it is compressed": bytes.Repeat([]byte("x"), 2<<20),
 	} {
 		n, err := p.Produce(t.Context(), []transport.Message{{Key: []byte("k"), Value: value}})
-		if n != 0 || scoreboard.CodeOf(err) != scoreboard.CodePayloadTooLarge {
+		if n != 0 || wire.CodeOf(err) != wire.CodePayloadTooLarge {
 			t.Errorf("too large %s: %d acknowledged, %v; want payload_too_large", name, n, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	kafkago "github.com/segmentio/kafka-go"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -101,7 +102,7 @@ func (l *Log) Read(ctx context.Context, span scoreboard.OffsetRange, do func([]s
 	err := f.run(ctx)
 	switch cause := context.Cause(ctx); {
 	case errors.Is(err, kafkago.OffsetOutOfRange):
-		return scoreboard.Errorf(scoreboard.CodeGone,
+		return scoreboard.Errorf(wire.CodeGone,
 			"offset %d of partition %d of %s is no longer retained", next, span.Partition, l.topic)
 	case errors.Is(cause, errSpanRead):
 		return nil

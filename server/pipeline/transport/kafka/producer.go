@@ -11,6 +11,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 	"github.com/segmentio/kafka-go/protocol/produce"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -309,7 +310,7 @@ func (w *writing) acknowledged(err error) (int, error) {
 	err = fmt.Errorf("produce %d messages to %s: %w", len(w.messages), w.p.topic, err)
 	if tooLarge(failed) {
 		err = &scoreboard.Error{
-			Code: scoreboard.CodePayloadTooLarge, Message: "the message is too large for the transport", Err: err,
+			Code: wire.CodePayloadTooLarge, Message: "the message is too large for the transport", Err: err,
 		}
 	}
 	return first, err

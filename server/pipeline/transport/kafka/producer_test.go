@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/transporttest"
@@ -199,7 +200,7 @@ func TestProduceReportsTheFirstFailure(t *testing.T) {
 	t.Parallel()
 	p := newProducing(t)
 	var hash kafkago.Hash
-	codes := map[scoreboard.Code]bool{}
+	codes := map[wire.Code]bool{}
 	for first := range 20 { // the key of the first message
 		reject := func(partition int32, _ int) int16 {
 			if partition == 4 {
@@ -219,11 +220,11 @@ func TestProduceReportsTheFirstFailure(t *testing.T) {
 			if rejected := partition%3 == 1; rejected != (i == n) {
 				t.Fatalf("%d acknowledged, and message %d is for partition %d", n, i, partition)
 			}
-			if code := scoreboard.CodeOf(err); i == n && (code == scoreboard.CodePayloadTooLarge) != (partition == 4) {
+			if code := wire.CodeOf(err); i == n && (code == wire.CodePayloadTooLarge) != (partition == 4) {
 				t.Fatalf("partition %d: %v", partition, err)
 			}
 		}
-		codes[scoreboard.CodeOf(err)] = true
+		codes[wire.CodeOf(err)] = true
 		if rest, err := p.producer.Produce(t.Context(), messages[n:]); rest != len(messages)-n || err != nil {
 			t.Fatal(rest, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/streams"
@@ -93,7 +94,7 @@ func TestFullQueueIsOverloaded(t *testing.T) {
 			continue
 		}
 		e := new(scoreboard.Error)
-		if !errors.As(err, &e) || e.Code != scoreboard.CodeOverloaded || e.RetryAfter <= 0 {
+		if !errors.As(err, &e) || e.Code != wire.CodeOverloaded || e.RetryAfter <= 0 {
 			t.Errorf("a full stream: got %v, want overloaded with a delay", err)
 		}
 		break

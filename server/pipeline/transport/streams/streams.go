@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -162,7 +163,7 @@ func (t *Transport) makeRoom(ctx context.Context, shards []int) error {
 		}
 		if n-trimmed >= t.o.Length {
 			return &scoreboard.Error{
-				Code: scoreboard.CodeOverloaded, Message: "too many records are waiting", RetryAfter: fullRetry,
+				Code: wire.CodeOverloaded, Message: "too many records are waiting", RetryAfter: fullRetry,
 				Err: fmt.Errorf("%s: %w", t.stream(shard), errFull),
 			}
 		}

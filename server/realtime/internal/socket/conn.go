@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/scoreboard/scoreboard/server/protocol"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/realtime"
 )
 
@@ -62,7 +62,7 @@ func (c *Conn) Init(h *realtime.Hub, v *realtime.Viewer, p Protocol) {
 // Open attaches an admitted connection to its socket. False: the hub has closed,
 // and c with it. Otherwise Read must be called.
 func (c *Conn) Open(raw net.Conn) bool {
-	c.socket.init(raw, c.Hub(), c.protocol.CloseMessage(protocol.CloseSlowConsumer, SlowConsumer), c.stallEnded)
+	c.socket.init(raw, c.Hub(), c.protocol.CloseMessage(wire.CloseSlowConsumer, SlowConsumer), c.stallEnded)
 	if raw.SetDeadline(time.Time{}) != nil || !c.Conn.Open(time.Now()) || !c.Hub().Begin() {
 		c.release()
 		return false
@@ -183,7 +183,7 @@ func (c *Conn) Abort() { _ = c.socket.Close() }
 // socket has written the close too.
 func (c *Conn) stallEnded(slow bool) {
 	if slow {
-		c.SetEnding(protocol.CloseSlowConsumer, SlowConsumer)
+		c.SetEnding(wire.CloseSlowConsumer, SlowConsumer)
 		c.limitRead()
 	}
 	c.Wake()

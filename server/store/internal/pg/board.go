@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -57,7 +58,7 @@ func FindPublicBoard(ctx context.Context, q Querier, id scoreboard.BoardID) (*sc
 func findBoard(ctx context.Context, q Querier, id scoreboard.BoardID, sql string) (*scoreboard.Board, error) {
 	b, err := ScanBoard(q.QueryRow(ctx, sql, id))
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, scoreboard.Errorf(scoreboard.CodeNotFound, "board %s not found", id)
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "board %s not found", id)
 	}
 	if err != nil {
 		return nil, Translate(fmt.Errorf("find board %s: %w", id, err))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -145,7 +146,7 @@ func Translate(err error) error {
 	if timedOut || connectionLost(err) || strings.HasPrefix(s, "53") || s == SerializationFailure ||
 		s == DeadlockDetected {
 		return &scoreboard.Error{
-			Code: scoreboard.CodeUnavailable, Message: "the database is unavailable",
+			Code: wire.CodeUnavailable, Message: "the database is unavailable",
 			RetryAfter: RetryAfterOutage, Err: err,
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 func TestOnlyOutagesAreUnavailable(t *testing.T) {
@@ -39,7 +39,7 @@ func TestOnlyOutagesAreUnavailable(t *testing.T) {
 		{"division by zero", state("22012"), false, false},
 	} {
 		err := fmt.Errorf("record 3 increments: %w", c.err)
-		if got := scoreboard.CodeOf(Translate(err)) == scoreboard.CodeUnavailable; got != c.unavailable {
+		if got := wire.CodeOf(Translate(err)) == wire.CodeUnavailable; got != c.unavailable {
 			t.Errorf("%s: unavailable %t, want %t", c.name, got, c.unavailable)
 		}
 		if got := Retryable(err); got != c.retryable {

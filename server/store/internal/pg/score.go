@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -43,5 +44,5 @@ func Receipts(
 
 // NoUser returns the not_found for a user.
 func NoUser(user scoreboard.UserID) error {
-	return scoreboard.Errorf(scoreboard.CodeNotFound, "user %s not found", user)
+	return scoreboard.Errorf(wire.CodeNotFound, "user %s not found", user)
 }

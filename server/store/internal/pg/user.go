@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -100,5 +101,5 @@ func HasTraces(ctx context.Context, q Querier, user scoreboard.UserID) (found bo
 
 // ErasedUser returns the gone for a write about an erased user.
 func ErasedUser(user scoreboard.UserID) error {
-	return scoreboard.Errorf(scoreboard.CodeGone, "user %s is erased", user)
+	return scoreboard.Errorf(wire.CodeGone, "user %s is erased", user)
 }

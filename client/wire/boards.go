@@ -1,0 +1,179 @@
+package wire
+
+import "time"
+
+// BoardRequest is the body of POST /v1/boards. By default a board is public, has no
+// periods, adds increments and ranks the highest score first.
+type BoardRequest struct {
+	// Name of the new board: 1 to 48 of the characters a-z 0-9 _ . and -, the first a letter or digit.
+	Board string `json:"board"`
+	// Increment (adds deltas), best (keeps the better score) or latest (keeps the last one).
+	Mode  string `json:"mode,omitempty"`
+	Order string `json:"order,omitempty"` // score that ranks first: highest or lowest
+	// Minimum delta of an increment, in points; 1 by default if the board adds them.
+	MinDelta *int64 `json:"min_delta,omitempty"`
+	MaxDelta *int64 `json:"max_delta,omitempty"`
+	MinScore *int64 `json:"min_score,omitempty"`
+	MaxScore *int64 `json:"max_score,omitempty"`
+	Public   *bool  `json:"public,omitempty"` // whether users see the board without a scope; true by default
+	Region   string `json:"region,omitempty"` // label to filter boards by, named as a board
+	// Label to filter boards by, such as pc, named as a board.
+	Platform string   `json:"platform,omitempty"`
+	Tags     []string `json:"tags,omitempty"`   // up to 10 labels to filter boards by, named as boards
+	Period   string   `json:"period,omitempty"` // none, daily, weekly, monthly or season
+	// IANA name of the time zone, such as Europe/Berlin; UTC by default.
+	TimeZone  string     `json:"time_zone,omitempty"`
+	WeekStart string     `json:"week_start,omitempty"` // first day of the week, such as monday, for weekly boards
+	Season    string     `json:"season,omitempty"`     // name of the first season
+	StartsAt  *time.Time `json:"starts_at,omitempty"`  // start of the first season; now by default
+	EndsAt    *time.Time `json:"ends_at,omitempty"`
+
+	// Require lists what increments need in addition to a signature: action-token or
+	// attestation.
+	Require     []string `json:"require,omitempty"`
+	ActionLeast string   `json:"action_least,omitempty"` // minimum duration of an action, such as 30s
+	ActionLife  string   `json:"action_life,omitempty"`  // lifetime of an action token; 1h by default
+
+	// How the scores of teams are computed; absent for a board of users.
+	Team *TeamRule `json:"team,omitempty"`
+
+	// Number of Redis keys over which the ranking is spread by user, for a board that is
+	// larger than one server; 1 by default.
+	Partitions *int `json:"partitions,omitempty"`
+}
+
+// BoardChange is the body of PATCH /v1/boards/{board}. Absent fields stay unchanged;
+// an empty Require removes all requirements, and empty labels remove those.
+type BoardChange struct {
+	Region   *string   `json:"region,omitempty"`   // label to filter boards by; none if empty
+	Platform *string   `json:"platform,omitempty"` // label to filter boards by; none if empty
+	Tags     *[]string `json:"tags,omitempty"`     // labels to filter boards by; they replace the current ones
+	// What increments need in addition to a signature: action-token, attestation, both or nothing.
+	Require     *[]string `json:"require,omitempty"`
+	ActionLeast *string   `json:"action_least,omitempty"`
+	ActionLife  *string   `json:"action_life,omitempty"`
+	// Number of Redis keys over which the ranking is spread by user; the ranking is rebuilt
+	// while it stays online.
+	Partitions *int `json:"partitions,omitempty"`
+}
+
+// The values of Require.
+const (
+	RequireActionToken = "action-token"
+	RequireAttestation = "attestation"
+)
+
+// Board is a board without periods, a family of periodic boards, or an instance of a
+// family: the board of one period.
+type Board struct {
+	Board   string `json:"board"`
+	Family  string `json:"family,omitempty"`  // the family of an instance
+	Current string `json:"current,omitempty"` // the instance of a family that reads of the family return
+	// How increments count: increment (adds deltas), best (keeps the better score) or latest (keeps the last one).
+	Mode  string `json:"mode"`
+	Order string `json:"order"` // score that ranks first: highest or lowest
+	// The board's status: active, frozen (rejects writes) or archived (read-only, served from PostgreSQL).
+	Status      string     `json:"status"`
+	MinDelta    int64      `json:"min_delta"`
+	MaxDelta    int64      `json:"max_delta"`
+	MinScore    int64      `json:"min_score"`
+	MaxScore    int64      `json:"max_score"`
+	Public      bool       `json:"public"`               // whether users see the board without a scope
+	Region      string     `json:"region,omitempty"`     // label to filter boards by, named as a board
+	Platform    string     `json:"platform,omitempty"`   // label to filter boards by, such as pc
+	Tags        []string   `json:"tags,omitempty"`       // labels to filter boards by, in order
+	Period      string     `json:"period"`               // none, daily, weekly, monthly or season
+	TimeZone    string     `json:"time_zone,omitempty"`  // IANA name of the time zone in which periods begin and end
+	WeekStart   string     `json:"week_start,omitempty"` // first day of the week of a weekly board, such as monday
+	PeriodStart *time.Time `json:"period_start,omitempty"`
+	PeriodEnd   *time.Time `json:"period_end,omitempty"` // end of the period, exclusive
+	CreatedAt   time.Time  `json:"created_at"`
+	// Time at which the final standings were stored; absent for a period that has not ended.
+	ClosedAt *time.Time `json:"closed_at,omitempty"`
+	// What increments need in addition to a signature: action-token, attestation or both.
+	Require     []string `json:"require,omitempty"`
+	ActionLeast string   `json:"action_least,omitempty"`
+	ActionLife  string   `json:"action_life,omitempty"`
+	// StandingsHash is the hash of the final standings of a period that has ended.
+	StandingsHash string `json:"standings_hash,omitempty"`
+	// How the scores of teams are computed; absent for a board of users.
+	Team       *TeamRule `json:"team,omitempty"`
+	Partitions int       `json:"partitions"` // number of Redis keys over which the ranking is spread by user
+}
+
+// BoardRuleRequest is the body of PUT /v1/admin/board-rules/{board}. An increment that names
+// no board also counts on the board if all parts that are given match; without parts, every
+// such increment does.
+type BoardRuleRequest struct {
+	Actions []string `json:"actions,omitempty"` // accepted actions of the increment, up to 20
+	// Accepted values of the increment's attribute region, up to 20.
+	Regions []string `json:"regions,omitempty"`
+	// Accepted values of other attributes by name, all of which must match: up to 8 names with up to 20 values each.
+	Attributes map[string][]string `json:"attributes,omitempty"`
+}
+
+// BoardRule is the rule of a board. It is in force while the board is active.
+type BoardRule struct {
+	Board      string              `json:"board"`
+	Status     string              `json:"status"`               // the rule is in force while it is active
+	Actions    []string            `json:"actions,omitempty"`    // accepted actions of the increment
+	Regions    []string            `json:"regions,omitempty"`    // accepted values of the attribute region
+	Attributes map[string][]string `json:"attributes,omitempty"` // accepted values of other attributes, by name
+}
+
+// BoardRules is the response of GET /v1/admin/board-rules.
+type BoardRules struct {
+	Rules []BoardRule `json:"rules"` // by the names of the boards
+}
+
+// Boards is a page of boards, by name. NextAfter is the value of after for the next page.
+type Boards struct {
+	Boards    []Board `json:"boards"`               // the boards of the page, by name
+	NextAfter string  `json:"next_after,omitempty"` // name after which the next page begins; absent on the last page
+}
+
+// RollRequest is the body of POST /v1/boards/roll and /v1/boards/{board}/roll. With
+// Season, that season starts: at StartsAt, or now, which ends the current season.
+type RollRequest struct {
+	DryRun bool `json:"dry_run,omitempty"`
+	// Name of the season to start: 1 to 48 of the characters a-z 0-9 _ . and -.
+	Season   string     `json:"season,omitempty"`
+	StartsAt *time.Time `json:"starts_at,omitempty"`
+	EndsAt   *time.Time `json:"ends_at,omitempty"`
+}
+
+// Rolled reports what a rollover did, or would do if DryRun is set.
+type Rolled struct {
+	Made        []string     `json:"made"`                  // instances that were created
+	Interrupted string       `json:"interrupted,omitempty"` // season that ended early because another one started
+	Ended       []EndedBoard `json:"ended"`                 // boards of periods that have ended
+	DryRun      bool         `json:"dry_run,omitempty"`
+}
+
+// EndedBoard is the instance of a period that has ended. StandingsHash is the hash of
+// its final standings, absent in a dry run.
+type EndedBoard struct {
+	Board         string     `json:"board"`
+	PeriodEnd     time.Time  `json:"period_end"`
+	ClosedAt      *time.Time `json:"closed_at,omitempty"`
+	Users         int64      `json:"users"` // number of users in the final standings
+	StandingsHash string     `json:"standings_hash,omitempty"`
+}
+
+// FinalStandings answers GET /v1/boards/{board}/standings.
+type FinalStandings struct {
+	Board         string       `json:"board"`
+	ClosedAt      time.Time    `json:"closed_at"`
+	Users         int64        `json:"users"` // number of users in the final standings
+	StandingsHash string       `json:"standings_hash"`
+	Entries       []FinalEntry `json:"entries"`              // the rows of the page, best first
+	NextAfter     int64        `json:"next_after,omitempty"` // value of after for the next page: a rank
+}
+
+// FinalEntry is a row of the final standings.
+type FinalEntry struct {
+	Rank      int64     `json:"rank"` // final rank, from 1
+	UserID    string    `json:"user_id"`
+	Score     int64     `json:"score"` // final score, in points
+	ReachedAt time.Time `json:"reached_at"`
+}

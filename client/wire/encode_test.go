@@ -1,0 +1,41 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/scoreboard/scoreboard/client/wire"
+)
+
+func TestReceiptMatchesEncodingJSON(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		nullable := rapid.Ptr(rapid.Int64(), true)
+		r := wire.Receipt{
+			UserID: rapid.String().Draw(t, "user"),
+			Board:  rapid.StringMatching(`[a-z:<>&"]*`).Draw(t, "board"),
+			NewScore: rapid.Int64().
+				Draw(t, "score"),
+			PreviousScore:    nullable.Draw(t, "previous"),
+			Rank:             nullable.Draw(t, "rank"),
+			Version:          rapid.Int64().Draw(t, "version"),
+			ProcessedEventID: rapid.String().Draw(t, "event"),
+			Applied: rapid.Int64().
+				Draw(t, "applied"),
+			Replayed:   rapid.Bool().Draw(t, "replayed"),
+			Reversed:   rapid.Bool().Draw(t, "reversed"),
+			RecordedAt: time.UnixMicro(rapid.Int64Range(0, 1<<52).Draw(t, "at")).UTC(),
+			Status:     wire.StatusDone,
+		}
+		want, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.AppendJSON(nil); string(got) != string(want) {
+			t.Fatalf("got  %s\nwant %s", got, want)
+		}
+	})
+}

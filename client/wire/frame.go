@@ -1,0 +1,70 @@
+package wire
+
+import "time"
+
+// The types of realtime frames.
+const (
+	FrameUpdated = "leaderboard.updated"
+	FrameDelta   = "leaderboard.delta"
+	FrameRank    = "user.rank.updated"
+	FrameFriends = "user.friends.updated"
+	FrameBye     = "bye"
+	FrameError   = "error" // answers a command; the connection stays open
+)
+
+// Frame is a realtime message: a WebSocket text message, or the data of a server-sent
+// event with the name in Type and the id <epoch>:<version>. Which fields are set depends
+// on Type: leaderboard.updated, leaderboard.delta, user.rank.updated,
+// user.friends.updated, bye or error.
+type Frame struct {
+	// Type of the frame: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or error.
+	Type    string `json:"type"`
+	Board   string `json:"board,omitempty"`
+	Version int64  `json:"version,omitempty"` // version of the board's top 100, which rises within an epoch
+	// Number of the ranking: a frame with a higher epoch is newer, whatever its version.
+	Epoch int64     `json:"epoch,omitempty"`
+	TS    time.Time `json:"ts,omitzero"` // time of the state in the frame
+	// In leaderboard.updated: the first rows of the board, best first.
+	Top            []Entry `json:"top,omitempty"`
+	Degraded       bool    `json:"degraded,omitempty"` // true if the frame is not from a healthy ranking
+	DegradedReason string  `json:"degraded_reason,omitempty"`
+	// Time in milliseconds between frames while an overloaded server sends fewer.
+	WindowMS int64 `json:"window_ms,omitempty"`
+
+	Base    int64    `json:"base,omitempty"`    // in leaderboard.delta: the version that the changes apply to
+	Changed []Entry  `json:"changed,omitempty"` // in leaderboard.delta: new and changed rows
+	Removed []string `json:"removed,omitempty"` // in leaderboard.delta: users who left the rows
+
+	// In user.rank.updated and user.friends.updated: the user whose standing changed.
+	UserID string `json:"user_id,omitempty"`
+	Score  *int64 `json:"score,omitempty"` // in user.rank.updated: the user's new score, in points
+	// In user.rank.updated: the new rank, from 1.
+	Rank *int64 `json:"rank,omitempty"`
+	// In user.rank.updated: the rank before, from 1; absent if the server does not know it.
+	PreviousRank *int64 `json:"previous_rank,omitempty"`
+
+	// In user.friends.updated: the user and the user's friends who are on the board, best first.
+	Friends []ListEntry `json:"friends,omitempty"`
+
+	Reason           string `json:"reason,omitempty"`             // in bye: why the server closes the connection
+	ReconnectAfterMS int64  `json:"reconnect_after_ms,omitempty"` // in bye: milliseconds to wait before you reconnect
+
+	ErrorCode string `json:"error_code,omitempty"` // in error: the code of the rejected command
+	Message   string `json:"message,omitempty"`    // in error: what is wrong with the command, in words
+	Field     string `json:"field,omitempty"`      // in error: the field of the command that is wrong
+}
+
+// Command is what a client may send over a WebSocket.
+type Command struct {
+	Type  string `json:"type"` // subscribe or unsubscribe
+	Board string `json:"board"`
+}
+
+// The WebSocket close codes: the standard one for a restart, and custom ones.
+const (
+	CloseRestart      = 1012
+	CloseToken        = 4401
+	CloseForbidden    = 4403
+	CloseSlowConsumer = 4408
+	CloseLimit        = 4429
+)

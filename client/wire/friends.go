@@ -1,0 +1,36 @@
+package wire
+
+import "time"
+
+// Friend is the response of PUT and DELETE /v1/users/me/friends/{user_id}: what another
+// user is to the token's user.
+type Friend struct {
+	UserID string `json:"user_id"`
+	// mutual: both are friends. requested: the token's user has asked. received: the other
+	// one has asked. none: neither has.
+	State string     `json:"state"`
+	Since *time.Time `json:"since,omitempty"` // of the state; absent for none
+}
+
+// Friends is the response of GET /v1/users/me/friends.
+type Friends struct {
+	Friends   []Friend `json:"friends"`              // by user id
+	NextAfter string   `json:"next_after,omitempty"` // absent on the last page
+}
+
+// FriendPairs is the body of POST /v1/friends.
+type FriendPairs struct {
+	Pairs []FriendPair `json:"pairs"` // 1 to 500 pairs
+}
+
+// FriendPair is two users who are to be friends.
+type FriendPair struct {
+	UserID   string `json:"user_id"`   // one of them
+	FriendID string `json:"friend_id"` // the other one, a user id as well
+}
+
+// FriendsImported is the response of POST /v1/friends.
+type FriendsImported struct {
+	Pairs int `json:"pairs"` // that were sent
+	Made  int `json:"made"`  // pairs that were not friends before
+}

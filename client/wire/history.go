@@ -1,0 +1,124 @@
+package wire
+
+import "time"
+
+// RankHistory is the response of GET /v1/users/{user_id}/history: a user's score and rank
+// at regular times. What it says beside the points is about these points only.
+type RankHistory struct {
+	Board  string      `json:"board"`
+	UserID string      `json:"user_id"`
+	Points []RankPoint `json:"points"` // from the first time to the last, at most 1,000
+
+	BestRank    int64      `json:"best_rank"`               // lowest rank of a point, from 1
+	BestRankAt  time.Time  `json:"best_rank_at"`            // first point with this rank
+	DaysInTop10 int64      `json:"days_in_top_10"`          // days in UTC with a point of rank 1 to 10
+	Climb       *RankClimb `json:"biggest_climb,omitempty"` // absent if the rank never improved
+
+	Marks *RankMarks `json:"marks,omitempty"` // of all time; absent if no sample has the user, and with as=now
+}
+
+// RankMarks are what stands out among the samples of a user's ranks on a board. A sample is the
+// first 1,000 ranks at a whole hour. What was between two samples is not seen.
+type RankMarks struct {
+	BestRank    int64      `json:"best_rank"`               // lowest rank of a sample, from 1
+	BestRankAt  time.Time  `json:"best_rank_at"`            // first sample with this rank
+	DaysInTop10 int64      `json:"days_in_top_10"`          // days in UTC with a sample of rank 1 to 10
+	Climb       *RankClimb `json:"biggest_climb,omitempty"` // absent if the rank never improved
+	Since       time.Time  `json:"since"`                   // first sample of the board
+	Samples     string     `json:"samples"`                 // how often ranks are sampled: hourly
+}
+
+// RankPoint is a user's score and rank at a time: with everything recorded at or before it.
+type RankPoint struct {
+	At    time.Time `json:"at"`    // time of the point
+	Score *int64    `json:"score"` // null if the user had no score, or was hidden
+	Rank  *int64    `json:"rank"`  // null if the user had no score, or was hidden
+	Total int64     `json:"total"`
+}
+
+// RankClimb is the largest improvement of a rank between two consecutive points or samples; of
+// equal ones the first.
+type RankClimb struct {
+	Began  time.Time `json:"began_at"` // point or sample before the climb
+	Ended  time.Time `json:"ended_at"` // point or sample after the climb
+	Places int64     `json:"places"`   // by how many ranks
+}
+
+// Film is the response of GET /v1/leaderboard/film: the first rows of a board at regular
+// times, or the first part of them. The next part begins at NextFrom.
+type Film struct {
+	Board  string      `json:"board"`
+	Start  time.Time   `json:"starts_at"` // time of the first frame
+	End    time.Time   `json:"ends_at"`   // last step of the film; send it as to for the next part
+	StepMS int64       `json:"step_ms"`   // time between two steps in milliseconds; send it as step for the next part
+	Frames []FilmFrame `json:"frames"`    // where the rows changed, with the first step of the part
+
+	// NextFrom is the time from which the next part continues; absent on the last one.
+	NextFrom *time.Time `json:"next_from,omitempty"`
+}
+
+// FilmFrame is the first rows of a board at a time, until the next frame.
+type FilmFrame struct {
+	At      time.Time `json:"at"`      // time of the frame
+	Total   int64     `json:"total"`   // ranked users at this time
+	Entries []Entry   `json:"entries"` // the rows, best first
+}
+
+// RankExplanation is the response of GET /v1/users/{user_id}/rank/explain: what a user's rank
+// follows from, in one state of PostgreSQL.
+type RankExplanation struct {
+	Board     string    `json:"board"`
+	UserID    string    `json:"user_id"`
+	Score     int64     `json:"score"`
+	Rank      int64     `json:"rank"`
+	Total     int64     `json:"total"`
+	ReachedAt time.Time `json:"reached_at"`
+	AsOf      time.Time `json:"as_of"` // everything recorded at or before this time is included
+
+	Above       *RankNeighbour   `json:"above,omitempty"`       // user directly ahead; absent for the first
+	Below       *RankNeighbour   `json:"below,omitempty"`       // user directly behind; absent for the last
+	Tie         RankTie          `json:"tie"`                   // users with the same score
+	HiddenAhead int64            `json:"hidden_ahead"`          // banned users who would rank ahead
+	Sources     ScoreSources     `json:"sources"`               // what the score is made of
+	Events      int64            `json:"events"`                // events of the user on the board in the ledger
+	Latest      []StatementEntry `json:"latest"`                // latest events, newest first, at most 10
+	NextCursor  string           `json:"next_cursor,omitempty"` // cursor of the statement of the board for older events
+	Ranking     *RankingAnswer   `json:"ranking,omitempty"`     // what reads answer now; absent if they have no rank
+}
+
+// RankNeighbour is the user directly ahead or behind.
+type RankNeighbour struct {
+	Entry
+	Difference int64     `json:"difference"` // points between the two scores, 0 or more
+	ReachedAt  time.Time `json:"reached_at"`
+}
+
+// RankTie says who has the same score. Of equal scores, the one that was reached first ranks
+// first.
+type RankTie struct {
+	Users   int64      `json:"users"`              // with this score, including the user
+	Ahead   int64      `json:"ahead"`              // of those, how many reached it before the user
+	First   string     `json:"first,omitempty"`    // who reached it first; absent if others are private
+	FirstAt *time.Time `json:"first_at,omitempty"` // when that was; absent as first is
+}
+
+// ScoreSources are the changes of a score by their source, in points. Their sum is the score.
+type ScoreSources struct {
+	Submitted  int64 `json:"submitted"`  // by events of clients and servers
+	Adjusted   int64 `json:"adjusted"`   // by operators
+	Reversed   int64 `json:"reversed"`   // by reversals and voids
+	Reinstated int64 `json:"reinstated"` // by undone voids
+	Imported   int64 `json:"imported"`   // from another system
+	Archived   int64 `json:"archived"`   // by events that are in the ledger archive
+}
+
+// RankingAnswer is what a read of the user's rank answers at the same time. It is not of the
+// same state: a difference while events are recorded is a matter of milliseconds.
+type RankingAnswer struct {
+	Score          int64     `json:"score"`
+	Rank           int64     `json:"rank"`
+	AsOf           time.Time `json:"as_of"`
+	Agrees         bool      `json:"agrees"` // whether score and rank are the same
+	Degraded       bool      `json:"degraded"`
+	DegradedReason string    `json:"degraded_reason,omitempty"`
+}

@@ -1,0 +1,77 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// WebhookMessage is the body of a request to a webhook.
+type WebhookMessage struct {
+	Type      string          `json:"type"`      // season.closed, user.flagged, rank.reached or webhook.test
+	Timestamp time.Time       `json:"timestamp"` // of the cause
+	Data      json.RawMessage `json:"data"`
+}
+
+// RankReached is the data of rank.reached: a user has entered the top of a board.
+type RankReached struct {
+	Board  string `json:"board"` // the instance
+	Family string `json:"family"`
+	Top    int    `json:"top"` // the rank that the webhook watches
+	Entry
+}
+
+// Webhook is an address that receives messages. Secret is in the response that creates or
+// rotates it only.
+type Webhook struct {
+	WebhookID  string     `json:"webhook_id"`                // id of the webhook, such as wh_7f3a9c2e5b1d
+	URL        string     `json:"url"`                       // address that receives the messages
+	Types      []string   `json:"types"`                     // types of the messages
+	Boards     []string   `json:"boards,omitempty"`          // absent: all boards
+	Top        int        `json:"top,omitempty"`             // rank to reach, for rank.reached
+	Secret     string     `json:"secret,omitempty"`          // shown once
+	CreatedAt  time.Time  `json:"created_at"`                // time of its creation
+	DisabledAt *time.Time `json:"disabled_at,omitempty"`     // since when it receives nothing
+	Reason     string     `json:"disabled_reason,omitempty"` // why it receives nothing
+	Generation int        `json:"generation"`                // number of its secrets so far
+	// Until then messages are signed with the previous secret too.
+	RetiresAt *time.Time `json:"retires_at,omitempty"`
+	Pending   int        `json:"pending"` // deliveries that wait for their next attempt, at most 10000
+	// Age of the oldest pending delivery, in seconds.
+	PendingSeconds int64 `json:"pending_seconds"`
+}
+
+// Webhooks is the response of GET /v1/admin/webhooks, oldest first.
+type Webhooks struct {
+	Webhooks []Webhook `json:"webhooks"` // the webhooks, oldest first
+}
+
+// WebhookRequest is the body of POST /v1/admin/webhooks.
+type WebhookRequest struct {
+	URL    string   `json:"url"`              // https; http for addresses of this machine only
+	Types  []string `json:"types"`            // season.closed, user.flagged, rank.reached
+	Boards []string `json:"boards,omitempty"` // absent: all boards; required for rank.reached
+	Top    int      `json:"top,omitempty"`    // rank to reach, 1 to 100; for rank.reached
+}
+
+// WebhookDelivery is a message to one webhook.
+type WebhookDelivery struct {
+	ID        int64           `json:"id"`                 // number of the delivery
+	MessageID string          `json:"message_id"`         // value of the header webhook-id
+	Type      string          `json:"type"`               // type of the message
+	Payload   json.RawMessage `json:"payload"`            // the body of the request
+	State     string          `json:"state"`              // pending, delivered or failed
+	Attempts  int             `json:"attempts"`           // number of attempts so far
+	CreatedAt time.Time       `json:"created_at"`         // time at which it was queued
+	NextAt    *time.Time      `json:"next_at,omitempty"`  // time of the next attempt
+	EndedAt   *time.Time      `json:"ended_at,omitempty"` // time of the last attempt
+	Status    int             `json:"status,omitempty"`   // status of the last response; absent without one
+	Problem   string          `json:"problem,omitempty"`  // why the last attempt failed
+}
+
+// WebhookDeliveries is the response of GET /v1/admin/webhooks/{webhook_id}/deliveries,
+// newest first. NextBefore is the value of before for the next page.
+type WebhookDeliveries struct {
+	Deliveries []WebhookDelivery `json:"deliveries"` // the deliveries, newest first
+	// Number of the last delivery of the page; absent on the last page.
+	NextBefore int64 `json:"next_before,omitempty"`
+}
