@@ -15,12 +15,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// loadReport is a report of a load test.
-const loadReport = `{"verdict":"passed","profile":"game","criteria":[{"name":"api.p95","source":"game",` +
-	`"limit":"<= 50ms","measured":8.4,"pass":true}],"began":"2026-11-21T12:00:00Z","seconds":60,"cut":false,` +
-	`"parameters":{"rate":1000},"asked":60000,"sent":60000,"succeeded":60000,"rate":1000,` +
-	`"latency_from_due_ms":{"n":60000,"p50":2,"p95":8.4,"p99":14.2},"measured":{"api.p95":8.4}}`
-
 // If the audit entry cannot be written, an operator's change does not happen: both
 // are one transaction or, for a job, the entry comes first. Otherwise each of the same
 // requests leaves one entry. The requests cover every route that can change something.
@@ -42,7 +36,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"boards", "keys", "key_secrets", "dead_letters", "outbox_score_updates",
 			"profiles", "users", "scores", "user_score_histories", "knobs", "voids", "void_events", "flags",
 			"reversals", "rejected_events", "board_standings", "audit_log", "imports", "import_scores",
-			"webhooks", "webhook_secrets", "webhook_deliveries", "friends", "teams", "team_members", "load_runs",
+			"webhooks", "webhook_secrets", "webhook_deliveries", "friends", "teams", "team_members",
 			"user_privacy", "private_users", "jobs", "board_rules",
 		} {
 			var sum string
@@ -89,8 +83,6 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		{"POST", "/v1/admin/webhooks/wh_1/enable", "", "webhook.enable", "webhook:wh_1", false},
 		{"POST", "/v1/admin/webhooks/wh_2/test", "", "webhook.test", "webhook:wh_2", false},
 		{"DELETE", "/v1/admin/webhooks/wh_1", "", "webhook.delete", "webhook:wh_1", false},
-		{"POST", "/v1/admin/load-runs", `{"report":` + loadReport + `}`, "load_run.upload", "load_run:", false},
-		{"DELETE", "/v1/admin/load-runs/1000", "", "load_run.delete", "load_run:1000", false},
 		{"POST", "/v1/admin/jobs/1000/stop", "", "job.stop", "job:1000", false},
 		{"POST", "/v1/admin/dead-letters/1/requeue", "", "letter.requeue", "letter:1", false},
 		{"DELETE", "/v1/admin/dead-letters/2", "", "letter.drop", "letter:2", false},
@@ -311,9 +303,6 @@ func furnish(t *testing.T, n *node, db *backends.Conn) string {
 	db.Do(t, `insert into webhooks (webhook_id, url, types, disabled_at, disabled_reason)
 values ('wh_1', 'https://example.com/', '{user.flagged}', now(), 'a test'),
     ('wh_2', 'https://example.com/', '{rank.reached}', null, null)`) // of no board
-	db.Do(t, `insert into load_runs (load_run_id, verdict, profile, version, began, seconds, rate, p95_ms, p99_ms,
-    digest, report) overriding system value values (1000, 'scaled', 'game', '1.0', now(), 60, 900, 9, 20, 'a', $1)`,
-		[]byte(strings.Replace(loadReport, "passed", "scaled", 1)))
 	db.Do(t, `insert into jobs (job_id, kind, target, dry_run, node, who, reason, seen_at) overriding system value
 values (1000, 'verify', 'board:global', false, 'another node', 'root', 'why', now() + interval '1 hour')`)
 	db.Do(t, `insert into webhook_secrets (webhook_id, generation, sealed)

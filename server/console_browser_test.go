@@ -189,8 +189,6 @@ func TestConsoleInBrowser(t *testing.T) {
 		{"dead-letters", "/console/dead-letters"},
 		{"record", "/console/dead-letters/1"},
 		{"keys", "/console/keys"},
-		{"load-runs", "/console/load-runs"},
-		{"run", "/console/load-runs/1000"},
 		{"webhooks", "/console/webhooks"},
 		{"webhook", "/console/webhooks/wh_1"},
 		{"settings", "/console/settings?name=limit"},

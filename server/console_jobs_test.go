@@ -230,10 +230,6 @@ func TestConsoleUploads(t *testing.T) {
 		status                 int
 		want                   string
 	}{
-		"a report":        {"load-run-upload", "report", loadReport, good, 200, "sbctl load report RECORD --upload"},
-		"no report":       {"load-run-upload", "report", `{"a":1}`, good, 422, "The file is not a report"},
-		"no JSON":         {"load-run-upload", "report", "verdict", good, 422, "The file is not a report"},
-		"a forged report": {"load-run-upload", "report", loadReport, forged, 403, "not from this session"},
 		"a CSV file": {
 			"import", "file", header + "ada,5\nbob,7\n", good, 200,
 			"sbctl import csv f.csv --board global",
@@ -250,16 +246,12 @@ func TestConsoleUploads(t *testing.T) {
 			t.Errorf("%s: got %d, want %d and %q: %.2000s", name, status, c.status, c.want, body)
 		}
 	}
-	for _, table := range []string{"load_runs", "imports", "audit_log"} {
+	for _, table := range []string{"imports", "audit_log"} {
 		if n := db.Count(t, `select count(*) from `+table); n != 0 {
 			t.Errorf("a review has written to %s", table)
 		}
 	}
 	good.Set("step", "apply")
-	if _, body, at := root.upload("load-run-upload", "report", "report.json", loadReport, good); !strings.HasPrefix(at,
-		"/console/load-runs/") || !strings.Contains(body, "The report is stored") {
-		t.Errorf("the upload of a report led to %s: %s", at, body)
-	}
 	var file strings.Builder
 	file.WriteString(header)
 	for i := range 1200 {

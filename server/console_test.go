@@ -387,14 +387,6 @@ func TestConsoleChanges(t *testing.T) {
 			"The webhook is deleted",
 		},
 		{
-			"load-run-delete", form("id", "1000"), "load_run.delete", "load_run:1000", "load delete 1000",
-			"The load run is deleted",
-		},
-		{
-			"load-run-upload", form("report", loadReport), "load_run.upload", "load_run:",
-			"load report RECORD --upload", "The report is stored",
-		},
-		{
 			"import", form("board", "global", "source", "old", "file", "user_id,score\nzoe,5", "file_name", "old.csv"),
 			"import.start", "board:global", "import csv old.csv --board global --source old",
 			"The board matches the file",
@@ -427,7 +419,7 @@ func TestConsoleChanges(t *testing.T) {
 		"board-archive": true, "board-roll": true, "letter-drop": true, "void-create": true, "void-undo": true,
 		"key-create": true, "key-rotate": true, "key-revoke": true, "setting-set": true, "setting-reset": true,
 		"webhook-create": true, "webhook-rotate": true,
-		"webhook-delete": true, "load-run-delete": true, "import": true, "board-label": true,
+		"webhook-delete": true, "import": true, "board-label": true,
 		"board-partitions": true,
 	}
 	entries := func() int64 { return db.Count(t, `select count(*) from audit_log`) }
@@ -573,7 +565,7 @@ func TestConsoleViewer(t *testing.T) {
 		"/console/players/alice": 200, "/console/audit": 403, "/console/keys": 403, "/console/settings": 403,
 		"/console/dead-letters": 403, "/console/integrity": 403, "/console/webhooks": 403,
 		"/console/jobs": 403, "/console/imports": 403, "/console/imports/1": 403, "/console/players?name=a": 403,
-		"/console/load-runs": 403, "/console/webhooks/wh_1": 403,
+		"/console/webhooks/wh_1":        403,
 		"/console/players/alice/export": 403,
 		"/console/overview/data":        403, "/console/jobs/x": 403, "/console/nothing": 404,
 		"/console/boards/nothing": 404, "/console/players/nobody": 404,
@@ -602,7 +594,6 @@ func TestConsoleViewer(t *testing.T) {
 		"/console/integrity":     {"changes/verify", "changes/void-create"},
 		"/console/jobs":          {"changes/replay", ""},
 		"/console/imports":       {"Last event", "changes/import"},
-		"/console/load-runs":     {"changes/load-run-upload", ""},
 		"/console/audit":         {"Export all", ""},
 		"/console/webhooks":      {"wh_1", "changes/webhook-create"},
 		"/console/webhooks/wh_1": {"changes/webhook-retry", "changes/webhook-delete"},
@@ -722,21 +713,6 @@ func TestConsoleShowsTextsAsTexts(t *testing.T) {
 	db.Do(t, `update dead_letters set reason = $1, value = convert_to($1, 'utf8'), topic = $1`, attack)
 	db.Do(t, `update flags set detail = $1`, attack)
 	db.Do(t, `update keys set name = $1`, attack)
-	db.Do(t, `update load_runs set profile = $1`, attack)
-	hostile, err := json.Marshal(attack)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for id, seconds := range map[int]string{1000: "60", 1001: "90"} {
-		db.Do(t, `insert into load_runs (load_run_id, verdict, profile, version, began, seconds, rate, p95_ms, p99_ms,
-    digest, report) overriding system value values ($1::bigint, 'failed', '', '', now(), 60, 900, 9, 20,
-    $1::bigint::text::bytea, $2)
-on conflict (load_run_id) do update set report = excluded.report`, id, []byte(strings.NewReplacer(
-			`"seconds":60`, `"seconds":`+seconds+`,"notes":[`+string(hostile)+`],"errors":[{"what":`+
-				string(hostile)+`,"n":1}]`,
-			`"rate":1000}`, `"rate":`+string(hostile)+`}`, `"source":"game"`, `"source":`+string(hostile),
-		).Replace(loadReport)))
-	}
 	db.Do(t, `update webhooks set url = $1, disabled_reason = $1 where webhook_id = 'wh_1'`, attack)
 	db.Do(t, `update webhook_deliveries set problem = $1, message_id = $1`, attack)
 	const name = `"><script>window.hit=1</script>` // as long as a name may be
@@ -777,8 +753,6 @@ values (1, 'alice', gen_random_uuid(), 'skipped', $1)`, attack)
 		"/console/keys",
 		"/console/webhooks",
 		"/console/webhooks/wh_1",
-		"/console/load-runs",
-		"/console/load-runs/1000?against=1001",
 		"/console/players/alice",
 		"/console/players",
 		"/console/players?name=" + url.QueryEscape(attack[:2]),

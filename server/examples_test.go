@@ -43,7 +43,6 @@ var absentExamples = map[string]int{
 	"GET /v1/admin/flags/{id}":                       http.StatusNotFound,
 	"GET /v1/admin/voids/{id}":                       http.StatusNotFound,
 	"GET /v1/admin/dead-letters/{id}":                http.StatusNotFound,
-	"GET /v1/admin/load-runs/{id}":                   http.StatusNotFound,
 	"GET /v1/users/{user_id}/history":                http.StatusNotFound, // ada had no score then
 	"GET /b/{board}/players/{user_id}/history":       http.StatusNotFound,
 	"GET /v1/admin/imports/{id}/summary":             http.StatusNotFound,

@@ -109,7 +109,7 @@ func (s *Server) makeProofs(o *api.Options) (err error) {
 		return err
 	}
 	o.WebhookNetworks = s.webhookNetworks()
-	o.Keyring, o.Keys, o.Webhooks, o.LoadRuns = s.keyring, s.store.Keys, s.store.Webhooks, s.store.LoadRuns
+	o.Keyring, o.Keys, o.Webhooks = s.keyring, s.store.Keys, s.store.Webhooks
 	if o.ActionTokens, err = auth.NewActionTokens(c.Auth.MasterKey); err != nil {
 		return err
 	}

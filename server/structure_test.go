@@ -73,8 +73,6 @@ var rooms = []room{
 var neighbours = map[[2]string]string{
 	{"internal/tlsfiles", "internal/filewatch"}: "certificates are reloaded as other files are",
 	{"internal/tlsfiles", "server/scoreboard"}:  "a setting that names a bad file is a scoreboard.SetupError",
-	{"server/http/api", "loadgen"}:              "the API keeps reports of load tests",
-	{"server/http/console", "loadgen"}:          "the console shows reports of load tests",
 }
 
 // roomOf returns the room of a package. Every package directly in internal is a room.
@@ -144,6 +142,20 @@ func TestPackagesImportLowerFloorsOnly(t *testing.T) {
 	}
 	if seen < 80 {
 		t.Errorf("only %d packages were checked", seen)
+	}
+}
+
+// The daemon has no load generator, nor its reports.
+func TestDaemonHasNoLoadGenerator(t *testing.T) {
+	t.Parallel()
+	deps := listPackages(t, "cmd/scoreboardd", "Deps")["cmd/scoreboardd"]
+	if !slices.Contains(deps, module+"server") {
+		t.Fatalf("go list does not name the packages of the daemon: %v", deps)
+	}
+	for _, dep := range deps {
+		if strings.HasPrefix(dep+"/", module+"loadgen/") {
+			t.Errorf("cmd/scoreboardd has %s", dep)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ var printed = map[string][]any{
 	"board archive": {client.Board{}}, "board create": {client.Board{}}, "board freeze": {client.Board{}},
 	"action start": {client.Action{}}, "audit show": {client.AuditEntry{}},
 	"board standings": {client.FinalStandings{}},
-	"open docs":       nil, "open report": nil, "load clean": {cleaned{}}, "load delete": nil,
+	"open docs":       nil, "open report": nil, "load clean": {cleaned{}},
 	"sign": {signed{}}, "size": {sizing.Plan{}, []sizing.Coefficient{}}, "status": {client.Status{}},
 	"user profile get": {client.Profile{}}, "user profile set": {client.Profile{}},
 	"user privacy get": {client.Privacy{}}, "user privacy set": {client.Privacy{}},

@@ -23,7 +23,7 @@ func newLoadCmd(p *program) *cobra.Command {
 	return newNounCmd("load", "Load-test a server with signed increments", `
   sbctl load run --rate 100 --duration 30s
   sbctl load report out/load/raw.zst --format html > report.html`,
-		newLoadRunCmd(p), withReason(newLoadReportCmd(p)), withReason(newLoadDeleteCmd(p)), newLoadCleanCmd(p))
+		newLoadRunCmd(p), newLoadReportCmd(p), newLoadCleanCmd(p))
 }
 
 func newLoadRunCmd(p *program) *cobra.Command {

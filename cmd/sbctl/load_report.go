@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
-	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/loadgen/report"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -18,7 +14,6 @@ import (
 func newLoadReportCmd(p *program) *cobra.Command {
 	var format string
 	var others, thresholds []string
-	var upload bool
 	cmd := &cobra.Command{
 		Use: "report FILE...", Short: "Report on a recorded run",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -38,9 +33,6 @@ is worse than its threshold allows or is missing, a criterion is no longer met, 
 runs cannot be compared. Runs with other parameters, such as the server, the rate or
 the duration, cannot be compared: the report names the differences and judges nothing.
 
---upload stores the report on the server, where the console lists it and compares it with
-others. The server keeps the newest 200.
-
 --threshold NAME=VALUE sets by how much a metric may be worse. NAME is a metric of the
 comparison, such as api.p95, or its end, such as p95, for all that have it except
 api.service and late. VALUE is a percentage of the other run's value, or an absolute
@@ -52,7 +44,6 @@ allows 1 ms. Other metrics are only judged if they have a threshold.`,
   sbctl load report out/load/raw.zst --format hdr
   sbctl load report out/new/raw.zst --against out/old/raw.zst --threshold p95=20% --threshold errors=0.5%
   sbctl load report out/new/raw.zst --against out/old/raw.zst --format html > compare.html
-  sbctl load report out/load/raw.zst --upload
   sbctl load report shard-1/raw.zst shard-2/raw.zst`),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("format") && p.structured() {
@@ -71,11 +62,6 @@ allows 1 ms. Other metrics are only judged if they have a threshold.`,
 			r, b, err := makeReport(args)
 			if err != nil {
 				return err
-			}
-			if upload {
-				if err := p.uploadReport(cmd.Context(), r); err != nil {
-					return err
-				}
 			}
 			if len(others) > 0 {
 				old, _, err := makeReport(others)
@@ -108,54 +94,11 @@ allows 1 ms. Other metrics are only judged if they have a threshold.`,
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "format of the report: text, json, html or hdr")
-	cmd.Flags().BoolVar(&upload, "upload", false, "store the report on the server; needs the scope score:operate")
 	cmd.Flags().StringArrayVar(&others, "against", nil,
 		"record of an earlier run to compare with (repeatable, for all its shards)")
 	cmd.Flags().StringArrayVar(&thresholds, "threshold", nil,
 		"with --against, by how much a metric may be worse, such as p95=10% (repeatable)")
 	return cmd
-}
-
-// uploadReport stores a report on the server, without its comparison.
-func (p *program) uploadReport(ctx context.Context, r *report.Report) error {
-	c, err := p.client()
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	var body bytes.Buffer
-	if err := r.JSON(&body); err != nil {
-		return err
-	}
-	run, err := c.UploadLoadRun(ctx, body.Bytes())
-	if err != nil {
-		return err
-	}
-	p.infof("uploaded as load run %d", run.LoadRunID)
-	return nil
-}
-
-func newLoadDeleteCmd(p *program) *cobra.Command {
-	return &cobra.Command{
-		Use: "delete ID", Short: "Delete an uploaded report", Args: exactArgs("ID"),
-		Example: trimExamples(`
-  sbctl load delete 3
-  sbctl load delete 3 --reason "wrong server" --yes`),
-		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			id, err := strconv.ParseInt(args[0], 10, 64)
-			if err != nil || id < 1 {
-				return usagef("ID must be the number of a load run, not %q", args[0])
-			}
-			if err := p.confirm(cmd.Context(), fmt.Sprintf("Delete load run %d?", id)); err != nil {
-				return err
-			}
-			if err := c.DeleteLoadRun(cmd.Context(), id); err != nil {
-				return err
-			}
-			p.infof("load run %d is deleted", id)
-			return nil
-		}),
-	}
 }
 
 func parseThresholds(texts []string) (all []report.Threshold, err error) {

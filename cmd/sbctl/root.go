@@ -117,9 +117,6 @@ func (p *program) checkOutput(extra []string) error {
 // sendsRequest reports whether a command is one for a request to the API. The others
 // send none, or many.
 func sendsRequest(cmd *cobra.Command) bool {
-	if cmd.CommandPath() == "sbctl load delete" {
-		return true
-	}
 	for cmd.HasParent() && cmd.Parent().HasParent() {
 		cmd = cmd.Parent()
 	}

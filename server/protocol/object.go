@@ -22,17 +22,6 @@ func CheckObject(body []byte) error {
 	return s.end()
 }
 
-// CheckForeignObject rejects what no body may have, in an object whose fields are not ours
-// to name: duplicate fields, text that is not UTF-8 or has control characters, too deep
-// nesting, and data after the object.
-func CheckForeignObject(body []byte) error {
-	s := scanner{b: body}
-	if err := s.object(func(name []byte) error { return s.skip(string(name), 1) }); err != nil {
-		return err
-	}
-	return s.end()
-}
-
 // otherCase reports whether encoding/json could take a name for that of a field which differs
 // in case.
 func otherCase(name []byte) bool {

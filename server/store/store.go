@@ -18,7 +18,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/increments"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 	"github.com/scoreboard/scoreboard/server/store/leases"
-	"github.com/scoreboard/scoreboard/server/store/loadruns"
 	"github.com/scoreboard/scoreboard/server/store/operations"
 	"github.com/scoreboard/scoreboard/server/store/outbox"
 	"github.com/scoreboard/scoreboard/server/store/reads"
@@ -71,7 +70,6 @@ type Store struct {
 	Settings    *operations.Settings
 	Standings   *standings.Standings
 	Teams       *teams.Teams
-	LoadRuns    *loadruns.LoadRuns
 	Visibility  *users.Visibility
 	Webhooks    *operations.Webhooks
 
@@ -111,7 +109,6 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Standings:  standings.New(db),
 		Teams:      teams.New(db, o.Shards, o.Window),
 		Jobs:       operations.NewJobs(db),
-		LoadRuns:   loadruns.New(db),
 		Visibility: users.NewVisibility(db, o.Shards),
 		Webhooks:   operations.NewWebhooks(db),
 		db:         db,

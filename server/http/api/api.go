@@ -141,7 +141,6 @@ type Options struct {
 	Webhooks     Webhooks
 	// WebhookNetworks are where webhooks may be.
 	WebhookNetworks publicnet.Networks
-	LoadRuns        LoadRuns
 	Countries       Countries // nil: only the edge's country header is used
 	Pages           Listing   // nil: boards have no pages
 	Limits          Limits

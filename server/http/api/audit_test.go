@@ -196,7 +196,6 @@ func everything(kept Trail) *API {
 		Settings:     struct{ settingsOnly }{},
 		Flags:        struct{ Flags }{},
 		Webhooks:     struct{ Webhooks }{},
-		LoadRuns:     struct{ LoadRuns }{},
 		DevIssuer:    true,
 		Log:          slog.New(slog.DiscardHandler),
 		Now:          time.Now,

@@ -24,7 +24,7 @@ func TestBodiesWithoutAnObject(t *testing.T) {
 	needs := map[string]bool{ // a field
 		"POST /v1/scores/increment": true, "POST /v1/scores/increments": true, "POST /v1/leaderboard/users": true,
 		"POST /v1/boards": true, "POST /v1/admin/keys": true, "POST /v1/admin/voids": true,
-		"POST /v1/admin/webhooks": true, "POST /v1/admin/load-runs": true, "POST /v1/admin/what-if": true,
+		"POST /v1/admin/webhooks": true, "POST /v1/admin/what-if": true,
 		"POST /v1/admin/imports": true, "POST /v1/admin/imports/:id/records": true,
 		"POST /v1/friends": true, "POST /v1/admin/tokens": true, "POST /v1/admin/users/:user_id/adjust": true,
 	}

@@ -123,20 +123,10 @@ var exampleWebhook = wire.Webhook{
 	PendingSeconds: 31,
 }
 
-// exampleReport is the report of a short run, without what is optional.
-const exampleReport = `{"verdict":"passed","criteria":[{"name":"api.p95","source":"game","limit":"<= 50ms",` +
-	`"measured":8.4,"pass":true}],"began":"2026-11-21T12:00:00Z","seconds":60,"cut":false,` +
-	`"parameters":{"rate":1000},"asked":60000,"sent":60000,"succeeded":60000,"rate":1000,"measured":{"api.p95":8.4}}`
-
 var exampleJob = wire.Job{
 	JobID: 3, Kind: "rebuild", Target: "board:global", State: "running", Node: "node-1", Who: "operator",
 	Reason: exampleReason, StartedAt: at("2026-11-21T12:05:00Z"),
 	Line: &wire.JobLine{Type: "progress", Board: "global", Users: 4000, Total: 12_000},
-}
-
-var exampleLoadRun = wire.LoadRun{
-	LoadRunID: 3, UploadedAt: at("2026-11-21T12:05:00Z"), Verdict: "passed", Profile: "game", Version: "1.0.0",
-	BeganAt: at("2026-11-21T12:00:00Z"), Seconds: 60, Rate: 1000, P95MS: 8.4, P99MS: 14.2,
 }
 
 var exampleDelivery = wire.WebhookDelivery{
@@ -394,9 +384,6 @@ var examples = []any{
 	exampleJob,
 	wire.Jobs{Jobs: []wire.Job{exampleJob}},
 	wire.FoundUsers{Users: []wire.FoundUser{{UserID: "ada", DisplayName: "Ada Lovelace", Status: "active"}}},
-	wire.LoadRunRequest{Report: json.RawMessage(exampleReport)},
-	exampleLoadRun,
-	wire.LoadRuns{LoadRuns: []wire.LoadRun{exampleLoadRun}},
 	wire.TokenRequest{UserID: "ada", Scope: "score:update", TTL: "1h"},
 	wire.Token{Token: "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2ln", ExpiresAt: at("2026-11-21T13:00:00Z")},
 	wire.AuditEntries{Entries: []wire.AuditEntry{{

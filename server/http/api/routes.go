@@ -306,13 +306,6 @@ func (a *API) adminRoutes() []route {
 			a.operatorRoute("POST", "/v1/admin/webhooks/:webhook_id/deliveries/:id/retry", "webhook.retry",
 				reasonParameter, a.retryDelivery))
 	}
-	if a.LoadRuns != nil {
-		t = append(t,
-			a.operatorRoute("POST", "/v1/admin/load-runs", "load_run.upload", reasonParameter, a.addLoadRun),
-			a.operatorRoute("GET", "/v1/admin/load-runs", "", parameters{"verdict", "before", "limit"}, a.listLoadRuns),
-			a.operatorRoute("GET", "/v1/admin/load-runs/:id", "", noParameters, a.showLoadRun),
-			a.adminRoute("DELETE", "/v1/admin/load-runs/:id", "load_run.delete", reasonParameter, a.deleteLoadRun))
-	}
 	if a.Operations != nil {
 		t = append(t,
 			a.operatorRoute("GET", "/v1/admin/checks", "", noParameters, a.checks),

@@ -121,7 +121,7 @@ func TestOperatorsChangesCanBeTakenBack(t *testing.T) {
 	want := []string{
 		"", // reads
 		"board.export", "board.freeze", "board.unfreeze", "flag.confirm", "flag.dismiss", "job.stop",
-		"ledger.checkpoint", "letter.requeue", "load_run.upload", "ranking.rebuild", "ranking.reconcile",
+		"ledger.checkpoint", "letter.requeue", "ranking.rebuild", "ranking.reconcile",
 		"ranking.replay", "user.ban", "user.freeze", "user.unban", "user.unfreeze", "webhook.enable", "webhook.retry",
 		"webhook.test",
 	}

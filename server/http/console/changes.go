@@ -17,7 +17,7 @@ func makeChanges() map[string]*change {
 	out := make(map[string]*change)
 	for _, group := range [][]*change{
 		userChanges(), scoreChanges(), boardChanges(), letterChanges(), integrityChanges(), keyChanges(),
-		webhookChanges(), loadRunChanges(), settingChanges(), jobChanges(), importChanges(),
+		webhookChanges(), settingChanges(), jobChanges(), importChanges(),
 	} {
 		for _, ch := range group {
 			out[ch.name] = ch

@@ -193,8 +193,6 @@ func (c *Console) route(files *assets.Files) {
 		"/imports/{id}":                  c.importPage,
 		"/keys":                          c.keys,
 		"/settings":                      c.settings,
-		"/load-runs":                     c.loadRuns,
-		"/load-runs/{id}":                c.loadRun,
 		"/webhooks":                      c.webhooks,
 		"/webhooks/{webhook}":            c.webhook,
 		"/changes/{change}":              c.changeForm,

@@ -35,8 +35,6 @@ func newTest(t *testing.T, api http.Handler, change func(*Options)) *Console {
 // one of sbctl that parses each command, miss none.
 func TestChangesAreListed(t *testing.T) {
 	t.Parallel()
-	const report = `{"verdict":"passed","criteria":[],"began":"2026-11-21T12:00:00Z","seconds":60,"rate":1000,` +
-		`"latency_from_due_ms":{"n":60000,"p50":2,"p95":8.4,"p99":14.2}}`
 	values := url.Values{
 		"user":       {"alice"},
 		"board":      {"arena"},
@@ -86,7 +84,6 @@ func TestChangesAreListed(t *testing.T) {
 		"source":      {"csv"},
 		"file":        {"user_id,score\nada,5"},
 		"file_name":   {"scores.csv"},
-		"report":      {report},
 		"reason":      {"why"},
 	}
 	var lines strings.Builder

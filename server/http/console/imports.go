@@ -218,7 +218,7 @@ func (o *importRun) show(d *importView) {
 		{"Rejected", number(int64(o.rejections))},
 	}
 	if o.rejections > 0 {
-		d.Rejected = &tableView{Head: heads("User", "Reason")}
+		d.Rejected = &tableView{Head: []headView{{Label: "User"}, {Label: "Reason"}}}
 		for _, r := range o.rejected {
 			d.Rejected.Rows = append(d.Rejected.Rows, []cell{to(playerHref(r.UserID), r.UserID), text(r.Error.Message)})
 		}

@@ -51,9 +51,7 @@ var tones = map[string]string{
 	"ok": "good", "active": "good", "HEALTHY": "good", "done": "good", "confirmed": "bad", "dismissed": "",
 	"warn": "warn", "frozen": "warn", "open": "warn", "CATCHING_UP": "warn", "undoing": "warn", "reversing": "warn",
 	"listing": "warn", "running": "warn", "fail": "bad", "banned": "bad", "DEGRADED_REBUILDING": "bad",
-	"failed": "bad", "passed": "good", "scaled": "warn", "regressed": "bad", "missing": "bad", "mismatch": "bad",
-	"incomparable": "bad", "improved": "good", "differs": "warn", "unchanged": "", "revoked": "bad",
-	"expired": "bad", "erased": "bad", "skipped": "", "archived": "",
+	"failed": "bad", "revoked": "bad", "expired": "bad", "erased": "bad", "skipped": "", "archived": "",
 	"stopped": "", "lost": "bad", "enabled": "good", "disabled": "bad", "delivered": "good", "pending": "warn",
 	"valid": "good", "changed": "warn", "enforce": "bad",
 }

@@ -59,7 +59,6 @@ var sections = []section{
 		"keys", "Keys", Root + "/keys", scopeOperate,
 		"M8 16a4 4 0 1 1 3.5-6H21v4h-3v3h-4v-3h-2.5A4 4 0 0 1 8 16z",
 	},
-	{"load-runs", "Load runs", Root + "/load-runs", scopeOperate, "M4 19h16M6 15l4-6 4 3 5-8"},
 	{
 		"webhooks", "Webhooks", Root + "/webhooks", scopeOperate,
 		"M4 12h9M10 8l4 4-4 4M15 5h5v14h-5",
