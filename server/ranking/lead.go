@@ -2,8 +2,9 @@ package ranking
 
 import (
 	"context"
-	"fmt"
 	"time"
+
+	"github.com/scoreboard/scoreboard/internal/redislease"
 )
 
 // leaderKey is the lease of the one process that announces notices.
@@ -12,17 +13,11 @@ const leaderKey = "sb:announcer"
 // Lead acquires or renews the lease of the announcer for owner. False: another
 // owner has it.
 func (r *Ranking) Lead(ctx context.Context, owner string, life time.Duration) (bool, error) {
-	n, err := r.lead.Run(ctx, r.rdb, []string{leaderKey}, owner, life.Milliseconds()).Int64()
-	if err != nil {
-		return false, translate(fmt.Errorf("acquire the lease of the announcer: %w", err))
-	}
-	return n == 1, nil
+	held, err := redislease.Take(ctx, r.rdb, leaderKey, owner, life)
+	return held, translate(err)
 }
 
 // Resign releases the lease before it expires.
 func (r *Ranking) Resign(ctx context.Context, owner string) error {
-	if err := r.lead.Run(ctx, r.rdb, []string{leaderKey}, owner, 0).Err(); err != nil {
-		return translate(fmt.Errorf("release the lease of the announcer: %w", err))
-	}
-	return nil
+	return translate(redislease.Release(ctx, r.rdb, leaderKey, owner))
 }

@@ -67,9 +67,6 @@ var luaOrphans string
 //go:embed lua/fence.lua
 var luaFence string
 
-//go:embed lua/lead.lua
-var luaLead string
-
 //go:embed lua/seal.lua
 var luaSeal string
 
@@ -118,7 +115,7 @@ type Ranking struct {
 	keys                               keyspace
 	apply, fill, swap, mark, unmark    *redis.Script
 	heartbeats, top, page, place, list *redis.Script
-	ranking, states, repair, lead      *redis.Script
+	ranking, states, repair            *redis.Script
 	fence, orphans, advance, trusted   *redis.Script
 	part, head, merge, begin, reserve  *redis.Script               // of boards in partitions
 	redirect, forward, join            *redis.Script               // likewise
@@ -155,7 +152,6 @@ func New(rdb redis.UniversalClient) *Ranking {
 		place:        redis.NewScript(luaPlace),
 		list:         redis.NewScript(luaList),
 		ranking:      redis.NewScript(luaRanks),
-		lead:         redis.NewScript(luaLead),
 		fence:        redis.NewScript(luaSeal + luaFence),
 		orphans:      redis.NewScript(luaPut + luaOrphans),
 		advance:      redis.NewScript(luaAdvance),

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/redislease"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -37,21 +38,6 @@ const (
 	claimInterval  = 10 * time.Second       // between two searches for entries of dead members
 	expireInterval = time.Minute            // between two removals of old entries
 )
-
-// renewLease takes or renews a lease: a key that holds the owner and expires.
-var renewLease = redis.NewScript(`
-local owner = redis.call('GET', KEYS[1])
-if owner and owner ~= ARGV[1] then
-    return 0
-end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1`)
-
-var releaseLease = redis.NewScript(`
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-    redis.call('DEL', KEYS[1])
-end
-return 0`)
 
 // Consumer returns a member of the group.
 func (t *Transport) Consumer(log *slog.Logger) *Consumer {
@@ -250,19 +236,14 @@ func (r *reader) leaseKey() string { return r.stream + ":reader:" + r.c.transpor
 
 // renew takes or renews the lease, and reports whether it is owned.
 func (r *reader) renew(ctx context.Context) (bool, error) {
-	keys := []string{r.leaseKey()}
-	n, err := renewLease.Run(ctx, r.c.transport.rdb, keys, r.c.name, leaseDuration.Milliseconds()).Int64()
-	if err != nil {
-		return false, fmt.Errorf("renew the lease of %s: %w", r.stream, err)
-	}
-	return n == 1, nil
+	return redislease.Take(ctx, r.c.transport.rdb, r.leaseKey(), r.c.name, leaseDuration)
 }
 
 // release ends the lease early, so that the next reader need not wait.
 func (r *reader) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if err := releaseLease.Run(ctx, r.c.transport.rdb, []string{r.leaseKey()}, r.c.name).Err(); err != nil {
+	if err := redislease.Release(ctx, r.c.transport.rdb, r.leaseKey(), r.c.name); err != nil {
 		r.c.log.Debug("lease left to expire", "stream", r.stream, "err", err)
 	}
 }
