@@ -148,7 +148,7 @@ func (s *Server) makeOperations(o *api.Options) {
 		},
 	}
 	if s.archive != nil {
-		o.Operations.Archive = admin.NewArchive(s.archive, s.store.Moments, s.store.Leases, processName(), s.log)
+		o.Operations.Archive = admin.NewArchive(s.archive, s.store.Moments, s.upkeep)
 	}
 }
 

@@ -156,7 +156,7 @@ func (s *Server) dropRankings(ctx context.Context) error {
 			return err
 		}
 	}
-	s.triggerRebuild()("")
+	s.triggerRebuild()()
 	return nil
 }
 
@@ -344,7 +344,7 @@ func (s *Server) makeRollover() {
 		}, s.redis), c.Kafka.SeasonsTopic, s.produced)
 	}
 	s.rollover = upkeep.NewRollover(
-		processName(), s.store.Boards, s.store.Leases, s.catalog, transport.NewSeasons(producer), s.log,
+		s.store.Boards, s.catalog, transport.NewSeasons(producer), s.upkeep,
 	)
 	if c.Has(config.RoleMaintenance) {
 		s.add("rollover", s.rollover)
@@ -356,7 +356,7 @@ func (s *Server) makeJobs() admin.Jobs {
 	c := s.config
 	j := admin.Jobs{
 		Catalog: s.catalog, Store: s.store.Recovery, Teams: s.store.Teams, DeadLetters: s.store.DeadLetters,
-		Ranking: s.ranking, Leases: s.store.Leases, Owner: processName(), Window: c.Ledger.RepeatWindow(),
+		Ranking: s.ranking, Runner: s.upkeep, Window: c.Ledger.RepeatWindow(),
 		Logs: map[string]admin.EventLog{c.Streams.Name: {Log: s.makeStreams().Log(), Gaps: true}},
 	}
 	topics := map[string]string{config.TransportStreams: c.Streams.Name}

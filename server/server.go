@@ -74,6 +74,7 @@ type Server struct {
 	relay     *outbox.Relay
 	switcher  *transport.Switch
 	queue     *streams.Consumer // of accepted increments
+	upkeep    *upkeep.Runner    // of the work beside requests
 	rebuilder *repair.Rebuilder
 	sampler   *repair.Sampler
 	rollover  *upkeep.Rollover

@@ -109,6 +109,8 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	s.register(s.store.Collectors()...)
 	s.register(calls.MeasureRedis(s.redis)...)
 	s.ranking = ranking.New(s.redis)
+	s.upkeep = upkeep.NewRunner(s.name, s.store.Leases, s.log)
+	s.register(s.upkeep.Collectors()...)
 	if err := s.openReplicas(ctx, files); err != nil {
 		return err
 	}
@@ -305,7 +307,7 @@ func (s *Server) makeReads() {
 	s.catalog = store.NewCatalog(s.store.Boards, s.log)
 	s.add("catalog", s.catalog)
 	s.rebuilder = repair.NewRebuilder(
-		processName(), s.catalog, s.store.Recovery, s.store.Leases, s.ranking, s.log,
+		s.catalog, s.store.Recovery, s.ranking, s.upkeep, s.log,
 	)
 	s.profiles = display.NewProfiles(s.store.Profiles, s.log)
 	s.add("profiles", s.profiles)
@@ -329,11 +331,11 @@ func (s *Server) display() display.Display {
 
 // triggerRebuild returns what reports a board that Redis does not hold. Only a
 // process with the role maintenance rebuilds it.
-func (s *Server) triggerRebuild() func(scoreboard.BoardID) {
+func (s *Server) triggerRebuild() func() {
 	if s.config.Has(config.RoleMaintenance) {
 		return s.rebuilder.Trigger
 	}
-	return func(scoreboard.BoardID) {}
+	return func() {}
 }
 
 // makeGateway makes the hub, and feeds it and this node's reads with notices.
@@ -405,12 +407,12 @@ func (s *Server) makeMaintenance() error {
 	}
 	s.add("rebuilder", s.rebuilder)
 	s.add("outbox maintenance", outbox.NewMaintenance(s.store.Outbox, s.log))
-	s.add("standings", upkeep.NewStandings(processName(), s.store.Standings, s.store.Leases, s.log))
+	s.add("standings", upkeep.NewStandings(s.store.Standings, s.upkeep))
 	s.add("checkpoints", upkeep.NewCheckpoints(upkeep.CheckpointOptions{
-		Owner: processName(), Events: int64(c.Ledger.CheckpointEvents), Keep: c.Ledger.CheckpointKeep, Log: s.log,
-	}, s.store.Moments, s.store.Leases))
-	s.add("teams", upkeep.NewTeams(processName(), s.store.Teams, s.catalog.All, s.store.Leases, s.log))
-	s.add("audit trail", upkeep.NewAuditSealer(processName(), s.store.Audit, s.store.Leases, s.log))
+		Events: int64(c.Ledger.CheckpointEvents), Keep: c.Ledger.CheckpointKeep,
+	}, s.store.Moments, s.upkeep))
+	s.add("teams", upkeep.NewTeams(s.store.Teams, s.catalog.All, s.upkeep))
+	s.add("audit trail", upkeep.NewAuditSealer(s.store.Audit, s.upkeep))
 	s.add("sweeper", admin.Sweeper{
 		Increments: s.store.Increments, Window: c.Ledger.RepeatWindow(), Log: s.log,
 	})
@@ -420,19 +422,21 @@ func (s *Server) makeMaintenance() error {
 			return fmt.Errorf("setting ledger.archive: %w", err)
 		}
 		o := archive.Options{Storage: storage, Keep: c.Ledger.Keep}
-		s.archive = archive.New(o, s.store.Archive, s.log, time.Now)
+		s.archive = archive.New(o, s.store.Archive, s.upkeep, s.log, time.Now)
 		s.add("archive", s.archive)
 	}
 	s.add("redis stats", ranking.NewRedisStats(s.ranking, s.log))
 	s.add("postgres stats", store.NewStats(s.store, s.log))
-	s.sampler = repair.NewSampler(s.store.Recovery, s.ranking, c.Reconcile.Repair, s.rebuilder.Halted, s.log)
+	s.sampler = repair.NewSampler(
+		s.store.Recovery, s.ranking, c.Reconcile.Repair, s.rebuilder.Halted, s.upkeep, s.log,
+	)
 	s.add("sampler", s.sampler)
 	if c.Reconcile.Every > 0 {
 		check := repair.Check{
 			Ledger: s.store.Recovery, Teams: s.store.Teams, Ranking: s.ranking, Repair: c.Reconcile.Repair,
 			Progress: func(*repair.VerifyResult) {},
 		}
-		pass := repair.NewPass(c.Reconcile.Every, check, s.catalog, s.ranking, s.rebuilder.Halted, s.log)
+		pass := repair.NewPass(c.Reconcile.Every, check, s.catalog, s.rebuilder.Halted, s.upkeep, s.log)
 		s.add("full comparison", pass)
 	}
 	if err := s.makeWebhooks(); err != nil {
@@ -441,7 +445,7 @@ func (s *Server) makeMaintenance() error {
 	addresses := func() time.Duration { return s.settings.Current().Retention.Addresses }
 	s.add("moderation", upkeep.NewModeration(
 		s.store.Corrections, s.store.Privacy, s.store.Recovery, s.ranking, addresses,
-		s.config.Ledger.RepeatWindow(), s.log))
+		s.config.Ledger.RepeatWindow(), s.upkeep))
 	return nil
 }
 
@@ -458,7 +462,7 @@ func (s *Server) makeWebhooks() error {
 		return err
 	}
 	s.add("webhooks", webhook.New(webhook.Options{
-		Owner: processName(), Leases: s.store.Leases, Store: s.store.Webhooks, Boards: s.catalog,
+		Runner: s.upkeep, Store: s.store.Webhooks, Boards: s.catalog,
 		Seasons: s.store.Boards, Flags: s.store.Moderation, Ranking: s.ranking, Open: keyring.Open,
 		Hide:     func(board scoreboard.BoardID, rows []scoreboard.Entry) { s.hidden.Hide(board, rows, "") },
 		Networks: s.webhookNetworks(),

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
@@ -17,8 +16,7 @@ import (
 type Archive struct {
 	archiver *archive.Archive
 	moments  *history.Moments
-	job      upkeep.Job    // one reading of the archive at a time
-	slot     chan struct{} // in this process: the lease is of the process
+	runner   *upkeep.Runner
 }
 
 // The lease of the one process that reads the archive.
@@ -27,33 +25,24 @@ const (
 	readLeaseLife = 30 * time.Second
 )
 
-// NewArchive returns an Archive; owner names this process in the lease.
-func NewArchive(
-	a *archive.Archive, m *history.Moments, l upkeep.Leases, owner string, log *slog.Logger,
-) *Archive {
-	return &Archive{
-		archiver: a, moments: m, slot: make(chan struct{}, 1),
-		job: upkeep.Job{
-			Leases: l, Name: readLease, Owner: owner, Life: readLeaseLife, Interval: readLeaseLife / 4, Log: log,
-		},
-	}
+// NewArchive returns an Archive.
+func NewArchive(a *archive.Archive, m *history.Moments, r *upkeep.Runner) *Archive {
+	return &Archive{archiver: a, moments: m, runner: r}
 }
 
-var errArchiveRead = scoreboard.Errorf(wire.CodeConflict,
-	"the archive is already being read for another moment; try again later")
+var (
+	errArchiveRead = scoreboard.Errorf(wire.CodeConflict,
+		"the archive is already being read for another moment; try again later")
+	errArchiving = scoreboard.Errorf(wire.CodeConflict,
+		"the ledger is already being archived; try again later")
+)
 
 // Checkpoint implements api.Archive.
 func (a *Archive) Checkpoint(
 	ctx context.Context, board *scoreboard.Board, at time.Time, progress func(rows int64),
 ) (*scoreboard.KeptCheckpoint, error) {
-	select {
-	case a.slot <- struct{}{}:
-		defer func() { <-a.slot }()
-	default:
-		return nil, errArchiveRead
-	}
 	var made *scoreboard.KeptCheckpoint
-	err := a.job.Hold(ctx, func(ctx context.Context) (err error) {
+	err := a.runner.Hold(ctx, readLease, readLeaseLife, func(ctx context.Context) (err error) {
 		made, err = a.moments.MakeArchived(ctx, board, at, func(
 			ctx context.Context, do func(*scoreboard.ArchivedRow) error,
 		) error {
@@ -83,6 +72,9 @@ func (a *Archive) Archive(ctx context.Context, dry bool) (*wire.Archived, error)
 		return out, err
 	}
 	done, err := a.archiver.ArchiveOld(ctx)
+	if errors.Is(err, upkeep.ErrLost) {
+		err = errArchiving
+	}
 	for _, m := range done {
 		out.Partitions = append(out.Partitions, wire.ArchivedPartition{
 			Partition: m.Partition, From: m.From, To: m.To, Rows: m.Rows, File: m.File, Bytes: m.Bytes,

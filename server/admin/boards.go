@@ -48,7 +48,7 @@ func (b Boards) ChangeBoard(
 ) (*scoreboard.Board, error) {
 	made, err := b.changed(ctx)(b.Boards.ChangeBoard(ctx, id, change, why))
 	if err == nil && change.Partitions != nil {
-		b.Rebuilder.Trigger(id)
+		b.Rebuilder.Trigger()
 	}
 	return made, err
 }

@@ -22,8 +22,7 @@ type Jobs struct {
 	Teams       *teams.Teams
 	DeadLetters *operations.DeadLetters
 	Ranking     *ranking.Ranking
-	Leases      upkeep.Leases
-	Owner       string            // of leases, unique in the cluster
+	Runner      *upkeep.Runner
 	Window      scoreboard.Window // in which repeats are recognised
 
 	Logs  map[string]EventLog // by topic
@@ -65,7 +64,7 @@ func (j Jobs) Halted(ctx context.Context) (string, error) {
 func (j Jobs) Adopt(
 	ctx context.Context, why *scoreboard.AuditEntry, rebuild func(context.Context) error,
 ) error {
-	a := repair.Adoption{Store: j.Store, Ranking: j.Ranking, Leases: j.Leases, Owner: j.Owner}
+	a := repair.Adoption{Store: j.Store, Ranking: j.Ranking, Runner: j.Runner}
 	entry := *why
 	entry.Action, entry.Target = repair.AdoptAction, repair.AdoptTarget
 	asked := func(*repair.HistoryChange) error { return nil } // any history: an operator has asked for it

@@ -40,7 +40,7 @@ func TestMinVersionWithARankingThatCameBackOld(t *testing.T) {
 	t.Parallel()
 	l := leaderboard.New(leaderboard.Options{
 		Catalog: oneBoard{}, Ranking: &returning{}, Fallback: upToDate{},
-		TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+		TriggerRebuild: func() {}, Log: slog.New(slog.DiscardHandler),
 	})
 	if p, err := l.Place(ctx, global, "alice", 0, 5); err != nil || p.UserVersion < 5 {
 		t.Errorf("got %+v, %v, want version 5", p, err)

@@ -106,7 +106,7 @@ func newHanging(h *hanging) (*leaderboard.Leaderboard, *leaderboard.Ranker) {
 		Catalog:        oneBoard{},
 		Ranking:        h,
 		Fallback:       plainFallback{},
-		TriggerRebuild: func(scoreboard.BoardID) {},
+		TriggerRebuild: func() {},
 		Log:            slog.New(slog.DiscardHandler),
 	})
 	return l, leaderboard.NewRanker(l)

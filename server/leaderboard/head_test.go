@@ -52,7 +52,7 @@ func startNode(t *testing.T, url string) *node {
 	rank := ranking.New(rdb)
 	n.Leaderboard = leaderboard.New(leaderboard.Options{
 		Catalog: oneBoard{}, Ranking: rank, Fallback: plainFallback{},
-		TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+		TriggerRebuild: func() {}, Log: slog.New(slog.DiscardHandler),
 	})
 	following, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
@@ -305,7 +305,7 @@ func TestDegradedHeadIsNotReplaced(t *testing.T) {
 	var away atomic.Bool
 	l := leaderboard.New(leaderboard.Options{
 		Catalog: oneBoard{}, Ranking: h, Fallback: plainFallback{}, StoreUnavailable: away.Load,
-		TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+		TriggerRebuild: func() {}, Log: slog.New(slog.DiscardHandler),
 	})
 	away.Store(true)
 	if top, err := l.Top(ctx, global, 0); err != nil || top.Degraded == "" {
@@ -321,6 +321,6 @@ func TestDegradedHeadIsNotReplaced(t *testing.T) {
 func newLeaderboard(r leaderboard.Ranking) *leaderboard.Leaderboard {
 	return leaderboard.New(leaderboard.Options{
 		Catalog: oneBoard{}, Ranking: r, Fallback: plainFallback{},
-		TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+		TriggerRebuild: func() {}, Log: slog.New(slog.DiscardHandler),
 	})
 }

@@ -79,8 +79,8 @@ type Options struct {
 	// there is none. Only the two themselves have a version that was just recorded.
 	RankingReplica  *Replicated[Ranking]
 	FallbackReplica *Replicated[Standings]
-	// TriggerRebuild is called with a board that the ranking does not hold.
-	TriggerRebuild func(scoreboard.BoardID)
+	// TriggerRebuild is called when the ranking does not hold a board.
+	TriggerRebuild func()
 	// StoreUnavailable reports whether the store has stopped answering; nil is never.
 	StoreUnavailable func() bool
 	// UserCache is how long a user's standing is cached; 0 is not at all.
@@ -230,7 +230,7 @@ func (l *Leaderboard) degrade(board *scoreboard.Board, err error) string {
 		return reasonArchived
 	}
 	if errors.Is(err, scoreboard.ErrNotLoaded) {
-		l.TriggerRebuild(board.ID)
+		l.TriggerRebuild()
 		return reasonCold
 	}
 	l.Log.Debug("ranking did not answer", "board", board.ID, "err", fmt.Sprint(err))

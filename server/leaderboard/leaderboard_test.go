@@ -17,6 +17,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/upkeep"
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
@@ -45,7 +46,7 @@ func open(t *testing.T) *rig {
 	)
 	quiet := slog.New(slog.DiscardHandler)
 	catalog, rank := store.NewCatalog(s.Boards, slog.New(slog.DiscardHandler)), ranking.New(r.rdb)
-	rebuilder := repair.NewRebuilder("test", catalog, s.Recovery, s.Leases, rank, quiet)
+	rebuilder := repair.NewRebuilder(catalog, s.Recovery, rank, upkeep.NewRunner("test", s.Leases, quiet), quiet)
 	backends.Run(t, rebuilder.Run)
 	r.Leaderboard = leaderboard.New(leaderboard.Options{
 		Catalog:        catalog,

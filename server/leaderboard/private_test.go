@@ -57,7 +57,7 @@ func TestPrivateUserGetsTheVersion(t *testing.T) {
 				Source: func(scoreboard.ProgressCheck) leaderboard.Standings { return privateStore{version: 2} },
 				State:  state,
 			},
-			TriggerRebuild: func(scoreboard.BoardID) {}, Log: slog.New(slog.DiscardHandler),
+			TriggerRebuild: func() {}, Log: slog.New(slog.DiscardHandler),
 		})
 		run, stop := context.WithCancel(t.Context())
 		ended := make(chan error)

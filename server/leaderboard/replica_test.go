@@ -72,7 +72,7 @@ func watch(t *testing.T, do func(r *replicaRig)) {
 			RankingReplica: &leaderboard.Replicated[leaderboard.Ranking]{
 				Source: func(scoreboard.ProgressCheck) leaderboard.Ranking { return &r.replicaRanking }, State: r.state,
 			},
-			TriggerRebuild: func(scoreboard.BoardID) {}, Log: log,
+			TriggerRebuild: func() {}, Log: log,
 		})
 		run, stop := context.WithCancel(t.Context())
 		ended := make(chan error)

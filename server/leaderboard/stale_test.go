@@ -69,7 +69,7 @@ func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 		Catalog:        oneBoard{},
 		Ranking:        ranked,
 		Fallback:       fallback,
-		TriggerRebuild: func(scoreboard.BoardID) {},
+		TriggerRebuild: func() {},
 		Log:            slog.New(slog.DiscardHandler),
 	})
 	first, err := l.Top(ctx, global, 0)
@@ -132,7 +132,7 @@ func TestNoticeInvalidatesHead(t *testing.T) {
 		Catalog:        oneBoard{},
 		Ranking:        counted,
 		Fallback:       plainFallback{},
-		TriggerRebuild: func(scoreboard.BoardID) {},
+		TriggerRebuild: func() {},
 		Log:            slog.New(slog.DiscardHandler),
 	})
 	version := func() int64 {
@@ -184,7 +184,7 @@ func TestHiddenUserIsNotServedFromCache(t *testing.T) {
 		Catalog:        oneBoard{},
 		Ranking:        ranked,
 		Fallback:       plainFallback{},
-		TriggerRebuild: func(scoreboard.BoardID) {},
+		TriggerRebuild: func() {},
 		Log:            slog.New(slog.DiscardHandler),
 	})
 	other := &scoreboard.Board{ID: "other"}

@@ -25,25 +25,27 @@ const (
 // AuditSealer seals the audit trail.
 type AuditSealer struct {
 	trail AuditTrail
-	job   Job
+	job   *Job
 	log   *slog.Logger
 
 	sealed, failures prometheus.Counter
 }
 
-// NewAuditSealer returns an AuditSealer; Run starts it. owner names this process in the lease.
-func NewAuditSealer(owner string, t AuditTrail, l Leases, log *slog.Logger) *AuditSealer {
+// NewAuditSealer returns an AuditSealer; Run starts it.
+func NewAuditSealer(t AuditTrail, r *Runner) *AuditSealer {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_audit_" + name, Help: help})
 	}
-	return &AuditSealer{
-		trail: t, log: log,
-		job: Job{
-			Leases: l, Name: sealLease, Owner: owner, Life: sealLeaseTTL, Interval: sealInterval, Log: log,
-		},
+	s := &AuditSealer{
+		trail: t, log: r.log,
 		sealed:   counter("sealed_total", "Rows of the audit trail that were sealed."),
 		failures: counter("seal_failures_total", "Runs of the sealer that failed; the next one continues."),
 	}
+	s.job = r.NewJob(JobOptions{
+		Name: sealLease, Life: sealLeaseTTL, Interval: sealInterval,
+		Failure: "audit trail not sealed", Level: slog.LevelWarn, Failures: s.failures,
+	})
+	return s
 }
 
 // Collectors returns the metrics to register.
@@ -53,17 +55,13 @@ func (s *AuditSealer) Collectors() []prometheus.Collector {
 
 // Run seals new rows until ctx ends, while it holds the lease.
 func (s *AuditSealer) Run(ctx context.Context) error {
-	return s.job.Run(ctx, s.seal, func(err error) {
-		s.failures.Inc()
-		s.log.Warn("audit trail not sealed", "err", err)
-	})
+	return s.job.Run(ctx, s.seal)
 }
 
-// seal seals what is committed, if this process gets the lease.
+// seal seals what is committed.
 func (s *AuditSealer) seal(ctx context.Context) error {
 	for {
-		held, err := s.job.Renew(ctx)
-		if err != nil || !held {
+		if err := s.job.Keep(ctx); err != nil {
 			return err
 		}
 		head, n, err := s.trail.Seal(ctx, sealedRows)

@@ -68,7 +68,7 @@ func TestSealerNeedsTheLease(t *testing.T) {
 		return 0, nil
 	}}
 	l := &leases{}
-	s := upkeep.NewAuditSealer("me", f, l, slog.New(slog.NewTextHandler(&log, nil)))
+	s := upkeep.NewAuditSealer(f, upkeep.NewRunner("me", l, slog.New(slog.NewTextHandler(&log, nil))))
 	stop := backends.Run(t, s.Run)
 	time.Sleep(700 * time.Millisecond) // two runs
 	if n := f.calls.Load(); n != 0 {
@@ -105,7 +105,8 @@ func TestRowsAreSealedWithinASecond(t *testing.T) {
 	s := storetest.Open(t, url)
 	conn := backends.Connect(t, url)
 	run := func(owner string, s *store.Store) func() {
-		return backends.Run(t, upkeep.NewAuditSealer(owner, s.Audit, s.Leases, slog.New(slog.DiscardHandler)).Run)
+		runner := upkeep.NewRunner(owner, s.Leases, slog.New(slog.DiscardHandler))
+		return backends.Run(t, upkeep.NewAuditSealer(s.Audit, runner).Run)
 	}
 	first := run("first", s)
 	run("second", storetest.Open(t, url))

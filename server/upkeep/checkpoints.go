@@ -40,17 +40,16 @@ const (
 
 // CheckpointOptions are the settings of Checkpoints.
 type CheckpointOptions struct {
-	Owner  string        // names this process in the lease
 	Events int64         // after so many events a board that changed gets a checkpoint
 	Keep   time.Duration // for which moments checkpoints are kept
-	Log    *slog.Logger
 }
 
 // Checkpoints makes checkpoints.
 type Checkpoints struct {
 	o       CheckpointOptions
 	moments PastStandings
-	job     Job
+	job     *Job
+	log     *slog.Logger
 	sampled time.Time // the hour of which all samples are made
 
 	users    prometheus.Counter
@@ -59,13 +58,9 @@ type Checkpoints struct {
 }
 
 // NewCheckpoints returns Checkpoints; Run starts it.
-func NewCheckpoints(o CheckpointOptions, m PastStandings, l Leases) *Checkpoints {
-	return &Checkpoints{
-		o: o, moments: m,
-		job: Job{
-			Leases: l, Name: checkpointLease, Owner: o.Owner, Life: checkpointLeaseTTL,
-			Interval: checkpointInterval, Log: o.Log,
-		},
+func NewCheckpoints(o CheckpointOptions, m PastStandings, r *Runner) *Checkpoints {
+	w := &Checkpoints{
+		o: o, moments: m, log: r.log,
 		users: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_checkpoint_users_total", Help: "Standings in the checkpoints that were made.",
 		}),
@@ -78,6 +73,11 @@ func NewCheckpoints(o CheckpointOptions, m PastStandings, l Leases) *Checkpoints
 			Help: "Runs that failed; the next one makes what is missing.",
 		}),
 	}
+	w.job = r.NewJob(JobOptions{
+		Name: checkpointLease, Life: checkpointLeaseTTL, Interval: checkpointInterval,
+		Failure: "checkpoints or samples of ranks not made", Level: slog.LevelWarn, Failures: w.failures,
+	})
+	return w
 }
 
 // Collectors returns the metrics to register.
@@ -87,16 +87,10 @@ func (w *Checkpoints) Collectors() []prometheus.Collector {
 
 // Run makes checkpoints until ctx ends, while it holds the lease.
 func (w *Checkpoints) Run(ctx context.Context) error {
-	return w.job.Run(ctx, w.run, func(err error) {
-		w.failures.Inc()
-		w.o.Log.Warn("checkpoints or samples of ranks not made", "err", err)
-	})
+	return w.job.Run(ctx, w.run)
 }
 
 func (w *Checkpoints) run(ctx context.Context) error {
-	if err := w.job.Keep(ctx); err != nil {
-		return err
-	}
 	if err := w.moments.Summarize(ctx); err != nil {
 		return err
 	}
@@ -145,6 +139,6 @@ func (w *Checkpoints) makeOne(ctx context.Context, board scoreboard.BoardID, at 
 	}
 	w.users.Add(float64(users))
 	w.seconds.Observe(time.Since(began).Seconds())
-	w.o.Log.Debug("checkpoint made", "board", board, "users", users, "elapsed", time.Since(began))
+	w.log.Debug("checkpoint made", "board", board, "users", users, "elapsed", time.Since(began))
 	return nil
 }

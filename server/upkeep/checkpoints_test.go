@@ -92,8 +92,8 @@ func (r *checkpointRig) start(owner string, s *store.Store, before func(step int
 	ctx, cancel := context.WithCancel(r.t.Context())
 	results, ended := make(chan error, 100), make(chan error, 1)
 	w := upkeep.NewCheckpoints(upkeep.CheckpointOptions{
-		Owner: owner, Events: 1, Keep: time.Hour, Log: slog.New(slog.DiscardHandler),
-	}, &watched{s.Moments, before, results}, s.Leases)
+		Events: 1, Keep: time.Hour,
+	}, &watched{s.Moments, before, results}, upkeep.NewRunner(owner, s.Leases, slog.New(slog.DiscardHandler)))
 	go func() { ended <- w.Run(ctx) }()
 	return results, func() {
 		r.t.Helper()

@@ -6,133 +6,260 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Leases are the leases in the store.
-type Leases interface {
-	// TakeLease takes or renews a lease; false if another owner holds it.
-	TakeLease(ctx context.Context, name, owner string, life time.Duration) (bool, error)
-	ReleaseLease(ctx context.Context, name, owner string) error
+// JobOptions describe a job.
+type JobOptions struct {
+	Name     string        // of the job and of its lease
+	Life     time.Duration // of the lease; 0: there is none, and every process runs the job
+	Interval time.Duration // from the start of a run to the next one
+	First    time.Duration // from the start of the job to its first run
+	Retry    time.Duration // from the start of a run that failed to the next one; 0: Interval
+	// MaxRun is how long the lease is renewed beside work that does not call Keep, and bounds a
+	// run. 0: work that takes longer than the lease lives calls Keep.
+	MaxRun time.Duration
+	// Idle is called about once a second while another process holds the lease; may be nil.
+	Idle func(context.Context) error
+
+	Failure  string             // what a failed run means, for the log
+	Level    slog.Level         // of that
+	Failures prometheus.Counter // counts failed runs, too, under a name of its own; may be nil
 }
 
-// releaseTimeout bounds the release at the end, when the database may not answer.
-const releaseTimeout = time.Second
-
-// Job is work at an interval under a lease.
+// Job is work at an interval, in one process at a time under a lease, or in every process.
 type Job struct {
-	Leases   Leases
-	Name     string        // of the lease
-	Owner    string        // names this process
-	Life     time.Duration // of the lease; work must renew it in time
-	Interval time.Duration
-	// Retry is how often Keep tries to take a lease that another process holds; 0 is each time.
-	Retry time.Duration
-	Log   *slog.Logger
+	JobOptions
+	runner  *Runner
+	trigger chan struct{}
 
+	// Of the goroutine that runs work, or of Run while none does.
 	held  bool      // as of tried
 	tried time.Time // when the lease was last taken, renewed or refused
+
+	mu     sync.Mutex
+	status JobStatus
 }
 
-// ErrLost is the error of Keep and Hold while another process holds the lease.
-var ErrLost = errors.New("another process holds the lease")
+// JobStatus is what a job of this process does.
+type JobStatus struct {
+	Name      string
+	Holder    bool      // it holds the lease, or needs none
+	Running   bool      // a run is in progress
+	Started   time.Time // the last run
+	Succeeded time.Time // when the last successful run ended
+	Failed    int       // runs in sequence, to the last one
+	Error     string    // of the last of them
+}
 
-// Keep takes the lease, or renews it once a quarter of its life has passed. Work calls it first
-// and before each of its transactions, so that it never goes on without the lease for long.
-// The error is ErrLost if another process holds it. Only the goroutine of Run may call it.
+const (
+	takeInterval = time.Second     // a process without the lease asks for it
+	stopTimeout  = 3 * time.Second // for work that was told to end
+)
+
+// errStuck is the error of work that goes on after the job was told to end.
+var errStuck = errors.New("the work did not end in time")
+
+// Trigger makes the next run due now. It never blocks. A process without the lease runs nothing.
+func (j *Job) Trigger() {
+	select {
+	case j.trigger <- struct{}{}:
+	default:
+	}
+}
+
+// Status returns the status of the job in this process.
+func (j *Job) Status() JobStatus {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.status
+}
+
+// Run runs work at its interval, while this process holds the lease, until ctx ends, and then
+// releases the lease. It returns when work has ended, or stopTimeout after ctx: the lease is
+// then left to expire.
+func (j *Job) Run(ctx context.Context, work func(context.Context) error) error {
+	j.runner.mu.Lock()
+	j.runner.jobs = append(j.runner.jobs, j)
+	j.runner.mu.Unlock()
+	due := time.Now().Add(j.First)
+	for ctx.Err() == nil {
+		wait, err := j.step(ctx, &due, work)
+		if errors.Is(err, errStuck) {
+			j.runner.log.Error("job abandoned; its lease expires", "job", j.Name, "err", err)
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		case <-j.trigger:
+			due = time.Now()
+		}
+	}
+	if j.Life > 0 {
+		j.runner.release(ctx, j.Name)
+	}
+	return nil
+}
+
+// step takes or renews the lease, and runs work if that is due. It returns how long to wait for
+// the next step.
+func (j *Job) step(
+	ctx context.Context, due *time.Time, work func(context.Context) error,
+) (wait time.Duration, err error) {
+	asked := time.Now()
+	if err = j.Keep(ctx); err == nil {
+		if wait = time.Until(*due); wait > 0 {
+			return j.untilRenewal(wait), nil
+		}
+		*due = asked.Add(j.Interval)
+		if err = j.run(ctx, work); err != nil && j.Retry > 0 {
+			*due = asked.Add(j.Retry)
+		}
+		wait = j.untilRenewal(time.Until(*due))
+	} else {
+		wait = j.askEvery()
+		if !errors.Is(err, ErrLost) {
+			j.fail(ctx, err)
+		}
+	}
+	if errors.Is(err, ErrLost) && j.Idle != nil {
+		if err := j.Idle(ctx); err != nil {
+			j.fail(ctx, err)
+		}
+	}
+	return max(wait, 0), err
+}
+
+// untilRenewal shortens a wait so that the lease is renewed in time.
+func (j *Job) untilRenewal(wait time.Duration) time.Duration {
+	if j.Life > 0 {
+		wait = min(wait, j.Life/4)
+	}
+	return wait
+}
+
+// askEvery is how often a process asks for a lease that it does not hold.
+func (j *Job) askEvery() time.Duration { return max(min(j.Interval, j.Life/4), takeInterval) }
+
+// Keep takes the lease, or renews it once a quarter of its life has passed. Work that takes
+// longer than that calls it before each of its transactions, so that it never goes on without
+// the lease for long, and a process that hangs loses it. The error is ErrLost if another process
+// holds it. Only work may call it.
 func (j *Job) Keep(ctx context.Context) error {
+	if j.Life == 0 {
+		j.setHolder(true)
+		return ctx.Err()
+	}
 	since := time.Since(j.tried)
 	switch {
 	case j.held && since < j.Life/4:
 		return nil
-	case !j.held && since < j.Retry:
+	case !j.held && since < j.askEvery():
 		return ErrLost
 	}
-	held, err := j.Renew(ctx)
+	held, err := j.runner.leases.TakeLease(ctx, j.Name, j.runner.owner, j.Life)
 	j.held, j.tried = held, time.Now()
+	j.setHolder(held)
 	if err == nil && !held {
 		err = ErrLost
 	}
 	return err
 }
 
-// Renew takes or renews the lease. It returns false if another process holds it.
-func (j *Job) Renew(ctx context.Context) (held bool, err error) {
-	return j.Leases.TakeLease(ctx, j.Name, j.Owner, j.Life)
+func (j *Job) setHolder(held bool) {
+	j.mu.Lock()
+	j.status.Holder = held
+	j.mu.Unlock()
+	if j.Life > 0 {
+		value := 0.0
+		if held {
+			value = 1
+		}
+		j.runner.holds.WithLabelValues(j.Name).Set(value)
+	}
 }
 
-// Run calls work at once and at each interval until ctx ends, and then releases the lease.
-// work begins with Keep or Renew and does nothing without the lease. failed receives the errors
-// of work, except ErrLost and those after the end of ctx. After an error Keep takes the lease
-// again.
-func (j *Job) Run(ctx context.Context, work func(context.Context) error, failed func(error)) error {
-	tick := time.NewTicker(j.Interval)
-	defer tick.Stop()
-	for {
-		if err := work(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, ErrLost) {
+// run runs work once.
+func (j *Job) run(ctx context.Context, work func(context.Context) error) error {
+	began := time.Now()
+	j.mu.Lock()
+	j.status.Started, j.status.Running = began, true
+	j.mu.Unlock()
+	err := j.await(ctx, work)
+	j.mu.Lock()
+	j.status.Running = errors.Is(err, errStuck)
+	j.mu.Unlock()
+	j.runner.seconds.WithLabelValues(j.Name).Observe(time.Since(began).Seconds())
+	switch {
+	case errors.Is(err, errStuck):
+	case err == nil:
+		j.succeed()
+	case errors.Is(err, ErrLost):
+		j.runner.runs.WithLabelValues(j.Name, "lost").Inc()
+		if j.Life > 0 {
 			j.held, j.tried = false, time.Now()
-			failed(err)
+			j.setHolder(false)
 		}
-		select {
-		case <-ctx.Done():
-			j.release(ctx)
-			return nil
-		case <-tick.C:
-		}
+	default:
+		j.tried = time.Time{} // it may be gone: ask again
+		j.fail(ctx, err)
 	}
-}
-
-// Hold takes the lease, renews it at each interval while work runs once, and releases it. If it
-// cannot be taken or is lost, which ends the context of work, the error is ErrLost, also where
-// work has returned nil: another process may have begun before it ended. The interval is at
-// most a quarter of the lease's life. A lease that could not be renewed for half of its life
-// counts as lost, so that work ends before another process begins.
-func (j *Job) Hold(ctx context.Context, work func(context.Context) error) error {
-	held, err := j.Renew(ctx)
-	if err != nil {
-		return err
-	}
-	if !held {
-		return ErrLost
-	}
-	ctx, lose := context.WithCancelCause(ctx)
-	var renewing sync.WaitGroup
-	renewing.Go(func() { lose(j.renewUntil(ctx)) })
-	err = work(ctx)
-	if cause := context.Cause(ctx); cause != nil && (err != nil || errors.Is(cause, ErrLost)) {
-		err = errors.Join(cause, err)
-	}
-	lose(nil)
-	renewing.Wait()
-	j.release(ctx)
 	return err
 }
 
-// renewUntil renews the lease until ctx ends; it returns an error when the lease is lost.
-func (j *Job) renewUntil(ctx context.Context) error {
-	tick := time.NewTicker(j.Interval)
-	defer tick.Stop()
-	for last := time.Now(); ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		call, cancel := context.WithTimeout(ctx, j.Life/4)
-		held, err := j.Renew(call)
-		cancel()
-		switch {
-		case err == nil && !held, err != nil && time.Since(last) >= j.Life/2:
-			return ErrLost
-		case err == nil:
-			last = time.Now()
-		}
+// await runs work beside the caller, which gives up on work that does not end with ctx.
+func (j *Job) await(ctx context.Context, work func(context.Context) error) error {
+	done := make(chan error, 1)
+	go func() { done <- j.work(ctx, work) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(stopTimeout):
+		return errStuck
 	}
 }
 
-func (j *Job) release(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-	defer cancel()
-	if err := j.Leases.ReleaseLease(ctx, j.Name, j.Owner); err != nil {
-		j.Log.Debug("lease not released; it expires", "lease", j.Name, "err", err)
+// work runs work within MaxRun.
+func (j *Job) work(ctx context.Context, work func(context.Context) error) error {
+	if j.MaxRun == 0 {
+		return work(ctx)
 	}
+	ctx, cancel := context.WithTimeout(ctx, j.MaxRun)
+	defer cancel()
+	if j.Life == 0 {
+		return work(ctx)
+	}
+	return j.runner.renewBeside(ctx, j.Name, j.Life, work)
+}
+
+func (j *Job) succeed() {
+	now := time.Now()
+	j.mu.Lock()
+	j.status.Succeeded, j.status.Failed, j.status.Error = now, 0, ""
+	j.mu.Unlock()
+	j.runner.runs.WithLabelValues(j.Name, "ok").Inc()
+	j.runner.success.WithLabelValues(j.Name).Set(float64(now.UnixMilli()) / 1000)
+}
+
+// fail records an error, unless it comes from the end of ctx.
+func (j *Job) fail(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	j.mu.Lock()
+	j.status.Failed++
+	j.status.Error = err.Error()
+	j.mu.Unlock()
+	j.runner.runs.WithLabelValues(j.Name, "failed").Inc()
+	if j.Failures != nil {
+		j.Failures.Inc()
+	}
+	j.runner.log.Log(ctx, j.Level, j.Failure, "job", j.Name, "err", err)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,10 +22,14 @@ type Voids interface {
 }
 
 const (
+	voidsJob        = "voids"
 	voidInterval    = time.Second
-	voidClaimTTL    = 30 * time.Second // how long a job stays claimed by a node that died
-	moderationPass  = 20 * time.Second // of one job, before the next is claimed
+	voidClaimTTL    = 30 * time.Second // how long a void stays claimed by a node that died
+	moderationPass  = 20 * time.Second // of one void, before the next is claimed
+	cleanupJob      = "cleanup"
 	cleanupInterval = time.Minute
+	cleanupLeaseTTL = 30 * time.Second
+	cleanupMax      = 10 * time.Minute // of one run: the next one continues
 )
 
 // Moderation runs voids and deletes expired personal data.
@@ -37,6 +42,9 @@ type Moderation struct {
 	window    scoreboard.Window    // in which repeats are recognised
 	log       *slog.Logger
 
+	voiding, cleaning *Job
+	retention         time.Duration // as of the last run
+
 	failures prometheus.Counter
 	steps    prometheus.Counter
 }
@@ -45,10 +53,10 @@ type Moderation struct {
 // window in which repeats are recognised, and a little longer.
 func NewModeration(
 	v Voids, p PersonalData, e ExposedUsers, r Ranking, addresses func() time.Duration, window scoreboard.Window,
-	log *slog.Logger,
+	runner *Runner,
 ) *Moderation {
-	return &Moderation{
-		voids: v, personal: p, exposed: e, ranking: r, addresses: addresses, window: window, log: log,
+	w := &Moderation{
+		voids: v, personal: p, exposed: e, ranking: r, addresses: addresses, window: window, log: runner.log,
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_moderation_failures_total", Help: "Moderation runs that ended in an error.",
 		}),
@@ -56,6 +64,16 @@ func NewModeration(
 			Name: "scoreboard_moderation_steps_total", Help: "Transactions of moderation jobs.",
 		}),
 	}
+	// Voids need no lease: the store gives each to one node, so that several nodes work on several.
+	w.voiding = runner.NewJob(JobOptions{
+		Name: voidsJob, Interval: voidInterval,
+		Failure: "void not advanced", Level: slog.LevelWarn, Failures: w.failures,
+	})
+	w.cleaning = runner.NewJob(JobOptions{
+		Name: cleanupJob, Life: cleanupLeaseTTL, Interval: cleanupInterval, MaxRun: cleanupMax,
+		Failure: "expired personal data not deleted", Level: slog.LevelWarn, Failures: w.failures,
+	})
+	return w
 }
 
 // Collectors returns the metrics to register.
@@ -65,35 +83,19 @@ func (w *Moderation) Collectors() []prometheus.Collector {
 
 // Run works until ctx ends.
 func (w *Moderation) Run(ctx context.Context) error {
-	poll, cleanup := time.NewTicker(voidInterval), time.NewTicker(cleanupInterval)
-	defer poll.Stop()
-	defer cleanup.Stop()
-	retention := w.addresses()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-poll.C:
-			w.report(ctx, w.runVoid(ctx))
-			if now := w.addresses(); now != retention { // a changed setting applies at once
-				retention = now
-				w.report(ctx, w.deleteAddresses(ctx))
-			}
-		case <-cleanup.C:
-			w.report(ctx, w.Cleanup(ctx))
-		}
-	}
+	w.retention = w.addresses()
+	var cleaning sync.WaitGroup
+	defer cleaning.Wait()
+	cleaning.Go(func() { _ = w.cleaning.Run(ctx, w.Cleanup) }) // it returns no error
+	return w.voiding.Run(ctx, w.runVoid)
 }
 
-func (w *Moderation) report(ctx context.Context, err error) {
-	if err != nil && ctx.Err() == nil {
-		w.failures.Inc()
-		w.log.Warn("moderation run failed", "err", err)
-	}
-}
-
-// runVoid claims one void and runs its steps for at most maxRun.
+// runVoid claims one void and runs its steps for at most moderationPass.
 func (w *Moderation) runVoid(ctx context.Context) error {
+	if now := w.addresses(); now != w.retention { // a changed setting applies at once
+		w.retention = now
+		w.cleaning.Trigger()
+	}
 	v, err := w.voids.ClaimVoid(ctx, voidClaimTTL)
 	if err != nil || v == nil {
 		return err

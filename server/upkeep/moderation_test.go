@@ -253,7 +253,7 @@ func (r *moderationRig) worker() *upkeep.Moderation {
 		r.ranking,
 		func() time.Duration { return time.Hour },
 		r.window,
-		slog.New(slog.DiscardHandler),
+		upkeep.NewRunner(fmt.Sprint(rand.Uint64()), r.Leases, slog.New(slog.DiscardHandler)),
 	)
 }
 

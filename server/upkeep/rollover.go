@@ -57,7 +57,7 @@ const (
 
 // Rollover ends periods and begins the next ones.
 type Rollover struct {
-	job      Job
+	job      *Job
 	boards   RolloverBoards
 	catalog  Catalog
 	announce Announcer
@@ -68,18 +68,13 @@ type Rollover struct {
 	late                        *gauge.Expiring
 }
 
-// NewRollover returns a Rollover; Run starts it. owner names this process in the lease.
-func NewRollover(
-	owner string, b RolloverBoards, l Leases, c Catalog, a Announcer, log *slog.Logger,
-) *Rollover {
+// NewRollover returns a Rollover; Run starts it.
+func NewRollover(b RolloverBoards, c Catalog, a Announcer, runner *Runner) *Rollover {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_rollover_" + name, Help: help})
 	}
-	return &Rollover{
-		job: Job{
-			Leases: l, Name: rolloverLease, Owner: owner, Life: rolloverLeaseTTL, Interval: rolloverInterval, Log: log,
-		},
-		boards: b, catalog: c, announce: a, log: log,
+	r := &Rollover{
+		boards: b, catalog: c, announce: a, log: runner.log,
 		closed:    counter("closed_total", "Periods closed and sealed."),
 		announced: counter("announced_total", "Periods whose end was announced."),
 		failures:  counter("failures_total", "Failed attempts to close periods; the next one continues."),
@@ -88,6 +83,11 @@ func NewRollover(
 			Help: "Seconds since the end of the oldest period whose end is not announced.",
 		}),
 	}
+	r.job = runner.NewJob(JobOptions{
+		Name: rolloverLease, Life: rolloverLeaseTTL, Interval: rolloverInterval, Idle: r.idle,
+		Failure: "rollover failed", Level: slog.LevelWarn, Failures: r.failures,
+	})
+	return r
 }
 
 // Collectors returns the metrics to register.
@@ -97,20 +97,17 @@ func (r *Rollover) Collectors() []prometheus.Collector {
 
 // Run rolls over what is due every second until ctx ends, while it holds the lease.
 func (r *Rollover) Run(ctx context.Context) error {
-	return r.job.Run(ctx, r.rollOver, func(err error) {
-		r.failures.Inc()
-		r.log.Warn("rollover failed", "err", err)
-	})
+	return r.job.Run(ctx, r.rollOver)
 }
 
-// rollOver does what is due now, if this process gets the lease.
+// idle reports nothing late: the holder of the lease does.
+func (r *Rollover) idle(context.Context) error {
+	r.late.Set(0)
+	return nil
+}
+
+// rollOver does what is due now.
 func (r *Rollover) rollOver(ctx context.Context) error {
-	if err := r.job.Keep(ctx); err != nil {
-		if errors.Is(err, ErrLost) {
-			r.late.Set(0) // the holder of the lease reports it
-		}
-		return err
-	}
 	if time.Since(r.created) >= instancesInterval {
 		if _, err := r.createAhead(ctx, "", false); err != nil {
 			return err

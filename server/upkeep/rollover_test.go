@@ -126,12 +126,10 @@ and board_id <> family_id`,
 func (r *rolloverRig) run(name string, boards upkeep.RolloverBoards, done func() bool) {
 	r.t.Helper()
 	roll := upkeep.NewRollover(
-		name,
 		boards,
-		r.store.Leases,
 		store.NewCatalog(r.Boards, slog.New(slog.DiscardHandler)),
 		r,
-		slog.New(slog.DiscardHandler),
+		upkeep.NewRunner(name, r.store.Leases, slog.New(slog.DiscardHandler)),
 	)
 	stop := backends.Run(r.t, roll.Run)
 	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(10 * time.Millisecond) {
@@ -289,12 +287,10 @@ func TestRollListsAndDoesWhatIsDue(t *testing.T) {
 	}
 	r.conn.Do(t, `delete from boards where board_id like 'daily:%' and period_start > clock_timestamp()`)
 	roll := upkeep.NewRollover(
-		"a",
 		r,
-		r.store.Leases,
 		store.NewCatalog(r.Boards, slog.New(slog.DiscardHandler)),
 		r,
-		slog.New(slog.DiscardHandler),
+		upkeep.NewRunner("a", r.store.Leases, slog.New(slog.DiscardHandler)),
 	)
 	for _, dry := range []bool{true, true, false} {
 		made, ended, err := roll.Roll(t.Context(), "", dry)

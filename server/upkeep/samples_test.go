@@ -71,8 +71,8 @@ func (m *fakeMoments) Sample(_ context.Context, board scoreboard.BoardID, hour t
 func TestSamplesOncePerHour(t *testing.T) {
 	t.Parallel()
 	m := &fakeMoments{done: make(map[string]bool)}
-	o := upkeep.CheckpointOptions{Owner: "x", Log: slog.New(slog.DiscardHandler)}
-	w := upkeep.NewCheckpoints(o, m, freeLeases{})
+	runner := upkeep.NewRunner("x", freeLeases{}, slog.New(slog.DiscardHandler))
+	w := upkeep.NewCheckpoints(upkeep.CheckpointOptions{}, m, runner)
 	for i, step := range []struct {
 		at     string
 		failed bool

@@ -2,6 +2,7 @@ package upkeep
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -26,24 +27,19 @@ const (
 // Standings updates the standings.
 type Standings struct {
 	table StandingsTable
-	job   Job
-	log   *slog.Logger
+	job   *Job
 
 	changes, failures prometheus.Counter
 	age               *gauge.Expiring
 }
 
-// NewStandings returns Standings; Run starts it. owner names this process in the lease.
-func NewStandings(owner string, t StandingsTable, l Leases, log *slog.Logger) *Standings {
+// NewStandings returns Standings; Run starts it.
+func NewStandings(t StandingsTable, r *Runner) *Standings {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_standings_" + name, Help: help})
 	}
-	return &Standings{
-		table: t, log: log,
-		job: Job{
-			Leases: l, Name: standingsLease, Owner: owner, Life: standingsLeaseTTL,
-			Interval: standingsInterval, Log: log,
-		},
+	u := &Standings{
+		table:    t,
 		changes:  counter("changes_total", "Changes of scores that are in the standings."),
 		failures: counter("failures_total", "Updates of the standings that failed; the next one continues."),
 		age: gauge.New(prometheus.GaugeOpts{
@@ -51,6 +47,11 @@ func NewStandings(owner string, t StandingsTable, l Leases, log *slog.Logger) *S
 			Help: "Age of the standings in PostgreSQL, which answer reads while Redis cannot.",
 		}),
 	}
+	u.job = r.NewJob(JobOptions{
+		Name: standingsLease, Life: standingsLeaseTTL, Interval: standingsInterval, Idle: u.observeAge,
+		Failure: "standings not updated", Level: slog.LevelWarn, Failures: u.failures,
+	})
+	return u
 }
 
 // Collectors returns the metrics to register.
@@ -60,25 +61,27 @@ func (u *Standings) Collectors() []prometheus.Collector {
 
 // Run updates the standings until ctx ends, while it holds the lease.
 func (u *Standings) Run(ctx context.Context) error {
-	return u.job.Run(ctx, u.run, func(err error) {
-		u.failures.Inc()
-		u.log.Warn("standings not updated", "err", err)
-	})
+	return u.job.Run(ctx, u.run)
 }
 
 func (u *Standings) run(ctx context.Context) error {
 	err := u.update(ctx)
-	age, ageErr := u.table.Age(ctx)
-	if ageErr == nil {
-		u.age.Set(age.Seconds())
+	if errors.Is(err, ErrLost) {
+		return err // the age is observed without the lease, too
 	}
+	return errors.Join(err, u.observeAge(ctx))
+}
+
+// observeAge measures the age.
+func (u *Standings) observeAge(ctx context.Context) error {
+	age, err := u.table.Age(ctx)
 	if err == nil {
-		err = ageErr
+		u.age.Set(age.Seconds())
 	}
 	return err
 }
 
-// update applies all changes there are, if this process gets the lease.
+// update applies all changes there are.
 func (u *Standings) update(ctx context.Context) error {
 	for more := true; more; {
 		err := u.job.Keep(ctx)

@@ -50,7 +50,7 @@ func TestUpdater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tab := &table{changes: 35}
 		l := freeUntil{free: time.Now().Add(2500 * time.Millisecond)}
-		u := NewStandings("me", tab, l, slog.New(slog.DiscardHandler))
+		u := NewStandings(tab, NewRunner("me", l, slog.New(slog.DiscardHandler)))
 		ctx, cancel := context.WithTimeout(t.Context(), 4500*time.Millisecond)
 		defer cancel()
 		time.AfterFunc(2200*time.Millisecond, func() {

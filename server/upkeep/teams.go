@@ -2,7 +2,6 @@ package upkeep
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -23,16 +22,16 @@ const (
 	teamsInterval = 200 * time.Millisecond
 	teamsLease    = "teams"
 	teamsLeaseTTL = 10 * time.Second
-	// waiting is how often a process without the lease tries to take it.
-	teamsRetry = time.Second
+	teamsRetry    = time.Second // after a pass that failed
+	// teamsAgeInterval is between two measurements of the age.
+	teamsAgeInterval = time.Second
 )
 
 // Teams computes the scores of teams.
 type Teams struct {
 	scores TeamScores
 	boards func(context.Context) (map[scoreboard.BoardID]*scoreboard.Board, error)
-	job    Job
-	log    *slog.Logger
+	job    *Job
 
 	observed time.Time // when the age was last measured
 
@@ -41,18 +40,12 @@ type Teams struct {
 	age                *gauge.Expiring
 }
 
-// NewTeams returns Teams; Run starts it. owner names this process in the lease, and boards
-// returns the boards that this node knows.
+// NewTeams returns Teams; Run starts it. boards returns the boards that this node knows.
 func NewTeams(
-	owner string, s TeamScores, boards func(context.Context) (map[scoreboard.BoardID]*scoreboard.Board, error),
-	l Leases, log *slog.Logger,
+	s TeamScores, boards func(context.Context) (map[scoreboard.BoardID]*scoreboard.Board, error), r *Runner,
 ) *Teams {
-	return &Teams{
-		scores: s, boards: boards, log: log,
-		job: Job{
-			Leases: l, Name: teamsLease, Owner: owner, Life: teamsLeaseTTL,
-			Interval: teamsInterval, Retry: teamsRetry, Log: log,
-		},
+	w := &Teams{
+		scores: s, boards: boards,
 		recorded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_teams_scores_total", Help: "Scores of teams that were recorded.",
 		}),
@@ -69,6 +62,11 @@ func NewTeams(
 			Help: "Age of the scores of teams: how far they are behind those of their members.",
 		}),
 	}
+	w.job = r.NewJob(JobOptions{
+		Name: teamsLease, Life: teamsLeaseTTL, Interval: teamsInterval, Retry: teamsRetry, Idle: w.idle,
+		Failure: "scores of teams not computed", Level: slog.LevelWarn, Failures: w.failures,
+	})
+	return w
 }
 
 // Collectors returns the metrics to register.
@@ -78,18 +76,23 @@ func (w *Teams) Collectors() []prometheus.Collector {
 
 // Run computes scores until ctx ends, while it holds the lease.
 func (w *Teams) Run(ctx context.Context) error {
-	return w.job.Run(ctx, w.run, func(err error) {
-		w.failures.Inc()
-		w.log.Warn("scores of teams not computed", "err", err)
-	})
+	return w.job.Run(ctx, w.run)
 }
 
-// run makes one pass, if there are teams and this process has the lease.
+// run makes one pass, if there are teams.
 func (w *Teams) run(ctx context.Context) error {
 	if some, err := w.haveTeams(ctx); err != nil || !some {
 		return err
 	}
-	if err := w.update(ctx); err != nil && !errors.Is(err, ErrLost) {
+	if err := w.update(ctx); err != nil {
+		return err
+	}
+	return w.observeAge(ctx)
+}
+
+// idle observes the age of what another process computes.
+func (w *Teams) idle(ctx context.Context) error {
+	if some, err := w.haveTeams(ctx); err != nil || !some {
 		return err
 	}
 	return w.observeAge(ctx)
@@ -97,9 +100,6 @@ func (w *Teams) run(ctx context.Context) error {
 
 // update makes passes until nothing is left to do.
 func (w *Teams) update(ctx context.Context) error {
-	if err := w.job.Keep(ctx); err != nil {
-		return err
-	}
 	began := time.Now()
 	for more := true; more; {
 		pass, err := w.scores.Update(ctx, w.job.Keep)
@@ -128,7 +128,7 @@ func (w *Teams) haveTeams(ctx context.Context) (bool, error) {
 
 // observeAge measures the age, about once a second.
 func (w *Teams) observeAge(ctx context.Context) error {
-	if time.Since(w.observed) < teamsRetry {
+	if time.Since(w.observed) < teamsAgeInterval {
 		return nil
 	}
 	w.observed = time.Now()

@@ -92,7 +92,8 @@ func TestSlowWorkerLosesItsLease(t *testing.T) {
 		start := func(owner string, s *scores) (stop func()) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
-			go func() { ended <- NewTeams(owner, s, boards, &l, slog.New(slog.DiscardHandler)).Run(ctx) }()
+			runner := NewRunner(owner, &l, slog.New(slog.DiscardHandler))
+			go func() { ended <- NewTeams(s, boards, runner).Run(ctx) }()
 			return func() {
 				cancel()
 				if err := <-ended; err != nil {
@@ -127,7 +128,7 @@ func TestSlowWorkerLosesItsLease(t *testing.T) {
 			t.Errorf("the worker that hung: %+v, want its pass ended at the next transaction and no other", slow.seen())
 		}
 		stopOther()
-		time.Sleep(2 * teamsRetry)
+		time.Sleep(2 * takeInterval)
 		if slow.seen().begun <= 10 {
 			t.Errorf("%d passes after the other worker has released its lease, want more", slow.seen().begun)
 		}

@@ -51,7 +51,7 @@ type Projection struct {
 	ranking Ranking
 	boards  Boards
 	dead    []DeadLetters
-	rebuild func(scoreboard.BoardID) // triggers a rebuild; never blocks
+	rebuild func() // triggers a check of what must be rebuilt; never blocks
 	tracer  *tracing.Tracer
 	log     *slog.Logger
 	metrics *metrics
@@ -61,7 +61,7 @@ type Projection struct {
 // Records that cannot be applied go to every one of the dead letters. rebuild is
 // called for boards that the ranking does not hold.
 func New(
-	s []Source, r Ranking, b Boards, d []DeadLetters, rebuild func(scoreboard.BoardID), tracer *tracing.Tracer,
+	s []Source, r Ranking, b Boards, d []DeadLetters, rebuild func(), tracer *tracing.Tracer,
 	log *slog.Logger,
 ) *Projection {
 	return &Projection{
@@ -166,7 +166,7 @@ func (p *Projection) handleMissing(ctx context.Context, b *batch, board scoreboa
 		return err
 	}
 	if exists {
-		p.rebuild(board)
+		p.rebuild()
 		return nil
 	}
 	for i := range b.changes {

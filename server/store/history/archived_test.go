@@ -11,6 +11,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep"
 	"github.com/scoreboard/scoreboard/server/upkeep/archive"
 )
 
@@ -48,7 +49,7 @@ func (w *world) archive() *archive.Archive {
 		w.t.Fatal(err)
 	}
 	a := archive.New(archive.Options{Storage: storage, Keep: 90 * 24 * time.Hour}, w.s.Archive,
-		slog.New(slog.DiscardHandler), time.Now)
+		upkeep.NewRunner("test", w.s.Leases, slog.New(slog.DiscardHandler)), slog.New(slog.DiscardHandler), time.Now)
 	done, err := a.ArchiveOld(w.t.Context())
 	if err != nil || len(done) != 3 {
 		w.t.Fatalf("archived %+v, %v, want three partitions", done, err)

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep"
 )
 
 // Ledger is the store of the partitions. DetachPartition returns CodeConflict
@@ -34,6 +34,8 @@ type Options struct {
 
 const (
 	interval  = time.Hour
+	lease     = "archive"
+	leaseLife = 30 * time.Second
 	chunkRows = 2000
 )
 
@@ -43,22 +45,28 @@ type Archive struct {
 	ledger Ledger
 	log    *slog.Logger
 	now    func() time.Time
-	mu     sync.Mutex // serialises runs
+	runner *upkeep.Runner
+	job    *upkeep.Job
 
 	partitions, rows, failures prometheus.Counter
 }
 
 // New returns an Archive; Run starts it.
-func New(o Options, l Ledger, log *slog.Logger, now func() time.Time) *Archive {
+func New(o Options, l Ledger, r *upkeep.Runner, log *slog.Logger, now func() time.Time) *Archive {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_archive_" + name, Help: help})
 	}
-	return &Archive{
-		o: o, ledger: l, log: log, now: now,
+	a := &Archive{
+		o: o, ledger: l, log: log, now: now, runner: r,
 		partitions: counter("partitions_total", "Ledger partitions archived and dropped."),
 		rows:       counter("rows_total", "Ledger rows archived and dropped."),
 		failures:   counter("failures_total", "Failed attempts to archive a partition, which stays and is retried."),
 	}
+	// Without a lease of its own: ArchiveOld holds one, also at an operator's request.
+	a.job = r.NewJob(upkeep.JobOptions{
+		Name: "archive", Interval: interval, Failure: "ledger not archived", Level: slog.LevelWarn,
+	})
+	return a
 }
 
 // Collectors returns the metrics to register.
@@ -68,18 +76,10 @@ func (a *Archive) Collectors() []prometheus.Collector {
 
 // Run archives old partitions every hour until ctx ends.
 func (a *Archive) Run(ctx context.Context) error {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		if _, err := a.ArchiveOld(ctx); err != nil && ctx.Err() == nil {
-			a.log.Warn("ledger not archived", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	return a.job.Run(ctx, func(ctx context.Context) error {
+		_, err := a.ArchiveOld(ctx)
+		return err
+	})
 }
 
 // ListOld lists the partitions that ArchiveOld would archive now.
@@ -88,15 +88,20 @@ func (a *Archive) ListOld(ctx context.Context) ([]scoreboard.Partition, error) {
 }
 
 // ArchiveOld archives every old partition, the oldest first. It returns the
-// manifests of those that were dropped, also with an error.
+// manifests of those that were dropped, also with an error: upkeep.ErrLost while another
+// call works on the storage, in any process.
 func (a *Archive) ArchiveOld(ctx context.Context) (done []Manifest, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	defer func() {
-		if err != nil {
-			a.failures.Inc()
-		}
-	}()
+	err = a.runner.Hold(ctx, lease, leaseLife, func(ctx context.Context) (err error) {
+		done, err = a.archiveOld(ctx)
+		return err
+	})
+	if err != nil && !errors.Is(err, upkeep.ErrLost) {
+		a.failures.Inc()
+	}
+	return done, err
+}
+
+func (a *Archive) archiveOld(ctx context.Context) (done []Manifest, err error) {
 	old, err := a.ListOld(ctx)
 	if err != nil {
 		return nil, err

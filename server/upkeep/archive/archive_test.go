@@ -2,6 +2,7 @@ package archive_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ import (
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/upkeep"
 	"github.com/scoreboard/scoreboard/server/upkeep/archive"
 )
 
@@ -91,7 +93,9 @@ func (r *rig) increment(t *testing.T, event string) scoreboard.Increment {
 }
 
 func (r *rig) archive(l archive.Ledger, keep time.Duration) *archive.Archive {
-	return archive.New(archive.Options{Storage: r.storage, Keep: keep}, l, slog.New(slog.DiscardHandler), time.Now)
+	quiet := slog.New(slog.DiscardHandler)
+	runner := upkeep.NewRunner(rand.Text(), r.Leases, quiet)
+	return archive.New(archive.Options{Storage: r.storage, Keep: keep}, l, runner, quiet, time.Now)
 }
 
 // check restores the archive, compares it with want, a copy of the partition, and

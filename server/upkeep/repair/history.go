@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -107,8 +106,7 @@ func compareHistory(
 type Adoption struct {
 	Store   HistorySource
 	Ranking HistoryMarker
-	Leases  upkeep.Leases
-	Owner   string // of the lease; unique in the cluster
+	Runner  *upkeep.Runner
 }
 
 const (
@@ -137,11 +135,9 @@ func (a *Adoption) Run(
 	ctx context.Context, why *scoreboard.AuditEntry, mayAdopt func(*HistoryChange) error,
 	rebuild func(context.Context) error,
 ) error {
-	job := upkeep.Job{
-		Leases: a.Leases, Name: adoptionLease, Owner: a.Owner, Life: adoptionLeaseLife, Interval: adoptionLeaseLife / 4,
-		Log: slog.New(slog.DiscardHandler), // a lease that is not released expires
-	}
-	err := job.Hold(ctx, func(ctx context.Context) error { return a.adopt(ctx, why, mayAdopt, rebuild) })
+	err := a.Runner.Hold(ctx, adoptionLease, adoptionLeaseLife, func(ctx context.Context) error {
+		return a.adopt(ctx, why, mayAdopt, rebuild)
+	})
 	if errors.Is(err, upkeep.ErrLost) {
 		return ErrAdoptedElsewhere
 	}

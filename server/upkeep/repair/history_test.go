@@ -19,6 +19,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/devstack/process"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/upkeep"
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
@@ -38,12 +39,17 @@ func (r *rig) applyOutbox(t *testing.T, at *scoreboard.Cursor) {
 	}
 }
 
+// runner returns what runs the jobs of a process.
+func (r *rig) runner(owner string) *upkeep.Runner {
+	return upkeep.NewRunner(owner, r.Leases, slog.New(slog.DiscardHandler))
+}
+
 // startRebuilder runs a rebuilder until the test ends.
 func (r *rig) startRebuilder(t *testing.T) {
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	rebuilder := repair.NewRebuilder(
-		rand.Text(), store.NewCatalog(r.Boards, quiet), r.Recovery, r.Leases, r.ranking, quiet,
+		store.NewCatalog(r.Boards, quiet), r.Recovery, r.ranking, r.runner(rand.Text()), quiet,
 	)
 	backends.Run(t, rebuilder.Run)
 }
@@ -182,7 +188,7 @@ func TestOtherDatabaseNeedsAnOperator(t *testing.T) {
 		t.Fatalf("the rebuilder overwrote the board: %+v, %v", after, err)
 	}
 	// The operator adopts it.
-	adoption := repair.Adoption{Store: other.Recovery, Ranking: other.ranking, Leases: other.Leases, Owner: "operator"}
+	adoption := repair.Adoption{Store: other.Recovery, Ranking: other.ranking, Runner: other.runner("operator")}
 	why := &scoreboard.AuditEntry{
 		Actor: "root", Action: repair.AdoptAction, Target: repair.AdoptTarget, Reason: "moved",
 	}
@@ -376,7 +382,7 @@ func TestStuckWriterDelaysTheRebuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	stopped := errors.New("stopped")
-	adoption := repair.Adoption{Store: r.Recovery, Ranking: r.ranking, Leases: r.Leases, Owner: "a"}
+	adoption := repair.Adoption{Store: r.Recovery, Ranking: r.ranking, Runner: r.runner("a")}
 	why := &scoreboard.AuditEntry{Actor: "root", Action: repair.AdoptAction, Target: repair.AdoptTarget, Reason: "test"}
 	mayAdopt := func(*repair.HistoryChange) error { return nil }
 	rebuild := func(ctx context.Context) error {
@@ -420,7 +426,7 @@ func TestAdoptionHoldsItsLease(t *testing.T) {
 	why := &scoreboard.AuditEntry{Actor: "root", Action: repair.AdoptAction, Target: repair.AdoptTarget, Reason: "test"}
 	mayAdopt := func(*repair.HistoryChange) error { return nil }
 	run := func(owner string, rebuild func(context.Context) error) error {
-		a := repair.Adoption{Store: r.Recovery, Ranking: r.ranking, Leases: r.Leases, Owner: owner}
+		a := repair.Adoption{Store: r.Recovery, Ranking: r.ranking, Runner: r.runner(owner)}
 		return a.Run(ctx, why, mayAdopt, rebuild)
 	}
 	second := func(context.Context) error { t.Error("a second process rebuilds at the same time"); return nil }

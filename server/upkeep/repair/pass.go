@@ -9,43 +9,45 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep"
 )
-
-// Tasks assigns a task to one of several processes.
-type Tasks interface {
-	// Claim reports whether the caller is the first to claim the task
-	// within ttl.
-	Claim(ctx context.Context, task string, ttl time.Duration) (bool, error)
-	ReleaseClaim(ctx context.Context, task string) error
-}
 
 // Pass compares every user of every board with the store at an interval, in one
 // process at a time. Unlike the sampler it also finds users that are ranked but
 // have no score.
 type Pass struct {
-	interval time.Duration
-	check    Check
-	catalog  Catalog
-	tasks    Tasks
-	halted   func() bool
-	log      *slog.Logger
+	check   Check
+	catalog Catalog
+	halted  func() bool
+	job     *upkeep.Job
+	log     *slog.Logger
 
 	passes, checked, drift, repaired prometheus.Counter
 	duration                         prometheus.Gauge
 }
 
-const passTask = "reconcile"
+const (
+	passJob     = "reconcile"
+	passLease   = 30 * time.Second
+	passMaxRun  = 24 * time.Hour
+	passRetries = 10 // in an interval, at least one a minute
+)
 
-// NewPass returns a Pass that repairs what it finds if check.Repair is set.
-// halted is as in NewSampler.
+// NewPass returns a Pass that repairs what it finds if check.Repair is set. The first is due an
+// interval after the start of the process. halted is as in NewSampler.
 func NewPass(
-	interval time.Duration, check Check, c Catalog, t Tasks, halted func() bool, log *slog.Logger,
+	interval time.Duration, check Check, c Catalog, halted func() bool, r *upkeep.Runner, log *slog.Logger,
 ) *Pass {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_reconcile_pass_" + name, Help: help})
 	}
 	return &Pass{
-		interval: interval, check: check, catalog: c, tasks: t, halted: halted, log: log,
+		check: check, catalog: c, halted: halted, log: log,
+		job: r.NewJob(upkeep.JobOptions{
+			Name: passJob, Life: passLease, Interval: interval, First: interval, MaxRun: passMaxRun,
+			Retry:   min(interval/passRetries, time.Minute),
+			Failure: "full comparison failed", Level: slog.LevelWarn,
+		}),
 		passes:   counter("total", "Completed full comparisons."),
 		checked:  counter("checked_total", "Users compared by full comparisons."),
 		drift:    counter("drift_total", "Differences found by full comparisons."),
@@ -61,37 +63,21 @@ func (p *Pass) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{p.passes, p.checked, p.drift, p.repaired, p.duration}
 }
 
-// Run makes a pass whenever this process claims the task, until ctx ends. The
-// first is due one interval after the start.
-func (p *Pass) Run(ctx context.Context) error {
-	tick := time.NewTicker(max(min(p.interval/10, time.Minute), 10*time.Millisecond))
-	defer tick.Stop()
-	started := time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if p.halted() || time.Since(started) < p.interval {
-			continue
-		}
-		claimed, err := p.tasks.Claim(ctx, passTask, p.interval)
-		if err == nil && claimed {
-			err = p.checkAll(ctx)
-		}
-		if err != nil && ctx.Err() == nil {
-			p.log.Warn("full comparison failed", "err", err)
-		}
-	}
-}
+// Run makes passes until ctx ends, while this process holds the lease.
+func (p *Pass) Run(ctx context.Context) error { return p.job.Run(ctx, p.checkAll) }
+
+// errHalted delays a pass while the store must not be trusted.
+var errHalted = errors.New("PostgreSQL's history is not the one that was ranked")
 
 // checkAll compares all users. It leaves boards that are being rebuilt to the
 // next pass.
 func (p *Pass) checkAll(ctx context.Context) error {
+	if p.halted() {
+		return errHalted
+	}
 	boards, err := RankedBoards(ctx, p.catalog)
 	if err != nil {
-		return errors.Join(err, p.tasks.ReleaseClaim(ctx, passTask))
+		return err
 	}
 	started := time.Now()
 	var sum VerifyResult
@@ -101,11 +87,7 @@ func (p *Pass) checkAll(ctx context.Context) error {
 			continue
 		}
 		if err != nil {
-			// Released, so that another process can try at once. If Redis is
-			// unreachable, the claim expires.
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			defer cancel()
-			return errors.Join(err, p.tasks.ReleaseClaim(ctx, passTask))
+			return err
 		}
 		sum.Users += v.Users
 		sum.DifferenceCount += v.DifferenceCount

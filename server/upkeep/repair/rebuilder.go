@@ -44,7 +44,8 @@ type Rebuilder struct {
 	ranking  RebuilderRanking
 	adoption Adoption
 	log      *slog.Logger
-	trigger  chan struct{}
+	job      *upkeep.Job
+	swept    time.Time
 	halted   atomic.Bool
 
 	rebuilds       prometheus.Counter
@@ -61,14 +62,18 @@ const (
 	sweepInterval = time.Minute
 )
 
-// NewRebuilder returns a Rebuilder; Run starts it. owner is of the lease under which
-// it adopts another history of the store, unique in the cluster.
+// NewRebuilder returns a Rebuilder; Run starts it.
 func NewRebuilder(
-	owner string, c Catalog, s RebuilderStore, l upkeep.Leases, r RebuilderRanking, log *slog.Logger,
+	c Catalog, s RebuilderStore, r RebuilderRanking, runner *upkeep.Runner, log *slog.Logger,
 ) *Rebuilder {
 	return &Rebuilder{
-		catalog: c, store: s, ranking: r, log: log, trigger: make(chan struct{}, 1),
-		adoption: Adoption{Store: s, Ranking: r, Leases: l, Owner: owner},
+		catalog: c, store: s, ranking: r, log: log,
+		adoption: Adoption{Store: s, Ranking: r, Runner: runner},
+		// Without a lease: every process must know whether it is halted, a rebuild has a mark in
+		// Redis, and an adoption a lease.
+		job: runner.NewJob(upkeep.JobOptions{
+			Name: "rebuild", Interval: checkInterval, Failure: "boards not checked", Level: slog.LevelWarn,
+		}),
 		rebuilds: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_repair_rebuilds_total",
 			Help: "Boards rebuilt because Redis lost them or may hold an old state.",
@@ -90,13 +95,8 @@ func (r *Rebuilder) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{r.rebuilds, r.boards, r.historyChanged}
 }
 
-// Trigger makes the rebuilder check now. It never blocks.
-func (r *Rebuilder) Trigger(scoreboard.BoardID) {
-	select {
-	case r.trigger <- struct{}{}:
-	default:
-	}
-}
+// Trigger makes the rebuilder check all boards now. It never blocks.
+func (r *Rebuilder) Trigger() { r.job.Trigger() }
 
 // Halted reports that the store's history is not the one that was ranked, so
 // the ranking must not be repaired from it.
@@ -104,25 +104,14 @@ func (r *Rebuilder) Halted() bool { return r.halted.Load() }
 
 // Run checks and rebuilds until ctx ends.
 func (r *Rebuilder) Run(ctx context.Context) error {
-	tick := time.NewTicker(checkInterval)
-	defer tick.Stop()
-	var swept time.Time
-	for {
+	return r.job.Run(ctx, func(ctx context.Context) error {
 		err := r.check(ctx)
-		if !r.Halted() && time.Since(swept) >= sweepInterval {
-			swept = time.Now()
+		if !r.Halted() && time.Since(r.swept) >= sweepInterval {
+			r.swept = time.Now()
 			err = errors.Join(err, r.sweep(ctx))
 		}
-		if err != nil && ctx.Err() == nil {
-			r.log.Warn("boards not checked", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		case <-r.trigger:
-		}
-	}
+		return err
+	})
 }
 
 // RankedBoards lists the boards that belong in the ranking, by name: all

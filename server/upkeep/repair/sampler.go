@@ -10,6 +10,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep"
 )
 
 // SampleSource is the store as the sampler pages through it.
@@ -29,6 +30,7 @@ type Sampler struct {
 	repair  bool
 	halted  func() bool
 	log     *slog.Logger
+	job     *upkeep.Job
 	user    scoreboard.UserID // position of the cycle, with board
 	board   scoreboard.BoardID
 
@@ -43,12 +45,20 @@ const (
 
 // NewSampler returns a Sampler that repairs what it finds if repair is set. halted
 // reports that the store must not be trusted.
-func NewSampler(s SampleSource, r RankedStates, repair bool, halted func() bool, log *slog.Logger) *Sampler {
+func NewSampler(
+	s SampleSource, r RankedStates, repair bool, halted func() bool, runner *upkeep.Runner, log *slog.Logger,
+) *Sampler {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_reconcile_" + name, Help: help})
 	}
 	return &Sampler{
 		scores: s, ranking: r, repair: repair, halted: halted, log: log,
+		// Without a lease: each process goes through the users on its own. The first run is late, so
+		// that the rebuilder has compared histories before.
+		job: runner.NewJob(upkeep.JobOptions{
+			Name: "sample", Interval: sampleInterval, First: sampleInterval,
+			Failure: "sample not compared", Level: slog.LevelDebug,
+		}),
 		checked:  counter("checked_total", "Users compared between PostgreSQL and the ranking."),
 		drift:    counter("drift_total", "Users whose ranking differed from PostgreSQL and did not catch up."),
 		repaired: counter("repaired_total", "Users whose ranking was repaired."),
@@ -79,26 +89,15 @@ func count(c prometheus.Counter) int64 {
 
 // Run samples until ctx ends.
 func (s *Sampler) Run(ctx context.Context) error {
-	tick := time.NewTicker(sampleInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if s.halted() {
-			continue
-		}
-		if err := s.sample(ctx); err != nil && ctx.Err() == nil {
-			s.log.Debug("sample not compared", "err", err)
-		}
-	}
+	return s.job.Run(ctx, s.sample)
 }
 
 // sample compares the next users. After an error it starts with the same users
 // again.
 func (s *Sampler) sample(ctx context.Context) error {
+	if s.halted() {
+		return nil
+	}
 	states, err := s.scores.StatesAfter(ctx, s.user, s.board, sampleSize)
 	if err != nil {
 		return err

@@ -35,7 +35,9 @@ func TestSamplerRepairsDrift(t *testing.T) {
 	)
 	r.conn.Do(t, `insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
 select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from scores where board_id = 'global'`)
-	s := repair.NewSampler(r.Recovery, r.ranking, true, func() bool { return false }, slog.New(slog.DiscardHandler))
+	s := repair.NewSampler(
+		r.Recovery, r.ranking, true, func() bool { return false }, r.runner("a"), slog.New(slog.DiscardHandler),
+	)
 	stop := backends.Run(t, s.Run)
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 		top, err := r.ranking.Top(ctx, r.board.ID)
@@ -74,7 +76,7 @@ func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 	var all sync.WaitGroup
 	running, stop := context.WithCancel(ctx)
 	var passes []*repair.Pass
-	for range 2 {
+	for _, owner := range []string{"a", "b"} {
 		check := repair.Check{
 			Ledger:   r.Recovery,
 			Ranking:  r.ranking,
@@ -85,8 +87,8 @@ func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 			time.Second,
 			check,
 			store.NewCatalog(r.Boards, quiet),
-			r.ranking,
 			func() bool { return false },
+			r.runner(owner),
 			quiet,
 		)
 		passes = append(passes, p)

@@ -62,8 +62,7 @@ type Ranking interface {
 
 // Options are the parts of a Worker.
 type Options struct {
-	Owner    string // names this process in the lease
-	Leases   upkeep.Leases
+	Runner   *upkeep.Runner
 	Store    Store
 	Boards   Boards
 	Seasons  Seasons
@@ -95,7 +94,7 @@ const (
 // Worker queues and sends messages.
 type Worker struct {
 	Options
-	job     upkeep.Job
+	job     *upkeep.Job
 	client  *http.Client
 	tops    map[topKey]topVersion // compared before, while this process holds the lease
 	counted time.Time             // of the backlogs
@@ -117,10 +116,7 @@ type Worker struct {
 func New(o Options) *Worker {
 	w := &Worker{
 		Options: o,
-		job: upkeep.Job{
-			Leases: o.Leases, Name: leaseName, Owner: o.Owner, Life: leaseTTL, Interval: interval, Log: o.Log,
-		},
-		client: o.Networks.Client(attemptTimeout), senders: make(map[string]*sender),
+		client:  o.Networks.Client(attemptTimeout), senders: make(map[string]*sender),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scoreboard_webhook_attempts_total",
 			Help: "Attempts to deliver a message to a webhook, by result: delivered, retried (another attempt " +
@@ -145,6 +141,10 @@ func New(o Options) *Worker {
 	}
 	w.delivered = w.attempts.WithLabelValues("delivered")
 	w.retried, w.failed = w.attempts.WithLabelValues("retried"), w.attempts.WithLabelValues("failed")
+	w.job = o.Runner.NewJob(upkeep.JobOptions{
+		Name: leaseName, Life: leaseTTL, Interval: interval, Idle: w.idle,
+		Failure: "webhooks failed", Level: slog.LevelWarn, Failures: w.errors,
+	})
 	return w
 }
 
@@ -156,22 +156,18 @@ func (w *Worker) Collectors() []prometheus.Collector {
 // Run works until ctx ends, while it holds the lease, and then ends the requests.
 func (w *Worker) Run(ctx context.Context) error {
 	defer w.sending.Wait()
-	return w.job.Run(ctx, w.work, func(err error) {
-		w.errors.Inc()
-		w.Log.Warn("webhooks failed", "err", err)
-	})
+	return w.job.Run(ctx, func(run context.Context) error { return w.work(run, ctx) })
 }
 
-func (w *Worker) work(ctx context.Context) error {
-	held, err := w.job.Renew(ctx)
-	if err != nil {
-		return err
-	}
-	if !held { // the holder of the lease reports
-		w.tops = nil
-		w.report(0, 0, 0)
-		return nil
-	}
+// idle reports nothing: the holder of the lease does.
+func (w *Worker) idle(context.Context) error {
+	w.tops = nil
+	w.report(0, 0, 0)
+	return nil
+}
+
+// work does what is due. sending is the context of requests, which may go on after a run.
+func (w *Worker) work(ctx, sending context.Context) error {
 	hooks, err := w.Store.List(ctx)
 	if err != nil {
 		return err
@@ -179,7 +175,7 @@ func (w *Worker) work(ctx context.Context) error {
 	err = errors.Join(w.queueMessages(ctx, hooks), w.compareTops(ctx, hooks), w.watchBacklogs(ctx, hooks))
 	for i := range hooks {
 		if hooks[i].Disabled.IsZero() {
-			w.startSender(ctx, &hooks[i])
+			w.startSender(sending, &hooks[i])
 		}
 	}
 	if time.Since(w.cleaned) >= cleanInterval {
