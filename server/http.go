@@ -220,6 +220,9 @@ func (s *Server) makeDoctor() health.Doctor {
 	if s.kafka != nil {
 		d.Kafka = s.kafka.Ping
 	}
+	if s.config.Has(config.RoleMaintenance) {
+		d.Jobs = s.upkeep.Status
+	}
 	if s.mirror != nil {
 		d.Mirror = s.mirror.Problem
 	}

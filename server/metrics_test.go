@@ -44,7 +44,7 @@ var metricGroups = []struct{ title, prefixes string }{
 	{"Feeds", "mirror"},
 	{"PostgreSQL", "postgres"},
 	{"Redis", "redis"},
-	{"Background work", "rollover archive audit moderation webhook"},
+	{"Background work", "job rollover archive audit moderation webhook"},
 	{"Traces", "trace"},
 }
 

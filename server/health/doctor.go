@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep"
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
@@ -28,6 +30,7 @@ const (
 	diskFail        = 0.03
 	redisFilling    = 0.60 // of its memory
 	redisFull       = 0.70
+	failedRuns      = 3 // of a job, in sequence
 	latencyRounding = 100 * time.Microsecond
 )
 
@@ -63,6 +66,9 @@ type Doctor struct {
 	// Mirror describes what keeps the feeds of the role mirror from being complete and
 	// current, "" if nothing does; nil in a process without the role.
 	Mirror func() string
+	// Jobs is the status of the work beside requests; nil in a process without the role
+	// maintenance.
+	Jobs func() []upkeep.JobStatus
 	// Replicas describes the replicas that nodes with the role read do not read, "" if they
 	// read all; nil without one.
 	Replicas func() string
@@ -79,6 +85,9 @@ func (d Doctor) Checks(ctx context.Context) wire.Checks {
 		checks = append(checks, d.kafka)
 	}
 	checks = append(checks, d.history, d.outbox, d.lag, d.disk, d.configuration, d.settings)
+	if d.Jobs != nil {
+		checks = append(checks, d.jobs)
+	}
 	if d.Mirror != nil {
 		checks = append(checks, d.mirror)
 	}
@@ -328,6 +337,33 @@ func (d Doctor) settings(context.Context) wire.Check {
 	c.NextStep = "deploy the node like the others, or change the setting (sbctl settings set)"
 	if unsafe {
 		c.Status = wire.CheckFail
+	}
+	return c
+}
+
+// jobs warns about jobs of this process that fail again and again. One failure is an outage
+// that other checks name.
+func (d Doctor) jobs(context.Context) wire.Check {
+	c := wire.Check{Name: "background jobs", Status: wire.CheckOK}
+	held := 0
+	var failing []string
+	for _, j := range d.Jobs() {
+		if j.Holder {
+			held++
+		}
+		if j.Failed >= failedRuns {
+			last := "it has not succeeded yet"
+			if !j.Succeeded.IsZero() {
+				last = fmt.Sprintf("it last succeeded %v ago", time.Since(j.Succeeded).Round(time.Second))
+			}
+			failing = append(failing, fmt.Sprintf("%s failed %s (%s): %s", j.Name,
+				english.Count(j.Failed, "time"), last, j.Error))
+		}
+	}
+	c.Detail = "this process runs " + english.Count(held, "job")
+	if len(failing) > 0 {
+		c.Status, c.Detail = wire.CheckWarn, strings.Join(failing, "; ")
+		c.NextStep = "the next run continues; if it persists, see the log of this process"
 	}
 	return c
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep"
 )
 
 // A wrong setting is named with its fix; the text of any other error is not shown.
@@ -65,6 +67,35 @@ func TestDurabilityCheck(t *testing.T) {
 		d := Doctor{Durability: func(context.Context) (string, error) { return tt.risk, tt.err }}
 		if c := d.durability(t.Context()); c.Status != tt.want || (c.NextStep != "") != (tt.risk != "") {
 			t.Errorf("%+v: got %+v, want %s", tt, c, tt.want)
+		}
+	}
+}
+
+// The doctor warns about a job that fails again and again, not about a single failure.
+func TestJobsCheck(t *testing.T) {
+	t.Parallel()
+	good := upkeep.JobStatus{Name: "teams", Holder: true}
+	for _, tt := range []struct {
+		job    upkeep.JobStatus
+		status string
+		detail string
+	}{
+		{upkeep.JobStatus{Name: "rollover"}, wire.CheckOK, "this process runs 1 job"},
+		{upkeep.JobStatus{Name: "rollover", Holder: true, Failed: 2, Error: "down"}, wire.CheckOK, "runs 2 jobs"},
+		{
+			upkeep.JobStatus{Name: "rollover", Failed: 3, Error: "down"}, wire.CheckWarn,
+			"rollover failed 3 times (it has not succeeded yet): down",
+		},
+		{
+			upkeep.JobStatus{Name: "rollover", Failed: 3, Error: "down", Succeeded: time.Now().Add(-time.Hour)},
+			wire.CheckWarn, "rollover failed 3 times (it last succeeded 1h0m0s ago): down",
+		},
+	} {
+		d := Doctor{Jobs: func() []upkeep.JobStatus { return []upkeep.JobStatus{good, tt.job} }}
+		c := d.jobs(t.Context())
+		if c.Status != tt.status || !strings.HasSuffix(c.Detail, tt.detail) ||
+			(c.NextStep == "") != (tt.status == wire.CheckOK) {
+			t.Errorf("%+v: got %+v, want %s: %s", tt.job, c, tt.status, tt.detail)
 		}
 	}
 }
