@@ -64,7 +64,7 @@
 //
 // What runs beside requests is in upkeep:
 //
-//   - upkeep keeps the table in which ranks are counted without Redis, stores the
+//   - upkeep runs all of it by one runner, under leases. It keeps the table in which ranks are counted without Redis, stores the
 //     standings of moments, from which past standings are read, computes the scores of
 //     teams, ends the periods of boards and announces them, executes voids and erasures,
 //     deletes expired data, and seals the audit trail.

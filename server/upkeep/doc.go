@@ -1,5 +1,5 @@
 // Package upkeep is the work that runs beside requests, each in one process at a time under a
-// lease or a claim. A Job runs it; larger work is in the packages below.
+// lease or a claim. A Runner runs it; larger work is in the packages below.
 //
 // # Rollover
 //
@@ -90,15 +90,29 @@
 // transactions are short, because they lock users. No failure of an event delays the
 // void's other events, and no void delays another.
 //
-// Assumption: the store gives a job to one node at a time, by a lease.
+// Assumption: the store gives a void to one node at a time, by a claim. Expired data is deleted
+// by one node, under a lease; a second one would find nothing.
 //
 // Owner: Moderation.Run, on every node with the role maintenance.
 //
-// On failure: the next node that claims the job continues it.
+// On failure: the next node that claims the void continues it.
 //
-// # Job
+// # Runner
 //
-// Job runs a periodic job, or work on request, in one process at a time. The job
-// holds a lease in the database while it works. A process that dies keeps the lease until it
-// expires; one that stops releases it.
+// Runner runs jobs at an interval, and work on request, each in one process at a time. A Job is
+// one loop: it takes the lease, runs work when that is due or triggered, and reports its
+// status and metrics.
+//
+// Promise: a process that dies or hangs holds up a job for about the life of its lease. Work that
+// is made of transactions calls Keep before each; other long work has MaxRun, and the lease is
+// renewed beside it. Work never runs twice at once in a process, and its context ends with
+// the lease that is renewed beside it. Run returns soon after its context has ended, and
+// releases the lease if the work has ended.
+//
+// Assumption: two processes may overlap, after one has paused and before it notices that its
+// lease is gone. So the stores accept work of both: see each job.
+//
+// Owner: the component that has the job; its Run is that of the job.
+//
+// On failure: the next run continues. Metrics count it, and sbctl doctor shows it.
 package upkeep

@@ -11,10 +11,10 @@
 //	user_score_histories_20260101.json               the manifest: the archive is complete
 //
 // Assumption: the ledger is insert-only, and rows are inserted with the time of
-// recording. The storage, a directory or an S3-compatible bucket, is durable and
-// used by one process at a time.
+// recording. The storage, a directory or an S3-compatible bucket, is durable. One run at a
+// time writes it, by a lease.
 //
-// Owner: Archive.Run, every hour. The same code serves an operator's request.
+// Owner: Archive.Run, every hour. The same code serves an operator's request, in any process.
 //
 // On failure: the partition stays in the database and is retried.
 package archive
