@@ -8,7 +8,6 @@ package tlsfiles
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -16,7 +15,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -38,7 +36,7 @@ type Client struct {
 	setting string
 	files   Files
 	log     *slog.Logger
-	seen    [sha256.Size]byte
+	seen    filewatch.Sum
 	current atomic.Pointer[tls.Config]
 	expires atomic.Int64 // of the client certificate, in Unix seconds; 0 without one
 }
@@ -134,20 +132,11 @@ func (c *Client) wrong(suffix string, err error, problem, fix string) error {
 
 // load reads the files and uses them if they have changed.
 func (c *Client) load() (changed bool, err error) {
-	var texts [3][]byte
-	h := sha256.New()
-	for i, path := range []string{c.files.CA, c.files.Cert, c.files.Key} {
-		if path == "" {
-			continue
-		}
-		if texts[i], err = os.ReadFile(path); err != nil {
-			suffix := []string{"_ca", "_cert", "_key"}[i]
-			return false, c.wrong(suffix, err, "cannot read the file", "name a PEM file that this process may read")
-		}
-		fmt.Fprintf(h, "%d %d\n", i, len(texts[i]))
-		h.Write(texts[i])
+	texts, sum, err := filewatch.Read(c.files.CA, c.files.Cert, c.files.Key)
+	if unread := new(filewatch.ReadError); errors.As(err, &unread) {
+		suffix := []string{"_ca", "_cert", "_key"}[unread.Index]
+		return false, c.wrong(suffix, unread.Err, "cannot read the file", "name a PEM file that this process may read")
 	}
-	sum := [sha256.Size]byte(h.Sum(nil))
 	if c.current.Load() != nil && sum == c.seen {
 		return false, nil
 	}

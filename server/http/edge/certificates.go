@@ -2,14 +2,12 @@ package edge
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +24,7 @@ type Files struct{ Cert, Key, ClientCA string }
 type Certificates struct {
 	files   Files
 	log     *slog.Logger
-	seen    [sha256.Size]byte
+	seen    filewatch.Sum
 	current atomic.Pointer[tls.Config]
 	peers   peers
 }
@@ -82,19 +80,10 @@ func (c *Certificates) Run(ctx context.Context) error {
 
 // load reads the files and uses them if they have changed.
 func (c *Certificates) load() (changed bool, err error) {
-	var texts [3][]byte
-	h := sha256.New()
-	for i, path := range []string{c.files.Cert, c.files.Key, c.files.ClientCA} {
-		if path == "" {
-			continue
-		}
-		if texts[i], err = os.ReadFile(path); err != nil {
-			return false, fmt.Errorf("read a certificate: %w", err)
-		}
-		fmt.Fprintf(h, "%d\n", len(texts[i]))
-		h.Write(texts[i])
+	texts, sum, err := filewatch.Read(c.files.Cert, c.files.Key, c.files.ClientCA)
+	if err != nil {
+		return false, fmt.Errorf("read a certificate: %w", err)
 	}
-	sum := [sha256.Size]byte(h.Sum(nil))
 	if sum == c.seen {
 		return false, nil
 	}

@@ -2,6 +2,7 @@ package reads
 
 import (
 	"context"
+	"sort"
 	"sync"
 	"time"
 
@@ -157,17 +158,9 @@ where board_id = $1 and not hidden and (order_key, reached_at, user_id) > ($2, $
 // before returns the last checkpoint before a position, and its rank; without one a
 // position before all, and 1.
 func (c *checkpoints) before(p *scoreboard.Position) (from scoreboard.Position, rank int64) {
-	low, high := 0, len(c.at)
-	for low < high {
-		middle := (low + high) / 2
-		if c.at[middle].Compare(p) < 0 {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	if low == 0 {
+	n := sort.Search(len(c.at), func(i int) bool { return c.at[i].Compare(p) >= 0 })
+	if n == 0 {
 		return beforeAll, 1
 	}
-	return c.at[low-1], int64(low) * c.step
+	return c.at[n-1], int64(n) * c.step
 }

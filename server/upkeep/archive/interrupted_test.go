@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/upkeep"
 	"github.com/scoreboard/scoreboard/server/upkeep/archive"
 )
 
@@ -87,6 +88,30 @@ func (h *hooked) DetachPartition(ctx context.Context, p scoreboard.Partition, ro
 		do()
 	}
 	return h.Ledger.DetachPartition(ctx, p, rows)
+}
+
+// Of two nodes one works on the storage. The other one does nothing meanwhile, nor does a second
+// call in the same process.
+func TestOneNodeArchivesAtATime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	other := r.archive(r.Archive, keep)
+	var first *archive.Archive
+	begun := false
+	first = r.archive(&hooked{Ledger: r.Archive, before: func() {
+		begun = true
+		for _, a := range []*archive.Archive{first, other} {
+			if done, err := a.ArchiveOld(t.Context()); !errors.Is(err, upkeep.ErrLost) || len(done) > 0 {
+				t.Errorf("while a node archives: got %+v, %v, want ErrLost", done, err)
+			}
+		}
+	}}, keep)
+	if done, err := first.ArchiveOld(t.Context()); err != nil || len(done) != 1 || !begun {
+		t.Fatalf("got %+v, %v", done, err)
+	}
+	if done, err := other.ArchiveOld(t.Context()); err != nil || len(done) != 0 {
+		t.Errorf("afterwards: got %+v, %v, want nothing left", done, err)
+	}
 }
 
 func TestLateRowIsArchived(t *testing.T) {
