@@ -64,10 +64,10 @@
 //
 // What runs beside requests is in upkeep:
 //
-//   - upkeep runs all of it by one runner, under leases. It keeps the table in which ranks are counted without Redis, stores the
-//     standings of moments, from which past standings are read, computes the scores of
-//     teams, ends the periods of boards and announces them, executes voids and erasures,
-//     deletes expired data, and seals the audit trail.
+//   - upkeep runs all of it by one runner, under leases. It keeps the table in which ranks
+//     are counted without Redis, stores the standings of moments, from which past standings
+//     are read, computes the scores of teams, ends the periods of boards and announces
+//     them, executes voids and erasures, deletes expired data, and seals the audit trail.
 //   - upkeep/repair rebuilds rankings beside live traffic, and compares ledger, scores and
 //     rankings of all users; upkeep/archive moves old ledger partitions out of the
 //     database; upkeep/webhook sends messages.

@@ -83,7 +83,8 @@ func TestJobsCheck(t *testing.T) {
 		{upkeep.JobStatus{Name: "rollover"}, wire.CheckOK, "this process runs 1 job"},
 		{upkeep.JobStatus{Name: "rollover", Holder: true, Failed: 2, Error: "down"}, wire.CheckOK, "runs 2 jobs"},
 		{
-			upkeep.JobStatus{Name: "rollover", Failed: 3, Error: "down"}, wire.CheckWarn,
+			upkeep.JobStatus{Name: "rollover", Failed: 3, Error: "down"},
+			wire.CheckWarn,
 			"rollover failed 3 times (it has not succeeded yet): down",
 		},
 		{

@@ -108,13 +108,14 @@ func TestJobRunsAtItsInterval(t *testing.T) {
 			return nil
 		})
 		pass(1500 * time.Millisecond)
-		if s := j.Status(); s.Error != "once" || s.Failed != 1 || s.Started != began.Add(time.Second) || s.Succeeded != began {
+		if s := j.Status(); s.Error != "once" || s.Failed != 1 ||
+			s.Started != began.Add(time.Second) || s.Succeeded != began {
 			t.Errorf("status after the error: %+v", s)
 		}
 		pass(2 * time.Second)
 		s := r.Status()
-		if len(s) != 1 || s[0].Name != "audit" || !s[0].Holder || s[0].Running || s[0].Error != "" || s[0].Failed != 0 ||
-			s[0].Succeeded != began.Add(3*time.Second) {
+		if len(s) != 1 || s[0].Name != "audit" || !s[0].Holder || s[0].Running || s[0].Error != "" ||
+			s[0].Failed != 0 || s[0].Succeeded != began.Add(3*time.Second) {
 			t.Errorf("status at the end: %+v", s)
 		}
 		stop()
@@ -249,7 +250,9 @@ func TestJobRenewsBesideWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := &leases{free: true}
-		j := auditJob(newTestRunner(l), func(o *JobOptions) { o.Interval, o.MaxRun = time.Hour, 10*time.Minute+time.Second })
+		j := auditJob(newTestRunner(l), func(o *JobOptions) {
+			o.Interval, o.MaxRun = time.Hour, 10*time.Minute+time.Second
+		})
 		release := make(chan struct{})
 		runs, ended := 0, error(nil)
 		stop := start(t, j, func(ctx context.Context) error {
@@ -329,7 +332,8 @@ func TestHold(t *testing.T) {
 				if err != nil || took != 11*time.Minute || len(l.released) != 1 {
 					t.Errorf("%s: got %v after %s, released %v", what, err, took, l.released)
 				}
-				if err := r.Hold(t.Context(), "audit", time.Minute, func(context.Context) error { return nil }); err != nil {
+				err := r.Hold(t.Context(), "audit", time.Minute, func(context.Context) error { return nil })
+				if err != nil {
 					t.Errorf("after the first: %v", err)
 				}
 				return
