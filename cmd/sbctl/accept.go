@@ -55,7 +55,7 @@ through the native API).`,
   sbctl accept --criteria E --out out/accept-e
   sbctl accept --chaos --fault "kill -9 4711" --fault "redis-cli flushall" --rate 500 --duration 1m`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := p.checkCriteria(cmd); err != nil {
+			if err := checkCriteria(p.profiles, cmd); err != nil {
 				return err
 			}
 			scenario, err := criteria.Read(criteria.Profiles(), wanted)
@@ -90,7 +90,7 @@ through the native API).`,
 					return err
 				}
 			}
-			o, err := p.loadOptions(load, out, ops)
+			o, err := loadOptions(p, load, out, ops)
 			if err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ through the native API).`,
 				return err
 			}
 			o.Scenario, o.Prometheus, o.Redis, o.Faults = scenario, prometheus, redis, faults
-			return p.runLoad(cmd.Context(), o)
+			return runLoad(cmd.Context(), p.output, o)
 		},
 	}
 	flags := cmd.Flags()
@@ -120,16 +120,16 @@ through the native API).`,
 
 // checkCriteria rejects --profile with the name of criteria, unless there is such a
 // profile: before it was the flag for them.
-func (p *program) checkCriteria(cmd *cobra.Command) error {
-	if !cmd.Flags().Changed("profile") || !slices.Contains(criteria.Names(criteria.Profiles()), p.profile) {
+func checkCriteria(ps *profiles, cmd *cobra.Command) error {
+	if !cmd.Flags().Changed("profile") || !slices.Contains(criteria.Names(criteria.Profiles()), ps.chosen) {
 		return nil
 	}
-	if c, err := p.readConfig(); err == nil {
-		if _, exists := c.Profiles[p.profile]; exists {
+	if c, err := ps.readConfig(); err == nil {
+		if _, exists := c.Profiles[ps.chosen]; exists {
 			return nil
 		}
 	}
-	return usagef("no profile %q; did you mean --criteria %s?", p.profile, p.profile)
+	return usagef("no profile %q; did you mean --criteria %s?", ps.chosen, ps.chosen)
 }
 
 // chaosShare is the share of increments repeated in parallel, and of requests

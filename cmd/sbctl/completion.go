@@ -10,40 +10,46 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
 )
 
+// completer completes what a person types in a shell.
+type completer struct {
+	*connector
+	out *output
+}
+
 // completeFromServer registers completions for flags by their names, and for arguments by
 // how Use names them. Only flags and arguments that take a file complete files.
-func (p *program) completeFromServer(cmd *cobra.Command) {
+func (w *completer) completeFromServer(cmd *cobra.Command) {
 	noun := ""
 	if cmd.HasParent() {
 		noun = cmd.Parent().Name()
 	}
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if complete := p.flagCompletion(noun+" "+cmd.Name(), f.Name); complete != nil {
+		if complete := w.flagCompletion(noun+" "+cmd.Name(), f.Name); complete != nil {
 			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // fails only for an unknown flag or a second call
 		}
 	})
 	if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 && !cmd.HasSubCommands() {
 		_, argument, _ := strings.Cut(cmd.Use, " ")
-		cmd.ValidArgsFunction = p.argumentCompletion(noun, cmd.Name(), argument)
+		cmd.ValidArgsFunction = w.argumentCompletion(noun, cmd.Name(), argument)
 	}
 	for _, sub := range cmd.Commands() {
-		p.completeFromServer(sub)
+		w.completeFromServer(sub)
 	}
 }
 
 // argumentCompletion completes the arguments of a command, which Use names argument.
-func (p *program) argumentCompletion(noun, verb, argument string) cobra.CompletionFunc {
+func (w *completer) argumentCompletion(noun, verb, argument string) cobra.CompletionFunc {
 	switch {
 	case argument == "USER":
-		return once(p.completeUsers)
+		return once(w.completeUsers)
 	case argument == "BOARD", noun == "board" && strings.Trim(argument, "[]") == "NAME" && verb != "create":
-		return once(p.completeBoards)
+		return once(w.completeBoards)
 	case noun == "settings" && verb == "set":
-		return p.completeSettings
+		return w.completeSettings
 	case noun == "profile" && strings.Trim(argument, "[]") == "NAME" && verb != "add":
-		return once(p.completeProfiles)
+		return once(w.completeProfiles)
 	case argument == "ID":
-		return once(p.completeIDs(noun, verb))
+		return once(w.completeIDs(noun, verb))
 	case argument == "FILE...":
 		return cobra.FixedCompletions([]string{"zst"}, cobra.ShellCompDirectiveFilterFileExt)
 	case strings.Trim(argument, "[]") == "PATH":
@@ -75,7 +81,7 @@ var flagWords = map[string][]string{
 }
 
 // flagCompletion completes a flag of a command; nil completes files.
-func (p *program) flagCompletion(command, flag string) cobra.CompletionFunc {
+func (w *completer) flagCompletion(command, flag string) cobra.CompletionFunc {
 	for _, name := range []string{command + " " + flag, flag} {
 		if words := flagWords[name]; words != nil {
 			return cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
@@ -83,24 +89,24 @@ func (p *program) flagCompletion(command, flag string) cobra.CompletionFunc {
 	}
 	switch flag {
 	case "board", "boards", "family":
-		return p.completeBoards
+		return w.completeBoards
 	case "user":
-		return p.completeUsers
+		return w.completeUsers
 	case "profile":
-		return p.completeProfiles
+		return w.completeProfiles
 	case "output":
 		return completeOutput
 	case "key":
-		return p.completeIDs("key", "")
+		return w.completeIDs("key", "")
 	case "from", "to", "from-time", "timestamp":
 		return completeTimes(false)
 	case "starts", "ends":
 		return completeTimes(true)
 	case "action", "who", "target":
 		if command == "audit list" {
-			return p.completeAudit(flag)
+			return w.completeAudit(flag)
 		}
-		return p.completeActions
+		return w.completeActions
 	case "file", "results", "against":
 		return nil
 	case "out":

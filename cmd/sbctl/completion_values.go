@@ -30,11 +30,11 @@ func once(with cobra.CompletionFunc) cobra.CompletionFunc {
 
 // fetchWords gets the candidates of a completion from the server. Errors complete
 // nothing.
-func (p *program) fetchWords(
+func (w *completer) fetchWords(
 	cmd *cobra.Command, typed string, fetch func(context.Context, *client.Client) ([]string, error),
 ) ([]string, cobra.ShellCompDirective) {
-	p.quiet = true // a shell would show messages in the middle of the line
-	c, err := p.client()
+	w.out.quiet = true // a shell would show messages in the middle of the line
+	c, err := w.client()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -61,20 +61,20 @@ func matching(words []string, typed string) []string {
 	})
 }
 
-func (p *program) completeBoards(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return p.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
+func (w *completer) completeBoards(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return w.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
 		boards, err := allBoards(ctx, c, "")
 		return boardNames(boards), err
 	})
 }
 
 // completeUsers offers the top 100 of the board that the command line names.
-func (p *program) completeUsers(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+func (w *completer) completeUsers(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 	q := client.TopQuery{Limit: 100}
 	if f := cmd.Flag("board"); f != nil && f.Value.Type() == "string" {
 		q.Board = f.Value.String()
 	}
-	return p.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
+	return w.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
 		top, err := c.Top(ctx, q)
 		var names []string
 		for _, e := range top.Entries {
@@ -85,9 +85,9 @@ func (p *program) completeUsers(cmd *cobra.Command, _ []string, typed string) ([
 }
 
 // completeIDs offers the ids that a verb of a noun takes, newest or first ones.
-func (p *program) completeIDs(noun, verb string) cobra.CompletionFunc {
+func (w *completer) completeIDs(noun, verb string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return p.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) (ids []string, err error) {
+		return w.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) (ids []string, err error) {
 			switch {
 			case noun == "key":
 				keys, err := c.Keys(ctx)
@@ -136,8 +136,8 @@ func (p *program) completeIDs(noun, verb string) cobra.CompletionFunc {
 }
 
 // completeActions offers the names of the server's action rules.
-func (p *program) completeActions(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	return p.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
+func (w *completer) completeActions(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return w.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
 		all, err := c.Settings(ctx)
 		var names []string
 		for _, s := range all {
@@ -155,9 +155,9 @@ func (p *program) completeActions(cmd *cobra.Command, _ []string, typed string) 
 }
 
 // completeAudit offers the values of a field in the latest audit entries.
-func (p *program) completeAudit(field string) cobra.CompletionFunc {
+func (w *completer) completeAudit(field string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-		return p.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
+		return w.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
 			page, err := c.Audit(ctx, client.AuditQuery{Limit: 500})
 			seen := map[string]bool{}
 			for _, e := range page.Entries {
@@ -194,7 +194,7 @@ func completeOutput(cmd *cobra.Command, _ []string, typed string) ([]string, cob
 
 // completeSettings offers adjustable settings that are not on the command line
 // yet. Names alternate with values, except with --reset.
-func (p *program) completeSettings(
+func (w *completer) completeSettings(
 	cmd *cobra.Command,
 	args []string,
 	typed string,
@@ -202,7 +202,7 @@ func (p *program) completeSettings(
 	if !cmd.Flags().Changed("reset") && len(args)%2 == 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return p.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
+	return w.fetchWords(cmd, typed, func(ctx context.Context, c *client.Client) ([]string, error) {
 		all, err := c.Settings(ctx)
 		var names []string
 		for _, s := range all {
@@ -214,8 +214,8 @@ func (p *program) completeSettings(
 	})
 }
 
-func (p *program) completeProfiles(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-	c, err := p.readConfig()
+func (w *completer) completeProfiles(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	c, err := w.profiles.readConfig()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

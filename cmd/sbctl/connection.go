@@ -87,19 +87,6 @@ func (s *connection) skip(source, because string) {
 	s.Skipped = append(s.Skipped, source+" ("+because+")")
 }
 
-// connection is resolved once, so that messages describe the server in use even
-// after another development stack has rewritten devEnv.
-func (p *program) connection() (connection, error) {
-	if p.conn == nil {
-		s, err := p.resolveConnection()
-		if err != nil {
-			return s, err
-		}
-		p.conn = &s
-	}
-	return *p.conn, nil
-}
-
 // isLocal reports whether the server is on this machine, as a development stack is.
 func (s connection) isLocal() bool {
 	u, err := url.Parse(s.Server.Value)
@@ -124,31 +111,31 @@ func (s connection) newTokenStep() string {
 	return "get a new one from the identity provider, and set it in SBCTL_TOKEN or the profile"
 }
 
-// resolveConnection takes each value from a flag, else the environment, else the
+// resolve takes each value from a flag, else the environment, else the
 // profile. Without SBCTL_ variables and a profile it uses .dev/sbctl.env in the working
 // directory or a parent.
-func (p *program) resolveConnection() (connection, error) {
+func (cn *connector) resolve() (connection, error) {
 	var s connection
 	fill := func(to *option, value, from string) {
 		if to.Value == "" && value != "" {
 			*to = option{value, from}
 		}
 	}
-	flag := addScheme(p.server)
+	flag := addScheme(cn.server)
 	fill(&s.Server, flag, "--server")
-	fill(&s.Server, addScheme(p.env["SBCTL_SERVER"]), "SBCTL_SERVER")
-	fill(&s.Ops, p.env["SBCTL_OPS_SERVER"], "SBCTL_OPS_SERVER")
-	fill(&s.Token, p.env["SBCTL_TOKEN"], "SBCTL_TOKEN")
-	fill(&s.KeyID, p.env["SBCTL_KEY_ID"], "SBCTL_KEY_ID")
-	fill(&s.KeySecret, p.env["SBCTL_KEY_SECRET"], "SBCTL_KEY_SECRET")
+	fill(&s.Server, addScheme(cn.env["SBCTL_SERVER"]), "SBCTL_SERVER")
+	fill(&s.Ops, cn.env["SBCTL_OPS_SERVER"], "SBCTL_OPS_SERVER")
+	fill(&s.Token, cn.env["SBCTL_TOKEN"], "SBCTL_TOKEN")
+	fill(&s.KeyID, cn.env["SBCTL_KEY_ID"], "SBCTL_KEY_ID")
+	fill(&s.KeySecret, cn.env["SBCTL_KEY_SECRET"], "SBCTL_KEY_SECRET")
 
-	name, err := p.profileName()
+	name, err := cn.profiles.current()
 	if err != nil {
 		return s, err
 	}
 	if name != "" {
 		s.Profile = name
-		profile, err := p.readProfile(name)
+		profile, err := cn.profiles.get(name)
 		if err != nil {
 			return s, err
 		}
@@ -164,20 +151,20 @@ func (p *program) resolveConnection() (connection, error) {
 		fill(&s.Server, of, from)
 		fill(&s.KeyID, profile.KeyID, from)
 		if s.Token.Value == "" {
-			token, err := profile.Token.read(p)
+			token, err := profile.Token.read(cn.profiles)
 			if err != nil {
 				return s, fmt.Errorf("read the token of profile %s: %w", name, err)
 			}
 			fill(&s.Token, token, from)
 		}
 		if s.KeySecret.Value == "" {
-			secret, err := profile.KeySecret.read(p)
+			secret, err := profile.KeySecret.read(cn.profiles)
 			if err != nil {
 				return s, fmt.Errorf("read the key secret of profile %s: %w", name, err)
 			}
 			fill(&s.KeySecret, secret, from)
 		}
-	} else if set := p.firstSetVariable(); set != "" {
+	} else if set := firstSetVariable(cn.env); set != "" {
 		s.skipDevEnv(set)
 	} else {
 		path, err := s.findDevEnv()
@@ -217,9 +204,9 @@ func addScheme(address string) string {
 }
 
 // firstSetVariable returns the first SBCTL_ variable that is set, or "".
-func (p *program) firstSetVariable() string {
+func firstSetVariable(env map[string]string) string {
 	for _, name := range []string{"SBCTL_SERVER", "SBCTL_TOKEN", "SBCTL_KEY_ID", "SBCTL_KEY_SECRET"} {
-		if p.env[name] != "" {
+		if env[name] != "" {
 			return name
 		}
 	}

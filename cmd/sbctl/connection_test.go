@@ -21,7 +21,7 @@ func TestMessagesNameTheServerInUse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := &program{stderr: io.Discard, env: map[string]string{"HOME": t.TempDir()}}
+	p := newProgram(&process{stderr: io.Discard, env: map[string]string{"HOME": t.TempDir()}})
 	dev("http://127.0.0.1:1")
 	c, err := p.client()
 	if err != nil {
@@ -37,7 +37,6 @@ func TestMessagesNameTheServerInUse(t *testing.T) {
 // An operations address needs no scheme; without an address it is derived.
 func TestOperationsAddress(t *testing.T) {
 	t.Parallel()
-	p := &program{}
 	server := connection{Server: option{Value: "http://example.com:8080"}}
 	for _, c := range []struct {
 		set, flag, want string
@@ -49,7 +48,7 @@ func TestOperationsAddress(t *testing.T) {
 	} {
 		s := server
 		s.Ops.Value = c.set
-		if got := p.opsServer(s, c.flag).Value; got != c.want {
+		if got := opsServer(s, c.flag).Value; got != c.want {
 			t.Errorf("set %q, flag %q: got %q, want %q", c.set, c.flag, got, c.want)
 		}
 	}
@@ -84,10 +83,11 @@ func TestProfileTokenStaysWithItsServer(t *testing.T) {
 		{"without TLS", "http://scores.example", "", false},
 		{"another port", "https://scores.example:8443", "", false},
 	} {
-		p := &program{stderr: io.Discard, profile: "staging", server: c.flag, env: map[string]string{
+		p := newProgram(&process{stderr: io.Discard, env: map[string]string{
 			"HOME": home, "SBCTL_SERVER": c.variable, "STAGING_TOKEN": "secret-token", "STAGING_SECRET": "s",
-		}}
-		s, err := p.resolveConnection()
+		}})
+		p.profiles.chosen, p.server = "staging", c.flag
+		s, err := p.resolve()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 var errPrinted = errors.New("the request was printed instead of sent")
 
 // curlPrinter is a transport that prints requests as curl commands and sends none.
-type curlPrinter struct{ p *program }
+type curlPrinter struct{ to io.Writer }
 
 func (t curlPrinter) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
@@ -28,7 +28,7 @@ func (t curlPrinter) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	if _, err := io.WriteString(t.p.stdout, curlCommand(r, body)); err != nil {
+	if _, err := io.WriteString(t.to, curlCommand(r, body)); err != nil {
 		return nil, err
 	}
 	return nil, errPrinted

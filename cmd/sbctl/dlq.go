@@ -16,10 +16,10 @@ func newDLQCmd(p *program) *cobra.Command {
   sbctl dlq list
   sbctl dlq requeue 17`,
 		newDLQListCmd(p),
-		p.deadLetterCmd("show", "Show a dead letter and its value", "", (*client.Client).DeadLetter),
-		withReason(p.deadLetterCmd("requeue", "Process a dead letter again; what has counted already has no effect",
+		deadLetterCmd(p, "show", "Show a dead letter and its value", "", (*client.Client).DeadLetter),
+		withReason(deadLetterCmd(p, "requeue", "Process a dead letter again; what has counted already has no effect",
 			"Requeue dead letter %d?", (*client.Client).RequeueLetter)),
-		withReason(p.deadLetterCmd("drop", "Delete a dead letter",
+		withReason(deadLetterCmd(p, "drop", "Delete a dead letter",
 			"Delete dead letter %d? This cannot be undone.", (*client.Client).DropLetter)))
 }
 
@@ -54,8 +54,9 @@ func newDLQListCmd(p *program) *cobra.Command {
 
 // deadLetterCmd returns a command that acts on one dead letter, after a
 // confirmation if question is set, and prints it. --dry-run only prints it.
-func (p *program) deadLetterCmd(
-	verb, short, question string, do func(*client.Client, context.Context, int64) (client.DeadLetter, error),
+func deadLetterCmd(
+	p *program, verb, short, question string,
+	do func(*client.Client, context.Context, int64) (client.DeadLetter, error),
 ) *cobra.Command {
 	var dry bool
 	cmd := &cobra.Command{

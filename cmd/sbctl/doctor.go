@@ -56,11 +56,11 @@ Readiness is checked at the operations address: --ops, else SBCTL_OPS_SERVER (wh
 			if err != nil {
 				return err
 			}
-			d := p.diagnose(cmd.Context(), s, p.opsServer(s, ops))
+			d := diagnose(cmd.Context(), p.connector, s, opsServer(s, ops))
 			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
-			switch p.output {
+			switch p.format {
 			case "nagios":
 				return d.nagios(p.stdout)
 			case "prometheus":
@@ -97,7 +97,7 @@ const opsFlagUsage = "operations address of the server (default SBCTL_OPS_SERVER
 
 // opsServer returns the operations address of a flag or the connection, else a
 // guess: the default operations port is the one after the API's.
-func (p *program) opsServer(s connection, flag string) option {
+func opsServer(s connection, flag string) option {
 	if flag != "" {
 		return option{addScheme(flag), "--ops"}
 	}

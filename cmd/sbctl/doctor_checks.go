@@ -67,7 +67,7 @@ func finding(name, status, detail, next string) check {
 }
 
 // diagnose runs all checks, each after those that it depends on.
-func (p *program) diagnose(ctx context.Context, s connection, ops option) diagnosis {
+func diagnose(ctx context.Context, cn *connector, s connection, ops option) diagnosis {
 	top := response{err: addressError(s.Server.Value)}
 	if top.err == nil {
 		top = fetch(ctx, strings.TrimSuffix(s.Server.Value, "/")+"/v1/leaderboard/top?limit=1", s.Token.Value)
@@ -75,8 +75,8 @@ func (p *program) diagnose(ctx context.Context, s connection, ops option) diagno
 	d := diagnosis{Healthy: true, Checks: []check{checkConnection(s), checkServer(s, top)}}
 	d.Checks = append(d.Checks, checkReadiness(ctx, ops))
 	if top.err == nil {
-		d.Checks = append(d.Checks, checkClock(top), checkToken(s, top), p.checkKey(ctx, s), checkTop(top))
-		d.Checks = append(d.Checks, p.serverChecks(ctx)...)
+		d.Checks = append(d.Checks, checkClock(top), checkToken(s, top), checkKey(ctx, cn, s), checkTop(top))
+		d.Checks = append(d.Checks, serverChecks(ctx, cn)...)
 	}
 	for _, c := range d.Checks {
 		d.Healthy = d.Healthy && c.Status != checkFail
@@ -200,7 +200,7 @@ func checkToken(s connection, a response) check {
 
 // checkKey sends a signed empty batch: the server verifies the signature first,
 // and nothing is written.
-func (p *program) checkKey(ctx context.Context, s connection) check {
+func checkKey(ctx context.Context, cn *connector, s connection) check {
 	switch {
 	case s.KeyID.Value == "" && s.KeySecret.Value == "":
 		return finding("key", checkWarn, "not set: reads work, writes are rejected",
@@ -209,7 +209,7 @@ func (p *program) checkKey(ctx context.Context, s connection) check {
 		return finding("key", checkFail, "only the id or only the secret is set",
 			"set both SBCTL_KEY_ID and SBCTL_KEY_SECRET")
 	}
-	c, err := p.client()
+	c, err := cn.client()
 	if err != nil {
 		return check{Name: "key", Status: checkFail, Detail: err.Error()}
 	}
@@ -268,8 +268,8 @@ func checkTop(a response) check {
 }
 
 // serverChecks returns the server's own checks, which need score:operate.
-func (p *program) serverChecks(ctx context.Context) []check {
-	c, err := p.client()
+func serverChecks(ctx context.Context, cn *connector) []check {
+	c, err := cn.client()
 	if err != nil {
 		return nil // checkKey reports it
 	}
@@ -282,7 +282,7 @@ func (p *program) serverChecks(ctx context.Context) []check {
 		return []check{finding("backends", checkSkipped, "the server's own checks need the scope score:operate",
 			"use a token with the scope score:operate")}
 	case err != nil:
-		return []check{finding("backends", checkFail, p.explain(err), "check the server's log")}
+		return []check{finding("backends", checkFail, cn.explain(err), "check the server's log")}
 	}
 	return append([]check{checkVersion(found.Version)}, found.Checks...)
 }

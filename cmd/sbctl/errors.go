@@ -73,8 +73,8 @@ func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int
 	case errors.As(err, &usage):
 		code = exitUsage
 	}
-	f := p.describe(ctx, cmd, code, err)
-	if p.output == "json" || p.output == "ndjson" || code == exitUsage && p.asksForJSON() {
+	f := describe(ctx, p.connector, cmd, code, err)
+	if p.format == "json" || p.format == "ndjson" || code == exitUsage && asksForJSON(p.args) {
 		_ = writeJSON(p.stderr, f, "")
 		return code
 	}
@@ -98,10 +98,10 @@ func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int
 }
 
 // asksForJSON finds --output json in a command line that failed to parse.
-func (p *program) asksForJSON() bool {
-	for i, arg := range p.args {
+func asksForJSON(args []string) bool {
+	for i, arg := range args {
 		if arg == "--output" || arg == "-o" {
-			arg += "=" + strings.Join(p.args[i+1:min(i+2, len(p.args))], "")
+			arg += "=" + strings.Join(args[i+1:min(i+2, len(args))], "")
 		}
 		format := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(arg, "--output"), "-o"), "=")
 		if format != arg && (format == "json" || format == "ndjson") {
@@ -111,7 +111,7 @@ func (p *program) asksForJSON() bool {
 	return false
 }
 
-func (p *program) describe(ctx context.Context, cmd *cobra.Command, code int, err error) failure {
+func describe(ctx context.Context, cn *connector, cmd *cobra.Command, code int, err error) failure {
 	f := failure{Error: wire.Error{ErrorCode: string(wire.CodeInternal), Message: err.Error()}}
 	var e *client.Error
 	var h *hintedError
@@ -121,7 +121,7 @@ func (p *program) describe(ctx context.Context, cmd *cobra.Command, code int, er
 	case code == exitUsage:
 		f.ErrorCode, f.NextStep = "usage_error", "see "+cmd.CommandPath()+" --help"
 	case errors.As(err, &e):
-		f.NextStep = p.nextStep(ctx, cmd, e)
+		f.NextStep = nextStep(ctx, cn, cmd, e)
 	}
 	if errors.As(err, &e) {
 		f.Field, f.RequestID, f.EventID = e.Field, e.RequestID, e.EventID
@@ -132,7 +132,7 @@ func (p *program) describe(ctx context.Context, cmd *cobra.Command, code int, er
 		case e.Message != "" && e.Err == nil:
 			f.Message = e.Message
 		case err == error(e) && e.Status == 0 && code == exitError: //nolint:errorlint // as above
-			f.Message = p.humanize(e).Error()
+			f.Message = cn.humanize(e).Error()
 		}
 	}
 	if code == exitInterrupted {
@@ -148,13 +148,13 @@ func (p *program) describe(ctx context.Context, cmd *cobra.Command, code int, er
 }
 
 // humanize replaces the cause of a connection error with a readable sentence.
-func (p *program) humanize(err error) error {
+func (cn *connector) humanize(err error) error {
 	var e *client.Error
 	if !errors.As(err, &e) || e.Status != 0 {
 		return err
 	}
 	plain := *e
-	plain.Err = errors.New(p.explain(e.Err))
+	plain.Err = errors.New(cn.explain(e.Err))
 	return &plain
 }
 
@@ -162,13 +162,13 @@ func (p *program) humanize(err error) error {
 const afterInterrupt = "after interrupt"
 
 // explain is a readable sentence about an error, without the wrapped calls.
-func (p *program) explain(err error) string {
+func (cn *connector) explain(err error) string {
 	var e *client.Error
 	if errors.As(err, &e) && e.Status != 0 && e.Message != "" {
 		return e.Message
 	}
 	server := "the server"
-	if s, settingsErr := p.connection(); settingsErr == nil {
+	if s, settingsErr := cn.connection(); settingsErr == nil {
 		server = s.Server.Value
 	}
 	return explainAt(server, err)

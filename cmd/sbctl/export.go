@@ -30,12 +30,12 @@ with rank, user_id, score and reached_at: one JSON object a line, or CSV with a 
   sbctl export board global > global.ndjson
   sbctl export board global --output csv > global.csv`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			if !slices.Contains([]string{"table", "ndjson", "csv"}, p.output) {
-				return usagef("--output of an export must be ndjson or csv, not %q", p.output)
+			if !slices.Contains([]string{"table", "ndjson", "csv"}, p.format) {
+				return usagef("--output of an export must be ndjson or csv, not %q", p.format)
 			}
 			out := bufio.NewWriter(p.stdout)
 			write, flush := ndjsonStandings(out), func() error { return nil }
-			if p.output == "csv" {
+			if p.format == "csv" {
 				write, flush = csvStandings(csv.NewWriter(out))
 			}
 			rows, err := c.ExportBoard(cmd.Context(), args[0], write)

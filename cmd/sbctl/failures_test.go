@@ -62,7 +62,7 @@ func TestEveryCommandReportsErrors(t *testing.T) {
 			}
 			commands := 0
 			var all sync.WaitGroup // not subtests, which would wait for each other's retries
-			forEachCommand(newRootCmd(&program{}), func(cmd *cobra.Command) {
+			forEachCommand(newRootCmd(newProgram(&process{})), func(cmd *cobra.Command) {
 				path := cmd.CommandPath()
 				if cmd.HasSubCommands() ||
 					slices.ContainsFunc(offlineCommands,

@@ -16,8 +16,8 @@ func newFlagCmd(p *program) *cobra.Command {
   sbctl flag list
   sbctl flag confirm 17 --reason "a bot"`,
 		newFlagListCmd(p), newFlagShowCmd(p),
-		p.decideFlagCmd("dismiss", "Dismiss a flag as unfounded", (*client.Client).DismissFlag),
-		p.decideFlagCmd("confirm", "Confirm a flag; the user and the event are not changed",
+		decideFlagCmd(p, "dismiss", "Dismiss a flag as unfounded", (*client.Client).DismissFlag),
+		decideFlagCmd(p, "confirm", "Confirm a flag; the user and the event are not changed",
 			(*client.Client).ConfirmFlag))
 }
 
@@ -102,8 +102,8 @@ func newFlagShowCmd(p *program) *cobra.Command {
 	}
 }
 
-func (p *program) decideFlagCmd(
-	verb, short string, do func(*client.Client, context.Context, int64, string) (client.Flag, error),
+func decideFlagCmd(
+	p *program, verb, short string, do func(*client.Client, context.Context, int64, string) (client.Flag, error),
 ) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{

@@ -25,7 +25,7 @@ var formats = []string{"table", "json", "ndjson", "csv", "yaml", "template="}
 const templatePrefix = "template="
 
 // structured reports whether results are printed for programs instead of people.
-func (p *program) structured() bool { return p.output != "table" }
+func (out *output) structured() bool { return out.format != "table" }
 
 // parseTemplate parses the template of --output template=… over the fields of the JSON.
 func parseTemplate(text string) (*template.Template, error) {
@@ -39,23 +39,23 @@ func parseTemplate(text string) (*template.Template, error) {
 
 // printStructured prints a value for programs. ndjson and csv have a line for each row of
 // a list; the other formats print the whole value.
-func (p *program) printStructured(value any) error {
+func (out *output) printStructured(value any) error {
 	switch {
-	case p.output == "json":
-		return writeJSON(p.stdout, value, "  ")
-	case p.output == "ndjson":
+	case out.format == "json":
+		return writeJSON(out.stdout, value, "  ")
+	case out.format == "ndjson":
 		for _, row := range rowsOf(value) {
-			if err := writeJSON(p.stdout, row, ""); err != nil {
+			if err := writeJSON(out.stdout, row, ""); err != nil {
 				return err
 			}
 		}
 		return nil
-	case p.output == "csv":
-		return p.printCSV(rowsOf(value))
-	case p.output == "yaml":
-		return p.printYAML(value)
+	case out.format == "csv":
+		return out.printCSV(rowsOf(value))
+	case out.format == "yaml":
+		return out.printYAML(value)
 	}
-	return p.printTemplate(value, strings.TrimPrefix(p.output, templatePrefix))
+	return out.printTemplate(value, strings.TrimPrefix(out.format, templatePrefix))
 }
 
 func writeJSON(w io.Writer, value any, indent string) error {
@@ -133,7 +133,7 @@ func node(value any) (*yaml.Node, error) {
 
 // printCSV prints the fields of the rows in columns, in the order of the JSON. A field
 // that is not a single value is JSON.
-func (p *program) printCSV(rows []any) error {
+func (out *output) printCSV(rows []any) error {
 	var header []string
 	var records []map[string]string
 	for _, row := range rows {
@@ -156,11 +156,11 @@ func (p *program) printCSV(rows []any) error {
 		}
 		records = append(records, record)
 	}
-	w := csv.NewWriter(p.stdout)
-	if !p.printedHeader {
+	w := csv.NewWriter(out.stdout)
+	if !out.printedHeader {
 		_ = w.Write(header) // Error returns what fails
 	}
-	p.printedHeader = p.repeats
+	out.printedHeader = out.repeats
 	for _, record := range records {
 		cells := make([]string, len(header))
 		for i, name := range header {
@@ -188,18 +188,18 @@ func csvCell(n *yaml.Node) (string, error) {
 	return strings.TrimSpace(b.String()), err
 }
 
-func (p *program) printYAML(value any) error {
+func (out *output) printYAML(value any) error {
 	n, err := node(value)
 	if err != nil {
 		return err
 	}
 	plainStyle(n)
-	if p.repeats {
-		if _, err := io.WriteString(p.stdout, "---\n"); err != nil {
+	if out.repeats {
+		if _, err := io.WriteString(out.stdout, "---\n"); err != nil {
 			return err
 		}
 	}
-	encoder := yaml.NewEncoder(p.stdout)
+	encoder := yaml.NewEncoder(out.stdout)
 	encoder.SetIndent(2)
 	if err := encoder.Encode(n); err != nil {
 		return err
@@ -218,10 +218,10 @@ func plainStyle(n *yaml.Node) {
 	}
 }
 
-func (p *program) printTemplate(value any, text string) error {
+func (out *output) printTemplate(value any, text string) error {
 	t, err := parseTemplate(text)
 	if err != nil {
-		return usagef("--output %s: %w", p.output, err)
+		return usagef("--output %s: %w", out.format, err)
 	}
 	var encoded bytes.Buffer
 	if err := writeJSON(&encoded, value, ""); err != nil {
@@ -233,14 +233,14 @@ func (p *program) printTemplate(value any, text string) error {
 	if err := decoder.Decode(&fields); err != nil {
 		return err
 	}
-	var out strings.Builder
-	if err := t.Execute(&out, escapeValues(fields)); err != nil {
+	var printed strings.Builder
+	if err := t.Execute(&printed, escapeValues(fields)); err != nil {
 		return usagef("--output template: %w", err)
 	}
-	if !strings.HasSuffix(out.String(), "\n") {
-		out.WriteString("\n")
+	if !strings.HasSuffix(printed.String(), "\n") {
+		printed.WriteString("\n")
 	}
-	_, err = io.WriteString(p.stdout, out.String())
+	_, err = io.WriteString(out.stdout, printed.String())
 	return err
 }
 

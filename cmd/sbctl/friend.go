@@ -114,5 +114,5 @@ func newFriendTopCmd(p *program) *cobra.Command {
 		}),
 	}
 	addBoardFlag(cmd, &board)
-	return p.repeatable(cmd)
+	return repeatable(p, cmd)
 }

@@ -33,7 +33,7 @@ const (
 func TestHelpOfEveryCommand(t *testing.T) {
 	t.Parallel()
 	var all, list bytes.Buffer
-	root := newRootCmd(&program{})
+	root := newRootCmd(newProgram(&process{}))
 	root.InitDefaultHelpCmd()
 	all.WriteString("\n## Commands\n\nThe flags of `sbctl` itself are global: every command has them, too.\n")
 	list.WriteString("- [Commands](#commands)")
@@ -117,7 +117,7 @@ const manual = "../../out/man"
 // Every command has a man page that names it and its flags.
 func TestHelpAsManual(t *testing.T) {
 	t.Parallel()
-	root := newRootCmd(&program{})
+	root := newRootCmd(newProgram(&process{}))
 	root.InitDefaultHelpCmd()
 	if *update {
 		if err := errors.Join(os.RemoveAll(manual), os.MkdirAll(manual, 0o755)); err != nil {
@@ -150,13 +150,13 @@ func TestHelpAsManual(t *testing.T) {
 
 func TestExamplesParse(t *testing.T) {
 	t.Parallel()
-	forEachCommand(newRootCmd(&program{}), func(documented *cobra.Command) {
+	forEachCommand(newRootCmd(newProgram(&process{})), func(documented *cobra.Command) {
 		for line := range strings.Lines(documented.Example) {
 			_, line, found := strings.Cut(strings.TrimSpace(line), "sbctl ")
 			if !found {
 				continue
 			}
-			cmd, rest, err := newRootCmd(&program{}).Find(shellWords(line))
+			cmd, rest, err := newRootCmd(newProgram(&process{})).Find(shellWords(line))
 			if err != nil {
 				t.Errorf("%s: example %q: %v", documented.CommandPath(), line, err)
 				continue

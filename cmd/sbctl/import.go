@@ -89,7 +89,7 @@ first. To add the scores of two systems, give each a --source of its own.`,
 			if err := scoreboard.CheckSource(source); err != nil {
 				return usagef("--source: %w", err)
 			}
-			file, _, err := p.openSource(args[0])
+			file, _, err := openSource(p.stdin, args[0])
 			if err != nil {
 				return err
 			}

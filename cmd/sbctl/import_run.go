@@ -253,7 +253,7 @@ func (r *importRun) start(ctx context.Context, b *planned) error {
 
 // write sends the records that this run has not sent with the same score.
 func (r *importRun) write(ctx context.Context, b *planned, result *imported) error {
-	progress := r.p.progress()
+	progress := progress(r.p.output)
 	chunk := make([]client.ImportRecord, 0, client.MaxImportRecords)
 	send := func(done int) error {
 		if len(chunk) == 0 {

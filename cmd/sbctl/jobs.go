@@ -31,7 +31,7 @@ func (f *jobFlags) add(cmd *cobra.Command) {
 }
 
 // progress reports a job's progress on stderr once a second.
-func (p *program) progress() func(client.JobLine) {
+func progress(out *output) func(client.JobLine) {
 	started := time.Now()
 	reported := started
 	return func(line client.JobLine) {
@@ -53,7 +53,7 @@ func (p *program) progress() func(client.JobLine) {
 		if line.Board != "" {
 			board = line.Board + ": "
 		}
-		p.infof("%s%s, %.0f/s%s", board, english.Count(done, unit), rate, left)
+		out.infof("%s%s, %.0f/s%s", board, english.Count(done, unit), rate, left)
 	}
 }
 
@@ -70,9 +70,9 @@ func newRebuildCmd(p *program) *cobra.Command {
 				return err
 			}
 			if f.dry {
-				return p.rankingStatus(cmd.Context(), c, r)
+				return rankingStatus(cmd.Context(), p.output, c, r)
 			}
-			done, err := c.Rebuild(cmd.Context(), r, p.progress())
+			done, err := c.Rebuild(cmd.Context(), r, progress(p.output))
 			if err != nil {
 				return err
 			}
@@ -95,7 +95,7 @@ func newRebuildCmd(p *program) *cobra.Command {
 }
 
 // rankingStatus prints the status of the rankings that a rebuild would replace.
-func (p *program) rankingStatus(ctx context.Context, c *client.Client, r client.JobRequest) error {
+func rankingStatus(ctx context.Context, out *output, c *client.Client, r client.JobRequest) error {
 	names := []string{r.Board}
 	if r.All {
 		var err error
@@ -111,7 +111,7 @@ func (p *program) rankingStatus(ctx context.Context, c *client.Client, r client.
 		}
 		all = append(all, k)
 	}
-	return p.print(all, func() *table {
+	return out.print(all, func() *table {
 		t := newTable("BOARD", "STATE", ">EPOCH", ">MEMBERS", ">BYTES")
 		for _, k := range all {
 			t.add(k.Board, k.State, fmt.Sprint(k.Epoch), fmt.Sprint(k.Members), fmt.Sprint(k.Bytes))
@@ -169,11 +169,11 @@ func newVerifyCmd(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			done, err := c.Verify(cmd.Context(), r, p.progress())
+			done, err := c.Verify(cmd.Context(), r, progress(p.output))
 			if err != nil {
 				return err
 			}
-			return p.verified(done)
+			return printVerified(p.output, done)
 		}),
 	}
 	cmd.Annotations = map[string]string{afterInterrupt: "nothing was changed; run the command again to start over"}
@@ -201,11 +201,11 @@ func newReconcileCmd(p *program) *cobra.Command {
 				return usagef("--dry-run and --repair are mutually exclusive")
 			}
 			r.Repair = repair
-			done, err := c.Reconcile(cmd.Context(), r, p.progress())
+			done, err := c.Reconcile(cmd.Context(), r, progress(p.output))
 			if err != nil {
 				return err
 			}
-			return p.verified(done)
+			return printVerified(p.output, done)
 		}),
 	}
 	cmd.Annotations = map[string]string{
@@ -218,14 +218,14 @@ func newReconcileCmd(p *program) *cobra.Command {
 	return cmd
 }
 
-// verified prints the result of a comparison; remaining differences are a failed
+// printVerified prints the result of a comparison; remaining differences are a failed
 // check.
-func (p *program) verified(done client.JobLine) error {
+func printVerified(out *output, done client.JobLine) error {
 	v := done.Verified
 	if v == nil {
 		return errors.New("the server's response has no result")
 	}
-	err := p.print(v, func() *table {
+	err := out.print(v, func() *table {
 		t := newTable("BOARD", "USER", "KIND", "DETAIL")
 		for _, d := range v.Differences {
 			t.add(d.Board, d.UserID, d.Kind, d.Detail)
@@ -239,7 +239,7 @@ func (p *program) verified(done client.JobLine) error {
 	if v.Rows > 0 { // reconcile reads no ledger rows
 		rows = " and " + english.Count(v.Rows, "ledger row")
 	}
-	p.infof("%s%s in %v: %s, %d repaired",
+	out.infof("%s%s in %v: %s, %d repaired",
 		english.Count(v.Users, "user"), rows, ms(v.TookMS), english.Count(v.Wrong, "difference"), v.Repaired)
 	if err == nil && v.Wrong > v.Repaired {
 		return errCheckFailed

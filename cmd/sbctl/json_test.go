@@ -88,7 +88,7 @@ const shapes = "../../docs/json.md"
 func TestHelpOfJSON(t *testing.T) {
 	t.Parallel()
 	missing := maps.Clone(printed)
-	forEachCommand(newRootCmd(&program{}), func(cmd *cobra.Command) {
+	forEachCommand(newRootCmd(newProgram(&process{})), func(cmd *cobra.Command) {
 		path := strings.TrimPrefix(cmd.CommandPath(), "sbctl ")
 		if _, known := missing[path]; !known && !cmd.HasSubCommands() {
 			t.Errorf("no JSON shape for sbctl %s: add it to printed", path)

@@ -42,7 +42,7 @@ func newKeyCreateCmd(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.printSecret(key)
+			return printSecret(p.output, key)
 		}),
 	}
 	flags := cmd.Flags()
@@ -56,9 +56,9 @@ func newKeyCreateCmd(p *program) *cobra.Command {
 }
 
 // printSecret prints a key with its secret, which is never shown again.
-func (p *program) printSecret(key client.Key) error {
-	p.infof("store the secret: it is not shown again")
-	return p.print(key, func() *table {
+func printSecret(out *output, key client.Key) error {
+	out.infof("store the secret: it is not shown again")
+	return out.print(key, func() *table {
 		t := newTable()
 		t.add("key_id", key.KeyID)
 		t.add("secret", key.Secret)
@@ -133,8 +133,8 @@ func keyState(k client.Key) string {
 
 // findKey returns a key, or an empty one if it does not exist: the request that
 // follows then fails with the server's not_found. With --curl it is not looked up.
-func (p *program) findKey(ctx context.Context, c *client.Client, id string) (client.Key, error) {
-	if p.curl {
+func findKey(ctx context.Context, curl bool, c *client.Client, id string) (client.Key, error) {
+	if curl {
 		return client.Key{}, nil
 	}
 	keys, err := c.Keys(ctx)
@@ -160,7 +160,7 @@ overlap invalidates the older secret immediately, after a confirmation. With
 			if overlap < 0 {
 				return usagef("--overlap must not be negative")
 			}
-			k, err := p.findKey(cmd.Context(), c, args[0])
+			k, err := findKey(cmd.Context(), p.curl, c, args[0])
 			if err != nil {
 				return err
 			}
@@ -183,7 +183,7 @@ overlap invalidates the older secret immediately, after a confirmation. With
 			if err != nil {
 				return err
 			}
-			return p.printSecret(key)
+			return printSecret(p.output, key)
 		}),
 	}
 	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old secret stays valid")
@@ -197,7 +197,7 @@ func newKeyRevokeCmd(p *program) *cobra.Command {
   sbctl key revoke k_7f3a
   sbctl key revoke k_7f3a --yes`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			k, err := p.findKey(cmd.Context(), c, args[0])
+			k, err := findKey(cmd.Context(), p.curl, c, args[0])
 			if err != nil {
 				return err
 			}

@@ -74,7 +74,7 @@ Exit code 3: no rate was sustained.`,
 				return usagef("--batch requires --mode batch")
 			}
 			load.Prefix = uniquePrefix()
-			o, err := p.loadOptions(load, out, ops)
+			o, err := loadOptions(p, load, out, ops)
 			if err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ Exit code 3: no rate was sustained.`,
 				o.Out = datedFolder(time.Now())
 			}
 			if load.Dialect == "" { // a dialect is probed through its own API
-				if err := p.probeLoad(cmd.Context(), &o.Plan); err != nil {
+				if err := probeLoad(cmd.Context(), p.connector, &o.Plan); err != nil {
 					return err
 				}
 			}
@@ -93,9 +93,9 @@ Exit code 3: no rate was sustained.`,
 				if load.Dialect != "" {
 					return usagef("--find-max does not support --dialect")
 				}
-				return p.findMax(cmd.Context(), o)
+				return findMaxRate(cmd.Context(), p.output, o)
 			}
-			return p.runLoad(cmd.Context(), o)
+			return runLoad(cmd.Context(), p.output, o)
 		},
 	}
 	flags := cmd.Flags()
@@ -128,7 +128,7 @@ func datedFolder(at time.Time) string {
 }
 
 // loadOptions returns the options of a run against the connection's server.
-func (p *program) loadOptions(load plan.Plan, out, ops string) (loadgen.Options, error) {
+func loadOptions(p *program, load plan.Plan, out, ops string) (loadgen.Options, error) {
 	s, err := p.connection()
 	if err != nil {
 		return loadgen.Options{}, err
@@ -143,25 +143,25 @@ func (p *program) loadOptions(load plan.Plan, out, ops string) (loadgen.Options,
 		Server: loadgen.Server{
 			URL: s.Server.Value, Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value,
 		},
-		Plan: load, Out: out, Ops: p.opsServer(s, ops).Value, Machine: machineInfo(), Say: p.infof,
+		Plan: load, Out: out, Ops: opsServer(s, ops).Value, Machine: machineInfo(), Say: p.infof,
 	}, nil
 }
 
 // runLoad runs a load and prints its report; a failed verdict is a failed check.
-func (p *program) runLoad(ctx context.Context, o loadgen.Options) error {
-	p.infof("%s", report.ParametersText(o.Parameters()))
-	end := p.follow(&o)
+func runLoad(ctx context.Context, out *output, o loadgen.Options) error {
+	out.infof("%s", report.ParametersText(o.Parameters()))
+	end := followLoad(out, &o)
 	r, err := loadgen.Run(ctx, o)
 	end()
 	if err != nil {
 		return err
 	}
-	if p.structured() {
-		err = p.printStructured(r)
+	if out.structured() {
+		err = out.printStructured(r)
 	} else {
-		err = printText(p.stdout, r.Text)
+		err = printText(out.stdout, r.Text)
 	}
-	p.noteReport(r, o.Out)
+	noteReport(out, r, o.Out)
 	switch {
 	case err != nil:
 		return err
@@ -175,21 +175,21 @@ func (p *program) runLoad(ctx context.Context, o loadgen.Options) error {
 
 // noteReport prints where the report is, and warns if it measured the generator
 // instead of the server.
-func (p *program) noteReport(r *report.Report, out string) {
+func noteReport(o *output, r *report.Report, out string) {
 	for _, c := range r.Criteria {
 		if c.Name == "behind" && !c.Pass {
-			p.infof(
+			o.infof(
 				"behind: this machine was too busy to send on schedule; the other figures do not describe the server",
 			)
 		}
 	}
 	if out != "" {
-		p.infof("report: %s (and report.json)", filepath.Join(out, "report.html"))
+		o.infof("report: %s (and report.json)", filepath.Join(out, "report.html"))
 	}
 }
 
-// findMax searches for the highest sustained rate; finding none is a failed check.
-func (p *program) findMax(ctx context.Context, o loadgen.Options) error {
+// findMaxRate searches for the highest sustained rate; finding none is a failed check.
+func findMaxRate(ctx context.Context, out *output, o loadgen.Options) error {
 	if o.Shard.Of > 1 {
 		return usagef("--find-max does not support --shard")
 	}
@@ -200,14 +200,14 @@ func (p *program) findMax(ctx context.Context, o loadgen.Options) error {
 	if err := o.Scenario.UnderLoad(); err != nil {
 		return err
 	}
-	p.infof("%s", report.ParametersText(o.Parameters()))
-	end := p.follow(&o)
+	out.infof("%s", report.ParametersText(o.Parameters()))
+	end := followLoad(out, &o)
 	found, err := loadgen.FindMax(ctx, o)
 	end()
 	if err != nil {
 		return err
 	}
-	if err := p.print(found, func() *table { return triesTable(found) }); err != nil {
+	if err := out.print(found, func() *table { return triesTable(found) }); err != nil {
 		return err
 	}
 	switch {
@@ -217,8 +217,8 @@ func (p *program) findMax(ctx context.Context, o loadgen.Options) error {
 		return errCheckFailed
 	}
 	held := time.Duration(found.Report.Seconds * float64(time.Second)).Round(time.Second)
-	p.noteReport(found.Report, o.Out)
-	p.infof("sustained %s/s for %v (%s)", english.Count(found.Rate, "increment"), held, found.Mode)
+	noteReport(out, found.Report, o.Out)
+	out.infof("sustained %s/s for %v (%s)", english.Count(found.Rate, "increment"), held, found.Mode)
 	return nil
 }
 

@@ -53,7 +53,7 @@ user erase". The token needs score:admin. It can be interrupted and run again.`,
 				return err
 			}
 			defer c.Close()
-			return p.cleanRun(cmd.Context(), c, &done, reason, dry)
+			return cleanRun(cmd.Context(), p, c, &done, reason, dry)
 		},
 	}
 	cmd.Annotations = map[string]string{afterInterrupt: "users erased so far stay erased; run the command again"}
@@ -90,7 +90,7 @@ func readRun(path string) (done cleaned, err error) {
 	return done, nil
 }
 
-func (p *program) cleanRun(ctx context.Context, c *client.Client, done *cleaned, reason string, dry bool) error {
+func cleanRun(ctx context.Context, p *program, c *client.Client, done *cleaned, reason string, dry bool) error {
 	users, err := usersWithPrefix(ctx, c, done.Boards, done.Prefix)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (p *program) cleanRun(ctx context.Context, c *client.Client, done *cleaned,
 		if err := p.confirm(ctx, question); err != nil {
 			return err
 		}
-		if done.Erased, err = p.eraseAll(ctx, c, users, reason); err != nil {
+		if done.Erased, err = eraseAll(ctx, p.output, c, users, reason); err != nil {
 			return fmt.Errorf("after %d of %s: %w", done.Erased, english.Count(done.Users, "user"), err)
 		}
 	}
@@ -140,7 +140,7 @@ func usersWithPrefix(ctx context.Context, c *client.Client, boards []string, pre
 
 // eraseAll erases users and reports progress once a second. Users that are erased already
 // count.
-func (p *program) eraseAll(ctx context.Context, c *client.Client, users []string, reason string) (int64, error) {
+func eraseAll(ctx context.Context, out *output, c *client.Client, users []string, reason string) (int64, error) {
 	var erased atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(eraseWorkers)
@@ -162,7 +162,7 @@ func (p *program) eraseAll(ctx context.Context, c *client.Client, users []string
 		})
 		if time.Since(reported) > time.Second {
 			reported = time.Now()
-			p.infof("%d of %s erased", erased.Load(), english.Count(len(users), "user"))
+			out.infof("%d of %s erased", erased.Load(), english.Count(len(users), "user"))
 		}
 	}
 	err := group.Wait()

@@ -10,8 +10,8 @@ import (
 
 // probeLoad checks what every increment of a load needs, before any is sent: its boards,
 // the token, its scope, the key and the clock. It writes nothing.
-func (p *program) probeLoad(ctx context.Context, load *plan.Plan) error {
-	c, err := p.client()
+func probeLoad(ctx context.Context, cn *connector, load *plan.Plan) error {
+	c, err := cn.client()
 	if err != nil {
 		return err
 	}
@@ -23,7 +23,7 @@ func (p *program) probeLoad(ctx context.Context, load *plan.Plan) error {
 	for _, name := range boards {
 		b, err := c.Board(ctx, name)
 		if err != nil {
-			return fmt.Errorf("the load did not start: %w", p.humanize(err))
+			return fmt.Errorf("the load did not start: %w", cn.humanize(err))
 		}
 		if b.Status != "active" {
 			return fmt.Errorf("the load did not start: board %s is %s and accepts no scores", name, b.Status)
@@ -31,7 +31,7 @@ func (p *program) probeLoad(ctx context.Context, load *plan.Plan) error {
 	}
 	// The server verifies token, scope and signature of a batch before it looks at the items.
 	if _, err := c.SubmitBatch(ctx, nil); err != nil {
-		return fmt.Errorf("the load did not start: %w", p.humanize(err))
+		return fmt.Errorf("the load did not start: %w", cn.humanize(err))
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ allows 1 ms. Other metrics are only judged if they have a threshold.`,
 				r.Against(old, limits)
 			}
 			write, known := map[string]func() error{
-				"text": func() error { return p.printReport(r) },
+				"text": func() error { return printReport(p.output, r) },
 				"json": func() error {
 					if p.structured() {
 						return p.printStructured(r)
@@ -113,16 +113,16 @@ func parseThresholds(texts []string) (all []report.Threshold, err error) {
 }
 
 // printReport prints a report, or its comparison with another run.
-func (p *program) printReport(r *report.Report) error {
+func printReport(out *output, r *report.Report) error {
 	c := r.Comparison
 	if c == nil {
-		return printText(p.stdout, r.Text)
+		return printText(out.stdout, r.Text)
 	}
 	t := newTable("METRIC", ">THIS", ">OTHER", ">CHANGE", ">THRESHOLD", "RESULT")
 	for _, row := range c.Rows() {
 		t.add(row.Name, row.This, row.Other, row.Change, row.Threshold, row.Result)
 	}
-	return p.page(t.render(p.style) + "\n" + scoreboard.Escape(c.Summary()) + "\n")
+	return out.page(t.render(out.style) + "\n" + scoreboard.Escape(c.Summary()) + "\n")
 }
 
 // makeReport combines the records at the paths into one report.

@@ -11,16 +11,16 @@ import (
 	"github.com/scoreboard/scoreboard/loadgen"
 )
 
-// follow shows the progress of a load: a small view on a terminal, else a line a
+// followLoad shows the progress of a load: a small view on a terminal, else a line a
 // second. end removes the view.
-func (p *program) follow(o *loadgen.Options) (end func()) {
-	if p.quiet || !isTerminal(p.stderr) {
-		o.Show = func(g loadgen.Progress) { p.infof("%s", progressLine(&g)) }
+func followLoad(out *output, o *loadgen.Options) (end func()) {
+	if out.quiet || !isTerminal(out.stderr) {
+		o.Show = func(g loadgen.Progress) { out.infof("%s", progressLine(&g)) }
 		return func() {}
 	}
 	// Without input the terminal keeps its mode, and Ctrl-C is still a signal.
 	view := tea.NewProgram(loadView{bold: lipgloss.NewStyle().Bold(true)},
-		tea.WithInput(nil), tea.WithOutput(p.stderr), tea.WithoutSignalHandler())
+		tea.WithInput(nil), tea.WithOutput(out.stderr), tea.WithoutSignalHandler())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

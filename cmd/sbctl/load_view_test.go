@@ -65,7 +65,8 @@ func TestNoteReport(t *testing.T) {
 		},
 	} {
 		var out strings.Builder
-		(&program{stderr: &out}).noteReport(&report.Report{Criteria: []report.Criterion{tc.criterion}}, tc.out)
+		to := &output{process: &process{stderr: &out}}
+		noteReport(to, &report.Report{Criteria: []report.Criterion{tc.criterion}}, tc.out)
 		if out.String() != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, out.String(), tc.want)
 		}

@@ -67,7 +67,7 @@ func newMigrateUpCmd(p *program, database func() (string, error)) *cobra.Command
 			if role != "" {
 				p.infof("role %s can use the schema, and does not own it", role)
 			}
-			return p.printMigrations(cmd, url)
+			return printMigrations(p.output, cmd, url)
 		},
 	}
 }
@@ -83,17 +83,17 @@ func newMigrateStatusCmd(p *program, database func() (string, error)) *cobra.Com
 			if err != nil {
 				return err
 			}
-			return p.printMigrations(cmd, url)
+			return printMigrations(p.output, cmd, url)
 		},
 	}
 }
 
-func (p *program) printMigrations(cmd *cobra.Command, url string) error {
+func printMigrations(out *output, cmd *cobra.Command, url string) error {
 	versions, err := migrations.Status(cmd.Context(), url)
 	if err != nil {
 		return tlsfiles.Explain("postgres.tls", err)
 	}
-	return p.print(versions, func() *table {
+	return out.print(versions, func() *table {
 		t := newTable(">NUMBER", "NAME", "APPLIED")
 		for _, v := range versions {
 			applied := "pending"

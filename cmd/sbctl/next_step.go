@@ -18,12 +18,12 @@ import (
 
 // nextStep suggests what to do about an error, by its code, field and reason, and lists
 // the values that were skipped if the error may be about them.
-func (p *program) nextStep(ctx context.Context, cmd *cobra.Command, e *client.Error) string {
-	s, err := p.connection()
+func nextStep(ctx context.Context, cn *connector, cmd *cobra.Command, e *client.Error) string {
+	s, err := cn.connection()
 	if err != nil {
 		return ""
 	}
-	next := p.stepOf(ctx, cmd, s, e)
+	next := stepOf(ctx, cn, cmd, s, e)
 	ours := e.Status == 0 || e.Code == wire.CodeUnauthorized || e.Code == wire.CodeForbidden ||
 		e.Code == wire.CodeInvalidSignature
 	if ours && len(s.Skipped) > 0 {
@@ -32,7 +32,7 @@ func (p *program) nextStep(ctx context.Context, cmd *cobra.Command, e *client.Er
 	return next
 }
 
-func (p *program) stepOf(ctx context.Context, cmd *cobra.Command, s connection, e *client.Error) string {
+func stepOf(ctx context.Context, cn *connector, cmd *cobra.Command, s connection, e *client.Error) string {
 	switch {
 	case e.Status == 0:
 		return s.unreachableStep()
@@ -59,7 +59,7 @@ func (p *program) stepOf(ctx context.Context, cmd *cobra.Command, s connection, 
 	case e.Code == wire.CodeDeltaOutOfRange || e.Code == wire.CodeScoreOutOfRange:
 		return rangeStep(e.Reason, cmd)
 	case e.Code == wire.CodeNotFound:
-		return p.suggestList(ctx, cmd)
+		return suggestList(ctx, cn, cmd)
 	case e.RetryAfter > 0:
 		return fmt.Sprintf("try again in %v", e.RetryAfter.Round(time.Second))
 	case e.Temporary():
@@ -97,8 +97,8 @@ func flagOf(cmd *cobra.Command, name string) string {
 
 // suggestList names the command that lists what was not found, and the closest
 // name to a misspelt one.
-func (p *program) suggestList(ctx context.Context, cmd *cobra.Command) string {
-	c, err := p.client()
+func suggestList(ctx context.Context, cn *connector, cmd *cobra.Command) string {
+	c, err := cn.client()
 	if err != nil {
 		return ""
 	}

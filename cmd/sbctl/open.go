@@ -34,7 +34,7 @@ func newOpenDocsCmd(p *program) *cobra.Command {
 			if err := addressError(s.Server.Value); err != nil {
 				return usagef("%w", err)
 			}
-			return p.browse(strings.TrimSuffix(s.Server.Value, "/") + "/docs")
+			return browse(p.output, strings.TrimSuffix(s.Server.Value, "/")+"/docs")
 		},
 	}
 }
@@ -54,7 +54,7 @@ func newOpenReportCmd(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.browse(path)
+			return browse(p.output, path)
 		},
 	}
 }
@@ -86,17 +86,17 @@ func newestReport(under string) (string, error) {
 
 // browse prints an address and opens it in the browser: that of BROWSER, else the
 // desktop's. Without a desktop, as over ssh, it only prints it.
-func (p *program) browse(address string) error {
-	if _, err := fmt.Fprintln(p.stdout, address); err != nil {
+func browse(out *output, address string) error {
+	if _, err := fmt.Fprintln(out.stdout, address); err != nil {
 		return err
 	}
-	command := p.browser()
+	command := browser(out.env)
 	if len(command) == 0 {
-		p.infof("no browser to open it; set BROWSER")
+		out.infof("no browser to open it; set BROWSER")
 		return nil
 	}
 	cmd := exec.Command(command[0], append(command[1:], address)...) //nolint:noctx // it outlives sbctl
-	cmd.Stderr = p.stderr
+	cmd.Stderr = out.stderr
 	if err := cmd.Run(); err != nil {
 		return &hintedError{
 			fmt.Errorf("open the browser with %s: %w", command[0], err), "set BROWSER, or open " + address,
@@ -106,8 +106,8 @@ func (p *program) browse(address string) error {
 }
 
 // browser is the command that opens an address; empty if there is no desktop.
-func (p *program) browser() []string {
-	if own := strings.Fields(p.env["BROWSER"]); len(own) > 0 {
+func browser(env map[string]string) []string {
+	if own := strings.Fields(env["BROWSER"]); len(own) > 0 {
 		return own
 	}
 	switch runtime.GOOS {
@@ -116,7 +116,7 @@ func (p *program) browser() []string {
 	case "windows":
 		return []string{"rundll32", "url.dll,FileProtocolHandler"}
 	}
-	if p.env["DISPLAY"] == "" && p.env["WAYLAND_DISPLAY"] == "" {
+	if env["DISPLAY"] == "" && env["WAYLAND_DISPLAY"] == "" {
 		return nil
 	}
 	return []string{"xdg-open"}

@@ -14,7 +14,7 @@ func newOutboxCmd(p *program) *cobra.Command {
 	return newNounCmd("outbox", "Show the backlog of unpublished changes", `
   sbctl outbox status
   sbctl outbox status --output json`,
-		p.repeatable(&cobra.Command{
+		repeatable(p, &cobra.Command{
 			Use: "status", Short: "Show the owner and the backlog of each shard", Args: exactArgs(),
 			Example: trimExamples(`
   sbctl outbox status

@@ -2,23 +2,35 @@ package main
 
 import "fmt"
 
+// output is where results and messages go, and how they look.
+type output struct {
+	*process
+	format  string // --output
+	quiet   bool
+	color   string
+	repeats bool // prints one result after another
+
+	style         style
+	printedHeader bool // of CSV
+}
+
 // print writes a result: its table, or with --output the value itself. On a terminal a
 // long table goes through the pager.
-func (p *program) print(value any, table func() *table) error {
-	if p.structured() {
-		return p.printStructured(value)
+func (out *output) print(value any, table func() *table) error {
+	if out.structured() {
+		return out.printStructured(value)
 	}
 	t := table()
 	if t.headings != nil && len(t.rows) == 0 {
-		p.infof("no results")
+		out.infof("no results")
 	}
-	return p.page(t.render(p.style))
+	return out.page(t.render(out.style))
 }
 
 // infof prints a message on stderr, unless --quiet.
-func (p *program) infof(format string, args ...any) {
-	if !p.quiet {
-		fmt.Fprintf(p.stderr, format+"\n", escapeArgs(args)...)
+func (out *output) infof(format string, args ...any) {
+	if !out.quiet {
+		fmt.Fprintf(out.stderr, format+"\n", escapeArgs(args)...)
 	}
 }
 

@@ -32,6 +32,12 @@ type profile struct {
 	KeySecret secret `yaml:"key_secret,omitempty"`
 }
 
+// profiles are those of the configuration folder.
+type profiles struct {
+	*process
+	chosen string // --profile
+}
+
 // secret is the source of a secret; the configuration file contains none.
 type secret struct {
 	Env     string   `yaml:"env,omitempty"`
@@ -55,18 +61,18 @@ func (s secret) String() string {
 // secretTimeout limits a secret command, such as a password manager that prompts.
 const secretTimeout = time.Minute
 
-func (s secret) read(p *program) (string, error) {
+func (s secret) read(ps *profiles) (string, error) {
 	switch {
 	case s.Env != "":
-		if p.env[s.Env] == "" {
+		if ps.env[s.Env] == "" {
 			return "", &hintedError{
 				fmt.Errorf("the environment variable %s is not set", s.Env),
-				fmt.Sprintf("export %s=…, or choose another profile (%s defines them)", s.Env, p.configPath()),
+				fmt.Sprintf("export %s=…, or choose another profile (%s defines them)", s.Env, ps.configPath()),
 			}
 		}
-		return p.env[s.Env], nil
+		return ps.env[s.Env], nil
 	case s.File != "":
-		path := p.expandHome(s.File)
+		path := ps.expandHome(s.File)
 		if err := requirePrivateFile(path); err != nil {
 			return "", err
 		}
@@ -76,7 +82,7 @@ func (s secret) read(p *program) (string, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), secretTimeout)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, s.Command[0], s.Command[1:]...)
-		cmd.Stderr = p.stderr
+		cmd.Stderr = ps.stderr
 		b, err := cmd.Output()
 		if err != nil {
 			return "", fmt.Errorf("run %s: %w", s.Command[0], err)
@@ -87,29 +93,29 @@ func (s secret) read(p *program) (string, error) {
 }
 
 // expandHome replaces a leading ~ of a path.
-func (p *program) expandHome(path string) string {
+func (ps *profiles) expandHome(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(p.env["HOME"], rest)
+		return filepath.Join(ps.env["HOME"], rest)
 	}
 	return path
 }
 
-func (p *program) configDir() string {
-	base := p.env["XDG_CONFIG_HOME"]
+func (ps *profiles) dir() string {
+	base := ps.env["XDG_CONFIG_HOME"]
 	if base == "" {
-		base = filepath.Join(p.env["HOME"], ".config")
+		base = filepath.Join(ps.env["HOME"], ".config")
 	}
 	return filepath.Join(base, "sbctl")
 }
 
-func (p *program) configPath() string { return filepath.Join(p.configDir(), "config.yaml") }
+func (ps *profiles) configPath() string { return filepath.Join(ps.dir(), "config.yaml") }
 
-// currentProfilePath is the file that "sbctl profile use" writes.
-func (p *program) currentProfilePath() string { return filepath.Join(p.configDir(), "profile") }
+// currentPath is the file that "sbctl profile use" writes.
+func (ps *profiles) currentPath() string { return filepath.Join(ps.dir(), "profile") }
 
-func (p *program) readConfig() (config, error) {
+func (ps *profiles) readConfig() (config, error) {
 	var c config
-	b, err := os.ReadFile(p.configPath())
+	b, err := os.ReadFile(ps.configPath())
 	if os.IsNotExist(err) {
 		return c, nil
 	}
@@ -119,35 +125,35 @@ func (p *program) readConfig() (config, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(b))
 	decoder.KnownFields(true) // a misspelt name must not look like a missing secret
 	if err := decoder.Decode(&c); err != nil && !errors.Is(err, io.EOF) {
-		return c, fmt.Errorf("read %s: %w", p.configPath(), err)
+		return c, fmt.Errorf("read %s: %w", ps.configPath(), err)
 	}
 	return c, nil
 }
 
-// profileName returns the current profile, "" for none.
-func (p *program) profileName() (string, error) {
-	if p.profile != "" {
-		return p.profile, nil
+// current returns the current profile, "" for none.
+func (ps *profiles) current() (string, error) {
+	if ps.chosen != "" {
+		return ps.chosen, nil
 	}
-	if name := p.env["SBCTL_PROFILE"]; name != "" {
+	if name := ps.env["SBCTL_PROFILE"]; name != "" {
 		return name, nil
 	}
-	b, err := os.ReadFile(p.currentProfilePath())
+	b, err := os.ReadFile(ps.currentPath())
 	if err != nil && !os.IsNotExist(err) {
 		return "", err
 	}
 	return strings.TrimSpace(string(b)), nil
 }
 
-func (p *program) readProfile(name string) (profile, error) {
-	c, err := p.readConfig()
+func (ps *profiles) get(name string) (profile, error) {
+	c, err := ps.readConfig()
 	if err != nil {
 		return profile{}, err
 	}
 	found, ok := c.Profiles[name]
 	if !ok {
 		return profile{}, &hintedError{
-			fmt.Errorf("no profile %q in %s%s", name, p.configPath(),
+			fmt.Errorf("no profile %q in %s%s", name, ps.configPath(),
 				english.Closest(name, slices.Collect(maps.Keys(c.Profiles)), "")),
 			"\"sbctl profile list\" lists the profiles",
 		}

@@ -29,28 +29,28 @@ running program: prefer the prompts, which do not show what you type.`,
 				return usagef("invalid profile name %q: must be up to 64 letters, digits, '.', '_' or '-'", name)
 			}
 			v.server = p.server // --server names the server of the profile here
-			if err := p.askForProfile(cmd, &v); err != nil {
+			if err := askForProfile(p.prompt, cmd, &v); err != nil {
 				return err
 			}
 			if err := v.check(); err != nil {
 				return err
 			}
-			c, err := p.readConfig()
+			c, err := p.profiles.readConfig()
 			if err != nil {
 				return err
 			}
 			if old, exists := c.Profiles[name]; exists {
-				where := fmt.Sprintf("profile %s of %s, for %s", name, p.configPath(), old.Server)
+				where := fmt.Sprintf("profile %s of %s, for %s", name, p.profiles.configPath(), old.Server)
 				if err := p.confirmOn(cmd.Context(), where, "Replace it?"); err != nil {
 					return err
 				}
 			}
-			added, err := p.addProfile(name, &v)
+			added, err := p.profiles.add(name, &v)
 			if err != nil {
 				return err
 			}
-			p.infof("profile %s is in %s; next: sbctl profile use %s", name, p.configPath(), name)
-			return p.printProfile(name, added)
+			p.infof("profile %s is in %s; next: sbctl profile use %s", name, p.profiles.configPath(), name)
+			return printProfile(p, name, added)
 		},
 	}
 	flags := cmd.Flags()
@@ -61,13 +61,13 @@ running program: prefer the prompts, which do not show what you type.`,
 }
 
 // askForProfile asks for the values that no flag gave, on a terminal.
-func (p *program) askForProfile(cmd *cobra.Command, v *profileValues) (err error) {
-	if !isTerminal(p.stdin) {
+func askForProfile(pr *prompt, cmd *cobra.Command, v *profileValues) (err error) {
+	if !isTerminal(pr.stdin) {
 		return nil
 	}
 	ctx, given := cmd.Context(), cmd.Flags().Changed
 	if !given("server") {
-		if v.server, err = p.ask(ctx, "Server ["+defaultServer+"]: "); err != nil {
+		if v.server, err = pr.ask(ctx, "Server ["+defaultServer+"]: "); err != nil {
 			return err
 		}
 		if v.server == "" {
@@ -75,17 +75,17 @@ func (p *program) askForProfile(cmd *cobra.Command, v *profileValues) (err error
 		}
 	}
 	if !given("token") {
-		if v.token, err = p.askHidden(ctx, "Token (hidden, empty for none): "); err != nil {
+		if v.token, err = pr.askHidden(ctx, "Token (hidden, empty for none): "); err != nil {
 			return err
 		}
 	}
 	if !given("key-id") && !given("key-secret") {
-		if v.keyID, err = p.ask(ctx, "Id of the signing key (empty for none): "); err != nil {
+		if v.keyID, err = pr.ask(ctx, "Id of the signing key (empty for none): "); err != nil {
 			return err
 		}
 	}
 	if v.keyID != "" && !given("key-secret") {
-		v.keySecret, err = p.askHidden(ctx, "Secret of the signing key (hidden): ")
+		v.keySecret, err = pr.askHidden(ctx, "Secret of the signing key (hidden): ")
 	}
 	return err
 }
@@ -105,19 +105,19 @@ func (v *profileValues) check() error {
 	return nil
 }
 
-// addProfile writes the secrets before the profile that refers to them. Files of a
+// add writes the secrets before the profile that refers to them. Files of a
 // replaced profile go.
-func (p *program) addProfile(name string, v *profileValues) (profile, error) {
+func (ps *profiles) add(name string, v *profileValues) (profile, error) {
 	to := profile{Server: v.server, KeyID: v.keyID}
-	err := p.dropSecrets(name)
+	err := ps.dropSecrets(name)
 	if err == nil {
-		to.Token, err = p.keepSecret(name, kindToken, v.token)
+		to.Token, err = ps.keepSecret(name, kindToken, v.token)
 	}
 	if err == nil {
-		to.KeySecret, err = p.keepSecret(name, kindKeySecret, v.keySecret)
+		to.KeySecret, err = ps.keepSecret(name, kindKeySecret, v.keySecret)
 	}
 	if err == nil {
-		err = p.putProfile(name, &to)
+		err = ps.put(name, &to)
 	}
 	return to, err
 }

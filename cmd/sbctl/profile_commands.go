@@ -45,11 +45,11 @@ func newProfileListCmd(p *program) *cobra.Command {
   sbctl profile list
   sbctl profile list --output json`),
 		RunE: func(*cobra.Command, []string) error {
-			c, err := p.readConfig()
+			c, err := p.profiles.readConfig()
 			if err != nil {
 				return err
 			}
-			inUse, err := p.profileName()
+			inUse, err := p.profiles.current()
 			if err != nil {
 				return err
 			}
@@ -80,16 +80,16 @@ func newProfileUseCmd(p *program) *cobra.Command {
   sbctl profile use -`),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if args[0] == "-" {
-				if err := os.Remove(p.currentProfilePath()); err != nil && !os.IsNotExist(err) {
+				if err := os.Remove(p.profiles.currentPath()); err != nil && !os.IsNotExist(err) {
 					return err
 				}
 				p.infof("no profile selected")
 				return nil
 			}
-			if _, err := p.readProfile(args[0]); err != nil {
+			if _, err := p.profiles.get(args[0]); err != nil {
 				return err
 			}
-			if err := writePrivateFile(p.currentProfilePath(), []byte(args[0]+"\n")); err != nil {
+			if err := writePrivateFile(p.profiles.currentPath(), []byte(args[0]+"\n")); err != nil {
 				return err
 			}
 			p.infof("profile %s selected", args[0])
@@ -109,8 +109,8 @@ type profileDetail struct {
 }
 
 // printProfile prints a profile and where its secrets are, never the secrets.
-func (p *program) printProfile(name string, of profile) error {
-	inUse, err := p.profileName()
+func printProfile(p *program, name string, of profile) error {
+	inUse, err := p.profiles.current()
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func newProfileShowCmd(p *program) *cobra.Command {
   sbctl profile show
   sbctl profile show staging --output json`),
 		RunE: func(_ *cobra.Command, args []string) error {
-			name, err := p.profileName()
+			name, err := p.profiles.current()
 			if err != nil {
 				return err
 			}
@@ -153,11 +153,11 @@ func newProfileShowCmd(p *program) *cobra.Command {
 					"\"sbctl profile list\" lists the profiles, \"sbctl profile use NAME\" selects one",
 				}
 			}
-			found, err := p.readProfile(name)
+			found, err := p.profiles.get(name)
 			if err != nil {
 				return err
 			}
-			return p.printProfile(name, found)
+			return printProfile(p, name, found)
 		},
 	}
 }
@@ -170,27 +170,27 @@ func newProfileRemoveCmd(p *program) *cobra.Command {
   sbctl profile remove staging --yes`),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
-			old, err := p.readProfile(name)
+			old, err := p.profiles.get(name)
 			if err != nil {
 				return err
 			}
-			where := fmt.Sprintf("profile %s of %s, for %s", name, p.configPath(), old.Server)
+			where := fmt.Sprintf("profile %s of %s, for %s", name, p.profiles.configPath(), old.Server)
 			if err := p.confirmOn(cmd.Context(), where, "Remove it with its stored secrets?"); err != nil {
 				return err
 			}
-			if err := p.putProfile(name, nil); err != nil {
+			if err := p.profiles.put(name, nil); err != nil {
 				return err
 			}
 			if profileNames.MatchString(name) { // else it was written by hand, and no file is its own
-				if err := p.dropSecrets(name); err != nil {
+				if err := p.profiles.dropSecrets(name); err != nil {
 					return err
 				}
 			}
 			p.infof("profile %s is removed", name)
-			selected, err := os.ReadFile(p.currentProfilePath())
+			selected, err := os.ReadFile(p.profiles.currentPath())
 			if err == nil && strings.TrimSpace(string(selected)) == name {
 				p.infof("no profile selected")
-				err = os.Remove(p.currentProfilePath())
+				err = os.Remove(p.profiles.currentPath())
 			}
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil

@@ -19,8 +19,8 @@ var profileNames = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
 
 // secretPath is the file that "sbctl profile add" keeps a profile's token or key secret
 // in, apart from config.yaml, which people copy between machines.
-func (p *program) secretPath(profile, kind string) string {
-	return filepath.Join(p.configDir(), "secrets", profile+"."+kind)
+func (ps *profiles) secretPath(profile, kind string) string {
+	return filepath.Join(ps.dir(), "secrets", profile+"."+kind)
 }
 
 // The kinds of secretPath.
@@ -30,35 +30,35 @@ const (
 )
 
 // keepSecret writes a secret of a profile to its own file; an empty one is none.
-func (p *program) keepSecret(profile, kind, value string) (secret, error) {
+func (ps *profiles) keepSecret(profile, kind, value string) (secret, error) {
 	if value == "" {
 		return secret{}, nil
 	}
-	path := p.secretPath(profile, kind)
+	path := ps.secretPath(profile, kind)
 	if err := writePrivateFile(path, []byte(value+"\n")); err != nil {
 		return secret{}, err
 	}
-	if rest, ok := strings.CutPrefix(path, p.env["HOME"]+string(filepath.Separator)); ok && p.env["HOME"] != "" {
+	if rest, ok := strings.CutPrefix(path, ps.env["HOME"]+string(filepath.Separator)); ok && ps.env["HOME"] != "" {
 		path = "~/" + filepath.ToSlash(rest)
 	}
 	return secret{File: path}, nil
 }
 
 // dropSecrets deletes the files that keepSecret wrote for a profile.
-func (p *program) dropSecrets(profile string) error {
+func (ps *profiles) dropSecrets(profile string) error {
 	var problems error
 	for _, kind := range []string{kindToken, kindKeySecret} {
-		if err := os.Remove(p.secretPath(profile, kind)); !errors.Is(err, fs.ErrNotExist) {
+		if err := os.Remove(ps.secretPath(profile, kind)); !errors.Is(err, fs.ErrNotExist) {
 			problems = errors.Join(problems, err)
 		}
 	}
 	return problems
 }
 
-// putProfile adds or replaces a profile in config.yaml; nil removes it. Other profiles
+// put adds or replaces a profile in config.yaml; nil removes it. Other profiles
 // and the comments of the file stay.
-func (p *program) putProfile(name string, to *profile) error {
-	doc, err := readDocument(p.configPath())
+func (ps *profiles) put(name string, to *profile) error {
+	doc, err := readDocument(ps.configPath())
 	if err != nil {
 		return err
 	}
@@ -75,9 +75,9 @@ func (p *program) putProfile(name string, to *profile) error {
 	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)
 	if err := errors.Join(encoder.Encode(doc), encoder.Close()); err != nil {
-		return fmt.Errorf("encode %s: %w", p.configPath(), err)
+		return fmt.Errorf("encode %s: %w", ps.configPath(), err)
 	}
-	return writePrivateFile(p.configPath(), b.Bytes())
+	return writePrivateFile(ps.configPath(), b.Bytes())
 }
 
 // readDocument parses a YAML file; a missing or empty one is an empty mapping.

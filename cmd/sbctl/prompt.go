@@ -14,27 +14,32 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// prompt asks the person at the terminal.
+type prompt struct {
+	*process
+	yes bool // --yes: confirmations are skipped
+}
+
 // confirm asks before a destructive change to the server. The question begins with what
 // it is about: the server, the profile and the operator. Without a terminal it requires
-// --yes.
+// --yes. A request that is only printed needs no confirmation.
 func (p *program) confirm(ctx context.Context, question string) error {
 	s, err := p.connection()
-	if err != nil {
+	if err != nil || p.curl {
 		return err
 	}
 	return p.confirmOn(ctx, s.context(), question)
 }
 
-// confirmOn asks about a change to something else than the server. A request that is only
-// printed needs no confirmation.
-func (p *program) confirmOn(ctx context.Context, where, question string) error {
-	if p.yes || p.curl {
+// confirmOn asks about a change to something else than the server.
+func (pr *prompt) confirmOn(ctx context.Context, where, question string) error {
+	if pr.yes {
 		return nil
 	}
-	if !isTerminal(p.stdin) {
+	if !isTerminal(pr.stdin) {
 		return usagef("%s: %s No terminal to confirm on; pass --yes", where, question)
 	}
-	answer, err := p.ask(ctx, where+"\n"+question+" [y/N] ")
+	answer, err := pr.ask(ctx, where+"\n"+question+" [y/N] ")
 	if err != nil {
 		return err
 	}
@@ -67,10 +72,10 @@ func (s connection) operator() string {
 }
 
 // ask prints a prompt on stderr and reads a line from the terminal.
-func (p *program) ask(ctx context.Context, prompt string) (string, error) {
-	fmt.Fprint(p.stderr, escapeLines(prompt))
-	return p.readAnswer(ctx, func() (string, error) {
-		line, err := bufio.NewReader(p.stdin).ReadString('\n')
+func (pr *prompt) ask(ctx context.Context, prompt string) (string, error) {
+	fmt.Fprint(pr.stderr, escapeLines(prompt))
+	return pr.readAnswer(ctx, func() (string, error) {
+		line, err := bufio.NewReader(pr.stdin).ReadString('\n')
 		if errors.Is(err, io.EOF) { // Ctrl-D is an empty answer
 			err = nil
 		}
@@ -79,16 +84,16 @@ func (p *program) ask(ctx context.Context, prompt string) (string, error) {
 }
 
 // askHidden is ask for a secret, which the terminal does not show.
-func (p *program) askHidden(ctx context.Context, prompt string) (string, error) {
-	fd := p.stdin.(*os.File).Fd() // the caller checked that it is a terminal
+func (pr *prompt) askHidden(ctx context.Context, prompt string) (string, error) {
+	fd := pr.stdin.(*os.File).Fd() // the caller checked that it is a terminal
 	before, err := term.GetState(fd)
 	if err != nil {
 		return "", fmt.Errorf("read the terminal's state: %w", err)
 	}
-	fmt.Fprint(p.stderr, scoreboard.Escape(prompt))
-	secret, err := p.readAnswer(ctx, func() (string, error) {
+	fmt.Fprint(pr.stderr, scoreboard.Escape(prompt))
+	secret, err := pr.readAnswer(ctx, func() (string, error) {
 		b, err := term.ReadPassword(fd)
-		fmt.Fprintln(p.stderr)
+		fmt.Fprintln(pr.stderr)
 		return strings.TrimSpace(string(b)), err
 	})
 	if ctx.Err() != nil { // the reader still waits, and the terminal must show again what is typed
@@ -98,7 +103,7 @@ func (p *program) askHidden(ctx context.Context, prompt string) (string, error) 
 }
 
 // readAnswer ends with ctx, although read cannot be interrupted.
-func (p *program) readAnswer(ctx context.Context, read func() (string, error)) (string, error) {
+func (pr *prompt) readAnswer(ctx context.Context, read func() (string, error)) (string, error) {
 	type result struct {
 		answer string
 		err    error
@@ -110,7 +115,7 @@ func (p *program) readAnswer(ctx context.Context, read func() (string, error)) (
 	}()
 	select {
 	case <-ctx.Done():
-		fmt.Fprintln(p.stderr)
+		fmt.Fprintln(pr.stderr)
 		return "", ctx.Err()
 	case r := <-answers:
 		if r.err != nil {

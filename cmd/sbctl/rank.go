@@ -39,7 +39,7 @@ func newRankCmd(p *program) *cobra.Command {
 				q.Score = &score
 			}
 			var place client.Place
-			err = p.readMoment(cmd.Context(), c, &past, q.Board, q.At, func() (err error) {
+			err = readMoment(cmd.Context(), p.output, c, &past, q.Board, q.At, func() (err error) {
 				place, err = c.Around(cmd.Context(), args[0], q)
 				return err
 			})

@@ -71,17 +71,17 @@ Events too old for repeats of them to be recognised are never replayed.`,
 				return err
 			}
 			r.DryRun = f.dry || !p.curl
-			preview, err := c.Replay(cmd.Context(), r, p.progress())
+			preview, err := c.Replay(cmd.Context(), r, progress(p.output))
 			if err != nil {
 				return err
 			}
 			if f.dry {
-				return p.replayed(preview)
+				return printReplayed(p.output, preview)
 			}
 			if preview.Changed == 0 {
 				preview.DryRun = false // a replay would give the same counts
 				p.infof("nothing changed: the ranking has every event that can be applied")
-				return p.replayed(preview)
+				return printReplayed(p.output, preview)
 			}
 			p.infof("%s: %d would change the ranking, %d would not, %d cannot be applied",
 				english.Count(preview.Records, "record"), preview.Changed, preview.Unchanged, notApplied(preview))
@@ -90,11 +90,11 @@ Events too old for repeats of them to be recognised are never replayed.`,
 				return err
 			}
 			r.DryRun = false
-			done, err := c.Replay(cmd.Context(), r, p.progress())
+			done, err := c.Replay(cmd.Context(), r, progress(p.output))
 			if err != nil {
 				return err
 			}
-			return p.replayed(done)
+			return printReplayed(p.output, done)
 		}),
 	}
 	cmd.Annotations = map[string]string{
@@ -113,8 +113,8 @@ Events too old for repeats of them to be recognised are never replayed.`,
 
 func notApplied(r client.Replayed) int64 { return r.Unreadable + r.TooNew + r.TooOld + r.NotHeld }
 
-func (p *program) replayed(r client.Replayed) error {
-	err := p.print(r, func() *table {
+func printReplayed(out *output, r client.Replayed) error {
+	err := out.print(r, func() *table {
 		t := newTable()
 		changed := "changed"
 		if r.DryRun {
@@ -141,6 +141,6 @@ func (p *program) replayed(r client.Replayed) error {
 		return t
 	})
 	took := ms(r.TookMS)
-	p.infof("took %v, %.0f records/s", took, float64(r.Records)/max(took.Seconds(), 0.001))
+	out.infof("took %v, %.0f records/s", took, float64(r.Records)/max(took.Seconds(), 0.001))
 	return err
 }

@@ -71,19 +71,19 @@ Exit codes: 0 success, 1 error, 2 usage error, 3 completed, but a check failed,
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(newHelpCmd())
-	root.SetFlagErrorFunc(p.flagError)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(p.args, cmd, err) })
 	flags := root.PersistentFlags()
 	flags.StringVar(&p.server, "server", "", "address of the server (default http://127.0.0.1:8080)")
-	flags.StringVarP(&p.output, "output", "o", "table",
+	flags.StringVarP(&p.format, "output", "o", "table",
 		"output `format`: table, json, ndjson, csv, yaml or template=TEMPLATE")
-	flags.StringVar(&p.profile, "profile", "", "profile to use")
+	flags.StringVar(&p.profiles.chosen, "profile", "", "profile to use")
 	flags.BoolVar(&p.yes, "yes", false, "skip confirmations")
 	flags.BoolVarP(&p.quiet, "quiet", "q", false, "print only results and errors")
 	flags.StringVar(&p.color, "color", "auto", "colours: auto, always or never")
 	flags.BoolVar(&p.curl, "curl", false, "print the request as a curl command instead of sending it")
-	p.completeFromServer(root)
+	(&completer{p.connector, p.output}).completeFromServer(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
-		if err := p.checkOutput(strings.Fields(cmd.Annotations[extraOutputs])); err != nil {
+		if err := p.check(strings.Fields(cmd.Annotations[extraOutputs])); err != nil {
 			return err
 		}
 		if p.curl && !sendsRequest(cmd) {
@@ -94,23 +94,23 @@ Exit codes: 0 success, 1 error, 2 usage error, 3 completed, but a check failed,
 	return root
 }
 
-// checkOutput checks --output and --color before anything happens. extra are additional
+// check checks --output and --color before anything happens. extra are additional
 // formats of the command.
-func (p *program) checkOutput(extra []string) error {
-	requested := p.output
+func (out *output) check(extra []string) error {
+	requested := out.format
 	names := append(slices.Clone(formats[:len(formats)-1]), extra...)
 	if text, _ := strings.CutPrefix(requested, templatePrefix); text != requested && text != "" {
 		if _, err := parseTemplate(text); err != nil {
 			return usagef("--output: %w", err)
 		}
 	} else if !slices.Contains(names, requested) {
-		p.output = "table"
+		out.format = "table"
 		return usagef("--output must be %s or template=TEMPLATE, not %q", strings.Join(names, ", "), requested)
 	}
-	if !slices.Contains(colorModes, p.color) {
-		return usagef("--color must be auto, always or never, not %q", p.color)
+	if !slices.Contains(colorModes, out.color) {
+		return usagef("--color must be auto, always or never, not %q", out.color)
 	}
-	p.style = p.newStyle()
+	out.style = out.newStyle()
 	return nil
 }
 
@@ -195,8 +195,8 @@ func atMostOne(_ *cobra.Command, args []string) error {
 
 // flagError explains an invalid flag. If the verb is misspelt, its flags are
 // unknown to the noun; the verb is then the error.
-func (p *program) flagError(cmd *cobra.Command, err error) error {
-	if word := p.verbOf(cmd); word != "" {
+func flagError(args []string, cmd *cobra.Command, err error) error {
+	if word := verbOf(args, cmd); word != "" {
 		return unknownCommand(cmd, word)
 	}
 	var invalid *pflag.InvalidValueError
@@ -223,11 +223,11 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 
 // verbOf returns the first word after a noun that is neither a flag nor a flag's
 // value; it stops at the first flag that the noun does not know.
-func (p *program) verbOf(noun *cobra.Command) string {
+func verbOf(args []string, noun *cobra.Command) string {
 	if !noun.HasSubCommands() {
 		return ""
 	}
-	_, rest, err := noun.Root().Find(p.args)
+	_, rest, err := noun.Root().Find(args)
 	if err != nil {
 		return ""
 	}

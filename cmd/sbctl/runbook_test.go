@@ -26,7 +26,7 @@ func TestRunbookCommandsExist(t *testing.T) {
 		}
 		for _, line := range pagecommand.In(string(text), "sbctl") {
 			checked++
-			if problem := pagecommand.Problem(newRootCmd(&program{}), line); problem != "" {
+			if problem := pagecommand.Problem(newRootCmd(newProgram(&process{})), line); problem != "" {
 				t.Errorf("%s: %s: %s", filepath.Base(page), line, problem)
 			}
 			if !setsKnown(line) {
@@ -58,7 +58,7 @@ func TestCommandsOfWrongPagesAreFound(t *testing.T) {
 		"sbctl key rotate k --overlap": true, "sbctl key revolve k": true, `sbctl user ban u --reason "a b"`: false,
 		"sbctl settings set transport --reset": false, "sbctl outbox status --watch": false,
 	} {
-		if got := pagecommand.Problem(newRootCmd(&program{}), line) != ""; got != wrong {
+		if got := pagecommand.Problem(newRootCmd(newProgram(&process{})), line) != ""; got != wrong {
 			t.Errorf("%s: got wrong %t, want %t", line, got, wrong)
 		}
 	}

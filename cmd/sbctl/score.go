@@ -105,9 +105,9 @@ unreachable, and finished by an earlier run. Exit code 3: some lines were refuse
 				return usagef("--curl is for one increment, not for --file")
 			}
 			if f.file != "" {
-				return p.submitFile(cmd, c, &f)
+				return submitFile(p, cmd, c, &f)
 			}
-			return p.submitOne(cmd, c, &f)
+			return submitOne(p.output, cmd, c, &f)
 		}),
 	}
 	flags := cmd.Flags()
@@ -126,7 +126,7 @@ unreachable, and finished by an earlier run. Exit code 3: some lines were refuse
 	return cmd
 }
 
-func (p *program) submitOne(cmd *cobra.Command, c *client.Client, f *submitFlags) error {
+func submitOne(out *output, cmd *cobra.Command, c *client.Client, f *submitFlags) error {
 	if f.in.User == "" {
 		return usagef("--user is required")
 	}
@@ -137,13 +137,13 @@ func (p *program) submitOne(cmd *cobra.Command, c *client.Client, f *submitFlags
 	if f.in.Attributes, err = incrementAttributes(f.attributes); err != nil {
 		return err
 	}
-	ctx := noteWaits(cmd.Context(), p.infof)
+	ctx := noteWaits(cmd.Context(), out.infof)
 	if len(f.boards) > 1 {
 		receipts, err := c.SubmitBoards(ctx, f.in, f.boards)
 		if err != nil {
 			return err
 		}
-		return p.print(receipts, func() *table { return receiptsTable(receipts) })
+		return out.print(receipts, func() *table { return receiptsTable(receipts) })
 	}
 	if len(f.boards) == 1 {
 		f.in.Board = f.boards[0]
@@ -152,7 +152,7 @@ func (p *program) submitOne(cmd *cobra.Command, c *client.Client, f *submitFlags
 	if err != nil {
 		return err
 	}
-	return p.print(receipt, func() *table {
+	return out.print(receipt, func() *table {
 		if len(receipt.Matched) > 0 {
 			return receiptsTable(append([]client.Receipt{receipt}, receipt.Matched...))
 		}

@@ -13,10 +13,8 @@ import (
 )
 
 // screen returns the options of the live screen.
-func (p *program) screen(
-	c *client.Client,
-	board string,
-	watch func(context.Context, string) <-chan client.State,
+func screen(
+	p *program, c *client.Client, board string, watch func(context.Context, string) <-chan client.State,
 ) tui.Options {
 	return tui.Options{
 		Board: board, Watch: watch, Explain: p.explain, Status: c.Status, User: c.User,

@@ -78,7 +78,7 @@ server accepts a signature for a minute.`,
 				setBoards(&in, boards)
 				r, of, err = signIncrement(cmd, s, &in, now)
 			} else {
-				r, of, err = p.signRequest(cmd, s, args[0], args[1], data, now)
+				r, of, err = signRequest(cmd, s, args[0], args[1], data, now)
 			}
 			if err != nil {
 				return err
@@ -136,7 +136,7 @@ func signIncrement(
 }
 
 // signRequest signs by the headers of a request.
-func (p *program) signRequest(
+func signRequest(
 	cmd *cobra.Command, s connection, method, path, data string, now time.Time,
 ) (*http.Request, signed, error) {
 	if !strings.HasPrefix(path, "/") {

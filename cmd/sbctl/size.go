@@ -32,7 +32,7 @@ computed and was not run; its notes say where it goes beyond the measurements.`,
 			if coefficients {
 				return p.print(sizing.Coefficients(), func() *table { return coefficientTable(sizing.Coefficients()) })
 			}
-			if err := p.askForLoad(cmd.Context(), cmd.Flags()); err != nil {
+			if err := askForLoad(cmd.Context(), p.prompt, cmd.Flags()); err != nil {
 				return err
 			}
 			if err := load.Check(); err != nil {
@@ -42,7 +42,7 @@ computed and was not run; its notes say where it goes beyond the measurements.`,
 			if p.structured() {
 				return p.printStructured(plan)
 			}
-			return p.page(p.planText(plan))
+			return p.page(planText(p.style, plan))
 		},
 	}
 	flags := cmd.Flags()
@@ -71,8 +71,8 @@ var loadQuestions = []struct {
 }
 
 // askForLoad asks for the values that no flag gave, on a terminal.
-func (p *program) askForLoad(ctx context.Context, flags *pflag.FlagSet) error {
-	if !isTerminal(p.stdin) {
+func askForLoad(ctx context.Context, pr *prompt, flags *pflag.FlagSet) error {
+	if !isTerminal(pr.stdin) {
 		return nil
 	}
 	for _, q := range loadQuestions {
@@ -84,9 +84,9 @@ func (p *program) askForLoad(ctx context.Context, flags *pflag.FlagSet) error {
 		if f.DefValue != "0" {
 			prompt += " [" + f.DefValue + "]"
 		}
-		answer, err := p.ask(ctx, prompt+": ")
+		answer, err := pr.ask(ctx, prompt+": ")
 		for err == nil && answer == "" && q.required {
-			answer, err = p.ask(ctx, prompt+" (required): ")
+			answer, err = pr.ask(ctx, prompt+" (required): ")
 		}
 		if err != nil {
 			return err
@@ -102,13 +102,13 @@ func (p *program) askForLoad(ctx context.Context, flags *pflag.FlagSet) error {
 }
 
 // planText is a plan as tables, each under its title.
-func (p *program) planText(plan *sizing.Plan) string {
+func planText(s style, plan *sizing.Plan) string {
 	var b strings.Builder
 	section := func(title string, t *table) {
 		if b.Len() > 0 {
 			b.WriteString("\n")
 		}
-		b.WriteString(title + "\n\n" + t.render(p.style))
+		b.WriteString(title + "\n\n" + t.render(s))
 	}
 	section("Nodes", partTable(plan.Parts))
 	amounts := newTable("what", ">amount", "")

@@ -49,7 +49,7 @@ address and the user agent. Users can read their own statement; operators
 					break
 				}
 			}
-			p.noteOmitted(&statement, limit)
+			noteOmitted(p.output, &statement, limit)
 			return p.print(statement, func() *table { return statementTable(args[0], statement.Entries) })
 		}),
 	}
@@ -64,12 +64,12 @@ address and the user agent. Users can read their own statement; operators
 }
 
 // noteOmitted notes the events that are not in the statement.
-func (p *program) noteOmitted(s *client.Statement, limit int) {
+func noteOmitted(out *output, s *client.Statement, limit int) {
 	if s.NextCursor != "" {
-		p.infof("more: --limit %d, or --cursor %s", limit*10, s.NextCursor)
+		out.infof("more: --limit %d, or --cursor %s", limit*10, s.NextCursor)
 	}
 	if s.ArchivedBefore != nil {
-		p.infof("events before %s are in the ledger archive", s.ArchivedBefore.Format(time.RFC3339))
+		out.infof("events before %s are in the ledger archive", s.ArchivedBefore.Format(time.RFC3339))
 	}
 }
 

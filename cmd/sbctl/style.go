@@ -58,16 +58,16 @@ func (e environment) Getenv(name string) string { return e[name] }
 
 // newStyle follows --color, else NO_COLOR, CLICOLOR and CLICOLOR_FORCE, else uses colours
 // on a terminal. Marks need no colour: they are for terminals and --color always.
-func (p *program) newStyle() style {
-	output := termenv.NewOutput(p.stdout, termenv.WithEnvironment(environment(p.env)))
+func (out *output) newStyle() style {
+	output := termenv.NewOutput(out.stdout, termenv.WithEnvironment(environment(out.env)))
 	profile := output.EnvColorProfile()
 	switch {
-	case p.color == "never":
+	case out.color == "never":
 		profile = termenv.Ascii
-	case p.color == "always" && profile == termenv.Ascii:
+	case out.color == "always" && profile == termenv.Ascii:
 		profile = termenv.ANSI
 	}
-	renderer := lipgloss.NewRenderer(p.stdout)
+	renderer := lipgloss.NewRenderer(out.stdout)
 	renderer.SetColorProfile(profile)
 	color := func(c string) lipgloss.Style { return renderer.NewStyle().Foreground(lipgloss.Color(c)) }
 	return style{
@@ -75,7 +75,7 @@ func (p *program) newStyle() style {
 		verdict: map[verdict]lipgloss.Style{
 			good: color("2"), caution: color("3"), bad: color("1").Bold(true), neutral: renderer.NewStyle().Faint(true),
 		},
-		marks:  isTerminal(p.stdout) || p.color == "always",
+		marks:  isTerminal(out.stdout) || out.color == "always",
 		colors: profile != termenv.Ascii,
 	}
 }

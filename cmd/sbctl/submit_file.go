@@ -29,7 +29,7 @@ type summary struct {
 	Results string  `json:"results,omitempty"`
 }
 
-func (p *program) submitFile(cmd *cobra.Command, c *client.Client, f *submitFlags) error {
+func submitFile(p *program, cmd *cobra.Command, c *client.Client, f *submitFlags) error {
 	for _, flag := range []string{"user", "delta", "event-id", "board", "action", "attribute"} {
 		if cmd.Flags().Changed(flag) {
 			return usagef("--%s cannot be used with --file; set it in the lines", flag)
@@ -38,7 +38,7 @@ func (p *program) submitFile(cmd *cobra.Command, c *client.Client, f *submitFlag
 	if f.workers < 1 || f.workers > bulk.MaxWorkers {
 		return usagef("--workers must be 1 to %d", bulk.MaxWorkers)
 	}
-	source, size, err := p.openSource(f.file)
+	source, size, err := openSource(p.stdin, f.file)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,8 @@ func (p *program) submitFile(cmd *cobra.Command, c *client.Client, f *submitFlag
 	if results == "" && f.file != "-" {
 		results = f.file + ".results"
 	}
-	bar := &progressBar{p: p, size: size, started: time.Now(), drawnAt: time.Now(), terminal: isTerminal(p.stderr)}
+	now := time.Now()
+	bar := &progressBar{out: p.output, size: size, started: now, drawnAt: now, terminal: isTerminal(p.stderr)}
 	job := bulk.Job{
 		Source: source, CSV: strings.HasSuffix(strings.ToLower(f.file), ".csv"), Results: results,
 		Workers: f.workers, Progress: bar.draw, Failed: bar.lineFailed,
@@ -57,18 +58,18 @@ func (p *program) submitFile(cmd *cobra.Command, c *client.Client, f *submitFlag
 	if err != nil && tally.Lines == 0 {
 		return err // no line was read
 	}
-	if printErr := p.printSummary(summary{tally, time.Since(bar.started).Seconds(), results}); printErr != nil {
+	if printErr := printSummary(p.output, summary{tally, time.Since(bar.started).Seconds(), results}); printErr != nil {
 		return printErr
 	}
 	switch {
 	case errors.Is(err, bulk.ErrUnreachable):
-		return p.resumable(fmt.Errorf("%w: %w", bulk.ErrUnreachable, p.humanize(err)), results)
+		return resumable(fmt.Errorf("%w: %w", bulk.ErrUnreachable, p.humanize(err)), results)
 	case errors.Is(err, bulk.ErrSourceChanged):
 		return err
 	case err != nil:
-		return p.resumable(err, results)
+		return resumable(err, results)
 	case tally.Unsent > 0:
-		return p.resumable(fmt.Errorf("%s not sent: %w", english.Count(tally.Unsent, "line"), p.humanize(bar.unsent)),
+		return resumable(fmt.Errorf("%s not sent: %w", english.Count(tally.Unsent, "line"), p.humanize(bar.unsent)),
 			results)
 	case tally.Refused > 0:
 		return errCheckFailed
@@ -77,9 +78,9 @@ func (p *program) submitFile(cmd *cobra.Command, c *client.Client, f *submitFlag
 }
 
 // openSource opens a file or stdin; size is 0 if unknown.
-func (p *program) openSource(name string) (io.ReadCloser, int64, error) {
+func openSource(stdin io.Reader, name string) (io.ReadCloser, int64, error) {
 	if name == "-" {
-		return io.NopCloser(p.stdin), 0, nil
+		return io.NopCloser(stdin), 0, nil
 	}
 	file, err := os.Open(name)
 	if err != nil {
@@ -96,7 +97,7 @@ func (p *program) openSource(name string) (io.ReadCloser, int64, error) {
 	return file, info.Size(), nil
 }
 
-func (p *program) resumable(err error, results string) error {
+func resumable(err error, results string) error {
 	var e *client.Error
 	if results == "" || errors.As(err, &e) && !e.Temporary() {
 		return err // the server's error has its own next step
@@ -104,8 +105,8 @@ func (p *program) resumable(err error, results string) error {
 	return &hintedError{err, "run the same command again to resume; nothing is counted twice"}
 }
 
-func (p *program) printSummary(s summary) error {
-	return p.print(s, func() *table {
+func printSummary(out *output, s summary) error {
+	return out.print(s, func() *table {
 		t := newTable()
 		lines := number(int64(s.Lines))
 		if !s.Whole {
@@ -132,7 +133,7 @@ func (p *program) printSummary(s summary) error {
 // progressBar shows the progress of a file on stderr: a bar on a terminal, else a
 // line every few seconds.
 type progressBar struct {
-	p        *program
+	out      *output
 	size     int64 // of the source, 0 if unknown
 	started  time.Time
 	terminal bool
@@ -151,17 +152,17 @@ func (b *progressBar) draw(t bulk.Tally) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
-	if b.p.quiet || !b.terminal && now.Sub(b.drawnAt) < progressInterval {
+	if b.out.quiet || !b.terminal && now.Sub(b.drawnAt) < progressInterval {
 		return
 	}
 	b.drawnAt = now
 	text := b.text(t, now.Sub(b.started))
 	if b.terminal {
-		fmt.Fprintf(b.p.stderr, "\r\x1b[K%s", text)
+		fmt.Fprintf(b.out.stderr, "\r\x1b[K%s", text)
 		b.drawn = true
 		return
 	}
-	fmt.Fprintln(b.p.stderr, text)
+	fmt.Fprintln(b.out.stderr, text)
 }
 
 func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
@@ -207,10 +208,10 @@ func (b *progressBar) lineFailed(r bulk.Result) {
 		return
 	}
 	b.clear()
-	fmt.Fprintf(b.p.stderr, "line %d: %s: %s (%s)\n",
+	fmt.Fprintf(b.out.stderr, "line %d: %s: %s (%s)\n",
 		r.Line, r.Status, scoreboard.Escape(r.Message), scoreboard.Escape(string(r.Code)))
 	if b.failures == maxPrintedFailures {
-		fmt.Fprintln(b.p.stderr, "further refused lines are only in the result file")
+		fmt.Fprintln(b.out.stderr, "further refused lines are only in the result file")
 	}
 }
 
@@ -219,7 +220,7 @@ func (b *progressBar) infof(format string, args ...any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.clear()
-	b.p.infof(format, args...)
+	b.out.infof(format, args...)
 }
 
 func (b *progressBar) end(t bulk.Tally) {
@@ -227,13 +228,13 @@ func (b *progressBar) end(t bulk.Tally) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.drawn {
-		fmt.Fprintln(b.p.stderr)
+		fmt.Fprintln(b.out.stderr)
 	}
 }
 
 // clear removes the bar before another line is printed.
 func (b *progressBar) clear() {
 	if b.drawn {
-		fmt.Fprint(b.p.stderr, "\r\x1b[K")
+		fmt.Fprint(b.out.stderr, "\r\x1b[K")
 	}
 }

@@ -37,7 +37,7 @@ is kept for seven days. It requires the scope score:operate.`,
 				return err
 			}
 			var top client.Top
-			if err := p.readMoment(cmd.Context(), c, &past, q.Board, q.At, func() (err error) {
+			if err := readMoment(cmd.Context(), p.output, c, &past, q.Board, q.At, func() (err error) {
 				top, err = c.Top(cmd.Context(), q)
 				return err
 			}); err != nil {
@@ -60,7 +60,7 @@ is kept for seven days. It requires the scope score:operate.`,
 	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "continue from the cursor of the previous page")
 	past.add(cmd)
 	addBoardFlag(cmd, &q.Board)
-	return p.repeatable(cmd)
+	return repeatable(p, cmd)
 }
 
 // ageNote says of when rows are.
@@ -100,19 +100,19 @@ func (f *momentFlags) parse() (at time.Time, asNow bool, err error) {
 }
 
 // readMoment calls read and, with --archived, has the server read its archive if read needs it.
-func (p *program) readMoment(
-	ctx context.Context, c *client.Client, f *momentFlags, board string, at time.Time, read func() error,
+func readMoment(
+	ctx context.Context, out *output, c *client.Client, f *momentFlags, board string, at time.Time, read func() error,
 ) error {
 	err := read()
 	var refused *client.Error
 	if !f.archived || !errors.As(err, &refused) || refused.Code != wire.CodeGone {
 		return err
 	}
-	kept, err := c.CheckpointArchived(ctx, client.CheckpointRequest{Board: board, At: at}, p.progress())
+	kept, err := c.CheckpointArchived(ctx, client.CheckpointRequest{Board: board, At: at}, progress(out))
 	if err != nil {
 		return err
 	}
-	p.infof("read %s of %s from the archive and the database; kept until %s", english.Count(kept.Events, "event"),
+	out.infof("read %s of %s from the archive and the database; kept until %s", english.Count(kept.Events, "event"),
 		kept.Board, kept.KeptUntil.Format(time.RFC3339))
 	return read()
 }

@@ -17,43 +17,50 @@ const (
 	envCollector   = "OTEL_EXPORTER_OTLP_ENDPOINT"
 )
 
+// trace is the span of the command.
+type trace struct {
+	out    *output
+	tracer *tracing.Tracer // nil without a collector
+	span   *tracing.Span
+}
+
 // traceparent returns the trace context of the command's requests: that of its span if
 // there is a collector, else the one that it was given; "" for none.
-func (p *program) traceparent() (string, error) {
-	given := p.env[envTraceparent]
-	if p.env[envCollector] == "" || p.curl {
+func (t *trace) traceparent() (string, error) {
+	given := t.out.env[envTraceparent]
+	if t.out.env[envCollector] == "" {
 		return given, nil
 	}
-	if err := tracing.CheckEndpoint(p.env[envCollector]); err != nil {
+	if err := tracing.CheckEndpoint(t.out.env[envCollector]); err != nil {
 		return "", usagef("%s %w", envCollector, err)
 	}
-	if p.tracer == nil {
+	if t.tracer == nil {
 		level := slog.LevelWarn
-		if p.quiet {
+		if t.out.quiet {
 			level = slog.LevelError
 		}
 		tracer, err := tracing.New(tracing.Options{
-			Endpoint: p.env[envCollector], Sample: 1, Service: "sbctl", Version: buildinfo.Read().Version,
-			Log: slog.New(slog.NewTextHandler(p.stderr, &slog.HandlerOptions{Level: level})),
+			Endpoint: t.out.env[envCollector], Sample: 1, Service: "sbctl", Version: buildinfo.Read().Version,
+			Log: slog.New(slog.NewTextHandler(t.out.stderr, &slog.HandlerOptions{Level: level})),
 		})
 		if err != nil {
 			return "", err
 		}
 		parent, _ := tracing.ParseParent(given) // without a valid one the trace begins here
-		p.tracer = tracer
-		_, p.span = tracer.Root(context.Background(), parent, tracing.Client, "sbctl")
+		t.tracer = tracer
+		_, t.span = tracer.Root(context.Background(), parent, tracing.Client, "sbctl")
 	}
-	return p.span.Traceparent(), nil
+	return t.span.Traceparent(), nil
 }
 
-// endTrace ends the command's span and sends it to the collector.
-func (p *program) endTrace(cmd *cobra.Command, err error) {
+// end ends the command's span and sends it to the collector.
+func (t *trace) end(cmd *cobra.Command, err error) {
 	if cmd != nil {
-		p.span.Rename(cmd.CommandPath())
+		t.span.Rename(cmd.CommandPath())
 	}
 	if err != nil {
-		p.span.Fail("error")
+		t.span.Fail("error")
 	}
-	p.span.End()
-	p.tracer.Close()
+	t.span.End()
+	t.tracer.Close()
 }

@@ -16,19 +16,19 @@ func newUserCmd(p *program) *cobra.Command {
   sbctl user ban mallory --reason "forged scores"
   sbctl user adjust alice --delta -50 --reason "counted by hand"`,
 		newUserShowCmd(p),
-		p.statusCmd("ban", "Ban a user: reject writes and hide the user from all boards", "Ban %s?",
+		statusCmd(p, "ban", "Ban a user: reject writes and hide the user from all boards", "Ban %s?",
 			(*client.Client).Ban),
-		p.statusCmd("unban", "Unban a user; scores and ranks come back", "", (*client.Client).Unban),
-		p.statusCmd("freeze", "Block a user's writes; the user stays visible", "", (*client.Client).Freeze),
-		p.statusCmd("unfreeze", "Unfreeze a user", "", (*client.Client).Unfreeze),
+		statusCmd(p, "unban", "Unban a user; scores and ranks come back", "", (*client.Client).Unban),
+		statusCmd(p, "freeze", "Block a user's writes; the user stays visible", "", (*client.Client).Freeze),
+		statusCmd(p, "unfreeze", "Unfreeze a user", "", (*client.Client).Unfreeze),
 		newAdjustCmd(p), newUserHistoryCmd(p), newUserProfileCmd(p), newUserPrivacyCmd(p),
 		newUserExportCmd(p), newUserEraseCmd(p))
 }
 
 // statusCmd returns a command that changes a user's status, after a confirmation
 // if question is set.
-func (p *program) statusCmd(
-	verb, short, question string,
+func statusCmd(
+	p *program, verb, short, question string,
 	do func(*client.Client, context.Context, string, string) (client.UserState, error),
 ) *cobra.Command {
 	var reason string

@@ -46,7 +46,7 @@ banned today.`,
 						h.Climb.Began.Format(time.RFC3339), h.Climb.Ended.Format(time.RFC3339))
 				}
 				if h.Marks != nil {
-					printMarks(p, h.Marks)
+					printMarks(p.output, h.Marks)
 				}
 			}
 			return p.print(h, func() *table { return historyTable(h.Points) })
@@ -63,11 +63,11 @@ banned today.`,
 	return cmd
 }
 
-func printMarks(p *program, m *client.RankMarks) {
-	p.infof("hourly samples since %s: best rank %s at %s, %s in the top 10", m.Since.Format(time.RFC3339),
+func printMarks(out *output, m *client.RankMarks) {
+	out.infof("hourly samples since %s: best rank %s at %s, %s in the top 10", m.Since.Format(time.RFC3339),
 		ordinal(m.BestRank), m.BestRankAt.Format(time.RFC3339), english.Count(m.DaysInTop10, "day"))
 	if m.Climb != nil {
-		p.infof("biggest climb of these: %s up from %s to %s", english.Count(m.Climb.Places, "place"),
+		out.infof("biggest climb of these: %s up from %s to %s", english.Count(m.Climb.Places, "place"),
 			m.Climb.Began.Format(time.RFC3339), m.Climb.Ended.Format(time.RFC3339))
 	}
 }

@@ -104,7 +104,7 @@ preview. If no event matches, no job starts and the exit code is 3.`,
 					return err
 				}
 			}
-			return p.void(cmd.Context(), c, r)
+			return void(cmd.Context(), p, c, r)
 		}),
 	}
 	flags := cmd.Flags()
@@ -119,7 +119,7 @@ preview. If no event matches, no job starts and the exit code is 3.`,
 }
 
 // void previews, confirms, starts and follows a void.
-func (p *program) void(ctx context.Context, c *client.Client, r client.VoidRequest) error {
+func void(ctx context.Context, p *program, c *client.Client, r client.VoidRequest) error {
 	if p.curl && !r.DryRun {
 		_, err := c.CreateVoid(ctx, r)
 		return err
@@ -162,11 +162,11 @@ func (p *program) void(ctx context.Context, c *client.Client, r client.VoidReque
 		return err
 	}
 	p.infof("void %d started; it continues if this command ends", v.ID)
-	return p.followVoid(ctx, c, v, "done")
+	return followVoid(ctx, p.output, c, v, "done")
 }
 
 // followVoid reports the progress of a void until it reaches the state end.
-func (p *program) followVoid(ctx context.Context, c *client.Client, v client.Void, end string) error {
+func followVoid(ctx context.Context, out *output, c *client.Client, v client.Void, end string) error {
 	for reported := time.Now(); v.State != end; {
 		select {
 		case <-time.After(200 * time.Millisecond):
@@ -179,11 +179,11 @@ func (p *program) followVoid(ctx context.Context, c *client.Client, v client.Voi
 		}
 		if time.Since(reported) > time.Second {
 			reported = time.Now()
-			p.infof("void %d is %s: %d left%s", v.ID, v.State, v.Todo, delay(v))
+			out.infof("void %d is %s: %d left%s", v.ID, v.State, v.Todo, delay(v))
 		}
 	}
-	p.reportFailures(v)
-	return p.print(v, func() *table { return voidsTable(v) })
+	reportFailures(out, v)
+	return out.print(v, func() *table { return voidsTable(v) })
 }
 
 // delay describes why a void is not done yet, if anything failed.
@@ -199,12 +199,12 @@ func delay(v client.Void) string {
 }
 
 // reportFailures reports the events that a void could not reverse or restore.
-func (p *program) reportFailures(v client.Void) {
+func reportFailures(out *output, v client.Void) {
 	for _, f := range v.Failures {
-		p.infof("event %s of %s was %s: %s", f.EventID, f.UserID, f.State, f.Reason)
+		out.infof("event %s of %s was %s: %s", f.EventID, f.UserID, f.State, f.Reason)
 	}
 	if len(v.ClosedBoards) > 0 {
-		p.infof("boards that have ended keep their standings: %s", byCount(v.ClosedBoards))
+		out.infof("boards that have ended keep their standings: %s", byCount(v.ClosedBoards))
 	}
 }
 
@@ -351,7 +351,7 @@ func newUnvoidCmd(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.followVoid(cmd.Context(), c, v, "undone")
+			return followVoid(cmd.Context(), p.output, c, v, "undone")
 		}),
 	}
 	addReasonFlag(cmd, &reason)

@@ -57,12 +57,12 @@ line per change at that speed; --output json prints one JSON object per change w
 				return err
 			}
 			if p.curl && !past.on {
-				return p.printStream(cmd.Context(), board, limit)
+				return printStream(cmd.Context(), p.connector, board, limit)
 			}
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
 			onTerminal := isTerminal(p.stdout) && isTerminal(p.stdin) && p.env["TERM"] != "dumb"
-			onScreen := p.output != "json" && !plain && onTerminal
+			onScreen := p.format != "json" && !plain && onTerminal
 			if onScreen && !cmd.Flags().Changed("limit") {
 				limit = 100
 			}
@@ -71,9 +71,9 @@ line per change at that speed; --output json prints one JSON object per change w
 				if err != nil {
 					return err
 				}
-				o := p.screen(c, board, nil)
+				o := screen(p, c, board, nil)
 				o.ASCII, o.NoMotion = ascii, noMotion
-				return p.watchReplay(ctx, r, onScreen, o)
+				return watchReplay(ctx, p, r, onScreen, o)
 			}
 			// Only the screen and the table show the age.
 			o := client.WatchOptions{Limit: limit}
@@ -82,13 +82,13 @@ line per change at that speed; --output json prints one JSON object per change w
 			}
 			watch := func(ctx context.Context, board string) <-chan client.State { return c.Watch(ctx, board, o) }
 			if onScreen {
-				o := p.screen(c, board, watch)
+				o := screen(p, c, board, watch)
 				o.ASCII, o.NoMotion = ascii, noMotion
 				return tui.Run(ctx, p.stdin, p.stdout, o)
 			}
 			states := watch(ctx, board)
 			if p.structured() {
-				return p.watchStructured(ctx, states)
+				return watchStructured(ctx, p.output, states)
 			}
 			show := tui.Frames
 			if plain {
@@ -113,8 +113,8 @@ line per change at that speed; --output json prints one JSON object per change w
 }
 
 // printStream prints the request for a board's stream of events, which curl can follow.
-func (p *program) printStream(ctx context.Context, board string, limit int) error {
-	s, err := p.connection()
+func printStream(ctx context.Context, cn *connector, board string, limit int) error {
+	s, err := cn.connection()
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (p *program) printStream(ctx context.Context, board string, limit int) erro
 	if s.Token.Value != "" {
 		r.Header.Set("Authorization", "Bearer")
 	}
-	_, err = io.WriteString(p.stdout, curlCommand(r, nil))
+	_, err = io.WriteString(cn.stdout, curlCommand(r, nil))
 	return err
 }
 
@@ -154,8 +154,8 @@ func pollStatus(ctx context.Context, c *client.Client, board string, to chan<- s
 }
 
 // watchStructured prints every state: with json and ndjson as one line of JSON.
-func (p *program) watchStructured(ctx context.Context, states <-chan client.State) error {
-	p.repeats = true
+func watchStructured(ctx context.Context, out *output, states <-chan client.State) error {
+	out.repeats = true
 	var last error
 	for s := range states {
 		line := struct {
@@ -166,13 +166,13 @@ func (p *program) watchStructured(ctx context.Context, states <-chan client.Stat
 			line.Error = last.Error()
 		}
 		var err error
-		switch p.output {
+		switch out.format {
 		case "json", "ndjson":
-			err = writeJSON(p.stdout, line, "")
+			err = writeJSON(out.stdout, line, "")
 		case "csv":
-			err = p.printStructured(s.Entries)
+			err = out.printStructured(s.Entries)
 		default:
-			err = p.printStructured(line)
+			err = out.printStructured(line)
 		}
 		if err != nil {
 			return err

@@ -26,7 +26,7 @@ const (
 
 // repeatable adds --watch to a command that only reads: it is then run again and again
 // until it is interrupted, which is not an error.
-func (p *program) repeatable(cmd *cobra.Command) *cobra.Command {
+func repeatable(p *program, cmd *cobra.Command) *cobra.Command {
 	var every time.Duration
 	cmd.Flags().DurationVar(&every, "watch", 0, "repeat until interrupted, at this interval")
 	cmd.Flag("watch").NoOptDefVal = defaultRepeat
@@ -38,14 +38,14 @@ func (p *program) repeatable(cmd *cobra.Command) *cobra.Command {
 		case every < minRepeat:
 			return usagef("--watch must be at least %v", minRepeat)
 		}
-		return p.repeat(cmd.Context(), every, func() error { return run(cmd, args) })
+		return repeat(cmd.Context(), p, every, func() error { return run(cmd, args) })
 	}
 	return cmd
 }
 
 // repeat runs a command at an interval. On a terminal each result replaces the one before
 // it. An error of the first run ends it; a later one is shown, and the next run follows.
-func (p *program) repeat(ctx context.Context, every time.Duration, run func() error) error {
+func repeat(ctx context.Context, p *program, every time.Duration, run func() error) error {
 	screen := &redrawer{to: p.stdout}
 	p.repeats = true
 	if screen.redraws = isTerminal(p.stdout) && p.env["TERM"] != "dumb"; screen.redraws {

@@ -62,7 +62,7 @@ func (f *pastFlags) replay(c *client.Client, board string, limit int) (r tui.Rep
 }
 
 // watchReplay plays back the past on the screen, as a line for each change, or as values.
-func (p *program) watchReplay(ctx context.Context, r tui.Replay, onScreen bool, o tui.Options) error {
+func watchReplay(ctx context.Context, p *program, r tui.Replay, onScreen bool, o tui.Options) error {
 	switch {
 	case p.curl:
 		_, err := r.Load(ctx, r.From, r.To, time.Second)
@@ -71,27 +71,27 @@ func (p *program) watchReplay(ctx context.Context, r tui.Replay, onScreen bool, 
 		o.Replay = &r
 		return tui.Run(ctx, p.stdin, p.stdout, o)
 	case p.structured():
-		return p.replayStructured(ctx, r)
+		return replayStructured(ctx, p.output, r)
 	}
 	return tui.ReplayLines(ctx, p.stdout, r)
 }
 
 // replayStructured prints every frame, without waiting: with json and ndjson as one line of JSON.
-func (p *program) replayStructured(ctx context.Context, r tui.Replay) error {
-	p.repeats = true
+func replayStructured(ctx context.Context, out *output, r tui.Replay) error {
+	out.repeats = true
 	for from, to := r.From, r.To; ; {
 		film, err := r.Load(ctx, from, to, r.Step())
 		if err != nil {
 			return err
 		}
 		for _, f := range film.Frames {
-			switch p.output {
+			switch out.format {
 			case "json", "ndjson":
-				err = writeJSON(p.stdout, f, "")
+				err = writeJSON(out.stdout, f, "")
 			case "csv":
-				err = p.printStructured(f.Entries)
+				err = out.printStructured(f.Entries)
 			default:
-				err = p.printStructured(f)
+				err = out.printStructured(f)
 			}
 			if err != nil {
 				return err

@@ -47,7 +47,7 @@ The secret is shown once. The receiver verifies messages with it.`,
 			if err != nil {
 				return err
 			}
-			return p.printWebhookSecret(w)
+			return printWebhookSecret(p.output, w)
 		}),
 	}
 	flags := cmd.Flags()
@@ -60,9 +60,9 @@ The secret is shown once. The receiver verifies messages with it.`,
 }
 
 // printWebhookSecret prints a webhook with its secret, which is never shown again.
-func (p *program) printWebhookSecret(w client.Webhook) error {
-	p.infof("store the secret: it is not shown again")
-	return p.print(w, func() *table {
+func printWebhookSecret(out *output, w client.Webhook) error {
+	out.infof("store the secret: it is not shown again")
+	return out.print(w, func() *table {
 		t := newTable()
 		t.add("webhook_id", w.WebhookID)
 		t.add("secret", w.Secret)
@@ -139,7 +139,7 @@ func newWebhookRotateCmd(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.printWebhookSecret(w)
+			return printWebhookSecret(p.output, w)
 		}),
 	}
 	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long messages are signed with the old secret too")

@@ -52,7 +52,7 @@ nothing is voided: sbctl shows the new result and exits with 3.`,
 			if r.Since, err = timeFlag("since", since); err != nil {
 				return err
 			}
-			if r.Rules, err = p.readRules(rules); err != nil {
+			if r.Rules, err = readRules(p.stdin, rules); err != nil {
 				return err
 			}
 			switch {
@@ -63,7 +63,7 @@ nothing is voided: sbctl shows the new result and exits with 3.`,
 			case r.Reason != "":
 				return usagef("--reason requires --apply")
 			}
-			return p.whatIf(cmd.Context(), c, r, page)
+			return whatIf(cmd.Context(), p, c, r, page)
 		}),
 	}
 	flags := cmd.Flags()
@@ -81,8 +81,8 @@ nothing is voided: sbctl shows the new result and exits with 3.`,
 const maxRules = 60 << 10
 
 // readRules reads a file of rules. The server checks what they say.
-func (p *program) readRules(name string) (json.RawMessage, error) {
-	from := io.Reader(p.stdin)
+func readRules(stdin io.Reader, name string) (json.RawMessage, error) {
+	from := stdin
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
@@ -105,10 +105,10 @@ func (p *program) readRules(name string) (json.RawMessage, error) {
 
 // whatIf asks, shows the result and, with --apply, voids the rejected events after a
 // confirmation.
-func (p *program) whatIf(ctx context.Context, c *client.Client, r client.WhatIfRequest, page string) error {
+func whatIf(ctx context.Context, p *program, c *client.Client, r client.WhatIfRequest, page string) error {
 	apply, reason := r.Apply, r.Reason
 	r.Apply, r.Reason = false, ""
-	result, err := p.askWhatIf(ctx, c, r, page)
+	result, err := askWhatIf(ctx, p, c, r, page)
 	if err != nil {
 		return err
 	}
@@ -128,12 +128,12 @@ func (p *program) whatIf(ctx context.Context, c *client.Client, r client.WhatIfR
 		return err
 	}
 	r.Apply, r.Reason, r.Digest = true, reason, result.Digest
-	done, err := c.WhatIf(ctx, r, p.progress())
+	done, err := c.WhatIf(ctx, r, progress(p.output))
 	var failed *client.Error
 	if errors.As(err, &failed) && failed.Code == wire.CodeConflict {
 		p.infof("%s", failed.Message)
 		r.Apply, r.Reason, r.Digest = false, "", ""
-		if result, err = p.askWhatIf(ctx, c, r, page); err != nil {
+		if result, err = askWhatIf(ctx, p, c, r, page); err != nil {
 			return err
 		}
 		return errors.Join(p.print(result, func() *table { return whatIfTable(&result) }), errCheckFailed)
@@ -145,14 +145,14 @@ func (p *program) whatIf(ctx context.Context, c *client.Client, r client.WhatIfR
 		return errors.New("the server's response has no void")
 	}
 	p.infof("void %d started; it continues if this command ends", done.Void.ID)
-	return p.followVoid(ctx, c, *done.Void, "done")
+	return followVoid(ctx, p.output, c, *done.Void, "done")
 }
 
 // askWhatIf asks, reports the counts and writes the page.
-func (p *program) askWhatIf(
-	ctx context.Context, c *client.Client, r client.WhatIfRequest, page string,
+func askWhatIf(
+	ctx context.Context, p *program, c *client.Client, r client.WhatIfRequest, page string,
 ) (client.WhatIf, error) {
-	result, err := c.WhatIf(ctx, r, p.progress())
+	result, err := c.WhatIf(ctx, r, progress(p.output))
 	if err != nil || p.curl {
 		return result, err
 	}
