@@ -25,7 +25,6 @@ var largeTypes = map[string]int{
 	"server/http/console.Console":           62,
 	"server/ranking.Ranking":                104,
 	"server/realtime.Hub":                   40,
-	"tui.model":                             110,
 }
 
 func TestTypesHaveFewMethods(t *testing.T) {

@@ -58,6 +58,12 @@ type menu struct {
 	reason textinput.Model
 }
 
+// menuPane shows the menu, if it is open.
+type menuPane struct {
+	*boardPane
+	menu *menu
+}
+
 type menuItem struct {
 	action       Action
 	text, effect string
@@ -105,17 +111,17 @@ func (m *model) openMenu() {
 const maxReason = 200
 
 // menuKey handles a key while the menu is open.
-func (m *model) menuKey(msg tea.KeyMsg) tea.Cmd {
-	n := m.menu
+func (pane *menuPane) menuKey(msg tea.KeyMsg) tea.Cmd {
+	n := pane.menu
 	if msg.Type == tea.KeyCtrlC {
 		return tea.Quit
 	}
 	if n.chosen != nil {
-		return m.reasonKey(msg)
+		return pane.reasonKey(msg)
 	}
 	switch {
 	case key.Matches(msg, keys.dismiss):
-		m.menu = nil
+		pane.menu = nil
 	case key.Matches(msg, keys.up):
 		n.at = max(n.at-1, 0)
 	case key.Matches(msg, keys.down):
@@ -130,8 +136,8 @@ func (m *model) menuKey(msg tea.KeyMsg) tea.Cmd {
 
 // reasonKey handles a key while the reason is entered. Without a reason nothing is
 // done: it goes into the audit trail.
-func (m *model) reasonKey(msg tea.KeyMsg) tea.Cmd {
-	n := m.menu
+func (pane *menuPane) reasonKey(msg tea.KeyMsg) tea.Cmd {
+	n := pane.menu
 	switch msg.Type {
 	case tea.KeyEsc:
 		n.chosen = nil
@@ -142,9 +148,9 @@ func (m *model) reasonKey(msg tea.KeyMsg) tea.Cmd {
 		if a.Reason = strings.TrimSpace(n.reason.Value()); a.Reason == "" {
 			return nil
 		}
-		m.menu = nil
-		m.notify(a.Command())
-		return m.act(a)
+		pane.menu = nil
+		pane.notify(a.Command())
+		return pane.act(a)
 	}
 	msg.Runes = []rune(Printable(string(msg.Runes)))
 	var cmd tea.Cmd
@@ -152,41 +158,41 @@ func (m *model) reasonKey(msg tea.KeyMsg) tea.Cmd {
 	return cmd
 }
 
-func (m *model) act(a Action) tea.Cmd {
+func (pane *menuPane) act(a Action) tea.Cmd {
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(m.ctx, actionTimeout)
+		ctx, cancel := context.WithTimeout(pane.ctx, actionTimeout)
 		defer cancel()
-		return actedMsg{a, m.o.Act(ctx, a)}
+		return actedMsg{a, pane.o.Act(ctx, a)}
 	}
 }
 
 // acted reports the result of an action.
-func (m *model) acted(msg actedMsg) tea.Cmd {
+func (pane *menuPane) acted(msg actedMsg) tea.Cmd {
 	if msg.err != nil {
-		m.notify(string(msg.action.Verb) + " " + msg.action.Target + ": " + m.o.Explain(msg.err))
+		pane.notify(string(msg.action.Verb) + " " + msg.action.Target + ": " + pane.o.Explain(msg.err))
 		return nil
 	}
 	done := map[Verb]string{
 		BanUser: "is banned", FreezeUser: "is frozen", FreezeBoard: "is frozen", UnfreezeBoard: "accepts scores again",
 		RebuildBoard: "is rebuilt",
 	}[msg.action.Verb]
-	m.notify(msg.action.Target + " " + done)
-	m.tell(msg.action.Target + " " + done + ": " + msg.action.Reason)
+	pane.notify(msg.action.Target + " " + done)
+	pane.tell(msg.action.Target + " " + done + ": " + msg.action.Reason)
 	if msg.action.Verb == FreezeBoard || msg.action.Verb == UnfreezeBoard {
 		status := frozen
 		if msg.action.Verb == UnfreezeBoard {
 			status = active
 		}
-		if m.info.Status != "" {
-			m.info.Status = status
+		if pane.info.Status != "" {
+			pane.info.Status = status
 		}
 	}
 	return nil
 }
 
 // menuView draws the menu.
-func (m *model) menuView(width int) []string {
-	n, th := m.menu, &m.theme
+func (pane *menuPane) menuView(width int) []string {
+	n, th := pane.menu, &pane.theme
 	inner := min(width-4, 76)
 	var lines []string
 	if n.chosen != nil {

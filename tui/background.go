@@ -75,8 +75,8 @@ func darkByEnvironment(value string) bool {
 }
 
 // setBackground changes the theme.
-func (m *model) setBackground(dark bool) {
-	if dark != m.theme.dark {
-		m.theme = newTheme(m.renderer, dark, m.theme.ascii)
+func (s *shared) setBackground(dark bool) {
+	if dark != s.theme.dark {
+		s.theme = newTheme(s.renderer, dark, s.theme.ascii)
 	}
 }

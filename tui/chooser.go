@@ -32,6 +32,12 @@ type chooser struct {
 	err     error // of the preview
 }
 
+// chooserPane shows the list, if it is open.
+type chooserPane struct {
+	*boardPane
+	chooser *chooser
+}
+
 // choice is a board of the list.
 type choice struct{ board, label, note string }
 
@@ -60,10 +66,10 @@ func (m *model) list(family string) tea.Cmd {
 }
 
 // openChooser opens the list.
-func (m *model) openChooser(msg boardsMsg) tea.Cmd {
-	m.notify("")
+func (pane *chooserPane) openChooser(msg boardsMsg) tea.Cmd {
+	pane.notify("")
 	if msg.err != nil {
-		m.notify(m.o.Explain(msg.err))
+		pane.notify(pane.o.Explain(msg.err))
 		return nil
 	}
 	c := &chooser{title: "boards"}
@@ -72,7 +78,7 @@ func (m *model) openChooser(msg boardsMsg) tea.Cmd {
 		if instance != (msg.family != "") { // periods have a separate list
 			continue
 		}
-		one := choice{board: b.Board, label: b.Board, note: boardNote(&b, m.now())}
+		one := choice{board: b.Board, label: b.Board, note: boardNote(&b, pane.now())}
 		if instance {
 			one.label = period
 		}
@@ -80,7 +86,7 @@ func (m *model) openChooser(msg boardsMsg) tea.Cmd {
 	}
 	if msg.family != "" {
 		if len(c.items) == 0 {
-			m.notify(msg.family + " has no periods")
+			pane.notify(msg.family + " has no periods")
 			return nil
 		}
 		slices.Reverse(c.items) // newest first
@@ -88,9 +94,9 @@ func (m *model) openChooser(msg boardsMsg) tea.Cmd {
 		current := choice{board: msg.family, label: "current period", note: "follows the calendar"}
 		c.items = append([]choice{current}, c.items...)
 	}
-	c.at = max(slices.IndexFunc(c.items, func(i choice) bool { return i.board == m.watching }), 0)
-	m.chooser = c
-	return m.previewSoon(0)
+	c.at = max(slices.IndexFunc(c.items, func(i choice) bool { return i.board == pane.watching }), 0)
+	pane.chooser = c
+	return pane.previewSoon(0)
 }
 
 // boardNote describes a board in the list.
@@ -114,33 +120,33 @@ func boardNote(b *client.Board, now time.Time) string {
 }
 
 // previewSoon reads the preview after a while.
-func (m *model) previewSoon(after time.Duration) tea.Cmd {
-	if m.chooser == nil || len(m.chooser.items) == 0 {
+func (pane *chooserPane) previewSoon(after time.Duration) tea.Cmd {
+	if pane.chooser == nil || len(pane.chooser.items) == 0 {
 		return nil
 	}
-	board := m.chooser.items[m.chooser.at].board
+	board := pane.chooser.items[pane.chooser.at].board
 	return tea.Tick(after, func(time.Time) tea.Msg { return readPreviewMsg{board} })
 }
 
 // readPreview reads the top of the selected board.
-func (m *model) readPreview(board string) tea.Cmd {
-	if m.chooser == nil || m.chooser.items[m.chooser.at].board != board {
+func (pane *chooserPane) readPreview(board string) tea.Cmd {
+	if pane.chooser == nil || pane.chooser.items[pane.chooser.at].board != board {
 		return nil // another one is selected now
 	}
-	return m.request(func(ctx context.Context) tea.Msg {
-		top, err := m.o.Top(ctx, board, previewRows)
+	return pane.request(func(ctx context.Context) tea.Msg {
+		top, err := pane.o.Top(ctx, board, previewRows)
 		return previewMsg{board, top, err}
 	})
 }
 
 // setPreview shows the preview, and reads it again while the list is open.
-func (m *model) setPreview(msg previewMsg) tea.Cmd {
-	c := m.chooser
+func (pane *chooserPane) setPreview(msg previewMsg) tea.Cmd {
+	c := pane.chooser
 	if c == nil || c.items[c.at].board != msg.board {
 		return nil
 	}
 	c.preview, c.err = &msg.top, msg.err
-	return m.previewSoon(statusInterval)
+	return pane.previewSoon(statusInterval)
 }
 
 // chooserKey handles a key while the list is open.
@@ -178,8 +184,8 @@ func (m *model) chooserKey(msg tea.KeyMsg) tea.Cmd {
 
 // chooserView draws the list around the selection, and the preview beside it if there
 // is room.
-func (m *model) chooserView(width, height int) []string {
-	c, th := m.chooser, &m.theme
+func (pane *chooserPane) chooserView(width, height int) []string {
+	c, th := pane.chooser, &pane.theme
 	room := max(min(height-4, max(len(c.items), previewRows)), 1)
 	inner := width - 6
 	listWidth, preview := min(inner, boardWidth), inner >= boardWidth+3+minPreview
@@ -203,7 +209,7 @@ func (m *model) chooserView(width, height int) []string {
 		lines = append(lines, line)
 	}
 	if preview {
-		beside := m.previewLines(min(inner-listWidth-3, previewWidth))
+		beside := pane.previewLines(min(inner-listWidth-3, previewWidth))
 		for i := range max(len(lines), min(len(beside), room)) {
 			if i == len(lines) {
 				lines = append(lines, strings.Repeat(" ", listWidth))
@@ -222,11 +228,11 @@ func (m *model) chooserView(width, height int) []string {
 // minPreview is the least width of a preview.
 const minPreview = 20
 
-func (m *model) previewLines(width int) []string {
-	c, th := m.chooser, &m.theme
+func (pane *chooserPane) previewLines(width int) []string {
+	c, th := pane.chooser, &pane.theme
 	switch {
 	case c.err != nil:
-		return []string{th.dim.paint(fit(Printable(m.o.Explain(c.err)), width, th.more))}
+		return []string{th.dim.paint(fit(Printable(pane.o.Explain(c.err)), width, th.more))}
 	case c.preview == nil:
 		return []string{th.dim.paint(fit("loading", width, th.more))}
 	case len(c.preview.Entries) == 0:

@@ -6,58 +6,58 @@ import "github.com/scoreboard/scoreboard/client"
 // mean the user that was selected.
 
 // scroll moves the window over a board with more rows than fit.
-func (m *model) scroll(by int) {
-	m.first = max(min(m.first+by, len(m.board.rows)-m.room), 0)
+func (pane *boardPane) scroll(by int) {
+	pane.first = max(min(pane.first+by, len(pane.board.rows)-pane.room), 0)
 }
 
 // move moves the cursor by rows. The first move selects the first row on the screen.
-func (m *model) move(by int) {
-	if len(m.board.rows) == 0 {
+func (pane *boardPane) move(by int) {
+	if len(pane.board.rows) == 0 {
 		return
 	}
-	at := m.board.find(m.selected)
+	at := pane.board.find(pane.selected)
 	if at < 0 {
-		at, by = m.first, by-sign(by)
+		at, by = pane.first, by-sign(by)
 	}
-	m.selectRow(at + by)
+	pane.selectRow(at + by)
 }
 
 // selectRow moves the cursor to a row and scrolls to it.
-func (m *model) selectRow(at int) {
-	if len(m.board.rows) == 0 {
+func (pane *boardPane) selectRow(at int) {
+	if len(pane.board.rows) == 0 {
 		return
 	}
-	at = min(max(at, 0), len(m.board.rows)-1)
-	m.selected, m.cursorAt = m.board.rows[at].UserID, at
-	if at < m.first {
-		m.first = at
-	} else if at >= m.first+m.room {
-		m.first = at - m.room + 1
+	at = min(max(at, 0), len(pane.board.rows)-1)
+	pane.selected, pane.cursorAt = pane.board.rows[at].UserID, at
+	if at < pane.first {
+		pane.first = at
+	} else if at >= pane.first+pane.room {
+		pane.first = at - pane.room + 1
 	}
-	m.scroll(0)
+	pane.scroll(0)
 }
 
 // keepCursor follows the selected user to a new place. If the user is gone, the cursor
 // stays at its place.
-func (m *model) keepCursor() {
-	if m.selected == "" {
+func (pane *boardPane) keepCursor() {
+	if pane.selected == "" {
 		return
 	}
-	if at := m.board.find(m.selected); at >= 0 {
-		if m.cursorAt >= m.first && m.cursorAt < m.first+m.room { // it was visible
-			m.selectRow(at)
+	if at := pane.board.find(pane.selected); at >= 0 {
+		if pane.cursorAt >= pane.first && pane.cursorAt < pane.first+pane.room { // it was visible
+			pane.selectRow(at)
 		}
-		m.cursorAt = at
+		pane.cursorAt = at
 		return
 	}
-	m.selected = ""
-	m.selectRow(m.cursorAt)
+	pane.selected = ""
+	pane.selectRow(pane.cursorAt)
 }
 
 // selectedEntry returns the entry under the cursor.
-func (m *model) selectedEntry() (client.Entry, bool) {
-	if at := m.board.find(m.selected); m.selected != "" && at >= 0 {
-		return m.board.rows[at].Entry, true
+func (pane *boardPane) selectedEntry() (client.Entry, bool) {
+	if at := pane.board.find(pane.selected); pane.selected != "" && at >= 0 {
+		return pane.board.rows[at].Entry, true
 	}
 	return client.Entry{}, false
 }

@@ -33,36 +33,36 @@ type dayMsg struct {
 func dayKey(board, user string) string { return board + " " + user }
 
 // readDay reads the last day of a user, unless it was read a short time ago.
-func (m *model) readDay(user string) tea.Cmd {
-	board := m.watching
+func (pane *playerPane) readDay(user string) tea.Cmd {
+	board := pane.watching
 	key := dayKey(board, user)
-	if d, known := m.days[key]; m.o.History == nil || known && m.now().Sub(d.readAt) < dayLife {
+	if d, known := pane.days[key]; pane.o.History == nil || known && pane.now().Sub(d.readAt) < dayLife {
 		return nil
 	}
-	if m.days == nil || len(m.days) >= maxDays {
-		m.days = make(map[string]day)
+	if pane.days == nil || len(pane.days) >= maxDays {
+		pane.days = make(map[string]day)
 	}
-	m.days[key] = day{readAt: m.now()} // no second request meanwhile
-	return m.request(func(ctx context.Context) tea.Msg {
-		h, err := m.o.History(ctx, board, user)
+	pane.days[key] = day{readAt: pane.now()} // no second request meanwhile
+	return pane.request(func(ctx context.Context) tea.Msg {
+		h, err := pane.o.History(ctx, board, user)
 		return dayMsg{board, user, h, err}
 	})
 }
 
 // setDay stores what was read. Without it, the page shows the ranks of the watch.
-func (m *model) setDay(msg dayMsg) {
-	d, asked := m.days[dayKey(msg.board, msg.user)]
+func (pane *playerPane) setDay(msg dayMsg) {
+	d, asked := pane.days[dayKey(msg.board, msg.user)]
 	if !asked || msg.err != nil {
 		return
 	}
 	d.points, d.best = msg.history.Points, msg.history.BestRank
-	m.days[dayKey(msg.board, msg.user)] = d
+	pane.days[dayKey(msg.board, msg.user)] = d
 }
 
 // lastDay returns the ranks of the player's last day, oldest first, negative so that the best one is
 // the largest, and 0 for none. It is nil if fewer than two are known.
-func (m *model) lastDay() (values []float64, d day) {
-	d = m.days[dayKey(m.watching, m.player.user)]
+func (pane *playerPane) lastDay() (values []float64, d day) {
+	d = pane.days[dayKey(pane.watching, pane.player.user)]
 	known := 0
 	for _, p := range d.points {
 		v := 0.0
@@ -72,7 +72,7 @@ func (m *model) lastDay() (values []float64, d day) {
 		}
 		values = append(values, v)
 	}
-	if place := m.player.place; place != nil && place.Rank > 0 {
+	if place := pane.player.place; place != nil && place.Rank > 0 {
 		values = append(values, -float64(place.Rank))
 		known++
 	}
@@ -83,8 +83,8 @@ func (m *model) lastDay() (values []float64, d day) {
 }
 
 // dayLine is the last day on one line, for a page without room for a chart.
-func (m *model) dayLine(width int) string {
-	values, d := m.lastDay()
+func (pane *playerPane) dayLine(width int) string {
+	values, d := pane.lastDay()
 	if values == nil {
 		return ""
 	}
@@ -100,7 +100,7 @@ func (m *model) dayLine(width int) string {
 			heights[i] = v - worst + 1
 		}
 	}
-	th := &m.theme
+	th := &pane.theme
 	words := fmt.Sprintf("  #%s %s #%s, best #%s", grouped(int64(-first)), th.to,
 		grouped(int64(-values[len(values)-1])), grouped(min(d.best, int64(-values[len(values)-1]))))
 	line := th.dim.paint("last day ") + th.spark.paint(th.sparkline(heights)) + words

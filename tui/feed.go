@@ -69,16 +69,16 @@ func (f *feed) forget(after time.Time) {
 }
 
 // eventTime is when what is shown happened: in a replay the time of its frame.
-func (m *model) eventTime() time.Time {
-	if m.reel != nil {
-		return m.newest.UpdatedAt
+func (pane *boardPane) eventTime() time.Time {
+	if pane.reel != nil {
+		return pane.newest.UpdatedAt
 	}
-	return m.now()
+	return pane.now()
 }
 
 // tell adds an event of the board or the connection.
-func (m *model) tell(text string) {
-	m.feed.add(event{at: m.eventTime(), kind: told, key: text, text: text})
+func (pane *boardPane) tell(text string) {
+	pane.feed.add(event{at: pane.eventTime(), kind: told, key: text, text: text})
 }
 
 const (
@@ -101,19 +101,19 @@ type ranked struct {
 // notable returns the events that matter among the changes of a state: users who
 // overtook others, entered or left the first ranks, fell, or passed a milestone. before
 // holds the rows before the changes.
-func (m *model) notable(before []row, changes []change) []event {
+func (pane *boardPane) notable(before []row, changes []change) []event {
 	var all []ranked
 	shown := func(user, displayName string) string {
-		return name(client.Entry{UserID: user, DisplayName: displayName}, m.theme.ascii)
+		return name(client.Entry{UserID: user, DisplayName: displayName}, pane.theme.ascii)
 	}
 	add := func(k kind, rank int64, key, format string, args ...any) {
-		e := event{at: m.eventTime(), kind: k, key: key, text: fmt.Sprintf(format, args...)}
+		e := event{at: pane.eventTime(), kind: k, key: key, text: fmt.Sprintf(format, args...)}
 		all = append(all, ranked{e, rank, ""})
 	}
-	short := len(before) <= notableRanks && len(m.board.rows) <= notableRanks
+	short := len(before) <= notableRanks && len(pane.board.rows) <= notableRanks
 	for _, c := range changes {
 		user := shown(c.user, c.name)
-		fewer := c.scoreMoved && c.score < c.previousScore != m.lowestFirst()
+		fewer := c.scoreMoved && c.score < c.previousScore != pane.lowestFirst()
 		switch {
 		case c.left && c.among == 0:
 			if c.previousRank <= notableRanks {
@@ -134,7 +134,7 @@ func (m *model) notable(before []row, changes []change) []event {
 		case c.previousRank > notableRanks:
 			add(entered, c.rank, "entered "+c.user, "%s entered the top %d at #%d", user, notableRanks, c.rank)
 		case c.scoreMoved && !fewer && c.rank < c.previousRank && c.rank <= notableOvertakes:
-			m.overtook(before, c, func(other row, more int) {
+			pane.overtook(before, c, func(other row, more int) {
 				key := strings.Join([]string{min(c.user, other.UserID), max(c.user, other.UserID)}, " ")
 				than := shown(other.UserID, other.DisplayName)
 				switch {
@@ -173,7 +173,7 @@ func joined(all []ranked) []ranked {
 }
 
 // overtook calls report with the best user that c overtook, and the number of others.
-func (m *model) overtook(before []row, c change, report func(other row, more int)) {
+func (pane *boardPane) overtook(before []row, c change, report func(other row, more int)) {
 	var best *row
 	others := 0
 	for i := range before {
@@ -181,7 +181,7 @@ func (m *model) overtook(before []row, c change, report func(other row, more int
 		if other.Rank < c.rank || other.Rank >= c.previousRank {
 			continue
 		}
-		if at := m.board.find(other.UserID); at < 0 || m.board.rows[at].Rank < c.rank {
+		if at := pane.board.find(other.UserID); at < 0 || pane.board.rows[at].Rank < c.rank {
 			continue // gone, or still ahead
 		}
 		if best == nil {

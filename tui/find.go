@@ -70,12 +70,12 @@ func (m *model) findKey(msg tea.KeyMsg) tea.Cmd {
 
 // match returns the row of a user by id, else the first row with the text in its id or
 // name; -1 if there is none.
-func (m *model) match(typed string) int {
-	if at := m.board.find(typed); at >= 0 {
+func (pane *boardPane) match(typed string) int {
+	if at := pane.board.find(typed); at >= 0 {
 		return at
 	}
 	typed = strings.ToLower(typed)
-	return slices.IndexFunc(m.board.rows, func(r row) bool {
+	return slices.IndexFunc(pane.board.rows, func(r row) bool {
 		return strings.Contains(strings.ToLower(r.UserID), typed) ||
 			strings.Contains(strings.ToLower(Printable(r.DisplayName)), typed)
 	})

@@ -41,6 +41,9 @@ var degradedWords = map[string]string{
 	archived:              "archived; shown from PostgreSQL",
 }
 
+// headerPane is the lines above the board.
+type headerPane struct{ *boardPane }
+
 type (
 	readInfoMsg struct{}
 	infoMsg     struct {
@@ -51,34 +54,34 @@ type (
 )
 
 // readInfo reads the board's status and period, which its stream does not contain.
-func (m *model) readInfo() tea.Cmd {
-	board, generation := m.shown.Board, m.generation
+func (pane *boardPane) readInfo() tea.Cmd {
+	board, generation := pane.shown.Board, pane.generation
 	if board == "" {
-		board = m.watching
+		board = pane.watching
 	}
-	return m.request(func(ctx context.Context) tea.Msg {
-		b, err := m.o.BoardInfo(ctx, board)
+	return pane.request(func(ctx context.Context) tea.Msg {
+		b, err := pane.o.BoardInfo(ctx, board)
 		return infoMsg{generation, b, err}
 	})
 }
 
 // setInfo stores the board's status and period, and reports a change in the feed.
-func (m *model) setInfo(msg infoMsg) {
-	if msg.generation != m.generation || msg.err != nil {
+func (pane *boardPane) setInfo(msg infoMsg) {
+	if msg.generation != pane.generation || msg.err != nil {
 		return
 	}
-	was := m.info
-	m.info = msg.board
-	if m.reel != nil { // how the board ended is not of the moment shown
-		m.info.Status, m.info.StandingsHash = "", ""
+	was := pane.info
+	pane.info = msg.board
+	if pane.reel != nil { // how the board ended is not of the moment shown
+		pane.info.Status, pane.info.StandingsHash = "", ""
 		return
 	}
 	switch {
-	case was.Board != m.info.Board || was.Status == m.info.Status:
-	case m.info.Status == Ended:
-		m.setFinale(m.info.Board, m.board.rows)
-	case statusWords[m.info.Status] != "":
-		m.tell("the board " + statusWords[m.info.Status])
+	case was.Board != pane.info.Board || was.Status == pane.info.Status:
+	case pane.info.Status == Ended:
+		pane.setFinale(pane.info.Board, pane.board.rows)
+	case statusWords[pane.info.Status] != "":
+		pane.tell("the board " + statusWords[pane.info.Status])
 	}
 }
 
@@ -92,20 +95,21 @@ type finale struct {
 const finaleFor = 30 * time.Second
 
 // setFinale announces the first rows of a board whose period has ended.
-func (m *model) setFinale(board string, rows []row) {
-	if m.finale.board == board || len(rows) == 0 {
+func (pane *boardPane) setFinale(board string, rows []row) {
+	if pane.finale.board == board || len(rows) == 0 {
 		return
 	}
 	var winners []string
-	for i := range rows[:min(len(rows), len(m.theme.podium))] {
+	for i := range rows[:min(len(rows), len(pane.theme.podium))] {
 		e := &rows[i]
 		winners = append(winners,
-			fmt.Sprintf("%s %s %s", ordinal(e.Rank), name(e.Entry, m.theme.ascii), grouped(e.Score)))
+			fmt.Sprintf("%s %s %s", ordinal(e.Rank), name(e.Entry, pane.theme.ascii), grouped(e.Score)))
 	}
 	_, period, _ := strings.Cut(Printable(board), ":")
-	m.finale = finale{board, period + " has ended: " + strings.Join(winners, m.theme.between), m.now().Add(finaleFor)}
-	m.feed.add(event{at: m.now(), kind: milestone, text: fmt.Sprintf("%s has ended: %s wins with %s", period,
-		name(rows[0].Entry, m.theme.ascii), grouped(rows[0].Score))})
+	text := period + " has ended: " + strings.Join(winners, pane.theme.between)
+	pane.finale = finale{board, text, pane.now().Add(finaleFor)}
+	pane.feed.add(event{at: pane.now(), kind: milestone, text: fmt.Sprintf("%s has ended: %s wins with %s", period,
+		name(rows[0].Entry, pane.theme.ascii), grouped(rows[0].Score))})
 }
 
 // staleAfter is how old the data may be before the header counts the seconds. An idle
@@ -113,35 +117,35 @@ func (m *model) setFinale(board string, rows []row) {
 const staleAfter = 5 * time.Second
 
 // header shows the board, its period and how current the data is.
-func (m *model) header() string {
-	s, th := &m.shown, &m.theme
+func (pane *headerPane) header() string {
+	s, th := &pane.shown, &pane.theme
 	board, period, _ := strings.Cut(s.Board, ":")
 	if board == "" {
 		board = "scoreboard"
 	}
-	left := " " + th.title.paint(fit(Printable(board), min(ansi.StringWidth(board), m.width/3), th.more))
-	if words := m.periodWords(Printable(period)); words != "" && m.width >= 60 {
+	left := " " + th.title.paint(fit(Printable(board), min(ansi.StringWidth(board), pane.width/3), th.more))
+	if words := pane.periodWords(Printable(period)); words != "" && pane.width >= 60 {
 		left += th.dim.paint(th.between + words)
 	} else if period != "" {
 		left += th.dim.paint(" " + Printable(period))
 	}
-	if m.reel != nil {
+	if pane.reel != nil {
 		left += " " + th.chip.paint(" replay ")
 	}
-	if m.info.Status != "" && m.info.Status != active {
-		left += " " + th.chip.paint(" "+Printable(m.info.Status)+" ")
+	if pane.info.Status != "" && pane.info.Status != active {
+		left += " " + th.chip.paint(" "+Printable(pane.info.Status)+" ")
 	}
-	if m.paused {
+	if pane.paused {
 		left += " " + th.chip.paint(" paused ")
 	}
-	return spread(left, m.connection()+" ", m.width, th.more)
+	return spread(left, pane.connection()+" ", pane.width, th.more)
 }
 
 // connection says how the board is followed and how old its data is.
-func (m *model) connection() string {
-	s, th := &m.shown, &m.theme
-	if m.reel != nil {
-		return m.replayWords()
+func (pane *headerPane) connection() string {
+	s, th := &pane.shown, &pane.theme
+	if pane.reel != nil {
+		return pane.replayWords()
 	}
 	dot, words := th.problem, "connecting"
 	switch s.Connection {
@@ -160,22 +164,22 @@ func (m *model) connection() string {
 	text := dot.paint(th.dot) + " " + words
 	if !s.HeardAt.IsZero() {
 		ago := "now"
-		if old := m.now().Sub(s.HeardAt); old >= time.Minute {
+		if old := pane.now().Sub(s.HeardAt); old >= time.Minute {
 			ago = age(old) + " ago"
 		} else if old >= staleAfter {
 			ago = fmt.Sprintf("%d s ago", old/time.Second)
 		}
 		text += th.dim.paint(th.between + ago)
 	}
-	if s.Reconnects > 0 && m.width >= 72 {
+	if s.Reconnects > 0 && pane.width >= 72 {
 		text += th.dim.paint(th.between + plural(s.Reconnects, "reconnect"))
 	}
 	return text
 }
 
 // periodWords says which period is shown and when it ends.
-func (m *model) periodWords(period string) string {
-	b := &m.info
+func (pane *headerPane) periodWords(period string) string {
+	b := &pane.info
 	words := period
 	if b.PeriodStart != nil {
 		start := *b.PeriodStart
@@ -196,10 +200,10 @@ func (m *model) periodWords(period string) string {
 		words = "all time"
 	}
 	if b.PeriodEnd != nil {
-		if left := b.PeriodEnd.Sub(m.moment()); left > 0 && b.Status != Ended {
-			words += m.theme.between + "ends in " + countdown(left)
+		if left := b.PeriodEnd.Sub(pane.moment()); left > 0 && b.Status != Ended {
+			words += pane.theme.between + "ends in " + countdown(left)
 		} else {
-			words += m.theme.between + "ended " + b.PeriodEnd.Format("2 Jan 15:04") + " UTC"
+			words += pane.theme.between + "ended " + b.PeriodEnd.Format("2 Jan 15:04") + " UTC"
 		}
 	}
 	return words
@@ -231,33 +235,35 @@ func countdown(left time.Duration) string {
 }
 
 // banners are the lines below the header: what is unusual, the most important first.
-func (m *model) banners() (lines []string) {
-	if m.reel != nil {
-		return m.replayBanners()
+func (pane *headerPane) banners() (lines []string) {
+	if pane.reel != nil {
+		return pane.replayBanners()
 	}
-	s, th := &m.shown, &m.theme
-	add := func(i ink, text string) { lines = append(lines, i.paint(fit(" "+Printable(text), m.width, th.more))) }
+	s, th := &pane.shown, &pane.theme
+	add := func(i ink, text string) {
+		lines = append(lines, i.paint(fit(" "+Printable(text), pane.width, th.more)))
+	}
 	if s.Connection == client.Disconnected && s.Err != nil {
-		add(th.problem, m.o.Explain(s.Err)+"; reconnecting") // the cause first: a narrow screen truncates
+		add(th.problem, pane.o.Explain(s.Err)+"; reconnecting") // the cause first: a narrow screen truncates
 	}
-	if m.now().Before(m.finale.until) {
-		add(th.gold, th.star+" "+m.finale.text)
+	if pane.now().Before(pane.finale.until) {
+		add(th.gold, th.star+" "+pane.finale.text)
 	}
-	if s.Degraded != "" && (s.Degraded != archived || m.info.Status != archived) {
+	if s.Degraded != "" && (s.Degraded != archived || pane.info.Status != archived) {
 		words, known := degradedWords[s.Degraded]
 		if !known {
 			words = s.Degraded
 		}
 		add(th.problem, "degraded: "+words)
 	}
-	switch m.info.Status {
+	switch pane.info.Status {
 	case frozen:
 		add(th.warn, "frozen by an operator: no scores are accepted, reads work as usual")
 	case archived:
 		add(th.warn, "archived: no scores are accepted; the standings are read from PostgreSQL")
 	case Ended:
 		text := "this period has ended: these are its final standings"
-		if h := m.info.StandingsHash; len(h) >= 12 {
+		if h := pane.info.StandingsHash; len(h) >= 12 {
 			text += ", sealed as " + h[:12]
 		}
 		add(th.warn, text)
@@ -265,7 +271,7 @@ func (m *model) banners() (lines []string) {
 	if s.Connection == client.Polling {
 		reason := "streams do not work"
 		if s.Err != nil {
-			reason = m.o.Explain(s.Err)
+			reason = pane.o.Explain(s.Err)
 		}
 		add(th.warn, "polling every few seconds: "+reason)
 	}

@@ -23,6 +23,14 @@ const (
 	maxBoardAge    = 5 * time.Second
 )
 
+// healthPane is the status of the server, for operators.
+type healthPane struct {
+	*boardPane
+	status   *client.Status
+	health   health
+	lastFlag int64 // the newest flag seen; -1: none were read yet
+}
+
 type (
 	readStatusMsg struct{}
 	statusMsg     struct {
@@ -33,10 +41,10 @@ type (
 )
 
 // readStatus reads the status of the server and the open flags, which are for operators.
-func (m *model) readStatus() tea.Cmd {
-	board, readFlags := m.watching, m.o.Flags
-	return m.request(func(ctx context.Context) tea.Msg {
-		s, err := m.o.Status(ctx, board)
+func (pane *healthPane) readStatus() tea.Cmd {
+	board, readFlags := pane.watching, pane.o.Flags
+	return pane.request(func(ctx context.Context) tea.Msg {
+		s, err := pane.o.Status(ctx, board)
 		msg := statusMsg{status: &s, err: err}
 		if err == nil && readFlags != nil {
 			if open, err := readFlags(ctx); err == nil {
@@ -48,12 +56,12 @@ func (m *model) readStatus() tea.Cmd {
 }
 
 // setStatus stores the server status. Once it was rejected, it is not read again.
-func (m *model) setStatus(msg statusMsg) tea.Cmd {
-	m.status = nil
+func (pane *healthPane) setStatus(msg statusMsg) tea.Cmd {
+	pane.status = nil
 	if msg.err == nil {
-		m.status, m.operator = msg.status, true
-		m.health.add(msg.status)
-		m.setFlags(msg.flags)
+		pane.status, pane.operator = msg.status, true
+		pane.health.add(msg.status)
+		pane.setFlags(msg.flags)
 	} else if c := wire.CodeOf(msg.err); c == wire.CodeForbidden || c == wire.CodeUnauthorized {
 		return nil
 	}
@@ -61,28 +69,28 @@ func (m *model) setStatus(msg statusMsg) tea.Cmd {
 }
 
 // setFlags stores the number of open flags of each user, and reports new ones.
-func (m *model) setFlags(open []client.Flag) {
+func (pane *healthPane) setFlags(open []client.Flag) {
 	if open == nil {
 		return
 	}
 	flags := make(map[string]int64)
 	for _, f := range open {
 		flags[f.UserID]++
-		if m.lastFlag >= 0 && f.ID > m.lastFlag {
+		if pane.lastFlag >= 0 && f.ID > pane.lastFlag {
 			user := client.Entry{UserID: f.UserID}
-			if at := m.board.find(f.UserID); at >= 0 {
-				user = m.board.rows[at].Entry
+			if at := pane.board.find(f.UserID); at >= 0 {
+				user = pane.board.rows[at].Entry
 			}
 			detail := strings.TrimPrefix(f.Detail, fmt.Sprintf("delta %d, ", f.Delta))
-			m.feed.add(event{at: m.now(), kind: flagged, text: fmt.Sprintf("%s is flagged (%s): %s, %s",
-				name(user, m.theme.ascii), Printable(f.Rule), signed(f.Delta), Printable(detail))})
+			pane.feed.add(event{at: pane.now(), kind: flagged, text: fmt.Sprintf("%s is flagged (%s): %s, %s",
+				name(user, pane.theme.ascii), Printable(f.Rule), signed(f.Delta), Printable(detail))})
 		}
 	}
-	m.lastFlag = max(m.lastFlag, 0)
+	pane.lastFlag = max(pane.lastFlag, 0)
 	for _, f := range open {
-		m.lastFlag = max(m.lastFlag, f.ID)
+		pane.lastFlag = max(pane.lastFlag, f.ID)
 	}
-	m.flags = flags
+	pane.flags = flags
 }
 
 // stage is one line of the health panel: a stage of the pipeline.
@@ -138,8 +146,8 @@ func lagOf(s *client.Status) (lag int64) {
 }
 
 // stages returns the lines of the panel in the order of the pipeline.
-func (m *model) stages() (all []stage) {
-	s, h := m.status, &m.health
+func (pane *healthPane) stages() (all []stage) {
+	s, h := pane.status, &pane.health
 	add := func(name string, history *series, problem, format string, args ...any) {
 		all = append(all, stage{name, fmt.Sprintf(format, args...), history, problem})
 	}
@@ -213,9 +221,9 @@ func (m *model) stages() (all []stage) {
 
 // healthPanel draws one line for each stage: its value, the last minute, and whether it
 // is within its limit.
-func (m *model) healthPanel(width int) []string {
-	th := &m.theme
-	stages := m.stages()
+func (pane *healthPane) healthPanel(width int) []string {
+	th := &pane.theme
+	stages := pane.stages()
 	wideName, wideValue, wideWords := 0, 0, 2
 	for _, s := range stages {
 		wideName = max(wideName, len(s.name))
@@ -239,23 +247,23 @@ func (m *model) healthPanel(width int) []string {
 		}
 		lines = append(lines, ansi.Truncate(line+"  "+verdict, width, th.more))
 	}
-	for _, p := range m.status.Problems {
+	for _, p := range pane.status.Problems {
 		lines = append(lines, th.problem.paint(fit(Printable(p), width, th.more)))
 	}
 	return lines
 }
 
 // healthLine says in one line what the panel shows: the problems, or the main figures.
-func (m *model) healthLine(width int) string {
-	th := &m.theme
+func (pane *healthPane) healthLine(width int) string {
+	th := &pane.theme
 	var problems, figures []string
-	for _, s := range m.stages() {
+	for _, s := range pane.stages() {
 		if s.problem != "" {
 			problems = append(problems, s.name+" "+s.value+": "+s.problem)
 		}
 		figures = append(figures, s.name+" "+s.value)
 	}
-	for _, p := range m.status.Problems {
+	for _, p := range pane.status.Problems {
 		problems = append(problems, Printable(p))
 	}
 	if len(problems) > 0 {

@@ -72,60 +72,45 @@ type Options struct {
 	NoMotion bool
 }
 
-// model is the state of the screen. Update and View touch nothing but it; requests run
-// as commands. All times come from now, so a test can replay a session.
-type model struct {
-	ctx      context.Context // of the requests
-	o        Options
-	renderer *lipgloss.Renderer
-	theme    theme
-	now      func() time.Time
-	width    int
-	height   int
-	query    func() // asks the terminal for its background; nil: not asked
-	answer   terminalAnswer
-	wakeAt   time.Time // of the pending tick; zero: none
-
-	reel       *reel  // nil: the board is live
-	watching   string // the requested board
-	generation int    // of watches: messages of an earlier one are dropped
-	states     <-chan client.State
-	stop       context.CancelFunc
-
-	newest client.State // the latest received
-	shown  client.State // the one on the screen: older while paused
-	board  board
-	feed   feed
-	widest int // name so far: columns stay in place while users come and go
-	first  int // row on the screen
-	room   int // rows that fit, as last drawn
-	paused bool
-	hectic bool // many scores changed in the state shown
-	help   bool
-
-	selected string // user under the cursor; empty: none
-	cursorAt int    // the place of the selected user
-
-	info   client.Board // Status is empty while unknown
-	finale finale
-
-	me       *client.Place
-	search   textinput.Model // focused while a user is entered
-	days     map[string]day  // by board and user
-	player   *player         // nil unless a player's page is open
-	chooser  *chooser
-	menu     *menu
-	operator bool
-	status   *client.Status
-	health   health
-	flags    map[string]int64 // open flags by user
-	lastFlag int64            // the newest flag seen; -1: none were read yet
-
-	showHealth  bool
-	showFeed    bool
+// shared is what all parts of the screen use. All times come from now, so a test can
+// replay a session.
+type shared struct {
+	ctx         context.Context // of the requests
+	o           Options
+	renderer    *lipgloss.Renderer
+	theme       theme
+	now         func() time.Time
+	width       int
+	height      int
+	operator    bool
 	notice      string
 	noticeUntil time.Time
-	ended       bool
+}
+
+// model is the state of the screen: it passes messages to its panes and composes what
+// they draw. Update and View touch nothing but it; requests run as commands.
+type model struct {
+	*shared
+	*boardPane
+	replayPane
+	headerPane
+	healthPane
+	playerPane
+	chooserPane
+	menuPane
+
+	query  func() // asks the terminal for its background; nil: not asked
+	answer terminalAnswer
+	wakeAt time.Time // of the pending tick; zero: none
+
+	states <-chan client.State
+	stop   context.CancelFunc
+
+	search     textinput.Model // focused while a user is entered
+	help       bool
+	showHealth bool
+	showFeed   bool
+	ended      bool
 }
 
 type (
@@ -150,17 +135,21 @@ func newModel(ctx context.Context, o Options, r *lipgloss.Renderer, dark bool) *
 		o.Explain = error.Error
 	}
 	th := newTheme(r, dark, o.ASCII)
+	all := &shared{ctx: ctx, o: o, renderer: r, theme: th, now: time.Now}
+	on := &boardPane{shared: all}
 	m := &model{
-		ctx:        ctx,
-		o:          o,
-		renderer:   r,
-		theme:      th,
-		search:     newInput(&th, "find: ", maxUserID),
-		now:        time.Now,
-		showHealth: true,
-		showFeed:   true,
-		lastFlag:   -1,
-		stop:       func() {},
+		shared:      all,
+		boardPane:   on,
+		replayPane:  replayPane{boardPane: on},
+		headerPane:  headerPane{boardPane: on},
+		healthPane:  healthPane{boardPane: on, lastFlag: -1},
+		playerPane:  playerPane{boardPane: on},
+		chooserPane: chooserPane{boardPane: on},
+		menuPane:    menuPane{boardPane: on},
+		search:      newInput(&th, "find: ", maxUserID),
+		showHealth:  true,
+		showFeed:    true,
+		stop:        func() {},
 	}
 	if o.Replay != nil {
 		m.reel, m.watching = newReel(*o.Replay), o.Replay.Board
@@ -182,7 +171,7 @@ func (m *model) Init() tea.Cmd {
 }
 
 // later sends a message after the time between two reads.
-func (m *model) later(msg tea.Msg) tea.Cmd {
+func (s *shared) later(msg tea.Msg) tea.Cmd {
 	return tea.Tick(refresh, func(time.Time) tea.Msg { return msg })
 }
 
@@ -216,19 +205,19 @@ func (m *model) listen() tea.Cmd {
 }
 
 // request runs a request to the server in the background.
-func (m *model) request(do func(context.Context) tea.Msg) tea.Cmd {
+func (s *shared) request(do func(context.Context) tea.Msg) tea.Cmd {
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(m.ctx, requestTimeout)
+		ctx, cancel := context.WithTimeout(s.ctx, requestTimeout)
 		defer cancel()
 		return do(ctx)
 	}
 }
 
 // readMe reads the own standing. A user without a score has no row.
-func (m *model) readMe() tea.Cmd {
-	board, generation := m.watching, m.generation
-	return m.request(func(ctx context.Context) tea.Msg {
-		place, err := m.o.Me(ctx, board, neighbours)
+func (pane *boardPane) readMe() tea.Cmd {
+	board, generation := pane.watching, pane.generation
+	return pane.request(func(ctx context.Context) tea.Msg {
+		place, err := pane.o.Me(ctx, board, neighbours)
 		if err != nil {
 			return meMsg{generation: generation}
 		}
@@ -332,52 +321,52 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 }
 
 // show puts the newest state on the screen.
-func (m *model) show() tea.Cmd {
+func (pane *boardPane) show() tea.Cmd {
 	var cmd tea.Cmd
-	if m.newest.Board != m.shown.Board { // another board or period: no movements
-		family, _, _ := strings.Cut(m.shown.Board, ":")
-		if m.board.begun && strings.HasPrefix(m.newest.Board, family+":") {
-			m.setFinale(m.shown.Board, m.board.rows)
-			cmd = m.readInfo()
+	if pane.newest.Board != pane.shown.Board { // another board or period: no movements
+		family, _, _ := strings.Cut(pane.shown.Board, ":")
+		if pane.board.begun && strings.HasPrefix(pane.newest.Board, family+":") {
+			pane.setFinale(pane.shown.Board, pane.board.rows)
+			cmd = pane.readInfo()
 		}
-		m.board.reset()
+		pane.board.reset()
 	}
-	if m.newest.Connection != m.shown.Connection && m.shown.Connection != "" {
-		m.tell(connectionWords[m.newest.Connection])
-		m.notify("") // a failed request can be repeated now
+	if pane.newest.Connection != pane.shown.Connection && pane.shown.Connection != "" {
+		pane.tell(connectionWords[pane.newest.Connection])
+		pane.notify("") // a failed request can be repeated now
 	}
-	m.shown = m.newest
-	before := m.board.rows
-	changes := m.board.update(m.shown.Entries, m.now())
+	pane.shown = pane.newest
+	before := pane.board.rows
+	changes := pane.board.update(pane.shown.Entries, pane.now())
 	scores := 0
 	for _, c := range changes {
 		if c.scoreMoved {
 			scores++
 		}
 	}
-	m.hectic = scores > maxAnimated
-	for _, e := range m.notable(before, changes) {
-		m.feed.add(e)
+	pane.hectic = scores > maxAnimated
+	for _, e := range pane.notable(before, changes) {
+		pane.feed.add(e)
 	}
-	m.keepCursor()
-	move := m.shown.Me
-	if move == nil || m.me == nil || move.UserID != m.me.UserID || move.Rank == 0 {
+	pane.keepCursor()
+	move := pane.shown.Me
+	if move == nil || pane.me == nil || move.UserID != pane.me.UserID || move.Rank == 0 {
 		return cmd
 	}
-	if move.Rank != m.me.Rank || move.Score != m.me.Score {
-		me := *m.me
+	if move.Rank != pane.me.Rank || move.Score != pane.me.Score {
+		me := *pane.me
 		me.Score, me.Rank, me.Neighbours = move.Score, move.Rank, nil // read again soon
-		m.me = &me
+		pane.me = &me
 	}
 	return cmd
 }
 
 // notify shows a notice for a while; an empty one clears it.
-func (m *model) notify(text string) {
-	m.notice, m.noticeUntil = text, time.Time{}
+func (s *shared) notify(text string) {
+	s.notice, s.noticeUntil = text, time.Time{}
 	if text != "" {
-		m.noticeUntil = m.now().Add(noticeFor)
+		s.noticeUntil = s.now().Add(noticeFor)
 	}
 }
 
-func (m *model) lowestFirst() bool { return m.info.Order == "lowest" }
+func (pane *boardPane) lowestFirst() bool { return pane.info.Order == "lowest" }

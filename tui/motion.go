@@ -20,7 +20,7 @@ const (
 )
 
 // still reports whether nothing is animated.
-func (m *model) still() bool { return m.o.NoMotion || m.hectic }
+func (pane *boardPane) still() bool { return pane.o.NoMotion || pane.hectic }
 
 // position is where the row is drawn, counted in rows: on its way to its place if it
 // moved a moment ago.
@@ -34,14 +34,14 @@ func (r *row) position(place int, now time.Time) float64 {
 }
 
 // inMotion returns the rows in the order in which they are drawn.
-func (m *model) inMotion() []*row {
-	rows := m.board.rows
+func (pane *boardPane) inMotion() []*row {
+	rows := pane.board.rows
 	order := make([]*row, len(rows))
 	positions := make(map[*row]float64)
-	now := m.now()
+	now := pane.now()
 	for i := range rows {
 		order[i] = &rows[i]
-		if !m.still() && within(rows[i].moved, slide, now) {
+		if !pane.still() && within(rows[i].moved, slide, now) {
 			positions[order[i]] = rows[i].position(i, now)
 		}
 	}
@@ -66,15 +66,15 @@ func (m *model) inMotion() []*row {
 }
 
 // scoreInk returns how a score is drawn: highlighted after a change, then fading.
-func (m *model) scoreInk(r *row) ink {
-	steps := m.theme.fading
-	if !within(r.changed, fade, m.now()) || len(steps) == 0 {
+func (pane *boardPane) scoreInk(r *row) ink {
+	steps := pane.theme.fading
+	if !within(r.changed, fade, pane.now()) || len(steps) == 0 {
 		return ink{}
 	}
-	if m.still() {
+	if pane.still() {
 		return steps[0]
 	}
-	return steps[min(int(m.now().Sub(r.changed)*time.Duration(len(steps))/fade), len(steps)-1)]
+	return steps[min(int(pane.now().Sub(r.changed)*time.Duration(len(steps))/fade), len(steps)-1)]
 }
 
 // within reports whether less than d has passed since t.

@@ -28,6 +28,13 @@ type player struct {
 	first     int                     // event at the top
 }
 
+// playerPane shows the page of one user.
+type playerPane struct {
+	*boardPane
+	player *player        // nil unless a player's page is open
+	days   map[string]day // by board and user
+}
+
 type (
 	readPlayerMsg struct{ user string }
 	playerMsg     struct {
@@ -52,16 +59,16 @@ func (m *model) openPlayer(user string) tea.Cmd {
 }
 
 // readPlayer reads what the page shows.
-func (m *model) readPlayer(user string) tea.Cmd {
-	board, generation, operator := m.watching, m.generation, m.operator
-	return m.request(func(ctx context.Context) tea.Msg {
+func (pane *playerPane) readPlayer(user string) tea.Cmd {
+	board, generation, operator := pane.watching, pane.generation, pane.operator
+	return pane.request(func(ctx context.Context) tea.Msg {
 		msg := playerMsg{generation: generation, user: user}
-		msg.place, msg.err = m.o.Find(ctx, board, user, playerNeighbours)
+		msg.place, msg.err = pane.o.Find(ctx, board, user, playerNeighbours)
 		var s client.Statement
-		s, msg.hidden = m.o.Statement(ctx, board, user)
+		s, msg.hidden = pane.o.Statement(ctx, board, user)
 		msg.statement = s.Entries
 		if operator {
-			if account, err := m.o.User(ctx, user); err == nil {
+			if account, err := pane.o.User(ctx, user); err == nil {
 				msg.account = &account
 			}
 		}
@@ -73,18 +80,18 @@ func (m *model) readPlayer(user string) tea.Cmd {
 const playerNeighbours = 3
 
 // setPlayer stores what was read, and reads again after a while.
-func (m *model) setPlayer(msg playerMsg) tea.Cmd {
-	p := m.player
-	if p == nil || msg.generation != m.generation || msg.user != p.user {
+func (pane *playerPane) setPlayer(msg playerMsg) tea.Cmd {
+	p := pane.player
+	if p == nil || msg.generation != pane.generation || msg.user != p.user {
 		return nil
 	}
 	p.err, p.account, p.hidden = msg.err, msg.account, ""
 	if msg.err == nil {
 		p.place = &msg.place
-		p.ranks.add(msg.place.Rank, m.now())
+		p.ranks.add(msg.place.Rank, pane.now())
 	}
 	if msg.hidden != nil {
-		p.hidden = m.o.Explain(msg.hidden)
+		p.hidden = pane.o.Explain(msg.hidden)
 	} else {
 		p.statement = msg.statement
 	}
@@ -92,39 +99,39 @@ func (m *model) setPlayer(msg playerMsg) tea.Cmd {
 }
 
 // playerView draws the page into a width and height.
-func (m *model) playerView(width, height int) []string {
-	p, th := m.player, &m.theme
+func (pane *playerPane) playerView(width, height int) []string {
+	p, th := pane.player, &pane.theme
 	inner := width - 4
 	var lines []string
-	title := m.playerTitle()
+	title := pane.playerTitle()
 	switch {
 	case p.err != nil && p.place == nil:
-		lines = append(lines, th.problem.paint(fit(m.o.Explain(p.err), inner, th.more)))
+		lines = append(lines, th.problem.paint(fit(pane.o.Explain(p.err), inner, th.more)))
 	case p.place == nil:
 		lines = append(lines, th.dim.paint("loading"))
 	default:
-		lines = append(lines, ansi.Truncate(m.standing(p.place), inner, th.more))
+		lines = append(lines, ansi.Truncate(pane.standing(p.place), inner, th.more))
 	}
 	if a := p.account; a != nil {
-		lines = append(lines, ansi.Truncate(m.accountLine(a), inner, th.more))
+		lines = append(lines, ansi.Truncate(pane.accountLine(a), inner, th.more))
 	}
 	small := width < wideWidth || height-3-len(lines) < 12
-	if day := m.dayLine(inner); small && day != "" && height > 12 {
+	if day := pane.dayLine(inner); small && day != "" && height > 12 {
 		lines = append(lines, day)
 	}
 	lines = append(lines, "")
 	room := height - 2 - len(lines)
 	if small {
-		lines = append(lines, m.playerSections(inner, room)...)
+		lines = append(lines, pane.playerSections(inner, room)...)
 		return th.panel(title, lines, width, height)
 	}
 	left := (inner - 3) * 3 / 5
 	right := inner - 3 - left
-	a := append(m.neighbourSection(left), "")
-	a = append(a, m.statementSection(left, room-len(a))...)
+	a := append(pane.neighbourSection(left), "")
+	a = append(a, pane.statementSection(left, room-len(a))...)
 	half := (room - 4) / 2
-	b := append(m.scoreSection(right, min(half, 10)), "")
-	b = append(b, m.rankSection(right, min(room-len(b)-1, 10))...)
+	b := append(pane.scoreSection(right, min(half, 10)), "")
+	b = append(b, pane.rankSection(right, min(room-len(b)-1, 10))...)
 	for i := range room {
 		line := ""
 		if i < len(a) {
@@ -140,10 +147,10 @@ func (m *model) playerView(width, height int) []string {
 }
 
 // playerTitle is the user's name and id.
-func (m *model) playerTitle() string {
-	user := m.player.user
-	if at := m.board.find(user); at >= 0 {
-		if shown := name(m.board.rows[at].Entry, m.theme.ascii); shown != user {
+func (pane *playerPane) playerTitle() string {
+	user := pane.player.user
+	if at := pane.board.find(user); at >= 0 {
+		if shown := name(pane.board.rows[at].Entry, pane.theme.ascii); shown != user {
 			return shown + " (" + Printable(user) + ")"
 		}
 	}
@@ -151,23 +158,23 @@ func (m *model) playerTitle() string {
 }
 
 // playerSections draws the sections below each other, while they fit.
-func (m *model) playerSections(width, room int) []string {
-	lines := m.neighbourSection(width)
+func (pane *playerPane) playerSections(width, room int) []string {
+	lines := pane.neighbourSection(width)
 	if room < len(lines) {
 		return lines[:max(room, 0)]
 	}
-	if chart := m.scoreSection(width, 4); room-len(lines) >= len(chart)+8 {
+	if chart := pane.scoreSection(width, 4); room-len(lines) >= len(chart)+8 {
 		lines = append(append(lines, ""), chart...)
 	}
 	if rest := room - len(lines) - 1; rest >= 2 {
-		lines = append(append(lines, ""), m.statementSection(width, rest)...)
+		lines = append(append(lines, ""), pane.statementSection(width, rest)...)
 	}
 	return lines
 }
 
 // standing says where the user stands.
-func (m *model) standing(p *client.Place) string {
-	th := &m.theme
+func (pane *playerPane) standing(p *client.Place) string {
+	th := &pane.theme
 	text := th.strong.paint("#"+grouped(p.Rank)) + fmt.Sprintf(" of %s", grouped(p.Total)) + th.between +
 		plural(p.Score, "point")
 	if p.Total > 1 && p.Rank > 1 {
@@ -184,8 +191,8 @@ func (m *model) standing(p *client.Place) string {
 }
 
 // accountLine is the user's account, for operators.
-func (m *model) accountLine(a *client.User) string {
-	th := &m.theme
+func (pane *playerPane) accountLine(a *client.User) string {
+	th := &pane.theme
 	if a.Status == active && a.OpenFlags == 0 {
 		return th.dim.paint("account active, no open flags")
 	}
@@ -202,19 +209,19 @@ func (m *model) accountLine(a *client.User) string {
 	return th.problem.paint(text)
 }
 
-func (m *model) heading(text string, width int) string {
-	return m.theme.dim.paint(fit(text, width, m.theme.more))
+func (pane *playerPane) heading(text string, width int) string {
+	return pane.theme.dim.paint(fit(text, width, pane.theme.more))
 }
 
-func (m *model) neighbourSection(width int) []string {
-	p, th := m.player, &m.theme
-	lines := []string{m.heading("neighbours", width)}
+func (pane *playerPane) neighbourSection(width int) []string {
+	p, th := pane.player, &pane.theme
+	lines := []string{pane.heading("neighbours", width)}
 	if p.place == nil {
 		return lines
 	}
 	wideName, wideScore := 0, 0
 	for _, e := range p.place.Neighbours {
-		wideName = max(wideName, ansi.StringWidth(m.label(e)))
+		wideName = max(wideName, ansi.StringWidth(pane.label(e)))
 		wideScore = max(wideScore, len(grouped(e.Score)))
 	}
 	wideName = min(wideName, maxName, width-wideScore-10)
@@ -224,15 +231,15 @@ func (m *model) neighbourSection(width int) []string {
 			i, mark = th.own, th.key.paint(th.mark)
 		}
 		lines = append(lines, mark+th.dim.paint(fitRight(grouped(e.Rank), 5))+"  "+
-			i.paint(fit(m.label(e), wideName, th.more))+"  "+fitRight(grouped(e.Score), wideScore))
+			i.paint(fit(pane.label(e), wideName, th.more))+"  "+fitRight(grouped(e.Score), wideScore))
 	}
 	return lines
 }
 
 // statementSection lists the latest events of the user on this board.
-func (m *model) statementSection(width, room int) []string {
-	p, th := m.player, &m.theme
-	lines := []string{m.heading("statement: the events behind the score", width)}
+func (pane *playerPane) statementSection(width, room int) []string {
+	p, th := pane.player, &pane.theme
+	lines := []string{pane.heading("statement: the events behind the score", width)}
 	if p.hidden != "" {
 		return append(lines, th.dim.paint(fit(p.hidden, width, th.more)))
 	}
@@ -250,9 +257,9 @@ func (m *model) statementSection(width, room int) []string {
 		if e.Delta < 0 {
 			delta = th.down
 		}
-		at := e.RecordedAt.In(m.now().Location()).Format(time.TimeOnly)
-		if m.now().Sub(e.RecordedAt) > 24*time.Hour {
-			at = e.RecordedAt.In(m.now().Location()).Format("02 Jan ")
+		at := e.RecordedAt.In(pane.now().Location()).Format(time.TimeOnly)
+		if pane.now().Sub(e.RecordedAt) > 24*time.Hour {
+			at = e.RecordedAt.In(pane.now().Location()).Format("02 Jan ")
 		}
 		what := e.EventID
 		if e.Action != "" {
@@ -266,25 +273,26 @@ func (m *model) statementSection(width, room int) []string {
 }
 
 // scoreSection is a chart of the score after each of the latest events.
-func (m *model) scoreSection(width, height int) []string {
-	p := m.player
-	lines := []string{m.heading("score over the latest events", width)}
+func (pane *playerPane) scoreSection(width, height int) []string {
+	p := pane.player
+	lines := []string{pane.heading("score over the latest events", width)}
 	if len(p.statement) < 2 {
-		return append(lines, m.theme.dim.paint("fewer than two events"))
+		return append(lines, pane.theme.dim.paint("fewer than two events"))
 	}
 	values := make([]float64, len(p.statement))
 	for i, e := range p.statement {
 		values[len(values)-1-i] = float64(e.NewScore)
 	}
-	return append(lines, m.theme.chart(values, width, height, func(v float64) string { return grouped(int64(v)) })...)
+	label := func(v float64) string { return grouped(int64(v)) }
+	return append(lines, pane.theme.chart(values, width, height, label)...)
 }
 
 // rankSection is a chart of the user's ranks over the last day, or, where the server does not know
 // them, of those that the user had while the board was watched.
-func (m *model) rankSection(width, height int) []string {
-	p := m.player
+func (pane *playerPane) rankSection(width, height int) []string {
+	p := pane.player
 	label := func(v float64) string { return "#" + grouped(int64(-v)) }
-	if values, _ := m.lastDay(); values != nil {
+	if values, _ := pane.lastDay(); values != nil {
 		for values[0] == 0 { // before the first rank
 			values = values[1:]
 		}
@@ -293,18 +301,18 @@ func (m *model) rankSection(width, height int) []string {
 				values[i] = values[i-1]
 			}
 		}
-		heading := m.heading("rank over the last day", width)
-		return append([]string{heading}, m.theme.chart(values, width, height, label)...)
+		heading := pane.heading("rank over the last day", width)
+		return append([]string{heading}, pane.theme.chart(values, width, height, label)...)
 	}
-	lines := []string{m.heading("rank over time, while watching", width)}
+	lines := []string{pane.heading("rank over time, while watching", width)}
 	points := p.ranks.points
 	if len(points) == 0 {
 		return lines
 	}
-	from, span := points[0].at, m.now().Sub(points[0].at)
+	from, span := points[0].at, pane.now().Sub(points[0].at)
 	if last := points[len(points)-1]; len(points) == 1 || span < time.Second {
-		return append(lines, m.theme.dim.paint(fit(fmt.Sprintf("#%s since %s", grouped(last.rank),
-			last.at.Format(time.TimeOnly)), width, m.theme.more)))
+		return append(lines, pane.theme.dim.paint(fit(fmt.Sprintf("#%s since %s", grouped(last.rank),
+			last.at.Format(time.TimeOnly)), width, pane.theme.more)))
 	}
 	values := make([]float64, width)
 	for i, at := 0, 0; i < width; i++ {
@@ -314,7 +322,7 @@ func (m *model) rankSection(width, height int) []string {
 		}
 		values[i] = -float64(points[at].rank) // the best rank is on top
 	}
-	return append(lines, m.theme.chart(values, width, height, label)...)
+	return append(lines, pane.theme.chart(values, width, height, label)...)
 }
 
 // chart draws values as a filled curve, with the largest and the smallest on the left.

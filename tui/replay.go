@@ -18,6 +18,9 @@ import (
 // replayed is the connection of a state that is of the past.
 const replayed client.Connection = "replay"
 
+// replayPane plays the board's past.
+type replayPane struct{ *boardPane }
+
 type (
 	filmMsg struct {
 		film client.Film
@@ -27,14 +30,14 @@ type (
 )
 
 // nextReplayTick schedules the next look at the replay.
-func (m *model) nextReplayTick() tea.Cmd {
-	last := m.now()
+func (pane *replayPane) nextReplayTick() tea.Cmd {
+	last := pane.now()
 	return tea.Tick(replayTick, func(time.Time) tea.Msg { return replayTickMsg{last} })
 }
 
 // loadFilm reads the next part if it is needed.
-func (m *model) loadFilm() tea.Cmd {
-	r := m.reel
+func (pane *replayPane) loadFilm() tea.Cmd {
+	r := pane.reel
 	if !r.wants() {
 		return nil
 	}
@@ -44,7 +47,7 @@ func (m *model) loadFilm() tea.Cmd {
 		to = r.end
 	}
 	return func() tea.Msg {
-		ctx, cancel := context.WithTimeout(m.ctx, actionTimeout)
+		ctx, cancel := context.WithTimeout(pane.ctx, actionTimeout)
 		defer cancel()
 		film, err := load(ctx, from, to, step)
 		return filmMsg{film, err}
@@ -52,8 +55,8 @@ func (m *model) loadFilm() tea.Cmd {
 }
 
 // setFilm adds a part.
-func (m *model) setFilm(msg filmMsg) tea.Cmd {
-	r := m.reel
+func (pane *replayPane) setFilm(msg filmMsg) tea.Cmd {
+	r := pane.reel
 	r.loading, r.err = false, msg.err
 	if msg.err != nil {
 		r.playing = false
@@ -61,47 +64,47 @@ func (m *model) setFilm(msg filmMsg) tea.Cmd {
 	}
 	first := !r.begun
 	r.add(&msg.film)
-	m.showPast()
-	if first && m.info.Board == "" {
-		return tea.Batch(m.readInfo(), m.loadFilm())
+	pane.showPast()
+	if first && pane.info.Board == "" {
+		return tea.Batch(pane.readInfo(), pane.loadFilm())
 	}
-	return m.loadFilm()
+	return pane.loadFilm()
 }
 
 // playOn lets the time since the last tick pass.
-func (m *model) playOn(msg replayTickMsg) tea.Cmd {
-	m.reel.advance(m.now().Sub(msg.last))
-	m.showPast()
-	return tea.Batch(m.loadFilm(), m.nextReplayTick())
+func (pane *replayPane) playOn(msg replayTickMsg) tea.Cmd {
+	pane.reel.advance(pane.now().Sub(msg.last))
+	pane.showPast()
+	return tea.Batch(pane.loadFilm(), pane.nextReplayTick())
 }
 
 // showPast puts the frame of the moment on the screen.
-func (m *model) showPast() {
-	i := m.reel.index()
+func (pane *replayPane) showPast() {
+	i := pane.reel.index()
 	if i < 0 {
 		return
 	}
-	f := &m.reel.frames[i]
-	if m.newest.UpdatedAt.Equal(f.At) {
+	f := &pane.reel.frames[i]
+	if pane.newest.UpdatedAt.Equal(f.At) {
 		return
 	}
-	m.newest = client.State{
-		Board: m.reel.board, Entries: f.Entries, Version: 1, UpdatedAt: f.At, Connection: replayed,
+	pane.newest = client.State{
+		Board: pane.reel.board, Entries: f.Entries, Version: 1, UpdatedAt: f.At, Connection: replayed,
 	}
-	m.show()
+	pane.show()
 }
 
 // moment is the time on the screen: of the replay, or now.
-func (m *model) moment() time.Time {
-	if m.reel != nil {
-		return m.reel.at
+func (pane *boardPane) moment() time.Time {
+	if pane.reel != nil {
+		return pane.reel.at
 	}
-	return m.now()
+	return pane.now()
 }
 
 // replayKey handles a key of a replay. Keys of the live board say that they are not available.
-func (m *model) replayKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
-	r := m.reel
+func (pane *replayPane) replayKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
+	r := pane.reel
 	switch {
 	case key.Matches(msg, keys.pause):
 		switch {
@@ -109,12 +112,12 @@ func (m *model) replayKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 			r.err, r.playing = nil, true
 		case r.ended():
 			r.rewind()
-			m.board.reset()
-			m.newest, m.feed = client.State{}, feed{}
+			pane.board.reset()
+			pane.newest, pane.feed = client.State{}, feed{}
 		default:
 			r.playing = !r.playing
 		}
-		return m.loadFilm(), true
+		return pane.loadFilm(), true
 	case key.Matches(msg, keys.earlier), key.Matches(msg, keys.later):
 		by := 1
 		if key.Matches(msg, keys.earlier) {
@@ -122,12 +125,12 @@ func (m *model) replayKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 		}
 		r.playing = false
 		if r.turn(by); by < 0 { // what has not happened yet is no event, and no row moves back
-			m.board.reset()
-			m.feed.forget(r.at)
-			m.newest = client.State{}
+			pane.board.reset()
+			pane.feed.forget(r.at)
+			pane.newest = client.State{}
 		}
-		m.showPast()
-		return m.loadFilm(), true
+		pane.showPast()
+		return pane.loadFilm(), true
 	case key.Matches(msg, keys.faster):
 		r.faster(1)
 	case key.Matches(msg, keys.slower):
@@ -135,16 +138,16 @@ func (m *model) replayKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 	case key.Matches(msg, keys.find), key.Matches(msg, keys.board), key.Matches(msg, keys.period),
 		key.Matches(msg, keys.open), key.Matches(msg, keys.me), key.Matches(msg, keys.actions),
 		key.Matches(msg, keys.status):
-		m.notify("not available in a replay")
+		pane.notify("not available in a replay")
 	default:
 		return nil, false
 	}
-	return m.loadFilm(), true
+	return pane.loadFilm(), true
 }
 
 // replayWords say which moment is shown, at which speed.
-func (m *model) replayWords() string {
-	r, th := m.reel, &m.theme
+func (pane *headerPane) replayWords() string {
+	r, th := pane.reel, &pane.theme
 	if !r.begun {
 		return th.dim.paint("loading")
 	}
@@ -157,8 +160,8 @@ func speedWords(speed float64) string { return strconv.FormatFloat(speed, 'f', -
 
 // reelLine is the line below the header: how much of the past is behind the moment shown, and
 // how much of the rest is loaded.
-func (m *model) reelLine(width int) string {
-	r, th := m.reel, &m.theme
+func (pane *headerPane) reelLine(width int) string {
+	r, th := pane.reel, &pane.theme
 	mark, words := th.play, "playing"
 	switch {
 	case r.ended():
@@ -192,12 +195,12 @@ func (m *model) reelLine(width int) string {
 }
 
 // replayBanners are the lines below the header in a replay.
-func (m *model) replayBanners() []string {
-	th := &m.theme
-	lines := []string{m.reelLine(m.width)}
-	if err := m.reel.err; err != nil {
+func (pane *headerPane) replayBanners() []string {
+	th := &pane.theme
+	lines := []string{pane.reelLine(pane.width)}
+	if err := pane.reel.err; err != nil {
 		lines = append(lines, th.problem.paint(fit(" "+Printable(fmt.Sprintf("%s; space tries again",
-			m.o.Explain(err))), m.width, th.more)))
+			pane.o.Explain(err))), pane.width, th.more)))
 	}
 	return lines
 }

@@ -9,6 +9,33 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
+// boardPane is the board that is watched or played back: its rows, its events and the
+// cursor on it.
+type boardPane struct {
+	*shared
+	reel       *reel  // nil: the board is live
+	watching   string // the requested board
+	generation int    // of watches: messages of an earlier one are dropped
+
+	newest client.State // the latest received
+	shown  client.State // the one on the screen: older while paused
+	board  board
+	feed   feed
+	widest int // name so far: columns stay in place while users come and go
+	first  int // row on the screen
+	room   int // rows that fit, as last drawn
+	paused bool
+	hectic bool // many scores changed in the state shown
+
+	selected string // user under the cursor; empty: none
+	cursorAt int    // the place of the selected user
+
+	info   client.Board // Status is empty while unknown
+	finale finale
+	me     *client.Place
+	flags  map[string]int64 // open flags by user
+}
+
 // layout is the width of each column; 0 omits it.
 type layout struct{ rank, move, name, score, gained, gap, trend, bar int }
 
@@ -30,29 +57,29 @@ func (l *layout) width() int {
 
 // layout divides a width: names and scores first, in full if possible, then changes,
 // gaps, the trend, and what remains to the bars.
-func (m *model) layout(width int) layout {
+func (pane *boardPane) layout(width int) layout {
 	l := layout{rank: 3, move: 3, score: 5}
 	gained, gap := 6, 5 // at least as wide as their content: numbers are not truncated
 	widen := func(e client.Entry, label string) {
 		l.rank = max(l.rank, len(grouped(e.Rank)))
 		l.score = max(l.score, len(grouped(e.Score)))
-		m.widest = max(m.widest, ansi.StringWidth(label))
+		pane.widest = max(pane.widest, ansi.StringWidth(label))
 	}
-	for i := range m.board.rows {
-		r := &m.board.rows[i]
-		widen(r.Entry, m.label(r.Entry))
+	for i := range pane.board.rows {
+		r := &pane.board.rows[i]
+		widen(r.Entry, pane.label(r.Entry))
 		gained = max(gained, len(signed(r.Score-r.previousScore)))
 		gap = max(gap, len(grouped(-r.gap)))
 	}
-	if m.me != nil {
-		widen(client.Entry{Rank: m.me.Rank, Score: m.me.Score}, m.label(client.Entry{UserID: m.me.UserID}))
-		for _, e := range m.me.Neighbours {
-			widen(e, m.label(e))
+	if pane.me != nil {
+		widen(client.Entry{Rank: pane.me.Rank, Score: pane.me.Score}, pane.label(client.Entry{UserID: pane.me.UserID}))
+		for _, e := range pane.me.Neighbours {
+			widen(e, pane.label(e))
 		}
 	}
 	// Cursor, tie mark, and the spaces before the name and the score.
 	rest := width - 1 - l.rank - 2 - l.move - 1 - l.score
-	natural := min(max(m.widest, minName), max(width*3/10, 18), maxName)
+	natural := min(max(pane.widest, minName), max(width*3/10, 18), maxName)
 	take := func(wide int) int {
 		if rest-wide-2 < natural {
 			return 0
@@ -66,7 +93,7 @@ func (m *model) layout(width int) layout {
 	if width >= 60 {
 		l.gap = take(gap)
 	}
-	if width >= 66 && m.reel == nil { // steps of the past are longer than the trend's
+	if width >= 66 && pane.reel == nil { // steps of the past are longer than the trend's
 		l.trend = take(trendSlots)
 	}
 	l.name = max(min(natural, rest), 1)
@@ -77,20 +104,20 @@ func (m *model) layout(width int) layout {
 }
 
 // label is the text in the name column.
-func (m *model) label(e client.Entry) string {
-	text := name(e, m.theme.ascii)
-	if m.flags[e.UserID] > 0 {
-		text += " " + m.theme.flag
+func (pane *boardPane) label(e client.Entry) string {
+	text := name(e, pane.theme.ascii)
+	if pane.flags[e.UserID] > 0 {
+		text += " " + pane.theme.flag
 	}
-	if m.isMe(e.UserID) {
+	if pane.isMe(e.UserID) {
 		text += " (you)"
 	}
 	return text
 }
 
-func (m *model) isMe(user string) bool { return m.me != nil && user == m.me.UserID }
+func (pane *boardPane) isMe(user string) bool { return pane.me != nil && user == pane.me.UserID }
 
-func (m *model) headings(l layout, width int) string {
+func (pane *boardPane) headings(l layout, width int) string {
 	parts := []string{
 		" " + fitRight("#", l.rank) + " " + fit("", l.move, "") + " " + fit("player", l.name, "") + " " +
 			fitRight("score", l.score),
@@ -104,54 +131,54 @@ func (m *model) headings(l layout, width int) string {
 	if l.trend > 0 {
 		parts = append(parts, fit("last minute", l.trend, ""))
 	}
-	return m.theme.dim.paint(fit(strings.Join(parts, "  "), width, m.theme.more))
+	return pane.theme.dim.paint(fit(strings.Join(parts, "  "), width, pane.theme.more))
 }
 
 // rows draws the rows that fit.
-func (m *model) rows(room, width int) []string {
-	l := m.layout(width)
-	m.room = max(room, 0)
-	m.scroll(0) // the board may be shorter now, or the screen taller
-	order := m.inMotion()
+func (pane *boardPane) rows(room, width int) []string {
+	l := pane.layout(width)
+	pane.room = max(room, 0)
+	pane.scroll(0) // the board may be shorter now, or the screen taller
+	order := pane.inMotion()
 	var lines []string
-	for _, r := range order[m.first:min(m.first+m.room, len(order))] {
-		line := m.line(r, l) + strings.Repeat(" ", max(width-l.width(), 0))
-		if r.UserID == m.selected {
-			line = m.theme.onSelected(line)
+	for _, r := range order[pane.first:min(pane.first+pane.room, len(order))] {
+		line := pane.line(r, l) + strings.Repeat(" ", max(width-l.width(), 0))
+		if r.UserID == pane.selected {
+			line = pane.theme.onSelected(line)
 		}
 		lines = append(lines, line)
 	}
 	if len(lines) == 0 && room > 0 {
 		text := "waiting for the board"
-		if m.shown.Version > 0 || m.shown.Degraded != "" {
+		if pane.shown.Version > 0 || pane.shown.Degraded != "" {
 			text = "no players yet"
 		}
-		lines = append(lines, m.theme.dim.paint(fit(" "+text, width, m.theme.more)))
+		lines = append(lines, pane.theme.dim.paint(fit(" "+text, width, pane.theme.more)))
 	}
 	return lines
 }
 
-func (m *model) line(r *row, l layout) string {
-	th, now := &m.theme, m.now()
+func (pane *boardPane) line(r *row, l layout) string {
+	th, now := &pane.theme, pane.now()
 	ofRank, ofName := th.dim, ink{}
 	if r.Rank >= 1 && r.Rank <= int64(len(th.podium)) {
 		ofRank = th.podium[r.Rank-1]
 		ofName = ofRank
 	}
-	if m.isMe(r.UserID) {
+	if pane.isMe(r.UserID) {
 		ofName = th.own
 	}
 	cursor, tie := " ", " "
-	if r.UserID == m.selected {
+	if r.UserID == pane.selected {
 		cursor = th.key.paint(th.mark)
 	}
 	if r.tied {
 		tie = th.dim.paint(th.tie)
 	}
-	ofScore := m.scoreInk(r)
+	ofScore := pane.scoreInk(r)
 	parts := []string{
-		cursor + ofRank.paint(fitRight(grouped(r.Rank), l.rank)) + tie + m.movement(r, l.move) + " " +
-			ofName.paint(fit(m.label(r.Entry), l.name, th.more)),
+		cursor + ofRank.paint(fitRight(grouped(r.Rank), l.rank)) + tie + pane.movement(r, l.move) + " " +
+			ofName.paint(fit(pane.label(r.Entry), l.name, th.more)),
 	}
 	score := fitRight(grouped(r.Score), l.score)
 	parts[0] += " " + ofScore.paint(score)
@@ -173,15 +200,15 @@ func (m *model) line(r *row, l layout) string {
 		parts = append(parts, th.spark.paint(fit(r.trend.line(th, now), l.trend, "")))
 	}
 	if l.bar > 0 {
-		parts = append(parts, m.bar(r.Score, l.bar))
+		parts = append(parts, pane.bar(r.Score, l.bar))
 	}
 	return strings.Join(parts, "  ")
 }
 
 // movement shows the ranks gained or lost recently.
-func (m *model) movement(r *row, width int) string {
-	th := &m.theme
-	if !within(r.moved, moveMark, m.now()) {
+func (pane *boardPane) movement(r *row, width int) string {
+	th := &pane.theme
+	if !within(r.moved, moveMark, pane.now()) {
 		return fit("", width, "")
 	}
 	short := func(mark string, n int64) string {
@@ -207,15 +234,15 @@ const barStep = 3
 
 // bar draws a score relative to the best, in the colours from the left end of the
 // column to the right one.
-func (m *model) bar(score int64, width int) string {
+func (pane *boardPane) bar(score int64, width int) string {
 	var longest int64
-	for i := range m.board.rows {
-		longest = max(longest, m.board.rows[i].Score)
+	for i := range pane.board.rows {
+		longest = max(longest, pane.board.rows[i].Score)
 	}
 	if longest <= 0 || score <= 0 {
 		return strings.Repeat(" ", width)
 	}
-	th := &m.theme
+	th := &pane.theme
 	steps, colours := len(th.bars), max(min(len(th.bar), width/barStep), 1)
 	colour := func(i int) ink { return th.bar[i*(len(th.bar)-1)/max(colours-1, 1)] }
 	n := int(math.Round(min(float64(score)/float64(longest), 1) * float64(width*steps)))
@@ -236,21 +263,21 @@ func (m *model) bar(score int64, width int) string {
 
 // ownRows are the rows of the own standing with its neighbours, while it is not among
 // the rows of the board.
-func (m *model) ownRows(width, room int) []string {
-	if m.me == nil || m.board.find(m.me.UserID) >= 0 || room <= 0 {
+func (pane *boardPane) ownRows(width, room int) []string {
+	if pane.me == nil || pane.board.find(pane.me.UserID) >= 0 || room <= 0 {
 		return nil
 	}
-	around := m.me.Neighbours
+	around := pane.me.Neighbours
 	if len(around) == 0 || room < 2+len(around) {
-		around = []client.Entry{{Rank: m.me.Rank, UserID: m.me.UserID, Score: m.me.Score}}
+		around = []client.Entry{{Rank: pane.me.Rank, UserID: pane.me.UserID, Score: pane.me.Score}}
 	}
-	l := m.layout(width)
+	l := pane.layout(width)
 	var lines []string
 	if room > 1 {
-		lines = append(lines, m.theme.border.paint(strings.Repeat(m.theme.separator, width)))
+		lines = append(lines, pane.theme.border.paint(strings.Repeat(pane.theme.separator, width)))
 	}
 	for _, e := range around {
-		line := m.line(&row{Entry: e, previousRank: e.Rank}, l)
+		line := pane.line(&row{Entry: e, previousRank: e.Rank}, l)
 		lines = append(lines, line+strings.Repeat(" ", max(width-l.width(), 0)))
 	}
 	return lines

@@ -101,19 +101,19 @@ func (m *model) stacked(height int) []string {
 	return append(lines, m.boardPanel(m.width, height)...)
 }
 
-func (m *model) boardPanel(width, height int) []string {
+func (pane *boardPane) boardPanel(width, height int) []string {
 	inner := width - 2
-	own := m.ownRows(inner, (height-3)/2)
-	lines := append([]string{m.headings(m.layout(inner), inner)}, m.rows(height-3-len(own), inner)...)
+	own := pane.ownRows(inner, (height-3)/2)
+	lines := append([]string{pane.headings(pane.layout(inner), inner)}, pane.rows(height-3-len(own), inner)...)
 	for len(lines)+len(own) < height-2 {
 		lines = append(lines, strings.Repeat(" ", inner))
 	}
 	lines = append(lines, own...)
 	title := "standings"
-	if n := len(m.board.rows); n > m.room && m.room > 0 {
-		title = fmt.Sprintf("standings %d-%d of %d", m.first+1, m.first+m.room, n)
+	if n := len(pane.board.rows); n > pane.room && pane.room > 0 {
+		title = fmt.Sprintf("standings %d-%d of %d", pane.first+1, pane.first+pane.room, n)
 	}
-	return m.theme.snugPanel(title, lines, width, height)
+	return pane.theme.snugPanel(title, lines, width, height)
 }
 
 // snugPanel is a panel whose lines touch its sides, because rows have a column for the
@@ -129,18 +129,19 @@ func (t *theme) snugPanel(title string, lines []string, width, height int) []str
 	return append(out, t.bottom(width))
 }
 
-func (m *model) feedPanel(width, height int) []string {
-	lines := m.feed.lines(&m.theme, height-2, width-4)
+func (pane *boardPane) feedPanel(width, height int) []string {
+	lines := pane.feed.lines(&pane.theme, height-2, width-4)
 	if len(lines) == 0 {
-		lines = []string{m.theme.dim.paint(fit("overtakes, entries and exits appear here", width-4, m.theme.more))}
+		const hint = "overtakes, entries and exits appear here"
+		lines = []string{pane.theme.dim.paint(fit(hint, width-4, pane.theme.more))}
 	}
-	return m.theme.panel("events", lines, width, height)
+	return pane.theme.panel("events", lines, width, height)
 }
 
 // smallBoard draws rows alone.
-func (m *model) smallBoard(height int) []string {
-	own := m.ownRows(m.width, 1)
-	lines := m.rows(height-len(own), m.width)
+func (pane *boardPane) smallBoard(height int) []string {
+	own := pane.ownRows(pane.width, 1)
+	lines := pane.rows(height-len(own), pane.width)
 	for len(own) > 0 && len(lines)+len(own) < height {
 		lines = append(lines, "")
 	}
@@ -148,11 +149,12 @@ func (m *model) smallBoard(height int) []string {
 }
 
 // smallPlayer draws a player's page without a frame.
-func (m *model) smallPlayer(height int) []string {
-	page := m.playerView(m.width+4, height+1)
-	lines := append(make([]string, 0, height), m.theme.strong.paint(fit(m.playerTitle(), m.width, m.theme.more)))
+func (pane *playerPane) smallPlayer(height int) []string {
+	page := pane.playerView(pane.width+4, height+1)
+	title := pane.theme.strong.paint(fit(pane.playerTitle(), pane.width, pane.theme.more))
+	lines := append(make([]string, 0, height), title)
 	for _, line := range page[1 : len(page)-1] {
-		lines = append(lines, strings.TrimRight(ansi.Cut(line, 2, m.width+2), " "))
+		lines = append(lines, strings.TrimRight(ansi.Cut(line, 2, pane.width+2), " "))
 	}
 	return lines
 }
