@@ -558,7 +558,8 @@ func TestConsoleViewer(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	n := h.start(allRoles)
-	furnish(t, n, backends.Connect(t, h.postgres))
+	db := backends.Connect(t, h.postgres)
+	furnish(t, n, db)
 	v := newVisitor(t, n.Ops).signIn(h.token("alice", "", time.Hour))
 	for path, want := range map[string]int{
 		"/console": 200, "/console/boards": 200, "/console/boards/global": 200, "/console/players": 200,
@@ -605,6 +606,22 @@ func TestConsoleViewer(t *testing.T) {
 			}
 			if c.admins != "" && strings.Contains(body, c.admins) != (role == "administrator") {
 				t.Errorf("%s offers an %s the wrong changes: %s", path, role, body)
+			}
+		}
+	}
+	var recorded time.Time
+	if err := db.QueryRow(t.Context(), `select recorded_at from user_score_histories where user_id = 'alice'
+		order by recorded_at limit 1`).Scan(&recorded); err != nil {
+		t.Fatal(err)
+	}
+	event := "/console/players/alice/events/first?" + url.Values{
+		"board": {"global"}, "at": {recorded.UTC().Format(time.RFC3339Nano)},
+	}.Encode()
+	for role, v := range map[string]*visitor{"operator": operator, "administrator": root} {
+		status, body, _ := v.get(event)
+		for _, stage := range []string{"Accepted", "Recorded", "Published", "Ranked"} {
+			if status != http.StatusOK || !strings.Contains(body, stage) {
+				t.Errorf("an event for an %s: got %d without the stage %s", role, status, stage)
 			}
 		}
 	}

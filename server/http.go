@@ -169,7 +169,7 @@ func (s *Server) makeConsole() error {
 		return err
 	}
 	o := console.Options{
-		API: s.api, Key: key, URL: c.URL, Log: s.log, Now: time.Now,
+		API: s.api, ActionScopes: s.api.ActionScopes(), Key: key, URL: c.URL, Log: s.log, Now: time.Now,
 		OIDC: console.OIDC{
 			Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Scopes: c.OIDCScopes,
 		},

@@ -1250,10 +1250,7 @@ export interface paths {
         /** List boards */
         get: operations["getBoards"];
         put?: never;
-        /**
-         * Create a board
-         * @description Requires the scope score:admin.
-         */
+        /** Create a board */
         post: operations["postBoards"];
         delete?: never;
         options?: never;
@@ -1270,10 +1267,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * End and start the periods that are due, in all families
-         * @description Requires the scope score:admin.
-         */
+        /** End and start the periods that are due, in all families */
         post: operations["postBoardsRoll"];
         delete?: never;
         options?: never;
@@ -1295,10 +1289,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /**
-         * Change a board's labels, or the proof that its increments must carry
-         * @description Requires the scope score:admin.
-         */
+        /** Change a board's labels, or the proof that its increments must carry */
         patch: operations["patchBoardsBoard"];
         trace?: never;
     };
@@ -1311,10 +1302,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Archive a board: read-only, served from PostgreSQL
-         * @description Requires the scope score:admin.
-         */
+        /** Archive a board: read-only, served from PostgreSQL */
         post: operations["postBoardsBoardArchive"];
         delete?: never;
         options?: never;
@@ -1331,10 +1319,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Freeze a board: reject its writes
-         * @description Requires the scope score:admin.
-         */
+        /** Freeze a board: reject its writes */
         post: operations["postBoardsBoardFreeze"];
         delete?: never;
         options?: never;
@@ -1351,10 +1336,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * End and start the period that is due in one family, or start a season
-         * @description Requires the scope score:admin.
-         */
+        /** End and start the period that is due in one family, or start a season */
         post: operations["postBoardsBoardRoll"];
         delete?: never;
         options?: never;
@@ -1452,10 +1434,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /**
-         * Unfreeze a board
-         * @description Requires the scope score:admin.
-         */
+        /** Unfreeze a board */
         post: operations["postBoardsBoardUnfreeze"];
         delete?: never;
         options?: never;
@@ -1765,12 +1744,12 @@ export interface paths {
         };
         /**
          * Get a user's display name and avatar
-         * @description Available to the user and to operators (score:admin). not_found: the user has set neither.
+         * @description Available to the user and to operators (score:operate). not_found: the user has set neither.
          */
         get: operations["getUsersUserIdProfile"];
         /**
          * Set a user's display name and avatar
-         * @description Available to the user and to operators (score:admin).
+         * @description Available to the user and to operators (score:operate).
          */
         put: operations["putUsersUserIdProfile"];
         post?: never;
@@ -1843,7 +1822,7 @@ export interface paths {
         };
         /**
          * List a user's events, newest first
-         * @description Available to the user and to operators (score:admin). archived_before is set on the last page if older events are in the archive.
+         * @description Available to the user and to operators (score:operate). archived_before is set on the last page if older events are in the archive.
          */
         get: operations["getUsersUserIdStatement"];
         put?: never;

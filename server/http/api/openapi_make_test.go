@@ -36,8 +36,9 @@ func makeDocument(t *testing.T) []byte {
 	t.Helper()
 	m := &maker{
 		Maker: &openapi.Maker{
-			T: t, Schemas: object{}, Comments: openapi.Comments(t, "../../../client/wire/*.go"), Meanings: fieldMeanings,
-			Answers: answerBounds,
+			T: t, Schemas: object{}, Meanings: fieldMeanings,
+			Comments: openapi.Comments(t, "../../../client/wire/*.go"),
+			Answers:  answerBounds,
 		},
 		failures: object{}, query: map[string]parameters{}, scopes: map[string][]string{},
 	}

@@ -257,16 +257,16 @@ func readOperations() []operation {
 					queryCursor,
 				},
 				wire.Statement{}, readCodes...),
-			"Available to the user and to operators (score:admin). "+
+			"Available to the user and to operators (score:operate). "+
 				"archived_before is set on the last page if older events are in the archive.",
 		),
 		described(reads("GET /v1/users/:user_id/profile", "users", "Get a user's display name and avatar",
 			nil, wire.Profile{}, readCodes...),
-			"Available to the user and to operators (score:admin). not_found: the user has set neither."),
+			"Available to the user and to operators (score:operate). not_found: the user has set neither."),
 		described(writes("PUT /v1/users/:user_id/profile", "users", "Set a user's display name and avatar",
 			wire.ProfileRequest{}, wire.Profile{},
 			with(readCodes, wire.CodeGone, tooLarge, mediaType)...),
-			"Available to the user and to operators (score:admin)."),
+			"Available to the user and to operators (score:operate)."),
 		described(reads("GET "+pathPrivacy, "users", "Get who sees a user on boards",
 			nil, wire.Privacy{}, readCodes...),
 			"Available to the user and to operators (score:operate)."),
@@ -344,9 +344,7 @@ func boardOperations() []operation {
 		if _, roll := body.(wire.RollRequest); roll {
 			answer = wire.Rolled{}
 		}
-		o := writes(route, "boards", summary, body, answer, with(adminCodes, codes...)...)
-		o.more = "Requires the scope score:admin."
-		return o
+		return writes(route, "boards", summary, body, answer, with(adminCodes, codes...)...)
 	}
 	return []operation{
 		reads("GET /v1/boards", "boards", "List boards",

@@ -9,12 +9,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/openapi"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 var update = flag.Bool("update", false, "rewrite openapi.json")
@@ -183,5 +185,51 @@ func TestOpenAPIServed(t *testing.T) {
 	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != http.StatusNotFound ||
 		e.ErrorCode != string(wire.CodeNotFound) {
 		t.Errorf("a page that does not exist: got %d %s, want a 404", w.Code, w.Body)
+	}
+}
+
+// A description that names a scope names one that opens the route, or that lets a caller
+// act for other users.
+func TestOpenAPINamesScopesOfRoutes(t *testing.T) {
+	t.Parallel()
+	routes := map[string]route{}
+	for _, r := range everything(&trail{}).routes() {
+		routes[r.method+" "+r.path] = r
+	}
+	named := regexp.MustCompile(`score:[a-z]+`)
+	found := 0
+	for _, o := range operations() {
+		r := routes[o.route]
+		opens := []string{r.requires()}
+		if r.operators || r.data == showsUser {
+			opens = append(opens, auth.ScopeOperate)
+		}
+		for _, scope := range named.FindAllString(o.more, -1) {
+			found++
+			if !slices.Contains(opens, scope) {
+				t.Errorf("%s names %s in its description, and %q open it", o.route, scope, opens)
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d scopes were found", found)
+	}
+}
+
+// The console takes scopes from the table by action.
+func TestActionsRequireOneScope(t *testing.T) {
+	t.Parallel()
+	scopes := map[string]string{}
+	for _, r := range everything(&trail{}).routes() {
+		if r.action == "" || !r.operates() {
+			continue
+		}
+		if other := scopes[r.action]; other != "" && other != r.scope {
+			t.Errorf("%s requires %s here and %s elsewhere", r.action, r.scope, other)
+		}
+		scopes[r.action] = r.scope
+	}
+	if len(scopes) < 35 {
+		t.Errorf("only %d actions were found", len(scopes))
 	}
 }

@@ -392,6 +392,18 @@ func (a *API) adminRoutes() []route {
 	return t
 }
 
+// ActionScopes returns the scope that each audited operation of operators requires, by its
+// action. Operations with one action require one scope.
+func (a *API) ActionScopes() map[string]string {
+	out := make(map[string]string)
+	for _, r := range a.routes() {
+		if r.action != "" && r.operates() {
+			out[r.action] = r.scope
+		}
+	}
+	return out
+}
+
 // serve runs one route, answers its error and measures it.
 func (a *API) serve(r route) gin.HandlerFunc {
 	observe := a.metrics.route(&r)

@@ -15,8 +15,7 @@ type change struct {
 	verb        string // on the button that applies it
 	section     string
 	danger      bool
-	admin       bool   // requires the scope of administrators
-	action      string // of its audit entries
+	action      string // of its audit entries; the API's route with it says which scope it requires
 	intro       string // what it does, in the form
 	done        string // what it has done
 	fields      []field
@@ -37,14 +36,6 @@ type change struct {
 	// then goes on with the answer beyond the request, and returns the page to follow it; nil
 	// where the answer is the end.
 	then func(c *Console, k *call, v url.Values, answer json.RawMessage) (string, error)
-}
-
-// scope returns the scope of the API that the change requires.
-func (ch *change) scope() string {
-	if ch.admin {
-		return scopeAdmin
-	}
-	return scopeOperate
 }
 
 // request is a request of the API.
@@ -107,8 +98,8 @@ func findChange(r *http.Request, s *session) (*change, error) {
 			Next: "Choose a page from the menu.",
 		}
 	}
-	if !s.May(ch.scope()) {
-		return nil, lacks(ch.scope())
+	if scope := s.scopeOf(ch.action); !s.May(scope) {
+		return nil, lacks(scope)
 	}
 	return ch, nil
 }

@@ -73,7 +73,7 @@ func userChanges() (out []*change) {
 	} {
 		out = append(out, &change{
 			name: "user-" + s.name, title: s.verb, verb: s.verb, section: "players", danger: s.danger,
-			admin: s.name == "erase", action: "user." + s.name, intro: s.intro, done: s.done,
+			action: "user." + s.name, intro: s.intro, done: s.done,
 			fields:  []field{userField},
 			effect:  func(v url.Values) string { return fmt.Sprintf(s.effect, v.Get("user")) },
 			command: func(v url.Values) []string { return []string{"user", s.name, v.Get("user")} },

@@ -39,7 +39,7 @@ func letterChanges() []*change {
 		},
 		{
 			name: "letter-drop", title: "Delete dead letter", verb: "Delete", section: "dead-letters", danger: true,
-			admin: true, action: "letter.drop", intro: "Deletes the dead letter without processing it.",
+			action: "letter.drop", intro: "Deletes the dead letter without processing it.",
 			done: "The dead letter is deleted.", fields: []field{letter},
 			effect: func(url.Values) string {
 				return "The record is deleted and never processed. This cannot be undone."
@@ -92,7 +92,6 @@ func voidChanges() []*change {
 			verb:    "Void events",
 			section: "integrity",
 			danger:  true,
-			admin:   true,
 			action:  "void.create",
 			intro: "Reverses all events that one key signed or one address sent in a time range. A void can be " +
 				"undone within 30 days.",
@@ -154,8 +153,8 @@ func voidChanges() []*change {
 		},
 		{
 			name: "void-undo", title: "Undo void", verb: "Undo void", section: "integrity",
-			admin: true, action: "void.undo",
-			intro: "Has every event count again that the void reversed.", done: "The void is being undone.",
+			action: "void.undo",
+			intro:  "Has every event count again that the void reversed.", done: "The void is being undone.",
 			fields: []field{{Name: "id", Label: "Void", Kind: "hidden"}},
 			effect: func(v url.Values) string {
 				return "Every event that void #" + v.Get("id") + " reversed counts again."

@@ -19,7 +19,6 @@ func keyChanges() []*change {
 			title:   "Create signing key",
 			verb:    "Create key",
 			section: "keys",
-			admin:   true,
 			action:  "key.create",
 			intro:   "Creates a key that signs events. Its secret is shown once.",
 			done:    "The key is created.",
@@ -82,7 +81,6 @@ func keyChanges() []*change {
 			title:   "Rotate signing key",
 			verb:    "Rotate key",
 			section: "keys",
-			admin:   true,
 			action:  "key.rotate",
 			intro:   "Gives the key a new secret. The old one stays valid for a while.",
 			done:    "The key has a new secret.",
@@ -114,7 +112,7 @@ func keyChanges() []*change {
 		},
 		{
 			name: "key-revoke", title: "Revoke signing key", verb: "Revoke key", section: "keys", danger: true,
-			admin: true, action: "key.revoke", intro: "Revokes the key at once. This cannot be undone.",
+			action: "key.revoke", intro: "Revokes the key at once. This cannot be undone.",
 			done:   "The key is revoked.",
 			fields: []field{key},
 			effect: func(v url.Values) string {

@@ -15,9 +15,9 @@ func scoreChanges() []*change {
 	return []*change{
 		{
 			name: "adjust", title: "Adjust score", verb: "Adjust score", section: "players",
-			admin: true, action: "user.adjust",
-			intro: "Adds points to a user's score on one board, and records the adjustment in the ledger.",
-			done:  "The score is adjusted.",
+			action: "user.adjust",
+			intro:  "Adds points to a user's score on one board, and records the adjustment in the ledger.",
+			done:   "The score is adjusted.",
 			fields: []field{
 				userField,
 				{Name: "board", Label: "Board", Kind: "text", Required: true, Value: "global"},
@@ -47,7 +47,7 @@ func scoreChanges() []*change {
 		},
 		{
 			name: "reverse", title: "Reverse event", verb: "Reverse event", section: "players", danger: true,
-			admin: true, action: "event.reverse", intro: "Takes an event back, with a reversal in the ledger.",
+			action: "event.reverse", intro: "Takes an event back, with a reversal in the ledger.",
 			done: "The event is reversed.",
 			fields: []field{
 				userField,

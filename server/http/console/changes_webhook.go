@@ -25,7 +25,6 @@ func webhookChanges() []*change {
 			title:   "Create webhook",
 			verb:    "Create webhook",
 			section: "webhooks",
-			admin:   true,
 			action:  "webhook.create",
 			intro:   "Sends signed messages to an address. The secret that signs them is shown once.",
 			done:    "The webhook is created.",
@@ -76,7 +75,7 @@ func webhookChanges() []*change {
 		},
 		{
 			name: "webhook-rotate", title: "Rotate the webhook’s secret", verb: "Rotate secret", section: "webhooks",
-			admin: true, action: "webhook.rotate", secret: true,
+			action: "webhook.rotate", secret: true,
 			intro: "Gives the webhook a new secret. Messages are signed with both for a while.",
 			done:  "The webhook has a new secret.",
 			fields: []field{
@@ -138,7 +137,7 @@ func webhookChanges() []*change {
 		},
 		{
 			name: "webhook-delete", title: "Delete webhook", verb: "Delete webhook", section: "webhooks", danger: true,
-			admin: true, action: "webhook.delete", intro: "Deletes the webhook. This cannot be undone.",
+			action: "webhook.delete", intro: "Deletes the webhook. This cannot be undone.",
 			done: "The webhook is deleted.", fields: []field{hook},
 			effect: func(url.Values) string {
 				return "It receives nothing more, and its pending messages are deleted. This cannot be undone."

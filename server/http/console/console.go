@@ -25,6 +25,8 @@ const Root = "/console"
 type Options struct {
 	// API answers every read and change.
 	API http.Handler
+	// ActionScopes are the scopes that the API requires, by the action of the audit trail.
+	ActionScopes map[string]string
 	// Key seals sessions: 32 bytes that are the same on all nodes.
 	Key []byte
 	// URL is the address at which browsers reach the console's host, such as

@@ -269,7 +269,7 @@ func readCSV(v url.Values) ([]scoreboard.ImportRecord, error) {
 // importChanges import files.
 func importChanges() []*change {
 	return []*change{{
-		name: "import", title: "Import a CSV file", verb: "Import", section: "imports", admin: true,
+		name: "import", title: "Import a CSV file", verb: "Import", section: "imports",
 		action: "import.start",
 		intro: "Writes the scores of another system, as events of the ledger. Equal scores rank in the order of the " +
 			"lines.",

@@ -38,7 +38,7 @@ type view struct {
 // link leads to a page.
 type link struct {
 	Label, Href, Tone string
-	Scope             string // that it requires
+	Action            string // of the audit trail, if it leads to a change
 }
 
 // section is an entry of the menu.

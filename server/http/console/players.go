@@ -143,7 +143,7 @@ func (c *Console) player(w http.ResponseWriter, r *http.Request, s *session) err
 			return err
 		}
 		d.Status = &u
-		if s.May(scopeAdmin) {
+		if s.May(s.scopeOf("user.export")) {
 			d.Export = playerHref(user) + "/export"
 		}
 		d.Facts = userFacts(&u)
@@ -365,7 +365,7 @@ func eventStages(k *call, s *session, e *wire.StatementEntry) []stage {
 		},
 	}
 	published, ranked := stage{Label: "Published"}, stage{Label: "Ranked"}
-	if !s.May(scopeAdmin) {
+	if !s.May(scopeOperate) {
 		return out
 	}
 	now := k.c.Now()

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
@@ -33,6 +34,8 @@ type session struct {
 	User    string    `json:"user"`
 	Scopes  []string  `json:"scopes"`
 	Expires time.Time `json:"expires"`
+
+	actions map[string]string // Options.ActionScopes
 }
 
 // Scopes of the API. An administrator may do what an operator may.
@@ -46,6 +49,16 @@ const (
 func (s *session) May(scope string) bool {
 	return scope == "" || slices.Contains(s.Scopes, scope) ||
 		scope == scopeOperate && slices.Contains(s.Scopes, scopeAdmin)
+}
+
+// scopeOf returns the scope that the API requires for an action of the audit trail. What
+// is not audited changes nothing, and is open to operators. An action that this node does
+// not serve requires more than anybody has.
+func (s *session) scopeOf(action string) string {
+	if action == "" {
+		return scopeOperate
+	}
+	return cmp.Or(s.actions[action], "unknown")
 }
 
 // lacks is the failure of a session without a scope that something requires.
@@ -174,6 +187,7 @@ func (c *Console) session(r *http.Request) *session {
 	if !c.open(purposeSession, k.Value, &s) || !c.Now().Before(s.Expires) {
 		return nil
 	}
+	s.actions = c.ActionScopes
 	return &s
 }
 
