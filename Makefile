@@ -10,8 +10,9 @@ GOVULN     := $(TOOLS)/govulncheck-v1.8.0
 GOTESTSUM  := $(TOOLS)/gotestsum-v1.13.0
 WITH       := $(TOOLS)/with
 
-# gin's MessagePack, which nobody calls, costs a tenth of a build: docs/dependencies.md. .ci/flags says the same.
-export GOFLAGS += -tags=nomsgpack
+# gin's MessagePack, which nobody calls, and debug information cost a fifth of a build:
+# docs/dependencies.md. .ci/flags says the same.
+export GOFLAGS += -tags=nomsgpack -gcflags=all=-dwarf=false
 
 # Reports name the measured commit. In a checkout owned by another user, git
 # (and therefore go build) refuses to report it.

@@ -197,6 +197,7 @@ var order = []struct {
 	{alertsGroup, nil},
 	{"Understand", [][3]string{
 		{"architecture", "Architecture", "An increment, a read and a frame, step by step."},
+		{"dependencies", "Dependencies", "What reaches the binaries, and what was considered instead."},
 		{"performance", "Performance", "What was measured, with which command."},
 		{"scale", "Scaling", "A caching proxy, sizing, multiple regions, and writes beyond one PostgreSQL."},
 		{"torture", "Torture test", "How faults are injected, and what is checked."},
