@@ -124,8 +124,7 @@ func TestDialectPlain(t *testing.T) {
 	t.Parallel()
 	h, n := dialectNode(t)
 	const invalid = `{"error_code":"invalid_request",` +
-		`"message":"score must be a number with an integer value within ` +
-		`±(2^53 − 1)","field":"score","request_id":"ID"}`
+		`"message":"score must be a whole number of at most 32 characters","field":"score","request_id":"ID"}`
 	h.exchange(
 		t, n,
 		exchange{
@@ -241,7 +240,7 @@ func TestDialectDelta(t *testing.T) {
 		exchange{"alice", "POST", path, `{"userId":"alice"}`, 400, invalid("scoreDelta is required", "scoreDelta")},
 		exchange{
 			"alice", "POST", path, update("alice", "5.5", "a3"), 400,
-			invalid("scoreDelta must be a JSON integer", "scoreDelta"),
+			invalid("scoreDelta must be a whole number of at most 32 characters", "scoreDelta"),
 		},
 		exchange{
 			"alice", "POST", path, update("alice", "5", "?"), 400,

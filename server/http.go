@@ -129,6 +129,7 @@ func (s *Server) makeProofs(o *api.Options) (err error) {
 func (s *Server) makeOperations(o *api.Options) {
 	o.Trail, o.Settings, o.Flags = s.store.Audit, s.settings, s.store.Moderation
 	o.Friends, o.Teams = s.store.Friends, s.store.Teams
+	o.ExternalIDs = s.store.ExternalIDs
 	o.Profiles = admin.Profiles{Store: s.store.Profiles, Cache: s.profiles}
 	visible := admin.Visible{Ranking: s.ranking, CacheTTL: s.config.Reads.UserCache}
 	o.Privacy = admin.Privacy{Store: s.store.Visibility, List: s.hidden, Visible: visible}
@@ -170,6 +171,13 @@ func (s *Server) makeConsole() error {
 	}
 	o := console.Options{
 		API: s.api, ActionScopes: s.api.ActionScopes(), Key: key, URL: c.URL, Log: s.log, Now: time.Now,
+		Verify: func(ctx context.Context, token string) (console.Claims, error) {
+			claims, err := s.tokens.Verify(ctx, token)
+			if err != nil {
+				return console.Claims{}, err
+			}
+			return console.Claims{User: string(claims.User), Scopes: claims.Scopes, Expires: claims.Expires}, nil
+		},
 		OIDC: console.OIDC{
 			Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Scopes: c.OIDCScopes,
 		},

@@ -268,7 +268,10 @@ func (s *Server) followSettings() {
 func tokenPolicy(c *config.Config) auth.Policy { return authPolicy(&c.Auth) }
 
 func authPolicy(a *config.Auth) auth.Policy {
-	return auth.Policy{Issuer: a.Issuer, Audience: a.Audience, MaxLife: a.MaxTokenLife}
+	return auth.Policy{
+		Issuer: a.Issuer, Audience: a.Audience, ClientIDs: a.ClientIDs, ScopeClaims: a.ScopeClaims,
+		UserClaim: a.UserClaim, MaxLife: a.MaxTokenLife,
+	}
 }
 
 func apiPolicy(c *config.Config) api.Policy {

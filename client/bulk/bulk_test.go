@@ -87,7 +87,7 @@ func submit(t *testing.T, ctx context.Context, l *ledger, text, path string) (bu
 	t.Helper()
 	var failed []bulk.Result
 	job := bulk.Job{
-		Source: strings.NewReader(text), CSV: strings.HasPrefix(text, "user_id"), Results: path, Workers: 4,
+		Source: strings.NewReader(text), CSV: strings.HasPrefix(strings.TrimPrefix(text, "\ufeff"), "user_id"), Results: path, Workers: 4,
 		Failed: func(r bulk.Result) { failed = append(failed, r) },
 	}
 	job.ShortenTimeouts()
@@ -95,7 +95,7 @@ func submit(t *testing.T, ctx context.Context, l *ledger, text, path string) (bu
 	if sum := tally.Done + tally.Refused + tally.Unsent + tally.Skipped; sum != tally.Lines {
 		t.Errorf("%+v: got %d lines, but outcomes for %d", tally, tally.Lines, sum)
 	}
-	if all := strings.Count(text, "\n"); err == nil && !strings.HasPrefix(text, "user_id") &&
+	if all := strings.Count(text, "\n"); err == nil && !strings.Contains(text, "user_id,") &&
 		(!tally.Whole || tally.Lines != all) {
 		t.Errorf("%+v: want %d lines and the source read to its end", tally, all)
 	}
@@ -154,6 +154,21 @@ not json
 		}
 		if l.scores["alice"] != 7 || l.scores["bob"] != 0 {
 			t.Errorf("scores: got %v, want only alice's 7", l.scores)
+		}
+	}
+}
+
+// A byte order mark is no part of the first line or column, and a number may have any form.
+func TestByteOrderMark(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"\ufeffuser_id,delta\r\na,1\r\nb,2\r\n",
+		"\ufeff{\"user_id\":\"a\",\"delta\":1.0}\r\n{\"user_id\":\"b\",\"delta\":2e0}\r\n",
+	} {
+		l := newLedger()
+		if _, failed, err := submit(t, t.Context(), l, text, ""); err != nil || len(failed) > 0 ||
+			l.scores["a"] != 1 || l.scores["b"] != 2 {
+			t.Errorf("%q: got %v, %v, %v, want both lines", text, l.scores, failed, err)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // maxLine limits one line. The API accepts bodies up to 4 KiB.
@@ -51,7 +52,17 @@ type ndjson struct {
 	first string
 }
 
-func newNDJSON(r io.Reader) *ndjson { return &ndjson{r: bufio.NewReaderSize(r, maxLine)} }
+func newNDJSON(r io.Reader) *ndjson { return &ndjson{r: withoutMark(r)} }
+
+// withoutMark skips a byte order mark, which spreadsheets and editors write.
+func withoutMark(r io.Reader) *bufio.Reader {
+	b := bufio.NewReaderSize(r, maxLine)
+	const mark = "\ufeff"
+	if start, _ := b.Peek(len(mark)); string(start) == mark { // an error comes again with the first line
+		_, _ = b.Discard(len(mark)) // they are buffered
+	}
+	return b
+}
 
 func (n *ndjson) identity() string { return n.first }
 
@@ -103,7 +114,7 @@ func (n *ndjson) parse(text []byte) item {
 		Attributes map[string]string `json:"attributes"`
 	}
 	// A misspelt "board" must not become a point on the global board.
-	d := json.NewDecoder(bytes.NewReader(text))
+	d := json.NewDecoder(bytes.NewReader(protocol.PlainNumbers(text)))
 	d.DisallowUnknownFields()
 	err := d.Decode(&fields)
 	if err == nil && d.More() {
@@ -149,7 +160,7 @@ type csvSource struct {
 var csvColumns = []string{"user_id", "delta", "event_id", "board", "action"}
 
 func newCSV(r io.Reader) (*csvSource, error) {
-	c := &csvSource{r: csv.NewReader(r)}
+	c := &csvSource{r: csv.NewReader(withoutMark(r))}
 	columns, err := c.r.Read()
 	if err != nil {
 		return nil, fmt.Errorf("read the column names: %w", err)

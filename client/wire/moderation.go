@@ -22,14 +22,16 @@ type UserState struct {
 
 // User is the response of GET /v1/admin/users/{user_id}.
 type User struct {
-	UserID    string      `json:"user_id"`
-	Status    string      `json:"status"`           // active, frozen, banned or erased
-	CreatedAt time.Time   `json:"created_at"`       // time at which the server first recorded something for the user
-	Since     *time.Time  `json:"since,omitempty"`  // start of a freeze or ban
-	By        string      `json:"by,omitempty"`     // operator who set the status
-	Reason    string      `json:"reason,omitempty"` // the operator's reason
-	OpenFlags int64       `json:"open_flags"`       // number of flags of the user that wait for a decision
-	Scores    []UserScore `json:"scores"`           // the 100 scores that changed last
+	UserID string `json:"user_id"`
+	// ExternalID is the identity provider's id of the user, if the user id is derived from it.
+	ExternalID string      `json:"external_id,omitempty"`
+	Status     string      `json:"status"`           // active, frozen, banned or erased
+	CreatedAt  time.Time   `json:"created_at"`       // time at which the server first recorded something for the user
+	Since      *time.Time  `json:"since,omitempty"`  // start of a freeze or ban
+	By         string      `json:"by,omitempty"`     // operator who set the status
+	Reason     string      `json:"reason,omitempty"` // the operator's reason
+	OpenFlags  int64       `json:"open_flags"`       // number of flags of the user that wait for a decision
+	Scores     []UserScore `json:"scores"`           // the 100 scores that changed last
 	// VoidFailures are events that voids could not reverse or restore: at most 20, those
 	// of the newest voids first.
 	VoidFailures []VoidFailure `json:"void_failures,omitempty"`

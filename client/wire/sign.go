@@ -20,12 +20,18 @@ const SignatureVersion = "v1="
 
 // FieldText returns the text that the field scheme signs (specification A):
 // user_id|delta|event_id|timestamp as in the body, then |boards and |action if given.
-// No field can contain the delimiter.
+// No field but user_id can contain the delimiter, and that only as the id of a token's own
+// user at the identity provider. The texts of two increments differ all the same: no
+// timestamp is the name of a board.
 func (r *IncrementRequest) FieldText() []byte {
 	b := make([]byte, 0, 192)
 	b = append(b, r.UserID...)
 	b = append(b, '|')
-	b = strconv.AppendInt(b, r.Delta, 10)
+	if r.SignedDelta != "" {
+		b = append(b, r.SignedDelta...)
+	} else {
+		b = strconv.AppendInt(b, r.Delta, 10)
+	}
 	b = append(b, '|')
 	b = append(b, r.EventID...)
 	b = append(b, '|')

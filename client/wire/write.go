@@ -27,7 +27,8 @@ type IncrementRequest struct {
 	// the header scheme, because the field scheme does not cover them.
 	Attributes map[string]string `json:"attributes,omitempty"`
 
-	WithoutDelta bool `json:"-"` // the decoded body has none, which is not the 0 that some boards accept
+	WithoutDelta bool   `json:"-"` // the decoded body has none, which is not the 0 that some boards accept
+	SignedDelta  string `json:"-"` // as it stands in the decoded body, if that is not the plain integer
 }
 
 // The statuses of an event.

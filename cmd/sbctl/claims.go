@@ -11,8 +11,8 @@ import (
 
 // claims are the parts of a token that sbctl shows.
 type claims struct {
-	Subject string `json:"sub"`
-	Expires int64  `json:"exp"` // Unix seconds, 0 if absent
+	Subject string  `json:"sub"`
+	Expires float64 `json:"exp"` // Unix seconds, 0 if absent
 }
 
 // expiry is when the token expires; zero if it does not say.
@@ -20,7 +20,7 @@ func (c claims) expiry() time.Time {
 	if c.Expires == 0 {
 		return time.Time{}
 	}
-	return time.Unix(c.Expires, 0)
+	return time.Unix(int64(c.Expires), 0)
 }
 
 // readClaims reads the claims of a JWT. It does not verify the signature: the server

@@ -117,6 +117,7 @@ func (s connection) newTokenStep() string {
 func (cn *connector) resolve() (connection, error) {
 	var s connection
 	fill := func(to *option, value, from string) {
+		value = strings.TrimSpace(value) // a carriage return of a file of Windows is no part of a token
 		if to.Value == "" && value != "" {
 			*to = option{value, from}
 		}

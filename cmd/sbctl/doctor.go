@@ -33,7 +33,7 @@ type diagnosis struct {
 }
 
 func newDoctorCmd(p *program) *cobra.Command {
-	var ops string
+	var ops, token string
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Diagnose the connection and the server", Args: exactArgs(),
 		Long: `Diagnose the connection and the server: configuration, connection, readiness,
@@ -41,6 +41,9 @@ token, signing key, clock and freshness of the board. With a token that has
 score:operate, also run the server's own checks: version, PostgreSQL, Redis, Kafka,
 outbox and transport backlog, disk and configuration. Each problem comes with a
 next step. Exit code 3: a check failed.
+
+--token checks another token than that of the connection, such as a player's, and
+says why the server rejects it; - reads it from stdin.
 
 --output nagios prints one line and uses the exit codes of Nagios: 0 OK, 1 warning,
 2 critical. --output prometheus prints metrics for a textfile collector.
@@ -50,10 +53,14 @@ Readiness is checked at the operations address: --ops, else SBCTL_OPS_SERVER (wh
 		Example: trimExamples(`
   sbctl doctor
   sbctl doctor --server https://scores.example.com --output json
+  sbctl doctor --token - < player.jwt
   sbctl doctor --output prometheus > /var/lib/node_exporter/scoreboard.prom`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := p.connection()
 			if err != nil {
+				return err
+			}
+			if s.Token, err = p.tokenToCheck(s.Token, token); err != nil {
 				return err
 			}
 			d := diagnose(cmd.Context(), p.connector, s, opsServer(s, ops))
@@ -79,8 +86,24 @@ Readiness is checked at the operations address: --ops, else SBCTL_OPS_SERVER (wh
 	}
 	cmd.Annotations = map[string]string{extraOutputs: "nagios prometheus"}
 	cmd.Flags().StringVar(&ops, "ops", "", opsFlagUsage)
+	cmd.Flags().StringVar(&token, "token", "", "token to check; - reads it from stdin")
 	return cmd
 }
+
+// tokenToCheck returns the token of the flag, else that of the connection.
+func (p *program) tokenToCheck(connected option, flag string) (option, error) {
+	switch flag {
+	case "":
+		return connected, nil
+	case "-":
+		text, err := io.ReadAll(io.LimitReader(p.stdin, 1<<16))
+		return option{strings.TrimSpace(string(text)), tokenFlag}, err
+	}
+	return option{strings.TrimSpace(flag), tokenFlag}, nil
+}
+
+// tokenFlag is the origin of a token that is not the connection's.
+const tokenFlag = "--token"
 
 func diagnosisTable(d diagnosis) *table {
 	t := newTable("CHECK", "STATUS", "DETAIL")

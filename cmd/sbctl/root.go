@@ -82,6 +82,7 @@ Exit codes: 0 success, 1 error, 2 usage error, 3 completed, but a check failed,
 	flags.StringVar(&p.color, "color", "auto", "colours: auto, always or never")
 	flags.BoolVar(&p.curl, "curl", false, "print the request as a curl command instead of sending it")
 	(&completer{p.connector, p.output}).completeFromServer(root)
+	decimalFlags(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if err := p.check(strings.Fields(cmd.Annotations[extraOutputs])); err != nil {
 			return err

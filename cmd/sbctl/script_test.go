@@ -39,6 +39,7 @@ func TestScripts(t *testing.T) {
 			env.Values[serverKey{}] = s
 			setConnection(env, s.URL, instance.Token("alice", "score:update score:admin"))
 			env.Setenv("READER", instance.Token("reader", ""))
+			env.Setenv("ELSEWHERE", instance.TokenOf("others", "alice"))
 			env.Setenv("EXPIRED", instance.TokenFor("alice", "", -time.Hour))
 			return nil
 		},

@@ -149,6 +149,9 @@ func newUserShowCmd(p *program) *cobra.Command {
 func userTable(u *client.User) *table {
 	t := newTable()
 	t.add("user", u.UserID)
+	if u.ExternalID != "" {
+		t.add("external id", u.ExternalID)
+	}
 	t.add("status", u.Status)
 	if u.Since != nil {
 		t.add("since", timeCell(u.Since))

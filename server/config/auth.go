@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -54,6 +55,9 @@ type Auth struct {
 	JWKSNetworks   []netip.Prefix
 	Issuer         string
 	Audience       string
+	ClientIDs      []string
+	ScopeClaims    []string
+	UserClaim      string
 	MaxTokenLife   time.Duration
 	AttestationURL string
 	MasterKey      string
@@ -73,7 +77,22 @@ func (a *Auth) settings() []setting {
 			"", live, &a.JWKSURL,
 		},
 		{"auth.issuer", "required iss claim of bearer tokens", "scoreboard-dev", live, &a.Issuer},
-		{"auth.audience", "required aud claim of bearer tokens", "scoreboard", live, &a.Audience},
+		{
+			"auth.audience", "required aud claim of bearer tokens, except those of auth.client_ids", "scoreboard", live,
+			&a.Audience,
+		},
+		{
+			"auth.client_ids", "clients whose bearer tokens are accepted without aud, by the claim client_id, else azp",
+			"", live, &a.ClientIDs,
+		},
+		{
+			"auth.scope_claims", "claims of bearer tokens that hold scopes, as words of a string or as a list",
+			"scope,scp", live, &a.ScopeClaims,
+		},
+		{
+			"auth.user_claim", "claim of bearer tokens that names the user; email requires email_verified", "sub", live,
+			&a.UserClaim,
+		},
 		{
 			"auth.max_token_life", "maximum exp − iat of a bearer token; 0 disables the limit", "24h", live,
 			&a.MaxTokenLife,
@@ -102,6 +121,18 @@ func (a *Auth) settings() []setting {
 	}
 }
 
+// ownClaims are claims that hold no scopes: registered ones, and those whose value users
+// choose themselves with many providers.
+var ownClaims = []string{
+	"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "name", "given_name", "family_name", "middle_name", "nickname",
+	"preferred_username", "username", "profile", "picture", "website", "email", "user_metadata",
+}
+
+// sharedClaims do not name one user.
+var sharedClaims = []string{
+	"", "iss", "aud", "exp", "nbf", "iat", "jti", "azp", "client_id", "scope", "scp", "name", "nickname", "email_verified",
+}
+
 // check rejects combinations that would accept tokens nobody meant to accept.
 func (a *Auth) check(p *problems) {
 	if a.JWKSURL != "" && a.JWTSecret != "" {
@@ -118,6 +149,14 @@ func (a *Auth) check(p *problems) {
 	}
 	if a.MaxTokenLife < 0 {
 		p.add("auth.max_token_life", "must be 0 or greater, not %s", a.MaxTokenLife)
+	}
+	for _, claim := range a.ScopeClaims {
+		if slices.Contains(ownClaims, claim) {
+			p.add("auth.scope_claims", "must not list %s, which does not hold scopes", claim)
+		}
+	}
+	if slices.Contains(sharedClaims, a.UserClaim) {
+		p.add("auth.user_claim", "must be a claim that names one user, not %q", a.UserClaim)
 	}
 	p.oneOf("auth.signature", a.Signature, SignatureRequired, SignatureOptional)
 }

@@ -69,8 +69,8 @@ func (c *Config) settings() []setting {
 		c.TLS.settings(),
 		[]setting{
 			{
-				"trusted_proxies", "addresses and networks of proxies whose X-Forwarded-For and country headers are " +
-					"trusted",
+				"trusted_proxies", "addresses and networks of proxies whose X-Forwarded-For (or, without one, " +
+					"Forwarded) and country headers are trusted",
 				"", fixed, &c.TrustedProxies,
 			},
 			{

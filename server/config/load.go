@@ -146,7 +146,7 @@ func Load(flags, env Lookup, file io.Reader) (*Config, []Value, error) {
 			return t, FromFlag
 		}
 		if t, ok := env(EnvName(s.name)); ok {
-			return t, FromEnv
+			return strings.TrimRight(t, "\r\n"), FromEnv // of files of Windows
 		}
 		if a, ok := aliases[s.name]; ok {
 			if t, ok := env(a.name); ok {
@@ -186,9 +186,13 @@ func readFile(file io.Reader, table []setting, p *problems) (map[string]string, 
 	if file == nil {
 		return nil, nil
 	}
-	found := make(map[string]string)
-	if err := yaml.NewDecoder(file).Decode(&found); err != nil && !errors.Is(err, io.EOF) {
+	values := make(map[string]fileValue)
+	if err := yaml.NewDecoder(file).Decode(&values); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("read the configuration file: %w", err)
+	}
+	found := make(map[string]string, len(values))
+	for name, value := range values {
+		found[name] = string(value)
 	}
 	var names []string
 	for _, s := range table {
@@ -200,6 +204,27 @@ func readFile(file io.Reader, table []setting, p *problems) (map[string]string, 
 		}
 	}
 	return found, nil
+}
+
+// fileValue is a value of the file: a scalar, or a list of scalars without commas.
+type fileValue string
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (v *fileValue) UnmarshalYAML(node *yaml.Node) error {
+	if node.Kind != yaml.SequenceNode {
+		return node.Decode((*string)(v))
+	}
+	var parts []string
+	if err := node.Decode(&parts); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if strings.Contains(part, ",") {
+			return fmt.Errorf("line %d: %q: a comma separates the parts of a list", node.Line, part)
+		}
+	}
+	*v = fileValue(strings.Join(parts, ","))
+	return nil
 }
 
 // parse reads a setting's text. The errors of Go's parsers are replaced: they

@@ -53,6 +53,44 @@ func TestSourcesByPrecedence(t *testing.T) {
 	}
 }
 
+// A list in the file may be a list of YAML. The end of a line that Windows leaves in a
+// variable is no part of the value.
+func TestListsAndLineEnds(t *testing.T) {
+	t.Parallel()
+	file := "kafka.brokers: [a:1, b:2]\nrealtime.origins:\n  - https://a.example\n  - capacitor://localhost\n" +
+		"tls.client_names: []\noutbox.batch: 100\nreads.anonymous: true\n"
+	c, _, err := config.Load(lookup(), lookup("SCOREBOARD_AUTH_ISSUER", "https://id.example/\r\n"), strings.NewReader(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(c.Kafka.Brokers, []string{"a:1", "b:2"}) || len(c.Realtime.Origins) != 2 || !c.Reads.Anonymous ||
+		len(c.TLS.ClientNames) != 0 || c.Outbox.Batch != 100 || c.Auth.Issuer != "https://id.example/" {
+		t.Errorf("got %q, %q, issuer %q", c.Kafka.Brokers, c.Realtime.Origins, c.Auth.Issuer)
+	}
+	for _, text := range []string{"kafka.brokers: ['a:1,b:2']\n", "kafka.brokers: {a: 1}\n", "kafka.brokers: [[a]]\n"} {
+		if _, _, err := config.Load(lookup(), lookup(), strings.NewReader(text)); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
+
+// An origin that no browser sends would never match.
+func TestOriginsThatNeverMatch(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"https://game.example": true, "http://localhost:8000": true, "capacitor://localhost": true,
+		"http://[::1]:8000": true, "https://game.example/": false, "https://Game.example": false,
+		"https://game.example:443": false, "http://game.example:80": false, "game.example": false,
+		"https://*.game.example": false, "*": false, "null": false, "https://game.example/play": false,
+		"https://user@game.example": false,
+	} {
+		_, _, err := config.Load(lookup("realtime-origins", text), lookup(), nil)
+		if got := err == nil; got != want {
+			t.Errorf("%s: got %v, want accepted: %t", text, err, want)
+		}
+	}
+}
+
 func TestLoadRejects(t *testing.T) {
 	t.Parallel()
 	const jwks = "SCOREBOARD_AUTH_JWKS_URL"

@@ -73,8 +73,15 @@ func splitOrigin(text string) (board, origin string) {
 // lower case, with a port unless it is the default. It stands in a Content-Security-Policy,
 // so nothing else may.
 func isOrigin(text string) bool {
+	return (strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")) && isAnyOrigin(text)
+}
+
+// isAnyOrigin is isOrigin for any scheme: applications send those of their own, such as
+// capacitor://localhost.
+func isAnyOrigin(text string) bool {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" {
+	if err != nil || u.Scheme == "" || u.Hostname() == "" ||
+		u.Scheme == "https" && u.Port() == "443" || u.Scheme == "http" && u.Port() == "80" {
 		return false
 	}
 	return u.Scheme+"://"+u.Host == text && strings.Trim(u.Host, "abcdefghijklmnopqrstuvwxyz0123456789.-:[]") == ""

@@ -1,12 +1,14 @@
 package protocol
 
 import (
+	"strconv"
+
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // DecodeIncrement parses the body of an increment strictly: one object, known fields
-// at most once, a delta that is a plain JSON integer. It does not use encoding/json,
+// at most once, a delta that is a whole number. It does not use encoding/json,
 // which accepts duplicate fields and would take half the time of a request. Errors are
 // scoreboard.Errors that name the field; beside one, the request holds the fields
 // before it, so that the error body can carry the event id.
@@ -64,7 +66,12 @@ func (s *scanner) increment(r *wire.IncrementRequest) error {
 			r.UserID, err = s.text("user_id")
 		case "delta":
 			r.WithoutDelta = false
-			r.Delta, err = s.delta("delta")
+			var text []byte
+			r.Delta, text, err = s.delta("delta")
+			var plain [20]byte
+			if string(strconv.AppendInt(plain[:0], r.Delta, 10)) != string(text) {
+				r.SignedDelta = string(text)
+			}
 		case "event_id":
 			r.EventID, err = s.text("event_id")
 		case "timestamp":

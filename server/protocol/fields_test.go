@@ -10,20 +10,22 @@ func TestWhole(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
 		"0": 0, "5": 5, "5.0": 5, "5e0": 5, "5E+2": 500, "50e-1": 5, "-7.00": -7, "9007199254740991": 1<<53 - 1,
-		"9007199254740991.0": 1<<53 - 1, "0e99": 0,
+		"9007199254740991.0": 1<<53 - 1, "0e99": 0, "-0": 0, "0.0e-999999999": 0,
+		"1.000000000000000000000000000000": 1, "9007199254740.991e3": 1<<53 - 1, "0.005E3": 5,
+		"0.00000000000000000000000005e26": 5,
 	} {
-		var n Whole
+		var n int64
 		err := DecodeFields([]byte(`{"n":`+text+`}`), true, Field{Name: "n", To: &n})
-		if err != nil || int64(n) != want {
+		if err != nil || n != want {
 			t.Errorf("%s: got %d, %v, want %d", text, n, err, want)
 		}
 	}
 	for _, text := range []string{
 		"5.5", "4503599627370496.5", "9007199254740992", "-9007199254740992", "1e400", "1e16", "1e-1", "1e999999999",
 		"1e-999999999", "05", "+5", "5.", ".5", "0x5", "1_000", "NaN", "Infinity", `"5"`, "null", "true", "[5]", "",
-		"1.000000000000000000000000000000",
+		"1.0000000000000000000000000000000", "-1e999999999", "1e99999999999999999999", "1e-99999999999999999999",
 	} {
-		n := Whole(-1)
+		n := int64(-1)
 		if err := DecodeFields([]byte(`{"n":`+text+`}`), true, Field{Name: "n", To: &n}); err == nil {
 			t.Errorf("%s: accepted as %d", text, n)
 		}
@@ -41,8 +43,7 @@ func FuzzDecodeFields(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var user string
-		var whole Whole
-		var delta int64
+		var whole, delta int64
 		var hasUser, hasWhole, hasDelta bool
 		if err := DecodeFields(
 			body, false,

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -160,12 +159,12 @@ func errNotText(name string) error {
 	return scoreboard.Invalid(name, "strings must be UTF-8 without control characters")
 }
 
-// integer parses a plain JSON integer of 64 bits. 1.5, 1e3, -0 and "5" are rejected,
-// because a signed value must have exactly one spelling.
+// integer parses a plain JSON integer of 64 bits, as our own records have. 1.5, 1e3, -0
+// and "5" are rejected.
 func (s *scanner) integer(name string) (n int64, fits bool, err error) {
 	s.space()
 	start := s.i
-	for s.i < len(s.b) && strings.IndexByte("+-.0123456789eE", s.b[s.i]) >= 0 {
+	for s.i < len(s.b) && isNumber(s.b[s.i]) {
 		s.i++
 	}
 	text := s.b[start:s.i]
@@ -181,16 +180,26 @@ func (s *scanner) integer(name string) (n int64, fits bool, err error) {
 	return n, err == nil, nil
 }
 
-// delta parses an integer; beyond scoreboard.MaxScore it is a delta_out_of_range.
-func (s *scanner) delta(name string) (int64, error) {
-	n, fits, err := s.integer(name)
-	if err == nil && (!fits || n > scoreboard.MaxScore || n < -scoreboard.MaxScore) {
-		err = &scoreboard.Error{
+// delta parses a whole number, however it is written, and returns its text, too; beyond
+// scoreboard.MaxScore it is a delta_out_of_range.
+func (s *scanner) delta(name string) (n int64, text []byte, err error) {
+	s.space()
+	start := s.i
+	for s.i < len(s.b) && isNumber(s.b[s.i]) {
+		s.i++
+	}
+	text = s.b[start:s.i]
+	n, whole, fits := wholeNumber(text)
+	if !whole {
+		return 0, text, scoreboard.Invalid(name, "%s must be a whole number of at most %d characters", name, maxNumber)
+	}
+	if !fits || n > scoreboard.MaxScore || n < -scoreboard.MaxScore {
+		return 0, text, &scoreboard.Error{
 			Code: wire.CodeDeltaOutOfRange, Field: name,
 			Message: fmt.Sprintf("%s must be within ±%d", name, int64(scoreboard.MaxScore)),
 		}
 	}
-	return n, err
+	return n, text, nil
 }
 
 // number parses an integer that must fit into 64 bits.
@@ -247,7 +256,7 @@ func (s *scanner) skip(name string, depth int) error {
 		}
 	}
 	start := s.i
-	for s.i < len(s.b) && strings.IndexByte("+-.0123456789eE", s.b[s.i]) >= 0 {
+	for s.i < len(s.b) && isNumber(s.b[s.i]) {
 		s.i++
 	}
 	if !json.Valid(s.b[start:s.i]) {

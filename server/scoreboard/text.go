@@ -20,13 +20,59 @@ func IsText(s string) bool {
 	return true // ASCII, as nearly always
 }
 
-// ParseTime parses an RFC 3339 time. It is stricter than time.Parse, which also accepts
-// an hour of one digit and a comma before the fraction.
-func ParseTime(s string) (t time.Time, err error) {
-	if err = t.UnmarshalText([]byte(s)); err == nil && !IsWritable(t) {
-		return time.Time{}, fmt.Errorf("%s is not in the years 1 to 9999 of UTC", s)
+// ParseTime parses an RFC 3339 time, and returns it in UTC. It is stricter than time.Parse,
+// which also accepts an hour of one digit, a comma before the fraction and an offset of a day,
+// and accepts t and z in lower case. Leap seconds are rejected: no clock that Go reads has them.
+func ParseTime(s string) (time.Time, error) {
+	if !isRFC3339(s) {
+		return time.Time{}, fmt.Errorf("%.40q is not an RFC 3339 time", s)
 	}
-	return t, err
+	t, err := time.Parse(time.RFC3339, strings.ToUpper(s))
+	if err == nil && !IsWritable(t) {
+		err = fmt.Errorf("%s is not in the years 1 to 9999 of UTC", s)
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	return t.UTC(), nil
+}
+
+// maxTime bounds the text of a time: digits beyond nanoseconds are dropped.
+const maxTime = 64
+
+// isRFC3339 reports whether s has the form of an RFC 3339 time, and its offset is one.
+// time.Parse checks the date and the time of day.
+func isRFC3339(s string) bool {
+	const seconds = len("2006-01-02T15:04:05")
+	if len(s) > maxTime || len(s) <= seconds || !hasForm(s[:seconds], "0000-00-00T00:00:00") {
+		return false
+	}
+	zone := s[seconds:]
+	if fraction, ok := strings.CutPrefix(zone, "."); ok {
+		if zone = strings.TrimLeft(fraction, "0123456789"); zone == fraction {
+			return false
+		}
+	}
+	if zone == "Z" || zone == "z" {
+		return true
+	}
+	return (hasForm(zone, "+00:00") || hasForm(zone, "-00:00")) && zone[1:3] < "24" && zone[4:] < "60"
+}
+
+// hasForm reports whether s has a digit for each 0 of a form, and else its characters; t is
+// the same as T.
+func hasForm(s, form string) bool {
+	if len(s) != len(form) {
+		return false
+	}
+	for i := range len(form) {
+		switch c := form[i]; {
+		case c == '0' && '0' <= s[i] && s[i] <= '9', c == s[i], c == 'T' && s[i] == 't':
+		default:
+			return false
+		}
+	}
+	return true
 }
 
 // IsWritable says whether a time can be written in RFC 3339 in UTC. A text with an offset

@@ -63,6 +63,7 @@ type UserState struct {
 // UserRecord is what an operator reviews before acting on a user.
 type UserRecord struct {
 	User      UserID
+	External  string // the id of the identity provider, if User is derived from it
 	Status    string
 	Created   time.Time
 	Since     time.Time // frozen or banned; zero otherwise

@@ -54,6 +54,7 @@ type Store struct {
 	Boards      *boards.Boards
 	Corrections *corrections.Corrections
 	DeadLetters *operations.DeadLetters
+	ExternalIDs *users.ExternalIDs
 	Friends     *users.Friends
 	Imports     *corrections.Imports
 	Increments  *increments.Increments
@@ -89,6 +90,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Boards:      b,
 		Corrections: corrections.New(db, o.Shards, o.Window, o.CloseGrace),
 		DeadLetters: operations.NewDeadLetters(db, o.Window),
+		ExternalIDs: users.NewExternalIDs(db),
 		Friends:     users.NewFriends(db),
 		Imports:     corrections.NewImports(db, o.Shards, o.Window, o.CloseGrace),
 		Increments: increments.New(db, increments.Options{

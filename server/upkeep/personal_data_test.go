@@ -256,6 +256,8 @@ var personal = map[string]string{
 	"corrected_standings.user_id":     anonymous,
 	"user_statuses.user_id":           removed,
 	"private_users.user_id":           removed,
+	"external_ids.user_id":            removed,
+	"external_ids.external_id":        removed,
 	"rank_marks.user_id":              removed,
 	"checkpoint_blocks.users":         notPersonal,
 	"checkpoints.users":               notPersonal,
@@ -322,7 +324,7 @@ func TestEveryPersonalColumnIsCovered(t *testing.T) {
 		`select c.relname || '.' || a.attname from pg_attribute as a join pg_class as c on c.oid = a.attrelid
 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and a.attnum > 0
   and not a.attisdropped
-  and a.attname ~ '(user|who|by$|signer|address|agent|country|name|avatar|target|detail|message|value|reason|text)'
+  and a.attname ~ '(user|who|by$|signer|address|agent|country|name|avatar|target|detail|message|value|reason|text|external)'
 order by 1`,
 	)
 	if err != nil {

@@ -38,7 +38,14 @@ func Token(user, scope string) string { return TokenFor(user, scope, time.Hour) 
 
 // TokenFor returns a token that expires after life, which may be negative.
 func TokenFor(user, scope string, life time.Duration) string {
-	issuer := auth.NewTokens(jwtSecret, "scoreboard-dev", "scoreboard", time.Now)
+	return mint("scoreboard", user, scope, life)
+}
+
+// TokenOf returns a user's token for another audience, which no node accepts.
+func TokenOf(audience, user string) string { return mint(audience, user, "", time.Hour) }
+
+func mint(audience, user, scope string, life time.Duration) string {
+	issuer := auth.NewTokens(jwtSecret, "scoreboard-dev", audience, time.Now)
 	token, _, err := issuer.Mint(scoreboard.UserID(user), scope, life)
 	if err != nil {
 		panic(err) // only without a secret

@@ -4216,6 +4216,8 @@ export interface components {
              * @description Time at which the server first recorded something for the user.
              */
             created_at: string;
+            /** @description The identity provider's id of the user, if the user id is derived from it. */
+            external_id?: string;
             /**
              * Format: int64
              * @description Number of flags of the user that wait for a decision.
@@ -5301,6 +5303,8 @@ export interface operations {
                 delta?: "0" | "1";
                 /** @description Id of the last event received, for clients that cannot set Last-Event-ID. */
                 last_event_id?: string;
+                /** @description The same, as polyfills of EventSource send it. */
+                lastEventId?: string;
             };
             header?: never;
             path: {
@@ -10451,6 +10455,8 @@ export interface operations {
                 limit?: 10 | 100;
                 /** @description Id of the last event received, for clients that cannot set Last-Event-ID. */
                 last_event_id?: string;
+                /** @description The same, as polyfills of EventSource send it. */
+                lastEventId?: string;
             };
             header?: never;
             path?: never;

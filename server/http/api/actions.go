@@ -64,6 +64,9 @@ func (a *API) checkAttestation(c *gin.Context, cmd *command) error {
 	if err != nil {
 		return err
 	}
+	if user, err := scoreboard.ExternalUserID(string(attestation.User)); err == nil && user == in.User {
+		attestation.User = user
+	}
 	if err := attestation.Covers(in); err != nil {
 		return err
 	}
@@ -106,7 +109,7 @@ func (a *API) newAction(
 ) (*scoreboard.Action, error) {
 	user := caller.User
 	if r.UserID != "" {
-		named, err := scoreboard.ParseUserID(r.UserID)
+		named, err := caller.UserID(r.UserID)
 		if err != nil {
 			return nil, err
 		}

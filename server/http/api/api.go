@@ -117,6 +117,7 @@ type Options struct {
 	Reads       Leaderboard
 	Moments     Moments // set where Reads is
 	Profiles    Profiles
+	ExternalIDs ExternalIDs // nil: they are not stored
 	Friends     Friends
 	Teams       Teams
 	FriendReads FriendReads // set where Reads is
@@ -183,6 +184,7 @@ type API struct {
 	pages      pageCache
 	site       *docs.Site // with the dialects that are mounted
 	errors     errorLog
+	stored     storedIDs
 	policy     atomic.Pointer[Policy]
 	// suspended is why every route answers 503; nil: none does.
 	suspended atomic.Pointer[string]
@@ -201,9 +203,19 @@ func New(o Options) *API {
 	a.Configure(o.Policy)
 	a.engine = a.newEngine()
 	for _, r := range a.routes() {
-		a.engine.Handle(r.method, r.path, a.serve(r))
+		a.register(a.engine, r)
 	}
 	return a
+}
+
+// register adds a route to a router, for HEAD, too, where it is a GET: net/http sends no
+// body then. That of a stream would never end.
+func (a *API) register(e *gin.Engine, r route) {
+	serve := a.serve(r)
+	e.Handle(r.method, r.path, serve)
+	if r.method == http.MethodGet && r.stream == nil {
+		e.Handle(http.MethodHead, r.path, serve)
+	}
 }
 
 // newEngine returns a router without routes.

@@ -204,6 +204,7 @@ func everything(kept Trail) *API {
 		Profiles:     struct{ Profiles }{},
 		Privacy:      struct{ UserPrivacy }{},
 		Hidden:       everyonePublic{},
+		ExternalIDs:  struct{ ExternalIDs }{},
 		Friends:      struct{ Friends }{},
 		Teams:        struct{ Teams }{},
 		FriendReads:  struct{ FriendReads }{},

@@ -77,7 +77,7 @@ func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
 func (a *API) batchItem(
 	c *gin.Context, r *wire.IncrementRequest, charge bool, by signer, caller *auth.Claims, came time.Time,
 ) (cmd *command, charged keyCharge, err error) {
-	cmd, err = parseCommand(r)
+	cmd, err = parseCommand(r, caller)
 	ctx := c.Request.Context()
 	if charge {
 		if limited := a.Limits.Updates.take(ctx, caller); limited != nil {

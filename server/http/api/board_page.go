@@ -79,7 +79,7 @@ func (a *API) pageRoutes() []route {
 			listed(pathPageChart, noParameters, &l.Rank, a.pageHistory))
 	}
 	if a.Live != nil {
-		live := listed(pathPageLive, parameters{"limit", "delta", "last_event_id"}, &l.Joins, a.pageLive)
+		live := listed(pathPageLive, parameters{"limit", "delta", "last_event_id", "lastEventId"}, &l.Joins, a.pageLive)
 		live.stream = &liveStream{}
 		t = append(t, live)
 	}
@@ -178,7 +178,7 @@ func pageLimit(c *gin.Context) (int, error) {
 
 // pagePlayer is GET /b/{board}/players/{user_id}.
 func (a *API) pagePlayer(c *gin.Context, caller *auth.Claims) error {
-	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	user, err := caller.UserID(c.Param("user_id"))
 	if err != nil {
 		return err
 	}

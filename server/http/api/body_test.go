@@ -110,6 +110,7 @@ func TestUnwritableTimes(t *testing.T) {
 	t.Parallel()
 	for at, writable := range map[string]bool{
 		"9999-12-31T23:59:59-01:00": false, "0001-01-01T00:00:00+01:00": false, "0000-06-01T00:00:00Z": false,
+		"2026-11-22T00:00:00+24:00": false, "2026-11-22T0:00:00Z": false, "2026-11-22t00:00:00z": true,
 		"9999-12-31T23:59:59Z": true, "2026-11-22T00:00:00+01:00": true,
 	} {
 		for name, v := range map[string]any{

@@ -74,7 +74,7 @@ func (c *Call) Submit(w *Write) (*scoreboard.Receipt, error) {
 	if w.Timestamp == "" {
 		request.Timestamp = time.Time{}.Format(time.RFC3339) // the zero time: none is kept
 	}
-	cmd, err := parseCommand(request)
+	cmd, err := parseCommand(request, c.Caller)
 	if cmd.Event.Text != "" && w.ServerEvent == "" {
 		c.gin.Set(keyEventID, cmd.Event.Text)
 	}
@@ -98,7 +98,7 @@ func (c *Call) Submit(w *Write) (*scoreboard.Receipt, error) {
 // after Submit has returned a conflict for it. If the event is of other boards only, it
 // returns the conflict.
 func (c *Call) Recorded(w *Write, conflict error) (*scoreboard.Receipt, error) {
-	user, err := scoreboard.ParseUserID(w.User)
+	user, err := c.Caller.UserID(w.User)
 	if err != nil {
 		return nil, err
 	}

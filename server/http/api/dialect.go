@@ -228,10 +228,9 @@ func (a *API) mountDocument(d *Dialect) ([]byte, error) {
 		return nil, fmt.Errorf("write the document of the dialect %s: %w", d.Name, err)
 	}
 	r := documentRoute(DocumentPath(d.Name), body)
-	serve := a.serve(r)
-	a.engine.Handle(r.method, r.path, serve)
+	a.register(a.engine, r)
 	if d.Host != "" {
-		a.hostEngine(d.Host).Handle(r.method, r.path, serve)
+		a.register(a.hostEngine(d.Host), r)
 	}
 	return body, nil
 }
@@ -254,7 +253,7 @@ func (a *API) mount(r route) (err error) {
 			err = fmt.Errorf("%v", p)
 		}
 	}()
-	a.hostEngine(r.dialect.Host).Handle(r.method, r.path, a.serve(r))
+	a.register(a.hostEngine(r.dialect.Host), r)
 	if a.claimed == nil {
 		a.claimed = make(map[claimedPath]*Dialect)
 	}

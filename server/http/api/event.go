@@ -16,7 +16,7 @@ import (
 func (a *API) event(c *gin.Context, caller *auth.Claims) error {
 	user := caller.User
 	if text := c.Query("user_id"); text != "" {
-		named, err := scoreboard.ParseUserID(text)
+		named, err := caller.UserID(text)
 		if err != nil {
 			return err
 		}

@@ -76,7 +76,7 @@ func (a *API) removeFriend(c *gin.Context, caller *auth.Claims) error {
 
 // otherUser is the user of the path, who is not the caller.
 func otherUser(c *gin.Context, caller *auth.Claims) (scoreboard.UserID, error) {
-	other, err := scoreboard.ParseUserID(c.Param("user_id"))
+	other, err := caller.UserID(c.Param("user_id"))
 	if err == nil && other == caller.User {
 		err = scoreboard.Invalid("user_id", "user_id must be another user than the token's")
 	}

@@ -27,7 +27,7 @@ func pathUser(c *gin.Context, caller *auth.Claims) (scoreboard.UserID, error) {
 	if c.Param("user_id") == "me" && caller.User != "" {
 		return caller.User, nil
 	}
-	return scoreboard.ParseUserID(c.Param("user_id"))
+	return caller.UserID(c.Param("user_id"))
 }
 
 // queryStep parses step of the query; 0 without one.
@@ -149,7 +149,7 @@ func (a *API) rankHistory(
 // pageHistory is GET /b/{board}/players/{user_id}/history: of the last day, or of the last day of
 // a board that has ended.
 func (a *API) pageHistory(c *gin.Context, caller *auth.Claims) error {
-	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	user, err := caller.UserID(c.Param("user_id"))
 	if err != nil {
 		return err
 	}

@@ -29,9 +29,9 @@ type command struct {
 
 // parseCommand parses the fields of a request; nothing is looked up. The event id
 // is set whenever it is well-formed, also beside an error, for the error body.
-func parseCommand(r *wire.IncrementRequest) (*command, error) {
+func parseCommand(r *wire.IncrementRequest, caller *auth.Claims) (*command, error) {
 	cmd := &command{request: r}
-	user, userErr := scoreboard.ParseUserID(r.UserID)
+	user, userErr := caller.UserID(r.UserID)
 	event, err := scoreboard.ParseEventID(user, r.EventID)
 	cmd.User, cmd.Event = user, event
 	if userErr != nil {
@@ -102,7 +102,7 @@ func (a *API) increment(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	r, decodeErr := protocol.DecodeIncrement(body)
-	cmd, err := parseCommand(r)
+	cmd, err := parseCommand(r, caller)
 	if cmd.Event.Text != "" {
 		c.Set(keyEventID, cmd.Event.Text)
 	}

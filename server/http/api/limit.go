@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -108,8 +109,15 @@ const (
 // replaces the error by rate_limited. An expired token is not an attack and its
 // user must see why it is rejected, so it does not count.
 func (a *API) countAuthFailure(c *gin.Context, err error) error {
+	var rejected *auth.Rejection
+	if errors.As(err, &rejected) {
+		a.metrics.rejected.WithLabelValues(rejected.Reason).Inc()
+		a.Log.LogAttrs(c.Request.Context(), slog.LevelDebug, "token rejected", slog.String("reason", rejected.Reason),
+			slog.String("err", rejected.Text), slog.String("address", address(c.Request)),
+			slog.String(logTrace, traceID(c)))
+	}
 	switch code := wire.CodeOf(err); {
-	case errors.Is(err, auth.ErrExpired):
+	case rejected != nil && rejected.Reason == auth.ReasonExpired:
 		a.metrics.failures.WithLabelValues(failedExpired).Inc()
 		return err
 	case code == wire.CodeUnauthorized:

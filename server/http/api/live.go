@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -151,7 +152,7 @@ func (a *API) follow(c *gin.Context, caller *auth.Claims, webSocket bool, v *rea
 	v.User, v.Address, v.Expires = caller.User, address(c.Request), caller.Expires
 	last := c.GetHeader("Last-Event-ID")
 	if last == "" {
-		last = c.Query("last_event_id")
+		last = cmp.Or(c.Query("last_event_id"), c.Query("lastEventId"))
 	}
 	v.LastEpoch, v.LastVersion = parseEventID(last)
 	if webSocket {

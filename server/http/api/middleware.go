@@ -108,8 +108,9 @@ func (a *API) recoverPanic(c *gin.Context) {
 // What pages of allowed origins may send and read, beyond what any page may.
 const (
 	corsMethods = "GET, POST, PUT, PATCH, DELETE"
-	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Prefer, " +
-		"Traceparent, X-Idempotency-Key, X-Request-Id, X-Scoreboard-Key, X-Scoreboard-Timestamp, X-Scoreboard-Signature"
+	corsHeaders = "Authorization, Baggage, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Prefer, " +
+		"Sentry-Trace, Traceparent, Tracestate, X-Idempotency-Key, X-Request-Id, X-Scoreboard-Key, " +
+		"X-Scoreboard-Timestamp, X-Scoreboard-Signature"
 	corsExposed = "ETag, Location, Retry-After, Traceparent, Warning, X-Request-Id, X-Scoreboard-Degraded"
 	corsMaxAge  = "600" // seconds that a browser may cache a preflight
 )
@@ -120,18 +121,32 @@ func (a *API) cors(c *gin.Context) {
 	h := c.Writer.Header()
 	h.Add("Vary", "Origin")
 	origin := c.GetHeader("Origin")
+	preflight := c.Request.Method == http.MethodOptions && c.GetHeader("Access-Control-Request-Method") != ""
 	if origin == "" || !a.allowedOrigin(c) {
+		if preflight && origin != "" {
+			a.logForeignOrigin(origin)
+		}
 		return
 	}
 	h.Set("Access-Control-Allow-Origin", origin)
 	h.Set("Access-Control-Expose-Headers", corsExposed)
-	if c.Request.Method != http.MethodOptions || c.GetHeader("Access-Control-Request-Method") == "" {
+	if !preflight {
 		return
 	}
 	h.Set("Access-Control-Allow-Methods", corsMethods)
 	h.Set("Access-Control-Allow-Headers", corsHeaders)
 	h.Set("Access-Control-Max-Age", corsMaxAge)
 	c.AbortWithStatus(http.StatusNoContent)
+}
+
+// logForeignOrigin names an origin whose pages the browser stops: otherwise only the page
+// that cannot call learns of it.
+func (a *API) logForeignOrigin(origin string) {
+	suppressed, ok := a.errors.allow(errorKind{"preflight", wire.CodeForbidden}, a.Now())
+	if ok {
+		a.Log.Warn("preflight from an origin that is not in realtime.origins", "origin", truncate(origin, 100),
+			"suppressed", suppressed)
+	}
 }
 
 // allowedOrigin reports whether the calling page, if there is one, is of an
@@ -175,7 +190,7 @@ func (a *API) verifyToken(c *gin.Context, r route) (*auth.Claims, error) {
 	}
 	token := bearerToken(c)
 	if token == "" {
-		return nil, scoreboard.Errorf(wire.CodeUnauthorized, "a bearer token is required")
+		return nil, auth.ErrNoToken()
 	}
 	return a.Tokens.Verify(c.Request.Context(), token)
 }

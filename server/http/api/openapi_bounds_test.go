@@ -56,7 +56,8 @@ var pathBounds = map[string]object{
 var queryBounds = map[string]object{
 	"board": boardIDs, "user_id": userIDs, "score": scores, "k": integers(0, maxNeighbours),
 	"min_version": integers(1, maxVersion), "reason": text(scoreboard.MaxReason),
-	"wait": durations, "last_event_id": text(maxParameter), "token": text(maxParameter), "cursor": text(maxParameter),
+	"wait": durations, "last_event_id": text(maxParameter), "lastEventId": text(maxParameter),
+	"token": text(maxParameter), "cursor": text(maxParameter),
 	"delta": enum("0", "1"), "friends": enum("0", "1"), "family": boardIDs, "period": periods, "status": states,
 	"region": text(maxParameter), "platform": text(maxParameter), "tag": text(maxParameter),
 	"who": text(maxParameter), "action": text(maxParameter), "target": text(maxParameter),

@@ -27,7 +27,7 @@ type placeQuery struct {
 func (a *API) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err error) {
 	q.user = caller.User
 	if text, given := c.Params.Get("user_id"); given {
-		if q.user, err = scoreboard.ParseUserID(text); err != nil {
+		if q.user, err = caller.UserID(text); err != nil {
 			return q, err
 		}
 	}

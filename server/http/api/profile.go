@@ -81,7 +81,7 @@ func (a *API) showProfile(c *gin.Context, caller *auth.Claims) error {
 // ownOrOperated returns the user in the path. Only that user and operators have access; what
 // names it in the error.
 func ownOrOperated(c *gin.Context, caller *auth.Claims, what string) (scoreboard.UserID, error) {
-	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	user, err := caller.UserID(c.Param("user_id"))
 	if err == nil && user != caller.User && !caller.Has(auth.ScopeOperate) {
 		err = scoreboard.Errorf(wire.CodeForbidden, "only the user and operators have access to %s", what)
 	}

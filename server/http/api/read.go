@@ -238,7 +238,7 @@ func (a *API) list(c *gin.Context, caller *auth.Claims) error {
 	}
 	users := make([]scoreboard.UserID, len(in.UserIDs))
 	for i, text := range in.UserIDs {
-		if users[i], err = scoreboard.ParseUserID(text); err != nil {
+		if users[i], err = caller.UserID(text); err != nil {
 			return scoreboard.Invalid("user_ids",
 				"user_ids must be ids of 1 to %d characters of A-Z a-z 0-9 . _ : @ -", scoreboard.MaxUserIDLength)
 		}

@@ -26,6 +26,15 @@ const maxBody = 4 << 10
 // readBody reads a JSON body of at most limit bytes. A body needs a Content-Type;
 // without a body none is needed.
 func readBody(c *gin.Context, limit int64) ([]byte, error) {
+	body, err := readWhole(c, limit)
+	return bytes.TrimPrefix(body, byteOrderMark), err
+}
+
+// byteOrderMark begins texts of some editors and libraries; it is no part of the JSON
+// (RFC 8259, 8.1).
+var byteOrderMark = []byte("\ufeff")
+
+func readWhole(c *gin.Context, limit int64) ([]byte, error) {
 	wrongType := scoreboard.Errorf(wire.CodeUnsupportedMediaType, "the body must be application/json")
 	t := c.GetHeader("Content-Type")
 	if t != "" && t != "application/json" {
@@ -86,48 +95,57 @@ func decodeObject(c *gin.Context, body []byte, v any) error {
 	if err := protocol.CheckObject(body); err != nil {
 		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(body))
+	plain, err := plainTimes(protocol.PlainNumbers(body), v)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(plain))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
 		return scoreboard.Invalid("", "the body does not match the expected JSON")
-	}
-	if err := checkTimes(v); err != nil {
-		return err
 	}
 	c.Set(keyBody, body)
 	return nil
 }
 
-// checkTimes rejects times of a decoded body that no response can contain: by its offset, a
-// text can name one beyond the years of RFC 3339 in UTC. v points to a
-// struct; anything else has no times.
-func checkTimes(v any) error {
+// plainTimes returns a body with its times in UTC, as scoreboard.ParseTime reads them;
+// encoding/json accepts others. v points to a struct; anything else has no times.
+func plainTimes(body []byte, v any) ([]byte, error) {
 	fields := reflect.Indirect(reflect.ValueOf(v))
 	if fields.Kind() != reflect.Struct {
-		return nil
+		return body, nil
 	}
+	var members map[string]json.RawMessage
 	for i := range fields.NumField() {
-		if !fields.Field(i).CanInterface() {
+		field := fields.Type().Field(i)
+		if field.Type != reflect.TypeFor[time.Time]() && field.Type != reflect.TypeFor[*time.Time]() {
 			continue
 		}
-		var at time.Time
-		switch field := fields.Field(i).Interface().(type) {
-		case time.Time:
-			at = field
-		case *time.Time:
-			if field == nil {
-				continue
+		if members == nil {
+			if err := json.Unmarshal(body, &members); err != nil {
+				return nil, err
 			}
-			at = *field
-		default:
+		}
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		value, given := members[name]
+		if !given {
 			continue
 		}
-		if !scoreboard.IsWritable(at) {
-			name, _, _ := strings.Cut(fields.Type().Field(i).Tag.Get("json"), ",")
-			return scoreboard.Invalid(name, "%s must be in the years 1 to 9999 of UTC", name)
+		var text string
+		err := json.Unmarshal(value, &text)
+		var at time.Time
+		if err == nil {
+			at, err = scoreboard.ParseTime(text)
 		}
+		if err != nil {
+			return nil, scoreboard.Invalid(name, "%s must be an RFC 3339 time in the years 1 to 9999 of UTC", name)
+		}
+		members[name] = encode(at)
 	}
-	return nil
+	if members == nil {
+		return body, nil
+	}
+	return encode(members), nil
 }
 
 // duration parses a Go duration of a body; absent is returned for "".

@@ -227,7 +227,7 @@ func (a *API) routes() []route {
 		t = append(t,
 			board("GET", "/v1/realtime/token", parameters{"board"}, anyToken, &l.Tickets, a.ticket),
 			opens(a.nativeStream(), board("GET", pathRealtime,
-				parameters{"board", tokenParameter, "delta", "limit", "last_event_id", "friends"},
+				parameters{"board", tokenParameter, "delta", "limit", "last_event_id", "lastEventId", "friends"},
 				optionalToken, &l.Joins, a.live)))
 	}
 	if a.Boards != nil {
@@ -468,6 +468,7 @@ func (a *API) run(c *gin.Context, r route) error {
 	if err := r.handle(c, caller); err != nil {
 		return err
 	}
+	a.storeExternalID(c, caller)
 	a.checkAudited(c, r, caller)
 	return nil
 }
@@ -489,6 +490,7 @@ const nativeDialect = "native"
 type metrics struct {
 	latency  *prometheus.HistogramVec
 	failures *prometheus.CounterVec // of authentication
+	rejected *prometheus.CounterVec // tokens, by reason
 }
 
 func newMetrics() *metrics {
@@ -507,6 +509,14 @@ func newMetrics() *metrics {
 			Help: "Requests rejected for their credentials: a token that is missing or wrong (token), one that has " +
 				"expired (expired), a signature that is missing or wrong (signature).",
 		}, []string{"reason"}),
+		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scoreboard_api_tokens_rejected_total",
+			Help: "Rejected bearer tokens by reason, which the log has at level debug, too: missing, malformed, type, " +
+				"algorithm, key, signature, expired, time, lifetime, issuer, audience, scope, user or disabled.",
+		}, []string{"reason"}),
+	}
+	for _, reason := range auth.RejectionReasons() {
+		m.rejected.WithLabelValues(reason)
 	}
 	for _, reason := range []string{failedToken, failedExpired, failedSignature} {
 		m.failures.WithLabelValues(reason)
@@ -539,5 +549,5 @@ func (m *metrics) longPoll(r *route, status int, took time.Duration) {
 
 // Collectors returns the metrics for the registry of package server.
 func (a *API) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{a.metrics.latency, a.metrics.failures}
+	return []prometheus.Collector{a.metrics.latency, a.metrics.failures, a.metrics.rejected}
 }

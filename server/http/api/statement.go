@@ -27,7 +27,7 @@ const statementPage = 100
 // statement is GET /v1/users/{user_id}/statement, for the user and for
 // operators.
 func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
-	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	user, err := caller.UserID(c.Param("user_id"))
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,8 @@ func (a *API) showUser(c *gin.Context, _ *auth.Claims) error {
 		return err
 	}
 	out := wire.User{
-		UserID: string(u.User), Status: u.Status, CreatedAt: u.Created, Since: timePtr(u.Since), By: string(u.By),
+		UserID: string(u.User), ExternalID: u.External, Status: u.Status, CreatedAt: u.Created, Since: timePtr(u.Since),
+		By:     string(u.By),
 		Reason: u.Reason, OpenFlags: u.OpenFlags, Scores: []wire.UserScore{},
 		VoidFailures: voidFailuresJSON(u.VoidFailures),
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -82,6 +83,9 @@ func (a *attested) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	a.form.rename(claims)
+	if delta, ok := claims[NativeAttestation.Delta]; ok {
+		claims[NativeAttestation.Delta] = protocol.PlainNumbers(delta)
+	}
 	return decodeMembers(claims, (*plain)(a), slices.Concat(registeredClaims,
 		[]string{"user_id", "delta", "event_id", "board", "boards", "action"})...)
 }

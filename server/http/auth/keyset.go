@@ -227,7 +227,7 @@ func errNoKeySet() error {
 func (k *KeySet) key(ctx context.Context, token *jwt.Token) (any, error) {
 	kid, ok := token.Header["kid"].(string)
 	if !ok || kid == "" || len(kid) > maxKeyIDBytes {
-		return nil, errors.New("the token names no key")
+		return nil, &Rejection{ReasonKey, "it names no key (kid)"}
 	}
 	key, err := k.find(token)
 	if errors.Is(err, jwkset.ErrKeyNotFound) {
@@ -240,7 +240,7 @@ func (k *KeySet) key(ctx context.Context, token *jwt.Token) (any, error) {
 		return nil, err
 	}
 	if algorithmOf(key) != token.Method.Alg() {
-		return nil, errors.New("the key is for another algorithm")
+		return nil, &Rejection{ReasonAlgorithm, "its key is for another alg"}
 	}
 	return key, nil
 }

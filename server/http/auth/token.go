@@ -40,14 +40,13 @@ const (
 // strict mode and one token would have many spellings.
 const lineBreaks = "\r\n"
 
-// ErrExpired is wrapped by the error for a token that was valid until it expired.
-var ErrExpired = errors.New("the token has expired")
-
 // Claims are the verified claims of a token.
 type Claims struct {
-	User    scoreboard.UserID
-	Scopes  []string
-	Expires time.Time
+	User scoreboard.UserID
+	// External is the provider's id of the user, if User is derived from it; else "".
+	External string
+	Scopes   []string
+	Expires  time.Time
 	// Key identifies the provider's key that signed the token: its digest, a space, its
 	// id. It is "" for a development issuer.
 	Key string
@@ -58,16 +57,18 @@ func (c *Claims) Has(scope string) bool {
 	return slices.Contains(c.Scopes, scope) || scope == ScopeOperate && slices.Contains(c.Scopes, ScopeAdmin)
 }
 
+// UserID returns the user that a text in a request names. The token's own user may be
+// named by the provider's id, too.
+func (c *Claims) UserID(text string) (scoreboard.UserID, error) {
+	if c.External != "" && text == c.External {
+		return c.User, nil
+	}
+	return scoreboard.ParseUserID(text)
+}
+
 // JoinsOnly reports whether the token only allows joining a stream.
 func (c *Claims) JoinsOnly() bool {
 	return c.Has(ScopeJoin) && !c.Has(ScopeUpdate) && !c.Has(ScopeOperate)
-}
-
-// Policy are the required claims of a token.
-type Policy struct {
-	Issuer   string
-	Audience string
-	MaxLife  time.Duration // maximum of exp − iat; 0 for none
 }
 
 // Tokens verifies bearer tokens and caches the valid ones until they expire.
@@ -98,7 +99,7 @@ type verified struct {
 // NewTokens verifies HS256 tokens of a development issuer.
 func NewTokens(secret, issuer, audience string, now func() time.Time) *Tokens {
 	t := &Tokens{secret: []byte(secret), now: now, known: make(map[[sha256.Size]byte]verified)}
-	t.Configure(Policy{Issuer: issuer, Audience: audience})
+	t.Configure(Policy{Issuer: issuer, Audience: audience, ScopeClaims: []string{"scope"}, UserClaim: "sub"})
 	return t
 }
 
@@ -117,8 +118,7 @@ func (t *Tokens) Configure(p Policy) {
 		methods = []string{jwt.SigningMethodRS256.Alg(), jwt.SigningMethodES256.Alg(), jwt.SigningMethodEdDSA.Alg()}
 	}
 	t.policy.Store(&checks{p, jwt.NewParser(
-		jwt.WithValidMethods(methods), jwt.WithIssuer(p.Issuer), jwt.WithAudience(p.Audience),
-		jwt.WithExpirationRequired(), jwt.WithNotBeforeRequired(), jwt.WithIssuedAt(),
+		jwt.WithValidMethods(methods), jwt.WithIssuer(p.Issuer), jwt.WithIssuedAt(),
 		jwt.WithLeeway(leeway), jwt.WithTimeFunc(t.now), jwt.WithStrictDecoding(),
 	)})
 }
@@ -148,25 +148,14 @@ func (t *Tokens) Admits(ctx context.Context, token string, p Policy, keysURL str
 	return nil
 }
 
-type jwtClaims struct {
-	jwt.RegisteredClaims
-	Scope string `json:"scope,omitempty"`
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *jwtClaims) UnmarshalJSON(b []byte) error {
-	type plain jwtClaims // without this method
-	return decodeExact(b, (*plain)(c), slices.Concat(registeredClaims, []string{"scope"})...)
-}
-
 // Verify returns a token's claims, or unauthorized; unavailable until the provider's
 // keys have been read once.
 func (t *Tokens) Verify(ctx context.Context, token string) (*Claims, error) {
 	if len(token) > maxTokenLength {
-		return nil, unauthorized("the token is too long")
+		return nil, reject(ReasonMalformed, fmt.Sprintf("it has more than %d bytes", maxTokenLength))
 	}
 	if strings.ContainsAny(token, lineBreaks) {
-		return nil, unauthorized("invalid token")
+		return nil, reject(ReasonMalformed, "it contains a line break")
 	}
 	policy, keys := t.policy.Load(), t.generation()
 	if policy == nil {
@@ -205,14 +194,17 @@ func (t *Tokens) generation() uint64 {
 
 func (t *Tokens) parse(ctx context.Context, policy *checks, token string) (*Claims, error) {
 	if t.keys == nil && len(t.secret) == 0 {
-		return nil, unauthorized("this server accepts no tokens: neither auth.jwks_url nor auth.jwt_secret is set")
+		return nil, reject(
+			ReasonDisabled, "this server accepts none: neither auth.jwks_url nor auth.jwt_secret is set",
+		)
 	}
 	if checkJWSHeader(token) != nil {
-		return nil, unauthorized("invalid token")
+		return nil, reject(ReasonMalformed, "it is not a JWT")
 	}
 	var claims jwtClaims
-	signer := ""
+	signer, supported := "", false
 	_, err := policy.parser.ParseWithClaims(token, &claims, func(token *jwt.Token) (any, error) {
+		supported = true
 		if err := checkHeader(token.Header); err != nil {
 			return nil, err
 		}
@@ -228,20 +220,27 @@ func (t *Tokens) parse(ctx context.Context, policy *checks, token string) (*Clai
 	if wire.CodeOf(err) == wire.CodeUnavailable {
 		return nil, err
 	}
-	if errors.Is(err, jwt.ErrTokenExpired) {
-		err = ErrExpired // the parser verifies the signature first
-	}
 	if err != nil {
-		return nil, &scoreboard.Error{Code: wire.CodeUnauthorized, Message: "invalid token", Err: err}
+		r := rejectionOf(err)
+		if !supported && r.Reason != ReasonMalformed {
+			r = &Rejection{ReasonAlgorithm, "its alg is not one that this server accepts"}
+		}
+		return nil, unauthorizedBy(r)
 	}
-	if policy.MaxLife > 0 && (claims.IssuedAt == nil || claims.ExpiresAt.Sub(claims.IssuedAt.Time) > policy.MaxLife) {
-		return nil, unauthorized(fmt.Sprintf("the token's lifetime exceeds %s", policy.MaxLife))
+	if r := policy.check(&claims); r != nil {
+		return nil, unauthorizedBy(r)
 	}
-	user, err := scoreboard.ParseUserID(claims.Subject)
-	if err != nil {
-		return nil, unauthorized("the token's sub is not a user id")
+	scopes, r := policy.scopes(&claims)
+	if r != nil {
+		return nil, unauthorizedBy(r)
 	}
-	return &Claims{User: user, Scopes: strings.Fields(claims.Scope), Expires: claims.ExpiresAt.Time, Key: signer}, nil
+	user, external, r := policy.user(&claims)
+	if r != nil {
+		return nil, unauthorizedBy(r)
+	}
+	return &Claims{
+		User: user, External: external, Scopes: scopes, Expires: claims.ExpiresAt.Time, Key: signer,
+	}, nil
 }
 
 // nameKey returns the Key of claims.
@@ -258,7 +257,7 @@ func nameKey(kid, key any) string {
 // another node: their token has expired, or the provider has withdrawn its key.
 func (t *Tokens) Recheck(ctx context.Context, c *Claims) error {
 	if !t.now().Before(c.Expires.Add(leeway)) {
-		return &scoreboard.Error{Code: wire.CodeUnauthorized, Message: "invalid token", Err: ErrExpired}
+		return unauthorizedBy(&expired)
 	}
 	if t.policy.Load() == nil {
 		return errSuspended()
@@ -272,7 +271,7 @@ func (t *Tokens) Recheck(ctx context.Context, c *Claims) error {
 		return err
 	}
 	if err != nil || nameKey(kid, key) != c.Key {
-		return unauthorized("the identity provider has withdrawn the key of the token")
+		return reject(ReasonKey, "the identity provider has withdrawn its key")
 	}
 	return nil
 }
@@ -288,10 +287,10 @@ func errSuspended() error {
 // and objects that were signed for another purpose.
 func checkHeader(header map[string]any) error {
 	if _, ok := header["crit"]; ok {
-		return errors.New("the token has critical extensions")
+		return &Rejection{ReasonType, "its header has critical extensions"}
 	}
 	if !hasType(header, "jwt", "at+jwt") {
-		return errors.New("the signed object is not a token")
+		return &Rejection{ReasonType, "its typ is not that of a token"}
 	}
 	return nil
 }

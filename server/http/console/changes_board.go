@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 const (
@@ -308,7 +308,7 @@ func boardChanges() []*change {
 func rollRequest(v url.Values, dry bool) (request, error) {
 	body := wire.RollRequest{DryRun: dry, Season: v.Get("season")}
 	if text := v.Get("ends"); text != "" {
-		at, err := time.Parse(time.RFC3339, text)
+		at, err := scoreboard.ParseTime(text)
 		if err != nil {
 			return request{}, badTime("ends", "The end of the season")
 		}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // letterChanges resolve dead letters.
@@ -182,10 +182,10 @@ func voidRequest(v url.Values, dry bool) (request, error) {
 		body.KeyID = v.Get("sender")
 	}
 	var err error
-	if body.From, err = time.Parse(time.RFC3339, v.Get("from")); err != nil {
+	if body.From, err = scoreboard.ParseTime(v.Get("from")); err != nil {
 		return request{}, badTime("from", "From")
 	}
-	if body.To, err = time.Parse(time.RFC3339, v.Get("to")); err != nil {
+	if body.To, err = scoreboard.ParseTime(v.Get("to")); err != nil {
 		return request{}, badTime("to", "To")
 	}
 	return request{http.MethodPost, "/v1/admin/voids", nil, body}, nil

@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // What a replay starts from.
@@ -100,7 +100,7 @@ func replayBody(v url.Values) (body wire.ReplayRequest, err error) {
 	case replayLetters:
 		body.DLQ = true
 	default:
-		at, err := time.Parse(time.RFC3339Nano, v.Get("from"))
+		at, err := scoreboard.ParseTime(v.Get("from"))
 		if err != nil {
 			return body, badTime("from", "Time")
 		}

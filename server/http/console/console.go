@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"crypto/cipher"
 	"crypto/rand"
 	"embed"
@@ -29,6 +30,8 @@ type Options struct {
 	ActionScopes map[string]string
 	// Key seals sessions: 32 bytes that are the same on all nodes.
 	Key []byte
+	// Verify returns the claims of a token that the API has accepted.
+	Verify func(ctx context.Context, token string) (Claims, error)
 	// URL is the address at which browsers reach the console's host, such as
 	// https://ops.example.com; "" for any address over TLS and loopback addresses without.
 	URL string

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func playerHref(user string) string { return Root + "/players/" + url.PathEscape(user) }
@@ -284,7 +285,7 @@ type eventView struct {
 func (c *Console) event(w http.ResponseWriter, r *http.Request, s *session) error {
 	user, id, q := r.PathValue("user"), r.PathValue("event"), r.URL.Query()
 	k := c.as(r, s)
-	at, err := time.Parse(time.RFC3339Nano, q.Get("at"))
+	at, err := scoreboard.ParseTime(q.Get("at"))
 	if err != nil {
 		return badTime("at", "The parameter at")
 	}

@@ -192,33 +192,21 @@ func (c *Console) session(r *http.Request) *session {
 }
 
 // begin starts the session of a token that the API has accepted.
-func (c *Console) begin(w http.ResponseWriter, r *http.Request, token string) {
-	s := session{ID: rand.Text(), Token: token, Expires: c.Now().Add(sessionLife)}
-	claims := readClaims(token)
-	s.User, s.Scopes = claims.Subject, strings.Fields(claims.Scope)
-	if at := time.Unix(claims.Expires, 0); claims.Expires > 0 && at.Before(s.Expires) {
-		s.Expires = at
+func (c *Console) begin(w http.ResponseWriter, r *http.Request, token string, claims Claims) {
+	s := session{
+		ID: rand.Text(), Token: token, User: claims.User, Scopes: claims.Scopes, Expires: c.Now().Add(sessionLife),
+	}
+	if claims.Expires.Before(s.Expires) {
+		s.Expires = claims.Expires
 	}
 	c.setCookie(w, r, sessionCookie, c.seal(purposeSession, s), s.Expires.Sub(c.Now()), http.SameSiteStrictMode)
 }
 
-// claims are what the console shows of a token. The API verifies it, not the console.
-type claims struct {
-	Subject string `json:"sub"`
-	Scope   string `json:"scope"`
-	Expires int64  `json:"exp"`
-}
-
-// readClaims reads the claims of a token that the API has verified.
-func readClaims(token string) (out claims) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return claims{}
-	}
-	if body, err := base64.RawURLEncoding.DecodeString(parts[1]); err == nil {
-		_ = json.Unmarshal(body, &out) // the API has read it, too
-	}
-	return out
+// Claims are what the console shows of a token.
+type Claims struct {
+	User    string
+	Scopes  []string
+	Expires time.Time
 }
 
 // formTokenField is the field with the token of a form.

@@ -104,7 +104,11 @@ func (c *Console) beginWith(w http.ResponseWriter, r *http.Request, token string
 		}
 		return f
 	}
-	c.begin(w, r, token)
+	claims, err := c.Verify(r.Context(), token)
+	if err != nil {
+		return failureOf(err)
+	}
+	c.begin(w, r, token, claims)
 	return nil
 }
 

@@ -138,7 +138,7 @@ func (d *delta) top(c *api.Call) error {
 
 // score is GET /v1/users/{id}/score.
 func (d *delta) score(c *api.Call) error {
-	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	user, err := c.Caller.UserID(c.Param("user_id"))
 	if err != nil {
 		return err
 	}

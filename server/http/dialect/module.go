@@ -63,7 +63,7 @@ func (m *module) update(c *api.Call) error {
 		return err
 	}
 	var r struct{ user, action, timestamp string }
-	var points protocol.Whole
+	var points int64
 	var given bool
 	if err := protocol.DecodeFields(
 		body, false,
@@ -81,7 +81,7 @@ func (m *module) update(c *api.Call) error {
 	if err != nil {
 		return scoreboard.Invalid("timestamp", "timestamp must be RFC 3339")
 	}
-	user, err := scoreboard.ParseUserID(r.user)
+	user, err := c.Caller.UserID(r.user)
 	if err != nil {
 		return err
 	}
@@ -89,9 +89,9 @@ func (m *module) update(c *api.Call) error {
 		return scoreboard.Invalid("actionId", "action %.64q is not configured (setting ingest.actions)", r.action)
 	}
 	// The same action at the same time is the same event.
-	text := strings.Join([]string{r.user, r.action, at.UTC().Format(time.RFC3339Nano)}, "|")
+	text := strings.Join([]string{string(user), r.action, at.UTC().Format(time.RFC3339Nano)}, "|")
 	receipt, err := c.Submit(&api.Write{
-		User: r.user, Board: m.board, ServerEvent: scoreboard.NamedEventID(user, text).Text, Delta: int64(points),
+		User: string(user), Board: m.board, ServerEvent: scoreboard.NamedEventID(user, text).Text, Delta: int64(points),
 		Action: r.action, Timestamp: r.timestamp, Body: body,
 	})
 	if err != nil {

@@ -50,7 +50,7 @@ func (p *plain) submit(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	var score protocol.Whole
+	var score int64
 	var given bool
 	if err := protocol.DecodeFields(body, false, protocol.Field{Name: "score", To: &score, Given: &given}); err != nil {
 		return err
@@ -120,7 +120,7 @@ func plainRows(entries []scoreboard.Entry, reached []time.Time) []plainRow {
 
 // user is GET /leaderboard/{userId}.
 func (p *plain) user(c *api.Call) error {
-	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	user, err := c.Caller.UserID(c.Param("user_id"))
 	if err != nil {
 		return err
 	}

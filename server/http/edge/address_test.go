@@ -50,7 +50,12 @@ func TestClientAddress(t *testing.T) {
 		},
 		"rubbish":                      {"10.1.2.3:1234", []string{"198.51.100.1, unknown"}, "10.1.2.3:1234"},
 		"invalid entry before a proxy": {"10.1.2.3:1234", []string{"unknown, 192.0.2.7"}, "192.0.2.7:0"},
-		"with a port":                  {"10.1.2.3:1234", []string{"198.51.100.1:80"}, "10.1.2.3:1234"},
+		"with a port":                  {"10.1.2.3:1234", []string{"198.51.100.1:51234"}, "198.51.100.1:0"},
+		"with an invalid port":         {"10.1.2.3:1234", []string{"198.51.100.1:x"}, "10.1.2.3:1234"},
+		"IPv6 in brackets":             {"10.1.2.3:1234", []string{"[2001:db8::5]"}, "[2001:db8::5]:0"},
+		"IPv6 with a port":             {"10.1.2.3:1234", []string{"[2001:db8::5]:443, 10.0.0.1:8"}, "[2001:db8::5]:0"},
+		"IPv4 in brackets":             {"10.1.2.3:1234", []string{"[198.51.100.1]"}, "10.1.2.3:1234"},
+		"a zone in brackets":           {"10.1.2.3:1234", []string{"[fe80::1%eth0]:1"}, "10.1.2.3:1234"},
 		"IPv6":                         {"[fd00::1]:1234", []string{"2001:db8::5"}, "[2001:db8::5]:0"},
 		"IPv4 in IPv6":                 {"[::ffff:10.1.2.3]:1234", []string{"::ffff:198.51.100.1"}, "198.51.100.1:0"},
 		"zone":                         {"10.1.2.3:1234", []string{"fe80::1%eth0"}, "10.1.2.3:1234"},
@@ -121,4 +126,36 @@ func FuzzForwarded(f *testing.F) {
 			t.Fatalf("%q, %q: got %q from a stranger's header", first, second, got)
 		}
 	})
+}
+
+// A proxy that sends Forwarded (RFC 7239) and no X-Forwarded-For is understood, too.
+func TestForwardedHeader(t *testing.T) {
+	t.Parallel()
+	p, err := edge.ParseProxies([]string{"10.0.0.0/8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		peer, forwarded, others, want string
+	}{
+		{"10.1.2.3:1", "for=198.51.100.1", "", "198.51.100.1:0"},
+		{"10.1.2.3:1", `for=::1, For="198.51.100.1:51234";proto=http;by=_a, for=10.0.0.1`, "", "198.51.100.1:0"},
+		{"10.1.2.3:1", `by=10.0.0.9;for="[2001:db8:cafe::17]:4711"`, "", "[2001:db8:cafe::17]:0"},
+		{"10.1.2.3:1", "for=198.51.100.1, for=_hidden", "", "10.1.2.3:1"},
+		{"10.1.2.3:1", "for=198.51.100.1, proto=https", "", "10.1.2.3:1"},
+		{"10.1.2.3:1", "for=127.0.0.1", "198.51.100.1", "198.51.100.1:0"},
+		{"203.0.113.9:1", "for=198.51.100.1", "", "203.0.113.9:1"},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.RemoteAddr = test.peer
+		r.Header.Set("Forwarded", test.forwarded)
+		if test.others != "" {
+			r.Header.Set("X-Forwarded-For", test.others)
+		}
+		keep := http.HandlerFunc(func(_ http.ResponseWriter, got *http.Request) { r = got })
+		p.Wrap(keep, func() string { return "" }).ServeHTTP(httptest.NewRecorder(), r)
+		if r.RemoteAddr != test.want {
+			t.Errorf("%+v: got %s", test, r.RemoteAddr)
+		}
+	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxHops bounds how many addresses of X-Forwarded-For are evaluated.
+// maxHops bounds how many addresses of forwarded requests are evaluated.
 const maxHops = 32
 
 // Proxies are the networks of trusted proxies, which may set the client's address and
@@ -50,7 +50,7 @@ func (p Proxies) Wrap(next http.Handler, countryHeader func() string) http.Handl
 		if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && len(p) > 0 {
 			at := peer.Addr().Unmap()
 			trusted = p.trust(at)
-			if client := p.client(at, r.Header.Values("X-Forwarded-For")); client != at {
+			if client := p.client(at, hopsOf(r.Header)); client != at {
 				r.RemoteAddr = netip.AddrPortFrom(client, 0).String()
 			}
 		}
@@ -61,7 +61,44 @@ func (p Proxies) Wrap(next http.Handler, countryHeader func() string) http.Handl
 	})
 }
 
-// client evaluates X-Forwarded-For from right to left: each trusted proxy adds the
+// hopsOf returns the lists of addresses that proxies were called from: those of
+// X-Forwarded-For, or of Forwarded (RFC 7239) where there is none.
+func hopsOf(h http.Header) []string {
+	if forwarded := h.Values("X-Forwarded-For"); len(forwarded) > 0 {
+		return forwarded
+	}
+	var lists []string
+	for _, list := range h.Values("Forwarded") {
+		elements := strings.Split(list, ",")
+		for i, element := range elements {
+			elements[i] = "unknown" // an element without for
+			for pair := range strings.SplitSeq(element, ";") {
+				if name, value, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && strings.EqualFold(name, "for") {
+					elements[i] = strings.Trim(value, `"`)
+				}
+			}
+		}
+		lists = append(lists, strings.Join(elements, ","))
+	}
+	return lists
+}
+
+// parseHop parses an address as proxies write it: with or without a port, and an IPv6
+// address with or without brackets.
+func parseHop(text string) (netip.Addr, error) {
+	text = strings.TrimSpace(text)
+	if at, err := netip.ParseAddrPort(text); err == nil {
+		return at.Addr(), nil
+	}
+	if inner, ok := strings.CutPrefix(text, "["); ok {
+		if inner, ok = strings.CutSuffix(inner, "]"); ok && strings.Contains(inner, ":") {
+			text = inner
+		}
+	}
+	return netip.ParseAddr(text)
+}
+
+// client evaluates the lists of hopsOf from right to left: each trusted proxy adds the
 // address it was called from. What is left of those was sent by the client.
 func (p Proxies) client(peer netip.Addr, forwarded []string) netip.Addr {
 	at := peer
@@ -78,7 +115,7 @@ func (p Proxies) client(peer netip.Addr, forwarded []string) netip.Addr {
 			} else {
 				rest, last = "", rest
 			}
-			next, err := netip.ParseAddr(strings.TrimSpace(last))
+			next, err := parseHop(last)
 			if err != nil || next.Zone() != "" {
 				return at // malformed: the addresses left of it cannot be trusted
 			}

@@ -18,7 +18,8 @@ const recordScores = 100
 // The audit log has the operator, time and reason of the status.
 const sqlUserRecord = `select u.status, u.created_at, coalesce(a.at, '0001-01-01T00:00:00Z'), coalesce(a.who, ''),
 coalesce(a.reason, ''),
-    (select count(*) from flags where user_id = u.user_id and state = 'open')
+    (select count(*) from flags where user_id = u.user_id and state = 'open'),
+    coalesce((select external_id from external_ids where user_id = u.user_id), '')
 from users as u left join lateral (
     select at, who, reason from audit_log
     where target = 'user:' || u.user_id and action = case u.status when 'banned' then 'user.ban' when 'frozen'
@@ -39,7 +40,7 @@ func (m *Moderation) UserRecord(ctx context.Context, user scoreboard.UserID) (*s
 	r := &scoreboard.UserRecord{User: user}
 	var b pgx.Batch
 	b.Queue(sqlUserRecord, user).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&r.Status, &r.Created, &r.Since, &r.By, &r.Reason, &r.OpenFlags)
+		return row.Scan(&r.Status, &r.Created, &r.Since, &r.By, &r.Reason, &r.OpenFlags, &r.External)
 	})
 	b.Queue(`select `+pg.StateColumns+` from scores where user_id = $1 and version > 0
 order by recorded_at desc, board_id limit $2`, user, recordScores).

@@ -87,6 +87,7 @@ where closed_at is not null)`, []any{user, anonymous}},
 		{`delete from user_statuses where user_id = $1`, []any{user}},
 		{`delete from rank_marks where user_id = $1`, []any{user}},
 		{`delete from private_users where user_id = $1`, []any{user}},
+		{`delete from external_ids where user_id = $1`, []any{user}},
 		{`delete from rejected_events where user_id = $1`, []any{user}},
 		{`delete from used_action_tokens where user_id = $1`, []any{user}}, // the erased name cannot use them again
 		{`delete from import_scores where user_id = $1`, []any{user}},
@@ -273,7 +274,7 @@ func (p *Privacy) DeleteErasedName(ctx context.Context, user scoreboard.UserID) 
 	err := pgx.BeginFunc(ctx, p.db, func(tx pgx.Tx) error {
 		for _, sql := range []string{
 			`delete from scores where user_id = $1 and version = 0`, `delete from profiles where user_id = $1`,
-			`delete from user_privacy where user_id = $1`,
+			`delete from user_privacy where user_id = $1`, `delete from external_ids where user_id = $1`,
 			`delete from users where user_id = $1 and erased_as is not null and not exists (select from scores
 where user_id = $1)`,
 		} {

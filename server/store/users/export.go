@@ -14,6 +14,7 @@ import (
 // exported are the queries for a user's data, as rows of JSON.
 var exported = []struct{ kind, sql string }{
 	{"user", `select user_id, status, created_at from users where user_id = $1`},
+	{"external_id", `select user_id, external_id, created_at from external_ids where user_id = $1`},
 	{"profile", `select user_id, display_name, avatar_url, updated_at from profiles where user_id = $1`},
 	// Without the key: it tells pseudonyms of the user from those of others.
 	{"privacy", `select user_id, visibility, changed_at from user_privacy where user_id = $1`},

@@ -168,10 +168,19 @@ func (w *Worker) post(
 	if response.StatusCode/100 == 2 {
 		return response.StatusCode, 0, ""
 	}
-	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		after = min(time.Duration(min(seconds, int(maxRetryAfter.Seconds())))*time.Second, maxRetryAfter)
-	}
+	after = retryAfter(response.Header.Get("Retry-After"), time.Now())
 	return response.StatusCode, after, fmt.Sprintf("the receiver answered %d", response.StatusCode)
+}
+
+// retryAfter parses both forms of the header, seconds and a date; 0 without one.
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.Atoi(text); err == nil {
+		return time.Duration(min(max(seconds, 0), int(maxRetryAfter.Seconds()))) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(at.Sub(now), 0), maxRetryAfter)
+	}
+	return 0
 }
 
 // sign returns the signatures of a delivery with each secret in force.

@@ -73,7 +73,7 @@ func LockUser(ctx context.Context, tx pgx.Tx, user scoreboard.UserID) (*ledger.L
 // sqlOnlyTraces reports whether anything but a row of users names a user. Only users
 // without a score are asked about, so the other tables suffice.
 const sqlOnlyTraces = `select exists (select from profiles where user_id = $1)
-    or exists (select from user_privacy where user_id = $1)
+    or exists (select from user_privacy where user_id = $1) or exists (select from external_ids where user_id = $1)
     or exists (select from friends where user_id = $1) or exists (select from friends where friend_user_id = $1)
     or exists (select from team_members where user_id = $1)
     or exists (select from flags where user_id = $1) or exists (select from rejected_events where user_id = $1)
