@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"time"
 
 	"github.com/scoreboard/scoreboard/server/leaderboard/display"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -22,16 +21,12 @@ func (p Privacy) Privacy(ctx context.Context, user scoreboard.UserID) (scoreboar
 	return p.Store.Get(ctx, user)
 }
 
-// stayPrivate is how long a user who leaves the boards stays private: each such change
-// rewrites all scores of the user.
-const stayPrivate = 10 * time.Second
-
 // SetVisibility implements api.UserPrivacy. A user who leaves the boards or comes back has done
 // so when it returns, or it is pending.
 func (p Privacy) SetVisibility(
 	ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, why *scoreboard.AuditEntry,
 ) (scoreboard.Privacy, error) {
-	kept, moved, err := p.Store.Put(ctx, user, to, stayPrivate, why)
+	kept, moved, err := p.Store.Put(ctx, user, to, why)
 	if err == nil {
 		p.List.Put(&kept)
 		kept.Pending = p.await(ctx, user, moved)

@@ -373,7 +373,7 @@ func (a *teamActor) change(user scoreboard.UserID, u *modelUser, event string, t
 	case kind > 19: // private users count
 		to := []scoreboard.Visibility{scoreboard.VisibilityPublic, scoreboard.VisibilityPrivate}[kind-20]
 		a.until(func() error {
-			_, _, err := a.s.Visibility.Put(ctx, user, to, 0, nil)
+			_, _, err := a.s.Visibility.Put(ctx, user, to, why())
 			return err
 		})
 	default:

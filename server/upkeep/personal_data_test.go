@@ -88,7 +88,7 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 	if err := r.Profiles.PutProfile(ctx, &scoreboard.Profile{User: user, DisplayName: "Priva Te"}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := r.Visibility.Put(ctx, user, scoreboard.VisibilityPrivate, 0, nil); err != nil {
+	if _, _, err := r.Visibility.Put(ctx, user, scoreboard.VisibilityPrivate, nil); err != nil {
 		t.Fatal(err)
 	}
 	because := func(action string) *scoreboard.AuditEntry {

@@ -1,6 +1,7 @@
 package upkeep_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -13,7 +14,7 @@ import (
 // setVisibility changes who sees a user.
 func (r *moderationRig) setVisibility(t testing.TB, user scoreboard.UserID, to scoreboard.Visibility) {
 	t.Helper()
-	if _, _, err := r.Visibility.Put(ctx, user, to, 0, nil); err != nil {
+	if _, _, err := r.Visibility.Put(ctx, user, to, nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -98,21 +99,112 @@ where user_id = 'bob' and board_id = 'high' and score = 50 and not hidden`); n !
 	r.checkAll(t)
 }
 
-// Each change rewrites all scores of the user, so nobody leaves and comes back all the time.
-func TestPrivateUserStaysForAWhile(t *testing.T) {
+// Each return rewrites all scores of the user and leaves a period, so users have a limit; operators
+// have none, and nobody waits to become private.
+func TestReturnsFromPrivateAreLimited(t *testing.T) {
 	t.Parallel()
 	r := newModerationRig(t)
+	for range 6 {
+		r.setVisibility(t, "bob", scoreboard.VisibilityPrivate)
+		r.setVisibility(t, "bob", scoreboard.VisibilityPublic)
+	}
 	r.setVisibility(t, "bob", scoreboard.VisibilityPrivate)
-	_, _, err := r.Visibility.Put(ctx, "bob", scoreboard.VisibilityPublic, time.Minute, nil)
-	if wire.CodeOf(err) != wire.CodeRateLimited {
-		t.Errorf("back at once: %v, want rate_limited", err)
+	_, _, err := r.Visibility.Put(ctx, "bob", scoreboard.VisibilityPublic, nil)
+	var e *scoreboard.Error
+	if !errors.As(err, &e) || e.Code != wire.CodeRateLimited || e.RetryAfter < 50*time.Minute || e.RetryAfter > time.Hour {
+		t.Errorf("the seventh return within an hour: %+v, want rate_limited for almost an hour", err)
 	}
 	if p, err := r.Visibility.Get(ctx, "bob"); err != nil || p.Visibility != scoreboard.VisibilityPrivate {
 		t.Errorf("got %+v, %v; want still private", p, err)
 	}
-	r.conn.Do(t, `update private_users set since = since - interval '2 minutes'`)
-	if _, _, err := r.Visibility.Put(ctx, "bob", scoreboard.VisibilityPublic, time.Minute, nil); err != nil {
-		t.Error(err)
+	if _, _, err := r.Visibility.Put(ctx, "bob", scoreboard.VisibilityPublic, why()); err != nil {
+		t.Errorf("an operator: %v", err)
+	}
+	r.setVisibility(t, "bob", scoreboard.VisibilityPrivate)
+	r.conn.Do(t, `update user_privacy set returns = array(select t - interval '59 minutes 50 seconds'
+from unnest(returns) as t)`)
+	_, _, err = r.Visibility.Put(ctx, "bob", scoreboard.VisibilityPseudonym, nil)
+	if !errors.As(err, &e) || e.Code != wire.CodeRateLimited || e.RetryAfter > 10*time.Second {
+		t.Errorf("almost an hour later: %+v, want rate_limited for seconds", err)
+	}
+	r.conn.Do(t, `update user_privacy set returns = array(select t - interval '1 minute' from unnest(returns) as t)`)
+	if _, _, err := r.Visibility.Put(ctx, "bob", scoreboard.VisibilityPseudonym, nil); err != nil {
+		t.Errorf("an hour later: %v", err)
+	}
+	if n := r.conn.Count(t, `select cardinality(returns) from user_privacy where user_id = 'bob'`); n != 1 {
+		t.Errorf("%d returns are kept, want the last hour's", n)
+	}
+}
+
+// A public phase of less than a minute counts as private; a longer one does not.
+func TestShortPublicPhaseCountsAsPrivate(t *testing.T) {
+	t.Parallel()
+	r := newModerationRig(t)
+	later := func(by string) {
+		r.conn.Do(t, `update private_users set since = since - $1::interval, until = until - $1::interval`, by)
+	}
+	again := func(periods int64) {
+		t.Helper()
+		r.setVisibility(t, "bob", scoreboard.VisibilityPublic)
+		later("50 seconds")
+		r.setVisibility(t, "bob", scoreboard.VisibilityPrivate)
+		if n := r.conn.Count(t, `select count(*) from private_users where merged_at is not null`); n != 1 {
+			t.Errorf("%d periods are merged, want one", n)
+		}
+		if n := r.conn.Count(t, `select count(*) from private_users`); n != periods {
+			t.Errorf("%d periods, want %d", n, periods)
+		}
+	}
+	r.setVisibility(t, "bob", scoreboard.VisibilityPrivate)
+	again(1)
+	again(1)
+	r.setVisibility(t, "bob", scoreboard.VisibilityPublic)
+	later("70 seconds")
+	r.setVisibility(t, "bob", scoreboard.VisibilityPrivate)
+	if n := r.conn.Count(t, `select count(*) from private_users`); n != 2 {
+		t.Errorf("%d periods after a minute in public, want two", n)
+	}
+}
+
+// Beyond the bound the oldest public phases count as private, and no private one as public.
+func TestPrivatePeriodsAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newModerationRig(t)
+	r.Visibility.MinPublic, r.Visibility.MaxPeriods = 0, 4
+	put := func(to scoreboard.Visibility) {
+		t.Helper()
+		if _, _, err := r.Visibility.Put(ctx, "bob", to, why()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var private, public []time.Time // moments
+	clock := func() (at time.Time) {
+		t.Helper()
+		if err := r.conn.QueryRow(ctx, `select clock_timestamp()`).Scan(&at); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	for range 10 {
+		put(scoreboard.VisibilityPrivate)
+		private = append(private, clock())
+		put(scoreboard.VisibilityPublic)
+		public = append(public, clock())
+	}
+	if n := r.conn.Count(t, `select count(*) from private_users`); n != 4 {
+		t.Errorf("%d periods, want 4", n)
+	}
+	covered := func(at time.Time) bool {
+		return r.conn.Count(t, `select count(*) from private_users
+where since <= $1 and coalesce(until, 'infinity') > $1`, at) == 1
+	}
+	for i := range private {
+		if !covered(private[i]) {
+			t.Errorf("private phase %d counts as public", i)
+		}
+		if got, want := covered(public[i]), i < 6; got != want {
+			t.Errorf("public phase %d counts as private: %t, want %t", i, got, want)
+		}
 	}
 }
 

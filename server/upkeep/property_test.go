@@ -96,7 +96,7 @@ func TestConcurrentModerationKeepsTheLedgerConsistent(t *testing.T) {
 						if a.kind == 9 {
 							to = scoreboard.VisibilityPrivate
 						}
-						_, _, err = r.Visibility.Put(ctx, user, to, 0, why())
+						_, _, err = r.Visibility.Put(ctx, user, to, why())
 					default:
 						var out []scoreboard.Outcome
 						out, err = r.Increments.Record(

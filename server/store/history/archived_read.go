@@ -57,7 +57,7 @@ func (a *archivedBoard) readBeside(ctx context.Context, tx pgx.Tx) error {
 	}); err != nil {
 		return err
 	}
-	if err := l.readUsers(ctx, l.hidden, sqlHiddenAt, a.at); err != nil {
+	if err := l.readUsers(ctx, l.hidden, sqlHiddenAt, a.at, slices.Collect(maps.Keys(a.byID))); err != nil {
 		return err
 	}
 	for user := range l.hidden {

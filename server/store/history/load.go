@@ -38,7 +38,10 @@ type loader struct {
 	// restoredAt is set if the checkpoint has the scores without what was reversed by then.
 	restoredAt *time.Time
 	slab       []change
-	masked     map[scoreboard.UserID]scoreboard.Position // the hidden users of the checkpoint
+	recounted  []scoreboard.UserID // of whom events were ever reversed, if today's count
+
+	maskedBlock []standing                                // of the hidden users of the checkpoint
+	masked      map[scoreboard.UserID]scoreboard.Position // of those who matter
 }
 
 func newLoader(tx pgx.Tx, board *scoreboard.Board, at scoreboard.Moment) *loader {
@@ -58,9 +61,9 @@ func (m *Moments) load(
 ) (*view, error) {
 	l := newLoader(tx, board, at)
 	for _, step := range []func(context.Context) error{
-		l.readCheckpoint, l.readHidden,
+		l.readCheckpoint,
 		func(ctx context.Context) error { return l.readChanges(ctx, m.maxEvents) },
-		l.readCorrected, l.recount, l.merge,
+		l.readCorrected, l.readRecounted, l.readHidden, l.recount, l.merge,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
@@ -107,7 +110,8 @@ func (l *loader) readCheckpoint(ctx context.Context) error {
 	if err := l.readBlocks(ctx); err != nil {
 		return err
 	}
-	return l.readMasked(ctx)
+	l.maskedBlock, err = l.readBeside(ctx, maskedBlock)
+	return err
 }
 
 // gone returns a gone with what to do.
@@ -123,17 +127,8 @@ const (
 	restoredBlock = -2 // scores without the reversed events, of users of whom some were reversed
 )
 
-// readMasked reads the hidden users of the checkpoint.
-func (l *loader) readMasked(ctx context.Context) error {
-	positions, err := l.readBeside(ctx, maskedBlock)
-	for i := range positions {
-		l.masked[positions[i].User] = positions[i]
-	}
-	return err
-}
-
 // readBeside reads a block beside those of the ranked users; it may not exist.
-func (l *loader) readBeside(ctx context.Context, block int) ([]scoreboard.Position, error) {
+func (l *loader) readBeside(ctx context.Context, block int) ([]standing, error) {
 	var n int
 	var encoded []byte
 	err := l.tx.QueryRow(ctx, `select users, standings from checkpoint_blocks
@@ -144,44 +139,7 @@ where checkpoint_id = $1 and block = $2`, l.checkpoint, block).Scan(&n, &encoded
 	if err != nil {
 		return nil, err
 	}
-	standings, err := readStandings(encoded, n)
-	if err != nil {
-		return nil, err
-	}
-	return named(ctx, l.tx, standings)
-}
-
-const (
-	// Who is hidden at every moment: who is erased now, or banned or private now if that hides.
-	sqlHidden = `select user_id from users
-where status in ('banned', 'erased') and (status = 'erased' or $1)
-union select user_id from private_users where until is null and $1`
-	sqlHiddenAt = `select user_id from (
-    select distinct on (user_id) user_id, status from user_statuses where at <= $1 order by user_id, id desc) as s
-where status = 'banned'
-union select user_id from private_users where since <= $1 and coalesce(until, 'infinity') > $1`
-)
-
-// readHidden reads who is hidden at the moment.
-func (l *loader) readHidden(ctx context.Context) error {
-	err := l.readUsers(ctx, l.hidden, sqlHidden, l.at.Now || l.at.Masked)
-	if err != nil || l.at.Now {
-		return err
-	}
-	return l.readUsers(ctx, l.hidden, sqlHiddenAt, l.at.At)
-}
-
-func (l *loader) readUsers(ctx context.Context, to map[scoreboard.UserID]struct{}, sql string, args ...any) error {
-	rows, err := l.tx.Query(ctx, sql, args...)
-	if err != nil {
-		return err
-	}
-	return pg.ForEach(rows, func() error {
-		var user scoreboard.UserID
-		err := rows.Scan(&user)
-		to[user] = struct{}{}
-		return err
-	})
+	return readStandings(encoded, n)
 }
 
 // Hundreds of thousands of rows can be read: only what is needed, and previous_score only if the
@@ -340,10 +298,7 @@ func (l *loader) recount(ctx context.Context) error {
 	if !l.at.Now {
 		return nil
 	}
-	users, err := l.corrected(ctx)
-	if err != nil {
-		return err
-	}
+	users := l.shownRecounted()
 	before, err := l.find(ctx, users)
 	if err != nil {
 		return err
@@ -389,7 +344,11 @@ func (l *loader) readRestored(
 	for _, u := range users {
 		folded[u] = ledger.Standing{}
 	}
-	restored, err := l.readBeside(ctx, restoredBlock)
+	block, err := l.readBeside(ctx, restoredBlock)
+	if err != nil {
+		return err
+	}
+	restored, err := named(ctx, l.tx, block)
 	for _, p := range restored {
 		if _, corrected := folded[p.User]; corrected { // or hidden
 			folded[p.User] = ledger.Standing{Score: l.order.Score(p.Key), Exists: true, ReachedAt: p.ReachedAt}
@@ -398,25 +357,30 @@ func (l *loader) readRestored(
 	return err
 }
 
-// corrected returns the users who are not hidden and of whom events were ever reversed.
-func (l *loader) corrected(ctx context.Context) ([]scoreboard.UserID, error) {
+// readRecounted reads the users of whom events were ever reversed, if today's reversals count.
+func (l *loader) readRecounted(ctx context.Context) error {
+	if !l.at.Now {
+		return nil
+	}
 	rows, err := l.tx.Query(ctx, `select distinct user_id from corrected_standings
 where board_id = $1 limit $2`, l.board.ID, maxCorrected+1)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	users, err := pgx.CollectRows(rows, pgx.RowTo[scoreboard.UserID])
-	if err != nil {
-		return nil, err
-	}
-	if len(users) > maxCorrected {
-		return nil, scoreboard.Errorf(wire.CodeGone,
+	l.recounted, err = pgx.CollectRows(rows, pgx.RowTo[scoreboard.UserID])
+	if err == nil && len(l.recounted) > maxCorrected {
+		err = scoreboard.Errorf(wire.CodeGone,
 			"events of more than %d users of the board were reversed; as=recorded answers", maxCorrected)
 	}
-	return slices.DeleteFunc(users, func(u scoreboard.UserID) bool {
+	return err
+}
+
+// shownRecounted returns the recounted users who are not hidden.
+func (l *loader) shownRecounted() []scoreboard.UserID {
+	return slices.DeleteFunc(slices.Clone(l.recounted), func(u scoreboard.UserID) bool {
 		_, hidden := l.hidden[u]
 		return hidden
-	}), nil
+	})
 }
 
 const sqlFold = `select h.user_id, h.event_id, h.delta, h.source = 'admin', coalesce(h.action, ''), h.recorded_at,

@@ -286,7 +286,7 @@ func TestHiddenUsersAreNotSampled(t *testing.T) {
 	if _, err := s.Moderation.Ban(t.Context(), "u00", because("user.ban")); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Visibility.Put(t.Context(), "u01", scoreboard.VisibilityPrivate, 0, nil); err != nil {
+	if _, _, err := s.Visibility.Put(t.Context(), "u01", scoreboard.VisibilityPrivate, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Privacy.BeginErasure(t.Context(), "u02", because("user.erase")); err != nil {

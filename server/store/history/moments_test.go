@@ -120,6 +120,7 @@ values ($1, $1, $2, $3, -100, 100)`, id, b.Mode, b.Order)
 	}
 	slices.Sort(w.boards)
 	s.Moments.SetBlockUsers(3)
+	s.Visibility.MinPublic = 0 // what was shown stays as it was
 	return w
 }
 
@@ -194,7 +195,7 @@ func (w *world) step() {
 		if w.private[user] {
 			to = scoreboard.VisibilityPublic
 		}
-		if _, _, err := w.s.Visibility.Put(ctx, user, to, 0, nil); err != nil {
+		if _, _, err := w.s.Visibility.Put(ctx, user, to, because("user.privacy")); err != nil {
 			w.t.Fatal(err)
 		}
 		w.private[user] = !w.private[user]

@@ -20,8 +20,8 @@ type series struct {
 	at     scoreboard.Moment // the last one
 	budget int               // events that may still be read
 
-	statuses []statusChange                     // in order; none if today's count
-	folded   map[scoreboard.UserID][]foldedMove // users whose scores are computed again, by version
+	bans   []statusChange                     // in order; none if today's count
+	folded map[scoreboard.UserID][]foldedMove // users whose scores are computed again, by version
 }
 
 // reasons are why a user is hidden.
@@ -110,16 +110,16 @@ from unnest($2::timestamptz[]) with ordinality as t(at, i) left join lateral (
 // load reads what depends on no checkpoint.
 func (a *series) load(ctx context.Context) error {
 	if !a.at.Now {
-		return a.readStatuses(ctx)
+		return a.readBans(ctx)
 	}
 	l := newLoader(a.tx, a.board, a.at)
+	if err := l.readRecounted(ctx); err != nil {
+		return err
+	}
 	if err := l.readHidden(ctx); err != nil {
 		return err
 	}
-	users, err := l.corrected(ctx)
-	if err != nil {
-		return err
-	}
+	users := l.shownRecounted()
 	a.folded = make(map[scoreboard.UserID][]foldedMove, len(users))
 	for _, u := range users {
 		a.folded[u] = nil
@@ -132,37 +132,15 @@ func (a *series) load(ctx context.Context) error {
 	})
 }
 
-// readStatuses reads who was hidden when.
-func (a *series) readStatuses(ctx context.Context) error {
-	for reason, sql := range map[reasons]string{
-		banned: `select user_id, status = 'banned', at from user_statuses where at <= $1 order by id`,
-		private: `select user_id, true, since from private_users where since <= $1
-union all select user_id, false, until from private_users where until <= $1 order by 1, 3, 2`,
-	} {
-		rows, err := a.tx.Query(ctx, sql, a.at.At)
-		if err != nil {
-			return err
-		}
-		c := statusChange{reason: reason}
-		if _, err := pgx.ForEachRow(rows, []any{&c.user, &c.on, &c.at}, func() error {
-			a.statuses = append(a.statuses, c)
-			return nil
-		}); err != nil {
-			return err
-		}
-	}
-	slices.SortStableFunc(a.statuses, func(a, b statusChange) int { return a.at.Compare(b.at) })
-	return nil
-}
-
 // sweep goes once through the events after a checkpoint, for all times that are read from it.
 type sweep struct {
 	*series
 	*loader
-	times  []time.Time
-	moves  []move
-	always map[scoreboard.UserID]struct{} // hidden at all times
-	movers map[scoreboard.UserID]*mover
+	times    []time.Time
+	moves    []move
+	always   userSet        // hidden at all times
+	statuses []statusChange // in order; none if today's count
+	movers   map[scoreboard.UserID]*mover
 
 	count int64 // ranked users
 	// tally is told of each standing that joins, with 1, or leaves, with -1.
@@ -175,19 +153,15 @@ func (a *series) newSweep(ctx context.Context, times []time.Time) (*sweep, error
 	at.At = times[len(times)-1]
 	s := &sweep{
 		series: a, loader: newLoader(a.tx, a.board, at), times: times,
-		always: make(map[scoreboard.UserID]struct{}), movers: make(map[scoreboard.UserID]*mover),
+		always: make(userSet), movers: make(map[scoreboard.UserID]*mover),
 	}
-	for _, step := range []func(context.Context) error{s.readCheckpoint, s.readAlways, s.readMoves} {
+	for _, step := range []func(context.Context) error{s.readCheckpoint, s.readMoves} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
 	}
 	s.count = s.total
 	return s, nil
-}
-
-func (s *sweep) readAlways(ctx context.Context) error {
-	return s.readUsers(ctx, s.always, sqlHidden, s.series.at.Now || s.series.at.Masked)
 }
 
 // stepOf returns the first time that includes t.
@@ -260,6 +234,9 @@ func (s *sweep) readMoves(ctx context.Context) error {
 func (s *sweep) beginKnown(
 	ctx context.Context, also ...scoreboard.UserID,
 ) (map[scoreboard.UserID]scoreboard.Position, error) {
+	if err := s.readVisibility(ctx, also); err != nil {
+		return nil, err
+	}
 	hidden := make(map[scoreboard.UserID]reasons) // at the checkpoint, of those with a status
 	for _, c := range s.statuses {
 		before := hidden[c.user]

@@ -382,21 +382,11 @@ func (v *view) find(
 	if len(users) == 0 || len(v.blocks) == 0 {
 		return nil, nil
 	}
-	rows, err := v.tx.Query(ctx, `select number, user_id from checkpoint_users where user_id = any($1)`, users)
-	if err != nil {
+	names, err := v.numbers(ctx, users)
+	if err != nil || len(names) == 0 {
 		return nil, err
 	}
-	names := make(map[int64]scoreboard.UserID, len(users))
-	if err := pg.ForEach(rows, func() error {
-		var number int64
-		var user scoreboard.UserID
-		err := rows.Scan(&number, &user)
-		names[number] = user
-		return err
-	}); err != nil || len(names) == 0 {
-		return nil, err
-	}
-	rows, err = v.tx.Query(ctx, `select users, standings from checkpoint_blocks
+	rows, err := v.tx.Query(ctx, `select users, standings from checkpoint_blocks
 where checkpoint_id = $1 and block >= 0`, v.checkpoint)
 	if err != nil {
 		return nil, err
@@ -414,6 +404,24 @@ where checkpoint_id = $1 and block >= 0`, v.checkpoint)
 				found[user] = standings[i].position(user)
 			}
 		}
+		return err
+	})
+}
+
+// numbers returns users by their numbers in checkpoints.
+func (v *view) numbers(
+	ctx context.Context, users []scoreboard.UserID,
+) (names map[int64]scoreboard.UserID, err error) {
+	rows, err := v.tx.Query(ctx, `select number, user_id from checkpoint_users where user_id = any($1)`, users)
+	if err != nil {
+		return nil, err
+	}
+	names = make(map[int64]scoreboard.UserID, len(users))
+	return names, pg.ForEach(rows, func() error {
+		var number int64
+		var user scoreboard.UserID
+		err := rows.Scan(&number, &user)
+		names[number] = user
 		return err
 	})
 }

@@ -121,7 +121,7 @@ func (w *world) hide(user scoreboard.UserID) {
 	to := []scoreboard.Visibility{
 		scoreboard.VisibilityPublic, scoreboard.VisibilityFriends, scoreboard.VisibilityPseudonym,
 	}[w.rng.IntN(3)]
-	if _, _, err := w.s.Visibility.Put(w.t.Context(), user, to, 0, because("user.privacy")); err != nil {
+	if _, _, err := w.s.Visibility.Put(w.t.Context(), user, to, because("user.privacy")); err != nil {
 		w.t.Fatal(err)
 	}
 	w.private[user] = false

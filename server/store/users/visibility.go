@@ -14,14 +14,29 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// Visibility is the table user_privacy.
+// Visibility is the table user_privacy, and private_users, which has when users were private.
 type Visibility struct {
 	db     *pg.DB
 	shards int // of the outbox
+
+	// MinPublic is how long a user is public between two private periods; in a shorter time the
+	// user counts as private.
+	MinPublic time.Duration
+	// MaxPeriods is how many private periods a user has; the oldest are merged.
+	MaxPeriods int
 }
 
 // NewVisibility returns a Visibility over db. shards is the number of outbox shards.
-func NewVisibility(db *pg.DB, shards int) *Visibility { return &Visibility{db, shards} }
+func NewVisibility(db *pg.DB, shards int) *Visibility {
+	return &Visibility{db: db, shards: shards, MinPublic: time.Minute, MaxPeriods: 64}
+}
+
+// A user who stops being private rewrites all their scores and leaves a period, so that is limited.
+// Becoming private is not.
+const (
+	maxReturns   = 6
+	returnWindow = time.Hour
+)
 
 const visibilityColumns = `p.user_id, p.visibility, p.pseudonym_key, p.changed_at`
 
@@ -34,11 +49,10 @@ func scanVisibility(row pgx.CollectableRow) (p scoreboard.Privacy, err error) {
 // Put stores who sees a user, under the user's lock, as every write that names a user, and
 // returns it with the scores that it hides or shows: all of them, if the user leaves the
 // boards or comes back. audit is the entry of an operator, nil for the user. It is gone for an
-// erased user, and rate_limited for one who left the boards less than stay ago. The time
-// changes only with the visibility.
+// erased user, and rate_limited for one who comes back too often; operators have no limit. The
+// time changes only with the visibility.
 func (s *Visibility) Put(
-	ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, stay time.Duration,
-	audit *scoreboard.AuditEntry,
+	ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, audit *scoreboard.AuditEntry,
 ) (p scoreboard.Privacy, moved map[scoreboard.BoardID]int64, err error) {
 	const put = `insert into user_privacy as p (user_id, visibility, pseudonym_key) values ($1, $2, $3)
 on conflict (user_id) do update set visibility = excluded.visibility,
@@ -64,7 +78,12 @@ returning ` + visibilityColumns
 			return err
 		}
 		if private := to == scoreboard.VisibilityPrivate; private != u.Private {
-			if moved, err = s.setPrivate(ctx, tx, u, private, stay); err != nil {
+			if !private && audit == nil {
+				if err := countReturn(ctx, tx, u); err != nil {
+					return err
+				}
+			}
+			if moved, err = s.setPrivate(ctx, tx, u, private); err != nil {
 				return err
 			}
 		}
@@ -76,24 +95,34 @@ returning ` + visibilityColumns
 	return p, moved, nil
 }
 
+// countReturn counts that a locked user stops being private, up to a limit.
+func countReturn(ctx context.Context, tx pgx.Tx, u *ledger.LockedUser) error {
+	const lately = `select array(select t from unnest(returns) as t where t > $2 order by t)
+from user_privacy where user_id = $1`
+	var returns []time.Time
+	err := tx.QueryRow(ctx, lately, u.User, u.Time.Add(-returnWindow)).Scan(&returns)
+	if err != nil {
+		return err
+	}
+	if n := len(returns); n >= maxReturns {
+		return &scoreboard.Error{
+			Code: wire.CodeRateLimited, RetryAfter: returns[n-maxReturns].Add(returnWindow).Sub(u.Time),
+			Message: fmt.Sprintf("user %s stopped being private %d times within %s", u.User, n, returnWindow),
+		}
+	}
+	_, err = tx.Exec(ctx, `update user_privacy set returns = $2 where user_id = $1`, u.User, append(returns, u.Time))
+	return err
+}
+
 // setPrivate has a locked user leave all boards, or come back with the same scores and times.
 func (s *Visibility) setPrivate(
-	ctx context.Context, tx pgx.Tx, u *ledger.LockedUser, private bool, stay time.Duration,
+	ctx context.Context, tx pgx.Tx, u *ledger.LockedUser, private bool,
 ) (map[scoreboard.BoardID]int64, error) {
-	const begin = `insert into private_users (user_id, since) values ($1, $2)`
-	const end = `update private_users set until = $2 where user_id = $1 and until is null returning since`
-	var since time.Time
 	var err error
 	if private {
-		_, err = tx.Exec(ctx, begin, u.User, u.Time)
+		err = s.beginPeriod(ctx, tx, u)
 	} else {
-		err = tx.QueryRow(ctx, end, u.User, u.Time).Scan(&since)
-	}
-	if wait := stay - u.Time.Sub(since); err == nil && wait > 0 {
-		return nil, &scoreboard.Error{
-			Code: wire.CodeRateLimited, RetryAfter: wait,
-			Message: fmt.Sprintf("user %s left the boards less than %s ago", u.User, stay),
-		}
+		_, err = tx.Exec(ctx, `update private_users set until = $2 where user_id = $1 and until is null`, u.User, u.Time)
 	}
 	if err == nil {
 		_, err = tx.Exec(ctx, `update users set private = $2 where user_id = $1`, u.User, private)
@@ -102,6 +131,36 @@ func (s *Visibility) setPrivate(
 		return nil, err
 	}
 	return pg.HideScores(ctx, tx, u.User, s.shards, u.Time)
+}
+
+const (
+	// sqlResume continues the last period, if it ended after a time.
+	sqlResume = `update private_users set until = null, merged_at = $2
+where user_id = $1 and since = (select max(since) from private_users where user_id = $1) and until > $3`
+
+	// sqlMergeOldest merges all periods but the $3 newest ones.
+	sqlMergeOldest = `with old as (
+    select since, until from private_users where user_id = $1 order by since desc offset $3
+), one as (
+    select min(since) as since, max(since) as last, max(until) as until from old having count(*) > 1
+), gone as (
+    delete from private_users as p using one where p.user_id = $1 and p.since > one.since and p.since <= one.last
+)
+update private_users as p set until = one.until, merged_at = $2 from one where p.user_id = $1 and p.since = one.since`
+)
+
+// beginPeriod begins a private period of a locked user, and keeps their number bounded. Merging
+// hides the user at times at which they were public, never the other way around.
+func (s *Visibility) beginPeriod(ctx context.Context, tx pgx.Tx, u *ledger.LockedUser) error {
+	resumed, err := tx.Exec(ctx, sqlResume, u.User, u.Time, u.Time.Add(-s.MinPublic))
+	if err != nil || resumed.RowsAffected() > 0 {
+		return err
+	}
+	_, err = tx.Exec(ctx, `insert into private_users (user_id, since) values ($1, $2)`, u.User, u.Time)
+	if err == nil {
+		_, err = tx.Exec(ctx, sqlMergeOldest, u.User, u.Time, s.MaxPeriods-1)
+	}
+	return err
 }
 
 // Get returns who sees a user: everyone, if the user has never changed that.
