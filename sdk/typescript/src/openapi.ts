@@ -1725,7 +1725,7 @@ export interface paths {
         get: operations["getUsersUserIdPrivacy"];
         /**
          * Set who sees a user on boards
-         * @description Available to the user and to operators (score:operate). Users who may not see the user see a pseudonym that begins with ~, the same on all boards of a family. private: the user is on no board, friends see the user, and the user may go on writing; back on the boards, the scores and their times are the same. A user stays private for at least 10 seconds. The change is in force on the node that answers, and within a second on the others; pending is true if some boards still show the user under the pseudonym, or do not show the user again yet.
+         * @description Available to the user and to operators (score:operate). Users who may not see the user see a pseudonym that begins with ~, the same on all boards of a family. private: the user is on no board, friends see the user, and the user may go on writing; back on the boards, the scores and their times are the same. A user can stop being private six times within an hour. The change is in force on the node that answers, and within a second on the others; pending is true if some boards still show the user under the pseudonym, or do not show the user again yet.
          */
         put: operations["putUsersUserIdPrivacy"];
         post?: never;

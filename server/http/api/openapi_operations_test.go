@@ -277,8 +277,8 @@ func readOperations() []operation {
 			"Available to the user and to operators (score:operate). Users who may not see the user see a pseudonym "+
 				"that begins with ~, the same on all boards of a family. private: the user is on no board, friends "+
 				"see the user, and the user may go on writing; back on the boards, the scores and their times are "+
-				"the same. A user stays private for at least 10 seconds. The change is in force on the node that "+
-				"answers, and within a second on the others; pending is true if some boards still show the user "+
+				"the same. A user can stop being private six times within an hour. The change is in force on the node "+
+				"that answers, and within a second on the others; pending is true if some boards still show the user "+
 				"under the pseudonym, or do not show the user again yet."),
 		reads("GET /v1/leaderboard/friends", "friends", "Get the standings of the token's user and the user's friends",
 			[]param{queryBoardParam}, wire.List{}, readCodes...),

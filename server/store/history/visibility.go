@@ -10,9 +10,9 @@ import (
 )
 
 // A checkpoint tells who was hidden when it was made: they are in a block of their own. So a read
-// needs the private periods only of the users who scored since, and of those whose visibility
-// changed since. Operators make bans, players make private periods: of those, no read goes through
-// all.
+// needs the private periods only of the users who scored since and are hidden in it or not in it, and
+// of those whose visibility changed since. Operators make bans, players make private periods: of
+// those, no read goes through all.
 const (
 	// sqlHidden returns who is hidden at every moment: who is erased now, or banned now if that
 	// hides, or of some users who is private now if that hides.
@@ -69,21 +69,39 @@ func (l *loader) readVisibilityChanged(ctx context.Context, to userSet) error {
 // readHidden reads who is hidden at the moment. Private users whom neither the checkpoint ranks nor
 // the changes name are left out.
 func (l *loader) readHidden(ctx context.Context) error {
-	users := make(userSet, len(l.changes)+len(l.recounted))
-	for user := range l.changes {
-		users[user] = struct{}{}
+	users, scored := make(userSet, len(l.recounted)), make(userSet, len(l.changes))
+	for user, c := range l.changes {
+		scored[user] = struct{}{}
+		if !c.had {
+			users[user] = struct{}{}
+		}
 	}
 	for _, user := range l.recounted {
 		users[user] = struct{}{}
 	}
-	if err := l.readVisibilityChanged(ctx, users); err != nil {
+	if err := l.addUncertain(ctx, users, scored); err != nil {
 		return err
 	}
 	if err := l.hide(ctx, users); err != nil {
 		return err
 	}
-	maps.Copy(users, l.hidden)
-	return l.findMasked(ctx, users)
+	return l.findMasked(ctx, l.hidden)
+}
+
+// addUncertain adds to users those of whom the checkpoint does not tell whether they are hidden: whose
+// visibility changed, and who scored and are hidden in it.
+func (l *loader) addUncertain(ctx context.Context, users, scored userSet) error {
+	if err := l.readVisibilityChanged(ctx, users); err != nil {
+		return err
+	}
+	maps.Copy(scored, users)
+	if err := l.findMasked(ctx, scored); err != nil {
+		return err
+	}
+	for user := range l.masked {
+		users[user] = struct{}{}
+	}
+	return nil
 }
 
 // hide reads who is banned or erased, and which of users are private, at the moment.
@@ -134,14 +152,17 @@ union all select user_id, false, until from private_users
 where user_id = any($3) and until <= $1 and until > $2 order by 3, 1, 2`
 
 // readVisibility reads who is hidden at which of the times: bans, and private periods of the users
-// who score, whose visibility changes, whose scores are computed again, and of also.
+// whom the checkpoint leaves uncertain, whose scores are computed again, and of also.
 func (s *sweep) readVisibility(ctx context.Context, also []scoreboard.UserID) error {
-	users := make(userSet)
+	users, scored := make(userSet), make(userSet)
 	for _, u := range also {
 		users[u] = struct{}{}
 	}
 	for i := range s.moves {
-		users[s.moves[i].user] = struct{}{}
+		scored[s.moves[i].user] = struct{}{}
+		if !s.moves[i].had {
+			users[s.moves[i].user] = struct{}{}
+		}
 	}
 	for u := range s.folded {
 		users[u] = struct{}{}
@@ -149,7 +170,7 @@ func (s *sweep) readVisibility(ctx context.Context, also []scoreboard.UserID) er
 	for i := range s.bans {
 		users[s.bans[i].user] = struct{}{}
 	}
-	if err := s.readVisibilityChanged(ctx, users); err != nil {
+	if err := s.addUncertain(ctx, users, scored); err != nil {
 		return err
 	}
 	list := slices.Collect(maps.Keys(users))
@@ -165,8 +186,7 @@ func (s *sweep) readVisibility(ctx context.Context, also []scoreboard.UserID) er
 		s.statuses = append(slices.Clone(s.bans), periods...)
 		slices.SortStableFunc(s.statuses, func(a, b statusChange) int { return a.at.Compare(b.at) })
 	}
-	maps.Copy(users, s.always)
-	return s.findMasked(ctx, users)
+	return s.findMasked(ctx, s.always)
 }
 
 // readStatuses reads since when users are hidden for a reason, or no longer.

@@ -17,7 +17,7 @@ var exported = []struct{ kind, sql string }{
 	{"external_id", `select user_id, external_id, created_at from external_ids where user_id = $1`},
 	{"profile", `select user_id, display_name, avatar_url, updated_at from profiles where user_id = $1`},
 	// Without the key: it tells pseudonyms of the user from those of others.
-	{"privacy", `select user_id, visibility, changed_at from user_privacy where user_id = $1`},
+	{"privacy", `select user_id, visibility, changed_at, returns from user_privacy where user_id = $1`},
 	{"private_period", `select user_id, since, until from private_users where user_id = $1 order by since`},
 	{"score", `select * from scores where user_id = $1`},
 	{"final_standing", `select board_id, rank, user_id, score, reached_at from board_standings
