@@ -16,12 +16,14 @@ func TestPrivatePeriodsAreMerged(t *testing.T) {
 	conn := backends.Connect(t, url)
 	conn.Do(t, `insert into users (user_id) values ('long'), ('short'), ('both'), ('few')`)
 	conn.Do(t, `insert into private_users (user_id, since, until)
-select 'long', at, at + interval '2 minutes' from generate_series('2026-01-01Z'::timestamptz, '2026-01-03Z', '5 minutes') as at
+select 'long', at, at + interval '2 minutes'
+from generate_series('2026-01-01Z'::timestamptz, '2026-01-03Z', '5 minutes') as at
 union all select 'short', at, at + interval '5 seconds'
 from generate_series('2026-01-01Z'::timestamptz, '2026-01-01T01:00:00Z', '10 seconds') as at
 union all select 'both', at, at + interval '5 seconds'
 from generate_series('2026-01-01Z'::timestamptz, '2026-01-01T01:00:00Z', '10 seconds') as at
-union all values ('few', '2026-01-01Z'::timestamptz, '2026-01-01T01:00:00Z'::timestamptz), ('few', '2026-01-02Z', null)`)
+union all values ('few', '2026-01-01Z'::timestamptz, '2026-01-01T01:00:00Z'::timestamptz),
+    ('few', '2026-01-02Z', null)`)
 	conn.Do(t, `update private_users set until = null where user_id = 'both' and since = '2026-01-01T01:00:00Z'`)
 	conn.Do(t, `create table before as select * from private_users`)
 

@@ -111,7 +111,8 @@ func TestReturnsFromPrivateAreLimited(t *testing.T) {
 	r.setVisibility(t, "bob", scoreboard.VisibilityPrivate)
 	_, _, err := r.Visibility.Put(ctx, "bob", scoreboard.VisibilityPublic, nil)
 	var e *scoreboard.Error
-	if !errors.As(err, &e) || e.Code != wire.CodeRateLimited || e.RetryAfter < 50*time.Minute || e.RetryAfter > time.Hour {
+	if !errors.As(err, &e) || e.Code != wire.CodeRateLimited || e.RetryAfter < 50*time.Minute ||
+		e.RetryAfter > time.Hour {
 		t.Errorf("the seventh return within an hour: %+v, want rate_limited for almost an hour", err)
 	}
 	if p, err := r.Visibility.Get(ctx, "bob"); err != nil || p.Visibility != scoreboard.VisibilityPrivate {

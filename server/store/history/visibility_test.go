@@ -24,8 +24,10 @@ select 'gone-' || n, now() - interval '1 year' from generate_series(1, 20000) as
 	conn.Do(t, `insert into users (user_id) select 'moody-' || n from generate_series(1, 1000) as n`)
 	conn.Do(t, `insert into private_users (user_id, since, until)
 select 'moody-' || n, at, at + interval '1 minute'
-from generate_series(1, 1000) as n, generate_series(now() - interval '61 days', now() - interval '2 days', '1 day') as at`)
-	conn.Do(t, `insert into scores (user_id, board_id, score, order_key, version, revision, hidden, reached_at, recorded_at)
+from generate_series(1, 1000) as n,
+    generate_series(now() - interval '61 days', now() - interval '2 days', '1 day') as at`)
+	conn.Do(t, `insert into scores (user_id, board_id, score, order_key, version, revision, hidden, reached_at,
+    recorded_at)
 select user_id, 'global', 1, -1, 1, 1, private, now() - interval '1 year', now() - interval '1 year'
 from users where user_id not like 'user-%'`)
 	conn.Do(t, `analyze`)

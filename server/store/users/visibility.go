@@ -118,11 +118,12 @@ from user_privacy where user_id = $1`
 func (s *Visibility) setPrivate(
 	ctx context.Context, tx pgx.Tx, u *ledger.LockedUser, private bool,
 ) (map[scoreboard.BoardID]int64, error) {
+	const end = `update private_users set until = $2 where user_id = $1 and until is null`
 	var err error
 	if private {
 		err = s.beginPeriod(ctx, tx, u)
 	} else {
-		_, err = tx.Exec(ctx, `update private_users set until = $2 where user_id = $1 and until is null`, u.User, u.Time)
+		_, err = tx.Exec(ctx, end, u.User, u.Time)
 	}
 	if err == nil {
 		_, err = tx.Exec(ctx, `update users set private = $2 where user_id = $1`, u.User, private)
