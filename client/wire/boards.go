@@ -162,18 +162,26 @@ type EndedBoard struct {
 
 // FinalStandings answers GET /v1/boards/{board}/standings.
 type FinalStandings struct {
-	Board         string       `json:"board"`
-	ClosedAt      time.Time    `json:"closed_at"`
-	Users         int64        `json:"users"` // number of users in the final standings
-	StandingsHash string       `json:"standings_hash"`
-	Entries       []FinalEntry `json:"entries"`              // the rows of the page, best first
-	NextAfter     int64        `json:"next_after,omitempty"` // value of after for the next page: a rank
+	Board         string    `json:"board"`
+	ClosedAt      time.Time `json:"closed_at"`
+	Users         int64     `json:"users"` // number of users in the final standings
+	StandingsHash string    `json:"standings_hash,omitempty"`
+	// Format of the hash: 2, or 1 for standings of an earlier version, whose hash only operators see
+	// until a user in the standings is erased.
+	StandingsVersion int          `json:"standings_version"`
+	Entries          []FinalEntry `json:"entries"`              // the rows of the page, best first
+	NextAfter        int64        `json:"next_after,omitempty"` // value of after for the next page: a rank
 }
 
-// FinalEntry is a row of the final standings.
+// FinalEntry is a row of the final standings. Without Salt, whoever has Leaf cannot find out by
+// trying ids whose row it is.
 type FinalEntry struct {
 	Rank      int64     `json:"rank"` // final rank, from 1
 	UserID    string    `json:"user_id"`
 	Score     int64     `json:"score"` // final score, in points
 	ReachedAt time.Time `json:"reached_at"`
+	// SHA-256 in hex over rank, user_id, score, reached_at in microseconds of Unix time and salt; absent in format 1.
+	Leaf string `json:"leaf,omitempty"`
+	// Random, in hex; absent if the caller may not see the user's id, after an erasure, and in format 1.
+	Salt string `json:"salt,omitempty"`
 }

@@ -156,7 +156,9 @@ where b.period <> 'none' and (h.recorded_at < b.period_start or h.recorded_at >=
 		}
 		sum, total := sha256.New(), int64(0)
 		for _, e := range final.Entries {
-			fmt.Fprintf(sum, "%d\t%s\t%d\t%d\n", e.Rank, e.UserID, e.Score, e.ReachedAt.UnixMicro())
+			leaf := sha256.Sum256(fmt.Appendf(nil, "%d\t%s\t%d\t%d\t%s\n",
+				e.Rank, e.UserID, e.Score, e.ReachedAt.UnixMicro(), e.Salt))
+			fmt.Fprintf(sum, "%x\n", leaf)
 			total += e.Score
 		}
 		if got := hex.EncodeToString(sum.Sum(nil)); got != final.StandingsHash {
@@ -174,6 +176,7 @@ where b.period <> 'none' and (h.recorded_at < b.period_start or h.recorded_at >=
 		e := events[found]
 		id, err := scoreboard.ParseEventID("", "season.closed:"+board)
 		if err != nil || e.EventID != scoreboard.FormatUUID(id.UUID) || e.StandingsHash != final.StandingsHash ||
+			e.StandingsVersion != final.StandingsVersion || final.StandingsVersion != scoreboard.StandingsVersion ||
 			e.Users != final.Users ||
 			!e.PeriodEnd.Equal(midnight) || len(e.Top) != 5 || e.Top[0].Score != final.Entries[0].Score {
 			t.Errorf("%s: announced %+v, %v", board, e, err)

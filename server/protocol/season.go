@@ -11,21 +11,22 @@ import (
 // SeasonClosed is the event of a period that has ended with final standings
 // (docs/events.md).
 type SeasonClosed struct {
-	Schema        int          `json:"schema"`
-	Type          string       `json:"type"` // season.closed
-	EventID       string       `json:"event_id"`
-	Board         string       `json:"board"` // the instance
-	Family        string       `json:"family"`
-	Period        string       `json:"period"`
-	Region        string       `json:"region,omitempty"`
-	Mode          string       `json:"mode"`
-	Order         string       `json:"order"`
-	PeriodStart   time.Time    `json:"period_start"`
-	PeriodEnd     time.Time    `json:"period_end"`
-	ClosedAt      time.Time    `json:"closed_at"`
-	Users         int64        `json:"users"`
-	StandingsHash string       `json:"standings_hash"`
-	Top           []wire.Entry `json:"top"`
+	Schema           int          `json:"schema"`
+	Type             string       `json:"type"` // season.closed
+	EventID          string       `json:"event_id"`
+	Board            string       `json:"board"` // the instance
+	Family           string       `json:"family"`
+	Period           string       `json:"period"`
+	Region           string       `json:"region,omitempty"`
+	Mode             string       `json:"mode"`
+	Order            string       `json:"order"`
+	PeriodStart      time.Time    `json:"period_start"`
+	PeriodEnd        time.Time    `json:"period_end"`
+	ClosedAt         time.Time    `json:"closed_at"`
+	Users            int64        `json:"users"`
+	StandingsHash    string       `json:"standings_hash,omitempty"` // absent in format 1
+	StandingsVersion int          `json:"standings_version"`
+	Top              []wire.Entry `json:"top"`
 }
 
 // EncodeSeasonClosed encodes the event of a period with final standings.
@@ -34,8 +35,9 @@ func EncodeSeasonClosed(e *scoreboard.EndedPeriod) []byte {
 	out := SeasonClosed{
 		Schema: Schema, Type: "season.closed", EventID: scoreboard.FormatUUID(e.EventID().UUID),
 		Board: string(b.ID), Family: string(b.Family), Period: string(b.Period), Region: b.Region,
-		Mode: string(b.Mode), Order: string(b.Order), Users: e.Users, StandingsHash: b.StandingsHash,
-		PeriodStart: scoreboard.WritableTime(b.PeriodStart), PeriodEnd: scoreboard.WritableTime(b.PeriodEnd),
+		Mode: string(b.Mode), Order: string(b.Order), Users: e.Users, StandingsHash: b.PublicHash(),
+		StandingsVersion: b.StandingsVersion,
+		PeriodStart:      scoreboard.WritableTime(b.PeriodStart), PeriodEnd: scoreboard.WritableTime(b.PeriodEnd),
 		ClosedAt: scoreboard.WritableTime(b.Closed), Top: make([]wire.Entry, len(e.Top)),
 	}
 	for i, entry := range e.Top {

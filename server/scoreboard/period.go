@@ -1,8 +1,10 @@
 package scoreboard
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // board time zones must work on every machine
@@ -139,18 +141,34 @@ func (e *EndedPeriod) EventID() EventID {
 	return EventID{UUID: nameUUID("", text), Text: text}
 }
 
+// StandingsVersion is the format of the hash of standings that are sealed now: SHA-256 over
+// the leaves of the rows in the order of their ranks, each in hex and ended by a newline.
+// Format 1 was a hash over the rows without salts.
+const StandingsVersion = 2
+
 // FinalStanding is a row of final standings.
 type FinalStanding struct {
 	Entry
 	Key       int64
 	ReachedAt time.Time
+	// Salt is a part of what Leaf hashes, 128 random bits in hex. All else but the user is
+	// public, so without a salt anyone could try ids until the leaf matches. "" if the user is
+	// erased, and in format 1.
+	Salt string
+	Leaf string // in hex; "" in format 1
 }
 
-// AppendLine appends the line of s in the input of the standings hash: rank, user,
-// score and the time it was reached in Unix microseconds, separated by tabs.
-func (s *FinalStanding) AppendLine(b []byte) []byte {
-	b = append(strconv.AppendInt(b, s.Rank, 10), '\t')
-	b = append(append(b, s.User...), '\t')
-	b = append(strconv.AppendInt(b, int64(s.Score), 10), '\t')
-	return append(strconv.AppendInt(b, s.ReachedAt.UnixMicro(), 10), '\n')
+// NewSalt returns a random salt of 128 bits in hex.
+func NewSalt() string {
+	var salt [16]byte
+	_, _ = rand.Read(salt[:]) // it never fails
+	return hex.EncodeToString(salt[:])
+}
+
+// HashLeaf returns what Leaf must be: SHA-256 in hex over rank, user, score, the time it was
+// reached in Unix microseconds, and the salt, separated by tabs and ended by a newline.
+func (s *FinalStanding) HashLeaf() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d\t%s\t%d\t%d\t%s\n",
+		s.Rank, s.ID(), s.Score, s.ReachedAt.UnixMicro(), s.Salt))
+	return hex.EncodeToString(sum[:])
 }

@@ -58,12 +58,12 @@ const pseudonymMark = "~"
 
 var pseudonymText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// Pseudonym returns the name of the key's user on the boards of a family: "~" and 16
-// characters, 80 bits of an HMAC. Without the key, the pseudonyms of two families cannot be
-// told to be of one user.
-func Pseudonym(key []byte, family BoardID) UserID {
+// Pseudonym returns the name of the key's user on a board, the instance of a periodic one: "~"
+// and 16 characters, 80 bits of an HMAC. Without the key, the pseudonyms on two boards cannot
+// be told to be of one user.
+func Pseudonym(key []byte, board BoardID) UserID {
 	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte("pseudonym\n" + string(family)))
+	mac.Write([]byte("pseudonym\n" + string(board)))
 	return UserID(pseudonymMark + pseudonymText.EncodeToString(mac.Sum(nil)[:10]))
 }
 

@@ -114,12 +114,18 @@ func TestFinalStandings(t *testing.T) {
 	if err != nil || len(top.Entries) != 24 {
 		t.Fatalf("%+v, %v", top, err)
 	}
-	sum := sha256.New()
+	sum, salts := sha256.New(), map[string]bool{}
 	for i, f := range final {
 		if f.Rank != top.Entries[i].Rank || f.User != top.Entries[i].User || f.Score != top.Entries[i].Score {
 			t.Errorf("row %d: got %+v, the ranking has %+v", i, f, top.Entries[i])
 		}
-		fmt.Fprintf(sum, "%d\t%s\t%d\t%d\n", f.Rank, f.User, f.Score, f.ReachedAt.UnixMicro())
+		leaf := sha256.Sum256(fmt.Appendf(nil, "%d\t%s\t%d\t%d\t%s\n",
+			f.Rank, f.User, f.Score, f.ReachedAt.UnixMicro(), f.Salt))
+		if f.Leaf != hex.EncodeToString(leaf[:]) || len(f.Salt) != 32 || salts[f.Salt] {
+			t.Errorf("row %d: salt %q, leaf %s, which is not the hash of the row", i, f.Salt, f.Leaf)
+		}
+		salts[f.Salt] = true
+		fmt.Fprintf(sum, "%x\n", leaf)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); e.Board.StandingsHash != got {
 		t.Errorf("the stored hash is %s, the rows hash to %s", e.Board.StandingsHash, got)
@@ -150,7 +156,7 @@ func TestFinalStandings(t *testing.T) {
 		0,
 		2,
 	); err != nil || again.Board.StandingsHash != e.Board.StandingsHash ||
-		renamed[0].User != anonymous {
+		renamed[0].User != anonymous || renamed[0].Salt != "" || renamed[0].Leaf != final[1].Leaf {
 		t.Errorf("erased: %+v, %v, want %s first", renamed, err, anonymous)
 	}
 	if err := s.Boards.MarkAnnounced(t.Context(), b.ID); err != nil {

@@ -156,7 +156,7 @@ func (r *Rollover) end(ctx context.Context, e *scoreboard.EndedPeriod) error {
 // seal closes a period and copies its final standings. It calls renew before each
 // chunk.
 func (r *Rollover) seal(ctx context.Context, e *scoreboard.EndedPeriod, renew func(context.Context) error) error {
-	if e.Board.StandingsHash != "" {
+	if e.Board.StandingsVersion != 0 {
 		return nil
 	}
 	if e.Board.Closed.IsZero() {

@@ -2376,7 +2376,7 @@ export interface components {
              * @description End of the period, exclusive.
              */
             period_end: string;
-            /** @description SHA-256 of the final standings, in hex. */
+            /** @description SHA-256 of the final standings, in hex; that of format 1 is absent for all but operators. */
             standings_hash?: string;
             /**
              * Format: int64
@@ -2508,8 +2508,10 @@ export interface components {
              */
             total: number;
         };
-        /** @description A row of the final standings. */
+        /** @description A row of the final standings. Without salt, whoever has leaf cannot find out by trying ids whose row it is. */
         FinalEntry: {
+            /** @description SHA-256 in hex over rank, user_id, score, reached_at in microseconds of Unix time and salt; absent in format 1. */
+            leaf?: string;
             /**
              * Format: int64
              * @description Final rank, from 1.
@@ -2520,6 +2522,8 @@ export interface components {
              * @description Time at which the user reached the score; of equal scores, the earlier one ranks first.
              */
             reached_at: string;
+            /** @description Random, in hex; absent if the caller may not see the user's id, after an erasure, and in format 1. */
+            salt?: string;
             /**
              * Format: int64
              * @description Final score, in points.
@@ -2544,8 +2548,13 @@ export interface components {
              * @description Value of after for the next page: a rank.
              */
             next_after?: number;
-            /** @description SHA-256 of the final standings, in hex. */
-            standings_hash: string;
+            /** @description SHA-256 of the final standings, in hex; that of format 1 is absent for all but operators. */
+            standings_hash?: string;
+            /**
+             * Format: int64
+             * @description Format of the hash: 2, or 1 for standings of an earlier version, whose hash only operators see until a user in the standings is erased.
+             */
+            standings_version: number;
             /**
              * Format: int64
              * @description Number of users in the final standings.
@@ -9665,18 +9674,22 @@ export interface operations {
                      *       "closed_at": "2026-11-20T23:00:02Z",
                      *       "users": 2,
                      *       "standings_hash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *       "standings_version": 2,
                      *       "entries": [
                      *         {
                      *           "rank": 1,
                      *           "user_id": "ada",
                      *           "score": 310,
-                     *           "reached_at": "2026-11-20T19:30:00Z"
+                     *           "reached_at": "2026-11-20T19:30:00Z",
+                     *           "leaf": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *           "salt": "5a0f3c9d1e7b4826a1c4f0d2b3e69578"
                      *         },
                      *         {
                      *           "rank": 2,
-                     *           "user_id": "bob",
+                     *           "user_id": "~k3vq7m2xh5bwc6ta",
                      *           "score": 250,
-                     *           "reached_at": "2026-11-20T20:10:00Z"
+                     *           "reached_at": "2026-11-20T20:10:00Z",
+                     *           "leaf": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
                      *         }
                      *       ]
                      *     }

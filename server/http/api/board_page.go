@@ -313,7 +313,7 @@ func (a *API) view(c *gin.Context, caller *auth.Claims) (*pages.Board, error) {
 	}
 	v := &pages.Board{
 		ID: scoreboard.BoardID(c.Param("board")), Shown: board.ID, Ended: board.Ended(),
-		Live: a.Live != nil, Closed: board.Closed, Sealed: board.StandingsHash,
+		Live: a.Live != nil, Closed: board.Closed, Sealed: board.PublicHash(),
 		URL: a.Pages.PublicURL(),
 	}
 	if v.Limit, err = pageLimit(c); err != nil {

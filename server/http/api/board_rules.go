@@ -59,7 +59,7 @@ func (a *API) clearRule(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	a.Log.Info("rule of a board cleared", logTrace, traceID(c), "board", id)
-	respond(c, http.StatusOK, a.boardJSON(c, b))
+	respond(c, http.StatusOK, a.boardJSON(c, caller, b))
 	return nil
 }
 

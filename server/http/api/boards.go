@@ -76,7 +76,7 @@ func (a *API) createBoard(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	a.Log.Info("board created", logTrace, traceID(c), "board", made.ID, "mode", made.Mode, "period", made.Period)
-	respond(c, http.StatusCreated, a.boardJSON(c, made))
+	respond(c, http.StatusCreated, a.boardJSON(c, caller, made))
 	return nil
 }
 
@@ -217,7 +217,7 @@ func (a *API) listBoards(c *gin.Context, caller *auth.Claims) error {
 	}
 	out := wire.Boards{Boards: make([]wire.Board, len(boards))}
 	for i := range boards {
-		out.Boards[i] = a.boardJSON(c, &boards[i])
+		out.Boards[i] = a.boardJSON(c, caller, &boards[i])
 	}
 	if len(boards) == limit {
 		out.NextAfter = string(boards[limit-1].ID)
@@ -244,7 +244,7 @@ func (a *API) changeBoard(change boardChange) handler {
 			return err
 		}
 		a.Log.Info("board changed", logTrace, traceID(c), "board", id, "status", b.Status)
-		respond(c, http.StatusOK, a.boardJSON(c, b))
+		respond(c, http.StatusOK, a.boardJSON(c, caller, b))
 		return nil
 	}
 }
@@ -255,7 +255,7 @@ func (a *API) showBoard(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, a.boardJSON(c, b))
+	respond(c, http.StatusOK, a.boardJSON(c, caller, b))
 	return nil
 }
 
@@ -271,14 +271,14 @@ func (a *API) findBoard(c *gin.Context, caller *auth.Claims) (*scoreboard.Board,
 	return a.Boards.FindPublicBoard(c.Request.Context(), id)
 }
 
-func (a *API) boardJSON(c *gin.Context, b *scoreboard.Board) wire.Board {
+func (a *API) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Board) wire.Board {
 	out := wire.Board{
 		Board: string(b.ID), Mode: string(b.Mode), Order: string(b.Order), Status: string(b.Status),
 		MinDelta: b.MinDelta, MaxDelta: b.MaxDelta, MinScore: int64(b.MinScore), MaxScore: int64(b.MaxScore),
 		Public: b.Public, Region: b.Region, Platform: b.Platform, Tags: b.Tags, Period: string(b.Period),
 		PeriodStart: timePtr(b.PeriodStart), PeriodEnd: timePtr(b.PeriodEnd),
 		CreatedAt: b.Created, ClosedAt: timePtr(b.Closed),
-		StandingsHash: b.StandingsHash, Team: protocol.NewTeamRule(b.Team), Partitions: b.Partitions,
+		StandingsHash: standingsHash(caller, b), Team: protocol.NewTeamRule(b.Team), Partitions: b.Partitions,
 	}
 	if b.Team != nil { // it takes no increments
 		out.MinDelta, out.MaxDelta = 0, 0

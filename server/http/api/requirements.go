@@ -47,7 +47,7 @@ func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	a.Log.Info("board changed", logTrace, traceID(c), "board", id)
-	respond(c, http.StatusOK, a.boardJSON(c, b))
+	respond(c, http.StatusOK, a.boardJSON(c, caller, b))
 	return nil
 }
 

@@ -94,6 +94,14 @@ func (a *API) beginSeason(
 	return nil
 }
 
+// standingsHash returns the hash of a board's final standings as the caller may see it.
+func standingsHash(caller *auth.Claims, b *scoreboard.Board) string {
+	if caller.Has(auth.ScopeOperate) {
+		return b.StandingsHash
+	}
+	return b.PublicHash()
+}
+
 // finalStandings is GET /v1/boards/{board}/standings: the standings at the end of
 // the period, without users who are banned now, and as of now under pseudonyms.
 func (a *API) finalStandings(c *gin.Context, caller *auth.Claims) error {
@@ -114,7 +122,8 @@ func (a *API) finalStandings(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	out := wire.FinalStandings{
-		Board: string(b.ID), ClosedAt: e.Board.Closed, Users: e.Users, StandingsHash: e.Board.StandingsHash,
+		Board: string(b.ID), ClosedAt: e.Board.Closed, Users: e.Users,
+		StandingsHash: standingsHash(caller, &e.Board), StandingsVersion: e.Board.StandingsVersion,
 		Entries: make([]wire.FinalEntry, len(rows)),
 	}
 	shown := make([]scoreboard.Entry, len(rows))
@@ -126,7 +135,10 @@ func (a *API) finalStandings(c *gin.Context, caller *auth.Claims) error {
 	for i := range rows {
 		f := &rows[i]
 		out.Entries[i] = wire.FinalEntry{
-			Rank: f.Rank, UserID: string(shown[i].User), Score: int64(f.Score), ReachedAt: f.ReachedAt,
+			Rank: f.Rank, UserID: string(shown[i].User), Score: int64(f.Score), ReachedAt: f.ReachedAt, Leaf: f.Leaf,
+		}
+		if !shown[i].Hidden() { // with the salt, anyone could try ids until the leaf matches
+			out.Entries[i].Salt = f.Salt
 		}
 	}
 	if len(rows) == limit {

@@ -26,7 +26,7 @@ const (
 	reload          = 5 * time.Minute        // between two reads of the whole list
 	timeout         = 5 * time.Second        // of a poll
 	privacyChunk    = 1000
-	families        = 64 // of boards whose pseudonym is cached for a user
+	shownBoards     = 64 // whose pseudonym is cached for a user
 )
 
 // Hidden is the hidden users.
@@ -52,7 +52,7 @@ type Hidden struct {
 type hidden struct {
 	scoreboard.Privacy
 	mu    sync.Mutex
-	shown map[scoreboard.BoardID]*scoreboard.Profile // by families
+	shown map[scoreboard.BoardID]*scoreboard.Profile
 }
 
 // NewHidden returns a list without users, which hides everyone until Load or Run has read it.
@@ -152,26 +152,26 @@ func (l *Hidden) shownAs(
 	}
 	if l.version.Load() == 0 {
 		key := append(append([]byte(nil), l.unloaded...), user...)
-		return scoreboard.HiddenProfile(user, scoreboard.Pseudonym(key, board.Family()))
+		return scoreboard.HiddenProfile(user, scoreboard.Pseudonym(key, board))
 	}
 	if h := l.users[user]; h != nil {
-		return h.on(board.Family())
+		return h.on(board)
 	}
 	return nil
 }
 
-// on returns how the user is shown on the boards of a family. It is the same pointer each
+// on returns how the user is shown on a board. It is the same pointer each
 // time, because rows are compared.
-func (h *hidden) on(family scoreboard.BoardID) *scoreboard.Profile {
+func (h *hidden) on(board scoreboard.BoardID) *scoreboard.Profile {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	p := h.shown[family]
+	p := h.shown[board]
 	if p == nil {
-		if h.shown == nil || len(h.shown) >= families {
+		if h.shown == nil || len(h.shown) >= shownBoards {
 			h.shown = make(map[scoreboard.BoardID]*scoreboard.Profile, 1)
 		}
-		p = scoreboard.HiddenProfile(h.User, scoreboard.Pseudonym(h.Key, family))
-		h.shown[family] = p
+		p = scoreboard.HiddenProfile(h.User, scoreboard.Pseudonym(h.Key, board))
+		h.shown[board] = p
 	}
 	return p
 }

@@ -25,10 +25,10 @@ order by order_key, reached_at, user_id`
 	sqlLastStanding = `select rank, order_key, reached_at, user_id from board_standings where board_id = $1
 order by rank desc limit 1`
 
-	sqlCopyStandings = `insert into board_standings (board_id, rank, user_id, score, order_key, reached_at)
-select $1, $2 + n, user_id, score, order_key, reached_at
-from unnest($3::text[], $4::bigint[], $5::bigint[], $6::timestamptz[])
-    with ordinality as t(user_id, score, order_key, reached_at, n)`
+	sqlCopyStandings = `insert into board_standings (board_id, rank, user_id, score, order_key, reached_at, salt, leaf)
+select $1, rank, user_id, score, order_key, reached_at, decode(salt, 'hex'), decode(leaf, 'hex')
+from unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::text[], $8::text[])
+    as t(rank, user_id, score, order_key, reached_at, salt, leaf)`
 )
 
 // beforeStandings is a position before every standing.
@@ -105,11 +105,14 @@ func copyChunk(
 	}
 	users, scores := make([]string, len(chunk)), make([]int64, len(chunk))
 	keys, reached := make([]int64, len(chunk)), make([]time.Time, len(chunk))
+	ranks, salts, leaves := make([]int64, len(chunk)), make([]string, len(chunk)), make([]string, len(chunk))
 	for i := range chunk {
 		f := &chunk[i]
+		f.Rank, f.Salt = after+int64(i)+1, scoreboard.NewSalt()
 		users[i], scores[i], keys[i], reached[i] = string(f.User), int64(f.Score), f.Key, f.ReachedAt
+		ranks[i], salts[i], leaves[i] = f.Rank, f.Salt, f.HashLeaf()
 	}
-	_, err = tx.Exec(ctx, sqlCopyStandings, id, after, users, scores, keys, reached)
+	_, err = tx.Exec(ctx, sqlCopyStandings, id, ranks, users, scores, keys, reached, salts, leaves)
 	return err
 }
 
@@ -150,10 +153,11 @@ func (s *Boards) SealStandings(ctx context.Context, id scoreboard.BoardID) (seal
 		sealed = true
 		_, err = tx.Exec(
 			ctx,
-			`update boards set standings_hash = $2, standings_users = $3 where board_id = $1`,
+			`update boards set standings_hash = $2, standings_users = $3, standings_version = $4 where board_id = $1`,
 			id,
 			sum.Sum(nil),
 			users,
+			scoreboard.StandingsVersion,
 		)
 		return err
 	})
@@ -166,11 +170,11 @@ func (s *Boards) SealStandings(ctx context.Context, id scoreboard.BoardID) (seal
 // sqlCompareStandings reads the ranking and the copied standings side by side, from
 // one snapshot.
 const sqlCompareStandings = `select rank, coalesce(r.user_id, ''), coalesce(r.score, 0), coalesce(r.order_key, 0),
-    coalesce(r.reached_at, 'epoch'),
+    coalesce(r.reached_at, 'epoch'), coalesce(encode(c.salt, 'hex'), ''), coalesce(encode(c.leaf, 'hex'), ''),
     (r.user_id, r.score, r.order_key, r.reached_at) is not distinct from (c.user_id, c.score, c.order_key, c.reached_at)
 from (select row_number() over (order by order_key, reached_at, user_id) as rank, user_id, score, order_key, reached_at
     from scores where board_id = $1 and not hidden) as r
-full join (select rank, user_id, score, order_key, reached_at from board_standings
+full join (select rank, user_id, score, order_key, reached_at, salt, leaf from board_standings
     where board_id = $1) as c using (rank)
 order by rank`
 
@@ -178,7 +182,8 @@ order by rank`
 var errWrongStanding = errors.New("a copied standing differs from the scores")
 
 // hashStandings returns the hash of a board's copied standings and their number, or
-// in wrong the first rank at which they differ from the ranking.
+// in wrong the first rank at which they differ from the ranking. A row that a node of the
+// version before has copied, without a salt, differs.
 func hashStandings(
 	ctx context.Context, tx pgx.Tx, id scoreboard.BoardID,
 ) (sum hash.Hash, users, wrong int64, err error) {
@@ -187,15 +192,15 @@ func hashStandings(
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	var line []byte
 	var f scoreboard.FinalStanding
 	var same bool
-	_, err = pgx.ForEachRow(rows, []any{&f.Rank, &f.User, &f.Score, &f.Key, &f.ReachedAt, &same}, func() error {
-		if !same {
+	_, err = pgx.ForEachRow(rows, []any{
+		&f.Rank, &f.User, &f.Score, &f.Key, &f.ReachedAt, &f.Salt, &f.Leaf, &same,
+	}, func() error {
+		if !same || f.Salt == "" || f.Leaf != f.HashLeaf() {
 			return errWrongStanding
 		}
-		line = f.AppendLine(line[:0])
-		_, _ = sum.Write(line) // a hash never fails
+		_, _ = sum.Write([]byte(f.Leaf + "\n")) // a hash never fails
 		users++
 		return nil
 	})
@@ -206,7 +211,7 @@ func hashStandings(
 }
 
 func scanFinal(row pgx.CollectableRow) (f scoreboard.FinalStanding, err error) {
-	err = row.Scan(&f.Rank, &f.User, &f.Score, &f.Key, &f.ReachedAt)
+	err = row.Scan(&f.Rank, &f.User, &f.Score, &f.Key, &f.ReachedAt, &f.Salt, &f.Leaf)
 	f.ReachedAt = f.ReachedAt.UTC()
 	return f, err
 }
@@ -226,7 +231,8 @@ func (s *Boards) FinalStandings(
 	}
 	var rows pgx.Rows
 	if err == nil {
-		rows, err = s.db.Query(ctx, `select rank, b.user_id, score, order_key, reached_at from board_standings as b
+		rows, err = s.db.Query(ctx, `select rank, b.user_id, score, order_key, reached_at,
+    coalesce(encode(salt, 'hex'), ''), coalesce(encode(leaf, 'hex'), '') from board_standings as b
 where board_id = $1 and rank > $2 and not exists (select from users as u where u.user_id = b.user_id
     and (u.status = 'banned' or u.private))
 order by rank limit $3`, id, after, limit)

@@ -78,8 +78,8 @@ func (p *Privacy) forget(ctx context.Context, tx pgx.Tx, user, anonymous scorebo
 		{`update users set status = 'erased', erased_as = $2, erased_at = clock_timestamp()
 where user_id = $1`, []any{user, anonymous}},
 		{`insert into users (user_id, status) values ($1, 'erased')`, []any{anonymous}},
-		// The place in final standings stays under the anonymous name; the hash covers
-		// the original rows.
+		// The place in final standings stays under the anonymous name, and so does the hash of
+		// the original row, the leaf. A trigger deletes the row's salt.
 		{`update board_standings set user_id = $2 where user_id = $1 and board_id in (select board_id from boards
 where closed_at is not null)`, []any{user, anonymous}},
 		{`update checkpoint_users set user_id = $2 where user_id = $1`, []any{user, anonymous}},

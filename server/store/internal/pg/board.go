@@ -16,6 +16,7 @@ import (
 const BoardColumns = `board_id, family_id, mode, sort_order, status, min_delta, max_delta, min_score, max_score,
     public, coalesce(region, ''), created_at, period, time_zone, week_start % 7, period_start, period_end, closed_at,
     require_action_token, require_attestation, action_least_ms, action_life_ms,
+    case when standings_hash is null then 0 else coalesce(standings_version, 1) end,
     coalesce(encode(standings_hash, 'hex'), ''), source_board, coalesce(aggregate, ''), coalesce(best_of, 0),
     coalesce(moves, ''), coalesce(platform, ''), tags, rules_version,
     partitions`
@@ -28,7 +29,8 @@ func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
 	var team scoreboard.TeamRule
 	err = row.Scan(append(before, &b.ID, &b.Family, &b.Mode, &b.Order, &b.Status, &b.MinDelta, &b.MaxDelta,
 		&b.MinScore, &b.MaxScore, &b.Public, &b.Region, &b.Created, &b.Period, &b.TimeZone, &b.WeekStart,
-		&start, &end, &closed, &b.Require.ActionToken, &b.Require.Attestation, &minAge, &life, &b.StandingsHash,
+		&start, &end, &closed, &b.Require.ActionToken, &b.Require.Attestation, &minAge, &life,
+		&b.StandingsVersion, &b.StandingsHash,
 		&source, &team.Aggregate, &team.Best, &team.Moves, &b.Platform, &b.Tags, &b.RulesVersion, &b.Partitions)...)
 	if source != nil {
 		team.Source = *source
