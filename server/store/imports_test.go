@@ -299,3 +299,49 @@ func TestImportSummary(t *testing.T) {
 		t.Errorf("an unknown import: got %v, want not_found", err)
 	}
 }
+
+// Before an erasure, the events of an import have the same ids in every database. After it,
+// nobody who tries users finds the erased one by them.
+func TestImportedEventsAfterErasure(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	create(t, s, boardOf("b"))
+	id := startImport(t, s, "csv", "b")
+	wantOutcome(t, writeImport(t, s, id, "gone", 5, "kept", 6), 2, 0, 0)
+	wantOutcome(t, writeImport(t, s, id, "gone", 7, "kept", 8), 2, 0, 0)
+	record(t, s, increment("gone", 1, "11111111-2222-4333-8444-555555555555", "b"))
+	named := func() (found []string) {
+		for _, user := range []scoreboard.UserID{"ann", "gone", "kept", "zoe"} {
+			for n := range int32(4) {
+				event := scoreboard.NamedEventID(user, fmt.Sprint("import|csv|b|", n))
+				if conn.Count(t, `select count(*) from user_score_histories where event_id = $1`, event.UUID) > 0 {
+					found = append(found, fmt.Sprint(user, n))
+				}
+			}
+		}
+		return found
+	}
+	if found := named(); !slices.Equal(found, []string{"gone1", "gone2", "kept1", "kept2"}) {
+		t.Errorf("before the erasure the ids are those of %q", found)
+	}
+	erase := importer
+	anonymous, err := s.Privacy.BeginErasure(t.Context(), "gone", &erase)
+	for rows := int64(1); rows > 0 && err == nil; {
+		rows, err = s.Privacy.EraseStep(t.Context(), "gone", anonymous)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := named(); !slices.Equal(found, []string{"kept1", "kept2"}) {
+		t.Errorf("after the erasure the ids are those of %q", found)
+	}
+	if n := conn.Count(t, `select count(distinct event_id) from user_score_histories where user_id = $1`,
+		anonymous); n != 3 {
+		t.Errorf("the anonymous name has %d events, want 3", n)
+	}
+	wantOutcome(t, writeImport(t, s, id, "kept", 8), 0, 1, 0)
+	if n := conn.Count(t, `select count(*) from scores where user_id = $1 and version = 3 and score = 8`,
+		anonymous); n != 1 {
+		t.Error("the score of the anonymous name is not 8 after three events")
+	}
+}
