@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,8 @@ func newStandingsCmd(p *program) *cobra.Command {
 		Use: "standings NAME", Short: "List the final standings of a finished period", Args: exactArgs("NAME"),
 		Long: `List the final standings of a finished period, such as daily:2026-11-20. They are
 stored when the period is closed, by default a minute after its end, and do not change
-afterwards. The hash is a checksum of all of them. "sbctl top" shows a period before.`,
+afterwards. The hash seals all of them; --output json shows what it is computed from.
+"sbctl top" shows a period before.`,
 		Example: trimExamples(`
   sbctl board standings daily:2026-11-20
   sbctl board standings daily:2026-11-20 --limit 1000 --output json`),
@@ -41,7 +43,7 @@ afterwards. The hash is a checksum of all of them. "sbctl top" shows a period be
 				final.NextAfter = final.Entries[limit-1].Rank
 			}
 			p.infof("%s: %s, closed %s, hash %s", final.Board, english.Count(final.Users, "user"),
-				final.ClosedAt.Format(time.RFC3339), final.StandingsHash)
+				final.ClosedAt.Format(time.RFC3339), cmp.Or(final.StandingsHash, "not shown"))
 			if final.NextAfter > 0 {
 				p.infof("more: --after %d", final.NextAfter)
 			}

@@ -18,7 +18,8 @@ type Imported struct {
 
 // ImportEvent is the id of the nth event of an import for a user. Every database has the
 // same for the same source and board, so that consumers of the changes recognise those of
-// an import that was repeated after a restore.
+// an import that was repeated after a restore. All but the user in it is known: an erasure
+// replaces it by a random id (erase_ledger_rows).
 func ImportEvent(user scoreboard.UserID, source string, board scoreboard.BoardID, n int32) scoreboard.EventID {
 	return scoreboard.NamedEventID(user, "import|"+source+"|"+string(board)+"|"+strconv.Itoa(int(n)))
 }
