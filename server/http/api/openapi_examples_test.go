@@ -366,9 +366,14 @@ var examples = []any{
 		Board: "daily:2026-11-20", ClosedAt: at("2026-11-20T23:00:02Z"), Users: 2, StandingsHash: exampleHash,
 		StandingsVersion: 2,
 		Entries: []wire.FinalEntry{
-			{Rank: 1, UserID: "ada", Score: 310, ReachedAt: at("2026-11-20T19:30:00Z"), Leaf: exampleHash,
-				Salt: "5a0f3c9d1e7b4826a1c4f0d2b3e69578"},
-			{Rank: 2, UserID: "~k3vq7m2xh5bwc6ta", Score: 250, ReachedAt: at("2026-11-20T20:10:00Z"), Leaf: exampleHash},
+			{
+				Rank: 1, UserID: "ada", Score: 310, ReachedAt: at("2026-11-20T19:30:00Z"), Leaf: exampleHash,
+				Salt: "5a0f3c9d1e7b4826a1c4f0d2b3e69578",
+			},
+			{
+				Rank: 2, UserID: "~k3vq7m2xh5bwc6ta", Score: 250, ReachedAt: at("2026-11-20T20:10:00Z"),
+				Leaf: exampleHash,
+			},
 		},
 	},
 	wire.KeyRequest{Name: "game-server", Boards: []string{"daily", "global"}, PerMinute: 600},
