@@ -175,7 +175,8 @@ func checkSeal(t *testing.T, final wire.FinalStandings, unsalted int) {
 		}
 		_, _ = io.WriteString(sum, leaf+"\n")
 	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != final.StandingsHash || final.StandingsVersion != 2 || unsalted != 0 {
+	got := hex.EncodeToString(sum.Sum(nil))
+	if got != final.StandingsHash || final.StandingsVersion != 2 || unsalted != 0 {
 		t.Errorf("the rows hash to %s, %d too few of them without a salt: %+v", got, unsalted, final)
 	}
 }
