@@ -66,7 +66,8 @@ func TestExternalIDs(t *testing.T) {
 	}
 	send(http.MethodPost, "/v1/admin/users/"+derived+"/erase", `{"reason":"asked"}`, root, http.StatusOK)
 	send(http.MethodPost, "/v1/scores/increment", increment(external, "e3"), player, http.StatusGone)
-	if _, _, body := request(t, http.MethodGet, n.URL+"/v1/admin/users/"+derived, "", root); strings.Contains(body, external) {
+	_, _, body := request(t, http.MethodGet, n.URL+"/v1/admin/users/"+derived, "", root)
+	if strings.Contains(body, external) {
 		t.Errorf("after the erasure an operator sees %s", body)
 	}
 }

@@ -51,17 +51,20 @@ func TestFormsOfNumbersAndTimes(t *testing.T) {
 		"/v1/users/alice/statement?from=", "/v1/users/alice/history?from=",
 	} {
 		for _, at := range []string{"2026-11-21T12:00:00%2B24:00", "2026-11-21T2:00:00Z", "2026-11-21T12:00:00,5Z"} {
-			if status, _, body := request(t, http.MethodGet, n.URL+path+at, "", header); status != http.StatusBadRequest {
+			status, _, body := request(t, http.MethodGet, n.URL+path+at, "", header)
+			if status != http.StatusBadRequest {
 				t.Errorf("%s%s: got %d %s, want 400", path, at, status, body)
 			}
 		}
 	}
 	// A byte order mark is no part of the JSON.
-	if status, _, body := request(t, http.MethodPost, n.URL+"/v1/scores/increment", "\ufeff"+item("1", "e6", noon), header); status != 200 {
+	marked := "\ufeff" + item("1", "e6", noon)
+	if status, _, body := request(t, http.MethodPost, n.URL+"/v1/scores/increment", marked, header); status != 200 {
 		t.Errorf("a body with a byte order mark: got %d %s", status, body)
 	}
 	at := begun.In(time.FixedZone("", 3600)).Format(time.RFC3339)
-	_, _, body := request(t, http.MethodGet, n.URL+"/v1/leaderboard/top?at="+strings.ReplaceAll(at, "+", "%2B"), "", header)
+	past := n.URL + "/v1/leaderboard/top?at=" + strings.ReplaceAll(at, "+", "%2B")
+	_, _, body := request(t, http.MethodGet, past, "", header)
 	if want := `"` + begun.Format(time.RFC3339) + `"`; !strings.Contains(body, want) {
 		t.Errorf("at %s: got %s, want the moment in UTC", at, body)
 	}

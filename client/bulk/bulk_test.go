@@ -87,7 +87,8 @@ func submit(t *testing.T, ctx context.Context, l *ledger, text, path string) (bu
 	t.Helper()
 	var failed []bulk.Result
 	job := bulk.Job{
-		Source: strings.NewReader(text), CSV: strings.HasPrefix(strings.TrimPrefix(text, "\ufeff"), "user_id"), Results: path, Workers: 4,
+		Source: strings.NewReader(text), CSV: strings.HasPrefix(strings.TrimPrefix(text, "\ufeff"), "user_id"),
+		Results: path, Workers: 4,
 		Failed: func(r bulk.Result) { failed = append(failed, r) },
 	}
 	job.ShortenTimeouts()

@@ -178,8 +178,8 @@ func checkClock(a response) check {
 func checkToken(s connection, a response) check {
 	next := s.newTokenStep()
 	if s.Token.From == tokenFlag {
-		next = "compare its claims with the settings that begin with auth. (\"sbctl settings list\"); docs/security.md " +
-			"has those for common identity providers"
+		next = "compare its claims with the settings that begin with auth. (\"sbctl settings list\"); " +
+			"docs/security.md has those for common identity providers"
 	}
 	if s.Token.Value == "" {
 		if a.status == http.StatusUnauthorized {

@@ -130,7 +130,8 @@ var ownClaims = []string{
 
 // sharedClaims do not name one user.
 var sharedClaims = []string{
-	"", "iss", "aud", "exp", "nbf", "iat", "jti", "azp", "client_id", "scope", "scp", "name", "nickname", "email_verified",
+	"", "iss", "aud", "exp", "nbf", "iat", "jti", "azp", "client_id", "scope", "scp", "name", "nickname",
+	"email_verified",
 }
 
 // check rejects combinations that would accept tokens nobody meant to accept.

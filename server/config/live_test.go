@@ -14,7 +14,8 @@ import (
 // change. A new setting needs an entry.
 var invalid = map[string][]string{
 	"auth.jwks_url": nil, // its keys are read before it is stored: server/settings_test.go
-	"auth.issuer":   {""}, "auth.audience": {""}, "auth.client_ids": nil, "auth.scope_claims": {"scope,sub", "nickname"},
+	"auth.issuer":   {""}, "auth.audience": {""}, "auth.client_ids": nil,
+	"auth.scope_claims":   {"scope,sub", "nickname"},
 	"auth.user_claim":     {"", "iss", "name"},
 	"auth.max_token_life": {"-1s", "soon"}, "auth.signature": {"maybe"},
 	"ingest.overflow": {"drop"}, "ingest.async": {"perhaps"}, "ingest.actions": {"kill", "kill:2:1"},

@@ -59,7 +59,8 @@ func TestListsAndLineEnds(t *testing.T) {
 	t.Parallel()
 	file := "kafka.brokers: [a:1, b:2]\nrealtime.origins:\n  - https://a.example\n  - capacitor://localhost\n" +
 		"tls.client_names: []\noutbox.batch: 100\nreads.anonymous: true\n"
-	c, _, err := config.Load(lookup(), lookup("SCOREBOARD_AUTH_ISSUER", "https://id.example/\r\n"), strings.NewReader(file))
+	variables := lookup("SCOREBOARD_AUTH_ISSUER", "https://id.example/\r\n")
+	c, _, err := config.Load(lookup(), variables, strings.NewReader(file))
 	if err != nil {
 		t.Fatal(err)
 	}

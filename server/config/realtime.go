@@ -128,8 +128,8 @@ func (c *Config) JoinsPerMinute() int {
 func (r *Realtime) check(p *problems) {
 	for _, origin := range r.Origins {
 		if !isAnyOrigin(origin) {
-			p.add("realtime.origins", "must be origins as browsers send them, such as https://example.com: a scheme and a "+
-				"host in lower case, without a path and a default port, not %q", origin)
+			p.add("realtime.origins", "must be origins as browsers send them, such as https://example.com: a scheme "+
+				"and a host in lower case, without a path and a default port, not %q", origin)
 		}
 	}
 	p.atLeast("realtime.connections_per_user", r.ConnectionsPerUser, 0)

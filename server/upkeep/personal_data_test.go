@@ -324,7 +324,8 @@ func TestEveryPersonalColumnIsCovered(t *testing.T) {
 		`select c.relname || '.' || a.attname from pg_attribute as a join pg_class as c on c.oid = a.attrelid
 where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and a.attnum > 0
   and not a.attisdropped
-  and a.attname ~ '(user|who|by$|signer|address|agent|country|name|avatar|target|detail|message|value|reason|text|external)'
+  and a.attname ~ ('(user|who|by$|signer|address|agent|country|name|avatar|target|detail|message|value|reason|text'
+    '|external)')
 order by 1`,
 	)
 	if err != nil {

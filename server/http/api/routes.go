@@ -511,8 +511,8 @@ func newMetrics() *metrics {
 		}, []string{"reason"}),
 		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "scoreboard_api_tokens_rejected_total",
-			Help: "Rejected bearer tokens by reason, which the log has at level debug, too: missing, malformed, type, " +
-				"algorithm, key, signature, expired, time, lifetime, issuer, audience, scope, user or disabled.",
+			Help: "Rejected bearer tokens by reason, which the log has at level debug, too: missing, malformed, " +
+				"type, algorithm, key, signature, expired, time, lifetime, issuer, audience, scope, user or disabled.",
 		}, []string{"reason"}),
 	}
 	for _, reason := range auth.RejectionReasons() {
