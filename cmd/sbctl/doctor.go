@@ -53,7 +53,7 @@ Readiness is checked at the operations address: --ops, else SBCTL_OPS_SERVER (wh
 		Example: trimExamples(`
   sbctl doctor
   sbctl doctor --server https://scores.example.com --output json
-  sbctl doctor --token - < player.jwt
+  cat player.jwt | sbctl doctor --token -
   sbctl doctor --output prometheus > /var/lib/node_exporter/scoreboard.prom`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, err := p.connection()
