@@ -220,7 +220,7 @@ func TestRepeatIgnoresNewBounds(t *testing.T) {
 	if status, answer := n.submit("alice", "other", "101", nil); status != http.StatusUnprocessableEntity {
 		t.Errorf("another event: got %d %s, want a 422", status, answer)
 	}
-	for name, delta := range map[string]string{"0": "0", "5.0": "5.0"} {
+	for name, delta := range map[string]string{"0": "0", "5.5": "5.5"} {
 		if status, answer := n.submit("alice", "none", delta, nil); status != http.StatusBadRequest {
 			t.Errorf("delta %s: got %d %s, want a 400", name, status, answer)
 		}

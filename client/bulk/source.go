@@ -16,9 +16,10 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/scoreboard/scoreboard/internal/jsonint"
+
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/wire"
-	"github.com/scoreboard/scoreboard/server/protocol"
 )
 
 // maxLine limits one line. The API accepts bodies up to 4 KiB.
@@ -114,7 +115,7 @@ func (n *ndjson) parse(text []byte) item {
 		Attributes map[string]string `json:"attributes"`
 	}
 	// A misspelt "board" must not become a point on the global board.
-	d := json.NewDecoder(bytes.NewReader(protocol.PlainNumbers(text)))
+	d := json.NewDecoder(bytes.NewReader(jsonint.Plain(text)))
 	d.DisallowUnknownFields()
 	err := d.Decode(&fields)
 	if err == nil && d.More() {

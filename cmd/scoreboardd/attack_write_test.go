@@ -105,7 +105,7 @@ func (s *attackSuite) forms() (attacks []attack) {
 		})
 	}
 	for name, delta := range map[string]string{
-		"05": "05", "+5": "+5", "5.0": "5.0", "5e0": "5e0", "0x5": "0x5", "text": `"5"`, "-0": "-0",
+		"05": "05", "+5": "+5", "5.5": "5.5", "5e-1": "5e-1", "0x5": "0x5", "text": `"5"`, "-0": "-0",
 		"Arabic digits": "٥", "full-width digits": "５", "null": "null", "true": "true",
 	} {
 		forms("delta as "+name, change(`"delta":5`, `"delta":`+delta), 400, "invalid_request")

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/internal/jsonint"
+
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -129,7 +131,7 @@ func TestPlainNumbers(t *testing.T) {
 		`{"a":5.0,"b":[1e2,-3.0E0],"c":"5.0 \" 1e3","d":1.5}`: `{"a":5,"b":[100,-3],"c":"5.0 \" 1e3","d":1.5}`,
 		`{"a":1e999999999,"b":05.0,"c":"`:                     `{"a":1e999999999,"b":05.0,"c":"`,
 	} {
-		if got := string(protocol.PlainNumbers([]byte(text))); got != want {
+		if got := string(jsonint.Plain([]byte(text))); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}
@@ -146,7 +148,7 @@ func FuzzDecodeIncrement(f *testing.F) {
 		// Accepted bodies decode to the same value as with encoding/json.
 		var want wire.IncrementRequest
 		var fields map[string]json.RawMessage
-		plain := protocol.PlainNumbers(body)
+		plain := jsonint.Plain(body)
 		err = errors.Join(json.Unmarshal(plain, &want), json.Unmarshal(plain, &fields))
 		want.WithoutDelta = fields["delta"] == nil
 		if err != nil || !reflect.DeepEqual(withoutText(*got), want) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/scoreboard/scoreboard/internal/jsonint"
+
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -164,7 +166,7 @@ func errNotText(name string) error {
 func (s *scanner) integer(name string) (n int64, fits bool, err error) {
 	s.space()
 	start := s.i
-	for s.i < len(s.b) && isNumber(s.b[s.i]) {
+	for s.i < len(s.b) && jsonint.IsPart(s.b[s.i]) {
 		s.i++
 	}
 	text := s.b[start:s.i]
@@ -185,13 +187,13 @@ func (s *scanner) integer(name string) (n int64, fits bool, err error) {
 func (s *scanner) delta(name string) (n int64, text []byte, err error) {
 	s.space()
 	start := s.i
-	for s.i < len(s.b) && isNumber(s.b[s.i]) {
+	for s.i < len(s.b) && jsonint.IsPart(s.b[s.i]) {
 		s.i++
 	}
 	text = s.b[start:s.i]
-	n, whole, fits := wholeNumber(text)
+	n, whole, fits := jsonint.Parse(text)
 	if !whole {
-		return 0, text, scoreboard.Invalid(name, "%s must be a whole number of at most %d characters", name, maxNumber)
+		return 0, text, scoreboard.Invalid(name, "%s must be a whole number of at most %d characters", name, jsonint.MaxLength)
 	}
 	if !fits || n > scoreboard.MaxScore || n < -scoreboard.MaxScore {
 		return 0, text, &scoreboard.Error{
@@ -256,7 +258,7 @@ func (s *scanner) skip(name string, depth int) error {
 		}
 	}
 	start := s.i
-	for s.i < len(s.b) && isNumber(s.b[s.i]) {
+	for s.i < len(s.b) && jsonint.IsPart(s.b[s.i]) {
 		s.i++
 	}
 	if !json.Valid(s.b[start:s.i]) {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/jsonint"
+
 	"github.com/gin-gonic/gin"
 
 	"github.com/scoreboard/scoreboard/client/wire"
@@ -95,7 +97,7 @@ func decodeObject(c *gin.Context, body []byte, v any) error {
 	if err := protocol.CheckObject(body); err != nil {
 		return err
 	}
-	plain, err := plainTimes(protocol.PlainNumbers(body), v)
+	plain, err := plainTimes(jsonint.Plain(body), v)
 	if err != nil {
 		return err
 	}

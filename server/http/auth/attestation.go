@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/jsonint"
+
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/scoreboard/scoreboard/client/wire"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -84,7 +85,7 @@ func (a *attested) UnmarshalJSON(b []byte) error {
 	}
 	a.form.rename(claims)
 	if delta, ok := claims[NativeAttestation.Delta]; ok {
-		claims[NativeAttestation.Delta] = protocol.PlainNumbers(delta)
+		claims[NativeAttestation.Delta] = jsonint.Plain(delta)
 	}
 	return decodeMembers(claims, (*plain)(a), slices.Concat(registeredClaims,
 		[]string{"user_id", "delta", "event_id", "board", "boards", "action"})...)

@@ -1,4 +1,5 @@
-package protocol
+// Package jsonint reads whole numbers in every form that JSON has for them.
+package jsonint
 
 import (
 	"bytes"
@@ -7,14 +8,14 @@ import (
 	"strings"
 )
 
-// maxNumber bounds the text of a number that is read as a whole number.
-const maxNumber = 32
+// MaxLength bounds the text of a number that is read as a whole number.
+const MaxLength = 32
 
-// wholeNumber parses a JSON number of at most maxNumber characters: 5, 5.0, 50e-1 and 5e0
+// Parse parses a JSON number of at most MaxLength characters: 5, 5.0, 50e-1 and 5e0
 // are the same. whole reports whether it is one without a fraction, fits whether it has at
 // most 64 bits. An exponent is never expanded, so that 1e999999999 costs nothing.
-func wholeNumber(text []byte) (n int64, whole, fits bool) {
-	if len(text) > maxNumber || !json.Valid(text) {
+func Parse(text []byte) (n int64, whole, fits bool) {
+	if len(text) > MaxLength || !json.Valid(text) {
 		return 0, false, false
 	}
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(string(text)), "e")
@@ -49,12 +50,12 @@ func wholeNumber(text []byte) (n int64, whole, fits bool) {
 	return n, true, err == nil
 }
 
-// isNumber reports whether c may be part of a number.
-func isNumber(c byte) bool { return '0' <= c && c <= '9' || strings.IndexByte("+-.eE", c) >= 0 }
+// IsPart reports whether c may be part of a number.
+func IsPart(c byte) bool { return '0' <= c && c <= '9' || strings.IndexByte("+-.eE", c) >= 0 }
 
-// PlainNumbers returns a JSON text with whole numbers written as plain integers, which is
+// Plain returns a JSON text with whole numbers written as plain integers, which is
 // how encoding/json requires them for an integer: 5 for 5.0 and 5e0.
-func PlainNumbers(text []byte) []byte {
+func Plain(text []byte) []byte {
 	if !bytes.ContainsAny(text, ".eE") {
 		return text
 	}
@@ -70,10 +71,10 @@ func PlainNumbers(text []byte) []byte {
 			}
 			i = min(i+1, len(text))
 		case c == '-' || '0' <= c && c <= '9':
-			for i < len(text) && isNumber(text[i]) {
+			for i < len(text) && IsPart(text[i]) {
 				i++
 			}
-			if n, whole, fits := wholeNumber(text[start:i]); whole && fits {
+			if n, whole, fits := Parse(text[start:i]); whole && fits {
 				out = strconv.AppendInt(out, n, 10)
 				continue
 			}
