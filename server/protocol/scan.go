@@ -193,7 +193,9 @@ func (s *scanner) delta(name string) (n int64, text []byte, err error) {
 	text = s.b[start:s.i]
 	n, whole, fits := jsonint.Parse(text)
 	if !whole {
-		return 0, text, scoreboard.Invalid(name, "%s must be a whole number of at most %d characters", name, jsonint.MaxLength)
+		return 0, text, scoreboard.Invalid(
+			name, "%s must be a whole number of at most %d characters", name, jsonint.MaxLength,
+		)
 	}
 	if !fits || n > scoreboard.MaxScore || n < -scoreboard.MaxScore {
 		return 0, text, &scoreboard.Error{
