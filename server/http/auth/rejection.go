@@ -35,7 +35,7 @@ func RejectionReasons() []string {
 	}
 }
 
-// Rejection is why a token was rejected: a reason, and a text for whoever sent the token.
+// Rejection is why a token was rejected: a reason, and a text for the client that sent the token.
 // The text names claims and settings, but has no values of either.
 type Rejection struct{ Reason, Text string }
 
