@@ -28,6 +28,10 @@ const maxApplied = 1000
 func (r *Ranking) Apply(
 	ctx context.Context, changes []scoreboard.Change,
 ) (notLoaded []scoreboard.BoardID, err error) {
+	if err := r.learnServers(ctx); err != nil {
+		return nil, err
+	}
+	defer r.witness.write()()
 	moves := 0
 	for len(changes) > 0 {
 		n := min(len(changes), maxApplied)

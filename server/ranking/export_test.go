@@ -49,7 +49,7 @@ func (r *Ranking) ApplyBefore(ctx context.Context, c scoreboard.Change) (int64, 
 		panic("apply.lua has changed")
 	}
 	args := applyArguments(c.Board, userChanges{c.User: &c}, &freshness{}, "", "")
-	return redis.NewScript(luaPut+before).Run(ctx, r.rdb, r.applyKeys(c.Board), args...).Int64()
+	return redis.NewScript(luaPut+luaCounts+before).Run(ctx, r.rdb, r.applyKeys(c.Board), args...).Int64()
 }
 
 // ParsePartition reads a reply about one user, with rows beside it.

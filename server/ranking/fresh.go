@@ -27,6 +27,7 @@ type freshness struct {
 	formerServer string
 	formerAsOf   time.Time
 	adopted      int64 // microseconds; boards built from an earlier history are lost
+	doubted      int64 // microseconds of server; boards marked before it may lack changes
 }
 
 // basis is what a board says about itself.
@@ -35,6 +36,7 @@ type basis struct {
 	since  int64     // when the history that it was built from was adopted; 0: never
 	asOf   int64     // microseconds: every change committed before it was in the snapshot; 0: unknown
 	built  time.Time // when it replaced the board before
+	marked int64     // microseconds of server: when its rebuild began; 0: by an older build
 }
 
 // evaluate returns the time before which every committed change is in a board, and the
@@ -46,7 +48,7 @@ func (f *freshness) evaluate(b *basis) (time.Time, scoreboard.BoardState, error)
 		asOf = microTime(b.asOf)
 	}
 	applied := f.asOf
-	suspect := f.server != "" && b.server != f.server // an older build names no server
+	suspect := f.server != "" && b.server != f.server || b.marked < f.doubted // an older build names no server
 	if suspect {
 		applied = time.Time{}
 		if b.server == f.formerServer {
@@ -138,6 +140,7 @@ func parseFreshness(fresh map[string]string) *freshness {
 		}
 	}
 	f.adopted, _ = strconv.ParseInt(fresh["adopted"], 10, 64) // 0 if missing
+	f.doubted, _ = strconv.ParseInt(fresh["doubted"], 10, 64) // likewise
 	return f
 }
 

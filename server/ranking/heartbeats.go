@@ -1,8 +1,8 @@
 package ranking
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -19,20 +19,39 @@ func (r *Ranking) RecordHeartbeats(ctx context.Context, beats []scoreboard.Heart
 		return nil
 	}
 	last := beats[len(beats)-1]
-	args := make([]any, 1, 1+2*len(beats))
-	args[0] = fmt.Sprintf("%d/%d", last.Shards, last.Partitions)
+	args := r.witness.arguments(fmt.Sprintf("%d/%d", last.Shards, last.Partitions), r.keys.total())
 	for _, b := range beats {
-		args = append(args, freshField(b.Shard, b.Partition), b.AsOf.UnixMicro())
+		args = r.witness.appendField(args, freshField(b.Shard, b.Partition), b.AsOf.UnixMicro())
 	}
-	earliest, err := r.heartbeats.Run(ctx, r.rdb, []string{freshKey}, args...).Text()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	earliest, err := r.recordBeats(r.keys.total(), r.heartbeats.Run(ctx, r.rdb, []string{freshKey}, args...))
+	if err != nil {
 		return translate(fmt.Errorf("record heartbeats: %w", err))
 	}
-	if r.keys.clustered && err == nil {
+	for _, b := range beats {
+		r.witness.recorded(freshField(b.Shard, b.Partition))
+	}
+	if r.keys.clustered && earliest != "" {
 		r.spreadHeartbeat(ctx, earliest)
 	}
 	r.forget()
 	return nil
+}
+
+// recordBeats reads what heartbeats.lua returned, and notes the server.
+func (r *Ranking) recordBeats(bucket int, answer *redis.Cmd) (earliest string, err error) {
+	values, err := answer.Slice()
+	if err != nil {
+		return "", err
+	}
+	if len(values) == 0 {
+		return "", fmt.Errorf("the reply %v is malformed", values)
+	}
+	server, _ := values[0].(string)
+	r.witness.found(bucket, server)
+	if len(values) > 1 {
+		earliest, _ = values[1].(string)
+	}
+	return earliest, nil
 }
 
 // spreadTimeout bounds how long a server of a cluster that does not answer delays the
@@ -50,14 +69,73 @@ func (r *Ranking) spreadHeartbeat(ctx context.Context, earliest string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, spreadTimeout)
 	defer cancel()
-	err = r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
-		for _, bucket := range r.keys.all() {
-			run(r.heartbeats, []string{r.keys.fresh(bucket)}, "1/1", freshField(0, 0), earliest)
-		}
+	err = r.beatBuckets(ctx, func(bucket int) []any {
+		return append(r.witness.arguments("1/1", bucket), freshField(0, 0), earliest, "1")
 	})
 	if err == nil {
 		r.spread.CompareAndSwap(before, at)
 	}
+}
+
+// beatBuckets records a field in every bucket.
+func (r *Ranking) beatBuckets(ctx context.Context, arguments func(bucket int) []any) error {
+	buckets := r.keys.all()
+	answers := make([]*redis.Cmd, len(buckets))
+	err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
+		for i, bucket := range buckets {
+			answers[i] = run(r.heartbeats, []string{r.keys.fresh(bucket)}, arguments(bucket)...)
+		}
+	})
+	for i, bucket := range buckets {
+		_, answerErr := r.recordBeats(bucket, answers[i])
+		err = cmp.Or(err, answerErr)
+	}
+	return err
+}
+
+// Publishing is called by who publishes changes through the same Redis, before it does;
+// the returned function when that has ended. Like a write to a board, what was published to a
+// server that was left may be missing on the next one.
+func (r *Ranking) Publishing(ctx context.Context) (end func(), err error) {
+	if err := r.learnServers(ctx); err != nil {
+		return nil, err
+	}
+	return r.witness.write(), nil
+}
+
+// BeforeHeartbeat is called before a heartbeat of a shard is published through the same Redis: it
+// doubts the boards that were rebuilt before the last change was published to another server.
+func (r *Ranking) BeforeHeartbeat(ctx context.Context, h scoreboard.Heartbeat) error {
+	field := "relay/" + strconv.Itoa(h.Shard)
+	known := r.witness.changed()
+	beat := func() error {
+		return r.beatBuckets(ctx, func(bucket int) []any {
+			return r.witness.appendField(r.witness.arguments("", bucket), field, h.AsOf.UnixMicro())
+		})
+	}
+	err := beat()
+	if err == nil && r.keys.clustered && r.witness.changed() != known {
+		r.witness.suspectAll() // what was published to one server is of boards on all
+		err = beat()
+	}
+	if err != nil {
+		return translate(fmt.Errorf("record what shard %d was published to: %w", h.Shard, err))
+	}
+	r.witness.recorded(field)
+	return nil
+}
+
+// learnServers asks for the servers that this process is about to write to, once.
+func (r *Ranking) learnServers(ctx context.Context) error {
+	if !r.witness.mustAsk() {
+		return nil
+	}
+	found, err := r.trust(ctx, r.keys.all())
+	if err != nil {
+		return err
+	}
+	r.witness.learn(found)
+	return nil
 }
 
 func freshField(shard, partition int) string {

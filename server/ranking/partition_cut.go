@@ -258,7 +258,7 @@ func parseHead(answer *redis.Cmd) (*boardHead, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply, err := newReply(values, 12)
+	reply, err := newReply(values, 13)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +286,7 @@ func parsePartition(answer *redis.Cmd, list []sought, users int) (*partition, er
 	if err != nil {
 		return nil, err
 	}
-	fields := 9 + len(list) + users
+	fields := 10 + len(list) + users
 	for _, s := range list {
 		if s.before+s.from > 0 {
 			fields++

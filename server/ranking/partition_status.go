@@ -59,7 +59,7 @@ func (r *Ranking) conditionOf(
 		switch holder := trusted[r.keys.bucket(name)]; {
 		case holder == nil && now == want:
 			return conditionUnknown, nil
-		case holder != nil && (bases[i].server != holder.server || bases[i].since < holder.adopted):
+		case holder != nil && holder.doubts(bases[i]):
 			found = conditionSuspect
 		}
 	}
@@ -121,9 +121,9 @@ func (r *Ranking) partitionedStatus(ctx context.Context, l layout) (*scoreboard.
 	keys := []string{r.keys.head(l.board)}
 	for i, p := range s.parts {
 		keys = append(keys, r.keys.live(l.part(i))...)
-		status.Suspect = status.Suspect || p.server != trusted[r.keys.bucket(l.part(i))].server
+		status.Suspect = status.Suspect || trusted[r.keys.bucket(l.part(i))].doubts(&p.basis)
 	}
-	if status.Suspect = status.Suspect || s.head.server != trusted[r.keys.bucket(l.board)].server; status.Suspect {
+	if status.Suspect = status.Suspect || trusted[r.keys.bucket(l.board)].doubts(&s.head.basis); status.Suspect {
 		status.State = scoreboard.StateCatchingUp
 	}
 	for _, key := range keys {

@@ -34,6 +34,12 @@ var luaTrusted string
 //go:embed lua/unmark.lua
 var luaUnmark string
 
+//go:embed lua/counts.lua
+var luaCounts string
+
+//go:embed lua/basis.lua
+var luaBasis string
+
 //go:embed lua/heartbeats.lua
 var luaHeartbeats string
 
@@ -117,6 +123,7 @@ type Ranking struct {
 	heartbeats, top, page, place, list *redis.Script
 	ranking, states, repair            *redis.Script
 	fence, orphans, advance, trusted   *redis.Script
+	basis                              *redis.Script
 	part, head, merge, begin, reserve  *redis.Script               // of boards in partitions
 	redirect, forward, join            *redis.Script               // likewise
 	discardPart, forgetLayout          *redis.Script               // likewise
@@ -126,7 +133,8 @@ type Ranking struct {
 	lookups                            lookups                     // of boards in partitions
 	known                              []atomic.Pointer[freshness] // by bucket
 	spread                             atomic.Int64                // as of, in every bucket of a cluster; microseconds
-	replica                            bool                        // rdb may be several servers, and only reads
+	witness                            *witness
+	replica                            bool // rdb may be several servers, and only reads
 }
 
 // quietScripts are scripts that change a partition: they publish nothing.
@@ -139,38 +147,40 @@ func New(rdb redis.UniversalClient) *Ranking {
 	return &Ranking{
 		rdb: rdb, keys: keys, known: make([]atomic.Pointer[freshness], keys.buckets()),
 		lookups:      lookups{waiting: make(map[layout][]*lookup)},
-		apply:        redis.NewScript(luaPut + luaApply),
+		witness:      newWitness(keys.total() + 1),
+		basis:        redis.NewScript(luaCounts + luaBasis),
+		apply:        redis.NewScript(luaPut + luaCounts + luaApply),
 		fill:         redis.NewScript(luaPut + luaFill),
-		swap:         redis.NewScript(luaPut + luaSeal + luaSwap),
+		swap:         redis.NewScript(luaPut + luaCounts + luaSeal + luaSwap),
 		mark:         redis.NewScript(luaServer + luaSeal + luaMark),
 		unmark:       redis.NewScript(luaUnmark),
 		heartbeats:   redis.NewScript(luaServer + luaHeartbeats),
-		states:       redis.NewScript(luaStates),
-		repair:       redis.NewScript(luaPut + luaRepair),
-		top:          redis.NewScript(luaTop),
-		page:         redis.NewScript(luaSearch + luaPage),
-		place:        redis.NewScript(luaPlace),
-		list:         redis.NewScript(luaList),
-		ranking:      redis.NewScript(luaRanks),
+		states:       redis.NewScript(luaCounts + luaStates),
+		repair:       redis.NewScript(luaPut + luaCounts + luaRepair),
+		top:          redis.NewScript(luaCounts + luaTop),
+		page:         redis.NewScript(luaCounts + luaSearch + luaPage),
+		place:        redis.NewScript(luaCounts + luaPlace),
+		list:         redis.NewScript(luaCounts + luaList),
+		ranking:      redis.NewScript(luaCounts + luaRanks),
 		fence:        redis.NewScript(luaSeal + luaFence),
-		orphans:      redis.NewScript(luaPut + luaOrphans),
+		orphans:      redis.NewScript(luaPut + luaCounts + luaOrphans),
 		advance:      redis.NewScript(luaAdvance),
 		trusted:      redis.NewScript(luaServer + luaTrusted),
-		part:         redis.NewScript(luaSearch + luaPart),
+		part:         redis.NewScript(luaCounts + luaSearch + luaPart),
 		head:         redis.NewScript(luaHead),
 		merge:        redis.NewScript(luaMerge),
 		begin:        redis.NewScript(luaDivide + luaBegin),
 		reserve:      redis.NewScript(luaDivide + luaReserve),
 		redirect:     redis.NewScript(luaSeal + luaRedirect),
 		forward:      redis.NewScript(luaPut + luaForward),
-		join:         redis.NewScript(luaPut + luaSeal + luaJoin + luaSwap),
+		join:         redis.NewScript(luaPut + luaCounts + luaSeal + luaJoin + luaSwap),
 		discardPart:  redis.NewScript(luaDiscard),
 		forgetLayout: redis.NewScript(luaForget),
 		quiet: quietScripts{
-			apply:   redis.NewScript(luaPut + luaQuiet + luaApply),
-			swap:    redis.NewScript(luaPut + luaQuiet + luaSeal + luaSwap),
-			repair:  redis.NewScript(luaPut + luaQuiet + luaRepair),
-			orphans: redis.NewScript(luaPut + luaQuiet + luaOrphans),
+			apply:   redis.NewScript(luaPut + luaQuiet + luaCounts + luaApply),
+			swap:    redis.NewScript(luaPut + luaQuiet + luaCounts + luaSeal + luaSwap),
+			repair:  redis.NewScript(luaPut + luaQuiet + luaCounts + luaRepair),
+			orphans: redis.NewScript(luaPut + luaQuiet + luaCounts + luaOrphans),
 		},
 	}
 }

@@ -338,7 +338,7 @@ func newReply(values []any, want int) (*reply, error) {
 	return &reply{values: values}, nil
 }
 
-// basis takes the first facts of a reply: server, since, asof, built.
+// basis takes the first facts of a reply: server, since, asof, built, marked.
 func (r *reply) basis() basis {
 	optional := func(i int) int64 {
 		if r.values[i] == nil {
@@ -346,9 +346,9 @@ func (r *reply) basis() basis {
 		}
 		return r.int(i)
 	}
-	b := basis{since: optional(1), asOf: optional(2), built: microTime(r.int(3))}
+	b := basis{since: optional(1), asOf: optional(2), built: microTime(r.int(3)), marked: optional(4)}
 	b.server, _ = r.values[0].(string)
-	r.values = r.values[4:]
+	r.values = r.values[5:]
 	return b
 }
 

@@ -1,7 +1,6 @@
 package ranking
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,7 +49,7 @@ func (r *Ranking) Lost(
 			unknown++
 		case found[i].basis == nil:
 			missing = append(missing, b)
-		case found[i].server != holder.server || found[i].since < holder.adopted:
+		case holder.doubts(found[i].basis):
 			suspect = append(suspect, b)
 		}
 	}
@@ -142,49 +141,54 @@ type foundBasis struct {
 	err error // the board could not be read
 }
 
-// bases returns the server and the history that each board was built on, and the first
-// error.
+// bases returns what each board was built on, and the first error.
 func (r *Ranking) bases(ctx context.Context, boards []scoreboard.Board) (found []foundBasis, err error) {
 	found = make([]foundBasis, 0, len(boards))
 	for some := range slices.Chunk(boards, boardsPerTrip) {
-		answers := make([]*redis.SliceCmd, len(some))
-		_, _ = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error { // each answer has its own error
+		answers := make([]*redis.Cmd, len(some))
+		// Each answer has its own error.
+		_ = r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
 			for i := range some {
-				answers[i] = p.HMGet(ctx, r.keys.live(some[i].ID)[0], "server", "since")
+				answers[i] = run(r.basis, r.keys.live(some[i].ID))
 			}
-			return nil
 		})
 		for _, answer := range answers {
-			if answer.Err() != nil && !isDivided(answer.Err()) && err == nil {
-				err = translate(fmt.Errorf("check %d boards: %w", len(some), answer.Err()))
+			one := basisOf(answer)
+			if one.err != nil && !isDivided(one.err) && err == nil {
+				err = translate(fmt.Errorf("check %d boards: %w", len(some), one.err))
 			}
-			found = append(found, basisOf(answer))
+			found = append(found, one)
 		}
 	}
 	return found, err
 }
 
-func basisOf(answer *redis.SliceCmd) foundBasis {
-	if answer.Err() != nil || len(answer.Val()) < 2 {
-		return foundBasis{err: cmp.Or(answer.Err(), errNoAnswer)}
-	}
-	server, loaded := answer.Val()[0].(string)
-	if !loaded {
+func basisOf(answer *redis.Cmd) foundBasis {
+	values, err := answer.Slice()
+	if errors.Is(err, redis.Nil) {
 		return foundBasis{}
 	}
-	b := &basis{server: server}
-	if since, ok := answer.Val()[1].(string); ok {
-		b.since, _ = strconv.ParseInt(since, 10, 64) // 0 if malformed: rebuilt if it matters
+	if err != nil {
+		return foundBasis{err: err}
 	}
-	return foundBasis{basis: b}
+	reply, err := newReply(values, 5)
+	if err != nil {
+		return foundBasis{err: err}
+	}
+	b := reply.basis()
+	return foundBasis{&b, reply.err}
 }
 
-var errNoAnswer = errors.New("no answer from Redis")
-
-// holder is the server that holds a bucket, and when the store's history was adopted.
+// holder is the server that holds a bucket, when the store's history was adopted, and before
+// when no board may have been marked.
 type holder struct {
-	server  string // its process and its replication history; empty on a stand-in
-	adopted int64
+	server           string // its process and its replication history; empty on a stand-in
+	adopted, doubted int64
+}
+
+// doubts reports whether a board must be rebuilt before it can be trusted.
+func (h *holder) doubts(b *basis) bool {
+	return h != nil && (b.server != h.server || b.since < h.adopted || b.marked < h.doubted)
 }
 
 // trust returns the holders of buckets, without those that did not answer, and the
@@ -201,9 +205,10 @@ func (r *Ranking) trust(ctx context.Context, buckets []int) (map[int]*holder, er
 	}
 	found := make(map[int]*holder, len(buckets))
 	for i, bucket := range buckets {
-		if text, answerErr := answers[i].StringSlice(); answerErr == nil && len(text) == 2 {
+		if text, answerErr := answers[i].StringSlice(); answerErr == nil && len(text) == 3 {
 			adopted, _ := strconv.ParseInt(text[1], 10, 64) // it was stored by Distrust
-			found[bucket] = &holder{text[0], adopted}
+			doubted, _ := strconv.ParseInt(text[2], 10, 64) // and this by heartbeats.lua
+			found[bucket] = &holder{text[0], adopted, doubted}
 		}
 	}
 	return found, err
@@ -237,7 +242,11 @@ func (r *Ranking) wholeStatus(ctx context.Context, board scoreboard.BoardID) (*s
 	if shadow, err := r.rdb.Exists(ctx, r.keys.shadow(board)[0]).Result(); err == nil {
 		c.Rebuilding = shadow == 1
 	}
-	if meta["epoch"] == "" {
+	found, err := r.bases(ctx, []scoreboard.Board{{ID: board}})
+	if err != nil {
+		return nil, err
+	}
+	if found[0].basis == nil {
 		return c, nil
 	}
 	c.Partitions = 1
@@ -245,7 +254,6 @@ func (r *Ranking) wholeStatus(ctx context.Context, board scoreboard.BoardID) (*s
 	if err != nil {
 		return nil, translate(fmt.Errorf("read the ranking status of board %s: %w", board, err))
 	}
-	c.Suspect = meta["server"] != trusted[bucket].server
 	for to, field := range map[*int64]string{&c.Epoch: "epoch", &c.Version: "version"} {
 		if *to, err = strconv.ParseInt(meta[field], 10, 64); err != nil {
 			return nil, fmt.Errorf("read the ranking status of board %s: %s: %w", board, field, err)
@@ -265,10 +273,8 @@ func (r *Ranking) wholeStatus(ctx context.Context, board scoreboard.BoardID) (*s
 			c.Bytes += n
 		}
 	}
-	b := basis{server: meta["server"], built: c.Built}
-	b.since, _ = strconv.ParseInt(meta["since"], 10, 64) // 0 if missing
-	b.asOf, _ = strconv.ParseInt(meta["asof"], 10, 64)
-	if c.AsOf, c.State, err = parseFreshness(fresh).evaluate(&b); err == nil && c.Suspect {
+	c.Suspect = trusted[bucket].doubts(found[0].basis)
+	if c.AsOf, c.State, err = parseFreshness(fresh).evaluate(found[0].basis); err == nil && c.Suspect {
 		c.State = scoreboard.StateCatchingUp
 	}
 	return c, nil

@@ -5,7 +5,9 @@ if redis.call('EXISTS', KEYS[1]) == 1 then
     return 0
 end
 redis.call('UNLINK', KEYS[2], KEYS[3])
-redis.call('HSET', KEYS[1], 'token', ARGV[1], 'server', server())
+local time = redis.call('TIME')
+local now = string.format('%.0f', time[1] * 1000000 + time[2])
+redis.call('HSET', KEYS[1], 'token', ARGV[1], 'server', server(), 'marked', now)
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
 seal(KEYS[2], KEYS[3], ARGV[1], ARGV[2])
 return 1
