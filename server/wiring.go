@@ -109,6 +109,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	s.register(s.store.Collectors()...)
 	s.register(calls.MeasureRedis(s.redis)...)
 	s.ranking = ranking.New(s.redis)
+	s.reportSetAside()
 	s.upkeep = upkeep.NewRunner(s.name, s.store.Leases, s.log)
 	s.register(s.upkeep.Collectors()...)
 	if err := s.openReplicas(ctx, files); err != nil {

@@ -1,6 +1,7 @@
 package ranking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,14 @@ func (r *Ranking) Apply(
 		}
 		if b.moved {
 			if moves++; moves > maxMoves {
-				return nil, unavailable("the ranking is unavailable", errMoving)
+				if len(b.broken) == 0 {
+					return nil, unavailable("the ranking is unavailable", errMoving)
+				}
+				if err := r.setBrokenAside(ctx, &b); err != nil {
+					return nil, err
+				}
+				notLoaded = append(notLoaded, b.notLoaded...)
+				moves = 0
 			}
 			select {
 			case <-time.After(readPause << moves):
@@ -68,8 +76,9 @@ type userChanges = map[scoreboard.UserID]*scoreboard.Change
 // applying is a batch while it is applied.
 type applying struct {
 	changes   []scoreboard.Change
-	rest      []scoreboard.Change // to be applied again
-	moved     bool                // a board was laid out otherwise than expected
+	rest      []scoreboard.Change          // to be applied again
+	moved     bool                         // a board was laid out otherwise than expected
+	broken    map[scoreboard.BoardID]error // or a key of it is of another type, or malformed
 	notLoaded []scoreboard.BoardID
 }
 
@@ -106,8 +115,13 @@ func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
 			}
 		}
 		moved := elsewhere != "" // another rebuild has begun since
-		if isDivided(answerErr) || divided && answerErr == nil && !moved && applied == -1 {
+		if isBroken(answerErr) || divided && answerErr == nil && !moved && applied == -1 {
+			wrong := answerErr
 			moved, answerErr = r.hasMoved(ctx, board, count)
+			if wrong = cmp.Or(wrong, answerErr); isBroken(wrong) && (answerErr == nil || isBroken(answerErr)) {
+				b.fail(board, wrong)
+				moved, answerErr = true, nil
+			}
 		}
 		switch {
 		case answerErr != nil:
@@ -130,6 +144,12 @@ func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
 		err := r.mergeHead(ctx, l, m)
 		switch {
 		case err == nil:
+			continue
+		case isBroken(err):
+			b.fail(l.board, err)
+			for _, changes := range m.changes {
+				b.again(l.board, changes, time.Time{})
+			}
 			continue
 		case !errors.Is(err, scoreboard.ErrNotLoaded):
 			return err

@@ -110,11 +110,13 @@ func (r *Ranking) learn(ctx context.Context, board scoreboard.BoardID) (layout, 
 	}
 	count, err := strconv.Atoi(text)
 	if err != nil || count < 2 || count > scoreboard.MaxPartitions {
-		return layout{}, false, fmt.Errorf("read the layout of board %s: %q is not a number of partitions", board, text)
+		return layout{}, false, fmt.Errorf("read the layout of board %s: %w: %.40q", board, errNoLayout, text)
 	}
 	r.layouts.Store(board, count)
 	return layout{board, count}, true, nil
 }
+
+var errNoLayout = errors.New("what stands for its partitions is not their number")
 
 var errMoving = errors.New("the layout of a board keeps changing")
 
@@ -154,14 +156,17 @@ func onLayout[T any](
 		if !isDivided(err) {
 			return v, err
 		}
-		if l, ok, err = r.learn(ctx, board); err == nil && !ok {
-			err = scoreboard.ErrNotLoaded // it was replaced meanwhile
+		if l, ok, err = r.learn(ctx, board); err == nil && !ok || isBroken(err) {
+			err = scoreboard.ErrNotLoaded // it was replaced meanwhile, or is broken
 		}
 		if err != nil {
 			return v, err
 		}
 	}
 	v, err := divided(l)
+	if isBroken(err) {
+		err = scoreboard.ErrNotLoaded
+	}
 	if !errors.Is(err, scoreboard.ErrNotLoaded) {
 		return v, err
 	}

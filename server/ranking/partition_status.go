@@ -28,7 +28,10 @@ func (r *Ranking) conditionOf(
 	ctx context.Context, b *scoreboard.Board, trusted map[int]*holder,
 ) (condition, error) {
 	now, divided, err := r.learn(ctx, b.ID)
-	if err != nil {
+	switch {
+	case isBroken(err):
+		return conditionMissing, nil
+	case err != nil:
 		return conditionUnknown, err
 	}
 	want, wantsParts := layoutOf(b)
@@ -37,12 +40,15 @@ func (r *Ranking) conditionOf(
 		switch {
 		case err != nil:
 			return conditionUnknown, translate(fmt.Errorf("check board %s: %w", b.ID, err))
-		case n == 0:
+		case n == 0, !wantsParts: // a key of it is of another type
 			return conditionMissing, nil
 		}
 		return conditionSuspect, nil
 	}
 	c, err := r.ask(ctx, now, &question{})
+	if isBroken(err) {
+		return conditionMissing, nil
+	}
 	if err != nil {
 		return conditionUnknown, translate(fmt.Errorf("check board %s: %w", b.ID, err))
 	}

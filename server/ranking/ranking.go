@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 //go:embed lua/put.lua
@@ -134,6 +136,7 @@ type Ranking struct {
 	known                              []atomic.Pointer[freshness] // by bucket
 	spread                             atomic.Int64                // as of, in every bucket of a cluster; microseconds
 	witness                            *witness
+	onSetAside                         func(scoreboard.BoardID, error)
 	replica                            bool // rdb may be several servers, and only reads
 }
 
@@ -148,6 +151,7 @@ func New(rdb redis.UniversalClient) *Ranking {
 		rdb: rdb, keys: keys, known: make([]atomic.Pointer[freshness], keys.buckets()),
 		lookups:      lookups{waiting: make(map[layout][]*lookup)},
 		witness:      newWitness(keys.total() + 1),
+		onSetAside:   func(scoreboard.BoardID, error) {},
 		basis:        redis.NewScript(luaCounts + luaBasis),
 		apply:        redis.NewScript(luaPut + luaCounts + luaApply),
 		fill:         redis.NewScript(luaPut + luaFill),

@@ -45,10 +45,10 @@ func (r *Ranking) Lost(
 		}
 		holder := trusted[r.keys.bucket(b.ID)]
 		switch {
+		case found[i].err == nil && found[i].basis == nil, isBroken(found[i].err):
+			missing = append(missing, b)
 		case holder == nil || found[i].err != nil:
 			unknown++
-		case found[i].basis == nil:
-			missing = append(missing, b)
 		case holder.doubts(found[i].basis):
 			suspect = append(suspect, b)
 		}
@@ -98,14 +98,18 @@ func (r *Ranking) Drop(ctx context.Context, board *scoreboard.Board) error {
 // call is repeated.
 func (r *Ranking) drop(ctx context.Context, board *scoreboard.Board) error {
 	now, divided, err := r.learn(ctx, board.ID)
-	if err != nil {
+	if err != nil && !isBroken(err) {
 		return err
 	}
 	recorded, err := r.recorded(ctx, board.ID)
+	if isBroken(err) {
+		err = r.rdb.Unlink(ctx, r.keys.layouts(board.ID)).Err()
+	}
 	if err != nil {
 		return err
 	}
-	layouts := maps.Clone(recorded)
+	layouts := make(map[layout]string)
+	maps.Copy(layouts, recorded)
 	if want, wantsParts := layoutOf(board); wantsParts {
 		layouts[want] = ""
 	}
@@ -154,7 +158,7 @@ func (r *Ranking) bases(ctx context.Context, boards []scoreboard.Board) (found [
 		})
 		for _, answer := range answers {
 			one := basisOf(answer)
-			if one.err != nil && !isDivided(one.err) && err == nil {
+			if one.err != nil && !isBroken(one.err) && err == nil {
 				err = translate(fmt.Errorf("check %d boards: %w", len(some), one.err))
 			}
 			found = append(found, one)

@@ -43,7 +43,7 @@ local updated = tonumber(redis.call('HGET', KEYS[1], 'updated') or '')
 if not updated or updated >= 253402300800000000 or tonumber(ARGV[3]) > updated then
     redis.call('HSET', KEYS[1], 'updated', ARGV[3])
 end
-local fresh = redis.call('HMGET', KEYS[7], 'beat', 'doubted')
+local fresh = redis.pcall('HMGET', KEYS[7], 'beat', 'doubted') -- of another type until the next heartbeat
 local sure = (facts[2] or '') .. '@' .. (fresh[1] or '') == ARGV[7]
     and tonumber(facts[3] or 0) >= tonumber(fresh[2] or 0)
 local complete = applied == (#ARGV - 8) / 6 and sure and ARGV[6] or ''

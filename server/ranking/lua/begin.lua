@@ -11,7 +11,7 @@ if redis.call('HGET', KEYS[5], 'token') ~= ARGV[1] then
 end
 local kind = redis.call('TYPE', KEYS[2]).ok
 local live = kind == 'hash' and KEYS[2] or KEYS[1]
-if tonumber(ARGV[2]) <= tonumber(redis.call('HGET', live, 'epoch') or 0) then
+if tonumber(ARGV[2]) <= (tonumber(redis.call('HGET', live, 'epoch') or 0) or 0) then
     return -3
 end
 if kind == 'hash' and redis.call('HLEN', KEYS[7]) ~= 1 then -- the seal

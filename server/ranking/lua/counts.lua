@@ -6,7 +6,7 @@
 -- intact reports whether the board in the first three keys is loaded and has all it had.
 local function intact()
     local facts = redis.call('HMGET', KEYS[1], 'epoch', 'members', 'states')
-    return facts[1] and redis.call('ZCARD', KEYS[2]) >= tonumber(facts[2] or 0)
+    return tonumber(facts[1] or '') and redis.call('ZCARD', KEYS[2]) >= tonumber(facts[2] or 0)
         and redis.call('HLEN', KEYS[3]) >= tonumber(facts[3] or 0)
 end
 

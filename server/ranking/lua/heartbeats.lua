@@ -46,6 +46,10 @@ local limit = now + leeway
 local function bounded(at)
     return tonumber(at) > limit and string.format('%.0f', limit) or at
 end
+local kind = redis.call('TYPE', KEYS[1]).ok
+if kind ~= 'hash' then -- nor absent: nobody wrote this who knows what it is
+    redis.call('UNLINK', KEYS[1])
+end
 local current = server()
 local was = redis.call('HGET', KEYS[1], 'server')
 if was and was ~= current then

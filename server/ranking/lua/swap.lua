@@ -8,7 +8,7 @@
 if redis.call('HGET', KEYS[4], 'token') ~= ARGV[1] then
     return -1
 end
-if tonumber(ARGV[4]) <= tonumber(redis.call('HGET', KEYS[1], 'epoch') or 0) then
+if tonumber(ARGV[4]) <= (tonumber(redis.call('HGET', KEYS[1], 'epoch') or 0) or 0) then
     return -3
 end
 if not unseal(KEYS[5], KEYS[6], ARGV[1]) or redis.call('HLEN', KEYS[6]) < tonumber(ARGV[7]) then
