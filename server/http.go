@@ -254,6 +254,9 @@ func (s *Server) makeNodeStatus() *health.NodeStatus {
 	}
 	if s.sampler != nil {
 		sources.Sampler = s.sampler
+		if s.pass != nil {
+			sources.Pass = s.pass
+		}
 	}
 	return health.NewNodeStatus(s.name, s.config.Roles, sources)
 }

@@ -97,6 +97,7 @@ func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 			store.NewCatalog(r.Boards, quiet),
 			func() bool { return false },
 			r.runner(owner),
+			r.Leases,
 			quiet,
 		)
 		passes = append(passes, p)
