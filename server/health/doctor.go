@@ -143,7 +143,10 @@ func (d Doctor) postgres(ctx context.Context) wire.Check {
 func (d Doctor) schema(ctx context.Context) wire.Check {
 	c := wire.Check{Name: "schema", Status: wire.CheckOK, Detail: "supported by this version"}
 	problem, next, err := d.Schema(ctx)
+	setup := new(scoreboard.SetupError)
 	switch {
+	case errors.As(err, &setup):
+		c.Status, c.Detail, c.NextStep = wire.CheckFail, setup.Setting+": "+setup.Problem, setup.Fix
 	case err != nil:
 		c.Status, c.Detail = wire.CheckSkipped, "unknown: PostgreSQL does not answer"
 	case problem != "":

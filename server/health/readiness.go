@@ -3,6 +3,7 @@ package health
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // readyTimeout bounds an answer to /readyz.
@@ -90,7 +93,7 @@ func (r *Readiness) check(ctx context.Context) (status int, report map[string]st
 	if report["postgres"] == answers {
 		switch {
 		case unread != nil:
-			report["schema"] = schemaUnread
+			report["schema"] = unreadReason(unread)
 			down++
 			r.Log.Debug("not ready", "backend", "postgres", "err", unread)
 		case problem != "":
@@ -146,6 +149,14 @@ func (r *Readiness) Collect(to chan<- prometheus.Metric) {
 		up := one(report[name] == answers)
 		to <- prometheus.MustNewConstMetric(backendDesc, prometheus.GaugeValue, up, name)
 	}
+}
+
+// unreadReason says why the schema was not read.
+func unreadReason(err error) string {
+	if setup := new(scoreboard.SetupError); errors.As(err, &setup) {
+		return setup.Error()
+	}
+	return schemaUnread
 }
 
 // schemaUnread is what a database is reported as that answers, but not this query.

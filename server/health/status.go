@@ -24,8 +24,8 @@ type Sources struct {
 	Hub     interface{ Status() realtime.Status }
 	Sampler interface{ Status() repair.Compared }
 	Pass    interface{ Status() repair.Compared } // nil without full comparisons
-	Lag     func() map[string]int64 // records to consume, by topic; never nil
-	Damaged func() map[string]int64 // records lost in damaged logs, by topic; never nil
+	Lag     func() map[string]int64               // records to consume, by topic; never nil
+	Damaged func() map[string]int64               // records lost in damaged logs, by topic; never nil
 }
 
 // NodeStatus reports rates and counts of this node. It samples when it is asked,

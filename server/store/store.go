@@ -149,7 +149,7 @@ func (s *Store) SchemaVersion(ctx context.Context) (number int64, err error) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read the version of the schema: %w", err)
+		return 0, pg.Translate(fmt.Errorf("read the version of the schema: %w", err))
 	}
 	return number, nil
 }

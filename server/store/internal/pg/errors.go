@@ -131,6 +131,13 @@ func connectionLost(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
+// SQLSTATEs of a statement that another session has prepared, or this one has not: a pooler gave the
+// transaction to another session.
+const (
+	noPrepared        = "26000"
+	duplicatePrepared = "42P05"
+)
+
 // Translate converts err to what callers branch on: unavailable for an outage or a
 // timeout, otherwise the error itself.
 func Translate(err error) error {
@@ -142,6 +149,16 @@ func Translate(err error) error {
 		return err
 	}
 	s := Code(err)
+	if s == noPrepared || s == duplicatePrepared {
+		return &scoreboard.Error{
+			Code: wire.CodeUnavailable, Message: "the database is unavailable", RetryAfter: RetryAfterOutage,
+			Err: &scoreboard.SetupError{
+				Setting: "postgres.describe", Problem: "a pooler that does not support prepared statements, such as " +
+					"PgBouncer before 1.21 or with max_prepared_statements = 0, is between the daemon and PostgreSQL",
+				Fix: "set postgres.describe to true, or upgrade PgBouncer", Err: err,
+			},
+		}
+	}
 	timedOut := errors.Is(err, context.DeadlineExceeded) || s == QueryCanceled || s == LockNotAvailable
 	if timedOut || connectionLost(err) || strings.HasPrefix(s, "53") || s == SerializationFailure ||
 		s == DeadlockDetected {
