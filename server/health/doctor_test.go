@@ -115,7 +115,8 @@ func TestBoardsCheckNamesBrokenOnes(t *testing.T) {
 		{want: wire.CheckOK, detail: "no key"},
 		{
 			list: []ranking.SetAside{one}, want: wire.CheckWarn,
-			detail: "1 board set aside and rebuilt because a key in Redis was broken: global at 2027-01-15T08:00:00Z (WRONGTYPE)",
+			detail: "1 board set aside and rebuilt because a key in Redis was broken: " +
+				"global at 2027-01-15T08:00:00Z (WRONGTYPE)",
 		},
 		{list: slices.Repeat([]ranking.SetAside{one}, 1000), want: wire.CheckWarn, detail: "1000 boards set aside"},
 		{err: errors.New("no connection"), want: wire.CheckSkipped, detail: "unknown"},

@@ -19,7 +19,9 @@ import (
 
 // broken are parts of what Redis answers where a key is of another type or malformed. Any other
 // error may be that of the server, a right that is missing, or ours, and removes nothing.
-var broken = []string{"WRONGTYPE", "not an integer", "not a valid float", "attempt to ", "bad argument #", "is malformed"}
+var broken = []string{
+	"WRONGTYPE", "not an integer", "not a valid float", "attempt to ", "bad argument #", "is malformed",
+}
 
 // isBroken reports whether an error is about what a board's keys hold.
 func isBroken(err error) bool {

@@ -111,7 +111,8 @@ func TestBrokenKeyIsFoundWithoutChanges(t *testing.T) {
 				if ok, err := r.Mark(ctx, b, "again"); !ok || err != nil {
 					continue
 				}
-				if err := r.Fill(ctx, b.ID, "again", []scoreboard.Change{onBoard(b, change("alice", 5, 1, 1))}); err != nil {
+				states := []scoreboard.Change{onBoard(b, change("alice", 5, 1, 1))}
+				if err := r.Fill(ctx, b.ID, "again", states); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 				epoch, err := r.Epoch(ctx, b)
@@ -146,7 +147,8 @@ func TestSettingAsideEndsARebuild(t *testing.T) {
 		if err := breakages(b)["facts"](r); err != nil {
 			t.Fatal(err)
 		}
-		if cold, err := r.Apply(ctx, []scoreboard.Change{onBoard(b, change("alice", 6, 2, 2))}); err != nil || len(cold) != 1 {
+		cold, err := r.Apply(ctx, []scoreboard.Change{onBoard(b, change("alice", 6, 2, 2))})
+		if err != nil || len(cold) != 1 {
 			t.Fatalf("apply: cold %v, %v", cold, err)
 		}
 		if _, err := r.Swap(ctx, b, "early", snapshot(1, 99)); err == nil {

@@ -94,7 +94,8 @@ func TestRemovedUsersAreNotMissing(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.apply(t, onBoard(b, change("dave", 4, 1, 1))) // with the orphan, the set has two of dave
-		if removed, err := r.Remove(ctx, b.ID, scoreboard.OrphanedMember{User: "dave", Member: orphan}); err != nil || !removed {
+		removed, err := r.Remove(ctx, b.ID, scoreboard.OrphanedMember{User: "dave", Member: orphan})
+		if err != nil || !removed {
 			t.Fatalf("removed %t, %v", removed, err)
 		}
 		if top, err := r.Top(ctx, b.ID); err != nil || show(top.Entries) != "dave:4" {
