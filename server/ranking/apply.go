@@ -18,6 +18,24 @@ import (
 // more than a few thousand arguments.
 const maxApplied = 1000
 
+// applier applies changes.
+type applier struct {
+	*conn
+	layouts        *layouts
+	partitions     *partitions
+	apply, forward *redis.Script
+	quiet          *redis.Script // apply, for a partition: it publishes nothing
+}
+
+func newApplier(c *conn, of *layouts, parts *partitions) *applier {
+	return &applier{
+		conn: c, layouts: of, partitions: parts,
+		apply:   redis.NewScript(luaPut + luaApply),
+		forward: redis.NewScript(luaPut + luaForward),
+		quiet:   redis.NewScript(luaPut + luaQuiet + luaApply),
+	}
+}
+
 // Apply applies changes, of any boards and in any order, that are newer than the
 // ranking's state. It returns the boards that are not loaded: their changes are in
 // the store, and a rebuild started from now on includes them. Changes of a history
@@ -25,7 +43,7 @@ const maxApplied = 1000
 //
 // When it returns, the head of a board in partitions includes the changes, so that a
 // heartbeat recorded afterwards is true of it.
-func (r *Ranking) Apply(
+func (r *applier) Apply(
 	ctx context.Context, changes []scoreboard.Change,
 ) (notLoaded []scoreboard.BoardID, err error) {
 	moves := 0
@@ -69,7 +87,7 @@ type applying struct {
 	notLoaded []scoreboard.BoardID
 }
 
-func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
+func (r *applier) applyBatch(ctx context.Context, b *applying) error {
 	pieces, traces := r.byPiece(b.changes)
 	names := slices.Sorted(maps.Keys(pieces))
 	fresh := r.freshness(ctx, names) // before the changes, so that a board includes all that it claims
@@ -103,7 +121,7 @@ func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
 		}
 		moved := elsewhere != "" // another rebuild has begun since
 		if isDivided(answerErr) || divided && answerErr == nil && !moved && applied == -1 {
-			moved, answerErr = r.hasMoved(ctx, board, count)
+			moved, answerErr = r.layouts.hasMoved(ctx, board, count)
 		}
 		switch {
 		case answerErr != nil:
@@ -123,7 +141,7 @@ func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
 		return err
 	}
 	for l, m := range merges {
-		err := r.mergeHead(ctx, l, m)
+		err := r.partitions.mergeHead(ctx, l, m)
 		switch {
 		case err == nil:
 			continue
@@ -132,7 +150,7 @@ func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
 		case m.forwarded:
 			continue // not live yet: the rebuild merges the head when it is
 		}
-		moved, err := r.hasMoved(ctx, l.board, l.count)
+		moved, err := r.layouts.hasMoved(ctx, l.board, l.count)
 		switch {
 		case err != nil:
 			return err
@@ -149,14 +167,14 @@ func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
 }
 
 // applyKeys are the keys of the script that applies changes to a piece of a board.
-func (r *Ranking) applyKeys(name scoreboard.BoardID) []string {
+func (r *applier) applyKeys(name scoreboard.BoardID) []string {
 	return append(r.keys.both(name), r.keys.fresh(r.keys.bucket(name)))
 }
 
 // applyTo is the script that applies changes to a piece of a board.
-func (r *Ranking) applyTo(name scoreboard.BoardID) *redis.Script {
+func (r *applier) applyTo(name scoreboard.BoardID) *redis.Script {
 	if isPart(name) {
-		return r.quiet.apply
+		return r.quiet
 	}
 	return r.apply
 }
@@ -224,14 +242,14 @@ func applyArguments(
 
 // byPiece keeps the newest change of each user on each board, or in each partition of one,
 // and the trace of one sampled change on each board that has any.
-func (r *Ranking) byPiece(changes []scoreboard.Change) (
+func (r *applier) byPiece(changes []scoreboard.Change) (
 	pieces map[scoreboard.BoardID]userChanges, traces map[scoreboard.BoardID]string,
 ) {
 	pieces = make(map[scoreboard.BoardID]userChanges, 1)
 	for i := range changes {
 		c := &changes[i]
 		name := c.Board
-		if l, divided := r.layout(c.Board); divided {
+		if l, divided := r.layouts.layout(c.Board); divided {
 			name = l.part(l.of(c.User))
 		}
 		users := pieces[name]

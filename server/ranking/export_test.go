@@ -15,22 +15,22 @@ func Tags() []int { return tags[:] }
 // PartitionKey names the facts of the partition that has a user.
 func (r *Ranking) PartitionKey(b *scoreboard.Board, user scoreboard.UserID) string {
 	l, _ := layoutOf(b)
-	return r.keys.live(l.part(l.of(user)))[0]
+	return r.conn.keys.live(l.part(l.of(user)))[0]
 }
 
 // HeadKey names the head of a board in partitions.
-func (r *Ranking) HeadKey(b *scoreboard.Board) string { return r.keys.head(b.ID) }
+func (r *Ranking) HeadKey(b *scoreboard.Board) string { return r.conn.keys.head(b.ID) }
 
 // MergeSlowly merges the head as a process that calls pause between reading the partitions and
 // storing what it merged. It reports whether that was stored.
 func (r *Ranking) MergeSlowly(ctx context.Context, b *scoreboard.Board, pause func()) (bool, error) {
 	l, _ := layoutOf(b)
-	c, rows, err := r.askFirst(ctx, l)
+	c, rows, err := r.partitions.askFirst(ctx, l)
 	if err != nil {
 		return false, err
 	}
 	pause()
-	return r.storeHead(ctx, l, c, rows, &merging{applied: true})
+	return r.partitions.storeHead(ctx, l, c, rows, &merging{applied: true})
 }
 
 // ApplyOnly applies a change of a board in partitions as a process that dies before it has
@@ -39,7 +39,7 @@ func (r *Ranking) ApplyOnly(ctx context.Context, b *scoreboard.Board, c scoreboa
 	l, _ := layoutOf(b)
 	name := l.part(l.of(c.User))
 	args := applyArguments(b.ID, userChanges{c.User: &c}, &freshness{}, "", "")
-	return r.quiet.apply.Run(ctx, r.rdb, r.applyKeys(name), args...).Err()
+	return r.applier.quiet.Run(ctx, r.conn.rdb, r.applyKeys(name), args...).Err()
 }
 
 // ApplyBefore applies a change as a build that knows no partitions.
@@ -49,7 +49,7 @@ func (r *Ranking) ApplyBefore(ctx context.Context, c scoreboard.Change) (int64, 
 		panic("apply.lua has changed")
 	}
 	args := applyArguments(c.Board, userChanges{c.User: &c}, &freshness{}, "", "")
-	return redis.NewScript(luaPut+before).Run(ctx, r.rdb, r.applyKeys(c.Board), args...).Int64()
+	return redis.NewScript(luaPut+before).Run(ctx, r.conn.rdb, r.applyKeys(c.Board), args...).Int64()
 }
 
 // ParsePartition reads a reply about one user, with rows beside it.
@@ -65,16 +65,16 @@ func ParseHead(values []any) error {
 }
 
 // DiscardHash identifies the script that removes an unused partition.
-func (r *Ranking) DiscardHash() string { return r.discardPart.Hash() }
+func (r *Ranking) DiscardHash() string { return r.rebuilds.discardPart.Hash() }
 
 // ForgetHash identifies the script that clears the record of a layout.
-func (r *Ranking) ForgetHash() string { return r.forgetLayout.Hash() }
+func (r *Ranking) ForgetHash() string { return r.rebuilds.forgetLayout.Hash() }
 
 // ForwardHash identifies the script that applies changes to the shadows of another layout.
-func (r *Ranking) ForwardHash() string { return r.forward.Hash() }
+func (r *Ranking) ForwardHash() string { return r.applier.forward.Hash() }
 
 // BeginHash identifies the script that makes swapped-in partitions the live board.
-func (r *Ranking) BeginHash() string { return r.begin.Hash() }
+func (r *Ranking) BeginHash() string { return r.rebuilds.begin.Hash() }
 
 // ShadowKeys names the facts of the shadows of a board's pieces.
 func (r *Ranking) ShadowKeys(b *scoreboard.Board) []string {
@@ -84,7 +84,7 @@ func (r *Ranking) ShadowKeys(b *scoreboard.Board) []string {
 	}
 	keys := make([]string, len(names))
 	for i, name := range names {
-		keys[i] = r.keys.shadow(name)[0]
+		keys[i] = r.conn.keys.shadow(name)[0]
 	}
 	return keys
 }

@@ -66,7 +66,7 @@ func (f *freshness) evaluate(b *basis) (time.Time, scoreboard.BoardState, error)
 }
 
 // recent returns the cached freshness of a bucket, or nil if it is too old.
-func (r *Ranking) recent(bucket int) *freshness {
+func (r *conn) recent(bucket int) *freshness {
 	if known := r.known[bucket].Load(); known != nil && time.Since(known.at) < freshLife {
 		return known
 	}
@@ -75,14 +75,14 @@ func (r *Ranking) recent(bucket int) *freshness {
 
 // remember caches the freshness of a bucket. Replicas are not equally fresh, and the next
 // read may be of another one.
-func (r *Ranking) remember(bucket int, f *freshness) {
+func (r *conn) remember(bucket int, f *freshness) {
 	if !r.replica {
 		r.known[bucket].Store(f)
 	}
 }
 
 // forget makes the next reads ask Redis how fresh it is.
-func (r *Ranking) forget() {
+func (r *conn) forget() {
 	for i := range r.known {
 		r.known[i].Store(nil)
 	}
@@ -90,7 +90,7 @@ func (r *Ranking) forget() {
 
 // freshness returns how fresh the buckets of boards are; their times are zero if that
 // is unknown, and for partitions, which claim nothing: they publish no notice.
-func (r *Ranking) freshness(ctx context.Context, boards []scoreboard.BoardID) []*freshness {
+func (r *conn) freshness(ctx context.Context, boards []scoreboard.BoardID) []*freshness {
 	list := make([]*freshness, len(boards))
 	asked := make(map[int]*redis.MapStringStringCmd)
 	for i, board := range boards {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,9 +13,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// heartbeats records how far changes were applied.
+type heartbeats struct {
+	*conn
+	record *redis.Script
+	spread atomic.Int64 // as of, in every bucket of a cluster; microseconds
+}
+
 // RecordHeartbeats records the time up to which the changes of each shard and
 // partition are applied.
-func (r *Ranking) RecordHeartbeats(ctx context.Context, beats []scoreboard.Heartbeat) error {
+func (r *heartbeats) RecordHeartbeats(ctx context.Context, beats []scoreboard.Heartbeat) error {
 	if len(beats) == 0 {
 		return nil
 	}
@@ -24,7 +32,7 @@ func (r *Ranking) RecordHeartbeats(ctx context.Context, beats []scoreboard.Heart
 	for _, b := range beats {
 		args = append(args, freshField(b.Shard, b.Partition), b.AsOf.UnixMicro())
 	}
-	earliest, err := r.heartbeats.Run(ctx, r.rdb, []string{freshKey}, args...).Text()
+	earliest, err := r.record.Run(ctx, r.rdb, []string{freshKey}, args...).Text()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return translate(fmt.Errorf("record heartbeats: %w", err))
 	}
@@ -42,7 +50,7 @@ const spreadTimeout = 500 * time.Millisecond
 // spreadHeartbeat records in every bucket of a cluster the time up to which everything
 // is applied, if that has advanced. A bucket that cannot be reached gets a later one:
 // meanwhile its boards look older than they are.
-func (r *Ranking) spreadHeartbeat(ctx context.Context, earliest string) {
+func (r *heartbeats) spreadHeartbeat(ctx context.Context, earliest string) {
 	at, err := strconv.ParseInt(earliest, 10, 64)
 	before := r.spread.Load()
 	if err != nil || at <= before {
@@ -52,7 +60,7 @@ func (r *Ranking) spreadHeartbeat(ctx context.Context, earliest string) {
 	defer cancel()
 	err = r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
 		for _, bucket := range r.keys.all() {
-			run(r.heartbeats, []string{r.keys.fresh(bucket)}, "1/1", freshField(0, 0), earliest)
+			run(r.record, []string{r.keys.fresh(bucket)}, "1/1", freshField(0, 0), earliest)
 		}
 	})
 	if err == nil {

@@ -11,9 +11,15 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// histories keeps which history of the store the boards were built from.
+type histories struct {
+	*conn
+	advance *redis.Script
+}
+
 // History returns the history of the store that the boards were built from, or an
 // empty one.
-func (r *Ranking) History(ctx context.Context) (h scoreboard.History, err error) {
+func (r *histories) History(ctx context.Context) (h scoreboard.History, err error) {
 	found, err := r.rdb.HGetAll(ctx, historyKey).Result()
 	if err != nil {
 		return h, translate(fmt.Errorf("read the ranking's history: %w", err))
@@ -30,7 +36,7 @@ func (r *Ranking) History(ctx context.Context) (h scoreboard.History, err error)
 // AdvanceHistory stores that now continues before, unless the stored history is no
 // longer before: another process has adopted a new one. The position and the mark never
 // go back.
-func (r *Ranking) AdvanceHistory(ctx context.Context, before, now scoreboard.History) error {
+func (r *histories) AdvanceHistory(ctx context.Context, before, now scoreboard.History) error {
 	err := r.advance.Run(ctx, r.rdb, []string{historyKey}, before.ID, before.Adopted,
 		now.ID, now.Position, now.Adopted, now.Mark).Err()
 	if err != nil {
@@ -40,7 +46,7 @@ func (r *Ranking) AdvanceHistory(ctx context.Context, before, now scoreboard.His
 }
 
 // SetHistory stores the history that every board was rebuilt from.
-func (r *Ranking) SetHistory(ctx context.Context, h scoreboard.History) error {
+func (r *histories) SetHistory(ctx context.Context, h scoreboard.History) error {
 	err := r.rdb.HSet(ctx, historyKey, "id", h.ID, "position", h.Position, "adopted", h.Adopted, "mark", h.Mark).Err()
 	if err != nil {
 		return translate(fmt.Errorf("store the ranking's history: %w", err))
@@ -50,7 +56,7 @@ func (r *Ranking) SetHistory(ctx context.Context, h scoreboard.History) error {
 
 // Distrust makes every board that was built before an adoption, given in microseconds
 // of Unix time, unreadable: reads return scoreboard.ErrNotLoaded until it is rebuilt.
-func (r *Ranking) Distrust(ctx context.Context, adopted int64) error {
+func (r *histories) Distrust(ctx context.Context, adopted int64) error {
 	_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, bucket := range r.keys.all() {
 			p.HSet(ctx, r.keys.fresh(bucket), "adopted", adopted)
@@ -67,13 +73,13 @@ func (r *Ranking) Distrust(ctx context.Context, adopted int64) error {
 // Fence rejects changes that were recorded before since, from the shadow that
 // token marked and from the board that it becomes.
 func (r *Ranking) Fence(ctx context.Context, board scoreboard.BoardID, token string, since time.Time) error {
-	if p := r.rebuilding(board, token); p != nil {
-		if err := r.fenceLayout(ctx, p, token, since); err != nil {
+	if p := r.rebuilds.rebuilding(board, token); p != nil {
+		if err := r.rebuilds.fenceLayout(ctx, p, token, since); err != nil {
 			return translate(fmt.Errorf("fence the shadow of board %s: %w", board, err))
 		}
 		return nil
 	}
-	n, err := r.fence.Run(ctx, r.rdb, r.keys.shadow(board), token, since.UnixMicro()).Int64()
+	n, err := r.shadows.fence.Run(ctx, r.conn.rdb, r.conn.keys.shadow(board), token, since.UnixMicro()).Int64()
 	if err == nil && n == 0 {
 		err = errMarkLost
 	}

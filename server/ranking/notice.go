@@ -72,7 +72,7 @@ func readComplete(word string, n *scoreboard.Notice) error {
 // is unavailable; versions reveal that. A malformed one, which another build may
 // have sent, goes to bad.
 func (r *Ranking) Follow(ctx context.Context, do func(scoreboard.Notice), bad func(error)) error {
-	sub := r.rdb.Subscribe(ctx, channel)
+	sub := r.conn.rdb.Subscribe(ctx, channel)
 	defer func() { _ = sub.Close() }() // nothing is lost
 	messages := sub.Channel()
 	for {

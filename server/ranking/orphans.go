@@ -17,19 +17,19 @@ func (r *Ranking) OrphanedMembers(
 	board scoreboard.BoardID,
 	do func([]scoreboard.OrphanedMember) error,
 ) error {
-	names, err := r.pieces(ctx, board)
+	names, err := r.layouts.pieces(ctx, board)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := r.orphansIn(ctx, name, do); err != nil {
+		if err := r.pieces.orphansIn(ctx, name, do); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Ranking) orphansIn(
+func (r *pieces) orphansIn(
 	ctx context.Context, name scoreboard.BoardID, do func([]scoreboard.OrphanedMember) error,
 ) error {
 	var cursor uint64
@@ -60,19 +60,10 @@ func (r *Ranking) orphansIn(
 
 // Remove removes a member of the sorted set if it is still orphaned.
 func (r *Ranking) Remove(ctx context.Context, board scoreboard.BoardID, s scoreboard.OrphanedMember) (bool, error) {
-	return onLayout(ctx, r, board, func() (bool, error) {
-		removed, err := r.orphansOf(ctx, r.orphans, board, true, []string{s.Member})
-		return len(removed) > 0, err
-	}, func(l layout) (bool, error) {
-		removed, err := r.orphansOf(ctx, r.quiet.orphans, l.part(l.of(s.User)), true, []string{s.Member})
-		if err != nil || len(removed) == 0 {
-			return false, err
-		}
-		return true, r.mergeHead(ctx, l, &merging{applied: true})
-	})
+	return onLayout(ctx, r, board, func(b boards, l layout) (bool, error) { return b.removeMember(ctx, l, s) })
 }
 
-func (r *Ranking) orphansOf(
+func (r *pieces) orphansOf(
 	ctx context.Context,
 	script *redis.Script,
 	board scoreboard.BoardID,

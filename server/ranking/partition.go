@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -88,9 +89,15 @@ func isDivided(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "WRONGTYPE")
 }
 
+// layouts learns and remembers how boards are laid out.
+type layouts struct {
+	*conn
+	counts sync.Map // by board: the number of partitions, if several
+}
+
 // layout returns the layout of a board that was found to be in partitions.
-func (r *Ranking) layout(board scoreboard.BoardID) (layout, bool) {
-	count, ok := r.layouts.Load(board)
+func (r *layouts) layout(board scoreboard.BoardID) (layout, bool) {
+	count, ok := r.counts.Load(board)
 	if !ok {
 		return layout{}, false
 	}
@@ -99,10 +106,10 @@ func (r *Ranking) layout(board scoreboard.BoardID) (layout, bool) {
 
 // learn reads how a board is laid out; false for a board in one piece, or that is not
 // loaded.
-func (r *Ranking) learn(ctx context.Context, board scoreboard.BoardID) (layout, bool, error) {
+func (r *layouts) learn(ctx context.Context, board scoreboard.BoardID) (layout, bool, error) {
 	text, err := r.rdb.Get(ctx, r.keys.live(board)[0]).Result()
 	if errors.Is(err, redis.Nil) || isDivided(err) { // here: the facts of a board in one piece
-		r.layouts.Delete(board)
+		r.counts.Delete(board)
 		return layout{}, false, nil
 	}
 	if err != nil {
@@ -112,7 +119,7 @@ func (r *Ranking) learn(ctx context.Context, board scoreboard.BoardID) (layout, 
 	if err != nil || count < 2 || count > scoreboard.MaxPartitions {
 		return layout{}, false, fmt.Errorf("read the layout of board %s: %q is not a number of partitions", board, text)
 	}
-	r.layouts.Store(board, count)
+	r.counts.Store(board, count)
 	return layout{board, count}, true, nil
 }
 
@@ -120,7 +127,7 @@ var errMoving = errors.New("the layout of a board keeps changing")
 
 // hasMoved reports whether a board is no longer in count partitions: its changes then belong
 // elsewhere.
-func (r *Ranking) hasMoved(ctx context.Context, board scoreboard.BoardID, count int) (bool, error) {
+func (r *layouts) hasMoved(ctx context.Context, board scoreboard.BoardID, count int) (bool, error) {
 	l, divided, err := r.learn(ctx, board)
 	if !divided {
 		l.count = 1
@@ -130,7 +137,7 @@ func (r *Ranking) hasMoved(ctx context.Context, board scoreboard.BoardID, count 
 
 // pieces returns the names that hold the users of a board: the board's own, or those of its
 // partitions.
-func (r *Ranking) pieces(ctx context.Context, board scoreboard.BoardID) ([]scoreboard.BoardID, error) {
+func (r *layouts) pieces(ctx context.Context, board scoreboard.BoardID) ([]scoreboard.BoardID, error) {
 	l, divided := r.layout(board)
 	if !divided {
 		var err error
@@ -142,35 +149,4 @@ func (r *Ranking) pieces(ctx context.Context, board scoreboard.BoardID) ([]score
 		return l.parts(), nil
 	}
 	return []scoreboard.BoardID{board}, nil
-}
-
-// onLayout calls whole for a board in one piece, divided for one in partitions.
-func onLayout[T any](
-	ctx context.Context, r *Ranking, board scoreboard.BoardID, whole func() (T, error), divided func(layout) (T, error),
-) (T, error) {
-	l, ok := r.layout(board)
-	if !ok {
-		v, err := whole()
-		if !isDivided(err) {
-			return v, err
-		}
-		if l, ok, err = r.learn(ctx, board); err == nil && !ok {
-			err = scoreboard.ErrNotLoaded // it was replaced meanwhile
-		}
-		if err != nil {
-			return v, err
-		}
-	}
-	v, err := divided(l)
-	if !errors.Is(err, scoreboard.ErrNotLoaded) {
-		return v, err
-	}
-	now, ok, learnErr := r.learn(ctx, board) // a rebuild may have laid it out otherwise
-	switch {
-	case learnErr != nil || ok && now == l:
-		return v, err
-	case ok:
-		return divided(now)
-	}
-	return whole()
 }

@@ -146,8 +146,27 @@ const readAttempts = 6
 // readPause is how long the first repeated read waits; each further one waits twice as long.
 const readPause = time.Millisecond
 
+// partitions reads boards in partitions, and merges their heads.
+type partitions struct {
+	*conn
+	layouts           *layouts
+	pieces            *pieces
+	part, head, merge *redis.Script
+	lookups           lookups
+}
+
+func newPartitions(c *conn, of *layouts, p *pieces) *partitions {
+	return &partitions{
+		conn: c, layouts: of, pieces: p,
+		part:    redis.NewScript(luaSearch + luaPart),
+		head:    redis.NewScript(luaHead),
+		merge:   redis.NewScript(luaMerge),
+		lookups: lookups{waiting: make(map[layout][]*lookup)},
+	}
+}
+
 // ask reads the head, then asks every partition.
-func (r *Ranking) ask(ctx context.Context, l layout, q *question) (*cut, error) {
+func (r *partitions) ask(ctx context.Context, l layout, q *question) (*cut, error) {
 	head, _, err := r.askHead(ctx, l, nil)
 	if err != nil {
 		return nil, err
@@ -157,7 +176,7 @@ func (r *Ranking) ask(ctx context.Context, l layout, q *question) (*cut, error) 
 
 // askHead reads the head, and the states of users from the partitions that have any: those
 // of partitions that are not loaded are missing.
-func (r *Ranking) askHead(
+func (r *partitions) askHead(
 	ctx context.Context, l layout, mine [][]scoreboard.UserID,
 ) (head *boardHead, states []*partition, err error) {
 	var answer *redis.Cmd
@@ -190,7 +209,7 @@ func (r *Ranking) askHead(
 
 // askParts asks every partition at once, in one round trip to each server. A bucket's first
 // partition returns its freshness: the others are on the same server, and asked after it.
-func (r *Ranking) askParts(ctx context.Context, l layout, head *boardHead, q *question) (*cut, error) {
+func (r *partitions) askParts(ctx context.Context, l layout, head *boardHead, q *question) (*cut, error) {
 	answers := make([]*redis.Cmd, l.count)
 	first := make(map[int]int, l.count) // partition, by bucket
 	for i := l.count - 1; i >= 0; i-- {
@@ -226,7 +245,7 @@ func (r *Ranking) askParts(ctx context.Context, l layout, head *boardHead, q *qu
 }
 
 // partKeys are the keys of the script that reads a partition.
-func (r *Ranking) partKeys(l layout, i int) []string {
+func (r *partitions) partKeys(l layout, i int) []string {
 	name := l.part(i)
 	return append(r.keys.live(name), r.keys.fresh(r.keys.bucket(name)))
 }
@@ -363,7 +382,7 @@ type snapshot struct {
 
 // readCut asks until head and partitions are of one epoch, and the partitions include what
 // the head does; scoreboard.ErrNotLoaded if one is missing, or they do not come to fit.
-func (r *Ranking) readCut(ctx context.Context, l layout, q *question) (s *snapshot, err error) {
+func (r *partitions) readCut(ctx context.Context, l layout, q *question) (s *snapshot, err error) {
 	return s, retryCut(ctx, func(last bool) (bool, error) {
 		c, err := r.ask(ctx, l, q)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 // forwardTo applies changes of a live board to the shadows of a rebuild that lays it out
 // otherwise: elsewhere is what redirect.lua stored. A shadow that is gone was swapped in,
 // and gets them as a live piece, or was lost with the rebuild.
-func (r *Ranking) forwardTo(
+func (r *applier) forwardTo(
 	ctx context.Context, board scoreboard.BoardID, elsewhere string, changes userChanges, b *applying,
 	merge func(name scoreboard.BoardID, changes userChanges, applied int64, forwarded bool),
 ) error {

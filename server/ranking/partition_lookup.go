@@ -50,7 +50,7 @@ const (
 )
 
 // look answers lookups, each from one cut. It returns their first error.
-func (r *Ranking) look(ctx context.Context, l layout, list ...*lookup) error {
+func (r *partitions) look(ctx context.Context, l layout, list ...*lookup) error {
 	for _, q := range list {
 		q.ctx, q.done = ctx, make(chan struct{})
 	}
@@ -75,7 +75,7 @@ func (r *Ranking) look(ctx context.Context, l layout, list ...*lookup) error {
 }
 
 // answer answers the lookups of a board until none is waiting.
-func (r *Ranking) answer(ctx context.Context, l layout) {
+func (r *partitions) answer(ctx context.Context, l layout) {
 	for {
 		batch := r.lookups.next(l)
 		if len(batch) == 0 {
@@ -119,7 +119,7 @@ func (w *lookups) again(l layout, list []*lookup) {
 
 // answerBatch answers lookups from the same cut. One of which a user's place changed between the two
 // calls is asked for again beside others, which do not wait for it.
-func (r *Ranking) answerBatch(ctx context.Context, l layout, batch []*lookup) {
+func (r *partitions) answerBatch(ctx context.Context, l layout, batch []*lookup) {
 	ctx, cancel := context.WithDeadline(ctx, lastDeadline(batch))
 	defer cancel()
 	err := retryCut(ctx, func(last bool) (bool, error) {
@@ -161,7 +161,7 @@ func lastDeadline(batch []*lookup) time.Time {
 
 // askBatch asks once, and sets the answer of every lookup whose places did not change; the
 // snapshot is nil if the answers do not fit together.
-func (r *Ranking) askBatch(ctx context.Context, l layout, batch []*lookup, last bool) (*snapshot, error) {
+func (r *partitions) askBatch(ctx context.Context, l layout, batch []*lookup, last bool) (*snapshot, error) {
 	head, err := r.askStates(ctx, l, batch)
 	if err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (r *Ranking) askBatch(ctx context.Context, l layout, batch []*lookup, last 
 
 // askStates reads the head, and the states of lookups that have neither those of an earlier attempt
 // nor a guess.
-func (r *Ranking) askStates(ctx context.Context, l layout, batch []*lookup) (*boardHead, error) {
+func (r *partitions) askStates(ctx context.Context, l layout, batch []*lookup) (*boardHead, error) {
 	var users []scoreboard.UserID
 	for _, q := range batch {
 		if q.unknown() {

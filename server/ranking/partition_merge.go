@@ -55,7 +55,7 @@ func (m *merging) words() []byte {
 //
 // It returns scoreboard.ErrNotLoaded where a partition is missing, was not swapped in with
 // the others, or has lost changes that the head includes; a rebuild is due then.
-func (r *Ranking) mergeHead(ctx context.Context, l layout, m *merging) error {
+func (r *partitions) mergeHead(ctx context.Context, l layout, m *merging) error {
 	contended := false
 	for attempt := range mergeAttempts {
 		c, rows, err := r.askFirst(ctx, l)
@@ -90,7 +90,7 @@ func (r *Ranking) mergeHead(ctx context.Context, l layout, m *merging) error {
 
 // askFirst asks for the first rows of a board. The head that is stored says where they end, unless
 // users have left it: then few rows of each partition are enough.
-func (r *Ranking) askFirst(ctx context.Context, l layout) (*cut, []row, error) {
+func (r *partitions) askFirst(ctx context.Context, l layout) (*cut, []row, error) {
 	head, _, err := r.askHead(ctx, l, nil)
 	if err != nil {
 		return nil, nil, err
@@ -133,7 +133,7 @@ func (c *cut) firstRows() []row {
 
 // storeHead stores rows, the first of c. False: a newer head is stored, or one of another
 // epoch.
-func (r *Ranking) storeHead(ctx context.Context, l layout, c *cut, rows []row, m *merging) (bool, error) {
+func (r *partitions) storeHead(ctx context.Context, l layout, c *cut, rows []row, m *merging) (bool, error) {
 	updated := c.head.updated
 	for _, p := range c.parts {
 		updated = max(updated, p.updated)

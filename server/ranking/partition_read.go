@@ -11,8 +11,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// mergedTop reads the head of a board in partitions.
-func (r *Ranking) mergedTop(ctx context.Context, l layout) (*scoreboard.Top, error) {
+// readTop reads the head of a board in partitions.
+func (r *partitions) readTop(ctx context.Context, l layout) (*scoreboard.Top, error) {
 	s, err := r.readCut(ctx, l, &question{})
 	if err != nil {
 		return nil, err
@@ -24,8 +24,8 @@ func (r *Ranking) mergedTop(ctx context.Context, l layout) (*scoreboard.Top, err
 	return s.top(l, rows, 0), nil
 }
 
-// mergedPage reads up to limit rows behind a position.
-func (r *Ranking) mergedPage(
+// readPage reads up to limit rows behind a position.
+func (r *partitions) readPage(
 	ctx context.Context, l layout, after *scoreboard.Position, limit int,
 ) (*scoreboard.Top, error) {
 	at := position{after.Key, prefix(after.ReachedAt) + string(after.User)}
@@ -70,8 +70,8 @@ func standing(user scoreboard.UserID, raw string) (position, bool) {
 	return position{s.key, raw[:prefixLength] + string(user)}, true
 }
 
-// mergedPlace reads a user's standing with k neighbours on each side.
-func (r *Ranking) mergedPlace(
+// readPlace reads a user's standing with k neighbours on each side.
+func (r *partitions) readPlace(
 	ctx context.Context, l layout, user scoreboard.UserID, k int,
 ) (*scoreboard.Place, error) {
 	at := lookup{users: []scoreboard.UserID{user}, place: func(_ int, raw string) (position, bool) {
@@ -108,8 +108,8 @@ func (r *Ranking) mergedPlace(
 	return p, nil
 }
 
-// mergedList reads the standings of users.
-func (r *Ranking) mergedList(
+// readList reads the standings of users.
+func (r *partitions) readList(
 	ctx context.Context, l layout, users []scoreboard.UserID,
 ) (*scoreboard.List, error) {
 	of := lookup{users: users, place: func(i int, raw string) (position, bool) { return standing(users[i], raw) }}
@@ -137,9 +137,9 @@ func (r *Ranking) mergedList(
 	return list, nil
 }
 
-// mergedRanks is what ranks.lua computes for a board in one piece: keys are those of
+// readRanks is what ranks.lua computes for a board in one piece: keys are those of
 // standings that were just recorded, nil for the current rank.
-func (r *Ranking) mergedRanks(
+func (r *partitions) readRanks(
 	ctx context.Context, l layout, users []scoreboard.UserID, keys []*int64,
 ) ([]*int64, error) {
 	of := make([]*lookup, len(users))

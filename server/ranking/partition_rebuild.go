@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -59,9 +60,34 @@ type rebuildKey struct {
 	token string
 }
 
+// rebuilds replaces boards that are, or will be, in partitions.
+type rebuilds struct {
+	*conn
+	layouts                        *layouts
+	partitions                     *partitions
+	shadows                        shadowScripts
+	begin, reserve, redirect, join *redis.Script
+	quietSwap                      *redis.Script
+	discardPart, forgetLayout      *redis.Script
+	relayouts                      sync.Map // by rebuildKey: the rebuilds of this process
+}
+
+func newRebuilds(c *conn, of *layouts, parts *partitions, shadows shadowScripts) *rebuilds {
+	return &rebuilds{
+		conn: c, layouts: of, partitions: parts, shadows: shadows,
+		begin:        redis.NewScript(luaDivide + luaBegin),
+		reserve:      redis.NewScript(luaDivide + luaReserve),
+		redirect:     redis.NewScript(luaSeal + luaRedirect),
+		join:         redis.NewScript(luaPut + luaSeal + luaJoin + luaSwap),
+		quietSwap:    redis.NewScript(luaPut + luaQuiet + luaSeal + luaSwap),
+		discardPart:  redis.NewScript(luaDiscard),
+		forgetLayout: redis.NewScript(luaForget),
+	}
+}
+
 // rebuilding returns what a rebuild is about, nil for one of a board that is and stays in
 // one piece.
-func (r *Ranking) rebuilding(board scoreboard.BoardID, token string) *relayout {
+func (r *rebuilds) rebuilding(board scoreboard.BoardID, token string) *relayout {
 	p, ok := r.relayouts.Load(rebuildKey{board, token})
 	if !ok {
 		return nil
@@ -71,9 +97,9 @@ func (r *Ranking) rebuilding(board scoreboard.BoardID, token string) *relayout {
 
 // markLayout marks what a rebuild needs beside the shadow of the board, which is marked.
 // False: another rebuild has marked some of it.
-func (r *Ranking) markLayout(ctx context.Context, b *scoreboard.Board, token string) (bool, error) {
+func (r *rebuilds) markLayout(ctx context.Context, b *scoreboard.Board, token string) (bool, error) {
 	p := &relayout{to: layout{b.ID, max(b.Partitions, 1)}}
-	now, divided, err := r.learn(ctx, b.ID)
+	now, divided, err := r.layouts.learn(ctx, b.ID)
 	if err != nil {
 		return false, err
 	}
@@ -101,7 +127,7 @@ func (r *Ranking) markLayout(ctx context.Context, b *scoreboard.Board, token str
 		names = nil // it is the shadow of the board
 	}
 	if err := r.each(ctx, append(names, p.marks()...), func(run runner, name scoreboard.BoardID) *redis.Cmd {
-		return run(r.mark, r.keys.shadow(name), token, markLife.Milliseconds())
+		return run(r.shadows.mark, r.keys.shadow(name), token, markLife.Milliseconds())
 	}, func(_ scoreboard.BoardID, n int64) error {
 		marked = marked && n == 1
 		return nil
@@ -110,7 +136,7 @@ func (r *Ranking) markLayout(ctx context.Context, b *scoreboard.Board, token str
 	}
 	err = r.each(ctx, p.live, func(run runner, name scoreboard.BoardID) *redis.Cmd {
 		return run(r.redirect, r.keys.shadow(name), token, p.to.count)
-	}, whole)
+	}, ownMark)
 	return err == nil, err
 }
 
@@ -119,7 +145,7 @@ type runner = func(*redis.Script, []string, ...any) *redis.Cmd
 
 // each runs a script for each name in one round trip, once, and calls then with what it
 // returned.
-func (r *Ranking) each(
+func (r *conn) each(
 	ctx context.Context, names []scoreboard.BoardID, script func(runner, scoreboard.BoardID) *redis.Cmd,
 	then func(scoreboard.BoardID, int64) error,
 ) error {
@@ -154,8 +180,8 @@ func (r *Ranking) each(
 	return nil
 }
 
-// whole is for scripts that return 0 or less where a mark is not the caller's.
-func whole(_ scoreboard.BoardID, n int64) error {
+// ownMark is for scripts that return 0 or less where a mark is not the caller's.
+func ownMark(_ scoreboard.BoardID, n int64) error {
 	if n <= 0 {
 		return errMarkLost
 	}
@@ -163,9 +189,9 @@ func whole(_ scoreboard.BoardID, n int64) error {
 }
 
 // fillLayout renews the shadows and writes changes to them, then renews the marks.
-func (r *Ranking) fillLayout(ctx context.Context, p *relayout, token string, changes []scoreboard.Change) error {
+func (r *rebuilds) fillLayout(ctx context.Context, p *relayout, token string, changes []scoreboard.Change) error {
 	fill := func(run runner, name scoreboard.BoardID, args ...any) *redis.Cmd {
-		return run(r.fill, r.keys.shadow(name), append([]any{token, markLife.Milliseconds()}, args...)...)
+		return run(r.shadows.fill, r.keys.shadow(name), append([]any{token, markLife.Milliseconds()}, args...)...)
 	}
 	owned := func(_ scoreboard.BoardID, n int64) error {
 		if n < 0 {
@@ -189,28 +215,28 @@ func (r *Ranking) fillLayout(ctx context.Context, p *relayout, token string, cha
 }
 
 // fenceLayout fences the marks of live pieces, then the shadows.
-func (r *Ranking) fenceLayout(ctx context.Context, p *relayout, token string, since time.Time) error {
+func (r *rebuilds) fenceLayout(ctx context.Context, p *relayout, token string, since time.Time) error {
 	fence := func(run runner, name scoreboard.BoardID) *redis.Cmd {
-		return run(r.fence, r.keys.shadow(name), token, since.UnixMicro())
+		return run(r.shadows.fence, r.keys.shadow(name), token, since.UnixMicro())
 	}
-	if err := r.each(ctx, p.marks(), fence, whole); err != nil {
+	if err := r.each(ctx, p.marks(), fence, ownMark); err != nil {
 		return err
 	}
-	return r.each(ctx, p.shadows(), fence, whole)
+	return r.each(ctx, p.shadows(), fence, ownMark)
 }
 
 // unmarkLayout removes the marks, then the shadows.
-func (r *Ranking) unmarkLayout(ctx context.Context, p *relayout, token string) error {
+func (r *rebuilds) unmarkLayout(ctx context.Context, p *relayout, token string) error {
 	r.relayouts.Delete(rebuildKey{p.to.board, token})
 	unmark := func(run runner, name scoreboard.BoardID) *redis.Cmd {
-		return run(r.unmark, r.keys.shadow(name), token)
+		return run(r.shadows.unmark, r.keys.shadow(name), token)
 	}
 	ignore := func(scoreboard.BoardID, int64) error { return nil }
 	return errors.Join(r.each(ctx, p.marks(), unmark, ignore), r.each(ctx, p.shadows(), unmark, ignore))
 }
 
 // swapLayout replaces the live board by the shadows.
-func (r *Ranking) swapLayout(
+func (r *rebuilds) swapLayout(
 	ctx context.Context, p *relayout, board *scoreboard.Board, token string, s *scoreboard.Snapshot,
 ) (int64, error) {
 	if err := r.fillLayout(ctx, p, token, nil); err != nil {
@@ -222,7 +248,7 @@ func (r *Ranking) swapLayout(
 		if err != nil {
 			return 0, err
 		}
-		r.layouts.Delete(board.ID)
+		r.layouts.counts.Delete(board.ID)
 		r.leaveFormer(ctx, p, token)
 		return users, nil
 	}
@@ -231,7 +257,7 @@ func (r *Ranking) swapLayout(
 	}
 	var users int64
 	err := r.each(ctx, p.targets(), func(run runner, name scoreboard.BoardID) *redis.Cmd {
-		return run(r.quiet.swap, r.keys.both(name), swapArguments(board, name, token, s, 0)...)
+		return run(r.quietSwap, r.keys.both(name), swapArguments(board, name, token, s, 0)...)
 	}, func(_ scoreboard.BoardID, n int64) error {
 		users += max(n, 0)
 		return swapError(n)
@@ -248,8 +274,8 @@ func (r *Ranking) swapLayout(
 	if err != nil {
 		return 0, err
 	}
-	r.layouts.Store(board.ID, p.to.count)
-	if err := r.mergeHead(ctx, p.to, &merging{}); err != nil {
+	r.layouts.counts.Store(board.ID, p.to.count)
+	if err := r.partitions.mergeHead(ctx, p.to, &merging{}); err != nil {
 		return 0, err
 	}
 	r.leaveFormer(ctx, p, token)
@@ -258,13 +284,13 @@ func (r *Ranking) swapLayout(
 
 // leaveFormer removes the marks of a rebuild that has replaced the board, and what it
 // replaced. If that fails, the marks expire, and RemoveUnused removes the rest.
-func (r *Ranking) leaveFormer(ctx context.Context, p *relayout, token string) {
+func (r *rebuilds) leaveFormer(ctx context.Context, p *relayout, token string) {
 	_ = r.unmarkLayout(ctx, p, token)
 	_ = r.removeUnused(ctx, p.to.board)
 }
 
 // countShadows fails where the shadows have lost users of the snapshot.
-func (r *Ranking) countShadows(ctx context.Context, p *relayout, minimum int64) error {
+func (r *rebuilds) countShadows(ctx context.Context, p *relayout, minimum int64) error {
 	counts := make([]*redis.IntCmd, 0, p.to.count)
 	_, err := r.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for _, name := range p.targets() {
@@ -286,7 +312,7 @@ func (r *Ranking) countShadows(ctx context.Context, p *relayout, minimum int64) 
 }
 
 // unlinkParts removes partitions and their shadows.
-func (r *Ranking) unlinkParts(ctx context.Context, l layout) error {
+func (r *rebuilds) unlinkParts(ctx context.Context, l layout) error {
 	_, err := r.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for _, name := range l.parts() {
 			pipe.Unlink(ctx, r.keys.both(name)...)

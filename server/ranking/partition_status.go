@@ -24,10 +24,10 @@ const (
 // otherwise is suspect: a rebuild gives it its partitions while it stays online.
 //
 // A head that lacks what its partitions have is merged: its process died before it could.
-func (r *Ranking) conditionOf(
+func (r *partitions) conditionOf(
 	ctx context.Context, b *scoreboard.Board, trusted map[int]*holder,
 ) (condition, error) {
-	now, divided, err := r.learn(ctx, b.ID)
+	now, divided, err := r.layouts.learn(ctx, b.ID)
 	if err != nil {
 		return conditionUnknown, err
 	}
@@ -75,7 +75,7 @@ func (r *Ranking) conditionOf(
 }
 
 // isLoaded reports whether Redis holds anything of a board in partitions.
-func (r *Ranking) isLoaded(ctx context.Context, l layout) (bool, error) {
+func (r *partitions) isLoaded(ctx context.Context, l layout) (bool, error) {
 	keys := []string{r.keys.head(l.board), r.keys.live(l.board)[0]}
 	for _, name := range l.parts() {
 		keys = append(keys, r.keys.live(name)[0])
@@ -98,8 +98,8 @@ func (r *Ranking) isLoaded(ctx context.Context, l layout) (bool, error) {
 	return false, nil
 }
 
-// partitionedStatus reports the state of a board in partitions.
-func (r *Ranking) partitionedStatus(ctx context.Context, l layout) (*scoreboard.RankingStatus, error) {
+// readStatus reports the state of a board in partitions.
+func (r *partitions) readStatus(ctx context.Context, l layout) (*scoreboard.RankingStatus, error) {
 	status := &scoreboard.RankingStatus{Board: l.board, State: scoreboard.StateRebuilding, Partitions: l.count}
 	if shadow, err := r.rdb.Exists(ctx, r.keys.shadow(l.board)[0]).Result(); err == nil {
 		status.Rebuilding = shadow == 1

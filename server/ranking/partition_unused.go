@@ -18,7 +18,7 @@ import (
 // the token of the rebuild, and the record is cleared after its partitions are removed.
 
 // recordLayouts records the layouts that a rebuild turns from and to.
-func (r *Ranking) recordLayouts(ctx context.Context, token string, layouts ...layout) error {
+func (r *rebuilds) recordLayouts(ctx context.Context, token string, layouts ...layout) error {
 	values := make([]any, 0, 2*len(layouts))
 	for _, l := range layouts {
 		if l.count > 1 {
@@ -30,7 +30,7 @@ func (r *Ranking) recordLayouts(ctx context.Context, token string, layouts ...la
 
 // recorded returns the layouts that keys of a board may be left of, with the tokens that they
 // were recorded with.
-func (r *Ranking) recorded(ctx context.Context, board scoreboard.BoardID) (map[layout]string, error) {
+func (r *rebuilds) recorded(ctx context.Context, board scoreboard.BoardID) (map[layout]string, error) {
 	found, err := r.rdb.HGetAll(ctx, r.keys.layouts(board)).Result()
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func parseLayouts(board scoreboard.BoardID, found map[string]string) map[layout]
 
 // RemoveUnused removes partitions of boards that an interrupted rebuild has left. Those of a
 // board that is being rebuilt stay until it is not.
-func (r *Ranking) RemoveUnused(ctx context.Context, boards []scoreboard.Board) error {
+func (r *rebuilds) RemoveUnused(ctx context.Context, boards []scoreboard.Board) error {
 	for some := range slices.Chunk(boards, boardsPerTrip) {
 		answers := make([]*redis.MapStringStringCmd, len(some))
 		_, _ = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error { // each answer has its own error
@@ -73,7 +73,7 @@ func (r *Ranking) RemoveUnused(ctx context.Context, boards []scoreboard.Board) e
 }
 
 // removeUnused is RemoveUnused for one board, after a rebuild of it.
-func (r *Ranking) removeUnused(ctx context.Context, board scoreboard.BoardID) error {
+func (r *rebuilds) removeUnused(ctx context.Context, board scoreboard.BoardID) error {
 	found, err := r.recorded(ctx, board)
 	if err == nil {
 		err = r.removeLayouts(ctx, board, found)
@@ -84,11 +84,11 @@ func (r *Ranking) removeUnused(ctx context.Context, board scoreboard.BoardID) er
 	return nil
 }
 
-func (r *Ranking) removeLayouts(ctx context.Context, board scoreboard.BoardID, found map[layout]string) error {
+func (r *rebuilds) removeLayouts(ctx context.Context, board scoreboard.BoardID, found map[layout]string) error {
 	if len(found) == 0 {
 		return nil
 	}
-	now, divided, err := r.learn(ctx, board)
+	now, divided, err := r.layouts.learn(ctx, board)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (r *Ranking) removeLayouts(ctx context.Context, board scoreboard.BoardID, f
 // partitions that were swapped in before the first look, by a rebuild that has ended at the
 // second one, are live at the third one or never. Partitions that are swapped in later have
 // another epoch.
-func (r *Ranking) removeLayout(ctx context.Context, l layout, token string) error {
+func (r *rebuilds) removeLayout(ctx context.Context, l layout, token string) error {
 	epochs := make(map[scoreboard.BoardID]*redis.StringCmd, l.count)
 	_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, name := range l.parts() {
@@ -123,7 +123,7 @@ func (r *Ranking) removeLayout(ctx context.Context, l layout, token string) erro
 	if err != nil || rebuilding == 1 {
 		return err
 	}
-	now, divided, err := r.learn(ctx, l.board)
+	now, divided, err := r.layouts.learn(ctx, l.board)
 	if err != nil || divided && now == l {
 		return err
 	}

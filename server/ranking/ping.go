@@ -13,9 +13,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// servers checks the servers.
+type servers struct{ *conn }
+
 // eachServer calls do with the server, or with every primary of a cluster at once. It
 // returns the first error.
-func (r *Ranking) eachServer(ctx context.Context, do func(context.Context, *redis.Client) error) error {
+func (r *conn) eachServer(ctx context.Context, do func(context.Context, *redis.Client) error) error {
 	switch rdb := r.rdb.(type) {
 	case *redis.ClusterClient:
 		return rdb.ForEachMaster(ctx, do)
@@ -27,7 +30,7 @@ func (r *Ranking) eachServer(ctx context.Context, do func(context.Context, *redi
 
 // Ping returns an error unless Redis answers: of a cluster every primary, and they
 // serve every slot. It is a *scoreboard.SetupError where the setting is wrong.
-func (r *Ranking) Ping(ctx context.Context) error {
+func (r *servers) Ping(ctx context.Context) error {
 	err := r.eachServer(ctx, func(ctx context.Context, server *redis.Client) error {
 		if r.keys.clustered {
 			return checkSlots(ctx, server)
@@ -98,7 +101,7 @@ func explain(err error) error {
 
 // asOf returns the time before which every change is applied to every board; zero while
 // that is unknown.
-func (r *Ranking) asOf(ctx context.Context) (oldest time.Time, err error) {
+func (r *servers) asOf(ctx context.Context) (oldest time.Time, err error) {
 	for _, bucket := range r.keys.all() {
 		f := r.recent(bucket)
 		if f == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -111,74 +110,58 @@ var luaAdvance string
 
 // Ranking is the boards in one Redis, or in a cluster.
 type Ranking struct {
-	rdb                                redis.UniversalClient
-	keys                               keyspace
-	apply, fill, swap, mark, unmark    *redis.Script
-	heartbeats, top, page, place, list *redis.Script
-	ranking, states, repair            *redis.Script
-	fence, orphans, advance, trusted   *redis.Script
-	part, head, merge, begin, reserve  *redis.Script               // of boards in partitions
-	redirect, forward, join            *redis.Script               // likewise
-	discardPart, forgetLayout          *redis.Script               // likewise
-	quiet                              quietScripts                // likewise
-	relayouts                          sync.Map                    // by rebuildKey: the rebuilds of this process
-	layouts                            sync.Map                    // by board: the number of partitions, if several
-	lookups                            lookups                     // of boards in partitions
-	known                              []atomic.Pointer[freshness] // by bucket
-	spread                             atomic.Int64                // as of, in every bucket of a cluster; microseconds
-	replica                            bool                        // rdb may be several servers, and only reads
+	conn       *conn
+	layouts    *layouts
+	whole      *whole
+	partitions *partitions
+	pieces     *pieces
+	shadows    shadowScripts
+	swap       *redis.Script
+	*applier
+	*rebuilds
+	*heartbeats
+	*histories
+	*servers
 }
 
-// quietScripts are scripts that change a partition: they publish nothing.
-type quietScripts struct{ apply, swap, repair, orphans *redis.Script }
+// conn is a connection to the Redis with the boards.
+type conn struct {
+	rdb     redis.UniversalClient
+	keys    keyspace
+	known   []atomic.Pointer[freshness] // by bucket
+	trusted *redis.Script
+	replica bool // rdb may be several servers, and only reads
+}
 
 // New uses rdb, which the caller closes.
-func New(rdb redis.UniversalClient) *Ranking {
+func New(rdb redis.UniversalClient) *Ranking { return newRanking(rdb, false) }
+
+func newRanking(rdb redis.UniversalClient, replica bool) *Ranking {
 	_, clustered := rdb.(*redis.ClusterClient)
 	keys := keyspace{clustered}
-	return &Ranking{
+	c := &conn{
 		rdb: rdb, keys: keys, known: make([]atomic.Pointer[freshness], keys.buckets()),
-		lookups:      lookups{waiting: make(map[layout][]*lookup)},
-		apply:        redis.NewScript(luaPut + luaApply),
-		fill:         redis.NewScript(luaPut + luaFill),
-		swap:         redis.NewScript(luaPut + luaSeal + luaSwap),
-		mark:         redis.NewScript(luaServer + luaSeal + luaMark),
-		unmark:       redis.NewScript(luaUnmark),
-		heartbeats:   redis.NewScript(luaServer + luaHeartbeats),
-		states:       redis.NewScript(luaStates),
-		repair:       redis.NewScript(luaPut + luaRepair),
-		top:          redis.NewScript(luaTop),
-		page:         redis.NewScript(luaSearch + luaPage),
-		place:        redis.NewScript(luaPlace),
-		list:         redis.NewScript(luaList),
-		ranking:      redis.NewScript(luaRanks),
-		fence:        redis.NewScript(luaSeal + luaFence),
-		orphans:      redis.NewScript(luaPut + luaOrphans),
-		advance:      redis.NewScript(luaAdvance),
-		trusted:      redis.NewScript(luaServer + luaTrusted),
-		part:         redis.NewScript(luaSearch + luaPart),
-		head:         redis.NewScript(luaHead),
-		merge:        redis.NewScript(luaMerge),
-		begin:        redis.NewScript(luaDivide + luaBegin),
-		reserve:      redis.NewScript(luaDivide + luaReserve),
-		redirect:     redis.NewScript(luaSeal + luaRedirect),
-		forward:      redis.NewScript(luaPut + luaForward),
-		join:         redis.NewScript(luaPut + luaSeal + luaJoin + luaSwap),
-		discardPart:  redis.NewScript(luaDiscard),
-		forgetLayout: redis.NewScript(luaForget),
-		quiet: quietScripts{
-			apply:   redis.NewScript(luaPut + luaQuiet + luaApply),
-			swap:    redis.NewScript(luaPut + luaQuiet + luaSeal + luaSwap),
-			repair:  redis.NewScript(luaPut + luaQuiet + luaRepair),
-			orphans: redis.NewScript(luaPut + luaQuiet + luaOrphans),
-		},
+		trusted: redis.NewScript(luaServer + luaTrusted), replica: replica,
+	}
+	of := &layouts{conn: c}
+	p := newPieces(c)
+	parts := newPartitions(c, of, p)
+	shadows := newShadowScripts()
+	return &Ranking{
+		conn: c, layouts: of, whole: newWhole(c, p), partitions: parts, pieces: p,
+		rebuilds: newRebuilds(c, of, parts, shadows), shadows: shadows,
+		swap:       redis.NewScript(luaPut + luaSeal + luaSwap),
+		applier:    newApplier(c, of, parts),
+		heartbeats: &heartbeats{conn: c, record: redis.NewScript(luaServer + luaHeartbeats)},
+		histories:  &histories{conn: c, advance: redis.NewScript(luaAdvance)},
+		servers:    &servers{c},
 	}
 }
 
 // pipelined runs scripts in one round trip, and again if Redis, or a server of the
 // cluster, did not have one loaded: scripts must be idempotent. It returns the first
 // error; each script has its own, because servers of a cluster fail independently.
-func (r *Ranking) pipelined(
+func (r *conn) pipelined(
 	ctx context.Context,
 	queue func(run func(*redis.Script, []string, ...any) *redis.Cmd),
 ) error {

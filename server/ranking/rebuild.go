@@ -15,16 +15,28 @@ import (
 // interrupted rebuild leaves nothing behind.
 const markLife = 15 * time.Second
 
+// shadowScripts are scripts for the shadow of a board, or of a partition of one.
+type shadowScripts struct{ mark, fill, fence, unmark *redis.Script }
+
+func newShadowScripts() shadowScripts {
+	return shadowScripts{
+		mark:   redis.NewScript(luaServer + luaSeal + luaMark),
+		fill:   redis.NewScript(luaPut + luaFill),
+		fence:  redis.NewScript(luaSeal + luaFence),
+		unmark: redis.NewScript(luaUnmark),
+	}
+}
+
 // Mark creates a shadow of a board under token, to which Apply writes from now on as
 // well. False: another rebuild is running.
 //
 // The shadow is in as many partitions as the board will be from the swap on, also where the
 // live board is not.
 func (r *Ranking) Mark(ctx context.Context, board *scoreboard.Board, token string) (bool, error) {
-	n, err := r.mark.Run(ctx, r.rdb, r.keys.shadow(board.ID), token, markLife.Milliseconds()).Int64()
+	n, err := r.shadows.mark.Run(ctx, r.conn.rdb, r.conn.keys.shadow(board.ID), token, markLife.Milliseconds()).Int64()
 	marked := n == 1
 	if err == nil && marked {
-		if marked, err = r.markLayout(ctx, board, token); err != nil || !marked {
+		if marked, err = r.rebuilds.markLayout(ctx, board, token); err != nil || !marked {
 			err = errors.Join(err, r.Unmark(ctx, board.ID, token))
 		}
 	}
@@ -36,8 +48,8 @@ func (r *Ranking) Mark(ctx context.Context, board *scoreboard.Board, token strin
 
 // Fill writes changes of one board to the shadow that token marked.
 func (r *Ranking) Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error {
-	if p := r.rebuilding(board, token); p != nil {
-		if err := r.fillLayout(ctx, p, token, changes); err != nil {
+	if p := r.rebuilds.rebuilding(board, token); p != nil {
+		if err := r.rebuilds.fillLayout(ctx, p, token, changes); err != nil {
 			return translate(fmt.Errorf("fill the shadow of board %s: %w", board, err))
 		}
 		return nil
@@ -47,7 +59,7 @@ func (r *Ranking) Fill(ctx context.Context, board scoreboard.BoardID, token stri
 	for i := range changes {
 		args = appendChange(args, &changes[i])
 	}
-	n, err := r.fill.Run(ctx, r.rdb, r.keys.shadow(board), args...).Int64()
+	n, err := r.shadows.fill.Run(ctx, r.conn.rdb, r.conn.keys.shadow(board), args...).Int64()
 	if err == nil && n < 0 {
 		err = errMarkLost
 	}
@@ -106,15 +118,15 @@ func swapArguments(
 // Epoch returns the epoch of the live board, 0 if there is none; of one in partitions, also
 // those that an interrupted rebuild has left.
 func (r *Ranking) Epoch(ctx context.Context, board *scoreboard.Board) (int64, error) {
-	keys := []string{r.keys.live(board.ID)[0]}
+	keys := []string{r.conn.keys.live(board.ID)[0]}
 	if l, divided := layoutOf(board); divided {
 		for _, name := range l.parts() {
-			keys = append(keys, r.keys.live(name)[0])
+			keys = append(keys, r.conn.keys.live(name)[0])
 		}
 	}
-	keys = append(keys, r.keys.head(board.ID))
+	keys = append(keys, r.conn.keys.head(board.ID))
 	found := make([]*redis.StringCmd, len(keys))
-	_, _ = r.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+	_, _ = r.conn.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
 		for i, key := range keys {
 			found[i] = pipe.HGet(ctx, key, "epoch")
 		}
@@ -134,10 +146,10 @@ func (r *Ranking) Epoch(ctx context.Context, board *scoreboard.Board) (int64, er
 // Unmark removes the shadow that token marked, after an interrupted rebuild. If it
 // fails, the shadow expires.
 func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token string) error {
-	err := r.unmark.Run(ctx, r.rdb, r.keys.shadow(board), token).Err()
-	if p := r.rebuilding(board, token); p != nil {
-		err = errors.Join(err, r.unmarkLayout(ctx, p, token))
-		_ = r.removeUnused(ctx, board) // RemoveUnused repeats it
+	err := r.shadows.unmark.Run(ctx, r.conn.rdb, r.conn.keys.shadow(board), token).Err()
+	if p := r.rebuilds.rebuilding(board, token); p != nil {
+		err = errors.Join(err, r.rebuilds.unmarkLayout(ctx, p, token))
+		_ = r.rebuilds.removeUnused(ctx, board) // RemoveUnused repeats it
 	}
 	if err != nil {
 		return translate(fmt.Errorf("remove the shadow of board %s: %w", board, err))
@@ -154,10 +166,10 @@ func (r *Ranking) Swap(
 ) (int64, error) {
 	var users int64
 	var err error
-	if p := r.rebuilding(board.ID, token); p != nil {
-		users, err = r.swapLayout(ctx, p, board, token, s)
+	if p := r.rebuilds.rebuilding(board.ID, token); p != nil {
+		users, err = r.rebuilds.swapLayout(ctx, p, board, token, s)
 	} else {
-		users, err = swapped(r.swap.Run(ctx, r.rdb, r.keys.both(board.ID),
+		users, err = swapped(r.swap.Run(ctx, r.conn.rdb, r.conn.keys.both(board.ID),
 			swapArguments(board, board.ID, token, s, s.Users)...))
 	}
 	if err != nil {

@@ -94,7 +94,7 @@ func (v *RedisStats) once(ctx context.Context) error {
 	if !at.IsZero() {
 		v.age.Set(max(time.Since(at), 0).Seconds())
 	}
-	if err := v.ranking.eachServer(ctx, v.server); err != nil {
+	if err := v.ranking.conn.eachServer(ctx, v.server); err != nil {
 		return translate(fmt.Errorf("read the statistics of Redis: %w", err))
 	}
 	return nil

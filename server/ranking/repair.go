@@ -12,35 +12,37 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// pieces reads and repairs the states and members of boards in one piece, and of partitions.
+type pieces struct {
+	*conn
+	states, repair, orphans   *redis.Script
+	quietRepair, quietOrphans *redis.Script // for a partition: they publish nothing
+}
+
+func newPieces(c *conn) *pieces {
+	return &pieces{
+		conn:         c,
+		states:       redis.NewScript(luaStates),
+		repair:       redis.NewScript(luaPut + luaRepair),
+		orphans:      redis.NewScript(luaPut + luaOrphans),
+		quietRepair:  redis.NewScript(luaPut + luaQuiet + luaRepair),
+		quietOrphans: redis.NewScript(luaPut + luaQuiet + luaOrphans),
+	}
+}
+
 // States returns the stored states of users on a board, or scoreboard.ErrNotLoaded.
 func (r *Ranking) States(
 	ctx context.Context,
 	board scoreboard.BoardID,
 	users []scoreboard.UserID,
 ) ([]scoreboard.RankedState, error) {
-	return onLayout(ctx, r, board, func() ([]scoreboard.RankedState, error) {
-		return r.statesIn(ctx, board, users)
-	}, func(l layout) ([]scoreboard.RankedState, error) {
-		states := make([]scoreboard.RankedState, len(users))
-		mine, index := l.divide(users)
-		for of, some := range mine {
-			if len(some) == 0 {
-				continue
-			}
-			found, err := r.statesIn(ctx, l.part(of), some)
-			if err != nil {
-				return nil, err
-			}
-			for j, i := range index[of] {
-				states[i] = found[j]
-			}
-		}
-		return states, nil
+	return onLayout(ctx, r, board, func(b boards, l layout) ([]scoreboard.RankedState, error) {
+		return b.readStates(ctx, l, users)
 	})
 }
 
 // statesIn reads states from a board in one piece, or from a partition.
-func (r *Ranking) statesIn(
+func (r *pieces) statesIn(
 	ctx context.Context, name scoreboard.BoardID, users []scoreboard.UserID,
 ) ([]scoreboard.RankedState, error) {
 	args := make([]any, len(users))
@@ -86,18 +88,12 @@ func readState(raw, key string) scoreboard.RankedState {
 func (r *Ranking) Repair(
 	ctx context.Context, correct *scoreboard.Change, wrong scoreboard.RankedState,
 ) (bool, error) {
-	return onLayout(ctx, r, correct.Board, func() (bool, error) {
-		return r.repairIn(ctx, r.repair, correct.Board, correct, wrong)
-	}, func(l layout) (bool, error) {
-		repaired, err := r.repairIn(ctx, r.quiet.repair, l.part(l.of(correct.User)), correct, wrong)
-		if err != nil || !repaired {
-			return false, err
-		}
-		return true, r.mergeHead(ctx, l, &merging{applied: true, moved: appendMoved(nil, correct)})
+	return onLayout(ctx, r, correct.Board, func(b boards, l layout) (bool, error) {
+		return b.repairState(ctx, l, correct, wrong)
 	})
 }
 
-func (r *Ranking) repairIn(
+func (r *pieces) repairIn(
 	ctx context.Context, script *redis.Script, name scoreboard.BoardID, correct *scoreboard.Change,
 	wrong scoreboard.RankedState,
 ) (bool, error) {
@@ -121,19 +117,19 @@ func (r *Ranking) repairIn(
 // Users calls do with all users that have a state on a board, in chunks; a user may
 // come twice.
 func (r *Ranking) Users(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.UserID) error) error {
-	names, err := r.pieces(ctx, board)
+	names, err := r.layouts.pieces(ctx, board)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		if err := r.usersIn(ctx, name, do); err != nil {
+		if err := r.pieces.usersIn(ctx, name, do); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *Ranking) usersIn(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.UserID) error) error {
+func (r *pieces) usersIn(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.UserID) error) error {
 	var cursor uint64
 	for {
 		found, next, err := r.rdb.HScan(ctx, r.keys.live(board)[2], cursor, "", 1000).Result()

@@ -15,14 +15,12 @@ import (
 // Ranking writes to. The caller closes rdb. How fresh a board is comes with it, from the
 // same server in the same round trip: replicas are not equally fresh.
 func NewReplica(rdb redis.UniversalClient) *Ranking {
-	r := New(rdb)
-	r.replica = true
-	return r
+	return newRanking(rdb, true)
 }
 
 // replicaOf returns a client of one replica of a bucket: a client of a cluster would send
 // each command of a pipeline to any of them.
-func (r *Ranking) replicaOf(ctx context.Context, bucket int) (redis.UniversalClient, error) {
+func (r *conn) replicaOf(ctx context.Context, bucket int) (redis.UniversalClient, error) {
 	cluster, ok := r.rdb.(*redis.ClusterClient)
 	if !ok {
 		return r.rdb, nil
@@ -31,7 +29,7 @@ func (r *Ranking) replicaOf(ctx context.Context, bucket int) (redis.UniversalCli
 }
 
 // Progress returns how far the boards have come, read now.
-func (r *Ranking) Progress(ctx context.Context) (p scoreboard.Progress, err error) {
+func (r *servers) Progress(ctx context.Context) (p scoreboard.Progress, err error) {
 	buckets := r.keys.all()
 	fresh := make([]*redis.MapStringStringCmd, len(buckets))
 	var history *redis.SliceCmd

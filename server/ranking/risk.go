@@ -12,7 +12,7 @@ import (
 
 // CheckServers describes how a server can lose rankings, "" if none can, and returns the
 // used share of the memory of the server that is closest to its limit; 0 if unknown.
-func (r *Ranking) CheckServers(ctx context.Context) (problem string, used float64, err error) {
+func (r *servers) CheckServers(ctx context.Context) (problem string, used float64, err error) {
 	var mu sync.Mutex // eachServer asks the servers of a cluster at once
 	err = r.eachServer(ctx, func(ctx context.Context, server *redis.Client) error {
 		text, err := server.Info(ctx).Result()

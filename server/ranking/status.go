@@ -22,14 +22,14 @@ import (
 func (r *Ranking) Lost(
 	ctx context.Context, boards []scoreboard.Board,
 ) (missing, suspect []scoreboard.Board, unknown int, err error) {
-	trusted, err := r.trust(ctx, r.keys.of(boards))
+	trusted, err := r.conn.trust(ctx, r.conn.keys.of(boards))
 	found, basesErr := r.bases(ctx, boards)
 	if err == nil {
 		err = basesErr
 	}
 	for i, b := range boards {
 		if _, divided := layoutOf(&b); divided || isDivided(found[i].err) {
-			condition, oneErr := r.conditionOf(ctx, &b, trusted)
+			condition, oneErr := r.partitions.conditionOf(ctx, &b, trusted)
 			if oneErr != nil && err == nil {
 				err = oneErr
 			}
@@ -44,7 +44,7 @@ func (r *Ranking) Lost(
 			}
 			continue
 		}
-		holder := trusted[r.keys.bucket(b.ID)]
+		holder := trusted[r.conn.keys.bucket(b.ID)]
 		switch {
 		case holder == nil || found[i].err != nil:
 			unknown++
@@ -62,10 +62,10 @@ func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scor
 	var loaded []scoreboard.Board
 	for some := range slices.Chunk(boards, boardsPerTrip) {
 		answers := make([]*redis.IntCmd, len(some))
-		_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		_, err := r.conn.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i := range some {
 				id := some[i].ID
-				answers[i] = p.Exists(ctx, r.keys.live(id)[0], r.keys.head(id), r.keys.layouts(id))
+				answers[i] = p.Exists(ctx, r.conn.keys.live(id)[0], r.conn.keys.head(id), r.conn.keys.layouts(id))
 			}
 			return nil
 		})
@@ -75,7 +75,7 @@ func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scor
 		for i := range some {
 			isLoaded := answers[i].Val() > 0
 			if l, divided := layoutOf(&some[i]); divided && !isLoaded {
-				if isLoaded, err = r.isLoaded(ctx, l); err != nil {
+				if isLoaded, err = r.partitions.isLoaded(ctx, l); err != nil {
 					return nil, err
 				}
 			}
@@ -98,11 +98,11 @@ func (r *Ranking) Drop(ctx context.Context, board *scoreboard.Board) error {
 // drop removes the partitions before what says that there are any, so that an interrupted
 // call is repeated.
 func (r *Ranking) drop(ctx context.Context, board *scoreboard.Board) error {
-	now, divided, err := r.learn(ctx, board.ID)
+	now, divided, err := r.layouts.learn(ctx, board.ID)
 	if err != nil {
 		return err
 	}
-	recorded, err := r.recorded(ctx, board.ID)
+	recorded, err := r.rebuilds.recorded(ctx, board.ID)
 	if err != nil {
 		return err
 	}
@@ -113,20 +113,22 @@ func (r *Ranking) drop(ctx context.Context, board *scoreboard.Board) error {
 	if divided {
 		layouts[now] = ""
 	}
-	if err := r.rdb.Unlink(ctx, r.keys.shadow(board.ID)...).Err(); err != nil {
+	if err := r.conn.rdb.Unlink(ctx, r.conn.keys.shadow(board.ID)...).Err(); err != nil {
 		return err
 	}
 	for l := range layouts {
-		if err := r.unlinkParts(ctx, l); err != nil {
+		if err := r.rebuilds.unlinkParts(ctx, l); err != nil {
 			return err
 		}
 	}
-	r.layouts.Delete(board.ID)
-	if err := r.rdb.Unlink(ctx, append(r.keys.live(board.ID), r.keys.head(board.ID))...).Err(); err != nil {
+	r.layouts.counts.Delete(board.ID)
+	live := append(r.conn.keys.live(board.ID), r.conn.keys.head(board.ID))
+	if err := r.conn.rdb.Unlink(ctx, live...).Err(); err != nil {
 		return err
 	}
 	for l, token := range recorded {
-		if err := r.forgetLayout.Run(ctx, r.rdb, []string{r.keys.layouts(l.board)}, l.count, token).Err(); err != nil {
+		keys := []string{r.conn.keys.layouts(l.board)}
+		if err := r.rebuilds.forgetLayout.Run(ctx, r.conn.rdb, keys, l.count, token).Err(); err != nil {
 			return err
 		}
 	}
@@ -148,9 +150,9 @@ func (r *Ranking) bases(ctx context.Context, boards []scoreboard.Board) (found [
 	found = make([]foundBasis, 0, len(boards))
 	for some := range slices.Chunk(boards, boardsPerTrip) {
 		answers := make([]*redis.SliceCmd, len(some))
-		_, _ = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error { // each answer has its own error
+		_, _ = r.conn.rdb.Pipelined(ctx, func(p redis.Pipeliner) error { // each answer has its own error
 			for i := range some {
-				answers[i] = p.HMGet(ctx, r.keys.live(some[i].ID)[0], "server", "since")
+				answers[i] = p.HMGet(ctx, r.conn.keys.live(some[i].ID)[0], "server", "since")
 			}
 			return nil
 		})
@@ -189,7 +191,7 @@ type holder struct {
 
 // trust returns the holders of buckets, without those that did not answer, and the
 // first error.
-func (r *Ranking) trust(ctx context.Context, buckets []int) (map[int]*holder, error) {
+func (r *conn) trust(ctx context.Context, buckets []int) (map[int]*holder, error) {
 	answers := make([]*redis.Cmd, len(buckets))
 	err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
 		for i, bucket := range buckets {
@@ -212,17 +214,18 @@ func (r *Ranking) trust(ctx context.Context, buckets []int) (map[int]*holder, er
 // Status reports the state of a board. It is expensive: Redis measures the size
 // of the keys.
 func (r *Ranking) Status(ctx context.Context, board scoreboard.BoardID) (*scoreboard.RankingStatus, error) {
-	l, divided, err := r.learn(ctx, board)
+	l, divided, err := r.layouts.learn(ctx, board)
 	switch {
 	case err != nil:
 		return nil, err
 	case divided:
-		return r.partitionedStatus(ctx, l)
+		return r.partitions.readStatus(ctx, l)
 	}
-	return r.wholeStatus(ctx, board)
+	return r.whole.readStatus(ctx, layout{board, 1})
 }
 
-func (r *Ranking) wholeStatus(ctx context.Context, board scoreboard.BoardID) (*scoreboard.RankingStatus, error) {
+func (r *whole) readStatus(ctx context.Context, l layout) (*scoreboard.RankingStatus, error) {
+	board := l.board
 	bucket := r.keys.bucket(board)
 	trusted, err := r.trust(ctx, []int{bucket})
 	if err != nil {
