@@ -10,12 +10,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // heartbeats records how far changes were applied.
 type heartbeats struct {
-	*conn
+	*piece.Conn
 	record *redis.Script
 	spread atomic.Int64 // as of, in every bucket of a cluster; microseconds
 }
@@ -30,16 +31,16 @@ func (r *heartbeats) RecordHeartbeats(ctx context.Context, beats []scoreboard.He
 	args := make([]any, 1, 1+2*len(beats))
 	args[0] = fmt.Sprintf("%d/%d", last.Shards, last.Partitions)
 	for _, b := range beats {
-		args = append(args, freshField(b.Shard, b.Partition), b.AsOf.UnixMicro())
+		args = append(args, piece.FreshField(b.Shard, b.Partition), b.AsOf.UnixMicro())
 	}
-	earliest, err := r.record.Run(ctx, r.rdb, []string{freshKey}, args...).Text()
+	earliest, err := r.record.Run(ctx, r.Redis, []string{piece.FreshKey}, args...).Text()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return translate(fmt.Errorf("record heartbeats: %w", err))
+		return piece.Translate(fmt.Errorf("record heartbeats: %w", err))
 	}
-	if r.keys.clustered && err == nil {
+	if r.Keys.Clustered && err == nil {
 		r.spreadHeartbeat(ctx, earliest)
 	}
-	r.forget()
+	r.Forget()
 	return nil
 }
 
@@ -58,16 +59,12 @@ func (r *heartbeats) spreadHeartbeat(ctx context.Context, earliest string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, spreadTimeout)
 	defer cancel()
-	err = r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
-		for _, bucket := range r.keys.all() {
-			run(r.record, []string{r.keys.fresh(bucket)}, "1/1", freshField(0, 0), earliest)
+	err = r.Pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
+		for _, bucket := range r.Keys.All() {
+			run(r.record, []string{r.Keys.Fresh(bucket)}, "1/1", piece.FreshField(0, 0), earliest)
 		}
 	})
 	if err == nil {
 		r.spread.CompareAndSwap(before, at)
 	}
-}
-
-func freshField(shard, partition int) string {
-	return strconv.Itoa(shard) + "/" + strconv.Itoa(partition)
 }

@@ -4,38 +4,39 @@ import (
 	"context"
 	"errors"
 
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // boards are what boards in one piece, and boards in partitions, answer and let repair. The layout of a
 // board in one piece is one partition.
 type boards interface {
-	readTop(ctx context.Context, l layout) (*scoreboard.Top, error)
-	readPage(ctx context.Context, l layout, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
-	readPlace(ctx context.Context, l layout, user scoreboard.UserID, k int) (*scoreboard.Place, error)
-	readList(ctx context.Context, l layout, users []scoreboard.UserID) (*scoreboard.List, error)
+	Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, error)
+	Page(ctx context.Context, l piece.Layout, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
+	Place(ctx context.Context, l piece.Layout, user scoreboard.UserID, k int) (*scoreboard.Place, error)
+	List(ctx context.Context, l piece.Layout, users []scoreboard.UserID) (*scoreboard.List, error)
 	// readRanks ranks users by the keys of standings that were just recorded, nil for the current rank.
-	readRanks(ctx context.Context, l layout, users []scoreboard.UserID, keys []*int64) ([]*int64, error)
-	readStates(ctx context.Context, l layout, users []scoreboard.UserID) ([]scoreboard.RankedState, error)
-	repairState(
-		ctx context.Context, l layout, correct *scoreboard.Change, wrong scoreboard.RankedState,
+	Ranks(ctx context.Context, l piece.Layout, users []scoreboard.UserID, keys []*int64) ([]*int64, error)
+	States(ctx context.Context, l piece.Layout, users []scoreboard.UserID) ([]scoreboard.RankedState, error)
+	Repair(
+		ctx context.Context, l piece.Layout, correct *scoreboard.Change, wrong scoreboard.RankedState,
 	) (bool, error)
-	removeMember(ctx context.Context, l layout, s scoreboard.OrphanedMember) (bool, error)
-	readStatus(ctx context.Context, l layout) (*scoreboard.RankingStatus, error)
+	Remove(ctx context.Context, l piece.Layout, s scoreboard.OrphanedMember) (bool, error)
+	Status(ctx context.Context, l piece.Layout) (*scoreboard.RankingStatus, error)
 }
 
 // onLayout calls do for a board as it is laid out.
 func onLayout[T any](
-	ctx context.Context, r *Ranking, board scoreboard.BoardID, do func(boards, layout) (T, error),
+	ctx context.Context, r *Ranking, board scoreboard.BoardID, do func(boards, piece.Layout) (T, error),
 ) (T, error) {
-	one := layout{board, 1}
-	l, ok := r.layouts.layout(board)
+	one := piece.Layout{Board: board, Count: 1}
+	l, ok := r.layouts.Known(board)
 	if !ok {
 		v, err := do(r.whole, one)
-		if !isDivided(err) {
+		if !piece.IsDivided(err) {
 			return v, err
 		}
-		if l, ok, err = r.layouts.learn(ctx, board); err == nil && !ok {
+		if l, ok, err = r.layouts.Learn(ctx, board); err == nil && !ok {
 			err = scoreboard.ErrNotLoaded // it was replaced meanwhile
 		}
 		if err != nil {
@@ -46,7 +47,7 @@ func onLayout[T any](
 	if !errors.Is(err, scoreboard.ErrNotLoaded) {
 		return v, err
 	}
-	now, ok, learnErr := r.layouts.learn(ctx, board) // a rebuild may have laid it out otherwise
+	now, ok, learnErr := r.layouts.Learn(ctx, board) // a rebuild may have laid it out otherwise
 	switch {
 	case learnErr != nil || ok && now == l:
 		return v, err
@@ -58,7 +59,7 @@ func onLayout[T any](
 
 // Top returns the head of a board, or scoreboard.ErrNotLoaded.
 func (r *Ranking) Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error) {
-	return onLayout(ctx, r, board, func(b boards, l layout) (*scoreboard.Top, error) { return b.readTop(ctx, l) })
+	return onLayout(ctx, r, board, func(b boards, l piece.Layout) (*scoreboard.Top, error) { return b.Top(ctx, l) })
 }
 
 // Page returns up to limit standings behind a position, which need not be taken,
@@ -69,8 +70,8 @@ func (r *Ranking) Page(
 	after *scoreboard.Position,
 	limit int,
 ) (*scoreboard.Top, error) {
-	return onLayout(ctx, r, board, func(b boards, l layout) (*scoreboard.Top, error) {
-		return b.readPage(ctx, l, after, limit)
+	return onLayout(ctx, r, board, func(b boards, l piece.Layout) (*scoreboard.Top, error) {
+		return b.Page(ctx, l, after, limit)
 	})
 }
 
@@ -82,8 +83,8 @@ func (r *Ranking) Place(
 	user scoreboard.UserID,
 	k int,
 ) (*scoreboard.Place, error) {
-	return onLayout(ctx, r, board, func(b boards, l layout) (*scoreboard.Place, error) {
-		return b.readPlace(ctx, l, user, k)
+	return onLayout(ctx, r, board, func(b boards, l piece.Layout) (*scoreboard.Place, error) {
+		return b.Place(ctx, l, user, k)
 	})
 }
 
@@ -93,8 +94,8 @@ func (r *Ranking) List(
 	board scoreboard.BoardID,
 	users []scoreboard.UserID,
 ) (*scoreboard.List, error) {
-	return onLayout(ctx, r, board, func(b boards, l layout) (*scoreboard.List, error) {
-		return b.readList(ctx, l, users)
+	return onLayout(ctx, r, board, func(b boards, l piece.Layout) (*scoreboard.List, error) {
+		return b.List(ctx, l, users)
 	})
 }
 
@@ -114,7 +115,7 @@ func (r *Ranking) Ranks(
 			keys[i] = &key
 		}
 	}
-	return onLayout(ctx, r, board.ID, func(b boards, l layout) ([]*int64, error) {
-		return b.readRanks(ctx, l, users, keys)
+	return onLayout(ctx, r, board.ID, func(b boards, l piece.Layout) ([]*int64, error) {
+		return b.Ranks(ctx, l, users, keys)
 	})
 }
