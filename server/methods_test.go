@@ -20,7 +20,6 @@ var largeTypes = map[string]int{
 	"internal/test/bench.rig":               73,
 	"internal/test/torture.run":             88,
 	"server.Server":                         67,
-	"server/http/console.Console":           62,
 }
 
 func TestTypesHaveFewMethods(t *testing.T) {
