@@ -48,7 +48,7 @@ func submitFile(server *connector, out *output, cmd *cobra.Command, c *client.Cl
 		results = f.file + ".results"
 	}
 	now := time.Now()
-	bar := &progressBar{out: out, size: size, started: now, drawnAt: now, terminal: isTerminal(out.stderr)}
+	bar := &progressBar{out: out, size: size, started: now, drawnAt: now, terminal: out.redraws(out.stderr)}
 	job := bulk.Job{
 		Source: source, CSV: strings.HasSuffix(strings.ToLower(f.file), ".csv"), Results: results,
 		Workers: f.workers, Progress: bar.draw, Failed: bar.lineFailed,

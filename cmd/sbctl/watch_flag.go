@@ -48,7 +48,7 @@ func repeatable(server *connector, out *output, cmd *cobra.Command) *cobra.Comma
 func repeat(ctx context.Context, server *connector, out *output, every time.Duration, run func() error) error {
 	screen := &redrawer{to: out.stdout}
 	out.repeats = true
-	if screen.redraws = isTerminal(out.stdout) && out.env["TERM"] != "dumb"; screen.redraws {
+	if screen.redraws = out.redraws(out.stdout); screen.redraws {
 		stdout, stderr := out.stdout, out.stderr
 		defer func() { out.stdout, out.stderr = stdout, stderr }()
 		out.stdout, out.stderr = &screen.frame, &screen.frame
