@@ -132,8 +132,16 @@ var mutants = []mutant{
 		rules: []string{"stale", "convergence", "frames go back"},
 	},
 	{
-		name: "what a lost answer held is not read again", file: "server/pipeline/transport/streams/group.go",
-		old: "local found = read('0')\n", new: "local found = {}\n",
+		// The client repeats it when its answer is lost, and what it held stays pending.
+		name: "a group is read by a command alone", file: "server/pipeline/transport/streams/consumer.go",
+		old: "	entries, last, err := r.run(ctx, readScript)\n	if err != nil {\n		return err\n	}\n",
+		new: "	if _, _, err := r.run(ctx, renewScript); err != nil {\n		return err\n	}\n" +
+			"	o, last, entries := &r.c.transport.o, \"$\", []redis.XMessage(nil)\n" +
+			"	found, err := r.c.transport.rdb.XReadGroup(ctx, &redis.XReadGroupArgs{\n" +
+			"		Group: o.Group, Consumer: r.c.name, Streams: []string{r.stream, \">\"}, Count: int64(o.Batch),\n" +
+			"		Block: readBlock,\n" +
+			"	}).Result()\n	if err != nil && !errors.Is(err, redis.Nil) {\n		return err\n	}\n" +
+			"	for i := range found {\n		entries = found[i].Messages\n	}\n",
 		args:  []string{"--only", "redis answers swallowed", "--layout", "streams", "--players", "100", "--duration", "60s"},
 		rules: []string{"stale", "convergence"},
 	},
