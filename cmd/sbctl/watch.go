@@ -128,7 +128,7 @@ func printStream(ctx context.Context, cn *connector, board string, limit int) er
 	if s.Token.Value != "" {
 		r.Header.Set("Authorization", "Bearer")
 	}
-	_, err = io.WriteString(cn.stdout, curlCommand(r, nil))
+	_, err = io.WriteString(cn.stdout, curlCommand(r, "", nil))
 	return err
 }
 
