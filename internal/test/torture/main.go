@@ -74,7 +74,8 @@ func main() {
 	flag.IntVar(&o.players, "players", 40, "users that they share")
 	flag.IntVar(&o.pauseMS, "pause", 20, "longest pause of a client between requests, in milliseconds")
 	flag.StringVar(&o.layout, "layout", "two", "installation: two (nodes with all roles), split (four nodes), "+
-		"streams (three nodes without Kafka) or wide (as two, with three brokers, a standby, and disks and clocks that can be wrong; as root)")
+		"streams (three nodes without Kafka) or wide (as two, with three brokers, a standby, and disks and clocks "+
+		"that can be wrong; as root)")
 	flag.StringVar(&o.only, "only", "", "inject only faults whose name contains this, or one of several, "+
 		"separated by commas")
 	flag.StringVar(&o.binary, "binary", "bin/scoreboardd", "the daemon to run")

@@ -142,7 +142,9 @@ var mutants = []mutant{
 			"		Block: readBlock,\n" +
 			"	}).Result()\n	if err != nil && !errors.Is(err, redis.Nil) {\n		return err\n	}\n" +
 			"	for i := range found {\n		entries = found[i].Messages\n	}\n",
-		args:  []string{"--only", "redis answers swallowed", "--layout", "streams", "--players", "100", "--duration", "60s"},
+		args: []string{
+			"--only", "redis answers swallowed", "--layout", "streams", "--players", "100", "--duration", "60s",
+		},
 		rules: []string{"stale", "convergence"},
 	},
 	{
@@ -151,8 +153,10 @@ var mutants = []mutant{
 		new: "if redis.call('GET', lease) ~= member then\n" +
 			"    redis.call('XREADGROUP', 'GROUP', group, member, 'COUNT', count, 'STREAMS', stream, '>')\n" +
 			"    redis.call('XGROUP', 'DELCONSUMER', stream, group, member)\n",
-		args: []string{"--only", "node paused,redis stalled", "--layout", "streams", "--players", "100", "--writers", "36",
-			"--duration", "80s"},
+		args: []string{
+			"--only", "node paused,redis stalled", "--layout", "streams", "--players", "100", "--writers", "36",
+			"--duration", "80s",
+		},
 		rules: []string{"202 without an outcome", "404 after a 202", "stale", "convergence"},
 	},
 	{
