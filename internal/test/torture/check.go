@@ -46,7 +46,7 @@ func (r *run) finish(ctx context.Context, rng *rand.Rand) {
 func (r *run) settleAll(ctx context.Context, rng *rand.Rand) {
 	deadline := time.Now().Add(settleTime)
 	for _, e := range r.log.Events() {
-		if r.mayBeLost(e) && e.Accepted {
+		if r.mayBeLost(e) && e.Accepted && time.Now().Before(deadline) {
 			r.submitLost(ctx, rng, e)
 		}
 		for !e.Settled() && time.Now().Before(deadline) && ctx.Err() == nil {
@@ -85,7 +85,7 @@ func (r *run) settleAll(ctx context.Context, rng *rand.Rand) {
 
 // lostTime is how long an event that the queue has lost may be pending, from 10 s after it was
 // accepted, and how long its repeat may be.
-const lostTime = 20 * time.Second
+const lostTime = 15 * time.Second
 
 // submitLost asks for the outcome of an event that the queue may have lost. It is not pending
 // for long. Sent again, it comes to an outcome.
