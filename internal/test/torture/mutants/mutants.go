@@ -178,12 +178,6 @@ var mutants = []mutant{
 		rules: []string{"stale", "convergence"},
 	},
 	{
-		name: "lower epochs shown after two reads", file: "server/realtime/board.go",
-		old: "if now.Sub(b.lower) < lowerLife {", new: "if now.Sub(b.lower) < time.Millisecond {",
-		args:  []string{"--only", "redis restored,redis failed over,redis unreachable", "--duration", "60s"},
-		rules: []string{"frames go back", "two contents"},
-	},
-	{
 		name: "changes of a lost history applied", file: "server/ranking/lua/apply.lua",
 		old: "if tonumber(ARGV[5]) < since then", new: "if false then",
 		args:  []string{"--only", "postgres goes back in time"},
