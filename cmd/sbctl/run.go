@@ -24,13 +24,15 @@ type program struct {
 	*output
 	*prompt
 	*connector
+	*confirmation
 }
 
 func newProgram(of *process) *program {
-	out := &output{process: of}
+	out, ask := &output{process: of}, &prompt{process: of}
+	server := &connector{process: of, profiles: &profiles{process: of}, trace: &trace{out: out}}
 	return &program{
-		process: of, output: out, prompt: &prompt{process: of},
-		connector: &connector{process: of, profiles: &profiles{process: of}, trace: &trace{out: out}},
+		process: of, output: out, prompt: ask, connector: server,
+		confirmation: &confirmation{prompt: ask, to: server},
 	}
 }
 
@@ -50,6 +52,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	p.trace.end(cmd, err)
 	return p.finish(ctx, cmd, err)
 }
+
+// redraws reports whether the stream is a terminal that control sequences may move about on.
+func (out *output) redraws(stream any) bool { return isTerminal(stream) && out.env["TERM"] != "dumb" }
 
 // isTerminal reports whether the stream is a terminal.
 func isTerminal(stream any) bool {
