@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -157,6 +158,41 @@ func (k *brokerSet) RecreateTopic(ctx context.Context, topic string, partitions 
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
+}
+
+// CutLogs takes records from the end of topics' logs while the only broker is down: those that
+// it has after the call. cut starts the broker.
+func (c *Cluster) CutLogs(topics ...string) (cut func(context.Context) error, err error) {
+	data := filepath.Join(c.Dir(Kafka), "data")
+	var logs []string
+	for _, topic := range topics {
+		found, err := filepath.Glob(filepath.Join(data, topic+"-*"))
+		if err != nil {
+			return nil, fmt.Errorf("find the logs of %s: %w", topic, err)
+		}
+		logs = append(logs, found...)
+	}
+	old, err := os.MkdirTemp(c.o.Dir, "logs-")
+	if err != nil {
+		return nil, fmt.Errorf("keep a copy of the logs: %w", err)
+	}
+	for _, log := range logs {
+		if err := os.CopyFS(filepath.Join(old, filepath.Base(log)), os.DirFS(log)); err != nil {
+			return nil, fmt.Errorf("keep a copy of a log: %w", err)
+		}
+	}
+	return func(ctx context.Context) error {
+		c.KillBackend(Kafka)
+		for _, log := range logs {
+			if err := os.RemoveAll(log); err != nil {
+				return fmt.Errorf("cut a log: %w", err)
+			}
+			if err := os.Rename(filepath.Join(old, filepath.Base(log)), log); err != nil {
+				return fmt.Errorf("cut a log: %w", err)
+			}
+		}
+		return c.StartBackend(ctx, Kafka)
+	}, nil
 }
 
 // ConfigureTopic sets settings of a topic.

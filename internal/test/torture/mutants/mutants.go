@@ -109,7 +109,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "202 before the log has the event", file: "server/pipeline/ingest/acceptor.go",
-		old: "case marks[i] != nil && marks[i].Produced: // pending already", new: "case marks[i] != nil:",
+		old:   "case marks[i] != nil && marks[i].Produced && a.recent(marks[i]): // pending already",
+		new:   "case marks[i] != nil:",
 		args:  []string{"--only", "kafka half-open,node killed at a message", "--writers", "48", "--duration", "70s"},
 		rules: []string{"202 without an outcome", "404 after a 202"},
 	},
@@ -129,6 +130,52 @@ var mutants = []mutant{
 			"	if err := r.countShadows(ctx, p, s.Users); err != nil {",
 		args:  []string{"--only", "delayed", "--players", "200", "--writers", "36", "--duration", "60s"},
 		rules: []string{"stale", "convergence", "frames go back"},
+	},
+	{
+		// The client repeats it when its answer is lost, and what it held stays pending.
+		name: "a group is read by a command alone", file: "server/pipeline/transport/streams/consumer.go",
+		old: "	entries, last, err := r.run(ctx, readScript)\n	if err != nil {\n		return err\n	}\n",
+		new: "	if _, _, err := r.run(ctx, renewScript); err != nil {\n		return err\n	}\n" +
+			"	o, last, entries := &r.c.transport.o, \"$\", []redis.XMessage(nil)\n" +
+			"	found, err := r.c.transport.rdb.XReadGroup(ctx, &redis.XReadGroupArgs{\n" +
+			"		Group: o.Group, Consumer: r.c.name, Streams: []string{r.stream, \">\"}, Count: int64(o.Batch),\n" +
+			"		Block: readBlock,\n" +
+			"	}).Result()\n	if err != nil && !errors.Is(err, redis.Nil) {\n		return err\n	}\n" +
+			"	for i := range found {\n		entries = found[i].Messages\n	}\n",
+		args: []string{
+			"--only", "redis answers swallowed", "--layout", "streams", "--players", "100", "--duration", "60s",
+		},
+		rules: []string{"stale", "convergence"},
+	},
+	{
+		name: "a late read is lost with its reader", file: "server/pipeline/transport/streams/group.go",
+		old: "if redis.call('GET', lease) ~= member then\n",
+		new: "if redis.call('GET', lease) ~= member then\n" +
+			"    redis.call('XREADGROUP', 'GROUP', group, member, 'COUNT', count, 'STREAMS', stream, '>')\n" +
+			"    redis.call('XGROUP', 'DELCONSUMER', stream, group, member)\n",
+		args: []string{
+			"--only", "node paused,redis stalled", "--layout", "streams", "--players", "100", "--writers", "36",
+			"--duration", "80s",
+		},
+		rules: []string{"202 without an outcome", "404 after a 202", "stale", "convergence"},
+	},
+	{
+		name: "a lost event is pending as long as its mark", file: "server/pipeline/ingest/acceptor.go",
+		old: "case undecided && (err != nil || a.recent(mark)):", new: "case undecided:",
+		args:  []string{"--only", "topic of increments recreated,postgres paused"},
+		rules: []string{"pending without end"},
+	},
+	{
+		name: "a lost event is not published again", file: "server/pipeline/ingest/acceptor.go",
+		old: "marks[i].Produced && a.recent(marks[i]):", new: "marks[i].Produced:",
+		args:  []string{"--only", "topic of increments recreated,postgres paused"},
+		rules: []string{"202 without an outcome"},
+	},
+	{
+		name: "leader epochs not compared", file: "server/pipeline/transport/kafka/epoch.go",
+		old: "} else if end >= 0 && end < from.offset {", new: "} else if end >= 0 && end < 0 {",
+		args:  []string{"--only", "kafka log cut", "--players", "100", "--writers", "36", "--duration", "60s"},
+		rules: []string{"stale", "convergence"},
 	},
 	{
 		name: "changes of a lost history applied", file: "server/ranking/lua/apply.lua",
