@@ -109,7 +109,7 @@ func (a *API) newAction(
 ) (*scoreboard.Action, error) {
 	user := caller.User
 	if r.UserID != "" {
-		named, err := caller.UserID(r.UserID)
+		named, err := caller.WrittenUser(r.UserID)
 		if err != nil {
 			return nil, err
 		}

@@ -271,6 +271,18 @@ func (a *API) findBoard(c *gin.Context, caller *auth.Claims) (*scoreboard.Board,
 	return a.Boards.FindPublicBoard(c.Request.Context(), id)
 }
 
+// teamRule returns the rule of a board of teams as the caller may see it: without the name of a
+// private source.
+func (a *API) teamRule(c *gin.Context, caller *auth.Claims, rule *scoreboard.TeamRule) *wire.TeamRule {
+	out := protocol.NewTeamRule(rule)
+	if out != nil {
+		if _, err := a.board(c.Request.Context(), rule.Source, caller); err != nil {
+			out.Source = ""
+		}
+	}
+	return out
+}
+
 func (a *API) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Board) wire.Board {
 	out := wire.Board{
 		Board: string(b.ID), Mode: string(b.Mode), Order: string(b.Order), Status: string(b.Status),
@@ -278,7 +290,7 @@ func (a *API) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Board
 		Public: b.Public, Region: b.Region, Platform: b.Platform, Tags: b.Tags, Period: string(b.Period),
 		PeriodStart: timePtr(b.PeriodStart), PeriodEnd: timePtr(b.PeriodEnd),
 		CreatedAt: b.Created, ClosedAt: timePtr(b.Closed),
-		StandingsHash: standingsHash(caller, b), Team: protocol.NewTeamRule(b.Team), Partitions: b.Partitions,
+		StandingsHash: standingsHash(caller, b), Team: a.teamRule(c, caller, b.Team), Partitions: b.Partitions,
 	}
 	if b.Team != nil { // it takes no increments
 		out.MinDelta, out.MaxDelta = 0, 0

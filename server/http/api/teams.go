@@ -44,21 +44,23 @@ func (a *API) joinTeam(c *gin.Context, _ *auth.Claims) error {
 	if err := decodeNothing(c); err != nil {
 		return err
 	}
-	return a.changeMembership(c, a.Teams.Join)
+	return a.changeMembership(c, scoreboard.ParseClientUserID, a.Teams.Join)
 }
 
 // leaveTeam is DELETE /v1/boards/{board}/teams/{team}/members/{user_id}.
 func (a *API) leaveTeam(c *gin.Context, _ *auth.Claims) error {
-	return a.changeMembership(c, a.Teams.Leave)
+	return a.changeMembership(c, scoreboard.ParseUserID, a.Teams.Leave)
 }
 
 // changeMembership changes the membership in the path, and answers with it.
-func (a *API) changeMembership(c *gin.Context, change membershipChange) error {
+func (a *API) changeMembership(
+	c *gin.Context, parse func(string) (scoreboard.UserID, error), change membershipChange,
+) error {
 	board, team, err := teamOfPath(c)
 	if err != nil {
 		return err
 	}
-	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	user, err := parse(c.Param("user_id"))
 	if err != nil {
 		return err
 	}

@@ -82,12 +82,15 @@ func (a *API) createWebhook(c *gin.Context, caller *auth.Claims) error {
 	}
 	w.ID = "wh_" + strings.ToLower(rand.Text()[:12])
 	secret := newWebhookSecret()
-	why := auditEntry(c, caller, "webhook:"+w.ID)
+	why := newAuditEntry(c, caller, "webhook:"+w.ID, c.Query(queryReason))
+	stored := r
+	stored.URL = maskedAddress(r.URL)
+	why.Detail = auditDetail(stored)
 	made, err := a.Webhooks.Create(c.Request.Context(), w, a.Keyring.Seal(w.ID, secret), why)
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusCreated, webhookJSON(&made, secret, scoreboard.WebhookBacklog{}))
+	respond(c, http.StatusCreated, webhookJSON(caller, &made, secret, scoreboard.WebhookBacklog{}))
 	return nil
 }
 
@@ -158,11 +161,27 @@ const patternWebhookURL = `^(https://([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[
 
 var webhookURL = regexp.MustCompile(patternWebhookURL)
 
-// webhookJSON returns a webhook as the API shows it. The secret is "" but in the response
-// that creates it.
-func webhookJSON(w *scoreboard.Webhook, secret string, b scoreboard.WebhookBacklog) wire.Webhook {
+// maskedAddress returns the address of a webhook without what follows the host: for many
+// receivers the path is a secret.
+func maskedAddress(address string) string {
+	scheme, rest, _ := strings.Cut(address, "://")
+	if host, path, _ := strings.Cut(rest, "/"); path != "" {
+		return scheme + "://" + host + "/********"
+	}
+	return address
+}
+
+// webhookJSON returns a webhook as the API shows it: administrators see the whole address. The
+// secret is "" but in the response that creates it.
+func webhookJSON(
+	caller *auth.Claims, w *scoreboard.Webhook, secret string, b scoreboard.WebhookBacklog,
+) wire.Webhook {
+	address := w.URL
+	if !caller.Has(auth.ScopeAdmin) {
+		address = maskedAddress(address)
+	}
 	out := wire.Webhook{
-		WebhookID: w.ID, URL: w.URL, Top: w.Top, Secret: secret, CreatedAt: w.Created, DisabledAt: timePtr(w.Disabled),
+		WebhookID: w.ID, URL: address, Top: w.Top, Secret: secret, CreatedAt: w.Created, DisabledAt: timePtr(w.Disabled),
 		Reason: w.Reason, Generation: w.Generation, RetiresAt: timePtr(w.Retires),
 		Pending: b.Pending, PendingSeconds: int64(b.Oldest.Seconds()),
 	}
@@ -176,7 +195,7 @@ func webhookJSON(w *scoreboard.Webhook, secret string, b scoreboard.WebhookBackl
 }
 
 // listWebhooks is GET /v1/admin/webhooks.
-func (a *API) listWebhooks(c *gin.Context, _ *auth.Claims) error {
+func (a *API) listWebhooks(c *gin.Context, caller *auth.Claims) error {
 	all, err := a.Webhooks.List(c.Request.Context())
 	if err != nil {
 		return err
@@ -187,7 +206,7 @@ func (a *API) listWebhooks(c *gin.Context, _ *auth.Claims) error {
 	}
 	out := wire.Webhooks{Webhooks: make([]wire.Webhook, len(all))}
 	for i := range all {
-		out.Webhooks[i] = webhookJSON(&all[i], "", backlogs[all[i].ID])
+		out.Webhooks[i] = webhookJSON(caller, &all[i], "", backlogs[all[i].ID])
 	}
 	respond(c, http.StatusOK, out)
 	return nil
@@ -217,7 +236,7 @@ func (a *API) rotateWebhook(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, webhookJSON(&w, secret, scoreboard.WebhookBacklog{}))
+	respond(c, http.StatusOK, webhookJSON(caller, &w, secret, scoreboard.WebhookBacklog{}))
 	return nil
 }
 
@@ -234,7 +253,7 @@ func (a *API) enableWebhook(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, webhookJSON(&w, "", scoreboard.WebhookBacklog{}))
+	respond(c, http.StatusOK, webhookJSON(caller, &w, "", scoreboard.WebhookBacklog{}))
 	return nil
 }
 
@@ -248,7 +267,7 @@ func (a *API) deleteWebhook(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, webhookJSON(&w, "", scoreboard.WebhookBacklog{}))
+	respond(c, http.StatusOK, webhookJSON(caller, &w, "", scoreboard.WebhookBacklog{}))
 	return nil
 }
 
