@@ -24,17 +24,22 @@ func (r *Ranking) mergedTop(ctx context.Context, l layout) (*scoreboard.Top, err
 	return s.top(l, rows, 0), nil
 }
 
-// mergedPage reads up to limit rows behind a position.
-func (r *Ranking) mergedPage(
-	ctx context.Context, l layout, after *scoreboard.Position, limit int,
+// mergedAround reads rows around a position.
+func (r *Ranking) mergedAround(
+	ctx context.Context, l layout, of *scoreboard.Position, before, behind int,
 ) (*scoreboard.Top, error) {
-	at := position{after.Key, prefix(after.ReachedAt) + string(after.User)}
-	s, err := r.readCut(ctx, l, &question{sought: []sought{{at: &at, from: limit}}})
+	at := position{of.Key, prefix(of.ReachedAt) + string(of.User)}
+	s, err := r.readCut(ctx, l, &question{sought: []sought{{at: &at, before: before, from: behind}}})
 	if err != nil {
 		return nil, err
 	}
 	rows := s.rows(0)
-	return s.top(l, rows[:min(limit, len(rows))], s.upTo(0)), nil
+	ahead := 0
+	for ahead < len(rows) && compareRows(rows[ahead], row(at)) <= 0 {
+		ahead++
+	}
+	first := max(ahead-before, 0)
+	return s.top(l, rows[first:min(ahead+behind, len(rows))], s.upTo(0)-int64(ahead-first)), nil
 }
 
 // top makes a page of rows; first is the 0-based rank of the first row.

@@ -32,12 +32,23 @@ func (r *Ranking) Page(
 	after *scoreboard.Position,
 	limit int,
 ) (*scoreboard.Top, error) {
+	return r.Around(ctx, board, after, 0, limit)
+}
+
+// Around returns up to before standings at or ahead of a position, which need not be taken, and up to
+// behind standings behind it, or scoreboard.ErrNotLoaded.
+func (r *Ranking) Around(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	at *scoreboard.Position,
+	before, behind int,
+) (*scoreboard.Top, error) {
 	return onLayout(ctx, r, board, func() (*scoreboard.Top, error) {
 		return r.rows(
-			ctx, board, r.page, limit, strconv.FormatInt(after.Key, 10), prefix(after.ReachedAt)+string(after.User),
+			ctx, board, r.page, behind, strconv.FormatInt(at.Key, 10), prefix(at.ReachedAt)+string(at.User), before,
 		)
 	}, func(l layout) (*scoreboard.Top, error) {
-		return r.mergedPage(ctx, l, after, limit)
+		return r.mergedAround(ctx, l, at, before, behind)
 	})
 }
 

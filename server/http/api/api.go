@@ -15,6 +15,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/publicnet"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/http/docs"
@@ -198,7 +199,7 @@ func New(o Options) *API {
 		errors: errorLog{states: make(map[errorKind]*logState)},
 	}
 	if a.Operations != nil {
-		a.Operations.slots = make(chan struct{}, maxJobs)
+		a.Operations.slots = share.New(maxJobs)
 	}
 	a.Configure(o.Policy)
 	a.engine = a.newEngine()

@@ -37,7 +37,7 @@ func (a *API) exportBoard(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	done, err := a.Operations.takeSlot()
+	done, err := a.Operations.takeSlot(ctx, "board:"+string(board.ID))
 	if err != nil {
 		return err
 	}

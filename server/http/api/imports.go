@@ -108,7 +108,7 @@ func (a *API) summarizeImport(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	done, err := a.Operations.takeSlot()
+	done, err := a.Operations.takeSlot(c.Request.Context(), "import:"+strconv.FormatInt(id, 10))
 	if err != nil {
 		return err
 	}

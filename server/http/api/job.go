@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -47,8 +48,9 @@ type Jobs interface {
 // progressInterval is the shortest interval between two lines of progress.
 const progressInterval = 200 * time.Millisecond
 
-// maxJobs bounds the jobs that one process runs at once.
-const maxJobs = 2
+// maxJobs bounds the jobs that one process runs at once: those of one caller, or on one board,
+// to one less.
+const maxJobs = 3
 
 // jobWriter writes a job's answer line by line.
 type jobWriter struct {
@@ -111,15 +113,15 @@ func (a *API) runBoardJob(c *gin.Context, caller *auth.Claims, do boardJob) erro
 	})
 }
 
-// takeSlot takes one of the job slots until release is called, or returns a conflict.
-func (o *Operations) takeSlot() (release func(), err error) {
-	select {
-	case o.slots <- struct{}{}:
-		return func() { <-o.slots }, nil
-	default:
+// takeSlot takes one of the job slots until release is called, or returns a conflict. target is
+// what the job is about.
+func (o *Operations) takeSlot(ctx context.Context, target string) (release func(), err error) {
+	release, ok := o.slots.Try(ctx, share.Claim{Board: target})
+	if !ok {
 		return nil, scoreboard.Errorf(wire.CodeConflict,
-			"this node is already running %d jobs; try again later", maxJobs)
+			"this node is already running %d jobs, or %d of yours or on this board; try again later", maxJobs, maxJobs-1)
 	}
+	return release, nil
 }
 
 // runJob runs do in one of the job slots and streams its progress and result. A job
@@ -131,7 +133,7 @@ func (a *API) runJob(
 	c *gin.Context, job *scoreboard.Job, why *scoreboard.AuditEntry,
 	do func(context.Context, *jobWriter) (wire.JobLine, error),
 ) error {
-	release, err := a.Operations.takeSlot()
+	release, err := a.Operations.takeSlot(c.Request.Context(), job.Target)
 	if err != nil {
 		return err
 	}

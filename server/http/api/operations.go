@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -55,8 +56,8 @@ type Operations struct {
 	Exports     BoardExports
 	Imports     Imports
 	WhatIf      WhatIf
-	Archive     Archive       // nil if this process has no archive folder
-	slots       chan struct{} // one for each running job
+	Archive     Archive     // nil if this process has no archive folder
+	slots       *share.Pool // one for each running job
 }
 
 // outbox is GET /v1/admin/outbox.
