@@ -35,7 +35,7 @@ func (someHidden) Visibility(user scoreboard.UserID) scoreboard.Visibility {
 // neighbours are those of the store.
 func TestReadsOfEveryCallerReadFewRows(t *testing.T) {
 	t.Parallel()
-	const users, rounds = 12_000, 8
+	const users, rounds = 12_000, 100
 	url := backends.Postgres(t, migrations.Up)
 	conn := backends.Connect(t, url)
 	fill := storetest.Open(t, url)
@@ -118,9 +118,10 @@ select user_id, board_id, order_key, reached_at, recorded_at, revision, hidden f
 		}
 	}
 	after := rowsOf(t, conn, s)
-	for _, table := range []string{"standings", "scores", "users"} {
-		if n := after[table] - before[table]; n > 40*requests {
-			t.Errorf("%d requests read %d rows of %s, want at most 40 each", requests, n, table)
+	// One scan of the standings for all of them would be too much; the rows of a user are few.
+	for table, most := range map[string]int64{"standings": users / 2, "scores": 40 * requests, "users": 40 * requests} {
+		if n := after[table] - before[table]; n > most {
+			t.Errorf("%d requests read %d rows of %s, want at most %d", requests, n, table, most)
 		}
 	}
 }
