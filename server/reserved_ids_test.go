@@ -35,11 +35,14 @@ func TestReservedIDsComeInNowhere(t *testing.T) {
 			method, path, body string
 			header             http.Header
 		}{
-			"an increment":  {http.MethodPost, "/v1/scores/increment", increment, server},
-			"an action":     {http.MethodPost, "/v1/actions", `{"user_id":"` + id + `","action":"a"}`, server},
-			"an adjustment": {http.MethodPost, "/v1/admin/users/" + id + "/adjust", `{"delta":1,"event_id":"e","reason":"r"}`, operator},
+			"an increment": {http.MethodPost, "/v1/scores/increment", increment, server},
+			"an action":    {http.MethodPost, "/v1/actions", `{"user_id":"` + id + `","action":"a"}`, server},
+			"an adjustment": {
+				http.MethodPost, "/v1/admin/users/" + id + "/adjust", `{"delta":1,"event_id":"e","reason":"r"}`, operator,
+			},
 			"an increment in a dialect": {
-				http.MethodPost, "/delta/v1/score/update", `{"userId":"` + id + `","scoreDelta":1,"actionId":"a1","timestamp":"2026-01-01T00:00:00Z"}`, server,
+				http.MethodPost, "/delta/v1/score/update", `{"userId":"` + id +
+					`","scoreDelta":1,"actionId":"a1","timestamp":"2026-01-01T00:00:00Z"}`, server,
 			},
 			"a friend":     {http.MethodPut, "/v1/users/me/friends/" + id, "", ada},
 			"a friendship": {http.MethodPost, "/v1/friends", `{"pairs":[{"user_id":"ada","friend_id":"` + id + `"}]}`, server},
@@ -58,7 +61,8 @@ func TestReservedIDsComeInNowhere(t *testing.T) {
 		own := bearer(h.token(id, "", time.Hour))
 		status, _, answer := request(t, http.MethodPut, n.URL+"/v1/users/"+id+"/profile", `{"display_name":"Imp"}`, own)
 		var p client.Profile
-		if err := json.Unmarshal([]byte(answer), &p); err != nil || status != http.StatusOK || !strings.HasPrefix(p.UserID, "x:") {
+		err := json.Unmarshal([]byte(answer), &p)
+		if err != nil || status != http.StatusOK || !strings.HasPrefix(p.UserID, "x:") {
 			t.Errorf("the profile of the token of %s: %d %s, want that of a derived id", id, status, answer)
 		}
 	}

@@ -142,7 +142,8 @@ func TestSlotsAreConserved(t *testing.T) {
 		all.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(w)))
 			for range 300 {
-				ctx, cancel := context.WithTimeout(of(t, fmt.Sprint(random.IntN(4))), time.Duration(random.IntN(200))*time.Microsecond)
+				wait := time.Duration(random.IntN(200)) * time.Microsecond
+				ctx, cancel := context.WithTimeout(of(t, fmt.Sprint(random.IntN(4))), wait)
 				release, err := p.Take(ctx, share.Claim{Board: fmt.Sprint(random.IntN(3)), Long: random.IntN(2) == 0})
 				cancel()
 				if err != nil {

@@ -43,7 +43,8 @@ type either[T any] struct {
 // read calls do with one of the sources. facts are those of the answer, if it has any: each of
 // several replicas may have given it.
 func (e *either[T]) read(
-	ctx context.Context, board scoreboard.BoardID, do func(context.Context, T) error, facts func() (asOf time.Time, degraded *string),
+	ctx context.Context, board scoreboard.BoardID, do func(context.Context, T) error,
+	facts func() (asOf time.Time, degraded *string),
 ) error {
 	ask := func(accept scoreboard.ProgressCheck) (behind *string, err error) {
 		var checked time.Time // of what the answer is from; an answer's own time may be older

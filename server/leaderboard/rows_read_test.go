@@ -41,15 +41,20 @@ func TestReadsOfEveryCallerReadFewRows(t *testing.T) {
 	fill := storetest.Open(t, url)
 	conn.Do(t, `insert into users (user_id) select 'u' || lpad(i::text, 5, '0') from generate_series(1, $1) i`, users)
 	conn.Do(t, `insert into scores (user_id, board_id, score, order_key, reached_at, recorded_at, version, revision)
-select 'u' || lpad(i::text, 5, '0'), 'global', i / 4, -(i / 4), now() - interval '1 hour' + i * interval '1 ms', now(), 1, 1
+select 'u' || lpad(i::text, 5, '0'), 'global', i / 4, -(i / 4), 
+    now() - interval '1 hour' + i * interval '1 ms', now(), 1, 1
 from generate_series(1, $1) i`, users)
-	for _, u := range [][2]string{{"private-mid", "u06000"}, {"private-last", "u00001"}, {"private-first", "u12000"}} {
+	for _, u := range [][2]string{
+		{"private-mid", "u06000"}, {"private-last", "u00001"}, {"private-first", "u12000"},
+	} {
 		conn.Do(t, `insert into users (user_id, private) values ($1, true)`, u[0])
-		conn.Do(t, `insert into scores (user_id, board_id, score, order_key, reached_at, recorded_at, version, revision, hidden)
+		conn.Do(t, `insert into scores (user_id, board_id, score, order_key, reached_at, recorded_at,
+    version, revision, hidden)
 select $1, board_id, score, order_key, reached_at, now(), 1, 1, true from scores where user_id = $2`, u[0], u[1])
 	}
 	conn.Do(t, `insert into users (user_id, status) values ('banned', 'banned')`)
-	conn.Do(t, `insert into scores (user_id, board_id, score, order_key, reached_at, recorded_at, version, revision, hidden)
+	conn.Do(t, `insert into scores (user_id, board_id, score, order_key, reached_at, recorded_at,
+    version, revision, hidden)
 values ('banned', 'global', 5, -5, now(), now(), 1, 1, true)`)
 	conn.Do(t, `insert into standings (user_id, board_id, order_key, reached_at, recorded_at, revision, hidden)
 select user_id, board_id, order_key, reached_at, recorded_at, revision, hidden from scores`)
@@ -63,7 +68,8 @@ select user_id, board_id, order_key, reached_at, recorded_at, revision, hidden f
 	ended := make(chan error, 1)
 	go func() { ended <- rebuilder.Run(running) }()
 	l := leaderboard.New(leaderboard.Options{
-		Catalog: catalog, Ranking: rank, Fallback: s.Reads, TriggerRebuild: rebuilder.Trigger, Display: someHidden{}, Log: quiet,
+		Catalog: catalog, Ranking: rank, Fallback: s.Reads, TriggerRebuild: rebuilder.Trigger,
+		Display: someHidden{}, Log: quiet,
 	})
 	board, err := catalog.Board(t.Context(), "global")
 	if err != nil {

@@ -37,7 +37,9 @@ func TestServersOwnNamesAreReserved(t *testing.T) {
 			t.Errorf("%s is accepted as a display name", name)
 		}
 	}
-	for _, name := range []string{"me", "Team Ants", "erased", "~ada~", "~k3vq7m2xh5bwc6t", "k3vq7m2xh5bwc6ta", "role", ""} {
+	for _, name := range []string{
+		"me", "Team Ants", "erased", "~ada~", "~k3vq7m2xh5bwc6t", "k3vq7m2xh5bwc6ta", "role", "",
+	} {
 		p := &scoreboard.Profile{DisplayName: name}
 		if err := p.CheckReserved(); err != nil {
 			t.Errorf("%q: %v", name, err)

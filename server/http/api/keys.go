@@ -115,7 +115,8 @@ func keyScope(r *wire.KeyRequest) (*scoreboard.KeyScope, error) {
 		s.Boards = append(s.Boards, board)
 	}
 	if _, err := scoreboard.ParseClientUserID(r.UserPrefix); r.UserPrefix != "" && err != nil {
-		return nil, scoreboard.Invalid("user_prefix", "user_prefix must be a prefix of user ids, and must not be one that the server makes")
+		return nil, scoreboard.Invalid("user_prefix",
+			"user_prefix must be a prefix of user ids, and must not be one that the server makes")
 	}
 	if r.MaxDelta < 0 || r.MaxDelta > scoreboard.MaxScore {
 		return nil, scoreboard.Invalid("max_delta", "max_delta must be from 0 to %d", int64(scoreboard.MaxScore))

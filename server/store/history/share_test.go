@@ -19,9 +19,13 @@ func TestOnePlayerLeavesReadsOfPast(t *testing.T) {
 	submit(t, s, "ada", 5, "global")
 	at := scoreboard.Moment{At: now(t, s)}
 	for what, read := range map[string]func(i int) (caller string, board scoreboard.BoardID, long bool){
-		"one player":     func(i int) (string, scoreboard.BoardID, bool) { return "eve", scoreboard.BoardID('a' + rune(i)), false },
-		"without tokens": func(i int) (string, scoreboard.BoardID, bool) { return "", scoreboard.BoardID('a' + rune(i)), false },
-		"one board":      func(i int) (string, scoreboard.BoardID, bool) { return string('a' + rune(i)), "busy", false },
+		"one player": func(i int) (string, scoreboard.BoardID, bool) {
+			return "eve", scoreboard.BoardID('a' + rune(i)), false
+		},
+		"without tokens": func(i int) (string, scoreboard.BoardID, bool) {
+			return "", scoreboard.BoardID('a' + rune(i)), false
+		},
+		"one board": func(i int) (string, scoreboard.BoardID, bool) { return string('a' + rune(i)), "busy", false },
 		"films": func(i int) (string, scoreboard.BoardID, bool) {
 			return string('a' + rune(i)), scoreboard.BoardID('a' + rune(i)), true
 		},
@@ -50,7 +54,8 @@ func TestOnePlayerLeavesReadsOfPast(t *testing.T) {
 	defer release()
 	second, _ := s.Moments.HoldRead(share.WithCaller(t.Context(), "eve"), "b", false)
 	defer second()
-	if _, err := s.Moments.Top(share.WithCaller(t.Context(), "eve"), &global, at, nil, 10); wire.CodeOf(err) != wire.CodeOverloaded {
+	_, err := s.Moments.Top(share.WithCaller(t.Context(), "eve"), &global, at, nil, 10)
+	if wire.CodeOf(err) != wire.CodeOverloaded {
 		t.Errorf("a third read of eve: %v, want overloaded", err)
 	}
 }
