@@ -84,7 +84,7 @@ func TestTeams(t *testing.T) {
 	}
 	_, err = root.Submit(ctx, client.Increment{User: "eve", Delta: 5, Board: "clans"})
 	rejected("an increment", err, "rule_violated")
-	_, err = root.Adjust(ctx, client.Adjustment{User: "eve", Board: "clans", Delta: 5, Reason: "test"})
+	_, err = root.Adjust(ctx, client.Adjustment{User: "ada", Board: "clans", Delta: 5, Reason: "test"})
 	rejected("an adjustment", err, "rule_violated")
 	_, err = root.JoinTeam(ctx, "global", "ants", "ada")
 	rejected("a team of a board of users", err, "rule_violated")
