@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -27,7 +28,7 @@ func newEither[T any](what string, r *Replicated[T], primary T, budget time.Dura
 		Replicated: *r, primary: primary, replicas: newGuard(what+" of a replica", budget/3),
 		main: newGuard(what+" of the primary", budget/3),
 	}
-	e.main.slots = make(chan struct{}, slots)
+	e.main.slots = share.New(slots)
 	return e
 }
 
@@ -42,7 +43,8 @@ type either[T any] struct {
 // read calls do with one of the sources. facts are those of the answer, if it has any: each of
 // several replicas may have given it.
 func (e *either[T]) read(
-	ctx context.Context, do func(context.Context, T) error, facts func() (asOf time.Time, degraded *string),
+	ctx context.Context, board scoreboard.BoardID, do func(context.Context, T) error,
+	facts func() (asOf time.Time, degraded *string),
 ) error {
 	var behind *string // where to mark that the replica's answer is of a time that is too long ago
 	return e.State.read(&reading{
@@ -53,7 +55,7 @@ func (e *either[T]) read(
 				return accept(p)
 			})
 			behind = nil
-			if err := e.replicas.try(ctx, func(ctx context.Context) error { return do(ctx, source) }); err != nil {
+			if err := e.replicas.try(ctx, board, func(ctx context.Context) error { return do(ctx, source) }); err != nil {
 				return err
 			}
 			asOf, degraded := facts()
@@ -66,7 +68,7 @@ func (e *either[T]) read(
 			return nil
 		},
 		primary: func() error {
-			return e.main.try(ctx, func(ctx context.Context) error { return do(ctx, e.primary) })
+			return e.main.try(ctx, board, func(ctx context.Context) error { return do(ctx, e.primary) })
 		},
 		answered: func(err error) bool {
 			return wire.CodeOf(err) == wire.CodeNotFound || err == nil && behind == nil
@@ -99,7 +101,7 @@ func factsOfList(l **scoreboard.List) func() (time.Time, *string) {
 type eitherRanking struct{ either[Ranking] }
 
 func (e *eitherRanking) Top(ctx context.Context, board scoreboard.BoardID) (top *scoreboard.Top, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Ranking) (err error) {
+	err = e.read(ctx, board, func(ctx context.Context, from Ranking) (err error) {
 		top, err = from.Top(ctx, board)
 		return err
 	}, factsOfTop(&top))
@@ -109,8 +111,18 @@ func (e *eitherRanking) Top(ctx context.Context, board scoreboard.BoardID) (top 
 func (e *eitherRanking) Page(
 	ctx context.Context, board scoreboard.BoardID, after *scoreboard.Position, limit int,
 ) (page *scoreboard.Top, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Ranking) (err error) {
+	err = e.read(ctx, board, func(ctx context.Context, from Ranking) (err error) {
 		page, err = from.Page(ctx, board, after, limit)
+		return err
+	}, factsOfTop(&page))
+	return page, err
+}
+
+func (e *eitherRanking) Around(
+	ctx context.Context, board scoreboard.BoardID, at *scoreboard.Position, before, behind int,
+) (page *scoreboard.Top, err error) {
+	err = e.read(ctx, board, func(ctx context.Context, from Ranking) (err error) {
+		page, err = from.Around(ctx, board, at, before, behind)
 		return err
 	}, factsOfTop(&page))
 	return page, err
@@ -119,7 +131,7 @@ func (e *eitherRanking) Page(
 func (e *eitherRanking) Place(
 	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, k int,
 ) (p *scoreboard.Place, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Ranking) (err error) {
+	err = e.read(ctx, board, func(ctx context.Context, from Ranking) (err error) {
 		p, err = from.Place(ctx, board, user, k)
 		return err
 	}, factsOfPlace(&p))
@@ -129,7 +141,7 @@ func (e *eitherRanking) Place(
 func (e *eitherRanking) List(
 	ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID,
 ) (list *scoreboard.List, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Ranking) (err error) {
+	err = e.read(ctx, board, func(ctx context.Context, from Ranking) (err error) {
 		list, err = from.List(ctx, board, users)
 		return err
 	}, factsOfList(&list))
@@ -139,7 +151,7 @@ func (e *eitherRanking) List(
 func (e *eitherRanking) Ranks(
 	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score,
 ) (ranks []*int64, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Ranking) (err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Ranking) (err error) {
 		ranks, err = from.Ranks(ctx, board, users, scores)
 		return err
 	}, noFacts)
@@ -152,17 +164,27 @@ type eitherFallback struct{ either[Standings] }
 func (e *eitherFallback) Page(
 	ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int,
 ) (page *scoreboard.Top, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Standings) (err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Standings) (err error) {
 		page, err = from.Page(ctx, board, after, limit)
 		return err
 	}, factsOfTop(&page))
 	return page, err
 }
 
+func (e *eitherFallback) Scores(
+	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID,
+) (found []scoreboard.Place, err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Standings) (err error) {
+		found, err = from.Scores(ctx, board, users)
+		return err
+	}, noFacts)
+	return found, err
+}
+
 func (e *eitherFallback) Place(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int,
 ) (p *scoreboard.Place, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Standings) (err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Standings) (err error) {
 		p, err = from.Place(ctx, board, user, k)
 		return err
 	}, factsOfPlace(&p))
@@ -172,7 +194,7 @@ func (e *eitherFallback) Place(
 func (e *eitherFallback) List(
 	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID,
 ) (list *scoreboard.List, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Standings) (err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Standings) (err error) {
 		list, err = from.List(ctx, board, users)
 		return err
 	}, factsOfList(&list))
@@ -182,7 +204,7 @@ func (e *eitherFallback) List(
 func (e *eitherFallback) RankOf(
 	ctx context.Context, board *scoreboard.Board, score scoreboard.Score,
 ) (rank int64, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Standings) (err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Standings) (err error) {
 		rank, err = from.RankOf(ctx, board, score)
 		return err
 	}, noFacts)
@@ -200,7 +222,7 @@ func (l *Leaderboard) useReplicas() {
 	if r := l.FallbackReplica; r != nil {
 		e := &eitherFallback{newEither[Standings]("the store", r, l.Fallback, storeBudget, storeSlots)}
 		l.fallback, l.truth = e, newGuard("the store itself", storeBudget)
-		l.truth.slots = make(chan struct{}, storeSlots)
+		l.truth.slots = share.New(storeSlots)
 		l.guards = append(l.guards, e.replicas, e.main, l.truth)
 	}
 }
@@ -235,7 +257,7 @@ func (l *Leaderboard) topOfPrimary(
 	before := b.cached.Load()
 	next := &cachedTop{at: time.Now(), notices: b.notices.Load()}
 	shown := l.Display.Version()
-	err := l.primary.try(ctx, func(ctx context.Context) (err error) {
+	err := l.primary.try(ctx, board.ID, func(ctx context.Context) (err error) {
 		next.top, err = l.Ranking.Top(ctx, board.ID)
 		return err
 	})
@@ -256,7 +278,7 @@ func (l *Leaderboard) placeOfPrimary(
 	if l.primary == nil || board.Status == scoreboard.StatusArchived {
 		return nil
 	}
-	err := l.primary.try(ctx, func(ctx context.Context) (err error) {
+	err := l.primary.try(ctx, board.ID, func(ctx context.Context) (err error) {
 		p, err = l.Ranking.Place(ctx, board.ID, user, k)
 		return err
 	})

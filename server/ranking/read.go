@@ -12,7 +12,7 @@ import (
 // board in one piece is one partition.
 type boards interface {
 	Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, error)
-	Page(ctx context.Context, l piece.Layout, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
+	Around(ctx context.Context, l piece.Layout, at *scoreboard.Position, before, behind int) (*scoreboard.Top, error)
 	Place(ctx context.Context, l piece.Layout, user scoreboard.UserID, k int) (*scoreboard.Place, error)
 	List(ctx context.Context, l piece.Layout, users []scoreboard.UserID) (*scoreboard.List, error)
 	// readRanks ranks users by the keys of standings that were just recorded, nil for the current rank.
@@ -70,8 +70,19 @@ func (r *Ranking) Page(
 	after *scoreboard.Position,
 	limit int,
 ) (*scoreboard.Top, error) {
+	return r.Around(ctx, board, after, 0, limit)
+}
+
+// Around returns up to before standings at or ahead of a position, which need not be taken, and up to
+// behind standings behind it, or scoreboard.ErrNotLoaded.
+func (r *Ranking) Around(
+	ctx context.Context,
+	board scoreboard.BoardID,
+	at *scoreboard.Position,
+	before, behind int,
+) (*scoreboard.Top, error) {
 	return onLayout(ctx, r, board, func(b boards, l piece.Layout) (*scoreboard.Top, error) {
-		return b.Page(ctx, l, after, limit)
+		return b.Around(ctx, l, at, before, behind)
 	})
 }
 

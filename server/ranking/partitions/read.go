@@ -25,17 +25,22 @@ func (r *Boards) Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, erro
 	return s.top(l, rows, 0), nil
 }
 
-// Page reads up to limit rows behind a position.
-func (r *Boards) Page(
-	ctx context.Context, l piece.Layout, after *scoreboard.Position, limit int,
+// Around reads rows around a position.
+func (r *Boards) Around(
+	ctx context.Context, l piece.Layout, of *scoreboard.Position, before, behind int,
 ) (*scoreboard.Top, error) {
-	at := position{after.Key, piece.Prefix(after.ReachedAt) + string(after.User)}
-	s, err := r.readCut(ctx, l, &question{sought: []Sought{{at: &at, from: limit}}})
+	at := position{of.Key, piece.Prefix(of.ReachedAt) + string(of.User)}
+	s, err := r.readCut(ctx, l, &question{sought: []Sought{{at: &at, Before: before, from: behind}}})
 	if err != nil {
 		return nil, err
 	}
 	rows := s.rows(0)
-	return s.top(l, rows[:min(limit, len(rows))], s.upTo(0)), nil
+	ahead := 0
+	for ahead < len(rows) && compareRows(rows[ahead], row(at)) <= 0 {
+		ahead++
+	}
+	first := max(ahead-before, 0)
+	return s.top(l, rows[first:min(ahead+behind, len(rows))], s.upTo(0)-int64(ahead-first)), nil
 }
 
 // top makes a page of rows; first is the 0-based rank of the first row.

@@ -40,12 +40,12 @@ func (r *Boards) Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, erro
 	return r.rows(ctx, l.Board, r.top, scoreboard.TopSize)
 }
 
-// Page returns up to limit rows behind a position.
-func (r *Boards) Page(
-	ctx context.Context, l piece.Layout, after *scoreboard.Position, limit int,
+// Around returns up to before rows at or ahead of a position, and up to behind rows behind it.
+func (r *Boards) Around(
+	ctx context.Context, l piece.Layout, at *scoreboard.Position, before, behind int,
 ) (*scoreboard.Top, error) {
 	return r.rows(
-		ctx, l.Board, r.page, limit, strconv.FormatInt(after.Key, 10), piece.Prefix(after.ReachedAt)+string(after.User),
+		ctx, l.Board, r.page, behind, strconv.FormatInt(at.Key, 10), piece.Prefix(at.ReachedAt)+string(at.User), before,
 	)
 }
 
