@@ -44,13 +44,13 @@ type Options struct {
 type Cluster struct {
 	Nodes []*Node
 
-	o        Options
+	o Options
+	*brokerSet
 	mu       sync.Mutex // of all below
 	postgres *devstack.Postgres
 	standby  *devstack.Postgres // nil: none
 	spare    string             // folder of the standby, or of the next one
 	redis    *devstack.Redis
-	brokers  []*broker
 	dirs     map[Backend]string
 	clock    clockFile // of PostgreSQL
 	mounts   []string
@@ -58,7 +58,8 @@ type Cluster struct {
 
 // Start starts the backends and all nodes, and waits until they are ready.
 func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
-	c := &Cluster{o: o, dirs: make(map[Backend]string)}
+	dirs := make(map[Backend]string)
+	c := &Cluster{o: o, brokerSet: &brokerSet{o: o, dirs: dirs}, dirs: dirs}
 	defer func() {
 		if err != nil {
 			c.Close()

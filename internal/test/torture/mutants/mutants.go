@@ -26,7 +26,7 @@ var mutants = []mutant{
 		rules: []string{"conflict"},
 	},
 	{
-		name: "revision check off", file: "server/ranking/lua/put.lua",
+		name: "revision check off", file: "server/ranking/piece/lua/put.lua",
 		old: "newer = tonumber(revision) > tonumber(old)", new: "newer = true",
 		// Every read of a head shows all players, before the next change of one repairs its
 		// score.
@@ -56,7 +56,7 @@ var mutants = []mutant{
 		rules: []string{"202 without an outcome"},
 	},
 	{
-		name: "ties reversed", file: "server/ranking/member.go",
+		name: "ties reversed", file: "server/ranking/piece/member.go",
 		old: "uint64(reached.UnixMicro()))", new: "^uint64(reached.UnixMicro()))",
 		args:  []string{"--only", "delayed"},
 		rules: []string{"convergence"},
@@ -81,7 +81,7 @@ var mutants = []mutant{
 		rules: []string{"frozen", "history"},
 	},
 	{
-		name: "epoch reused by a rebuild", file: "server/ranking/lua/swap.lua",
+		name: "epoch reused by a rebuild", file: "server/ranking/piece/lua/swap.lua",
 		old: "local server = redis.call('HGET', KEYS[4], 'server')",
 		new: "ARGV[4] = redis.call('HGET', KEYS[1], 'epoch') or ARGV[4]\n" +
 			"local server = redis.call('HGET', KEYS[4], 'server')",
@@ -96,7 +96,7 @@ var mutants = []mutant{
 		rules: []string{"lost"},
 	},
 	{
-		name: "banned users ranked", file: "server/ranking/lua/put.lua",
+		name: "banned users ranked", file: "server/ranking/piece/lua/put.lua",
 		old: "if hidden ~= '1' then", new: "if hidden then",
 		args:  []string{"--only", "delayed"},
 		rules: []string{"banned"},
@@ -114,17 +114,17 @@ var mutants = []mutant{
 		rules: []string{"202 without an outcome", "404 after a 202"},
 	},
 	{
-		name: "a returned Redis is trusted at once", file: "server/ranking/fresh.go",
-		old: "suspect := f.server != \"\" && b.server != f.server", new: "suspect := false",
+		name: "a returned Redis is trusted at once", file: "server/ranking/piece/fresh.go",
+		old: "suspect := f.Server != \"\" && b.Server != f.Server", new: "suspect := false",
 		args:  []string{"--only", "redis restored,redis failed over,redis killed"},
 		rules: []string{"stale"},
 	},
 	{
 		// A rebuild into other partitions stops for a moment, and the marks expire meanwhile.
-		name: "changes not sent to new partitions", file: "server/ranking/partition_rebuild.go",
+		name: "changes not sent to new partitions", file: "server/ranking/partitions/rebuild.go",
 		old: "	if err := r.countShadows(ctx, p, s.Users); err != nil {",
-		new: "	_ = r.each(ctx, p.marks(), func(run runner, name scoreboard.BoardID) *redis.Cmd {\n" +
-			"\t\treturn run(r.unmark, r.keys.shadow(name), token)\n\t}, whole)\n" +
+		new: "	_ = r.Each(ctx, p.marks(), func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {\n" +
+			"\t\treturn run(r.shadows.Unmark, r.Keys.Shadow(name), token)\n\t}, ownMark)\n" +
 			"\ttime.Sleep(time.Second)\n" +
 			"	if err := r.countShadows(ctx, p, s.Users); err != nil {",
 		args:  []string{"--only", "delayed", "--players", "200", "--writers", "36", "--duration", "60s"},
