@@ -55,7 +55,8 @@ func (e *either[T]) read(
 				return accept(p)
 			})
 			behind = nil
-			if err := e.replicas.try(ctx, board, func(ctx context.Context) error { return do(ctx, source) }); err != nil {
+			err := e.replicas.try(ctx, board, func(ctx context.Context) error { return do(ctx, source) })
+			if err != nil {
 				return err
 			}
 			asOf, degraded := facts()

@@ -12,7 +12,9 @@ import (
 // board in one piece is one partition.
 type boards interface {
 	Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, error)
-	Around(ctx context.Context, l piece.Layout, at *scoreboard.Position, before, behind int) (*scoreboard.Top, error)
+	Around(
+		ctx context.Context, l piece.Layout, at *scoreboard.Position, before, behind int,
+	) (*scoreboard.Top, error)
 	Place(ctx context.Context, l piece.Layout, user scoreboard.UserID, k int) (*scoreboard.Place, error)
 	List(ctx context.Context, l piece.Layout, users []scoreboard.UserID) (*scoreboard.List, error)
 	// readRanks ranks users by the keys of standings that were just recorded, nil for the current rank.
