@@ -341,13 +341,14 @@ func (s *Server) opsServer() *http.Server {
 			"their reference (/docs), is on " + s.config.Addr + " (the setting addr).",
 		Links: links,
 	}))
-	m.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
+	known := knownHosts(s.config.OpsHosts)
+	m.Handle("GET /metrics", known(promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{})))
 	m.HandleFunc("GET /healthz", health.Live)
 	m.Handle("GET /readyz", s.ready)
-	m.HandleFunc("GET /debug/pprof/", pprof.Index)
-	m.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	m.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	m.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	m.Handle("GET /debug/pprof/", known(http.HandlerFunc(pprof.Index)))
+	m.Handle("GET /debug/pprof/profile", known(http.HandlerFunc(pprof.Profile)))
+	m.Handle("GET /debug/pprof/symbol", known(http.HandlerFunc(pprof.Symbol)))
+	m.Handle("GET /debug/pprof/trace", known(http.HandlerFunc(pprof.Trace)))
 	return s.newHTTPServer(m)
 }
 

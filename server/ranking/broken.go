@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -16,21 +17,6 @@ import (
 // of another type, or with a malformed value. Only that board is to suffer. After a few attempts
 // it is set aside: its keys are removed, so that it is not loaded, and a rebuild makes it anew
 // from the store, which has every change.
-
-// broken are parts of what Redis answers where a key is of another type or malformed. Any other
-// error may be that of the server, a right that is missing, or ours, and removes nothing.
-var broken = []string{
-	"WRONGTYPE", "not an integer", "not a valid float", "attempt to ", "bad argument #", "is malformed",
-}
-
-// isBroken reports whether an error is about what a board's keys hold.
-func isBroken(err error) bool {
-	if err == nil || outage(err) {
-		return false
-	}
-	return errors.Is(err, errNoLayout) ||
-		slices.ContainsFunc(broken, func(part string) bool { return strings.Contains(err.Error(), part) })
-}
 
 // asideKey is a hash: when a board was set aside, in seconds, and why.
 const asideKey = "sb:aside"
@@ -40,28 +26,28 @@ const asideLife = 24 * time.Hour
 
 // OnSetAside calls do for each board that this process sets aside. It is called before the
 // ranking is used.
-func (r *Ranking) OnSetAside(do func(board scoreboard.BoardID, reason error)) { r.onSetAside = do }
+func (r *remover) OnSetAside(do func(board scoreboard.BoardID, reason error)) { r.onSetAside = do }
 
 // setAside removes a board whose keys are broken, with the shadow of a rebuild, which may lack the
 // changes that could not be applied.
-func (r *Ranking) setAside(ctx context.Context, board scoreboard.BoardID, reason error) error {
+func (r *remover) setAside(ctx context.Context, board scoreboard.BoardID, reason error) error {
 	if err := r.drop(ctx, &scoreboard.Board{ID: board}); err != nil {
-		return translate(fmt.Errorf("set board %s aside: %w", board, err))
+		return piece.Translate(fmt.Errorf("set board %s aside: %w", board, err))
 	}
 	r.onSetAside(board, reason)
 	text := strconv.FormatInt(time.Now().Unix(), 10) + " " + reason.Error()
-	_ = r.rdb.HSet(ctx, asideKey, string(board), text).Err() // a report; the board is rebuilt without it
-	_ = r.rdb.Expire(ctx, asideKey, asideLife).Err()         // likewise
+	_ = r.Redis.HSet(ctx, asideKey, string(board), text).Err() // a report; the board is rebuilt without it
+	_ = r.Redis.Expire(ctx, asideKey, asideLife).Err()         // likewise
 	return nil
 }
 
 // failed translates the error of a rebuild, and sets the board aside if its keys are broken: the
 // next attempt finds none.
-func (r *Ranking) failed(ctx context.Context, board scoreboard.BoardID, err error) error {
-	if isBroken(err) {
+func (r *remover) failed(ctx context.Context, board scoreboard.BoardID, err error) error {
+	if piece.IsBroken(err) {
 		err = errors.Join(err, r.setAside(ctx, board, err))
 	}
-	return translate(err)
+	return piece.Translate(err)
 }
 
 // fail notes that a board could not be changed because of what its keys hold, or because it is
@@ -76,9 +62,9 @@ func (b *applying) fail(board scoreboard.BoardID, err error) {
 
 // setBrokenAside sets the boards of a batch aside that stay broken, with their changes: a rebuild
 // started from now on includes them.
-func (r *Ranking) setBrokenAside(ctx context.Context, b *applying) error {
+func (r *applier) setBrokenAside(ctx context.Context, b *applying) error {
 	for board, reason := range b.broken {
-		if err := r.setAside(ctx, board, reason); err != nil {
+		if err := r.broken.setAside(ctx, board, reason); err != nil {
 			return err
 		}
 		b.rest = slices.DeleteFunc(b.rest, func(c scoreboard.Change) bool { return c.Board == board })
@@ -96,10 +82,10 @@ type SetAside struct {
 
 // RecentlySetAside lists the boards that were set aside in the last day, by any process, the
 // latest first.
-func (r *Ranking) RecentlySetAside(ctx context.Context) ([]SetAside, error) {
-	found, err := r.rdb.HGetAll(ctx, asideKey).Result()
+func (r *remover) RecentlySetAside(ctx context.Context) ([]SetAside, error) {
+	found, err := r.Redis.HGetAll(ctx, asideKey).Result()
 	if err != nil {
-		return nil, translate(fmt.Errorf("list the boards that were set aside: %w", err))
+		return nil, piece.Translate(fmt.Errorf("list the boards that were set aside: %w", err))
 	}
 	var list []SetAside
 	for board, text := range found {

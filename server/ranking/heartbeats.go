@@ -5,40 +5,50 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// heartbeats records how far changes were applied.
+type heartbeats struct {
+	*piece.Conn
+	record  *redis.Script
+	spread  atomic.Int64 // as of, in every bucket of a cluster; microseconds
+	witness *witness
+}
+
 // RecordHeartbeats records the time up to which the changes of each shard and
 // partition are applied.
-func (r *Ranking) RecordHeartbeats(ctx context.Context, beats []scoreboard.Heartbeat) error {
+func (r *heartbeats) RecordHeartbeats(ctx context.Context, beats []scoreboard.Heartbeat) error {
 	if len(beats) == 0 {
 		return nil
 	}
 	last := beats[len(beats)-1]
-	args := r.witness.arguments(fmt.Sprintf("%d/%d", last.Shards, last.Partitions), r.keys.total())
+	args := r.witness.arguments(fmt.Sprintf("%d/%d", last.Shards, last.Partitions), r.Keys.Total())
 	for _, b := range beats {
-		args = r.witness.appendField(args, freshField(b.Shard, b.Partition), b.AsOf.UnixMicro())
+		args = r.witness.appendField(args, piece.FreshField(b.Shard, b.Partition), b.AsOf.UnixMicro())
 	}
-	earliest, err := r.recordBeats(r.keys.total(), r.heartbeats.Run(ctx, r.rdb, []string{freshKey}, args...))
+	earliest, err := r.recordBeats(r.Keys.Total(), r.record.Run(ctx, r.Redis, []string{piece.FreshKey}, args...))
 	if err != nil {
-		return translate(fmt.Errorf("record heartbeats: %w", err))
+		return piece.Translate(fmt.Errorf("record heartbeats: %w", err))
 	}
 	for _, b := range beats {
-		r.witness.recorded(freshField(b.Shard, b.Partition))
+		r.witness.recorded(piece.FreshField(b.Shard, b.Partition))
 	}
-	if r.keys.clustered && earliest != "" {
+	if r.Keys.Clustered && earliest != "" {
 		r.spreadHeartbeat(ctx, earliest)
 	}
-	r.forget()
+	r.Forget()
 	return nil
 }
 
 // recordBeats reads what heartbeats.lua returned, and notes the server.
-func (r *Ranking) recordBeats(bucket int, answer *redis.Cmd) (earliest string, err error) {
+func (r *heartbeats) recordBeats(bucket int, answer *redis.Cmd) (earliest string, err error) {
 	values, err := answer.Slice()
 	if err != nil {
 		return "", err
@@ -61,7 +71,7 @@ const spreadTimeout = 500 * time.Millisecond
 // spreadHeartbeat records in every bucket of a cluster the time up to which everything
 // is applied, if that has advanced. A bucket that cannot be reached gets a later one:
 // meanwhile its boards look older than they are.
-func (r *Ranking) spreadHeartbeat(ctx context.Context, earliest string) {
+func (r *heartbeats) spreadHeartbeat(ctx context.Context, earliest string) {
 	at, err := strconv.ParseInt(earliest, 10, 64)
 	before := r.spread.Load()
 	if err != nil || at <= before {
@@ -70,7 +80,7 @@ func (r *Ranking) spreadHeartbeat(ctx context.Context, earliest string) {
 	ctx, cancel := context.WithTimeout(ctx, spreadTimeout)
 	defer cancel()
 	err = r.beatBuckets(ctx, func(bucket int) []any {
-		return append(r.witness.arguments("1/1", bucket), freshField(0, 0), earliest, "1")
+		return append(r.witness.arguments("1/1", bucket), piece.FreshField(0, 0), earliest, "1")
 	})
 	if err == nil {
 		r.spread.CompareAndSwap(before, at)
@@ -78,12 +88,12 @@ func (r *Ranking) spreadHeartbeat(ctx context.Context, earliest string) {
 }
 
 // beatBuckets records a field in every bucket.
-func (r *Ranking) beatBuckets(ctx context.Context, arguments func(bucket int) []any) error {
-	buckets := r.keys.all()
+func (r *heartbeats) beatBuckets(ctx context.Context, arguments func(bucket int) []any) error {
+	buckets := r.Keys.All()
 	answers := make([]*redis.Cmd, len(buckets))
-	err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
+	err := r.Pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
 		for i, bucket := range buckets {
-			answers[i] = run(r.heartbeats, []string{r.keys.fresh(bucket)}, arguments(bucket)...)
+			answers[i] = run(r.record, []string{r.Keys.Fresh(bucket)}, arguments(bucket)...)
 		}
 	})
 	for i, bucket := range buckets {
@@ -96,8 +106,8 @@ func (r *Ranking) beatBuckets(ctx context.Context, arguments func(bucket int) []
 // Publishing is called by who publishes changes through the same Redis, before it does;
 // the returned function when that has ended. Like a write to a board, what was published to a
 // server that was left may be missing on the next one.
-func (r *Ranking) Publishing(ctx context.Context) (end func(), err error) {
-	if err := r.learnServers(ctx); err != nil {
+func (r *heartbeats) Publishing(ctx context.Context) (end func(), err error) {
+	if err := r.witness.ask(ctx); err != nil {
 		return nil, err
 	}
 	return r.witness.write(), nil
@@ -105,7 +115,7 @@ func (r *Ranking) Publishing(ctx context.Context) (end func(), err error) {
 
 // BeforeHeartbeat is called before a heartbeat of a shard is published through the same Redis: it
 // doubts the boards that were rebuilt before the last change was published to another server.
-func (r *Ranking) BeforeHeartbeat(ctx context.Context, h scoreboard.Heartbeat) error {
+func (r *heartbeats) BeforeHeartbeat(ctx context.Context, h scoreboard.Heartbeat) error {
 	field := "relay/" + strconv.Itoa(h.Shard)
 	known := r.witness.changed()
 	beat := func() error {
@@ -114,30 +124,13 @@ func (r *Ranking) BeforeHeartbeat(ctx context.Context, h scoreboard.Heartbeat) e
 		})
 	}
 	err := beat()
-	if err == nil && r.keys.clustered && r.witness.changed() != known {
+	if err == nil && r.Keys.Clustered && r.witness.changed() != known {
 		r.witness.suspectAll() // what was published to one server is of boards on all
 		err = beat()
 	}
 	if err != nil {
-		return translate(fmt.Errorf("record what shard %d was published to: %w", h.Shard, err))
+		return piece.Translate(fmt.Errorf("record what shard %d was published to: %w", h.Shard, err))
 	}
 	r.witness.recorded(field)
 	return nil
-}
-
-// learnServers asks for the servers that this process is about to write to, once.
-func (r *Ranking) learnServers(ctx context.Context) error {
-	if !r.witness.mustAsk() {
-		return nil
-	}
-	found, err := r.trust(ctx, r.keys.all())
-	if err != nil {
-		return err
-	}
-	r.witness.learn(found)
-	return nil
-}
-
-func freshField(shard, partition int) string {
-	return strconv.Itoa(shard) + "/" + strconv.Itoa(partition)
 }

@@ -1,9 +1,12 @@
 package ranking
 
 import (
+	"context"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 )
 
 // witness is what this process knows of its own writes: the servers that they went to, and when
@@ -11,6 +14,7 @@ import (
 // others. When it finds the new one, heartbeats.lua doubts the boards that were rebuilt there
 // before the last write to the old one.
 type witness struct {
+	conn    *piece.Conn
 	mu      sync.Mutex
 	servers []string             // by bucket, then of the total: that of the last heartbeat
 	fields  map[string]time.Time // when this process last recorded each field of heartbeats
@@ -20,8 +24,10 @@ type witness struct {
 	asked   bool                 // for the server of every bucket
 }
 
-func newWitness(servers int) *witness {
-	return &witness{servers: make([]string, servers), fields: make(map[string]time.Time)}
+func newWitness(c *piece.Conn) *witness {
+	return &witness{
+		conn: c, servers: make([]string, c.Keys.Total()+1), fields: make(map[string]time.Time),
+	}
 }
 
 // unsure stands for a server in which a write may have ended after it was left.
@@ -113,6 +119,19 @@ func (w *witness) changed() int {
 	return w.changes
 }
 
+// ask asks for the servers that this process is about to write to, once.
+func (w *witness) ask(ctx context.Context) error {
+	if !w.mustAsk() {
+		return nil
+	}
+	found, err := w.conn.Trust(ctx, w.conn.Keys.All())
+	if err != nil {
+		return err
+	}
+	w.learn(found)
+	return nil
+}
+
 // mustAsk reports whether the servers are not known yet.
 func (w *witness) mustAsk() bool {
 	w.mu.Lock()
@@ -121,12 +140,12 @@ func (w *witness) mustAsk() bool {
 }
 
 // learn notes the servers that the first writes will go to.
-func (w *witness) learn(holders map[int]*holder) {
+func (w *witness) learn(holders map[int]*piece.Holder) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for bucket, h := range holders {
 		if w.servers[bucket] == "" {
-			w.servers[bucket] = h.server
+			w.servers[bucket] = h.Server
 		}
 	}
 	w.asked = true

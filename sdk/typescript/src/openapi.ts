@@ -4142,8 +4142,8 @@ export interface components {
              * @enum {string}
              */
             moves: "from_now" | "with_points";
-            /** @description Board of the members' scores, without periods. */
-            source: string;
+            /** @description Board of the members' scores, without periods. Absent for clients that may not see that board. */
+            source?: string;
         };
         /** @description The response of GET /v1/boards/{board}/teams. */
         Teams: {

@@ -128,7 +128,7 @@ func (h *actions) newAction(
 ) (*scoreboard.Action, error) {
 	user := caller.User
 	if r.UserID != "" {
-		named, err := caller.UserID(r.UserID)
+		named, err := caller.WrittenUser(r.UserID)
 		if err != nil {
 			return nil, err
 		}

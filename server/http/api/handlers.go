@@ -3,6 +3,7 @@ package api
 import (
 	"sync/atomic"
 
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/http/docs"
 )
 
@@ -244,7 +245,7 @@ func (p *parts) addModeration(h *handlers) {
 }
 
 func (p *parts) addOperations(h *handlers) {
-	o, slots := p.Operations, make(jobSlots, maxJobs)
+	o, slots := p.Operations, jobSlots{share.New(maxJobs)}
 	runner := &jobRunner{jobs: o.JobLog, node: o.NodeName, slots: slots, trail: p.Trail, log: p.Log}
 	h.status = &status{
 		node: o.Node, queue: o.Outbox, rankings: o.Rankings, doctor: o.Doctor, jobs: o.Jobs, catalog: p.Catalog,

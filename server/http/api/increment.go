@@ -32,7 +32,7 @@ type command struct {
 // is set whenever it is well-formed, also beside an error, for the error body.
 func parseCommand(r *wire.IncrementRequest, caller *auth.Claims) (*command, error) {
 	cmd := &command{request: r}
-	user, userErr := caller.UserID(r.UserID)
+	user, userErr := caller.WrittenUser(r.UserID)
 	event, err := scoreboard.ParseEventID(user, r.EventID)
 	cmd.User, cmd.Event = user, event
 	if userErr != nil {

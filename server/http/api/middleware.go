@@ -238,8 +238,11 @@ func (p peers) peerServer(r *http.Request) *auth.Claims {
 	if len(leaf.DNSNames) > 0 {
 		name = leaf.DNSNames[0]
 	}
-	user, err := scoreboard.ParseUserID(name)
-	if err != nil || !slices.Contains(p, name) {
+	if _, err := scoreboard.ParseUserID(name); err != nil || !slices.Contains(p, name) {
+		return nil
+	}
+	user, err := scoreboard.ExternalUserID(name) // another one, if the server makes such ids
+	if err != nil {
 		return nil
 	}
 	return &auth.Claims{User: user, Scopes: []string{auth.ScopeUpdate}, Expires: leaf.NotAfter}

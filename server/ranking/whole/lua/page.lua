@@ -1,6 +1,6 @@
--- KEYS: meta, rank, users. ARGV: rows, key, member. Returns server, since, asof, built,
+-- KEYS: meta, rank, users. ARGV: rows, key, member, rows before that position. Returns server, since, asof, built,
 -- marked, epoch, version, updated, order, total, the 0-based rank of the first row, then the
--- rows behind that position as member, key, …; nil if the board is not loaded. The
+-- rows around that position as member, key, …; nil if the board is not loaded. The
 -- position need not be taken: it is found by binary search among members of the same
 -- key.
 local facts = basis('epoch', 'version', 'updated', 'order')
@@ -9,8 +9,9 @@ if not facts then
 end
 facts[10] = redis.call('ZCARD', KEYS[2])
 local low = upto_member(KEYS[2], ARGV[2], ARGV[3])
-facts[11] = low
-for _, v in ipairs(redis.call('ZRANGE', KEYS[2], low, low + ARGV[1] - 1, 'WITHSCORES')) do
+local first = math.max(low - ARGV[4], 0)
+facts[11] = first
+for _, v in ipairs(redis.call('ZRANGE', KEYS[2], first, low + ARGV[1] - 1, 'WITHSCORES')) do
     facts[#facts + 1] = v
 end
 return facts
