@@ -105,7 +105,8 @@ func again(body []byte) []byte {
 // twice, records one that is not higher or shows a wrong rank is not.
 func TestDialectsAreChecked(t *testing.T) {
 	t.Parallel()
-	backend := instance.New(t, "dialects", strings.Join(plan.Dialects, ","), "ingest-actions", "load:1:100",
+	backend := instance.New(t, "dialects", strings.Join(plan.Dialects, ","), "ingest-actions", "load:1:100;once=0s",
+		"dialect-highscore-action-least", "0s",
 		"dialect-module-board", "actions")
 	type fault struct {
 		name   string

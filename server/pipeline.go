@@ -391,6 +391,9 @@ func (s *Server) makeMirror() {
 			f.Snapshot = &mirror.Snapshot{
 				Standings: s.store.Recovery, Mark: mirror.NewRedisMark(s.redis, c.Mirror.PlainTopic),
 			}
+		case config.FeedHighscore:
+			f.Board = scoreboard.BoardID(c.Dialects.Highscore.Board)
+			f.Sink = transport.NewHighscoreFeed(s.producer(c.Mirror.HighscoreTopic))
 		case config.FeedCloudEvents:
 			f.Sink = transport.NewCloudEventsFeed(s.producer(c.Mirror.CloudEventsTopic))
 		case config.FeedDelta:

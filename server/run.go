@@ -68,6 +68,9 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 		if err := dialect.EnsureBoards(ctx, &s.config.Dialects, s.boards()); err != nil {
 			return abort(err)
 		}
+		if err := s.ensureDefaultKey(ctx); err != nil {
+			return abort(err)
+		}
 	}
 	s.loadHidden(ctx)
 	var started []running

@@ -199,7 +199,23 @@ func NewKey() (id, secret string) { return api.NewKey() }
 // EnsureKey creates a signing key with a given id and secret, unless it exists. The
 // development stack keeps both in a file.
 func (s *Server) EnsureKey(ctx context.Context, id, name, secret string) error {
-	_, err := s.store.Keys.CreateKey(ctx, id, name, s.keyring.Seal(id, secret), &scoreboard.KeyScope{}, 0, nil)
+	return s.ensureKey(ctx, id, name, secret, nil)
+}
+
+// ensureDefaultKey creates the key of the setting auth.default_key, if it has a secret.
+func (s *Server) ensureDefaultKey(ctx context.Context) error {
+	a := &s.config.Auth
+	if a.DefaultSecret == "" {
+		return nil
+	}
+	return s.ensureKey(ctx, a.DefaultKey, "default", a.DefaultSecret, &scoreboard.AuditEntry{
+		Actor: scoreboard.SystemActor, Action: "key.create", Target: "key:" + a.DefaultKey,
+		Reason: "the setting auth.default_key_secret",
+	})
+}
+
+func (s *Server) ensureKey(ctx context.Context, id, name, secret string, why *scoreboard.AuditEntry) error {
+	_, err := s.store.Keys.CreateKey(ctx, id, name, s.keyring.Seal(id, secret), &scoreboard.KeyScope{}, 0, why)
 	if wire.CodeOf(err) == wire.CodeConflict {
 		return nil
 	}

@@ -277,7 +277,7 @@ func authPolicy(a *config.Auth) auth.Policy {
 func apiPolicy(c *config.Config) api.Policy {
 	return api.Policy{
 		SignatureOptional: c.Auth.Signature == config.SignatureOptional, Async: c.Ingest.Async,
-		OverflowAsync:  c.Ingest.Overflow == "async",
+		DefaultKey: c.Auth.DefaultKey, OverflowAsync: c.Ingest.Overflow == "async",
 		AnonymousReads: c.Reads.Anonymous, TopN: c.Reads.TopN, CountryHeader: c.Anomaly.CountryHeader,
 		Actions: c.Ingest.Actions,
 	}
@@ -301,7 +301,7 @@ func hubOptions(c *config.Config) realtime.Options {
 		DrainPercent: r.DrainPercent, ReconnectWithin: r.ReconnectWithin, ConnectionsPerUser: r.ConnectionsPerUser,
 		ConnectionsPerAddress: r.ConnectionsPerAddress, AnonymousPerAddress: r.AnonymousPerAddress,
 		IPv6Prefix: c.Limit.IPv6Prefix, ConnectionsPerNode: r.ConnectionsPerNode,
-		JoinsPerSecond: r.JoinsPerSecond, Rows: c.Reads.TopN, Off: !r.Enabled,
+		JoinsPerSecond: r.JoinsPerSecond, RankLookups: r.RankLookups, Rows: c.Reads.TopN, Off: !r.Enabled,
 	}
 }
 

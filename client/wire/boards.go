@@ -55,6 +55,11 @@ type BoardChange struct {
 	// Number of Redis keys over which the ranking is spread by user; the ranking is rebuilt
 	// while it stays online.
 	Partitions *int `json:"partitions,omitempty"`
+	// Bounds of increments from now on, wider or narrower, within ±(2^53 − 1). Scores that are outside stay.
+	MinDelta *int64 `json:"min_delta,omitempty"`
+	MaxDelta *int64 `json:"max_delta,omitempty"`
+	MinScore *int64 `json:"min_score,omitempty"`
+	MaxScore *int64 `json:"max_score,omitempty"`
 }
 
 // The values of Require.
@@ -73,21 +78,23 @@ type Board struct {
 	Mode  string `json:"mode"`
 	Order string `json:"order"` // score that ranks first: highest or lowest
 	// The board's status: active, frozen (rejects writes) or archived (read-only, served from PostgreSQL).
-	Status      string     `json:"status"`
-	MinDelta    int64      `json:"min_delta"`
-	MaxDelta    int64      `json:"max_delta"`
-	MinScore    int64      `json:"min_score"`
-	MaxScore    int64      `json:"max_score"`
-	Public      bool       `json:"public"`               // whether users see the board without a scope
-	Region      string     `json:"region,omitempty"`     // label to filter boards by, named as a board
-	Platform    string     `json:"platform,omitempty"`   // label to filter boards by, such as pc
-	Tags        []string   `json:"tags,omitempty"`       // labels to filter boards by, in order
-	Period      string     `json:"period"`               // none, daily, weekly, monthly or season
-	TimeZone    string     `json:"time_zone,omitempty"`  // IANA name of the time zone in which periods begin and end
-	WeekStart   string     `json:"week_start,omitempty"` // first day of the week of a weekly board, such as monday
-	PeriodStart *time.Time `json:"period_start,omitempty"`
-	PeriodEnd   *time.Time `json:"period_end,omitempty"` // end of the period, exclusive
-	CreatedAt   time.Time  `json:"created_at"`
+	Status   string `json:"status"`
+	MinDelta int64  `json:"min_delta"`
+	MaxDelta int64  `json:"max_delta"`
+	MinScore int64  `json:"min_score"`
+	MaxScore int64  `json:"max_score"`
+	// How often the bounds were set: 1 since the board was created, one more with each change.
+	BoundsVersion int64      `json:"bounds_version"`
+	Public        bool       `json:"public"`               // whether users see the board without a scope
+	Region        string     `json:"region,omitempty"`     // label to filter boards by, named as a board
+	Platform      string     `json:"platform,omitempty"`   // label to filter boards by, such as pc
+	Tags          []string   `json:"tags,omitempty"`       // labels to filter boards by, in order
+	Period        string     `json:"period"`               // none, daily, weekly, monthly or season
+	TimeZone      string     `json:"time_zone,omitempty"`  // IANA name of the time zone in which periods begin and end
+	WeekStart     string     `json:"week_start,omitempty"` // first day of the week of a weekly board, such as monday
+	PeriodStart   *time.Time `json:"period_start,omitempty"`
+	PeriodEnd     *time.Time `json:"period_end,omitempty"` // end of the period, exclusive
+	CreatedAt     time.Time  `json:"created_at"`
 	// Time at which the final standings were stored; absent for a period that has not ended.
 	ClosedAt *time.Time `json:"closed_at,omitempty"`
 	// What increments need in addition to a signature: action-token, attestation or both.

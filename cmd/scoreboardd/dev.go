@@ -146,6 +146,10 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 	return err
 }
 
+// anyActions is a rule for all actions that limits none, so that the dialect module takes
+// whichever its clients name. Boards have bounds of their own.
+const anyActions = "*:-9007199254740991:9007199254740991"
+
 // devEnv is the environment, with defaults for development below it.
 func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
 	defaults := map[string]string{
@@ -154,7 +158,7 @@ func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
 		"SCOREBOARD_KAFKA_PARTITIONS": "4", "SCOREBOARD_AUTH_MAX_TOKEN_LIFE": (devTokenLife + time.Hour).String(),
 		"SCOREBOARD_KAFKA_INCREMENTS_PARTITIONS": "4", "SCOREBOARD_AUTH_JWKS_NETWORKS": "127.0.0.0/8,::1/128",
 		"SCOREBOARD_DIALECTS": strings.Join(config.DialectNames, ","), "SCOREBOARD_CONSOLE_DEV_SIGN_IN": "true",
-		"SCOREBOARD_WEB_BOARDS": config.AllBoards,
+		"SCOREBOARD_WEB_BOARDS": config.AllBoards, "SCOREBOARD_INGEST_ACTIONS": anyActions,
 	}
 	if stack != nil {
 		defaults["SCOREBOARD_POSTGRES_URL"] = stack.PostgresURL
@@ -162,6 +166,7 @@ func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
 		defaults["SCOREBOARD_KAFKA_BROKERS"] = strings.Join(stack.KafkaBrokers, ",")
 		defaults["SCOREBOARD_AUTH_JWT_SECRET"] = secrets.JWT
 		defaults["SCOREBOARD_AUTH_MASTER_KEY"] = secrets.Master
+		defaults["SCOREBOARD_AUTH_DEFAULT_KEY"] = secrets.KeyID
 	}
 	return func(name string) (string, bool) {
 		if v, ok := os.LookupEnv(name); ok {

@@ -108,6 +108,9 @@ type Attestation struct {
 	Expires   time.Time // zero: not given
 }
 
+// Timeless reports whether the attestation does not say how long it is valid.
+func (a *Attestation) Timeless() bool { return a.Issued.IsZero() && a.Expires.IsZero() }
+
 // Covers returns a forbidden if the attestation is about another increment.
 func (a *Attestation) Covers(in *Increment) error {
 	if a.User != in.User || a.Delta != in.Delta || a.Event != in.Event.Text || !slices.Equal(a.Boards, in.Boards) ||

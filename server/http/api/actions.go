@@ -76,10 +76,21 @@ func (p *proofs) checkAttestation(c *gin.Context, cmd *command) error {
 	if user, err := scoreboard.ExternalUserID(string(attestation.User)); err == nil && user == in.User {
 		attestation.User = user
 	}
+	if cmd.attestedEvent != "" && attestation.Event == cmd.attestedEvent {
+		attestation.Event = in.Event.Text
+	}
 	if err := attestation.Covers(in); err != nil {
 		return err
 	}
 	in.Attested = true
+	if form := cmd.dialectForm; form != nil && form.Vouches {
+		cmd.vouched = true
+		if attestation.Timeless() {
+			// It could be used again when its event is forgotten, with another timestamp: so it
+			// lets the caller write, but is no proof for boards that require one.
+			attestation.Issued, in.Attested = in.Client, false
+		}
+	}
 	if in.Objection == nil {
 		in.Objection = attestation.Objection(p.now(), p.window)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// setBoard is PATCH /v1/boards/{board}: its labels, the requirements of increments from now
-// on, and in how many partitions it is ranked once it is rebuilt. Absent fields stay
+// setBoard is PATCH /v1/boards/{board}: its labels, the bounds and requirements of increments
+// from now on, and in how many partitions it is ranked once it is rebuilt. Absent fields stay
 // unchanged; repeats of recorded increments get their receipts.
 func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 	var r wire.BoardChange
@@ -26,13 +26,18 @@ func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 	}
 	if id.IsInstance() {
 		return scoreboard.Invalid("board",
-			"an instance has the labels and requirements of its board; change board %s instead", id.Family())
+			"an instance has the labels, bounds and requirements of its board; change board %s instead", id.Family())
 	}
 	if r == (wire.BoardChange{}) {
 		return scoreboard.Invalid("", "nothing to change: specify region, platform, tags, require, action_least, "+
-			"action_life or partitions")
+			"action_life, min_delta, max_delta, min_score, max_score or partitions")
 	}
 	change := &scoreboard.BoardChange{Region: r.Region, Platform: r.Platform, Tags: r.Tags, Partitions: r.Partitions}
+	if r.MinDelta != nil || r.MaxDelta != nil || r.MinScore != nil || r.MaxScore != nil {
+		change.Bounds = &scoreboard.BoundsChange{
+			MinDelta: r.MinDelta, MaxDelta: r.MaxDelta, MinScore: r.MinScore, MaxScore: r.MaxScore,
+		}
+	}
 	if err := change.Check(); err != nil {
 		return err
 	}
