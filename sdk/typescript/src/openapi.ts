@@ -2069,6 +2069,11 @@ export interface components {
             /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
             board: string;
             /**
+             * Format: int64
+             * @description How often the bounds were set: 1 since the board was created, one more with each change.
+             */
+            bounds_version: number;
+            /**
              * Format: date-time
              * @description Time at which the final standings were stored; absent for a period that has not ended.
              */
@@ -2150,6 +2155,26 @@ export interface components {
             action_least?: string;
             /** @description Lifetime of an action token, 1s to 168h, such as 1h. */
             action_life?: string;
+            /**
+             * Format: int64
+             * @description Maximum delta of an increment, in points within ±(2^53 − 1).
+             */
+            max_delta?: number;
+            /**
+             * Format: int64
+             * @description Maximum score on the board, in points within ±(2^53 − 1).
+             */
+            max_score?: number;
+            /**
+             * Format: int64
+             * @description Bounds of increments from now on, wider or narrower, within ±(2^53 − 1). Scores that are outside stay.
+             */
+            min_delta?: number;
+            /**
+             * Format: int64
+             * @description Minimum score on the board, in points within ±(2^53 − 1).
+             */
+            min_score?: number;
             /**
              * Format: int64
              * @description Number of Redis keys over which the ranking is spread by user; the ranking is rebuilt while it stays online.
@@ -6042,6 +6067,7 @@ export interface operations {
                      *       "max_delta": 1000000,
                      *       "min_score": -9007199254740991,
                      *       "max_score": 9007199254740991,
+                     *       "bounds_version": 0,
                      *       "public": true,
                      *       "period": "none",
                      *       "created_at": "2026-11-01T08:00:00Z",
@@ -9175,6 +9201,7 @@ export interface operations {
                      *           "max_delta": 1000000,
                      *           "min_score": -9007199254740991,
                      *           "max_score": 9007199254740991,
+                     *           "bounds_version": 0,
                      *           "public": true,
                      *           "region": "eu",
                      *           "period": "daily",
@@ -9193,6 +9220,7 @@ export interface operations {
                      *           "max_delta": 1000000,
                      *           "min_score": -9007199254740991,
                      *           "max_score": 9007199254740991,
+                     *           "bounds_version": 0,
                      *           "public": true,
                      *           "period": "none",
                      *           "created_at": "2026-11-01T08:00:00Z",
@@ -9255,6 +9283,7 @@ export interface operations {
                      *       "max_delta": 1000000,
                      *       "min_score": -9007199254740991,
                      *       "max_score": 9007199254740991,
+                     *       "bounds_version": 0,
                      *       "public": true,
                      *       "region": "eu",
                      *       "period": "daily",
@@ -9366,6 +9395,7 @@ export interface operations {
                      *       "max_delta": 1000000,
                      *       "min_score": -9007199254740991,
                      *       "max_score": 9007199254740991,
+                     *       "bounds_version": 0,
                      *       "public": true,
                      *       "period": "none",
                      *       "created_at": "2026-11-01T08:00:00Z",
@@ -9432,6 +9462,7 @@ export interface operations {
                      *       "max_delta": 1000000,
                      *       "min_score": -9007199254740991,
                      *       "max_score": 9007199254740991,
+                     *       "bounds_version": 0,
                      *       "public": true,
                      *       "period": "none",
                      *       "created_at": "2026-11-01T08:00:00Z",
@@ -9494,6 +9525,7 @@ export interface operations {
                      *       "max_delta": 1000000,
                      *       "min_score": -9007199254740991,
                      *       "max_score": 9007199254740991,
+                     *       "bounds_version": 0,
                      *       "public": true,
                      *       "region": "eu",
                      *       "period": "daily",
@@ -9556,6 +9588,7 @@ export interface operations {
                      *       "max_delta": 1000000,
                      *       "min_score": -9007199254740991,
                      *       "max_score": 9007199254740991,
+                     *       "bounds_version": 0,
                      *       "public": true,
                      *       "period": "none",
                      *       "created_at": "2026-11-01T08:00:00Z",
@@ -9967,6 +10000,7 @@ export interface operations {
                      *       "max_delta": 1000000,
                      *       "min_score": -9007199254740991,
                      *       "max_score": 9007199254740991,
+                     *       "bounds_version": 0,
                      *       "public": true,
                      *       "period": "none",
                      *       "created_at": "2026-11-01T08:00:00Z",
