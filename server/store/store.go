@@ -79,7 +79,7 @@ type Store struct {
 
 // Open does not connect: an unreachable database is detected on first use.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	db, err := open(ctx, o)
+	db, err := open(ctx, o, true)
 	if err != nil {
 		return nil, err
 	}
@@ -117,9 +117,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	}, nil
 }
 
-func open(ctx context.Context, o Options) (*pg.DB, error) {
+func open(ctx context.Context, o Options, writes bool) (*pg.DB, error) {
 	connection := pg.Options{
 		URL: o.URL, MaxConns: o.MaxConns, LockWait: o.LockWait, Timeout: o.Timeout, Describe: o.Describe,
+		Writes: writes,
 	}
 	if o.TLS != nil {
 		connection.Secure = o.TLS.SecurePostgres
@@ -201,10 +202,18 @@ func (s *Store) CheckRole(ctx context.Context) (excess, lack string, err error) 
 	return excess, lack, nil
 }
 
-// Ping checks that the database answers. The error is a *scoreboard.SetupError where a
-// setting is wrong.
+// ErrReadOnly means that the database answers reads only.
+var ErrReadOnly = errors.New("PostgreSQL is read-only")
+
+// Ping checks that the database answers and accepts writes. The error is a
+// *scoreboard.SetupError where a setting is wrong, and has ErrReadOnly in its chain where
+// only writes are rejected.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.db.Ping(ctx); err != nil {
+	readOnly, err := s.db.IsReadOnly(ctx)
+	if err == nil && readOnly {
+		err = ErrReadOnly
+	}
+	if err != nil {
 		return fmt.Errorf("ping PostgreSQL: %w", explain(err))
 	}
 	return nil
@@ -221,6 +230,11 @@ const (
 // can prevent, and other errors as they are.
 func explain(err error) error {
 	e := &scoreboard.SetupError{Setting: "postgres.url", Err: err}
+	if errors.Is(err, ErrReadOnly) || errors.Is(err, pgconn.ErrReadOnlyConnection) {
+		e.Problem = "the server is read-only: a standby, or its disk is full"
+		e.Fix = "have it lead to the primary, or make the server writable: docs/runbook/lost-postgresql.md"
+		return e
+	}
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {
 		return tlsfiles.Explain("postgres.tls", err)
