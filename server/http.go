@@ -258,15 +258,16 @@ func (s *Server) makeNodeStatus() *health.NodeStatus {
 }
 
 func (s *Server) makeReadiness() *health.Readiness {
-	r := &health.Readiness{
-		Postgres: s.store.Ping, Redis: s.ranking.Ping, Schema: s.checkSchema, ReadOnly: s.config.ReadOnly(),
-		Settings: s.settingsProblem, Log: s.log,
-		NeedsKafka: func() bool { return s.config.NeedsKafka(s.settings.Current().Transport) },
+	o := health.ReadinessOptions{
+		Node: s.name, Postgres: s.store.Ping, Redis: s.ranking.Ping, Schema: s.checkSchema,
+		Settings: s.settingsProblem, RequestRoles: s.config.RequestRoles(), Log: s.log,
+		NeedsKafka:      func() bool { return s.config.NeedsKafka(s.settings.Current().Transport) },
+		PostgresReports: s.store.NodeReports, RedisReports: health.NewRedisReports(s.redis),
 	}
 	if s.kafka != nil {
-		r.Kafka = s.kafka.Ping
+		o.Kafka = s.kafka.Ping
 	}
-	return r
+	return health.NewReadiness(o)
 }
 
 // Limits of a connection. A body of one megabyte fits into readTimeout on any

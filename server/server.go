@@ -138,6 +138,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 	s.followSettings()
 	s.ready = s.makeReadiness()
 	s.register(s.ready)
+	s.add("readiness", s.ready)
 	return s, nil
 }
 

@@ -145,7 +145,7 @@ func (c *Config) checkRoles(p *problems) {
 // verifies tokens. Load does not: "scoreboardd config" works without them.
 func (c *Config) CheckRequired() error {
 	var p problems
-	if c.verifiesTokens() && c.Auth.JWKSURL == "" && c.Auth.JWTSecret == "" {
+	if len(c.RequestRoles()) > 0 && c.Auth.JWKSURL == "" && c.Auth.JWTSecret == "" {
 		p.add("auth.jwks_url", "or auth.jwt_secret must be set: without one, every token is rejected; "+
 			"a secret, such as from \"openssl rand -hex 32\", lets \"scoreboardd token\" issue tokens")
 	}
@@ -170,9 +170,10 @@ func (c *Config) CheckRequired() error {
 	return p.err()
 }
 
-// verifiesTokens reports whether this process serves routes that require a token.
-func (c *Config) verifiesTokens() bool {
-	return c.Has(RoleAPI) || c.Has(RoleRead) || c.Has(RoleGateway)
+// RequestRoles are the roles of this process that serve requests, which carry tokens.
+func (c *Config) RequestRoles() []string {
+	served := []string{RoleAPI, RoleRead, RoleGateway}
+	return slices.DeleteFunc(served, func(role string) bool { return !c.Has(role) })
 }
 
 // NeedsKafka reports whether a role of this process cannot work without Kafka. An intake
@@ -202,8 +203,3 @@ func (c *Config) Records() bool { return c.Has(RoleAPI) || c.Has(RoleIntake) }
 // writes answers from what it writes to; a gateway compares what it reads with notices,
 // which are ahead of replicas.
 func (c *Config) ReadsReplicas() bool { return len(c.Roles) == 1 && c.Has(RoleRead) }
-
-// ReadOnly reports whether this process only serves reads.
-func (c *Config) ReadOnly() bool {
-	return !slices.ContainsFunc(c.Roles, func(role string) bool { return role != RoleRead && role != RoleGateway })
-}

@@ -63,6 +63,7 @@ type Store struct {
 	Moderation  *corrections.Moderation
 	Leases      *leases.Leases
 	Moments     *history.Moments
+	NodeReports *operations.NodeReports
 	Outbox      *outbox.Outbox
 	Privacy     *users.Privacy
 	Profiles    *users.Profiles
@@ -98,22 +99,23 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 			Log: o.Log, MakeInstances: b.MakeInstances,
 			MakeLedgerPartitions: queue.MakeLedgerPartitions,
 		}),
-		Keys:       operations.NewKeys(db),
-		Moderation: corrections.NewModeration(db, o.Shards),
-		Leases:     leases.New(db),
-		Moments:    history.New(db),
-		Outbox:     queue,
-		Privacy:    users.NewPrivacy(db, o.Shards),
-		Profiles:   users.NewProfiles(db),
-		Reads:      reads.New(db),
-		Recovery:   recovery.New(db, o.Shards),
-		Settings:   operations.NewSettings(db),
-		Standings:  standings.New(db),
-		Teams:      teams.New(db, o.Shards, o.Window),
-		Jobs:       operations.NewJobs(db),
-		Visibility: users.NewVisibility(db, o.Shards),
-		Webhooks:   operations.NewWebhooks(db),
-		db:         db,
+		Keys:        operations.NewKeys(db),
+		Moderation:  corrections.NewModeration(db, o.Shards),
+		Leases:      leases.New(db),
+		Moments:     history.New(db),
+		NodeReports: operations.NewNodeReports(db),
+		Outbox:      queue,
+		Privacy:     users.NewPrivacy(db, o.Shards),
+		Profiles:    users.NewProfiles(db),
+		Reads:       reads.New(db),
+		Recovery:    recovery.New(db, o.Shards),
+		Settings:    operations.NewSettings(db),
+		Standings:   standings.New(db),
+		Teams:       teams.New(db, o.Shards, o.Window),
+		Jobs:        operations.NewJobs(db),
+		Visibility:  users.NewVisibility(db, o.Shards),
+		Webhooks:    operations.NewWebhooks(db),
+		db:          db,
 	}, nil
 }
 
@@ -148,6 +150,12 @@ func (s *Store) SchemaVersion(ctx context.Context) (number int64, err error) {
 	err = s.db.QueryRow(ctx, `select coalesce(max(version_id), 0) from goose_db_version where is_applied`).Scan(&number)
 	if pg.Code(err) == pg.UndefinedTable {
 		return 0, nil
+	}
+	if pg.Code(err) == insufficientPrivilege {
+		err = &scoreboard.SetupError{
+			Setting: "postgres.url", Err: err, Problem: "the schema's version was not read",
+			Fix: "let its user select from goose_db_version: run \"sbctl migrate up\" as the owner",
+		}
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read the version of the schema: %w", err)
@@ -225,6 +233,8 @@ const (
 	invalidPassword      = "28P01"
 	noDatabase           = "3D000"
 )
+
+const insufficientPrivilege = "42501"
 
 // explain returns a *scoreboard.SetupError for an error of a connection that a setting
 // can prevent, and other errors as they are.
