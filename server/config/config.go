@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Config is the value of every setting.
@@ -37,6 +38,7 @@ type Config struct {
 	Dialects       Dialects
 	Console        Console
 	OTLP           OTLP
+	DrainDelay     time.Duration
 	LogLevel       string
 
 	values []Value // as they were read
@@ -77,6 +79,11 @@ func (c *Config) settings() []setting {
 				"roles", "roles of this process: " + strings.Join(roles, ", "),
 				"api,intake,relay,projector,gateway,maintenance", fixed, &c.Roles,
 			},
+			{
+				"drain.delay", "time for which a process that was told to end still answers requests, while /readyz " +
+					"says 503 so that load balancers forget it",
+				"5s", fixed, &c.DrainDelay,
+			},
 		},
 		c.Postgres.settings(), c.Redis.settings(), c.Kafka.settings(), c.Auth.settings(), c.Ingest.settings(),
 		c.Anomaly.settings(), c.Outbox.settings(), c.Boards.settings(), c.Ledger.settings(), c.Import.settings(),
@@ -95,10 +102,16 @@ func (c *Config) settings() []setting {
 	)
 }
 
+// maxDrainDelay is longer than load balancers take to forget a process.
+const maxDrainDelay = 10 * time.Minute
+
 // check collects every invalid setting.
 func (c *Config) check(p *problems) {
 	c.TLS.check(p)
 	c.checkRoles(p)
+	if c.DrainDelay < 0 || c.DrainDelay > maxDrainDelay {
+		p.add("drain.delay", "must be 0 to %s, not %s", maxDrainDelay, c.DrainDelay)
+	}
 	c.Postgres.check(p)
 	c.Ledger.check(p)
 	c.Import.check(p)
