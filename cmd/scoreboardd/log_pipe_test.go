@@ -82,13 +82,21 @@ func TestLogPipeIsFull(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	d, _ := h.launchPiped("--log-level", "debug", "--transport", "direct")
-	token := h.token("alice", "")
-	long := "/v1/leaderboard/top?cursor=" + strings.Repeat("x", 4<<10)
+	long, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		d.url+"/v1/leaderboard/top?cursor="+strings.Repeat("x", 4<<10), http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long.Header.Set("Authorization", "Bearer "+h.token("alice", ""))
 	eventually(t, "lines to be dropped", func() error {
 		for range asynclog.MaxWaiting / (64 << 10) {
-			status, body := ask(t, d.url+long, token)
-			if status != http.StatusBadRequest {
-				t.Fatalf("got %d %s", status, body)
+			res, err := (&http.Client{Timeout: stopLimit}).Do(long)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = res.Body.Close()
+			if res.StatusCode != http.StatusBadRequest {
+				t.Fatalf("got %d", res.StatusCode)
 			}
 		}
 		return d.dropsLines()

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -210,6 +211,7 @@ func (n *Node) signal(s syscall.Signal) {
 	}
 }
 
+// ready reports whether the node answers /readyz with 200 and reaches every backend.
 func (n *Node) ready(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -221,6 +223,15 @@ func (n *Node) ready(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	_ = resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	defer func() { _ = resp.Body.Close() }()
+	var report map[string]string
+	if resp.StatusCode != http.StatusOK || json.NewDecoder(resp.Body).Decode(&report) != nil {
+		return false
+	}
+	for _, backend := range []string{"postgres", "redis", "kafka"} {
+		if state, used := report[backend]; used && state != "ok" {
+			return false
+		}
+	}
+	return true
 }
