@@ -4,8 +4,8 @@ package scoreboard
 
 import "embed"
 
-// Docs has README.md, the pages of docs/ and their pictures, by their paths in the
-// repository. The decisions and the acceptance runs are not part of it.
+// Docs has README.md, the pages of docs/, the index of the decisions and the pictures, by their
+// paths in the repository. The decisions themselves and the acceptance runs are not part of it.
 //
-//go:embed README.md docs/*.md docs/runbook/*.md docs/screens/watch.svg docs/screens/player.svg docs/screens/board-dark.png
+//go:embed README.md docs/*.md docs/runbook/*.md docs/decisions/README.md docs/screens/demo.svg docs/screens/player.svg docs/screens/board-dark.png
 var Docs embed.FS

@@ -99,7 +99,7 @@ func New(base string, o Options) (*Client, error) {
 	}
 	c := &Client{
 		base: u, http: o.HTTP, tokens: o.TokenSource,
-		signer:   Signer{KeyID: o.KeyID, Secret: o.KeySecret},
+		signer:   Signer{KeyID: o.KeyID, Secret: o.KeySecret, Prefix: u.EscapedPath()},
 		attempts: o.Attempts, timeout: o.Timeout, userAgent: o.UserAgent,
 		trace: o.Traceparent,
 		now:   time.Now, timeouts: defaultTimeouts,

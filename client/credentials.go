@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,6 +59,10 @@ func (r *renewingToken) Token(ctx context.Context) (string, error) {
 type Signer struct {
 	KeyID  string
 	Secret string
+
+	// Prefix is the escaped path of the server's address. A proxy removes it, so that it is
+	// not signed.
+	Prefix string
 }
 
 // Fields signs an increment with the field scheme: it sets the timestamp, the key
@@ -77,7 +82,7 @@ func (s Signer) Headers(r *http.Request, body []byte, now time.Time) {
 		return
 	}
 	timestamp := strconv.FormatInt(now.Unix(), 10)
-	text := wire.HeaderText(r.Method, r.URL.RequestURI(), s.KeyID, timestamp, body)
+	text := wire.HeaderText(r.Method, strings.TrimPrefix(r.URL.RequestURI(), s.Prefix), s.KeyID, timestamp, body)
 	r.Header.Set(wire.HeaderKey, s.KeyID)
 	r.Header.Set(wire.HeaderTimestamp, timestamp)
 	r.Header.Set(wire.HeaderSignature, wire.SignatureVersion+wire.Sign(s.Secret, text))

@@ -4,9 +4,85 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 )
+
+// Every link from one page of the repository to another leads to a file, and to one of its
+// headings if it names one.
+func TestDocsLinkToHeadings(t *testing.T) {
+	t.Parallel()
+	var pages []string
+	for _, pattern := range []string{
+		"*.md", "docs/*.md", "docs/*/*.md", "deploy/*.md", "deploy/*/*.md", "examples/*/*.md", "sdk/*/*.md",
+	} {
+		found, err := filepath.Glob(filepath.Join("..", pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	link := regexp.MustCompile(`\]\(([^)\s:]*?)(?:#([^)]*))?\)`)
+	checked := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range link.FindAllStringSubmatch(withoutCode(string(text)), -1) {
+			target := page
+			if found[1] != "" {
+				target = filepath.Join(filepath.Dir(page), found[1])
+			}
+			content, err := os.ReadFile(target)
+			if _, statErr := os.Stat(target); statErr != nil {
+				t.Errorf("%s links to %s, which does not exist", page, found[1])
+				continue
+			}
+			if found[2] == "" || err != nil {
+				continue
+			}
+			if checked++; !headingIDs(string(content))[found[2]] {
+				t.Errorf("%s links to %s#%s, which has no such heading", page, found[1], found[2])
+			}
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d links to headings were found", checked)
+	}
+}
+
+// withoutCode is a page without its code, in which brackets are no links.
+func withoutCode(text string) string {
+	text = regexp.MustCompile("(?ms)^ *```.*?^ *```").ReplaceAllString(text, "")
+	return regexp.MustCompile("`[^`\n]*`").ReplaceAllString(text, "")
+}
+
+// headingIDs are the ids that forges give to the headings of a page.
+func headingIDs(text string) map[string]bool {
+	text = regexp.MustCompile("(?ms)^ *```.*?^ *```").ReplaceAllString(text, "")
+	ids, seen := make(map[string]bool), make(map[string]int)
+	for _, found := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(text, -1) {
+		title := regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`).ReplaceAllString(found[1], "$1")
+		id := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-', r == '_', unicode.IsLetter(r), unicode.IsDigit(r):
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, strings.TrimSpace(title))
+		if n := seen[id]; n > 0 {
+			ids[id+"-"+strconv.Itoa(n)] = true
+		}
+		seen[id]++
+		ids[id] = true
+	}
+	return ids
+}
 
 // TestDocsNameWhatExists compares the tests, files and folders that the docs
 // name with the repository. Old decisions and the change log are history.

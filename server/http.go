@@ -226,7 +226,7 @@ func (s *Server) makeDoctor() health.Doctor {
 		Deployed: s.config, Current: s.settings.Current, Settings: s.settingsProblem,
 	}
 	if s.kafka != nil {
-		d.Kafka = s.pingKafka
+		d.Kafka = s.preparations.pingKafka
 	}
 	if s.config.Has(config.RoleMaintenance) {
 		d.Jobs = s.upkeep.Status
@@ -265,7 +265,7 @@ func (s *Server) makeReadiness() *health.Readiness {
 		PostgresReports: s.store.NodeReports, RedisReports: health.NewRedisReports(s.redis),
 	}
 	if s.kafka != nil {
-		o.Kafka = s.pingKafka
+		o.Kafka = s.preparations.pingKafka
 	}
 	return health.NewReadiness(o)
 }

@@ -21,7 +21,6 @@ var largeTypes = map[string]int{
 	"internal/test/torture.run":             88,
 	"internal/test/torture/cluster.Cluster": 37,
 	"server.Server":                         67,
-	"server/http/api.API":                   234,
 	"server/http/console.Console":           62,
 	"server/ranking.Ranking":                104,
 	"server/realtime.Hub":                   40,

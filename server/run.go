@@ -60,7 +60,7 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 		return abort(err)
 	}
 	s.settings.Start(ctx)
-	if err := s.prepare(ctx); err != nil {
+	if err := s.preparations.start(ctx); err != nil {
 		return abort(err)
 	}
 	s.loadHidden(ctx)
@@ -82,7 +82,7 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 	s.log.Info("stopping")
 	s.ready.SetServing(false)
 	if err == nil {
-		err = s.answerOn(failed)
+		err = answerOn(s.config.DrainDelay, failed)
 	}
 	s.stop(front, started)
 	return errors.Join(err, ops.Close())
@@ -90,9 +90,9 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 
 // answerOn answers requests for drain.delay more, or until something fails: load balancers
 // send them until they have seen that /readyz answers 503.
-func (s *Server) answerOn(failed <-chan error) error {
+func answerOn(delay time.Duration, failed <-chan error) error {
 	select {
-	case <-time.After(s.config.DrainDelay):
+	case <-time.After(delay):
 		return nil
 	case err := <-failed:
 		return err

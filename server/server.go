@@ -84,7 +84,7 @@ type Server struct {
 	console   *console.Console // nil: not served here
 	ready     *health.Readiness
 
-	topicsReady, boardsReady *preparation // nil: none needed
+	preparations *preparations
 
 	components []component // in the order of their start
 	consumers  []consumer
@@ -126,7 +126,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 	if err := s.makeMaintenance(); err != nil {
 		return nil, err
 	}
-	s.makePreparations()
+	s.preparations = newPreparations(s)
 	s.makePipeline()
 	s.makeAnnouncer()
 	s.makeRollover()

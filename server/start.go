@@ -92,59 +92,68 @@ func (p *preparation) Run(ctx context.Context) error {
 	return nil
 }
 
-// makePreparations makes what a start prepares, before the components that need it.
-func (s *Server) makePreparations() {
+// preparations are what a start prepares.
+type preparations struct {
+	server         *Server
+	topics, boards *preparation // nil: none needed
+}
+
+// newPreparations returns those of the roles. They are added before the components that
+// need them.
+func newPreparations(s *Server) *preparations {
+	p := &preparations{server: s}
 	if s.kafka != nil {
-		s.topicsReady = &preparation{
-			name: "topics", create: s.createTopics, log: s.log,
+		p.topics = &preparation{
+			name: "topics", create: p.createTopics, log: s.log,
 			outage: func(err error) bool { return !errors.Is(err, kafka.ErrTooFewPartitions) },
 		}
-		s.add("topics", s.topicsReady)
+		s.add("topics", p.topics)
 	}
 	if s.config.Has(config.RoleAPI) {
-		s.boardsReady = &preparation{
+		p.boards = &preparation{
 			name: "boards of dialects", log: s.log,
 			create: func(ctx context.Context) error { return dialect.EnsureBoards(ctx, &s.config.Dialects, s.boards()) },
 			outage: func(err error) bool { return wire.CodeOf(err) == wire.CodeUnavailable },
 		}
-		s.add("boards of dialects", s.boardsReady)
+		s.add("boards of dialects", p.boards)
 	}
+	return p
 }
 
-// prepare creates what the process uses, as far as the backends answer soon.
-func (s *Server) prepare(ctx context.Context) error {
-	if s.topicsReady != nil {
+// start creates what the process uses, as far as the backends answer soon.
+func (p *preparations) start(ctx context.Context) error {
+	if p.topics != nil {
 		wait := prepareTimeout
-		if s.settings.SwitchedFromKafka(ctx) { // they were created before the switch
+		if p.server.settings.SwitchedFromKafka(ctx) { // they were created before the switch
 			wait = prepareRetry
 		}
-		if err := s.topicsReady.start(ctx, wait); err != nil {
+		if err := p.topics.start(ctx, wait); err != nil {
 			return err
 		}
 	}
-	s.createQueue(ctx)
-	if s.boardsReady != nil {
-		return s.boardsReady.start(ctx, prepareTimeout)
+	p.createQueue(ctx)
+	if p.boards != nil {
+		return p.boards.start(ctx, prepareTimeout)
 	}
 	return nil
 }
 
 // createTopics creates the topics that this process uses, and warns about existing ones
 // with other settings.
-func (s *Server) createTopics(ctx context.Context) error {
-	others, err := s.kafka.Ensure(ctx, s.topics()...)
+func (p *preparations) createTopics(ctx context.Context) error {
+	others, err := p.server.kafka.Ensure(ctx, topicsOf(p.server.config)...)
 	for _, other := range others {
-		s.log.Warn("topic differs from its settings", "found", other)
+		p.server.log.Warn("topic differs from its settings", "found", other)
 	}
 	return err
 }
 
 // pingKafka returns nil if Kafka answers and has the topics of this process.
-func (s *Server) pingKafka(ctx context.Context) error {
-	if err := s.kafka.Ping(ctx); err != nil {
+func (p *preparations) pingKafka(ctx context.Context) error {
+	if err := p.server.kafka.Ping(ctx); err != nil {
 		return err
 	}
-	if err := s.topicsReady.missing(); err != nil {
+	if err := p.topics.missing(); err != nil {
 		return &scoreboard.SetupError{
 			Setting: "kafka.brokers", Problem: fmt.Sprintf("topics are not created (%v)", err), Err: err,
 			Fix: "the process tries every second; if it persists, create them, or let it create them",
@@ -159,19 +168,19 @@ const queueTimeout = 2 * time.Second
 // createQueue creates the streams of accepted increments, if this process reads them, so
 // that the first request can be answered with 202. A Redis that does not answer must not
 // prevent the start: the intake creates them later.
-func (s *Server) createQueue(ctx context.Context) {
-	if s.queue == nil {
+func (p *preparations) createQueue(ctx context.Context) {
+	if p.server.queue == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, queueTimeout)
 	defer cancel()
-	if err := s.queue.CreateGroups(ctx); err != nil {
-		s.log.Warn("the streams of accepted increments are created later", "err", err)
+	if err := p.server.queue.CreateGroups(ctx); err != nil {
+		p.server.log.Warn("the streams of accepted increments are created later", "err", err)
 	}
 }
 
-func (s *Server) topics() []kafka.Topic {
-	c := s.config
+// topicsOf are the topics of a configuration.
+func topicsOf(c *config.Config) []kafka.Topic {
 	all := []kafka.Topic{
 		{
 			Name: c.Kafka.Topic, Partitions: c.Kafka.Partitions, Retention: c.Kafka.Retention, Cleanup: c.Kafka.Cleanup,

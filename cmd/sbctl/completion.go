@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -115,6 +116,37 @@ func (w *completer) flagCompletion(command, flag string) cobra.CompletionFunc {
 	return cobra.NoFileCompletions
 }
 
+// bashWords are the two functions that the script for bash takes from the package
+// bash-completion, for machines that lack it: one splits the line into words of which = and : are
+// parts, the other takes from replies what bash has already before the last colon.
+const bashWords = `# Without the package bash-completion: what the script takes from it.
+if ! declare -F _get_comp_words_by_ref >/dev/null; then
+    _get_comp_words_by_ref() {
+        local rest=$COMP_LINE word blank n=0
+        words=()
+        for word in "${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
+            blank=${rest%%[![:space:]]*}
+            rest=${rest#"$blank"}
+            rest=${rest#"$word"}
+            if [[ $n -gt 0 && -z $blank ]]; then
+                words[n-1]+=$word
+            else
+                words[n++]=$word
+            fi
+        done
+        cword=$((n - 1)) cur=${words[n-1]} prev=
+        if [[ $n -gt 1 ]]; then prev=${words[n-2]}; fi
+    }
+fi
+if ! declare -F __ltrim_colon_completions >/dev/null; then
+    __ltrim_colon_completions() {
+        local i prefix=${1%"${1##*:}"}
+        if [[ $COMP_WORDBREAKS != *:* ]]; then return; fi
+        for i in "${!COMPREPLY[@]}"; do COMPREPLY[i]=${COMPREPLY[i]#"$prefix"}; done
+    }
+fi
+`
+
 func newCompletionCmd(p *program) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
@@ -127,6 +159,9 @@ func newCompletionCmd(p *program) *cobra.Command {
 			root := cmd.Root()
 			switch args[0] {
 			case "bash":
+				if _, err := io.WriteString(p.stdout, bashWords); err != nil {
+					return err
+				}
 				return root.GenBashCompletionV2(p.stdout, true)
 			case "zsh":
 				return root.GenZshCompletion(p.stdout)

@@ -53,7 +53,7 @@ func (cn *connector) client() (*client.Client, error) {
 		o.Traceparent = func(context.Context) string { return parent }
 	}
 	if cn.curl {
-		o.HTTP, o.Attempts = client.NewHTTP(curlPrinter{cn.stdout}), 1
+		o.HTTP, o.Attempts = client.NewHTTP(curlPrinter{cn.stdout, prefixOf(s.Server.Value)}), 1
 	}
 	c, err := client.New(s.Server.Value, o)
 	if err != nil {

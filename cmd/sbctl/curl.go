@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -18,7 +19,19 @@ import (
 var errPrinted = errors.New("the request was printed instead of sent")
 
 // curlPrinter is a transport that prints requests as curl commands and sends none.
-type curlPrinter struct{ to io.Writer }
+type curlPrinter struct {
+	to     io.Writer
+	prefix string // the escaped path of the server's address, which is not signed
+}
+
+// prefixOf is the escaped path of a server's address, without a slash at the end.
+func prefixOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "" // client.New says so
+	}
+	return strings.TrimSuffix(u.EscapedPath(), "/")
+}
 
 func (t curlPrinter) RoundTrip(r *http.Request) (*http.Response, error) {
 	var body []byte
@@ -28,7 +41,7 @@ func (t curlPrinter) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	if _, err := io.WriteString(t.to, curlCommand(r, body)); err != nil {
+	if _, err := io.WriteString(t.to, curlCommand(r, t.prefix, body)); err != nil {
 		return nil, err
 	}
 	return nil, errPrinted
@@ -44,13 +57,14 @@ const (
 
 // curlCommand is a request as lines of POSIX shell that send it with curl. The token and
 // the key's secret are variables, and the lines compute time and signature, because a
-// signature is valid for a minute only.
-func curlCommand(r *http.Request, body []byte) string {
+// signature is valid for a minute only. prefix is the escaped path of the server's address.
+func curlCommand(r *http.Request, prefix string, body []byte) string {
 	var b strings.Builder
 	headers := shownHeaders(r)
 	data := string(body)
 	if key := r.Header.Get(wire.HeaderKey); key != "" {
-		text := wire.HeaderText(r.Method, r.URL.RequestURI(), key, varTimestamp, body)
+		target := strings.TrimPrefix(r.URL.RequestURI(), prefix)
+		text := wire.HeaderText(r.Method, target, key, varTimestamp, body)
 		b.WriteString(signingLines("date +%s", text))
 		headers.Set(wire.HeaderKey, key)
 		headers.Set(wire.HeaderTimestamp, varTimestamp)

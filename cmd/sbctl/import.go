@@ -73,7 +73,7 @@ func newImportCSVCmd(p *program) *cobra.Command {
 	var f importFlags
 	var source string
 	cmd := &cobra.Command{
-		Use: "csv FILE", Short: "Import a CSV file with the header user_id,score", Args: exactArgs("FILE"),
+		Use: "csv FILE", Short: "Import a CSV file with the columns user_id and score", Args: exactArgs("FILE"),
 		Long: `Import a CSV file (or "-") with the header user_id,score and a line for each user. All
 lines are checked before anything is written. Equal scores rank in the order of the lines.
 

@@ -3,6 +3,9 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,5 +48,27 @@ func TestLoadEndsAtSecondInterrupt(t *testing.T) {
 	term.ends(-1) // by the signal
 	if took := time.Since(began); took > 2*time.Second {
 		t.Errorf("took %v", took)
+	}
+}
+
+// A terminal without control sequences (an editor's shell, a log) gets lines and no others.
+func TestDumbTerminalGetsLines(t *testing.T) {
+	t.Parallel()
+	s := instance.New(t)
+	term := onTerminalWith(t, s.URL, "TERM=dumb", "load", "run", "--rate", "20", "--duration", "2s", "--out", t.TempDir())
+	term.shows("target 20/s")
+	term.ends(0)
+	file := filepath.Join(t.TempDir(), "events.ndjson")
+	if err := os.WriteFile(file, []byte(`{"user_id":"ada","delta":5}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	submit := onTerminalWith(t, s.URL, "TERM=dumb", "score", "submit", "--file", file)
+	submit.ends(0)
+	for _, shown := range []*terminal{term, submit} {
+		shown.mu.Lock()
+		if text := shown.out.String(); strings.Contains(text, "\x1b") {
+			t.Errorf("a dumb terminal got control sequences: %q", text)
+		}
+		shown.mu.Unlock()
 	}
 }

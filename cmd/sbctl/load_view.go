@@ -14,7 +14,7 @@ import (
 // followLoad shows the progress of a load: a small view on a terminal, else a line a
 // second. end removes the view.
 func followLoad(out *output, o *loadgen.Options) (end func()) {
-	if out.quiet || !isTerminal(out.stderr) {
+	if out.quiet || !out.redraws(out.stderr) {
 		o.Show = func(g loadgen.Progress) { out.infof("%s", progressLine(&g)) }
 		return func() {}
 	}

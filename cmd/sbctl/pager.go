@@ -20,7 +20,7 @@ func (out *output) page(text string) error {
 	words := strings.Fields(command)
 	_, height := terminalSize(out.stdout)
 	fits := strings.Count(text, "\n") < height
-	if fits || !isTerminal(out.stdout) || !isTerminal(out.stdin) || out.env["TERM"] == "dumb" ||
+	if fits || !out.redraws(out.stdout) || !isTerminal(out.stdin) ||
 		len(words) == 0 || words[0] == "cat" {
 		_, err := io.WriteString(out.stdout, text)
 		return err

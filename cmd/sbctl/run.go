@@ -51,6 +51,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return p.finish(ctx, cmd, err)
 }
 
+// redraws reports whether the stream is a terminal that control sequences may move about on.
+func (out *output) redraws(stream any) bool { return isTerminal(stream) && out.env["TERM"] != "dumb" }
+
 // isTerminal reports whether the stream is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)

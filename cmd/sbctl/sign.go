@@ -154,11 +154,12 @@ func signRequest(
 	if err != nil {
 		return nil, signed{}, usagef("%w", err)
 	}
-	client.Signer{KeyID: s.KeyID.Value, Secret: s.KeySecret.Value}.Headers(r, body, now)
+	prefix := strings.TrimSuffix(r.URL.RequestURI(), path)
+	client.Signer{KeyID: s.KeyID.Value, Secret: s.KeySecret.Value, Prefix: prefix}.Headers(r, body, now)
 	timestamp := strconv.FormatInt(now.Unix(), 10)
 	return r, signed{
 		Scheme: "headers", KeyID: s.KeyID.Value, Timestamp: timestamp,
-		Text:      string(wire.HeaderText(method, r.URL.RequestURI(), s.KeyID.Value, timestamp, body)),
+		Text:      string(wire.HeaderText(method, path, s.KeyID.Value, timestamp, body)),
 		Signature: r.Header.Get(wire.HeaderSignature),
 	}, nil
 }

@@ -48,7 +48,7 @@ func submitFile(p *program, cmd *cobra.Command, c *client.Client, f *submitFlags
 		results = f.file + ".results"
 	}
 	now := time.Now()
-	bar := &progressBar{out: p.output, size: size, started: now, drawnAt: now, terminal: isTerminal(p.stderr)}
+	bar := &progressBar{out: p.output, size: size, started: now, drawnAt: now, terminal: p.redraws(p.stderr)}
 	job := bulk.Job{
 		Source: source, CSV: strings.HasSuffix(strings.ToLower(f.file), ".csv"), Results: results,
 		Workers: f.workers, Progress: bar.draw, Failed: bar.lineFailed,

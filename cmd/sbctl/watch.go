@@ -61,7 +61,7 @@ line per change at that speed; --output json prints one JSON object per change w
 			}
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
-			onTerminal := isTerminal(p.stdout) && isTerminal(p.stdin) && p.env["TERM"] != "dumb"
+			onTerminal := p.redraws(p.stdout) && isTerminal(p.stdin)
 			onScreen := p.format != "json" && !plain && onTerminal
 			if onScreen && !cmd.Flags().Changed("limit") {
 				limit = 100
@@ -128,7 +128,7 @@ func printStream(ctx context.Context, cn *connector, board string, limit int) er
 	if s.Token.Value != "" {
 		r.Header.Set("Authorization", "Bearer")
 	}
-	_, err = io.WriteString(cn.stdout, curlCommand(r, nil))
+	_, err = io.WriteString(cn.stdout, curlCommand(r, "", nil))
 	return err
 }
 

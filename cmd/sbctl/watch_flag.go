@@ -48,7 +48,7 @@ func repeatable(p *program, cmd *cobra.Command) *cobra.Command {
 func repeat(ctx context.Context, p *program, every time.Duration, run func() error) error {
 	screen := &redrawer{to: p.stdout}
 	p.repeats = true
-	if screen.redraws = isTerminal(p.stdout) && p.env["TERM"] != "dumb"; screen.redraws {
+	if screen.redraws = p.redraws(p.stdout); screen.redraws {
 		stdout, stderr := p.stdout, p.stderr
 		defer func() { p.stdout, p.stderr = stdout, stderr }()
 		p.stdout, p.stderr = &screen.frame, &screen.frame

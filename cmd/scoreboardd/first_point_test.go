@@ -22,6 +22,7 @@ import (
 type page struct {
 	commands map[string][]string // the lines of its blocks marked as sh, by heading
 	output   string              // the blocks without a mark
+	golang   string              // the blocks marked as go
 }
 
 func readPage(t *testing.T, path string) page {
@@ -41,6 +42,8 @@ func readPage(t *testing.T, path string) page {
 			p.commands[heading] = append(p.commands[heading], line)
 		case block == "```":
 			p.output += line + "\n"
+		case block == "```go":
+			p.golang += line + "\n"
 		case block != "":
 		case strings.HasPrefix(line, "```"):
 			block = line

@@ -70,7 +70,7 @@ func expect(
 	t *testing.T, p *plan.Plan, events *plan.Events, s server, n uint64, req *http.Request, body []byte,
 ) {
 	t.Helper()
-	signer := client.Signer{KeyID: s.keyID, Secret: s.keySecret}
+	signer := client.Signer{KeyID: s.keyID, Secret: s.keySecret, Prefix: "/base"}
 	at := signedAt(t, body, req)
 	item := func(e plan.Event) wire.IncrementRequest {
 		return wire.IncrementRequest{

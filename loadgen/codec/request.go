@@ -101,7 +101,7 @@ func (c *Composer) AppendRequest(b []byte, n uint64, token string) []byte {
 	case plan.Async:
 		b = append(b, "Prefer: respond-async\r\n"...)
 	case plan.Batch:
-		b = c.appendSignature(b, s, c.path+path, now)
+		b = c.appendSignature(b, s, path, now)
 	}
 	b = strconv.AppendInt(append(b, "Content-Length: "...), int64(len(s.body)), 10)
 	return append(append(b, "\r\n\r\n"...), s.body...)

@@ -171,12 +171,14 @@ func respond(r *http.Request, status int, headers map[string]string, body io.Rea
 
 func newClient(t *testing.T, transport http.RoundTripper, attempts int) *client.Client {
 	t.Helper()
-	return newSigningClient(t, transport, attempts, &signedBy{})
+	return newSigningClient(t, transport, "", attempts, &signedBy{})
 }
 
-func newSigningClient(t *testing.T, transport http.RoundTripper, attempts int, key *signedBy) *client.Client {
+func newSigningClient(
+	t *testing.T, transport http.RoundTripper, prefix string, attempts int, key *signedBy,
+) *client.Client {
 	t.Helper()
-	c, err := client.New("https://scores.example.com", client.Options{
+	c, err := client.New("https://scores.example.com"+prefix, client.Options{
 		Attempts: attempts, HTTP: client.NewHTTP(transport), KeyID: key.KeyID, KeySecret: key.Secret,
 	})
 	if err != nil {

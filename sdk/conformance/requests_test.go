@@ -15,6 +15,7 @@ import (
 
 type requestVector struct {
 	Name   string            `json:"name"`
+	Prefix string            `json:"prefix,omitempty"`
 	Call   call              `json:"call"`
 	Method string            `json:"method"`
 	Path   []string          `json:"path"`
@@ -31,8 +32,8 @@ type signedBy struct {
 	Scheme string `json:"scheme"`
 }
 
-// check compares the signature of a request, and removes it from the body.
-func (by *signedBy) check(t *testing.T, name string, got *seen) {
+// check compares the signature of a request for a path and a query, and removes it from the body.
+func (by *signedBy) check(t *testing.T, name, target string, got *seen) {
 	t.Helper()
 	header := got.req.Header.Get(wire.HeaderSignature)
 	var want string
@@ -57,7 +58,7 @@ func (by *signedBy) check(t *testing.T, name string, got *seen) {
 		if key := got.req.Header.Get(wire.HeaderKey); key != by.KeyID {
 			t.Errorf("%s: got the key %s, want %s", name, key, by.KeyID)
 		}
-		text := wire.HeaderText(got.req.Method, got.req.URL.RequestURI(), by.KeyID, stamp, got.raw)
+		text := wire.HeaderText(got.req.Method, target, by.KeyID, stamp, got.raw)
 		want = wire.SignatureVersion + wire.Sign(by.Secret, text)
 	default:
 		t.Fatalf("%s: unknown scheme %s", name, by.Scheme)
@@ -81,21 +82,27 @@ func TestRequests(t *testing.T) {
 	t.Parallel()
 	for _, v := range read[cases[requestVector]](t, "requests.json").Cases {
 		s := &script{responses: []response{{Status: 500}}}
-		_, _ = v.Call.do(t, newSigningClient(t, s, 1, &v.Signed)) // the response does not matter
+		_, _ = v.Call.do(t, newSigningClient(t, s, v.Prefix, 1, &v.Signed)) // the response does not matter
 		if len(s.seen) != 1 {
 			t.Errorf("%s: got %d requests, want 1", v.Name, len(s.seen))
 			continue
 		}
 		got := s.seen[0]
+		target, found := strings.CutPrefix(got.req.URL.RequestURI(), v.Prefix+"/v1/")
+		if !found {
+			t.Errorf("%s: got the path %s, want the prefix %s", v.Name, got.req.URL, v.Prefix)
+		}
+		target = "/v1/" + target
 		var path []string
-		for p := range strings.SplitSeq(strings.TrimPrefix(got.req.URL.EscapedPath(), "/"), "/") {
+		escaped, _, _ := strings.Cut(target, "?")
+		for p := range strings.SplitSeq(strings.TrimPrefix(escaped, "/"), "/") {
 			part, err := url.PathUnescape(p)
 			if err != nil {
 				t.Errorf("%s: %v", v.Name, err)
 			}
 			path = append(path, part)
 		}
-		v.Signed.check(t, v.Name, &got)
+		v.Signed.check(t, v.Name, target, &got)
 		if v.Call.Submit != nil {
 			checkTime(t, v.Name, got.body)
 		}

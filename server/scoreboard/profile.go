@@ -39,7 +39,7 @@ const (
 // maxMarks is how many marks, such as accents, may follow a letter.
 const maxMarks = 3
 
-// Normalize brings the name into Unicode's form NFKC and validates the profile. It returns
+// Normalize brings the name into Unicode's form NFKC, but for accents that stand alone, and validates the profile. It returns
 // an invalid_request. A name is 1 to 32 characters of one script, or of those that Japanese,
 // Korean or Chinese are written with, among them Latin (Unicode TR 39, highly restrictive),
 // with at most 3 marks on a letter, without control characters, line breaks, direction marks
@@ -54,7 +54,7 @@ func (p *Profile) Normalize() error {
 	if err := checkDisplayName(p.DisplayName); err != nil {
 		return err
 	}
-	p.DisplayName = norm.NFKC.String(p.DisplayName)
+	p.DisplayName = normalizeName(p.DisplayName)
 	if utf8.RuneCountInString(p.DisplayName) > MaxDisplayName {
 		return errNameLength()
 	}
@@ -67,6 +67,23 @@ func (p *Profile) Normalize() error {
 	return checkAvatarURL(p.AvatarURL)
 }
 
+// normalizeName is a name in form NFKC. An accent that stands alone, such as a macron, stays as it
+// is: in that form it would be a space with an accent on it.
+func normalizeName(name string) string {
+	var b strings.Builder
+	rest := 0
+	for i, c := range name {
+		if c == ' ' || !strings.HasPrefix(norm.NFKC.String(string(c)), " ") {
+			continue
+		}
+		b.WriteString(norm.NFKC.String(name[rest:i]))
+		b.WriteRune(c)
+		rest = i + utf8.RuneLen(c)
+	}
+	b.WriteString(norm.NFKC.String(name[rest:]))
+	return b.String()
+}
+
 func errNameLength() error {
 	return Invalid("display_name", "display_name must be 1 to %d characters", MaxDisplayName)
 }
@@ -77,31 +94,37 @@ func checkDisplayName(name string) error {
 	}
 	before, seen, marks := ' ', false, 0
 	runes := []rune(name)
-	for i, c := range runes {
+	for i := 0; i < len(runes); i++ {
+		c := runes[i]
 		switch {
 		case c == ' ' && before == ' ':
 			return Invalid("display_name", "display_name must not begin with a space or contain two in a row")
 		case c == ' ':
-		case c == zeroWidthJoiner:
-			if !isEmoji(before) || i+1 == len(runes) || !isEmoji(runes[i+1]) {
-				return errInvisible()
+		case c == zeroWidthJoiner || c == zeroWidthNonJoiner:
+			if !joins(runes, i, before) {
+				return errInvisible(i, c)
 			}
 		case c == emojiStyle:
 			if !isEmoji(before) && !isKeycap(runes[i:], before) {
-				return errInvisible()
+				return errInvisible(i, c)
 			}
 			continue // a joiner may follow, which joins what is before
+		case c == blackFlag && tags(runes[i+1:]) > 0:
+			i += tags(runes[i+1:])
+			seen = true
 		case unicode.Is(unicode.M, c) && seen && before != ' ': // an accent, on the preceding letter
 			if isBlank(c) {
-				return errInvisible()
+				return errInvisible(i, c)
 			}
 			if marks++; marks > maxMarks {
 				return Invalid("display_name", "display_name must not have more than %d marks on a letter", maxMarks)
 			}
 			continue
+		case isReservedEmoji(c):
+			seen = true
 		case c == utf8.RuneError, !unicode.IsGraphic(c), unicode.Is(unicode.Zs, c), unicode.Is(unicode.Cf, c),
 			unicode.Is(unicode.M, c), isBlank(c):
-			return errInvisible()
+			return errInvisible(i, c)
 		default:
 			seen = true
 		}
@@ -113,9 +136,10 @@ func checkDisplayName(name string) error {
 	return nil
 }
 
-func errInvisible() error {
-	return Invalid("display_name",
-		"display_name must not contain control characters, unusual spaces or invisible characters")
+// errInvisible names the character c at index i.
+func errInvisible(i int, c rune) error {
+	return Invalid("display_name", "display_name must not contain control characters, unusual spaces or "+
+		"invisible characters: character %d is %U", i+1, c)
 }
 
 // isBlank reports whether a character has no glyph although Unicode counts it as
@@ -123,22 +147,6 @@ func errInvisible() error {
 func isBlank(c rune) bool {
 	return unicode.Is(unicode.Other_Default_Ignorable_Code_Point, c) || unicode.Is(unicode.Variation_Selector, c) ||
 		c == '\u2800' || c == '\U0001d159'
-}
-
-// Characters that are only visible by what they do to the emoji before them.
-const (
-	zeroWidthJoiner = '\u200d'
-	emojiStyle      = '\ufe0f'
-)
-
-// isEmoji reports whether a character is a symbol, as emoji are, or the tone of one.
-func isEmoji(c rune) bool {
-	return unicode.Is(unicode.So, c) || '\U0001f3fb' <= c && c <= '\U0001f3ff'
-}
-
-// isKeycap reports whether rest encloses the digit before it in a keycap.
-func isKeycap(rest []rune, before rune) bool {
-	return len(rest) > 1 && rest[1] == '\u20e3' && (before == '#' || before == '*' || '0' <= before && before <= '9')
 }
 
 // Scripts that are written together.
@@ -149,7 +157,7 @@ var scriptsTogether = []string{"Latin Han Hiragana Katakana", "Latin Han Bopomof
 func checkScripts(name string) error {
 	scripts := make(map[string]bool)
 	for _, c := range name {
-		if script := scriptOf(c); script != "Common" && script != "Inherited" {
+		if script := scriptOf(c); script != "Common" && script != "Inherited" && !isReservedEmoji(c) {
 			scripts[script] = true
 		}
 	}

@@ -45,6 +45,38 @@ func TestNamesThatImitate(t *testing.T) {
 	}
 }
 
+// Joiners are accepted where languages are written with them, flags of regions and emoji of later
+// versions are shown, and accents that stand alone stay themselves.
+func TestNamesOfLanguagesAndEmoji(t *testing.T) {
+	t.Parallel()
+	for name, ok := range map[string]bool{
+		"می\u200cخواهم": true, "کتاب\u200cها": true, // Persian
+		"ශ්\u200dරී": true, "ക്\u200d": false, "ന്\u200dറ": true, "क्\u200cष": true, // Sinhala, Malayalam, Hindi
+		"دا\u200cد": false, "ر\u200cم": false, "ء\u200cم": false, // not joined anyway: invisible
+		"م\u200c": false, "\u200cم": false, "م\u200ca": false, "क\u200cष": false, "م\u200dم": false,
+		"\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f Ada": true, // England
+		"\U0001f3f4\U000e0067\U000e0062":                                             false, "\U0001f3f4\U000e007f": false,
+		"a\U000e0067\U000e0062\U000e0065\U000e007f": false,
+		"Ada \U0001fae9": true, // of Unicode 16
+		"Ada \U0001fac8": true, // of Unicode 17
+		"Ada \U000e0001": false,
+		`¯\_(ツ)_/¯`:      true, "´Ada`": true, "¨": true,
+	} {
+		p := &scoreboard.Profile{DisplayName: name}
+		if err := p.Normalize(); (err == nil) != ok || err == nil && p.DisplayName != name {
+			t.Errorf("%q: got %q, %v, want it unchanged: %t", name, p.DisplayName, err, ok)
+		}
+		again := p.DisplayName
+		if err := p.Normalize(); (err == nil) != ok || p.DisplayName != again {
+			t.Errorf("%q: normalized again: %q, %v", name, p.DisplayName, err)
+		}
+	}
+	err := (&scoreboard.Profile{DisplayName: "Al\u200bice"}).Normalize()
+	if err == nil || !strings.HasSuffix(err.Error(), "character 3 is U+200B") {
+		t.Errorf("got %v, want the character named", err)
+	}
+}
+
 func TestProfileCheck(t *testing.T) {
 	t.Parallel()
 	for name, ok := range map[string]bool{

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,8 +16,9 @@ import (
 // byteOrderMark is what some editors write before UTF-8.
 const byteOrderMark = "\uFEFF"
 
-// CSV reads a file with the header user_id,score. Its order is that of the lines. Errors
-// name the line.
+// CSV reads a file whose header names the columns user_id and score, among others that it does
+// not read, such as those of an exported board. Its order is that of the lines. Errors name the
+// line.
 func CSV(from io.Reader) ([]scoreboard.ImportRecord, error) {
 	in := bufio.NewReader(from)
 	if mark, _ := in.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
@@ -26,13 +28,14 @@ func CSV(from io.Reader) ([]scoreboard.ImportRecord, error) {
 	rows.ReuseRecord = true
 	header, err := rows.Read()
 	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the file is empty; want the header user_id,score")
+		return nil, errors.New("the file is empty; want a header with user_id and score")
 	}
 	if err != nil {
 		return nil, err
 	}
-	if len(header) != 2 || header[0] != "user_id" || header[1] != "score" {
-		return nil, fmt.Errorf("line 1: got the header %q, want user_id,score", strings.Join(header, ","))
+	userAt, scoreAt := slices.Index(header, "user_id"), slices.Index(header, "score")
+	if userAt < 0 || scoreAt < 0 {
+		return nil, fmt.Errorf("line 1: got the header %q, want the columns user_id and score", strings.Join(header, ","))
 	}
 	var records []scoreboard.ImportRecord
 	lines := make(map[scoreboard.UserID]int)
@@ -45,11 +48,11 @@ func CSV(from io.Reader) ([]scoreboard.ImportRecord, error) {
 			return nil, err // names the line
 		}
 		line, _ := rows.FieldPos(0)
-		score, err := strconv.ParseInt(row[1], 10, 64)
+		score, err := strconv.ParseInt(row[scoreAt], 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %q: %w", line, row[1], errScore)
+			return nil, fmt.Errorf("line %d: %q: %w", line, row[scoreAt], errScore)
 		}
-		r, err := checked(row[0], score)
+		r, err := checked(row[userAt], score)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}

@@ -18,8 +18,11 @@ func TestCSV(t *testing.T) {
 		"plain":        "user_id,score\nzoe,7\nann,-3\nb@c,9007199254740991\n",
 		"no last line": "user_id,score\nzoe,7\nann,-3\nb@c,9007199254740991",
 		"crlf":         "user_id,score\r\nzoe,7\r\nann,-3\r\nb@c,9007199254740991\r\n",
-		"bom":          "\uFEFFuser_id,score\nzoe,7\nann,-3\nb@c,9007199254740991\n",
-		"quotes":       "\"user_id\",\"score\"\n\"zoe\",\"7\"\n\nann,-3\nb@c,9007199254740991\n",
+		"exported": "rank,user_id,score,reached_at\n1,zoe,7,2026-11-21T12:00:00Z\n2,ann,-3,2026-11-21T12:00:01Z\n" +
+			"3,b@c,9007199254740991,2026-11-21T12:00:02Z\n",
+		"other order": "score,user_id\n7,zoe\n-3,ann\n9007199254740991,b@c\n",
+		"bom":         "\uFEFFuser_id,score\nzoe,7\nann,-3\nb@c,9007199254740991\n",
+		"quotes":      "\"user_id\",\"score\"\n\"zoe\",\"7\"\n\nann,-3\nb@c,9007199254740991\n",
 	} {
 		if got, err := sources.CSV(strings.NewReader(text)); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, %v, want %v", name, got, err, want)
@@ -33,7 +36,8 @@ func TestInvalidCSV(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"empty":         {"", "the file is empty"},
 		"no header":     {"ann,5\n", `line 1: got the header "ann,5"`},
-		"other header":  {"score,user_id\n5,ann\n", "line 1: got the header"},
+		"other header":  {"name,points\nann,5\n", "line 1: got the header"},
+		"no user":       {"score\n5\n", "line 1: got the header"},
 		"no score":      {header + "ann\n", "line 2: wrong number of fields"},
 		"three fields":  {header + "ann,5\nbob,5,6\n", "line 3: wrong number of fields"},
 		"open quote":    {header + "\"ann,5\n", "line 2"},

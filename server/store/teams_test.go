@@ -486,3 +486,33 @@ where user_id = 'ada' and board_id = 'arena'`,
 		t.Errorf("got %+v, %v, want no differences", found, err)
 	}
 }
+
+// A member who left before the first score counts for the average with it: a member more, who
+// gained nothing.
+func TestTeamsCountFirstScoreOfFormerMember(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	createBoard(t, conn, "arena", "increment", "highest", 1, 1000)
+	makeTeamBoard(t, s, "clans", scoreboard.TeamRule{
+		Source: "arena", Aggregate: scoreboard.AggregateAverage, Moves: scoreboard.MovesFromNow,
+	})
+	for _, user := range []scoreboard.UserID{"ada", "bob"} {
+		if _, err := s.Teams.Join(t.Context(), "clans", "red", user); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record(t, s, increment("ada", 90, "e1", "arena"))
+	if _, err := s.Teams.Leave(t.Context(), "clans", "red", "bob"); err != nil {
+		t.Fatal(err)
+	}
+	computeTeams(t, s, conn)
+	const score = `select score from scores where user_id = 'team:red' and board_id = 'clans'`
+	if got := conn.Count(t, score); got != 90 {
+		t.Errorf("before the first score of bob: got %d, want 90", got)
+	}
+	record(t, s, increment("bob", 5, "e2", "arena"))
+	computeTeams(t, s, conn)
+	if got := conn.Count(t, score); got != 45 {
+		t.Errorf("after the first score of bob: got %d, want 45", got)
+	}
+}

@@ -1,6 +1,7 @@
 // Command termshot makes the pictures of the documentation from running programs.
 //
 //	termshot svg < screen.ansi > screen.svg      # draw a screen, as tmux capture-pane -pe prints it
+//	termshot animate --every 1s < frames > demo.svg   # several such screens, separated by form feeds
 //	termshot record --size 110x32 --keys '8:j 10:\r' --for 60s -- sbctl watch > demo.cast
 //
 // record runs a program on a terminal of its own, types keys at given seconds, and writes
@@ -43,10 +44,22 @@ func run(args []string, in io.Reader, out io.Writer) error {
 		}
 		_, err = io.WriteString(out, draw(string(screen)))
 		return err
+	case len(args) > 0 && args[0] == "animate":
+		flags := flag.NewFlagSet("animate", flag.ContinueOnError)
+		every := flags.Duration("every", time.Second, "how long each screen is shown")
+		if err := flags.Parse(args[1:]); err != nil {
+			return err
+		}
+		frames, err := io.ReadAll(in)
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(out, animate(strings.Split(strings.Trim(string(frames), "\f\n"), "\f"), *every))
+		return err
 	case len(args) > 0 && args[0] == "record":
 		return record(args[1:], out)
 	}
-	return fmt.Errorf("usage: termshot svg|record")
+	return fmt.Errorf("usage: termshot svg|animate|record")
 }
 
 // press is a key at a time after the start.

@@ -37,6 +37,29 @@ func TestDrawingIsWellFormedAndKeepsSpaces(t *testing.T) {
 	}
 }
 
+// An animation is XML, shows each screen in its turn, and draws a row of several screens once.
+func TestAnimationSharesRows(t *testing.T) {
+	t.Parallel()
+	svg := animate([]string{"same\none", "same\ntwo", "same\nthree"}, 2*time.Second)
+	decoder := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("not XML: %v\n%s", err, svg)
+		}
+	}
+	for want, n := range map[string]int{
+		">same<": 1, ">two<": 1, `<use href="#r0"`: 3, `dur="6s"`: 2, `visibility="hidden"`: 2,
+		`values="hidden;visible;hidden" keyTimes="0;0.33333;0.66667"`: 1,
+		`values="hidden;visible" keyTimes="0;0.66667"`:                1,
+	} {
+		if got := strings.Count(svg, want); got != n {
+			t.Errorf("%s: got %d, want %d in\n%s", want, got, n, svg)
+		}
+	}
+}
+
 func TestRecording(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()

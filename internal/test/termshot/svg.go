@@ -40,22 +40,30 @@ type cell struct {
 // are kept.
 func draw(screen string) string {
 	rows := parse(strings.TrimRight(screen, "\n"))
-	columns := 0
-	for _, row := range rows {
-		columns = max(columns, len(row))
-	}
 	var b strings.Builder
-	width, height := float64(columns)*cellWidth+2*margin, float64(len(rows))*cellHeight+2*margin
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s">`+"\n",
-		number(width), number(height), number(width))
-	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" rx="8" fill="%s"/>`+"\n", background)
-	fmt.Fprintf(&b, `<g font-family="%s" font-size="14" fill="%s">`+"\n",
-		"ui-monospace,SFMono-Regular,Menlo,Consolas,monospace", foreground)
+	open(&b, [][][]cell{rows})
 	for y, row := range rows {
 		drawRow(&b, row, margin+float64(y)*cellHeight)
 	}
 	b.WriteString("</g>\n</svg>\n")
 	return b.String()
+}
+
+// open writes the head of a drawing that is as large as the largest of some screens.
+func open(b *strings.Builder, screens [][][]cell) {
+	columns, lines := 0, 0
+	for _, rows := range screens {
+		lines = max(lines, len(rows))
+		for _, row := range rows {
+			columns = max(columns, len(row))
+		}
+	}
+	width, height := float64(columns)*cellWidth+2*margin, float64(lines)*cellHeight+2*margin
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s">`+"\n",
+		number(width), number(height), number(width))
+	fmt.Fprintf(b, `<rect width="100%%" height="100%%" rx="8" fill="%s"/>`+"\n", background)
+	fmt.Fprintf(b, `<g font-family="%s" font-size="14" fill="%s">`+"\n",
+		"ui-monospace,SFMono-Regular,Menlo,Consolas,monospace", foreground)
 }
 
 // drawRow draws the runs of a row: characters of one style and kind.
@@ -123,9 +131,9 @@ func drawRun(b *strings.Builder, run []cell, left, top float64) {
 	}
 	cells := ansi.StringWidth(text)
 	if cells > 1 {
-		style += fmt.Sprintf(` textLength="%s" lengthAdjust="spacingAndGlyphs"`, number(float64(cells)*cellWidth))
+		style += fmt.Sprintf(` textLength="%s"`, number(float64(cells)*cellWidth))
 	}
-	fmt.Fprintf(b, `<text x="%s" y="%s"%s xml:space="preserve">%s</text>`+"\n",
+	fmt.Fprintf(b, `<text x="%s" y="%s"%s>%s</text>`+"\n",
 		number(left), number(top+13), style, html.EscapeString(text))
 }
 

@@ -42,10 +42,12 @@ class Call(Generic[T]):
 
 def address(config: Config, path: str, query: Mapping[str, str]) -> httpx.URL:
     """The URL of a path below the server's address, which may have a path itself."""
-    target = config.base.raw_path.rstrip(b"/") + path.encode()
-    if query:
-        target += b"?" + urlencode(query).encode()
-    return config.base.copy_with(raw_path=target)
+    return config.base.copy_with(raw_path=config.base.raw_path.rstrip(b"/") + target_of(path, query).encode())
+
+
+def target_of(path: str, query: Mapping[str, str]) -> str:
+    """Path and query as they reach the server: without the path of its address, which a proxy removes."""
+    return path + "?" + urlencode(query) if query else path
 
 
 def headers(config: Config, token: str | None) -> dict[str, str]:
@@ -70,7 +72,7 @@ def build(config: Config, call: Call[T], token: str | None, timeout: float) -> h
         sent["Prefer"] = "respond-async"
     if call.sign_headers and config.key is not None:
         seconds = str(int(now.timestamp()))
-        text = header_text(call.method, url.raw_path.decode(), config.key.id, seconds, content)
+        text = header_text(call.method, target_of(call.path, call.query), config.key.id, seconds, content)
         sent["X-Scoreboard-Key"] = config.key.id
         sent["X-Scoreboard-Timestamp"] = seconds
         sent["X-Scoreboard-Signature"] = "v1=" + config.key.sign(text)

@@ -258,22 +258,26 @@ def query_of(request: httpx.Request) -> dict[str, str]:
 @kinds
 @cases("requests.json")
 def test_requests(case: dict[str, Any], kind: str) -> None:
-    known(case, "name", "call", "method", "path", "query", "body", "signed")
+    known(case, "name", "prefix", "call", "method", "path", "query", "body", "signed")
+    prefix = case.get("prefix", "")
     clock = virtual.Clock()
     script = Script(clock, [{"status": 500}])
     method, args, kwargs = arguments(case["call"])
     signed = case.get("signed", {})
     key = {"key_id": signed.get("key_id"), "key_secret": signed.get("secret")}
     with pytest.raises(ScoreboardError):
-        perform(kind, clock, script, method, args, kwargs, attempts=1, **key)
+        perform(kind, clock, script, method, args, kwargs, attempts=1, prefix=prefix, **key)
     (request,) = script.requests
-    path = request.url.raw_path.decode().partition("?")[0]
+    target = request.url.raw_path.decode()
+    assert target.startswith(prefix + "/v1/")
+    target = target.removeprefix(prefix)
+    path = target.partition("?")[0]
     assert [unquote(part) for part in path.removeprefix("/").split("/")] == case["path"]
     assert request.method == case["method"]
     assert query_of(request) == case["query"]
     body = json.loads(request.content) if request.content else None
     if signed:
-        check_signature(signed, request, body)
+        check_signature(signed, request, target, body)
     for increment in body.get("items", [body]) if "scores" in case["path"] else []:
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", increment["timestamp"])
         assert time_of(increment["timestamp"]) == datetime.fromtimestamp(clock.now(), timezone.utc)
@@ -281,7 +285,7 @@ def test_requests(case: dict[str, Any], kind: str) -> None:
     assert body == case.get("body")
 
 
-def check_signature(signed: dict[str, str], request: httpx.Request, body: dict[str, Any]) -> None:
+def check_signature(signed: dict[str, str], request: httpx.Request, target: str, body: dict[str, Any]) -> None:
     """Checks the signature of a request, and removes it from the body."""
     known(signed, "key_id", "secret", "scheme")
     key = Key(signed["key_id"], signed["secret"])
@@ -294,7 +298,7 @@ def check_signature(signed: dict[str, str], request: httpx.Request, body: dict[s
         assert (body.pop("key_id"), body.pop("signature")) == (key.id, key.sign(text))
         return
     timestamp = request.headers["X-Scoreboard-Timestamp"]
-    text = header_text(request.method, request.url.raw_path.decode(), key.id, timestamp, request.content)
+    text = header_text(request.method, target, key.id, timestamp, request.content)
     assert request.headers["X-Scoreboard-Key"] == key.id
     assert request.headers["X-Scoreboard-Signature"] == "v1=" + key.sign(text)
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,6 +26,19 @@ def work(server: dict[str, str], path: Path, lines: list[dict[str, object]]) -> 
         env=environment,
         check=False,
     )
+
+
+def test_readme(daemon: Daemon) -> None:
+    found = re.search(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert found
+    server = {name: daemon.env[name] for name in ("SBCTL_SERVER", "SBCTL_TOKEN", "SBCTL_KEY_ID", "SBCTL_KEY_SECRET")}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("SBCTL_")} | server
+    environment["PYTHONPATH"] = str(ROOT / "sdk/python")
+    for replayed in (False, True):
+        out = subprocess.run(
+            [sys.executable, "-c", found[1]], capture_output=True, text=True, timeout=60, env=environment, check=True
+        )
+        assert re.fullmatch(rf"\d+ {replayed}\n", out.stdout)
 
 
 def test_worker(daemon: Daemon, tmp_path: Path) -> None:

@@ -85,13 +85,13 @@ def on_clock(clock: Clock, transport: httpx.MockTransport) -> Iterator[None]:
         yield
 
 
-def sync_client(clock: Clock, transport: httpx.MockTransport, **options: Any) -> Scoreboard:
+def sync_client(clock: Clock, transport: httpx.MockTransport, prefix: str = "", **options: Any) -> Scoreboard:
     with on_clock(clock, transport):
-        client = Scoreboard("https://scores.example.com", **options)
+        client = Scoreboard("https://scores.example.com" + prefix, **options)
     client._sleep = clock.advance
     return client
 
 
-def async_client(clock: Clock, transport: httpx.MockTransport, **options: Any) -> AsyncScoreboard:
+def async_client(clock: Clock, transport: httpx.MockTransport, prefix: str = "", **options: Any) -> AsyncScoreboard:
     with on_clock(clock, transport):
-        return AsyncScoreboard("https://scores.example.com", **options)
+        return AsyncScoreboard("https://scores.example.com" + prefix, **options)

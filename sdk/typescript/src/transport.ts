@@ -59,7 +59,7 @@ export class Transport {
       const url = this.url(call.path, call.query);
       const headers = await this.headers(ended.signal, { Accept: "application/json", ...call.headers });
       if (body !== undefined) headers["Content-Type"] = "application/json";
-      if (call.sign) Object.assign(headers, await this.#signature(call.method, url, body ?? ""));
+      if (call.sign) Object.assign(headers, await this.#signature(call.method, call.path + url.search, body ?? ""));
       const response = await this.settings.fetch(url, {
         method: call.method, headers, body, signal: ended.signal,
         redirect: "manual", // the API does not redirect, and another server must not get the token
@@ -95,11 +95,11 @@ export class Transport {
     return url;
   }
 
-  async #signature(method: string, url: URL, body: string): Promise<Record<string, string>> {
+  async #signature(method: string, target: string, body: string): Promise<Record<string, string>> {
     const { keyId, keySecret } = this.settings;
     if (!keyId) return {};
     const timestamp = String(Math.floor(Date.now() / 1000));
-    const text = await headerText(method, url.pathname + url.search, keyId, timestamp, body);
+    const text = await headerText(method, target, keyId, timestamp, body);
     return {
       "X-Scoreboard-Key": keyId,
       "X-Scoreboard-Timestamp": timestamp,

@@ -167,7 +167,7 @@ test("cursors", async () => {
 });
 
 interface RequestVector {
-  name: string; call: VectorCall; method: string; path: string[]; query: Record<string, string>; body?: unknown;
+  name: string; prefix?: string; call: VectorCall; method: string; path: string[]; query: Record<string, string>; body?: unknown;
   signed?: { key_id: string; secret: string; scheme: "fields" | "headers" };
 }
 
@@ -199,14 +199,18 @@ function checkTime(increment: Record<string, unknown>): void {
 
 test("requests", async () => {
   for (const v of vectors<Cases<RequestVector>>("requests.json").cases) {
-    only(v, "name", "call", "method", "path", "query", "body", "signed");
+    only(v, "name", "prefix", "call", "method", "path", "query", "body", "signed");
+    const prefix = v.prefix ?? "";
     const { fetch, seen } = script([{ status: 500 }]);
     const { key_id: keyId, secret: keySecret } = v.signed ?? {};
-    const sb = new Scoreboard({ server, fetch, attempts: 1, keyId, keySecret });
+    const sb = new Scoreboard({ server: server + prefix, fetch, attempts: 1, keyId, keySecret });
     await perform(sb, v.call).catch(() => {}); // the response does not matter
     assert.equal(seen.length, 1, v.name);
+    const { url } = seen[0]!;
+    assert.ok(url.pathname.startsWith(prefix + "/v1/"), v.name);
+    url.pathname = url.pathname.slice(prefix.length);
     if (v.signed) await checkSignature(v.signed, seen[0]!);
-    const { method, url, body } = seen[0]!;
+    const { method, body } = seen[0]!;
     const items = (body?.["items"] ?? (v.call.submit ? [body] : [])) as Record<string, unknown>[];
     items.forEach(checkTime);
     assert.deepEqual({

@@ -6,6 +6,7 @@ import { OfflineQueue } from "@scoreboard/client/queue";
 import { FileStore } from "@scoreboard/client/queue/node";
 
 import { execFile } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -26,6 +27,21 @@ const failure = (call: Promise<unknown>): Promise<ScoreboardError> =>
     assert.ok(error instanceof ScoreboardError, String(error));
     return error;
   });
+
+test("the code of the README", async () => {
+  const root = fileURLToPath(new URL("../../../", import.meta.url));
+  const code = /^```ts\n([^]*?)^```$/m.exec(await readFile(join(root, "README.md"), "utf8"))?.[1] ?? assert.fail("no code");
+  const file = fileURLToPath(new URL("readme.mjs", import.meta.url));
+  await writeFile(file, code);
+  const { server, token, keyId, keySecret } = daemon.credentials();
+  const env = {
+    ...process.env, SBCTL_SERVER: server, SBCTL_TOKEN: String(token), SBCTL_KEY_ID: keyId, SBCTL_KEY_SECRET: keySecret,
+  };
+  for (const replayed of [false, true]) {
+    const { stdout } = await promisify(execFile)(process.execPath, [file], { env, timeout: 60_000 });
+    assert.match(stdout, new RegExp(`^\\d+ ${replayed}$`, "m"));
+  }
+});
 
 test("the first lines", async () => {
   const eventId = newEventId();

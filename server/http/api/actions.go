@@ -14,13 +14,22 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// proofs verifies what comes with an increment beside its signature.
+type proofs struct {
+	tokens       *auth.ActionTokens
+	attestations *auth.Attestations // nil without a key set of attesting servers
+	window       scoreboard.Window
+	peers        peers
+	now          clock
+}
+
 // checkProofs verifies the action token and the attestation of a request. A forged
 // one, or one for another increment, is rejected here. Any other objection is left
 // to the transaction, because a repeat is answered in spite of it.
-func (a *API) checkProofs(c *gin.Context, cmd *command) error {
+func (p *proofs) checkProofs(c *gin.Context, cmd *command) error {
 	r, in := cmd.request, &cmd.Increment
 	if r.ActionToken != "" {
-		action, err := a.ActionTokens.Verify(r.ActionToken)
+		action, err := p.tokens.Verify(r.ActionToken)
 		if err != nil {
 			return err
 		}
@@ -34,32 +43,32 @@ func (a *API) checkProofs(c *gin.Context, cmd *command) error {
 			return err
 		}
 		in.ActionID = action.ID
-		in.ActionTime = scoreboard.ActionTime{Started: action.Issued, Ended: a.Now(), Min: action.MinTime}
+		in.ActionTime = scoreboard.ActionTime{Started: action.Issued, Ended: p.now(), Min: action.MinTime}
 		if in.Objection == nil {
-			in.Objection = action.Objection(in, a.Now())
+			in.Objection = action.Objection(in, p.now())
 		}
 	}
 	if cmd.dialectForm != nil { // checked before the caller was authorized
 		return nil
 	}
-	return a.checkAttestation(c, cmd)
+	return p.checkAttestation(c, cmd)
 }
 
 // checkAttestation verifies the attestation of a request, as checkProofs does. A server's
 // client certificate counts as one.
-func (a *API) checkAttestation(c *gin.Context, cmd *command) error {
+func (p *proofs) checkAttestation(c *gin.Context, cmd *command) error {
 	r, in := cmd.request, &cmd.Increment
 	if r.Attestation == "" {
-		in.Attested = a.peerServer(c.Request) != nil
+		in.Attested = p.peers.peerServer(c.Request) != nil
 		return nil
 	}
-	if a.Attestations == nil {
+	if p.attestations == nil {
 		return &scoreboard.Error{
 			Code: wire.CodeForbidden, Field: "attestation",
 			Message: "attestations are not configured on this server",
 		}
 	}
-	attestation, err := a.Attestations.Verify(
+	attestation, err := p.attestations.Verify(
 		c.Request.Context(), r.Attestation, cmp.Or(cmd.dialectForm, auth.NativeAttestation))
 	if err != nil {
 		return err
@@ -72,24 +81,34 @@ func (a *API) checkAttestation(c *gin.Context, cmd *command) error {
 	}
 	in.Attested = true
 	if in.Objection == nil {
-		in.Objection = attestation.Objection(a.Now(), a.Window)
+		in.Objection = attestation.Objection(p.now(), p.window)
 	}
 	return nil
 }
 
+// actions starts actions.
+type actions struct {
+	tokens *auth.ActionTokens
+	access *boardAccess
+	now    clock
+	// boundBoard is where an action counts that is started for an event without a board;
+	// "" for global.
+	boundBoard scoreboard.BoardID
+}
+
 // startAction is POST /v1/actions: a token for one increment of the user, within
 // the bounds of its boards or narrower ones.
-func (a *API) startAction(c *gin.Context, caller *auth.Claims) error {
+func (h *actions) startAction(c *gin.Context, caller *auth.Claims) error {
 	var r wire.ActionRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
-	action, err := a.newAction(c.Request.Context(), &r, caller)
+	action, err := h.newAction(c.Request.Context(), &r, caller)
 	if err != nil {
 		return err
 	}
 	out := wire.Action{
-		ActionID: cmp.Or(action.Event, scoreboard.FormatUUID(action.ID)), ActionToken: a.ActionTokens.Issue(action),
+		ActionID: cmp.Or(action.Event, scoreboard.FormatUUID(action.ID)), ActionToken: h.tokens.Issue(action),
 		UserID: string(action.User), Action: action.Action,
 		LeastDuration: action.MinTime.String(), MinDelta: action.MinDelta, MaxDelta: action.MaxDelta,
 		IssuedAt: action.Issued, ExpiresAt: action.Expires,
@@ -104,7 +123,7 @@ func (a *API) startAction(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-func (a *API) newAction(
+func (h *actions) newAction(
 	ctx context.Context, r *wire.ActionRequest, caller *auth.Claims,
 ) (*scoreboard.Action, error) {
 	user := caller.User
@@ -127,7 +146,7 @@ func (a *API) newAction(
 				"action_id must be 1 to %d characters of A-Z a-z 0-9 . _ : @ -", scoreboard.MaxEventIDLength)
 		}
 		if r.Board == "" && r.Boards == nil {
-			r.Board = string(a.boundBoard)
+			r.Board = string(h.boundBoard)
 		}
 	}
 	boards, err := parseBoards(r.Board, r.Boards)
@@ -139,14 +158,14 @@ func (a *API) newAction(
 	}
 	action := &scoreboard.Action{
 		User: user, Event: r.ActionID, Boards: boards, Action: r.Action,
-		Issued:   a.Now().UTC().Truncate(time.Millisecond),
+		Issued:   h.now().UTC().Truncate(time.Millisecond),
 		MinDelta: -scoreboard.MaxScore, MaxDelta: scoreboard.MaxScore,
 	}
 	_, _ = rand.Read(action.ID[:]) // never fails
 	action.ID[6], action.ID[8] = action.ID[6]&0x0f|0x40, action.ID[8]&0x3f|0x80
 	life := scoreboard.MaxActionLife
 	for _, id := range boards {
-		board, err := a.board(ctx, id, caller)
+		board, err := h.access.board(ctx, id, caller)
 		if err != nil {
 			return nil, err
 		}

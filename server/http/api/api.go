@@ -17,7 +17,6 @@ import (
 	"github.com/scoreboard/scoreboard/internal/publicnet"
 	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/http/docs"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -171,38 +170,43 @@ type Policy struct {
 	Actions           scoreboard.Rules
 }
 
-// API is the handler of the API's port.
+// API is the handler of the API's port: it has requests authenticated, limited and answered.
+// The handlers of the routes are types of their own, by subject.
 type API struct {
-	Options
-	engine  *gin.Engine
-	hosts   map[string]*gin.Engine // of dialects with a host of their own
-	claimed map[claimedPath]*Dialect
-	// boundBoard is where an action counts that is started for an event without a board;
-	// "" for global.
-	boundBoard scoreboard.BoardID
-	metrics    *metrics
-	pages      pageCache
-	site       *docs.Site // with the dialects that are mounted
-	errors     errorLog
-	stored     storedIDs
-	policy     atomic.Pointer[Policy]
+	engine      *gin.Engine
+	hosts       map[string]*gin.Engine // of dialects with a host of their own
+	handlers    *handlers
+	dialects    *dialectRoutes
+	callers     *callers
+	origins     *origins
+	externalIDs *externalIDs
+	failures    *failures
+	webSockets  WebSockets
+	limits      *Limits
+	policy      *atomic.Pointer[Policy]
 	// suspended is why every route answers 503; nil: none does.
 	suspended atomic.Pointer[string]
+	metrics   *metrics
+	tracer    *tracing.Tracer
+	log       *slog.Logger
 }
 
 // New makes the API.
 func New(o Options) *API {
 	gin.SetMode(gin.ReleaseMode)
+	f := &failures{errors: newErrorLog(), log: o.Log, now: o.Now}
+	p := newParts(&o, f)
+	from := &origins{allowed: o.Origins, pages: o.Pages, errors: newErrorLog(), log: o.Log, now: o.Now}
 	a := &API{
-		Options: o, metrics: newMetrics(), site: documentation,
-		errors: errorLog{states: make(map[errorKind]*logState)},
-	}
-	if a.Operations != nil {
-		a.Operations.slots = make(chan struct{}, maxJobs)
+		handlers: p.handlers(), dialects: p.dialects(), origins: from,
+		callers:     &callers{tokens: o.Tokens, peers: o.Peers, policy: p.policy, origins: from},
+		externalIDs: &externalIDs{store: o.ExternalIDs, failures: f},
+		failures:    f, webSockets: o.WebSockets, limits: &o.Limits, policy: p.policy,
+		metrics: newMetrics(), tracer: o.Tracer, log: o.Log,
 	}
 	a.Configure(o.Policy)
 	a.engine = a.newEngine()
-	for _, r := range a.routes() {
+	for _, r := range a.handlers.routes() {
 		a.register(a.engine, r)
 	}
 	return a
@@ -225,7 +229,7 @@ func (a *API) newEngine() *gin.Engine {
 	e.UseRawPath = true
 	// gin redirects before any middleware runs: without our headers and errors.
 	e.RedirectTrailingSlash = false
-	e.Use(a.identify, a.recoverPanic, a.cors)
+	e.Use(a.identify, a.recoverPanic, a.origins.cors)
 	e.NoRoute(a.unmatched(func(*gin.Context) error {
 		return scoreboard.Errorf(wire.CodeNotFound, "no such route")
 	}))
@@ -239,11 +243,11 @@ func (a *API) newEngine() *gin.Engine {
 // unmatched answers requests that match no route.
 func (a *API) unmatched(why func(*gin.Context) error) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		if err := take(c.Request.Context(), a.Limits.Address, address(c.Request)); err != nil {
-			a.fail(c, err)
+		if err := take(c.Request.Context(), a.limits.Address, address(c.Request)); err != nil {
+			a.failures.fail(c, err)
 			return
 		}
-		a.fail(c, why(c))
+		a.failures.fail(c, why(c))
 	}
 }
 
@@ -279,9 +283,6 @@ func (a *API) Suspend(reason string) { a.suspended.Store(&reason) }
 
 // Resume ends Suspend.
 func (a *API) Resume() { a.suspended.Store(nil) }
-
-// currentPolicy is the policy in force.
-func (a *API) currentPolicy() *Policy { return a.policy.Load() }
 
 // ServeHTTP implements http.Handler.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.engineOf(r).ServeHTTP(w, r) }

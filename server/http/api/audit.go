@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"strconv"
 
@@ -46,13 +47,19 @@ func auditEntry(c *gin.Context, caller *auth.Claims, target string) *scoreboard.
 // skipAudit marks a request that has changed nothing.
 func skipAudit(c *gin.Context) { c.Set(keyAudited, true) }
 
+// auditTrail answers what the audit trail contains.
+type auditTrail struct {
+	trail Trail
+	log   *slog.Logger
+}
+
 // checkAudited reports a handler of an audited route that changed something without an
 // entry: each must write its own, in the transaction of the change or before it, because
 // an entry that follows the change can be lost. TestEveryChangeIsAudited finds such a
 // handler.
-func (a *API) checkAudited(c *gin.Context, r route, caller *auth.Claims) {
-	if r.audit == audited && !c.GetBool(keyAudited) && a.Trail != nil {
-		a.Log.Error("change without audit entry", logTrace, traceID(c), "actor", caller.User, "action", r.action,
+func (h *auditTrail) checkAudited(c *gin.Context, r route, caller *auth.Claims) {
+	if r.audit == audited && !c.GetBool(keyAudited) && h.trail != nil {
+		h.log.Error("change without audit entry", logTrace, traceID(c), "actor", caller.User, "action", r.action,
 			"request_id", c.GetString(keyRequestID))
 	}
 }
@@ -93,7 +100,7 @@ func checkReason(c *gin.Context) error {
 const defaultAuditEntries, maxAuditEntries = 50, 500
 
 // auditEntries is GET /v1/admin/audit.
-func (a *API) auditEntries(c *gin.Context, _ *auth.Claims) error {
+func (h *auditTrail) auditEntries(c *gin.Context, _ *auth.Claims) error {
 	f := scoreboard.AuditFilter{Actor: c.Query("who"), Action: c.Query("action"), Target: c.Query("target")}
 	var err error
 	if f.Limit, err = queryInt(c, "limit", defaultAuditEntries, 1, maxAuditEntries); err != nil {
@@ -108,7 +115,7 @@ func (a *API) auditEntries(c *gin.Context, _ *auth.Claims) error {
 	if f.Before, err = queryID(c, "cursor"); err != nil {
 		return err
 	}
-	entries, err := a.Trail.AuditEntries(c.Request.Context(), f)
+	entries, err := h.trail.AuditEntries(c.Request.Context(), f)
 	if err != nil {
 		return err
 	}
@@ -127,7 +134,7 @@ func (a *API) auditEntries(c *gin.Context, _ *auth.Claims) error {
 }
 
 // verifyAudit is GET /v1/admin/audit/verify.
-func (a *API) verifyAudit(c *gin.Context, _ *auth.Claims) error {
+func (h *auditTrail) verifyAudit(c *gin.Context, _ *auth.Claims) error {
 	var known *scoreboard.AuditSeal
 	if text := c.Query("head"); text != "" {
 		head, err := scoreboard.ParseAuditSeal(text)
@@ -136,7 +143,7 @@ func (a *API) verifyAudit(c *gin.Context, _ *auth.Claims) error {
 		}
 		known = &head
 	}
-	chain, err := a.Trail.VerifyChain(c.Request.Context(), known)
+	chain, err := h.trail.VerifyChain(c.Request.Context(), known)
 	if err != nil {
 		return err
 	}

@@ -39,10 +39,9 @@ func (t *trail) VerifyChain(context.Context, *scoreboard.AuditSeal) (*scoreboard
 func TestAdminChangesAreAudited(t *testing.T) {
 	t.Parallel()
 	kept := &trail{}
-	a := everything(kept)
 	var log bytes.Buffer
-	a.Log = slog.New(slog.NewTextHandler(&log, nil))
-	token, _, err := a.Tokens.Mint("root", auth.ScopeAdmin+" "+auth.ScopeUpdate, time.Minute)
+	a := everything(kept, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	token, _, err := a.callers.tokens.Mint("root", auth.ScopeAdmin+" "+auth.ScopeUpdate, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,12 +68,12 @@ func TestAdminChangesAreAudited(t *testing.T) {
 		if err := decode(c, &v); err != nil {
 			return err
 		}
-		return a.Trail.Add(c.Request.Context(), auditEntry(c, caller, "target"))
+		return kept.Add(c.Request.Context(), auditEntry(c, caller, "target"))
 	}
 	forgets := func(*gin.Context, *auth.Claims) error { return nil }
 	fails := func(*gin.Context, *auth.Claims) error { return scoreboard.Invalid("", "no") }
 	changes := 0
-	for _, r := range a.routes() {
+	for _, r := range a.handlers.routes() {
 		name := r.method + " " + r.path
 		if strings.HasPrefix(r.path, "/v1/admin/") && !r.operates() {
 			t.Errorf("%s is open to tokens without %s", name, auth.ScopeOperate)
@@ -113,7 +112,9 @@ func TestAdminChangesAreAudited(t *testing.T) {
 			t.Errorf("%s: without an entry: got %v, and logged %q", name, err, &log)
 		}
 	}
-	long := a.adminRoute("POST", "/v1/boards", "board.create", reasonParameter, func(*gin.Context, *auth.Claims) error {
+	long := a.handlers.adminRoute("POST", "/v1/boards", "board.create", reasonParameter, func(
+		*gin.Context, *auth.Claims,
+	) error {
 		t.Error("the handler ran")
 		return nil
 	})
@@ -150,8 +151,7 @@ func (n names) PutProfile(ctx context.Context, _ *scoreboard.Profile, why *score
 func TestProfileChangeByOperatorIsAudited(t *testing.T) {
 	t.Parallel()
 	kept := &trail{}
-	a := everything(kept)
-	a.Profiles = names{kept: kept}
+	a := everything(kept, func(o *Options) { o.Profiles = names{kept: kept} })
 	r := route{method: http.MethodPut, path: "/v1/users/:user_id/profile?reason=rude"}
 	for _, c := range []struct {
 		by    scoreboard.UserID
@@ -179,9 +179,18 @@ func TestProfileChangeByOperatorIsAudited(t *testing.T) {
 	}
 }
 
-// everything is an API with all routes and no components behind them.
-func everything(kept Trail) *API {
-	return New(Options{
+// everything is an API with all routes and no components behind them, but for what edits add.
+func everything(kept Trail, edits ...func(*Options)) *API {
+	o := allOptions(kept)
+	for _, edit := range edits {
+		edit(&o)
+	}
+	return New(o)
+}
+
+// allOptions are those of an API with all routes.
+func allOptions(kept Trail) Options {
+	return Options{
 		Tokens:       auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
 		Submitter:    struct{ Submitter }{},
 		Reads:        struct{ Leaderboard }{},
@@ -209,7 +218,7 @@ func everything(kept Trail) *API {
 		Teams:        struct{ Teams }{},
 		FriendReads:  struct{ FriendReads }{},
 		Pages:        allListed{},
-	})
+	}
 }
 
 // everyonePublic hides nobody.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -15,9 +16,20 @@ import (
 // maxBatchBody bounds the body of a batch.
 const maxBatchBody = 1 << 20
 
+// batches records increments in batches.
+type batches struct {
+	submitter  Submitter
+	admission  *admission
+	signatures *signatures
+	proofs     *proofs
+	updates    Rate
+	policy     *atomic.Pointer[Policy]
+	failures   *failures
+}
+
 // batch is POST /v1/scores/increments: a result for each item, in their order.
 // The request is signed as a whole, by the header scheme.
-func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
+func (h *batches) batch(c *gin.Context, caller *auth.Claims) error {
 	body, err := readBody(c, maxBatchBody)
 	if err != nil {
 		return err
@@ -25,10 +37,10 @@ func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
 	var by signer
 	switch signature := c.GetHeader(wire.HeaderSignature); {
 	case signature != "":
-		if by, err = a.checkHeaderSignature(c, signature, body); err != nil {
+		if by, err = h.signatures.checkHeaderSignature(c, signature, body); err != nil {
 			return err
 		}
-	case !a.currentPolicy().SignatureOptional:
+	case !h.policy.Load().SignatureOptional:
 		return auth.ErrSignature()
 	}
 	b, err := protocol.DecodeBatch(body)
@@ -41,19 +53,19 @@ func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
 	index := make([]int, 0, len(b.Items)) // of valid[n] in the batch
 	charges := make([]keyCharge, 0, len(b.Items))
 	for i := range b.Items {
-		cmd, charge, err := a.batchItem(c, &b.Items[i], i > 0, by, caller, came)
+		cmd, charge, err := h.batchItem(c, &b.Items[i], i > 0, by, caller, came)
 		if err != nil {
-			results[i] = a.rejectedItem(c, cmd.Event, err)
+			results[i] = h.rejectedItem(c, cmd.Event, err)
 			continue
 		}
-		a.setOrigin(c, &cmd.Increment, scoreboard.SourceBatch, by.keyID)
+		h.admission.setOrigin(c, &cmd.Increment, scoreboard.SourceBatch, by.keyID)
 		valid, index, charges = append(valid, cmd.Increment), append(index, i), append(charges, charge)
 	}
-	for n, o := range a.Submitter.SubmitAll(c.Request.Context(), valid) {
+	for n, o := range h.submitter.SubmitAll(c.Request.Context(), valid) {
 		i := index[n]
 		charges[n].settle(o.Receipts, o.Err)
 		if o.Err != nil {
-			results[i] = a.rejectedItem(c, valid[n].Event, o.Err)
+			results[i] = h.rejectedItem(c, valid[n].Event, o.Err)
 			continue
 		}
 		results[i] = wire.BatchResult{Status: wire.StatusDone}
@@ -74,34 +86,34 @@ func (a *API) batch(c *gin.Context, caller *auth.Claims) error {
 // request of its own; the first is charged by the route (charge is false). An item
 // over the limit is rejected alone: a batch larger than the limit could otherwise
 // never succeed.
-func (a *API) batchItem(
+func (h *batches) batchItem(
 	c *gin.Context, r *wire.IncrementRequest, charge bool, by signer, caller *auth.Claims, came time.Time,
 ) (cmd *command, charged keyCharge, err error) {
 	cmd, err = parseCommand(r, caller)
 	ctx := c.Request.Context()
 	if charge {
-		if limited := a.Limits.Updates.take(ctx, caller); limited != nil {
+		if limited := h.updates.take(ctx, caller); limited != nil {
 			return cmd, charged, limited
 		}
 	}
 	if err == nil {
-		err = a.authorize(ctx, cmd, caller, came)
+		err = h.admission.authorize(ctx, cmd, caller, came)
 	}
 	if err == nil {
 		err = by.restrict(&cmd.Increment)
 	}
 	if err == nil {
-		err = a.checkProofs(c, cmd)
+		err = h.proofs.checkProofs(c, cmd)
 	}
 	if err == nil {
-		charged, err = a.chargeKey(ctx, by)
+		charged, err = h.signatures.chargeKey(ctx, by)
 	}
 	return cmd, charged, err
 }
 
 // rejectedItem is the result of a rejected item.
-func (a *API) rejectedItem(c *gin.Context, event scoreboard.EventID, err error) wire.BatchResult {
-	e := a.public(c, err)
+func (h *batches) rejectedItem(c *gin.Context, event scoreboard.EventID, err error) wire.BatchResult {
+	e := h.failures.public(c, err)
 	if event.Text != "" {
 		e.EventID = event.Text
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"time"
 
@@ -24,25 +25,34 @@ type BoardExports interface {
 // version of every row.
 const maxExportTime = 10 * time.Minute
 
+// boardExports exports boards.
+type boardExports struct {
+	store   BoardExports
+	catalog Catalog
+	slots   jobSlots
+	trail   Trail
+	log     *slog.Logger
+}
+
 // exportBoard is GET /v1/admin/boards/{board}/export. The read is audited before anything
 // is sent.
-func (a *API) exportBoard(c *gin.Context, caller *auth.Claims) error {
+func (h *boardExports) exportBoard(c *gin.Context, caller *auth.Claims) error {
 	name, err := scoreboard.ParseBoardID(c.Param("board"))
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), maxExportTime)
 	defer cancel()
-	board, err := a.Catalog.Board(ctx, name)
+	board, err := h.catalog.Board(ctx, name)
 	if err != nil {
 		return err
 	}
-	done, err := a.Operations.takeSlot()
+	done, err := h.slots.take()
 	if err != nil {
 		return err
 	}
 	defer done()
-	if err := a.Trail.Add(ctx, newAuditEntry(c, caller, "board:"+string(board.ID), "")); err != nil {
+	if err := h.trail.Add(ctx, newAuditEntry(c, caller, "board:"+string(board.ID), "")); err != nil {
 		return err
 	}
 	c.Header("Content-Type", "application/x-ndjson")
@@ -50,7 +60,7 @@ func (a *API) exportBoard(c *gin.Context, caller *auth.Claims) error {
 	c.Status(http.StatusOK)
 	var end wire.ExportLine
 	write := json.NewEncoder(c.Writer)
-	err = a.Operations.Exports.Export(ctx, board.ID, func(chunk []scoreboard.FinalStanding) error {
+	err = h.store.Export(ctx, board.ID, func(chunk []scoreboard.FinalStanding) error {
 		extendWriteDeadline(c)
 		for i := range chunk {
 			s := &chunk[i]
@@ -65,7 +75,7 @@ func (a *API) exportBoard(c *gin.Context, caller *auth.Claims) error {
 		return nil
 	})
 	if err != nil { // the status line is sent; the missing end shows the failure
-		a.Log.Warn("export incomplete", "request_id", c.GetString(keyRequestID), "err", err)
+		h.log.Warn("export incomplete", "request_id", c.GetString(keyRequestID), "err", err)
 		return nil
 	}
 	end.Kind = "end"

@@ -46,11 +46,11 @@ var site = sync.OnceValue(pages.New)
 
 // pageRoutes are the routes of the pages of boards. Everyone may read the boards that are
 // listed, without a token; with one, as its user.
-func (a *API) pageRoutes() []route {
-	if a.Pages == nil {
+func (h *handlers) pageRoutes() []route {
+	if h.pageData == nil {
 		return nil
 	}
-	l := &a.Limits
+	l := h.limits
 	listed := func(path string, query parameters, rate *Rate, handle handler) route {
 		return route{
 			method: http.MethodGet, path: path, query: query, scope: listedBoard, rate: rate, audit: unaudited,
@@ -64,22 +64,23 @@ func (a *API) pageRoutes() []route {
 		return nil
 	})
 	var t []route
-	if a.Reads != nil {
-		top := listed(pathPageTop, parameters{"limit"}, &l.Top, a.pageTop)
-		top.stale = serveStale(a.stalePageTop)
+	if h.tops != nil {
+		top := listed(pathPageTop, parameters{"limit"}, &l.Top, h.pageData.pageTop)
+		top.stale = serveStale(h.pageData.stalePageTop)
 		t = append(t,
 			asset,
-			listed(pathPages, anyParameters, &l.Top, a.boardList),
-			listed(pathPage, anyParameters, &l.Top, a.page((*pages.Site).Page, pageFrames)),
-			listed(pathEmbed, anyParameters, &l.Top, a.page((*pages.Site).Embed, embedFrames)),
-			listed(pathCard, anyParameters, &l.Top, a.card),
+			listed(pathPages, anyParameters, &l.Top, h.pageViews.boardList),
+			listed(pathPage, anyParameters, &l.Top, h.pageViews.page((*pages.Site).Page, pageFrames)),
+			listed(pathEmbed, anyParameters, &l.Top, h.pageViews.page((*pages.Site).Embed, embedFrames)),
+			listed(pathCard, anyParameters, &l.Top, h.pageViews.card),
 			top,
-			listed(pathPageFilm, parameters{"from", "to", "step", "limit", "as"}, &l.Top, a.pageFilm),
-			listed(pathPagePlayer, parameters{"k"}, &l.Rank, a.pagePlayer),
-			listed(pathPageChart, noParameters, &l.Rank, a.pageHistory))
+			listed(pathPageFilm, parameters{"from", "to", "step", "limit", "as"}, &l.Top, h.pageData.pageFilm),
+			listed(pathPagePlayer, parameters{"k"}, &l.Rank, h.pageData.pagePlayer),
+			listed(pathPageChart, noParameters, &l.Rank, h.pageData.pageHistory))
 	}
-	if a.Live != nil {
-		live := listed(pathPageLive, parameters{"limit", "delta", "last_event_id", "lastEventId"}, &l.Joins, a.pageLive)
+	if h.streams != nil {
+		live := listed(pathPageLive, parameters{"limit", "delta", "last_event_id", "lastEventId"}, &l.Joins,
+			h.pageData.pageLive)
 		live.stream = &liveStream{}
 		t = append(t, live)
 	}
@@ -87,56 +88,74 @@ func (a *API) pageRoutes() []route {
 }
 
 // visitor returns the claims of a page's caller: anonymous without a token.
-func (a *API) visitor(c *gin.Context, r route) (*auth.Claims, error) {
-	if !a.allowedOrigin(c) && r.stream != nil {
+func (h *callers) visitor(c *gin.Context, r route) (*auth.Claims, error) {
+	if !h.origins.allowedOrigin(c) && r.stream != nil {
 		return nil, scoreboard.Errorf(wire.CodeForbidden, "origin %.100s is not allowed", c.GetHeader("Origin"))
 	}
 	if c.GetHeader("Authorization") == "" {
 		return anonymous, nil
 	}
-	return a.Tokens.Verify(c.Request.Context(), bearerToken(c))
+	return h.tokens.Verify(c.Request.Context(), bearerToken(c))
 }
 
 // mayEmbed reports whether a request is for a page's data of a board that a site may embed.
-func (a *API) mayEmbed(c *gin.Context, origin string) bool {
-	if a.Pages == nil || !strings.HasPrefix(c.FullPath(), pathPage+"/") {
+func (o *origins) mayEmbed(c *gin.Context, origin string) bool {
+	if o.pages == nil || !strings.HasPrefix(c.FullPath(), pathPage+"/") {
 		return false
 	}
 	board := scoreboard.BoardID(c.Param("board"))
-	return a.Pages.Lists(board) && slices.Contains(a.Pages.OriginsOf(board), origin)
+	return o.pages.Lists(board) && slices.Contains(o.pages.OriginsOf(board), origin)
+}
+
+// pagedBoards finds the boards that have pages.
+type pagedBoards struct {
+	catalog Catalog
+	pages   Listing
 }
 
 // listed returns the board in the path if it has pages. A private board has none, for any caller.
-func (a *API) listed(c *gin.Context) (*scoreboard.Board, error) {
+func (l pagedBoards) listed(c *gin.Context) (*scoreboard.Board, error) {
 	id, err := scoreboard.ParseBoardID(c.Param("board"))
 	if err != nil {
 		return nil, err
 	}
-	return a.listedBoard(c.Request.Context(), id)
+	return l.listedBoard(c.Request.Context(), id)
 }
 
-func (a *API) listedBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
-	if !a.Pages.Lists(id) {
+func (l pagedBoards) listedBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	if !l.pages.Lists(id) {
 		return nil, scoreboard.Errorf(wire.CodeNotFound, "board %s not found", id)
 	}
-	b, err := a.Catalog.PublicBoard(ctx, id)
+	b, err := l.catalog.PublicBoard(ctx, id)
 	if err != nil {
 		return nil, err // not the board: PublicBoard returns a private one with its error
 	}
 	return b, nil
 }
 
+// pageData answers with what the pages of boards load.
+type pageData struct {
+	reads     Leaderboard
+	boards    pagedBoards
+	pages     *topPages
+	lookups   *lookups
+	histories *histories
+	films     *films
+	streams   *streams
+	now       clock
+}
+
 // pageTop is GET /b/{board}/top.
-func (a *API) pageTop(c *gin.Context, _ *auth.Claims) error {
-	return a.answerPageTop(c, setPageCache, func(b *scoreboard.Board) (*scoreboard.Top, error) {
-		return a.Reads.Top(c.Request.Context(), b, 0)
+func (d *pageData) pageTop(c *gin.Context, _ *auth.Claims) error {
+	return d.answerPageTop(c, setPageCache, func(b *scoreboard.Board) (*scoreboard.Top, error) {
+		return d.reads.Top(c.Request.Context(), b, 0)
 	})
 }
 
 // stalePageTop answers with the cached first rows, and reports whether there were any.
-func (a *API) stalePageTop(c *gin.Context, _ *auth.Claims) (answered bool, err error) {
-	err = a.answerPageTop(c, setNoCache, func(b *scoreboard.Board) (*scoreboard.Top, error) {
-		top := a.Reads.CachedTop(b.ID)
+func (d *pageData) stalePageTop(c *gin.Context, _ *auth.Claims) (answered bool, err error) {
+	err = d.answerPageTop(c, setNoCache, func(b *scoreboard.Board) (*scoreboard.Top, error) {
+		top := d.reads.CachedTop(b.ID)
 		answered = top != nil
 		return top, nil
 	})
@@ -145,14 +164,14 @@ func (a *API) stalePageTop(c *gin.Context, _ *auth.Claims) (answered bool, err e
 
 // answerPageTop answers with the top that read returns, for the caches that setCache allows;
 // nil is no answer.
-func (a *API) answerPageTop(
+func (d *pageData) answerPageTop(
 	c *gin.Context, setCache func(*gin.Context), read func(*scoreboard.Board) (*scoreboard.Top, error),
 ) error {
 	limit, err := pageLimit(c)
 	if err != nil {
 		return err
 	}
-	b, err := a.listed(c)
+	b, err := d.boards.listed(c)
 	if err != nil {
 		return err
 	}
@@ -161,7 +180,7 @@ func (a *API) answerPageTop(
 		return err
 	}
 	setCache(c)
-	a.respondFirst(c, top, b, limit)
+	d.pages.respondFirst(c, top, b, limit)
 	return nil
 }
 
@@ -177,7 +196,7 @@ func pageLimit(c *gin.Context) (int, error) {
 }
 
 // pagePlayer is GET /b/{board}/players/{user_id}.
-func (a *API) pagePlayer(c *gin.Context, caller *auth.Claims) error {
+func (d *pageData) pagePlayer(c *gin.Context, caller *auth.Claims) error {
 	user, err := caller.UserID(c.Param("user_id"))
 	if err != nil {
 		return err
@@ -186,16 +205,16 @@ func (a *API) pagePlayer(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	b, err := a.listed(c)
+	b, err := d.boards.listed(c)
 	if err != nil {
 		return err
 	}
-	p, err := a.Reads.Place(c.Request.Context(), b, a.lookUp(c.Request.Context(), caller, user), k, 0)
+	p, err := d.reads.Place(c.Request.Context(), b, d.lookups.lookUp(c.Request.Context(), caller, user), k, 0)
 	if err != nil {
 		return aboutUser(err, user)
 	}
 	setPageCache(c)
-	a.respondPlace(c, p, anonymous)
+	respondPlace(c, p, anonymous, d.now)
 	return nil
 }
 
@@ -206,7 +225,7 @@ const (
 )
 
 // pageLive is GET /b/{board}/live: an event stream.
-func (a *API) pageLive(c *gin.Context, caller *auth.Claims) error {
+func (d *pageData) pageLive(c *gin.Context, caller *auth.Claims) error {
 	limit, err := pageLimit(c)
 	if err != nil {
 		return err
@@ -219,21 +238,21 @@ func (a *API) pageLive(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	return a.follow(c, caller, false, &realtime.Viewer{
+	return d.streams.follow(c, caller, false, &realtime.Viewer{
 		Board: id, Limit: limit, Delta: delta, CanSee: func(ctx context.Context, id scoreboard.BoardID) error {
-			_, err := a.listedBoard(ctx, id)
+			_, err := d.boards.listedBoard(ctx, id)
 			return err
 		},
 	})
 }
 
 // frames is the Content-Security-Policy directive of who may frame a page.
-type frames func(a *API, board scoreboard.BoardID) string
+type frames func(listing Listing, board scoreboard.BoardID) string
 
-func pageFrames(*API, scoreboard.BoardID) string { return "frame-ancestors 'none'" }
+func pageFrames(Listing, scoreboard.BoardID) string { return "frame-ancestors 'none'" }
 
-func embedFrames(a *API, board scoreboard.BoardID) string {
-	return "frame-ancestors " + strings.Join(append([]string{"'self'"}, a.Pages.OriginsOf(board)...), " ")
+func embedFrames(listing Listing, board scoreboard.BoardID) string {
+	return "frame-ancestors " + strings.Join(append([]string{"'self'"}, listing.OriginsOf(board)...), " ")
 }
 
 // pagePolicy is the Content-Security-Policy of pages, but for who may frame them. They load
@@ -241,31 +260,44 @@ func embedFrames(a *API, board scoreboard.BoardID) string {
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'; "
 
+// pageViews serves the pages of boards.
+type pageViews struct {
+	reads   Leaderboard
+	boards  pagedBoards
+	store   Boards // of final standings
+	catalog Catalog
+	pages   Listing
+	lookups *lookups
+	show    func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
+	live    bool // pages may open streams
+	now     clock
+}
+
 // page is GET /b/{board} and /embed/{board}.
-func (a *API) page(render func(*pages.Site, *pages.Board) []byte, who frames) handler {
+func (p *pageViews) page(render func(*pages.Site, *pages.Board) []byte, who frames) handler {
 	return func(c *gin.Context, caller *auth.Claims) error {
-		view, err := a.view(c, caller)
+		view, err := p.view(c, caller)
 		if err != nil {
 			return err
 		}
-		a.respondView(c, view, "text/html; charset=utf-8", pagePolicy+who(a, view.ID), render(site(), view))
+		respondView(c, view, "text/html; charset=utf-8", pagePolicy+who(p.pages, view.ID), render(site(), view))
 		return nil
 	}
 }
 
 // card is GET /b/{board}/card.svg.
-func (a *API) card(c *gin.Context, caller *auth.Claims) error {
-	view, err := a.view(c, caller)
+func (p *pageViews) card(c *gin.Context, caller *auth.Claims) error {
+	view, err := p.view(c, caller)
 	if err != nil {
 		return err
 	}
 	view.Limit = shortStream
-	a.respondView(c, view, "image/svg+xml", "default-src 'none'; frame-ancestors 'none'", site().Card(view))
+	respondView(c, view, "image/svg+xml", "default-src 'none'; frame-ancestors 'none'", site().Card(view))
 	return nil
 }
 
 // respondView answers with a page or a picture, or 304 if the client has it.
-func (a *API) respondView(c *gin.Context, view *pages.Board, kind, policy string, body []byte) {
+func respondView(c *gin.Context, view *pages.Board, kind, policy string, body []byte) {
 	setPageCache(c)
 	h := c.Writer.Header()
 	h.Set("Content-Security-Policy", policy)
@@ -306,15 +338,15 @@ func respondProblem(c *gin.Context, status int, e *wire.Error) {
 
 // view reads what a page shows. It ignores parameters that it does not know: links gain some on
 // their way.
-func (a *API) view(c *gin.Context, caller *auth.Claims) (*pages.Board, error) {
-	board, err := a.listed(c)
+func (p *pageViews) view(c *gin.Context, caller *auth.Claims) (*pages.Board, error) {
+	board, err := p.boards.listed(c)
 	if err != nil {
 		return nil, err
 	}
 	v := &pages.Board{
 		ID: scoreboard.BoardID(c.Param("board")), Shown: board.ID, Ended: board.Ended(),
-		Live: a.Live != nil, Closed: board.Closed, Sealed: board.PublicHash(),
-		URL: a.Pages.PublicURL(),
+		Live: p.live, Closed: board.Closed, Sealed: board.PublicHash(),
+		URL: p.pages.PublicURL(),
 	}
 	if v.Limit, err = pageLimit(c); err != nil {
 		return nil, err
@@ -332,15 +364,15 @@ func (a *API) view(c *gin.Context, caller *auth.Claims) (*pages.Board, error) {
 		}
 		v.Player = &pages.Player{ID: user}
 	}
-	if err := a.choosePeriods(c, v, board); err != nil {
+	if err := p.choosePeriods(c, v, board); err != nil {
 		return nil, err
 	}
 	ctx := c.Request.Context()
-	if v.Top, err = a.rowsOf(ctx, board, v.Sealed != ""); err != nil {
+	if v.Top, err = p.rowsOf(ctx, board, v.Sealed != ""); err != nil {
 		return nil, err
 	}
 	if v.Player != nil {
-		v.Player.Place, err = a.Reads.Place(ctx, board, a.lookUp(ctx, caller, v.Player.ID), defaultNear, 0)
+		v.Player.Place, err = p.reads.Place(ctx, board, p.lookups.lookUp(ctx, caller, v.Player.ID), defaultNear, 0)
 		if err != nil && wire.CodeOf(err) != wire.CodeNotFound {
 			return nil, err
 		}
@@ -349,11 +381,11 @@ func (a *API) view(c *gin.Context, caller *auth.Claims) (*pages.Board, error) {
 }
 
 // rowsOf returns the first rows of a board; of an ended one its final standings.
-func (a *API) rowsOf(ctx context.Context, board *scoreboard.Board, sealed bool) (*scoreboard.Top, error) {
+func (p *pageViews) rowsOf(ctx context.Context, board *scoreboard.Board, sealed bool) (*scoreboard.Top, error) {
 	if !sealed {
-		return a.Reads.Top(ctx, board, 0)
+		return p.reads.Top(ctx, board, 0)
 	}
-	ended, rows, err := a.Boards.FinalStandings(ctx, board.ID, 0, scoreboard.TopSize)
+	ended, rows, err := p.store.FinalStandings(ctx, board.ID, 0, scoreboard.TopSize)
 	if err != nil {
 		return nil, err
 	}
@@ -361,7 +393,7 @@ func (a *API) rowsOf(ctx context.Context, board *scoreboard.Board, sealed bool) 
 	for i := range rows {
 		top.Entries = append(top.Entries, rows[i].Entry)
 	}
-	a.Show(ctx, board.ID, top.Entries)
+	p.show(ctx, board.ID, top.Entries)
 	return top, nil
 }
 
@@ -369,16 +401,16 @@ func (a *API) rowsOf(ctx context.Context, board *scoreboard.Board, sealed bool) 
 const periodsShown, boardsShown = 24, 100
 
 // choosePeriods sets the choice of periods: those that started last, or last before another one.
-func (a *API) choosePeriods(c *gin.Context, v *pages.Board, board *scoreboard.Board) error {
+func (p *pageViews) choosePeriods(c *gin.Context, v *pages.Board, board *scoreboard.Board) error {
 	text := c.Query("before")
 	if text == "" && board.ID == board.Family {
 		return nil
 	}
-	periods, err := a.Catalog.Periods(c.Request.Context(), board.Family)
+	periods, err := p.catalog.Periods(c.Request.Context(), board.Family)
 	if err != nil {
 		return err
 	}
-	isOpen := func(b *scoreboard.Board) bool { return b.Public && !b.PeriodStart.After(a.Now()) }
+	isOpen := func(b *scoreboard.Board) bool { return b.Public && !b.PeriodStart.After(p.now()) }
 	end := len(periods)
 	if text != "" {
 		end = slices.IndexFunc(periods, func(b *scoreboard.Board) bool { return string(b.ID) == text && isOpen(b) })
@@ -402,7 +434,7 @@ func (a *API) choosePeriods(c *gin.Context, v *pages.Board, board *scoreboard.Bo
 }
 
 // boardList is GET /b/: the boards that have pages, by name.
-func (a *API) boardList(c *gin.Context, _ *auth.Claims) error {
+func (p *pageViews) boardList(c *gin.Context, _ *auth.Claims) error {
 	list := &pages.List{Filter: pages.Filter{
 		Tag: c.Query("tag"), Region: c.Query("region"), Platform: c.Query("platform"),
 	}}
@@ -416,12 +448,12 @@ func (a *API) boardList(c *gin.Context, _ *auth.Claims) error {
 			return scoreboard.Invalid("after", "after must be the name of a board")
 		}
 	}
-	families, err := a.Catalog.Families(c.Request.Context())
+	families, err := p.catalog.Families(c.Request.Context())
 	if err != nil {
 		return err
 	}
 	for _, b := range families {
-		if b.ID <= after || !b.Public || !a.Pages.Lists(b.ID) || !list.Filter.Matches(b) {
+		if b.ID <= after || !b.Public || !p.pages.Lists(b.ID) || !list.Filter.Matches(b) {
 			continue
 		}
 		if len(list.Boards) == boardsShown {
@@ -431,7 +463,7 @@ func (a *API) boardList(c *gin.Context, _ *auth.Claims) error {
 		list.Boards = append(list.Boards, pages.Listed{ID: b.ID, Period: b.Period, Status: b.Status})
 	}
 	setPageCache(c)
-	c.Writer.Header().Set("Content-Security-Policy", pagePolicy+pageFrames(a, ""))
+	c.Writer.Header().Set("Content-Security-Policy", pagePolicy+pageFrames(p.pages, ""))
 	c.Data(http.StatusOK, "text/html; charset=utf-8", site().List(list))
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 // theme, and pages of the list follow each other.
 func TestListOfBoards(t *testing.T) {
 	t.Parallel()
-	a := everything(&trail{})
+	var a *API
 	read := func(query string) (int, string) {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, pathPages+query, nil)
@@ -32,12 +32,12 @@ func TestListOfBoards(t *testing.T) {
 		catalog Catalog
 		listed  Listing
 	}{"private": {secretBoard{}, allListed{}}, "unlisted": {openBoard{}, noneListed{}}} {
-		a.Catalog, a.Pages = tt.catalog, tt.listed
+		a = everything(&trail{}, func(o *Options) { o.Catalog, o.Pages = tt.catalog, tt.listed })
 		if status, page := read(""); status != http.StatusOK || strings.Contains(page, "<li>") {
 			t.Errorf("%s: got %d %s, want an empty list", name, status, page)
 		}
 	}
-	a.Catalog, a.Pages = manyBoards(boardsShown+1), allListed{}
+	a = everything(&trail{}, func(o *Options) { o.Catalog, o.Pages = manyBoards(boardsShown+1), allListed{} })
 	_, page := read("?theme=dark&utm_source=x")
 	for _, want := range []string{
 		`href="./b0000?theme=dark"`, `<html lang="en" data-theme="dark">`, `>daily</span>`,
@@ -103,9 +103,7 @@ func (emptyTop) Place(
 // called; older ones follow. Private and future periods are in none. Links keep the view.
 func TestChoiceOfPeriods(t *testing.T) {
 	t.Parallel()
-	a := everything(&trail{})
 	now := time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
-	a.Now = func() time.Time { return now }
 	const periods = 1100
 	catalog := listedBoards{}
 	for i := range periods { // the newest has the first name
@@ -119,7 +117,10 @@ func TestChoiceOfPeriods(t *testing.T) {
 	future := *catalog.periods[0]
 	future.ID, future.PeriodStart = "cup:future", now.Add(time.Hour)
 	catalog.periods = append(catalog.periods, &future)
-	a.Catalog, a.Pages, a.Reads = catalog, allListed{}, emptyTop{}
+	a := everything(&trail{}, func(o *Options) {
+		o.Catalog, o.Pages, o.Reads = catalog, allListed{}, emptyTop{}
+		o.Now = func() time.Time { return now }
+	})
 	read := func(path, accept string) (int, string) {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"log/slog"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -10,9 +11,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// boardRules shows and changes on which boards increments count that name none.
+type boardRules struct {
+	store  Boards
+	boards *boards
+	log    *slog.Logger
+}
+
 // listRules is GET /v1/admin/board-rules: every board that has a rule.
-func (a *API) listRules(c *gin.Context, _ *auth.Claims) error {
-	rules, err := a.Boards.Rules(c.Request.Context())
+func (h *boardRules) listRules(c *gin.Context, _ *auth.Claims) error {
+	rules, err := h.store.Rules(c.Request.Context())
 	if err != nil {
 		return err
 	}
@@ -26,7 +34,7 @@ func (a *API) listRules(c *gin.Context, _ *auth.Claims) error {
 
 // setRule is PUT /v1/admin/board-rules/{board}. Increments that come later follow the rule,
 // on all nodes.
-func (a *API) setRule(c *gin.Context, caller *auth.Claims) error {
+func (h *boardRules) setRule(c *gin.Context, caller *auth.Claims) error {
 	var r wire.BoardRuleRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -39,27 +47,27 @@ func (a *API) setRule(c *gin.Context, caller *auth.Claims) error {
 	if err := rule.Check(); err != nil {
 		return err
 	}
-	set, err := a.Boards.SetRule(c.Request.Context(), id, rule, auditEntry(c, caller, "board:"+string(id)))
+	set, err := h.store.SetRule(c.Request.Context(), id, rule, auditEntry(c, caller, "board:"+string(id)))
 	if err != nil {
 		return err
 	}
-	a.Log.Info("rule of a board set", logTrace, traceID(c), "board", id)
+	h.log.Info("rule of a board set", logTrace, traceID(c), "board", id)
 	respond(c, http.StatusOK, ruleJSON(&set))
 	return nil
 }
 
 // clearRule is DELETE /v1/admin/board-rules/{board}. It is idempotent.
-func (a *API) clearRule(c *gin.Context, caller *auth.Claims) error {
+func (h *boardRules) clearRule(c *gin.Context, caller *auth.Claims) error {
 	id, err := scoreboard.ParseBoardID(c.Param("board"))
 	if err != nil {
 		return err
 	}
-	b, err := a.Boards.ClearRule(c.Request.Context(), id, auditEntry(c, caller, "board:"+string(id)))
+	b, err := h.store.ClearRule(c.Request.Context(), id, auditEntry(c, caller, "board:"+string(id)))
 	if err != nil {
 		return err
 	}
-	a.Log.Info("rule of a board cleared", logTrace, traceID(c), "board", id)
-	respond(c, http.StatusOK, a.boardJSON(c, caller, b))
+	h.log.Info("rule of a board cleared", logTrace, traceID(c), "board", id)
+	respond(c, http.StatusOK, h.boards.boardJSON(c, caller, b))
 	return nil
 }
 

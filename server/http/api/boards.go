@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -56,8 +57,16 @@ type Boards interface {
 	) (ended *scoreboard.BoardID, err error)
 }
 
+// boards shows and changes boards.
+type boards struct {
+	store   Boards
+	catalog Catalog
+	log     *slog.Logger
+	now     clock
+}
+
 // createBoard is POST /v1/boards.
-func (a *API) createBoard(c *gin.Context, caller *auth.Claims) error {
+func (h *boards) createBoard(c *gin.Context, caller *auth.Claims) error {
 	var r wire.BoardRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -66,17 +75,17 @@ func (a *API) createBoard(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	season, err := a.firstSeason(&r, board)
+	season, err := h.firstSeason(&r, board)
 	if err != nil {
 		return err
 	}
 	why := auditEntry(c, caller, "board:"+string(board.ID))
-	made, err := a.Boards.CreateBoard(c.Request.Context(), board, season, why)
+	made, err := h.store.CreateBoard(c.Request.Context(), board, season, why)
 	if err != nil {
 		return err
 	}
-	a.Log.Info("board created", logTrace, traceID(c), "board", made.ID, "mode", made.Mode, "period", made.Period)
-	respond(c, http.StatusCreated, a.boardJSON(c, caller, made))
+	h.log.Info("board created", logTrace, traceID(c), "board", made.ID, "mode", made.Mode, "period", made.Period)
+	respond(c, http.StatusCreated, h.boardJSON(c, caller, made))
 	return nil
 }
 
@@ -143,9 +152,9 @@ func parseTeam(b *scoreboard.Board, r *wire.BoardRequest) error {
 }
 
 // firstSeason returns the first season of a new board, nil if it has no seasons.
-func (a *API) firstSeason(r *wire.BoardRequest, b *scoreboard.Board) (*scoreboard.Span, error) {
+func (h *boards) firstSeason(r *wire.BoardRequest, b *scoreboard.Board) (*scoreboard.Span, error) {
 	if b.Period == scoreboard.PeriodSeason {
-		return a.parseSeason(r.Season, r.StartsAt, r.EndsAt)
+		return h.parseSeason(r.Season, r.StartsAt, r.EndsAt)
 	}
 	if r.Season != "" || r.StartsAt != nil || r.EndsAt != nil {
 		return nil, scoreboard.Invalid("season", "season, starts_at and ends_at require period=season")
@@ -155,7 +164,7 @@ func (a *API) firstSeason(r *wire.BoardRequest, b *scoreboard.Board) (*scoreboar
 
 // parseSeason returns the span of a season. Without a start it starts now, by the
 // clock of the store.
-func (a *API) parseSeason(name string, starts, ends *time.Time) (*scoreboard.Span, error) {
+func (h *boards) parseSeason(name string, starts, ends *time.Time) (*scoreboard.Span, error) {
 	if _, err := scoreboard.ParseBoardID("season:" + name); err != nil {
 		return nil, scoreboard.Invalid("season", "season must match [a-z0-9][a-z0-9_.-]{0,47}")
 	}
@@ -169,7 +178,7 @@ func (a *API) parseSeason(name string, starts, ends *time.Time) (*scoreboard.Spa
 			return nil, scoreboard.Invalid("starts_at", "starts_at must be in the years 1 to 9999 of UTC")
 		}
 	}
-	if !s.Start.Before(s.End) || !s.End.After(a.Now()) || !scoreboard.IsWritable(s.End) {
+	if !s.Start.Before(s.End) || !s.End.After(h.now()) || !scoreboard.IsWritable(s.End) {
 		return nil, scoreboard.Invalid("ends_at", "ends_at must be in the future and after starts_at")
 	}
 	return s, nil
@@ -179,7 +188,7 @@ func (a *API) parseSeason(name string, starts, ends *time.Time) (*scoreboard.Spa
 const defaultBoards, maxBoards = 100, 1000
 
 // listBoards is GET /v1/boards: the boards that match the query, by name.
-func (a *API) listBoards(c *gin.Context, caller *auth.Claims) error {
+func (h *boards) listBoards(c *gin.Context, caller *auth.Claims) error {
 	limit, err := queryInt(c, "limit", defaultBoards, 1, maxBoards)
 	if err != nil {
 		return err
@@ -208,7 +217,7 @@ func (a *API) listBoards(c *gin.Context, caller *auth.Claims) error {
 			return err
 		}
 	}
-	boards, err := a.Boards.FindBoards(c.Request.Context(), f)
+	boards, err := h.store.FindBoards(c.Request.Context(), f)
 	if err != nil {
 		return err
 	}
@@ -217,7 +226,7 @@ func (a *API) listBoards(c *gin.Context, caller *auth.Claims) error {
 	}
 	out := wire.Boards{Boards: make([]wire.Board, len(boards))}
 	for i := range boards {
-		out.Boards[i] = a.boardJSON(c, caller, &boards[i])
+		out.Boards[i] = h.boardJSON(c, caller, &boards[i])
 	}
 	if len(boards) == limit {
 		out.NextAfter = string(boards[limit-1].ID)
@@ -230,7 +239,7 @@ type boardChange func(context.Context, scoreboard.BoardID, *scoreboard.AuditEntr
 
 // changeBoard is POST /v1/boards/{board}/freeze, unfreeze and archive. It answers
 // with the changed board, and is idempotent.
-func (a *API) changeBoard(change boardChange) handler {
+func (h *boards) changeBoard(change boardChange) handler {
 	return func(c *gin.Context, caller *auth.Claims) error {
 		id, err := scoreboard.ParseBoardID(c.Param("board"))
 		if err != nil {
@@ -243,35 +252,35 @@ func (a *API) changeBoard(change boardChange) handler {
 		if err != nil {
 			return err
 		}
-		a.Log.Info("board changed", logTrace, traceID(c), "board", id, "status", b.Status)
-		respond(c, http.StatusOK, a.boardJSON(c, caller, b))
+		h.log.Info("board changed", logTrace, traceID(c), "board", id, "status", b.Status)
+		respond(c, http.StatusOK, h.boardJSON(c, caller, b))
 		return nil
 	}
 }
 
 // showBoard is GET /v1/boards/{board}.
-func (a *API) showBoard(c *gin.Context, caller *auth.Claims) error {
-	b, err := a.findBoard(c, caller)
+func (h *boards) showBoard(c *gin.Context, caller *auth.Claims) error {
+	b, err := h.findBoard(c, caller)
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, a.boardJSON(c, caller, b))
+	respond(c, http.StatusOK, h.boardJSON(c, caller, b))
 	return nil
 }
 
 // findBoard returns the board in the path, as the caller may see it.
-func (a *API) findBoard(c *gin.Context, caller *auth.Claims) (*scoreboard.Board, error) {
+func (h *boards) findBoard(c *gin.Context, caller *auth.Claims) (*scoreboard.Board, error) {
 	id, err := scoreboard.ParseBoardID(c.Param("board"))
 	if err != nil {
 		return nil, err
 	}
 	if actsForAll(caller) {
-		return a.Boards.FindBoard(c.Request.Context(), id)
+		return h.store.FindBoard(c.Request.Context(), id)
 	}
-	return a.Boards.FindPublicBoard(c.Request.Context(), id)
+	return h.store.FindPublicBoard(c.Request.Context(), id)
 }
 
-func (a *API) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Board) wire.Board {
+func (h *boards) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Board) wire.Board {
 	out := wire.Board{
 		Board: string(b.ID), Mode: string(b.Mode), Order: string(b.Order), Status: string(b.Status),
 		MinDelta: b.MinDelta, MaxDelta: b.MaxDelta, MinScore: int64(b.MinScore), MaxScore: int64(b.MaxScore),
@@ -290,7 +299,7 @@ func (a *API) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Board
 		out.WeekStart = strings.ToLower(b.WeekStart.String())
 	}
 	if b.IsFamily() {
-		if current, err := a.Catalog.Board(c.Request.Context(), b.ID); err == nil {
+		if current, err := h.catalog.Board(c.Request.Context(), b.ID); err == nil {
 			out.Current = string(current.ID)
 		}
 	} else if b.ID != b.Family {

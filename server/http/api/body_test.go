@@ -38,7 +38,7 @@ func TestBodiesWithoutAnObject(t *testing.T) {
 	}
 	token := minted(t, a, "alice", auth.ScopeUpdate+" "+auth.ScopeAdmin)
 	checked := 0
-	for _, r := range a.routes() {
+	for _, r := range a.handlers.routes() {
 		if r.method == http.MethodGet || r.method == http.MethodDelete {
 			continue
 		}

@@ -2,7 +2,9 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -16,10 +18,26 @@ import (
 type Call struct {
 	Caller *auth.Claims
 
-	api       *API
-	gin       *gin.Context
-	dialect   *Dialect
-	rejection error // the client is over its limit: reads answer from the cache, or with it
+	operations *dialectOperations
+	gin        *gin.Context
+	dialect    *Dialect
+	rejection  error // the client is over its limit: reads answer from the cache, or with it
+}
+
+// dialectOperations are what the native handlers call, too. A component that this process does
+// not have is nil, and the routes that need it do not exist.
+type dialectOperations struct {
+	admission    *admission
+	submitter    Submitter
+	events       Events
+	access       *boardAccess
+	reads        Leaderboard
+	pages        *topPages
+	lookups      *lookups
+	reasons      *reasons
+	show         func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
+	streamTokens *auth.StreamTokens
+	policy       *atomic.Pointer[Policy]
 }
 
 // Body returns the request's body, which must be JSON of at most 4 KiB.
@@ -49,7 +67,7 @@ func (c *Call) Header(name string) (string, error) {
 func (c *Call) SetHeader(name, value string) { c.gin.Writer.Header().Set(name, value) }
 
 // TopN is the number of rows of the setting reads.top_n.
-func (c *Call) TopN() int { return c.api.currentPolicy().TopN }
+func (c *Call) TopN() int { return c.operations.policy.Load().TopN }
 
 // Write is a score that a request submits, as its fields were sent.
 type Write struct {
@@ -82,11 +100,11 @@ func (c *Call) Submit(w *Write) (*scoreboard.Receipt, error) {
 		return nil, err
 	}
 	cmd.OnlyIfBetter, cmd.boundToken, cmd.dialectForm = w.OnlyIfBetter, w.BoundToken, c.dialect.Attestation
-	charge, err := c.api.admit(c.gin, c.Caller, cmd, w.Body, c.dialect.SignatureOptional)
+	charge, err := c.operations.admission.admit(c.gin, c.Caller, cmd, w.Body, c.dialect.SignatureOptional)
 	if err != nil {
 		return nil, err
 	}
-	receipts, err := c.api.Submitter.Submit(c.gin.Request.Context(), cmd.Increment)
+	receipts, err := c.operations.submitter.Submit(c.gin.Request.Context(), cmd.Increment)
 	charge.settle(receipts, err)
 	if err != nil {
 		return nil, err
@@ -106,7 +124,7 @@ func (c *Call) Recorded(w *Write, conflict error) (*scoreboard.Receipt, error) {
 	if err != nil {
 		return nil, err
 	}
-	receipts, err := c.api.Events.Event(c.gin.Request.Context(), user, event)
+	receipts, err := c.operations.events.Event(c.gin.Request.Context(), user, event)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +138,7 @@ func (c *Call) Recorded(w *Write, conflict error) (*scoreboard.Receipt, error) {
 
 // BoardOf returns the board of a receipt.
 func (c *Call) BoardOf(r *scoreboard.Receipt) (*scoreboard.Board, error) {
-	return c.api.Catalog.Board(c.gin.Request.Context(), r.Board)
+	return c.operations.access.catalog.Board(c.gin.Request.Context(), r.Board)
 }
 
 // PlaceOf returns the standing of a receipt's user. Its score includes the receipt, also
@@ -131,7 +149,7 @@ func (c *Call) PlaceOf(r *scoreboard.Receipt) (*scoreboard.Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := c.api.Reads.Place(c.gin.Request.Context(), board, r.User, 0, r.Version)
+	p, err := c.operations.reads.Place(c.gin.Request.Context(), board, r.User, 0, r.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -140,20 +158,20 @@ func (c *Call) PlaceOf(r *scoreboard.Receipt) (*scoreboard.Place, error) {
 
 // Board returns a board that the caller may see.
 func (c *Call) Board(name string) (*scoreboard.Board, error) {
-	return c.api.readableBoard(c.gin, c.Caller, name)
+	return c.operations.access.readableBoard(c.gin, c.Caller, name)
 }
 
 // Top returns the first rows of a board, at least those of a version if that is not 0.
 func (c *Call) Top(board *scoreboard.Board, minVersion int64) (*scoreboard.Top, error) {
 	if c.rejection != nil {
-		top := c.api.Reads.CachedTop(board.ID)
+		top := c.operations.reads.CachedTop(board.ID)
 		if top == nil {
 			return nil, c.rejection
 		}
 		setRetryAfter(c.gin, c.rejection)
 		return top, nil
 	}
-	return c.api.Reads.Top(c.gin.Request.Context(), board, minVersion)
+	return c.operations.reads.Top(c.gin.Request.Context(), board, minVersion)
 }
 
 // Page returns the rows of a board after a cursor.
@@ -161,16 +179,16 @@ func (c *Call) Page(board *scoreboard.Board, cursor string, limit int) (*scorebo
 	if c.rejection != nil {
 		return nil, c.rejection
 	}
-	after, err := c.api.decodeCursor(cursor, board)
+	after, err := c.operations.pages.cursors.decodeCursor(cursor, board)
 	if err != nil {
 		return nil, err
 	}
-	return c.api.Reads.Page(c.gin.Request.Context(), board, after, limit)
+	return c.operations.reads.Page(c.gin.Request.Context(), board, after, limit)
 }
 
 // NextCursor returns the cursor after the first n rows of top, "" if there are no more.
 func (c *Call) NextCursor(top *scoreboard.Top, board *scoreboard.Board, n int) string {
-	return c.api.nextCursor(top, board, n)
+	return c.operations.pages.nextCursor(top, board, n)
 }
 
 // Place returns a user's standing with k neighbours on both sides, at least that of a
@@ -178,16 +196,16 @@ func (c *Call) NextCursor(top *scoreboard.Top, board *scoreboard.Board, n int) s
 func (c *Call) Place(
 	board *scoreboard.Board, user scoreboard.UserID, k int, minVersion int64,
 ) (*scoreboard.Place, error) {
-	id := c.api.lookUp(c.gin.Request.Context(), c.Caller, user)
+	id := c.operations.lookups.lookUp(c.gin.Request.Context(), c.Caller, user)
 	if c.rejection != nil {
-		p := c.api.Reads.CachedPlace(board.ID, id, k)
+		p := c.operations.reads.CachedPlace(board.ID, id, k)
 		if p == nil {
 			return nil, c.rejection
 		}
 		setRetryAfter(c.gin, c.rejection)
 		return p, nil
 	}
-	p, err := c.api.Reads.Place(c.gin.Request.Context(), board, id, k, minVersion)
+	p, err := c.operations.reads.Place(c.gin.Request.Context(), board, id, k, minVersion)
 	if err != nil {
 		return nil, aboutUser(err, user)
 	}
@@ -198,7 +216,7 @@ func (c *Call) Place(
 func (c *Call) OwnPlace(board *scoreboard.Board, k int) (*scoreboard.Place, error) {
 	place, err := c.Place(board, c.Caller.User, k, 0)
 	if err != nil {
-		return nil, c.api.explainBan(c.gin.Request.Context(), c.Caller.User, err)
+		return nil, c.operations.reasons.explainBan(c.gin.Request.Context(), c.Caller.User, err)
 	}
 	return place, nil
 }
@@ -208,7 +226,7 @@ func (c *Call) StreamToken(board scoreboard.BoardID) (token string, expires time
 	if _, err := c.Board(string(board)); err != nil {
 		return "", time.Time{}, err
 	}
-	return c.api.StreamTokens.Issue(c.gin.Request.Context(), c.Caller, board)
+	return c.operations.streamTokens.Issue(c.gin.Request.Context(), c.Caller, board)
 }
 
 // Stale reports whether reads answer from the cache, because the client is over its
@@ -223,7 +241,7 @@ func (c *Call) Entry(board *scoreboard.Board, user scoreboard.UserID) (*scoreboa
 		return nil, time.Time{}, err
 	}
 	row := []scoreboard.Entry{{User: place.User, Score: place.Score, Rank: place.Rank}}
-	c.api.Show(c.gin.Request.Context(), board.ID, row)
+	c.operations.show(c.gin.Request.Context(), board.ID, row)
 	row[0].Reveal() // Place has answered, so the caller may know who it is
 	return &row[0], place.AsOf, nil
 }
@@ -235,5 +253,5 @@ func (c *Call) Respond(v any) { respond(c.gin, http.StatusOK, v) }
 // value returns. It is encoded once for each limit, at most scoreboard.TopSize, and state of
 // a board, so it must depend on nothing else.
 func (c *Call) RespondFirst(top *scoreboard.Top, limit int, value func() any) {
-	respondJSON(c.gin, http.StatusOK, c.api.pages.shapedPage(top, c.dialect, limit, value))
+	respondJSON(c.gin, http.StatusOK, c.operations.pages.cache.shapedPage(top, c.dialect, limit, value))
 }

@@ -15,8 +15,11 @@ const (
 	maxCursorLength = 512
 )
 
-func (a *API) cursorMAC(data []byte) []byte {
-	mac := hmac.New(sha256.New, a.CursorKey)
+// cursorKey signs and seals the cursors of pages.
+type cursorKey []byte
+
+func (k cursorKey) cursorMAC(data []byte) []byte {
+	mac := hmac.New(sha256.New, k)
 	mac.Write([]byte("scoreboard cursor\n"))
 	mac.Write(data)
 	return mac.Sum(nil)[:cursorMAC]
@@ -26,8 +29,8 @@ func (a *API) cursorMAC(data []byte) []byte {
 const sealedVersion = 2
 
 // cursorSeal encrypts cursors that contain the id of a hidden user.
-func (a *API) cursorSeal() cipher.AEAD {
-	key := hmac.New(sha256.New, a.CursorKey)
+func (k cursorKey) cursorSeal() cipher.AEAD {
+	key := hmac.New(sha256.New, k)
 	key.Write([]byte("scoreboard sealed cursor\n"))
 	block, err := aes.NewCipher(key.Sum(nil))
 	if err != nil {
@@ -42,17 +45,17 @@ func (a *API) cursorSeal() cipher.AEAD {
 
 // sealCursor encrypts a cursor, whose user clients must not learn. The same cursor is always
 // encrypted to the same text, as the tag of a page requires: the nonce depends on it.
-func (a *API) sealCursor(cursor scoreboard.PageCursor) string {
+func (k cursorKey) sealCursor(cursor scoreboard.PageCursor) string {
 	b := cursor.Append(make([]byte, 0, 128))
-	seal := a.cursorSeal()
+	seal := k.cursorSeal()
 	out := append(make([]byte, 0, 192), sealedVersion)
-	out = append(out, a.cursorMAC(b)[:seal.NonceSize()]...)
+	out = append(out, k.cursorMAC(b)[:seal.NonceSize()]...)
 	return base64.RawURLEncoding.EncodeToString(seal.Seal(out, out[1:], b, nil))
 }
 
 // openCursor decrypts what sealCursor has encrypted.
-func (a *API) openCursor(b []byte) (data []byte, ok bool) {
-	seal := a.cursorSeal()
+func (k cursorKey) openCursor(b []byte) (data []byte, ok bool) {
+	seal := k.cursorSeal()
 	if len(b) < 1+seal.NonceSize() {
 		return nil, false
 	}
@@ -62,15 +65,15 @@ func (a *API) openCursor(b []byte) (data []byte, ok bool) {
 }
 
 // encodeCursor signs a cursor, so that clients cannot make up positions.
-func (a *API) encodeCursor(cursor scoreboard.PageCursor) string {
+func (k cursorKey) encodeCursor(cursor scoreboard.PageCursor) string {
 	b := cursor.Append(make([]byte, 0, 128))
-	return base64.RawURLEncoding.EncodeToString(append(b, a.cursorMAC(b)...))
+	return base64.RawURLEncoding.EncodeToString(append(b, k.cursorMAC(b)...))
 }
 
 // decodeCursor verifies a cursor and returns its position on a board: an
 // invalid_request for one that was not issued for it, gone for one of an earlier
 // period.
-func (a *API) decodeCursor(text string, board *scoreboard.Board) (*scoreboard.Position, error) {
+func (k cursorKey) decodeCursor(text string, board *scoreboard.Board) (*scoreboard.Position, error) {
 	invalid := scoreboard.Invalid("cursor", "cursor must be the next_cursor of a page")
 	if len(text) > maxCursorLength {
 		return nil, invalid
@@ -80,9 +83,9 @@ func (a *API) decodeCursor(text string, board *scoreboard.Board) (*scoreboard.Po
 		return nil, invalid
 	}
 	data, mac := b[:len(b)-cursorMAC], b[len(b)-cursorMAC:]
-	genuine := hmac.Equal(mac, a.cursorMAC(data))
+	genuine := hmac.Equal(mac, k.cursorMAC(data))
 	if b[0] == sealedVersion {
-		data, genuine = a.openCursor(b)
+		data, genuine = k.openCursor(b)
 	}
 	if !genuine {
 		return nil, invalid

@@ -87,10 +87,18 @@ const (
 	AccessStream        // as GET /v1/realtime/leaderboard
 )
 
-// route is a dialect's route as a row of the route table.
-func (a *API) dialectRoute(d *Dialect, r *DialectRoute) route {
+// dialectRoutes makes the routes of dialects.
+type dialectRoutes struct {
+	limits     *Limits
+	tokens     *auth.Tokens
+	streams    *streams // nil: there are none
+	operations *dialectOperations
+}
+
+// dialectRoute is a dialect's route as a row of the route table.
+func (h *dialectRoutes) dialectRoute(d *Dialect, r *DialectRoute) route {
 	out := route{
-		method: r.Method, path: d.Base + r.Path, query: r.Query, scope: optionalToken, rate: &a.Limits.Rank,
+		method: r.Method, path: d.Base + r.Path, query: r.Query, scope: optionalToken, rate: &h.limits.Rank,
 		audit: unaudited, data: showsBoards, dialect: d,
 	}
 	if r.Query == nil {
@@ -98,23 +106,23 @@ func (a *API) dialectRoute(d *Dialect, r *DialectRoute) route {
 	}
 	switch r.Access {
 	case AccessWrite:
-		out.scope, out.rate, out.data = anyToken, &a.Limits.Updates, showsUser
+		out.scope, out.rate, out.data = anyToken, &h.limits.Updates, showsUser
 	case AccessTop:
-		out.rate = &a.Limits.Top
+		out.rate = &h.limits.Top
 	case AccessUser:
 	case AccessMe:
 		out.scope = anyToken
 	case AccessTicket:
-		out.scope, out.rate = anyToken, &a.Limits.Tickets
+		out.scope, out.rate = anyToken, &h.limits.Tickets
 	case AccessStream:
-		out.rate = &a.Limits.Joins
-		out.stream, out.handle = a.dialectStream(r.Stream)
+		out.rate = &h.limits.Joins
+		out.stream, out.handle = h.dialectStream(r.Stream)
 		return out
 	default:
 		panic("api: route " + r.Path + " of dialect " + d.Name + " has no access")
 	}
 	handle := func(c *gin.Context, caller *auth.Claims, rejection error) error {
-		return r.Handle(&Call{Caller: caller, api: a, gin: c, dialect: d, rejection: rejection})
+		return r.Handle(&Call{Caller: caller, operations: h.operations, gin: c, dialect: d, rejection: rejection})
 	}
 	out.handle = func(c *gin.Context, caller *auth.Claims) error { return handle(c, caller, nil) }
 	if r.Access != AccessWrite && r.Access != AccessTicket {
@@ -124,55 +132,55 @@ func (a *API) dialectRoute(d *Dialect, r *DialectRoute) route {
 }
 
 // dialectStream returns what a route opens, and its handler.
-func (a *API) dialectStream(s *DialectStream) (*liveStream, handler) {
+func (h *dialectRoutes) dialectStream(s *DialectStream) (*liveStream, handler) {
 	redeem := map[QueryToken]func(*gin.Context, string) (*auth.Claims, error){
 		TicketInQuery: func(c *gin.Context, ticket string) (*auth.Claims, error) {
-			return a.redeemTicket(c, ticket, s.Board)
+			return h.streams.tickets.redeemTicket(c, ticket, s.Board)
 		},
 		BearerInQuery: func(c *gin.Context, token string) (*auth.Claims, error) {
-			return a.Tokens.Verify(c.Request.Context(), token)
+			return h.tokens.Verify(c.Request.Context(), token)
 		},
 		StreamTokenInQuery: func(c *gin.Context, token string) (*auth.Claims, error) {
-			return a.StreamTokens.Redeem(c.Request.Context(), token, s.Board)
+			return h.operations.streamTokens.Redeem(c.Request.Context(), token, s.Board)
 		},
 	}[s.Token]
 	return &liveStream{s.Format, s.WebSocket, redeem}, func(c *gin.Context, caller *auth.Claims) error {
-		if s.WebSocket && !a.WebSockets.Accepts(c.Request) {
+		if s.WebSocket && !h.streams.webSockets.Accepts(c.Request) {
 			return scoreboard.Invalid("", "this endpoint requires a WebSocket upgrade")
 		}
-		v := realtime.Viewer{CanSee: a.boardCheck(caller), Board: s.Board, Limit: s.Rows, Format: s.Format}
+		v := realtime.Viewer{CanSee: h.operations.access.boardCheck(caller), Board: s.Board, Limit: s.Rows, Format: s.Format}
 		if ticket := c.Query(tokenParameter); ticket != "" && s.Token == TicketInQuery && !isUpgrade(c) {
-			v.Hold = a.holdTicket(strings.Clone(ticket))
+			v.Hold = h.streams.tickets.holdTicket(strings.Clone(ticket))
 		}
-		return a.follow(c, caller, s.WebSocket, &v)
+		return h.streams.follow(c, caller, s.WebSocket, &v)
 	}
 }
 
 // serves reports whether this process has what a route needs.
-func (a *API) serves(r *DialectRoute) bool {
+func (h *dialectRoutes) serves(r *DialectRoute) bool {
 	switch r.Access {
 	case AccessWrite:
-		return a.Submitter != nil && a.Reads != nil
+		return h.operations.submitter != nil && h.operations.reads != nil
 	case AccessTicket:
-		return a.Live != nil && a.StreamTokens != nil
+		return h.streams != nil && h.operations.streamTokens != nil
 	case AccessStream:
-		return a.Live != nil && (r.Stream.Token != StreamTokenInQuery || a.StreamTokens != nil)
+		return h.streams != nil && (r.Stream.Token != StreamTokenInQuery || h.operations.streamTokens != nil)
 	default:
 	}
-	return a.Reads != nil
+	return h.operations.reads != nil
 }
 
 // Mount adds the routes of dialects, before the API serves. It fails if two routes
 // claim one path, and names both.
 func (a *API) Mount(dialects ...*Dialect) error {
 	owners := make(map[string]string) // of "host METHOD pattern", in words
-	for _, r := range a.routes() {
+	for _, r := range a.handlers.routes() {
 		owners[claim("", r.method, r.path)] = "the native " + r.method + " " + r.path
 	}
 	references := []docs.API{reference}
 	for _, d := range dialects {
-		if d.Actions {
-			a.boundBoard = d.Board
+		if d.Actions && a.handlers.actions != nil {
+			a.handlers.actions.boundBoard = d.Board
 		}
 		document, err := a.mountDocument(d)
 		if err != nil {
@@ -181,10 +189,10 @@ func (a *API) Mount(dialects ...*Dialect) error {
 		references = append(references, docs.API{Dialect: d.Name, Path: DocumentPath(d.Name), Document: document})
 		for i := range d.Routes {
 			r := &d.Routes[i]
-			if !a.serves(r) {
+			if !a.dialects.serves(r) {
 				continue
 			}
-			row := a.dialectRoute(d, r)
+			row := a.dialects.dialectRoute(d, r)
 			words := fmt.Sprintf("%s %s of the dialect %s", row.method, d.Host+row.path, d.Name)
 			key := claim(d.Host, row.method, row.path)
 			if other := owners[key]; other != "" {
@@ -197,7 +205,7 @@ func (a *API) Mount(dialects ...*Dialect) error {
 		}
 	}
 	if len(dialects) > 0 {
-		a.site = docs.New(repository.Docs, references...)
+		a.handlers.site = docs.New(repository.Docs, references...)
 	}
 	return nil
 }
@@ -254,10 +262,10 @@ func (a *API) mount(r route) (err error) {
 		}
 	}()
 	a.register(a.hostEngine(r.dialect.Host), r)
-	if a.claimed == nil {
-		a.claimed = make(map[claimedPath]*Dialect)
+	if a.failures.claimed == nil {
+		a.failures.claimed = make(map[claimedPath]*Dialect)
 	}
-	a.claimed[claimedPath{r.dialect.Host, r.path}] = r.dialect
+	a.failures.claimed[claimedPath{r.dialect.Host, r.path}] = r.dialect
 	return nil
 }
 
@@ -303,17 +311,17 @@ func hostsOf(r *http.Request) [2]string {
 // dialectOf returns the dialect in whose shape to answer a request, nil for the native
 // one. A request that no route matches, such as one with another method, is answered by
 // the dialect that has its path, if the path has no parameters.
-func (a *API) dialectOf(c *gin.Context) *Dialect {
+func (f *failures) dialectOf(c *gin.Context) *Dialect {
 	if d, ok := c.Get(keyDialect); ok {
 		return d.(*Dialect) //nolint:forcetypeassert // serve sets it
 	}
-	if len(a.claimed) == 0 {
+	if len(f.claimed) == 0 {
 		return nil
 	}
 	for _, host := range hostsOf(c.Request) {
-		if d := a.claimed[claimedPath{host, c.Request.URL.Path}]; d != nil {
+		if d := f.claimed[claimedPath{host, c.Request.URL.Path}]; d != nil {
 			return d
 		}
 	}
-	return a.claimed[claimedPath{"", c.Request.URL.Path}]
+	return f.claimed[claimedPath{"", c.Request.URL.Path}]
 }

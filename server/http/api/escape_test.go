@@ -52,7 +52,7 @@ func TestErrorsAreEscaped(t *testing.T) {
 			t.Fatal(err)
 		}
 		escaped := url.QueryEscape(hostile)
-		for _, r := range a.routes() {
+		for _, r := range a.handlers.routes() {
 			inPath := r.path
 			for _, name := range []string{":user_id", ":id", ":event_id", ":board", ":key_id", ":name"} {
 				inPath = strings.ReplaceAll(inPath, name, url.PathEscape(hostile))

@@ -11,9 +11,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// events answers what became of events.
+type events struct {
+	events   Events
+	acceptor Acceptor // nil: none is pending
+	ranks    *ranks
+}
+
 // event is GET /v1/events/{event_id}: the state of an event of the caller, or of
 // user_id for servers. Other users' events are not found.
-func (a *API) event(c *gin.Context, caller *auth.Claims) error {
+func (h *events) event(c *gin.Context, caller *auth.Claims) error {
 	user := caller.User
 	if text := c.Query("user_id"); text != "" {
 		named, err := caller.UserID(text)
@@ -30,9 +37,9 @@ func (a *API) event(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	c.Set(keyEventID, event.Text)
-	receipts, err := a.Events.Event(c.Request.Context(), user, event)
-	if err != nil && a.Acceptor != nil {
-		pending, rejected, statusErr := a.Acceptor.Status(c.Request.Context(), user, event)
+	receipts, err := h.events.Event(c.Request.Context(), user, event)
+	if err != nil && h.acceptor != nil {
+		pending, rejected, statusErr := h.acceptor.Status(c.Request.Context(), user, event)
 		switch {
 		case pending:
 			respond(c, http.StatusOK,
@@ -45,7 +52,7 @@ func (a *API) event(c *gin.Context, caller *auth.Claims) error {
 		}
 		// Between the two lookups it may have been recorded and its mark cleared. A
 		// receipt outlives an earlier rejection.
-		receipts, err = a.Events.Event(c.Request.Context(), user, event)
+		receipts, err = h.events.Event(c.Request.Context(), user, event)
 		if wire.CodeOf(err) == wire.CodeNotFound && rejected != nil {
 			reason := protocol.NewError(rejected)
 			respond(c, http.StatusOK, wire.EventStatus{
@@ -58,6 +65,6 @@ func (a *API) event(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	a.respondRanked(c, user, event, receipts)
+	h.ranks.respondRanked(c, user, event, receipts)
 	return nil
 }

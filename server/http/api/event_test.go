@@ -38,12 +38,12 @@ func (b *between) Rank(context.Context, []*scoreboard.Receipt) {}
 func TestEventRecordedBetweenLookups(t *testing.T) {
 	t.Parallel()
 	b := &between{}
-	a := &API{Options: Options{Events: b, Acceptor: b, Ranker: b}}
+	h := &events{events: b, acceptor: b, ranks: &ranks{b}}
 	w := httptest.NewRecorder()
 	c, _ := gin.CreateTestContext(w)
 	c.Request = httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/events/e1", http.NoBody)
 	c.Params = gin.Params{{Key: "event_id", Value: "e1"}}
-	if err := a.event(c, &auth.Claims{User: "alice"}); err != nil {
+	if err := h.event(c, &auth.Claims{User: "alice"}); err != nil {
 		t.Fatalf("got %v after %d lookups", err, b.lookups)
 	}
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"done"`) || b.lookups != 2 {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -14,8 +15,17 @@ import (
 // explainedEvents is how many events an explanation has; the statement has all.
 const explainedEvents = 10
 
+// explanations answers what a user's rank follows from.
+type explanations struct {
+	store   Moments
+	reads   Leaderboard
+	boards  *userBoards
+	reasons *reasons
+	show    func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
+}
+
 // explain is GET /v1/users/{user_id}/rank/explain, for the user and for operators.
-func (a *API) explain(c *gin.Context, caller *auth.Claims) error {
+func (h *explanations) explain(c *gin.Context, caller *auth.Claims) error {
 	user, err := pathUser(c, caller)
 	if err != nil {
 		return err
@@ -23,24 +33,24 @@ func (a *API) explain(c *gin.Context, caller *auth.Claims) error {
 	if user != caller.User && !caller.Has(auth.ScopeOperate) {
 		return scoreboard.Errorf(wire.CodeForbidden, "the token is not for user %s", user)
 	}
-	board, err := a.boardOf(c, caller, user, false)
+	board, err := h.boards.boardOf(c, caller, user, false)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request.Context()
-	e, err := a.Moments.Explain(ctx, board, user, explainedEvents)
+	e, err := h.store.Explain(ctx, board, user, explainedEvents)
 	if err != nil {
-		return a.explainPrivate(user, a.explainBan(ctx, user, err))
+		return h.reasons.explainPrivate(user, h.reasons.explainBan(ctx, user, err))
 	}
 	for _, n := range []*scoreboard.Neighbour{e.Above, e.Below} {
 		if n != nil {
 			shown := []scoreboard.Entry{n.Entry}
-			a.Show(ctx, board.ID, shown)
+			h.show(ctx, board.ID, shown)
 			n.Entry = rowsFor(caller, shown)[0]
 		}
 	}
 	first := []scoreboard.Entry{{User: e.First.User}}
-	a.Show(ctx, board.ID, first)
+	h.show(ctx, board.ID, first)
 	revealUser(first, user)
 	e.First.User = rowsFor(caller, first)[0].User
 	out := explanationJSON(e)
@@ -48,7 +58,7 @@ func (a *API) explain(c *gin.Context, caller *auth.Claims) error {
 		out.Above, out.Below, out.Tie.First, out.Tie.FirstAt = nil, nil, "", nil
 	}
 	statementFor(caller, e.Latest, out.Latest)
-	if live, err := a.Reads.Place(ctx, board, user, 0, 0); err == nil {
+	if live, err := h.reads.Place(ctx, board, user, 0, 0); err == nil {
 		out.Ranking = &wire.RankingAnswer{
 			Score: int64(live.Score), Rank: live.Rank, AsOf: live.AsOf, Degraded: live.Degraded != "",
 			DegradedReason: live.Degraded, Agrees: int64(live.Score) == out.Score && live.Rank == out.Rank,

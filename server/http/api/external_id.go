@@ -46,15 +46,22 @@ func (s *storedIDs) remove(user scoreboard.UserID) {
 	delete(s.users, user)
 }
 
+// externalIDs stores the external ids of callers.
+type externalIDs struct {
+	store    ExternalIDs // nil: they are not stored
+	stored   storedIDs
+	failures *failures
+}
+
 // storeExternalID stores the external id of a caller who has changed something, so that
 // operators recognise the user. If that is not possible, the next change tries again.
-func (a *API) storeExternalID(c *gin.Context, caller *auth.Claims) {
-	if caller.External == "" || a.ExternalIDs == nil || c.Request.Method == http.MethodGet ||
-		c.Request.Method == http.MethodHead || !a.stored.add(caller.User) {
+func (h *externalIDs) storeExternalID(c *gin.Context, caller *auth.Claims) {
+	if caller.External == "" || h.store == nil || c.Request.Method == http.MethodGet ||
+		c.Request.Method == http.MethodHead || !h.stored.add(caller.User) {
 		return
 	}
-	if err := a.ExternalIDs.Add(c.Request.Context(), caller.User, caller.External); err != nil {
-		a.stored.remove(caller.User)
-		a.logThrottled(c, wire.CodeOf(err), err)
+	if err := h.store.Add(c.Request.Context(), caller.User, caller.External); err != nil {
+		h.stored.remove(caller.User)
+		h.failures.logThrottled(c, wire.CodeOf(err), err)
 	}
 }

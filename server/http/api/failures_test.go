@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/http/api"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -42,7 +43,10 @@ func TestOverloadLogIsThrottled(t *testing.T) {
 	r := newRig(t, 1000)
 	var logged bytes.Buffer
 	now := time.Now()
-	r.Submitter, r.Log, r.Now = full{}, slog.New(slog.NewJSONHandler(&logged, nil)), func() time.Time { return now }
+	r.with(func(o *api.Options) {
+		o.Submitter, o.Log = full{}, slog.New(slog.NewJSONHandler(&logged, nil))
+		o.Now = func() time.Time { return now }
+	})
 	token := r.token(r.tokens, "game", auth.ScopeUpdate)
 	lines := func() []string { return strings.Split(strings.TrimSpace(logged.String()), "\n") }
 

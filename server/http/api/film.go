@@ -32,32 +32,45 @@ type filmQuery struct {
 	limit    int
 }
 
+// films answers with the rows that a board had.
+type films struct {
+	store  Moments
+	past   *moments
+	access *boardAccess
+	show   func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
+	now    clock
+}
+
 // film is GET /v1/leaderboard/film.
-func (a *API) film(c *gin.Context, caller *auth.Claims) error {
+func (m *films) film(c *gin.Context, caller *auth.Claims) error {
 	name := c.Query("board")
-	return a.answerFilm(c, caller, name, func() (*scoreboard.Board, error) { return a.readableBoard(c, caller, name) })
+	return m.answerFilm(c, caller, name, func() (*scoreboard.Board, error) {
+		return m.access.readableBoard(c, caller, name)
+	})
 }
 
 // pageFilm is GET /b/{board}/film.
-func (a *API) pageFilm(c *gin.Context, _ *auth.Claims) error {
-	return a.answerFilm(c, anonymous, c.Param("board"), func() (*scoreboard.Board, error) { return a.listed(c) })
+func (d *pageData) pageFilm(c *gin.Context, _ *auth.Claims) error {
+	return d.films.answerFilm(c, anonymous, c.Param("board"), func() (*scoreboard.Board, error) {
+		return d.boards.listed(c)
+	})
 }
 
 // answerFilm answers with a part of a film of a board, by its name and as what the name means now.
-func (a *API) answerFilm(
+func (m *films) answerFilm(
 	c *gin.Context, caller *auth.Claims, name string, named func() (*scoreboard.Board, error),
 ) error {
-	q, err := a.filmQuery(c, caller, name, named)
+	q, err := m.filmQuery(c, caller, name, named)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request.Context()
 	times := q.times()
-	frames, covered, err := a.Moments.Film(ctx, q.board, q.moment, times, q.limit)
+	frames, covered, err := m.store.Film(ctx, q.board, q.moment, times, q.limit)
 	if err != nil {
 		return err
 	}
-	a.showFrames(ctx, q.board.ID, frames)
+	m.showFrames(ctx, q.board.ID, frames)
 	out := wire.Film{
 		Board: string(q.board.ID), Start: q.from, End: q.to, StepMS: q.step.Milliseconds(),
 		Frames: make([]wire.FilmFrame, len(frames)),
@@ -75,7 +88,7 @@ func (a *API) answerFilm(
 }
 
 // filmQuery parses the query. Without from, a film is of a whole period, or of a day.
-func (a *API) filmQuery(
+func (m *films) filmQuery(
 	c *gin.Context, caller *auth.Claims, name string, named func() (*scoreboard.Board, error),
 ) (q filmQuery, err error) {
 	if q.limit, err = queryInt(c, "limit", shortStream, 1, scoreboard.TopSize); err != nil {
@@ -93,7 +106,7 @@ func (a *API) filmQuery(
 	if q.to, err = queryTime(c, "to"); err != nil {
 		return q, err
 	}
-	now := a.Now().UTC()
+	now := m.now().UTC()
 	switch latest := now.Add(maxAhead); {
 	case q.from.After(latest):
 		return q, scoreboard.Invalid("from", "from is in the future")
@@ -110,7 +123,7 @@ func (a *API) filmQuery(
 		at = q.to
 	}
 	if !at.IsZero() {
-		if q.board, err = a.boardAt(c.Request.Context(), q.board, name, &scoreboard.Moment{At: at}); err != nil {
+		if q.board, err = m.past.boardAt(c.Request.Context(), q.board, name, &scoreboard.Moment{At: at}); err != nil {
 			return q, err
 		}
 	}
@@ -165,7 +178,7 @@ func (q *filmQuery) after(at time.Time) time.Time {
 
 // showFrames hides users in the rows of frames, and adds the profiles of the others, as in all
 // rows that everyone sees. A film has a few users in many rows.
-func (a *API) showFrames(ctx context.Context, board scoreboard.BoardID, frames []scoreboard.Frame) {
+func (m *films) showFrames(ctx context.Context, board scoreboard.BoardID, frames []scoreboard.Frame) {
 	index := make(map[scoreboard.UserID]int)
 	var users []scoreboard.Entry
 	for _, f := range frames {
@@ -176,7 +189,7 @@ func (a *API) showFrames(ctx context.Context, board scoreboard.BoardID, frames [
 			}
 		}
 	}
-	a.Show(ctx, board, users)
+	m.show(ctx, board, users)
 	for _, f := range frames {
 		for i := range f.Entries {
 			e := &f.Entries[i]

@@ -25,8 +25,13 @@ type Flags interface {
 
 const defaultFlags, maxFlags = 100, 1000
 
+// flags shows and decides flags.
+type flags struct {
+	store Flags
+}
+
 // listFlags is GET /v1/admin/flags, by default the open ones.
-func (a *API) listFlags(c *gin.Context, _ *auth.Claims) error {
+func (h *flags) listFlags(c *gin.Context, _ *auth.Claims) error {
 	limit, err := queryInt(c, "limit", defaultFlags, 1, maxFlags)
 	if err != nil {
 		return err
@@ -49,7 +54,7 @@ func (a *API) listFlags(c *gin.Context, _ *auth.Claims) error {
 			return err
 		}
 	}
-	flags, err := a.Flags.ListFlags(c.Request.Context(), state, user, after, limit)
+	flags, err := h.store.ListFlags(c.Request.Context(), state, user, after, limit)
 	if err != nil {
 		return err
 	}
@@ -65,12 +70,12 @@ func (a *API) listFlags(c *gin.Context, _ *auth.Claims) error {
 }
 
 // showFlag is GET /v1/admin/flags/{id}.
-func (a *API) showFlag(c *gin.Context, _ *auth.Claims) error {
+func (h *flags) showFlag(c *gin.Context, _ *auth.Claims) error {
 	id, err := pathID(c, "flag")
 	if err != nil {
 		return err
 	}
-	f, err := a.Flags.Flag(c.Request.Context(), id)
+	f, err := h.store.Flag(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -79,7 +84,7 @@ func (a *API) showFlag(c *gin.Context, _ *auth.Claims) error {
 }
 
 // decideFlag is POST /v1/admin/flags/{id}/dismiss and …/confirm.
-func (a *API) decideFlag(state string) handler {
+func (h *flags) decideFlag(state string) handler {
 	return func(c *gin.Context, caller *auth.Claims) error {
 		var r wire.ReasonRequest
 		if err := decode(c, &r); err != nil {
@@ -93,7 +98,7 @@ func (a *API) decideFlag(state string) handler {
 			return err
 		}
 		why := newAuditEntry(c, caller, fmt.Sprintf("flag:%d", id), r.Reason)
-		f, err := a.Flags.DecideFlag(c.Request.Context(), id, state, why)
+		f, err := h.store.DecideFlag(c.Request.Context(), id, state, why)
 		if err != nil {
 			return err
 		}

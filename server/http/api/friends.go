@@ -44,8 +44,13 @@ const (
 	maxPairsBody   = 80 << 10 // room for that many pairs of the longest ids
 )
 
+// friends shows and changes who users' friends are.
+type friends struct {
+	store Friends
+}
+
 // askFriend is PUT /v1/users/me/friends/{user_id}.
-func (a *API) askFriend(c *gin.Context, caller *auth.Claims) error {
+func (h *friends) askFriend(c *gin.Context, caller *auth.Claims) error {
 	other, err := otherUser(c, caller)
 	if err != nil {
 		return err
@@ -53,7 +58,7 @@ func (a *API) askFriend(c *gin.Context, caller *auth.Claims) error {
 	if err := decodeNothing(c); err != nil {
 		return err
 	}
-	friend, err := a.Friends.Ask(c.Request.Context(), caller.User, other)
+	friend, err := h.store.Ask(c.Request.Context(), caller.User, other)
 	if err != nil {
 		return err
 	}
@@ -62,12 +67,12 @@ func (a *API) askFriend(c *gin.Context, caller *auth.Claims) error {
 }
 
 // removeFriend is DELETE /v1/users/me/friends/{user_id}.
-func (a *API) removeFriend(c *gin.Context, caller *auth.Claims) error {
+func (h *friends) removeFriend(c *gin.Context, caller *auth.Claims) error {
 	other, err := otherUser(c, caller)
 	if err != nil {
 		return err
 	}
-	if err := a.Friends.Remove(c.Request.Context(), caller.User, other); err != nil {
+	if err := h.store.Remove(c.Request.Context(), caller.User, other); err != nil {
 		return err
 	}
 	respond(c, http.StatusOK, friendJSON(&scoreboard.Friend{User: other, State: scoreboard.FriendNone}))
@@ -88,7 +93,7 @@ func friendJSON(f *scoreboard.Friend) wire.Friend {
 }
 
 // listFriends is GET /v1/users/me/friends.
-func (a *API) listFriends(c *gin.Context, caller *auth.Claims) error {
+func (h *friends) listFriends(c *gin.Context, caller *auth.Claims) error {
 	state, err := scoreboard.ParseFriendState(c.Query("state"))
 	if err != nil {
 		return err
@@ -103,7 +108,7 @@ func (a *API) listFriends(c *gin.Context, caller *auth.Claims) error {
 			return scoreboard.Invalid("after", "after must be the next_after of a page")
 		}
 	}
-	list, err := a.Friends.List(c.Request.Context(), caller.User, state, after, limit+1)
+	list, err := h.store.List(c.Request.Context(), caller.User, state, after, limit+1)
 	if err != nil {
 		return err
 	}
@@ -120,7 +125,7 @@ func (a *API) listFriends(c *gin.Context, caller *auth.Claims) error {
 }
 
 // importFriends is POST /v1/friends, for servers that know the friends of their users.
-func (a *API) importFriends(c *gin.Context, _ *auth.Claims) error {
+func (h *friends) importFriends(c *gin.Context, _ *auth.Claims) error {
 	var r wire.FriendPairs
 	body, err := readBody(c, maxPairsBody)
 	if err != nil {
@@ -139,7 +144,7 @@ func (a *API) importFriends(c *gin.Context, _ *auth.Claims) error {
 			return scoreboard.Invalid(fmt.Sprintf("pairs[%d]", i), "pairs[%d]: %s", i, err.Message)
 		}
 	}
-	made, err := a.Friends.Import(c.Request.Context(), pairs)
+	made, err := h.store.Import(c.Request.Context(), pairs)
 	if err != nil {
 		return err
 	}
@@ -162,17 +167,24 @@ func parsePair(p wire.FriendPair) (pair [2]scoreboard.UserID, invalid *scoreboar
 	return pair, nil
 }
 
+// friendsBoards ranks users among their friends.
+type friendsBoards struct {
+	reads  FriendReads
+	access *boardAccess
+	now    clock
+}
+
 // friendsBoard is GET /v1/leaderboard/friends: the standings of the caller and the
 // caller's friends.
-func (a *API) friendsBoard(c *gin.Context, caller *auth.Claims) error {
-	board, err := a.readableBoard(c, caller, c.Query("board"))
+func (h *friendsBoards) friendsBoard(c *gin.Context, caller *auth.Claims) error {
+	board, err := h.access.readableBoard(c, caller, c.Query("board"))
 	if err != nil {
 		return err
 	}
-	l, err := a.FriendReads.FriendsOn(c.Request.Context(), board, caller.User)
+	l, err := h.reads.FriendsOn(c.Request.Context(), board, caller.User)
 	if err != nil {
 		return err
 	}
-	a.respondList(c, l)
+	respondList(c, l, h.now)
 	return nil
 }

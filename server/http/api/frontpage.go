@@ -14,20 +14,20 @@ const rootPath = "/"
 
 // frontPage is the route GET /, which names the routes to begin with. It needs no
 // token, because it contains no data.
-func (a *API) frontPage() route {
+func (h *handlers) frontPage() route {
 	links := []wire.Link{
 		{Path: docsPath, Description: "The documentation: how to start, build a client and operate."},
 		{Path: docsPath + "/" + docs.Reference, Description: "The reference of this API, with examples."},
 		{Path: openAPIPath, Description: "The reference of this API, as an OpenAPI document."},
 	}
-	if a.Boards != nil {
+	if h.boards != nil {
 		links = append(links, wire.Link{Path: "/v1/boards", Description: "The boards; needs a token."})
 	}
-	if a.Reads != nil {
+	if h.tops != nil {
 		links = append(links, wire.Link{Path: pathTop, Description: "The top of the board global; needs a token " +
 			"unless anonymous reads are on."})
 	}
-	if a.Pages != nil && a.Reads != nil && a.Pages.Lists(scoreboard.GlobalBoard) {
+	if h.listing != nil && h.tops != nil && h.listing.Lists(scoreboard.GlobalBoard) {
 		links = append(links, wire.Link{
 			Path:        "/b/" + string(scoreboard.GlobalBoard),
 			Description: "The board global as a page, live; other boards of the setting web.boards likewise.",

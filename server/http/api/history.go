@@ -43,9 +43,19 @@ func queryStep(c *gin.Context) (time.Duration, error) {
 	return step, nil
 }
 
+// histories answers with the ranks that a user had.
+type histories struct {
+	store   Moments
+	past    *moments
+	boards  *userBoards
+	lookups *lookups
+	reasons *reasons
+	now     clock
+}
+
 // historyTimes parses from, to and step of the query: the times of the points, which rise. The
 // last one is to, or the last whole step before now, if from does not decide.
-func (a *API) historyTimes(c *gin.Context) (times []time.Time, err error) {
+func (s *histories) historyTimes(c *gin.Context) (times []time.Time, err error) {
 	step, err := queryStep(c)
 	if err != nil {
 		return nil, err
@@ -61,7 +71,7 @@ func (a *API) historyTimes(c *gin.Context) (times []time.Time, err error) {
 	if err != nil {
 		return nil, err
 	}
-	now := a.Now()
+	now := s.now()
 	switch {
 	case to.After(now.Add(maxAhead)):
 		return nil, scoreboard.Invalid("to", "to is in the future")
@@ -88,7 +98,7 @@ func (a *API) historyTimes(c *gin.Context) (times []time.Time, err error) {
 }
 
 // history is GET /v1/users/{user_id}/history.
-func (a *API) history(c *gin.Context, caller *auth.Claims) error {
+func (s *histories) history(c *gin.Context, caller *auth.Claims) error {
 	user, err := pathUser(c, caller)
 	if err != nil {
 		return err
@@ -97,23 +107,23 @@ func (a *API) history(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	times, err := a.historyTimes(c)
+	times, err := s.historyTimes(c)
 	if err != nil {
 		return err
 	}
-	board, err := a.boardOf(c, caller, user, false)
+	board, err := s.boards.boardOf(c, caller, user, false)
 	if err != nil {
 		return err
 	}
 	moment.At = times[len(times)-1]
 	ctx := c.Request.Context()
-	if board, err = a.boardAt(ctx, board, c.Query("board"), &moment); err != nil {
+	if board, err = s.past.boardAt(ctx, board, c.Query("board"), &moment); err != nil {
 		return err
 	}
-	h, err := a.rankHistory(ctx, board, moment, caller, user, times)
+	h, err := s.rankHistory(ctx, board, moment, caller, user, times)
 	if err != nil {
 		if user == caller.User {
-			err = a.explainPrivate(user, a.explainBan(ctx, user, err))
+			err = s.reasons.explainPrivate(user, s.reasons.explainBan(ctx, user, err))
 		}
 		return aboutUser(err, user)
 	}
@@ -123,12 +133,12 @@ func (a *API) history(c *gin.Context, caller *auth.Claims) error {
 
 // rankHistory reads a user's ranks and, only for those who may read them, the marks. These count what
 // was reversed later, so there are none with as=now.
-func (a *API) rankHistory(
+func (s *histories) rankHistory(
 	ctx context.Context, board *scoreboard.Board, moment scoreboard.Moment, caller *auth.Claims,
 	user scoreboard.UserID, times []time.Time,
 ) (*wire.RankHistory, error) {
-	id := a.lookUp(ctx, caller, user)
-	points, err := a.Moments.History(ctx, board, moment, id, times)
+	id := s.lookups.lookUp(ctx, caller, user)
+	points, err := s.store.History(ctx, board, moment, id, times)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +146,7 @@ func (a *API) rankHistory(
 	if moment.Now {
 		return h, nil
 	}
-	m, err := a.Moments.Marks(ctx, board.ID, id)
+	m, err := s.store.Marks(ctx, board.ID, id)
 	if m != nil {
 		h.Marks = &wire.RankMarks{
 			BestRank: m.BestRank, BestRankAt: m.BestRankAt, DaysInTop10: m.DaysInTop10, Since: m.Since,
@@ -148,16 +158,16 @@ func (a *API) rankHistory(
 
 // pageHistory is GET /b/{board}/players/{user_id}/history: of the last day, or of the last day of
 // a board that has ended.
-func (a *API) pageHistory(c *gin.Context, caller *auth.Claims) error {
+func (d *pageData) pageHistory(c *gin.Context, caller *auth.Claims) error {
 	user, err := caller.UserID(c.Param("user_id"))
 	if err != nil {
 		return err
 	}
-	board, err := a.listed(c)
+	board, err := d.boards.listed(c)
 	if err != nil {
 		return err
 	}
-	last := a.Now().UTC().Truncate(defaultStep)
+	last := d.now().UTC().Truncate(defaultStep)
 	if board.Ended() && !board.Closed.IsZero() {
 		last = board.Closed.UTC()
 	}
@@ -167,7 +177,7 @@ func (a *API) pageHistory(c *gin.Context, caller *auth.Claims) error {
 	}
 	ctx := c.Request.Context()
 	moment := scoreboard.Moment{At: last, Masked: true}
-	h, err := a.rankHistory(ctx, board, moment, caller, user, times)
+	h, err := d.histories.rankHistory(ctx, board, moment, caller, user, times)
 	if err != nil {
 		return aboutUser(err, user)
 	}

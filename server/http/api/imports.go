@@ -32,8 +32,16 @@ type Imports interface {
 	) (scoreboard.ImportOutcome, error)
 }
 
+// imports brings in the scores of other servers.
+type imports struct {
+	store    Imports
+	catalog  Catalog
+	slots    jobSlots
+	failures *failures
+}
+
 // startImport is POST /v1/admin/imports.
-func (a *API) startImport(c *gin.Context, caller *auth.Claims) error {
+func (h *imports) startImport(c *gin.Context, caller *auth.Claims) error {
 	var r wire.ImportRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -46,17 +54,17 @@ func (a *API) startImport(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	ctx := c.Request.Context()
-	board, err := a.Catalog.Board(ctx, name)
+	board, err := h.catalog.Board(ctx, name)
 	if err != nil {
 		return err
 	}
 	var i scoreboard.Import
 	if r.DryRun {
 		skipAudit(c)
-		i, err = a.Operations.Imports.FindImport(ctx, r.Source, board.ID)
+		i, err = h.store.FindImport(ctx, r.Source, board.ID)
 	} else {
 		why := auditEntry(c, caller, "board:"+string(board.ID))
-		i, err = a.Operations.Imports.StartImport(ctx, r.Source, board.ID, why)
+		i, err = h.store.StartImport(ctx, r.Source, board.ID, why)
 	}
 	if err != nil {
 		return err
@@ -76,7 +84,7 @@ func importJSON(i *scoreboard.Import) wire.Import {
 const maxImports = 100
 
 // listImports is GET /v1/admin/imports.
-func (a *API) listImports(c *gin.Context, _ *auth.Claims) error {
+func (h *imports) listImports(c *gin.Context, _ *auth.Claims) error {
 	limit, err := queryInt(c, "limit", maxImports, 1, maxImports)
 	if err != nil {
 		return err
@@ -85,7 +93,7 @@ func (a *API) listImports(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	all, err := a.Operations.Imports.List(c.Request.Context(), before, limit)
+	all, err := h.store.List(c.Request.Context(), before, limit)
 	if err != nil {
 		return err
 	}
@@ -102,19 +110,19 @@ func (a *API) listImports(c *gin.Context, _ *auth.Claims) error {
 
 // summarizeImport is GET /v1/admin/imports/{id}/summary. It reads whole boards, so it takes
 // a slot of the jobs.
-func (a *API) summarizeImport(c *gin.Context, _ *auth.Claims) error {
+func (h *imports) summarizeImport(c *gin.Context, _ *auth.Claims) error {
 	id, err := pathID(c, "import")
 	if err != nil {
 		return err
 	}
-	done, err := a.Operations.takeSlot()
+	done, err := h.slots.take()
 	if err != nil {
 		return err
 	}
 	defer done()
 	ctx, cancel := context.WithTimeout(c.Request.Context(), maxExportTime)
 	defer cancel()
-	board, s, err := a.Operations.Imports.SummarizeImport(ctx, id)
+	board, s, err := h.store.SummarizeImport(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -131,7 +139,7 @@ func (a *API) summarizeImport(c *gin.Context, _ *auth.Claims) error {
 
 // importRecords is POST /v1/admin/imports/{id}/records. Records that change nothing are not
 // audited.
-func (a *API) importRecords(c *gin.Context, caller *auth.Claims) error {
+func (h *imports) importRecords(c *gin.Context, caller *auth.Claims) error {
 	id, err := pathID(c, "import")
 	if err != nil {
 		return err
@@ -148,7 +156,7 @@ func (a *API) importRecords(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	done, err := a.Operations.Imports.WriteImport(c.Request.Context(), id, records,
+	done, err := h.store.WriteImport(c.Request.Context(), id, records,
 		newAuditEntry(c, caller, "", c.Query(queryReason)))
 	if err != nil {
 		return err
@@ -158,7 +166,7 @@ func (a *API) importRecords(c *gin.Context, caller *auth.Claims) error {
 	}
 	for _, rejected := range done.Rejected {
 		out.Rejected = append(out.Rejected, wire.RejectedRecord{
-			UserID: string(rejected.User), Error: a.public(c, rejected.Err),
+			UserID: string(rejected.User), Error: h.failures.public(c, rejected.Err),
 		})
 	}
 	respond(c, http.StatusOK, out)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -95,8 +96,18 @@ func parseBoards(board string, names []string) ([]scoreboard.BoardID, error) {
 	return boards, nil
 }
 
+// increments records single increments, at once or later.
+type increments struct {
+	submitter Submitter
+	acceptor  Acceptor // nil: all are recorded at once
+	admission *admission
+	catalog   Catalog
+	policy    *atomic.Pointer[Policy]
+	ranks     *ranks
+}
+
 // increment is POST /v1/scores/increment.
-func (a *API) increment(c *gin.Context, caller *auth.Claims) error {
+func (h *increments) increment(c *gin.Context, caller *auth.Claims) error {
 	body, err := readBody(c, maxBody)
 	if err != nil {
 		return err
@@ -112,20 +123,20 @@ func (a *API) increment(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	charge, err := a.admit(c, caller, cmd, body, a.currentPolicy().SignatureOptional)
+	charge, err := h.admission.admit(c, caller, cmd, body, h.policy.Load().SignatureOptional)
 	if err != nil {
 		return err
 	}
-	if prefersAsync(c) && a.canAsync(c, &cmd.Increment) {
-		err := a.submitAsync(c, cmd, charge)
+	if prefersAsync(c) && h.canAsync(c, &cmd.Increment) {
+		err := h.submitAsync(c, cmd, charge)
 		if !errors.Is(err, scoreboard.ErrNoConsumer) {
 			return err
 		}
 	}
-	receipts, err := a.Submitter.Submit(c.Request.Context(), cmd.Increment)
-	if err != nil && a.currentPolicy().OverflowAsync && a.canAsync(c, &cmd.Increment) &&
+	receipts, err := h.submitter.Submit(c.Request.Context(), cmd.Increment)
+	if err != nil && h.policy.Load().OverflowAsync && h.canAsync(c, &cmd.Increment) &&
 		wire.CodeOf(err) == wire.CodeOverloaded {
-		asyncErr := a.submitAsync(c, cmd, charge)
+		asyncErr := h.submitAsync(c, cmd, charge)
 		if !errors.Is(asyncErr, scoreboard.ErrNoConsumer) {
 			return asyncErr
 		}
@@ -138,31 +149,40 @@ func (a *API) increment(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
+// admission checks increments before they are recorded.
+type admission struct {
+	catalog    Catalog
+	policy     *atomic.Pointer[Policy]
+	signatures *signatures
+	proofs     *proofs
+	countries  Countries // nil: only the edge's country header is used
+}
+
 // admit checks everything about a request that can be checked before the transaction,
 // counts it against its key's rate, and adds where it came from.
-func (a *API) admit(
+func (a *admission) admit(
 	c *gin.Context, caller *auth.Claims, cmd *command, body []byte, signatureOptional bool,
 ) (keyCharge, error) {
 	came := time.Now()
 	if cmd.dialectForm != nil {
-		if err := a.checkAttestation(c, cmd); err != nil {
+		if err := a.proofs.checkAttestation(c, cmd); err != nil {
 			return keyCharge{}, err
 		}
 	}
 	if err := a.authorize(c.Request.Context(), cmd, caller, came); err != nil {
 		return keyCharge{}, err
 	}
-	by, err := a.checkSignature(c, cmd, body, signatureOptional)
+	by, err := a.signatures.checkSignature(c, cmd, body, signatureOptional)
 	if err != nil {
 		return keyCharge{}, err
 	}
 	if err := by.restrict(&cmd.Increment); err != nil {
 		return keyCharge{}, err
 	}
-	if err := a.checkProofs(c, cmd); err != nil {
+	if err := a.proofs.checkProofs(c, cmd); err != nil {
 		return keyCharge{}, err
 	}
-	charge, err := a.chargeKey(c.Request.Context(), by)
+	charge, err := a.signatures.chargeKey(c.Request.Context(), by)
 	if err != nil {
 		return keyCharge{}, err
 	}
@@ -173,7 +193,7 @@ func (a *API) admit(
 // authorize checks whether the caller may write for the user, and the delta against the
 // bounds of the boards, as they were when the request came or later. The rest is checked
 // in the transaction.
-func (a *API) authorize(ctx context.Context, cmd *command, caller *auth.Claims, came time.Time) error {
+func (a *admission) authorize(ctx context.Context, cmd *command, caller *auth.Claims, came time.Time) error {
 	server := caller.Has(auth.ScopeUpdate)
 	vouched := cmd.dialectForm != nil && cmd.request.Attestation != "" && cmd.Attested
 	if cmd.User != caller.User && !server && !vouched {
@@ -182,11 +202,11 @@ func (a *API) authorize(ctx context.Context, cmd *command, caller *auth.Claims, 
 	cmd.Signer, cmd.Server = string(caller.User), server
 	// A repeat gets its receipt, whatever the present rules.
 	if cmd.Objection == nil { // else the attestation's, which is checked first in a dialect
-		cmd.Objection = a.currentPolicy().Actions.Of(cmd.Action).CheckScope(&cmd.Increment, caller.Scopes)
+		cmd.Objection = a.policy.Load().Actions.Of(cmd.Action).CheckScope(&cmd.Increment, caller.Scopes)
 	}
 	for _, id := range cmd.Boards {
 		// A repeat must get its receipt whatever period the clock is in now.
-		board, err := a.Catalog.Named(ctx, id, actsForAll(caller), came)
+		board, err := a.catalog.Named(ctx, id, actsForAll(caller), came)
 		if err != nil {
 			return err
 		}
@@ -206,7 +226,7 @@ func (a *API) authorize(ctx context.Context, cmd *command, caller *auth.Claims, 
 const maxAgent = 200
 
 // setOrigin adds where an increment came from, for the ledger.
-func (a *API) setOrigin(c *gin.Context, in *scoreboard.Increment, source scoreboard.Source, keyID string) {
+func (a *admission) setOrigin(c *gin.Context, in *scoreboard.Increment, source scoreboard.Source, keyID string) {
 	in.Source, in.KeyID, in.Trace = source, keyID, spanOf(c).Traceparent()
 	in.Country = a.country(c.Request)
 	in.Address, in.Agent = address(c.Request), truncate(c.Request.UserAgent(), maxAgent)
@@ -218,16 +238,16 @@ type Countries interface {
 }
 
 // country is the country of a request: from the edge's header, else by address.
-func (a *API) country(r *http.Request) string {
-	if name := a.currentPolicy().CountryHeader; name != "" {
+func (a *admission) country(r *http.Request) string {
+	if name := a.policy.Load().CountryHeader; name != "" {
 		if code := strings.ToUpper(r.Header.Get(name)); isCountry(code) {
 			return code
 		}
 	}
-	if a.Countries == nil {
+	if a.countries == nil {
 		return ""
 	}
-	return a.Countries.Country(address(r))
+	return a.countries.Country(address(r))
 }
 
 // isCountry accepts two letters, except XX, which edges send for "unknown".
@@ -251,12 +271,12 @@ func prefersAsync(c *gin.Context) bool {
 // latest are excluded, because the last one recorded would win over the last one
 // sent; so are increments with an objection, which only a repeat survives, and those
 // of actions, whose time is not part of the record.
-func (a *API) canAsync(c *gin.Context, in *scoreboard.Increment) bool {
-	if a.Acceptor == nil || !a.currentPolicy().Async || in.Objection != nil || in.ActionID != [16]byte{} {
+func (h *increments) canAsync(c *gin.Context, in *scoreboard.Increment) bool {
+	if h.acceptor == nil || !h.policy.Load().Async || in.Objection != nil || in.ActionID != [16]byte{} {
 		return false
 	}
 	for _, id := range in.Boards {
-		board, err := a.Catalog.Board(c.Request.Context(), id)
+		board, err := h.catalog.Board(c.Request.Context(), id)
 		if err != nil || board.Mode == scoreboard.ModeLatest {
 			return false
 		}
@@ -267,8 +287,8 @@ func (a *API) canAsync(c *gin.Context, in *scoreboard.Increment) bool {
 // submitAsync answers 202 with the location of the event's status, or 200 if the
 // event was recorded before. With scoreboard.ErrNoConsumer it has answered nothing: the
 // increment must be recorded at once.
-func (a *API) submitAsync(c *gin.Context, cmd *command, charge keyCharge) error {
-	receipts, err := a.Acceptor.Accept(c.Request.Context(), cmd.Increment)
+func (h *increments) submitAsync(c *gin.Context, cmd *command, charge keyCharge) error {
+	receipts, err := h.acceptor.Accept(c.Request.Context(), cmd.Increment)
 	if errors.Is(err, scoreboard.ErrNoConsumer) {
 		return err
 	}
@@ -277,7 +297,7 @@ func (a *API) submitAsync(c *gin.Context, cmd *command, charge keyCharge) error 
 		return err
 	}
 	if receipts != nil {
-		a.rank(c, receipts)
+		h.ranks.rank(c, receipts)
 		respondReceipts(c, cmd, receipts)
 		return nil
 	}
@@ -302,12 +322,17 @@ func respondReceipts(c *gin.Context, cmd *command, receipts []scoreboard.Receipt
 	respond(c, http.StatusOK, receiptsJSON(cmd.User, cmd.Event, receipts))
 }
 
+// ranks adds the ranks to receipts that were looked up.
+type ranks struct {
+	ranker Ranker
+}
+
 // respondRanked ranks receipts from the ledger and sends them: one as an object,
 // several as a list.
-func (a *API) respondRanked(
+func (r *ranks) respondRanked(
 	c *gin.Context, user scoreboard.UserID, event scoreboard.EventID, receipts []scoreboard.Receipt,
 ) {
-	a.rank(c, receipts)
+	r.rank(c, receipts)
 	if len(receipts) == 1 {
 		respond(c, http.StatusOK, receiptJSON(&receipts[0]))
 		return
@@ -316,12 +341,12 @@ func (a *API) respondRanked(
 }
 
 // rank fills in the ranks of receipts that were looked up.
-func (a *API) rank(c *gin.Context, receipts []scoreboard.Receipt) {
+func (r *ranks) rank(c *gin.Context, receipts []scoreboard.Receipt) {
 	pointers := make([]*scoreboard.Receipt, len(receipts))
 	for i := range receipts {
 		pointers[i] = &receipts[i]
 	}
-	a.Ranker.Rank(c.Request.Context(), pointers)
+	r.ranker.Rank(c.Request.Context(), pointers)
 }
 
 func receiptsJSON(

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -82,18 +83,26 @@ type boardJob func(
 	ctx context.Context, r *wire.JobRequest, boards []scoreboard.Board, w *jobWriter,
 ) (wire.JobLine, error)
 
+// rankingJobs rebuilds, compares and repairs rankings.
+type rankingJobs struct {
+	jobs    Jobs
+	catalog Catalog
+	runner  *jobRunner
+	now     clock
+}
+
 // runBoardJob decodes a request and runs do on its boards.
-func (a *API) runBoardJob(c *gin.Context, caller *auth.Claims, do boardJob) error {
+func (h *rankingJobs) runBoardJob(c *gin.Context, caller *auth.Claims, do boardJob) error {
 	var r wire.JobRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
-	boards, err := a.jobBoards(c.Request.Context(), &r)
+	boards, err := h.jobBoards(c.Request.Context(), &r)
 	if err != nil {
 		return err
 	}
 	if r.Repair || c.FullPath() == pathRebuild && !r.All {
-		if err := a.checkNotHalted(c); err != nil {
+		if err := h.checkNotHalted(c); err != nil {
 			return err
 		}
 	}
@@ -101,25 +110,37 @@ func (a *API) runBoardJob(c *gin.Context, caller *auth.Claims, do boardJob) erro
 	if r.UserID != "" {
 		target = "user:" + r.UserID
 	}
-	job := a.newJob(c, caller, target)
+	job := h.runner.newJob(c, caller, target)
 	var why *scoreboard.AuditEntry
 	if c.FullPath() == pathRebuild || r.Repair {
 		why = auditEntry(c, caller, target)
 	}
-	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (wire.JobLine, error) {
+	return h.runner.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (wire.JobLine, error) {
 		return do(ctx, &r, boards, w)
 	})
 }
 
-// takeSlot takes one of the job slots until release is called, or returns a conflict.
-func (o *Operations) takeSlot() (release func(), err error) {
+// jobSlots has one element for each running job.
+type jobSlots chan struct{}
+
+// take takes a slot until release is called, or returns a conflict.
+func (s jobSlots) take() (release func(), err error) {
 	select {
-	case o.slots <- struct{}{}:
-		return func() { <-o.slots }, nil
+	case s <- struct{}{}:
+		return func() { <-s }, nil
 	default:
 		return nil, scoreboard.Errorf(wire.CodeConflict,
 			"this node is already running %d jobs; try again later", maxJobs)
 	}
+}
+
+// jobRunner runs jobs, and reports their progress to the client and to the log of jobs.
+type jobRunner struct {
+	jobs  JobLog
+	node  string // of this process, in the log of jobs
+	slots jobSlots
+	trail Trail
+	log   *slog.Logger
 }
 
 // runJob runs do in one of the job slots and streams its progress and result. A job
@@ -127,21 +148,21 @@ func (o *Operations) takeSlot() (release func(), err error) {
 // entry, so the entry is written before the job starts; an interrupted job is
 // audited, too. why is nil for a job that changes nothing. The response's header
 // X-Job-Id is the job's number in the log of jobs.
-func (a *API) runJob(
+func (h *jobRunner) runJob(
 	c *gin.Context, job *scoreboard.Job, why *scoreboard.AuditEntry,
 	do func(context.Context, *jobWriter) (wire.JobLine, error),
 ) error {
-	release, err := a.Operations.takeSlot()
+	release, err := h.slots.take()
 	if err != nil {
 		return err
 	}
 	defer release()
 	if why == nil {
 		skipAudit(c)
-	} else if err := a.Trail.Add(c.Request.Context(), why); err != nil {
+	} else if err := h.trail.Add(c.Request.Context(), why); err != nil {
 		return err
 	}
-	if err := a.Operations.JobLog.Start(c.Request.Context(), job); err != nil {
+	if err := h.jobs.Start(c.Request.Context(), job); err != nil {
 		return err
 	}
 	c.Header("Content-Type", "application/x-ndjson")
@@ -151,7 +172,7 @@ func (a *API) runJob(
 	c.Writer.WriteHeaderNow()
 	c.Writer.Flush()
 	w := &jobWriter{c: c, last: time.Now()}
-	ctx, stopReporting := a.reportJob(c.Request.Context(), job, w)
+	ctx, stopReporting := h.reportJob(c.Request.Context(), job, w)
 	result, err := do(ctx, w)
 	state := scoreboard.JobDone
 	switch {
@@ -171,22 +192,22 @@ func (a *API) runJob(
 		case !errors.As(err, &e):
 			e = scoreboard.Errorf(wire.CodeInternal, internalMessage)
 		}
-		a.Log.Warn("job failed", logTrace, traceID(c), "path", c.FullPath(), "request_id", c.GetString(keyRequestID),
+		h.log.Warn("job failed", logTrace, traceID(c), "path", c.FullPath(), "request_id", c.GetString(keyRequestID),
 			"err", err)
 		last := protocol.NewError(e)
 		last.RequestID = c.GetString(keyRequestID)
 		line := wire.JobLine{Type: "error", Error: &last}
-		a.endJob(c, job, state, line)
+		h.endJob(c, job, state, line)
 		w.write(line)
 		return nil // the status line is sent; the last line reports the error
 	}
 	result.Type = "result"
-	a.endJob(c, job, state, result)
+	h.endJob(c, job, state, result)
 	w.write(result)
 	return nil
 }
 
-func (a *API) jobBoards(ctx context.Context, r *wire.JobRequest) ([]scoreboard.Board, error) {
+func (h *rankingJobs) jobBoards(ctx context.Context, r *wire.JobRequest) ([]scoreboard.Board, error) {
 	if r.All == (r.Board != "") {
 		return nil, scoreboard.Invalid("board", "specify either board or all")
 	}
@@ -196,13 +217,13 @@ func (a *API) jobBoards(ctx context.Context, r *wire.JobRequest) ([]scoreboard.B
 		}
 	}
 	if r.All {
-		return a.Operations.Jobs.Boards(ctx)
+		return h.jobs.Boards(ctx)
 	}
 	id, err := scoreboard.ParseBoardID(r.Board)
 	if err != nil {
 		return nil, err
 	}
-	board, err := a.Catalog.Board(ctx, id)
+	board, err := h.catalog.Board(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -214,8 +235,8 @@ func (a *API) jobBoards(ctx context.Context, r *wire.JobRequest) ([]scoreboard.B
 
 // checkNotHalted returns why the ranking must not be changed while it was built from
 // another history of the database: it can only be rebuilt as a whole.
-func (a *API) checkNotHalted(c *gin.Context) error {
-	halted, err := a.Operations.Jobs.Halted(c.Request.Context())
+func (h *rankingJobs) checkNotHalted(c *gin.Context) error {
+	halted, err := h.jobs.Halted(c.Request.Context())
 	if err != nil || halted == "" {
 		return err
 	}
@@ -223,14 +244,14 @@ func (a *API) checkNotHalted(c *gin.Context) error {
 }
 
 // rebuild is POST /v1/admin/rebuild.
-func (a *API) rebuild(c *gin.Context, caller *auth.Claims) error {
-	return a.runBoardJob(c, caller, func(
+func (h *rankingJobs) rebuild(c *gin.Context, caller *auth.Claims) error {
+	return h.runBoardJob(c, caller, func(
 		ctx context.Context, r *wire.JobRequest, boards []scoreboard.Board, w *jobWriter,
 	) (wire.JobLine, error) {
 		result := wire.JobLine{Rebuilt: []wire.Rebuilt{}}
 		rebuild := func(ctx context.Context) error {
 			for i := range boards {
-				done, err := a.Operations.Jobs.Rebuild(ctx, &boards[i], func(users, total int64) {
+				done, err := h.jobs.Rebuild(ctx, &boards[i], func(users, total int64) {
 					w.progress(wire.JobLine{Board: string(boards[i].ID), Users: users, Total: total})
 				})
 				if err != nil {
@@ -240,10 +261,10 @@ func (a *API) rebuild(c *gin.Context, caller *auth.Claims) error {
 			}
 			return nil
 		}
-		halted, err := a.Operations.Jobs.Halted(ctx)
+		halted, err := h.jobs.Halted(ctx)
 		if err == nil && halted != "" && r.All {
 			why := newAuditEntry(c, caller, "board:*", cmp.Or(c.Query(queryReason), halted))
-			err = a.Operations.Jobs.Adopt(ctx, why, rebuild)
+			err = h.jobs.Adopt(ctx, why, rebuild)
 		}
 		if err == nil && len(result.Rebuilt) == 0 { // not halted, or not any more
 			err = rebuild(ctx)
@@ -255,12 +276,12 @@ func (a *API) rebuild(c *gin.Context, caller *auth.Claims) error {
 // verify is POST /v1/admin/verify, which compares ledger, scores and ranking and
 // changes nothing, and POST /v1/admin/reconcile, which compares scores and ranking
 // and can repair the ranking.
-func (a *API) verify(c *gin.Context, caller *auth.Claims) error {
+func (h *rankingJobs) verify(c *gin.Context, caller *auth.Claims) error {
 	reconcile := c.FullPath() == pathReconcile
-	return a.runBoardJob(c, caller, func(
+	return h.runBoardJob(c, caller, func(
 		ctx context.Context, r *wire.JobRequest, boards []scoreboard.Board, w *jobWriter,
 	) (wire.JobLine, error) {
-		v, err := a.Operations.Jobs.Verify(ctx, boards, scoreboard.UserID(r.UserID), !reconcile, reconcile && r.Repair,
+		v, err := h.jobs.Verify(ctx, boards, scoreboard.UserID(r.UserID), !reconcile, reconcile && r.Repair,
 			func(users int64) { w.progress(wire.JobLine{Users: users}) })
 		return wire.JobLine{Verified: v}, err
 	})

@@ -42,9 +42,9 @@ const (
 var errJobStopped = errors.New("an operator has stopped the job")
 
 // newJob returns a job of a request, with the reason from the query.
-func (a *API) newJob(c *gin.Context, caller *auth.Claims, target string) *scoreboard.Job {
+func (h *jobRunner) newJob(c *gin.Context, caller *auth.Claims, target string) *scoreboard.Job {
 	return &scoreboard.Job{
-		Kind: path.Base(c.FullPath()), Target: target, Node: a.Operations.NodeName, Who: caller.User,
+		Kind: path.Base(c.FullPath()), Target: target, Node: h.node, Who: caller.User,
 		Reason: c.Query(queryReason),
 	}
 }
@@ -52,7 +52,7 @@ func (a *API) newJob(c *gin.Context, caller *auth.Claims, target string) *scoreb
 // reportJob reports the progress of a running job until stop is called, and ends the context
 // with errJobStopped if an operator asks for it. A report that fails is repeated with the next
 // one: the job goes on.
-func (a *API) reportJob(
+func (h *jobRunner) reportJob(
 	ctx context.Context, job *scoreboard.Job, w *jobWriter,
 ) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -68,10 +68,10 @@ func (a *API) reportJob(
 			case <-tick.C:
 			}
 			limited, done := context.WithTimeout(ctx, reportTime)
-			asked, err := a.Operations.JobLog.Report(limited, job.ID, jobLine(w.current.Load()))
+			asked, err := h.jobs.Report(limited, job.ID, jobLine(w.current.Load()))
 			done()
 			if err != nil && ctx.Err() == nil {
-				a.Log.Debug("job not reported", "job", job.ID, "err", err)
+				h.log.Debug("job not reported", "job", job.ID, "err", err)
 			}
 			if asked {
 				cancel(errJobStopped)
@@ -85,11 +85,11 @@ func (a *API) reportJob(
 }
 
 // endJob stores the end of a job, also one whose client has gone.
-func (a *API) endJob(c *gin.Context, job *scoreboard.Job, state string, last wire.JobLine) {
+func (h *jobRunner) endJob(c *gin.Context, job *scoreboard.Job, state string, last wire.JobLine) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), reportTime)
 	defer cancel()
-	if err := a.Operations.JobLog.End(ctx, job.ID, state, jobLine(&last)); err != nil {
-		a.Log.Warn("end of a job not stored", "job", job.ID, "state", state, "err", err)
+	if err := h.jobs.End(ctx, job.ID, state, jobLine(&last)); err != nil {
+		h.log.Warn("end of a job not stored", "job", job.ID, "state", state, "err", err)
 	}
 }
 
@@ -114,8 +114,13 @@ func jobLine(line *wire.JobLine) []byte {
 	return body
 }
 
+// jobs shows and stops the jobs of all nodes.
+type jobs struct {
+	log JobLog
+}
+
 // listJobs is GET /v1/admin/jobs.
-func (a *API) listJobs(c *gin.Context, _ *auth.Claims) error {
+func (h *jobs) listJobs(c *gin.Context, _ *auth.Claims) error {
 	limit, err := queryInt(c, "limit", maxJobsPage, 1, maxJobsPage)
 	if err != nil {
 		return err
@@ -124,7 +129,7 @@ func (a *API) listJobs(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	all, err := a.Operations.JobLog.List(c.Request.Context(), before, limit)
+	all, err := h.log.List(c.Request.Context(), before, limit)
 	if err != nil {
 		return err
 	}
@@ -140,12 +145,12 @@ func (a *API) listJobs(c *gin.Context, _ *auth.Claims) error {
 }
 
 // showJob is GET /v1/admin/jobs/{id}.
-func (a *API) showJob(c *gin.Context, _ *auth.Claims) error {
+func (h *jobs) showJob(c *gin.Context, _ *auth.Claims) error {
 	id, err := pathID(c, "job")
 	if err != nil {
 		return err
 	}
-	job, err := a.Operations.JobLog.Find(c.Request.Context(), id)
+	job, err := h.log.Find(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -155,7 +160,7 @@ func (a *API) showJob(c *gin.Context, _ *auth.Claims) error {
 
 // stopJob is POST /v1/admin/jobs/{id}/stop. The job's node learns of it within a second or
 // two. Jobs leave everything consistent when they stop.
-func (a *API) stopJob(c *gin.Context, caller *auth.Claims) error {
+func (h *jobs) stopJob(c *gin.Context, caller *auth.Claims) error {
 	id, err := pathID(c, "job")
 	if err != nil {
 		return err
@@ -163,7 +168,7 @@ func (a *API) stopJob(c *gin.Context, caller *auth.Claims) error {
 	if err := decodeNothing(c); err != nil {
 		return err
 	}
-	job, err := a.Operations.JobLog.Stop(c.Request.Context(), id, auditEntry(c, caller, ""))
+	job, err := h.log.Stop(c.Request.Context(), id, auditEntry(c, caller, ""))
 	if err != nil {
 		return err
 	}

@@ -43,8 +43,15 @@ func newSecret() string { return "sk_" + strings.ToLower(rand.Text()) }
 // NewKey makes a random key id and secret.
 func NewKey() (id, secret string) { return "k_" + strings.ToLower(rand.Text()[:12]), newSecret() }
 
+// keys shows and changes signing keys.
+type keys struct {
+	store   Keys
+	boards  Boards
+	keyring *auth.Keyring
+}
+
 // createKey is POST /v1/admin/keys. Only here and after a rotation a secret is shown.
-func (a *API) createKey(c *gin.Context, caller *auth.Claims) error {
+func (h *keys) createKey(c *gin.Context, caller *auth.Claims) error {
 	var r wire.KeyRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -64,13 +71,13 @@ func (a *API) createKey(c *gin.Context, caller *auth.Claims) error {
 		return scoreboard.Invalid("ttl", "ttl must be greater than 0; without it the key does not expire")
 	}
 	for _, board := range scope.Boards {
-		if _, err := a.Boards.FindBoard(c.Request.Context(), board); err != nil {
+		if _, err := h.boards.FindBoard(c.Request.Context(), board); err != nil {
 			return err
 		}
 	}
 	id, secret := NewKey()
 	why := auditEntry(c, caller, "key:"+id)
-	key, err := a.Keys.CreateKey(c.Request.Context(), id, r.Name, a.Keyring.Seal(id, secret), scope, life, why)
+	key, err := h.store.CreateKey(c.Request.Context(), id, r.Name, h.keyring.Seal(id, secret), scope, life, why)
 	if err != nil {
 		return err
 	}
@@ -121,7 +128,7 @@ func keyScope(r *wire.KeyRequest) (*scoreboard.KeyScope, error) {
 
 // rotateKey is POST /v1/admin/keys/{key_id}/rotate: a new secret; the former one
 // stays valid for the overlap.
-func (a *API) rotateKey(c *gin.Context, caller *auth.Claims) error {
+func (h *keys) rotateKey(c *gin.Context, caller *auth.Claims) error {
 	var r wire.RotateRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -136,7 +143,7 @@ func (a *API) rotateKey(c *gin.Context, caller *auth.Claims) error {
 	}
 	secret := newSecret()
 	why := auditEntry(c, caller, "key:"+id)
-	key, err := a.Keys.RotateKey(c.Request.Context(), id, a.Keyring.Seal(id, secret), overlap, why)
+	key, err := h.store.RotateKey(c.Request.Context(), id, h.keyring.Seal(id, secret), overlap, why)
 	if err != nil {
 		return err
 	}
@@ -158,8 +165,8 @@ func pathName(c *gin.Context, parameter, what string) (string, error) {
 }
 
 // listKeys is GET /v1/admin/keys.
-func (a *API) listKeys(c *gin.Context, _ *auth.Claims) error {
-	keys, err := a.Keys.Keys(c.Request.Context())
+func (h *keys) listKeys(c *gin.Context, _ *auth.Claims) error {
+	keys, err := h.store.Keys(c.Request.Context())
 	if err != nil {
 		return err
 	}
@@ -172,12 +179,12 @@ func (a *API) listKeys(c *gin.Context, _ *auth.Claims) error {
 }
 
 // revokeKey is DELETE /v1/admin/keys/{key_id}.
-func (a *API) revokeKey(c *gin.Context, caller *auth.Claims) error {
+func (h *keys) revokeKey(c *gin.Context, caller *auth.Claims) error {
 	id, err := keyID(c)
 	if err != nil {
 		return err
 	}
-	key, err := a.Keys.RevokeKey(c.Request.Context(), id, auditEntry(c, caller, "key:"+id))
+	key, err := h.store.RevokeKey(c.Request.Context(), id, auditEntry(c, caller, "key:"+id))
 	if err != nil {
 		return err
 	}
@@ -191,9 +198,15 @@ const (
 	maxTokenLife     = 24 * time.Hour
 )
 
+// devTokens mints tokens, for development.
+type devTokens struct {
+	tokens *auth.Tokens
+	trail  Trail
+}
+
 // mintToken is POST /v1/admin/tokens, which only a development issuer has. The audit
 // entry is written first, because a token cannot be taken back.
-func (a *API) mintToken(c *gin.Context, caller *auth.Claims) error {
+func (h *devTokens) mintToken(c *gin.Context, caller *auth.Claims) error {
 	var r wire.TokenRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -207,10 +220,10 @@ func (a *API) mintToken(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	why := auditEntry(c, caller, scoreboard.AuditUser(user))
-	if err := a.Trail.Add(c.Request.Context(), why); err != nil {
+	if err := h.trail.Add(c.Request.Context(), why); err != nil {
 		return err
 	}
-	token, expires, err := a.Tokens.Mint(user, r.Scope, life)
+	token, expires, err := h.tokens.Mint(user, r.Scope, life)
 	if err != nil {
 		return err
 	}

@@ -29,26 +29,35 @@ var errNoArchive = scoreboard.Errorf(wire.CodeConflict,
 // archiveHeartbeat is the interval of progress lines, which keep the connection alive.
 const archiveHeartbeat = time.Second
 
+// ledgerJobs archives the ledger, and stores checkpoints of it.
+type ledgerJobs struct {
+	archive Archive // nil if this process has no archive folder
+	catalog Catalog
+	past    *moments
+	runner  *jobRunner
+	now     clock
+}
+
 // archiveLedger is POST /v1/admin/ledger/archive: it archives now instead of within
 // the hour. A client that disconnects interrupts it; archived partitions stay
 // archived.
-func (a *API) archiveLedger(c *gin.Context, caller *auth.Claims) error {
+func (h *ledgerJobs) archiveLedger(c *gin.Context, caller *auth.Claims) error {
 	var r wire.ArchiveRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
-	if a.Operations.Archive == nil {
+	if h.archive == nil {
 		return errNoArchive
 	}
 	var why *scoreboard.AuditEntry
 	if !r.DryRun {
 		why = auditEntry(c, caller, "ledger:*")
 	}
-	job := a.newJob(c, caller, "ledger:*")
+	job := h.runner.newJob(c, caller, "ledger:*")
 	job.DryRun = r.DryRun
-	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (wire.JobLine, error) {
+	return h.runner.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (wire.JobLine, error) {
 		return w.beat(func() wire.JobLine { return wire.JobLine{} }, func() (wire.JobLine, error) {
-			done, err := a.Operations.Archive.Archive(ctx, r.DryRun)
+			done, err := h.archive.Archive(ctx, r.DryRun)
 			return wire.JobLine{Archived: done}, err
 		})
 	})
@@ -77,37 +86,37 @@ func (w *jobWriter) beat(
 
 // checkpointLedger is POST /v1/admin/ledger/checkpoint: it reads the archive, so that the board
 // can be read at a moment that is not in the database any more.
-func (a *API) checkpointLedger(c *gin.Context, caller *auth.Claims) error {
+func (h *ledgerJobs) checkpointLedger(c *gin.Context, caller *auth.Claims) error {
 	var r wire.CheckpointRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
 	at := r.At.Truncate(time.Microsecond)
-	if at.IsZero() || at.After(a.Now()) {
+	if at.IsZero() || at.After(h.now()) {
 		return scoreboard.Invalid("at", "at must be a time in the past")
 	}
-	if a.Operations.Archive == nil {
+	if h.archive == nil {
 		return errNoArchive
 	}
 	id, err := scoreboard.ParseBoardID(cmp.Or(r.Board, string(scoreboard.GlobalBoard)))
 	if err != nil {
 		return err
 	}
-	board, err := a.Catalog.Board(c.Request.Context(), id)
+	board, err := h.catalog.Board(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}
-	board, err = a.boardAt(c.Request.Context(), board, string(id), &scoreboard.Moment{At: at})
+	board, err = h.past.boardAt(c.Request.Context(), board, string(id), &scoreboard.Moment{At: at})
 	if err != nil {
 		return err
 	}
 	why := auditEntry(c, caller, "board:"+string(board.ID))
-	job := a.newJob(c, caller, "board:"+string(board.ID))
-	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (wire.JobLine, error) {
+	job := h.runner.newJob(c, caller, "board:"+string(board.ID))
+	return h.runner.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (wire.JobLine, error) {
 		var read atomic.Int64
 		progress := func() wire.JobLine { return wire.JobLine{Board: string(board.ID), Records: read.Load()} }
 		return w.beat(progress, func() (wire.JobLine, error) {
-			made, err := a.Operations.Archive.Checkpoint(ctx, board, at, read.Store)
+			made, err := h.archive.Checkpoint(ctx, board, at, read.Store)
 			if err != nil {
 				return wire.JobLine{}, err
 			}

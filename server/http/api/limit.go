@@ -76,7 +76,7 @@ func rateLimited(wait time.Duration) error {
 // checkRate applies a route's limit, or that of anonymous clients.
 func (a *API) checkRate(c *gin.Context, r route, caller *auth.Claims) error {
 	if caller == anonymous {
-		return take(c.Request.Context(), a.Limits.Anonymous, address(c.Request))
+		return take(c.Request.Context(), a.limits.Anonymous, address(c.Request))
 	}
 	return r.rate.take(c.Request.Context(), caller)
 }
@@ -112,7 +112,7 @@ func (a *API) countAuthFailure(c *gin.Context, err error) error {
 	var rejected *auth.Rejection
 	if errors.As(err, &rejected) {
 		a.metrics.rejected.WithLabelValues(rejected.Reason).Inc()
-		a.Log.LogAttrs(c.Request.Context(), slog.LevelDebug, "token rejected", slog.String("reason", rejected.Reason),
+		a.log.LogAttrs(c.Request.Context(), slog.LevelDebug, "token rejected", slog.String("reason", rejected.Reason),
 			slog.String("err", rejected.Text), slog.String("address", address(c.Request)),
 			slog.String(logTrace, traceID(c)))
 	}
@@ -127,7 +127,7 @@ func (a *API) countAuthFailure(c *gin.Context, err error) error {
 	default:
 		return err
 	}
-	if limited := take(c.Request.Context(), a.Limits.AuthFailures, address(c.Request)); limited != nil {
+	if limited := take(c.Request.Context(), a.limits.AuthFailures, address(c.Request)); limited != nil {
 		return limited
 	}
 	return err

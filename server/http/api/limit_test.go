@@ -156,11 +156,17 @@ func newRig(t *testing.T, addresses int, edits ...func(*rig)) *rig {
 	r.limits.top, r.limits.rank = newCounting(4), newCounting(5)
 	r.limits.anonymous = newCounting(2)
 	r.limits.address, r.limits.failures = newCounting(addresses), newCounting(6)
+	r.with(func(*api.Options) {})
+	return r
+}
+
+// with makes the API again, with other components.
+func (r *rig) with(edit func(*api.Options)) {
 	reads := func(l *counting) api.Rate { return api.Rate{Users: l, Servers: r.limits.servers} }
-	r.API = api.New(api.Options{
+	o := api.Options{
 		Peers:     []string{"arena-1", "arena 1"},
 		Tokens:    r.tokens,
-		Keyring:   ring,
+		Keyring:   r.ring,
 		Catalog:   r,
 		Submitter: r,
 		Reads:     &r.reads,
@@ -174,8 +180,9 @@ func newRig(t *testing.T, addresses int, edits ...func(*rig)) *rig {
 			Key:       func(perMinute int) api.KeyLimit { return r.byRate(perMinute) },
 			Anonymous: r.limits.anonymous, Address: r.limits.address, AuthFailures: r.limits.failures,
 		},
-	})
-	return r
+	}
+	edit(&o)
+	r.API = api.New(o)
 }
 
 func (r *rig) token(of *auth.Tokens, user, scope string) string {
@@ -358,7 +365,7 @@ func TestAuthFailureLimit(t *testing.T) {
 		r.want("a wrong token past the bound", http.StatusTooManyRequests, "rate_limited", "POST", path, "bad", "")
 		r.want("a right signature", http.StatusOK, "", "POST", path, server, increment("alice", "e1", "k1", "s1"))
 		another := "k" + strconv.Itoa(i+10)
-		r.sealed[another] = r.Keyring.Seal(another, "s")
+		r.sealed[another] = r.ring.Seal(another, "s")
 		r.want("an uncached key", http.StatusOK, "", "POST", path, server, increment("alice", "e1", another, "s"))
 		r.want("a right token", http.StatusOK, "", "GET", "/v1/leaderboard/top", server, "")
 	}

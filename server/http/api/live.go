@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,17 +17,24 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// tickets issues and redeems join tickets.
+type tickets struct {
+	store  Tickets
+	access *boardAccess
+	log    *slog.Logger
+}
+
 // ticket is GET /v1/realtime/token: a join ticket for browsers, which cannot send a
 // bearer token with a WebSocket or an EventSource.
-func (a *API) ticket(c *gin.Context, caller *auth.Claims) error {
+func (t *tickets) ticket(c *gin.Context, caller *auth.Claims) error {
 	board, err := queryBoard(c)
 	if err != nil {
 		return err
 	}
-	if _, err := a.board(c.Request.Context(), board, caller); err != nil {
+	if _, err := t.access.board(c.Request.Context(), board, caller); err != nil {
 		return err
 	}
-	ticket, expires, err := a.Tickets.Issue(c.Request.Context(), caller, board)
+	ticket, expires, err := t.store.Issue(c.Request.Context(), caller, board)
 	if err != nil {
 		return err
 	}
@@ -43,44 +51,44 @@ type liveStream struct {
 	redeem func(c *gin.Context, token string) (*auth.Claims, error)
 }
 
-func (a *API) nativeStream() *liveStream {
+func (t *tickets) nativeStream() *liveStream {
 	return &liveStream{webSockets: true, redeem: func(c *gin.Context, ticket string) (*auth.Claims, error) {
 		board, err := queryBoard(c)
 		if err != nil {
 			return nil, err
 		}
-		return a.redeemTicket(c, ticket, board)
+		return t.redeemTicket(c, ticket, board)
 	}}
 }
 
 // redeemTicket uses a ticket for a board. A WebSocket uses it once; an event stream may
 // reconnect.
-func (a *API) redeemTicket(c *gin.Context, ticket string, board scoreboard.BoardID) (*auth.Claims, error) {
+func (t *tickets) redeemTicket(c *gin.Context, ticket string, board scoreboard.BoardID) (*auth.Claims, error) {
 	resumeFrom := ""
 	if !isUpgrade(c) {
 		resumeFrom = address(c.Request)
 	}
-	return a.Tickets.Redeem(c.Request.Context(), ticket, board, resumeFrom)
+	return t.store.Redeem(c.Request.Context(), ticket, board, resumeFrom)
 }
 
 // join authenticates a viewer by the token in the query or a bearer token. The
 // origin is checked first, so that a foreign page cannot consume tickets.
-func (a *API) join(c *gin.Context, r route) (*auth.Claims, error) {
-	if !a.allowedOrigin(c) {
+func (h *callers) join(c *gin.Context, r route) (*auth.Claims, error) {
+	if !h.origins.allowedOrigin(c) {
 		return nil, scoreboard.Errorf(wire.CodeForbidden, "origin %.100s is not allowed", c.GetHeader("Origin"))
 	}
 	token := c.Query(tokenParameter)
 	if token == "" {
-		return a.verifyToken(c, r)
+		return h.verifyToken(c, r)
 	}
 	caller, err := r.stream.redeem(c, token)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Tokens.Recheck(c.Request.Context(), caller); err != nil || c.GetHeader("Authorization") == "" {
+	if err := h.tokens.Recheck(c.Request.Context(), caller); err != nil || c.GetHeader("Authorization") == "" {
 		return caller, err
 	}
-	bearer, err := a.verifyToken(c, r)
+	bearer, err := h.verifyToken(c, r)
 	if err != nil {
 		return nil, err
 	}
@@ -96,20 +104,28 @@ func isUpgrade(c *gin.Context) bool { return strings.EqualFold(c.GetHeader("Upgr
 // rejected from a close code, so the connection is upgraded first, except for pages
 // of foreign origins.
 func (a *API) reject(c *gin.Context, s *liveStream, err error) {
-	if s == nil || !s.webSockets || !isUpgrade(c) || !a.allowedOrigin(c) {
-		a.fail(c, err)
+	if s == nil || !s.webSockets || !isUpgrade(c) || !a.origins.allowedOrigin(c) {
+		a.failures.fail(c, err)
 		return
 	}
-	e := a.public(c, err)
+	e := a.failures.public(c, err)
 	c.Status(statuses[wire.Code(e.ErrorCode)]) // for the metrics; the client sees 101 and the close code
 	rejection := scoreboard.Error{Code: wire.Code(e.ErrorCode), Message: e.Message, Field: e.Field}
-	if err := a.WebSockets.Refuse(c.Writer, c.Request, s.format, &rejection); err != nil {
-		a.fail(c, err)
+	if err := a.webSockets.Refuse(c.Writer, c.Request, s.format, &rejection); err != nil {
+		a.failures.fail(c, err)
 	}
 }
 
+// streams opens streams for viewers.
+type streams struct {
+	webSockets   WebSockets
+	eventStreams Stream
+	tickets      *tickets
+	access       *boardAccess
+}
+
 // live is GET /v1/realtime/leaderboard: a WebSocket, or an event stream.
-func (a *API) live(c *gin.Context, caller *auth.Claims) error {
+func (s *streams) live(c *gin.Context, caller *auth.Claims) error {
 	board, err := queryBoard(c)
 	if err != nil {
 		return err
@@ -132,23 +148,23 @@ func (a *API) live(c *gin.Context, caller *auth.Claims) error {
 	if friends && caller.User == "" {
 		return scoreboard.Invalid("friends", "friends requires a user's token")
 	}
-	check := a.boardCheck(caller)
+	check := s.access.boardCheck(caller)
 	if c.Query(tokenParameter) != "" {
 		check = onlyBoard(board, check)
 	}
 	v := realtime.Viewer{CanSee: check, Board: board, Limit: limit, Delta: delta, Friends: friends}
 	if ticket := c.Query(tokenParameter); ticket != "" && !isUpgrade(c) {
-		v.Hold = a.holdTicket(strings.Clone(ticket))
+		v.Hold = s.tickets.holdTicket(strings.Clone(ticket))
 	}
-	upgrade := a.WebSockets.Accepts(c.Request)
+	upgrade := s.webSockets.Accepts(c.Request)
 	if !upgrade && !strings.Contains(c.GetHeader("Accept"), "text/event-stream") {
 		return scoreboard.Invalid("", "this endpoint requires a WebSocket upgrade or Accept: text/event-stream")
 	}
-	return a.follow(c, caller, upgrade, &v)
+	return s.follow(c, caller, upgrade, &v)
 }
 
 // follow opens a stream for a viewer, as a WebSocket or as events.
-func (a *API) follow(c *gin.Context, caller *auth.Claims, webSocket bool, v *realtime.Viewer) error {
+func (s *streams) follow(c *gin.Context, caller *auth.Claims, webSocket bool, v *realtime.Viewer) error {
 	v.User, v.Address, v.Expires = caller.User, address(c.Request), caller.Expires
 	last := c.GetHeader("Last-Event-ID")
 	if last == "" {
@@ -158,22 +174,22 @@ func (a *API) follow(c *gin.Context, caller *auth.Claims, webSocket bool, v *rea
 	if webSocket {
 		c.Status(http.StatusSwitchingProtocols) // for the metrics; the connection is hijacked
 		endTrace(c)                             // a span lasts no longer than the handshake
-		return a.WebSockets.Serve(c.Writer, c.Request, v)
+		return s.webSockets.Serve(c.Writer, c.Request, v)
 	}
 	endTrace(c)
-	return a.EventStreams.Serve(c.Writer, c.Request, v)
+	return s.eventStreams.Serve(c.Writer, c.Request, v)
 }
 
 // holdTimeout bounds a request that no client waits for.
 const holdTimeout = 2 * time.Second
 
 // holdTicket returns what keeps a ticket valid while an event stream is open.
-func (a *API) holdTicket(ticket string) func(open bool) {
+func (t *tickets) holdTicket(ticket string) func(open bool) {
 	return func(open bool) {
 		ctx, cancel := context.WithTimeout(context.Background(), holdTimeout)
 		defer cancel()
-		if err := a.Tickets.Hold(ctx, ticket, open); err != nil {
-			a.Log.Debug("ticket not held; its client must get another one to reconnect", "err", err)
+		if err := t.store.Hold(ctx, ticket, open); err != nil {
+			t.log.Debug("ticket not held; its client must get another one to reconnect", "err", err)
 		}
 	}
 }
@@ -196,7 +212,7 @@ func parseEventID(id string) (epoch, version int64) {
 type boardCheck func(ctx context.Context, id scoreboard.BoardID) error
 
 // boardCheck is the boardCheck of a caller.
-func (a *API) boardCheck(caller *auth.Claims) boardCheck {
+func (a boardAccess) boardCheck(caller *auth.Claims) boardCheck {
 	return func(ctx context.Context, id scoreboard.BoardID) error {
 		_, err := a.board(ctx, id, caller)
 		return err

@@ -5,11 +5,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/gin-gonic/gin"
 
@@ -96,10 +98,10 @@ func (a *API) recoverPanic(c *gin.Context) {
 		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(p)
 		}
-		a.Log.Error("handler panicked", logTrace, traceID(c), "path", c.FullPath(), "err", fmt.Sprint(p),
+		a.log.Error("handler panicked", logTrace, traceID(c), "path", c.FullPath(), "err", fmt.Sprint(p),
 			"stack", string(debug.Stack()))
 		if !c.Writer.Written() {
-			a.fail(c, scoreboard.Errorf(wire.CodeInternal, internalMessage))
+			a.failures.fail(c, scoreboard.Errorf(wire.CodeInternal, internalMessage))
 		}
 	}()
 	c.Next()
@@ -115,16 +117,25 @@ const (
 	corsMaxAge  = "600" // seconds that a browser may cache a preflight
 )
 
+// origins decides which pages may call the API from a browser.
+type origins struct {
+	allowed []string
+	pages   Listing // nil: boards have no pages
+	errors  errorLog
+	log     *slog.Logger
+	now     clock
+}
+
 // cors lets pages of exactly the allowed origins call the API from a browser.
 // There are no cookies, so a page needs a token of its visitor.
-func (a *API) cors(c *gin.Context) {
+func (o *origins) cors(c *gin.Context) {
 	h := c.Writer.Header()
 	h.Add("Vary", "Origin")
 	origin := c.GetHeader("Origin")
 	preflight := c.Request.Method == http.MethodOptions && c.GetHeader("Access-Control-Request-Method") != ""
-	if origin == "" || !a.allowedOrigin(c) {
+	if origin == "" || !o.allowedOrigin(c) {
 		if preflight && origin != "" {
-			a.logForeignOrigin(origin)
+			o.logForeignOrigin(origin)
 		}
 		return
 	}
@@ -141,10 +152,10 @@ func (a *API) cors(c *gin.Context) {
 
 // logForeignOrigin names an origin whose pages the browser stops: otherwise only the page
 // that cannot call learns of it.
-func (a *API) logForeignOrigin(origin string) {
-	suppressed, ok := a.errors.allow(errorKind{"preflight", wire.CodeForbidden}, a.Now())
+func (o *origins) logForeignOrigin(origin string) {
+	suppressed, ok := o.errors.allow(errorKind{"preflight", wire.CodeForbidden}, o.now())
 	if ok {
-		a.Log.Warn("preflight from an origin that is not in realtime.origins", "origin", truncate(origin, 100),
+		o.log.Warn("preflight from an origin that is not in realtime.origins", "origin", truncate(origin, 100),
 			"suppressed", suppressed)
 	}
 }
@@ -152,16 +163,24 @@ func (a *API) logForeignOrigin(origin string) {
 // allowedOrigin reports whether the calling page, if there is one, is of an
 // allowed origin. Browsers always send Origin; without the check any page could
 // use its visitor's network.
-func (a *API) allowedOrigin(c *gin.Context) bool {
+func (o *origins) allowedOrigin(c *gin.Context) bool {
 	origin := c.GetHeader("Origin")
-	return origin == "" || slices.Contains(a.Origins, origin) || a.mayEmbed(c, origin)
+	return origin == "" || slices.Contains(o.allowed, origin) || o.mayEmbed(c, origin)
 }
 
 // anonymous are the claims of a client without a token, where that is allowed.
 var anonymous = &auth.Claims{}
 
+// callers authenticates requests.
+type callers struct {
+	tokens  *auth.Tokens
+	peers   peers
+	policy  *atomic.Pointer[Policy]
+	origins *origins
+}
+
 // authenticate returns the claims of a route's caller.
-func (a *API) authenticate(c *gin.Context, r route) (*auth.Claims, error) {
+func (h *callers) authenticate(c *gin.Context, r route) (*auth.Claims, error) {
 	// A proxy may have checked another one than we would.
 	if len(c.Request.Header.Values("Authorization")) > 1 {
 		return nil, scoreboard.Invalid("", "duplicate header Authorization")
@@ -170,29 +189,29 @@ func (a *API) authenticate(c *gin.Context, r route) (*auth.Claims, error) {
 	case r.scope == noToken:
 		return anonymous, nil
 	case r.scope == listedBoard:
-		return a.visitor(c, r)
+		return h.visitor(c, r)
 	case r.stream != nil:
-		return a.join(c, r)
+		return h.join(c, r)
 	}
-	return a.verifyToken(c, r)
+	return h.verifyToken(c, r)
 }
 
 // verifyToken returns the claims of the bearer token or the client certificate, or
 // anonymous where the route may do without.
-func (a *API) verifyToken(c *gin.Context, r route) (*auth.Claims, error) {
+func (h *callers) verifyToken(c *gin.Context, r route) (*auth.Claims, error) {
 	if c.GetHeader("Authorization") == "" {
-		if server := a.peerServer(c.Request); server != nil {
+		if server := h.peers.peerServer(c.Request); server != nil {
 			return server, nil
 		}
 	}
-	if a.currentPolicy().AnonymousReads && c.GetHeader("Authorization") == "" && r.scope == optionalToken {
+	if h.policy.Load().AnonymousReads && c.GetHeader("Authorization") == "" && r.scope == optionalToken {
 		return anonymous, nil
 	}
 	token := bearerToken(c)
 	if token == "" {
 		return nil, auth.ErrNoToken()
 	}
-	return a.Tokens.Verify(c.Request.Context(), token)
+	return h.tokens.Verify(c.Request.Context(), token)
 }
 
 // bearerToken returns the token of a request, "" for none.
@@ -204,11 +223,14 @@ func bearerToken(c *gin.Context) string {
 	return strings.TrimSpace(token)
 }
 
+// peers are the names in client certificates that act as servers.
+type peers []string
+
 // peerServer returns the claims of a verified client certificate whose name is in
 // Peers, else nil. Such a server may act for any user, and its increments count as
 // attested.
-func (a *API) peerServer(r *http.Request) *auth.Claims {
-	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(a.Peers) == 0 {
+func (p peers) peerServer(r *http.Request) *auth.Claims {
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(p) == 0 {
 		return nil
 	}
 	leaf := r.TLS.VerifiedChains[0][0]
@@ -217,7 +239,7 @@ func (a *API) peerServer(r *http.Request) *auth.Claims {
 		name = leaf.DNSNames[0]
 	}
 	user, err := scoreboard.ParseUserID(name)
-	if err != nil || !slices.Contains(a.Peers, name) {
+	if err != nil || !slices.Contains(p, name) {
 		return nil
 	}
 	return &auth.Claims{User: user, Scopes: []string{auth.ScopeUpdate}, Expires: leaf.NotAfter}
@@ -228,13 +250,18 @@ func actsForAll(caller *auth.Claims) bool {
 	return caller.Has(auth.ScopeOperate) || caller.Has(auth.ScopeUpdate)
 }
 
+// boardAccess decides which boards a caller may see.
+type boardAccess struct {
+	catalog Catalog
+}
+
 // board returns a board that the caller may see: of private ones, servers and operators
 // see all and others none.
-func (a *API) board(ctx context.Context, id scoreboard.BoardID, caller *auth.Claims) (*scoreboard.Board, error) {
+func (a boardAccess) board(ctx context.Context, id scoreboard.BoardID, caller *auth.Claims) (*scoreboard.Board, error) {
 	if actsForAll(caller) {
-		return a.Catalog.Board(ctx, id)
+		return a.catalog.Board(ctx, id)
 	}
-	b, err := a.Catalog.PublicBoard(ctx, id)
+	b, err := a.catalog.PublicBoard(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ type statusChange func(
 ) (*scoreboard.UserState, error)
 
 // setStatus is POST /v1/admin/users/{user_id}/ban, unban, freeze and unfreeze.
-func (a *API) setStatus(change statusChange) handler {
+func setStatus(change statusChange) handler {
 	return func(c *gin.Context, caller *auth.Claims) error {
 		user, reason, err := userAndReason(c)
 		if err != nil {
@@ -67,8 +67,15 @@ func userAndReason(c *gin.Context) (scoreboard.UserID, string, error) {
 	return user, r.Reason, scoreboard.CheckReason(r.Reason)
 }
 
+// moderation changes users' status and scores.
+type moderation struct {
+	store   Moderation
+	catalog Catalog
+	ranks   *ranks
+}
+
 // adjust is POST /v1/admin/users/{user_id}/adjust.
-func (a *API) adjust(c *gin.Context, caller *auth.Claims) error {
+func (h *moderation) adjust(c *gin.Context, caller *auth.Claims) error {
 	var r wire.AdjustRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -96,22 +103,22 @@ func (a *API) adjust(c *gin.Context, caller *auth.Claims) error {
 			return err
 		}
 	}
-	board, err := a.Catalog.Board(c.Request.Context(), name)
+	board, err := h.catalog.Board(c.Request.Context(), name)
 	if err != nil {
 		return err
 	}
 	why := newAuditEntry(c, caller, scoreboard.AuditUser(user), r.Reason)
 	why.Detail = auditDetail(r)
-	receipt, err := a.Moderation.Adjust(c.Request.Context(), user, board.ID, r.Delta, event, why)
+	receipt, err := h.store.Adjust(c.Request.Context(), user, board.ID, r.Delta, event, why)
 	if err != nil {
 		return err
 	}
-	a.respondRanked(c, user, event, []scoreboard.Receipt{*receipt})
+	h.ranks.respondRanked(c, user, event, []scoreboard.Receipt{*receipt})
 	return nil
 }
 
 // reverse is POST /v1/admin/events/{event_id}/reverse.
-func (a *API) reverse(c *gin.Context, caller *auth.Claims) error {
+func (h *moderation) reverse(c *gin.Context, caller *auth.Claims) error {
 	var r wire.ReverseRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -138,15 +145,15 @@ func (a *API) reverse(c *gin.Context, caller *auth.Claims) error {
 	}
 	why.Detail = auditDetail(detail)
 	how := scoreboard.Reversing{Kind: kind, OpenBoards: r.OpenBoards}
-	receipts, closed, err := a.Moderation.Reverse(c.Request.Context(), user, event, how, why)
+	receipts, closed, err := h.store.Reverse(c.Request.Context(), user, event, how, why)
 	if err != nil {
 		return err
 	}
 	if len(closed) == 0 {
-		a.respondRanked(c, user, receipts[0].Event, receipts)
+		h.ranks.respondRanked(c, user, receipts[0].Event, receipts)
 		return nil
 	}
-	a.rank(c, receipts)
+	h.ranks.rank(c, receipts)
 	out := receiptsJSON(user, receipts[0].Event, receipts)
 	for _, board := range closed {
 		out.ClosedBoards = append(out.ClosedBoards, string(board))
@@ -155,12 +162,18 @@ func (a *API) reverse(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
+// reasons tells users why they are on no board.
+type reasons struct {
+	statuses Statuses
+	hidden   Hidden
+}
+
 // explainBan replaces the not_found of a banned user's own read by a forbidden.
-func (a *API) explainBan(ctx context.Context, user scoreboard.UserID, err error) error {
-	if wire.CodeOf(err) != wire.CodeNotFound || a.Statuses == nil {
+func (r *reasons) explainBan(ctx context.Context, user scoreboard.UserID, err error) error {
+	if wire.CodeOf(err) != wire.CodeNotFound || r.statuses == nil {
 		return err
 	}
-	status, statusErr := a.Statuses.UserStatus(ctx, user)
+	status, statusErr := r.statuses.UserStatus(ctx, user)
 	if statusErr == nil && status == "banned" {
 		return scoreboard.Errorf(wire.CodeForbidden, "user %s is banned", user)
 	}
@@ -169,9 +182,9 @@ func (a *API) explainBan(ctx context.Context, user scoreboard.UserID, err error)
 
 // explainPrivate returns a not_found of a user about their own rank, or of an operator, as one
 // that says that the user is on no board.
-func (a *API) explainPrivate(user scoreboard.UserID, err error) error {
+func (r *reasons) explainPrivate(user scoreboard.UserID, err error) error {
 	if wire.CodeOf(err) != wire.CodeNotFound ||
-		a.Hidden.Visibility(user) != scoreboard.VisibilityPrivate {
+		r.hidden.Visibility(user) != scoreboard.VisibilityPrivate {
 		return err
 	}
 	return scoreboard.Errorf(wire.CodeNotFound, "user %s is private and not on any board", user)

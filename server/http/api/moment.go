@@ -44,9 +44,15 @@ type Moments interface {
 // come yet is not_settled.
 const maxAhead = time.Minute
 
+// moments finds the moment of a read, and the board that a name meant at it.
+type moments struct {
+	store Moments
+	now   clock
+}
+
 // queryMoment parses at and as of the query; nil without at. Parameters that only make sense
 // for the present must be absent.
-func (a *API) queryMoment(c *gin.Context, caller *auth.Claims, present ...string) (*scoreboard.Moment, error) {
+func (s *moments) queryMoment(c *gin.Context, caller *auth.Claims, present ...string) (*scoreboard.Moment, error) {
 	at, err := queryTime(c, "at")
 	if err != nil {
 		return nil, err
@@ -59,7 +65,7 @@ func (a *API) queryMoment(c *gin.Context, caller *auth.Claims, present ...string
 		return nil, scoreboard.Invalid("as", "as requires at")
 	case at.IsZero():
 		return nil, nil
-	case at.After(a.Now().Add(maxAhead)):
+	case at.After(s.now().Add(maxAhead)):
 		return nil, scoreboard.Invalid("at", "at is in the future")
 	}
 	for _, name := range present {
@@ -87,45 +93,45 @@ func parseAs(c *gin.Context, caller *auth.Claims) (m scoreboard.Moment, err erro
 }
 
 // boardAt returns the board that a name meant at a moment, for a board that it means now.
-func (a *API) boardAt(
+func (s *moments) boardAt(
 	ctx context.Context, board *scoreboard.Board, name string, at *scoreboard.Moment,
 ) (*scoreboard.Board, error) {
 	if id := scoreboard.BoardID(name); name == "" || id.IsInstance() || !board.ID.IsInstance() {
 		return board, nil
 	}
-	return a.Moments.Board(ctx, board.Family, at.At)
+	return s.store.Board(ctx, board.Family, at.At)
 }
 
 // topAt answers with the top of a board at a moment.
-func (a *API) topAt(c *gin.Context, caller *auth.Claims, q topQuery, at *scoreboard.Moment) error {
-	top, err := a.Moments.Top(c.Request.Context(), q.board, *at, q.after, q.limit)
+func (h *topReads) topAt(c *gin.Context, caller *auth.Claims, q topQuery, at *scoreboard.Moment) error {
+	top, err := h.moments.Top(c.Request.Context(), q.board, *at, q.after, q.limit)
 	if err != nil {
 		return err
 	}
-	a.Show(c.Request.Context(), top.Board, top.Entries)
+	h.show(c.Request.Context(), top.Board, top.Entries)
 	top.Entries = rowsFor(caller, top.Entries)
-	out := a.topJSON(top, q.board, q.limit)
+	out := h.pages.topJSON(top, q.board, q.limit)
 	out.Version, out.Epoch = nil, nil
-	out.AgeMS = a.age(top.AsOf)
+	out.AgeMS = h.now.age(top.AsOf)
 	respond(c, http.StatusOK, out)
 	return nil
 }
 
 // placeAt answers with a user's standing at a moment.
-func (a *API) placeAt(c *gin.Context, caller *auth.Claims, q placeQuery, at *scoreboard.Moment) error {
+func (h *places) placeAt(c *gin.Context, caller *auth.Claims, q placeQuery, at *scoreboard.Moment) error {
 	ctx := c.Request.Context()
-	p, err := a.Moments.Place(ctx, q.board, *at, q.id, q.k)
+	p, err := h.moments.Place(ctx, q.board, *at, q.id, q.k)
 	if err != nil {
 		if c.FullPath() == pathMe {
-			err = a.explainBan(ctx, caller.User, err)
+			err = h.reasons.explainBan(ctx, caller.User, err)
 		}
 		return aboutUser(err, q.user)
 	}
-	a.Show(ctx, p.Board, p.Neighbours)
+	h.show(ctx, p.Board, p.Neighbours)
 	revealUser(p.Neighbours, p.User)
 	respond(c, http.StatusOK, wire.Place{
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
-		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: a.age(p.AsOf),
+		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: h.now.age(p.AsOf),
 		Neighbours: protocol.Entries(rowsFor(caller, p.Neighbours)),
 		Degraded:   p.Degraded != "", DegradedReason: p.Degraded,
 	})

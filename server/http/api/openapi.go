@@ -34,10 +34,10 @@ var documentation = docs.New(repository.Docs, reference)
 
 // docsRoutes are the routes of the documentation and of the OpenAPI document. They need
 // no token, because neither contains data.
-func (a *API) docsRoutes() []route {
+func (h *handlers) docsRoutes() []route {
 	page := func(c *gin.Context, _ *auth.Claims) error {
 		name := c.Param("page") // empty for the index
-		known, err := a.site.Serve(c.Writer, c.Request, name)
+		known, err := h.site.Serve(c.Writer, c.Request, name)
 		if err == nil && !known {
 			err = scoreboard.Errorf(wire.CodeNotFound, "the documentation has no page %s", name)
 		}

@@ -23,7 +23,7 @@ func TestOpenAPIDeclaresHandlersCodes(t *testing.T) {
 	t.Parallel()
 	functions := readFunctions(t)
 	handlers := map[string]string{}
-	for _, r := range everything(&trail{}).routes() {
+	for _, r := range everything(&trail{}).handlers.routes() {
 		handlers[r.method+" "+r.path] = functionName(r.handle)
 	}
 	found := 0
@@ -46,13 +46,16 @@ func TestOpenAPIDeclaresHandlersCodes(t *testing.T) {
 
 // functionName is the name of the method or function that a handler is, or that made it.
 func functionName(h handler) string {
-	// Such as api.(*API).increment-fm, or api.(*API).adminRoutes.(*API).setStatus.func1.
+	// Such as api.(*increments).increment-fm, or api.(*handlers).adminRoutes.setStatus.func1.
 	name := runtime.FuncForPC(reflect.ValueOf(h).Pointer()).Name()
 	parts := strings.Split(strings.TrimSuffix(name, "-fm"), ".")
 	for strings.HasPrefix(parts[len(parts)-1], "func") {
 		parts = parts[:len(parts)-1]
 	}
-	return "." + parts[len(parts)-1]
+	if len(parts) > 2 && strings.HasPrefix(parts[len(parts)-2], "(") {
+		return "." + parts[len(parts)-1]
+	}
+	return parts[len(parts)-1]
 }
 
 // function is what the source of a function or method of this package names.
@@ -121,8 +124,8 @@ func readFunction(d *ast.FuncDecl, values map[string]wire.Code) *function {
 			if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Code" {
 				f.add(values[selector(n.Value, "wire")])
 			}
-		case *ast.SelectorExpr: // a.checkRate, called or passed
-			if x, ok := n.X.(*ast.Ident); ok && x.Obj != nil {
+		case *ast.SelectorExpr: // h.access.board, called or passed
+			if x := root(n); x != nil && x.Obj != nil {
 				f.calls = append(f.calls, "."+n.Sel.Name)
 			}
 		case *ast.CallExpr:
@@ -142,6 +145,17 @@ func readFunction(d *ast.FuncDecl, values map[string]wire.Code) *function {
 		return true
 	})
 	return f
+}
+
+// root is the identifier that a chain of selectors begins with; nil for anything else.
+func root(n *ast.SelectorExpr) *ast.Ident {
+	switch x := n.X.(type) {
+	case *ast.Ident:
+		return x
+	case *ast.SelectorExpr:
+		return root(x)
+	}
+	return nil
 }
 
 func (f *function) add(code wire.Code) {

@@ -42,7 +42,7 @@ func makeDocument(t *testing.T) []byte {
 		},
 		failures: object{}, query: map[string]parameters{}, scopes: map[string][]string{},
 	}
-	for _, r := range everything(&trail{}).routes() {
+	for _, r := range everything(&trail{}).handlers.routes() {
 		m.query[r.method+" "+r.path] = r.query
 		name := r.method + " " + r.path
 		if scope := r.requires(); scope != "" {

@@ -54,7 +54,7 @@ func TestOpenAPIHasEveryRoute(t *testing.T) {
 		"Keyring", "Catalog", "Acceptor", "Events", "Ranker", "Tickets", "Statuses", "Countries",
 		"ActionTokens", "Attestations", "StreamTokens", "Tracer",
 	}
-	for v, i := reflect.ValueOf(a.Options), 0; i < v.NumField(); i++ {
+	for v, i := reflect.ValueOf(allOptions(&trail{})), 0; i < v.NumField(); i++ {
 		name := v.Type().Field(i).Name
 		k := v.Field(i).Kind()
 		unset := (k == reflect.Interface || k == reflect.Pointer) && v.Field(i).IsNil()
@@ -193,7 +193,7 @@ func TestOpenAPIServed(t *testing.T) {
 func TestOpenAPINamesScopesOfRoutes(t *testing.T) {
 	t.Parallel()
 	routes := map[string]route{}
-	for _, r := range everything(&trail{}).routes() {
+	for _, r := range everything(&trail{}).handlers.routes() {
 		routes[r.method+" "+r.path] = r
 	}
 	named := regexp.MustCompile(`score:[a-z]+`)
@@ -220,7 +220,7 @@ func TestOpenAPINamesScopesOfRoutes(t *testing.T) {
 func TestActionsRequireOneScope(t *testing.T) {
 	t.Parallel()
 	scopes := map[string]string{}
-	for _, r := range everything(&trail{}).routes() {
+	for _, r := range everything(&trail{}).handlers.routes() {
 		if r.action == "" || !r.operates() {
 			continue
 		}

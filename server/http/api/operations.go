@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"math"
 	"net/http"
 	"strconv"
@@ -55,19 +56,30 @@ type Operations struct {
 	Exports     BoardExports
 	Imports     Imports
 	WhatIf      WhatIf
-	Archive     Archive       // nil if this process has no archive folder
-	slots       chan struct{} // one for each running job
+	Archive     Archive // nil if this process has no archive folder
+}
+
+// status reports how this node, its backends and rankings are.
+type status struct {
+	node     NodeStatus
+	queue    Outbox
+	rankings Rankings
+	doctor   Doctor
+	jobs     Jobs
+	catalog  Catalog
+	log      *slog.Logger
+	now      clock
 }
 
 // outbox is GET /v1/admin/outbox.
-func (a *API) outbox(c *gin.Context, _ *auth.Claims) error {
-	s, err := a.Operations.Outbox.OutboxStatus(c.Request.Context())
+func (h *status) outbox(c *gin.Context, _ *auth.Claims) error {
+	s, err := h.queue.OutboxStatus(c.Request.Context())
 	if err != nil {
 		return err
 	}
-	halted, err := a.Operations.Jobs.Halted(c.Request.Context())
+	halted, err := h.jobs.Halted(c.Request.Context())
 	if err != nil {
-		a.Log.Debug("history of the ranking not checked", "err", err) // the status reports Redis
+		h.log.Debug("history of the ranking not checked", "err", err) // the status reports Redis
 	}
 	out := wire.Outbox{
 		Halted: halted, Shards: []wire.OutboxShard{},
@@ -87,8 +99,14 @@ func (a *API) outbox(c *gin.Context, _ *auth.Claims) error {
 
 const defaultDeadLetters, maxDeadLetters = 100, 1000
 
+// deadLetters shows and resolves dead letters.
+type deadLetters struct {
+	store DeadLetters
+	log   *slog.Logger
+}
+
 // listDeadLetters is GET /v1/admin/dead-letters.
-func (a *API) listDeadLetters(c *gin.Context, _ *auth.Claims) error {
+func (h *deadLetters) listDeadLetters(c *gin.Context, _ *auth.Claims) error {
 	limit, err := queryInt(c, "limit", defaultDeadLetters, 1, maxDeadLetters)
 	if err != nil {
 		return err
@@ -97,7 +115,7 @@ func (a *API) listDeadLetters(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	letters, err := a.Operations.DeadLetters.DeadLetters(c.Request.Context(), int64(after), limit)
+	letters, err := h.store.DeadLetters(c.Request.Context(), int64(after), limit)
 	if err != nil {
 		return err
 	}
@@ -122,12 +140,12 @@ func deadLetterJSON(l *scoreboard.DeadLetter) wire.DeadLetter {
 }
 
 // showDeadLetter is GET /v1/admin/dead-letters/{id}.
-func (a *API) showDeadLetter(c *gin.Context, _ *auth.Claims) error {
+func (h *deadLetters) showDeadLetter(c *gin.Context, _ *auth.Claims) error {
 	id, err := pathID(c, "dead letter")
 	if err != nil {
 		return err
 	}
-	letter, err := a.Operations.DeadLetters.DeadLetter(c.Request.Context(), id)
+	letter, err := h.store.DeadLetter(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -136,23 +154,23 @@ func (a *API) showDeadLetter(c *gin.Context, _ *auth.Claims) error {
 }
 
 // requeueDeadLetter is POST /v1/admin/dead-letters/{id}/requeue.
-func (a *API) requeueDeadLetter(c *gin.Context, caller *auth.Claims) error {
+func (h *deadLetters) requeueDeadLetter(c *gin.Context, caller *auth.Claims) error {
 	if err := decodeNothing(c); err != nil {
 		return err
 	}
-	return a.resolveDeadLetter(c, caller, a.Operations.DeadLetters.Requeue)
+	return h.resolveDeadLetter(c, caller, h.store.Requeue)
 }
 
 // dropDeadLetter is DELETE /v1/admin/dead-letters/{id}.
-func (a *API) dropDeadLetter(c *gin.Context, caller *auth.Claims) error {
-	return a.resolveDeadLetter(c, caller,
+func (h *deadLetters) dropDeadLetter(c *gin.Context, caller *auth.Claims) error {
+	return h.resolveDeadLetter(c, caller,
 		func(ctx context.Context, letter *scoreboard.DeadLetter, why *scoreboard.AuditEntry) error {
-			return a.Operations.DeadLetters.DropLetter(ctx, letter.ID, why)
+			return h.store.DropLetter(ctx, letter.ID, why)
 		})
 }
 
 // resolveDeadLetter requeues or drops a dead letter and answers with it.
-func (a *API) resolveDeadLetter(
+func (h *deadLetters) resolveDeadLetter(
 	c *gin.Context, caller *auth.Claims,
 	resolve func(context.Context, *scoreboard.DeadLetter, *scoreboard.AuditEntry) error,
 ) error {
@@ -160,7 +178,7 @@ func (a *API) resolveDeadLetter(
 	if err != nil {
 		return err
 	}
-	letter, err := a.Operations.DeadLetters.DeadLetter(c.Request.Context(), id)
+	letter, err := h.store.DeadLetter(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -168,31 +186,31 @@ func (a *API) resolveDeadLetter(
 	if err := resolve(c.Request.Context(), letter, why); err != nil {
 		return err
 	}
-	a.Log.Info("dead letter resolved", logTrace, traceID(c), "path", c.FullPath(), "id", id,
+	h.log.Info("dead letter resolved", logTrace, traceID(c), "path", c.FullPath(), "id", id,
 		"topic", letter.Topic, "partition", letter.Partition, "offset", letter.Offset)
 	respond(c, http.StatusOK, deadLetterJSON(letter))
 	return nil
 }
 
 // rankingStatus is GET /v1/admin/boards/{board}/ranking.
-func (a *API) rankingStatus(c *gin.Context, _ *auth.Claims) error {
+func (h *status) rankingStatus(c *gin.Context, _ *auth.Claims) error {
 	id, err := scoreboard.ParseBoardID(c.Param("board"))
 	if err != nil {
 		return err
 	}
-	board, err := a.Catalog.Board(c.Request.Context(), id)
+	board, err := h.catalog.Board(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}
-	k, err := a.Operations.Rankings.Status(c.Request.Context(), board.ID)
+	k, err := h.rankings.Status(c.Request.Context(), board.ID)
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, a.rankingStatusJSON(k))
+	respond(c, http.StatusOK, h.rankingStatusJSON(k))
 	return nil
 }
 
-func (a *API) rankingStatusJSON(k *scoreboard.RankingStatus) wire.RankingStatus {
+func (h *status) rankingStatusJSON(k *scoreboard.RankingStatus) wire.RankingStatus {
 	out := wire.RankingStatus{
 		Board: string(k.Board), State: string(k.State), Partitions: k.Partitions,
 		Rebuilding: k.Rebuilding, Suspect: k.Suspect,
@@ -202,36 +220,36 @@ func (a *API) rankingStatusJSON(k *scoreboard.RankingStatus) wire.RankingStatus 
 		out.BuiltAt = &k.Built
 	}
 	if !k.AsOf.IsZero() {
-		age := max(0, a.Now().Sub(k.AsOf).Milliseconds())
+		age := max(0, h.now().Sub(k.AsOf).Milliseconds())
 		out.AsOf, out.AgeMS = &k.AsOf, &age
 	}
 	return out
 }
 
 // checks is GET /v1/admin/checks.
-func (a *API) checks(c *gin.Context, _ *auth.Claims) error {
-	respond(c, http.StatusOK, a.Operations.Doctor.Checks(c.Request.Context()))
+func (h *status) checks(c *gin.Context, _ *auth.Claims) error {
+	respond(c, http.StatusOK, h.doctor.Checks(c.Request.Context()))
 	return nil
 }
 
 // status is GET /v1/admin/status. A backend that does not answer is listed under
 // problems: operators need the status most during an outage.
-func (a *API) status(c *gin.Context, _ *auth.Claims) error {
+func (h *status) status(c *gin.Context, _ *auth.Claims) error {
 	id, err := queryBoard(c)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request.Context()
-	board, err := a.Catalog.Board(ctx, id)
+	board, err := h.catalog.Board(ctx, id)
 	if wire.CodeOf(err) == wire.CodeNotFound {
 		return err
 	}
 	problem := func(source string, err error) string {
-		a.Log.Debug("status incomplete", "source", source, "err", err)
+		h.log.Debug("status incomplete", "source", source, "err", err)
 		return source + " does not answer"
 	}
-	out := a.Operations.Node.Status()
-	if s, err := a.Operations.Outbox.OutboxStatus(ctx); err != nil {
+	out := h.node.Status()
+	if s, err := h.queue.OutboxStatus(ctx); err != nil {
 		out.Problems = append(out.Problems, problem("PostgreSQL", err))
 	} else {
 		depth, oldest := int64(0), int64(0)
@@ -241,11 +259,11 @@ func (a *API) status(c *gin.Context, _ *auth.Claims) error {
 		out.OutboxDepth, out.OutboxOldestAgeMS = &depth, &oldest
 	}
 	if err == nil {
-		k, statusErr := a.Operations.Rankings.Status(ctx, board.ID)
+		k, statusErr := h.rankings.Status(ctx, board.ID)
 		if statusErr != nil {
 			out.Problems = append(out.Problems, problem("Redis", statusErr))
 		} else {
-			status := a.rankingStatusJSON(k)
+			status := h.rankingStatusJSON(k)
 			out.Board = &status
 		}
 	}

@@ -87,7 +87,7 @@ func TestEmptyLimitsOfKeysAreRejected(t *testing.T) {
 	for field, body := range map[string]string{
 		"boards": `{"name":"k","boards":[]}`, "ttl": `{"name":"k","ttl":"0s"}`,
 	} {
-		_, err := handled(new(API).createKey, &auth.Claims{User: "root"}, "POST", body)
+		_, err := handled(new(keys).createKey, &auth.Claims{User: "root"}, "POST", body)
 		if wire.CodeOf(err) != wire.CodeInvalidRequest || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s: got %v, want a 400 about %s", body, err, field)
 		}
@@ -103,17 +103,16 @@ func (s statements) Statement(context.Context, scoreboard.StatementQuery) (*scor
 // A player does not see from where an operator corrected a score.
 func TestStatementHidesOperators(t *testing.T) {
 	t.Parallel()
-	a := &API{}
-	a.Ledger = statements{
+	h := &ledgerReads{store: statements{
 		{Event: scoreboard.EventID{Text: "own"}, Kind: scoreboard.KindEvent, Address: "192.0.2.1", Agent: "game/1"},
 		{
 			Event: scoreboard.EventID{Text: "adjusted"}, Kind: scoreboard.KindAdjustment, Address: "10.0.0.7",
 			Agent: "sbctl/1",
 		},
-	}
+	}}
 	for scope, seen := range map[string]string{"": "", auth.ScopeAdmin: "10.0.0.7"} {
 		caller := &auth.Claims{User: "alice", Scopes: strings.Fields(scope)}
-		body, err := handled(a.statement, caller, "GET", "", gin.Param{Key: "user_id", Value: "alice"})
+		body, err := handled(h.statement, caller, "GET", "", gin.Param{Key: "user_id", Value: "alice"})
 		var s wire.Statement
 		if err != nil || json.Unmarshal([]byte(body), &s) != nil || len(s.Entries) != 2 {
 			t.Fatalf("got %s, %v", body, err)

@@ -65,13 +65,20 @@ func (p *pageCache) forTop(top *scoreboard.Top) *boardPages {
 	return b
 }
 
+// topPages encodes the rows of boards.
+type topPages struct {
+	cursors cursorKey
+	cache   pageCache
+	now     clock
+}
+
 // firstPage returns the encoded first page of a board.
-func (a *API) firstPage(top *scoreboard.Top, board *scoreboard.Board, limit int) *page {
-	b := a.pages.forTop(top)
+func (t *topPages) firstPage(top *scoreboard.Top, board *scoreboard.Board, limit int) *page {
+	b := t.cache.forTop(top)
 	if known := b.byLimit[limit].Load(); known != nil {
 		return known
 	}
-	out := a.topJSON(top, board, limit)
+	out := t.topJSON(top, board, limit)
 	p := &page{}
 	if !out.Degraded {
 		p.etag = etagOf(out)
@@ -122,8 +129,8 @@ func matches(header, etag string) bool {
 }
 
 // respondFirst answers with the first page, or 304 if the client has it. Cache-Control is set.
-func (a *API) respondFirst(c *gin.Context, top *scoreboard.Top, board *scoreboard.Board, limit int) {
-	p := a.firstPage(top, board, limit)
+func (t *topPages) respondFirst(c *gin.Context, top *scoreboard.Top, board *scoreboard.Board, limit int) {
+	p := t.firstPage(top, board, limit)
 	h := c.Writer.Header()
 	if p.etag != "" {
 		h["Etag"] = []string{p.etag}
@@ -134,6 +141,6 @@ func (a *API) respondFirst(c *gin.Context, top *scoreboard.Top, board *scoreboar
 	}
 	body := make([]byte, 0, len(p.before)+len(p.after)+20)
 	body = append(body, p.before...)
-	body = strconv.AppendInt(body, a.age(top.AsOf), 10)
+	body = strconv.AppendInt(body, t.now.age(top.AsOf), 10)
 	respondJSON(c, http.StatusOK, append(body, p.after...))
 }

@@ -24,7 +24,19 @@ type placeQuery struct {
 	at         *scoreboard.Moment // nil: now
 }
 
-func (a *API) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err error) {
+// places answers with the standings of single users.
+type places struct {
+	reads   Leaderboard
+	moments Moments
+	past    *moments
+	boards  *userBoards
+	lookups *lookups
+	reasons *reasons
+	show    func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
+	now     clock
+}
+
+func (h *places) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err error) {
 	q.user = caller.User
 	if text, given := c.Params.Get("user_id"); given {
 		if q.user, err = caller.UserID(text); err != nil {
@@ -49,22 +61,29 @@ func (a *API) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err
 		}
 		q.score = &score
 	}
-	if q.at, err = a.queryMoment(c, caller, "min_version", "score"); err != nil {
+	if q.at, err = h.past.queryMoment(c, caller, "min_version", "score"); err != nil {
 		return q, err
 	}
-	q.board, err = a.boardOf(c, caller, q.user, q.k > 0 || q.score != nil)
+	q.board, err = h.boards.boardOf(c, caller, q.user, q.k > 0 || q.score != nil)
 	if err == nil {
-		q.id = a.lookUp(c.Request.Context(), caller, q.user)
+		q.id = h.lookups.lookUp(c.Request.Context(), caller, q.user)
 	}
 	if err == nil && q.at != nil {
-		q.board, err = a.boardAt(c.Request.Context(), q.board, c.Query("board"), q.at)
+		q.board, err = h.past.boardAt(c.Request.Context(), q.board, c.Query("board"), q.at)
 	}
 	return q, err
 }
 
+// userBoards finds the board of a read of one user.
+type userBoards struct {
+	access  *boardAccess
+	catalog Catalog
+	reads   Leaderboard
+}
+
 // boardOf returns the board of a read of one user. On a private board users may read their own
 // standing, but not those of others.
-func (a *API) boardOf(
+func (u *userBoards) boardOf(
 	c *gin.Context, caller *auth.Claims, user scoreboard.UserID, others bool,
 ) (*scoreboard.Board, error) {
 	board, err := boardOrGlobal(c.Query("board"))
@@ -72,27 +91,27 @@ func (a *API) boardOf(
 		return nil, err
 	}
 	if user != caller.User || others || actsForAll(caller) {
-		return a.board(c.Request.Context(), board, caller)
+		return u.access.board(c.Request.Context(), board, caller)
 	}
-	return a.ownBoard(c.Request.Context(), board, caller.User)
+	return u.ownBoard(c.Request.Context(), board, caller.User)
 }
 
 // ownBoard returns a public board, or a private one on which the user has a standing.
 // Without one the user must not learn of the board: whether it exists makes no difference
 // to what is looked up, nor to how long that takes.
-func (a *API) ownBoard(
+func (u *userBoards) ownBoard(
 	ctx context.Context, id scoreboard.BoardID, user scoreboard.UserID,
 ) (*scoreboard.Board, error) {
-	board, hidden := a.Catalog.PublicBoard(ctx, id)
+	board, hidden := u.catalog.PublicBoard(ctx, id)
 	if hidden == nil {
 		return board, nil
 	}
 	if board != nil {
 		id = board.ID
 	}
-	has, err := a.Reads.HasStanding(ctx, id, user)
+	has, err := u.reads.HasStanding(ctx, id, user)
 	if err != nil && board != nil { // the ranking may know
-		_, missing := a.Reads.Place(ctx, board, user, 0, 0)
+		_, missing := u.reads.Place(ctx, board, user, 0, 0)
 		has = missing == nil
 	}
 	switch {
@@ -105,18 +124,18 @@ func (a *API) ownBoard(
 }
 
 // place is GET /v1/leaderboard/me, /v1/users/{user_id}/score and …/rank.
-func (a *API) place(c *gin.Context, caller *auth.Claims) error {
-	q, err := a.placeQuery(c, caller)
+func (h *places) place(c *gin.Context, caller *auth.Claims) error {
+	q, err := h.placeQuery(c, caller)
 	if err != nil {
 		return err
 	}
 	if q.at != nil {
-		return a.placeAt(c, caller, q, q.at)
+		return h.placeAt(c, caller, q, q.at)
 	}
 	ctx := c.Request.Context()
-	p, err := a.Reads.Place(ctx, q.board, q.id, q.k, q.minVersion)
+	p, err := h.reads.Place(ctx, q.board, q.id, q.k, q.minVersion)
 	if q.score != nil && wire.CodeOf(err) == wire.CodeNotFound {
-		rank, rankErr := a.Reads.RankOf(ctx, q.board, *q.score)
+		rank, rankErr := h.reads.RankOf(ctx, q.board, *q.score)
 		if rankErr != nil {
 			return rankErr
 		}
@@ -126,33 +145,33 @@ func (a *API) place(c *gin.Context, caller *auth.Claims) error {
 		}
 	}
 	if err != nil && c.FullPath() == pathMe {
-		err = a.explainBan(ctx, q.user, err)
+		err = h.reasons.explainBan(ctx, q.user, err)
 	}
 	if err != nil {
 		return aboutUser(err, q.user)
 	}
-	a.respondPlace(c, p, caller)
+	respondPlace(c, p, caller, h.now)
 	return nil
 }
 
 // stalePlace answers with the cached standing, and reports whether there was one.
-func (a *API) stalePlace(c *gin.Context, caller *auth.Claims) (bool, error) {
-	q, err := a.placeQuery(c, caller)
+func (h *places) stalePlace(c *gin.Context, caller *auth.Claims) (bool, error) {
+	q, err := h.placeQuery(c, caller)
 	if err != nil || q.at != nil || q.minVersion > 0 {
 		return false, err
 	}
-	p := a.Reads.CachedPlace(q.board.ID, q.id, q.k)
+	p := h.reads.CachedPlace(q.board.ID, q.id, q.k)
 	if p == nil {
 		return false, nil
 	}
-	a.respondPlace(c, p, caller)
+	respondPlace(c, p, caller, h.now)
 	return true, nil
 }
 
-func (a *API) respondPlace(c *gin.Context, p *scoreboard.Place, caller *auth.Claims) {
+func respondPlace(c *gin.Context, p *scoreboard.Place, caller *auth.Claims, now clock) {
 	out := wire.Place{
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
-		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: a.age(p.AsOf),
+		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: now.age(p.AsOf),
 		BoardState: string(p.State), Degraded: p.Degraded != "", DegradedReason: p.Degraded,
 		Private: p.Private,
 	}

@@ -14,8 +14,9 @@ import (
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	a := everything(&trail{})
-	a.Origins, a.Log = []string{"https://game.example"}, slog.New(slog.NewTextHandler(&log, nil))
+	a := everything(&trail{}, func(o *Options) {
+		o.Origins, o.Log = []string{"https://game.example"}, slog.New(slog.NewTextHandler(&log, nil))
+	})
 	ask := func(origin string) http.Header {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodOptions, pathTop, http.NoBody)
 		r.Header.Set("Origin", origin)
@@ -47,7 +48,7 @@ func TestPreflight(t *testing.T) {
 func TestLastEventIDOfPolyfills(t *testing.T) {
 	t.Parallel()
 	found := 0
-	for _, r := range everything(&trail{}).routes() {
+	for _, r := range everything(&trail{}).handlers.routes() {
 		if r.query.checkQuery("last_event_id=1:2", maxParameter) == nil && r.stream != nil {
 			found++
 			if err := r.query.checkQuery("lastEventId=1%3A2", maxParameter); err != nil {

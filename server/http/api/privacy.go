@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 
@@ -28,13 +29,18 @@ type Hidden interface {
 	Visibility(user scoreboard.UserID) scoreboard.Visibility
 }
 
+// privacy shows and changes who sees users.
+type privacy struct {
+	store UserPrivacy
+}
+
 // showPrivacy is GET /v1/users/{user_id}/privacy, for the user and for operators.
-func (a *API) showPrivacy(c *gin.Context, caller *auth.Claims) error {
+func (h *privacy) showPrivacy(c *gin.Context, caller *auth.Claims) error {
 	user, err := ownOrOperated(c, caller, "the privacy of a user")
 	if err != nil {
 		return err
 	}
-	p, err := a.Privacy.Privacy(c.Request.Context(), user)
+	p, err := h.store.Privacy(c.Request.Context(), user)
 	if err != nil {
 		return err
 	}
@@ -43,7 +49,7 @@ func (a *API) showPrivacy(c *gin.Context, caller *auth.Claims) error {
 }
 
 // setPrivacy is PUT /v1/users/{user_id}/privacy.
-func (a *API) setPrivacy(c *gin.Context, caller *auth.Claims) error {
+func (h *privacy) setPrivacy(c *gin.Context, caller *auth.Claims) error {
 	user, err := ownOrOperated(c, caller, "the privacy of a user")
 	if err != nil {
 		return err
@@ -64,7 +70,7 @@ func (a *API) setPrivacy(c *gin.Context, caller *auth.Claims) error {
 		why = newAuditEntry(c, caller, scoreboard.AuditUser(user), c.Query(queryReason))
 		why.Detail = auditDetail(in)
 	}
-	p, err := a.Privacy.SetVisibility(c.Request.Context(), user, to, why)
+	p, err := h.store.SetVisibility(c.Request.Context(), user, to, why)
 	if err != nil {
 		return err
 	}
@@ -79,10 +85,17 @@ func respondPrivacy(c *gin.Context, p *scoreboard.Privacy) {
 	})
 }
 
+// lookups decides which users a caller may look up.
+type lookups struct {
+	hidden  Hidden
+	friends FriendReads
+	log     *slog.Logger
+}
+
 // mayName returns which of users the caller may look up by id: all who are public, the caller,
 // and those whom friends see and who are the caller's. Servers and operators may look
 // everyone up.
-func (a *API) mayName(
+func (l *lookups) mayName(
 	ctx context.Context, caller *auth.Claims, users []scoreboard.UserID,
 ) func(scoreboard.UserID) bool {
 	everyone := func(scoreboard.UserID) bool { return true }
@@ -94,7 +107,7 @@ func (a *API) mayName(
 		if user == caller.User {
 			continue
 		}
-		v := a.Hidden.Visibility(user)
+		v := l.hidden.Visibility(user)
 		if v == scoreboard.VisibilityPublic {
 			continue
 		}
@@ -107,9 +120,9 @@ func (a *API) mayName(
 		return everyone
 	}
 	if toFriends != nil && caller.User != "" {
-		friends, err := a.FriendReads.Mutual(ctx, caller.User, toFriends)
+		friends, err := l.friends.Mutual(ctx, caller.User, toFriends)
 		if err != nil { // then they stay hidden
-			a.Log.Debug("friends not read", "err", err)
+			l.log.Debug("friends not read", "err", err)
 		}
 		hidden = slices.DeleteFunc(hidden, func(u scoreboard.UserID) bool { return slices.Contains(friends, u) })
 	}
@@ -118,8 +131,8 @@ func (a *API) mayName(
 
 // lookUp returns the id under which the caller's look-up of a user is made: the user's, or one
 // that nobody has. So a look-up of a hidden user is that of somebody without a score.
-func (a *API) lookUp(ctx context.Context, caller *auth.Claims, user scoreboard.UserID) scoreboard.UserID {
-	if a.mayName(ctx, caller, []scoreboard.UserID{user})(user) {
+func (l *lookups) lookUp(ctx context.Context, caller *auth.Claims, user scoreboard.UserID) scoreboard.UserID {
+	if l.mayName(ctx, caller, []scoreboard.UserID{user})(user) {
 		return user
 	}
 	return scoreboard.Nobody(user)

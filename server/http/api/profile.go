@@ -29,8 +29,13 @@ type Profiles interface {
 // maxFoundUsers bounds a page of users found by name.
 const maxFoundUsers = 100
 
+// profiles shows and changes profiles.
+type profiles struct {
+	store Profiles
+}
+
 // findUsers is GET /v1/admin/users. Operators see users that others see under a pseudonym.
-func (a *API) findUsers(c *gin.Context, _ *auth.Claims) error {
+func (h *profiles) findUsers(c *gin.Context, _ *auth.Claims) error {
 	limit, err := queryInt(c, "limit", maxFoundUsers, 1, maxFoundUsers)
 	if err != nil {
 		return err
@@ -48,7 +53,7 @@ func (a *API) findUsers(c *gin.Context, _ *auth.Claims) error {
 			return scoreboard.Invalid("after", "invalid after")
 		}
 	}
-	found, err := a.Profiles.Search(c.Request.Context(), name.DisplayName, after, limit)
+	found, err := h.store.Search(c.Request.Context(), name.DisplayName, after, limit)
 	if err != nil {
 		return err
 	}
@@ -65,12 +70,12 @@ func (a *API) findUsers(c *gin.Context, _ *auth.Claims) error {
 
 // showProfile is GET /v1/users/{user_id}/profile, for the user and for operators. Others
 // see names on the boards.
-func (a *API) showProfile(c *gin.Context, caller *auth.Claims) error {
+func (h *profiles) showProfile(c *gin.Context, caller *auth.Claims) error {
 	user, err := ownOrOperated(c, caller, "a profile")
 	if err != nil {
 		return err
 	}
-	p, err := a.Profiles.Profile(c.Request.Context(), user)
+	p, err := h.store.Profile(c.Request.Context(), user)
 	if err != nil {
 		return err
 	}
@@ -95,7 +100,7 @@ func respondProfile(c *gin.Context, p *scoreboard.Profile) {
 }
 
 // profile is PUT /v1/users/{user_id}/profile. Absent fields are cleared.
-func (a *API) profile(c *gin.Context, caller *auth.Claims) error {
+func (h *profiles) profile(c *gin.Context, caller *auth.Claims) error {
 	user, err := ownOrOperated(c, caller, "a profile")
 	if err != nil {
 		return err
@@ -120,7 +125,7 @@ func (a *API) profile(c *gin.Context, caller *auth.Claims) error {
 		// Without the names: they could not be erased from the audit trail later.
 		why = newAuditEntry(c, caller, scoreboard.AuditUser(user), c.Query(queryReason))
 	}
-	if err := a.Profiles.PutProfile(c.Request.Context(), p, why); err != nil {
+	if err := h.store.PutProfile(c.Request.Context(), p, why); err != nil {
 		return err
 	}
 	respondProfile(c, p)

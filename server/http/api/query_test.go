@@ -16,8 +16,7 @@ import (
 // pages ignore them.
 func TestParametersOfRoutes(t *testing.T) {
 	t.Parallel()
-	a := everything(&trail{})
-	a.Catalog, a.Pages = openBoard{}, noneListed{}
+	a := everything(&trail{}, func(o *Options) { o.Catalog, o.Pages = openBoard{}, noneListed{} })
 	send := func(r route, query string) (int, wire.Error) {
 		w := httptest.NewRecorder()
 		path := strings.NewReplacer(":user_id", "alice", ":page", "security", ":file", pages.Element, ":", "").
@@ -27,7 +26,7 @@ func TestParametersOfRoutes(t *testing.T) {
 		_ = json.Unmarshal(w.Body.Bytes(), &e) // a page is no JSON
 		return w.Code, e
 	}
-	for _, r := range a.routes() {
+	for _, r := range a.handlers.routes() {
 		name := r.method + " " + r.path
 		if r.isView() && r.path != pathPages { // of a board that is not listed
 			if status, _ := send(r, "utm_source=a&utm_source=b&x="); status != http.StatusNotFound {
@@ -72,10 +71,9 @@ func hexOf(c byte) string {
 // this API call components that do not exist, and panic.
 func TestEmptyParametersAreAbsent(t *testing.T) {
 	t.Parallel()
-	a := everything(&trail{})
-	a.Catalog = openBoard{}
+	a := everything(&trail{}, func(o *Options) { o.Catalog = openBoard{} })
 	token := minted(t, a, "alice", auth.ScopeAdmin+" "+auth.ScopeUpdate)
-	for _, r := range a.routes() {
+	for _, r := range a.handlers.routes() {
 		if len(r.query) == 0 || r.data == showsNothing {
 			continue
 		}
@@ -93,7 +91,7 @@ func TestEmptyParametersAreAbsent(t *testing.T) {
 func TestParametersAreCheckedBeforeLimits(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
-	a.Limits.Top = Rate{Users: full{}, Servers: full{}}
+	a.limits.Top = Rate{Users: full{}, Servers: full{}}
 	r := route{method: http.MethodGet, path: pathTop + "?limits=1"}
 	if got := asks(t, a, r, "", minted(t, a, "alice", auth.ScopeUpdate), ""); got != http.StatusBadRequest {
 		t.Errorf("got %d, want 400", got)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -47,7 +48,7 @@ const (
 
 // readableBoard returns the board of a read, global if none is given, and an error
 // if the caller may not see it.
-func (a *API) readableBoard(c *gin.Context, caller *auth.Claims, name string) (*scoreboard.Board, error) {
+func (a boardAccess) readableBoard(c *gin.Context, caller *auth.Claims, name string) (*scoreboard.Board, error) {
 	id, err := boardOrGlobal(name)
 	if err != nil {
 		return nil, err
@@ -71,66 +72,80 @@ type topQuery struct {
 	at         *scoreboard.Moment   // nil: now
 }
 
-func (a *API) topQuery(c *gin.Context, caller *auth.Claims) (q topQuery, err error) {
-	if q.limit, err = queryInt(c, "limit", a.currentPolicy().TopN, 1, scoreboard.TopSize); err != nil {
+// topReads answers with the rows of boards.
+type topReads struct {
+	reads   Leaderboard
+	moments Moments
+	past    *moments
+	live    Live // nil: long polls do not wait
+	access  *boardAccess
+	cursors cursorKey
+	pages   *topPages
+	show    func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
+	policy  *atomic.Pointer[Policy]
+	now     clock
+}
+
+func (h *topReads) topQuery(c *gin.Context, caller *auth.Claims) (q topQuery, err error) {
+	if q.limit, err = queryInt(c, "limit", h.policy.Load().TopN, 1, scoreboard.TopSize); err != nil {
 		return q, err
 	}
 	if q.minVersion, err = queryVersion(c); err != nil {
 		return q, err
 	}
-	if q.at, err = a.queryMoment(c, caller, "min_version", "wait", "after"); err != nil {
+	if q.at, err = h.past.queryMoment(c, caller, "min_version", "wait", "after"); err != nil {
 		return q, err
 	}
-	if q.board, err = a.readableBoard(c, caller, c.Query("board")); err != nil {
+	if q.board, err = h.access.readableBoard(c, caller, c.Query("board")); err != nil {
 		return q, err
 	}
 	if q.at != nil {
-		if q.board, err = a.boardAt(c.Request.Context(), q.board, c.Query("board"), q.at); err != nil {
+		if q.board, err = h.past.boardAt(c.Request.Context(), q.board, c.Query("board"), q.at); err != nil {
 			return q, err
 		}
 	}
 	if cursor := c.Query("cursor"); cursor != "" {
-		q.after, err = a.decodeCursor(cursor, q.board)
+		q.after, err = h.cursors.decodeCursor(cursor, q.board)
 	}
 	return q, err
 }
 
 // top is GET /v1/leaderboard/top.
-func (a *API) top(c *gin.Context, caller *auth.Claims) error {
-	q, err := a.topQuery(c, caller)
+func (h *topReads) top(c *gin.Context, caller *auth.Claims) error {
+	q, err := h.topQuery(c, caller)
 	if err != nil {
 		return err
 	}
 	if q.at != nil {
-		return a.topAt(c, caller, q, q.at)
+		return h.topAt(c, caller, q, q.at)
 	}
 	if q.after != nil {
-		page, err := a.Reads.Page(c.Request.Context(), q.board, q.after, q.limit)
+		page, err := h.reads.Page(c.Request.Context(), q.board, q.after, q.limit)
 		if err != nil {
 			return err
 		}
-		a.respondPage(c, caller, page, q)
+		h.pages.respondPage(c, caller, page, q)
 		return nil
 	}
-	if newer, err := a.wait(c, caller, q.board.ID); !newer {
+	if newer, err := h.wait(c, caller, q.board.ID); !newer {
 		return err
 	}
-	top, err := a.Reads.Top(c.Request.Context(), q.board, q.minVersion)
+	top, err := h.reads.Top(c.Request.Context(), q.board, q.minVersion)
 	if err != nil {
 		return err
 	}
-	if a.forOperators(caller, top) != nil {
-		a.respondPage(c, caller, top, q)
+	if forOperators(caller, top) != nil {
+		h.pages.respondPage(c, caller, top, q)
 		return nil
 	}
 	setTopCache(c, caller)
-	a.respondFirst(c, top, q.board, q.limit)
+	h.pages.respondFirst(c, top, q.board, q.limit)
 	return nil
 }
 
 // forOperators returns top with its users, for a caller who sees them all; nil for others, and
 // where no user is hidden. It must not be cached.
-func (a *API) forOperators(caller *auth.Claims, top *scoreboard.Top) *scoreboard.Top {
+func forOperators(caller *auth.Claims, top *scoreboard.Top) *scoreboard.Top {
 	if !caller.Has(auth.ScopeOperate) || !slices.ContainsFunc(top.Entries, func(e scoreboard.Entry) bool {
 		return e.Hidden()
 	}) {
@@ -141,33 +156,33 @@ func (a *API) forOperators(caller *auth.Claims, top *scoreboard.Top) *scoreboard
 	return &out
 }
 
-func (a *API) respondPage(c *gin.Context, caller *auth.Claims, page *scoreboard.Top, q topQuery) {
-	if operators := a.forOperators(caller, page); operators != nil {
+func (t *topPages) respondPage(c *gin.Context, caller *auth.Claims, page *scoreboard.Top, q topQuery) {
+	if operators := forOperators(caller, page); operators != nil {
 		page = operators
 		c.Header("Cache-Control", "no-store")
 	}
-	out := a.topJSON(page, q.board, q.limit)
+	out := t.topJSON(page, q.board, q.limit)
 	before, after := out.AppendAround(make([]byte, 0, 256+96*len(out.Entries)))
-	respondJSON(c, http.StatusOK, append(strconv.AppendInt(before, a.age(page.AsOf), 10), after...))
+	respondJSON(c, http.StatusOK, append(strconv.AppendInt(before, t.now.age(page.AsOf), 10), after...))
 }
 
 // staleTop answers with the cached first rows, and reports whether there were any.
-func (a *API) staleTop(c *gin.Context, caller *auth.Claims) (bool, error) {
-	q, err := a.topQuery(c, caller)
+func (h *topReads) staleTop(c *gin.Context, caller *auth.Claims) (bool, error) {
+	q, err := h.topQuery(c, caller)
 	if err != nil || q.after != nil || q.at != nil || q.minVersion > 0 || c.Query("wait") != "" {
 		return false, err
 	}
-	top := a.Reads.CachedTop(q.board.ID)
+	top := h.reads.CachedTop(q.board.ID)
 	if top == nil {
 		return false, nil
 	}
 	setNoCache(c)
-	a.respondFirst(c, top, q.board, q.limit)
+	h.pages.respondFirst(c, top, q.board, q.limit)
 	return true, nil
 }
 
 // topJSON returns a page except for its age.
-func (a *API) topJSON(top *scoreboard.Top, board *scoreboard.Board, limit int) *wire.Top {
+func (t *topPages) topJSON(top *scoreboard.Top, board *scoreboard.Board, limit int) *wire.Top {
 	shown := top.Entries[:min(limit, len(top.Entries))]
 	out := &wire.Top{
 		Board: string(top.Board), Entries: protocol.Entries(shown), Total: top.Total,
@@ -177,20 +192,20 @@ func (a *API) topJSON(top *scoreboard.Top, board *scoreboard.Board, limit int) *
 	if !out.Degraded {
 		out.Version, out.Epoch = &top.Version, &top.Epoch
 	}
-	out.NextCursor = a.nextCursor(top, board, len(shown))
+	out.NextCursor = t.nextCursor(top, board, len(shown))
 	return out
 }
 
 // nextCursor returns the cursor after the first n rows of top, "" if there are no more.
-func (a *API) nextCursor(top *scoreboard.Top, board *scoreboard.Board, n int) string {
+func (t *topPages) nextCursor(top *scoreboard.Top, board *scoreboard.Board, n int) string {
 	if n == 0 || top.Entries[n-1].Rank >= top.Total {
 		return ""
 	}
 	cursor := scoreboard.PageCursor{Board: top.Board, Position: top.Position(n-1, board.Order)}
 	if top.Entries[n-1].Hidden() {
-		return a.sealCursor(cursor)
+		return t.cursors.sealCursor(cursor)
 	}
-	return a.encodeCursor(cursor)
+	return t.cursors.encodeCursor(cursor)
 }
 
 // maxWait bounds a long poll.
@@ -198,9 +213,9 @@ const maxWait = 30 * time.Second
 
 // wait blocks a long poll (wait and after in the query) until the board is newer
 // than after, or answers 304 after the wait.
-func (a *API) wait(c *gin.Context, caller *auth.Claims, board scoreboard.BoardID) (newer bool, err error) {
+func (h *topReads) wait(c *gin.Context, caller *auth.Claims, board scoreboard.BoardID) (newer bool, err error) {
 	text := c.Query("wait")
-	if text == "" || a.Live == nil {
+	if text == "" || h.live == nil {
 		return true, nil
 	}
 	wait, err := time.ParseDuration(text)
@@ -218,7 +233,7 @@ func (a *API) wait(c *gin.Context, caller *auth.Claims, board scoreboard.BoardID
 		Limit:   scoreboard.TopSize,
 	}
 	v.LastEpoch, v.LastVersion = parseEventID(c.Query("after"))
-	err = a.Live.Wait(ctx, &v)
+	err = h.live.Wait(ctx, &v)
 	if errors.Is(err, context.DeadlineExceeded) {
 		c.Status(http.StatusNotModified)
 		return false, nil
@@ -226,8 +241,16 @@ func (a *API) wait(c *gin.Context, caller *auth.Claims, board scoreboard.BoardID
 	return err == nil, err
 }
 
+// userLists answers with the standings of listed users.
+type userLists struct {
+	reads   Leaderboard
+	access  *boardAccess
+	lookups *lookups
+	now     clock
+}
+
 // list is POST /v1/leaderboard/users.
-func (a *API) list(c *gin.Context, caller *auth.Claims) error {
+func (h *userLists) list(c *gin.Context, caller *auth.Claims) error {
 	body, err := readBody(c, maxListBody)
 	if err != nil {
 		return err
@@ -246,28 +269,28 @@ func (a *API) list(c *gin.Context, caller *auth.Claims) error {
 	if sorted := slices.Sorted(slices.Values(users)); len(slices.Compact(sorted)) < len(users) {
 		return scoreboard.Invalid("user_ids", "duplicate user in user_ids")
 	}
-	board, err := a.readableBoard(c, caller, in.Board)
+	board, err := h.access.readableBoard(c, caller, in.Board)
 	if err != nil {
 		return err
 	}
-	mayName := a.mayName(c.Request.Context(), caller, users)
+	mayName := h.lookups.mayName(c.Request.Context(), caller, users)
 	for i, user := range users {
 		if !mayName(user) {
 			users[i] = scoreboard.Nobody(user)
 		}
 	}
-	l, err := a.Reads.List(c.Request.Context(), board, users)
+	l, err := h.reads.List(c.Request.Context(), board, users)
 	if err != nil {
 		return err
 	}
-	a.respondList(c, l)
+	respondList(c, l, h.now)
 	return nil
 }
 
-func (a *API) respondList(c *gin.Context, l *scoreboard.List) {
+func respondList(c *gin.Context, l *scoreboard.List, now clock) {
 	out := wire.List{
 		Board: string(l.Board), Entries: protocol.ListEntries(l.Entries),
-		NotFound: make([]string, len(l.Missing)), Total: l.Total, AsOf: l.AsOf, AgeMS: a.age(l.AsOf),
+		NotFound: make([]string, len(l.Missing)), Total: l.Total, AsOf: l.AsOf, AgeMS: now.age(l.AsOf),
 		BoardState: string(l.State), Degraded: l.Degraded != "", DegradedReason: l.Degraded,
 	}
 	for i, user := range l.Missing {
@@ -282,6 +305,9 @@ func (a *API) respondList(c *gin.Context, l *scoreboard.List) {
 // maxListBody has room for a hundred of the longest ids.
 const maxListBody = 16 << 10
 
+// clock returns the time.
+type clock func() time.Time
+
 // age is the age in milliseconds of an answer that includes everything committed
 // before asOf.
-func (a *API) age(asOf time.Time) int64 { return max(a.Now().Sub(asOf).Milliseconds(), 0) }
+func (now clock) age(asOf time.Time) int64 { return max(now().Sub(asOf).Milliseconds(), 0) }

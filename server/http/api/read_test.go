@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/http/api"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -291,7 +292,7 @@ func BenchmarkTop(b *testing.B) {
 	r.limits.servers.left = 1 << 30
 	_, token := r.server()
 	held := r.reads.rows("global", 1, scoreboard.TopSize)
-	r.Reads = frozen{&r.reads, held}
+	r.with(func(o *api.Options) { o.Reads = frozen{&r.reads, held} })
 	req := httptest.NewRequestWithContext(b.Context(), "GET", "/v1/leaderboard/top", nil)
 	req.Header.Set("Authorization", token)
 	b.ReportAllocs()

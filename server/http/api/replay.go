@@ -13,25 +13,25 @@ import (
 )
 
 // replay is POST /v1/admin/replay.
-func (a *API) replay(c *gin.Context, caller *auth.Claims) error {
+func (h *rankingJobs) replay(c *gin.Context, caller *auth.Claims) error {
 	var r wire.ReplayRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
-	if err := checkReplay(&r, a.Now()); err != nil {
+	if err := checkReplay(&r, h.now()); err != nil {
 		return err
 	}
 	var why *scoreboard.AuditEntry
 	if !r.DryRun {
-		if err := a.checkNotHalted(c); err != nil {
+		if err := h.checkNotHalted(c); err != nil {
 			return err
 		}
 		why = auditEntry(c, caller, "ranking:"+cmp.Or(r.Topic, "*"))
 	}
-	job := a.newJob(c, caller, "ranking:"+cmp.Or(r.Topic, "*"))
+	job := h.runner.newJob(c, caller, "ranking:"+cmp.Or(r.Topic, "*"))
 	job.DryRun = r.DryRun
-	return a.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (wire.JobLine, error) {
-		done, err := a.Operations.Jobs.Replay(ctx, &r, func(records, total int64) {
+	return h.runner.runJob(c, job, why, func(ctx context.Context, w *jobWriter) (wire.JobLine, error) {
+		done, err := h.jobs.Replay(ctx, &r, func(records, total int64) {
 			w.progress(wire.JobLine{Records: records, Total: total})
 		})
 		return wire.JobLine{Replayed: done}, err

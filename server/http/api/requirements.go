@@ -15,7 +15,7 @@ import (
 // setBoard is PATCH /v1/boards/{board}: its labels, the requirements of increments from now
 // on, and in how many partitions it is ranked once it is rebuilt. Absent fields stay
 // unchanged; repeats of recorded increments get their receipts.
-func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
+func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 	var r wire.BoardChange
 	if err := decode(c, &r); err != nil {
 		return err
@@ -37,25 +37,25 @@ func (a *API) setBoard(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	if r.Require != nil || r.ActionLeast != nil || r.ActionLife != nil {
-		if change.Require, err = a.changedRequirements(c, id, &r); err != nil {
+		if change.Require, err = h.changedRequirements(c, id, &r); err != nil {
 			return err
 		}
 	}
 	why := auditEntry(c, caller, "board:"+string(id))
-	b, err := a.Boards.ChangeBoard(c.Request.Context(), id, change, why)
+	b, err := h.store.ChangeBoard(c.Request.Context(), id, change, why)
 	if err != nil {
 		return err
 	}
-	a.Log.Info("board changed", logTrace, traceID(c), "board", id)
-	respond(c, http.StatusOK, a.boardJSON(c, caller, b))
+	h.log.Info("board changed", logTrace, traceID(c), "board", id)
+	respond(c, http.StatusOK, h.boardJSON(c, caller, b))
 	return nil
 }
 
 // changedRequirements returns the requirements of a board with a change.
-func (a *API) changedRequirements(
+func (h *boards) changedRequirements(
 	c *gin.Context, id scoreboard.BoardID, r *wire.BoardChange,
 ) (*scoreboard.Requirements, error) {
-	b, err := a.Boards.FindBoard(c.Request.Context(), id)
+	b, err := h.store.FindBoard(c.Request.Context(), id)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"math"
 	"net/http"
 	"strconv"
@@ -47,9 +48,17 @@ func StatusOf(code wire.Code) int { return statuses[code] }
 // internalMessage is all that a client learns about an unexpected error.
 const internalMessage = "internal error"
 
+// failures answers requests with errors, and logs those of the server.
+type failures struct {
+	log     *slog.Logger
+	now     clock
+	errors  errorLog
+	claimed map[claimedPath]*Dialect // the paths of dialects
+}
+
 // fail answers with an error body.
-func (a *API) fail(c *gin.Context, err error) {
-	e := a.public(c, err)
+func (f *failures) fail(c *gin.Context, err error) {
+	e := f.public(c, err)
 	status := StatusOf(wire.Code(e.ErrorCode))
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests ||
 		e.ErrorCode == string(wire.CodeNotSettled) {
@@ -60,12 +69,12 @@ func (a *API) fail(c *gin.Context, err error) {
 	if status == http.StatusUnauthorized {
 		c.Writer.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	a.respondError(c, status, &e)
+	f.respondError(c, status, &e)
 }
 
 // respondError writes an error in the shape of the API that was called.
-func (a *API) respondError(c *gin.Context, status int, e *wire.Error) {
-	if d := a.dialectOf(c); d != nil {
+func (f *failures) respondError(c *gin.Context, status int, e *wire.Error) {
+	if d := f.dialectOf(c); d != nil {
 		status, body := d.Error(status, e)
 		respond(c, status, body)
 		return
@@ -79,23 +88,23 @@ func (a *API) respondError(c *gin.Context, status int, e *wire.Error) {
 
 // rejectSuspended answers 503 while the API is suspended. The reason is not logged:
 // it was when it began.
-func (a *API) rejectSuspended(c *gin.Context, reason string) {
+func (f *failures) rejectSuspended(c *gin.Context, reason string) {
 	c.Writer.Header().Set("Retry-After", "1")
-	a.respondError(c, http.StatusServiceUnavailable, &wire.Error{
+	f.respondError(c, http.StatusServiceUnavailable, &wire.Error{
 		ErrorCode: string(wire.CodeUnavailable), Message: reason, RequestID: c.GetString(keyRequestID),
 	})
 }
 
 // public is an error as the client may see it. Errors without a code are logged
 // and become internal.
-func (a *API) public(c *gin.Context, err error) wire.Error {
+func (f *failures) public(c *gin.Context, err error) wire.Error {
 	var e *scoreboard.Error
 	if !errors.As(err, &e) {
 		e = &scoreboard.Error{Code: wire.CodeInternal, Message: internalMessage, Err: err}
 	}
 	// A client that disconnected is not our failure and reads no answer.
 	if statuses[e.Code] >= http.StatusInternalServerError && c.Request.Context().Err() == nil {
-		a.logThrottled(c, e.Code, err)
+		f.logThrottled(c, e.Code, err)
 	}
 	out := protocol.NewError(e)
 	out.EventID, out.RequestID = c.GetString(keyEventID), c.GetString(keyRequestID)
@@ -180,6 +189,8 @@ type logState struct {
 	suppressed int // since last
 }
 
+func newErrorLog() errorLog { return errorLog{states: make(map[errorKind]*logState)} }
+
 // allow reports whether to log an error now, and how many were suppressed since
 // the last one that was logged.
 func (l *errorLog) allow(kind errorKind, now time.Time) (suppressed int, ok bool) {
@@ -200,12 +211,12 @@ func (l *errorLog) allow(kind errorKind, now time.Time) (suppressed int, ok bool
 
 // logThrottled logs a server error unless one of its kind was logged within
 // logInterval.
-func (a *API) logThrottled(c *gin.Context, code wire.Code, err error) {
+func (f *failures) logThrottled(c *gin.Context, code wire.Code, err error) {
 	kind := errorKind{c.FullPath(), code}
-	suppressed, ok := a.errors.allow(kind, a.Now())
+	suppressed, ok := f.errors.allow(kind, f.now())
 	if !ok {
 		return
 	}
-	a.Log.Error("request failed", "path", kind.path, "code", code, "request_id", c.GetString(keyRequestID),
+	f.log.Error("request failed", "path", kind.path, "code", code, "request_id", c.GetString(keyRequestID),
 		logTrace, traceID(c), "err", err, "suppressed", suppressed)
 }

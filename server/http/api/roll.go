@@ -2,6 +2,8 @@ package api
 
 import (
 	"cmp"
+	"context"
+	"log/slog"
 	"math"
 	"net/http"
 
@@ -12,11 +14,20 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// seasons starts periods, and answers with how they ended.
+type seasons struct {
+	store  Boards
+	boards *boards
+	trail  Trail
+	show   func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
+	log    *slog.Logger
+}
+
 // rollBoards is POST /v1/boards/roll and /v1/boards/{board}/roll: it runs the
 // rollover now instead of within a second and, with a season in the body, starts
 // that season. A season's audit entry is written in its transaction; that of an
 // ordinary rollover, which is several transactions, before it.
-func (a *API) rollBoards(c *gin.Context, caller *auth.Claims) error {
+func (h *seasons) rollBoards(c *gin.Context, caller *auth.Claims) error {
 	var r wire.RollRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -27,7 +38,7 @@ func (a *API) rollBoards(c *gin.Context, caller *auth.Claims) error {
 		if err != nil {
 			return err
 		}
-		b, err := a.Boards.FindBoard(c.Request.Context(), id)
+		b, err := h.store.FindBoard(c.Request.Context(), id)
 		if err != nil {
 			return err
 		}
@@ -42,17 +53,17 @@ func (a *API) rollBoards(c *gin.Context, caller *auth.Claims) error {
 		if family == "" {
 			return scoreboard.Invalid("season", "a season requires a board: POST /v1/boards/{board}/roll")
 		}
-		if err := a.beginSeason(c, caller, family, &r, &out); err != nil {
+		if err := h.beginSeason(c, caller, family, &r, &out); err != nil {
 			return err
 		}
 	}
-	made, ended, err := a.Boards.Roll(c.Request.Context(), family, true)
+	made, ended, err := h.store.Roll(c.Request.Context(), family, true)
 	if err == nil && !r.DryRun {
 		if len(made)+len(ended) > 0 && !c.GetBool(keyAudited) {
-			err = a.Trail.Add(c.Request.Context(), auditEntry(c, caller, target))
+			err = h.trail.Add(c.Request.Context(), auditEntry(c, caller, target))
 		}
 		if err == nil {
-			made, ended, err = a.Boards.Roll(c.Request.Context(), family, false)
+			made, ended, err = h.store.Roll(c.Request.Context(), family, false)
 		}
 	}
 	if err != nil {
@@ -75,22 +86,22 @@ func (a *API) rollBoards(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-func (a *API) beginSeason(
+func (h *seasons) beginSeason(
 	c *gin.Context, caller *auth.Claims, family scoreboard.BoardID, r *wire.RollRequest, out *wire.Rolled,
 ) error {
-	season, err := a.parseSeason(r.Season, r.StartsAt, r.EndsAt)
+	season, err := h.boards.parseSeason(r.Season, r.StartsAt, r.EndsAt)
 	if err != nil {
 		return err
 	}
 	why := auditEntry(c, caller, "board:"+string(family))
-	interrupted, err := a.Boards.BeginSeason(c.Request.Context(), family, *season, r.DryRun, why)
+	interrupted, err := h.store.BeginSeason(c.Request.Context(), family, *season, r.DryRun, why)
 	if err != nil {
 		return err
 	}
 	if out.Made = append(out.Made, string(family.Instance(*season))); interrupted != nil {
 		out.Interrupted = string(*interrupted)
 	}
-	a.Log.Info("season started", logTrace, traceID(c), "board", family, "season", season.Name, "dry", r.DryRun)
+	h.log.Info("season started", logTrace, traceID(c), "board", family, "season", season.Name, "dry", r.DryRun)
 	return nil
 }
 
@@ -104,7 +115,7 @@ func standingsHash(caller *auth.Claims, b *scoreboard.Board) string {
 
 // finalStandings is GET /v1/boards/{board}/standings: the standings at the end of
 // the period, without users who are banned now, and as of now under pseudonyms.
-func (a *API) finalStandings(c *gin.Context, caller *auth.Claims) error {
+func (h *seasons) finalStandings(c *gin.Context, caller *auth.Claims) error {
 	limit, err := queryInt(c, "limit", defaultBoards, 1, maxBoards)
 	if err != nil {
 		return err
@@ -113,11 +124,11 @@ func (a *API) finalStandings(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	b, err := a.findBoard(c, caller)
+	b, err := h.boards.findBoard(c, caller)
 	if err != nil {
 		return err
 	}
-	e, rows, err := a.Boards.FinalStandings(c.Request.Context(), b.ID, int64(after), limit)
+	e, rows, err := h.store.FinalStandings(c.Request.Context(), b.ID, int64(after), limit)
 	if err != nil {
 		return err
 	}
@@ -130,7 +141,7 @@ func (a *API) finalStandings(c *gin.Context, caller *auth.Claims) error {
 	for i := range rows {
 		shown[i] = rows[i].Entry
 	}
-	a.Show(c.Request.Context(), b.ID, shown)
+	h.show(c.Request.Context(), b.ID, shown)
 	shown = rowsFor(caller, shown)
 	for i := range rows {
 		f := &rows[i]

@@ -89,9 +89,9 @@ const (
 
 // operatorRoute is a route for operators: it reads, or makes a change that can be taken
 // back. action is "" if it is not audited.
-func (a *API) operatorRoute(method, path, action string, query parameters, handle handler) route {
+func (h *handlers) operatorRoute(method, path, action string, query parameters, handle handler) route {
 	r := route{
-		method: method, path: path, query: query, scope: auth.ScopeOperate, rate: &a.Limits.Admin, audit: audited,
+		method: method, path: path, query: query, scope: auth.ScopeOperate, rate: &h.limits.Admin, audit: audited,
 		data: showsAll, handle: handle, action: action,
 	}
 	if action == "" {
@@ -102,8 +102,8 @@ func (a *API) operatorRoute(method, path, action string, query parameters, handl
 
 // adminRoute is a route for administrators: it makes a change that cannot be taken back,
 // or that decides what others may do.
-func (a *API) adminRoute(method, path, action string, query parameters, handle handler) route {
-	r := a.operatorRoute(method, path, action, query, handle)
+func (h *handlers) adminRoute(method, path, action string, query parameters, handle handler) route {
+	r := h.operatorRoute(method, path, action, query, handle)
 	r.scope = auth.ScopeAdmin
 	return r
 }
@@ -144,8 +144,8 @@ var (
 )
 
 // routes is the route table of what this process serves.
-func (a *API) routes() []route {
-	l := &a.Limits
+func (h *handlers) routes() []route {
+	l := h.limits
 	own := func(method, path string, query parameters, rate *Rate, handle handler) route {
 		return route{
 			method: method, path: path, query: query, scope: anyToken, rate: rate, audit: unaudited, data: showsUser,
@@ -162,18 +162,18 @@ func (a *API) routes() []route {
 		r.stream = s
 		return r
 	}
-	t := slices.Concat([]route{a.frontPage()}, a.docsRoutes(), a.pageRoutes())
-	if a.Submitter != nil {
+	t := slices.Concat([]route{h.frontPage()}, h.docsRoutes(), h.pageRoutes())
+	if h.increments != nil {
 		t = append(t,
-			own("POST", "/v1/scores/increment", noParameters, &l.Updates, a.increment),
+			own("POST", "/v1/scores/increment", noParameters, &l.Updates, h.increments.increment),
 			route{
 				method: "POST", path: "/v1/scores/increments", query: noParameters, scope: auth.ScopeUpdate,
-				rate: &l.Updates, audit: unaudited, data: showsAll, handle: a.batch,
+				rate: &l.Updates, audit: unaudited, data: showsAll, handle: h.batches.batch,
 			},
-			own("POST", "/v1/actions", noParameters, &l.Actions, a.startAction),
-			own("GET", "/v1/events/:event_id", parameters{"user_id"}, &l.Events, a.event))
+			own("POST", "/v1/actions", noParameters, &l.Actions, h.actions.startAction),
+			own("GET", "/v1/events/:event_id", parameters{"user_id"}, &l.Events, h.events.event))
 	}
-	if a.Reads != nil {
+	if h.tops != nil {
 		cached := func(r route, answer cachedAnswer) route {
 			r.stale = serveStale(answer)
 			return r
@@ -181,71 +181,71 @@ func (a *API) routes() []route {
 		t = append(t,
 			cached(board("GET", pathTop,
 				parameters{"limit", "board", "cursor", "min_version", "wait", "after", "at", "as"},
-				optionalToken, &l.Top, a.top), a.staleTop),
-			board("GET", pathFilm, filmParameters, optionalToken, &l.Top, a.film),
-			cached(board("GET", pathMe, placeParameters, anyToken, &l.Rank, a.place), a.stalePlace),
-			board("POST", pathUsers, noParameters, optionalToken, &l.Rank, a.list),
-			board("GET", "/v1/leaderboard/friends", parameters{"board"}, anyToken, &l.Rank, a.friendsBoard),
-			cached(board("GET", pathScore, placeParameters, optionalToken, &l.Rank, a.place), a.stalePlace),
-			cached(board("GET", pathRank, placeParameters, optionalToken, &l.Rank, a.place), a.stalePlace),
+				optionalToken, &l.Top, h.tops.top), h.tops.staleTop),
+			board("GET", pathFilm, filmParameters, optionalToken, &l.Top, h.films.film),
+			cached(board("GET", pathMe, placeParameters, anyToken, &l.Rank, h.places.place), h.places.stalePlace),
+			board("POST", pathUsers, noParameters, optionalToken, &l.Rank, h.lists.list),
+			board("GET", "/v1/leaderboard/friends", parameters{"board"}, anyToken, &l.Rank, h.friendsBoards.friendsBoard),
+			cached(board("GET", pathScore, placeParameters, optionalToken, &l.Rank, h.places.place), h.places.stalePlace),
+			cached(board("GET", pathRank, placeParameters, optionalToken, &l.Rank, h.places.place), h.places.stalePlace),
 			board("GET", pathHistory, parameters{"board", "from", "to", "step", "as"}, optionalToken, &l.Rank,
-				a.history),
-			own("GET", pathExplain, parameters{"board"}, &l.Rank, a.explain))
+				h.histories.history),
+			own("GET", pathExplain, parameters{"board"}, &l.Rank, h.explanations.explain))
 	}
-	if a.Ledger != nil {
+	if h.ledger != nil {
 		t = append(t, own("GET", "/v1/users/:user_id/statement",
-			parameters{"board", "from", "to", "limit", "cursor"}, &l.Rank, a.statement))
+			parameters{"board", "from", "to", "limit", "cursor"}, &l.Rank, h.ledger.statement))
 	}
-	if a.Profiles != nil {
-		t = append(t, own("GET", "/v1/users/:user_id/profile", noParameters, &l.Rank, a.showProfile))
+	if h.profiles != nil {
+		t = append(t, own("GET", "/v1/users/:user_id/profile", noParameters, &l.Rank, h.profiles.showProfile))
 		t = append(t, route{
 			method: "PUT", path: "/v1/users/:user_id/profile", query: reasonParameter, scope: anyToken,
 			rate: &l.Updates, audit: auditedByHandler, data: showsUser,
-			handle: a.profile, action: "user.profile", // for operators only
+			handle: h.profiles.profile, action: "user.profile", // for operators only
 		})
 	}
-	if a.Privacy != nil {
-		t = append(t, own("GET", pathPrivacy, noParameters, &l.Rank, a.showPrivacy))
+	if h.privacy != nil {
+		t = append(t, own("GET", pathPrivacy, noParameters, &l.Rank, h.privacy.showPrivacy))
 		t = append(t, route{
 			method: "PUT", path: pathPrivacy, query: reasonParameter, scope: anyToken,
 			rate: &l.Updates, audit: auditedByHandler, data: showsUser,
-			handle: a.setPrivacy, action: "user.privacy", // for operators only
+			handle: h.privacy.setPrivacy, action: "user.privacy", // for operators only
 		})
 	}
-	if a.Friends != nil {
+	if h.friends != nil {
 		t = append(t,
-			own("GET", pathFriends, parameters{"state", "after", "limit"}, &l.Rank, a.listFriends),
-			own("PUT", pathFriends+"/:user_id", noParameters, &l.Updates, a.askFriend),
-			own("DELETE", pathFriends+"/:user_id", noParameters, &l.Updates, a.removeFriend),
+			own("GET", pathFriends, parameters{"state", "after", "limit"}, &l.Rank, h.friends.listFriends),
+			own("PUT", pathFriends+"/:user_id", noParameters, &l.Updates, h.friends.askFriend),
+			own("DELETE", pathFriends+"/:user_id", noParameters, &l.Updates, h.friends.removeFriend),
 			route{
 				method: "POST", path: "/v1/friends", query: noParameters, scope: auth.ScopeUpdate, rate: &l.Updates,
-				audit: unaudited, data: showsAll, handle: a.importFriends,
+				audit: unaudited, data: showsAll, handle: h.friends.importFriends,
 			})
 	}
-	t = append(t, a.teamRoutes()...)
-	if a.Live != nil {
+	t = append(t, h.teamRoutes()...)
+	if h.streams != nil {
 		t = append(t,
-			board("GET", "/v1/realtime/token", parameters{"board"}, anyToken, &l.Tickets, a.ticket),
-			opens(a.nativeStream(), board("GET", pathRealtime,
+			board("GET", "/v1/realtime/token", parameters{"board"}, anyToken, &l.Tickets, h.tickets.ticket),
+			opens(h.tickets.nativeStream(), board("GET", pathRealtime,
 				parameters{"board", tokenParameter, "delta", "limit", "last_event_id", "lastEventId", "friends"},
-				optionalToken, &l.Joins, a.live)))
+				optionalToken, &l.Joins, h.streams.live)))
 	}
-	if a.Boards != nil {
+	if h.boards != nil {
 		t = append(t,
 			board("GET", "/v1/boards", parameters{
 				"family", "period", "region", "platform", "tag", "status",
 				"after", "limit",
 			},
-				anyToken, &l.Rank, a.listBoards),
-			board("GET", "/v1/boards/:board", noParameters, anyToken, &l.Rank, a.showBoard),
-			board("GET", "/v1/boards/:board/standings", pageParameters, anyToken, &l.Rank, a.finalStandings))
+				anyToken, &l.Rank, h.boards.listBoards),
+			board("GET", "/v1/boards/:board", noParameters, anyToken, &l.Rank, h.boards.showBoard),
+			board("GET", "/v1/boards/:board/standings", pageParameters, anyToken, &l.Rank, h.seasons.finalStandings))
 	}
-	return append(t, a.adminRoutes()...)
+	return append(t, h.adminRoutes()...)
 }
 
 // teamRoutes are the routes for servers, which know their users' teams. Operators may read.
-func (a *API) teamRoutes() []route {
-	if a.Teams == nil {
+func (h *handlers) teamRoutes() []route {
+	if h.teams == nil {
 		return nil
 	}
 	server := func(method, path string, query parameters, rate *Rate, handle handler) route {
@@ -256,138 +256,138 @@ func (a *API) teamRoutes() []route {
 	}
 	const member = "/v1/boards/:board/teams/:team/members/:user_id"
 	return []route{
-		server("GET", "/v1/boards/:board/teams", pageParameters, &a.Limits.Rank, a.listTeams),
+		server("GET", "/v1/boards/:board/teams", pageParameters, &h.limits.Rank, h.teams.listTeams),
 		server("GET", "/v1/boards/:board/teams/:team/members", parameters{"history", "after", "limit"},
-			&a.Limits.Rank, a.listMembers),
-		server("PUT", member, noParameters, &a.Limits.Updates, a.joinTeam),
-		server("DELETE", member, noParameters, &a.Limits.Updates, a.leaveTeam),
+			&h.limits.Rank, h.teams.listMembers),
+		server("PUT", member, noParameters, &h.limits.Updates, h.teams.joinTeam),
+		server("DELETE", member, noParameters, &h.limits.Updates, h.teams.leaveTeam),
 	}
 }
 
-func (a *API) adminRoutes() []route {
+func (h *handlers) adminRoutes() []route {
 	var t []route
-	if a.Boards != nil && a.Operations != nil {
+	if h.boards != nil && h.status != nil {
 		t = append(t,
-			a.adminRoute("POST", "/v1/boards", "board.create", reasonParameter, a.createBoard),
-			a.adminRoute("PATCH", "/v1/boards/:board", "board.set", reasonParameter, a.setBoard),
-			a.adminRoute("POST", "/v1/boards/roll", "board.roll", reasonParameter, a.rollBoards),
-			a.adminRoute("POST", pathRoll, "board.roll", reasonParameter, a.rollBoards),
-			a.operatorRoute("POST", "/v1/boards/:board/freeze", "board.freeze", reasonParameter,
-				a.changeBoard(a.Boards.FreezeBoard)),
-			a.operatorRoute("POST", "/v1/boards/:board/unfreeze", "board.unfreeze", reasonParameter,
-				a.changeBoard(a.Boards.UnfreezeBoard)),
-			a.adminRoute("POST", "/v1/boards/:board/archive", "board.archive", reasonParameter,
-				a.changeBoard(a.Boards.ArchiveBoard)),
-			a.operatorRoute("GET", "/v1/admin/board-rules", "", noParameters, a.listRules),
-			a.adminRoute("PUT", "/v1/admin/board-rules/:board", "board.rule.set", reasonParameter, a.setRule),
-			a.adminRoute("DELETE", "/v1/admin/board-rules/:board", "board.rule.clear", reasonParameter, a.clearRule))
+			h.adminRoute("POST", "/v1/boards", "board.create", reasonParameter, h.boards.createBoard),
+			h.adminRoute("PATCH", "/v1/boards/:board", "board.set", reasonParameter, h.boards.setBoard),
+			h.adminRoute("POST", "/v1/boards/roll", "board.roll", reasonParameter, h.seasons.rollBoards),
+			h.adminRoute("POST", pathRoll, "board.roll", reasonParameter, h.seasons.rollBoards),
+			h.operatorRoute("POST", "/v1/boards/:board/freeze", "board.freeze", reasonParameter,
+				h.boards.changeBoard(h.boards.store.FreezeBoard)),
+			h.operatorRoute("POST", "/v1/boards/:board/unfreeze", "board.unfreeze", reasonParameter,
+				h.boards.changeBoard(h.boards.store.UnfreezeBoard)),
+			h.adminRoute("POST", "/v1/boards/:board/archive", "board.archive", reasonParameter,
+				h.boards.changeBoard(h.boards.store.ArchiveBoard)),
+			h.operatorRoute("GET", "/v1/admin/board-rules", "", noParameters, h.boardRules.listRules),
+			h.adminRoute("PUT", "/v1/admin/board-rules/:board", "board.rule.set", reasonParameter, h.boardRules.setRule),
+			h.adminRoute("DELETE", "/v1/admin/board-rules/:board", "board.rule.clear", reasonParameter, h.boardRules.clearRule))
 	}
-	if a.Keys != nil {
+	if h.keys != nil {
 		t = append(t,
-			a.adminRoute("POST", "/v1/admin/keys", "key.create", reasonParameter, a.createKey),
-			a.operatorRoute("GET", "/v1/admin/keys", "", noParameters, a.listKeys),
-			a.adminRoute("POST", "/v1/admin/keys/:key_id/rotate", "key.rotate", reasonParameter, a.rotateKey),
-			a.adminRoute("DELETE", "/v1/admin/keys/:key_id", "key.revoke", reasonParameter, a.revokeKey))
+			h.adminRoute("POST", "/v1/admin/keys", "key.create", reasonParameter, h.keys.createKey),
+			h.operatorRoute("GET", "/v1/admin/keys", "", noParameters, h.keys.listKeys),
+			h.adminRoute("POST", "/v1/admin/keys/:key_id/rotate", "key.rotate", reasonParameter, h.keys.rotateKey),
+			h.adminRoute("DELETE", "/v1/admin/keys/:key_id", "key.revoke", reasonParameter, h.keys.revokeKey))
 	}
-	if a.Webhooks != nil {
+	if h.webhooks != nil {
 		t = append(t,
-			a.adminRoute("POST", "/v1/admin/webhooks", "webhook.create", reasonParameter, a.createWebhook),
-			a.operatorRoute("GET", "/v1/admin/webhooks", "", noParameters, a.listWebhooks),
-			a.adminRoute("POST", "/v1/admin/webhooks/:webhook_id/rotate", "webhook.rotate", reasonParameter,
-				a.rotateWebhook),
-			a.operatorRoute("POST", "/v1/admin/webhooks/:webhook_id/enable", "webhook.enable", reasonParameter,
-				a.enableWebhook),
-			a.operatorRoute("POST", "/v1/admin/webhooks/:webhook_id/test", "webhook.test", reasonParameter,
-				a.testWebhook),
-			a.adminRoute("DELETE", "/v1/admin/webhooks/:webhook_id", "webhook.delete", reasonParameter,
-				a.deleteWebhook),
-			a.operatorRoute("GET", "/v1/admin/webhooks/:webhook_id/deliveries", "",
-				parameters{"state", "before", "limit"}, a.listDeliveries),
-			a.operatorRoute("POST", "/v1/admin/webhooks/:webhook_id/deliveries/:id/retry", "webhook.retry",
-				reasonParameter, a.retryDelivery))
+			h.adminRoute("POST", "/v1/admin/webhooks", "webhook.create", reasonParameter, h.webhooks.createWebhook),
+			h.operatorRoute("GET", "/v1/admin/webhooks", "", noParameters, h.webhooks.listWebhooks),
+			h.adminRoute("POST", "/v1/admin/webhooks/:webhook_id/rotate", "webhook.rotate", reasonParameter,
+				h.webhooks.rotateWebhook),
+			h.operatorRoute("POST", "/v1/admin/webhooks/:webhook_id/enable", "webhook.enable", reasonParameter,
+				h.webhooks.enableWebhook),
+			h.operatorRoute("POST", "/v1/admin/webhooks/:webhook_id/test", "webhook.test", reasonParameter,
+				h.webhooks.testWebhook),
+			h.adminRoute("DELETE", "/v1/admin/webhooks/:webhook_id", "webhook.delete", reasonParameter,
+				h.webhooks.deleteWebhook),
+			h.operatorRoute("GET", "/v1/admin/webhooks/:webhook_id/deliveries", "",
+				parameters{"state", "before", "limit"}, h.webhooks.listDeliveries),
+			h.operatorRoute("POST", "/v1/admin/webhooks/:webhook_id/deliveries/:id/retry", "webhook.retry",
+				reasonParameter, h.webhooks.retryDelivery))
 	}
-	if a.Operations != nil {
+	if h.status != nil {
 		t = append(t,
-			a.operatorRoute("GET", "/v1/admin/checks", "", noParameters, a.checks),
-			a.operatorRoute("GET", "/v1/admin/status", "", parameters{"board"}, a.status),
-			a.operatorRoute("GET", "/v1/admin/outbox", "", noParameters, a.outbox),
-			a.operatorRoute("GET", "/v1/admin/dead-letters", "", pageParameters, a.listDeadLetters),
-			a.operatorRoute("GET", "/v1/admin/dead-letters/:id", "", noParameters, a.showDeadLetter),
-			a.operatorRoute("POST", "/v1/admin/dead-letters/:id/requeue", "letter.requeue", reasonParameter,
-				a.requeueDeadLetter),
-			a.adminRoute("DELETE", "/v1/admin/dead-letters/:id", "letter.drop", reasonParameter, a.dropDeadLetter),
-			a.operatorRoute("GET", "/v1/admin/boards/:board/ranking", "", noParameters, a.rankingStatus),
+			h.operatorRoute("GET", "/v1/admin/checks", "", noParameters, h.status.checks),
+			h.operatorRoute("GET", "/v1/admin/status", "", parameters{"board"}, h.status.status),
+			h.operatorRoute("GET", "/v1/admin/outbox", "", noParameters, h.status.outbox),
+			h.operatorRoute("GET", "/v1/admin/dead-letters", "", pageParameters, h.deadLetters.listDeadLetters),
+			h.operatorRoute("GET", "/v1/admin/dead-letters/:id", "", noParameters, h.deadLetters.showDeadLetter),
+			h.operatorRoute("POST", "/v1/admin/dead-letters/:id/requeue", "letter.requeue", reasonParameter,
+				h.deadLetters.requeueDeadLetter),
+			h.adminRoute("DELETE", "/v1/admin/dead-letters/:id", "letter.drop", reasonParameter, h.deadLetters.dropDeadLetter),
+			h.operatorRoute("GET", "/v1/admin/boards/:board/ranking", "", noParameters, h.status.rankingStatus),
 			route{
 				method: "GET", path: "/v1/admin/boards/:board/export", query: noParameters, scope: auth.ScopeOperate,
-				rate: &a.Limits.Admin, audit: auditedByHandler, data: showsAll, handle: a.exportBoard,
+				rate: &h.limits.Admin, audit: auditedByHandler, data: showsAll, handle: h.boardExports.exportBoard,
 				action: "board.export",
 			},
-			a.adminRoute("POST", "/v1/admin/imports", "import.start", reasonParameter, a.startImport),
-			a.operatorRoute("GET", "/v1/admin/imports", "", parameters{"before", "limit"}, a.listImports),
-			a.operatorRoute("GET", "/v1/admin/imports/:id/summary", "", noParameters, a.summarizeImport),
-			a.adminRoute("POST", "/v1/admin/imports/:id/records", "import.records", reasonParameter, a.importRecords),
-			a.operatorRoute("POST", pathRebuild, "ranking.rebuild", reasonParameter, a.rebuild),
-			a.operatorRoute("POST", pathVerify, "", noParameters, a.verify),
-			a.operatorRoute("POST", pathReconcile, "ranking.reconcile", reasonParameter, a.verify),
-			a.adminRoute("POST", pathWhatIf, "void.create", noParameters, a.whatIf),
-			a.operatorRoute("GET", "/v1/admin/jobs", "", parameters{"before", "limit"}, a.listJobs),
-			a.operatorRoute("GET", "/v1/admin/jobs/:id", "", noParameters, a.showJob),
-			a.operatorRoute("POST", "/v1/admin/jobs/:id/stop", "job.stop", reasonParameter, a.stopJob),
-			a.operatorRoute("POST", "/v1/admin/replay", "ranking.replay", reasonParameter, a.replay),
-			a.adminRoute("POST", "/v1/admin/ledger/archive", "ledger.archive", reasonParameter, a.archiveLedger),
-			a.operatorRoute("POST", "/v1/admin/ledger/checkpoint", "ledger.checkpoint", reasonParameter,
-				a.checkpointLedger))
+			h.adminRoute("POST", "/v1/admin/imports", "import.start", reasonParameter, h.imports.startImport),
+			h.operatorRoute("GET", "/v1/admin/imports", "", parameters{"before", "limit"}, h.imports.listImports),
+			h.operatorRoute("GET", "/v1/admin/imports/:id/summary", "", noParameters, h.imports.summarizeImport),
+			h.adminRoute("POST", "/v1/admin/imports/:id/records", "import.records", reasonParameter, h.imports.importRecords),
+			h.operatorRoute("POST", pathRebuild, "ranking.rebuild", reasonParameter, h.rankingJobs.rebuild),
+			h.operatorRoute("POST", pathVerify, "", noParameters, h.rankingJobs.verify),
+			h.operatorRoute("POST", pathReconcile, "ranking.reconcile", reasonParameter, h.rankingJobs.verify),
+			h.adminRoute("POST", pathWhatIf, "void.create", noParameters, h.whatIfs.whatIf),
+			h.operatorRoute("GET", "/v1/admin/jobs", "", parameters{"before", "limit"}, h.jobs.listJobs),
+			h.operatorRoute("GET", "/v1/admin/jobs/:id", "", noParameters, h.jobs.showJob),
+			h.operatorRoute("POST", "/v1/admin/jobs/:id/stop", "job.stop", reasonParameter, h.jobs.stopJob),
+			h.operatorRoute("POST", "/v1/admin/replay", "ranking.replay", reasonParameter, h.rankingJobs.replay),
+			h.adminRoute("POST", "/v1/admin/ledger/archive", "ledger.archive", reasonParameter, h.ledgerJobs.archiveLedger),
+			h.operatorRoute("POST", "/v1/admin/ledger/checkpoint", "ledger.checkpoint", reasonParameter,
+				h.ledgerJobs.checkpointLedger))
 	}
-	if a.Moderation != nil {
+	if h.moderation != nil {
 		t = append(t,
-			a.operatorRoute("GET", "/v1/admin/users", "", parameters{"name", "after", "limit"}, a.findUsers),
-			a.operatorRoute("GET", "/v1/admin/users/:user_id", "", noParameters, a.showUser),
-			a.operatorRoute("POST", "/v1/admin/users/:user_id/ban", "user.ban", noParameters,
-				a.setStatus(a.Moderation.Ban)),
-			a.operatorRoute("POST", "/v1/admin/users/:user_id/unban", "user.unban", noParameters,
-				a.setStatus(a.Moderation.Unban)),
-			a.operatorRoute("POST", "/v1/admin/users/:user_id/freeze", "user.freeze", noParameters,
-				a.setStatus(a.Moderation.Freeze)),
-			a.operatorRoute("POST", "/v1/admin/users/:user_id/unfreeze", "user.unfreeze", noParameters,
-				a.setStatus(a.Moderation.Unfreeze)),
-			a.adminRoute("POST", "/v1/admin/users/:user_id/adjust", "user.adjust", noParameters, a.adjust),
+			h.operatorRoute("GET", "/v1/admin/users", "", parameters{"name", "after", "limit"}, h.profiles.findUsers),
+			h.operatorRoute("GET", "/v1/admin/users/:user_id", "", noParameters, h.userData.showUser),
+			h.operatorRoute("POST", "/v1/admin/users/:user_id/ban", "user.ban", noParameters,
+				setStatus(h.moderation.store.Ban)),
+			h.operatorRoute("POST", "/v1/admin/users/:user_id/unban", "user.unban", noParameters,
+				setStatus(h.moderation.store.Unban)),
+			h.operatorRoute("POST", "/v1/admin/users/:user_id/freeze", "user.freeze", noParameters,
+				setStatus(h.moderation.store.Freeze)),
+			h.operatorRoute("POST", "/v1/admin/users/:user_id/unfreeze", "user.unfreeze", noParameters,
+				setStatus(h.moderation.store.Unfreeze)),
+			h.adminRoute("POST", "/v1/admin/users/:user_id/adjust", "user.adjust", noParameters, h.moderation.adjust),
 			route{
 				method: "GET", path: "/v1/admin/users/:user_id/export", query: noParameters, scope: auth.ScopeAdmin,
-				rate: &a.Limits.Admin, audit: auditedByHandler, data: showsAll, handle: a.export, action: "user.export",
+				rate: &h.limits.Admin, audit: auditedByHandler, data: showsAll, handle: h.userData.export, action: "user.export",
 			},
-			a.adminRoute("POST", "/v1/admin/users/:user_id/erase", "user.erase", noParameters, a.erase),
-			a.adminRoute("POST", "/v1/admin/events/:event_id/reverse", "event.reverse", noParameters, a.reverse),
-			a.adminRoute("POST", "/v1/admin/voids", "void.create", noParameters, a.createVoid),
-			a.operatorRoute("GET", "/v1/admin/voids", "", noParameters, a.listVoids),
-			a.operatorRoute("GET", "/v1/admin/voids/:id", "", noParameters, a.showVoid),
-			a.adminRoute("POST", "/v1/admin/voids/:id/undo", "void.undo", noParameters, a.undoVoid))
+			h.adminRoute("POST", "/v1/admin/users/:user_id/erase", "user.erase", noParameters, h.userData.erase),
+			h.adminRoute("POST", "/v1/admin/events/:event_id/reverse", "event.reverse", noParameters, h.moderation.reverse),
+			h.adminRoute("POST", "/v1/admin/voids", "void.create", noParameters, h.voids.createVoid),
+			h.operatorRoute("GET", "/v1/admin/voids", "", noParameters, h.voids.listVoids),
+			h.operatorRoute("GET", "/v1/admin/voids/:id", "", noParameters, h.voids.showVoid),
+			h.adminRoute("POST", "/v1/admin/voids/:id/undo", "void.undo", noParameters, h.voids.undoVoid))
 	}
-	if a.Flags != nil {
+	if h.flags != nil {
 		t = append(t,
-			a.operatorRoute("GET", "/v1/admin/flags", "", parameters{"state", "user_id", "after", "limit"},
-				a.listFlags),
-			a.operatorRoute("GET", "/v1/admin/flags/:id", "", noParameters, a.showFlag),
-			a.operatorRoute("POST", "/v1/admin/flags/:id/dismiss", "flag.dismiss", noParameters,
-				a.decideFlag("dismissed")),
-			a.operatorRoute("POST", "/v1/admin/flags/:id/confirm", "flag.confirm", noParameters,
-				a.decideFlag("confirmed")))
+			h.operatorRoute("GET", "/v1/admin/flags", "", parameters{"state", "user_id", "after", "limit"},
+				h.flags.listFlags),
+			h.operatorRoute("GET", "/v1/admin/flags/:id", "", noParameters, h.flags.showFlag),
+			h.operatorRoute("POST", "/v1/admin/flags/:id/dismiss", "flag.dismiss", noParameters,
+				h.flags.decideFlag("dismissed")),
+			h.operatorRoute("POST", "/v1/admin/flags/:id/confirm", "flag.confirm", noParameters,
+				h.flags.decideFlag("confirmed")))
 	}
-	if a.Settings != nil {
+	if h.settings != nil {
 		for _, path := range []string{pathSettings, pathSettingsAlias} {
 			t = append(t,
-				a.operatorRoute("GET", path, "", noParameters, a.listSettings),
-				a.adminRoute("PUT", path, "setting.set", noParameters, a.changeSettings),
-				a.adminRoute("PUT", path+"/:name", "setting.set", noParameters, a.changeSetting))
+				h.operatorRoute("GET", path, "", noParameters, h.settings.listSettings),
+				h.adminRoute("PUT", path, "setting.set", noParameters, h.settings.changeSettings),
+				h.adminRoute("PUT", path+"/:name", "setting.set", noParameters, h.settings.changeSetting))
 		}
 	}
-	if a.Trail != nil {
+	if h.audit.trail != nil {
 		t = append(t,
-			a.operatorRoute("GET", "/v1/admin/audit", "",
-				parameters{"who", "action", "target", "from", "to", "cursor", "limit"}, a.auditEntries),
-			a.operatorRoute("GET", "/v1/admin/audit/verify", "", parameters{"head"}, a.verifyAudit))
+			h.operatorRoute("GET", "/v1/admin/audit", "",
+				parameters{"who", "action", "target", "from", "to", "cursor", "limit"}, h.audit.auditEntries),
+			h.operatorRoute("GET", "/v1/admin/audit/verify", "", parameters{"head"}, h.audit.verifyAudit))
 	}
-	if a.DevIssuer {
-		t = append(t, a.adminRoute("POST", "/v1/admin/tokens", "token.mint", reasonParameter, a.mintToken))
+	if h.devTokens != nil {
+		t = append(t, h.adminRoute("POST", "/v1/admin/tokens", "token.mint", reasonParameter, h.devTokens.mintToken))
 	}
 	return t
 }
@@ -396,7 +396,7 @@ func (a *API) adminRoutes() []route {
 // action. Operations with one action require one scope.
 func (a *API) ActionScopes() map[string]string {
 	out := make(map[string]string)
-	for _, r := range a.routes() {
+	for _, r := range a.handlers.routes() {
 		if r.action != "" && r.operates() {
 			out[r.action] = r.scope
 		}
@@ -413,7 +413,7 @@ func (a *API) serve(r route) gin.HandlerFunc {
 			c.Set(keyDialect, r.dialect)
 		}
 		if reason := a.suspended.Load(); reason != nil && r.data != showsNothing {
-			a.rejectSuspended(c, *reason)
+			a.failures.rejectSuspended(c, *reason)
 		} else if err := a.run(c, r); err != nil {
 			a.reject(c, r.stream, a.countAuthFailure(c, err))
 		}
@@ -423,7 +423,7 @@ func (a *API) serve(r route) gin.HandlerFunc {
 		} else {
 			observe(c.Writer.Status(), took)
 		}
-		if a.Log.Enabled(c.Request.Context(), slog.LevelDebug) {
+		if a.log.Enabled(c.Request.Context(), slog.LevelDebug) {
 			a.logAccess(c, r.path, took)
 		}
 	}
@@ -432,13 +432,13 @@ func (a *API) serve(r route) gin.HandlerFunc {
 // run authenticates, authorizes and limits a request before its body is read,
 // so that a rejected request costs little and a repeat counts against the limit.
 func (a *API) run(c *gin.Context, r route) error {
-	if err := take(c.Request.Context(), a.Limits.Address, address(c.Request)); err != nil {
+	if err := take(c.Request.Context(), a.limits.Address, address(c.Request)); err != nil {
 		return err
 	}
 	if err := r.checkText(c); err != nil {
 		return err
 	}
-	caller, err := a.authenticate(c, r)
+	caller, err := a.callers.authenticate(c, r)
 	if err != nil {
 		return err
 	}
@@ -468,8 +468,8 @@ func (a *API) run(c *gin.Context, r route) error {
 	if err := r.handle(c, caller); err != nil {
 		return err
 	}
-	a.storeExternalID(c, caller)
-	a.checkAudited(c, r, caller)
+	a.externalIDs.storeExternalID(c, caller)
+	a.handlers.audit.checkAudited(c, r, caller)
 	return nil
 }
 
@@ -477,7 +477,7 @@ func (a *API) run(c *gin.Context, r route) error {
 // requests, and server errors are logged anyway. The query is left out because it
 // may hold a ticket or a token.
 func (a *API) logAccess(c *gin.Context, route string, took time.Duration) {
-	a.Log.LogAttrs(c.Request.Context(), slog.LevelDebug, "request",
+	a.log.LogAttrs(c.Request.Context(), slog.LevelDebug, "request",
 		slog.String("method", c.Request.Method), slog.String("route", route),
 		slog.Int("status", c.Writer.Status()), slog.Duration("elapsed", took),
 		slog.String("address", address(c.Request)),

@@ -44,7 +44,7 @@ func asks(t *testing.T, a *API, r route, user, token, body string) int {
 
 func minted(t *testing.T, a *API, user scoreboard.UserID, scope string) string {
 	t.Helper()
-	token, _, err := a.Tokens.Mint(user, scope, time.Minute)
+	token, _, err := a.callers.tokens.Mint(user, scope, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestRoutesRequireTokenAndScope(t *testing.T) {
 		"wildcard":     "score:*",
 	}
 	admin, operator := 0, 0
-	for _, r := range a.routes() {
+	for _, r := range a.handlers.routes() {
 		name := r.method + " " + r.path
 		if r.scope == noToken || r.scope == listedBoard {
 			continue
@@ -127,7 +127,7 @@ func TestOperatorsChangesCanBeTakenBack(t *testing.T) {
 	}
 	scopes := map[string]string{}
 	var got []string
-	for _, r := range a.routes() {
+	for _, r := range a.handlers.routes() {
 		if !r.operates() {
 			continue
 		}
@@ -143,7 +143,7 @@ func TestOperatorsChangesCanBeTakenBack(t *testing.T) {
 		t.Errorf("operators may: got %q, want %q", got, want)
 	}
 	reached := errors.New("the handler was called")
-	for _, r := range a.routes() {
+	for _, r := range a.handlers.routes() {
 		if !r.operates() {
 			continue
 		}
@@ -182,7 +182,7 @@ func TestOtherUsersIDIsForbidden(t *testing.T) {
 	}
 	mallory := minted(t, a, "mallory", "")
 	seen := 0
-	for _, r := range a.routes() {
+	for _, r := range a.handlers.routes() {
 		name := r.method + " " + r.path
 		if strings.HasPrefix(r.path, pathFriends) || // names another user on purpose
 			!strings.Contains(r.path, ":user_id") && bodies[name] == "" || r.data == showsBoards ||
@@ -208,7 +208,7 @@ func TestOtherUsersIDIsForbidden(t *testing.T) {
 	// A route with a user id outside its path is tested above, requires a scope, or
 	// reads public data.
 	scopes := map[string]string{}
-	for _, r := range a.routes() {
+	for _, r := range a.handlers.routes() {
 		scopes[r.method+" "+r.path] = r.requires()
 	}
 	for _, o := range operations() {
@@ -229,7 +229,7 @@ func TestJoinScopeOnlyJoins(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
 	token := minted(t, a, "alice", auth.ScopeJoin)
-	for _, r := range a.routes() {
+	for _, r := range a.handlers.routes() {
 		if r.stream != nil || r.scope == noToken {
 			continue
 		}
@@ -257,7 +257,7 @@ func dialectRows(a *API) []route {
 		if access == AccessWrite || access == AccessTicket {
 			r.Method = http.MethodPost
 		}
-		rows = append(rows, a.dialectRoute(d, r))
+		rows = append(rows, a.dialects.dialectRoute(d, r))
 	}
 	return rows
 }
@@ -268,7 +268,7 @@ func TestRoutesAreDeclared(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
 	table := map[string]bool{}
-	for _, r := range append(a.routes(), dialectRows(a)...) {
+	for _, r := range append(a.handlers.routes(), dialectRows(a)...) {
 		name := r.method + " " + r.path
 		if r.dialect == nil {
 			table[name] = true
@@ -340,14 +340,13 @@ func (r route) isList() bool { return r.path == pathUsers }
 // Every route answers 429 to callers over their limit.
 func TestEveryRouteIsLimited(t *testing.T) {
 	t.Parallel()
-	a := everything(&trail{})
-	a.Limits.Anonymous = full{}
-	for limits, i := reflect.ValueOf(&a.Limits).Elem(), 0; i < limits.NumField(); i++ {
+	a := everything(&trail{}, func(o *Options) { o.Reads, o.Catalog = nothingCached{}, openBoard{} })
+	a.limits.Anonymous = full{}
+	for limits, i := reflect.ValueOf(a.limits).Elem(), 0; i < limits.NumField(); i++ {
 		if limits.Field(i).Type() == reflect.TypeFor[Rate]() {
 			limits.Field(i).Set(reflect.ValueOf(Rate{Users: full{}, Servers: full{}}))
 		}
 	}
-	a.Reads, a.Catalog = nothingCached{}, openBoard{}
 	user, server := minted(t, a, "alice", ""), minted(t, a, "game", auth.ScopeUpdate+" "+auth.ScopeAdmin)
 	for _, r := range a.engine.Routes() {
 		row := route{method: r.Method, path: r.Path}
@@ -455,11 +454,10 @@ func (secretBoard) FindBoards(_ context.Context, f scoreboard.BoardFilter) ([]sc
 // this API has no components that could.
 func TestPrivateBoardsAreHidden(t *testing.T) {
 	t.Parallel()
-	a := everything(&trail{})
+	a := everything(&trail{}, func(o *Options) { o.Catalog, o.Boards = secretBoard{}, secretBoard{} })
 	a.Configure(Policy{AnonymousReads: true, TopN: 10})
-	a.Catalog, a.Boards = secretBoard{}, secretBoard{}
 	checked := 0
-	for _, r := range a.routes() {
+	for _, r := range a.handlers.routes() {
 		if r.data != showsBoards || r.stream != nil { // the hub asks for each board
 			continue
 		}
@@ -498,14 +496,15 @@ func TestPrivateBoardsAreHidden(t *testing.T) {
 func TestPagesShowListedPublicBoardsOnly(t *testing.T) {
 	t.Parallel()
 	for name, listed := range map[string]Listing{"private": allListed{}, "unlisted": noneListed{}} {
-		a := everything(&trail{})
+		a := everything(&trail{}, func(o *Options) {
+			o.Catalog, o.Pages = openBoard{}, listed
+			if name == "private" {
+				o.Catalog = secretBoard{}
+			}
+		})
 		a.Configure(Policy{AnonymousReads: true, TopN: 10})
-		a.Catalog, a.Pages = openBoard{}, listed
-		if name == "private" {
-			a.Catalog = secretBoard{}
-		}
 		checked := 0
-		for _, r := range a.routes() {
+		for _, r := range a.handlers.routes() {
 			if r.data != showsListed || r.stream != nil { // the hub asks for the board
 				continue
 			}
@@ -535,7 +534,7 @@ func (noneListed) Lists(scoreboard.BoardID) bool { return false }
 func TestTrailingSlash(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
-	for _, r := range a.routes() {
+	for _, r := range a.handlers.routes() {
 		if r.path == rootPath {
 			continue
 		}

@@ -24,9 +24,14 @@ type SettingsService interface {
 	ChangeSettings(ctx context.Context, changes []scoreboard.SettingChange, token string) ([]wire.Setting, error)
 }
 
+// settings shows and changes the settings.
+type settings struct {
+	service SettingsService
+}
+
 // listSettings is GET /v1/admin/settings.
-func (a *API) listSettings(c *gin.Context, _ *auth.Claims) error {
-	settings, err := a.Settings.Settings(c.Request.Context())
+func (h *settings) listSettings(c *gin.Context, _ *auth.Claims) error {
+	settings, err := h.service.Settings(c.Request.Context())
 	if err != nil {
 		return err
 	}
@@ -35,7 +40,7 @@ func (a *API) listSettings(c *gin.Context, _ *auth.Claims) error {
 }
 
 // changeSetting is PUT /v1/admin/settings/{name}.
-func (a *API) changeSetting(c *gin.Context, caller *auth.Claims) error {
+func (h *settings) changeSetting(c *gin.Context, caller *auth.Claims) error {
 	var r wire.SettingRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -44,7 +49,7 @@ func (a *API) changeSetting(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	settings, err := a.Settings.ChangeSettings(c.Request.Context(), []scoreboard.SettingChange{change},
+	settings, err := h.service.ChangeSettings(c.Request.Context(), []scoreboard.SettingChange{change},
 		keptToken(c, r.Force))
 	if err != nil {
 		return err
@@ -55,7 +60,7 @@ func (a *API) changeSetting(c *gin.Context, caller *auth.Claims) error {
 
 // changeSettings is PUT /v1/admin/settings: some settings are only valid together,
 // such as the key set of another provider and its issuer.
-func (a *API) changeSettings(c *gin.Context, caller *auth.Claims) error {
+func (h *settings) changeSettings(c *gin.Context, caller *auth.Claims) error {
 	var r wire.SettingsRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -74,7 +79,7 @@ func (a *API) changeSettings(c *gin.Context, caller *auth.Claims) error {
 			return err
 		}
 	}
-	settings, err := a.Settings.ChangeSettings(c.Request.Context(), changes, keptToken(c, r.Force))
+	settings, err := h.service.ChangeSettings(c.Request.Context(), changes, keptToken(c, r.Force))
 	if err != nil {
 		return err
 	}

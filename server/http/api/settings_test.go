@@ -29,9 +29,9 @@ func (s *settingsStub) ChangeSettings(
 
 func TestSettingsAlias(t *testing.T) {
 	t.Parallel()
-	a, stub := everything(&trail{}), &settingsStub{}
-	a.Settings = stub
-	token, _, err := a.Tokens.Mint("root", auth.ScopeAdmin, time.Minute)
+	stub := &settingsStub{}
+	a := everything(&trail{}, func(o *Options) { o.Settings = stub })
+	token, _, err := a.callers.tokens.Mint("root", auth.ScopeAdmin, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

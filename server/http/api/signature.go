@@ -20,12 +20,19 @@ type signer struct {
 	scope *scoreboard.KeyScope
 }
 
+// signatures verifies the signatures of writes, and counts writes against the rates of their
+// keys.
+type signatures struct {
+	keyring *auth.Keyring
+	limit   func(perMinute int) KeyLimit // nil is off
+}
+
 // checkSignature verifies the header scheme if its header is present, else the
 // field scheme, and returns the key that signed: none if the request is not signed and
 // need not be.
-func (a *API) checkSignature(c *gin.Context, cmd *command, body []byte, optional bool) (signer, error) {
+func (s *signatures) checkSignature(c *gin.Context, cmd *command, body []byte, optional bool) (signer, error) {
 	if signature := c.GetHeader(wire.HeaderSignature); signature != "" {
-		return a.checkHeaderSignature(c, signature, body)
+		return s.checkHeaderSignature(c, signature, body)
 	}
 	if cmd.request.Signature == "" {
 		if optional {
@@ -38,10 +45,10 @@ func (a *API) checkSignature(c *gin.Context, cmd *command, body []byte, optional
 		return signer{}, scoreboard.Invalid("attributes",
 			"the field signature does not cover attributes: sign the request with headers instead")
 	}
-	return a.verifySignature(c, r.KeyID, r.FieldText(), r.Signature, cmd.Client)
+	return s.verifySignature(c, r.KeyID, r.FieldText(), r.Signature, cmd.Client)
 }
 
-func (a *API) checkHeaderSignature(c *gin.Context, header string, body []byte) (signer, error) {
+func (s *signatures) checkHeaderSignature(c *gin.Context, header string, body []byte) (signer, error) {
 	keyID, timestamp := c.GetHeader(wire.HeaderKey), c.GetHeader(wire.HeaderTimestamp)
 	seconds, err := strconv.ParseInt(timestamp, 10, 64)
 	signature, ok := strings.CutPrefix(header, wire.SignatureVersion)
@@ -49,14 +56,14 @@ func (a *API) checkHeaderSignature(c *gin.Context, header string, body []byte) (
 		return signer{}, auth.ErrSignature()
 	}
 	text := wire.HeaderText(c.Request.Method, c.Request.URL.RequestURI(), keyID, timestamp, body)
-	return a.verifySignature(c, keyID, text, signature, time.Unix(seconds, 0))
+	return s.verifySignature(c, keyID, text, signature, time.Unix(seconds, 0))
 }
 
 // verifySignature verifies a signature of text.
-func (a *API) verifySignature(
+func (s *signatures) verifySignature(
 	c *gin.Context, keyID string, text []byte, signature string, at time.Time,
 ) (signer, error) {
-	scope, err := a.Keyring.Check(c.Request.Context(), keyID, text, signature, at)
+	scope, err := s.keyring.Check(c.Request.Context(), keyID, text, signature, at)
 	return signer{keyID, scope}, err
 }
 
@@ -81,11 +88,11 @@ type keyCharge struct {
 // chargeKey counts an increment, which is ready to be recorded, against its key's rate. The
 // rate is one for all users of the key, so what their requests get wrong is checked before,
 // and settle gives the token back if nothing was recorded.
-func (a *API) chargeKey(ctx context.Context, by signer) (keyCharge, error) {
-	if by.scope == nil || by.scope.PerMinute == 0 || a.Limits.Key == nil {
+func (s *signatures) chargeKey(ctx context.Context, by signer) (keyCharge, error) {
+	if by.scope == nil || by.scope.PerMinute == 0 || s.limit == nil {
 		return keyCharge{}, nil
 	}
-	limit := a.Limits.Key(by.scope.PerMinute)
+	limit := s.limit(by.scope.PerMinute)
 	if err := take(ctx, limit, by.keyID); err != nil {
 		return keyCharge{}, err
 	}

@@ -24,9 +24,15 @@ type Statements interface {
 // statementPage is the maximum and the default of events on a page.
 const statementPage = 100
 
+// ledgerReads answers with users' statements.
+type ledgerReads struct {
+	store  Statements
+	access *boardAccess
+}
+
 // statement is GET /v1/users/{user_id}/statement, for the user and for
 // operators.
-func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
+func (h *ledgerReads) statement(c *gin.Context, caller *auth.Claims) error {
 	user, err := caller.UserID(c.Param("user_id"))
 	if err != nil {
 		return err
@@ -56,12 +62,12 @@ func (a *API) statement(c *gin.Context, caller *auth.Claims) error {
 	}
 	var unknown error // how the board's name is answered to callers without an event on it
 	if q.Board != "" {
-		if _, unknown = a.board(c.Request.Context(), q.Board, caller); unknown != nil &&
+		if _, unknown = h.access.board(c.Request.Context(), q.Board, caller); unknown != nil &&
 			wire.CodeOf(unknown) != wire.CodeNotFound {
 			return unknown
 		}
 	}
-	s, err := a.Ledger.Statement(c.Request.Context(), q)
+	s, err := h.store.Statement(c.Request.Context(), q)
 	if unknown != nil && (err == nil && len(s.Rows) == 0 || wire.CodeOf(err) == wire.CodeNotFound) {
 		return unknown
 	}

@@ -39,21 +39,26 @@ type membershipChange func(
 	context.Context, scoreboard.BoardID, scoreboard.Team, scoreboard.UserID,
 ) (*scoreboard.TeamMembership, error)
 
+// teams shows and changes who is in which team.
+type teams struct {
+	store Teams
+}
+
 // joinTeam is PUT /v1/boards/{board}/teams/{team}/members/{user_id}.
-func (a *API) joinTeam(c *gin.Context, _ *auth.Claims) error {
+func (h *teams) joinTeam(c *gin.Context, _ *auth.Claims) error {
 	if err := decodeNothing(c); err != nil {
 		return err
 	}
-	return a.changeMembership(c, a.Teams.Join)
+	return changeMembership(c, h.store.Join)
 }
 
 // leaveTeam is DELETE /v1/boards/{board}/teams/{team}/members/{user_id}.
-func (a *API) leaveTeam(c *gin.Context, _ *auth.Claims) error {
-	return a.changeMembership(c, a.Teams.Leave)
+func (h *teams) leaveTeam(c *gin.Context, _ *auth.Claims) error {
+	return changeMembership(c, h.store.Leave)
 }
 
 // changeMembership changes the membership in the path, and answers with it.
-func (a *API) changeMembership(c *gin.Context, change membershipChange) error {
+func changeMembership(c *gin.Context, change membershipChange) error {
 	board, team, err := teamOfPath(c)
 	if err != nil {
 		return err
@@ -90,7 +95,7 @@ func memberJSON(m *scoreboard.TeamMembership) wire.TeamMember {
 }
 
 // listTeams is GET /v1/boards/{board}/teams.
-func (a *API) listTeams(c *gin.Context, _ *auth.Claims) error {
+func (h *teams) listTeams(c *gin.Context, _ *auth.Claims) error {
 	board, err := scoreboard.ParseBoardID(c.Param("board"))
 	if err != nil {
 		return err
@@ -105,7 +110,7 @@ func (a *API) listTeams(c *gin.Context, _ *auth.Claims) error {
 			return scoreboard.Invalid("after", "after must be the next_after of a page")
 		}
 	}
-	teams, err := a.Teams.List(c.Request.Context(), board, after, limit+1)
+	teams, err := h.store.List(c.Request.Context(), board, after, limit+1)
 	if err != nil {
 		return err
 	}
@@ -124,7 +129,7 @@ func (a *API) listTeams(c *gin.Context, _ *auth.Claims) error {
 }
 
 // listMembers is GET /v1/boards/{board}/teams/{team}/members.
-func (a *API) listMembers(c *gin.Context, _ *auth.Claims) error {
+func (h *teams) listMembers(c *gin.Context, _ *auth.Claims) error {
 	board, team, err := teamOfPath(c)
 	if err != nil {
 		return err
@@ -141,7 +146,7 @@ func (a *API) listMembers(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	members, err := a.Teams.Members(c.Request.Context(), board, team, history, int64(after), limit+1)
+	members, err := h.store.Members(c.Request.Context(), board, team, history, int64(after), limit+1)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/scoreboard/scoreboard/server/http/api"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
@@ -19,7 +20,9 @@ func TestRejectedTokensHaveReasons(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	r := newRig(t, 100)
-	r.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	r.with(func(o *api.Options) {
+		o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
 	others := r.token(auth.NewTokens(secret, "iss", "others", r.clock), "alice", "")
 	elsewhere := r.token(auth.NewTokens("another "+secret, "iss", "aud", r.clock), "alice", "")
 	counted := prometheus.NewRegistry()

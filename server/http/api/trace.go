@@ -17,7 +17,7 @@ func (a *API) beginTrace(c *gin.Context) {
 		caller, _ = tracing.ParseParent(values[0])
 	}
 	// Until a route has matched, method and path are any text of the client.
-	ctx, span := a.Tracer.Root(c.Request.Context(), caller, tracing.Server, "HTTP")
+	ctx, span := a.tracer.Root(c.Request.Context(), caller, tracing.Server, "HTTP")
 	traceparent := span.Traceparent()
 	if span == nil {
 		traceparent = caller.Unsampled()

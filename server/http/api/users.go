@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 
 	"github.com/gin-gonic/gin"
@@ -26,14 +27,21 @@ type PersonalData interface {
 	WaitUntilHidden(ctx context.Context, user scoreboard.UserID) (pending bool, err error)
 }
 
+// userData shows, exports and erases what is stored about a user.
+type userData struct {
+	store Moderation
+	trail Trail
+	log   *slog.Logger
+}
+
 // showUser is GET /v1/admin/users/{user_id}: the status with its reason, the scores
 // and the number of open flags.
-func (a *API) showUser(c *gin.Context, _ *auth.Claims) error {
+func (h *userData) showUser(c *gin.Context, _ *auth.Claims) error {
 	user, err := scoreboard.ParseUserID(c.Param("user_id"))
 	if err != nil {
 		return err
 	}
-	u, err := a.Moderation.UserRecord(c.Request.Context(), user)
+	u, err := h.store.UserRecord(c.Request.Context(), user)
 	if err != nil {
 		return err
 	}
@@ -54,18 +62,18 @@ func (a *API) showUser(c *gin.Context, _ *auth.Claims) error {
 
 // export is GET /v1/admin/users/{user_id}/export. The read is audited before
 // anything is sent.
-func (a *API) export(c *gin.Context, caller *auth.Claims) error {
+func (h *userData) export(c *gin.Context, caller *auth.Claims) error {
 	user, err := scoreboard.ParseUserID(c.Param("user_id"))
 	if err != nil {
 		return err
 	}
 	ctx := c.Request.Context()
-	known, err := a.Moderation.Known(ctx, user)
+	known, err := h.store.Known(ctx, user)
 	if err == nil && !known {
 		err = scoreboard.Errorf(wire.CodeNotFound, "user %s not found", user)
 	}
 	if err == nil {
-		err = a.Trail.Add(ctx, newAuditEntry(c, caller, scoreboard.AuditUser(user), ""))
+		err = h.trail.Add(ctx, newAuditEntry(c, caller, scoreboard.AuditUser(user), ""))
 	}
 	if err != nil {
 		return err
@@ -74,13 +82,13 @@ func (a *API) export(c *gin.Context, caller *auth.Claims) error {
 	c.Status(http.StatusOK)
 	var end wire.ExportLine
 	write := json.NewEncoder(c.Writer)
-	err = a.Moderation.Export(ctx, user, func(kind string, row json.RawMessage) error {
+	err = h.store.Export(ctx, user, func(kind string, row json.RawMessage) error {
 		end.Rows++
 		extendWriteDeadline(c)
 		return write.Encode(wire.ExportLine{Kind: kind, Row: row})
 	})
 	if err != nil { // the status line is sent; the missing end shows the failure
-		a.Log.Warn("export incomplete", logTrace, traceID(c), "request_id", c.GetString(keyRequestID), "err", err)
+		h.log.Warn("export incomplete", logTrace, traceID(c), "request_id", c.GetString(keyRequestID), "err", err)
 		return nil
 	}
 	end.Kind = "end"
@@ -90,19 +98,19 @@ func (a *API) export(c *gin.Context, caller *auth.Claims) error {
 
 // erase is POST /v1/admin/users/{user_id}/erase. If it is interrupted, a node with
 // the role maintenance completes the erasure.
-func (a *API) erase(c *gin.Context, caller *auth.Claims) error {
+func (h *userData) erase(c *gin.Context, caller *auth.Claims) error {
 	user, reason, err := userAndReason(c)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request.Context()
-	anonymous, err := a.Moderation.BeginErasure(ctx, user, newAuditEntry(c, caller, "", reason))
+	anonymous, err := h.store.BeginErasure(ctx, user, newAuditEntry(c, caller, "", reason))
 	if err != nil {
 		return err
 	}
 	out := wire.Erased{Anonymous: string(anonymous)}
 	for {
-		n, err := a.Moderation.EraseStep(ctx, user, anonymous)
+		n, err := h.store.EraseStep(ctx, user, anonymous)
 		if err != nil {
 			return err
 		}
@@ -111,7 +119,7 @@ func (a *API) erase(c *gin.Context, caller *auth.Claims) error {
 		}
 		out.Rows += n
 	}
-	if out.Pending, err = a.Moderation.WaitUntilHidden(ctx, user); err != nil {
+	if out.Pending, err = h.store.WaitUntilHidden(ctx, user); err != nil {
 		return err
 	}
 	respond(c, http.StatusOK, out)

@@ -21,20 +21,26 @@ type Voids interface {
 	Voids(ctx context.Context, limit int) ([]scoreboard.Void, error)
 }
 
+// voids shows and changes voids.
+type voids struct {
+	store Voids
+	now   clock
+}
+
 // createVoid is POST /v1/admin/voids: 202 with the job, or for a dry run 200 with
 // what it would reverse.
-func (a *API) createVoid(c *gin.Context, caller *auth.Claims) error {
+func (h *voids) createVoid(c *gin.Context, caller *auth.Claims) error {
 	var r wire.VoidRequest
 	if err := decode(c, &r); err != nil {
 		return err
 	}
 	sender := scoreboard.Sender{KeyID: r.KeyID, Address: r.Address, From: r.From, To: r.To}
-	if err := sender.Check(a.Now()); err != nil {
+	if err := sender.Check(h.now()); err != nil {
 		return err
 	}
 	if r.DryRun {
 		skipAudit(c)
-		p, err := a.Moderation.PreviewVoid(c.Request.Context(), sender)
+		p, err := h.store.PreviewVoid(c.Request.Context(), sender)
 		if err != nil {
 			return err
 		}
@@ -52,7 +58,7 @@ func (a *API) createVoid(c *gin.Context, caller *auth.Claims) error {
 	}
 	why := newAuditEntry(c, caller, "", r.Reason)
 	why.Detail = auditDetail(r)
-	v, err := a.Moderation.CreateVoid(c.Request.Context(), sender, why)
+	v, err := h.store.CreateVoid(c.Request.Context(), sender, why)
 	if err != nil {
 		return err
 	}
@@ -107,12 +113,12 @@ func voidFailuresJSON(failures []scoreboard.VoidFailure) (out []wire.VoidFailure
 }
 
 // showVoid is GET /v1/admin/voids/{id}.
-func (a *API) showVoid(c *gin.Context, _ *auth.Claims) error {
+func (h *voids) showVoid(c *gin.Context, _ *auth.Claims) error {
 	id, err := pathID(c, "void")
 	if err != nil {
 		return err
 	}
-	v, err := a.Moderation.Void(c.Request.Context(), id)
+	v, err := h.store.Void(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -123,8 +129,8 @@ func (a *API) showVoid(c *gin.Context, _ *auth.Claims) error {
 const maxVoids = 100
 
 // listVoids is GET /v1/admin/voids.
-func (a *API) listVoids(c *gin.Context, _ *auth.Claims) error {
-	voids, err := a.Moderation.Voids(c.Request.Context(), maxVoids)
+func (h *voids) listVoids(c *gin.Context, _ *auth.Claims) error {
+	voids, err := h.store.Voids(c.Request.Context(), maxVoids)
 	if err != nil {
 		return err
 	}
@@ -137,7 +143,7 @@ func (a *API) listVoids(c *gin.Context, _ *auth.Claims) error {
 }
 
 // undoVoid is POST /v1/admin/voids/{id}/undo.
-func (a *API) undoVoid(c *gin.Context, caller *auth.Claims) error {
+func (h *voids) undoVoid(c *gin.Context, caller *auth.Claims) error {
 	var r wire.ReasonRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -150,7 +156,7 @@ func (a *API) undoVoid(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	why := newAuditEntry(c, caller, fmt.Sprintf("void:%d", id), r.Reason)
-	v, err := a.Moderation.UndoVoid(c.Request.Context(), id, why)
+	v, err := h.store.UndoVoid(c.Request.Context(), id, why)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/publicnet"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -61,9 +62,18 @@ func newWebhookSecret() string {
 	return "whsec_" + base64.StdEncoding.EncodeToString(secret)
 }
 
+// webhooks shows and changes webhooks and their deliveries.
+type webhooks struct {
+	store    Webhooks
+	boards   Boards
+	keyring  *auth.Keyring
+	networks publicnet.Networks // where webhooks may be
+	now      clock
+}
+
 // createWebhook is POST /v1/admin/webhooks. Only here and after a rotation a secret is
 // shown.
-func (a *API) createWebhook(c *gin.Context, caller *auth.Claims) error {
+func (h *webhooks) createWebhook(c *gin.Context, caller *auth.Claims) error {
 	var r wire.WebhookRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -72,18 +82,18 @@ func (a *API) createWebhook(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	if err := a.checkWebhookAddress(w.URL); err != nil {
+	if err := h.checkWebhookAddress(w.URL); err != nil {
 		return err
 	}
 	for _, board := range w.Boards {
-		if _, err := a.Boards.FindBoard(c.Request.Context(), board); err != nil {
+		if _, err := h.boards.FindBoard(c.Request.Context(), board); err != nil {
 			return err
 		}
 	}
 	w.ID = "wh_" + strings.ToLower(rand.Text()[:12])
 	secret := newWebhookSecret()
 	why := auditEntry(c, caller, "webhook:"+w.ID)
-	made, err := a.Webhooks.Create(c.Request.Context(), w, a.Keyring.Seal(w.ID, secret), why)
+	made, err := h.store.Create(c.Request.Context(), w, h.keyring.Seal(w.ID, secret), why)
 	if err != nil {
 		return err
 	}
@@ -93,7 +103,7 @@ func (a *API) createWebhook(c *gin.Context, caller *auth.Claims) error {
 
 // checkWebhookAddress rejects a literal address that no message may be sent to. What a name
 // resolves to is checked at each connection.
-func (a *API) checkWebhookAddress(text string) error {
+func (h *webhooks) checkWebhookAddress(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
 		return scoreboard.Invalid("url", "url must be a URL")
@@ -102,7 +112,7 @@ func (a *API) checkWebhookAddress(text string) error {
 	if err != nil {
 		return nil //nolint:nilerr // a name
 	}
-	if err := a.WebhookNetworks.Check(address); err != nil {
+	if err := h.networks.Check(address); err != nil {
 		return scoreboard.Invalid("url", "url: %v", err)
 	}
 	return nil
@@ -176,12 +186,12 @@ func webhookJSON(w *scoreboard.Webhook, secret string, b scoreboard.WebhookBackl
 }
 
 // listWebhooks is GET /v1/admin/webhooks.
-func (a *API) listWebhooks(c *gin.Context, _ *auth.Claims) error {
-	all, err := a.Webhooks.List(c.Request.Context())
+func (h *webhooks) listWebhooks(c *gin.Context, _ *auth.Claims) error {
+	all, err := h.store.List(c.Request.Context())
 	if err != nil {
 		return err
 	}
-	backlogs, err := a.Webhooks.Backlogs(c.Request.Context(), scoreboard.MaxWebhookPending)
+	backlogs, err := h.store.Backlogs(c.Request.Context(), scoreboard.MaxWebhookPending)
 	if err != nil {
 		return err
 	}
@@ -198,7 +208,7 @@ func webhookID(c *gin.Context) (string, error) { return pathName(c, "webhook_id"
 
 // rotateWebhook is POST /v1/admin/webhooks/{webhook_id}/rotate: a new secret. Messages are
 // signed with both for the overlap.
-func (a *API) rotateWebhook(c *gin.Context, caller *auth.Claims) error {
+func (h *webhooks) rotateWebhook(c *gin.Context, caller *auth.Claims) error {
 	var r wire.RotateRequest
 	if err := decode(c, &r); err != nil {
 		return err
@@ -213,7 +223,7 @@ func (a *API) rotateWebhook(c *gin.Context, caller *auth.Claims) error {
 	}
 	secret := newWebhookSecret()
 	why := auditEntry(c, caller, "webhook:"+id)
-	w, err := a.Webhooks.Rotate(c.Request.Context(), id, a.Keyring.Seal(id, secret), overlap, why)
+	w, err := h.store.Rotate(c.Request.Context(), id, h.keyring.Seal(id, secret), overlap, why)
 	if err != nil {
 		return err
 	}
@@ -222,7 +232,7 @@ func (a *API) rotateWebhook(c *gin.Context, caller *auth.Claims) error {
 }
 
 // enableWebhook is POST /v1/admin/webhooks/{webhook_id}/enable.
-func (a *API) enableWebhook(c *gin.Context, caller *auth.Claims) error {
+func (h *webhooks) enableWebhook(c *gin.Context, caller *auth.Claims) error {
 	id, err := webhookID(c)
 	if err != nil {
 		return err
@@ -230,7 +240,7 @@ func (a *API) enableWebhook(c *gin.Context, caller *auth.Claims) error {
 	if err := decodeNothing(c); err != nil {
 		return err
 	}
-	w, err := a.Webhooks.Enable(c.Request.Context(), id, auditEntry(c, caller, "webhook:"+id))
+	w, err := h.store.Enable(c.Request.Context(), id, auditEntry(c, caller, "webhook:"+id))
 	if err != nil {
 		return err
 	}
@@ -239,12 +249,12 @@ func (a *API) enableWebhook(c *gin.Context, caller *auth.Claims) error {
 }
 
 // deleteWebhook is DELETE /v1/admin/webhooks/{webhook_id}.
-func (a *API) deleteWebhook(c *gin.Context, caller *auth.Claims) error {
+func (h *webhooks) deleteWebhook(c *gin.Context, caller *auth.Claims) error {
 	id, err := webhookID(c)
 	if err != nil {
 		return err
 	}
-	w, err := a.Webhooks.Delete(c.Request.Context(), id, auditEntry(c, caller, "webhook:"+id))
+	w, err := h.store.Delete(c.Request.Context(), id, auditEntry(c, caller, "webhook:"+id))
 	if err != nil {
 		return err
 	}
@@ -254,7 +264,7 @@ func (a *API) deleteWebhook(c *gin.Context, caller *auth.Claims) error {
 
 // testWebhook is POST /v1/admin/webhooks/{webhook_id}/test: it queues a message without
 // data.
-func (a *API) testWebhook(c *gin.Context, caller *auth.Claims) error {
+func (h *webhooks) testWebhook(c *gin.Context, caller *auth.Claims) error {
 	id, err := webhookID(c)
 	if err != nil {
 		return err
@@ -262,9 +272,9 @@ func (a *API) testWebhook(c *gin.Context, caller *auth.Claims) error {
 	if err := decodeNothing(c); err != nil {
 		return err
 	}
-	payload := protocol.EncodeWebhook(scoreboard.WebhookTest, a.Now(), json.RawMessage("{}"))
+	payload := protocol.EncodeWebhook(scoreboard.WebhookTest, h.now(), json.RawMessage("{}"))
 	why := auditEntry(c, caller, "webhook:"+id)
-	d, err := a.Webhooks.Test(c.Request.Context(), id, scoreboard.NewWebhookMessageID(), payload, why)
+	d, err := h.store.Test(c.Request.Context(), id, scoreboard.NewWebhookMessageID(), payload, why)
 	if err != nil {
 		return err
 	}
@@ -273,7 +283,7 @@ func (a *API) testWebhook(c *gin.Context, caller *auth.Claims) error {
 }
 
 // listDeliveries is GET /v1/admin/webhooks/{webhook_id}/deliveries.
-func (a *API) listDeliveries(c *gin.Context, _ *auth.Claims) error {
+func (h *webhooks) listDeliveries(c *gin.Context, _ *auth.Claims) error {
 	id, err := webhookID(c)
 	if err != nil {
 		return err
@@ -294,7 +304,7 @@ func (a *API) listDeliveries(c *gin.Context, _ *auth.Claims) error {
 	default:
 		return scoreboard.Invalid("state", "state must be pending, delivered, failed or all")
 	}
-	all, err := a.Webhooks.Deliveries(c.Request.Context(), id, state, before, limit)
+	all, err := h.store.Deliveries(c.Request.Context(), id, state, before, limit)
 	if err != nil {
 		return err
 	}
@@ -321,7 +331,7 @@ func deliveryJSON(d *scoreboard.WebhookDelivery) wire.WebhookDelivery {
 }
 
 // retryDelivery is POST /v1/admin/webhooks/{webhook_id}/deliveries/{id}/retry.
-func (a *API) retryDelivery(c *gin.Context, caller *auth.Claims) error {
+func (h *webhooks) retryDelivery(c *gin.Context, caller *auth.Claims) error {
 	id, err := webhookID(c)
 	if err != nil {
 		return err
@@ -333,7 +343,7 @@ func (a *API) retryDelivery(c *gin.Context, caller *auth.Claims) error {
 	if err := decodeNothing(c); err != nil {
 		return err
 	}
-	d, err := a.Webhooks.Retry(c.Request.Context(), id, delivery, auditEntry(c, caller, "webhook:"+id))
+	d, err := h.store.Retry(c.Request.Context(), id, delivery, auditEntry(c, caller, "webhook:"+id))
 	if err != nil {
 		return err
 	}

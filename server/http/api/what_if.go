@@ -35,9 +35,17 @@ const (
 	pathWhatIf    = "/v1/admin/what-if"
 )
 
+// whatIfs answers what other rules would have changed.
+type whatIfs struct {
+	service WhatIf
+	catalog Catalog
+	runner  *jobRunner
+	now     clock
+}
+
 // whatIf is POST /v1/admin/what-if: a job that changes nothing, or with apply starts a void,
 // whose audit entry is written with it.
-func (a *API) whatIf(c *gin.Context, caller *auth.Claims) error {
+func (h *whatIfs) whatIf(c *gin.Context, caller *auth.Claims) error {
 	body, err := readBody(c, maxWhatIfBody)
 	if err != nil {
 		return err
@@ -46,7 +54,7 @@ func (a *API) whatIf(c *gin.Context, caller *auth.Claims) error {
 	if err := decodeObject(c, body, &r); err != nil {
 		return err
 	}
-	ask, err := parseWhatIf(&r, a.Now())
+	ask, err := parseWhatIf(&r, h.now())
 	if err != nil {
 		return err
 	}
@@ -54,7 +62,7 @@ func (a *API) whatIf(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	board, err := a.Catalog.Board(c.Request.Context(), id)
+	board, err := h.catalog.Board(c.Request.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -63,17 +71,17 @@ func (a *API) whatIf(c *gin.Context, caller *auth.Claims) error {
 	}
 	why := newAuditEntry(c, caller, "board:"+string(board.ID), r.Reason)
 	why.Detail = whatIfDetail(&r, board)
-	job := a.newJob(c, caller, "board:"+string(board.ID))
+	job := h.runner.newJob(c, caller, "board:"+string(board.ID))
 	job.DryRun, job.Reason = !r.Apply, r.Reason
-	return a.runJob(c, job, nil, func(ctx context.Context, w *jobWriter) (wire.JobLine, error) {
+	return h.runner.runJob(c, job, nil, func(ctx context.Context, w *jobWriter) (wire.JobLine, error) {
 		progress := func(rows int64) { w.progress(wire.JobLine{Board: string(board.ID), Records: rows}) }
 		var result *scoreboard.WhatIfResult
 		var void *scoreboard.Void
 		var err error
 		if r.Apply {
-			result, void, err = a.Operations.WhatIf.ApplyWhatIf(ctx, board, ask, r.Digest, why, progress)
+			result, void, err = h.service.ApplyWhatIf(ctx, board, ask, r.Digest, why, progress)
 		} else {
-			result, err = a.Operations.WhatIf.WhatIf(ctx, board, ask, progress)
+			result, err = h.service.WhatIf(ctx, board, ask, progress)
 		}
 		if err != nil {
 			return wire.JobLine{}, err

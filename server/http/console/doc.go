@@ -16,6 +16,6 @@
 //
 // Goroutines: each rebuild, verify and reconcile runs in one, because the API stops a job
 // whose client disconnects and a page must survive a reload. Run owns them: it cancels
-// them when its context ends and waits for them. Jobs and their results are kept in this
-// process, at most maxJobs of them; other nodes do not know them.
+// them when its context ends and waits for them. Jobs and their results are in PostgreSQL,
+// so every node shows them.
 package console

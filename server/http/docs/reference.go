@@ -155,7 +155,7 @@ func renderReference(a *API) (*page, error) {
 	if err := json.Unmarshal(a.Document, &d); err != nil {
 		return nil, fmt.Errorf("read the OpenAPI document %s: %w", a.Path, err)
 	}
-	p := &page{Name: a.page(), Title: d.Info.Title}
+	p := &page{Name: a.page(), Title: a.title()}
 	p.sections = append(p.sections, section{Text: d.Info.Description})
 	for _, at := range slices.Sorted(maps.Keys(d.Paths)) {
 		for _, method := range slices.Sorted(maps.Keys(d.Paths[at])) {

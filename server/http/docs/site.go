@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -45,6 +46,14 @@ func (a *API) page() string {
 		return Reference
 	}
 	return Reference + "-" + a.Dialect
+}
+
+// title returns the title of the page.
+func (a *API) title() string {
+	if a.Dialect == "" {
+		return "API reference"
+	}
+	return "API reference: " + a.Dialect
 }
 
 // Index is the name of the page that lists the others.
@@ -125,84 +134,9 @@ type section struct {
 	Text    string `json:"text"`
 }
 
-// alertsGroup is the heading of the pages of the runbook that order lacks: one for each
-// alert.
-const alertsGroup = "Alerts"
-
-// order is the order of the pages, with what they are called in lists. A page that it
-// lacks comes last, under its own heading.
-var order = []struct {
-	group string
-	pages [][3]string // name, title, about
-}{
-	{"Start", [][3]string{
-		{"readme", "Overview", "What scoreboard is, five minutes with it, and what it guarantees."},
-		{"first-point", "First point", "From an empty machine to a counted point, with Docker or without."},
-	}},
-	{"Build a client", [][3]string{
-		{Reference, "API reference", "Every operation with an example, and every field of its data."},
-		{"sdks", "Clients", "The clients for Go, TypeScript and Python, and their first lines."},
-		{"boards", "Labels and rules", "List boards by labels, and count increments on boards by rules."},
-		{"signing", "Signing", "How increments are signed, with test vectors and code in five languages."},
-		{"protocol", "Realtime protocol", "Follow a board by WebSocket, event stream or polling."},
-		{"web", "Boards on the web", "The page of a board, and boards in pages of your own."},
-		{"events", "Events", "What is published to Kafka, for other systems to read."},
-		{"history", "The board at a moment", "Read past standings, exactly, with ties as they were."},
-		{"what-if", "What if", "Try other rules on the ledger, see who would win, and apply them as a void."},
-		{"webhooks", "Webhooks", "Call your systems when a season ends, a user is flagged or reaches the top."},
-		{"teams", "Teams", "Rank teams by what their members have."},
-		{"friends", "Friends", "Let players ask each other, and rank them among friends."},
-		{"privacy", "Privacy", "Let players hide from others on boards, under pseudonyms."},
-		{"dialects", "Dialects", "Serve clients of other specifications, without a change in them."},
-		{"feeds", "Feeds", "The same in the formats of other specifications, and as CloudEvents."},
-		{Reference + "-highscore", "API: highscore", "The API of specification B."},
-		{Reference + "-delta", "API: delta", "The API of specification C."},
-		{Reference + "-module", "API: module", "The API of specification D."},
-		{Reference + "-plain", "API: plain", "The API of specification E."},
-		{"versions", "Versions", "What may change in API, messages, events and SDKs."},
-		{"dialect-names", "Names", "What other specifications call the same things."},
-	}},
-	{"sbctl", [][3]string{
-		{"cli", "Commands", "Every command with its flags."},
-		{"json", "JSON output", "What --output json prints, for each command."},
-	}},
-	{"Operate", [][3]string{
-		{"settings", "Settings", "Every setting: flag, variable, default and meaning."},
-		{"metrics", "Metrics", "Every metric: type, labels and meaning."},
-		{"console", "Console", "Watch and operate scoreboard in the browser."},
-		{"moderation", "Moderation", "Bans, reversals, voids, rules, anomalies and erasure."},
-		{"import", "Import and export", "Move boards from Nakama, Podium or CSV files, and out again."},
-		{"security", "Security", "Credentials, threats, and the tests that hold."},
-		{"redis", "Redis", "One server, sentinels or a cluster, and how to move between them."},
-		{"replicas", "Replicas", "Read from replicas of Redis and PostgreSQL, and know how old a response is."},
-		{"tracing", "Traces", "Follow an increment from its request to the frame, with OpenTelemetry."},
-		{"tls", "TLS and passwords of the backends", "Authorities, client certificates and SASL."},
-	}},
-	{"Runbook", [][3]string{
-		{"runbook", "Runbook", "Where to begin, and a page for each alert and situation."},
-		{"lost-redis", "Redis is unavailable", "What users see, and how Redis comes back."},
-		{"promote-redis", "Promote a Redis replica", "Replace the Redis that is lost by its replica."},
-		{"lost-postgresql", "PostgreSQL is unavailable", "Failover, and what it can lose."},
-		{"lost-kafka", "Kafka is unavailable", "Wait, or go on without it."},
-		{"lost-relay", "The relay is down", "Changes are not published."},
-		{"lost-gateway", "The gateway is down", "Streams are gone."},
-		{"key-leak", "A key leaked", "Revoke it, and undo what it signed."},
-		{"cheating-wave", "A cheating wave", "Find the pattern, stop it, clean up."},
-		{"season-end", "A season ends", "What happens, and what to look at."},
-		{"capacity", "Capacity", "What each part takes, and what to add."},
-		{"backup", "Backup and restore", "To a point in time, and what is lost."},
-		{"upgrade", "Upgrade", "Upgrade, go back, uninstall."},
-		{"switch-transport", "Switch the transport", "Move between Kafka, Redis Streams and direct."},
-	}},
-	{alertsGroup, nil},
-	{"Understand", [][3]string{
-		{"architecture", "Architecture", "An increment, a read and a frame, step by step."},
-		{"dependencies", "Dependencies", "What reaches the binaries, and what was considered instead."},
-		{"performance", "Performance", "What was measured, with which command."},
-		{"scale", "Scaling", "A caching proxy, sizing, multiple regions, and writes beyond one PostgreSQL."},
-		{"torture", "Torture test", "How faults are injected, and what is checked."},
-	}},
-}
+// treePath is the page that lists the others, by reader. The site takes its groups, titles and
+// descriptions from it.
+const treePath = "docs/README.md"
 
 // build renders everything.
 func build(source fs.FS, apis []API) (map[string]*file, error) {
@@ -212,6 +146,9 @@ func build(source fs.FS, apis []API) (map[string]*file, error) {
 	}
 	pages := make(map[string]*page)
 	for name, at := range sources {
+		if name == Index {
+			continue // its entries are the lists of the pages
+		}
 		if pages[name], err = renderMarkdown(source, at, name, sources); err != nil {
 			return nil, fmt.Errorf("render %s: %w", at, err)
 		}
@@ -225,7 +162,11 @@ func build(source fs.FS, apis []API) (map[string]*file, error) {
 			return nil, err
 		}
 	}
-	groups := arrange(pages, sources)
+	tree, err := fs.ReadFile(source, treePath)
+	if err != nil {
+		return nil, fmt.Errorf("read the list of pages: %w", err)
+	}
+	groups := arrange(string(tree), pages, sources)
 	t, err := template.New("page").Parse(pageTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("read the template of pages: %w", err)
@@ -284,16 +225,23 @@ func build(source fs.FS, apis []API) (map[string]*file, error) {
 	return files, nil
 }
 
-// find returns the Markdown files by the names of their pages.
+// find returns the Markdown files by the names of their pages. A README.md of a folder is
+// called as the folder, and the list of pages Index.
 func find(source fs.FS) (map[string]string, error) {
 	sources := make(map[string]string)
-	for _, pattern := range []string{"README.md", "docs/*.md", "docs/runbook/*.md"} {
+	for _, pattern := range []string{"README.md", "docs/*.md", "docs/runbook/*.md", "docs/decisions/README.md"} {
 		found, err := fs.Glob(source, pattern)
 		if err != nil {
 			return nil, err
 		}
 		for _, at := range found {
 			name := strings.ToLower(strings.TrimSuffix(path.Base(at), ".md"))
+			switch folder := path.Base(path.Dir(at)); {
+			case at == treePath:
+				name = Index
+			case name == "readme" && folder != ".":
+				name = folder
+			}
 			if other, twice := sources[name]; twice {
 				return nil, fmt.Errorf("%s has the name of another page, %s", at, other)
 			}
@@ -303,36 +251,54 @@ func find(source fs.FS) (map[string]string, error) {
 	return sources, nil
 }
 
-// arrange sorts the pages into groups and names them.
-func arrange(pages map[string]*page, sources map[string]string) []group {
-	var groups []group
-	known := make(map[string]bool)
-	for _, o := range order {
-		g := group{Title: o.group}
-		for _, entry := range o.pages {
-			known[entry[0]] = true
-			if p := pages[entry[0]]; p != nil {
-				p.Title, p.About = entry[1], entry[2]
-				g.Pages = append(g.Pages, p)
-			}
-		}
-		groups = append(groups, g)
+// entry is a line of the list of pages: its title, its file and what it is about.
+var entry = regexp.MustCompile(`^- \[(.+?)\]\((\S+?)\): (.+)$`)
+
+// arrange sorts the pages into the groups of the list of pages: its second-level headings.
+// Pages that it lacks come last: the pages of the runbook, one for each alert, and any others.
+func arrange(tree string, pages map[string]*page, sources map[string]string) []group {
+	names := make(map[string]string, len(sources)) // by path
+	for name, at := range sources {
+		names[at] = name
 	}
-	more := group{Title: "More"}
-	alerts := slices.IndexFunc(groups, func(g group) bool { return g.Title == alertsGroup })
+	var groups []group
+	listed := make(map[string]bool)
+	for line := range strings.Lines(tree) {
+		line = strings.TrimSpace(line)
+		if title, ok := strings.CutPrefix(line, "## "); ok {
+			groups = append(groups, group{Title: title})
+			continue
+		}
+		found := entry.FindStringSubmatch(line)
+		if found == nil || groups == nil {
+			continue
+		}
+		at := path.Join(path.Dir(treePath), found[2])
+		name, ok := names[at]
+		if !ok {
+			name = referenceName(at)
+		}
+		if p := pages[name]; p != nil {
+			p.About, listed[name] = found[3], true
+			last := &groups[len(groups)-1]
+			last.Pages = append(last.Pages, p)
+		}
+	}
+	alerts, more := group{Title: "Alerts"}, group{Title: "More"}
 	for name, p := range pages {
 		switch {
-		case known[name]:
+		case listed[name]:
 		case path.Dir(sources[name]) == "docs/runbook":
-			groups[alerts].Pages = append(groups[alerts].Pages, p)
+			alerts.Pages = append(alerts.Pages, p)
 		default:
 			more.Pages = append(more.Pages, p)
 		}
 	}
-	slices.SortFunc(groups[alerts].Pages, func(a, b *page) int { return cmp.Compare(a.Name, b.Name) })
-	groups = slices.DeleteFunc(groups, func(g group) bool { return g.Title == alertsGroup && g.Pages == nil })
-	if slices.SortFunc(more.Pages, func(a, b *page) int { return cmp.Compare(a.Name, b.Name) }); more.Pages != nil {
-		groups = append(groups, more)
+	for _, g := range []group{alerts, more} {
+		slices.SortFunc(g.Pages, func(a, b *page) int { return cmp.Compare(a.Name, b.Name) })
+		if g.Pages != nil {
+			groups = append(groups, g)
+		}
 	}
 	for _, g := range groups {
 		for _, p := range g.Pages {
@@ -342,4 +308,17 @@ func arrange(pages map[string]*page, sources map[string]string) []group {
 		}
 	}
 	return groups
+}
+
+// referenceName is the name of the page about the API whose OpenAPI document is at a path of
+// the repository.
+func referenceName(at string) string {
+	switch name, ok := strings.CutSuffix(path.Base(at), ".json"); {
+	case !ok:
+		return ""
+	case name == "openapi":
+		return Reference
+	default:
+		return Reference + "-" + name
+	}
 }

@@ -1,11 +1,15 @@
 package docs
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"html"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -81,9 +85,12 @@ func TestEveryPageIsServed(t *testing.T) {
 			t.Fatal(pattern, err)
 		}
 		for _, at := range found {
-			names = append(names, strings.TrimSuffix(filepath.Base(at), ".md"))
+			if name := strings.TrimSuffix(filepath.Base(at), ".md"); name != "README" {
+				names = append(names, name)
+			}
 		}
 	}
+	names = append(names, "decisions")
 	for _, name := range names {
 		w := get(t, whole(), name, nil)
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "<h1") ||
@@ -95,7 +102,7 @@ func TestEveryPageIsServed(t *testing.T) {
 		}
 	}
 	if strings.Contains(index, ">More</h2>") {
-		t.Error("the index has pages without a group: add them to order")
+		t.Error("the index has pages without a group: add them to docs/README.md")
 	}
 	for _, name := range []string{"0001-lock-users-by-an-upsert", "nowhere", "docs.go", "../README.md", "security.md"} {
 		if w := get(t, whole(), name, nil); w.Code != http.StatusNotFound {
@@ -104,11 +111,78 @@ func TestEveryPageIsServed(t *testing.T) {
 	}
 }
 
+// The list of pages calls each page by its title, and so does the site.
+func TestTitlesAreThoseOfTheList(t *testing.T) {
+	t.Parallel()
+	tree, err := os.ReadFile("../../../" + treePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := find(repository.Docs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make(map[string]string)
+	for name, at := range files {
+		names[at] = name
+	}
+	pages, entries := htmlPages(t, whole()), 0
+	heading := regexp.MustCompile(`(?s)<h1[^>]*>(.*?)(?:<a [^>]*>.*?</a>)?</h1>`)
+	tags := regexp.MustCompile(`<[^>]*>`)
+	for line := range strings.Lines(string(tree)) {
+		found := entry.FindStringSubmatch(strings.TrimSpace(line))
+		if found == nil {
+			if strings.HasPrefix(line, "- ") {
+				t.Errorf("not an entry: %s", line)
+			}
+			continue
+		}
+		entries++
+		at := path.Join("docs", found[2])
+		name := cmp.Or(names[at], referenceName(at))
+		h1 := heading.FindStringSubmatch(pages[name])
+		if h1 == nil {
+			t.Errorf("%s has no title", found[2])
+		} else if title := html.UnescapeString(tags.ReplaceAllString(h1[1], "")); title != found[1] {
+			t.Errorf("the list calls %s %q, its title is %q", found[2], found[1], title)
+		}
+	}
+	if entries < 50 {
+		t.Errorf("got %d entries, want at least 50", entries)
+	}
+}
+
+// The index of the decisions has each, with its title.
+func TestDecisionsAreListed(t *testing.T) {
+	t.Parallel()
+	index, err := os.ReadFile("../../../docs/decisions/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob("../../../docs/decisions/0*.md")
+	if err != nil || len(found) < 50 {
+		t.Fatal(len(found), err)
+	}
+	for _, at := range found {
+		text, err := os.ReadFile(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(string(text), "\n")
+		_, title, _ := strings.Cut(strings.TrimPrefix(first, "# "), " ")
+		number, _, _ := strings.Cut(filepath.Base(at), "-")
+		want := fmt.Sprintf("| %s | [%s](%s) | ", strings.TrimLeft(number, "0"), title, filepath.Base(at))
+		if !strings.Contains(string(index), want) {
+			t.Errorf("docs/decisions/README.md lacks %s", want)
+		}
+	}
+}
+
 // A page is answered with an ETag, and 304 to a client that has it.
 func TestPagesHaveETags(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]string)
-	for _, name := range []string{Index, "security", Reference, "style.css", "search.js", "search.json", "watch.svg"} {
+	for _, name := range []string{Index, "security", Reference, "style.css", "search.js", "search.json", "demo.svg"} {
 		w := get(t, whole(), name, nil)
 		tag := w.Header().Get("Etag")
 		if w.Code != http.StatusOK || tag == "" || seen[tag] != "" ||
@@ -257,12 +331,13 @@ func TestMarkdown(t *testing.T) {
 			"## A b\n\n| n |\n|--:|\n| 1 |\n\n## A b\n\n" +
 			"<script>alert(1)</script>\n\n<b>bold</b>\n\n## D\n\ntext\n")},
 		"docs/runbook/steps.md": {Data: []byte("# Steps\n\n[Rules](../rules.md)\n")},
+		"docs/README.md":        {Data: []byte("# All\n\n## First\n\n- [Top](../README.md): What it is.\n")},
 	}
 	pages := htmlPages(t, New(source, API{Document: []byte(`{}`)}))
 	for name, wants := range map[string][]string{
 		"readme": {
 			`<a href="rules#a-b">Rules</a> and code.`, `<img loading="lazy" src="watch.svg" alt="A screen">`,
-			`aria-current="page">Overview</a>`,
+			`aria-current="page">Top</a>`,
 		},
 		"rules": {
 			`<a href="readme">Home</a>, <a href="steps">steps</a>, why, <a href="https://example.com/x">out</a>.`,
@@ -279,6 +354,9 @@ func TestMarkdown(t *testing.T) {
 	}
 	if strings.Contains(pages["rules"], "alert(1)</script>") || strings.Contains(pages["rules"], "<b>bold") {
 		t.Errorf("HTML of the source is in the page:\n%s", pages["rules"])
+	}
+	if !strings.Contains(pages[Index], `<h2>First</h2>`) || !strings.Contains(pages[Index], `<dd>What it is.</dd>`) {
+		t.Errorf("the index lacks the group of the list of pages:\n%s", pages[Index])
 	}
 	twice := fstest.MapFS{"docs/a.md": {Data: []byte("# A")}, "docs/runbook/a.md": {Data: []byte("# A")}}
 	if _, err := New(twice, API{Document: []byte(`{}`)}).Serve(httptest.NewRecorder(), nil, "a"); err == nil {

@@ -16,7 +16,8 @@
 // Rows of shards beyond the configured number are relayed, too.
 //
 // A cursor belongs to one history of the database. If the database was restored
-// or replaced, nothing is published until an operator adopts the new history.
+// or replaced, nothing is published until the restored history is adopted:
+// by one node for the same database, by an operator for another one (package repair).
 //
 // On failure: the relay waits with backoff and jitter, and starts again from the
 // cursor. A row that the transport rejects for its size is retried alone a few

@@ -24,16 +24,17 @@ from team_state, standings_cluster() as c, pg_current_snapshot() as s`
 
 	// The teams whose members have changed scores on the source since the cursor, in
 	// transactions below the horizon ($2), which have all ended. A user who has left a team
-	// matters to it when the status of the user changes: such rows have no delta.
+	// matters to it when the user begins to count, with the first score (version 1), and when
+	// the status of the user changes: such rows have no delta.
 	sqlTeamsOfChanges = `with sources as materialized (
     select distinct source_board from boards where source_board is not null and status = 'active'
 ), shards as (
     select shard from relay_shards union select generate_series(0, coalesce((select max(shard)
         from outbox_score_updates), 0))
 ), changed as materialized (
-    select o.user_id, o.board_id, bool_or(o.delta = 0) as status
+    select o.user_id, o.board_id, bool_or(o.delta = 0 or o.version = 1) as counting
     from shards cross join lateral (
-        select user_id, board_id, delta from outbox_score_updates as u
+        select user_id, board_id, delta, version from outbox_score_updates as u
         where u.shard = shards.shard and u.xid >= $1::xid8 and u.xid < $2::xid8
             and u.board_id in (select source_board from sources) offset 0) as o
     group by o.user_id, o.board_id
@@ -42,7 +43,7 @@ select distinct b.board_id, m.team, t.memberships
 from changed as c join boards as b on b.source_board = c.board_id and b.status = 'active'
 cross join lateral (
     select team from team_members as m where m.user_id = c.user_id and m.board_id = b.board_id
-        and (m.left_at is null or c.status) offset 0) as m
+        and (m.left_at is null or c.counting) offset 0) as m
 join teams as t on t.board_id = b.board_id and t.team = m.team
 order by b.board_id, m.team`
 
