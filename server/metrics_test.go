@@ -249,7 +249,8 @@ func TestMetricsWhileConsumersAndRedisAreDown(t *testing.T) {
 		}
 	}
 	h.redis.Stop()
-	if up, ready := n.metric(t, "scoreboard_backend_up", "redis"), n.metric(t, "scoreboard_ready", ""); up != 0 || ready != 1 {
+	up, ready := n.metric(t, "scoreboard_backend_up", "redis"), n.metric(t, "scoreboard_ready", "")
+	if up != 0 || ready != 1 {
 		t.Errorf("without Redis: Redis up %v, ready %v, want 0 and 1", up, ready)
 	}
 	if up := n.metric(t, "scoreboard_backend_up", "postgres"); up != 1 {

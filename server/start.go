@@ -112,7 +112,9 @@ func newPreparations(s *Server) *preparations {
 	if s.config.Has(config.RoleAPI) {
 		p.boards = &preparation{
 			name: "boards of dialects", log: s.log,
-			create: func(ctx context.Context) error { return dialect.EnsureBoards(ctx, &s.config.Dialects, s.boards()) },
+			create: func(ctx context.Context) error {
+				return dialect.EnsureBoards(ctx, &s.config.Dialects, s.boards())
+			},
 			outage: func(err error) bool { return wire.CodeOf(err) == wire.CodeUnavailable },
 		}
 		s.add("boards of dialects", p.boards)

@@ -101,7 +101,8 @@ func (p *peers) takesOver(reaches, failing []string) (node, backend string) {
 	defer p.mu.Unlock()
 	now := p.now()
 	for from, known := range p.known {
-		if now.Sub(known.seen) > reportFor || !containsAll(known.Roles, p.roles) || !containsAll(known.Reaches, reaches) {
+		if now.Sub(known.seen) > reportFor || !containsAll(known.Roles, p.roles) ||
+			!containsAll(known.Reaches, reaches) {
 			continue
 		}
 		for _, backend := range failing {

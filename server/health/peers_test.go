@@ -82,7 +82,8 @@ func TestNodesThatCannotTakeOver(t *testing.T) {
 		for sequence := range int64(4) {
 			e.next(sequence, c.roles, c.reaches, "redis")
 		}
-		if node, backend := e.takesOver(noRedis, []string{"redis"}); node != c.want || backend != "redis" && node != "" {
+		node, backend := e.takesOver(noRedis, []string{"redis"})
+		if node != c.want || backend != "redis" && node != "" {
 			t.Errorf("%s: got %q for %q, want %q", name, node, backend, c.want)
 		}
 	}

@@ -53,7 +53,10 @@ const clientID = "scoreboard"
 
 // New returns a client, which connects when it is used.
 func New(o Options) *Client {
-	c := &Client{o: o, ping: newPinger(), dial: (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext}
+	c := &Client{
+		o: o, ping: newPinger(),
+		dial: (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+	}
 	if o.TLS != nil {
 		c.dial = o.TLS.Dial
 	}

@@ -19,7 +19,10 @@ type State struct {
 var states = []State{
 	{"08", "the connection failed", true, true, true},
 	{"25", "the transaction is in another state than the program assumes", false, false, false},
-	{ReadOnlyTransaction, "the server is read-only: a standby, or a provider's server with a full disk", true, false, true},
+	{
+		ReadOnlyTransaction, "the server is read-only: a standby, or a provider's server with a full disk",
+		true, false, true,
+	},
 	{"25P03", "the transaction was idle for too long", true, true, true},
 	{"25P04", "the transaction took too long", true, false, true},
 	{"53", "resources: disk full (53100), out of memory (53200), too many connections (53300)", true, false, false},
