@@ -13,7 +13,7 @@ import (
 )
 
 // MaxWaiting bounds the bytes that wait to be written.
-const MaxWaiting = 1 << 20
+const MaxWaiting = 128 << 10
 
 // Writer writes to another one from a goroutine of its own, which Close ends.
 type Writer struct {

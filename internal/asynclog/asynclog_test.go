@@ -47,8 +47,8 @@ func TestSlowReader(t *testing.T) {
 	w.Close(time.Minute)
 	_ = out.Close()
 	text := <-read
-	if strings.Count(text, "xxx\n") != lines/2 || !strings.Contains(text, `"count":1024}`) {
-		t.Errorf("the reader gets %d lines and does not learn of 1024", strings.Count(text, "\n"))
+	if strings.Count(text, "xxx\n") != lines/2 || !strings.Contains(text, `"count":128}`) {
+		t.Errorf("the reader gets %d lines and does not learn of the others", strings.Count(text, "\n"))
 	}
 	if _, err := w.Write(line); err != nil || dropped(t, w) != lines/2+1 {
 		t.Errorf("after the end: got %v, %v lines dropped", err, dropped(t, w))
