@@ -90,7 +90,7 @@ through the native API).`,
 					return err
 				}
 			}
-			o, err := loadOptions(p, load, out, ops)
+			o, err := loadOptions(p.connector, p.output, load, out, ops)
 			if err != nil {
 				return err
 			}

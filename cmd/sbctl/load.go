@@ -74,7 +74,7 @@ Exit code 3: no rate was sustained.`,
 				return usagef("--batch requires --mode batch")
 			}
 			load.Prefix = uniquePrefix()
-			o, err := loadOptions(p, load, out, ops)
+			o, err := loadOptions(p.connector, p.output, load, out, ops)
 			if err != nil {
 				return err
 			}
@@ -128,8 +128,10 @@ func datedFolder(at time.Time) string {
 }
 
 // loadOptions returns the options of a run against the connection's server.
-func loadOptions(p *program, load plan.Plan, out, ops string) (loadgen.Options, error) {
-	s, err := p.connection()
+func loadOptions(
+	server *connector, say *output, load plan.Plan, out, ops string,
+) (loadgen.Options, error) {
+	s, err := server.connection()
 	if err != nil {
 		return loadgen.Options{}, err
 	}
@@ -143,7 +145,7 @@ func loadOptions(p *program, load plan.Plan, out, ops string) (loadgen.Options, 
 		Server: loadgen.Server{
 			URL: s.Server.Value, Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value,
 		},
-		Plan: load, Out: out, Ops: opsServer(s, ops).Value, Machine: machineInfo(), Say: p.infof,
+		Plan: load, Out: out, Ops: opsServer(s, ops).Value, Machine: machineInfo(), Say: say.infof,
 	}, nil
 }
 

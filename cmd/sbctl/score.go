@@ -105,7 +105,7 @@ unreachable, and finished by an earlier run. Exit code 3: some lines were refuse
 				return usagef("--curl is for one increment, not for --file")
 			}
 			if f.file != "" {
-				return submitFile(p, cmd, c, &f)
+				return submitFile(p.connector, p.output, cmd, c, &f)
 			}
 			return submitOne(p.output, cmd, c, &f)
 		}),

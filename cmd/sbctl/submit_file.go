@@ -29,7 +29,7 @@ type summary struct {
 	Results string  `json:"results,omitempty"`
 }
 
-func submitFile(p *program, cmd *cobra.Command, c *client.Client, f *submitFlags) error {
+func submitFile(server *connector, out *output, cmd *cobra.Command, c *client.Client, f *submitFlags) error {
 	for _, flag := range []string{"user", "delta", "event-id", "board", "action", "attribute"} {
 		if cmd.Flags().Changed(flag) {
 			return usagef("--%s cannot be used with --file; set it in the lines", flag)
@@ -38,7 +38,7 @@ func submitFile(p *program, cmd *cobra.Command, c *client.Client, f *submitFlags
 	if f.workers < 1 || f.workers > bulk.MaxWorkers {
 		return usagef("--workers must be 1 to %d", bulk.MaxWorkers)
 	}
-	source, size, err := openSource(p.stdin, f.file)
+	source, size, err := openSource(out.stdin, f.file)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func submitFile(p *program, cmd *cobra.Command, c *client.Client, f *submitFlags
 		results = f.file + ".results"
 	}
 	now := time.Now()
-	bar := &progressBar{out: p.output, size: size, started: now, drawnAt: now, terminal: p.redraws(p.stderr)}
+	bar := &progressBar{out: out, size: size, started: now, drawnAt: now, terminal: out.redraws(out.stderr)}
 	job := bulk.Job{
 		Source: source, CSV: strings.HasSuffix(strings.ToLower(f.file), ".csv"), Results: results,
 		Workers: f.workers, Progress: bar.draw, Failed: bar.lineFailed,
@@ -58,18 +58,18 @@ func submitFile(p *program, cmd *cobra.Command, c *client.Client, f *submitFlags
 	if err != nil && tally.Lines == 0 {
 		return err // no line was read
 	}
-	if printErr := printSummary(p.output, summary{tally, time.Since(bar.started).Seconds(), results}); printErr != nil {
+	if printErr := printSummary(out, summary{tally, time.Since(bar.started).Seconds(), results}); printErr != nil {
 		return printErr
 	}
 	switch {
 	case errors.Is(err, bulk.ErrUnreachable):
-		return resumable(fmt.Errorf("%w: %w", bulk.ErrUnreachable, p.humanize(err)), results)
+		return resumable(fmt.Errorf("%w: %w", bulk.ErrUnreachable, server.humanize(err)), results)
 	case errors.Is(err, bulk.ErrSourceChanged):
 		return err
 	case err != nil:
 		return resumable(err, results)
 	case tally.Unsent > 0:
-		return resumable(fmt.Errorf("%s not sent: %w", english.Count(tally.Unsent, "line"), p.humanize(bar.unsent)),
+		return resumable(fmt.Errorf("%s not sent: %w", english.Count(tally.Unsent, "line"), server.humanize(bar.unsent)),
 			results)
 	case tally.Refused > 0:
 		return errCheckFailed

@@ -44,46 +44,40 @@ type either[T any] struct {
 func (e *either[T]) read(
 	ctx context.Context, do func(context.Context, T) error, facts func() (asOf time.Time, degraded *string),
 ) error {
-	ask := func(accept scoreboard.ProgressCheck) (behind *string, err error) {
-		var checked time.Time // of what the answer is from; an answer's own time may be older
-		source := e.Source(func(p scoreboard.Progress) error {
-			checked = p.AsOf
-			return accept(p)
-		})
-		err = e.replicas.try(ctx, func(ctx context.Context) error { return do(ctx, source) })
-		if err != nil {
-			return nil, err
-		}
-		asOf, degraded := facts()
-		if !checked.IsZero() {
-			asOf = checked
-		}
-		if e.State.current(asOf) {
-			return nil, nil
-		}
-		return degraded, nil
-	}
-	if e.State.usable() {
-		behind, err := ask(e.State.acceptCurrent)
-		if wire.CodeOf(err) == wire.CodeNotFound || err == nil && behind == nil {
-			e.State.reads.WithLabelValues("replica").Inc()
-			return err
-		}
-	}
-	err := e.main.try(ctx, func(ctx context.Context) error { return do(ctx, e.primary) })
-	if err == nil || wire.CodeOf(err) == wire.CodeNotFound || !e.State.trusted() {
-		e.State.reads.WithLabelValues("primary").Inc()
-		return err
-	}
-	behind, oldErr := ask(e.State.accept)
-	if oldErr != nil {
-		return err
-	}
-	e.State.reads.WithLabelValues("behind").Inc()
-	if behind != nil {
-		MarkBehind(behind)
-	}
-	return nil
+	var behind *string // where to mark that the replica's answer is of a time that is too long ago
+	return e.State.read(&reading{
+		replica: func(accept scoreboard.ProgressCheck) error {
+			var checked time.Time // of what the answer is from; an answer's own time may be older
+			source := e.Source(func(p scoreboard.Progress) error {
+				checked = p.AsOf
+				return accept(p)
+			})
+			behind = nil
+			if err := e.replicas.try(ctx, func(ctx context.Context) error { return do(ctx, source) }); err != nil {
+				return err
+			}
+			asOf, degraded := facts()
+			if !checked.IsZero() {
+				asOf = checked
+			}
+			if !e.State.current(asOf) {
+				behind = degraded
+			}
+			return nil
+		},
+		primary: func() error {
+			return e.main.try(ctx, func(ctx context.Context) error { return do(ctx, e.primary) })
+		},
+		answered: func(err error) bool {
+			return wire.CodeOf(err) == wire.CodeNotFound || err == nil && behind == nil
+		},
+		replaceable: func(err error) bool { return wire.CodeOf(err) != wire.CodeNotFound },
+		mark: func() {
+			if behind != nil {
+				MarkBehind(behind)
+			}
+		},
+	})
 }
 
 // noFacts are those of an answer that has neither a time nor a mark.

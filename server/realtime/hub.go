@@ -19,7 +19,7 @@ type Hub struct {
 	users   Users
 	tracer  *tracing.Tracer
 	log     *slog.Logger
-	metrics *metrics
+	*metrics
 
 	wheel         *wheel
 	queue         *queue

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// metrics counts what a hub does.
 type metrics struct {
 	connections *prometheus.GaugeVec
 	refused     *prometheus.CounterVec
@@ -64,7 +65,7 @@ func newMetrics(h *Hub) *metrics {
 }
 
 // CountSent counts a frame that was written.
-func (h *Hub) CountSent(f *Frame, as Encoding) {
+func (m *metrics) CountSent(f *Frame, as Encoding) {
 	f.sent[as].Inc()
 	f.trace.end(as)
 }
@@ -73,14 +74,13 @@ func (h *Hub) CountSent(f *Frame, as Encoding) {
 var transports = [encodings]string{WebSocket: "websocket", SSE: "sse"}
 
 // CountClosed counts a connection that was closed.
-func (h *Hub) CountClosed(reason string) { h.metrics.closed.WithLabelValues(reason).Inc() }
+func (m *metrics) CountClosed(reason string) { m.closed.WithLabelValues(reason).Inc() }
 
 // AddStalled changes the number of stalled connections.
-func (h *Hub) AddStalled(n float64) { h.metrics.stalled.Add(n) }
+func (m *metrics) AddStalled(n float64) { m.stalled.Add(n) }
 
 // Collectors returns the hub's metrics.
-func (h *Hub) Collectors() []prometheus.Collector {
-	m := h.metrics
+func (m *metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.connections, m.refused, m.closed, m.stalled, m.sent, m.skipped, m.encode, m.checks, m.window, m.boards,
 	}

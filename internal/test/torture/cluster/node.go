@@ -132,7 +132,6 @@ func (n *Node) Start() error {
 		os.Environ(),
 		"SCOREBOARD_POSTGRES_URL="+through(n.cluster.postgres.RuntimeURL(database), n.postgres),
 		"SCOREBOARD_REDIS_URL="+through(n.cluster.RedisURL(), n.redis),
-		"SCOREBOARD_KAFKA_BROKERS="+strings.Join(n.cluster.kafkaAddrs(), ","),
 		"SCOREBOARD_AUTH_JWT_SECRET="+JWTSecret,
 		"SCOREBOARD_AUTH_MASTER_KEY="+backends.MasterKey,
 		"SCOREBOARD_BOARDS_CLOSE_GRACE=2s", "SCOREBOARD_DRAIN_DELAY=0s",
@@ -145,6 +144,11 @@ func (n *Node) Start() error {
 		"SCOREBOARD_REALTIME_CONNECTIONS_PER_ADDRESS=0",
 		"SCOREBOARD_REALTIME_JOINS_PER_SECOND=0",
 	)
+	if n.cluster.o.Streams {
+		cmd.Env = append(cmd.Env, "SCOREBOARD_TRANSPORT=streams")
+	} else {
+		cmd.Env = append(cmd.Env, "SCOREBOARD_KAFKA_BROKERS="+strings.Join(n.cluster.kafkaAddrs(), ","))
+	}
 	cmd.Env = append(cmd.Env, n.cluster.o.Settings...)
 	cmd.Env = append(cmd.Env, clock.Variable+"="+n.clock.path)
 	if err := cmd.Start(); err != nil {

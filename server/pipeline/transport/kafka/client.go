@@ -158,8 +158,11 @@ func (c *Client) dialAnswering(ctx context.Context, network, address string) (ne
 }
 
 // position is how far a group is in a partition; committed is -1 before its first
-// commit.
-type position struct{ committed, first, end int64 }
+// commit. epoch is that of the last record that it has committed.
+type position struct {
+	committed, first, end int64
+	epoch                 int32
+}
 
 // lag counts the records that the group has not consumed. A group beyond the end has
 // consumed another log: nothing of this one is known to be consumed.

@@ -1,4 +1,4 @@
-package ranking
+package partitions
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -18,31 +19,31 @@ import (
 // the token of the rebuild, and the record is cleared after its partitions are removed.
 
 // recordLayouts records the layouts that a rebuild turns from and to.
-func (r *Ranking) recordLayouts(ctx context.Context, token string, layouts ...layout) error {
+func (r *Rebuilds) recordLayouts(ctx context.Context, token string, layouts ...piece.Layout) error {
 	values := make([]any, 0, 2*len(layouts))
 	for _, l := range layouts {
-		if l.count > 1 {
-			values = append(values, l.count, token)
+		if l.Count > 1 {
+			values = append(values, l.Count, token)
 		}
 	}
-	return r.rdb.HSet(ctx, r.keys.layouts(layouts[0].board), values...).Err()
+	return r.Redis.HSet(ctx, r.Keys.Layouts(layouts[0].Board), values...).Err()
 }
 
-// recorded returns the layouts that keys of a board may be left of, with the tokens that they
+// Recorded returns the layouts that keys of a board may be left of, with the tokens that they
 // were recorded with.
-func (r *Ranking) recorded(ctx context.Context, board scoreboard.BoardID) (map[layout]string, error) {
-	found, err := r.rdb.HGetAll(ctx, r.keys.layouts(board)).Result()
+func (r *Rebuilds) Recorded(ctx context.Context, board scoreboard.BoardID) (map[piece.Layout]string, error) {
+	found, err := r.Redis.HGetAll(ctx, r.Keys.Layouts(board)).Result()
 	if err != nil {
 		return nil, err
 	}
 	return parseLayouts(board, found), nil
 }
 
-func parseLayouts(board scoreboard.BoardID, found map[string]string) map[layout]string {
-	tokens := make(map[layout]string, len(found))
+func parseLayouts(board scoreboard.BoardID, found map[string]string) map[piece.Layout]string {
+	tokens := make(map[piece.Layout]string, len(found))
 	for text, token := range found {
 		if count, err := strconv.Atoi(text); err == nil && count > 1 && count <= scoreboard.MaxPartitions {
-			tokens[layout{board, count}] = token
+			tokens[piece.Layout{Board: board, Count: count}] = token
 		}
 	}
 	return tokens
@@ -50,12 +51,12 @@ func parseLayouts(board scoreboard.BoardID, found map[string]string) map[layout]
 
 // RemoveUnused removes partitions of boards that an interrupted rebuild has left. Those of a
 // board that is being rebuilt stay until it is not.
-func (r *Ranking) RemoveUnused(ctx context.Context, boards []scoreboard.Board) error {
-	for some := range slices.Chunk(boards, boardsPerTrip) {
+func (r *Rebuilds) RemoveUnused(ctx context.Context, boards []scoreboard.Board) error {
+	for some := range slices.Chunk(boards, piece.BoardsPerTrip) {
 		answers := make([]*redis.MapStringStringCmd, len(some))
-		_, _ = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error { // each answer has its own error
+		_, _ = r.Redis.Pipelined(ctx, func(p redis.Pipeliner) error { // each answer has its own error
 			for i := range some {
-				answers[i] = p.HGetAll(ctx, r.keys.layouts(some[i].ID))
+				answers[i] = p.HGetAll(ctx, r.Keys.Layouts(some[i].ID))
 			}
 			return nil
 		})
@@ -65,16 +66,16 @@ func (r *Ranking) RemoveUnused(ctx context.Context, boards []scoreboard.Board) e
 				err = r.removeLayouts(ctx, some[i].ID, parseLayouts(some[i].ID, found))
 			}
 			if err != nil {
-				return translate(fmt.Errorf("remove unused partitions of board %s: %w", some[i].ID, err))
+				return piece.Translate(fmt.Errorf("remove unused partitions of board %s: %w", some[i].ID, err))
 			}
 		}
 	}
 	return nil
 }
 
-// removeUnused is RemoveUnused for one board, after a rebuild of it.
-func (r *Ranking) removeUnused(ctx context.Context, board scoreboard.BoardID) error {
-	found, err := r.recorded(ctx, board)
+// RemoveUnusedOf is RemoveUnused for one board, after a rebuild of it.
+func (r *Rebuilds) RemoveUnusedOf(ctx context.Context, board scoreboard.BoardID) error {
+	found, err := r.Recorded(ctx, board)
 	if err == nil {
 		err = r.removeLayouts(ctx, board, found)
 	}
@@ -84,11 +85,11 @@ func (r *Ranking) removeUnused(ctx context.Context, board scoreboard.BoardID) er
 	return nil
 }
 
-func (r *Ranking) removeLayouts(ctx context.Context, board scoreboard.BoardID, found map[layout]string) error {
+func (r *Rebuilds) removeLayouts(ctx context.Context, board scoreboard.BoardID, found map[piece.Layout]string) error {
 	if len(found) == 0 {
 		return nil
 	}
-	now, divided, err := r.learn(ctx, board)
+	now, divided, err := r.layouts.Learn(ctx, board)
 	if err != nil {
 		return err
 	}
@@ -108,22 +109,22 @@ func (r *Ranking) removeLayouts(ctx context.Context, board scoreboard.BoardID, f
 // partitions that were swapped in before the first look, by a rebuild that has ended at the
 // second one, are live at the third one or never. Partitions that are swapped in later have
 // another epoch.
-func (r *Ranking) removeLayout(ctx context.Context, l layout, token string) error {
-	epochs := make(map[scoreboard.BoardID]*redis.StringCmd, l.count)
-	_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, name := range l.parts() {
-			epochs[name] = p.HGet(ctx, r.keys.live(name)[0], "epoch")
+func (r *Rebuilds) removeLayout(ctx context.Context, l piece.Layout, token string) error {
+	epochs := make(map[scoreboard.BoardID]*redis.StringCmd, l.Count)
+	_, err := r.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, name := range l.Parts() {
+			epochs[name] = p.HGet(ctx, r.Keys.Live(name)[0], "epoch")
 		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return err
 	}
-	rebuilding, err := r.rdb.Exists(ctx, r.keys.shadow(l.board)[0]).Result()
+	rebuilding, err := r.Redis.Exists(ctx, r.Keys.Shadow(l.Board)[0]).Result()
 	if err != nil || rebuilding == 1 {
 		return err
 	}
-	now, divided, err := r.learn(ctx, l.board)
+	now, divided, err := r.layouts.Learn(ctx, l.Board)
 	if err != nil || divided && now == l {
 		return err
 	}
@@ -136,10 +137,10 @@ func (r *Ranking) removeLayout(ctx context.Context, l layout, token string) erro
 			return epoch.Err()
 		}
 	}
-	if err := r.each(ctx, left, func(run runner, name scoreboard.BoardID) *redis.Cmd {
-		return run(r.discardPart, r.keys.live(name), epochs[name].Val())
+	if err := r.Each(ctx, left, func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {
+		return run(r.DiscardPart, r.Keys.Live(name), epochs[name].Val())
 	}, func(scoreboard.BoardID, int64) error { return nil }); err != nil {
 		return err
 	}
-	return r.forgetLayout.Run(ctx, r.rdb, []string{r.keys.layouts(l.board)}, l.count, token).Err()
+	return r.ForgetLayout.Run(ctx, r.Redis, []string{r.Keys.Layouts(l.Board)}, l.Count, token).Err()
 }

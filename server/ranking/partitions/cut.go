@@ -1,4 +1,4 @@
-package ranking
+package partitions
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -37,22 +38,22 @@ type position struct {
 	member string
 }
 
-// sought is a position to count the rows up to, and how many rows to return on both sides of it.
-type sought struct {
+// Sought is a position to count the rows up to, and how many rows to return on both sides of it.
+type Sought struct {
 	at           *position // nil: before all rows
-	before, from int
+	Before, from int
 }
 
 // question is what is asked of every partition at once.
 type question struct {
-	sought []sought
+	sought []Sought
 	users  [][]scoreboard.UserID // whose states to return, by partition; nil: none
 }
 
 // partition is what a partition answered.
 type partition struct {
-	basis
-	fresh                      *freshness
+	piece.Basis
+	fresh                      *piece.Freshness
 	epoch, seq, updated, total int64
 	upTo                       []int64 // by sought
 	states                     []string
@@ -61,8 +62,8 @@ type partition struct {
 
 // boardHead is what the head of a board holds.
 type boardHead struct {
-	basis
-	fresh                   *freshness
+	piece.Basis
+	fresh                   *piece.Freshness
 	epoch, version, updated int64
 	order                   scoreboard.Order
 	of                      int     // partitions
@@ -143,11 +144,31 @@ func dominates(a, b []int64) bool {
 // fit together: a rebuild swaps partitions in, or a user's standing changed between two calls.
 const readAttempts = 6
 
-// readPause is how long the first repeated read waits; each further one waits twice as long.
-const readPause = time.Millisecond
+// ReadPause is how long the first repeated read waits; each further one waits twice as long.
+const ReadPause = time.Millisecond
+
+// Boards reads boards in partitions, and merges their heads.
+type Boards struct {
+	*piece.Conn
+	layouts           *Layouts
+	pieces            *piece.States
+	part, head, merge *redis.Script
+	lookups           lookups
+}
+
+// New reads and repairs by c; of says which boards are in partitions.
+func New(c *piece.Conn, of *Layouts, p *piece.States) *Boards {
+	return &Boards{
+		Conn: c, layouts: of, pieces: p,
+		part:    redis.NewScript(piece.LuaSearch + luaPart),
+		head:    redis.NewScript(luaHead),
+		merge:   redis.NewScript(luaMerge),
+		lookups: lookups{waiting: make(map[piece.Layout][]*lookup)},
+	}
+}
 
 // ask reads the head, then asks every partition.
-func (r *Ranking) ask(ctx context.Context, l layout, q *question) (*cut, error) {
+func (r *Boards) ask(ctx context.Context, l piece.Layout, q *question) (*cut, error) {
 	head, _, err := r.askHead(ctx, l, nil)
 	if err != nil {
 		return nil, err
@@ -157,13 +178,13 @@ func (r *Ranking) ask(ctx context.Context, l layout, q *question) (*cut, error) 
 
 // askHead reads the head, and the states of users from the partitions that have any: those
 // of partitions that are not loaded are missing.
-func (r *Ranking) askHead(
-	ctx context.Context, l layout, mine [][]scoreboard.UserID,
+func (r *Boards) askHead(
+	ctx context.Context, l piece.Layout, mine [][]scoreboard.UserID,
 ) (head *boardHead, states []*partition, err error) {
 	var answer *redis.Cmd
 	answers := make([]*redis.Cmd, len(mine))
-	err = r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
-		answer = run(r.head, []string{r.keys.head(l.board), r.keys.fresh(r.keys.bucket(l.board))})
+	err = r.Pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
+		answer = run(r.head, []string{r.Keys.Head(l.Board), r.Keys.Fresh(r.Keys.Bucket(l.Board))})
 		for i, users := range mine {
 			if len(users) > 0 {
 				answers[i] = run(r.part, r.partKeys(l, i), partArguments(false, nil, users)...)
@@ -173,7 +194,7 @@ func (r *Ranking) askHead(
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, nil, err
 	}
-	if head, err = parseHead(answer); err != nil {
+	if head, err = ParseHead(answer); err != nil {
 		return nil, nil, err
 	}
 	states = make([]*partition, len(mine))
@@ -181,7 +202,7 @@ func (r *Ranking) askHead(
 		if answers[i] == nil {
 			continue
 		}
-		if states[i], err = parsePartition(answers[i], nil, len(users)); err != nil {
+		if states[i], err = ParsePartition(answers[i], nil, len(users)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -190,11 +211,11 @@ func (r *Ranking) askHead(
 
 // askParts asks every partition at once, in one round trip to each server. A bucket's first
 // partition returns its freshness: the others are on the same server, and asked after it.
-func (r *Ranking) askParts(ctx context.Context, l layout, head *boardHead, q *question) (*cut, error) {
-	answers := make([]*redis.Cmd, l.count)
-	first := make(map[int]int, l.count) // partition, by bucket
-	for i := l.count - 1; i >= 0; i-- {
-		first[r.keys.bucket(l.part(i))] = i
+func (r *Boards) askParts(ctx context.Context, l piece.Layout, head *boardHead, q *question) (*cut, error) {
+	answers := make([]*redis.Cmd, l.Count)
+	first := make(map[int]int, l.Count) // partition, by bucket
+	for i := l.Count - 1; i >= 0; i-- {
+		first[r.Keys.Bucket(l.Part(i))] = i
 	}
 	own := func(i int) []scoreboard.UserID {
 		if q.users == nil {
@@ -202,22 +223,22 @@ func (r *Ranking) askParts(ctx context.Context, l layout, head *boardHead, q *qu
 		}
 		return q.users[i]
 	}
-	err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
+	err := r.Pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
 		for i := range answers {
-			fresh := first[r.keys.bucket(l.part(i))] == i
+			fresh := first[r.Keys.Bucket(l.Part(i))] == i
 			answers[i] = run(r.part, r.partKeys(l, i), partArguments(fresh, q.sought, own(i))...)
 		}
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, err
 	}
-	c := &cut{head: head, parts: make([]*partition, l.count)}
+	c := &cut{head: head, parts: make([]*partition, l.Count)}
 	for i, answer := range answers {
-		if c.parts[i], err = parsePartition(answer, q.sought, len(own(i))); err != nil {
+		if c.parts[i], err = ParsePartition(answer, q.sought, len(own(i))); err != nil {
 			return nil, err
 		}
 		if p := c.parts[i]; p != nil {
-			if from := c.parts[first[r.keys.bucket(l.part(i))]]; from != nil {
+			if from := c.parts[first[r.Keys.Bucket(l.Part(i))]]; from != nil {
 				p.fresh = from.fresh
 			}
 		}
@@ -226,12 +247,12 @@ func (r *Ranking) askParts(ctx context.Context, l layout, head *boardHead, q *qu
 }
 
 // partKeys are the keys of the script that reads a partition.
-func (r *Ranking) partKeys(l layout, i int) []string {
-	name := l.part(i)
-	return append(r.keys.live(name), r.keys.fresh(r.keys.bucket(name)))
+func (r *Boards) partKeys(l piece.Layout, i int) []string {
+	name := l.Part(i)
+	return append(r.Keys.Live(name), r.Keys.Fresh(r.Keys.Bucket(name)))
 }
 
-func partArguments(fresh bool, list []sought, users []scoreboard.UserID) []any {
+func partArguments(fresh bool, list []Sought, users []scoreboard.UserID) []any {
 	args := make([]any, 2, 2+4*len(list)+len(users))
 	args[0], args[1] = 0, len(list)
 	if fresh {
@@ -239,9 +260,9 @@ func partArguments(fresh bool, list []sought, users []scoreboard.UserID) []any {
 	}
 	for _, s := range list {
 		if s.at == nil {
-			args = append(args, "-inf", "", s.before, s.from)
+			args = append(args, "-inf", "", s.Before, s.from)
 		} else {
-			args = append(args, strconv.FormatInt(s.at.key, 10), s.at.member, s.before, s.from)
+			args = append(args, strconv.FormatInt(s.at.key, 10), s.at.member, s.Before, s.from)
 		}
 	}
 	for _, user := range users {
@@ -250,7 +271,8 @@ func partArguments(fresh bool, list []sought, users []scoreboard.UserID) []any {
 	return args
 }
 
-func parseHead(answer *redis.Cmd) (*boardHead, error) {
+// ParseHead reads what head.lua returned; nil for a head that is not there.
+func ParseHead(answer *redis.Cmd) (*boardHead, error) {
 	values, err := answer.Slice()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
@@ -258,27 +280,27 @@ func parseHead(answer *redis.Cmd) (*boardHead, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply, err := newReply(values, 12)
+	reply, err := piece.NewReply(values, 12)
 	if err != nil {
 		return nil, err
 	}
-	h := &boardHead{fresh: reply.freshness()}
-	h.basis = reply.basis()
-	h.epoch, h.version, h.updated = reply.int(0), reply.int(1), reply.int(2)
-	h.order = scoreboard.Order(reply.string(3))
-	h.of = int(reply.int(4))
-	if text, merged := reply.values[5].(string); merged {
+	h := &boardHead{fresh: reply.Freshness()}
+	h.Basis = reply.Basis()
+	h.epoch, h.version, h.updated = reply.Int(0), reply.Int(1), reply.Int(2)
+	h.order = scoreboard.Order(reply.Text(3))
+	h.of = int(reply.Int(4))
+	if text, merged := reply.Values[5].(string); merged {
 		if h.seqs, err = parseSequences(text); err != nil {
 			return nil, err
 		}
-		h.rows = reply.string(6)
+		h.rows = reply.Text(6)
 	}
-	return h, reply.err
+	return h, reply.Err
 }
 
-// parsePartition reads what part.lua returned, without freshness unless it was asked for; nil
+// ParsePartition reads what part.lua returned, without freshness unless it was asked for; nil
 // for a partition that is not loaded.
-func parsePartition(answer *redis.Cmd, list []sought, users int) (*partition, error) {
+func ParsePartition(answer *redis.Cmd, list []Sought, users int) (*partition, error) {
 	values, err := answer.Slice()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
@@ -288,37 +310,37 @@ func parsePartition(answer *redis.Cmd, list []sought, users int) (*partition, er
 	}
 	fields := 9 + len(list) + users
 	for _, s := range list {
-		if s.before+s.from > 0 {
+		if s.Before+s.from > 0 {
 			fields++
 		}
 	}
-	reply, err := newReply(values, fields)
+	reply, err := piece.NewReply(values, fields)
 	if err != nil {
 		return nil, err
 	}
-	p := &partition{fresh: reply.freshness()}
-	p.basis = reply.basis()
-	p.epoch, p.seq, p.updated, p.total = reply.int(0), reply.int(1), reply.int(2), reply.int(3)
+	p := &partition{fresh: reply.Freshness()}
+	p.Basis = reply.Basis()
+	p.epoch, p.seq, p.updated, p.total = reply.Int(0), reply.Int(1), reply.Int(2), reply.Int(3)
 	at := 4
 	for range list {
-		p.upTo = append(p.upTo, reply.int(at))
+		p.upTo = append(p.upTo, reply.Int(at))
 		at++
 	}
 	for range users {
-		p.states = append(p.states, reply.string(at))
+		p.states = append(p.states, reply.Text(at))
 		at++
 	}
 	p.rows = make([][]row, len(list))
 	for i, s := range list {
-		if s.before+s.from == 0 {
+		if s.Before+s.from == 0 {
 			continue
 		}
-		if p.rows[i], err = parseRows(reply.values[at]); err != nil {
+		if p.rows[i], err = parseRows(reply.Values[at]); err != nil {
 			return nil, err
 		}
 		at++
 	}
-	return p, reply.err
+	return p, reply.Err
 }
 
 func parseRows(value any) ([]row, error) {
@@ -326,20 +348,20 @@ func parseRows(value any) ([]row, error) {
 	if !ok {
 		return nil, fmt.Errorf("read rows: the reply %v is malformed", value)
 	}
-	reply := &reply{values: values}
-	rows := make([]row, 0, len(reply.values)/2)
-	for i := 0; i+1 < len(reply.values); i += 2 {
-		key, err := parseKey(reply.string(i + 1))
+	reply := &piece.Reply{Values: values}
+	rows := make([]row, 0, len(reply.Values)/2)
+	for i := 0; i+1 < len(reply.Values); i += 2 {
+		key, err := piece.ParseKey(reply.Text(i + 1))
 		if err != nil {
 			return nil, err
 		}
-		member := reply.string(i)
-		if len(member) <= prefixLength {
+		member := reply.Text(i)
+		if len(member) <= piece.PrefixLength {
 			return nil, fmt.Errorf("read a row: the member %q is too short", member)
 		}
 		rows = append(rows, row{key, member})
 	}
-	return rows, reply.err
+	return rows, reply.Err
 }
 
 func parseSequences(text string) ([]int64, error) {
@@ -363,11 +385,11 @@ type snapshot struct {
 
 // readCut asks until head and partitions are of one epoch, and the partitions include what
 // the head does; scoreboard.ErrNotLoaded if one is missing, or they do not come to fit.
-func (r *Ranking) readCut(ctx context.Context, l layout, q *question) (s *snapshot, err error) {
+func (r *Boards) readCut(ctx context.Context, l piece.Layout, q *question) (s *snapshot, err error) {
 	return s, retryCut(ctx, func(last bool) (bool, error) {
 		c, err := r.ask(ctx, l, q)
 		if err != nil {
-			return false, translate(err)
+			return false, piece.Translate(err)
 		}
 		s, err = c.snapshot(last)
 		return s != nil, err
@@ -382,9 +404,9 @@ func retryCut(ctx context.Context, read func(last bool) (bool, error)) error {
 			return err
 		}
 		select {
-		case <-time.After(readPause << attempt):
+		case <-time.After(ReadPause << attempt):
 		case <-ctx.Done():
-			return translate(ctx.Err())
+			return piece.Translate(ctx.Err())
 		}
 	}
 	return scoreboard.ErrNotLoaded
@@ -413,8 +435,8 @@ func (c *cut) snapshot(last bool) (*snapshot, error) {
 
 // evaluate sets the oldest time, and the worst state, of the partitions and the head.
 func (s *snapshot) evaluate() error {
-	add := func(f *freshness, b *basis) error {
-		asOf, state, err := f.evaluate(b)
+	add := func(f *piece.Freshness, b *piece.Basis) error {
+		asOf, state, err := f.Evaluate(b)
 		if err != nil {
 			return err
 		}
@@ -426,11 +448,11 @@ func (s *snapshot) evaluate() error {
 		}
 		return nil
 	}
-	if err := add(s.head.fresh, &s.head.basis); err != nil {
+	if err := add(s.head.fresh, &s.head.Basis); err != nil {
 		return err
 	}
 	for _, p := range s.parts {
-		if err := add(p.fresh, &p.basis); err != nil {
+		if err := add(p.fresh, &p.Basis); err != nil {
 			return err
 		}
 	}

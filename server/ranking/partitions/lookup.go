@@ -1,4 +1,4 @@
-package ranking
+package partitions
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -38,7 +39,7 @@ type lookup struct {
 // about has an entry.
 type lookups struct {
 	sync.Mutex
-	waiting map[layout][]*lookup
+	waiting map[piece.Layout][]*lookup
 }
 
 // Bounds of what is asked at once: users, rows beside them in each partition, and how long it may
@@ -50,7 +51,7 @@ const (
 )
 
 // look answers lookups, each from one cut. It returns their first error.
-func (r *Ranking) look(ctx context.Context, l layout, list ...*lookup) error {
+func (r *Boards) look(ctx context.Context, l piece.Layout, list ...*lookup) error {
 	for _, q := range list {
 		q.ctx, q.done = ctx, make(chan struct{})
 	}
@@ -68,14 +69,14 @@ func (r *Ranking) look(ctx context.Context, l layout, list ...*lookup) error {
 				return q.err
 			}
 		case <-ctx.Done():
-			return translate(ctx.Err())
+			return piece.Translate(ctx.Err())
 		}
 	}
 	return nil
 }
 
 // answer answers the lookups of a board until none is waiting.
-func (r *Ranking) answer(ctx context.Context, l layout) {
+func (r *Boards) answer(ctx context.Context, l piece.Layout) {
 	for {
 		batch := r.lookups.next(l)
 		if len(batch) == 0 {
@@ -87,7 +88,7 @@ func (r *Ranking) answer(ctx context.Context, l layout) {
 
 // next takes lookups to answer at once, without those whose callers have gone; if none is waiting,
 // the board's entry is removed.
-func (w *lookups) next(l layout) (batch []*lookup) {
+func (w *lookups) next(l piece.Layout) (batch []*lookup) {
 	w.Lock()
 	defer w.Unlock()
 	waiting, users, rows := w.waiting[l], 0, 0
@@ -111,7 +112,7 @@ func (w *lookups) next(l layout) (batch []*lookup) {
 }
 
 // again has lookups asked for before those that wait.
-func (w *lookups) again(l layout, list []*lookup) {
+func (w *lookups) again(l piece.Layout, list []*lookup) {
 	w.Lock()
 	defer w.Unlock()
 	w.waiting[l] = append(list, w.waiting[l]...)
@@ -119,7 +120,7 @@ func (w *lookups) again(l layout, list []*lookup) {
 
 // answerBatch answers lookups from the same cut. One of which a user's place changed between the two
 // calls is asked for again beside others, which do not wait for it.
-func (r *Ranking) answerBatch(ctx context.Context, l layout, batch []*lookup) {
+func (r *Boards) answerBatch(ctx context.Context, l piece.Layout, batch []*lookup) {
 	ctx, cancel := context.WithDeadline(ctx, lastDeadline(batch))
 	defer cancel()
 	err := retryCut(ctx, func(last bool) (bool, error) {
@@ -134,7 +135,7 @@ func (r *Ranking) answerBatch(ctx context.Context, l layout, batch []*lookup) {
 			changed = append(changed, q)
 			continue
 		default:
-			q.err = unavailable("the standing keeps changing", errors.New("a standing changed with every read"))
+			q.err = piece.Unavailable("the standing keeps changing", errors.New("a standing changed with every read"))
 		}
 		close(q.done)
 	}
@@ -161,7 +162,7 @@ func lastDeadline(batch []*lookup) time.Time {
 
 // askBatch asks once, and sets the answer of every lookup whose places did not change; the
 // snapshot is nil if the answers do not fit together.
-func (r *Ranking) askBatch(ctx context.Context, l layout, batch []*lookup, last bool) (*snapshot, error) {
+func (r *Boards) askBatch(ctx context.Context, l piece.Layout, batch []*lookup, last bool) (*snapshot, error) {
 	head, err := r.askStates(ctx, l, batch)
 	if err != nil {
 		return nil, err
@@ -170,11 +171,11 @@ func (r *Ranking) askBatch(ctx context.Context, l layout, batch []*lookup, last 
 	for _, q := range batch {
 		users = append(users, q.users...)
 	}
-	mine, index := l.divide(users)
+	mine, index := l.Divide(users)
 	list, asked := seek(batch)
 	c, err := r.askParts(ctx, l, head, &question{sought: list, users: mine})
 	if err != nil {
-		return nil, translate(err)
+		return nil, piece.Translate(err)
 	}
 	s, err := c.snapshot(last)
 	if s == nil || err != nil {
@@ -192,17 +193,17 @@ func (r *Ranking) askBatch(ctx context.Context, l layout, batch []*lookup, last 
 
 // askStates reads the head, and the states of lookups that have neither those of an earlier attempt
 // nor a guess.
-func (r *Ranking) askStates(ctx context.Context, l layout, batch []*lookup) (*boardHead, error) {
+func (r *Boards) askStates(ctx context.Context, l piece.Layout, batch []*lookup) (*boardHead, error) {
 	var users []scoreboard.UserID
 	for _, q := range batch {
 		if q.unknown() {
 			users = append(users, q.users...)
 		}
 	}
-	mine, index := l.divide(users)
+	mine, index := l.Divide(users)
 	head, found, err := r.askHead(ctx, l, mine)
 	if err != nil {
-		return nil, translate(err)
+		return nil, piece.Translate(err)
 	}
 	states, loaded := join(found, index, len(users))
 	if !loaded {
@@ -243,7 +244,7 @@ func join(parts []*partition, index [][]int, users int) ([]string, bool) {
 
 // seek returns what to ask of each partition for the users of lookups, and the index of each user's
 // position in it, -1 without one.
-func seek(batch []*lookup) (list []sought, asked []int) {
+func seek(batch []*lookup) (list []Sought, asked []int) {
 	for _, q := range batch {
 		for i := range q.users {
 			at, ok := q.at(i)
@@ -252,9 +253,9 @@ func seek(batch []*lookup) (list []sought, asked []int) {
 				continue
 			}
 			asked = append(asked, len(list))
-			s := sought{at: &at}
+			s := Sought{at: &at}
 			if i == 0 {
-				s.before, s.from = q.before, q.from
+				s.Before, s.from = q.before, q.from
 			}
 			list = append(list, s)
 		}
@@ -263,7 +264,7 @@ func seek(batch []*lookup) (list []sought, asked []int) {
 }
 
 // resolve sets the states, and the answer if they have the places that were asked for.
-func (q *lookup) resolve(s *snapshot, states []string, list []sought, asked []int) {
+func (q *lookup) resolve(s *snapshot, states []string, list []Sought, asked []int) {
 	q.states = states
 	q.attempts++
 	counts := make([]int64, len(q.users))

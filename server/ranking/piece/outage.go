@@ -1,4 +1,4 @@
-package ranking
+package piece
 
 import (
 	"context"
@@ -24,14 +24,14 @@ var notNow = []string{
 	"max number of clients",
 }
 
-// translate converts the error of a call to Redis to what callers branch on:
+// Translate converts the error of a call to Redis to what callers branch on:
 // unavailable for an outage or a timeout, otherwise the error itself.
-func translate(err error) error {
+func Translate(err error) error {
 	var known *scoreboard.Error
 	if err == nil || errors.As(err, &known) || !outage(err) {
 		return err
 	}
-	return unavailable("the ranking is unavailable", err)
+	return Unavailable("the ranking is unavailable", err)
 }
 
 func outage(err error) bool {
@@ -45,7 +45,8 @@ func outage(err error) bool {
 		slices.ContainsFunc(notNow, func(prefix string) bool { return redis.HasErrorPrefix(err, prefix) })
 }
 
-func unavailable(message string, err error) *scoreboard.Error {
+// Unavailable is the error of what may succeed if it is repeated.
+func Unavailable(message string, err error) *scoreboard.Error {
 	return &scoreboard.Error{
 		Code: wire.CodeUnavailable, Message: message, RetryAfter: retryAfterOutage, Err: err,
 	}

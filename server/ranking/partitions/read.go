@@ -1,4 +1,4 @@
-package ranking
+package partitions
 
 import (
 	"cmp"
@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// mergedTop reads the head of a board in partitions.
-func (r *Ranking) mergedTop(ctx context.Context, l layout) (*scoreboard.Top, error) {
+// Top reads the head of a board in partitions.
+func (r *Boards) Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, error) {
 	s, err := r.readCut(ctx, l, &question{})
 	if err != nil {
 		return nil, err
@@ -24,12 +25,12 @@ func (r *Ranking) mergedTop(ctx context.Context, l layout) (*scoreboard.Top, err
 	return s.top(l, rows, 0), nil
 }
 
-// mergedPage reads up to limit rows behind a position.
-func (r *Ranking) mergedPage(
-	ctx context.Context, l layout, after *scoreboard.Position, limit int,
+// Page reads up to limit rows behind a position.
+func (r *Boards) Page(
+	ctx context.Context, l piece.Layout, after *scoreboard.Position, limit int,
 ) (*scoreboard.Top, error) {
-	at := position{after.Key, prefix(after.ReachedAt) + string(after.User)}
-	s, err := r.readCut(ctx, l, &question{sought: []sought{{at: &at, from: limit}}})
+	at := position{after.Key, piece.Prefix(after.ReachedAt) + string(after.User)}
+	s, err := r.readCut(ctx, l, &question{sought: []Sought{{at: &at, from: limit}}})
 	if err != nil {
 		return nil, err
 	}
@@ -38,14 +39,14 @@ func (r *Ranking) mergedPage(
 }
 
 // top makes a page of rows; first is the 0-based rank of the first row.
-func (s *snapshot) top(l layout, rows []row, first int64) *scoreboard.Top {
+func (s *snapshot) top(l piece.Layout, rows []row, first int64) *scoreboard.Top {
 	top := &scoreboard.Top{
-		Board: l.board, Epoch: s.head.epoch, Version: s.head.version, UpdatedAt: microTime(s.head.updated),
+		Board: l.Board, Epoch: s.head.epoch, Version: s.head.version, UpdatedAt: piece.MicroTime(s.head.updated),
 		AsOf: s.asOf, Total: s.total(), State: s.state,
 		Entries: s.entries(rows, first), Reached: make([]time.Time, len(rows)),
 	}
 	for i := range rows {
-		top.Reached[i] = reachedAt(rows[i].member)
+		top.Reached[i] = piece.ReachedAt(rows[i].member)
 	}
 	return top
 }
@@ -54,7 +55,7 @@ func (s *snapshot) entries(rows []row, first int64) []scoreboard.Entry {
 	entries := make([]scoreboard.Entry, len(rows))
 	for i := range rows {
 		entries[i] = scoreboard.Entry{
-			Rank: first + int64(i) + 1, User: scoreboard.UserID(rows[i].member[prefixLength:]),
+			Rank: first + int64(i) + 1, User: scoreboard.UserID(rows[i].member[piece.PrefixLength:]),
 			Score: s.head.order.Score(rows[i].key),
 		}
 	}
@@ -63,16 +64,16 @@ func (s *snapshot) entries(rows []row, first int64) []scoreboard.Entry {
 
 // standing is where a ranked user is; false for a user who is hidden or has no state.
 func standing(user scoreboard.UserID, raw string) (position, bool) {
-	s, err := parseState(raw)
-	if err != nil || s.hidden {
+	s, err := piece.ParseState(raw)
+	if err != nil || s.Hidden {
 		return position{}, false
 	}
-	return position{s.key, raw[:prefixLength] + string(user)}, true
+	return position{s.Key, raw[:piece.PrefixLength] + string(user)}, true
 }
 
-// mergedPlace reads a user's standing with k neighbours on each side.
-func (r *Ranking) mergedPlace(
-	ctx context.Context, l layout, user scoreboard.UserID, k int,
+// Place reads a user's standing with k neighbours on each side.
+func (r *Boards) Place(
+	ctx context.Context, l piece.Layout, user scoreboard.UserID, k int,
 ) (*scoreboard.Place, error) {
 	at := lookup{users: []scoreboard.UserID{user}, place: func(_ int, raw string) (position, bool) {
 		return standing(user, raw)
@@ -85,20 +86,20 @@ func (r *Ranking) mergedPlace(
 	}
 	s := at.snapshot
 	if at.counts[0] < 0 {
-		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s has no score on board %s", user, l.board)
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s has no score on board %s", user, l.Board)
 	}
-	kept, err := parseState(at.states[0])
+	kept, err := piece.ParseState(at.states[0])
 	if err != nil {
 		return nil, err
 	}
 	p := &scoreboard.Place{
-		Board: l.board, User: user, Score: s.head.order.Score(kept.key), Rank: at.counts[0], Total: s.total(),
-		Version: s.head.version, Epoch: s.head.epoch, UpdatedAt: reachedAt(at.states[0]), AsOf: s.asOf,
-		UserVersion: kept.version, Revision: kept.revision, State: s.state,
+		Board: l.Board, User: user, Score: s.head.order.Score(kept.Key), Rank: at.counts[0], Total: s.total(),
+		Version: s.head.version, Epoch: s.head.epoch, UpdatedAt: piece.ReachedAt(at.states[0]), AsOf: s.asOf,
+		UserVersion: kept.Version, Revision: kept.Revision, State: s.state,
 	}
 	if k > 0 {
 		rows := at.rows
-		own := slices.IndexFunc(rows, func(r row) bool { return r.member == at.states[0][:prefixLength]+string(user) })
+		own := slices.IndexFunc(rows, func(r row) bool { return r.member == at.states[0][:piece.PrefixLength]+string(user) })
 		if own < 0 {
 			return nil, fmt.Errorf("read the neighbours of %s: the user is not in the sorted set", user)
 		}
@@ -108,9 +109,9 @@ func (r *Ranking) mergedPlace(
 	return p, nil
 }
 
-// mergedList reads the standings of users.
-func (r *Ranking) mergedList(
-	ctx context.Context, l layout, users []scoreboard.UserID,
+// List reads the standings of users.
+func (r *Boards) List(
+	ctx context.Context, l piece.Layout, users []scoreboard.UserID,
 ) (*scoreboard.List, error) {
 	of := lookup{users: users, place: func(i int, raw string) (position, bool) { return standing(users[i], raw) }}
 	if err := r.look(ctx, l, &of); err != nil {
@@ -118,29 +119,29 @@ func (r *Ranking) mergedList(
 	}
 	s := of.snapshot
 	list := &scoreboard.List{
-		Board: l.board, Epoch: s.head.epoch, Version: s.head.version, AsOf: s.asOf, Total: s.total(), State: s.state,
+		Board: l.Board, Epoch: s.head.epoch, Version: s.head.version, AsOf: s.asOf, Total: s.total(), State: s.state,
 	}
 	for i, user := range users {
 		if of.counts[i] < 0 {
 			list.Missing = append(list.Missing, user)
 			continue
 		}
-		kept, err := parseState(of.states[i])
+		kept, err := piece.ParseState(of.states[i])
 		if err != nil {
 			return nil, err
 		}
 		list.Entries = append(list.Entries, scoreboard.Entry{
-			Rank: of.counts[i], User: user, Score: s.head.order.Score(kept.key),
+			Rank: of.counts[i], User: user, Score: s.head.order.Score(kept.Key),
 		})
 	}
 	slices.SortFunc(list.Entries, func(a, b scoreboard.Entry) int { return cmp.Compare(a.Rank, b.Rank) })
 	return list, nil
 }
 
-// mergedRanks is what ranks.lua computes for a board in one piece: keys are those of
+// Ranks is what ranks.lua computes for a board in one piece: keys are those of
 // standings that were just recorded, nil for the current rank.
-func (r *Ranking) mergedRanks(
-	ctx context.Context, l layout, users []scoreboard.UserID, keys []*int64,
+func (r *Boards) Ranks(
+	ctx context.Context, l piece.Layout, users []scoreboard.UserID, keys []*int64,
 ) ([]*int64, error) {
 	of := make([]*lookup, len(users))
 	for i, user := range users {

@@ -1,4 +1,4 @@
-package ranking
+package piece
 
 import (
 	"context"
@@ -19,7 +19,8 @@ import (
 type redisError string
 
 func (e redisError) Error() string { return string(e) }
-func (redisError) RedisError()     {}
+
+func (redisError) RedisError() {}
 
 func TestOutagesAreUnavailable(t *testing.T) {
 	t.Parallel()
@@ -40,15 +41,15 @@ func TestOutagesAreUnavailable(t *testing.T) {
 		"wrong type":         {redisError("WRONGTYPE Operation against a key"), wire.CodeInternal},
 		"caller left":        {context.Canceled, wire.CodeInternal},
 		"not loaded":         {scoreboard.ErrNotLoaded, wire.CodeInternal},
-		"shadow lost":        {errMarkLost, wire.CodeUnavailable},
+		"shadow lost":        {ErrMarkLost, wire.CodeUnavailable},
 		"known":              {scoreboard.Errorf(wire.CodeConflict, "x"), wire.CodeConflict},
 	} {
-		err := translate(fmt.Errorf("do: %w", c.err))
+		err := Translate(fmt.Errorf("do: %w", c.err))
 		if got := wire.CodeOf(err); got != c.want || !errors.Is(err, c.err) {
 			t.Errorf("%s: got %s, %v, want %s", name, got, err, c.want)
 		}
 	}
-	if err := translate(nil); err != nil {
+	if err := Translate(nil); err != nil {
 		t.Errorf("no error: got %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package ranking
+package partitions
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -16,51 +17,51 @@ import (
 // newer one of some partition meanwhile. One of them always succeeds.
 const mergeAttempts = 10
 
-// merging is what changed in a board's partitions since a head was last merged.
-type merging struct {
-	applied   bool
-	changes   []userChanges
+// Merging is what changed in a board's partitions since a head was last merged.
+type Merging struct {
+	Applied   bool
+	Changes   []piece.UserChanges
 	moved     []byte // for the notice
 	hidden    bool
-	trace     string // of one sampled change, or empty
-	forwarded bool   // all changes come from a live board that is laid out otherwise
+	Trace     string // of one sampled change, or empty
+	Forwarded bool   // all changes come from a live board that is laid out otherwise
 }
 
-// add adds the changes of a partition, of which some were applied.
-func (m *merging) add(changes userChanges, applied int64, forwarded bool) {
-	m.applied = m.applied || applied > 0
-	m.forwarded = m.forwarded && forwarded
-	m.changes = append(m.changes, changes)
+// Add adds the changes of a partition, of which some were applied.
+func (m *Merging) Add(changes piece.UserChanges, applied int64, forwarded bool) {
+	m.Applied = m.Applied || applied > 0
+	m.Forwarded = m.Forwarded && forwarded
+	m.Changes = append(m.Changes, changes)
 	for _, c := range changes {
-		m.moved = appendMoved(m.moved, c)
+		m.moved = piece.AppendMoved(m.moved, c)
 		m.hidden = m.hidden || c.Hidden
 	}
 }
 
 // words is the end of the notice.
-func (m *merging) words() []byte {
+func (m *Merging) words() []byte {
 	switch {
 	case m.hidden:
-		return append(m.moved, hides...)
-	case m.trace != "":
-		return append(append(append(m.moved, traced...), m.trace...), ' ')
+		return append(m.moved, piece.Hides...)
+	case m.Trace != "":
+		return append(append(append(m.moved, piece.Traced...), m.Trace...), ' ')
 	}
 	return m.moved
 }
 
-// mergeHead reads the first rows of all partitions, and stores the merged head unless a
+// MergeHead reads the first rows of all partitions, and stores the merged head unless a
 // newer one is stored. When it returns, the head includes every change that was applied
 // before the call. A process that stops for a minute between reading and storing stores
 // nothing: a sequence has moved on by then, or the epoch.
 //
 // It returns scoreboard.ErrNotLoaded where a partition is missing, was not swapped in with
 // the others, or has lost changes that the head includes; a rebuild is due then.
-func (r *Ranking) mergeHead(ctx context.Context, l layout, m *merging) error {
+func (r *Boards) MergeHead(ctx context.Context, l piece.Layout, m *Merging) error {
 	contended := false
 	for attempt := range mergeAttempts {
-		c, rows, err := r.askFirst(ctx, l)
+		c, rows, err := r.AskFirst(ctx, l)
 		if err != nil {
-			return translate(fmt.Errorf("merge the head of board %s: %w", l.board, err))
+			return piece.Translate(fmt.Errorf("merge the head of board %s: %w", l.Board, err))
 		}
 		if !c.complete() {
 			return scoreboard.ErrNotLoaded
@@ -70,27 +71,27 @@ func (r *Ranking) mergeHead(ctx context.Context, l layout, m *merging) error {
 			if !dominates(c.seqs(), c.head.seqs) {
 				return scoreboard.ErrNotLoaded
 			}
-			done, err := r.storeHead(ctx, l, c, rows, m)
+			done, err := r.StoreHead(ctx, l, c, rows, m)
 			if done || err != nil {
 				return err
 			}
 		}
 		select {
-		case <-time.After(readPause << min(attempt, 4)):
+		case <-time.After(ReadPause << min(attempt, 4)):
 		case <-ctx.Done():
-			return translate(ctx.Err())
+			return piece.Translate(ctx.Err())
 		}
 	}
 	if !contended {
 		return scoreboard.ErrNotLoaded // an interrupted rebuild has left partitions of two epochs
 	}
-	return unavailable("the ranking is unavailable",
-		fmt.Errorf("merge the head of board %s: %w", l.board, errContended))
+	return piece.Unavailable("the ranking is unavailable",
+		fmt.Errorf("merge the head of board %s: %w", l.Board, errContended))
 }
 
-// askFirst asks for the first rows of a board. The head that is stored says where they end, unless
+// AskFirst asks for the first rows of a board. The head that is stored says where they end, unless
 // users have left it: then few rows of each partition are enough.
-func (r *Ranking) askFirst(ctx context.Context, l layout) (*cut, []row, error) {
+func (r *Boards) AskFirst(ctx context.Context, l piece.Layout) (*cut, []row, error) {
 	head, _, err := r.askHead(ctx, l, nil)
 	if err != nil {
 		return nil, nil, err
@@ -99,15 +100,15 @@ func (r *Ranking) askFirst(ctx context.Context, l layout) (*cut, []row, error) {
 		// Rows that cannot be read are replaced.
 		if rows, err := unpackRows(head.rows); err == nil && len(rows) == scoreboard.TopSize {
 			last := rows[len(rows)-1]
-			c, err := r.askParts(ctx, l, head, &question{sought: []sought{{
-				at: &position{last.key, last.member}, before: scoreboard.TopSize,
+			c, err := r.askParts(ctx, l, head, &question{sought: []Sought{{
+				at: &position{last.key, last.member}, Before: scoreboard.TopSize,
 			}}})
 			if err != nil || !c.complete() || c.includesFirst() {
 				return c, c.firstRows(), err
 			}
 		}
 	}
-	c, err := r.askParts(ctx, l, head, &question{sought: []sought{{from: scoreboard.TopSize}}})
+	c, err := r.askParts(ctx, l, head, &question{sought: []Sought{{from: scoreboard.TopSize}}})
 	return c, c.firstRows(), err
 }
 
@@ -131,22 +132,22 @@ func (c *cut) firstRows() []row {
 	return rows[:min(len(rows), scoreboard.TopSize)]
 }
 
-// storeHead stores rows, the first of c. False: a newer head is stored, or one of another
+// StoreHead stores rows, the first of c. False: a newer head is stored, or one of another
 // epoch.
-func (r *Ranking) storeHead(ctx context.Context, l layout, c *cut, rows []row, m *merging) (bool, error) {
+func (r *Boards) StoreHead(ctx context.Context, l piece.Layout, c *cut, rows []row, m *Merging) (bool, error) {
 	updated := c.head.updated
 	for _, p := range c.parts {
 		updated = max(updated, p.updated)
 	}
 	seqs := c.seqs()
-	if !m.applied && slices.Equal(seqs, c.head.seqs) {
+	if !m.Applied && slices.Equal(seqs, c.head.seqs) {
 		return true, nil
 	}
 	top, members := packRows(rows)
-	n, err := r.merge.Run(ctx, r.rdb, []string{r.keys.head(l.board)}, channel, string(l.board), c.head.epoch,
+	n, err := r.merge.Run(ctx, r.Redis, []string{r.Keys.Head(l.Board)}, piece.Channel, string(l.Board), c.head.epoch,
 		formatSequences(seqs), updated, c.total(), m.words(), top, members).Int64()
 	if err != nil {
-		return false, translate(fmt.Errorf("store the head of board %s: %w", l.board, err))
+		return false, piece.Translate(fmt.Errorf("store the head of board %s: %w", l.Board, err))
 	}
 	return n == 1, nil
 }
@@ -167,7 +168,7 @@ func formatSequences(seqs []int64) string {
 // packRows packs rows as head in put.lua does, and once more with the whole member.
 func packRows(rows []row) (top, members []byte) {
 	for i := range rows {
-		top = appendRow(top, rows[i].key, rows[i].member[prefixLength:])
+		top = appendRow(top, rows[i].key, rows[i].member[piece.PrefixLength:])
 		members = appendRow(members, rows[i].key, rows[i].member)
 	}
 	return top, members
@@ -186,10 +187,10 @@ func unpackRows(packed string) ([]row, error) {
 		length, rest, ok := strings.Cut(packed, " ")
 		key, rest, ok2 := strings.Cut(rest, " ")
 		n, err := strconv.Atoi(length)
-		if !ok || !ok2 || err != nil || n <= prefixLength || n > len(rest) {
+		if !ok || !ok2 || err != nil || n <= piece.PrefixLength || n > len(rest) {
 			return nil, fmt.Errorf("read the head of a board: row %d is malformed", len(rows)+1)
 		}
-		k, err := parseKey(key)
+		k, err := piece.ParseKey(key)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package ranking
+package piece
 
 import (
 	"encoding/binary"
@@ -10,37 +10,39 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// prefixLength is the length of reached_at in a member.
-const prefixLength = 8
+// PrefixLength is the length of reached_at in a member.
+const PrefixLength = 8
 
-// prefix is reached_at as bytes whose order is that of time. Microseconds,
+// Prefix is reached_at as bytes whose order is that of time. Microseconds,
 // because that is what PostgreSQL keeps.
-func prefix(reached time.Time) string {
-	var b [prefixLength]byte
+func Prefix(reached time.Time) string {
+	var b [PrefixLength]byte
 	binary.BigEndian.PutUint64(b[:], uint64(reached.UnixMicro()))
 	return string(b[:])
 }
 
-func reachedAt(member string) time.Time {
-	return microTime(int64(binary.BigEndian.Uint64([]byte(member[:prefixLength]))))
+// ReachedAt is the time in a member, or in a state.
+func ReachedAt(member string) time.Time {
+	return MicroTime(int64(binary.BigEndian.Uint64([]byte(member[:PrefixLength]))))
 }
 
-// microTime is a time that Redis holds, in UTC: anyone who can write to Redis can store one
+// MicroTime is a time that Redis holds, in UTC: anyone who can write to Redis can store one
 // that cannot be written as JSON.
-func microTime(micros int64) time.Time { return scoreboard.WritableTime(time.UnixMicro(micros)) }
+func MicroTime(micros int64) time.Time { return scoreboard.WritableTime(time.UnixMicro(micros)) }
 
 // state is what put.lua stores for a user, behind reached_at.
 type state struct {
-	key, revision, version int64
-	hidden                 bool
+	Key, Revision, Version int64
+	Hidden                 bool
 }
 
-func parseState(raw string) (s state, err error) {
-	if len(raw) <= prefixLength {
+// ParseState reads the state of a user.
+func ParseState(raw string) (s state, err error) {
+	if len(raw) <= PrefixLength {
 		return s, fmt.Errorf("read a user's state: %q is too short", raw)
 	}
-	rest := raw[prefixLength:]
-	for _, to := range []*int64{&s.key, &s.revision, &s.version} {
+	rest := raw[PrefixLength:]
+	for _, to := range []*int64{&s.Key, &s.Revision, &s.Version} {
 		field, after, ok := strings.Cut(rest, " ")
 		if !ok {
 			return s, fmt.Errorf("read a user's state: %q is too short", raw)
@@ -50,13 +52,13 @@ func parseState(raw string) (s state, err error) {
 		}
 		rest = after
 	}
-	s.hidden = rest == "1"
+	s.Hidden = rest == "1"
 	return s, nil
 }
 
-// parseKey parses a score of the sorted set. Redis prints integers as such, but a
+// ParseKey parses a score of the sorted set. Redis prints integers as such, but a
 // stand-in may print 1e+9.
-func parseKey(s string) (int64, error) {
+func ParseKey(s string) (int64, error) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, nil
 	}
@@ -67,8 +69,8 @@ func parseKey(s string) (int64, error) {
 	return int64(f), nil
 }
 
-// unpackHead parses what head in put.lua packed: "length key user" for each row.
-func unpackHead(packed string, order scoreboard.Order) ([]scoreboard.Entry, error) {
+// UnpackHead parses what head in put.lua packed: "length key user" for each row.
+func UnpackHead(packed string, order scoreboard.Order) ([]scoreboard.Entry, error) {
 	entries := make([]scoreboard.Entry, 0, scoreboard.TopSize)
 	for packed != "" {
 		length, rest, ok := strings.Cut(packed, " ")
@@ -77,7 +79,7 @@ func unpackHead(packed string, order scoreboard.Order) ([]scoreboard.Entry, erro
 		if !ok || !ok2 || err != nil || n < 1 || n > len(rest) {
 			return nil, fmt.Errorf("read the head of a board: row %d is malformed", len(entries)+1)
 		}
-		k, err := parseKey(key)
+		k, err := ParseKey(key)
 		if err != nil {
 			return nil, err
 		}
