@@ -106,11 +106,11 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	if s.redis, err = s.openRedis(); err != nil {
 		return err
 	}
-	s.register(s.store.Collectors()...)
-	s.register(calls.MeasureRedis(s.redis)...)
+	s.Register(s.store.Collectors()...)
+	s.Register(calls.MeasureRedis(s.redis)...)
 	s.ranking = ranking.New(s.redis)
 	s.upkeep = upkeep.NewRunner(s.name, s.store.Leases, s.log)
-	s.register(s.upkeep.Collectors()...)
+	s.Register(s.upkeep.Collectors()...)
 	if err := s.openReplicas(ctx, files); err != nil {
 		return err
 	}
@@ -324,7 +324,7 @@ func (s *Server) makeReads() {
 		o.RankingReplica, o.FallbackReplica = s.replicas.ranking, s.replicas.fallback
 	}
 	s.reads = leaderboard.New(o)
-	s.register(s.reads.Collectors()...)
+	s.Register(s.reads.Collectors()...)
 }
 
 // display is how this process shows users.
