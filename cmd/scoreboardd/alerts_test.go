@@ -62,9 +62,10 @@ func TestAlertsAndDashboardsUseExportedMetrics(t *testing.T) {
 	}
 	h := newHarness(t)
 	d := h.start("--roles", "api,intake,relay,projector,gateway,maintenance,mirror", "--mirror-plain-topic", "",
-		"--mirror-cloudevents-topic", "", "--mirror-group", backends.Prefix(t)+"mirror")
+		"--mirror-cloudevents-topic", "", "--mirror-group", backends.Prefix(t)+"mirror",
+		"--dialects", "delta")
 	c := h.client(d, "server", auth.ScopeUpdate)
-	if _, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5}); err != nil {
+	if _, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5, Board: "delta"}); err != nil {
 		t.Fatal(err)
 	}
 	follow, stop := context.WithCancel(t.Context())
