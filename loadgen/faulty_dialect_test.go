@@ -106,8 +106,7 @@ func again(body []byte) []byte {
 func TestDialectsAreChecked(t *testing.T) {
 	t.Parallel()
 	backend := instance.New(t, "dialects", strings.Join(plan.Dialects, ","), "ingest-actions", "load:1:100;once=0s",
-		"dialect-highscore-action-least", "0s",
-		"dialect-module-board", "actions")
+		"dialect-highscore-action-min", "0s")
 	type fault struct {
 		name   string
 		server *faulty
@@ -131,7 +130,7 @@ func TestDialectsAreChecked(t *testing.T) {
 			{
 				"loses some, records what is not higher, shows wrong ranks",
 				&faulty{lose: 10, keeps: true, change: onlyOn("/leaderboard/top", `"rank":2,`, `"rank":3,`)},
-				[]string{"lost", "refused.recorded", "top.correct"},
+				[]string{"lost", "rejected.recorded", "top.correct"},
 			},
 		},
 	} {

@@ -30,7 +30,7 @@ func dialectNode(t *testing.T, settings ...string) (*harness, *node) {
 		"transport", "direct", "dialects", strings.Join(config.DialectNames, ","),
 		"ingest-actions", "win:1:100,gift:1:5;by=servers,daily:1:9;cooldown=1h," +
 			"judge:1:9;users=bob+carl;scope=game:judge",
-		"auth-dev-issuer", "false", "dialect-highscore-action-least", "0s",
+		"auth-dev-issuer", "false", "dialect-highscore-action-min", "0s",
 	}, settings...)...)
 	// Until the standings of a new database are filled, a response whose ranking is late is
 	// a 503. Their first score is on a board of its own.

@@ -338,7 +338,7 @@ func (s *Server) opsServer() *http.Server {
 			"their reference (/docs), is on " + s.config.Addr + " (the setting addr).",
 		Links: links,
 	}))
-	known := knownHosts(s.config.OpsHosts)
+	known := edge.KnownHosts(s.config.OpsHosts)
 	m.Handle("GET /metrics", known(promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{})))
 	m.HandleFunc("GET /healthz", health.Live)
 	m.Handle("GET /readyz", s.ready)

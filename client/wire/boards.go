@@ -30,9 +30,9 @@ type BoardRequest struct {
 
 	// Require lists what increments need in addition to a signature: action-token or
 	// attestation.
-	Require     []string `json:"require,omitempty"`
-	ActionLeast string   `json:"action_least,omitempty"` // minimum duration of an action, such as 30s
-	ActionLife  string   `json:"action_life,omitempty"`  // lifetime of an action token; 1h by default
+	Require   []string `json:"require,omitempty"`
+	ActionMin string   `json:"action_min,omitempty"` // minimum duration of an action, such as 30s
+	ActionTTL string   `json:"action_ttl,omitempty"` // lifetime of an action token; 1h by default
 
 	// How the scores of teams are computed; absent for a board of users.
 	Team *TeamRule `json:"team,omitempty"`
@@ -49,9 +49,9 @@ type BoardChange struct {
 	Platform *string   `json:"platform,omitempty"` // label to filter boards by; none if empty
 	Tags     *[]string `json:"tags,omitempty"`     // labels to filter boards by; they replace the current ones
 	// What increments need in addition to a signature: action-token, attestation, both or nothing.
-	Require     *[]string `json:"require,omitempty"`
-	ActionLeast *string   `json:"action_least,omitempty"`
-	ActionLife  *string   `json:"action_life,omitempty"`
+	Require   *[]string `json:"require,omitempty"`
+	ActionMin *string   `json:"action_min,omitempty"`
+	ActionTTL *string   `json:"action_ttl,omitempty"`
 	// Number of Redis keys over which the ranking is spread by user; the ranking is rebuilt
 	// while it stays online.
 	Partitions *int `json:"partitions,omitempty"`
@@ -98,9 +98,9 @@ type Board struct {
 	// Time at which the final standings were stored; absent for a period that has not ended.
 	ClosedAt *time.Time `json:"closed_at,omitempty"`
 	// What increments need in addition to a signature: action-token, attestation or both.
-	Require     []string `json:"require,omitempty"`
-	ActionLeast string   `json:"action_least,omitempty"`
-	ActionLife  string   `json:"action_life,omitempty"`
+	Require   []string `json:"require,omitempty"`
+	ActionMin string   `json:"action_min,omitempty"`
+	ActionTTL string   `json:"action_ttl,omitempty"`
 	// StandingsHash is the hash of the final standings of a period that has ended.
 	StandingsHash string `json:"standings_hash,omitempty"`
 	// How the scores of teams are computed; absent for a board of users.

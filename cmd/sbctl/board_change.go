@@ -31,7 +31,7 @@ rebuilt while it stays online; sbctl board show shows when it is done. All nodes
 run a version that knows partitions.`,
 		Example: trimExamples(`
   sbctl board set arena --tag ranked,duel --region eu --platform pc
-  sbctl board set global --require action-token --action-least 30s
+  sbctl board set global --require action-token --action-min 30s
   sbctl board set global --require none
   sbctl board set arena --min-delta -50 --max-delta 5000
   sbctl board set global --partitions 8`),
@@ -44,11 +44,11 @@ run a version that knows partitions.`,
 				}
 				r.Require = &require
 			}
-			if flags.Changed("action-least") {
-				r.ActionLeast = &minDuration
+			if flags.Changed("action-min") {
+				r.ActionMin = &minDuration
 			}
-			if flags.Changed("action-life") {
-				r.ActionLife = &life
+			if flags.Changed("action-ttl") {
+				r.ActionTTL = &life
 			}
 			if flags.Changed("region") {
 				r.Region = &region
@@ -74,8 +74,8 @@ run a version that knows partitions.`,
 				}
 			}
 			if r == (client.BoardChange{}) {
-				return usagef("nothing to change; pass --region, --platform, --tag, --require, --action-least, " +
-					"--action-life, --min-delta, --max-delta, --min-score, --max-score or --partitions")
+				return usagef("nothing to change; pass --region, --platform, --tag, --require, --action-min, " +
+					"--action-ttl, --min-delta, --max-delta, --min-score, --max-score or --partitions")
 			}
 			b, err := c.SetBoard(cmd.Context(), args[0], r)
 			if err != nil {
@@ -89,8 +89,8 @@ run a version that knows partitions.`,
 	f.StringVar(&platform, "platform", "", "label to filter boards by, such as pc")
 	f.StringSliceVar(&tags, "tag", nil, "labels to filter boards by; replaces the current ones")
 	f.StringSliceVar(&require, "require", nil, "action-token, attestation, both or none")
-	f.StringVar(&minDuration, "action-least", "", "minimum duration of an action, such as 30s")
-	f.StringVar(&life, "action-life", "", "lifetime of an action token")
+	f.StringVar(&minDuration, "action-min", "", "minimum duration of an action, such as 30s")
+	f.StringVar(&life, "action-ttl", "", "lifetime of an action token")
 	f.Int64Var(&minDelta, "min-delta", 0, "minimum delta of an increment")
 	f.Int64Var(&maxDelta, "max-delta", 0, "maximum delta of an increment")
 	f.Int64Var(&minScore, "min-score", 0, "minimum score")

@@ -32,8 +32,8 @@ type Dialects struct {
 	// DeltaMin and DeltaMax are the bounds of deltas on the board of delta; "" leaves them as
 	// they are.
 	DeltaMin, DeltaMax string
-	// ActionLeast is how long an action lasts at least on the board of highscore, as created.
-	ActionLeast time.Duration
+	// ActionMin is how long an action lasts at least on the board of highscore, as created.
+	ActionMin time.Duration
 }
 
 // Dialect is how one of them is served.
@@ -121,8 +121,8 @@ func (d *Dialects) settings() []setting {
 			"dialect.delta.max_delta", "maximum scoreDelta, set likewise", "", fixed, &d.DeltaMax,
 		},
 		setting{
-			"dialect.highscore.action_least", "minimum duration of an action on the board of the dialect highscore, " +
-				"when the daemon creates it", "1s", fixed, &d.ActionLeast,
+			"dialect.highscore.action_min", "minimum duration of an action on the board of the dialect highscore, " +
+				"when the daemon creates it", "0s", fixed, &d.ActionMin,
 		})
 }
 
@@ -150,9 +150,9 @@ func (d *Dialects) checkBounds(p *problems) {
 	if lowest, highest := d.DeltaBounds(); lowest != nil && highest != nil && *lowest > *highest {
 		p.add("dialect.delta.min_delta", "(%d) must not be greater than dialect.delta.max_delta (%d)", *lowest, *highest)
 	}
-	if d.ActionLeast < 0 || d.ActionLeast >= scoreboard.DefaultActionLife {
-		p.add("dialect.highscore.action_least", "must be 0 or greater and less than %s, not %s",
-			scoreboard.DefaultActionLife, d.ActionLeast)
+	if d.ActionMin < 0 || d.ActionMin >= scoreboard.DefaultActionTTL {
+		p.add("dialect.highscore.action_min", "must be 0 or greater and less than %s, not %s",
+			scoreboard.DefaultActionTTL, d.ActionMin)
 	}
 }
 

@@ -57,7 +57,7 @@ func ParseQuota(text string) (Quota, error) {
 	return Quota{n, d}, nil
 }
 
-// ParseRules parses "name:min:max;cooldown=5s;most=10/1m;once=30s;by=servers;users=a+b;scope=s"
+// ParseRules parses "name:min:max;cooldown=5s;max=10/1m;once=30s;by=servers;users=a+b;scope=s"
 // for each action; the parts after the bounds are optional.
 func ParseRules(texts []string) (Rules, error) {
 	rules := make(Rules, len(texts))
@@ -105,9 +105,9 @@ func (r *Rule) parse(part string) (err error) {
 			break
 		}
 		r.Once, err = parseWindow(value)
-	case "most":
+	case "max":
 		if r.MaxTimes, err = ParseQuota(value); err == nil && r.MaxTimes.N > MaxQuota {
-			err = fmt.Errorf("most must be at most %d", MaxQuota)
+			err = fmt.Errorf("max must be at most %d", MaxQuota)
 		}
 	case "by":
 		switch value {
@@ -127,7 +127,7 @@ func (r *Rule) parse(part string) (err error) {
 			err = fmt.Errorf("invalid scope %.100q: want at most %d of A-Z a-z 0-9 . _ : @ -", value, MaxActionLength)
 		}
 	default:
-		err = fmt.Errorf("unknown part %.100q: want cooldown, most, once, by, users or scope", name)
+		err = fmt.Errorf("unknown part %.100q: want cooldown, max, once, by, users or scope", name)
 	}
 	return err
 }

@@ -29,7 +29,7 @@ func boardsOf(c *config.Dialects) []scoreboard.Board {
 			b.Mode, b.MinDelta, b.MaxDelta, b.MinScore = scoreboard.ModeBest, 0, scoreboard.MaxScore, 0
 		}
 		if name == config.DialectHighscore {
-			b.Period, b.Require.MinActionTime = scoreboard.PeriodMonthly, c.ActionLeast
+			b.Period, b.Require.MinActionTime = scoreboard.PeriodMonthly, c.ActionMin
 		}
 		boards = append(boards, b)
 	}

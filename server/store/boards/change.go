@@ -52,7 +52,7 @@ func (s *Boards) ChangeBoard(
 				return err
 			}
 			if _, err := tx.Exec(ctx, sqlRequire, id, r.ActionToken, r.Attestation, r.MinActionTime.Milliseconds(),
-				r.ActionLife.Milliseconds()); err != nil {
+				r.ActionTTL.Milliseconds()); err != nil {
 				return err
 			}
 		}

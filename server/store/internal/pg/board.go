@@ -38,7 +38,7 @@ func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
 		b.Team = &team
 	}
 	b.Require.MinActionTime = time.Duration(minAge) * time.Millisecond
-	b.Require.ActionLife = time.Duration(life) * time.Millisecond
+	b.Require.ActionTTL = time.Duration(life) * time.Millisecond
 	b.Created = b.Created.UTC()
 	for to, t := range map[*time.Time]*time.Time{&b.PeriodStart: start, &b.PeriodEnd: end, &b.Closed: closed} {
 		if t != nil {
