@@ -16,10 +16,10 @@ const maxMethods = 35
 // largeTypes are the types that are not split yet, with the methods that they may have.
 // A number only ever goes down.
 var largeTypes = map[string]int{
-	"client.Client":                         116, // one method for each request of the API
-	"internal/test/bench.rig":               73,
-	"internal/test/torture.run":             88,
-	"server.Server":                         67,
+	"client.Client":             116, // one method for each request of the API
+	"internal/test/bench.rig":   73,
+	"internal/test/torture.run": 88,
+	"server.Server":             65,
 }
 
 func TestTypesHaveFewMethods(t *testing.T) {

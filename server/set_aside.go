@@ -13,7 +13,7 @@ func (s *Server) reportSetAside() {
 		Name: "scoreboard_ranking_set_aside_total",
 		Help: "Boards removed from Redis, to be rebuilt, because a key of theirs was of another type or malformed.",
 	})
-	s.register(count)
+	s.Register(count)
 	s.ranking.OnSetAside(func(board scoreboard.BoardID, reason error) {
 		count.Inc()
 		s.log.Error("board set aside, to be rebuilt: a key of it in Redis is broken", "board", board, "err", reason)

@@ -51,7 +51,8 @@ nothing was measured.
 --dialect NAME sends them through another API that the server serves: highscore (with
 an action token made for each), delta, module or plain. For highscore and plain the
 server must mint tokens, one for each user; for module its setting ingest.actions must
-have load:1:100. "sbctl accept --criteria B" (C, D, E) also verifies the scores.
+have load:1:100;once=0s; for highscore the actions of its board must have no minimum
+duration (sbctl board set highscore --action-min 0s). "sbctl accept --criteria B" (C, D, E) also verifies the scores.
 
 --shard 2/5 plays the second fifth of the load, for five generators that start at
 the same time; "sbctl load report" combines their records into one report.

@@ -18,7 +18,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// maxPrintedFailures limits the refused lines that are printed; the result file has
+// maxPrintedFailures limits the rejected lines that are printed; the result file has
 // all of them.
 const maxPrintedFailures = 20
 
@@ -71,7 +71,7 @@ func submitFile(server *connector, out *output, cmd *cobra.Command, c *client.Cl
 	case tally.Unsent > 0:
 		return resumable(fmt.Errorf("%s not sent: %w", english.Count(tally.Unsent, "line"), server.humanize(bar.unsent)),
 			results)
-	case tally.Refused > 0:
+	case tally.Rejected > 0:
 		return errCheckFailed
 	}
 	return nil
@@ -117,7 +117,7 @@ func printSummary(out *output, s summary) error {
 		for _, part := range []struct {
 			name string
 			n    int
-		}{{"repeats", s.Replayed}, {"refused", s.Refused}, {"not sent", s.Unsent}, {"skipped", s.Skipped}} {
+		}{{"repeats", s.Replayed}, {"rejected", s.Rejected}, {"not sent", s.Unsent}, {"skipped", s.Skipped}} {
 			if part.n > 0 {
 				t.add(part.name, number(int64(part.n)))
 			}
@@ -166,15 +166,15 @@ func (b *progressBar) draw(t bulk.Tally) {
 }
 
 func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
-	now := t.Done + t.Refused + t.Unsent // by this run
-	lines := now + t.Skipped             // of the file
+	now := t.Done + t.Rejected + t.Unsent // by this run
+	lines := now + t.Skipped              // of the file
 	rate := float64(now) / elapsed.Seconds()
 	text := fmt.Sprintf("%s, %.0f/s", english.Count(int64(lines), "line"), rate)
 	if t.Skipped > 0 {
 		text += fmt.Sprintf(", %d by an earlier run", t.Skipped)
 	}
-	if t.Refused > 0 {
-		text += fmt.Sprintf(", %d refused", t.Refused)
+	if t.Rejected > 0 {
+		text += fmt.Sprintf(", %d rejected", t.Rejected)
 	}
 	if t.Unsent > 0 {
 		text += fmt.Sprintf(", %d not sent", t.Unsent)
@@ -195,7 +195,7 @@ func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
 	return text
 }
 
-// lineFailed prints a refused line. Unsent lines have one common cause, which is
+// lineFailed prints a rejected line. Unsent lines have one common cause, which is
 // printed at the end.
 func (b *progressBar) lineFailed(r bulk.Result) {
 	b.mu.Lock()
@@ -211,7 +211,7 @@ func (b *progressBar) lineFailed(r bulk.Result) {
 	fmt.Fprintf(b.out.stderr, "line %d: %s: %s (%s)\n",
 		r.Line, r.Status, scoreboard.Escape(r.Message), scoreboard.Escape(string(r.Code)))
 	if b.failures == maxPrintedFailures {
-		fmt.Fprintln(b.out.stderr, "further refused lines are only in the result file")
+		fmt.Fprintln(b.out.stderr, "further rejected lines are only in the result file")
 	}
 }
 

@@ -2,6 +2,7 @@ package leaderboard
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -62,17 +63,16 @@ func (l *Leaderboard) CachedPlace(board scoreboard.BoardID, user scoreboard.User
 	return l.placeNow(p)
 }
 
-// ReadPlace reads a user's standing now, past the cache.
-func (l *Leaderboard) ReadPlace(
-	ctx context.Context,
-	id scoreboard.BoardID,
-	user scoreboard.UserID,
-) (*scoreboard.Place, error) {
+// ReadPlaces reads the standings of users now, past the cache, all at one version and without
+// those of private users.
+func (l *Leaderboard) ReadPlaces(
+	ctx context.Context, id scoreboard.BoardID, users []scoreboard.UserID,
+) (*scoreboard.List, error) {
 	board, err := l.Catalog.Board(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return l.place(ctx, board, user, 0)
+	return l.list(ctx, board, slices.DeleteFunc(slices.Clone(users), l.private))
 }
 
 // HasStanding reads from the store whether a user is on a board. A board that does not

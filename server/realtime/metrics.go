@@ -7,7 +7,7 @@ import (
 // metrics counts what a hub does.
 type metrics struct {
 	connections *prometheus.GaugeVec
-	refused     *prometheus.CounterVec
+	rejected    *prometheus.CounterVec
 	closed      *prometheus.CounterVec
 	stalled     prometheus.Gauge
 	sent        *prometheus.CounterVec
@@ -24,8 +24,8 @@ func newMetrics(h *Hub) *metrics {
 		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: name("connections"), Help: "Open realtime connections.",
 		}, []string{"dialect", "transport"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: name("refused_total"), Help: "Rejected connections, by limit.",
+		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: name("rejected_total"), Help: "Rejected connections, by limit.",
 		}, []string{"limit"}),
 		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: name("closed_total"), Help: "Connections closed, by reason.",
@@ -82,6 +82,6 @@ func (m *metrics) AddStalled(n float64) { m.stalled.Add(n) }
 // Collectors returns the hub's metrics.
 func (m *metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.connections, m.refused, m.closed, m.stalled, m.sent, m.skipped, m.encode, m.checks, m.window, m.boards,
+		m.connections, m.rejected, m.closed, m.stalled, m.sent, m.skipped, m.encode, m.checks, m.window, m.boards,
 	}
 }

@@ -67,7 +67,7 @@ func (p *Profile) Normalize() error {
 	return checkAvatarURL(p.AvatarURL)
 }
 
-// CheckReserved returns an invalid_request if the name, which is normalized, reads as one that
+// CheckReserved returns an invalid_request if the name, which is normalised, reads as one that
 // the server makes.
 func (p *Profile) CheckReserved() error {
 	if reservedName(p.DisplayName) {

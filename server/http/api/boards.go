@@ -299,7 +299,8 @@ func (h *boards) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Bo
 		Public: b.Public, Region: b.Region, Platform: b.Platform, Tags: b.Tags, Period: string(b.Period),
 		PeriodStart: timePtr(b.PeriodStart), PeriodEnd: timePtr(b.PeriodEnd),
 		CreatedAt: b.Created, ClosedAt: timePtr(b.Closed),
-		StandingsHash: standingsHash(caller, b), Team: h.teamRule(c, caller, b.Team), Partitions: b.Partitions,
+		BoundsVersion: b.BoundsVersion, StandingsHash: standingsHash(caller, b),
+		Team: h.teamRule(c, caller, b.Team), Partitions: b.Partitions,
 	}
 	if b.Team != nil { // it takes no increments
 		out.MinDelta, out.MaxDelta = 0, 0

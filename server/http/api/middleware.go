@@ -204,7 +204,11 @@ func (h *callers) verifyToken(c *gin.Context, r route) (*auth.Claims, error) {
 			return server, nil
 		}
 	}
-	if h.policy.Load().AnonymousReads && c.GetHeader("Authorization") == "" && r.scope == optionalToken {
+	if c.GetHeader("Authorization") == "" && r.scope == optionalToken &&
+		(r.public || h.policy.Load().AnonymousReads) {
+		return anonymous, nil
+	}
+	if r.vouched && c.GetHeader("Authorization") == "" {
 		return anonymous, nil
 	}
 	token := bearerToken(c)

@@ -37,6 +37,8 @@ type route struct {
 	operators bool
 	stream    *liveStream // that it opens; nil: none
 	dialect   *Dialect    // nil: of the native API
+	vouched   bool        // needs no token: its handler rejects what no attestation vouches for
+	public    bool        // with optionalToken: needs none whatever the setting reads.anonymous is
 }
 
 // Scopes of routes that require none of package auth.

@@ -32,7 +32,7 @@ type Sink interface {
 // Feed is one output.
 type Feed struct {
 	Name string // in logs and metrics
-	// Board is the only board of the feed, whose consumers know of scores but not of
+	// Board is the only board of the feed, with its instances, whose consumers know of scores but not of
 	// hidden users; "" is every board, with changes as they are.
 	Board   scoreboard.BoardID
 	Sources []Source // one for each transport, all in the feed's own group
@@ -167,7 +167,7 @@ func (f *feed) adapt(c *scoreboard.Change) bool {
 	if c.Hidden {
 		c.Score = 0
 	}
-	return c.Board == f.Board && !(c.Hidden && c.User.Anonymous()) // no consumer has seen such a name
+	return c.Board.Family() == f.Board && !(c.Hidden && c.User.Anonymous()) // no consumer has seen such a name
 }
 
 // write writes changes in their order until all are acknowledged or ctx ends.

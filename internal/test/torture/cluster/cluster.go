@@ -122,7 +122,8 @@ func (c *Cluster) startBackends(ctx context.Context) (err error) {
 	return c.startKafka(ctx)
 }
 
-// AwaitReady waits until every running node answers /readyz with 200.
+// AwaitReady waits until every running node answers /readyz with 200 and reaches every
+// backend.
 func (c *Cluster) AwaitReady(ctx context.Context, atMost time.Duration) error {
 	deadline := time.Now().Add(atMost)
 	for _, n := range c.Nodes {

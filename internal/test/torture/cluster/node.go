@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -133,7 +134,7 @@ func (n *Node) Start() error {
 		"SCOREBOARD_REDIS_URL="+through(n.cluster.RedisURL(), n.redis),
 		"SCOREBOARD_AUTH_JWT_SECRET="+JWTSecret,
 		"SCOREBOARD_AUTH_MASTER_KEY="+backends.MasterKey,
-		"SCOREBOARD_BOARDS_CLOSE_GRACE=2s",
+		"SCOREBOARD_BOARDS_CLOSE_GRACE=2s", "SCOREBOARD_DRAIN_DELAY=0s",
 		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0",
 		"SCOREBOARD_LIMIT_TOP_PER_MINUTE=0",
 		"SCOREBOARD_LIMIT_RANK_PER_MINUTE=0",
@@ -214,6 +215,7 @@ func (n *Node) signal(s syscall.Signal) {
 	}
 }
 
+// ready reports whether the node answers /readyz with 200 and reaches every backend.
 func (n *Node) ready(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -225,6 +227,15 @@ func (n *Node) ready(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	_ = resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	defer func() { _ = resp.Body.Close() }()
+	var report map[string]string
+	if resp.StatusCode != http.StatusOK || json.NewDecoder(resp.Body).Decode(&report) != nil {
+		return false
+	}
+	for _, backend := range []string{"postgres", "redis", "kafka"} {
+		if state, used := report[backend]; used && state != "ok" {
+			return false
+		}
+	}
+	return true
 }

@@ -1,4 +1,4 @@
-package server
+package edge
 
 import (
 	"net"
@@ -13,10 +13,10 @@ import (
 // Domains that no name of the internet is in.
 var localDomains = []string{".local", ".localhost", ".internal", ".svc"}
 
-// knownHosts returns a middleware that rejects requests under other names than those of this
+// KnownHosts returns a middleware that rejects requests under other names than those of this
 // machine's networks and some more: a page of the internet could have its own name resolve to
 // an address of ours, and read what a browser may reach here.
-func knownHosts(more []string) func(http.Handler) http.Handler {
+func KnownHosts(more []string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !isKnownHost(r.Host, more) {
