@@ -81,7 +81,7 @@ language sql immutable as $$
 $$;
 
 -- seal_audit seals at most that many rows and returns the last seal and the number of
--- rows that it sealed. Package audit computes the same hashes to verify them.
+-- rows that it sealed. Package operations computes the same hashes to verify them.
 -- +goose StatementBegin
 create function seal_audit(most integer, out seq bigint, out hash bytea, out sealed integer)
 language plpgsql as $$

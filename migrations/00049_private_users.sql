@@ -22,7 +22,7 @@ create table private_users (
 );
 create unique index private_users_now on private_users (user_id) where until is null;
 
--- Only the status that it compares changes. The rest is that of migration 30.
+-- Only the status that it compares changes. The rest is that of migration 48.
 -- +goose StatementBegin
 do $$
 declare

@@ -108,7 +108,7 @@ func (s *Server) makeProofs(o *api.Options) (err error) {
 	if s.keyring, err = auth.NewKeyring(c.Auth.MasterKey, s.store.Keys, s.log, time.Now); err != nil {
 		return err
 	}
-	o.WebhookNetworks = s.webhookNetworks()
+	o.WebhookNetworks = webhookNetworks(s.config)
 	o.Keyring, o.Keys, o.Webhooks = s.keyring, s.store.Keys, s.store.Webhooks
 	if o.ActionTokens, err = auth.NewActionTokens(c.Auth.MasterKey); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (s *Server) makeProofs(o *api.Options) (err error) {
 	if c.Auth.AttestationURL == "" {
 		return nil
 	}
-	keys, err := auth.NewKeySet(c.Auth.AttestationURL, s.keySetNetworks(), s.log, time.Now)
+	keys, err := auth.NewKeySet(c.Auth.AttestationURL, keySetNetworks(c), s.log, time.Now)
 	if err != nil {
 		return err
 	}

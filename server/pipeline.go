@@ -3,8 +3,11 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/config"
@@ -445,4 +448,18 @@ func (s *Server) mirrorSources(group string) (sources []mirror.Source) {
 	s.Register(consumer.Collectors()...)
 	s.lags = append(s.lags, consumer)
 	return append(sources, consumer)
+}
+
+// countSetAside logs and counts the boards that this process sets aside because of what their
+// keys in Redis hold.
+func countSetAside(r *ranking.Ranking, log *slog.Logger) prometheus.Collector {
+	count := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "scoreboard_ranking_set_aside_total",
+		Help: "Boards removed from Redis, to be rebuilt, because a key of theirs was of another type or malformed.",
+	})
+	r.OnSetAside(func(board scoreboard.BoardID, reason error) {
+		count.Inc()
+		log.Error("board set aside, to be rebuilt: a key of it in Redis is broken", "board", board, "err", reason)
+	})
+	return count
 }

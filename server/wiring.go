@@ -109,7 +109,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	s.Register(s.store.Collectors()...)
 	s.Register(calls.MeasureRedis(s.redis)...)
 	s.ranking = ranking.New(s.redis)
-	s.reportSetAside()
+	s.Register(countSetAside(s.ranking, s.log))
 	s.upkeep = upkeep.NewRunner(s.name, s.store.Leases, s.log)
 	s.Register(s.upkeep.Collectors()...)
 	if err := s.openReplicas(ctx, files); err != nil {
@@ -203,7 +203,7 @@ func (s *Server) makeTokens() error {
 		s.tokens = auth.NewTokens(c.Auth.JWTSecret, c.Auth.Issuer, c.Auth.Audience, time.Now)
 		return nil
 	}
-	keys, err := auth.NewKeySet(c.Auth.JWKSURL, s.keySetNetworks(), s.log, time.Now)
+	keys, err := auth.NewKeySet(c.Auth.JWKSURL, keySetNetworks(c), s.log, time.Now)
 	if err != nil {
 		return err
 	}
@@ -214,8 +214,8 @@ func (s *Server) makeTokens() error {
 }
 
 // keySetNetworks are where key sets may be read from besides public addresses.
-func (s *Server) keySetNetworks() publicnet.Networks {
-	return publicnet.Networks{Allowed: s.config.Auth.JWKSNetworks, Setting: "auth.jwks_networks"}
+func keySetNetworks(c *config.Config) publicnet.Networks {
+	return publicnet.Networks{Allowed: c.Auth.JWKSNetworks, Setting: "auth.jwks_networks"}
 }
 
 // makeSettings makes the manager of the settings in force. followSettings connects
@@ -469,15 +469,15 @@ func (s *Server) makeWebhooks() error {
 		Runner: s.upkeep, Store: s.store.Webhooks, Boards: s.catalog,
 		Seasons: s.store.Boards, Flags: s.store.Moderation, Ranking: s.ranking, Open: keyring.Open,
 		Hide:     func(board scoreboard.BoardID, rows []scoreboard.Entry) { s.hidden.Hide(board, rows, "") },
-		Networks: s.webhookNetworks(),
+		Networks: webhookNetworks(s.config),
 		Version:  buildinfo.Read().Version, Log: s.log,
 	}))
 	return nil
 }
 
 // webhookNetworks are where webhooks may be.
-func (s *Server) webhookNetworks() publicnet.Networks {
-	return publicnet.Networks{Allowed: s.config.Webhooks.Networks, Setting: "webhooks.networks"}
+func webhookNetworks(c *config.Config) publicnet.Networks {
+	return publicnet.Networks{Allowed: c.Webhooks.Networks, Setting: "webhooks.networks"}
 }
 
 // processName is a unique owner of leases. Host and process are for readers of logs

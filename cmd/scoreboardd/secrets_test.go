@@ -68,7 +68,7 @@ func TestBrokenURLsAreNotPrinted(t *testing.T) {
 		},
 		"no primary":    {start, postgres, "redis+sentinel://:PA55SECR3T@127.0.0.1:1", "", "names no primary"},
 		"bucket":        {show, postgres, redis, "s3://PA55:SECR3T/SECR3T@bucket", "s3://********@bucket"},
-		"readable file": {start, "broken=", redis, "", "accessible to other users"},
+		"readable file": {start, postgres, "redis://:PA55/SECR3T@127.0.0.1:1/0", "", "accessible to other users"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -7,8 +7,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// score reads a user's score from a store, without a rank; nil without one.
-func (l *Leaderboard) score(
+// scoreOf reads a user's score from a store, without a rank; nil without one.
+func scoreOf(
 	ctx context.Context, from Standings, of *guard, board *scoreboard.Board, user scoreboard.UserID,
 ) (p *scoreboard.Place, err error) {
 	err = of.try(ctx, board.ID, func(ctx context.Context) error {

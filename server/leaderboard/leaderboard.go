@@ -221,13 +221,13 @@ func (l *Leaderboard) ShowNow(top *scoreboard.Top) *scoreboard.Top {
 }
 
 // placeNow is ShowNow for a standing.
-func (l *Leaderboard) placeNow(p *scoreboard.Place) *scoreboard.Place {
-	version := l.Display.Version()
+func placeNow(d Display, p *scoreboard.Place) *scoreboard.Place {
+	version := d.Version()
 	if p == nil || p.Shown == version {
 		return p
 	}
 	next := *p
-	next.Shown, next.Neighbours = version, l.Display.Refresh(p.Board, p.Neighbours, p.User)
+	next.Shown, next.Neighbours = version, d.Refresh(p.Board, p.Neighbours, p.User)
 	return &next
 }
 
@@ -363,7 +363,7 @@ func (l *Leaderboard) list(
 	if err != nil {
 		return nil, err
 	}
-	if reason == "" && !l.knownAbsent(board.ID, list.Missing) {
+	if reason == "" && !knownAbsent(l.absent, board.ID, list.Missing) {
 		ranked := list
 		stored := l.truth.try(ctx, board.ID, func(ctx context.Context) (err error) {
 			found, err := l.Fallback.Scores(ctx, board, ranked.Missing)
@@ -390,9 +390,9 @@ func (l *Leaderboard) list(
 	return list, nil
 }
 
-func (l *Leaderboard) knownAbsent(board scoreboard.BoardID, users []scoreboard.UserID) bool {
+func knownAbsent(absent *cache[placeKey, struct{}], board scoreboard.BoardID, users []scoreboard.UserID) bool {
 	for _, user := range users {
-		if _, known := l.absent.get(placeKey{board, user, 0}, absentLife); !known {
+		if _, known := absent.get(placeKey{board, user, 0}, absentLife); !known {
 			return false
 		}
 	}

@@ -28,12 +28,12 @@ func (l *Leaderboard) Place(
 	}
 	if p := l.fromHead(board, user, k); p != nil {
 		l.heads.placed.Inc()
-		return l.placeNow(p), nil
+		return placeNow(l.Display, p), nil
 	}
 	key := placeKey{board.ID, user, k}
 	if p, ok := l.places.get(key, l.UserCache); ok {
 		l.cached.WithLabelValues("place", "hit").Inc()
-		return l.placeNow(p), nil
+		return placeNow(l.Display, p), nil
 	}
 	l.cached.WithLabelValues("place", "miss").Inc()
 	shared := l.flight.DoChan("place "+string(board.ID)+" "+string(user)+" "+strconv.Itoa(k), func() (any, error) {
@@ -50,7 +50,7 @@ func (l *Leaderboard) Place(
 		if answer.Err != nil {
 			return nil, answer.Err
 		}
-		return l.placeNow(answer.Val.(*scoreboard.Place)), nil
+		return placeNow(l.Display, answer.Val.(*scoreboard.Place)), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -60,7 +60,7 @@ func (l *Leaderboard) Place(
 // is recent enough.
 func (l *Leaderboard) CachedPlace(board scoreboard.BoardID, user scoreboard.UserID, k int) *scoreboard.Place {
 	p, _ := l.places.get(placeKey{board, user, k}, l.heads.find(board).maxStale())
-	return l.placeNow(p)
+	return placeNow(l.Display, p)
 }
 
 // ReadPlaces reads the standings of users now, past the cache, all at one version and without
@@ -140,7 +140,7 @@ func (l *Leaderboard) private(user scoreboard.UserID) bool {
 func (l *Leaderboard) stored(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, ranked *scoreboard.Place, k int,
 ) (*scoreboard.Place, error) {
-	score, err := l.score(ctx, l.Fallback, l.truth, board, user)
+	score, err := scoreOf(ctx, l.Fallback, l.truth, board, user)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (l *Leaderboard) place(
 		if _, known := l.absent.get(key, absentLife); known {
 			return nil, err
 		}
-		found, stored := l.score(ctx, l.Fallback, l.truth, board, user)
+		found, stored := scoreOf(ctx, l.Fallback, l.truth, board, user)
 		if stored != nil {
 			return nil, stored
 		}
@@ -209,7 +209,7 @@ func (l *Leaderboard) place(
 func (l *Leaderboard) privatePlace(
 	ctx context.Context, from Standings, of *guard, board *scoreboard.Board, user scoreboard.UserID, k int,
 ) (p *scoreboard.Place, err error) {
-	score, err := l.score(ctx, from, of, board, user)
+	score, err := scoreOf(ctx, from, of, board, user)
 	switch {
 	case err != nil:
 		return nil, err
@@ -231,7 +231,7 @@ func (l *Leaderboard) showPlace(ctx context.Context, p *scoreboard.Place, shown 
 		l.Display.Show(ctx, p.Board, p.Neighbours, p.User)
 	}
 	p.Shown = shown
-	return l.placeNow(p)
+	return placeNow(l.Display, p)
 }
 
 // storeCheckAfter is when a waiting caller checks whether the store has a change
@@ -306,6 +306,6 @@ func (l *Leaderboard) await(
 func (l *Leaderboard) upToDate(
 	ctx context.Context, board *scoreboard.Board, ranked *scoreboard.Place, version int64,
 ) bool {
-	stored, err := l.score(ctx, l.Fallback, l.truth, board, ranked.User)
+	stored, err := scoreOf(ctx, l.Fallback, l.truth, board, ranked.User)
 	return err == nil && stored != nil && stored.UserVersion >= version && stored.Revision == ranked.Revision
 }

@@ -47,7 +47,7 @@ func (r *run) settleAll(ctx context.Context, rng *rand.Rand) {
 	deadline := time.Now().Add(settleTime)
 	for _, e := range r.log.Events() {
 		if r.mayBeLost(e) && e.Accepted && time.Now().Before(deadline) {
-			r.submitLost(ctx, rng, e)
+			submitLost(ctx, r, rng, e)
 		}
 		for !e.Settled() && time.Now().Before(deadline) && ctx.Err() == nil {
 			node := r.node(rng, "api")
@@ -89,7 +89,7 @@ const lostTime = 15 * time.Second
 
 // submitLost asks for the outcome of an event that the queue may have lost. It is not pending
 // for long. Sent again, it comes to an outcome.
-func (r *run) submitLost(ctx context.Context, rng *rand.Rand, e *contract.Event) {
+func submitLost(ctx context.Context, r *run, rng *rand.Rand, e *contract.Event) {
 	wait := func(rule string, until func(known bool) bool) {
 		for deadline := time.Now().Add(lostTime); !e.Settled() && ctx.Err() == nil; {
 			known := r.lookUp(ctx, r.node(rng, "api"), e, true)

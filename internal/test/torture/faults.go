@@ -131,7 +131,7 @@ var faults = []fault{
 		return swallowed(r.cluster.KafkaNet(r.cluster.AnyBroker(rng)))
 	}},
 	{name: "kafka log cut", needs: cluster.OneBroker, begin: func(r *run, rng *rand.Rand) func() {
-		return r.cutLog(rng)
+		return cutLog(r, rng)
 	}},
 	{name: "kafka stalled", begin: func(r *run, rng *rand.Rand) func() {
 		return netFault(r.cluster.KafkaNet(r.cluster.AnyBroker(rng)), netfault.Fault{Stall: true})
@@ -211,7 +211,7 @@ func swallowed(p *netfault.Proxy) func() {
 
 // cutLog loses the last records of one topic. Those that wait in the outbox are written
 // before consumers find the new end.
-func (r *run) cutLog(rng *rand.Rand) func() {
+func cutLog(r *run, rng *rand.Rand) func() {
 	topic := []string{topicChanges, topicIncrements}[rng.IntN(2)]
 	cut, err := r.cluster.CutLogs(topic)
 	r.must(err)

@@ -71,7 +71,7 @@ func PartOf(name scoreboard.BoardID) (board scoreboard.BoardID, count int, divid
 		return name, 1, false
 	}
 	of, _, _ := strings.Cut(numbers, partSeparator)
-	count, _ = strconv.Atoi(of) // layout.part wrote it
+	count, _ = strconv.Atoi(of) // Layout.Part wrote it
 	return scoreboard.BoardID(text), count, true
 }
 
