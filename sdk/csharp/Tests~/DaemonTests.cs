@@ -427,7 +427,7 @@ namespace Scoreboard.Client.Tests
         /// <summary>Reads states until one is as wanted.</summary>
         private static async Task<WatchState> StateAsync(Options options, string board, Func<WatchState, bool> wanted)
         {
-            using (var cancel = new CancellationTokenSource(TimeSpan.FromSeconds(30)))
+            using (var cancel = new CancellationTokenSource(TimeSpan.FromSeconds(60)))
             using (var watch = new ScoreboardClient(options).Watch(new WatchQuery { Board = board, Limit = 100 }, cancel.Token))
             {
                 while (await watch.MoveNextAsync())

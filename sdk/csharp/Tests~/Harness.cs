@@ -31,7 +31,7 @@ namespace Scoreboard.Client.Tests
                         where method.GetCustomAttribute<TestAttribute>() != null
                         let name = type.Name + "." + method.Name
                         where args.Length == 0 || name.Contains(args[0])
-                        orderby type.FullName.Contains(".Unity.") || type == typeof(DaemonTests), name
+                        orderby !type.FullName.Contains(".Client.") || type == typeof(DaemonTests), name
                         select new { name, method };
             int passed = 0, failed = 0;
             try

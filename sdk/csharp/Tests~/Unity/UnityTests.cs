@@ -63,7 +63,7 @@ namespace Scoreboard.Unity.Tests
                     options.AllowKeyInClient = true;
                     var client = new ScoreboardClient(options);
                     var user = socket == null ? "unity-sse" : "unity-ws";
-                    using (var cancel = new CancellationTokenSource(30000))
+                    using (var cancel = new CancellationTokenSource(60000))
                     using (var watch = client.Watch(new WatchQuery { Limit = 100 }, cancel.Token))
                     {
                         Check.That(await watch.MoveNextAsync(), "a state");
@@ -145,7 +145,7 @@ namespace Scoreboard.Unity.Tests
             Method(screen, "Start");
             for (var n = 0; !shown(); n++)
             {
-                Check.That(n < 1000, screen.GetType().Name + " does not show it: " + Shown(screen));
+                Check.That(n < 6000, screen.GetType().Name + " does not show it: " + Shown(screen));
                 await UnityClock.Instance.Delay(TimeSpan.FromMilliseconds(10), CancellationToken.None);
             }
             Method(screen, "OnDestroy");
