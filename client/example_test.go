@@ -70,14 +70,14 @@ func ExampleClient_SubmitBatch() {
 	}
 	for _, r := range results {
 		if r.Err != nil {
-			fmt.Println("refused:", wire.CodeOf(r.Err))
+			fmt.Println("rejected:", wire.CodeOf(r.Err))
 			continue
 		}
 		fmt.Println(r.Receipt.UserID, "has", r.Receipt.NewScore)
 	}
 	// Output:
 	// alice has 42
-	// refused: delta_out_of_range
+	// rejected: delta_out_of_range
 }
 
 func ExampleClient_Receipt() {
@@ -151,13 +151,13 @@ func ExampleError() {
 	defer c.Close()
 
 	_, err := c.Submit(context.Background(), client.Increment{User: "alice", Delta: 5_000_000, EventID: "match-8842"})
-	var refused *client.Error
+	var rejected *client.Error
 	switch {
 	case err == nil:
 	case wire.CodeOf(err) == wire.CodeDeltaOutOfRange:
 		fmt.Println("no such match:", err)
-	case errors.As(err, &refused) && refused.Temporary():
-		fmt.Println("send", refused.EventID, "again later")
+	case errors.As(err, &rejected) && rejected.Temporary():
+		fmt.Println("send", rejected.EventID, "again later")
 	}
 	// Output:
 	// no such match: submit an increment: delta is outside the bounds of the board, 1 to 1000000 (delta_out_of_range)

@@ -282,7 +282,7 @@ type ActionRequest = wire.ActionRequest
 type Action = wire.Action
 
 // StartAction starts an action of a user. The increment that ends it carries its
-// ActionToken, has the same board and action, and is sent after LeastDuration and
+// ActionToken, has the same board and action, and is sent after MinDuration and
 // before ExpiresAt.
 func (c *Client) StartAction(ctx context.Context, r ActionRequest) (Action, error) {
 	var action Action

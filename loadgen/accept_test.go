@@ -160,7 +160,7 @@ func TestFaultyServersFailTheRightCriteria(t *testing.T) {
 		},
 		"records rejected events": {
 			server: &faulty{keeps: true}, plan: func(p *plan.Plan) { p.Forged = 0.05 },
-			must: []string{"refused.recorded"}, may: []string{"doubled", "top.correct", "me.correct"},
+			must: []string{"rejected.recorded"}, may: []string{"doubled", "top.correct", "me.correct"},
 		},
 		"accepts another delta": {server: &faulty{lax: true}, must: []string{"conflicts.rejected"}},
 		"has no limits":         {server: &faulty{free: true}, must: []string{"limits.enforced"}},

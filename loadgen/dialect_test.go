@@ -15,7 +15,8 @@ import (
 // native API than tokens.
 func TestRunThroughDialects(t *testing.T) {
 	t.Parallel()
-	s := instance.New(t, "dialects", strings.Join(plan.Dialects, ","), "ingest-actions", "load:1:100",
+	s := instance.New(t, "dialects", strings.Join(plan.Dialects, ","), "ingest-actions", "load:1:100;once=0s",
+		"dialect-highscore-action-min", "0s",
 		"limit-updates-per-minute", "0", "limit-top-per-minute", "0", "limit-rank-per-minute", "0")
 	writes := map[string]string{
 		plan.Highscore: "/v1/scores/update", plan.Delta: "/delta/v1/score/update", plan.Module: "/api/v1/scores/update",

@@ -105,8 +105,8 @@ func again(body []byte) []byte {
 // twice, records one that is not higher or shows a wrong rank is not.
 func TestDialectsAreChecked(t *testing.T) {
 	t.Parallel()
-	backend := instance.New(t, "dialects", strings.Join(plan.Dialects, ","), "ingest-actions", "load:1:100",
-		"dialect-module-board", "actions")
+	backend := instance.New(t, "dialects", strings.Join(plan.Dialects, ","), "ingest-actions", "load:1:100;once=0s",
+		"dialect-highscore-action-min", "0s")
 	type fault struct {
 		name   string
 		server *faulty
@@ -130,7 +130,7 @@ func TestDialectsAreChecked(t *testing.T) {
 			{
 				"loses some, records what is not higher, shows wrong ranks",
 				&faulty{lose: 10, keeps: true, change: onlyOn("/leaderboard/top", `"rank":2,`, `"rank":3,`)},
-				[]string{"lost", "refused.recorded", "top.correct"},
+				[]string{"lost", "rejected.recorded", "top.correct"},
 			},
 		},
 	} {

@@ -313,7 +313,7 @@ func TestConsoleChanges(t *testing.T) {
 			form("board", "fresh", "require", "action-token", "least", "30s"),
 			"board.set",
 			"board:fresh",
-			"board set fresh --require action-token --action-least 30s",
+			"board set fresh --require action-token --action-min 30s",
 			"The board is changed",
 		},
 		{"board-archive", form("board", "fresh"), "board.archive", "board:fresh", "board archive fresh", "is archived"},

@@ -113,7 +113,9 @@ func TestDialectRoutesAreProtected(t *testing.T) {
 	}
 	alice := bearer(h.token("alice", "", time.Hour))
 	token := n.startAction(t, "alice", `{"action_id":"m1"}`)
-	want("without a token", n.sendAll(t, nil, token), http.StatusUnauthorized, nil)
+	want("without a token", n.sendAll(t, nil, token), http.StatusUnauthorized, map[string]int{
+		"GET /v1/leaderboard": 200, "GET /delta/v1/leaderboard/top": 200, // as their specifications say
+	})
 	want("with a token that only joins", n.sendAll(t, bearer(h.token("alice", auth.ScopeJoin, time.Hour)), token),
 		http.StatusForbidden, nil)
 
@@ -144,7 +146,7 @@ func TestDialectRoutesAreProtected(t *testing.T) {
 
 	// One native request of each limit leaves none for the dialects.
 	limited := h.start("api,gateway", "transport", "direct", "dialects", strings.Join(config.DialectNames, ","),
-		"ingest-actions", "win:1:100", "limit-updates-per-minute", "1", "limit-top-per-minute", "1",
+		"dialect-highscore-action-min", "0s", "ingest-actions", "win:1:100", "limit-updates-per-minute", "1", "limit-top-per-minute", "1",
 		"limit-rank-per-minute", "1", "limit-tickets-per-minute", "1")
 	bob := bearer(h.token("bob", "", time.Hour))
 	for _, native := range []string{
@@ -168,9 +170,11 @@ func TestDialectRoutesAreProtected(t *testing.T) {
 // once, and a score that is not higher never lowers another.
 func TestDialectsUnderConcurrency(t *testing.T) {
 	t.Parallel()
-	h, first := dialectNode(t)
-	nodes := []*node{first, h.start("api", "transport", "direct", "dialects", strings.Join(config.DialectNames, ","),
-		"ingest-actions", "win:1:100")}
+	onGlobal := []string{"dialect-delta-board", "global", "dialect-delta-signature", "optional"}
+	h, first := dialectNode(t, onGlobal...)
+	nodes := []*node{first, h.start("api", append([]string{
+		"transport", "direct", "dialects", strings.Join(config.DialectNames, ","), "ingest-actions", "win:1:100",
+	}, onGlobal...)...)}
 	now := time.Now().UTC().Format(time.RFC3339)
 	alice := bearer(h.token("alice", "", time.Hour))
 	token := first.startAction(t, "alice", `{"action_id":"m1"}`)

@@ -56,7 +56,9 @@ func TestDeltaAttestations(t *testing.T) {
 		want       int
 	}{
 		"another user's token":               {bob, "", 401},
-		"no token":                           {"", attest(same), 401},
+		"no token":                           {"", "", 401},
+		"no token, of another user":          {"", claim("userId", "bob"), 401},
+		"no token, forged":                   {"", fixtures.Ed25519(t).Sign(t, jwt.MapClaims{"userId": "alice"}), 401},
 		"a token that only joins":            {h.token("bob", auth.ScopeJoin, time.Hour), attest(same), 401},
 		"an attestation by an unknown key":   {bob, fixtures.Ed25519(t).Sign(t, jwt.MapClaims{"userId": "alice"}), 401},
 		"of another user":                    {bob, claim("userId", "bob"), 401},
@@ -68,7 +70,7 @@ func TestDeltaAttestations(t *testing.T) {
 		"without the action":                 {bob, without("actionId"), 401},
 		"in the native form":                 {bob, native, 401},
 		"expired":                            {bob, claim("exp", now-3600), 400},
-		"neither exp nor iat":                {bob, without("iat"), 400},
+		"neither exp nor iat, an old event":  {bob, without("iat"), 400},
 		"the user's token, of another delta": {alice, claim("scoreDelta", 6), 401},
 	} {
 		if status, answer := submit(c.token, signed(c.jws)); status != c.want {

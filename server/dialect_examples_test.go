@@ -21,7 +21,8 @@ import (
 func TestDialectExamples(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	n := h.start(allRoles, "dialects", strings.Join(config.DialectNames, ","), "ingest-actions", "match:1:100")
+	n := h.start(allRoles, "dialects", strings.Join(config.DialectNames, ","), "ingest-actions", "match:1:100",
+		"dialect-highscore-action-min", "0s")
 	const user = "8c6ab0c1-2a4e-4f0e-9a53-7d1f4a1f6f0a"
 	ada := bearer(h.token(user, "", time.Hour))
 	action, err := n.client(user, "").StartAction(t.Context(), client.ActionRequest{ActionID: "match-uuid-123"})

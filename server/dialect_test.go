@@ -30,7 +30,7 @@ func dialectNode(t *testing.T, settings ...string) (*harness, *node) {
 		"transport", "direct", "dialects", strings.Join(config.DialectNames, ","),
 		"ingest-actions", "win:1:100,gift:1:5;by=servers,daily:1:9;cooldown=1h," +
 			"judge:1:9;users=bob+carl;scope=game:judge",
-		"auth-dev-issuer", "false",
+		"auth-dev-issuer", "false", "dialect-highscore-action-min", "0s",
 	}, settings...)...)
 	// Until the standings of a new database are filled, a response whose ranking is late is
 	// a 503. Their first score is on a board of its own.
@@ -276,7 +276,7 @@ func TestDialectDelta(t *testing.T) {
 		},
 		exchange{
 			"bob", "GET", "/delta/v1/users/carol/score", "", 404,
-			`{"error_code":"not_found","message":"user carol has no score on board global","request_id":"ID"}`,
+			`{"error_code":"not_found","message":"user carol has no score on board delta","request_id":"ID"}`,
 		},
 	)
 }
@@ -294,7 +294,7 @@ func TestDialectModule(t *testing.T) {
 		exchange{"ada", "POST", path, update("ada", "win", "5", noon), 200, `{"userId":"ada","newScore":5,"rank":1,` +
 			`"leaderboard":[{"userId":"ada","username":"ada","score":5,"rank":1}]}`},
 	)
-	h.ranked(n, "global", "ada", 5)
+	h.ranked(n, "module", "ada", 5)
 	h.exchange(
 		t, n,
 		// The same action at the same time is the same event.
@@ -307,7 +307,7 @@ func TestDialectModule(t *testing.T) {
 			`"newScore":9,"rank":1,"leaderboard":[{"userId":"bob","username":"bob","score":9,"rank":1},` +
 			`{"userId":"ada","username":"ada","score":5,"rank":2}]}`},
 	)
-	h.ranked(n, "global", "bob", 9)
+	h.ranked(n, "module", "bob", 9)
 	h.exchange(
 		t, n,
 		exchange{"ada", "POST", path, update("ada", "win", "6", noon), 409, `{"error_code":"event_conflict",` +
@@ -344,7 +344,7 @@ func TestDialectModule(t *testing.T) {
 				`{"userId":"ada","username":"ada","score":7,"rank":2}]}`,
 		},
 	)
-	h.ranked(n, "global", "ada", 7)
+	h.ranked(n, "module", "ada", 7)
 	h.exchange(
 		t, n,
 		exchange{"bob", "POST", path, update("ada", "win", "5", noon), 403, `{"error_code":"forbidden",` +
@@ -367,7 +367,7 @@ func TestDialectModule(t *testing.T) {
 				`{"userId":"carl","username":"carl","score":1,"rank":3}]}`,
 		},
 	)
-	h.ranked(n, "global", "carl", 1)
+	h.ranked(n, "module", "carl", 1)
 	h.exchange(
 		t, n,
 		// A repeat does not need the scope any more.
@@ -571,7 +571,7 @@ func TestDialectsRejectBadInput(t *testing.T) {
 			}
 		}
 	}
-	for _, board := range []string{"plain", "global", "highscore"} {
+	for _, board := range []string{"plain", "delta", "module", "highscore"} {
 		if got := h.entries(t, n, "ada", board); got != 0 {
 			t.Errorf("bad input left %d entries on %s", got, board)
 		}
@@ -582,9 +582,14 @@ func TestDialectsRejectBadInput(t *testing.T) {
 // versions, over two nodes.
 func TestDialectsShareOneLedger(t *testing.T) {
 	t.Parallel()
-	h, first := dialectNode(t, "limit-updates-per-minute", "6")
-	second := h.start("api", "transport", "streams", "dialects", "delta,module", "ingest-actions", "win:1:100",
-		"limit-updates-per-minute", "6")
+	onGlobal := []string{
+		"limit-updates-per-minute", "6", "dialect-delta-board", "global", "dialect-module-board", "global",
+		"dialect-delta-signature", "optional", "dialect-module-signature", "optional",
+	}
+	h, first := dialectNode(t, onGlobal...)
+	second := h.start("api", append([]string{
+		"transport", "streams", "dialects", "delta,module", "ingest-actions", "win:1:100",
+	}, onGlobal...)...)
 	now := time.Now().UTC().Format(time.RFC3339)
 	native := func(event string) string {
 		return `{"user_id":"ada","delta":1,"event_id":"` + event + `","timestamp":"` + now + `"}`

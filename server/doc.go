@@ -46,7 +46,9 @@
 // Of the read path:
 //
 //   - ranking is Redis. One script updates standings, increments the board's
-//     version if its top 100 changed, and publishes a notice.
+//     version if its top 100 changed, and publishes a notice. Boards in one piece are in
+//     ranking/whole, boards in partitions in ranking/partitions, and what both have in
+//     common in ranking/piece.
 //   - leaderboard answers reads from this node's cache, the ranking, or, marked as
 //     degraded, the store; leaderboard/display adds names and hides users.
 //   - realtime follows notices and sends states to WebSockets (realtime/ws) and

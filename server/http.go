@@ -44,7 +44,7 @@ func (s *Server) makeAPI() error {
 		o.Pages = &c.Web
 	}
 	s.add("settings", s.settings)
-	s.register(s.store.Increments.Collectors()...)
+	s.Register(s.store.Increments.Collectors()...)
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.Moments = s.store.Moments
 		o.Reads, o.Ledger, o.Show, o.Hidden = s.reads, s.store.Reads, s.display().ShowEveryone, s.hidden
@@ -84,7 +84,7 @@ func (s *Server) makeAPI() error {
 		s.add("countries", countries)
 	}
 	s.api = api.New(o)
-	s.register(s.api.Collectors()...)
+	s.Register(s.api.Collectors()...)
 	return s.mountDialects()
 }
 
@@ -202,7 +202,7 @@ func (s *Server) behindProxies(h http.Handler) http.Handler {
 
 // makeLimits makes the limits of the API at their configured rates.
 func (s *Server) makeLimits() api.Limits {
-	s.register(s.limiter.Collectors()...)
+	s.Register(s.limiter.Collectors()...)
 	l := limit.NewSet(s.limiter, rates(s.config))
 	s.limits = l
 	rate := func(p limit.Pair) api.Rate { return api.Rate{Users: p.Users, Servers: p.Servers} }
@@ -226,7 +226,7 @@ func (s *Server) makeDoctor() health.Doctor {
 		Deployed: s.config, Current: s.settings.Current, Settings: s.settingsProblem,
 	}
 	if s.kafka != nil {
-		d.Kafka = s.kafka.Ping
+		d.Kafka = s.preparations.pingKafka
 	}
 	if s.config.Has(config.RoleMaintenance) {
 		d.Jobs = s.upkeep.Status
@@ -258,15 +258,16 @@ func (s *Server) makeNodeStatus() *health.NodeStatus {
 }
 
 func (s *Server) makeReadiness() *health.Readiness {
-	r := &health.Readiness{
-		Postgres: s.store.Ping, Redis: s.ranking.Ping, Schema: s.checkSchema, ReadOnly: s.config.ReadOnly(),
-		Settings: s.settingsProblem, Log: s.log,
-		NeedsKafka: func() bool { return s.config.NeedsKafka(s.settings.Current().Transport) },
+	o := health.ReadinessOptions{
+		Node: s.name, Postgres: s.store.Ping, Redis: s.ranking.Ping, Schema: s.checkSchema,
+		Settings: s.settingsProblem, RequestRoles: s.config.RequestRoles(), Log: s.log,
+		NeedsKafka:      func() bool { return s.config.NeedsKafka(s.settings.Current().Transport) },
+		PostgresReports: s.store.NodeReports, RedisReports: health.NewRedisReports(s.redis),
 	}
 	if s.kafka != nil {
-		r.Kafka = s.kafka.Ping
+		o.Kafka = s.preparations.pingKafka
 	}
-	return r
+	return health.NewReadiness(o)
 }
 
 // Limits of a connection. A body of one megabyte fits into readTimeout on any
@@ -337,13 +338,14 @@ func (s *Server) opsServer() *http.Server {
 			"their reference (/docs), is on " + s.config.Addr + " (the setting addr).",
 		Links: links,
 	}))
-	m.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
+	known := edge.KnownHosts(s.config.OpsHosts)
+	m.Handle("GET /metrics", known(promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{})))
 	m.HandleFunc("GET /healthz", health.Live)
 	m.Handle("GET /readyz", s.ready)
-	m.HandleFunc("GET /debug/pprof/", pprof.Index)
-	m.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	m.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	m.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	m.Handle("GET /debug/pprof/", known(http.HandlerFunc(pprof.Index)))
+	m.Handle("GET /debug/pprof/profile", known(http.HandlerFunc(pprof.Profile)))
+	m.Handle("GET /debug/pprof/symbol", known(http.HandlerFunc(pprof.Symbol)))
+	m.Handle("GET /debug/pprof/trace", known(http.HandlerFunc(pprof.Trace)))
 	return s.newHTTPServer(m)
 }
 

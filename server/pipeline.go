@@ -86,7 +86,7 @@ func (s *Server) makeProjection(transports []*transport.Transport) {
 	for i, t := range transports {
 		sources[i] = t.Consumer
 		if m, ok := t.Consumer.(measured); ok {
-			s.register(m.Collectors()...)
+			s.Register(m.Collectors()...)
 		}
 		if c, ok := t.Consumer.(consumer); ok {
 			s.consumers = append(s.consumers, c)
@@ -126,7 +126,7 @@ type measurable interface {
 func (s *Server) makeLagMonitor() {
 	c := s.config
 	watch := func(m measurable) {
-		s.register(m.Collectors()...)
+		s.Register(m.Collectors()...)
 		s.lags = append(s.lags, m)
 	}
 	if c.Has(config.RoleMaintenance) && !c.Has(config.RoleProjector) {
@@ -247,7 +247,7 @@ func (s *Server) makeWrites(o *api.Options) {
 			sources[i] = q
 			s.consumers = append(s.consumers, q)
 			s.lags = append(s.lags, q)
-			s.register(q.Collectors()...)
+			s.Register(q.Collectors()...)
 		}
 		s.queue = queued
 		dead := []ingest.DeadLetters{s.store.DeadLetters, transport.NewDeadLetters(s.makeIncrementsDead())}
@@ -391,6 +391,9 @@ func (s *Server) makeMirror() {
 			f.Snapshot = &mirror.Snapshot{
 				Standings: s.store.Recovery, Mark: mirror.NewRedisMark(s.redis, c.Mirror.PlainTopic),
 			}
+		case config.FeedHighscore:
+			f.Board = scoreboard.BoardID(c.Dialects.Highscore.Board)
+			f.Sink = transport.NewHighscoreFeed(s.producer(c.Mirror.HighscoreTopic))
 		case config.FeedCloudEvents:
 			f.Sink = transport.NewCloudEventsFeed(s.producer(c.Mirror.CloudEventsTopic))
 		case config.FeedDelta:
@@ -412,7 +415,7 @@ func (s *Server) mirrorSources(group string) (sources []mirror.Source) {
 	c := s.config
 	if c.Supports(config.TransportKafka) {
 		consumer := s.kafka.Consumer(c.Kafka.Topic, group, c.Projection.Batch, s.log)
-		s.register(consumer.Collectors()...)
+		s.Register(consumer.Collectors()...)
 		s.lags = append(s.lags, consumer)
 		sources = append(sources, consumer)
 	}
@@ -421,7 +424,7 @@ func (s *Server) mirrorSources(group string) (sources []mirror.Source) {
 		Name: c.Streams.Name, Group: group, Shards: c.Streams.Shards, Length: int64(c.Streams.Length),
 		Batch: c.Projection.Batch,
 	}, s.redis).Consumer(s.log)
-	s.register(consumer.Collectors()...)
+	s.Register(consumer.Collectors()...)
 	s.lags = append(s.lags, consumer)
 	return append(sources, consumer)
 }

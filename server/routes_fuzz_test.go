@@ -230,7 +230,7 @@ func plausible(name string) string {
 		return "alice"
 	case "event_id":
 		return "e1"
-	case "ttl", "overlap", "least_duration", "action_least", "action_life":
+	case "ttl", "overlap", "min_duration", "action_min", "action_ttl":
 		return "30s"
 	case "wait":
 		return "10ms"

@@ -10,9 +10,6 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/migrations"
-	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/http/dialect"
-	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
 )
 
 // runner is a component that works in the background. Run returns when ctx has
@@ -33,11 +30,14 @@ type running struct {
 	done chan struct{}
 }
 
-// Time limits of the steps of a shutdown.
+// Time limits of a shutdown and of its steps. After drain.delay a process ends within
+// stopGrace and closeGrace, whatever hangs.
 const (
+	stopGrace      = 20 * time.Second
 	requestGrace   = 10 * time.Second
 	drainGrace     = 3 * time.Second // beyond the planned duration of the drain
 	componentGrace = 5 * time.Second
+	closeGrace     = 5 * time.Second // of the clients of the backends
 )
 
 // Run serves the API and the operations port until ctx ends or a component
@@ -60,14 +60,8 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 		return abort(err)
 	}
 	s.settings.Start(ctx)
-	if err := s.createTopics(ctx); err != nil {
+	if err := s.preparations.start(ctx); err != nil {
 		return abort(err)
-	}
-	s.createQueue(ctx)
-	if s.config.Has(config.RoleAPI) {
-		if err := dialect.EnsureBoards(ctx, &s.config.Dialects, s.boards()); err != nil {
-			return abort(err)
-		}
 	}
 	s.loadHidden(ctx)
 	var started []running
@@ -87,41 +81,21 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 	}
 	s.log.Info("stopping")
 	s.ready.SetServing(false)
+	if err == nil {
+		err = answerOn(s.config.DrainDelay, failed)
+	}
 	s.stop(front, started)
 	return errors.Join(err, ops.Close())
 }
 
-// topicsTimeout is how long a start waits for a broker that is starting, too.
-const topicsTimeout = 30 * time.Second
-
-// createTopics creates the topics that this process uses, and warns about
-// existing ones with other settings.
-func (s *Server) createTopics(ctx context.Context) error {
-	if s.kafka == nil {
+// answerOn answers requests for drain.delay more, or until something fails: load balancers
+// send them until they have seen that /readyz answers 503.
+func answerOn(delay time.Duration, failed <-chan error) error {
+	select {
+	case <-time.After(delay):
 		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, topicsTimeout)
-	defer cancel()
-	optional := s.settings.SwitchedFromKafka(ctx)
-	for {
-		others, err := s.kafka.Ensure(ctx, s.topics()...)
-		for _, other := range others {
-			s.log.Warn("topic differs from its settings", "found", other)
-		}
-		if err == nil || errors.Is(err, kafka.ErrTooFewPartitions) {
-			return err
-		}
-		if optional {
-			s.log.Error("topics not checked: Kafka does not answer, and operators have switched to another transport",
-				"err", err)
-			return nil // they were created before the switch
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(250 * time.Millisecond):
-			s.log.Warn("topics not created yet", "err", err)
-		}
+	case err := <-failed:
+		return err
 	}
 }
 
@@ -136,56 +110,6 @@ func (s *Server) loadHidden(ctx context.Context) {
 	if err := s.hidden.Load(ctx); err != nil {
 		s.log.Warn("everyone is shown under a pseudonym until it can be read whom to hide", "err", err)
 	}
-}
-
-// queueTimeout bounds createQueue.
-const queueTimeout = 2 * time.Second
-
-// createQueue creates the streams of accepted increments, if this process reads them, so
-// that the first request can be answered with 202. A Redis that does not answer must not
-// prevent the start: the intake creates them later.
-func (s *Server) createQueue(ctx context.Context) {
-	if s.queue == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, queueTimeout)
-	defer cancel()
-	if err := s.queue.CreateGroups(ctx); err != nil {
-		s.log.Warn("the streams of accepted increments are created later", "err", err)
-	}
-}
-
-func (s *Server) topics() []kafka.Topic {
-	c := s.config
-	all := []kafka.Topic{
-		{
-			Name: c.Kafka.Topic, Partitions: c.Kafka.Partitions, Retention: c.Kafka.Retention, Cleanup: c.Kafka.Cleanup,
-			Replicas: c.Kafka.Replicas,
-		},
-		{Name: c.Kafka.DeadTopic, Partitions: 1, Retention: c.Kafka.DeadRetention, Replicas: c.Kafka.Replicas},
-		{
-			Name: c.Kafka.NoticesTopic, Partitions: c.Kafka.NoticesPartitions, Retention: c.Kafka.NoticesRetention,
-			Cleanup: c.Kafka.NoticesCleanup, Replicas: c.Kafka.Replicas,
-		},
-		{
-			Name: c.Kafka.IncrementsTopic, Partitions: c.Kafka.IncrementsPartitions,
-			Retention: c.Kafka.IncrementsRetention, Replicas: c.Kafka.Replicas,
-		},
-		{Name: c.Kafka.SeasonsTopic, Partitions: 1, Retention: c.Kafka.SeasonsRetention, Replicas: c.Kafka.Replicas},
-		{
-			Name: c.Kafka.IncrementsDeadTopic, Partitions: 1, Retention: c.Kafka.DeadRetention,
-			Replicas: c.Kafka.Replicas,
-		},
-	}
-	for _, feed := range c.MirrorFeeds() {
-		if feed != config.FeedDelta {
-			all = append(all, kafka.Topic{
-				Name: c.Mirror.Name(feed), Partitions: c.Mirror.Partitions, Retention: c.Mirror.Retention,
-				Replicas: c.Kafka.Replicas,
-			})
-		}
-	}
-	return all
 }
 
 func serve(h *http.Server, l net.Listener, failed chan<- error) {
@@ -216,12 +140,14 @@ func start(c component, failed chan<- error) running {
 // stop ends the intake first and what processes its results last: requests,
 // streams, then the components in the reverse order of their start.
 func (s *Server) stop(front *http.Server, started []running) {
-	ctx, cancel := context.WithTimeout(context.Background(), requestGrace)
+	end, cancel := context.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	ctx, cancel := context.WithTimeout(end, requestGrace)
 	defer cancel()
 	var drained sync.WaitGroup
 	if s.hub != nil {
 		drained.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), s.hub.DrainTime()+drainGrace)
+			ctx, cancel := context.WithTimeout(end, s.hub.DrainTime()+drainGrace)
 			defer cancel()
 			if err := s.hub.Drain(ctx); err != nil {
 				s.log.Warn("connections closed before they were drained", "err", err)
@@ -238,6 +164,13 @@ func (s *Server) stop(front *http.Server, started []running) {
 		r.stop()
 		select {
 		case <-r.done:
+			continue
+		default:
+		}
+		select {
+		case <-r.done:
+		case <-end.Done():
+			s.log.Warn("no time left for component to stop", "component", r.name)
 		case <-time.After(componentGrace):
 			s.log.Warn("component did not stop in time", "component", r.name)
 		}

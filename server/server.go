@@ -84,6 +84,8 @@ type Server struct {
 	console   *console.Console // nil: not served here
 	ready     *health.Readiness
 
+	preparations *preparations
+
 	components []component // in the order of their start
 	consumers  []consumer
 	lags       []transport.Measurable // of the groups whose lag this process measures
@@ -103,8 +105,8 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 			s.Close()
 		}
 	}()
-	s.register(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	s.register(s.produced.Collectors()...)
+	s.Register(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.Register(s.produced.Collectors()...)
 	if err := s.makeTracer(); err != nil {
 		return nil, err
 	}
@@ -124,6 +126,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 	if err := s.makeMaintenance(); err != nil {
 		return nil, err
 	}
+	s.preparations = newPreparations(s)
 	s.makePipeline()
 	s.makeAnnouncer()
 	s.makeRollover()
@@ -137,11 +140,13 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 	s.makeLagMonitor()
 	s.followSettings()
 	s.ready = s.makeReadiness()
-	s.register(s.ready)
+	s.Register(s.ready)
+	s.add("readiness", s.ready)
 	return s, nil
 }
 
-func (s *Server) register(c ...prometheus.Collector) {
+// Register adds metrics to those that the operations port serves.
+func (s *Server) Register(c ...prometheus.Collector) {
 	s.registry.MustRegister(c...)
 	s.measured = append(s.measured, c...)
 }
@@ -153,7 +158,7 @@ type measured interface{ Collectors() []prometheus.Collector }
 func (s *Server) add(name string, r runner) {
 	s.components = append(s.components, component{name, r})
 	if m, ok := r.(measured); ok {
-		s.register(m.Collectors()...)
+		s.Register(m.Collectors()...)
 	}
 }
 
@@ -167,7 +172,18 @@ func (s *Server) producer(topic string) transport.Producer {
 // Close closes the clients of the backends. Run does so when it returns; a server
 // that never runs must be closed by its owner. Calls after the first do nothing.
 func (s *Server) Close() {
-	s.closing.Do(s.closeBackends)
+	s.closing.Do(func() {
+		closed := make(chan struct{})
+		go func() {
+			s.closeBackends()
+			close(closed)
+		}()
+		select {
+		case <-closed:
+		case <-time.After(closeGrace):
+			s.log.Warn("connections to backends were not closed in time")
+		}
+	})
 }
 
 func (s *Server) closeBackends() {
@@ -199,7 +215,23 @@ func NewKey() (id, secret string) { return api.NewKey() }
 // EnsureKey creates a signing key with a given id and secret, unless it exists. The
 // development stack keeps both in a file.
 func (s *Server) EnsureKey(ctx context.Context, id, name, secret string) error {
-	_, err := s.store.Keys.CreateKey(ctx, id, name, s.keyring.Seal(id, secret), &scoreboard.KeyScope{}, 0, nil)
+	return s.ensureKey(ctx, id, name, secret, nil)
+}
+
+// ensureDefaultKey creates the key of the setting auth.default_key, if it has a secret.
+func (s *Server) ensureDefaultKey(ctx context.Context) error {
+	a := &s.config.Auth
+	if a.DefaultSecret == "" {
+		return nil
+	}
+	return s.ensureKey(ctx, a.DefaultKey, "default", a.DefaultSecret, &scoreboard.AuditEntry{
+		Actor: scoreboard.SystemActor, Action: "key.create", Target: "key:" + a.DefaultKey,
+		Reason: "the setting auth.default_key_secret",
+	})
+}
+
+func (s *Server) ensureKey(ctx context.Context, id, name, secret string, why *scoreboard.AuditEntry) error {
+	_, err := s.store.Keys.CreateKey(ctx, id, name, s.keyring.Seal(id, secret), &scoreboard.KeyScope{}, 0, why)
 	if wire.CodeOf(err) == wire.CodeConflict {
 		return nil
 	}

@@ -82,9 +82,9 @@ func TestTeams(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", what, err, code)
 		}
 	}
-	_, err = root.Submit(ctx, client.Increment{User: "team:ants", Delta: 5, Board: "clans"})
+	_, err = root.Submit(ctx, client.Increment{User: "eve", Delta: 5, Board: "clans"})
 	rejected("an increment", err, "rule_violated")
-	_, err = root.Adjust(ctx, client.Adjustment{User: "team:ants", Board: "clans", Delta: 5, Reason: "test"})
+	_, err = root.Adjust(ctx, client.Adjustment{User: "ada", Board: "clans", Delta: 5, Reason: "test"})
 	rejected("an adjustment", err, "rule_violated")
 	_, err = root.JoinTeam(ctx, "global", "ants", "ada")
 	rejected("a team of a board of users", err, "rule_violated")

@@ -106,11 +106,11 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	if s.redis, err = s.openRedis(); err != nil {
 		return err
 	}
-	s.register(s.store.Collectors()...)
-	s.register(calls.MeasureRedis(s.redis)...)
+	s.Register(s.store.Collectors()...)
+	s.Register(calls.MeasureRedis(s.redis)...)
 	s.ranking = ranking.New(s.redis)
 	s.upkeep = upkeep.NewRunner(s.name, s.store.Leases, s.log)
-	s.register(s.upkeep.Collectors()...)
+	s.Register(s.upkeep.Collectors()...)
 	if err := s.openReplicas(ctx, files); err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func authPolicy(a *config.Auth) auth.Policy {
 func apiPolicy(c *config.Config) api.Policy {
 	return api.Policy{
 		SignatureOptional: c.Auth.Signature == config.SignatureOptional, Async: c.Ingest.Async,
-		OverflowAsync:  c.Ingest.Overflow == "async",
+		DefaultKey: c.Auth.DefaultKey, OverflowAsync: c.Ingest.Overflow == "async",
 		AnonymousReads: c.Reads.Anonymous, TopN: c.Reads.TopN, CountryHeader: c.Anomaly.CountryHeader,
 		Actions: c.Ingest.Actions,
 	}
@@ -301,7 +301,7 @@ func hubOptions(c *config.Config) realtime.Options {
 		DrainPercent: r.DrainPercent, ReconnectWithin: r.ReconnectWithin, ConnectionsPerUser: r.ConnectionsPerUser,
 		ConnectionsPerAddress: r.ConnectionsPerAddress, AnonymousPerAddress: r.AnonymousPerAddress,
 		IPv6Prefix: c.Limit.IPv6Prefix, ConnectionsPerNode: r.ConnectionsPerNode,
-		JoinsPerSecond: r.JoinsPerSecond, Rows: c.Reads.TopN, Off: !r.Enabled,
+		JoinsPerSecond: r.JoinsPerSecond, RankLookups: r.RankLookups, Rows: c.Reads.TopN, Off: !r.Enabled,
 	}
 }
 
@@ -324,7 +324,7 @@ func (s *Server) makeReads() {
 		o.RankingReplica, o.FallbackReplica = s.replicas.ranking, s.replicas.fallback
 	}
 	s.reads = leaderboard.New(o)
-	s.register(s.reads.Collectors()...)
+	s.Register(s.reads.Collectors()...)
 }
 
 // display is how this process shows users.

@@ -8,6 +8,8 @@ import (
 	"github.com/charmbracelet/bubbles/textinput"
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/scoreboard/scoreboard/client"
 )
 
 // Verb is what an action does.
@@ -60,8 +62,10 @@ type menu struct {
 
 // menuPane shows the menu, if it is open.
 type menuPane struct {
-	*boardPane
-	menu *menu
+	*shared
+	about  *client.Board
+	report func(text string)
+	menu   *menu
 }
 
 type menuItem struct {
@@ -177,14 +181,14 @@ func (pane *menuPane) acted(msg actedMsg) tea.Cmd {
 		RebuildBoard: "is rebuilt",
 	}[msg.action.Verb]
 	pane.notify(msg.action.Target + " " + done)
-	pane.tell(msg.action.Target + " " + done + ": " + msg.action.Reason)
+	pane.report(msg.action.Target + " " + done + ": " + msg.action.Reason)
 	if msg.action.Verb == FreezeBoard || msg.action.Verb == UnfreezeBoard {
 		status := frozen
 		if msg.action.Verb == UnfreezeBoard {
 			status = active
 		}
-		if pane.info.Status != "" {
-			pane.info.Status = status
+		if pane.about.Status != "" {
+			pane.about.Status = status
 		}
 	}
 	return nil

@@ -34,7 +34,8 @@ type chooser struct {
 
 // chooserPane shows the list, if it is open.
 type chooserPane struct {
-	*boardPane
+	*shared
+	*watched
 	chooser *chooser
 }
 

@@ -25,7 +25,11 @@ const (
 
 // healthPane is the status of the server, for operators.
 type healthPane struct {
-	*boardPane
+	*shared
+	*watched
+	entry    func(user string) client.Entry
+	events   *feed
+	open     *map[string]int64 // open flags by user
 	status   *client.Status
 	health   health
 	lastFlag int64 // the newest flag seen; -1: none were read yet
@@ -77,12 +81,9 @@ func (pane *healthPane) setFlags(open []client.Flag) {
 	for _, f := range open {
 		flags[f.UserID]++
 		if pane.lastFlag >= 0 && f.ID > pane.lastFlag {
-			user := client.Entry{UserID: f.UserID}
-			if at := pane.board.find(f.UserID); at >= 0 {
-				user = pane.board.rows[at].Entry
-			}
+			user := pane.entry(f.UserID)
 			detail := strings.TrimPrefix(f.Detail, fmt.Sprintf("delta %d, ", f.Delta))
-			pane.feed.add(event{at: pane.now(), kind: flagged, text: fmt.Sprintf("%s is flagged (%s): %s, %s",
+			pane.events.add(event{at: pane.now(), kind: flagged, text: fmt.Sprintf("%s is flagged (%s): %s, %s",
 				name(user, pane.theme.ascii), Printable(f.Rule), signed(f.Delta), Printable(detail))})
 		}
 	}
@@ -90,7 +91,7 @@ func (pane *healthPane) setFlags(open []client.Flag) {
 	for _, f := range open {
 		pane.lastFlag = max(pane.lastFlag, f.ID)
 	}
-	pane.flags = flags
+	*pane.open = flags
 }
 
 // stage is one line of the health panel: a stage of the pipeline.

@@ -87,10 +87,17 @@ type shared struct {
 	noticeUntil time.Time
 }
 
+// watched is the board that is watched.
+type watched struct {
+	watching   string // the requested board
+	generation int    // of watches: messages of an earlier one are dropped
+}
+
 // model is the state of the screen: it passes messages to its panes and composes what
 // they draw. Update and View touch nothing but it; requests run as commands.
 type model struct {
 	*shared
+	*watched
 	*boardPane
 	replayPane
 	headerPane
@@ -136,16 +143,20 @@ func newModel(ctx context.Context, o Options, r *lipgloss.Renderer, dark bool) *
 	}
 	th := newTheme(r, dark, o.ASCII)
 	all := &shared{ctx: ctx, o: o, renderer: r, theme: th, now: time.Now}
-	on := &boardPane{shared: all}
+	which := &watched{}
+	on := &boardPane{shared: all, watched: which}
 	m := &model{
-		shared:      all,
-		boardPane:   on,
-		replayPane:  replayPane{boardPane: on},
-		headerPane:  headerPane{boardPane: on},
-		healthPane:  healthPane{boardPane: on, lastFlag: -1},
-		playerPane:  playerPane{boardPane: on},
-		chooserPane: chooserPane{boardPane: on},
-		menuPane:    menuPane{boardPane: on},
+		shared:     all,
+		watched:    which,
+		boardPane:  on,
+		replayPane: replayPane{boardPane: on},
+		headerPane: headerPane{boardPane: on},
+		healthPane: healthPane{
+			shared: all, watched: which, lastFlag: -1, entry: on.entryOf, events: &on.feed, open: &on.flags,
+		},
+		playerPane:  playerPane{shared: all, watched: which, entry: on.entryOf, labelOf: on.label},
+		chooserPane: chooserPane{shared: all, watched: which},
+		menuPane:    menuPane{shared: all, about: &on.info, report: on.tell},
 		search:      newInput(&th, "find: ", maxUserID),
 		showHealth:  true,
 		showFeed:    true,

@@ -30,9 +30,12 @@ type player struct {
 
 // playerPane shows the page of one user.
 type playerPane struct {
-	*boardPane
-	player *player        // nil unless a player's page is open
-	days   map[string]day // by board and user
+	*shared
+	*watched
+	entry   func(user string) client.Entry
+	labelOf func(client.Entry) string
+	player  *player        // nil unless a player's page is open
+	days    map[string]day // by board and user
 }
 
 type (
@@ -148,13 +151,11 @@ func (pane *playerPane) playerView(width, height int) []string {
 
 // playerTitle is the user's name and id.
 func (pane *playerPane) playerTitle() string {
-	user := pane.player.user
-	if at := pane.board.find(user); at >= 0 {
-		if shown := name(pane.board.rows[at].Entry, pane.theme.ascii); shown != user {
-			return shown + " (" + Printable(user) + ")"
-		}
+	user := Printable(pane.player.user)
+	if shown := name(pane.entry(pane.player.user), pane.theme.ascii); shown != user {
+		return shown + " (" + user + ")"
 	}
-	return Printable(user)
+	return user
 }
 
 // playerSections draws the sections below each other, while they fit.
@@ -221,7 +222,7 @@ func (pane *playerPane) neighbourSection(width int) []string {
 	}
 	wideName, wideScore := 0, 0
 	for _, e := range p.place.Neighbours {
-		wideName = max(wideName, ansi.StringWidth(pane.label(e)))
+		wideName = max(wideName, ansi.StringWidth(pane.labelOf(e)))
 		wideScore = max(wideScore, len(grouped(e.Score)))
 	}
 	wideName = min(wideName, maxName, width-wideScore-10)
@@ -231,7 +232,7 @@ func (pane *playerPane) neighbourSection(width int) []string {
 			i, mark = th.own, th.key.paint(th.mark)
 		}
 		lines = append(lines, mark+th.dim.paint(fitRight(grouped(e.Rank), 5))+"  "+
-			i.paint(fit(pane.label(e), wideName, th.more))+"  "+fitRight(grouped(e.Score), wideScore))
+			i.paint(fit(pane.labelOf(e), wideName, th.more))+"  "+fitRight(grouped(e.Score), wideScore))
 	}
 	return lines
 }

@@ -13,9 +13,8 @@ import (
 // cursor on it.
 type boardPane struct {
 	*shared
-	reel       *reel  // nil: the board is live
-	watching   string // the requested board
-	generation int    // of watches: messages of an earlier one are dropped
+	*watched
+	reel *reel // nil: the board is live
 
 	newest client.State // the latest received
 	shown  client.State // the one on the screen: older while paused
@@ -113,6 +112,14 @@ func (pane *boardPane) label(e client.Entry) string {
 		text += " (you)"
 	}
 	return text
+}
+
+// entryOf returns the entry of a user on the screen, or one with the user only.
+func (pane *boardPane) entryOf(user string) client.Entry {
+	if at := pane.board.find(user); at >= 0 {
+		return pane.board.rows[at].Entry
+	}
+	return client.Entry{UserID: user}
 }
 
 func (pane *boardPane) isMe(user string) bool { return pane.me != nil && user == pane.me.UserID }

@@ -36,7 +36,7 @@ type Job struct {
 	Workers int    // 1 to MaxWorkers
 	// Progress receives the tally several times a second, and at the end.
 	Progress func(Tally)
-	// Failed receives every line that was refused or not sent.
+	// Failed receives every line that was rejected or not sent.
 	Failed func(Result)
 
 	pause time.Duration // between tries of a line while the server is overloaded; 0 means retryPause
@@ -46,10 +46,10 @@ type Job struct {
 type Tally struct {
 	Done     int `json:"done"`     // counted, including repeats
 	Replayed int `json:"replayed"` // repeats of events that were already counted
-	Refused  int `json:"refused"`
+	Rejected int `json:"rejected"`
 	Unsent   int `json:"unsent"`  // the server was unreachable; the next run tries again
 	Skipped  int `json:"skipped"` // finished by an earlier run
-	// Lines is the number of lines read. At the end each is in Done, Refused,
+	// Lines is the number of lines read. At the end each is in Done, Rejected,
 	// Unsent or Skipped.
 	Lines int `json:"lines"`
 	// Whole is true if the source was read to its end.
@@ -121,7 +121,7 @@ func (j *Job) Run(ctx context.Context, s Submitter) (tally Tally, err error) {
 	}
 	t := &r.tally
 	t.Lines, t.Whole = r.lines, r.whole
-	t.Unsent = t.Lines - t.Done - t.Refused - t.Skipped // including lines that workers dropped
+	t.Unsent = t.Lines - t.Done - t.Rejected - t.Skipped // including lines that workers dropped
 	return r.tally, err
 }
 
@@ -175,7 +175,7 @@ func (r *run) read(ctx context.Context, src source, lanes []chan item) error {
 			continue
 		}
 		if it.err != nil {
-			r.out <- refused(it, it.err)
+			r.out <- rejected(it, it.err)
 			continue
 		}
 		if it.in.EventID == "" {
@@ -237,8 +237,8 @@ func (r *run) count(result Result) {
 			r.tally.Replayed++
 		}
 		return
-	case Refused:
-		r.tally.Refused++
+	case Rejected:
+		r.tally.Rejected++
 	case Unsent:
 		r.tally.Unsent++
 	}

@@ -93,7 +93,7 @@ func submit(t *testing.T, ctx context.Context, l *ledger, text, path string) (bu
 	}
 	job.ShortenTimeouts()
 	tally, err := job.Run(ctx, l)
-	if sum := tally.Done + tally.Refused + tally.Unsent + tally.Skipped; sum != tally.Lines {
+	if sum := tally.Done + tally.Rejected + tally.Unsent + tally.Skipped; sum != tally.Lines {
 		t.Errorf("%+v: got %d lines, but outcomes for %d", tally, tally.Lines, sum)
 	}
 	if all := strings.Count(text, "\n"); err == nil && !strings.Contains(text, "user_id,") &&
@@ -143,15 +143,15 @@ not json
 			return nil
 		}
 		tally, failed, err := submit(t, t.Context(), l, tc.text, "")
-		var refused []int
+		var rejected []int
 		for _, r := range failed {
-			refused = append(refused, r.Line)
-			if r.Status != bulk.Refused || r.Code == "" || r.Message == "" {
-				t.Errorf("line %d: got %+v, want Refused with code and message", r.Line, r)
+			rejected = append(rejected, r.Line)
+			if r.Status != bulk.Rejected || r.Code == "" || r.Message == "" {
+				t.Errorf("line %d: got %+v, want Rejected with code and message", r.Line, r)
 			}
 		}
-		if err != nil || tally.Done != 2 || tally.Refused != len(tc.lines) || !slices.Equal(refused, tc.lines) {
-			t.Errorf("got %+v, %v, refused lines %v, want %v", tally, err, refused, tc.lines)
+		if err != nil || tally.Done != 2 || tally.Rejected != len(tc.lines) || !slices.Equal(rejected, tc.lines) {
+			t.Errorf("got %+v, %v, rejected lines %v, want %v", tally, err, rejected, tc.lines)
 		}
 		if l.scores["alice"] != 7 || l.scores["bob"] != 0 {
 			t.Errorf("scores: got %v, want only alice's 7", l.scores)

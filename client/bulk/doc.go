@@ -5,10 +5,10 @@
 // lines are sent one by one.
 //
 // With the same result file, Run resumes an earlier run: it skips counted lines and
-// retries refused and unsent ones. A line without an event id gets one derived from
+// retries rejected and unsent ones. A line without an event id gets one derived from
 // the run's id (the first line of the file) and the line number, so that a line in
 // flight when the process died still counts once. Therefore lines already sent must
-// not change or move, which Run checks; refused lines may be corrected, and new lines
+// not change or move, which Run checks; rejected lines may be corrected, and new lines
 // appended. A run whose context ends first finishes the requests in flight.
 //
 // A line that the server was too busy to accept is sent again, possibly after a later

@@ -33,14 +33,14 @@ func TestErrorOfEveryLineEndsRun(t *testing.T) {
 		}
 		// In each of the four lanes: a batch that was sent, one that waits, and the
 		// lines between them.
-		if tally.Unsent == 0 || tally.Unsent > 4*3*200 || tally.Refused != 0 || tally.Whole {
-			t.Errorf("%s: got %+v, want a few batches unsent and no line refused", tc.name, tally)
+		if tally.Unsent == 0 || tally.Unsent > 4*3*200 || tally.Rejected != 0 || tally.Whole {
+			t.Errorf("%s: got %+v, want a few batches unsent and no line rejected", tc.name, tally)
 		}
 	}
 }
 
 // A batch that is rejected as a whole is split, so that only the invalid line is
-// refused.
+// rejected.
 func TestInvalidBatchIsSplit(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
@@ -55,7 +55,7 @@ func TestInvalidBatchIsSplit(t *testing.T) {
 	tally, failed, err := submit(t, t.Context(), l, lines(400), "")
 	if err != nil || tally.Done != 399 || len(failed) != 1 || failed[0].Line != 123 ||
 		failed[0].Code != wire.CodeDeltaOutOfRange {
-		t.Errorf("got %+v, %v, %+v, want only line 123 refused", tally, err, failed)
+		t.Errorf("got %+v, %v, %+v, want only line 123 rejected", tally, err, failed)
 	}
 	for user, deltas := range l.order {
 		if !slices.IsSorted(deltas) {
@@ -78,7 +78,7 @@ func TestLinesAreSentSinglyWithoutScope(t *testing.T) {
 		return nil
 	}
 	tally, _, err := submit(t, t.Context(), l, lines(700), "")
-	if err != nil || tally.Done != 100 || tally.Refused != 600 {
+	if err != nil || tally.Done != 100 || tally.Rejected != 600 {
 		t.Errorf("got %+v, %v, want the hundred lines of u0 counted", tally, err)
 	}
 	if len(l.sent) > 8 {

@@ -18,12 +18,12 @@ import (
 )
 
 // The outcomes of a line in the result file. Done lines are finished.
-// The next run retries refused and unsent lines, because a token, a ban or a board
+// The next run retries rejected and unsent lines, because a token, a ban or a board
 // may have changed. Of several results of a line the last one counts.
 const (
-	Done    = "done"
-	Refused = "refused"
-	Unsent  = "unsent"
+	Done     = "done"
+	Rejected = "rejected"
+	Unsent   = "unsent"
 )
 
 // Result is the outcome of one line, as stored in the result file.
@@ -190,7 +190,7 @@ func (r *results) eventID(line int) string {
 // take 20 MB. An edit of one line goes unnoticed once in 65,535; an edit that moves
 // later lines changes many checksums.
 type sums struct {
-	pages []*[4096]uint16 // 0 for a line that was not sent, or was refused
+	pages []*[4096]uint16 // 0 for a line that was not sent, or was rejected
 	last  int             // the last line with a checksum
 }
 

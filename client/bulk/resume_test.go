@@ -25,7 +25,7 @@ func TestPartialLineAfterCrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := bytes.LastIndexByte(whole[:len(whole)-1], '\n') + 1
-	half := append(whole[:last:last], `{"line":20,"status":"refused","message":"`+strings.Repeat("x", 1000)...)
+	half := append(whole[:last:last], `{"line":20,"status":"rejected","message":"`+strings.Repeat("x", 1000)...)
 	if err := os.WriteFile(path, half, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestPartialLineAfterCrash(t *testing.T) {
 }
 
 // Lines that were sent must not move or change, or they would count again under
-// another id, or not at all. Refused lines may be corrected.
+// another id, or not at all. Rejected lines may be corrected.
 func TestEditedSourceIsRejected(t *testing.T) {
 	t.Parallel()
 	const (
@@ -57,19 +57,19 @@ func TestEditedSourceIsRejected(t *testing.T) {
 		want string // text of the error; empty if the source is accepted
 		sum  int64  // of all scores after the run
 	}{
-		"unchanged":                {first + bad + last, "", 4},
-		"line inserted at refused": {first + more + bad + last, "line 3", 4},
-		"line inserted":            {first + bad + more + last, "line 3", 4},
-		"line deleted":             {first + last, "line 3", 4},
-		"delta changed":            {first + bad + strings.Replace(last, "3", "5", 1), "line 3", 4},
-		"user changed":             {strings.Replace(first, "a", "z", 1) + bad + last, "another source", 4},
-		"refused line corrected":   {first + strings.Replace(bad, `"x"`, "2", 1) + last, "", 6},
-		"line appended":            {first + bad + last + more, "", 8},
+		"unchanged":                 {first + bad + last, "", 4},
+		"line inserted at rejected": {first + more + bad + last, "line 3", 4},
+		"line inserted":             {first + bad + more + last, "line 3", 4},
+		"line deleted":              {first + last, "line 3", 4},
+		"delta changed":             {first + bad + strings.Replace(last, "3", "5", 1), "line 3", 4},
+		"user changed":              {strings.Replace(first, "a", "z", 1) + bad + last, "another source", 4},
+		"rejected line corrected":   {first + strings.Replace(bad, `"x"`, "2", 1) + last, "", 6},
+		"line appended":             {first + bad + last + more, "", 8},
 	} {
 		path := filepath.Join(t.TempDir(), "results")
 		l := newLedger()
 		if tally, _, err := submit(t, t.Context(), l, first+bad+last, path); err != nil || tally.Done != 2 ||
-			tally.Refused != 1 {
+			tally.Rejected != 1 {
 			t.Fatalf("%+v, %v", tally, err)
 		}
 		_, _, err := submit(t, t.Context(), l, tc.text, path)

@@ -132,7 +132,7 @@ func (r *run) submit(ctx context.Context, batch []item, last bool) (busy []item,
 	return busy, nil
 }
 
-// splitBatch handles a batch that was refused as a whole. It halves an invalid batch
+// splitBatch handles a batch that was rejected as a whole. It halves an invalid batch
 // until it has found the invalid line. If the token may not send batches, it sends
 // lines one by one from now on.
 func (r *run) splitBatch(ctx context.Context, batch []item, err error) {
@@ -147,7 +147,7 @@ func (r *run) splitBatch(ctx context.Context, batch []item, err error) {
 		r.send(ctx, batch[half:])
 	default:
 		for _, it := range batch {
-			r.out <- refused(it, err)
+			r.out <- rejected(it, err)
 		}
 		r.note(err)
 	}
@@ -174,7 +174,7 @@ func (r *run) note(err error) {
 // resultOf is the result of a line with a receipt or an error of its own.
 func resultOf(it item, receipt client.Receipt, err error) Result {
 	if err != nil {
-		return refused(it, err)
+		return rejected(it, err)
 	}
 	return Result{
 		Line: it.line, User: it.in.User, EventID: it.in.EventID, Status: Done, Score: &receipt.NewScore,
@@ -182,10 +182,10 @@ func resultOf(it item, receipt client.Receipt, err error) Result {
 	}
 }
 
-// refused is the result of a line that was not counted.
-func refused(it item, err error) Result {
+// rejected is the result of a line that was not counted.
+func rejected(it item, err error) Result {
 	result := Result{
-		Line: it.line, User: it.in.User, EventID: it.in.EventID, Status: Refused,
+		Line: it.line, User: it.in.User, EventID: it.in.EventID, Status: Rejected,
 		Code: wire.CodeOf(err), Message: err.Error(), Err: err,
 	}
 	var e *client.Error

@@ -30,9 +30,9 @@ type BoardRequest struct {
 
 	// Require lists what increments need in addition to a signature: action-token or
 	// attestation.
-	Require     []string `json:"require,omitempty"`
-	ActionLeast string   `json:"action_least,omitempty"` // minimum duration of an action, such as 30s
-	ActionLife  string   `json:"action_life,omitempty"`  // lifetime of an action token; 1h by default
+	Require   []string `json:"require,omitempty"`
+	ActionMin string   `json:"action_min,omitempty"` // minimum duration of an action, such as 30s
+	ActionTTL string   `json:"action_ttl,omitempty"` // lifetime of an action token; 1h by default
 
 	// How the scores of teams are computed; absent for a board of users.
 	Team *TeamRule `json:"team,omitempty"`
@@ -49,12 +49,17 @@ type BoardChange struct {
 	Platform *string   `json:"platform,omitempty"` // label to filter boards by; none if empty
 	Tags     *[]string `json:"tags,omitempty"`     // labels to filter boards by; they replace the current ones
 	// What increments need in addition to a signature: action-token, attestation, both or nothing.
-	Require     *[]string `json:"require,omitempty"`
-	ActionLeast *string   `json:"action_least,omitempty"`
-	ActionLife  *string   `json:"action_life,omitempty"`
+	Require   *[]string `json:"require,omitempty"`
+	ActionMin *string   `json:"action_min,omitempty"`
+	ActionTTL *string   `json:"action_ttl,omitempty"`
 	// Number of Redis keys over which the ranking is spread by user; the ranking is rebuilt
 	// while it stays online.
 	Partitions *int `json:"partitions,omitempty"`
+	// Bounds of increments from now on, wider or narrower, within ±(2^53 − 1). Scores that are outside stay.
+	MinDelta *int64 `json:"min_delta,omitempty"`
+	MaxDelta *int64 `json:"max_delta,omitempty"`
+	MinScore *int64 `json:"min_score,omitempty"`
+	MaxScore *int64 `json:"max_score,omitempty"`
 }
 
 // The values of Require.
@@ -73,27 +78,29 @@ type Board struct {
 	Mode  string `json:"mode"`
 	Order string `json:"order"` // score that ranks first: highest or lowest
 	// The board's status: active, frozen (rejects writes) or archived (read-only, served from PostgreSQL).
-	Status      string     `json:"status"`
-	MinDelta    int64      `json:"min_delta"`
-	MaxDelta    int64      `json:"max_delta"`
-	MinScore    int64      `json:"min_score"`
-	MaxScore    int64      `json:"max_score"`
-	Public      bool       `json:"public"`               // whether users see the board without a scope
-	Region      string     `json:"region,omitempty"`     // label to filter boards by, named as a board
-	Platform    string     `json:"platform,omitempty"`   // label to filter boards by, such as pc
-	Tags        []string   `json:"tags,omitempty"`       // labels to filter boards by, in order
-	Period      string     `json:"period"`               // none, daily, weekly, monthly or season
-	TimeZone    string     `json:"time_zone,omitempty"`  // IANA name of the time zone in which periods begin and end
-	WeekStart   string     `json:"week_start,omitempty"` // first day of the week of a weekly board, such as monday
-	PeriodStart *time.Time `json:"period_start,omitempty"`
-	PeriodEnd   *time.Time `json:"period_end,omitempty"` // end of the period, exclusive
-	CreatedAt   time.Time  `json:"created_at"`
+	Status   string `json:"status"`
+	MinDelta int64  `json:"min_delta"`
+	MaxDelta int64  `json:"max_delta"`
+	MinScore int64  `json:"min_score"`
+	MaxScore int64  `json:"max_score"`
+	// How often the bounds were set: 1 since the board was created, one more with each change.
+	BoundsVersion int64      `json:"bounds_version"`
+	Public        bool       `json:"public"`               // whether users see the board without a scope
+	Region        string     `json:"region,omitempty"`     // label to filter boards by, named as a board
+	Platform      string     `json:"platform,omitempty"`   // label to filter boards by, such as pc
+	Tags          []string   `json:"tags,omitempty"`       // labels to filter boards by, in order
+	Period        string     `json:"period"`               // none, daily, weekly, monthly or season
+	TimeZone      string     `json:"time_zone,omitempty"`  // IANA name of the time zone in which periods begin and end
+	WeekStart     string     `json:"week_start,omitempty"` // first day of the week of a weekly board, such as monday
+	PeriodStart   *time.Time `json:"period_start,omitempty"`
+	PeriodEnd     *time.Time `json:"period_end,omitempty"` // end of the period, exclusive
+	CreatedAt     time.Time  `json:"created_at"`
 	// Time at which the final standings were stored; absent for a period that has not ended.
 	ClosedAt *time.Time `json:"closed_at,omitempty"`
 	// What increments need in addition to a signature: action-token, attestation or both.
-	Require     []string `json:"require,omitempty"`
-	ActionLeast string   `json:"action_least,omitempty"`
-	ActionLife  string   `json:"action_life,omitempty"`
+	Require   []string `json:"require,omitempty"`
+	ActionMin string   `json:"action_min,omitempty"`
+	ActionTTL string   `json:"action_ttl,omitempty"`
 	// StandingsHash is the hash of the final standings of a period that has ended.
 	StandingsHash string `json:"standings_hash,omitempty"`
 	// How the scores of teams are computed; absent for a board of users.

@@ -7,7 +7,8 @@ import (
 // TeamRule says how a board of teams computes the score of a team from the scores of its
 // members.
 type TeamRule struct {
-	Source    string `json:"source"`         // board of the members' scores, without periods
+	// Board of the members' scores, without periods. Absent for clients that may not see that board.
+	Source    string `json:"source,omitempty"`
 	Aggregate string `json:"aggregate"`      // sum, average (rounded) or best (the sum of the best members)
 	Best      int    `json:"best,omitempty"` // with the aggregate best: how many members count
 	// What a user brings to a team, and takes away: from_now (what the user gains while a member counts, also later)

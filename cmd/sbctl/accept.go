@@ -33,7 +33,7 @@ a dedicated server. The token needs score:update. The criteria on limits and on 
 also need score:admin on a server with a development issuer.
 
 B, C, D and E send their load through the API of their specification, on its board:
-enable its dialect on the server. For D the setting ingest.actions must have load:1:100.
+enable its dialect on the server. For D the setting ingest.actions must have load:1:100;once=0s.
 B and E need the development issuer, for a token of each user.
 
 --rate, --duration and --users scale the load down. Limits on rates and on the
@@ -90,7 +90,7 @@ through the native API).`,
 					return err
 				}
 			}
-			o, err := loadOptions(p, load, out, ops)
+			o, err := loadOptions(p.connector, p.output, load, out, ops)
 			if err != nil {
 				return err
 			}

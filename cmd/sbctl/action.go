@@ -40,7 +40,7 @@ Limits must be within those of the board.`,
 				return usagef("--min-duration and --ttl must not be negative")
 			}
 			if minDuration > 0 {
-				r.LeastDuration = minDuration.String()
+				r.MinDuration = minDuration.String()
 			}
 			if ttl > 0 {
 				r.TTL = ttl.String()
@@ -101,7 +101,7 @@ func actionTable(a *client.Action) *table {
 		t.add("action", a.Action)
 	}
 	t.add("delta", fmt.Sprintf("%d to %d", a.MinDelta, a.MaxDelta))
-	t.add("minimum", shortDuration(a.LeastDuration))
+	t.add("minimum", shortDuration(a.MinDuration))
 	t.add("issued", timeCell(&a.IssuedAt))
 	t.add("expires", timeCell(&a.ExpiresAt))
 	return t

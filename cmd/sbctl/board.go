@@ -90,8 +90,8 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.StringVar(&starts, "starts", "", "start `time` of the first season (default now)")
 	f.StringVar(&ends, "ends", "", "end `time` of the first season, such as 14d")
 	f.StringSliceVar(&r.Require, "require", nil, "proof that increments must carry: action-token, attestation")
-	f.StringVar(&r.ActionLeast, "action-least", "", "minimum duration of an action, such as 30s")
-	f.StringVar(&r.ActionLife, "action-life", "", "lifetime of an action token (default 1h)")
+	f.StringVar(&r.ActionMin, "action-min", "", "minimum duration of an action, such as 30s")
+	f.StringVar(&r.ActionTTL, "action-ttl", "", "lifetime of an action token (default 1h)")
 	f.IntVar(&partitions, "partitions", 1,
 		"number of Redis keys to spread the ranking over, for a board larger than one server: 1 to 64")
 	f.BoolVar(&private, "private", false, "let only servers and operators read other users' scores")
@@ -160,11 +160,11 @@ func actionCell(b *client.Board) string {
 	if !slices.Contains(b.Require, "action-token") {
 		return ""
 	}
-	longest := shortDuration(b.ActionLife)
-	if b.ActionLeast == "" || b.ActionLeast == "0s" {
+	longest := shortDuration(b.ActionTTL)
+	if b.ActionMin == "" || b.ActionMin == "0s" {
 		return "up to " + longest
 	}
-	return shortDuration(b.ActionLeast) + " to " + longest
+	return shortDuration(b.ActionMin) + " to " + longest
 }
 
 // shortDuration drops the zero parts of a duration such as "1h0m0s".

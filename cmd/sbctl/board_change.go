@@ -14,22 +14,26 @@ func newBoardSetCmd(p *program) *cobra.Command {
 	var minDuration, life, region, platform string
 	var tags []string
 	var partitions int
+	var minDelta, maxDelta, minScore, maxScore int64
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Change a board's labels, required proofs, or partitions",
+		Use: "set NAME", Short: "Change a board's labels, bounds, required proofs, or partitions",
 		Args: exactArgs("NAME"),
-		Long: `Change a board's labels, the proof its increments must carry, or the partitions of its
-ranking. Options that are not given keep their values; an empty label removes the label.
+		Long: `Change a board's labels, the bounds of its increments, the proof they must carry, or the
+partitions of its ranking. Options that are not given keep their values; an empty label removes the label.
 
 A proof is required immediately and in every period that has not ended. Increments
 counted before stay counted, and a repeat of one returns its receipt.
+
+Bounds, wider or narrower, apply in the same way. Scores outside stay as they are.
 
 With --partitions, the ranking is spread over another number of Redis keys. It is
 rebuilt while it stays online; sbctl board show shows when it is done. All nodes must
 run a version that knows partitions.`,
 		Example: trimExamples(`
   sbctl board set arena --tag ranked,duel --region eu --platform pc
-  sbctl board set global --require action-token --action-least 30s
+  sbctl board set global --require action-token --action-min 30s
   sbctl board set global --require none
+  sbctl board set arena --min-delta -50 --max-delta 5000
   sbctl board set global --partitions 8`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			var r client.BoardChange
@@ -40,11 +44,11 @@ run a version that knows partitions.`,
 				}
 				r.Require = &require
 			}
-			if flags.Changed("action-least") {
-				r.ActionLeast = &minDuration
+			if flags.Changed("action-min") {
+				r.ActionMin = &minDuration
 			}
-			if flags.Changed("action-life") {
-				r.ActionLife = &life
+			if flags.Changed("action-ttl") {
+				r.ActionTTL = &life
 			}
 			if flags.Changed("region") {
 				r.Region = &region
@@ -58,9 +62,20 @@ run a version that knows partitions.`,
 			if flags.Changed("partitions") {
 				r.Partitions = &partitions
 			}
+			for name, set := range map[string]struct {
+				to   **int64
+				from *int64
+			}{
+				"min-delta": {&r.MinDelta, &minDelta}, "max-delta": {&r.MaxDelta, &maxDelta},
+				"min-score": {&r.MinScore, &minScore}, "max-score": {&r.MaxScore, &maxScore},
+			} {
+				if flags.Changed(name) {
+					*set.to = set.from
+				}
+			}
 			if r == (client.BoardChange{}) {
-				return usagef("nothing to change; pass --region, --platform, --tag, --require, --action-least, " +
-					"--action-life or --partitions")
+				return usagef("nothing to change; pass --region, --platform, --tag, --require, --action-min, " +
+					"--action-ttl, --min-delta, --max-delta, --min-score, --max-score or --partitions")
 			}
 			b, err := c.SetBoard(cmd.Context(), args[0], r)
 			if err != nil {
@@ -74,8 +89,12 @@ run a version that knows partitions.`,
 	f.StringVar(&platform, "platform", "", "label to filter boards by, such as pc")
 	f.StringSliceVar(&tags, "tag", nil, "labels to filter boards by; replaces the current ones")
 	f.StringSliceVar(&require, "require", nil, "action-token, attestation, both or none")
-	f.StringVar(&minDuration, "action-least", "", "minimum duration of an action, such as 30s")
-	f.StringVar(&life, "action-life", "", "lifetime of an action token")
+	f.StringVar(&minDuration, "action-min", "", "minimum duration of an action, such as 30s")
+	f.StringVar(&life, "action-ttl", "", "lifetime of an action token")
+	f.Int64Var(&minDelta, "min-delta", 0, "minimum delta of an increment")
+	f.Int64Var(&maxDelta, "max-delta", 0, "maximum delta of an increment")
+	f.Int64Var(&minScore, "min-score", 0, "minimum score")
+	f.Int64Var(&maxScore, "max-score", 0, "maximum score")
 	f.IntVar(&partitions, "partitions", 0, "number of Redis keys to spread the ranking over: 1 to 64")
 	return cmd
 }

@@ -26,9 +26,9 @@ func TestSeasonOfEvents(t *testing.T) {
 		file string
 		want bulk.Tally
 	}{
-		{"season.ndjson", bulk.Tally{Done: 9947, Replayed: 609, Refused: 53, Lines: 10_000}},
+		{"season.ndjson", bulk.Tally{Done: 9947, Replayed: 609, Rejected: 53, Lines: 10_000}},
 		// The events of the season's first day: all are repeats.
-		{"first-day.csv", bulk.Tally{Done: 199, Replayed: 199, Refused: 1, Lines: 200}},
+		{"first-day.csv", bulk.Tally{Done: 199, Replayed: 199, Rejected: 1, Lines: 200}},
 	} {
 		var out bytes.Buffer
 		results := filepath.Join(t.TempDir(), "results")

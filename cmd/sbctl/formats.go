@@ -177,7 +177,11 @@ func csvCell(n *yaml.Node) (string, error) {
 		if n.Tag == "!!null" {
 			return "", nil
 		}
-		return scoreboard.Escape(n.Value), nil
+		text := scoreboard.Escape(n.Value)
+		if n.Tag == "!!str" && isFormula(text) {
+			text = "'" + text
+		}
+		return text, nil
 	}
 	var value any
 	if err := n.Decode(&value); err != nil {
@@ -186,6 +190,12 @@ func csvCell(n *yaml.Node) (string, error) {
 	var b strings.Builder
 	err := writeJSON(&b, value, "")
 	return strings.TrimSpace(b.String()), err
+}
+
+// isFormula reports whether a spreadsheet would compute a cell instead of showing it. Names come
+// from players, so such a cell gets an apostrophe, which spreadsheets hide.
+func isFormula(text string) bool {
+	return text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0]))
 }
 
 func (out *output) printYAML(value any) error {

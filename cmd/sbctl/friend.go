@@ -114,5 +114,5 @@ func newFriendTopCmd(p *program) *cobra.Command {
 		}),
 	}
 	addBoardFlag(cmd, &board)
-	return repeatable(p, cmd)
+	return repeatable(p.connector, p.output, cmd)
 }

@@ -51,7 +51,8 @@ nothing was measured.
 --dialect NAME sends them through another API that the server serves: highscore (with
 an action token made for each), delta, module or plain. For highscore and plain the
 server must mint tokens, one for each user; for module its setting ingest.actions must
-have load:1:100. "sbctl accept --criteria B" (C, D, E) also verifies the scores.
+have load:1:100;once=0s; for highscore the actions of its board must have no minimum
+duration (sbctl board set highscore --action-min 0s). "sbctl accept --criteria B" (C, D, E) also verifies the scores.
 
 --shard 2/5 plays the second fifth of the load, for five generators that start at
 the same time; "sbctl load report" combines their records into one report.
@@ -74,7 +75,7 @@ Exit code 3: no rate was sustained.`,
 				return usagef("--batch requires --mode batch")
 			}
 			load.Prefix = uniquePrefix()
-			o, err := loadOptions(p, load, out, ops)
+			o, err := loadOptions(p.connector, p.output, load, out, ops)
 			if err != nil {
 				return err
 			}
@@ -128,8 +129,10 @@ func datedFolder(at time.Time) string {
 }
 
 // loadOptions returns the options of a run against the connection's server.
-func loadOptions(p *program, load plan.Plan, out, ops string) (loadgen.Options, error) {
-	s, err := p.connection()
+func loadOptions(
+	server *connector, say *output, load plan.Plan, out, ops string,
+) (loadgen.Options, error) {
+	s, err := server.connection()
 	if err != nil {
 		return loadgen.Options{}, err
 	}
@@ -143,7 +146,7 @@ func loadOptions(p *program, load plan.Plan, out, ops string) (loadgen.Options, 
 		Server: loadgen.Server{
 			URL: s.Server.Value, Token: s.Token.Value, KeyID: s.KeyID.Value, KeySecret: s.KeySecret.Value,
 		},
-		Plan: load, Out: out, Ops: opsServer(s, ops).Value, Machine: machineInfo(), Say: p.infof,
+		Plan: load, Out: out, Ops: opsServer(s, ops).Value, Machine: machineInfo(), Say: say.infof,
 	}, nil
 }
 

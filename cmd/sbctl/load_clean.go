@@ -53,7 +53,7 @@ user erase". The token needs score:admin. It can be interrupted and run again.`,
 				return err
 			}
 			defer c.Close()
-			return cleanRun(cmd.Context(), p, c, &done, reason, dry)
+			return cleanRun(cmd.Context(), p.confirmation, p.output, c, &done, reason, dry)
 		},
 	}
 	cmd.Annotations = map[string]string{afterInterrupt: "users erased so far stay erased; run the command again"}
@@ -90,7 +90,9 @@ func readRun(path string) (done cleaned, err error) {
 	return done, nil
 }
 
-func cleanRun(ctx context.Context, p *program, c *client.Client, done *cleaned, reason string, dry bool) error {
+func cleanRun(
+	ctx context.Context, ask *confirmation, out *output, c *client.Client, done *cleaned, reason string, dry bool,
+) error {
 	users, err := usersWithPrefix(ctx, c, done.Boards, done.Prefix)
 	if err != nil {
 		return err
@@ -98,14 +100,14 @@ func cleanRun(ctx context.Context, p *program, c *client.Client, done *cleaned, 
 	if done.Users = len(users); done.Users > 0 && !dry {
 		question := fmt.Sprintf("Erase %s whose ids begin with %s? This cannot be undone.",
 			english.Count(done.Users, "user"), done.Prefix)
-		if err := p.confirm(ctx, question); err != nil {
+		if err := ask.confirm(ctx, question); err != nil {
 			return err
 		}
-		if done.Erased, err = eraseAll(ctx, p.output, c, users, reason); err != nil {
+		if done.Erased, err = eraseAll(ctx, out, c, users, reason); err != nil {
 			return fmt.Errorf("after %d of %s: %w", done.Erased, english.Count(done.Users, "user"), err)
 		}
 	}
-	return p.print(done, func() *table {
+	return out.print(done, func() *table {
 		t := newTable()
 		t.add("users", fmt.Sprintf("%d of %s…", done.Users, done.Prefix))
 		t.add("boards", strings.Join(done.Boards, ", "))

@@ -42,11 +42,11 @@ neither change the schema nor rewrite the audit trail and the ledger.`
 		}
 		return "", usagef("no database; pass --postgres-url or set SCOREBOARD_POSTGRES_DIRECT_URL")
 	}
-	cmd.AddCommand(newMigrateUpCmd(p, database), newMigrateStatusCmd(p, database))
+	cmd.AddCommand(newMigrateUpCmd(p.output, database), newMigrateStatusCmd(p.output, database))
 	return cmd
 }
 
-func newMigrateUpCmd(p *program, database func() (string, error)) *cobra.Command {
+func newMigrateUpCmd(out *output, database func() (string, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: "up", Short: "Apply pending migrations and grant the daemon its rights", Args: exactArgs(),
 		Example: trimExamples(`
@@ -60,19 +60,19 @@ func newMigrateUpCmd(p *program, database func() (string, error)) *cobra.Command
 			if err := migrations.Up(cmd.Context(), url); err != nil {
 				return tlsfiles.Explain("postgres.tls", err)
 			}
-			role, err := migrations.Grant(cmd.Context(), url, p.env["SCOREBOARD_POSTGRES_URL"])
+			role, err := migrations.Grant(cmd.Context(), url, out.env["SCOREBOARD_POSTGRES_URL"])
 			if err != nil {
 				return err
 			}
 			if role != "" {
-				p.infof("role %s can use the schema, and does not own it", role)
+				out.infof("role %s can use the schema, and does not own it", role)
 			}
-			return printMigrations(p.output, cmd, url)
+			return printMigrations(out, cmd, url)
 		},
 	}
 }
 
-func newMigrateStatusCmd(p *program, database func() (string, error)) *cobra.Command {
+func newMigrateStatusCmd(out *output, database func() (string, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "List migrations and when each was applied", Args: exactArgs(),
 		Example: trimExamples(`
@@ -83,7 +83,7 @@ func newMigrateStatusCmd(p *program, database func() (string, error)) *cobra.Com
 			if err != nil {
 				return err
 			}
-			return printMigrations(p.output, cmd, url)
+			return printMigrations(out, cmd, url)
 		},
 	}
 }

@@ -14,7 +14,7 @@ func newOutboxCmd(p *program) *cobra.Command {
 	return newNounCmd("outbox", "Show the backlog of unpublished changes", `
   sbctl outbox status
   sbctl outbox status --output json`,
-		repeatable(p, &cobra.Command{
+		repeatable(p.connector, p.output, &cobra.Command{
 			Use: "status", Short: "Show the owner and the backlog of each shard", Args: exactArgs(),
 			Example: trimExamples(`
   sbctl outbox status

@@ -50,7 +50,7 @@ running program: prefer the prompts, which do not show what you type.`,
 				return err
 			}
 			p.infof("profile %s is in %s; next: sbctl profile use %s", name, p.profiles.configPath(), name)
-			return printProfile(p, name, added)
+			return printProfile(p.output, p.profiles, name, added)
 		},
 	}
 	flags := cmd.Flags()

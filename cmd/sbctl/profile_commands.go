@@ -109,8 +109,8 @@ type profileDetail struct {
 }
 
 // printProfile prints a profile and where its secrets are, never the secrets.
-func printProfile(p *program, name string, of profile) error {
-	inUse, err := p.profiles.current()
+func printProfile(out *output, in *profiles, name string, of profile) error {
+	inUse, err := in.current()
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func printProfile(p *program, name string, of profile) error {
 		Name: name, Server: of.Server, Token: of.Token.String(), KeyID: of.KeyID, KeySecret: of.KeySecret.String(),
 		InUse: name == inUse,
 	}
-	return p.print(d, func() *table {
+	return out.print(d, func() *table {
 		t := newTable()
 		t.add("profile", d.Name)
 		t.add("server", d.Server)
@@ -157,7 +157,7 @@ func newProfileShowCmd(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printProfile(p, name, found)
+			return printProfile(p.output, p.profiles, name, found)
 		},
 	}
 }

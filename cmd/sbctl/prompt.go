@@ -20,15 +20,21 @@ type prompt struct {
 	yes bool // --yes: confirmations are skipped
 }
 
+// confirmation asks before changes to the server.
+type confirmation struct {
+	prompt *prompt
+	to     *connector
+}
+
 // confirm asks before a destructive change to the server. The question begins with what
 // it is about: the server, the profile and the operator. Without a terminal it requires
 // --yes. A request that is only printed needs no confirmation.
-func (p *program) confirm(ctx context.Context, question string) error {
-	s, err := p.connection()
-	if err != nil || p.curl {
+func (c *confirmation) confirm(ctx context.Context, question string) error {
+	s, err := c.to.connection()
+	if err != nil || c.to.curl {
 		return err
 	}
-	return p.confirmOn(ctx, s.context(), question)
+	return c.prompt.confirmOn(ctx, s.context(), question)
 }
 
 // confirmOn asks about a change to something else than the server.

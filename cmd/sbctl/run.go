@@ -24,13 +24,15 @@ type program struct {
 	*output
 	*prompt
 	*connector
+	*confirmation
 }
 
 func newProgram(of *process) *program {
-	out := &output{process: of}
+	out, ask := &output{process: of}, &prompt{process: of}
+	server := &connector{process: of, profiles: &profiles{process: of}, trace: &trace{out: out}}
 	return &program{
-		process: of, output: out, prompt: &prompt{process: of},
-		connector: &connector{process: of, profiles: &profiles{process: of}, trace: &trace{out: out}},
+		process: of, output: out, prompt: ask, connector: server,
+		confirmation: &confirmation{prompt: ask, to: server},
 	}
 }
 

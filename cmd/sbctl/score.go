@@ -90,11 +90,11 @@ Lines are sent in batches, which require the scope score:update; with a user's
 token they are sent one by one.
 
 The outcome of every line is written to the result file (FILE.results, or
---results). Running the same command again resumes after an interruption. Refused
+--results). Running the same command again resumes after an interruption. Rejected
 lines may be corrected and new lines appended in between; lines already sent must
 not change or move. The summary counts the lines that were read: counted, repeats of
-events that were already counted, refused, not sent because the server was
-unreachable, and finished by an earlier run. Exit code 3: some lines were refused.`,
+events that were already counted, rejected, not sent because the server was
+unreachable, and finished by an earlier run. Exit code 3: some lines were rejected.`,
 		Example: trimExamples(`
   sbctl score submit --user alice --delta 5
   sbctl score submit --user alice --delta 5 --event-id match-8841 --board global
@@ -105,7 +105,7 @@ unreachable, and finished by an earlier run. Exit code 3: some lines were refuse
 				return usagef("--curl is for one increment, not for --file")
 			}
 			if f.file != "" {
-				return submitFile(p, cmd, c, &f)
+				return submitFile(p.connector, p.output, cmd, c, &f)
 			}
 			return submitOne(p.output, cmd, c, &f)
 		}),

@@ -14,10 +14,10 @@ import (
 
 // screen returns the options of the live screen.
 func screen(
-	p *program, c *client.Client, board string, watch func(context.Context, string) <-chan client.State,
+	server *connector, c *client.Client, board string, watch func(context.Context, string) <-chan client.State,
 ) tui.Options {
 	return tui.Options{
-		Board: board, Watch: watch, Explain: p.explain, Status: c.Status, User: c.User,
+		Board: board, Watch: watch, Explain: server.explain, Status: c.Status, User: c.User,
 		BoardInfo: func(ctx context.Context, board string) (client.Board, error) {
 			b, err := c.Board(ctx, board)
 			return sealed(b), err
@@ -57,7 +57,7 @@ func screen(
 		Act: func(ctx context.Context, a tui.Action) error { return act(ctx, c, a) },
 		// OSC 52 sets the terminal's clipboard, also over ssh.
 		Copy: func(text string) error {
-			_, err := io.WriteString(p.stdout, ansi.SetSystemClipboard(text))
+			_, err := io.WriteString(server.stdout, ansi.SetSystemClipboard(text))
 			return err
 		},
 	}

@@ -33,7 +33,7 @@ the node that answers, except for the outbox and the consumers, which all nodes 
 		}),
 	}
 	addBoardFlag(cmd, &board)
-	return repeatable(p, cmd)
+	return repeatable(p.connector, p.output, cmd)
 }
 
 // rateWindow is how long readStatus waits for a rate.

@@ -18,7 +18,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// maxPrintedFailures limits the refused lines that are printed; the result file has
+// maxPrintedFailures limits the rejected lines that are printed; the result file has
 // all of them.
 const maxPrintedFailures = 20
 
@@ -29,7 +29,7 @@ type summary struct {
 	Results string  `json:"results,omitempty"`
 }
 
-func submitFile(p *program, cmd *cobra.Command, c *client.Client, f *submitFlags) error {
+func submitFile(server *connector, out *output, cmd *cobra.Command, c *client.Client, f *submitFlags) error {
 	for _, flag := range []string{"user", "delta", "event-id", "board", "action", "attribute"} {
 		if cmd.Flags().Changed(flag) {
 			return usagef("--%s cannot be used with --file; set it in the lines", flag)
@@ -38,7 +38,7 @@ func submitFile(p *program, cmd *cobra.Command, c *client.Client, f *submitFlags
 	if f.workers < 1 || f.workers > bulk.MaxWorkers {
 		return usagef("--workers must be 1 to %d", bulk.MaxWorkers)
 	}
-	source, size, err := openSource(p.stdin, f.file)
+	source, size, err := openSource(out.stdin, f.file)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func submitFile(p *program, cmd *cobra.Command, c *client.Client, f *submitFlags
 		results = f.file + ".results"
 	}
 	now := time.Now()
-	bar := &progressBar{out: p.output, size: size, started: now, drawnAt: now, terminal: p.redraws(p.stderr)}
+	bar := &progressBar{out: out, size: size, started: now, drawnAt: now, terminal: out.redraws(out.stderr)}
 	job := bulk.Job{
 		Source: source, CSV: strings.HasSuffix(strings.ToLower(f.file), ".csv"), Results: results,
 		Workers: f.workers, Progress: bar.draw, Failed: bar.lineFailed,
@@ -58,20 +58,20 @@ func submitFile(p *program, cmd *cobra.Command, c *client.Client, f *submitFlags
 	if err != nil && tally.Lines == 0 {
 		return err // no line was read
 	}
-	if printErr := printSummary(p.output, summary{tally, time.Since(bar.started).Seconds(), results}); printErr != nil {
+	if printErr := printSummary(out, summary{tally, time.Since(bar.started).Seconds(), results}); printErr != nil {
 		return printErr
 	}
 	switch {
 	case errors.Is(err, bulk.ErrUnreachable):
-		return resumable(fmt.Errorf("%w: %w", bulk.ErrUnreachable, p.humanize(err)), results)
+		return resumable(fmt.Errorf("%w: %w", bulk.ErrUnreachable, server.humanize(err)), results)
 	case errors.Is(err, bulk.ErrSourceChanged):
 		return err
 	case err != nil:
 		return resumable(err, results)
 	case tally.Unsent > 0:
-		return resumable(fmt.Errorf("%s not sent: %w", english.Count(tally.Unsent, "line"), p.humanize(bar.unsent)),
+		return resumable(fmt.Errorf("%s not sent: %w", english.Count(tally.Unsent, "line"), server.humanize(bar.unsent)),
 			results)
-	case tally.Refused > 0:
+	case tally.Rejected > 0:
 		return errCheckFailed
 	}
 	return nil
@@ -117,7 +117,7 @@ func printSummary(out *output, s summary) error {
 		for _, part := range []struct {
 			name string
 			n    int
-		}{{"repeats", s.Replayed}, {"refused", s.Refused}, {"not sent", s.Unsent}, {"skipped", s.Skipped}} {
+		}{{"repeats", s.Replayed}, {"rejected", s.Rejected}, {"not sent", s.Unsent}, {"skipped", s.Skipped}} {
 			if part.n > 0 {
 				t.add(part.name, number(int64(part.n)))
 			}
@@ -166,15 +166,15 @@ func (b *progressBar) draw(t bulk.Tally) {
 }
 
 func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
-	now := t.Done + t.Refused + t.Unsent // by this run
-	lines := now + t.Skipped             // of the file
+	now := t.Done + t.Rejected + t.Unsent // by this run
+	lines := now + t.Skipped              // of the file
 	rate := float64(now) / elapsed.Seconds()
 	text := fmt.Sprintf("%s, %.0f/s", english.Count(int64(lines), "line"), rate)
 	if t.Skipped > 0 {
 		text += fmt.Sprintf(", %d by an earlier run", t.Skipped)
 	}
-	if t.Refused > 0 {
-		text += fmt.Sprintf(", %d refused", t.Refused)
+	if t.Rejected > 0 {
+		text += fmt.Sprintf(", %d rejected", t.Rejected)
 	}
 	if t.Unsent > 0 {
 		text += fmt.Sprintf(", %d not sent", t.Unsent)
@@ -195,7 +195,7 @@ func (b *progressBar) text(t bulk.Tally, elapsed time.Duration) string {
 	return text
 }
 
-// lineFailed prints a refused line. Unsent lines have one common cause, which is
+// lineFailed prints a rejected line. Unsent lines have one common cause, which is
 // printed at the end.
 func (b *progressBar) lineFailed(r bulk.Result) {
 	b.mu.Lock()
@@ -211,7 +211,7 @@ func (b *progressBar) lineFailed(r bulk.Result) {
 	fmt.Fprintf(b.out.stderr, "line %d: %s: %s (%s)\n",
 		r.Line, r.Status, scoreboard.Escape(r.Message), scoreboard.Escape(string(r.Code)))
 	if b.failures == maxPrintedFailures {
-		fmt.Fprintln(b.out.stderr, "further refused lines are only in the result file")
+		fmt.Fprintln(b.out.stderr, "further rejected lines are only in the result file")
 	}
 }
 

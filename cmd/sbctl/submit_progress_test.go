@@ -18,8 +18,8 @@ func TestProgressOfResumedFile(t *testing.T) {
 	}{
 		{
 			"first run",
-			bulk.Tally{Done: 40, Refused: 10, Bytes: 500},
-			"[############............]  50 %  50 lines, 5/s, 10 refused, 10s left",
+			bulk.Tally{Done: 40, Rejected: 10, Bytes: 500},
+			"[############............]  50 %  50 lines, 5/s, 10 rejected, 10s left",
 		},
 		{ // 30 lines took 10 s, so the last 20 of 100 take 7 s
 			"resumed",

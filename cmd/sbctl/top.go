@@ -60,7 +60,7 @@ is kept for seven days. It requires the scope score:operate.`,
 	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "continue from the cursor of the previous page")
 	past.add(cmd)
 	addBoardFlag(cmd, &q.Board)
-	return repeatable(p, cmd)
+	return repeatable(p.connector, p.output, cmd)
 }
 
 // ageNote says of when rows are.

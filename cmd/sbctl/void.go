@@ -104,7 +104,7 @@ preview. If no event matches, no job starts and the exit code is 3.`,
 					return err
 				}
 			}
-			return void(cmd.Context(), p, c, r)
+			return void(cmd.Context(), p.confirmation, p.output, c, r)
 		}),
 	}
 	flags := cmd.Flags()
@@ -119,8 +119,8 @@ preview. If no event matches, no job starts and the exit code is 3.`,
 }
 
 // void previews, confirms, starts and follows a void.
-func void(ctx context.Context, p *program, c *client.Client, r client.VoidRequest) error {
-	if p.curl && !r.DryRun {
+func void(ctx context.Context, ask *confirmation, out *output, c *client.Client, r client.VoidRequest) error {
+	if ask.to.curl && !r.DryRun {
 		_, err := c.CreateVoid(ctx, r)
 		return err
 	}
@@ -140,29 +140,29 @@ func void(ctx context.Context, p *program, c *client.Client, r client.VoidReques
 		return t
 	}
 	if preview.Events == 0 {
-		p.infof("nothing to void: no counted events of %s from %s to %s",
+		out.infof("nothing to void: no counted events of %s from %s to %s",
 			r.KeyID+r.Address, r.From.Format(time.RFC3339), r.To.Format(time.RFC3339))
 	}
 	if r.DryRun || preview.Events == 0 {
-		if err := p.print(preview, table); err != nil || r.DryRun {
+		if err := out.print(preview, table); err != nil || r.DryRun {
 			return err
 		}
 		return errCheckFailed
 	}
-	if !p.quiet {
-		fmt.Fprint(p.stderr, table().render(style{}))
+	if !out.quiet {
+		fmt.Fprint(out.stderr, table().render(style{}))
 	}
 	question := fmt.Sprintf("Reverse %s of %s?", english.Count(preview.Events, "event"),
 		english.Count(preview.Users, "user"))
-	if err := p.confirm(ctx, question); err != nil {
+	if err := ask.confirm(ctx, question); err != nil {
 		return err
 	}
 	v, err := c.CreateVoid(ctx, r)
 	if err != nil {
 		return err
 	}
-	p.infof("void %d started; it continues if this command ends", v.ID)
-	return followVoid(ctx, p.output, c, v, "done")
+	out.infof("void %d started; it continues if this command ends", v.ID)
+	return followVoid(ctx, out, c, v, "done")
 }
 
 // followVoid reports the progress of a void until it reaches the state end.

@@ -71,9 +71,9 @@ line per change at that speed; --output json prints one JSON object per change w
 				if err != nil {
 					return err
 				}
-				o := screen(p, c, board, nil)
+				o := screen(p.connector, c, board, nil)
 				o.ASCII, o.NoMotion = ascii, noMotion
-				return watchReplay(ctx, p, r, onScreen, o)
+				return watchReplay(ctx, p.connector, p.output, r, onScreen, o)
 			}
 			// Only the screen and the table show the age.
 			o := client.WatchOptions{Limit: limit}
@@ -82,7 +82,7 @@ line per change at that speed; --output json prints one JSON object per change w
 			}
 			watch := func(ctx context.Context, board string) <-chan client.State { return c.Watch(ctx, board, o) }
 			if onScreen {
-				o := screen(p, c, board, watch)
+				o := screen(p.connector, c, board, watch)
 				o.ASCII, o.NoMotion = ascii, noMotion
 				return tui.Run(ctx, p.stdin, p.stdout, o)
 			}

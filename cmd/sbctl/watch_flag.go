@@ -26,32 +26,32 @@ const (
 
 // repeatable adds --watch to a command that only reads: it is then run again and again
 // until it is interrupted, which is not an error.
-func repeatable(p *program, cmd *cobra.Command) *cobra.Command {
+func repeatable(server *connector, out *output, cmd *cobra.Command) *cobra.Command {
 	var every time.Duration
 	cmd.Flags().DurationVar(&every, "watch", 0, "repeat until interrupted, at this interval")
 	cmd.Flag("watch").NoOptDefVal = defaultRepeat
 	run := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
-		case !cmd.Flags().Changed("watch") || p.curl:
+		case !cmd.Flags().Changed("watch") || server.curl:
 			return run(cmd, args)
 		case every < minRepeat:
 			return usagef("--watch must be at least %v", minRepeat)
 		}
-		return repeat(cmd.Context(), p, every, func() error { return run(cmd, args) })
+		return repeat(cmd.Context(), server, out, every, func() error { return run(cmd, args) })
 	}
 	return cmd
 }
 
 // repeat runs a command at an interval. On a terminal each result replaces the one before
 // it. An error of the first run ends it; a later one is shown, and the next run follows.
-func repeat(ctx context.Context, p *program, every time.Duration, run func() error) error {
-	screen := &redrawer{to: p.stdout}
-	p.repeats = true
-	if screen.redraws = p.redraws(p.stdout); screen.redraws {
-		stdout, stderr := p.stdout, p.stderr
-		defer func() { p.stdout, p.stderr = stdout, stderr }()
-		p.stdout, p.stderr = &screen.frame, &screen.frame
+func repeat(ctx context.Context, server *connector, out *output, every time.Duration, run func() error) error {
+	screen := &redrawer{to: out.stdout}
+	out.repeats = true
+	if screen.redraws = out.redraws(out.stdout); screen.redraws {
+		stdout, stderr := out.stdout, out.stderr
+		defer func() { out.stdout, out.stderr = stdout, stderr }()
+		out.stdout, out.stderr = &screen.frame, &screen.frame
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -65,7 +65,7 @@ func repeat(ctx context.Context, p *program, every time.Duration, run func() err
 			return errors.Join(screen.draw(), err)
 		}
 		if err != nil {
-			p.infof("%s", p.explain(err))
+			out.infof("%s", server.explain(err))
 		}
 		if err := screen.draw(); err != nil {
 			return err

@@ -62,18 +62,20 @@ func (f *pastFlags) replay(c *client.Client, board string, limit int) (r tui.Rep
 }
 
 // watchReplay plays back the past on the screen, as a line for each change, or as values.
-func watchReplay(ctx context.Context, p *program, r tui.Replay, onScreen bool, o tui.Options) error {
+func watchReplay(
+	ctx context.Context, server *connector, out *output, r tui.Replay, onScreen bool, o tui.Options,
+) error {
 	switch {
-	case p.curl:
+	case server.curl:
 		_, err := r.Load(ctx, r.From, r.To, time.Second)
 		return err
 	case onScreen:
 		o.Replay = &r
-		return tui.Run(ctx, p.stdin, p.stdout, o)
-	case p.structured():
-		return replayStructured(ctx, p.output, r)
+		return tui.Run(ctx, out.stdin, out.stdout, o)
+	case out.structured():
+		return replayStructured(ctx, out, r)
 	}
-	return tui.ReplayLines(ctx, p.stdout, r)
+	return tui.ReplayLines(ctx, out.stdout, r)
 }
 
 // replayStructured prints every frame, without waiting: with json and ndjson as one line of JSON.

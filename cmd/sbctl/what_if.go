@@ -63,7 +63,7 @@ nothing is voided: sbctl shows the new result and exits with 3.`,
 			case r.Reason != "":
 				return usagef("--reason requires --apply")
 			}
-			return whatIf(cmd.Context(), p, c, r, page)
+			return whatIf(cmd.Context(), p.confirmation, p.output, c, r, page)
 		}),
 	}
 	flags := cmd.Flags()
@@ -105,38 +105,40 @@ func readRules(stdin io.Reader, name string) (json.RawMessage, error) {
 
 // whatIf asks, shows the result and, with --apply, voids the rejected events after a
 // confirmation.
-func whatIf(ctx context.Context, p *program, c *client.Client, r client.WhatIfRequest, page string) error {
+func whatIf(
+	ctx context.Context, ask *confirmation, out *output, c *client.Client, r client.WhatIfRequest, page string,
+) error {
 	apply, reason := r.Apply, r.Reason
 	r.Apply, r.Reason = false, ""
-	result, err := askWhatIf(ctx, p, c, r, page)
+	result, err := askWhatIf(ctx, ask.to, out, c, r, page)
 	if err != nil {
 		return err
 	}
 	if !apply {
-		return p.print(result, func() *table { return whatIfTable(&result) })
+		return out.print(result, func() *table { return whatIfTable(&result) })
 	}
-	if !p.quiet {
-		fmt.Fprint(p.stderr, whatIfTable(&result).render(style{}))
+	if !out.quiet {
+		fmt.Fprint(out.stderr, whatIfTable(&result).render(style{}))
 	}
 	if result.Rejected == 0 {
-		p.infof("nothing to void: the rules reject no event")
-		return errors.Join(p.print(result, func() *table { return whatIfTable(&result) }), errCheckFailed)
+		out.infof("nothing to void: the rules reject no event")
+		return errors.Join(out.print(result, func() *table { return whatIfTable(&result) }), errCheckFailed)
 	}
 	question := fmt.Sprintf("Void %s of %s?", english.Count(result.Rejected, "event"),
 		english.Count(result.RejectedUsers, "user"))
-	if err := p.confirm(ctx, question); err != nil {
+	if err := ask.confirm(ctx, question); err != nil {
 		return err
 	}
 	r.Apply, r.Reason, r.Digest = true, reason, result.Digest
-	done, err := c.WhatIf(ctx, r, progress(p.output))
+	done, err := c.WhatIf(ctx, r, progress(out))
 	var failed *client.Error
 	if errors.As(err, &failed) && failed.Code == wire.CodeConflict {
-		p.infof("%s", failed.Message)
+		out.infof("%s", failed.Message)
 		r.Apply, r.Reason, r.Digest = false, "", ""
-		if result, err = askWhatIf(ctx, p, c, r, page); err != nil {
+		if result, err = askWhatIf(ctx, ask.to, out, c, r, page); err != nil {
 			return err
 		}
-		return errors.Join(p.print(result, func() *table { return whatIfTable(&result) }), errCheckFailed)
+		return errors.Join(out.print(result, func() *table { return whatIfTable(&result) }), errCheckFailed)
 	}
 	if err != nil {
 		return err
@@ -144,30 +146,30 @@ func whatIf(ctx context.Context, p *program, c *client.Client, r client.WhatIfRe
 	if done.Void == nil {
 		return errors.New("the server's response has no void")
 	}
-	p.infof("void %d started; it continues if this command ends", done.Void.ID)
-	return followVoid(ctx, p.output, c, *done.Void, "done")
+	out.infof("void %d started; it continues if this command ends", done.Void.ID)
+	return followVoid(ctx, out, c, *done.Void, "done")
 }
 
 // askWhatIf asks, reports the counts and writes the page.
 func askWhatIf(
-	ctx context.Context, p *program, c *client.Client, r client.WhatIfRequest, page string,
+	ctx context.Context, server *connector, out *output, c *client.Client, r client.WhatIfRequest, page string,
 ) (client.WhatIf, error) {
-	result, err := c.WhatIf(ctx, r, progress(p.output))
-	if err != nil || p.curl {
+	result, err := c.WhatIf(ctx, r, progress(out))
+	if err != nil || server.curl {
 		return result, err
 	}
-	p.infof("%s", whatIfSummary(&result))
+	out.infof("%s", whatIfSummary(&result))
 	for _, limit := range result.Limits {
-		p.infof("note: %s", limit)
+		out.infof("note: %s", limit)
 	}
 	if left := result.Changed - int64(len(result.Changes)); left > 0 {
-		p.infof("%s not listed; raise --limit", english.Count(left, "user"))
+		out.infof("%s not listed; raise --limit", english.Count(left, "user"))
 	}
 	if page != "" {
 		if err := writeWhatIfPage(page, &result); err != nil {
 			return result, err
 		}
-		p.infof("page: %s", page)
+		out.infof("page: %s", page)
 	}
 	return result, nil
 }

@@ -62,9 +62,10 @@ func TestAlertsAndDashboardsUseExportedMetrics(t *testing.T) {
 	}
 	h := newHarness(t)
 	d := h.start("--roles", "api,intake,relay,projector,gateway,maintenance,mirror", "--mirror-plain-topic", "",
-		"--mirror-cloudevents-topic", "", "--mirror-group", backends.Prefix(t)+"mirror")
+		"--mirror-cloudevents-topic", "", "--mirror-group", backends.Prefix(t)+"mirror",
+		"--dialects", "delta")
 	c := h.client(d, "server", auth.ScopeUpdate)
-	if _, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5}); err != nil {
+	if _, err := c.Submit(t.Context(), client.Increment{User: "alice", Delta: 5, Board: "delta"}); err != nil {
 		t.Fatal(err)
 	}
 	follow, stop := context.WithCancel(t.Context())
@@ -78,7 +79,7 @@ func TestAlertsAndDashboardsUseExportedMetrics(t *testing.T) {
 		// With a certificate, a replica, teams, a feed, a topic's damage, or after a rejection.
 		"scoreboard_tls_certificate_expiry_timestamp_seconds",
 		"scoreboard_tls_client_certificate_expiry_timestamp_seconds", "scoreboard_postgres_replica_lag_seconds",
-		"scoreboard_mirror_published_total", "scoreboard_mirror_stalled_seconds", "scoreboard_realtime_refused_total",
+		"scoreboard_mirror_published_total", "scoreboard_mirror_stalled_seconds", "scoreboard_realtime_rejected_total",
 		"scoreboard_realtime_closed_total", "scoreboard_realtime_checks_total",
 		"scoreboard_replica_behind_seconds", "scoreboard_replica_usable", "scoreboard_teams_age_seconds",
 	} {

@@ -178,10 +178,17 @@ func TestFlushLosesWhatOnlyRedisHad(t *testing.T) {
 		})
 		a.await(event, "alice", "done")
 	}
-	a.accept("alice", 100, "queued")
-	a.await("queued", "alice", "done")
-	if sum := h.sql(`select sum(score)::bigint from scores`); sum != 133 {
-		t.Errorf("%d points, want 133", sum)
+	probes := int64(0)
+	eventually(t, "the intake to be back", func() error {
+		probes++
+		if status, what, _ := a.post("alice", 1, fmt.Sprint("probe-", probes)); status != 202 {
+			return fmt.Errorf("got %d %s", status, what)
+		}
+		return nil
+	})
+	a.await(fmt.Sprint("probe-", probes), "alice", "done")
+	if sum := h.sql(`select sum(score)::bigint from scores`); sum != 33+probes {
+		t.Errorf("%d points, want %d", sum, 33+probes)
 	}
 	if err := intake.stop(); err != nil { // its log is complete
 		t.Fatal(err)

@@ -92,7 +92,8 @@ func TestComposeGeneratesSecrets(t *testing.T) {
 	}
 	first := generate("GRAFANA_PASSWORD=chosen")
 	for name, form := range map[string]string{
-		"secrets/secrets.yml":       `^auth\.jwt_secret: "[0-9a-f]{64}"\nauth\.master_key: "[0-9a-f]{64}"\n$`,
+		"secrets/secrets.yml": `^auth\.jwt_secret: "[0-9a-f]{64}"\nauth\.master_key: "[0-9a-f]{64}"\n` +
+			`auth\.default_key: "default"\nauth\.default_key_secret: "[0-9a-f]{64}"\n$`,
 		"secrets/pgpass":            `^\*:\*:\*:scoreboard_runtime:[0-9a-f]{64}\n$`,
 		"owner/password":            `^[0-9a-f]{64}\n$`,
 		"owner/pgpass":              `^\*:\*:\*:scoreboard:` + strings.TrimSpace(first["owner/password"]) + `\n$`,
@@ -111,8 +112,8 @@ func TestComposeGeneratesSecrets(t *testing.T) {
 		first["secrets/secrets.yml"]+first["owner/password"]+first["pool/password"], -1) {
 		seen[secret] = true
 	}
-	if len(seen) != 4 {
-		t.Errorf("got %d different secrets, want 4", len(seen))
+	if len(seen) != 5 {
+		t.Errorf("got %d different secrets, want 5", len(seen))
 	}
 	if second := generate("POSTGRES_PASSWORD=later"); !maps.Equal(first, second) {
 		t.Errorf("the second start replaced %v by %v", first, second)

@@ -39,6 +39,7 @@ type harness struct {
 	postgres string
 	redis    *backends.RedisServer // nil of newHarnessAt
 	env      []string
+	logTo    *os.File // nil: a buffer of the test
 	tokens   *auth.Tokens
 }
 
@@ -72,7 +73,7 @@ func newHarnessAt(t testing.TB, redis string) *harness {
 		"SCOREBOARD_KAFKA_SEASONS_TOPIC="+prefix+"seasons",
 		"SCOREBOARD_KAFKA_INCREMENTS_DEAD_TOPIC="+prefix+"increments-dead",
 		"SCOREBOARD_KAFKA_INTAKE_GROUP="+prefix+"intake", "SCOREBOARD_AUTH_JWT_SECRET="+jwtSecret,
-		"SCOREBOARD_LOG_LEVEL=warn",
+		"SCOREBOARD_LOG_LEVEL=warn", "SCOREBOARD_DRAIN_DELAY=0s",
 		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0", "SCOREBOARD_LIMIT_TOP_PER_MINUTE=0",
 		"SCOREBOARD_LIMIT_RANK_PER_MINUTE=0",
 		"SCOREBOARD_AUTH_MASTER_KEY="+backends.MasterKey)
@@ -129,6 +130,9 @@ func (h *harness) launch(args ...string) *daemon {
 	d.cmd = exec.CommandContext(context.Background(), os.Args[0], append([]string{"--addr", api, "--ops-addr", ops},
 		args...)...)
 	d.cmd.Env, d.cmd.Stderr = h.env, d.logs
+	if h.logTo != nil {
+		d.cmd.Stderr = h.logTo
+	}
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := d.cmd.Start(); err != nil {
 		h.t.Fatal(err)

@@ -14,13 +14,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/scoreboard/scoreboard/internal/asynclog"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/devstack"
 )
 
-func newDev() *cobra.Command {
+func newDev(logs *asynclog.Writer) *cobra.Command {
 	var data string
 	var ephemeral bool
 	cmd := &cobra.Command{
@@ -34,7 +35,7 @@ survives a restart. sbctl reads its address and credentials from sbctl.env in th
 same folder.`,
 		Example: "  scoreboardd dev\n  scoreboardd dev --ephemeral --addr 127.0.0.1:9090",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runDev(cmd, data, ephemeral)
+			return runDev(cmd, logs, data, ephemeral)
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", ".dev", "folder for data, secrets and sbctl.env")
@@ -74,7 +75,7 @@ Every setting of the daemon is a flag here too: see "scoreboardd --help".
 // stopTimeout is how long the backends may take to stop.
 const stopTimeout = 15 * time.Second
 
-func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
+func runDev(cmd *cobra.Command, logs *asynclog.Writer, data string, ephemeral bool) (err error) {
 	started := time.Now()
 	ctx, cancel := context.WithCancelCause(cmd.Context())
 	defer cancel(nil)
@@ -82,7 +83,7 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 	if err != nil {
 		return err
 	}
-	log := newLog(os.Stderr, given.LogLevel)
+	log := newLog(logs, given.LogLevel)
 	stack, err := devstack.Start(ctx, devstack.Options{
 		Dir: data, Ephemeral: ephemeral, PostgresURL: given.Postgres.URL, OwnerURL: given.Postgres.DirectURL,
 		RedisURL: given.Redis.URL, KafkaBrokers: given.Kafka.Brokers, Log: log,
@@ -121,6 +122,7 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 		return err
 	}
 	defer s.Close()
+	s.Register(logs.Collectors()...)
 	if err := secrets.register(ctx, s); err != nil {
 		return err
 	}
@@ -146,6 +148,10 @@ func runDev(cmd *cobra.Command, data string, ephemeral bool) (err error) {
 	return err
 }
 
+// anyActions is a rule for all actions that limits none, so that the dialect module takes
+// whichever its clients name. Boards have bounds of their own.
+const anyActions = "*:-9007199254740991:9007199254740991"
+
 // devEnv is the environment, with defaults for development below it.
 func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
 	defaults := map[string]string{
@@ -154,7 +160,8 @@ func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
 		"SCOREBOARD_KAFKA_PARTITIONS": "4", "SCOREBOARD_AUTH_MAX_TOKEN_LIFE": (devTokenLife + time.Hour).String(),
 		"SCOREBOARD_KAFKA_INCREMENTS_PARTITIONS": "4", "SCOREBOARD_AUTH_JWKS_NETWORKS": "127.0.0.0/8,::1/128",
 		"SCOREBOARD_DIALECTS": strings.Join(config.DialectNames, ","), "SCOREBOARD_CONSOLE_DEV_SIGN_IN": "true",
-		"SCOREBOARD_WEB_BOARDS": config.AllBoards,
+		"SCOREBOARD_WEB_BOARDS": config.AllBoards, "SCOREBOARD_INGEST_ACTIONS": anyActions,
+		"SCOREBOARD_DRAIN_DELAY": "0s",
 	}
 	if stack != nil {
 		defaults["SCOREBOARD_POSTGRES_URL"] = stack.PostgresURL
@@ -162,6 +169,7 @@ func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
 		defaults["SCOREBOARD_KAFKA_BROKERS"] = strings.Join(stack.KafkaBrokers, ",")
 		defaults["SCOREBOARD_AUTH_JWT_SECRET"] = secrets.JWT
 		defaults["SCOREBOARD_AUTH_MASTER_KEY"] = secrets.Master
+		defaults["SCOREBOARD_AUTH_DEFAULT_KEY"] = secrets.KeyID
 	}
 	return func(name string) (string, bool) {
 		if v, ok := os.LookupEnv(name); ok {

@@ -45,9 +45,9 @@ func TestActionsAndAttestations(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range []client.BoardRequest{
-		{Board: "timed", Require: []string{"action-token"}, ActionLife: "1h"},
-		{Board: "slow", Require: []string{"action-token"}, ActionLeast: "30m"},
-		{Board: "brisk", Require: []string{"action-token"}, ActionLeast: "1s"},
+		{Board: "timed", Require: []string{"action-token"}, ActionTTL: "1h"},
+		{Board: "slow", Require: []string{"action-token"}, ActionMin: "30m"},
+		{Board: "brisk", Require: []string{"action-token"}, ActionMin: "1s"},
 		{Board: "vouched", Require: []string{"attestation"}},
 	} {
 		made, err := admin.CreateBoard(ctx, r)
@@ -57,8 +57,8 @@ func TestActionsAndAttestations(t *testing.T) {
 	}
 	for name, r := range map[string]client.BoardRequest{
 		"unknown requirement":   {Board: "x", Require: []string{"luck"}},
-		"minimum over lifetime": {Board: "x", Require: []string{"action-token"}, ActionLeast: "2h"},
-		"lifetime over a week":  {Board: "x", ActionLife: "169h"},
+		"minimum over lifetime": {Board: "x", Require: []string{"action-token"}, ActionMin: "2h"},
+		"lifetime over a week":  {Board: "x", ActionTTL: "169h"},
 	} {
 		if _, err := admin.CreateBoard(ctx, r); wire.CodeOf(err) != wire.CodeInvalidRequest {
 			t.Errorf("%s: got %v, want invalid_request", name, err)
@@ -159,7 +159,7 @@ func TestActionsAndAttestations(t *testing.T) {
 		"wider bounds":     {client.ActionRequest{Board: "timed", MaxDelta: &wide}, wire.CodeInvalidRequest},
 		"longer lifetime":  {client.ActionRequest{Board: "timed", TTL: "2h"}, wire.CodeInvalidRequest},
 		"shorter duration": {
-			client.ActionRequest{Board: "slow", LeastDuration: "1m"},
+			client.ActionRequest{Board: "slow", MinDuration: "1m"},
 			wire.CodeInvalidRequest,
 		},
 		"on unknown board": {client.ActionRequest{Board: "nowhere"}, wire.CodeNotFound},

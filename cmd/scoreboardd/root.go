@@ -15,13 +15,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/scoreboard/scoreboard/internal/asynclog"
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/server"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/config/settings"
 )
 
-func newRoot() *cobra.Command {
+// newRoot returns the command, which logs to logs.
+func newRoot(logs *asynclog.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "scoreboardd",
 		Short: "A real-time leaderboard that never loses a point and never counts one twice",
@@ -36,13 +38,14 @@ func newRoot() *cobra.Command {
 			if err := c.CheckSecrets(); err != nil {
 				return err
 			}
-			log := newLog(os.Stderr, c.LogLevel)
+			log := newLog(logs, c.LogLevel)
 			warnOfReadableSecrets(log, cmd.Flag("config").Value.String(), values)
 			s, err := server.New(cmd.Context(), c, log)
 			if err != nil {
 				return err
 			}
 			defer s.Close()
+			s.Register(logs.Collectors()...)
 			api, ops, err := listen(cmd.Context(), c)
 			if err != nil {
 				return err
@@ -50,6 +53,7 @@ func newRoot() *cobra.Command {
 			return s.Run(cmd.Context(), api, ops)
 		},
 	}
+	root.SetErr(logs)
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { warnOfMisspelt(cmd.ErrOrStderr(), os.Environ()) }
 	flags := root.PersistentFlags()
@@ -57,7 +61,7 @@ func newRoot() *cobra.Command {
 	for _, v := range config.Defaults() {
 		flags.String(config.FlagName(v.Name), v.Text, v.Meaning)
 	}
-	root.AddCommand(newDev(), newConfig(), newToken(), newReady())
+	root.AddCommand(newDev(logs), newConfig(), newToken(), newReady())
 	return root
 }
 

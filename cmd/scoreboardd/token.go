@@ -67,7 +67,7 @@ func issueToken(c *config.Config, name string, scopes []string, ttl time.Duratio
 	if name == "" {
 		return "", fmt.Errorf("--user is required (%w)", errUsage)
 	}
-	user, err := scoreboard.ParseUserID(name)
+	user, err := scoreboard.ParseClientUserID(name)
 	if err != nil {
 		return "", fmt.Errorf("--user %q: %w (%w)", name, err, errUsage)
 	}

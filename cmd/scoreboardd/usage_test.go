@@ -2,20 +2,31 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/asynclog"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 )
+
+// discard is a log that nobody reads.
+func discard(t *testing.T) *asynclog.Writer {
+	t.Helper()
+	logs := asynclog.New(io.Discard)
+	t.Cleanup(func() { logs.Close(time.Second) })
+	return logs
+}
 
 // "scoreboardd dev --help" omits the settings, to stay short.
 func TestHelpOfDev(t *testing.T) {
 	t.Parallel()
-	root := newRoot()
+	root := newRoot(discard(t))
 	var out strings.Builder
 	root.SetOut(&out)
 	root.SetArgs([]string{"dev", "--help"})

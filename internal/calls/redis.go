@@ -25,7 +25,7 @@ func MeasureRedis(rdb redis.UniversalClient) []prometheus.Collector {
 const callPipeline = "pipeline"
 
 // waits are commands that wait for data, so their duration says nothing.
-var waits = map[string]bool{"xread": true, "xreadgroup": true}
+var waits = map[string]bool{"xread": true}
 
 func (h redisHook) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }

@@ -15,7 +15,7 @@ import (
 )
 
 // ModuleAction is the action of increments through the dialect module. The server must
-// have a rule for it: ingest.actions=load:1:100.
+// have a rule for it: ingest.actions=load:1:100;once=0s.
 const ModuleAction = "load"
 
 // at is the time of an event. That of its repeats is the same, and no other event's is.

@@ -25,7 +25,7 @@ const (
 var quantities = map[string]unit{
 	"increments.rate": perSecond, "reads.rate": perSecond, "duration": duration,
 	"samples": count, "errors": percent, "behind": percent,
-	"lost": count, "doubled": count, "unresolved": count, "refused.recorded": count,
+	"lost": count, "doubled": count, "unresolved": count, "rejected.recorded": count,
 	"acks.recorded": percent, "replays.rejected": percent, "conflicts.rejected": percent,
 	"signatures.rejected": percent, "limits.enforced": percent,
 	"top.correct": percent, "me.correct": percent, "audit.found": percent, "metrics.found": percent,

@@ -5,13 +5,13 @@ import "slices"
 // correctness are the quantities that faults must not affect: acknowledged
 // increments are recorded once and visible.
 var correctness = []string{
-	"samples", "lost", "doubled", "unresolved", "acks.recorded", "refused.recorded", "audit.found",
+	"samples", "lost", "doubled", "unresolved", "acks.recorded", "rejected.recorded", "audit.found",
 	"replays.rejected", "conflicts.rejected", "signatures.rejected", "top.correct", "me.correct",
 }
 
 // underLoad are the quantities that get worse with a higher rate.
 var underLoad = []string{
-	"samples", "errors", "behind", "lost", "doubled", "unresolved", "acks.recorded", "refused.recorded",
+	"samples", "errors", "behind", "lost", "doubled", "unresolved", "acks.recorded", "rejected.recorded",
 	"freshness.redis.p95", "freshness.client.p95", "api.p95", "api.p99",
 }
 

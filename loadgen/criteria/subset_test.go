@@ -20,7 +20,7 @@ func TestProfilesHaveTheSpecifiedCriteria(t *testing.T) {
 	for name, criteria := range map[string]string{
 		"A": "increments.rate >= 10000; duration >= 900000ms; errors < 1%; api.p95 <= 200ms; " +
 			"freshness.client.p95 <= 1000ms; freshness.redis.p95 <= 2000ms; " +
-			"doubled == 0; acks.recorded == 100%; refused.recorded == 0; unresolved == 0; " +
+			"doubled == 0; acks.recorded == 100%; rejected.recorded == 0; unresolved == 0; " +
 			"top.correct == 100%; me.correct == 100%; " +
 			"signatures.rejected == 100%; replays.rejected == 100%; conflicts.rejected == 100%; " +
 			"limits.enforced == 100%; " +
@@ -35,7 +35,7 @@ func TestProfilesHaveTheSpecifiedCriteria(t *testing.T) {
 			"conflicts.rejected == 100%; signatures.rejected == 100%; limits.enforced == 100%; " +
 			"audit.found == 100%; top.correct == 100%",
 		"E": "increments.rate >= 600; reads.rate >= 5000; reads.p95 < 10ms; doubled == 0; top.correct == 100%; " +
-			"audit.found == 100%; refused.recorded == 0",
+			"audit.found == 100%; rejected.recorded == 0",
 	} {
 		s, err := Read(Profiles(), name)
 		if err != nil {

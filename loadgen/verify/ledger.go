@@ -73,7 +73,7 @@ func (v *Verifier) sampleEvents(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look up rejected events: %w", err)
 	}
-	v.Measured["refused.recorded"] = float64(wrong)
+	v.Measured["rejected.recorded"] = float64(wrong)
 	return nil
 }
 
@@ -114,7 +114,7 @@ func (v *Verifier) checkProbes(ctx context.Context) error {
 			return fmt.Errorf("look up a rejected probe: %w", err)
 		}
 		if status == wire.StatusDone {
-			v.Measured["refused.recorded"]++
+			v.Measured["rejected.recorded"]++
 		}
 	}
 	return nil

@@ -49,9 +49,9 @@ func TestRejectedProbesAreLookedUp(t *testing.T) {
 	defer c.Close()
 	v := &Verifier{
 		Client: c, ProbeUser: "probe", RejectedProbes: []string{"never", "recorded", "not"},
-		Measured: record.Measured{"refused.recorded": 2},
+		Measured: record.Measured{"rejected.recorded": 2},
 	}
-	if err := v.checkProbes(t.Context()); err != nil || v.Measured["refused.recorded"] != 3 {
+	if err := v.checkProbes(t.Context()); err != nil || v.Measured["rejected.recorded"] != 3 {
 		t.Errorf("got %v, %v", v.Measured, err)
 	}
 }
@@ -98,7 +98,7 @@ func TestAllEventsOfAShortRunAreLookedUp(t *testing.T) {
 		t.Errorf("got the lookups %v, want %v", lookups, want)
 	}
 	// The rows have no previous score, so none is complete.
-	if got := v.Measured; got["refused.recorded"] != 10 || got["audit.found"] != 0 {
+	if got := v.Measured; got["rejected.recorded"] != 10 || got["audit.found"] != 0 {
 		t.Errorf("got %v", got)
 	}
 }

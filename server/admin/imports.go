@@ -7,22 +7,23 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/corrections"
 )
 
-// Imports writes the scores of other systems: one transaction at a time, and no more
-// records a second than its rate, so that increments have precedence.
+// Imports writes the scores of other systems: one transaction at a time, of one caller after
+// the other, and no more records a second than its rate, so that increments have precedence.
 type Imports struct {
 	*corrections.Imports
 	rate *rate.Limiter
-	turn chan struct{}
+	turn *share.Pool
 }
 
 // NewImports returns an Imports of at most perSecond records a second.
 func NewImports(store *corrections.Imports, perSecond int) *Imports {
 	return &Imports{
-		store, rate.NewLimiter(rate.Limit(perSecond), scoreboard.MaxImportRecords), make(chan struct{}, 1),
+		store, rate.NewLimiter(rate.Limit(perSecond), scoreboard.MaxImportRecords), share.New(1),
 	}
 }
 
@@ -39,12 +40,11 @@ func (i *Imports) WriteImport(
 		Code: wire.CodeRateLimited, RetryAfter: time.Second,
 		Message: "too many records; see the setting import.records_per_second",
 	}
-	select {
-	case i.turn <- struct{}{}:
-		defer func() { <-i.turn }()
-	case <-wait.Done():
+	release, err := i.turn.Take(wait, share.Claim{})
+	if err != nil {
 		return scoreboard.ImportOutcome{}, late
 	}
+	defer release()
 	if err := i.rate.WaitN(wait, len(records)); err != nil {
 		return scoreboard.ImportOutcome{}, late
 	}

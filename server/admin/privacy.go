@@ -26,7 +26,23 @@ func (p Privacy) Privacy(ctx context.Context, user scoreboard.UserID) (scoreboar
 func (p Privacy) SetVisibility(
 	ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, why *scoreboard.AuditEntry,
 ) (scoreboard.Privacy, error) {
-	kept, moved, err := p.Store.Put(ctx, user, to, why)
+	return p.set(ctx, user, to, why, p.Store.Put)
+}
+
+// HideUser implements api.UserPrivacy.
+func (p Privacy) HideUser(
+	ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, why *scoreboard.AuditEntry,
+) (scoreboard.Privacy, error) {
+	return p.set(ctx, user, to, why, p.Store.Hide)
+}
+
+func (p Privacy) set(
+	ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, why *scoreboard.AuditEntry,
+	put func(
+		context.Context, scoreboard.UserID, scoreboard.Visibility, *scoreboard.AuditEntry,
+	) (scoreboard.Privacy, map[scoreboard.BoardID]int64, error),
+) (scoreboard.Privacy, error) {
+	kept, moved, err := put(ctx, user, to, why)
 	if err == nil {
 		p.List.Put(&kept)
 		kept.Pending = p.await(ctx, user, moved)

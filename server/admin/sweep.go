@@ -28,7 +28,7 @@ type Sweeper struct {
 // tokenRetention is how long a used action token is remembered: until the last increment
 // that was accepted while the token was valid may have been delivered.
 func (s Sweeper) tokenRetention() time.Duration {
-	return scoreboard.MaxActionLife + s.rejectionRetention()
+	return scoreboard.MaxActionTTL + s.rejectionRetention()
 }
 
 // rejectionRetention is how long a rejection is remembered: for as long as a record of

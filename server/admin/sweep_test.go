@@ -13,7 +13,7 @@ func TestUsedTokensOutliveTheirIncrements(t *testing.T) {
 	t.Parallel()
 	for window := scoreboard.DefaultWindow; window <= scoreboard.MaxWindow; window++ {
 		s := Sweeper{Window: window}
-		if last := scoreboard.MaxActionLife + window.Guaranteed(); s.tokenRetention() <= last {
+		if last := scoreboard.MaxActionTTL + window.Guaranteed(); s.tokenRetention() <= last {
 			t.Errorf("window %d: used tokens are remembered for %s, increments arrive for %s", window,
 				s.tokenRetention(), last)
 		}

@@ -15,8 +15,8 @@ type alias struct {
 // deltaAliases are the names of specification C, section 19, by setting.
 var deltaAliases = map[string]alias{
 	"reads.top_n":              {name: "LEADERBOARD_TOP_N"},
-	"ingest.min_delta":         {name: "SCORE_DELTA_MIN"},
-	"ingest.max_delta":         {name: "SCORE_DELTA_MAX"},
+	"dialect.delta.min_delta":  {name: "SCORE_DELTA_MIN"},
+	"dialect.delta.max_delta":  {name: "SCORE_DELTA_MAX"},
 	"limit.updates_per_minute": {name: "RATE_LIMIT_POINTS"},
 	"limit.updates_window":     {"RATE_LIMIT_DURATION", seconds},
 	"auth.jwks_url":            {name: "JWT_JWKS_URL"},

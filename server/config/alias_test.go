@@ -25,7 +25,7 @@ func TestAliasesOfDelta(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Reads.TopN != 25 || c.Ingest.MinDelta != -50 || c.Ingest.MaxDelta != 500 || c.Limit.UpdatesPerMinute != 30 ||
+	if c.Reads.TopN != 25 || c.Dialects.DeltaMin != "-50" || c.Dialects.DeltaMax != "500" || c.Limit.UpdatesPerMinute != 30 ||
 		c.Limit.UpdatesWindow != 10*time.Second || c.Auth.JWKSURL != "https://id.example/keys" ||
 		c.Auth.Issuer != "https://id.example/" || c.Auth.Audience != "scores" ||
 		c.Outbox.Poll != 200*time.Millisecond || c.Outbox.Batch != 100 || c.Realtime.Ping != 25*time.Second {
@@ -61,8 +61,8 @@ func TestAliasesOfDelta(t *testing.T) {
 	// Other dialects have none.
 	env["SCOREBOARD_DIALECTS"] = "highscore,module,plain"
 	c, _, err = Load(none, lookupIn(env), nil)
-	if err != nil || c.Ingest.MaxDelta == 500 || c.Auth.JWKSURL != "" || c.Auth.Issuer != "scoreboard-dev" {
-		t.Errorf("without delta: got a maximum of %d, the key set %q, the issuer %q, %v", c.Ingest.MaxDelta,
+	if err != nil || c.Dialects.DeltaMax == "500" || c.Auth.JWKSURL != "" || c.Auth.Issuer != "scoreboard-dev" {
+		t.Errorf("without delta: got a maximum of %s, the key set %q, the issuer %q, %v", c.Dialects.DeltaMax,
 			c.Auth.JWKSURL, c.Auth.Issuer, err)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // TLS is the encryption of the API's port, and client certificates on it.
@@ -62,6 +64,8 @@ type Auth struct {
 	AttestationURL string
 	MasterKey      string
 	Signature      string
+	DefaultKey     string
+	DefaultSecret  string
 	DevIssuer      bool
 }
 
@@ -117,6 +121,16 @@ func (a *Auth) settings() []setting {
 			"auth.signature", "whether writes must be signed: required or optional", SignatureRequired, live,
 			&a.Signature,
 		},
+		{
+			"auth.default_key",
+			"id of the signing key of increments whose field signature names none; if empty, such signatures are rejected",
+			"", live, &a.DefaultKey,
+		},
+		{
+			"auth.default_key_secret",
+			"secret of auth.default_key, with which the role api creates the key unless it exists", "", secret,
+			&a.DefaultSecret,
+		},
 		{"auth.dev_issuer", "serve POST /v1/admin/tokens, for development only", "false", fixed, &a.DevIssuer},
 	}
 }
@@ -158,6 +172,14 @@ func (a *Auth) check(p *problems) {
 	}
 	if slices.Contains(sharedClaims, a.UserClaim) {
 		p.add("auth.user_claim", "must be a claim that names one user, not %q", a.UserClaim)
+	}
+	if a.DefaultKey != "" {
+		if _, err := scoreboard.ParseUserID(a.DefaultKey); err != nil { // the same alphabet and length
+			p.add("auth.default_key", "must be the id of a signing key, not %q", a.DefaultKey)
+		}
+	}
+	if a.DefaultSecret != "" && a.DefaultKey == "" {
+		p.add("auth.default_key_secret", "requires auth.default_key")
 	}
 	p.oneOf("auth.signature", a.Signature, SignatureRequired, SignatureOptional)
 }

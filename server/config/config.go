@@ -4,12 +4,14 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Config is the value of every setting.
 type Config struct {
 	Addr           string
 	OpsAddr        string
+	OpsHosts       []string
 	TLS            TLS
 	TrustedProxies []string
 	Roles          []string
@@ -37,6 +39,7 @@ type Config struct {
 	Dialects       Dialects
 	Console        Console
 	OTLP           OTLP
+	DrainDelay     time.Duration
 	LogLevel       string
 
 	values []Value // as they were read
@@ -65,6 +68,11 @@ func (c *Config) settings() []setting {
 		[]setting{
 			{"addr", "address of the API", ":8080", fixed, &c.Addr},
 			{"ops.addr", "address of metrics, health checks and profiles", "127.0.0.1:8081", fixed, &c.OpsAddr},
+			{
+				"ops.hosts", "host names with which metrics and profiles are requested, besides localhost, IP addresses, " +
+					"names without a dot and names in .local, .internal and .svc",
+				"", fixed, &c.OpsHosts,
+			},
 		},
 		c.TLS.settings(),
 		[]setting{
@@ -76,6 +84,11 @@ func (c *Config) settings() []setting {
 			{
 				"roles", "roles of this process: " + strings.Join(roles, ", "),
 				"api,intake,relay,projector,gateway,maintenance", fixed, &c.Roles,
+			},
+			{
+				"drain.delay", "time for which a process that was told to end still answers requests, while /readyz " +
+					"says 503 so that load balancers forget it",
+				"5s", fixed, &c.DrainDelay,
 			},
 		},
 		c.Postgres.settings(), c.Redis.settings(), c.Kafka.settings(), c.Auth.settings(), c.Ingest.settings(),
@@ -95,10 +108,16 @@ func (c *Config) settings() []setting {
 	)
 }
 
+// maxDrainDelay is longer than load balancers take to forget a process.
+const maxDrainDelay = 10 * time.Minute
+
 // check collects every invalid setting.
 func (c *Config) check(p *problems) {
 	c.TLS.check(p)
 	c.checkRoles(p)
+	if c.DrainDelay < 0 || c.DrainDelay > maxDrainDelay {
+		p.add("drain.delay", "must be 0 to %s, not %s", maxDrainDelay, c.DrainDelay)
+	}
 	c.Postgres.check(p)
 	c.Ledger.check(p)
 	c.Import.check(p)
@@ -145,7 +164,7 @@ func (c *Config) checkRoles(p *problems) {
 // verifies tokens. Load does not: "scoreboardd config" works without them.
 func (c *Config) CheckRequired() error {
 	var p problems
-	if c.verifiesTokens() && c.Auth.JWKSURL == "" && c.Auth.JWTSecret == "" {
+	if len(c.RequestRoles()) > 0 && c.Auth.JWKSURL == "" && c.Auth.JWTSecret == "" {
 		p.add("auth.jwks_url", "or auth.jwt_secret must be set: without one, every token is rejected; "+
 			"a secret, such as from \"openssl rand -hex 32\", lets \"scoreboardd token\" issue tokens")
 	}
@@ -170,9 +189,10 @@ func (c *Config) CheckRequired() error {
 	return p.err()
 }
 
-// verifiesTokens reports whether this process serves routes that require a token.
-func (c *Config) verifiesTokens() bool {
-	return c.Has(RoleAPI) || c.Has(RoleRead) || c.Has(RoleGateway)
+// RequestRoles are the roles of this process that serve requests, which carry tokens.
+func (c *Config) RequestRoles() []string {
+	served := []string{RoleAPI, RoleRead, RoleGateway}
+	return slices.DeleteFunc(served, func(role string) bool { return !c.Has(role) })
 }
 
 // NeedsKafka reports whether a role of this process cannot work without Kafka. An intake
@@ -202,8 +222,3 @@ func (c *Config) Records() bool { return c.Has(RoleAPI) || c.Has(RoleIntake) }
 // writes answers from what it writes to; a gateway compares what it reads with notices,
 // which are ahead of replicas.
 func (c *Config) ReadsReplicas() bool { return len(c.Roles) == 1 && c.Has(RoleRead) }
-
-// ReadOnly reports whether this process only serves reads.
-func (c *Config) ReadOnly() bool {
-	return !slices.ContainsFunc(c.Roles, func(role string) bool { return role != RoleRead && role != RoleGateway })
-}

@@ -4,7 +4,9 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -27,13 +29,39 @@ type Dialects struct {
 	Delta     Dialect
 	Module    Dialect
 	Plain     Dialect
+	// DeltaMin and DeltaMax are the bounds of deltas on the board of delta; "" leaves them as
+	// they are.
+	DeltaMin, DeltaMax string
+	// ActionMin is how long an action lasts at least on the board of highscore, as created.
+	ActionMin time.Duration
 }
 
 // Dialect is how one of them is served.
 type Dialect struct {
 	Base      string // see Mount
 	Board     string
-	Signature string // SignatureOptional or SignatureRequired
+	Signature string // SignatureOptional, SignatureRequired, or "" for what its board implies
+}
+
+// OwnsBoard reports whether the scores of a dialect of DialectNames count on the board of
+// its name, which is made for it. What its specification leaves open is open there only.
+func (d *Dialects) OwnsBoard(name string) bool { return d.Named(name).Board == name }
+
+// SignatureOptional reports whether the writes of a dialect need no header signature.
+func (d *Dialects) SignatureOptional(name string) bool {
+	one := d.Named(name)
+	return one.Signature == SignatureOptional || one.Signature == "" && d.OwnsBoard(name)
+}
+
+// Unsigned lists the dialects that are enabled and were explicitly set to accept writes
+// without the header signature.
+func (d *Dialects) Unsigned() (names []string) {
+	for _, name := range DialectNames {
+		if d.Has(name) && d.Named(name).Signature == SignatureOptional {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Mount returns where a dialect's paths begin: host is "" for every host, prefix is ""
@@ -63,15 +91,11 @@ func (d *Dialects) settings() []setting {
 		&d.Names,
 	}}
 	bases := map[string]string{DialectDelta: "/delta"}
-	boards := map[string]string{DialectHighscore: "highscore", DialectPlain: "plain"}
 	for _, name := range DialectNames {
 		one := d.Named(name)
-		base, board := bases[name], boards[name]
+		base := bases[name]
 		if base == "" {
 			base = "/"
-		}
-		if board == "" {
-			board = string(scoreboard.GlobalBoard)
 		}
 		table = append(table,
 			setting{
@@ -80,14 +104,56 @@ func (d *Dialects) settings() []setting {
 			},
 			setting{
 				"dialect." + name + ".board", "board of the dialect " + name + ", created when the daemon starts",
-				board, fixed, &one.Board,
+				name, fixed, &one.Board,
 			},
 			setting{
 				"dialect." + name + ".signature", "whether its writes need the header signature of the native API as " +
-					"well: optional or required", SignatureOptional, fixed, &one.Signature,
+					"well: optional or required; if empty, optional on the board " + name + " and required on every other",
+				"", fixed, &one.Signature,
 			})
 	}
-	return table
+	return append(table,
+		setting{
+			"dialect.delta.min_delta", "minimum scoreDelta, set on the board of the dialect delta when the daemon " +
+				"starts; if empty, the board's is not changed", "", fixed, &d.DeltaMin,
+		},
+		setting{
+			"dialect.delta.max_delta", "maximum scoreDelta, set likewise", "", fixed, &d.DeltaMax,
+		},
+		setting{
+			"dialect.highscore.action_min", "minimum duration of an action on the board of the dialect highscore, " +
+				"when the daemon creates it", "0s", fixed, &d.ActionMin,
+		})
+}
+
+// DeltaBounds returns the bounds that are set for the board of the dialect delta, nil for
+// none.
+func (d *Dialects) DeltaBounds() (lowest, highest *int64) {
+	bound := func(text string) *int64 {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return &n
+		}
+		return nil
+	}
+	return bound(d.DeltaMin), bound(d.DeltaMax)
+}
+
+func (d *Dialects) checkBounds(p *problems) {
+	for name, text := range map[string]string{
+		"dialect.delta.min_delta": d.DeltaMin, "dialect.delta.max_delta": d.DeltaMax,
+	} {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if text != "" && (err != nil || !scoreboard.Score(n).InRange()) {
+			p.add(name, "must be a whole number within ±(2^53 − 1), not %q", text)
+		}
+	}
+	if lowest, highest := d.DeltaBounds(); lowest != nil && highest != nil && *lowest > *highest {
+		p.add("dialect.delta.min_delta", "(%d) must not be greater than dialect.delta.max_delta (%d)", *lowest, *highest)
+	}
+	if d.ActionMin < 0 || d.ActionMin >= scoreboard.DefaultActionTTL {
+		p.add("dialect.highscore.action_min", "must be 0 or greater and less than %s, not %s",
+			scoreboard.DefaultActionTTL, d.ActionMin)
+	}
 }
 
 // mount is a path, or a host with an optional port and a path.
@@ -99,6 +165,7 @@ func (d *Dialects) check(p *problems) {
 			p.add("dialects", "must be one or more of %s, not %q", strings.Join(DialectNames, ", "), name)
 		}
 	}
+	d.checkBounds(p)
 	for _, name := range DialectNames {
 		one := d.Named(name)
 		_, prefix := one.Mount()
@@ -108,6 +175,8 @@ func (d *Dialects) check(p *problems) {
 		if id, err := scoreboard.ParseBoardID(one.Board); err != nil || id.IsInstance() {
 			p.add("dialect."+name+".board", "must be the name of a board, not %q", one.Board)
 		}
-		p.oneOf("dialect."+name+".signature", one.Signature, SignatureOptional, SignatureRequired)
+		if one.Signature != "" {
+			p.oneOf("dialect."+name+".signature", one.Signature, SignatureOptional, SignatureRequired)
+		}
 	}
 }

@@ -33,8 +33,8 @@ func (i *Ingest) settings() []setting {
 		},
 		{
 			"ingest.overflow",
-			"what happens when a lane is full: refuse (respond with 503), or async (202, queued)",
-			"refuse", live, &i.Overflow,
+			"what happens when a lane is full: reject (respond with 503), or async (202, queued)",
+			"reject", live, &i.Overflow,
 		},
 		{
 			"ingest.async",
@@ -43,7 +43,7 @@ func (i *Ingest) settings() []setting {
 		},
 		{
 			"ingest.actions", "action rules, comma-separated name:min:max, each with optional ;cooldown=5s " +
-				";most=10/1m " +
+				";max=10/1m " +
 				";once=30s ;by=servers (or nobody, or KEY+KEY) ;users=USER+USER ;scope=SCOPE " +
 				"(of the token); the name * matches all other actions",
 			"", live, &i.Actions,
@@ -64,7 +64,7 @@ func (i *Ingest) check(p *problems) {
 	p.between("ingest.batch", i.Batch, 1, 1000) // so that no sum of deltas exceeds 64 bits
 	p.atLeast("ingest.queue", i.Queue, 1)
 	p.positive("ingest.wait", i.Wait)
-	p.oneOf("ingest.overflow", i.Overflow, "refuse", "async")
+	p.oneOf("ingest.overflow", i.Overflow, "reject", "async")
 	const bound = int64(scoreboard.MaxScore)
 	if i.MinDelta < -bound {
 		p.add("ingest.min_delta", "must be at least %d, not %d", -bound, i.MinDelta)

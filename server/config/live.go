@@ -36,7 +36,7 @@ func (c *Config) With(stored []scoreboard.StoredSetting) (*Config, error) {
 			p.add(s.name, "%s", err)
 			_ = parse(s.to, s.value) // a default parses
 		}
-		next.values[i].Text, next.values[i].Source = *change.Value, FromStore
+		next.values[i].Text, next.values[i].Source = s.shown(*change.Value), FromStore
 	}
 	next.check(&p)
 	return &next, p.err()

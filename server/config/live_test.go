@@ -18,6 +18,7 @@ var invalid = map[string][]string{
 	"auth.scope_claims":   {"scope,sub", "nickname"},
 	"auth.user_claim":     {"", "iss", "name"},
 	"auth.max_token_life": {"-1s", "soon"}, "auth.signature": {"maybe"},
+	"auth.default_key": {"a key"}, "realtime.rank_lookups": {"9", "many"},
 	"ingest.overflow": {"drop"}, "ingest.async": {"perhaps"}, "ingest.actions": {"kill", "kill:2:1"},
 	"ingest.min_delta": {"-9007199254740992", "1.5"}, "ingest.max_delta": {"9007199254740992", ""},
 	"transport": {"pigeons"}, "outbox.batch": {"0", "10001"}, "outbox.poll": {"0s", "50"}, "outbox.pause": {"-1ms"},

@@ -37,22 +37,42 @@ type Value struct {
 	Meaning string `json:"meaning"`
 }
 
-// mask replaces the value of a secret.
-const mask = "********"
+// Mask replaces the value of a secret.
+const Mask = "********"
 
-// maskUserInfo masks what stands before the host in URLs: a name and a password, as in
-// s3://KEY:SECRET@bucket. No setting that is not a secret needs it.
-func maskUserInfo(text string) string {
-	return userInfo.ReplaceAllString(text, "${1}"+mask+"@")
+// shown returns the text of a setting without secrets: those of URLs are before the host, as in
+// s3://KEY:SECRET@bucket, and in the query, as in https://host/jwks?token=SECRET.
+func (s *setting) shown(text string) string {
+	if s.kind == secret && text != "" {
+		return Mask
+	}
+	text = userInfo.ReplaceAllString(text, "${1}"+Mask+"@")
+	if i := strings.Index(text, "://"); i >= 0 {
+		text = text[:i] + queryValue.ReplaceAllString(text[i:], "${1}"+Mask)
+	}
+	return text
 }
 
 // Up to the last @ of a word: a password may contain a slash or an @.
 var userInfo = regexp.MustCompile(`(://)[^\s,]*@`)
 
+var queryValue = regexp.MustCompile(`([?&][^\s,&=#]*=)[^\s,&#]+`)
+
+// Shown returns the text of a setting without secrets, for logs and the audit trail.
+func Shown(name, text string) string {
+	var c Config
+	table := c.settings()
+	i := slices.IndexFunc(table, func(s setting) bool { return s.name == name })
+	if i < 0 {
+		return Mask
+	}
+	return table[i].shown(text)
+}
+
 // Secrets returns the names of the secrets that have a source.
 func Secrets(values []Value, source Source) (names []string) {
 	for _, v := range values {
-		if v.Source == source && v.Text == mask {
+		if v.Source == source && v.Text == Mask {
 			names = append(names, v.Name)
 		}
 	}
@@ -166,11 +186,7 @@ func Load(flags, env Lookup, file io.Reader) (*Config, []Value, error) {
 			p.add(s.name, "%s (from the %s)", err, source)
 			_ = parse(s.to, s.value) // a default parses
 		}
-		if s.kind == secret && text != "" {
-			text = mask
-		}
-		text = maskUserInfo(text)
-		c.values = append(c.values, Value{s.name, text, source, s.meaning})
+		c.values = append(c.values, Value{s.name, s.shown(text), source, s.meaning})
 	}
 	c.check(&p)
 	if c.Transport == TransportDirect && c.Has(RoleRelay) != c.Has(RoleProjector) {

@@ -11,6 +11,7 @@ import (
 // without a name is not written.
 type Mirror struct {
 	PlainTopic       string
+	HighscoreTopic   string
 	DeltaStream      string
 	DeltaLength      int
 	CloudEventsTopic string
@@ -22,16 +23,17 @@ type Mirror struct {
 // The feeds of the role mirror.
 const (
 	FeedPlain       = "plain"
+	FeedHighscore   = "highscore"
 	FeedDelta       = "delta"
 	FeedCloudEvents = "cloudevents"
 )
 
-var feeds = []string{FeedPlain, FeedDelta, FeedCloudEvents}
+var feeds = []string{FeedPlain, FeedHighscore, FeedDelta, FeedCloudEvents}
 
 // Name returns the topic or stream of a feed; "" if it is not written.
 func (m *Mirror) Name(feed string) string {
 	return map[string]string{
-		FeedPlain: m.PlainTopic, FeedDelta: m.DeltaStream, FeedCloudEvents: m.CloudEventsTopic,
+		FeedPlain: m.PlainTopic, FeedHighscore: m.HighscoreTopic, FeedDelta: m.DeltaStream, FeedCloudEvents: m.CloudEventsTopic,
 	}[feed]
 }
 
@@ -65,6 +67,11 @@ func (m *Mirror) settings() []setting {
 			"score-events", fixed, &m.PlainTopic,
 		},
 		{
+			"mirror.highscore.topic", "topic of the role mirror with the scores of the board dialect.highscore.board, such as " +
+				"score_updates; none if empty",
+			"", fixed, &m.HighscoreTopic,
+		},
+		{
 			"mirror.delta.stream", "Redis stream of the role mirror with the scores of the board dialect.delta.board" +
 				"; none if empty",
 			"leaderboard:stream", fixed, &m.DeltaStream,
@@ -84,7 +91,8 @@ func (m *Mirror) settings() []setting {
 			&m.Retention,
 		},
 		{
-			"mirror.group", "consumer groups of the role mirror: this, a hyphen, and plain, delta or cloudevents",
+			"mirror.group", "consumer groups of the role mirror: this, a hyphen, and plain, highscore, delta or " +
+				"cloudevents",
 			"scoreboard-mirror", fixed, &m.Group,
 		},
 	}

@@ -28,6 +28,7 @@ type Realtime struct {
 	AnonymousPerAddress   int
 	ConnectionsPerNode    int
 	JoinsPerSecond        int
+	RankLookups           int
 }
 
 func (r *Realtime) settings() []setting {
@@ -100,6 +101,12 @@ func (r *Realtime) settings() []setting {
 			"0", live, &r.ConnectionsPerNode,
 		},
 		{
+			"realtime.rank_lookups",
+			"maximum number of viewers whose rank this node reads in a second, at joins and moves below the top 100; " +
+				"it reads more slowly while the ranking is busy",
+			"20000", live, &r.RankLookups,
+		},
+		{
 			"realtime.joins_per_second",
 			"maximum number of new connections per second to this node; 0 disables the limit",
 			"1000", live, &r.JoinsPerSecond,
@@ -136,6 +143,7 @@ func (r *Realtime) check(p *problems) {
 	p.atLeast("realtime.connections_per_address", r.ConnectionsPerAddress, 0)
 	p.atLeast("realtime.anonymous_per_address", r.AnonymousPerAddress, 0)
 	p.atLeast("realtime.connections_per_node", r.ConnectionsPerNode, 0)
+	p.atLeast("realtime.rank_lookups", r.RankLookups, 10)
 	p.atLeast("realtime.joins_per_second", r.JoinsPerSecond, 0)
 	p.positive("realtime.lag", r.Lag)
 	p.positive("realtime.slow_after", r.SlowAfter)

@@ -95,7 +95,7 @@ func groupOf(name string) string {
 		return "dialect"
 	}
 	prefix, _, found := strings.Cut(name, ".")
-	if !found || prefix == "ops" || prefix == "log" {
+	if !found || prefix == "ops" || prefix == "log" || prefix == "drain" {
 		return ""
 	}
 	return prefix

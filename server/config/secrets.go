@@ -29,6 +29,10 @@ func (c *Config) CheckSecrets() error {
 			p.add("auth.jwt_secret", "is published or repeats one byte; generate one with: openssl rand -hex 32")
 		}
 	}
+	if s := c.Auth.DefaultSecret; s != "" && (len(s) < minSecret || isGuessable(s)) {
+		p.add("auth.default_key_secret", "must be at least %d bytes and hard to guess; generate one with: "+
+			"openssl rand -hex 32", minSecret)
+	}
 	if s := c.Auth.MasterKey; s != "" {
 		raw, err := hex.DecodeString(s)
 		switch {

@@ -396,17 +396,21 @@ func (d Doctor) configuration(context.Context) wire.Check {
 		Name: "configuration", Status: wire.CheckOK,
 		Detail: fmt.Sprintf("roles %v, transport %s", c.Roles, d.Current().Transport),
 	}
-	var insecure string
+	var insecure []string
 	switch {
 	case c.Auth.Signature == config.SignatureOptional:
-		insecure = "auth.signature is optional: a bearer token alone is enough to write"
+		insecure = append(insecure, "auth.signature is optional: a bearer token alone is enough to write")
 	case c.Auth.DevIssuer:
-		insecure = "auth.dev_issuer is on: score:admin can issue tokens for any user"
+		insecure = append(insecure, "auth.dev_issuer is on: score:admin can issue tokens for any user")
 	case c.Limit.UpdatesPerMinute == 0 && c.Has(config.RoleAPI):
-		insecure = "limit.updates_per_minute is off"
+		insecure = append(insecure, "limit.updates_per_minute is off")
 	}
-	if insecure != "" {
-		check.Status, check.Detail = wire.CheckWarn, insecure
+	for _, name := range c.Dialects.Unsigned() {
+		insecure = append(insecure, fmt.Sprintf("dialect.%s.signature is optional: a bearer token alone is enough to "+
+			"write to board %s and to boards with rules", name, c.Dialects.Named(name).Board))
+	}
+	if insecure != nil {
+		check.Status, check.Detail = wire.CheckWarn, strings.Join(insecure, "; ")
 		check.NextStep = `acceptable in development; elsewhere change it ("sbctl settings list" shows where it was set)`
 	}
 	return check

@@ -36,6 +36,12 @@ func (upToDate) Place(
 	return &scoreboard.Place{User: user, Rank: 7, UserVersion: 5}, nil
 }
 
+func (upToDate) Scores(
+	_ context.Context, _ *scoreboard.Board, users []scoreboard.UserID,
+) ([]scoreboard.Place, error) {
+	return []scoreboard.Place{{User: users[0], UserVersion: 5}}, nil
+}
+
 func TestMinVersionWithARankingThatCameBackOld(t *testing.T) {
 	t.Parallel()
 	l := leaderboard.New(leaderboard.Options{

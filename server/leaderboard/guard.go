@@ -9,6 +9,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/retry"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -31,7 +32,7 @@ var errBreakerOpen = &scoreboard.Error{
 type guard struct {
 	breaker *retry.Breaker
 	budget  time.Duration
-	slots   chan struct{} // limits concurrent calls; nil for no limit
+	slots   *share.Pool // limits concurrent calls; nil for no limit
 	open    prometheus.Collector
 }
 
@@ -49,7 +50,7 @@ func newGuard(what string, budget time.Duration) *guard {
 }
 
 // try makes a call within the budget.
-func (g *guard) try(ctx context.Context, call func(context.Context) error) error {
+func (g *guard) try(ctx context.Context, board scoreboard.BoardID, call func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -60,12 +61,11 @@ func (g *guard) try(ctx context.Context, call func(context.Context) error) error
 	limited, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	if g.slots != nil {
-		select {
-		case g.slots <- struct{}{}:
-			defer func() { <-g.slots }()
-		case <-limited.Done():
+		release, err := g.slots.Take(limited, share.Claim{Board: string(board)})
+		if err != nil {
 			return errBreakerOpen // no slot: this says nothing about the backend
 		}
+		defer release()
 	}
 	err := call(limited)
 	switch {

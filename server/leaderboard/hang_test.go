@@ -71,8 +71,20 @@ func (h *hanging) Ranks(
 	return make([]*int64, len(users)), h.wait(ctx)
 }
 
+func (h *hanging) Around(
+	ctx context.Context, id scoreboard.BoardID, _ *scoreboard.Position, _, _ int,
+) (*scoreboard.Top, error) {
+	return &scoreboard.Top{Board: id, Total: 6}, h.wait(ctx)
+}
+
 // plainFallback answers at once.
 type plainFallback struct{}
+
+func (plainFallback) Scores(
+	_ context.Context, _ *scoreboard.Board, users []scoreboard.UserID,
+) ([]scoreboard.Place, error) {
+	return []scoreboard.Place{{User: users[0]}}, nil
+}
 
 func (plainFallback) Page(
 	_ context.Context, b *scoreboard.Board, _ *scoreboard.Position, _ int,

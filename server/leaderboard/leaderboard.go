@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -25,6 +26,10 @@ type Catalog interface {
 type Ranking interface {
 	Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error)
 	Page(ctx context.Context, board scoreboard.BoardID, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
+	// Around returns standings on both sides of a position, which need not be taken.
+	Around(
+		ctx context.Context, board scoreboard.BoardID, at *scoreboard.Position, before, behind int,
+	) (*scoreboard.Top, error)
 	Place(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, k int) (*scoreboard.Place, error)
 	List(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) (*scoreboard.List, error)
 	// Ranks returns a 1-based rank for each user, or nil, in one round trip. A
@@ -43,6 +48,9 @@ type Fallback interface {
 
 // Standings reads standings from a store.
 type Standings interface {
+	// Scores returns the standings of those users who have one, without ranks: it reads only their rows, and
+	// the others may scan a board to count.
+	Scores(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) ([]scoreboard.Place, error)
 	Page(ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
 	Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int) (*scoreboard.Place, error)
 	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
@@ -177,7 +185,7 @@ func New(o Options) *Leaderboard {
 			Help: "Reads by kind, and by whether this node's cache had the answer.",
 		}, []string{"what", "result"}),
 	}
-	l.store.slots = make(chan struct{}, storeSlots)
+	l.store.slots = share.New(storeSlots)
 	l.guards = []*guard{l.reads, l.receipts, l.store, l.storeReceipts}
 	l.useReplicas()
 	l.heads.init(l.cached)
@@ -246,7 +254,7 @@ func (l *Leaderboard) withFallback(
 	if board.Status == scoreboard.StatusArchived {
 		err = scoreboard.ErrNotLoaded
 	} else {
-		err = l.reads.try(ctx, ranking)
+		err = l.reads.try(ctx, board.ID, ranking)
 	}
 	if err == nil && l.StoreUnavailable() {
 		return reasonStoreDown, nil
@@ -255,7 +263,7 @@ func (l *Leaderboard) withFallback(
 		return "", err
 	}
 	reason = l.degrade(board, err)
-	return reason, l.store.try(ctx, fallback)
+	return reason, l.store.try(ctx, board.ID, fallback)
 }
 
 // Page returns up to limit standings behind a position.
@@ -297,11 +305,8 @@ func (l *Leaderboard) List(
 	if err != nil || private == nil {
 		return list, err
 	}
-	var unlisted *scoreboard.List
-	if err := l.store.try(ctx, func(ctx context.Context) (err error) {
-		unlisted, err = l.Fallback.List(ctx, board, private)
-		return err
-	}); err != nil { // they are missing until the store answers
+	unlisted, err := l.privateList(ctx, board, private)
+	if err != nil { // they are missing until the store answers
 		unlisted = &scoreboard.List{Missing: private}
 	}
 	l.Display.Name(ctx, unlisted.Entries)
@@ -310,6 +315,32 @@ func (l *Leaderboard) List(
 	slices.SortStableFunc(merged.Entries, func(a, b scoreboard.Entry) int { return cmp.Compare(a.Rank, b.Rank) })
 	merged.Missing = inOrder(users, append(slices.Clone(list.Missing), unlisted.Missing...))
 	return &merged, nil
+}
+
+// privateList returns the standings that private users would have, each counted in the ranking.
+func (l *Leaderboard) privateList(
+	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID,
+) (*scoreboard.List, error) {
+	var scores []scoreboard.Place
+	err := l.store.try(ctx, board.ID, func(ctx context.Context) (err error) {
+		scores, err = l.Fallback.Scores(ctx, board, users)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := &scoreboard.List{Missing: slices.Clone(users)}
+	for i := range scores {
+		p, err := l.standing(ctx, l.Fallback, l.store, board, &scores[i], nil, 0)
+		if err != nil {
+			return nil, err
+		}
+		list.Entries = append(list.Entries, scoreboard.Entry{
+			Rank: p.Rank, User: p.User, Score: p.Score, Private: p.Private,
+		})
+		list.Missing = slices.DeleteFunc(list.Missing, func(u scoreboard.UserID) bool { return u == p.User })
+	}
+	return list, nil
 }
 
 // inOrder returns some of users in their order.
@@ -334,8 +365,11 @@ func (l *Leaderboard) list(
 	}
 	if reason == "" && !l.knownAbsent(board.ID, list.Missing) {
 		ranked := list
-		stored := l.truth.try(ctx, func(ctx context.Context) (err error) {
-			list, err = l.Fallback.List(ctx, board, users)
+		stored := l.truth.try(ctx, board.ID, func(ctx context.Context) (err error) {
+			found, err := l.Fallback.Scores(ctx, board, ranked.Missing)
+			if err == nil && len(found) > 0 { // only then the store counts
+				list, err = l.Fallback.List(ctx, board, users)
+			}
 			return err
 		})
 		if stored != nil {

@@ -2,6 +2,7 @@ package leaderboard
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -62,17 +63,16 @@ func (l *Leaderboard) CachedPlace(board scoreboard.BoardID, user scoreboard.User
 	return l.placeNow(p)
 }
 
-// ReadPlace reads a user's standing now, past the cache.
-func (l *Leaderboard) ReadPlace(
-	ctx context.Context,
-	id scoreboard.BoardID,
-	user scoreboard.UserID,
-) (*scoreboard.Place, error) {
+// ReadPlaces reads the standings of users now, past the cache, all at one version and without
+// those of private users.
+func (l *Leaderboard) ReadPlaces(
+	ctx context.Context, id scoreboard.BoardID, users []scoreboard.UserID,
+) (*scoreboard.List, error) {
 	board, err := l.Catalog.Board(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return l.place(ctx, board, user, 0)
+	return l.list(ctx, board, slices.DeleteFunc(slices.Clone(users), l.private))
 }
 
 // HasStanding reads from the store whether a user is on a board. A board that does not
@@ -80,7 +80,7 @@ func (l *Leaderboard) ReadPlace(
 func (l *Leaderboard) HasStanding(
 	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID,
 ) (has bool, err error) {
-	err = l.truth.try(ctx, func(ctx context.Context) (err error) {
+	err = l.truth.try(ctx, board, func(ctx context.Context) (err error) {
 		has, err = l.Fallback.HasStanding(ctx, board, user)
 		return err
 	})
@@ -135,15 +135,30 @@ func (l *Leaderboard) private(user scoreboard.UserID) bool {
 	return l.Display.Visibility(user) == scoreboard.VisibilityPrivate
 }
 
-// stored reads a user's standing from the store itself, never from a replica.
+// stored returns the standing of a user's score in the store itself, never in a replica. ranked is
+// an older one, of the ranking.
 func (l *Leaderboard) stored(
+	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, ranked *scoreboard.Place, k int,
+) (*scoreboard.Place, error) {
+	score, err := l.score(ctx, l.Fallback, l.truth, board, user)
+	if err != nil {
+		return nil, err
+	}
+	if score == nil {
+		return nil, errNoScore(board.ID, user)
+	}
+	return l.standing(ctx, l.Fallback, l.truth, board, score, ranked, k)
+}
+
+// unranked is stored for a user whom the ranking does not have.
+func (l *Leaderboard) unranked(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int,
-) (p *scoreboard.Place, err error) {
-	err = l.truth.try(ctx, func(ctx context.Context) (err error) {
-		p, err = l.Fallback.Place(ctx, board, user, k)
-		return err
-	})
-	return p, err
+) (*scoreboard.Place, error) {
+	return l.stored(ctx, board, user, nil, k)
+}
+
+func errNoScore(board scoreboard.BoardID, user scoreboard.UserID) error {
+	return scoreboard.Errorf(wire.CodeNotFound, "user %s has no score on board %s", user, board)
 }
 
 func (l *Leaderboard) place(
@@ -155,11 +170,8 @@ func (l *Leaderboard) place(
 		return err
 	}
 	if l.private(user) {
-		if err := l.store.try(ctx, fallback); err != nil {
-			return nil, err
-		}
-		if p.Private {
-			return l.showPlace(ctx, p, shown), nil
+		if p, err := l.privatePlace(ctx, l.fallback, l.store, board, user, k); p != nil || err != nil {
+			return l.showPlace(ctx, p, shown), err
 		}
 	}
 	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
@@ -172,15 +184,17 @@ func (l *Leaderboard) place(
 		if _, known := l.absent.get(key, absentLife); known {
 			return nil, err
 		}
-		found, stored := l.stored(ctx, board, user, k)
-		if wire.CodeOf(stored) == wire.CodeNotFound {
-			l.absent.put(key, struct{}{}, 1, time.Now())
-		}
+		found, stored := l.score(ctx, l.Fallback, l.truth, board, user)
 		if stored != nil {
 			return nil, stored
 		}
-		if p, reason, err = found, reasonNotYet, nil; p.Private {
-			reason = ""
+		if found == nil {
+			l.absent.put(key, struct{}{}, 1, time.Now())
+			return nil, err
+		}
+		p, err = l.standing(ctx, l.Fallback, l.truth, board, found, nil, k)
+		if !found.Private {
+			reason = reasonNotYet
 		}
 	}
 	if err != nil {
@@ -190,9 +204,29 @@ func (l *Leaderboard) place(
 	return l.showPlace(ctx, p, shown), nil
 }
 
+// privatePlace returns the standing that a private user would have: the score is the store's alone, and
+// is counted in the ranking, if that answers. It is nil for a user who is not private any more.
+func (l *Leaderboard) privatePlace(
+	ctx context.Context, from Standings, of *guard, board *scoreboard.Board, user scoreboard.UserID, k int,
+) (p *scoreboard.Place, err error) {
+	score, err := l.score(ctx, from, of, board, user)
+	switch {
+	case err != nil:
+		return nil, err
+	case score == nil:
+		return nil, errNoScore(board.ID, user)
+	case !score.Private:
+		return nil, nil //nolint:nilnil // then the ranking has the user
+	}
+	return l.standing(ctx, from, of, board, score, nil, k)
+}
+
 // showPlace shows the neighbours in a standing that was read when shown was the version of who
 // is hidden.
 func (l *Leaderboard) showPlace(ctx context.Context, p *scoreboard.Place, shown uint64) *scoreboard.Place {
+	if p == nil {
+		return nil
+	}
 	if p.Neighbours != nil {
 		l.Display.Show(ctx, p.Board, p.Neighbours, p.User)
 	}
@@ -210,18 +244,14 @@ func (l *Leaderboard) await(
 ) (*scoreboard.Place, error) {
 	began, shown := time.Now(), l.Display.Version()
 	if l.private(user) { // only the store itself has every version
-		p, err := l.stored(ctx, board, user, k)
-		if err != nil {
-			return nil, err
-		}
-		if p.Private {
-			return l.showPlace(ctx, p, shown), nil
+		if p, err := l.privatePlace(ctx, l.Fallback, l.truth, board, user, k); p != nil || err != nil {
+			return l.showPlace(ctx, p, shown), err
 		}
 	}
 	var ranked *scoreboard.Place
 	for poll := firstPoll; board.Status != scoreboard.StatusArchived; poll = min(2*poll, maxWait/10) {
 		var p *scoreboard.Place
-		err := l.reads.try(ctx, func(ctx context.Context) (err error) {
+		err := l.reads.try(ctx, board.ID, func(ctx context.Context) (err error) {
 			p, err = l.ranking.Place(ctx, board.ID, user, k)
 			return err
 		})
@@ -259,7 +289,7 @@ func (l *Leaderboard) await(
 		}
 	}
 	l.degraded.Inc()
-	p, err := l.stored(ctx, board, user, k)
+	p, err := l.stored(ctx, board, user, ranked, k)
 	reason := reasonNotYet
 	if err != nil {
 		if ranked == nil || wire.CodeOf(err) == wire.CodeNotFound {
@@ -276,6 +306,6 @@ func (l *Leaderboard) await(
 func (l *Leaderboard) upToDate(
 	ctx context.Context, board *scoreboard.Board, ranked *scoreboard.Place, version int64,
 ) bool {
-	stored, err := l.stored(ctx, board, ranked.User, 0)
-	return err == nil && stored.UserVersion >= version && stored.Revision == ranked.Revision
+	stored, err := l.score(ctx, l.Fallback, l.truth, board, ranked.User)
+	return err == nil && stored != nil && stored.UserVersion >= version && stored.Revision == ranked.Revision
 }

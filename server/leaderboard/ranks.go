@@ -45,13 +45,13 @@ func (r *Ranker) Rank(ctx context.Context, receipts []*scoreboard.Receipt) {
 			}
 		}
 		var ranks []*int64
-		err = r.leaderboard.receipts.try(ctx, func(ctx context.Context) (err error) {
+		err = r.leaderboard.receipts.try(ctx, board.ID, func(ctx context.Context) (err error) {
 			ranks, err = r.leaderboard.Ranking.Ranks(ctx, board, users, scores)
 			return err
 		})
 		if err != nil {
 			r.leaderboard.degrade(board, err)
-			r.fromFallback(ctx, board, mine)
+			r.fromFallback(ctx, board, mine, r.leaderboard.Fallback.Place)
 			continue
 		}
 		var pending []*scoreboard.Receipt // repeats of events that have not reached the ranking
@@ -61,17 +61,20 @@ func (r *Ranker) Rank(ctx context.Context, receipts []*scoreboard.Receipt) {
 				pending = append(pending, receipt)
 			}
 		}
-		r.fromFallback(ctx, board, pending)
+		r.fromFallback(ctx, board, pending, r.leaderboard.unranked)
 	}
 }
 
 // fromFallback ranks as many receipts as the budget allows.
-func (r *Ranker) fromFallback(ctx context.Context, board *scoreboard.Board, receipts []*scoreboard.Receipt) {
+func (r *Ranker) fromFallback(
+	ctx context.Context, board *scoreboard.Board, receipts []*scoreboard.Receipt,
+	read func(context.Context, *scoreboard.Board, scoreboard.UserID, int) (*scoreboard.Place, error),
+) {
 	ctx, cancel := context.WithTimeout(ctx, storeRankBudget)
 	defer cancel()
 	for _, receipt := range receipts {
-		err := r.leaderboard.storeReceipts.try(ctx, func(ctx context.Context) error {
-			place, err := r.leaderboard.Fallback.Place(ctx, board, receipt.User, 0)
+		err := r.leaderboard.storeReceipts.try(ctx, board.ID, func(ctx context.Context) error {
+			place, err := read(ctx, board, receipt.User, 0)
 			if err == nil {
 				receipt.Rank = &place.Rank
 			}

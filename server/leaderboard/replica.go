@@ -257,37 +257,69 @@ func (r *Replica) acceptCurrent(p scoreboard.Progress) error {
 	return nil
 }
 
+// reading is one read that a replica or its primary may answer.
+type reading struct {
+	// replica asks the replica, whose answer accept must accept.
+	replica func(accept scoreboard.ProgressCheck) error
+	primary func() error
+	// answered reports whether an error of the replica is its answer; nil is one as well.
+	answered func(error) bool
+	// replaceable reports whether a replica that is behind may answer instead of an error of the
+	// primary.
+	replaceable func(error) bool
+	mark        func() // marks the answer of a replica that is behind
+}
+
+// read reads from the replica while it may be read, else from the primary. If that does not
+// answer, a replica that is behind may.
+func (r *Replica) read(of *reading) error {
+	if r.usable() {
+		if err := of.replica(r.acceptCurrent); of.answered(err) {
+			r.reads.WithLabelValues("replica").Inc()
+			return err
+		}
+	}
+	err := of.primary()
+	if err != nil && of.replaceable(err) && r.trusted() && of.replica(r.accept) == nil {
+		r.reads.WithLabelValues("behind").Inc()
+		of.mark()
+		return nil
+	}
+	r.reads.WithLabelValues("primary").Inc()
+	return err
+}
+
 // ReadReplica reads from the replica while it may be read, else from the primary. While the
 // primary is unavailable a replica that is behind answers, and mark marks what it read; nil if
 // an answer cannot say that it is old.
+//
+// A long read is not bounded by a time, so that the primary need not do it again, but ends once
+// the replica does not answer.
 func ReadReplica[T any](
 	ctx context.Context, r *Replica, replica func(context.Context, scoreboard.ProgressCheck) (T, error),
 	primary func(context.Context) (T, error), mark func(T),
-) (T, error) {
-	// A long read is not bounded by a time, so that the primary need not do it again, but ends once
-	// the replica does not answer.
-	ask := func(accept scoreboard.ProgressCheck) (T, error) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		defer context.AfterFunc(r.reply.Load().ctx, cancel)()
-		return replica(ctx, accept)
-	}
-	if r.usable() {
-		got, err := ask(r.acceptCurrent)
-		if err == nil || wire.CodeOf(err) == wire.CodeOverloaded {
-			r.reads.WithLabelValues("replica").Inc()
-			return got, err
-		}
-	}
-	got, err := primary(ctx)
-	if wire.CodeOf(err) == wire.CodeUnavailable && mark != nil && r.trusted() {
-		if old, oldErr := ask(r.accept); oldErr == nil {
-			r.reads.WithLabelValues("behind").Inc()
-			mark(old)
-			return old, nil
-		}
-	}
-	r.reads.WithLabelValues("primary").Inc()
+) (got T, err error) {
+	err = r.read(&reading{
+		replica: func(accept scoreboard.ProgressCheck) error {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			defer context.AfterFunc(r.reply.Load().ctx, cancel)()
+			found, err := replica(ctx, accept)
+			if err == nil {
+				got = found
+			}
+			return err
+		},
+		primary: func() (err error) {
+			got, err = primary(ctx)
+			return err
+		},
+		answered: func(err error) bool { return err == nil || wire.CodeOf(err) == wire.CodeOverloaded },
+		replaceable: func(err error) bool {
+			return wire.CodeOf(err) == wire.CodeUnavailable && mark != nil
+		},
+		mark: func() { mark(got) },
+	})
 	return got, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -27,7 +28,7 @@ func newEither[T any](what string, r *Replicated[T], primary T, budget time.Dura
 		Replicated: *r, primary: primary, replicas: newGuard(what+" of a replica", budget/3),
 		main: newGuard(what+" of the primary", budget/3),
 	}
-	e.main.slots = make(chan struct{}, slots)
+	e.main.slots = share.New(slots)
 	return e
 }
 
@@ -42,48 +43,44 @@ type either[T any] struct {
 // read calls do with one of the sources. facts are those of the answer, if it has any: each of
 // several replicas may have given it.
 func (e *either[T]) read(
-	ctx context.Context, do func(context.Context, T) error, facts func() (asOf time.Time, degraded *string),
+	ctx context.Context, board scoreboard.BoardID, do func(context.Context, T) error,
+	facts func() (asOf time.Time, degraded *string),
 ) error {
-	ask := func(accept scoreboard.ProgressCheck) (behind *string, err error) {
-		var checked time.Time // of what the answer is from; an answer's own time may be older
-		source := e.Source(func(p scoreboard.Progress) error {
-			checked = p.AsOf
-			return accept(p)
-		})
-		err = e.replicas.try(ctx, func(ctx context.Context) error { return do(ctx, source) })
-		if err != nil {
-			return nil, err
-		}
-		asOf, degraded := facts()
-		if !checked.IsZero() {
-			asOf = checked
-		}
-		if e.State.current(asOf) {
-			return nil, nil
-		}
-		return degraded, nil
-	}
-	if e.State.usable() {
-		behind, err := ask(e.State.acceptCurrent)
-		if wire.CodeOf(err) == wire.CodeNotFound || err == nil && behind == nil {
-			e.State.reads.WithLabelValues("replica").Inc()
-			return err
-		}
-	}
-	err := e.main.try(ctx, func(ctx context.Context) error { return do(ctx, e.primary) })
-	if err == nil || wire.CodeOf(err) == wire.CodeNotFound || !e.State.trusted() {
-		e.State.reads.WithLabelValues("primary").Inc()
-		return err
-	}
-	behind, oldErr := ask(e.State.accept)
-	if oldErr != nil {
-		return err
-	}
-	e.State.reads.WithLabelValues("behind").Inc()
-	if behind != nil {
-		MarkBehind(behind)
-	}
-	return nil
+	var behind *string // where to mark that the replica's answer is of a time that is too long ago
+	return e.State.read(&reading{
+		replica: func(accept scoreboard.ProgressCheck) error {
+			var checked time.Time // of what the answer is from; an answer's own time may be older
+			source := e.Source(func(p scoreboard.Progress) error {
+				checked = p.AsOf
+				return accept(p)
+			})
+			behind = nil
+			err := e.replicas.try(ctx, board, func(ctx context.Context) error { return do(ctx, source) })
+			if err != nil {
+				return err
+			}
+			asOf, degraded := facts()
+			if !checked.IsZero() {
+				asOf = checked
+			}
+			if !e.State.current(asOf) {
+				behind = degraded
+			}
+			return nil
+		},
+		primary: func() error {
+			return e.main.try(ctx, board, func(ctx context.Context) error { return do(ctx, e.primary) })
+		},
+		answered: func(err error) bool {
+			return wire.CodeOf(err) == wire.CodeNotFound || err == nil && behind == nil
+		},
+		replaceable: func(err error) bool { return wire.CodeOf(err) != wire.CodeNotFound },
+		mark: func() {
+			if behind != nil {
+				MarkBehind(behind)
+			}
+		},
+	})
 }
 
 // noFacts are those of an answer that has neither a time nor a mark.
@@ -105,7 +102,7 @@ func factsOfList(l **scoreboard.List) func() (time.Time, *string) {
 type eitherRanking struct{ either[Ranking] }
 
 func (e *eitherRanking) Top(ctx context.Context, board scoreboard.BoardID) (top *scoreboard.Top, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Ranking) (err error) {
+	err = e.read(ctx, board, func(ctx context.Context, from Ranking) (err error) {
 		top, err = from.Top(ctx, board)
 		return err
 	}, factsOfTop(&top))
@@ -115,8 +112,18 @@ func (e *eitherRanking) Top(ctx context.Context, board scoreboard.BoardID) (top 
 func (e *eitherRanking) Page(
 	ctx context.Context, board scoreboard.BoardID, after *scoreboard.Position, limit int,
 ) (page *scoreboard.Top, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Ranking) (err error) {
+	err = e.read(ctx, board, func(ctx context.Context, from Ranking) (err error) {
 		page, err = from.Page(ctx, board, after, limit)
+		return err
+	}, factsOfTop(&page))
+	return page, err
+}
+
+func (e *eitherRanking) Around(
+	ctx context.Context, board scoreboard.BoardID, at *scoreboard.Position, before, behind int,
+) (page *scoreboard.Top, err error) {
+	err = e.read(ctx, board, func(ctx context.Context, from Ranking) (err error) {
+		page, err = from.Around(ctx, board, at, before, behind)
 		return err
 	}, factsOfTop(&page))
 	return page, err
@@ -125,7 +132,7 @@ func (e *eitherRanking) Page(
 func (e *eitherRanking) Place(
 	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, k int,
 ) (p *scoreboard.Place, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Ranking) (err error) {
+	err = e.read(ctx, board, func(ctx context.Context, from Ranking) (err error) {
 		p, err = from.Place(ctx, board, user, k)
 		return err
 	}, factsOfPlace(&p))
@@ -135,7 +142,7 @@ func (e *eitherRanking) Place(
 func (e *eitherRanking) List(
 	ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID,
 ) (list *scoreboard.List, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Ranking) (err error) {
+	err = e.read(ctx, board, func(ctx context.Context, from Ranking) (err error) {
 		list, err = from.List(ctx, board, users)
 		return err
 	}, factsOfList(&list))
@@ -145,7 +152,7 @@ func (e *eitherRanking) List(
 func (e *eitherRanking) Ranks(
 	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score,
 ) (ranks []*int64, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Ranking) (err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Ranking) (err error) {
 		ranks, err = from.Ranks(ctx, board, users, scores)
 		return err
 	}, noFacts)
@@ -158,17 +165,27 @@ type eitherFallback struct{ either[Standings] }
 func (e *eitherFallback) Page(
 	ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int,
 ) (page *scoreboard.Top, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Standings) (err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Standings) (err error) {
 		page, err = from.Page(ctx, board, after, limit)
 		return err
 	}, factsOfTop(&page))
 	return page, err
 }
 
+func (e *eitherFallback) Scores(
+	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID,
+) (found []scoreboard.Place, err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Standings) (err error) {
+		found, err = from.Scores(ctx, board, users)
+		return err
+	}, noFacts)
+	return found, err
+}
+
 func (e *eitherFallback) Place(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int,
 ) (p *scoreboard.Place, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Standings) (err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Standings) (err error) {
 		p, err = from.Place(ctx, board, user, k)
 		return err
 	}, factsOfPlace(&p))
@@ -178,7 +195,7 @@ func (e *eitherFallback) Place(
 func (e *eitherFallback) List(
 	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID,
 ) (list *scoreboard.List, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Standings) (err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Standings) (err error) {
 		list, err = from.List(ctx, board, users)
 		return err
 	}, factsOfList(&list))
@@ -188,7 +205,7 @@ func (e *eitherFallback) List(
 func (e *eitherFallback) RankOf(
 	ctx context.Context, board *scoreboard.Board, score scoreboard.Score,
 ) (rank int64, err error) {
-	err = e.read(ctx, func(ctx context.Context, from Standings) (err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Standings) (err error) {
 		rank, err = from.RankOf(ctx, board, score)
 		return err
 	}, noFacts)
@@ -206,7 +223,7 @@ func (l *Leaderboard) useReplicas() {
 	if r := l.FallbackReplica; r != nil {
 		e := &eitherFallback{newEither[Standings]("the store", r, l.Fallback, storeBudget, storeSlots)}
 		l.fallback, l.truth = e, newGuard("the store itself", storeBudget)
-		l.truth.slots = make(chan struct{}, storeSlots)
+		l.truth.slots = share.New(storeSlots)
 		l.guards = append(l.guards, e.replicas, e.main, l.truth)
 	}
 }
@@ -241,7 +258,7 @@ func (l *Leaderboard) topOfPrimary(
 	before := b.cached.Load()
 	next := &cachedTop{at: time.Now(), notices: b.notices.Load()}
 	shown := l.Display.Version()
-	err := l.primary.try(ctx, func(ctx context.Context) (err error) {
+	err := l.primary.try(ctx, board.ID, func(ctx context.Context) (err error) {
 		next.top, err = l.Ranking.Top(ctx, board.ID)
 		return err
 	})
@@ -262,7 +279,7 @@ func (l *Leaderboard) placeOfPrimary(
 	if l.primary == nil || board.Status == scoreboard.StatusArchived {
 		return nil
 	}
-	err := l.primary.try(ctx, func(ctx context.Context) (err error) {
+	err := l.primary.try(ctx, board.ID, func(ctx context.Context) (err error) {
 		p, err = l.Ranking.Place(ctx, board.ID, user, k)
 		return err
 	})

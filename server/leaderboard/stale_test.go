@@ -39,6 +39,12 @@ func (s *slowFallback) Place(
 	return &scoreboard.Place{User: user, Rank: 7}, s.count(ctx)
 }
 
+func (s *slowFallback) Scores(
+	ctx context.Context, _ *scoreboard.Board, users []scoreboard.UserID,
+) ([]scoreboard.Place, error) {
+	return []scoreboard.Place{{User: users[0]}}, s.count(ctx)
+}
+
 func (s *slowFallback) List(ctx context.Context, b *scoreboard.Board, _ []scoreboard.UserID) (*scoreboard.List, error) {
 	return &scoreboard.List{Board: b.ID}, s.count(ctx)
 }

@@ -39,20 +39,29 @@ func newRecentActivity(policy *scoreboard.IngestPolicy, items []scoreboard.Incre
 	}
 	for i := range items {
 		in := &items[i]
-		rule, k := policy.Rules.Of(in.Action), actionKey{in.User, in.Action}
-		if rule == nil || rule.Window() == 0 {
-			continue
-		}
-		if _, asked := a.actions[k]; !asked {
-			if a.actions == nil {
-				a.actions = make(map[actionKey][]scoreboard.PastAction)
-			}
-			a.actions[k] = nil
-			a.ActionUsers, a.Actions = append(a.ActionUsers, string(in.User)), append(a.Actions, in.Action)
-			a.ActionWindows = append(a.ActionWindows, rule.Window())
+		if rule := policy.Rules.For(in); rule != nil && rule.Window() > 0 {
+			a.want(actionKey{in.User, in.Action}, rule.Window())
 		}
 	}
 	return a
+}
+
+// want has a user's events of an action within a window looked up.
+func (a *RecentActivity) want(k actionKey, window time.Duration) {
+	if _, asked := a.actions[k]; asked {
+		for i := range a.Actions { // increments of an action may have other windows
+			if a.ActionUsers[i] == string(k.user) && a.Actions[i] == k.action {
+				a.ActionWindows[i] = max(a.ActionWindows[i], window)
+			}
+		}
+		return
+	}
+	if a.actions == nil {
+		a.actions = make(map[actionKey][]scoreboard.PastAction)
+	}
+	a.actions[k] = nil
+	a.ActionUsers, a.Actions = append(a.ActionUsers, string(k.user)), append(a.Actions, k.action)
+	a.ActionWindows = append(a.ActionWindows, window)
 }
 
 // Events returns how many events of each user anomaly detection needs and the age of
@@ -94,7 +103,7 @@ func (a *RecentActivity) checkRules(in *scoreboard.Increment, at time.Time) erro
 	if err := a.policy.CheckDelta(in.Delta); err != nil {
 		return err
 	}
-	rule := a.policy.Rules.Of(in.Action)
+	rule := a.policy.Rules.For(in)
 	if rule == nil {
 		return nil
 	}

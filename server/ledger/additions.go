@@ -88,6 +88,9 @@ func NewAdditions(items []scoreboard.Increment, shards int, policy *scoreboard.I
 // isAddition reports whether an item can be recorded by adding its delta, as far as the
 // item itself and the rules in force tell.
 func isAddition(in *scoreboard.Increment, policy *scoreboard.IngestPolicy) bool {
+	if in.ByRules && !slices.Contains(in.Boards, scoreboard.GlobalBoard) {
+		return false // the version of the rules is compared with the default board only
+	}
 	if in.Source.Internal() || in.Delta == 0 || in.Objection != nil || in.OnlyIfBetter || in.ActionID != [16]byte{} ||
 		in.ActionTime != (scoreboard.ActionTime{}) {
 		return false

@@ -138,7 +138,10 @@ func NewBatch(items []scoreboard.Increment, shards int, policy *scoreboard.Inges
 		if b.users[in.User] == nil {
 			b.users[in.User] = &user{}
 		}
-		b.byRules = b.byRules || in.ByRules
+		if in.ByRules {
+			b.byRules = true
+			boards[scoreboard.GlobalBoard] = true // it has the version of the rules
+		}
 		for _, board := range in.Targets() {
 			boards[board] = true
 			b.Scores.want(in.User, board)

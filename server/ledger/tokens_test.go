@@ -136,7 +136,7 @@ func TestTightenedBoardHoldsForOldActions(t *testing.T) {
 		return in
 	}
 	tight := tokenBoard()
-	tight.Require.MinActionTime, tight.Require.ActionLife = 30*time.Second, 10*time.Minute
+	tight.Require.MinActionTime, tight.Require.ActionTTL = 30*time.Second, 10*time.Minute
 	m := newMemory(tight)
 	cases := []struct {
 		took time.Duration

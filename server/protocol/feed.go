@@ -34,6 +34,17 @@ func AppendScoreEvent(b []byte, c *scoreboard.Change) []byte {
 	return append(b, `"}`...)
 }
 
+// AppendHighscoreEvent appends c as specification B's topic of scores has it (docs/feeds.md).
+func AppendHighscoreEvent(b []byte, c *scoreboard.Change) []byte {
+	b = append(b, `{"player_id":"`...)
+	b = append(b, c.User...) // no character of an id needs escaping
+	b = append(b, `","score":`...)
+	b = strconv.AppendInt(b, int64(c.Score), 10)
+	b = append(b, `,"ts":"`...)
+	b = scoreboard.WritableTime(c.RecordedAt).AppendFormat(b, eventTime)
+	return append(b, `"}`...)
+}
+
 // The attributes that are the same in every CloudEvent.
 const (
 	cloudEventType = "com.github.scoreboard.score.changed"

@@ -6,17 +6,36 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/server/ranking/partitions"
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // maxApplied is the maximum number of changes per script call: Lua cannot unpack
 // more than a few thousand arguments.
 const maxApplied = 1000
+
+// applier applies changes.
+type applier struct {
+	*piece.Conn
+	layouts        *partitions.Layouts
+	partitions     *partitions.Boards
+	apply, forward *redis.Script
+	quiet          *redis.Script // apply, for a partition: it publishes nothing
+}
+
+func newApplier(c *piece.Conn, of *partitions.Layouts, parts *partitions.Boards) *applier {
+	return &applier{
+		Conn: c, layouts: of, partitions: parts,
+		apply:   redis.NewScript(piece.LuaPut + luaApply),
+		forward: redis.NewScript(piece.LuaPut + luaForward),
+		quiet:   redis.NewScript(piece.LuaPut + piece.LuaQuiet + luaApply),
+	}
+}
 
 // Apply applies changes, of any boards and in any order, that are newer than the
 // ranking's state. It returns the boards that are not loaded: their changes are in
@@ -25,7 +44,7 @@ const maxApplied = 1000
 //
 // When it returns, the head of a board in partitions includes the changes, so that a
 // heartbeat recorded afterwards is true of it.
-func (r *Ranking) Apply(
+func (r *applier) Apply(
 	ctx context.Context, changes []scoreboard.Change,
 ) (notLoaded []scoreboard.BoardID, err error) {
 	moves := 0
@@ -42,12 +61,12 @@ func (r *Ranking) Apply(
 		}
 		if b.moved {
 			if moves++; moves > maxMoves {
-				return nil, unavailable("the ranking is unavailable", errMoving)
+				return nil, piece.Unavailable("the ranking is unavailable", partitions.ErrMoving)
 			}
 			select {
-			case <-time.After(readPause << moves):
+			case <-time.After(partitions.ReadPause << moves):
 			case <-ctx.Done():
-				return nil, translate(ctx.Err())
+				return nil, piece.Translate(ctx.Err())
 			}
 		}
 		changes = append(b.rest, changes[n:]...)
@@ -58,9 +77,6 @@ func (r *Ranking) Apply(
 // maxMoves bounds how often a call looks again where boards are.
 const maxMoves = 5
 
-// userChanges are the newest changes of users of one board.
-type userChanges = map[scoreboard.UserID]*scoreboard.Change
-
 // applying is a batch while it is applied.
 type applying struct {
 	changes   []scoreboard.Change
@@ -69,45 +85,45 @@ type applying struct {
 	notLoaded []scoreboard.BoardID
 }
 
-func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
+func (r *applier) applyBatch(ctx context.Context, b *applying) error {
 	pieces, traces := r.byPiece(b.changes)
 	names := slices.Sorted(maps.Keys(pieces))
-	fresh := r.freshness(ctx, names) // before the changes, so that a board includes all that it claims
+	fresh := r.Freshness(ctx, names) // before the changes, so that a board includes all that it claims
 	answers := make([]*redis.Cmd, len(names))
-	_ = r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) { // each answer has its own error
+	_ = r.Pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) { // each answer has its own error
 		for i, name := range names {
-			board, _, _ := partOf(name)
+			board, _, _ := piece.PartOf(name)
 			answers[i] = run(r.applyTo(name), r.applyKeys(name),
 				applyArguments(board, pieces[name], fresh[i], traces[board], "")...)
 		}
 	})
 	var err error
-	merges := make(map[layout]*merging)
-	merge := func(name scoreboard.BoardID, changes userChanges, applied int64, forwarded bool) {
-		if board, count, divided := partOf(name); divided {
-			l := layout{board, count}
+	merges := make(map[piece.Layout]*partitions.Merging)
+	merge := func(name scoreboard.BoardID, changes piece.UserChanges, applied int64, forwarded bool) {
+		if board, count, divided := piece.PartOf(name); divided {
+			l := piece.Layout{Board: board, Count: count}
 			if merges[l] == nil {
-				merges[l] = &merging{trace: traces[board], forwarded: true}
+				merges[l] = &partitions.Merging{Trace: traces[board], Forwarded: true}
 			}
-			merges[l].add(changes, applied, forwarded)
+			merges[l].Add(changes, applied, forwarded)
 		}
 	}
 	for i, name := range names {
-		board, count, divided := partOf(name)
+		board, count, divided := piece.PartOf(name)
 		applied, elsewhere, answerErr := parseApplied(answers[i])
 		if elsewhere != "" {
 			if answerErr = r.forwardTo(ctx, board, elsewhere, pieces[name], b, merge); answerErr == nil {
-				applied, elsewhere, answerErr = parseApplied(r.applyTo(name).Run(ctx, r.rdb, r.applyKeys(name),
+				applied, elsewhere, answerErr = parseApplied(r.applyTo(name).Run(ctx, r.Redis, r.applyKeys(name),
 					applyArguments(board, pieces[name], fresh[i], traces[board], elsewhere)...))
 			}
 		}
 		moved := elsewhere != "" // another rebuild has begun since
-		if isDivided(answerErr) || divided && answerErr == nil && !moved && applied == -1 {
-			moved, answerErr = r.hasMoved(ctx, board, count)
+		if piece.IsDivided(answerErr) || divided && answerErr == nil && !moved && applied == -1 {
+			moved, answerErr = r.layouts.HasMoved(ctx, board, count)
 		}
 		switch {
 		case answerErr != nil:
-			err = translate(fmt.Errorf("apply %d changes to board %s: %w", len(pieces[name]), board, answerErr))
+			err = piece.Translate(fmt.Errorf("apply %d changes to board %s: %w", len(pieces[name]), board, answerErr))
 		case moved:
 			b.moved = true
 			b.again(board, pieces[name], time.Time{})
@@ -123,40 +139,40 @@ func (r *Ranking) applyBatch(ctx context.Context, b *applying) error {
 		return err
 	}
 	for l, m := range merges {
-		err := r.mergeHead(ctx, l, m)
+		err := r.partitions.MergeHead(ctx, l, m)
 		switch {
 		case err == nil:
 			continue
 		case !errors.Is(err, scoreboard.ErrNotLoaded):
 			return err
-		case m.forwarded:
+		case m.Forwarded:
 			continue // not live yet: the rebuild merges the head when it is
 		}
-		moved, err := r.hasMoved(ctx, l.board, l.count)
+		moved, err := r.layouts.HasMoved(ctx, l.Board, l.Count)
 		switch {
 		case err != nil:
 			return err
 		case moved:
 			b.moved = true
-			for _, changes := range m.changes {
-				b.again(l.board, changes, time.Time{})
+			for _, changes := range m.Changes {
+				b.again(l.Board, changes, time.Time{})
 			}
 		default:
-			b.notLoaded = append(b.notLoaded, l.board)
+			b.notLoaded = append(b.notLoaded, l.Board)
 		}
 	}
 	return nil
 }
 
 // applyKeys are the keys of the script that applies changes to a piece of a board.
-func (r *Ranking) applyKeys(name scoreboard.BoardID) []string {
-	return append(r.keys.both(name), r.keys.fresh(r.keys.bucket(name)))
+func (r *applier) applyKeys(name scoreboard.BoardID) []string {
+	return append(r.Keys.Both(name), r.Keys.Fresh(r.Keys.Bucket(name)))
 }
 
 // applyTo is the script that applies changes to a piece of a board.
-func (r *Ranking) applyTo(name scoreboard.BoardID) *redis.Script {
-	if isPart(name) {
-		return r.quiet.apply
+func (r *applier) applyTo(name scoreboard.BoardID) *redis.Script {
+	if piece.IsPart(name) {
+		return r.quiet
 	}
 	return r.apply
 }
@@ -179,7 +195,7 @@ func parseApplied(answer *redis.Cmd) (applied int64, elsewhere string, err error
 
 // again has the batch's changes of some users of a board applied again, also those that
 // newer ones replace in their piece, without those recorded before since.
-func (b *applying) again(board scoreboard.BoardID, users userChanges, since time.Time) {
+func (b *applying) again(board scoreboard.BoardID, users piece.UserChanges, since time.Time) {
 	for i := range b.changes {
 		c := &b.changes[i]
 		if c.Board == board && users[c.User] != nil && !c.RecordedAt.Before(since) {
@@ -189,17 +205,17 @@ func (b *applying) again(board scoreboard.BoardID, users userChanges, since time
 }
 
 func applyArguments(
-	board scoreboard.BoardID, changes userChanges, fresh *freshness, trace, forwarded string,
+	board scoreboard.BoardID, changes piece.UserChanges, fresh *piece.Freshness, trace, forwarded string,
 ) []any {
 	args := make([]any, 8, 8+6*len(changes))
 	var updated, oldest time.Time
 	moved := make([]byte, 0, 48*len(changes))
-	complete := appendAsOf(nil, fresh.asOf)
+	complete := piece.AppendAsOf(nil, fresh.AsOf)
 	hidden := false
 	for _, c := range changes {
-		args = appendChange(args, c)
-		moved = appendMoved(moved, c)
-		complete = appendReached(complete, c)
+		args = piece.AppendChange(args, c)
+		moved = piece.AppendMoved(moved, c)
+		complete = piece.AppendReached(complete, c)
 		hidden = hidden || c.Hidden
 		if c.RecordedAt.After(updated) {
 			updated = c.RecordedAt
@@ -210,33 +226,33 @@ func applyArguments(
 	}
 	switch {
 	case hidden:
-		moved = append(moved, hides...)
+		moved = append(moved, piece.Hides...)
 	case trace != "":
-		moved = append(append(append(moved, traced...), trace...), ' ')
+		moved = append(append(append(moved, piece.Traced...), trace...), ' ')
 	}
-	if hidden || fresh.asOf.IsZero() {
+	if hidden || fresh.AsOf.IsZero() {
 		complete = nil // readers read the board again
 	}
-	args[0], args[1], args[2], args[3] = channel, string(board), updated.UnixMicro(), moved
-	args[4], args[5], args[6], args[7] = oldest.UnixMicro(), complete, fresh.server+"@"+fresh.beat, forwarded
+	args[0], args[1], args[2], args[3] = piece.Channel, string(board), updated.UnixMicro(), moved
+	args[4], args[5], args[6], args[7] = oldest.UnixMicro(), complete, fresh.Server+"@"+fresh.Beat, forwarded
 	return args
 }
 
 // byPiece keeps the newest change of each user on each board, or in each partition of one,
 // and the trace of one sampled change on each board that has any.
-func (r *Ranking) byPiece(changes []scoreboard.Change) (
-	pieces map[scoreboard.BoardID]userChanges, traces map[scoreboard.BoardID]string,
+func (r *applier) byPiece(changes []scoreboard.Change) (
+	pieces map[scoreboard.BoardID]piece.UserChanges, traces map[scoreboard.BoardID]string,
 ) {
-	pieces = make(map[scoreboard.BoardID]userChanges, 1)
+	pieces = make(map[scoreboard.BoardID]piece.UserChanges, 1)
 	for i := range changes {
 		c := &changes[i]
 		name := c.Board
-		if l, divided := r.layout(c.Board); divided {
-			name = l.part(l.of(c.User))
+		if l, divided := r.layouts.Known(c.Board); divided {
+			name = l.Part(l.Of(c.User))
 		}
 		users := pieces[name]
 		if users == nil {
-			users = make(userChanges, len(changes))
+			users = make(piece.UserChanges, len(changes))
 			pieces[name] = users
 		}
 		if had := users[c.User]; had == nil || c.Revision > had.Revision {
@@ -250,15 +266,4 @@ func (r *Ranking) byPiece(changes []scoreboard.Change) (
 		}
 	}
 	return pieces, traces
-}
-
-func appendChange(args []any, c *scoreboard.Change) []any {
-	hidden := "0"
-	if c.Hidden {
-		hidden = "1"
-	}
-	return append(
-		args, string(c.User), strconv.FormatInt(c.Revision, 10), strconv.FormatInt(c.Key, 10), prefix(c.ReachedAt),
-		strconv.FormatInt(c.Version, 10), hidden,
-	)
 }

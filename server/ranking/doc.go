@@ -14,6 +14,10 @@
 // holds for it as well, except that sorted sets may be ahead of the head for that
 // moment (docs/decisions/0055-boards-in-partitions.md).
 //
+// What the two have in common is in package piece. Packages whole and partitions answer and
+// repair boards of their kind behind one interface, boards, and this package finds the one
+// that a board needs, applies changes, and knows about all boards: heartbeats, history, notices.
+//
 // Assumption. Redis may lose data. Only a rebuild creates a board, so after a flush
 // every call reports that the board is not loaded instead of an empty board. After a
 // restart or a failover a board may lack changes that were applied; its as_of then

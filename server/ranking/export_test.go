@@ -6,40 +6,42 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/server/ranking/partitions"
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // Tags are the hash tags of the buckets of a cluster.
-func Tags() []int { return tags[:] }
+func Tags() []int { return piece.Tags[:] }
 
 // PartitionKey names the facts of the partition that has a user.
 func (r *Ranking) PartitionKey(b *scoreboard.Board, user scoreboard.UserID) string {
-	l, _ := layoutOf(b)
-	return r.keys.live(l.part(l.of(user)))[0]
+	l, _ := piece.LayoutOf(b)
+	return r.conn.Keys.Live(l.Part(l.Of(user)))[0]
 }
 
 // HeadKey names the head of a board in partitions.
-func (r *Ranking) HeadKey(b *scoreboard.Board) string { return r.keys.head(b.ID) }
+func (r *Ranking) HeadKey(b *scoreboard.Board) string { return r.conn.Keys.Head(b.ID) }
 
 // MergeSlowly merges the head as a process that calls pause between reading the partitions and
 // storing what it merged. It reports whether that was stored.
 func (r *Ranking) MergeSlowly(ctx context.Context, b *scoreboard.Board, pause func()) (bool, error) {
-	l, _ := layoutOf(b)
-	c, rows, err := r.askFirst(ctx, l)
+	l, _ := piece.LayoutOf(b)
+	c, rows, err := r.partitions.AskFirst(ctx, l)
 	if err != nil {
 		return false, err
 	}
 	pause()
-	return r.storeHead(ctx, l, c, rows, &merging{applied: true})
+	return r.partitions.StoreHead(ctx, l, c, rows, &partitions.Merging{Applied: true})
 }
 
 // ApplyOnly applies a change of a board in partitions as a process that dies before it has
 // merged the head.
 func (r *Ranking) ApplyOnly(ctx context.Context, b *scoreboard.Board, c scoreboard.Change) error {
-	l, _ := layoutOf(b)
-	name := l.part(l.of(c.User))
-	args := applyArguments(b.ID, userChanges{c.User: &c}, &freshness{}, "", "")
-	return r.quiet.apply.Run(ctx, r.rdb, r.applyKeys(name), args...).Err()
+	l, _ := piece.LayoutOf(b)
+	name := l.Part(l.Of(c.User))
+	args := applyArguments(b.ID, piece.UserChanges{c.User: &c}, &piece.Freshness{}, "", "")
+	return r.applier.quiet.Run(ctx, r.conn.Redis, r.applyKeys(name), args...).Err()
 }
 
 // ApplyBefore applies a change as a build that knows no partitions.
@@ -48,43 +50,43 @@ func (r *Ranking) ApplyBefore(ctx context.Context, c scoreboard.Change) (int64, 
 	if before == luaApply {
 		panic("apply.lua has changed")
 	}
-	args := applyArguments(c.Board, userChanges{c.User: &c}, &freshness{}, "", "")
-	return redis.NewScript(luaPut+before).Run(ctx, r.rdb, r.applyKeys(c.Board), args...).Int64()
+	args := applyArguments(c.Board, piece.UserChanges{c.User: &c}, &piece.Freshness{}, "", "")
+	return redis.NewScript(piece.LuaPut+before).Run(ctx, r.conn.Redis, r.applyKeys(c.Board), args...).Int64()
 }
 
 // ParsePartition reads a reply about one user, with rows beside it.
 func ParsePartition(values []any) error {
-	_, err := parsePartition(redis.NewCmdResult(values, nil), []sought{{before: 1}}, 1)
+	_, err := partitions.ParsePartition(redis.NewCmdResult(values, nil), []partitions.Sought{{Before: 1}}, 1)
 	return err
 }
 
 // ParseHead reads a reply about a head.
 func ParseHead(values []any) error {
-	_, err := parseHead(redis.NewCmdResult(values, nil))
+	_, err := partitions.ParseHead(redis.NewCmdResult(values, nil))
 	return err
 }
 
 // DiscardHash identifies the script that removes an unused partition.
-func (r *Ranking) DiscardHash() string { return r.discardPart.Hash() }
+func (r *Ranking) DiscardHash() string { return r.rebuilds.DiscardPart.Hash() }
 
 // ForgetHash identifies the script that clears the record of a layout.
-func (r *Ranking) ForgetHash() string { return r.forgetLayout.Hash() }
+func (r *Ranking) ForgetHash() string { return r.rebuilds.ForgetLayout.Hash() }
 
 // ForwardHash identifies the script that applies changes to the shadows of another layout.
-func (r *Ranking) ForwardHash() string { return r.forward.Hash() }
+func (r *Ranking) ForwardHash() string { return r.applier.forward.Hash() }
 
 // BeginHash identifies the script that makes swapped-in partitions the live board.
-func (r *Ranking) BeginHash() string { return r.begin.Hash() }
+func (r *Ranking) BeginHash() string { return r.rebuilds.Begin.Hash() }
 
 // ShadowKeys names the facts of the shadows of a board's pieces.
 func (r *Ranking) ShadowKeys(b *scoreboard.Board) []string {
 	names := []scoreboard.BoardID{b.ID}
-	if l, divided := layoutOf(b); divided {
-		names = l.parts()
+	if l, divided := piece.LayoutOf(b); divided {
+		names = l.Parts()
 	}
 	keys := make([]string, len(names))
 	for i, name := range names {
-		keys[i] = r.keys.shadow(name)[0]
+		keys[i] = r.conn.Keys.Shadow(name)[0]
 	}
 	return keys
 }

@@ -5,16 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// heartbeats records how far changes were applied.
+type heartbeats struct {
+	*piece.Conn
+	record *redis.Script
+	spread atomic.Int64 // as of, in every bucket of a cluster; microseconds
+}
+
 // RecordHeartbeats records the time up to which the changes of each shard and
 // partition are applied.
-func (r *Ranking) RecordHeartbeats(ctx context.Context, beats []scoreboard.Heartbeat) error {
+func (r *heartbeats) RecordHeartbeats(ctx context.Context, beats []scoreboard.Heartbeat) error {
 	if len(beats) == 0 {
 		return nil
 	}
@@ -22,16 +31,16 @@ func (r *Ranking) RecordHeartbeats(ctx context.Context, beats []scoreboard.Heart
 	args := make([]any, 1, 1+2*len(beats))
 	args[0] = fmt.Sprintf("%d/%d", last.Shards, last.Partitions)
 	for _, b := range beats {
-		args = append(args, freshField(b.Shard, b.Partition), b.AsOf.UnixMicro())
+		args = append(args, piece.FreshField(b.Shard, b.Partition), b.AsOf.UnixMicro())
 	}
-	earliest, err := r.heartbeats.Run(ctx, r.rdb, []string{freshKey}, args...).Text()
+	earliest, err := r.record.Run(ctx, r.Redis, []string{piece.FreshKey}, args...).Text()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return translate(fmt.Errorf("record heartbeats: %w", err))
+		return piece.Translate(fmt.Errorf("record heartbeats: %w", err))
 	}
-	if r.keys.clustered && err == nil {
+	if r.Keys.Clustered && err == nil {
 		r.spreadHeartbeat(ctx, earliest)
 	}
-	r.forget()
+	r.Forget()
 	return nil
 }
 
@@ -42,7 +51,7 @@ const spreadTimeout = 500 * time.Millisecond
 // spreadHeartbeat records in every bucket of a cluster the time up to which everything
 // is applied, if that has advanced. A bucket that cannot be reached gets a later one:
 // meanwhile its boards look older than they are.
-func (r *Ranking) spreadHeartbeat(ctx context.Context, earliest string) {
+func (r *heartbeats) spreadHeartbeat(ctx context.Context, earliest string) {
 	at, err := strconv.ParseInt(earliest, 10, 64)
 	before := r.spread.Load()
 	if err != nil || at <= before {
@@ -50,16 +59,12 @@ func (r *Ranking) spreadHeartbeat(ctx context.Context, earliest string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, spreadTimeout)
 	defer cancel()
-	err = r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
-		for _, bucket := range r.keys.all() {
-			run(r.heartbeats, []string{r.keys.fresh(bucket)}, "1/1", freshField(0, 0), earliest)
+	err = r.Pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
+		for _, bucket := range r.Keys.All() {
+			run(r.record, []string{r.Keys.Fresh(bucket)}, "1/1", piece.FreshField(0, 0), earliest)
 		}
 	})
 	if err == nil {
 		r.spread.CompareAndSwap(before, at)
 	}
-}
-
-func freshField(shard, partition int) string {
-	return strconv.Itoa(shard) + "/" + strconv.Itoa(partition)
 }

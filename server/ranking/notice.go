@@ -7,41 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
-
-// A notice ends with optional words, which older builds ignore: hides, if the batch hides
-// a user, or complete and what makes the notice sufficient without reading the board:
-// as_of, and when each user that moved reached the score. Before complete, or instead of
-// it, traced has the W3C traceparent of one sampled change; builds that know no traces then
-// ignore complete, too, and read the board.
-const (
-	hides    = "hides"
-	complete = "complete="
-	traced   = "trace="
-)
-
-// appendMoved writes "user score revision version " for a notice.
-func appendMoved(b []byte, c *scoreboard.Change) []byte {
-	b = append(b, c.User...)
-	b = append(b, ' ')
-	b = strconv.AppendInt(b, int64(c.Score), 10)
-	b = append(b, ' ')
-	b = strconv.AppendInt(b, c.Revision, 10)
-	b = append(b, ' ')
-	b = strconv.AppendInt(b, c.Version, 10)
-	return append(b, ' ')
-}
-
-// appendAsOf begins the word that makes a notice complete.
-func appendAsOf(b []byte, asOf time.Time) []byte {
-	return strconv.AppendInt(append(b, complete...), asOf.UnixMicro(), 10)
-}
-
-// appendReached adds the time at which the next user reached the score.
-func appendReached(b []byte, c *scoreboard.Change) []byte {
-	return strconv.AppendInt(append(b, ','), c.ReachedAt.UnixMicro(), 10)
-}
 
 // readComplete reads that word into n.
 func readComplete(word string, n *scoreboard.Notice) error {
@@ -72,7 +40,7 @@ func readComplete(word string, n *scoreboard.Notice) error {
 // is unavailable; versions reveal that. A malformed one, which another build may
 // have sent, goes to bad.
 func (r *Ranking) Follow(ctx context.Context, do func(scoreboard.Notice), bad func(error)) error {
-	sub := r.rdb.Subscribe(ctx, channel)
+	sub := r.conn.Redis.Subscribe(ctx, piece.Channel)
 	defer func() { _ = sub.Close() }() // nothing is lost
 	messages := sub.Channel()
 	for {
@@ -122,7 +90,7 @@ func parseNotice(payload string) (n scoreboard.Notice, err error) {
 			UpdatedAt: updated,
 			Total:     facts[3],
 		}
-		if top.Entries, err = unpackHead(rest[:size], scoreboard.Order(f[4])); err != nil {
+		if top.Entries, err = piece.UnpackHead(rest[:size], scoreboard.Order(f[4])); err != nil {
 			return n, err
 		}
 		n.Top, rest = top, rest[size:]
@@ -147,14 +115,14 @@ func parseNotice(payload string) (n scoreboard.Notice, err error) {
 	}
 	for _, word := range moved[len(moved)-len(moved)%4:] {
 		switch {
-		case word == hides:
+		case word == piece.Hides:
 			n.Hides = true
-		case strings.HasPrefix(word, complete):
-			if err := readComplete(word[len(complete):], &n); err != nil {
+		case strings.HasPrefix(word, piece.Complete):
+			if err := readComplete(word[len(piece.Complete):], &n); err != nil {
 				return n, err
 			}
-		case strings.HasPrefix(word, traced):
-			n.Trace = word[len(traced):]
+		case strings.HasPrefix(word, piece.Traced):
+			n.Trace = word[len(piece.Traced):]
 		}
 	}
 	return n, nil

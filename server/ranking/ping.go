@@ -10,33 +10,25 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/internal/tlsfiles"
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// eachServer calls do with the server, or with every primary of a cluster at once. It
-// returns the first error.
-func (r *Ranking) eachServer(ctx context.Context, do func(context.Context, *redis.Client) error) error {
-	switch rdb := r.rdb.(type) {
-	case *redis.ClusterClient:
-		return rdb.ForEachMaster(ctx, do)
-	case *redis.Client:
-		return do(ctx, rdb)
-	}
-	return fmt.Errorf("unknown client of Redis: %T", r.rdb)
-}
+// servers checks the servers.
+type servers struct{ *piece.Conn }
 
 // Ping returns an error unless Redis answers: of a cluster every primary, and they
 // serve every slot. It is a *scoreboard.SetupError where the setting is wrong.
-func (r *Ranking) Ping(ctx context.Context) error {
-	err := r.eachServer(ctx, func(ctx context.Context, server *redis.Client) error {
-		if r.keys.clustered {
+func (r *servers) Ping(ctx context.Context) error {
+	err := r.EachServer(ctx, func(ctx context.Context, server *redis.Client) error {
+		if r.Keys.Clustered {
 			return checkSlots(ctx, server)
 		}
 		// A server of a cluster answers to PING, although it has only some of the keys.
-		return server.HExists(ctx, freshKey, "of").Err()
+		return server.HExists(ctx, piece.FreshKey, "of").Err()
 	})
 	if err != nil {
-		return translate(fmt.Errorf("ping Redis: %w", explain(err)))
+		return piece.Translate(fmt.Errorf("ping Redis: %w", explain(err)))
 	}
 	return nil
 }
@@ -98,21 +90,21 @@ func explain(err error) error {
 
 // asOf returns the time before which every change is applied to every board; zero while
 // that is unknown.
-func (r *Ranking) asOf(ctx context.Context) (oldest time.Time, err error) {
-	for _, bucket := range r.keys.all() {
-		f := r.recent(bucket)
+func (r *servers) asOf(ctx context.Context) (oldest time.Time, err error) {
+	for _, bucket := range r.Keys.All() {
+		f := r.Recent(bucket)
 		if f == nil {
-			fresh, err := r.rdb.HGetAll(ctx, r.keys.fresh(bucket)).Result()
+			fresh, err := r.Redis.HGetAll(ctx, r.Keys.Fresh(bucket)).Result()
 			if err != nil {
-				return time.Time{}, translate(fmt.Errorf("read how fresh the ranking is: %w", err))
+				return time.Time{}, piece.Translate(fmt.Errorf("read how fresh the ranking is: %w", err))
 			}
-			f = parseFreshness(fresh)
+			f = piece.ParseFreshness(fresh)
 		}
-		if f.asOf.IsZero() {
+		if f.AsOf.IsZero() {
 			return time.Time{}, nil
 		}
-		if oldest.IsZero() || f.asOf.Before(oldest) {
-			oldest = f.asOf
+		if oldest.IsZero() || f.AsOf.Before(oldest) {
+			oldest = f.AsOf
 		}
 	}
 	return oldest, nil

@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
-
-// markLife is how long a shadow lives after the last call of its rebuild, so that an
-// interrupted rebuild leaves nothing behind.
-const markLife = 15 * time.Second
 
 // Mark creates a shadow of a board under token, to which Apply writes from now on as
 // well. False: another rebuild is running.
@@ -21,100 +17,55 @@ const markLife = 15 * time.Second
 // The shadow is in as many partitions as the board will be from the swap on, also where the
 // live board is not.
 func (r *Ranking) Mark(ctx context.Context, board *scoreboard.Board, token string) (bool, error) {
-	n, err := r.mark.Run(ctx, r.rdb, r.keys.shadow(board.ID), token, markLife.Milliseconds()).Int64()
+	shadow := r.conn.Keys.Shadow(board.ID)
+	n, err := r.shadows.Mark.Run(ctx, r.conn.Redis, shadow, token, piece.MarkLife.Milliseconds()).Int64()
 	marked := n == 1
 	if err == nil && marked {
-		if marked, err = r.markLayout(ctx, board, token); err != nil || !marked {
+		if marked, err = r.rebuilds.MarkLayout(ctx, board, token); err != nil || !marked {
 			err = errors.Join(err, r.Unmark(ctx, board.ID, token))
 		}
 	}
 	if err != nil {
-		return false, translate(fmt.Errorf("mark a shadow of board %s: %w", board.ID, err))
+		return false, piece.Translate(fmt.Errorf("mark a shadow of board %s: %w", board.ID, err))
 	}
 	return marked, nil
 }
 
 // Fill writes changes of one board to the shadow that token marked.
 func (r *Ranking) Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error {
-	if p := r.rebuilding(board, token); p != nil {
-		if err := r.fillLayout(ctx, p, token, changes); err != nil {
-			return translate(fmt.Errorf("fill the shadow of board %s: %w", board, err))
+	if p := r.rebuilds.Rebuilding(board, token); p != nil {
+		if err := r.rebuilds.FillLayout(ctx, p, token, changes); err != nil {
+			return piece.Translate(fmt.Errorf("fill the shadow of board %s: %w", board, err))
 		}
 		return nil
 	}
 	args := make([]any, 2, 2+6*len(changes))
-	args[0], args[1] = token, markLife.Milliseconds()
+	args[0], args[1] = token, piece.MarkLife.Milliseconds()
 	for i := range changes {
-		args = appendChange(args, &changes[i])
+		args = piece.AppendChange(args, &changes[i])
 	}
-	n, err := r.fill.Run(ctx, r.rdb, r.keys.shadow(board), args...).Int64()
+	n, err := r.shadows.Fill.Run(ctx, r.conn.Redis, r.conn.Keys.Shadow(board), args...).Int64()
 	if err == nil && n < 0 {
-		err = errMarkLost
+		err = piece.ErrMarkLost
 	}
 	if err != nil {
-		return translate(fmt.Errorf("fill the shadow of board %s: %w", board, err))
+		return piece.Translate(fmt.Errorf("fill the shadow of board %s: %w", board, err))
 	}
 	return nil
-}
-
-var (
-	errMarkLost = unavailable("the rebuild was interrupted; start it again",
-		errors.New("the shadow belongs to another rebuild or has expired"))
-	errShadowShort = unavailable("the rebuild was interrupted; start it again",
-		errors.New("the shadow has lost users"))
-	errEpochLow   = errors.New("the epoch is not greater than the live board's")
-	errOldApplier = unavailable(
-		"a node of an earlier version, which knows no partitions, applied changes to the board; "+
-			"upgrade all nodes first",
-		errors.New("the partitions lack changes"))
-)
-
-// swapError is the error that a swap's negative result means.
-func swapError(n int64) error {
-	switch {
-	case n >= 0:
-		return nil
-	case n == -1:
-		return errMarkLost
-	case n == -2:
-		return errShadowShort
-	case n == -4:
-		return errOldApplier
-	}
-	return errEpochLow
-}
-
-func swapped(answer *redis.Cmd) (int64, error) {
-	n, err := answer.Int64()
-	if err == nil {
-		err = swapError(n)
-	}
-	return n, err
-}
-
-// swapArguments are those of swap.lua for a board, or for a partition of it, which must have
-// a minimum of users.
-func swapArguments(
-	board *scoreboard.Board, name scoreboard.BoardID, token string, s *scoreboard.Snapshot, minimum int64,
-) []any {
-	return []any{
-		token, channel, string(name), s.Epoch, s.UpdatedAt.UnixMicro(), string(board.Order), minimum,
-		time.Now().UnixMicro(), s.AsOf.UnixMicro(),
-	}
 }
 
 // Epoch returns the epoch of the live board, 0 if there is none; of one in partitions, also
 // those that an interrupted rebuild has left.
 func (r *Ranking) Epoch(ctx context.Context, board *scoreboard.Board) (int64, error) {
-	keys := []string{r.keys.live(board.ID)[0]}
-	if l, divided := layoutOf(board); divided {
-		for _, name := range l.parts() {
-			keys = append(keys, r.keys.live(name)[0])
+	keys := []string{r.conn.Keys.Live(board.ID)[0]}
+	if l, divided := piece.LayoutOf(board); divided {
+		for _, name := range l.Parts() {
+			keys = append(keys, r.conn.Keys.Live(name)[0])
 		}
 	}
-	keys = append(keys, r.keys.head(board.ID))
+	keys = append(keys, r.conn.Keys.Head(board.ID))
 	found := make([]*redis.StringCmd, len(keys))
-	_, _ = r.rdb.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
+	_, _ = r.conn.Redis.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
 		for i, key := range keys {
 			found[i] = pipe.HGet(ctx, key, "epoch")
 		}
@@ -123,8 +74,8 @@ func (r *Ranking) Epoch(ctx context.Context, board *scoreboard.Board) (int64, er
 	var highest int64
 	for _, answer := range found {
 		epoch, err := answer.Int64()
-		if err != nil && !errors.Is(err, redis.Nil) && !isDivided(err) {
-			return 0, translate(fmt.Errorf("read the epoch of board %s: %w", board.ID, err))
+		if err != nil && !errors.Is(err, redis.Nil) && !piece.IsDivided(err) {
+			return 0, piece.Translate(fmt.Errorf("read the epoch of board %s: %w", board.ID, err))
 		}
 		highest = max(highest, epoch)
 	}
@@ -134,13 +85,13 @@ func (r *Ranking) Epoch(ctx context.Context, board *scoreboard.Board) (int64, er
 // Unmark removes the shadow that token marked, after an interrupted rebuild. If it
 // fails, the shadow expires.
 func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token string) error {
-	err := r.unmark.Run(ctx, r.rdb, r.keys.shadow(board), token).Err()
-	if p := r.rebuilding(board, token); p != nil {
-		err = errors.Join(err, r.unmarkLayout(ctx, p, token))
-		_ = r.removeUnused(ctx, board) // RemoveUnused repeats it
+	err := r.shadows.Unmark.Run(ctx, r.conn.Redis, r.conn.Keys.Shadow(board), token).Err()
+	if p := r.rebuilds.Rebuilding(board, token); p != nil {
+		err = errors.Join(err, r.rebuilds.UnmarkLayout(ctx, p, token))
+		_ = r.rebuilds.RemoveUnusedOf(ctx, board) // RemoveUnused repeats it
 	}
 	if err != nil {
-		return translate(fmt.Errorf("remove the shadow of board %s: %w", board, err))
+		return piece.Translate(fmt.Errorf("remove the shadow of board %s: %w", board, err))
 	}
 	return nil
 }
@@ -154,14 +105,14 @@ func (r *Ranking) Swap(
 ) (int64, error) {
 	var users int64
 	var err error
-	if p := r.rebuilding(board.ID, token); p != nil {
-		users, err = r.swapLayout(ctx, p, board, token, s)
+	if p := r.rebuilds.Rebuilding(board.ID, token); p != nil {
+		users, err = r.rebuilds.SwapLayout(ctx, p, board, token, s)
 	} else {
-		users, err = swapped(r.swap.Run(ctx, r.rdb, r.keys.both(board.ID),
-			swapArguments(board, board.ID, token, s, s.Users)...))
+		users, err = piece.Swapped(r.swap.Run(ctx, r.conn.Redis, r.conn.Keys.Both(board.ID),
+			piece.SwapArguments(board, board.ID, token, s, s.Users)...))
 	}
 	if err != nil {
-		return 0, translate(fmt.Errorf("swap in the shadow of board %s: %w", board.ID, err))
+		return 0, piece.Translate(fmt.Errorf("swap in the shadow of board %s: %w", board.ID, err))
 	}
 	return users, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 )
 
 // redisStatsInterval is how often Redis is measured: as often as metrics are
@@ -94,8 +95,8 @@ func (v *RedisStats) once(ctx context.Context) error {
 	if !at.IsZero() {
 		v.age.Set(max(time.Since(at), 0).Seconds())
 	}
-	if err := v.ranking.eachServer(ctx, v.server); err != nil {
-		return translate(fmt.Errorf("read the statistics of Redis: %w", err))
+	if err := v.ranking.conn.EachServer(ctx, v.server); err != nil {
+		return piece.Translate(fmt.Errorf("read the statistics of Redis: %w", err))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -15,42 +16,30 @@ import (
 // Ranking writes to. The caller closes rdb. How fresh a board is comes with it, from the
 // same server in the same round trip: replicas are not equally fresh.
 func NewReplica(rdb redis.UniversalClient) *Ranking {
-	r := New(rdb)
-	r.replica = true
-	return r
-}
-
-// replicaOf returns a client of one replica of a bucket: a client of a cluster would send
-// each command of a pipeline to any of them.
-func (r *Ranking) replicaOf(ctx context.Context, bucket int) (redis.UniversalClient, error) {
-	cluster, ok := r.rdb.(*redis.ClusterClient)
-	if !ok {
-		return r.rdb, nil
-	}
-	return cluster.SlaveForKey(ctx, r.keys.fresh(bucket))
+	return newRanking(rdb, true)
 }
 
 // Progress returns how far the boards have come, read now.
-func (r *Ranking) Progress(ctx context.Context) (p scoreboard.Progress, err error) {
-	buckets := r.keys.all()
+func (r *servers) Progress(ctx context.Context) (p scoreboard.Progress, err error) {
+	buckets := r.Keys.All()
 	fresh := make([]*redis.MapStringStringCmd, len(buckets))
 	var history *redis.SliceCmd
 	var role *redis.StringCmd
-	_, err = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, err = r.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, bucket := range buckets {
-			fresh[i] = p.HGetAll(ctx, r.keys.fresh(bucket))
+			fresh[i] = p.HGetAll(ctx, r.Keys.Fresh(bucket))
 		}
-		history = p.HMGet(ctx, historyKey, "id", "adopted")
-		if !r.keys.clustered { // INFO has no key that would select a server
+		history = p.HMGet(ctx, piece.HistoryKey, "id", "adopted")
+		if !r.Keys.Clustered { // INFO has no key that would select a server
 			role = p.Info(ctx, "replication")
 		}
 		return nil
 	})
 	if err != nil {
-		return p, translate(fmt.Errorf("read how far the ranking has come: %w", err))
+		return p, piece.Translate(fmt.Errorf("read how far the ranking has come: %w", err))
 	}
 	for i, answer := range fresh {
-		asOf := parseFreshness(answer.Val()).asOf
+		asOf := piece.ParseFreshness(answer.Val()).AsOf
 		if asOf.IsZero() {
 			p.AsOf = time.Time{}
 			break

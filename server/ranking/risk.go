@@ -8,20 +8,22 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 )
 
 // CheckServers describes how a server can lose rankings, "" if none can, and returns the
 // used share of the memory of the server that is closest to its limit; 0 if unknown.
-func (r *Ranking) CheckServers(ctx context.Context) (problem string, used float64, err error) {
+func (r *servers) CheckServers(ctx context.Context) (problem string, used float64, err error) {
 	var mu sync.Mutex // eachServer asks the servers of a cluster at once
-	err = r.eachServer(ctx, func(ctx context.Context, server *redis.Client) error {
+	err = r.EachServer(ctx, func(ctx context.Context, server *redis.Client) error {
 		text, err := server.Info(ctx).Result()
 		if err != nil {
 			return err
 		}
 		info := parseInfo(text)
 		found := cmp.Or(evictionRisk(info), persistenceRisk(ctx, server, info))
-		if found != "" && r.keys.clustered {
+		if found != "" && r.Keys.Clustered {
 			found = server.Options().Addr + ": " + found
 		}
 		mu.Lock()
@@ -33,7 +35,7 @@ func (r *Ranking) CheckServers(ctx context.Context) (problem string, used float6
 		return nil
 	})
 	if err != nil {
-		return "", 0, translate(fmt.Errorf("read the state of Redis: %w", err))
+		return "", 0, piece.Translate(fmt.Errorf("read the state of Redis: %w", err))
 	}
 	return problem, used, nil
 }

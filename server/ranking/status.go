@@ -11,6 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/scoreboard/scoreboard/server/ranking/partitions"
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -22,35 +24,35 @@ import (
 func (r *Ranking) Lost(
 	ctx context.Context, boards []scoreboard.Board,
 ) (missing, suspect []scoreboard.Board, unknown int, err error) {
-	trusted, err := r.trust(ctx, r.keys.of(boards))
+	trusted, err := r.conn.Trust(ctx, r.conn.Keys.Of(boards))
 	found, basesErr := r.bases(ctx, boards)
 	if err == nil {
 		err = basesErr
 	}
 	for i, b := range boards {
-		if _, divided := layoutOf(&b); divided || isDivided(found[i].err) {
-			condition, oneErr := r.conditionOf(ctx, &b, trusted)
+		if _, divided := piece.LayoutOf(&b); divided || piece.IsDivided(found[i].err) {
+			condition, oneErr := r.partitions.ConditionOf(ctx, &b, trusted)
 			if oneErr != nil && err == nil {
 				err = oneErr
 			}
 			switch condition {
-			case conditionHealthy:
-			case conditionMissing:
+			case partitions.ConditionHealthy:
+			case partitions.ConditionMissing:
 				missing = append(missing, b)
-			case conditionSuspect:
+			case partitions.ConditionSuspect:
 				suspect = append(suspect, b)
-			case conditionUnknown:
+			case partitions.ConditionUnknown:
 				unknown++
 			}
 			continue
 		}
-		holder := trusted[r.keys.bucket(b.ID)]
+		holder := trusted[r.conn.Keys.Bucket(b.ID)]
 		switch {
 		case holder == nil || found[i].err != nil:
 			unknown++
-		case found[i].basis == nil:
+		case found[i].Basis == nil:
 			missing = append(missing, b)
-		case found[i].server != holder.server || found[i].since < holder.adopted:
+		case found[i].Server != holder.Server || found[i].Since < holder.Adopted:
 			suspect = append(suspect, b)
 		}
 	}
@@ -60,22 +62,22 @@ func (r *Ranking) Lost(
 // Loaded returns the boards that Redis holds, or holds partitions of.
 func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error) {
 	var loaded []scoreboard.Board
-	for some := range slices.Chunk(boards, boardsPerTrip) {
+	for some := range slices.Chunk(boards, piece.BoardsPerTrip) {
 		answers := make([]*redis.IntCmd, len(some))
-		_, err := r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		_, err := r.conn.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i := range some {
 				id := some[i].ID
-				answers[i] = p.Exists(ctx, r.keys.live(id)[0], r.keys.head(id), r.keys.layouts(id))
+				answers[i] = p.Exists(ctx, r.conn.Keys.Live(id)[0], r.conn.Keys.Head(id), r.conn.Keys.Layouts(id))
 			}
 			return nil
 		})
 		if err != nil {
-			return nil, translate(fmt.Errorf("check %d boards: %w", len(some), err))
+			return nil, piece.Translate(fmt.Errorf("check %d boards: %w", len(some), err))
 		}
 		for i := range some {
 			isLoaded := answers[i].Val() > 0
-			if l, divided := layoutOf(&some[i]); divided && !isLoaded {
-				if isLoaded, err = r.isLoaded(ctx, l); err != nil {
+			if l, divided := piece.LayoutOf(&some[i]); divided && !isLoaded {
+				if isLoaded, err = r.partitions.IsLoaded(ctx, l); err != nil {
 					return nil, err
 				}
 			}
@@ -90,7 +92,7 @@ func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scor
 // Drop removes a board from Redis, and aborts its rebuild if one is running.
 func (r *Ranking) Drop(ctx context.Context, board *scoreboard.Board) error {
 	if err := r.drop(ctx, board); err != nil {
-		return translate(fmt.Errorf("drop board %s: %w", board.ID, err))
+		return piece.Translate(fmt.Errorf("drop board %s: %w", board.ID, err))
 	}
 	return nil
 }
@@ -98,47 +100,46 @@ func (r *Ranking) Drop(ctx context.Context, board *scoreboard.Board) error {
 // drop removes the partitions before what says that there are any, so that an interrupted
 // call is repeated.
 func (r *Ranking) drop(ctx context.Context, board *scoreboard.Board) error {
-	now, divided, err := r.learn(ctx, board.ID)
+	now, divided, err := r.layouts.Learn(ctx, board.ID)
 	if err != nil {
 		return err
 	}
-	recorded, err := r.recorded(ctx, board.ID)
+	recorded, err := r.rebuilds.Recorded(ctx, board.ID)
 	if err != nil {
 		return err
 	}
 	layouts := maps.Clone(recorded)
-	if want, wantsParts := layoutOf(board); wantsParts {
+	if want, wantsParts := piece.LayoutOf(board); wantsParts {
 		layouts[want] = ""
 	}
 	if divided {
 		layouts[now] = ""
 	}
-	if err := r.rdb.Unlink(ctx, r.keys.shadow(board.ID)...).Err(); err != nil {
+	if err := r.conn.Redis.Unlink(ctx, r.conn.Keys.Shadow(board.ID)...).Err(); err != nil {
 		return err
 	}
 	for l := range layouts {
-		if err := r.unlinkParts(ctx, l); err != nil {
+		if err := r.rebuilds.UnlinkParts(ctx, l); err != nil {
 			return err
 		}
 	}
-	r.layouts.Delete(board.ID)
-	if err := r.rdb.Unlink(ctx, append(r.keys.live(board.ID), r.keys.head(board.ID))...).Err(); err != nil {
+	r.layouts.Counts.Delete(board.ID)
+	live := append(r.conn.Keys.Live(board.ID), r.conn.Keys.Head(board.ID))
+	if err := r.conn.Redis.Unlink(ctx, live...).Err(); err != nil {
 		return err
 	}
 	for l, token := range recorded {
-		if err := r.forgetLayout.Run(ctx, r.rdb, []string{r.keys.layouts(l.board)}, l.count, token).Err(); err != nil {
+		keys := []string{r.conn.Keys.Layouts(l.Board)}
+		if err := r.rebuilds.ForgetLayout.Run(ctx, r.conn.Redis, keys, l.Count, token).Err(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// boardsPerTrip is how many boards are checked in one round trip.
-const boardsPerTrip = 500
-
 // foundBasis is the basis of a board; nil for a board that Redis does not hold.
 type foundBasis struct {
-	*basis
+	*piece.Basis
 	err error // the board could not be read
 }
 
@@ -146,17 +147,17 @@ type foundBasis struct {
 // error.
 func (r *Ranking) bases(ctx context.Context, boards []scoreboard.Board) (found []foundBasis, err error) {
 	found = make([]foundBasis, 0, len(boards))
-	for some := range slices.Chunk(boards, boardsPerTrip) {
+	for some := range slices.Chunk(boards, piece.BoardsPerTrip) {
 		answers := make([]*redis.SliceCmd, len(some))
-		_, _ = r.rdb.Pipelined(ctx, func(p redis.Pipeliner) error { // each answer has its own error
+		_, _ = r.conn.Redis.Pipelined(ctx, func(p redis.Pipeliner) error { // each answer has its own error
 			for i := range some {
-				answers[i] = p.HMGet(ctx, r.keys.live(some[i].ID)[0], "server", "since")
+				answers[i] = p.HMGet(ctx, r.conn.Keys.Live(some[i].ID)[0], "server", "since")
 			}
 			return nil
 		})
 		for _, answer := range answers {
-			if answer.Err() != nil && !isDivided(answer.Err()) && err == nil {
-				err = translate(fmt.Errorf("check %d boards: %w", len(some), answer.Err()))
+			if answer.Err() != nil && !piece.IsDivided(answer.Err()) && err == nil {
+				err = piece.Translate(fmt.Errorf("check %d boards: %w", len(some), answer.Err()))
 			}
 			found = append(found, basisOf(answer))
 		}
@@ -172,104 +173,24 @@ func basisOf(answer *redis.SliceCmd) foundBasis {
 	if !loaded {
 		return foundBasis{}
 	}
-	b := &basis{server: server}
+	b := &piece.Basis{Server: server}
 	if since, ok := answer.Val()[1].(string); ok {
-		b.since, _ = strconv.ParseInt(since, 10, 64) // 0 if malformed: rebuilt if it matters
+		b.Since, _ = strconv.ParseInt(since, 10, 64) // 0 if malformed: rebuilt if it matters
 	}
-	return foundBasis{basis: b}
+	return foundBasis{Basis: b}
 }
 
 var errNoAnswer = errors.New("no answer from Redis")
 
-// holder is the server that holds a bucket, and when the store's history was adopted.
-type holder struct {
-	server  string // its process and its replication history; empty on a stand-in
-	adopted int64
-}
-
-// trust returns the holders of buckets, without those that did not answer, and the
-// first error.
-func (r *Ranking) trust(ctx context.Context, buckets []int) (map[int]*holder, error) {
-	answers := make([]*redis.Cmd, len(buckets))
-	err := r.pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
-		for i, bucket := range buckets {
-			answers[i] = run(r.trusted, []string{r.keys.fresh(bucket)})
-		}
-	})
-	if err != nil {
-		err = translate(fmt.Errorf("read the identity of Redis: %w", err))
-	}
-	found := make(map[int]*holder, len(buckets))
-	for i, bucket := range buckets {
-		if text, answerErr := answers[i].StringSlice(); answerErr == nil && len(text) == 2 {
-			adopted, _ := strconv.ParseInt(text[1], 10, 64) // it was stored by Distrust
-			found[bucket] = &holder{text[0], adopted}
-		}
-	}
-	return found, err
-}
-
 // Status reports the state of a board. It is expensive: Redis measures the size
 // of the keys.
 func (r *Ranking) Status(ctx context.Context, board scoreboard.BoardID) (*scoreboard.RankingStatus, error) {
-	l, divided, err := r.learn(ctx, board)
+	l, divided, err := r.layouts.Learn(ctx, board)
 	switch {
 	case err != nil:
 		return nil, err
 	case divided:
-		return r.partitionedStatus(ctx, l)
+		return r.partitions.Status(ctx, l)
 	}
-	return r.wholeStatus(ctx, board)
-}
-
-func (r *Ranking) wholeStatus(ctx context.Context, board scoreboard.BoardID) (*scoreboard.RankingStatus, error) {
-	bucket := r.keys.bucket(board)
-	trusted, err := r.trust(ctx, []int{bucket})
-	if err != nil {
-		return nil, err
-	}
-	c := &scoreboard.RankingStatus{Board: board, State: scoreboard.StateRebuilding}
-	keys := r.keys.live(board)
-	meta, err := r.rdb.HGetAll(ctx, keys[0]).Result()
-	if err != nil {
-		return nil, translate(fmt.Errorf("read the ranking status of board %s: %w", board, err))
-	}
-	if shadow, err := r.rdb.Exists(ctx, r.keys.shadow(board)[0]).Result(); err == nil {
-		c.Rebuilding = shadow == 1
-	}
-	if meta["epoch"] == "" {
-		return c, nil
-	}
-	c.Partitions = 1
-	fresh, err := r.rdb.HGetAll(ctx, r.keys.fresh(bucket)).Result()
-	if err != nil {
-		return nil, translate(fmt.Errorf("read the ranking status of board %s: %w", board, err))
-	}
-	c.Suspect = meta["server"] != trusted[bucket].server
-	for to, field := range map[*int64]string{&c.Epoch: "epoch", &c.Version: "version"} {
-		if *to, err = strconv.ParseInt(meta[field], 10, 64); err != nil {
-			return nil, fmt.Errorf("read the ranking status of board %s: %s: %w", board, field, err)
-		}
-	}
-	built, err := strconv.ParseInt(meta["built"], 10, 64)
-	if err != nil {
-		return nil, fmt.Errorf("read the ranking status of board %s: built: %w", board, err)
-	}
-	c.Built = microTime(built)
-	if c.Members, err = r.rdb.ZCard(ctx, keys[1]).Result(); err != nil {
-		return nil, translate(fmt.Errorf("read the ranking status of board %s: %w", board, err))
-	}
-	for _, key := range keys {
-		n, err := r.rdb.MemoryUsage(ctx, key).Result()
-		if err == nil { // fails on a stand-in, and for the missing set of an empty board
-			c.Bytes += n
-		}
-	}
-	b := basis{server: meta["server"], built: c.Built}
-	b.since, _ = strconv.ParseInt(meta["since"], 10, 64) // 0 if missing
-	b.asOf, _ = strconv.ParseInt(meta["asof"], 10, 64)
-	if c.AsOf, c.State, err = parseFreshness(fresh).evaluate(&b); err == nil && c.Suspect {
-		c.State = scoreboard.StateCatchingUp
-	}
-	return c, nil
+	return r.whole.Status(ctx, piece.Layout{Board: board, Count: 1})
 }

@@ -56,10 +56,10 @@ func (h *Hub) admit(c *Conn) error {
 	o := h.options.Load()
 	switch {
 	case h.draining || h.closed:
-		h.metrics.refused.WithLabelValues("draining").Inc()
+		h.metrics.rejected.WithLabelValues("draining").Inc()
 		return h.errRestarting()
 	case o.Off:
-		h.metrics.refused.WithLabelValues("off").Inc()
+		h.metrics.rejected.WithLabelValues("off").Inc()
 		return &scoreboard.Error{
 			Code:       wire.CodeUnavailable,
 			Message:    "streams are disabled; poll the leaderboard instead",
@@ -84,7 +84,7 @@ func (h *Hub) admit(c *Conn) error {
 }
 
 func (h *Hub) reject(limit, message string) error {
-	h.metrics.refused.WithLabelValues(limit).Inc()
+	h.metrics.rejected.WithLabelValues(limit).Inc()
 	return &scoreboard.Error{Code: wire.CodeRateLimited, Message: message, RetryAfter: time.Second}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -26,7 +27,7 @@ type board struct {
 	latest *scoreboard.Top
 	trace  *frameTrace // of a change in latest that is not published yet; nil: none is traced
 	heard  time.Time   // when a whole state was last received
-	lower  int         // consecutive reads with a lower epoch
+	lower  time.Time   // since when only lower epochs were read; zero: the last one was not
 	subs   []*subscription
 	timed  int       // of subs, those whose format needs Top.Reached
 	left   time.Time // when the last subscriber left
@@ -91,9 +92,8 @@ func (b *board) markDegraded(reason string) bool {
 }
 
 // accept makes top the newest state if it is newer. A degraded one keeps the
-// last epoch and version. Late notices of the epoch before a rebuild are
-// ignored; two consecutive reads of a lower epoch are accepted, because the
-// database was restored to an earlier state.
+// last epoch and version. A lower epoch is that before a rebuild, unless startOver says
+// otherwise.
 //
 // moved is of a notice, and tells when its rows were reached.
 func (b *board) accept(top *scoreboard.Top, moved []scoreboard.Moved, read bool) bool {
@@ -109,24 +109,41 @@ func (b *board) accept(top *scoreboard.Top, moved []scoreboard.Moved, read bool)
 		t.Epoch, t.Version = cur.Epoch, cur.Version
 		top = &t
 	case top.Epoch == cur.Epoch:
-		b.lower = 0
+		b.lower = time.Time{}
 		if top.Version < cur.Version || top.Version == cur.Version && cur.Degraded == "" && !b.explains(top) {
 			return false
 		}
 		top = top.After(cur, moved)
 	case top.Epoch < cur.Epoch:
-		if !read {
-			return false
-		}
-		if b.lower++; b.lower < 2 {
+		if !read || !b.startOver(time.Now()) {
 			return false
 		}
 	}
-	b.lower = 0
+	b.lower = time.Time{}
 	b.latest = top
 	if cur != nil && top.Degraded == "" && (cur.Epoch != top.Epoch || cur.Board != top.Board) {
 		b.refreshStandings()
 		b.refreshCircles(time.Now())
+	}
+	return true
+}
+
+// lowerLife is how long only lower epochs are read before one is shown: longer than a node
+// reads an old Redis, or a replica from before a rebuild.
+const lowerLife = 5 * time.Second
+
+// startOver handles a read of a lower epoch, and reports whether it is to be shown: for
+// lowerLife there was no other, so the data were replaced by an older copy. No connection
+// sees it go back. Those that are open end, and clients begin again.
+func (b *board) startOver(now time.Time) bool {
+	if b.lower.IsZero() {
+		b.lower = now
+	}
+	if now.Sub(b.lower) < lowerLife {
+		return false
+	}
+	for _, sub := range b.subs {
+		sub.conn.Finish(wire.CloseRestart, "restart", sub.conn.bye("restart"))
 	}
 	return true
 }

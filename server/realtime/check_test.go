@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -17,8 +16,8 @@ func (fixed) ReadTop(_ context.Context, b scoreboard.BoardID) (*scoreboard.Top, 
 	return &scoreboard.Top{Board: b, Epoch: 1, Version: 1}, nil
 }
 
-func (fixed) ReadPlace(context.Context, scoreboard.BoardID, scoreboard.UserID) (*scoreboard.Place, error) {
-	return nil, scoreboard.Errorf(wire.CodeNotFound, "no score")
+func (fixed) ReadPlaces(_ context.Context, b scoreboard.BoardID, _ []scoreboard.UserID) (*scoreboard.List, error) {
+	return &scoreboard.List{Board: b}, nil
 }
 
 func TestBoardIsKeptBetweenLookupAndSubscription(t *testing.T) {
@@ -64,17 +63,17 @@ func TestLateLookupIsIgnored(t *testing.T) {
 	)
 	b.mu.Unlock()
 	b.publish(0)
-	place := scoreboard.Place{Board: "global", User: "alice", Rank: 200, Epoch: 1, Version: 4}
-	sub.standing.resolve(&place, nil)
+	list, row := scoreboard.List{Board: "global", Epoch: 1, Version: 4}, scoreboard.Entry{User: "alice", Rank: 200}
+	sub.standing.resolve(&list, &row, nil)
 	if got := sub.standing.rank; got != 1 {
 		t.Errorf("rank: got %d from an older look-up, want 1", got)
 	}
-	place.Version = 6
-	sub.standing.resolve(&place, nil)
+	list.Version = 6
+	sub.standing.resolve(&list, &row, nil)
 	if got := sub.standing.rank; got != 200 {
 		t.Errorf("rank: got %d, want the newer look-up's 200", got)
 	}
-	sub.standing.resolve(nil, scoreboard.Errorf(wire.CodeNotFound, "hidden"))
+	sub.standing.resolve(&list, nil, nil)
 	if sub.standing.known {
 		t.Error("a user that is not on the board still has a rank")
 	}

@@ -212,6 +212,9 @@ func (c *Conn) Next(now time.Time) *Frame {
 		c.replies = c.replies[1:]
 		return f
 	}
+	if c.Ending() != nil { // what is published since may be of a lower epoch
+		return nil
+	}
 	millis := c.hub.millis(now)
 	if wait := c.held(millis); wait > 0 {
 		c.hub.wheel.set(&c.capped, now.Add(time.Duration(wait)*time.Millisecond))

@@ -7,7 +7,7 @@
 // board, window, number of rows and [Format], and shared. The first change after a pause is
 // sent at once, later ones at most once a window, and only if the rows of the
 // subscription changed. Within an epoch, versions never go back for a client,
-// whichever node it connects to.
+// whichever node it connects to; within a connection, epochs never do, either.
 //
 // Assumption. [Source] returns the current head of a board, from a healthy ranking
 // or marked degraded. [Hub.Notify] gets the notices of applied batches, in order,

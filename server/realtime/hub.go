@@ -19,11 +19,11 @@ type Hub struct {
 	users   Users
 	tracer  *tracing.Tracer
 	log     *slog.Logger
-	metrics *metrics
+	*metrics
 
 	wheel         *wheel
 	queue         *queue
-	lookups       *lookups
+	rankLookups   *rankLookups
 	friends       FriendsSource // nil: viewers have none
 	friendLookups *lookups
 	showNow       func(*scoreboard.Top) *scoreboard.Top
@@ -58,7 +58,7 @@ func NewHub(o Options, source Source, users Users, log *slog.Logger) *Hub {
 	}
 	h := &Hub{
 		source: source, users: users, log: log,
-		wheel: newWheel(time.Now()), queue: newQueue(), lookups: newLookups(o.RankLookups),
+		wheel: newWheel(time.Now()), queue: newQueue(),
 		friendLookups: newLookups(o.FriendLookups),
 		showNow:       func(top *scoreboard.Top) *scoreboard.Top { return top },
 		window:        adaptiveWindow{base: o.Window, max: o.MaxWindow, maxLag: o.Lag},
@@ -70,6 +70,7 @@ func NewHub(o Options, source Source, users Users, log *slog.Logger) *Hub {
 		kick:          make(chan struct{}, 1),
 	}
 	h.options.Store(&o)
+	h.rankLookups = newRankLookups(source, func() int { return h.Options().RankLookups })
 	h.metrics = newMetrics(h)
 	h.life, h.end = context.WithCancel(context.Background())
 	return h
@@ -107,7 +108,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(h.queue.write)
 	}
-	workers.Go(func() { h.lookups.run(ctx) })
+	workers.Go(func() { h.rankLookups.run(ctx) })
 	workers.Go(func() { h.friendLookups.run(ctx) })
 	workers.Go(func() { h.check(ctx) })
 	h.loop(ctx)

@@ -4,9 +4,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// metrics counts what a hub does.
 type metrics struct {
 	connections *prometheus.GaugeVec
-	refused     *prometheus.CounterVec
+	rejected    *prometheus.CounterVec
 	closed      *prometheus.CounterVec
 	stalled     prometheus.Gauge
 	sent        *prometheus.CounterVec
@@ -23,8 +24,8 @@ func newMetrics(h *Hub) *metrics {
 		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: name("connections"), Help: "Open realtime connections.",
 		}, []string{"dialect", "transport"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: name("refused_total"), Help: "Rejected connections, by limit.",
+		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: name("rejected_total"), Help: "Rejected connections, by limit.",
 		}, []string{"limit"}),
 		closed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: name("closed_total"), Help: "Connections closed, by reason.",
@@ -64,7 +65,7 @@ func newMetrics(h *Hub) *metrics {
 }
 
 // CountSent counts a frame that was written.
-func (h *Hub) CountSent(f *Frame, as Encoding) {
+func (m *metrics) CountSent(f *Frame, as Encoding) {
 	f.sent[as].Inc()
 	f.trace.end(as)
 }
@@ -73,15 +74,14 @@ func (h *Hub) CountSent(f *Frame, as Encoding) {
 var transports = [encodings]string{WebSocket: "websocket", SSE: "sse"}
 
 // CountClosed counts a connection that was closed.
-func (h *Hub) CountClosed(reason string) { h.metrics.closed.WithLabelValues(reason).Inc() }
+func (m *metrics) CountClosed(reason string) { m.closed.WithLabelValues(reason).Inc() }
 
 // AddStalled changes the number of stalled connections.
-func (h *Hub) AddStalled(n float64) { h.metrics.stalled.Add(n) }
+func (m *metrics) AddStalled(n float64) { m.stalled.Add(n) }
 
 // Collectors returns the hub's metrics.
-func (h *Hub) Collectors() []prometheus.Collector {
-	m := h.metrics
+func (m *metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.connections, m.refused, m.closed, m.stalled, m.sent, m.skipped, m.encode, m.checks, m.window, m.boards,
+		m.connections, m.rejected, m.closed, m.stalled, m.sent, m.skipped, m.encode, m.checks, m.window, m.boards,
 	}
 }

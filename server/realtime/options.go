@@ -12,8 +12,8 @@ type Source interface {
 	// ReadTop returns the current head of a board, degraded or not; a family
 	// means its current instance. An unknown board is a not_found.
 	ReadTop(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error)
-	// ReadPlace returns one user's standing, or a not_found.
-	ReadPlace(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.Place, error)
+	// ReadPlaces returns the standings of users, at most 100, without those of hidden ones.
+	ReadPlaces(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) (*scoreboard.List, error)
 }
 
 // Options are the settings of a hub. A duration or size of 0 takes its default;
@@ -29,7 +29,7 @@ type Options struct {
 	CheckEvery      time.Duration // a board without notices is read again after it; 1 s
 	Linger          time.Duration // a board without subscribers is kept for it; 1 min
 	Boards          int           // subscriptions of one connection; 10
-	RankLookups     int           // reads of users' ranks a second; 500
+	RankLookups     int           // users whose ranks are read in a second; 20,000
 	FriendLookups   int           // reads of users' friends a second; 100
 	Rows            int           // of a board, unless the client requests another number; 10
 	IPv6Prefix      int           // bits of an IPv6 address that are one client; 64
@@ -74,7 +74,7 @@ func (o *Options) setDefaults() {
 	}{
 		{&o.FramesPerMinute, 600},
 		{&o.Boards, scoreboard.MaxBoards},
-		{&o.RankLookups, 500},
+		{&o.RankLookups, 20_000},
 		{&o.FriendLookups, 100},
 		{&o.Rows, 10},
 		{&o.IPv6Prefix, scoreboard.DefaultClientBits},

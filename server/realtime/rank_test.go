@@ -60,9 +60,11 @@ func TestOwnRankBelowTheTop(t *testing.T) {
 		edge, last := r.dial(query("user", string(user(99)))), r.dial(query("user", string(user(149))))
 		edge.frame()
 		last.frame()
+		// The rank is read when the user joins, without a frame.
+		time.Sleep(500 * time.Millisecond)
 		r.hub.Notify(boards.set("global", of{user(149): 51_500}))
 		checkRank(t, edge.rank(), "u099", 101, 100, 0)
-		checkRank(t, last.rank(), "u149", 100, 0, 2)
+		checkRank(t, last.rank(), "u149", 100, 150, 2)
 		// Below the top, users get their own moves too,
 		r.hub.Notify(boards.set("global", of{user(99): 49_500}))
 		checkRank(t, edge.rank(), "u099", 102, 101, 2)
@@ -82,6 +84,39 @@ func TestNoRankFrameForUnrankedUser(t *testing.T) {
 		r.hub.Notify(boards.set("global", of{"bob": 1}))
 		w.expect(wire.FrameUpdated)
 		w.quiet(300 * time.Millisecond)
+	})
+}
+
+// The ranks of viewers who join together are read together, and within the next interval.
+func TestRankLookupsAreCoalesced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		boards.set("global", manyUsers(300))
+		r := startInMemory(t, realtime.Options{}, boards)
+		var viewers []*watcher
+		for i := range 150 {
+			w := r.dial(query("user", string(user(120+i))))
+			w.frame()
+			viewers = append(viewers, w)
+		}
+		time.Sleep(300 * time.Millisecond)
+		boards.edit(func() { boards.lookups = 0 })
+		moves := of{}
+		for i := range viewers {
+			moves[user(120+i)] = scoreboard.Score(49_000 - i)
+		}
+		r.hub.Notify(boards.set("global", moves))
+		for i, w := range viewers {
+			if f := w.rank(); f.PreviousRank == nil || *f.PreviousRank != int64(121+i) {
+				t.Errorf("viewer %d: got %+v, want the previous rank %d", i, f, 121+i)
+			}
+		}
+		boards.edit(func() {
+			if boards.lookups > 4 {
+				t.Errorf("150 ranks were read in %d look-ups, want at most 4", boards.lookups)
+			}
+		})
 	})
 }
 
@@ -121,7 +156,7 @@ func TestOlderStateDoesNotResetRank(t *testing.T) {
 		fourth := boards.set("global", of{user(149): 100_500})
 		// The look-up is ahead of the notices.
 		r.hub.Notify(scoreboard.Notice{Board: "global", Moved: fourth.Moved})
-		checkRank(t, w.rank(), "u149", 51, 0, 3)
+		checkRank(t, w.rank(), "u149", 51, 150, 3)
 		r.hub.Notify(third)
 		time.Sleep(300 * time.Millisecond)
 		r.hub.Notify(fourth)

@@ -15,12 +15,13 @@ import (
 // ranking is a synthetic source of boards: scores by user, and a version that rises
 // when the top changes.
 type ranking struct {
-	mu     sync.Mutex
-	boards map[scoreboard.BoardID]*scores
-	tops   map[[2]int64][]scoreboard.Entry // the tops by epoch and version
-	err    error                           // returned by reads, if set
-	reason string                          // why reads are degraded; empty if they are not
-	reads  int
+	mu      sync.Mutex
+	boards  map[scoreboard.BoardID]*scores
+	tops    map[[2]int64][]scoreboard.Entry // the tops by epoch and version
+	err     error                           // returned by reads, if set
+	reason  string                          // why reads are degraded; empty if they are not
+	reads   int
+	lookups int // calls of ReadPlaces
 }
 
 type scores struct {
@@ -121,23 +122,20 @@ func (r *ranking) ReadTop(_ context.Context, id scoreboard.BoardID) (*scoreboard
 	return r.answer(b), nil
 }
 
-func (r *ranking) ReadPlace(
-	_ context.Context,
-	id scoreboard.BoardID,
-	user scoreboard.UserID,
-) (*scoreboard.Place, error) {
+func (r *ranking) ReadPlaces(
+	_ context.Context, id scoreboard.BoardID, users []scoreboard.UserID,
+) (*scoreboard.List, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.lookups++
 	b := r.boards[id]
+	list := &scoreboard.List{Board: b.instance, Epoch: b.epoch, Version: b.version, AsOf: time.Now()}
 	for _, e := range b.ranked() {
-		if e.User == user {
-			return &scoreboard.Place{
-				Board: b.instance, User: user, Score: e.Score, Rank: e.Rank,
-				Epoch: b.epoch, Version: b.version, UpdatedAt: time.Now(),
-			}, nil
+		if slices.Contains(users, e.User) {
+			list.Entries = append(list.Entries, e)
 		}
 	}
-	return nil, scoreboard.Errorf(wire.CodeNotFound, "no score")
+	return list, nil
 }
 
 func (r *ranking) edit(f func()) {

@@ -66,10 +66,39 @@ func TestRebuildWithLowerVersions(t *testing.T) {
 		if f := w.frame(); f.Epoch != 99 || f.Version != 1 || len(f.Top) != 2 {
 			t.Errorf("got %+v, want epoch 99 at version 1", f)
 		}
-		// A restored database may have a lower epoch; repeated reads confirm it.
-		boards.edit(func() { boards.boards["global"].epoch = 12 })
-		if f := w.frame(); f.Epoch != 12 {
-			t.Errorf("epoch: got %d, want 12", f.Epoch)
+	})
+}
+
+// An old Redis that returns, or a lagging replica, has a lower epoch for a while. No
+// connection is shown it. If it stays, the data were restored: connections begin again.
+func TestLowerEpochs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		boards.set("global", of{"alice": 1})
+		r := startInMemory(t, realtime.Options{}, boards)
+		w := r.dial("")
+		high := w.frame().Epoch
+		set := func(epoch int64) {
+			boards.edit(func() { boards.boards["global"].epoch = epoch })
+		}
+		set(high - 1)
+		time.Sleep(4 * time.Second)
+		set(high)
+		time.Sleep(2 * time.Second)
+		set(high - 1)
+		time.Sleep(4 * time.Second)
+		if f := r.dial("").frame(); f.Epoch != high {
+			t.Errorf("newcomer: got epoch %d, want %d", f.Epoch, high)
+		}
+		for f := w.frame(); f.Type != wire.FrameBye; f = w.frame() {
+			t.Errorf("got %+v, want nothing but the end", f)
+		}
+		if code, _ := w.closed(); code != 1012 {
+			t.Errorf("closed with %d, want 1012", code)
+		}
+		if f := r.dial("").frame(); f.Epoch != high-1 {
+			t.Errorf("newcomer: got epoch %d, want that of the restored data", f.Epoch)
 		}
 	})
 }

@@ -1,17 +1,15 @@
 package realtime
 
 import (
-	"context"
 	"slices"
 	"sync/atomic"
 	"time"
 
-	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // standing is a viewer's own place on a board. In the top it follows from the
-// board's state; below, it is read when the user moved or left the top, and
+// board's state; below, it is read when the user joined, moved or left the top, and
 // never because others moved: that would be a read per viewer and change.
 type standing struct {
 	board *board
@@ -28,7 +26,7 @@ type standing struct {
 
 	round  uint64 // of the board, when last in the top
 	moved  bool   // in board.moved
-	queued bool   // in Hub.lookups
+	queued bool   // in Hub.rankLookups
 	sent   atomic.Pointer[rankState]
 	seq    uint64 // of sent
 }
@@ -54,6 +52,8 @@ func (b *board) attach(user scoreboard.UserID, sub *subscription) {
 		if i >= 0 && b.latest.Degraded == "" {
 			st.place(b.latest.Entries[i], b.latest.Epoch, b.latest.Version)
 			b.inTop[st] = struct{}{}
+		} else if b.latest.Degraded == "" {
+			st.enqueue() // so that the first move tells from where
 		}
 	}
 	st.subs = append(st.subs, sub)
@@ -176,30 +176,30 @@ func (st *standing) update(e scoreboard.Entry, epoch, version int64, ts time.Tim
 func (st *standing) enqueue() {
 	if !st.queued {
 		st.queued = true
-		st.board.hub.lookups.enqueue(st)
+		st.board.hub.rankLookups.enqueue(st)
 	}
 }
 
-// lookUp implements lookup.
-func (st *standing) lookUp(ctx context.Context) {
-	st.resolve(st.board.hub.source.ReadPlace(ctx, st.board.id, st.user))
-}
-
-// resolve applies the result of a look-up.
-func (st *standing) resolve(p *scoreboard.Place, err error) {
+// resolve applies the result of a look-up: e is the user's row of list, nil for none.
+func (st *standing) resolve(list *scoreboard.List, e *scoreboard.Entry, err error) {
 	b := st.board
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	st.queued = false
 	switch {
 	case len(st.subs) == 0: // detached meanwhile: nobody would take it out of the top again
-	case wire.CodeOf(err) == wire.CodeNotFound, err == nil && p.Private:
-		st.known = false // hidden users have no rank
-	case err != nil, p.Degraded != "", p.Board != b.latest.Board, st.ahead(p.Epoch, p.Version):
+	case err != nil, list.Degraded != "", list.Board != b.latest.Board, st.ahead(list.Epoch, list.Version):
 		// Not from a healthy ranking, or older than the known place.
+	case e == nil:
+		st.known = false // users without a score and hidden ones have no rank
 	default:
-		st.update(scoreboard.Entry{Rank: p.Rank, User: st.user, Score: p.Score}, p.Epoch, p.Version, p.UpdatedAt)
-		if p.Rank <= scoreboard.TopSize {
+		row := scoreboard.Entry{Rank: e.Rank, User: st.user, Score: e.Score}
+		if !st.known && st.revision == 0 { // the user has joined, and has not moved
+			st.place(row, list.Epoch, list.Version)
+		} else {
+			st.update(row, list.Epoch, list.Version, list.AsOf)
+		}
+		if e.Rank <= scoreboard.TopSize {
 			b.inTop[st] = struct{}{}
 		}
 	}

@@ -11,16 +11,16 @@ type Status struct {
 }
 
 // Status returns the current load of this node.
-func (h *Hub) Status() Status {
+func (m *metrics) Status() Status {
 	found := make(chan prometheus.Metric, 8)
 	go func() {
-		h.metrics.connections.Collect(found)
+		m.connections.Collect(found)
 		close(found)
 	}()
 	s := Status{Connections: make(map[string]int64)}
-	for m := range found {
+	for one := range found {
 		var gauge dto.Metric
-		_ = m.Write(&gauge) // does not fail for a gauge
+		_ = one.Write(&gauge) // does not fail for a gauge
 		for _, label := range gauge.GetLabel() {
 			if label.GetName() == "transport" {
 				s.Connections[label.GetValue()] += int64(gauge.GetGauge().GetValue())

@@ -20,9 +20,6 @@ type AuditEntry struct {
 	Detail    json.RawMessage // nil: none
 }
 
-// SystemActor is the Actor of what the daemon does by itself.
-const SystemActor UserID = "scoreboardd"
-
 // AuditFilter selects entries; empty fields match all.
 type AuditFilter struct {
 	Actor, Action, Target string

@@ -104,7 +104,10 @@ type Board struct {
 	MaxDelta int64
 	MinScore Score
 	MaxScore Score
-	Public   bool
+	// BoundsVersion counts the changes of these bounds, from 1; an instance has that of its
+	// board.
+	BoundsVersion int64
+	Public        bool
 	Labels
 	// Partitions is over how many keys the ranking spreads the users: 0 and 1 are one.
 	Partitions int
@@ -226,6 +229,26 @@ func CheckPartitions(n int) error {
 		return Invalid("partitions", "partitions must be 1 to %d", MaxPartitions)
 	}
 	return nil
+}
+
+// BoundsChange is a change of a board's bounds. What is nil stays as it is.
+type BoundsChange struct{ MinDelta, MaxDelta, MinScore, MaxScore *int64 }
+
+// Apply changes the bounds of a board. It returns an invalid_request if they are not valid,
+// and reports whether they differ from those before.
+func (c *BoundsChange) Apply(b *Board) (changed bool, err error) {
+	if b.Team != nil {
+		return false, Invalid("min_delta", "a board of teams takes no increments, so it has no bounds")
+	}
+	for to, value := range map[*int64]*int64{
+		&b.MinDelta: c.MinDelta, &b.MaxDelta: c.MaxDelta,
+		(*int64)(&b.MinScore): c.MinScore, (*int64)(&b.MaxScore): c.MaxScore,
+	} {
+		if value != nil && *value != *to {
+			*to, changed = *value, true
+		}
+	}
+	return changed, b.checkBounds()
 }
 
 func (b *Board) checkBounds() error {

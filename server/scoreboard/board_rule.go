@@ -223,7 +223,8 @@ func (r *BoardRules) match(in *Increment) {
 	in.Matched = nil
 	for i := range r.Boards {
 		board := &r.Boards[i]
-		if board.Rule.matches(in) && (len(in.RuleBoards) == 0 || slices.Contains(in.RuleBoards, board.Board)) {
+		allowed := len(in.RuleBoards) == 0 || slices.Contains(in.RuleBoards, board.Board)
+		if allowed && !slices.Contains(in.Boards, board.Board) && board.Rule.matches(in) {
 			in.Matched = append(in.Matched, board.Board)
 		}
 	}

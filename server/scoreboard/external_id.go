@@ -21,14 +21,14 @@ var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPad
 
 // ExternalUserID returns the user of an identity provider's id: the id itself if it is a
 // user id, else one derived from it. Different ids are different users: an id with a
-// prefix of derived ones is not taken as it is.
+// prefix of derived ones is not taken as it is. Nor is one that the server could have made.
 func ExternalUserID(external string) (UserID, error) {
 	if external == "" || len(external) > MaxExternalID || !IsText(external) {
 		return "", Invalid("user_id", "an external user id must be 1 to %d bytes of UTF-8 without control characters",
 			MaxExternalID)
 	}
 	derived := strings.HasPrefix(external, encodedPrefix) || strings.HasPrefix(external, digestPrefix)
-	if user, err := ParseUserID(external); err == nil && !derived {
+	if user, err := ParseClientUserID(external); err == nil && !derived {
 		return user, nil
 	}
 	if encoded := encodedPrefix + lowerBase32.EncodeToString([]byte(external)); len(encoded) <= MaxUserIDLength {

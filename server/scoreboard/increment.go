@@ -14,14 +14,16 @@ type Increment struct {
 	Delta  int64
 	Event  EventID
 	Boards []BoardID // as requested; never empty once validated
-	// ByRules says that the request names no board: beside the default board it counts on
-	// those whose rule matches it, of RuleBoards unless that is empty.
+	// ByRules says that the request names no board: beside the default board, or that of its
+	// dialect, it counts on those whose rule matches it, of RuleBoards unless that is empty.
 	ByRules    bool
 	RuleBoards []BoardID
 	Matched    []BoardID // by rules, in order; set when it is recorded
 	Attributes Attributes
 	Action     string
-	Client     time.Time // the client's timestamp, kept for the audit only
+	// Once is the window of its action's rule, if that has none; see Rule.Once.
+	Once   time.Duration
+	Client time.Time // the client's timestamp, kept for the audit only
 	// Accepted is when the server queued it; zero if it is recorded at once. It
 	// decides the period.
 	Accepted time.Time

@@ -50,6 +50,7 @@ type BoardChange struct {
 	Region, Platform *string // empty: none
 	Tags             *[]string
 	Partitions       *int
+	Bounds           *BoundsChange
 }
 
 // Check validates the labels and partitions of a change. It returns an invalid_request.

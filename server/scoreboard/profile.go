@@ -67,6 +67,16 @@ func (p *Profile) Normalize() error {
 	return checkAvatarURL(p.AvatarURL)
 }
 
+// CheckReserved returns an invalid_request if the name, which is normalised, reads as one that
+// the server makes.
+func (p *Profile) CheckReserved() error {
+	if reservedName(p.DisplayName) {
+		return Invalid("display_name", "display_name must not look like a pseudonym or begin with %s",
+			strings.Join(reservedPrefixes, ", "))
+	}
+	return nil
+}
+
 // normalizeName is a name in form NFKC. An accent that stands alone, such as a macron, stays as it
 // is: in that form it would be a space with an accent on it.
 func normalizeName(name string) string {

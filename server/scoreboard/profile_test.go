@@ -68,7 +68,7 @@ func TestNamesOfLanguagesAndEmoji(t *testing.T) {
 		}
 		again := p.DisplayName
 		if err := p.Normalize(); (err == nil) != ok || p.DisplayName != again {
-			t.Errorf("%q: normalized again: %q, %v", name, p.DisplayName, err)
+			t.Errorf("%q: normalised again: %q, %v", name, p.DisplayName, err)
 		}
 	}
 	err := (&scoreboard.Profile{DisplayName: "Al\u200bice"}).Normalize()

@@ -15,14 +15,14 @@ type Requirements struct {
 	ActionToken   bool
 	Attestation   bool
 	MinActionTime time.Duration // between an action's start and its increment
-	ActionLife    time.Duration // until an action token expires; 0 is DefaultActionLife
+	ActionTTL     time.Duration // until an action token expires; 0 is DefaultActionTTL
 }
 
 // The bounds of Requirements.
 const (
-	DefaultActionLife = time.Hour
-	MinActionLife     = time.Second
-	MaxActionLife     = 7 * 24 * time.Hour
+	DefaultActionTTL = time.Hour
+	MinActionLife    = time.Second
+	MaxActionTTL     = 7 * 24 * time.Hour
 )
 
 // Action is a started action. Its token authorizes one submission.
@@ -80,7 +80,7 @@ func (a *ActionTime) Until(previous time.Time, board BoardID) (time.Time, error)
 // Objection returns why an increment received at a time is rejected, or nil.
 func (a *Action) Objection(in *Increment, at time.Time) *Error {
 	switch {
-	case at.After(a.Expires), a.Expires.Sub(a.Issued) > MaxActionLife: // its use is forgotten after that
+	case at.After(a.Expires), a.Expires.Sub(a.Issued) > MaxActionTTL: // its use is forgotten after that
 		return &Error{Code: wire.CodeRuleViolated, Field: "action_token", Message: "the action token has expired"}
 	case at.Before(a.Issued.Add(a.MinTime)):
 		return &Error{
@@ -107,6 +107,9 @@ type Attestation struct {
 	NotBefore time.Time // zero: not given
 	Expires   time.Time // zero: not given
 }
+
+// Timeless reports whether the attestation does not say how long it is valid.
+func (a *Attestation) Timeless() bool { return a.Issued.IsZero() && a.Expires.IsZero() }
 
 // Covers returns a forbidden if the attestation is about another increment.
 func (a *Attestation) Covers(in *Increment) error {
@@ -155,7 +158,7 @@ const attestationLeeway = time.Minute
 func (r *Requirements) CheckProofs(in *Increment) error {
 	took := in.ActionTime.Ended.Sub(in.ActionTime.Started)
 	switch {
-	case in.ActionID != [16]byte{} && took > cmp.Or(r.ActionLife, DefaultActionLife):
+	case in.ActionID != [16]byte{} && took > cmp.Or(r.ActionTTL, DefaultActionTTL):
 		return &Error{Code: wire.CodeRuleViolated, Field: "action_token", Message: "the action token has expired"}
 	case in.ActionID != [16]byte{} && took < r.MinActionTime:
 		return &Error{

@@ -13,6 +13,9 @@ type Record struct {
 	Value     []byte
 	Time      time.Time // when it was produced; zero where the transport does not store it
 	Trace     string    // W3C traceparent of a sampled request; "" for none
+	// LeaderEpoch is that of the leader that wrote it, where the transport has leaders: -1 if
+	// it is not known.
+	LeaderEpoch int32
 }
 
 // OffsetRange is the retained range of a partition: offsets from First up to but

@@ -22,12 +22,15 @@ type Rule struct {
 	MinDelta, MaxDelta int64         // of the delta
 	Cooldown           time.Duration // between two events
 	MaxTimes           Quota         // events within a period
-	Once               time.Duration // the same action, delta and boards count once within this window
-	ServersOnly        bool          // requires the scope score:update
-	Keys               []string      // accepted signing keys
-	Users              []UserID      // whose scores it may change
-	Scope              string        // of the token, checked by CheckScope
-	Disabled           bool          // no event is accepted
+	// Once is the window within which the same action, delta and boards count once. 0 is none,
+	// unless the increment has one.
+	Once        time.Duration
+	Repeats     bool     // they count always, whatever window the increment has
+	ServersOnly bool     // requires the scope score:update
+	Keys        []string // accepted signing keys
+	Users       []UserID // whose scores it may change
+	Scope       string   // of the token, checked by CheckScope
+	Disabled    bool     // no event is accepted
 }
 
 // Quota is a maximum within a period: N per Per.
@@ -54,7 +57,7 @@ func ParseQuota(text string) (Quota, error) {
 	return Quota{n, d}, nil
 }
 
-// ParseRules parses "name:min:max;cooldown=5s;most=10/1m;once=30s;by=servers;users=a+b;scope=s"
+// ParseRules parses "name:min:max;cooldown=5s;max=10/1m;once=30s;by=servers;users=a+b;scope=s"
 // for each action; the parts after the bounds are optional.
 func ParseRules(texts []string) (Rules, error) {
 	rules := make(Rules, len(texts))
@@ -97,10 +100,14 @@ func (r *Rule) parse(part string) (err error) {
 	case "cooldown":
 		r.Cooldown, err = parseWindow(value)
 	case "once":
+		if d, e := time.ParseDuration(value); e == nil && d == 0 {
+			r.Repeats = true
+			break
+		}
 		r.Once, err = parseWindow(value)
-	case "most":
+	case "max":
 		if r.MaxTimes, err = ParseQuota(value); err == nil && r.MaxTimes.N > MaxQuota {
-			err = fmt.Errorf("most must be at most %d", MaxQuota)
+			err = fmt.Errorf("max must be at most %d", MaxQuota)
 		}
 	case "by":
 		switch value {
@@ -120,7 +127,7 @@ func (r *Rule) parse(part string) (err error) {
 			err = fmt.Errorf("invalid scope %.100q: want at most %d of A-Z a-z 0-9 . _ : @ -", value, MaxActionLength)
 		}
 	default:
-		err = fmt.Errorf("unknown part %.100q: want cooldown, most, once, by, users or scope", name)
+		err = fmt.Errorf("unknown part %.100q: want cooldown, max, once, by, users or scope", name)
 	}
 	return err
 }
@@ -171,6 +178,15 @@ func (r Rules) Of(action string) *Rule {
 	return nil
 }
 
+// For returns the rule of an increment's action, with its window, or nil.
+func (r Rules) For(in *Increment) *Rule {
+	rule := r.Of(in.Action)
+	if rule != nil && rule.Once == 0 && !rule.Repeats {
+		rule.Once = in.Once
+	}
+	return rule
+}
+
 // Window returns how far back the rule reads; 0: not at all.
 func (r *Rule) Window() time.Duration { return max(r.Cooldown, r.MaxTimes.Per, r.Once) }
 
@@ -185,13 +201,13 @@ type PastAction struct {
 // repeats reports whether an increment has the delta and the boards of an earlier event. Their
 // order does not matter, unlike for a repeat of the event itself. Boards that rules add do not
 // matter either: clients could choose them by attributes, or by naming the default board alone,
-// on which no rule adds any.
+// on which no rule adds any, and in a dialect by a signature.
 func (p *PastAction) repeats(in *Increment) bool {
 	if in.Delta != p.Delta {
 		return false
 	}
-	if len(in.Boards) == 1 && in.Boards[0] == GlobalBoard {
-		return slices.Contains(p.Boards, GlobalBoard)
+	if len(in.Boards) == 1 && (in.Boards[0] == GlobalBoard || in.ByRules || in.Once > 0) {
+		return slices.ContainsFunc(p.Boards, func(b BoardID) bool { return b.Family() == in.Boards[0] })
 	}
 	if len(in.Boards) != len(p.Boards) {
 		return false

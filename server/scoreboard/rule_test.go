@@ -17,7 +17,7 @@ func TestRules(t *testing.T) {
 	rules, err := scoreboard.ParseRules([]string{
 		"kill:1:50;cooldown=5s",
 		"boss:final:-5:100",
-		"chop:1:9;most=2/1m",
+		"chop:1:9;max=2/1m",
 		"find:1:9;once=30s",
 		"gift:1:9;by=servers",
 		"cup:1:9;by=k1+k2",
@@ -81,8 +81,8 @@ func TestRules(t *testing.T) {
 	}
 	for _, text := range []string{
 		"kill", "kill:1", ":1:2", "kill:a:2", "kill:2:1", "ki|ll:1:2", "kill:1:2:", "kill:1:2;", "kill:1:2;cooldown=",
-		"kill:1:2;cooldown=-1s", "kill:1:2;cooldown=1000h", "kill:1:2;most=5",
-		"kill:1:2;most=0/1m", "kill:1:2;most=1001/1m", "kill:1:2;by=", "kill:1:2;by=k1+", "kill:1:2;color=red",
+		"kill:1:2;cooldown=-1s", "kill:1:2;cooldown=1000h", "kill:1:2;max=5",
+		"kill:1:2;max=0/1m", "kill:1:2;max=1001/1m", "kill:1:2;by=", "kill:1:2;by=k1+", "kill:1:2;color=red",
 		"kill:1:2;users=", "kill:1:2;users=ada+", "kill:1:2;users=a b", "kill:1:2;scope=", "kill:1:2;scope=a b",
 		"kill:1:2;users=" + strings.Repeat("u+", scoreboard.MaxRuleNames) + "u",
 		"kill:1:2;by=" + strings.Repeat("k+", scoreboard.MaxRuleNames) + "k",
@@ -147,12 +147,12 @@ func TestOnceWithBoardsByRules(t *testing.T) {
 // rejects deltas outside its own bounds, and parses again as it is written.
 func FuzzParseRules(f *testing.F) {
 	for _, text := range []string{
-		"kill:1:50;cooldown=5s", "boss:final:-5:100,chop:1:9;most=2/1m", "find:1:9;once=30s;by=servers",
+		"kill:1:50;cooldown=5s", "boss:final:-5:100,chop:1:9;max=2/1m", "find:1:9;once=30s;by=servers",
 		"cup:1:9;by=k1+k2;by=nobody", "*:1:3",
-		"kill:1:2;cooldown=744h1ns", "kill:1:2;most=1001/1m", "kill:1:2;once=-1s", "kill:2:1", "kill:1:2,kill:1:3",
-		"::1:2", "kill:1:2;by=a++b", "kill:1:2;most=1/745h",
+		"kill:1:2;cooldown=744h1ns", "kill:1:2;max=1001/1m", "kill:1:2;once=-1s", "kill:2:1", "kill:1:2,kill:1:3",
+		"::1:2", "kill:1:2;by=a++b", "kill:1:2;max=1/745h",
 		"kill:1:2;users=ada+b:o@b;scope=game:judge", "kill:1:2;users=a++b", "kill:1:2;scope=a+b",
-		"kill:-9223372036854775808:9223372036854775807", "ki ll:1:2", ";;=,", "kill:01:+2;most=1/1h;most=2/1s",
+		"kill:-9223372036854775808:9223372036854775807", "ki ll:1:2", ";;=,", "kill:01:+2;max=1/1h;max=2/1s",
 	} {
 		f.Add(text)
 	}
@@ -199,7 +199,7 @@ func write(name string, r *scoreboard.Rule) string {
 		}
 	}
 	if r.MaxTimes != (scoreboard.Quota{}) {
-		text += fmt.Sprintf(";most=%d/%s", r.MaxTimes.N, r.MaxTimes.Per)
+		text += fmt.Sprintf(";max=%d/%s", r.MaxTimes.N, r.MaxTimes.Per)
 	}
 	if r.ServersOnly {
 		text += ";by=servers"

@@ -103,6 +103,11 @@ type Place struct {
 	Revision    int64 // of the user, likewise
 }
 
+// Position returns where the standing is.
+func (p *Place) Position(o Order) Position {
+	return Position{Key: o.Key(p.Score), ReachedAt: p.UpdatedAt, User: p.User}
+}
+
 // Including returns p with the score of a receipt of the same user and board that p is too
 // old to include. A receipt that changed nothing, or is reversed, says nothing about the
 // score.

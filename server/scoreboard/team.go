@@ -45,9 +45,6 @@ const (
 	MaxBestMembers     = 1000   // TeamRule.Best
 )
 
-// teamUsers begins the user ids of teams.
-const teamUsers = "team:"
-
 // Team is the name of a team, unique on its board: [a-z0-9][a-z0-9_.-]{0,47}.
 type Team string
 

@@ -9,9 +9,6 @@ type UserID string
 // MaxUserIDLength is the longest user id, in bytes.
 const MaxUserIDLength = 64
 
-// reservedUser stands for the token's user in paths, so it is nobody's id.
-const reservedUser = "me"
-
 // ParseUserID checks s and returns it as a UserID, or an invalid_request.
 func ParseUserID(s string) (UserID, error) {
 	if s == reservedUser {

@@ -34,6 +34,21 @@ func ParseVisibility(text string) (Visibility, error) {
 // ToFriends reports whether friends see the user.
 func (v Visibility) ToFriends() bool { return v == VisibilityFriends || v == VisibilityPrivate }
 
+// Covers reports whether everyone who sees a user of to, or of to's place on boards, sees one of v.
+func (v Visibility) Covers(to Visibility) bool {
+	switch to {
+	case VisibilityPublic:
+		return v == VisibilityPublic
+	case VisibilityFriends:
+		return v == VisibilityPublic || v == VisibilityFriends
+	case VisibilityPrivate:
+		return v != VisibilityPseudonym
+	case VisibilityPseudonym:
+		return v != VisibilityPrivate
+	}
+	return false
+}
+
 // Privacy is who sees a user.
 type Privacy struct {
 	User       UserID
@@ -55,6 +70,9 @@ func NewPseudonymKey() []byte {
 // pseudonymMark begins every pseudonym. No user id contains it, so a pseudonym is never
 // somebody's id.
 const pseudonymMark = "~"
+
+// pseudonymLength is the length of what follows the mark.
+const pseudonymLength = 16
 
 var pseudonymText = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 

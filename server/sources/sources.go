@@ -36,7 +36,7 @@ var errScore = errors.New("the score must be an integer within ±(2^53 − 1)")
 
 // checked returns the record of a user and a score, or why it cannot be imported.
 func checked(user string, score int64) (r scoreboard.ImportRecord, err error) {
-	if r.User, err = scoreboard.ParseUserID(user); err != nil {
+	if r.User, err = scoreboard.ParseClientUserID(user); err != nil {
 		var invalid *scoreboard.Error
 		if errors.As(err, &invalid) {
 			err = errors.New(invalid.Message) // without the code of the API

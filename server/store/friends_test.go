@@ -186,8 +186,48 @@ func TestFriendsByStatus(t *testing.T) {
 	}
 }
 
-// An erasure leaves no row with the name, also if requests to and from the user run at the
-// time.
+// Every answer about a request to an erased user is that of one to a name that nobody has:
+// the request, its repeats, the lists, the limit and the removal.
+func TestErasedUserLooksUnused(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	conn.Do(t, `insert into users (user_id, status) values ('erased', 'erased')`)
+	requested := func(user scoreboard.UserID) []scoreboard.Friend {
+		list, err := s.Friends.List(t.Context(), user, scoreboard.FriendRequested, "", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	for _, other := range []scoreboard.UserID{"nobody", "erased"} {
+		first, err := s.Friends.Ask(t.Context(), "carol", other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := s.Friends.Ask(t.Context(), "carol", other)
+		if err != nil || again != first {
+			t.Errorf("a repeated request to %s: %+v, %v; want %+v", other, again, err, first)
+		}
+		if got := requested("carol"); !slices.Contains(got, first) {
+			t.Errorf("requests of carol after one to %s: %+v, want %+v", other, got, first)
+		}
+		if err := s.Friends.Remove(t.Context(), "carol", other); err != nil {
+			t.Error(err)
+		}
+		if got := requested("carol"); len(got) != 0 {
+			t.Errorf("requests of carol after the removal of %s: %+v", other, got)
+		}
+		user := "full-" + other // has no room for one more
+		conn.Do(t, `insert into friends (user_id, friend_user_id)
+select $1, 'f' || i from generate_series(1, $2) i`, user, scoreboard.MaxFriends)
+		if _, err := s.Friends.Ask(t.Context(), user, other); wire.CodeOf(err) != wire.CodeConflict {
+			t.Errorf("a request to %s beyond the limit: %v, want a conflict", other, err)
+		}
+	}
+}
+
+// An erasure leaves no row of the user, also if requests to and from the user run at the
+// time. What others ask afterwards is stored as for a name that nobody has.
 func TestErasureRemovesFriends(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
@@ -219,8 +259,9 @@ func TestErasureRemovesFriends(t *testing.T) {
 			}
 		})
 		all.Wait()
-		if n := conn.Count(t, `select count(*) from friends where $1 in (user_id, friend_user_id)`, user); n != 0 {
-			t.Fatalf("round %d: %d rows name the erased user", round, n)
+		if n := conn.Count(t, `select count(*) from friends as f, users as u where u.user_id = $1
+and (f.user_id = $1 or f.friend_user_id = $1 and f.created_at < u.erased_at)`, user); n != 0 {
+			t.Fatalf("round %d: %d rows are from before the erasure", round, n)
 		}
 	}
 	if got := friendNames(t, s, "bob", scoreboard.FriendReceived); len(got) != 0 {

@@ -20,7 +20,7 @@ type Replica struct {
 
 // OpenReplica does not connect, as Open.
 func OpenReplica(ctx context.Context, o Options) (*Replica, error) {
-	db, err := open(ctx, o)
+	db, err := open(ctx, o, false)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func action(user scoreboard.UserID, delta int64, event, action string) scoreboar
 // Two concurrent nodes: the rule counts exactly the recorded events.
 func TestRulesHoldAcrossConcurrentNodes(t *testing.T) {
 	t.Parallel()
-	rules, err := scoreboard.ParseRules([]string{"chop:1:9;most=5/1h", "find:1:9;once=1h", "rest:1:9;cooldown=1h"})
+	rules, err := scoreboard.ParseRules([]string{"chop:1:9;max=5/1h", "find:1:9;once=1h", "rest:1:9;cooldown=1h"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestAnomalies(t *testing.T) {
 // However long a user's history is, an increment reads only the rows in the windows.
 func TestRulesReadOnlyTheirWindows(t *testing.T) {
 	t.Parallel()
-	rules, err := scoreboard.ParseRules([]string{"kill:1:9;most=100/1m"})
+	rules, err := scoreboard.ParseRules([]string{"kill:1:9;max=100/1m"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ from user_score_histories as h, generate_series(1, 3000) as n`)
 // users with fifty rows each from ten minutes ago.
 func BenchmarkRules(b *testing.B) {
 	const size, users, rows = 100, 1000, 50
-	rules, err := scoreboard.ParseRules([]string{"kill:1:9;cooldown=1us;most=1000/1m", "*:1:9"})
+	rules, err := scoreboard.ParseRules([]string{"kill:1:9;cooldown=1us;max=1000/1m", "*:1:9"})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -63,6 +63,7 @@ type Store struct {
 	Moderation  *corrections.Moderation
 	Leases      *leases.Leases
 	Moments     *history.Moments
+	NodeReports *operations.NodeReports
 	Outbox      *outbox.Outbox
 	Privacy     *users.Privacy
 	Profiles    *users.Profiles
@@ -79,7 +80,7 @@ type Store struct {
 
 // Open does not connect: an unreachable database is detected on first use.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	db, err := open(ctx, o)
+	db, err := open(ctx, o, true)
 	if err != nil {
 		return nil, err
 	}
@@ -98,28 +99,30 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 			Log: o.Log, MakeInstances: b.MakeInstances,
 			MakeLedgerPartitions: queue.MakeLedgerPartitions,
 		}),
-		Keys:       operations.NewKeys(db),
-		Moderation: corrections.NewModeration(db, o.Shards),
-		Leases:     leases.New(db),
-		Moments:    history.New(db),
-		Outbox:     queue,
-		Privacy:    users.NewPrivacy(db, o.Shards),
-		Profiles:   users.NewProfiles(db),
-		Reads:      reads.New(db),
-		Recovery:   recovery.New(db, o.Shards),
-		Settings:   operations.NewSettings(db),
-		Standings:  standings.New(db),
-		Teams:      teams.New(db, o.Shards, o.Window),
-		Jobs:       operations.NewJobs(db),
-		Visibility: users.NewVisibility(db, o.Shards),
-		Webhooks:   operations.NewWebhooks(db),
-		db:         db,
+		Keys:        operations.NewKeys(db),
+		Moderation:  corrections.NewModeration(db, o.Shards),
+		Leases:      leases.New(db),
+		Moments:     history.New(db),
+		NodeReports: operations.NewNodeReports(db),
+		Outbox:      queue,
+		Privacy:     users.NewPrivacy(db, o.Shards),
+		Profiles:    users.NewProfiles(db),
+		Reads:       reads.New(db),
+		Recovery:    recovery.New(db, o.Shards),
+		Settings:    operations.NewSettings(db),
+		Standings:   standings.New(db),
+		Teams:       teams.New(db, o.Shards, o.Window),
+		Jobs:        operations.NewJobs(db),
+		Visibility:  users.NewVisibility(db, o.Shards),
+		Webhooks:    operations.NewWebhooks(db),
+		db:          db,
 	}, nil
 }
 
-func open(ctx context.Context, o Options) (*pg.DB, error) {
+func open(ctx context.Context, o Options, writes bool) (*pg.DB, error) {
 	connection := pg.Options{
 		URL: o.URL, MaxConns: o.MaxConns, LockWait: o.LockWait, Timeout: o.Timeout, Describe: o.Describe,
+		Writes: writes,
 	}
 	if o.TLS != nil {
 		connection.Secure = o.TLS.SecurePostgres
@@ -147,6 +150,12 @@ func (s *Store) SchemaVersion(ctx context.Context) (number int64, err error) {
 	err = s.db.QueryRow(ctx, `select coalesce(max(version_id), 0) from goose_db_version where is_applied`).Scan(&number)
 	if pg.Code(err) == pg.UndefinedTable {
 		return 0, nil
+	}
+	if pg.Code(err) == insufficientPrivilege {
+		err = &scoreboard.SetupError{
+			Setting: "postgres.url", Err: err, Problem: "the schema's version was not read",
+			Fix: "let its user select from goose_db_version: run \"sbctl migrate up\" as the owner",
+		}
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read the version of the schema: %w", err)
@@ -201,10 +210,18 @@ func (s *Store) CheckRole(ctx context.Context) (excess, lack string, err error) 
 	return excess, lack, nil
 }
 
-// Ping checks that the database answers. The error is a *scoreboard.SetupError where a
-// setting is wrong.
+// ErrReadOnly means that the database answers reads only.
+var ErrReadOnly = errors.New("PostgreSQL is read-only")
+
+// Ping checks that the database answers and accepts writes. The error is a
+// *scoreboard.SetupError where a setting is wrong, and has ErrReadOnly in its chain where
+// only writes are rejected.
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.db.Ping(ctx); err != nil {
+	readOnly, err := s.db.IsReadOnly(ctx)
+	if err == nil && readOnly {
+		err = ErrReadOnly
+	}
+	if err != nil {
 		return fmt.Errorf("ping PostgreSQL: %w", explain(err))
 	}
 	return nil
@@ -217,10 +234,17 @@ const (
 	noDatabase           = "3D000"
 )
 
+const insufficientPrivilege = "42501"
+
 // explain returns a *scoreboard.SetupError for an error of a connection that a setting
 // can prevent, and other errors as they are.
 func explain(err error) error {
 	e := &scoreboard.SetupError{Setting: "postgres.url", Err: err}
+	if errors.Is(err, ErrReadOnly) || errors.Is(err, pgconn.ErrReadOnlyConnection) {
+		e.Problem = "the server is read-only: a standby, or its disk is full"
+		e.Fix = "have it lead to the primary, or make the server writable: docs/runbook/lost-postgresql.md"
+		return e
+	}
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) {
 		return tlsfiles.Explain("postgres.tls", err)

@@ -22,7 +22,8 @@ var limits = []string{
 	"SCOREBOARD_LIMIT_RANK_PER_MINUTE=30", "SCOREBOARD_REALTIME_CONNECTIONS_PER_USER=5",
 	"SCOREBOARD_AUTH_DEV_ISSUER=true",
 	"SCOREBOARD_DIALECTS=" + strings.Join(plan.Dialects, ","),
-	"SCOREBOARD_INGEST_ACTIONS=" + codec.ModuleAction + ":1:100",
+	"SCOREBOARD_INGEST_ACTIONS=" + codec.ModuleAction + ":1:100;once=0s",
+	"SCOREBOARD_DIALECT_HIGHSCORE_ACTION_LEAST=0s",
 }
 
 // Accept runs sbctl accept against the installation, by default with the full

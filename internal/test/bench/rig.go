@@ -194,7 +194,7 @@ func (r *rig) startDaemon(ctx context.Context, settings []string) error {
 		"SCOREBOARD_KAFKA_BROKERS="+strings.Join(r.Kafka.Brokers, ","),
 		"SCOREBOARD_KAFKA_TOPIC="+r.prefix+".events", "SCOREBOARD_KAFKA_DEAD_TOPIC="+r.prefix+".events.dlq",
 		"SCOREBOARD_KAFKA_GROUP="+r.prefix, "SCOREBOARD_AUTH_JWT_SECRET="+jwtSecret,
-		"SCOREBOARD_AUTH_MASTER_KEY="+backends.MasterKey, "SCOREBOARD_LOG_LEVEL=warn",
+		"SCOREBOARD_AUTH_MASTER_KEY="+backends.MasterKey, "SCOREBOARD_LOG_LEVEL=warn", "SCOREBOARD_DRAIN_DELAY=0s",
 		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0", "SCOREBOARD_LIMIT_TOP_PER_MINUTE=0",
 		"SCOREBOARD_LIMIT_RANK_PER_MINUTE=0", "SCOREBOARD_REALTIME_CONNECTIONS_PER_USER=0")
 	daemon.Env = append(daemon.Env, settings...)

@@ -30,7 +30,7 @@ var defaults = map[string]string{
 	"roles": "api,relay,projector,gateway,maintenance", "transport": "direct",
 	"auth-dev-issuer": "true", "auth-jwt-secret": jwtSecret,
 	"auth-master-key":        "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
-	"realtime-drain-percent": "100", "ingest-wait": "10s", "log-level": "warn",
+	"realtime-drain-percent": "100", "ingest-wait": "10s", "log-level": "warn", "drain-delay": "0s",
 }
 
 // Token returns a user's token with scopes separated by spaces. Every node accepts it.

@@ -46,6 +46,9 @@ func (r *run) finish(ctx context.Context, rng *rand.Rand) {
 func (r *run) settleAll(ctx context.Context, rng *rand.Rand) {
 	deadline := time.Now().Add(settleTime)
 	for _, e := range r.log.Events() {
+		if r.mayBeLost(e) && e.Accepted && time.Now().Before(deadline) {
+			r.submitLost(ctx, rng, e)
+		}
 		for !e.Settled() && time.Now().Before(deadline) && ctx.Err() == nil {
 			node := r.node(rng, "api")
 			if e.Async && (e.Accepted || e.Maybe) && !r.mayBeLost(e) {
@@ -78,6 +81,38 @@ func (r *run) settleAll(ctx context.Context, rng *rand.Rand) {
 			)
 		}
 	}
+}
+
+// lostTime is how long an event that the queue has lost may be pending, from 10 s after it was
+// accepted, and how long its repeat may be.
+const lostTime = 15 * time.Second
+
+// submitLost asks for the outcome of an event that the queue may have lost. It is not pending
+// for long. Sent again, it comes to an outcome.
+func (r *run) submitLost(ctx context.Context, rng *rand.Rand, e *contract.Event) {
+	wait := func(rule string, until func(known bool) bool) {
+		for deadline := time.Now().Add(lostTime); !e.Settled() && ctx.Err() == nil; {
+			known := r.lookUp(ctx, r.node(rng, "api"), e, true)
+			if until(known) {
+				return
+			}
+			if time.Now().After(deadline) {
+				r.log.Violate(rule, e.UserID, "event %s, whose queue has lost it, has no outcome after %s",
+					e.EventID, lostTime)
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	wait("pending without end", func(known bool) bool { return !known })
+	for deadline := time.Now().Add(lostTime); !e.Settled() && time.Now().Before(deadline); {
+		e.Accepted = false
+		if r.attempt(ctx, r.server, r.node(rng, "api"), e, true) || e.Accepted {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	wait("202 without an outcome", func(bool) bool { return false })
 }
 
 // rows are a user's ledger rows on one board, oldest first.

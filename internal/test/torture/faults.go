@@ -25,6 +25,9 @@ type fault struct {
 	loses bool            // Redis may lose what it had shown
 }
 
+// acts says whether a fault acts on a backend, or on nodes.
+func (f *fault) acts(target string) bool { return strings.HasPrefix(f.name, target+" ") }
+
 // faults are all that a schedule draws from.
 var faults = []fault{
 	{name: "node killed", begin: func(r *run, rng *rand.Rand) func() {
@@ -118,6 +121,18 @@ var faults = []fault{
 		r.must(r.cluster.FailOverRedis(context.Background(), time.Duration(rng.IntN(1000))*time.Millisecond))
 		return func() {}
 	}},
+	{name: "postgres answers swallowed", begin: func(r *run, rng *rand.Rand) func() {
+		return swallowed(r.anyNode(rng).PostgresNet())
+	}},
+	{name: "redis answers swallowed", begin: func(r *run, rng *rand.Rand) func() {
+		return swallowed(r.anyNode(rng).RedisNet())
+	}},
+	{name: "kafka answers swallowed", begin: func(r *run, rng *rand.Rand) func() {
+		return swallowed(r.cluster.KafkaNet(r.cluster.AnyBroker(rng)))
+	}},
+	{name: "kafka log cut", needs: cluster.OneBroker, begin: func(r *run, rng *rand.Rand) func() {
+		return r.cutLog(rng)
+	}},
 	{name: "kafka stalled", begin: func(r *run, rng *rand.Rand) func() {
 		return netFault(r.cluster.KafkaNet(r.cluster.AnyBroker(rng)), netfault.Fault{Stall: true})
 	}},
@@ -183,6 +198,32 @@ const (
 func netFault(p *netfault.Proxy, f netfault.Fault) func() {
 	p.Set(f)
 	return func() { p.Set(netfault.Fault{}) }
+}
+
+// swallowed drops answers, and then cuts the connections that wait for them.
+func swallowed(p *netfault.Proxy) func() {
+	p.Set(netfault.Fault{Swallow: true})
+	return func() {
+		p.Reset()
+		p.Set(netfault.Fault{})
+	}
+}
+
+// cutLog loses the last records of one topic. Those that wait in the outbox are written
+// before consumers find the new end.
+func (r *run) cutLog(rng *rand.Rand) func() {
+	topic := []string{topicChanges, topicIncrements}[rng.IntN(2)]
+	cut, err := r.cluster.CutLogs(topic)
+	r.must(err)
+	if err != nil {
+		return func() {}
+	}
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		r.must(cut(ctx))
+		r.replaced(topic)
+	}
 }
 
 // recreate loses all records of a topic. A broker that has just returned may not be
@@ -352,7 +393,7 @@ func (r *run) wanted(name string) bool {
 func (r *run) schedule(ctx context.Context, rng *rand.Rand) {
 	var drawn []fault
 	for _, f := range faults {
-		if r.wanted(f.name) && r.cluster.Can(f.needs) {
+		if r.wanted(f.name) && r.cluster.Can(f.needs) && (!f.acts("kafka") || r.cluster.Can(cluster.Broker)) {
 			drawn = append(drawn, f)
 		}
 	}
@@ -366,23 +407,28 @@ func (r *run) schedule(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		pause(ctx, time.Duration(500+rng.IntN(1500))*time.Millisecond)
 		var ends []func()
-		hit := make(map[string]bool)
+		var hit []string
+		lost := false
 		for range 1 + rng.IntN(2) {
 			f := drawn[rng.IntN(len(drawn))]
-			target, _, _ := strings.Cut(f.name, " ")
-			if hit[target] {
+			if slices.ContainsFunc(hit, f.acts) {
 				continue
 			}
-			hit[target] = true
+			target, _, _ := strings.Cut(f.name, " ")
+			hit = append(hit, target)
 			r.log.Note("", "fault: %s", f.name)
 			if f.loses {
 				r.redisLost.Store(true)
+				lost = true
 			}
 			ends = append(ends, f.begin(r, rng))
 		}
 		pause(ctx, time.Duration(300+rng.IntN(3200))*time.Millisecond)
 		for i := len(ends) - 1; i >= 0; i-- {
 			ends[i]()
+		}
+		if lost && !r.cluster.Can(cluster.Broker) {
+			r.replaced(topicIncrements) // the streams of Redis
 		}
 		r.log.Note("", "faults end")
 		r.revive()

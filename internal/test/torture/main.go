@@ -50,10 +50,12 @@ var layouts = map[string]cluster.Options{
 	"two":   {Roles: []string{"", ""}},
 	"split": {Roles: split},
 	"wide":  {Roles: []string{"", ""}, Brokers: 3, Standby: true, Disks: true, Clocks: true},
+	// Several readers of the streams follow each other.
+	"streams": {Roles: []string{"", "", ""}, Streams: true},
 }
 
 // layoutNames are the layouts in the order in which a long run takes them.
-var layoutNames = []string{"two", "split", "wide"}
+var layoutNames = []string{"two", "split", "wide", "streams"}
 
 var split = []string{
 	"api,read,gateway",
@@ -71,8 +73,9 @@ func main() {
 	flag.IntVar(&o.writers, "writers", 12, "clients that write")
 	flag.IntVar(&o.players, "players", 40, "users that they share")
 	flag.IntVar(&o.pauseMS, "pause", 20, "longest pause of a client between requests, in milliseconds")
-	flag.StringVar(&o.layout, "layout", "two", "installation: two (nodes with all roles), split (four nodes) or wide "+
-		"(as two, with three brokers, a standby, and disks and clocks that can be wrong; as root)")
+	flag.StringVar(&o.layout, "layout", "two", "installation: two (nodes with all roles), split (four nodes), "+
+		"streams (three nodes without Kafka) or wide (as two, with three brokers, a standby, and disks and clocks "+
+		"that can be wrong; as root)")
 	flag.StringVar(&o.only, "only", "", "inject only faults whose name contains this, or one of several, "+
 		"separated by commas")
 	flag.StringVar(&o.binary, "binary", "bin/scoreboardd", "the daemon to run")

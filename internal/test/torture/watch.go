@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,6 +53,7 @@ type view struct {
 	board          string
 	epoch, version int64
 	frames         int
+	top            []contract.Entry
 	scores         map[string]int64 // by user, as last shown
 }
 
@@ -80,7 +82,13 @@ func (v *view) show(data []byte) {
 			*f.Version,
 		)
 	}
-	v.epoch, v.version = *f.Epoch, *f.Version
+	// Nobody is hidden on these boards: one state has one content.
+	moderated := v.board == boardCourt
+	if *f.Epoch == v.epoch && *f.Version == v.version && !moderated && !slices.Equal(f.Top, v.top) {
+		v.run.log.Violate("two contents", "", "board %s at %d:%d is %+v after %+v",
+			v.board, v.epoch, v.version, f.Top, v.top)
+	}
+	v.epoch, v.version, v.top = *f.Epoch, *f.Version, f.Top
 	// Players' scores on these boards only rise, also from one epoch to the next.
 	if (v.board == boardGlobal || v.board == boardArena) && !v.run.redisLost.Load() {
 		for _, e := range f.Top {

@@ -6,7 +6,7 @@ from datetime import datetime
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Action:
-    """A started action. Its token is valid for one increment of the user, from least_duration after issued_at until
+    """A started action. Its token is valid for one increment of the user, from min_duration after issued_at until
     expires_at.
 
     Attributes:
@@ -18,9 +18,9 @@ class Action:
         boards: Boards of the increment, if it names several.
         expires_at: Time at which the action token expires.
         issued_at: Start of the action.
-        least_duration: Minimum duration of the action, such as 30s; 0s means none.
         max_delta: Maximum delta of an increment, in points within ±(2^53 − 1).
         min_delta: Minimum delta of an increment, in points within ±(2^53 − 1).
+        min_duration: Minimum duration of the action, such as 30s; 0s means none.
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
     """
 
@@ -28,9 +28,9 @@ class Action:
     action_token: str
     expires_at: datetime
     issued_at: datetime
-    least_duration: str
     max_delta: int
     min_delta: int
+    min_duration: str
     user_id: str
     action: str | None = None
     board: str | None = None

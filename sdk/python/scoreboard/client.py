@@ -197,20 +197,20 @@ class Scoreboard:
         boards: Sequence[str] = (),
         action: str = "",
         action_id: str = "",
-        least_duration: str = "",
+        min_duration: str = "",
         ttl: str = "",
         min_delta: int | None = None,
         max_delta: int | None = None,
         timeout: float | None = None,
     ) -> Action:
         """Start an action of a user. The increment that ends it carries its action_token, has the same board and
-        action, and is sent after least_duration (such as "30s") and before expires_at."""
+        action, and is sent after min_duration (such as "30s") and before expires_at."""
         fields = {
             "board": board,
             "boards": boards,
             "action": action,
             "action_id": action_id,
-            "least_duration": least_duration,
+            "min_duration": min_duration,
             "ttl": ttl,
             "min_delta": min_delta,
             "max_delta": max_delta,

@@ -157,12 +157,12 @@ export class Scoreboard {
 
   /**
    * startAction starts an action of a user. The increment that ends it carries its actionToken, has
-   * the same board and action, and is sent after leastDuration and before expiresAt.
+   * the same board and action, and is sent after minDuration and before expiresAt.
    */
   async startAction(request: ActionRequest, options?: CallOptions): Promise<Action> {
     const body: Schemas["ActionRequest"] = {
       user_id: request.userId, board: request.board, boards: request.boards, action: request.action,
-      action_id: request.actionId, least_duration: request.leastDuration, ttl: request.ttl,
+      action_id: request.actionId, min_duration: request.minDuration, ttl: request.ttl,
       min_delta: request.minDelta, max_delta: request.maxDelta,
     };
     return this.#transport.send({ method: "POST", path: "/v1/actions", body: () => body }, options?.signal);

@@ -1837,7 +1837,7 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description A started action. Its token is valid for one increment of the user, from least_duration after issued_at until expires_at. */
+        /** @description A started action. Its token is valid for one increment of the user, from min_duration after issued_at until expires_at. */
         Action: {
             /** @description Name of the action. */
             action?: string;
@@ -1859,8 +1859,6 @@ export interface components {
              * @description Start of the action.
              */
             issued_at: string;
-            /** @description Minimum duration of the action, such as 30s; 0s means none. */
-            least_duration: string;
             /**
              * Format: int64
              * @description Maximum delta of an increment, in points within ±(2^53 − 1).
@@ -1871,6 +1869,8 @@ export interface components {
              * @description Minimum delta of an increment, in points within ±(2^53 − 1).
              */
             min_delta: number;
+            /** @description Minimum duration of the action, such as 30s; 0s means none. */
+            min_duration: string;
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
         };
@@ -1884,8 +1884,6 @@ export interface components {
             board?: string;
             /** @description 1 to 10 boards, exactly as the increment will name them. */
             boards?: string[];
-            /** @description Minimum duration of the action, such as 30s. */
-            least_duration?: string;
             /**
              * Format: int64
              * @description Maximum delta of the increment, in points; the boards' maximum by default.
@@ -1896,6 +1894,8 @@ export interface components {
              * @description Minimum delta of the increment, in points; the boards' minimum by default.
              */
             min_delta?: number;
+            /** @description Minimum duration of the action, such as 30s. */
+            min_duration?: string;
             /** @description Lifetime of the action token, such as 1h. */
             ttl?: string;
             /** @description The token's user by default. */
@@ -2063,11 +2063,16 @@ export interface components {
         /** @description A board without periods, a family of periodic boards, or an instance of a family: the board of one period. */
         Board: {
             /** @description Minimum duration between the start of an action and its increment, such as 30s; 0s means none. */
-            action_least?: string;
+            action_min?: string;
             /** @description Lifetime of an action token, 1s to 168h, such as 1h. */
-            action_life?: string;
+            action_ttl?: string;
             /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
             board: string;
+            /**
+             * Format: int64
+             * @description How often the bounds were set: 1 since the board was created, one more with each change.
+             */
+            bounds_version: number;
             /**
              * Format: date-time
              * @description Time at which the final standings were stored; absent for a period that has not ended.
@@ -2147,9 +2152,29 @@ export interface components {
         /** @description The body of PATCH /v1/boards/{board}. Absent fields stay unchanged; an empty require removes all requirements, and empty labels remove those. */
         BoardChange: {
             /** @description Minimum duration between the start of an action and its increment, such as 30s; 0s means none. */
-            action_least?: string;
+            action_min?: string;
             /** @description Lifetime of an action token, 1s to 168h, such as 1h. */
-            action_life?: string;
+            action_ttl?: string;
+            /**
+             * Format: int64
+             * @description Maximum delta of an increment, in points within ±(2^53 − 1).
+             */
+            max_delta?: number;
+            /**
+             * Format: int64
+             * @description Maximum score on the board, in points within ±(2^53 − 1).
+             */
+            max_score?: number;
+            /**
+             * Format: int64
+             * @description Bounds of increments from now on, wider or narrower, within ±(2^53 − 1). Scores that are outside stay.
+             */
+            min_delta?: number;
+            /**
+             * Format: int64
+             * @description Minimum score on the board, in points within ±(2^53 − 1).
+             */
+            min_score?: number;
             /**
              * Format: int64
              * @description Number of Redis keys over which the ranking is spread by user; the ranking is rebuilt while it stays online.
@@ -2167,9 +2192,9 @@ export interface components {
         /** @description The body of POST /v1/boards. By default a board is public, has no periods, adds increments and ranks the highest score first. */
         BoardRequest: {
             /** @description Minimum duration of an action, such as 30s. */
-            action_least?: string;
+            action_min?: string;
             /** @description Lifetime of an action token; 1h by default. */
-            action_life?: string;
+            action_ttl?: string;
             /** @description Name of the new board: 1 to 48 of the characters a-z 0-9 _ . and -, the first a letter or digit. */
             board: string;
             /**
@@ -4142,8 +4167,8 @@ export interface components {
              * @enum {string}
              */
             moves: "from_now" | "with_points";
-            /** @description Board of the members' scores, without periods. */
-            source: string;
+            /** @description Board of the members' scores, without periods. Absent for clients that may not see that board. */
+            source?: string;
         };
         /** @description The response of GET /v1/boards/{board}/teams. */
         Teams: {
@@ -5745,7 +5770,7 @@ export interface operations {
                  *       "user_id": "ada",
                  *       "board": "arena",
                  *       "action": "race",
-                 *       "least_duration": "30s",
+                 *       "min_duration": "30s",
                  *       "ttl": "10m"
                  *     }
                  */
@@ -5766,7 +5791,7 @@ export interface operations {
                      *       "user_id": "ada",
                      *       "board": "arena",
                      *       "action": "race",
-                     *       "least_duration": "30s",
+                     *       "min_duration": "30s",
                      *       "min_delta": 1,
                      *       "max_delta": 1000,
                      *       "issued_at": "2026-11-21T12:00:00Z",
@@ -6042,6 +6067,7 @@ export interface operations {
                      *       "max_delta": 1000000,
                      *       "min_score": -9007199254740991,
                      *       "max_score": 9007199254740991,
+                     *       "bounds_version": 0,
                      *       "public": true,
                      *       "period": "none",
                      *       "created_at": "2026-11-01T08:00:00Z",
@@ -9175,6 +9201,7 @@ export interface operations {
                      *           "max_delta": 1000000,
                      *           "min_score": -9007199254740991,
                      *           "max_score": 9007199254740991,
+                     *           "bounds_version": 0,
                      *           "public": true,
                      *           "region": "eu",
                      *           "period": "daily",
@@ -9193,6 +9220,7 @@ export interface operations {
                      *           "max_delta": 1000000,
                      *           "min_score": -9007199254740991,
                      *           "max_score": 9007199254740991,
+                     *           "bounds_version": 0,
                      *           "public": true,
                      *           "period": "none",
                      *           "created_at": "2026-11-01T08:00:00Z",
@@ -9255,6 +9283,7 @@ export interface operations {
                      *       "max_delta": 1000000,
                      *       "min_score": -9007199254740991,
                      *       "max_score": 9007199254740991,
+                     *       "bounds_version": 0,
                      *       "public": true,
                      *       "region": "eu",
                      *       "period": "daily",
@@ -9366,6 +9395,7 @@ export interface operations {
                      *       "max_delta": 1000000,
                      *       "min_score": -9007199254740991,
                      *       "max_score": 9007199254740991,
+                     *       "bounds_version": 0,
                      *       "public": true,
                      *       "period": "none",
                      *       "created_at": "2026-11-01T08:00:00Z",
@@ -9408,8 +9438,8 @@ export interface operations {
                  *       "require": [
                  *         "action-token"
                  *       ],
-                 *       "action_least": "30s",
-                 *       "action_life": "10m"
+                 *       "action_min": "30s",
+                 *       "action_ttl": "10m"
                  *     }
                  */
                 "application/json": components["schemas"]["BoardChange"];
@@ -9432,14 +9462,15 @@ export interface operations {
                      *       "max_delta": 1000000,
                      *       "min_score": -9007199254740991,
                      *       "max_score": 9007199254740991,
+                     *       "bounds_version": 0,
                      *       "public": true,
                      *       "period": "none",
                      *       "created_at": "2026-11-01T08:00:00Z",
                      *       "require": [
                      *         "action-token"
                      *       ],
-                     *       "action_least": "30s",
-                     *       "action_life": "10m0s",
+                     *       "action_min": "30s",
+                     *       "action_ttl": "10m0s",
                      *       "partitions": 1
                      *     }
                      */
@@ -9494,6 +9525,7 @@ export interface operations {
                      *       "max_delta": 1000000,
                      *       "min_score": -9007199254740991,
                      *       "max_score": 9007199254740991,
+                     *       "bounds_version": 0,
                      *       "public": true,
                      *       "region": "eu",
                      *       "period": "daily",
@@ -9556,6 +9588,7 @@ export interface operations {
                      *       "max_delta": 1000000,
                      *       "min_score": -9007199254740991,
                      *       "max_score": 9007199254740991,
+                     *       "bounds_version": 0,
                      *       "public": true,
                      *       "period": "none",
                      *       "created_at": "2026-11-01T08:00:00Z",
@@ -9967,6 +10000,7 @@ export interface operations {
                      *       "max_delta": 1000000,
                      *       "min_score": -9007199254740991,
                      *       "max_score": 9007199254740991,
+                     *       "bounds_version": 0,
                      *       "public": true,
                      *       "period": "none",
                      *       "created_at": "2026-11-01T08:00:00Z",

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -57,6 +58,9 @@ func (m *Manager) ChangeSettings(
 	if err != nil {
 		return nil, err
 	}
+	for i := range changes {
+		changes[i].Why.Detail = withoutSecret(&changes[i])
+	}
 	stored, err := m.Store.ChangeSettings(ctx, changes, func(stored []scoreboard.StoredSetting) error {
 		return m.checkTogether(changes, stored, peers, admitting)
 	})
@@ -75,6 +79,20 @@ func (m *Manager) ChangeSettings(
 	return out, nil
 }
 
+// withoutSecret returns the detail of a change's audit entry without the secret in a URL.
+func withoutSecret(c *scoreboard.SettingChange) json.RawMessage {
+	var detail wire.SettingRequest
+	if c.Value == nil || json.Unmarshal(c.Why.Detail, &detail) != nil {
+		return c.Why.Detail
+	}
+	detail.Value = new(config.Shown(c.Name, *c.Value))
+	masked, err := json.Marshal(detail)
+	if err != nil { // this type always marshals
+		panic(err)
+	}
+	return masked
+}
+
 // checkAdjustable rejects a change that is wrong by itself. A key set must be
 // readable: with an unreadable one in force, no operator could undo it.
 func (m *Manager) checkAdjustable(ctx context.Context, c scoreboard.SettingChange) error {
@@ -83,6 +101,9 @@ func (m *Manager) checkAdjustable(ctx context.Context, c scoreboard.SettingChang
 	}
 	if !config.Live(c.Name) {
 		return scoreboard.Invalid("name", "setting %s cannot be changed while the daemon runs", c.Name)
+	}
+	if c.Value != nil && strings.Contains(*c.Value, config.Mask) {
+		return scoreboard.Invalid("value", "value contains %s, which stands for a secret; send the secret", config.Mask)
 	}
 	if c.Name != keysSetting || m.Keys == nil {
 		return nil

@@ -76,10 +76,21 @@ func (p *proofs) checkAttestation(c *gin.Context, cmd *command) error {
 	if user, err := scoreboard.ExternalUserID(string(attestation.User)); err == nil && user == in.User {
 		attestation.User = user
 	}
+	if cmd.attestedEvent != "" && attestation.Event == cmd.attestedEvent {
+		attestation.Event = in.Event.Text
+	}
 	if err := attestation.Covers(in); err != nil {
 		return err
 	}
 	in.Attested = true
+	if form := cmd.dialectForm; form != nil && form.Vouches {
+		cmd.vouched = true
+		if attestation.Timeless() {
+			// It could be used again when its event is forgotten, with another timestamp: so it
+			// lets the caller write, but is no proof for boards that require one.
+			attestation.Issued, in.Attested = in.Client, false
+		}
+	}
 	if in.Objection == nil {
 		in.Objection = attestation.Objection(p.now(), p.window)
 	}
@@ -110,7 +121,7 @@ func (h *actions) startAction(c *gin.Context, caller *auth.Claims) error {
 	out := wire.Action{
 		ActionID: cmp.Or(action.Event, scoreboard.FormatUUID(action.ID)), ActionToken: h.tokens.Issue(action),
 		UserID: string(action.User), Action: action.Action,
-		LeastDuration: action.MinTime.String(), MinDelta: action.MinDelta, MaxDelta: action.MaxDelta,
+		MinDuration: action.MinTime.String(), MinDelta: action.MinDelta, MaxDelta: action.MaxDelta,
 		IssuedAt: action.Issued, ExpiresAt: action.Expires,
 	}
 	for _, board := range action.Boards {
@@ -128,7 +139,7 @@ func (h *actions) newAction(
 ) (*scoreboard.Action, error) {
 	user := caller.User
 	if r.UserID != "" {
-		named, err := caller.UserID(r.UserID)
+		named, err := caller.WrittenUser(r.UserID)
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +174,7 @@ func (h *actions) newAction(
 	}
 	_, _ = rand.Read(action.ID[:]) // never fails
 	action.ID[6], action.ID[8] = action.ID[6]&0x0f|0x40, action.ID[8]&0x3f|0x80
-	life := scoreboard.MaxActionLife
+	life := scoreboard.MaxActionTTL
 	for _, id := range boards {
 		board, err := h.access.board(ctx, id, caller)
 		if err != nil {
@@ -175,7 +186,7 @@ func (h *actions) newAction(
 		action.MinDelta = max(action.MinDelta, board.MinDelta)
 		action.MaxDelta = min(action.MaxDelta, board.MaxDelta)
 		action.MinTime = max(action.MinTime, board.Require.MinActionTime)
-		life = min(life, actionLife(&board.Require))
+		life = min(life, actionTTL(&board.Require))
 	}
 	if err := applyRequestedBounds(action, r, &life); err != nil {
 		return nil, err
@@ -191,13 +202,13 @@ func applyRequestedBounds(a *scoreboard.Action, r *wire.ActionRequest, life *tim
 	if err != nil {
 		return err
 	}
-	least, err := duration("least_duration", r.LeastDuration, a.MinTime, ttl)
+	least, err := duration("min_duration", r.MinDuration, a.MinTime, ttl)
 	if err != nil {
 		return err
 	}
 	if least < a.MinTime || least >= ttl {
-		return scoreboard.Invalid("least_duration",
-			"least_duration must be at least %s and shorter than the ttl of %s", a.MinTime, ttl)
+		return scoreboard.Invalid("min_duration",
+			"min_duration must be at least %s and shorter than the ttl of %s", a.MinTime, ttl)
 	}
 	if r.MinDelta != nil && *r.MinDelta < a.MinDelta || r.MaxDelta != nil && *r.MaxDelta > a.MaxDelta {
 		return scoreboard.Invalid("max_delta",

@@ -162,6 +162,7 @@ type Options struct {
 // Policy is what operators can change while the API serves.
 type Policy struct {
 	SignatureOptional bool
+	DefaultKey        string // of field signatures that name no key; "" for none
 	Async             bool   // answer 202 to requests that prefer it
 	OverflowAsync     bool   // queue increments that ingest rejects as overloaded
 	AnonymousReads    bool   // of public boards, without a token

@@ -47,7 +47,7 @@ func (h *boardExports) exportBoard(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	done, err := h.slots.take()
+	done, err := h.slots.take(ctx, "board:"+string(board.ID))
 	if err != nil {
 		return err
 	}

@@ -280,6 +280,18 @@ func (h *boards) findBoard(c *gin.Context, caller *auth.Claims) (*scoreboard.Boa
 	return h.store.FindPublicBoard(c.Request.Context(), id)
 }
 
+// teamRule returns the rule of a board of teams as the caller may see it: without the name of a
+// private source.
+func (h *boards) teamRule(c *gin.Context, caller *auth.Claims, rule *scoreboard.TeamRule) *wire.TeamRule {
+	out := protocol.NewTeamRule(rule)
+	if out != nil {
+		if _, err := (boardAccess{catalog: h.catalog}).board(c.Request.Context(), rule.Source, caller); err != nil {
+			out.Source = ""
+		}
+	}
+	return out
+}
+
 func (h *boards) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Board) wire.Board {
 	out := wire.Board{
 		Board: string(b.ID), Mode: string(b.Mode), Order: string(b.Order), Status: string(b.Status),
@@ -287,7 +299,8 @@ func (h *boards) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Bo
 		Public: b.Public, Region: b.Region, Platform: b.Platform, Tags: b.Tags, Period: string(b.Period),
 		PeriodStart: timePtr(b.PeriodStart), PeriodEnd: timePtr(b.PeriodEnd),
 		CreatedAt: b.Created, ClosedAt: timePtr(b.Closed),
-		StandingsHash: standingsHash(caller, b), Team: protocol.NewTeamRule(b.Team), Partitions: b.Partitions,
+		BoundsVersion: b.BoundsVersion, StandingsHash: standingsHash(caller, b),
+		Team: h.teamRule(c, caller, b.Team), Partitions: b.Partitions,
 	}
 	if b.Team != nil { // it takes no increments
 		out.MinDelta, out.MaxDelta = 0, 0

@@ -40,6 +40,9 @@ type dialectOperations struct {
 	policy       *atomic.Pointer[Policy]
 }
 
+// Anonymous reports whether the caller has no token.
+func (c *Call) Anonymous() bool { return c.Caller == anonymous }
+
 // Body returns the request's body, which must be JSON of at most 4 KiB.
 func (c *Call) Body() ([]byte, error) { return readBody(c.gin, maxBody) }
 
@@ -80,6 +83,12 @@ type Write struct {
 	Body                     []byte // of the request, for the header signature
 	OnlyIfBetter             bool   // see scoreboard.Increment
 	BoundToken               bool   // the action token must have been made for the event
+	ByRules                  bool   // it counts on the boards whose rule matches it, too
+	// Once is the window in which the same action with the same delta counts once, where its
+	// rule says nothing of it; 0: none.
+	Once time.Duration
+	// Attested is what an attestation names as the event; "" is the event's id.
+	Attested string
 }
 
 // Submit records a write. Its error is the native one.
@@ -100,6 +109,9 @@ func (c *Call) Submit(w *Write) (*scoreboard.Receipt, error) {
 		return nil, err
 	}
 	cmd.OnlyIfBetter, cmd.boundToken, cmd.dialectForm = w.OnlyIfBetter, w.BoundToken, c.dialect.Attestation
+	// It names the board of the dialect, not one of its own choice.
+	cmd.ByRules, cmd.unsignedByRules = w.ByRules, c.dialect.UnsignedByRules
+	cmd.Once, cmd.attestedEvent = w.Once, w.Attested
 	charge, err := c.operations.admission.admit(c.gin, c.Caller, cmd, w.Body, c.dialect.SignatureOptional)
 	if err != nil {
 		return nil, err

@@ -31,11 +31,17 @@ type Dialect struct {
 	// SignatureOptional accepts writes without the header signature. Otherwise each needs
 	// one. Neither depends on the setting auth.signature.
 	SignatureOptional bool
+	// UnsignedByRules has writes without it count on the boards whose rule matches them,
+	// too, as signed ones do.
+	UnsignedByRules bool
+	// Open says that routes which are Public need no token, whatever the setting
+	// reads.anonymous is.
+	Open bool
 	// Document describes the routes: OpenAPI, with one server, whose URL Mount sets, as it
 	// sets x-board, the board.
 	Document []byte
-	// Attestation is the form of the attestations that writes may have. One lets any
-	// caller write the increment that it is about. nil: no write has one.
+	// Attestation is the form of the attestations that writes may have; nil: no write has
+	// one.
 	Attestation *auth.AttestationForm
 	// Error returns the status and the body of an error response, which is marshalled to
 	// JSON; status is the native one.
@@ -46,6 +52,8 @@ type Dialect struct {
 type DialectRoute struct {
 	Method, Path string // after Base; parameters are named as in the native routes
 	Access       Access
+	// Public reads need no token according to the specification.
+	Public bool
 	// Query are the parameters that it accepts; nil ignores all that it does not know.
 	Query []string
 	// Handle answers a request, or returns why it cannot. nil for a stream.
@@ -99,7 +107,7 @@ type dialectRoutes struct {
 func (h *dialectRoutes) dialectRoute(d *Dialect, r *DialectRoute) route {
 	out := route{
 		method: r.Method, path: d.Base + r.Path, query: r.Query, scope: optionalToken, rate: &h.limits.Rank,
-		audit: unaudited, data: showsBoards, dialect: d,
+		audit: unaudited, data: showsBoards, dialect: d, public: d.Open && r.Public,
 	}
 	if r.Query == nil {
 		out.query = anyParameters
@@ -107,6 +115,7 @@ func (h *dialectRoutes) dialectRoute(d *Dialect, r *DialectRoute) route {
 	switch r.Access {
 	case AccessWrite:
 		out.scope, out.rate, out.data = anyToken, &h.limits.Updates, showsUser
+		out.vouched = d.Attestation != nil && d.Attestation.Vouches
 	case AccessTop:
 		out.rate = &h.limits.Top
 	case AccessUser:
@@ -141,7 +150,7 @@ func (h *dialectRoutes) dialectStream(s *DialectStream) (*liveStream, handler) {
 			return h.tokens.Verify(c.Request.Context(), token)
 		},
 		StreamTokenInQuery: func(c *gin.Context, token string) (*auth.Claims, error) {
-			return h.operations.streamTokens.Redeem(c.Request.Context(), token, s.Board)
+			return h.operations.streamTokens.Redeem(c.Request.Context(), token, s.Board, address(c.Request))
 		},
 	}[s.Token]
 	return &liveStream{s.Format, s.WebSocket, redeem}, func(c *gin.Context, caller *auth.Claims) error {

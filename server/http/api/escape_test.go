@@ -70,7 +70,7 @@ func TestErrorsAreEscaped(t *testing.T) {
 			send("a repeated field", r.method, path, `{`+string(quoted)+`:1,`+string(quoted)+`:1}`, isJSON)
 			for _, name := range []string{
 				"user_id", "event_id", "board", "action", "reason", "timestamp", "name", "value", "mode", "period",
-				"topic", "display_name", "country", "attestation", "action_token", "action_least", "signature",
+				"topic", "display_name", "country", "attestation", "action_token", "action_min", "signature",
 				"key_id",
 			} {
 				send("field "+name, r.method, path, `{"`+name+`":`+string(quoted)+`}`, isJSON)

@@ -51,7 +51,7 @@ type friends struct {
 
 // askFriend is PUT /v1/users/me/friends/{user_id}.
 func (h *friends) askFriend(c *gin.Context, caller *auth.Claims) error {
-	other, err := otherUser(c, caller)
+	other, err := otherUser(c, caller, caller.WrittenUser)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (h *friends) askFriend(c *gin.Context, caller *auth.Claims) error {
 
 // removeFriend is DELETE /v1/users/me/friends/{user_id}.
 func (h *friends) removeFriend(c *gin.Context, caller *auth.Claims) error {
-	other, err := otherUser(c, caller)
+	other, err := otherUser(c, caller, caller.UserID)
 	if err != nil {
 		return err
 	}
@@ -80,8 +80,10 @@ func (h *friends) removeFriend(c *gin.Context, caller *auth.Claims) error {
 }
 
 // otherUser is the user of the path, who is not the caller.
-func otherUser(c *gin.Context, caller *auth.Claims) (scoreboard.UserID, error) {
-	other, err := caller.UserID(c.Param("user_id"))
+func otherUser(
+	c *gin.Context, caller *auth.Claims, parse func(string) (scoreboard.UserID, error),
+) (scoreboard.UserID, error) {
+	other, err := parse(c.Param("user_id"))
 	if err == nil && other == caller.User {
 		err = scoreboard.Invalid("user_id", "user_id must be another user than the token's")
 	}
@@ -155,7 +157,7 @@ func (h *friends) importFriends(c *gin.Context, _ *auth.Claims) error {
 // parsePair returns the two users of a pair, or what is wrong with it.
 func parsePair(p wire.FriendPair) (pair [2]scoreboard.UserID, invalid *scoreboard.Error) {
 	for i, text := range []string{p.UserID, p.FriendID} {
-		user, err := scoreboard.ParseUserID(text)
+		user, err := scoreboard.ParseClientUserID(text)
 		if errors.As(err, &invalid) {
 			return pair, invalid
 		}

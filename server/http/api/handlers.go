@@ -3,6 +3,7 @@ package api
 import (
 	"sync/atomic"
 
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/http/docs"
 )
 
@@ -89,7 +90,7 @@ func newParts(o *Options, f *failures) *parts {
 		past:       &moments{store: o.Moments, now: o.Now},
 		userBoards: &userBoards{access: access, catalog: o.Catalog, reads: o.Reads},
 		pages:      &topPages{cursors: o.CursorKey, now: o.Now},
-		signatures: &signatures{keyring: o.Keyring, limit: o.Limits.Key},
+		signatures: &signatures{keyring: o.Keyring, policy: policy, limit: o.Limits.Key},
 		proofs: &proofs{
 			tokens: o.ActionTokens, attestations: o.Attestations, window: o.Window, peers: o.Peers, now: o.Now,
 		},
@@ -97,6 +98,7 @@ func newParts(o *Options, f *failures) *parts {
 		tickets: &tickets{store: o.Tickets, access: access, log: o.Log},
 	}
 	p.admission = &admission{
+		updates: o.Limits.Updates.Users,
 		catalog: o.Catalog, policy: policy, signatures: p.signatures, proofs: p.proofs, countries: o.Countries,
 	}
 	if o.Live != nil {
@@ -244,7 +246,7 @@ func (p *parts) addModeration(h *handlers) {
 }
 
 func (p *parts) addOperations(h *handlers) {
-	o, slots := p.Operations, make(jobSlots, maxJobs)
+	o, slots := p.Operations, jobSlots{share.New(maxJobs)}
 	runner := &jobRunner{jobs: o.JobLog, node: o.NodeName, slots: slots, trail: p.Trail, log: p.Log}
 	h.status = &status{
 		node: o.Node, queue: o.Outbox, rankings: o.Rankings, doctor: o.Doctor, jobs: o.Jobs, catalog: p.Catalog,

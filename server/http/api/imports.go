@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -115,7 +116,7 @@ func (h *imports) summarizeImport(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	done, err := h.slots.take()
+	done, err := h.slots.take(c.Request.Context(), "import:"+strconv.FormatInt(id, 10))
 	if err != nil {
 		return err
 	}
@@ -180,12 +181,12 @@ func parseRecords(in []wire.ImportRecord) ([]scoreboard.ImportRecord, error) {
 	records := make([]scoreboard.ImportRecord, len(in))
 	seen := make(map[scoreboard.UserID]bool, len(in))
 	for i, r := range in {
-		user, err := scoreboard.ParseUserID(r.UserID)
+		user, err := scoreboard.ParseClientUserID(r.UserID)
 		field := fmt.Sprintf("records[%d]", i)
+		var invalid *scoreboard.Error
 		switch {
-		case err != nil:
-			return nil, scoreboard.Invalid(field, "%s: user_id must be 1 to %d characters of A-Z a-z 0-9 . _ : @ -",
-				field, scoreboard.MaxUserIDLength)
+		case errors.As(err, &invalid):
+			return nil, scoreboard.Invalid(field, "%s: %s", field, invalid.Message)
 		case seen[user]:
 			return nil, scoreboard.Invalid(field, "%s: user %s is in an earlier record", field, user)
 		case !scoreboard.Score(r.Score).InRange():

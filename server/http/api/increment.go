@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -26,13 +27,19 @@ type command struct {
 	// dialectForm is that of its attestation, which lets any caller write it; nil for the
 	// native API.
 	dialectForm *auth.AttestationForm
+	// attestedEvent is what its attestation names as the event; "" is the event's id.
+	attestedEvent string
+	// vouched says that an attestation in the dialect's form lets any caller write it.
+	vouched bool
+	// unsignedByRules has it count on boards of rules although no key has signed it.
+	unsignedByRules bool
 }
 
 // parseCommand parses the fields of a request; nothing is looked up. The event id
 // is set whenever it is well-formed, also beside an error, for the error body.
 func parseCommand(r *wire.IncrementRequest, caller *auth.Claims) (*command, error) {
 	cmd := &command{request: r}
-	user, userErr := caller.UserID(r.UserID)
+	user, userErr := caller.WrittenUser(r.UserID)
 	event, err := scoreboard.ParseEventID(user, r.EventID)
 	cmd.User, cmd.Event = user, event
 	if userErr != nil {
@@ -59,6 +66,7 @@ func parseCommand(r *wire.IncrementRequest, caller *auth.Claims) (*command, erro
 		return cmd, scoreboard.Invalid("attributes",
 			"attributes are for board rules, which do not apply to an increment that names its boards")
 	}
+	cmd.unsignedByRules = true
 	cmd.Delta, cmd.Action, cmd.Client = r.Delta, r.Action, at.UTC()
 	cmd.Boards, err = parseBoards(r.Board, r.Boards)
 	return cmd, err
@@ -156,6 +164,7 @@ type admission struct {
 	signatures *signatures
 	proofs     *proofs
 	countries  Countries // nil: only the edge's country header is used
+	updates    Limit     // of users, for writes without a token
 }
 
 // admit checks everything about a request that can be checked before the transaction,
@@ -169,6 +178,11 @@ func (a *admission) admit(
 			return keyCharge{}, err
 		}
 	}
+	if caller == anonymous {
+		if err := a.admitVouched(c.Request.Context(), cmd); err != nil {
+			return keyCharge{}, err
+		}
+	}
 	if err := a.authorize(c.Request.Context(), cmd, caller, came); err != nil {
 		return keyCharge{}, err
 	}
@@ -178,6 +192,9 @@ func (a *admission) admit(
 	}
 	if err := by.restrict(&cmd.Increment); err != nil {
 		return keyCharge{}, err
+	}
+	if by.scope == nil && !cmd.unsignedByRules {
+		cmd.ByRules = false
 	}
 	if err := a.proofs.checkProofs(c, cmd); err != nil {
 		return keyCharge{}, err
@@ -190,16 +207,24 @@ func (a *admission) admit(
 	return charge, nil
 }
 
+// admitVouched admits a write without a token if an attestation vouches for it, and counts
+// it against the limit of its user, as the user's own writes.
+func (a *admission) admitVouched(ctx context.Context, cmd *command) error {
+	if !cmd.vouched {
+		return auth.ErrNoToken()
+	}
+	return take(ctx, a.updates, string(cmd.User))
+}
+
 // authorize checks whether the caller may write for the user, and the delta against the
 // bounds of the boards, as they were when the request came or later. The rest is checked
 // in the transaction.
 func (a *admission) authorize(ctx context.Context, cmd *command, caller *auth.Claims, came time.Time) error {
 	server := caller.Has(auth.ScopeUpdate)
-	vouched := cmd.dialectForm != nil && cmd.request.Attestation != "" && cmd.Attested
-	if cmd.User != caller.User && !server && !vouched {
+	if cmd.User != caller.User && !server && !cmd.vouched {
 		return scoreboard.Errorf(wire.CodeForbidden, "the token is not for user %s", cmd.User)
 	}
-	cmd.Signer, cmd.Server = string(caller.User), server
+	cmd.Signer, cmd.Server = string(cmp.Or(caller.User, cmd.User)), server
 	// A repeat gets its receipt, whatever the present rules.
 	if cmd.Objection == nil { // else the attestation's, which is checked first in a dialect
 		cmd.Objection = a.policy.Load().Actions.Of(cmd.Action).CheckScope(&cmd.Increment, caller.Scopes)

@@ -14,6 +14,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -48,8 +49,9 @@ type Jobs interface {
 // progressInterval is the shortest interval between two lines of progress.
 const progressInterval = 200 * time.Millisecond
 
-// maxJobs bounds the jobs that one process runs at once.
-const maxJobs = 2
+// maxJobs bounds the jobs that one process runs at once: those of one caller, or on one board,
+// to one less.
+const maxJobs = 3
 
 // jobWriter writes a job's answer line by line.
 type jobWriter struct {
@@ -120,18 +122,17 @@ func (h *rankingJobs) runBoardJob(c *gin.Context, caller *auth.Claims, do boardJ
 	})
 }
 
-// jobSlots has one element for each running job.
-type jobSlots chan struct{}
+// jobSlots has a slot for each running job.
+type jobSlots struct{ pool *share.Pool }
 
-// take takes a slot until release is called, or returns a conflict.
-func (s jobSlots) take() (release func(), err error) {
-	select {
-	case s <- struct{}{}:
-		return func() { <-s }, nil
-	default:
+// take takes a slot until release is called, or returns a conflict. target is what the job is about.
+func (s jobSlots) take(ctx context.Context, target string) (release func(), err error) {
+	release, ok := s.pool.Try(ctx, share.Claim{Board: target})
+	if !ok {
 		return nil, scoreboard.Errorf(wire.CodeConflict,
-			"this node is already running %d jobs; try again later", maxJobs)
+			"this node is already running %d jobs, or %d of yours or on this board; try again later", maxJobs, maxJobs-1)
 	}
+	return release, nil
 }
 
 // jobRunner runs jobs, and reports their progress to the client and to the log of jobs.
@@ -152,7 +153,7 @@ func (h *jobRunner) runJob(
 	c *gin.Context, job *scoreboard.Job, why *scoreboard.AuditEntry,
 	do func(context.Context, *jobWriter) (wire.JobLine, error),
 ) error {
-	release, err := h.slots.take()
+	release, err := h.slots.take(c.Request.Context(), job.Target)
 	if err != nil {
 		return err
 	}

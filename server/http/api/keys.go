@@ -114,8 +114,9 @@ func keyScope(r *wire.KeyRequest) (*scoreboard.KeyScope, error) {
 		}
 		s.Boards = append(s.Boards, board)
 	}
-	if _, err := scoreboard.ParseUserID(r.UserPrefix); r.UserPrefix != "" && err != nil {
-		return nil, scoreboard.Invalid("user_prefix", "user_prefix must be a prefix of user ids")
+	if _, err := scoreboard.ParseClientUserID(r.UserPrefix); r.UserPrefix != "" && err != nil {
+		return nil, scoreboard.Invalid("user_prefix",
+			"user_prefix must be a prefix of user ids, and must not be one that the server makes")
 	}
 	if r.MaxDelta < 0 || r.MaxDelta > scoreboard.MaxScore {
 		return nil, scoreboard.Invalid("max_delta", "max_delta must be from 0 to %d", int64(scoreboard.MaxScore))
@@ -211,7 +212,7 @@ func (h *devTokens) mintToken(c *gin.Context, caller *auth.Claims) error {
 	if err := decode(c, &r); err != nil {
 		return err
 	}
-	user, err := scoreboard.ParseUserID(r.UserID)
+	user, err := scoreboard.ParseClientUserID(r.UserID)
 	if err != nil {
 		return err
 	}

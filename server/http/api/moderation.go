@@ -80,7 +80,7 @@ func (h *moderation) adjust(c *gin.Context, caller *auth.Claims) error {
 	if err := decode(c, &r); err != nil {
 		return err
 	}
-	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	user, err := scoreboard.ParseClientUserID(c.Param("user_id"))
 	if err != nil {
 		return err
 	}

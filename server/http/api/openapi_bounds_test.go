@@ -109,8 +109,8 @@ var queryBounds = map[string]object{
 var bodyBounds = map[string]object{
 	"user_id": userIDs, "event_id": eventIDs, "board": boardIDs, "reason": text(scoreboard.MaxReason),
 	"action": alphabet(scoreboard.MaxActionLength), "delta": scores, "min_delta": scores, "max_delta": scores,
-	"min_score": scores, "max_score": scores, "ttl": durations, "overlap": durations, "least_duration": durations,
-	"action_least": durations, "action_life": durations, "user_prefix": userIDs,
+	"min_score": scores, "max_score": scores, "ttl": durations, "overlap": durations, "min_duration": durations,
+	"action_min": durations, "action_ttl": durations, "user_prefix": userIDs,
 	"key_id": text(64), "address": text(64),
 	"timestamp": {"format": "date-time"}, "signature": text(maxBody), "action_token": text(maxBody),
 	"attestation": text(maxBody), "scope": text(maxBody), "mode": enum("increment", "best", "latest"),

@@ -251,10 +251,10 @@ var examples = []any{
 		{Status: wire.StatusDone, Receipt: &exampleReceipt},
 		{Status: wire.StatusRejected, Error: new(exampleError(wire.CodeDeltaOutOfRange))},
 	}},
-	wire.ActionRequest{UserID: "ada", Board: "arena", Action: "race", LeastDuration: "30s", TTL: "10m"},
+	wire.ActionRequest{UserID: "ada", Board: "arena", Action: "race", MinDuration: "30s", TTL: "10m"},
 	wire.Action{
 		ActionID: "0193a5b2-6f3a-7c41-8d12-5a0f9b1c2d3e", ActionToken: "eyJhbGciOiJFZERTQSJ9.eyJhY3QiOiJyYWNlIn0.c2ln",
-		UserID: "ada", Board: "arena", Action: "race", LeastDuration: "30s", MinDelta: 1, MaxDelta: 1000,
+		UserID: "ada", Board: "arena", Action: "race", MinDuration: "30s", MinDelta: 1, MaxDelta: 1000,
 		IssuedAt: at("2026-11-21T12:00:00Z"), ExpiresAt: at("2026-11-21T12:10:00Z"),
 	},
 	wire.Top{
@@ -351,7 +351,7 @@ var examples = []any{
 	exampleRule,
 	wire.BoardRules{Rules: []wire.BoardRule{exampleRule}},
 	wire.BoardChange{
-		Require: new([]string{wire.RequireActionToken}), ActionLeast: new("30s"), ActionLife: new("10m"),
+		Require: new([]string{wire.RequireActionToken}), ActionMin: new("30s"), ActionTTL: new("10m"),
 	},
 	exampleBoard,
 	wire.Boards{Boards: []wire.Board{exampleBoard, board(global)}},
@@ -475,7 +475,7 @@ var exampleOfRoute = map[string]any{
 	"GET /v1/boards/:board": board(global),
 	"PATCH /v1/boards/:board": board(func(b *wire.Board) {
 		global(b)
-		b.Require, b.ActionLeast, b.ActionLife = []string{wire.RequireActionToken}, "30s", "10m0s"
+		b.Require, b.ActionMin, b.ActionTTL = []string{wire.RequireActionToken}, "30s", "10m0s"
 	}),
 	"DELETE /v1/admin/board-rules/:board": board(global),
 	"POST /v1/boards": board(func(b *wire.Board) {

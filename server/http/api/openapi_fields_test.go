@@ -4,12 +4,12 @@ package api
 // comment on a field of package protocol comes first: what only one type has, or means
 // otherwise, is described there.
 var fieldMeanings = map[string]string{
-	"action_least": "minimum duration between the start of an action and its increment, such as 30s; 0s means none",
-	"action_life":  "lifetime of an action token, 1s to 168h, such as 1h",
-	"age_ms":       "age of the response in milliseconds: the time since as_of",
-	"as_of":        "everything that was committed before this time is included",
-	"attempts":     "number of attempts so far that failed",
-	"avatar_url":   "URL of the user's avatar: https, up to 512 characters",
+	"action_min": "minimum duration between the start of an action and its increment, such as 30s; 0s means none",
+	"action_ttl": "lifetime of an action token, 1s to 168h, such as 1h",
+	"age_ms":     "age of the response in milliseconds: the time since as_of",
+	"as_of":      "everything that was committed before this time is included",
+	"attempts":   "number of attempts so far that failed",
+	"avatar_url": "URL of the user's avatar: https, up to 512 characters",
 	"board": "name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a " +
 		"colon and the period, such as daily:2026-11-21",
 	"board_state": "state of the board's ranking: HEALTHY, CATCHING_UP or DEGRADED_REBUILDING",

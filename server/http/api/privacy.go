@@ -22,6 +22,10 @@ type UserPrivacy interface {
 	SetVisibility(
 		ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, why *scoreboard.AuditEntry,
 	) (scoreboard.Privacy, error)
+	// HideUser is SetVisibility that shows the user to nobody who did not see the user before.
+	HideUser(
+		ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, why *scoreboard.AuditEntry,
+	) (scoreboard.Privacy, error)
 }
 
 // Hidden knows who sees users, without a call of the store.
@@ -48,7 +52,8 @@ func (h *privacy) showPrivacy(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-// setPrivacy is PUT /v1/users/{user_id}/privacy.
+// setPrivacy is PUT /v1/users/{user_id}/privacy. What others have seen cannot be taken back, so
+// only the user and administrators show the user to more people.
 func (h *privacy) setPrivacy(c *gin.Context, caller *auth.Claims) error {
 	user, err := ownOrOperated(c, caller, "the privacy of a user")
 	if err != nil {
@@ -66,11 +71,15 @@ func (h *privacy) setPrivacy(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	var why *scoreboard.AuditEntry
+	set := h.store.SetVisibility
 	if user != caller.User {
 		why = newAuditEntry(c, caller, scoreboard.AuditUser(user), c.Query(queryReason))
 		why.Detail = auditDetail(in)
+		if !caller.Has(auth.ScopeAdmin) {
+			set = h.store.HideUser
+		}
 	}
-	p, err := h.store.SetVisibility(c.Request.Context(), user, to, why)
+	p, err := set(c.Request.Context(), user, to, why)
 	if err != nil {
 		return err
 	}

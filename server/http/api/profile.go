@@ -120,6 +120,9 @@ func (h *profiles) profile(c *gin.Context, caller *auth.Claims) error {
 	if err := p.Normalize(); err != nil {
 		return err
 	}
+	if err := p.CheckReserved(); err != nil {
+		return err
+	}
 	var why *scoreboard.AuditEntry
 	if user != caller.User {
 		// Without the names: they could not be erased from the audit trail later.

@@ -12,8 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// setBoard is PATCH /v1/boards/{board}: its labels, the requirements of increments from now
-// on, and in how many partitions it is ranked once it is rebuilt. Absent fields stay
+// setBoard is PATCH /v1/boards/{board}: its labels, the bounds and requirements of increments
+// from now on, and in how many partitions it is ranked once it is rebuilt. Absent fields stay
 // unchanged; repeats of recorded increments get their receipts.
 func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 	var r wire.BoardChange
@@ -26,17 +26,22 @@ func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 	}
 	if id.IsInstance() {
 		return scoreboard.Invalid("board",
-			"an instance has the labels and requirements of its board; change board %s instead", id.Family())
+			"an instance has the labels, bounds and requirements of its board; change board %s instead", id.Family())
 	}
 	if r == (wire.BoardChange{}) {
-		return scoreboard.Invalid("", "nothing to change: specify region, platform, tags, require, action_least, "+
-			"action_life or partitions")
+		return scoreboard.Invalid("", "nothing to change: specify region, platform, tags, require, action_min, "+
+			"action_ttl, min_delta, max_delta, min_score, max_score or partitions")
 	}
 	change := &scoreboard.BoardChange{Region: r.Region, Platform: r.Platform, Tags: r.Tags, Partitions: r.Partitions}
+	if r.MinDelta != nil || r.MaxDelta != nil || r.MinScore != nil || r.MaxScore != nil {
+		change.Bounds = &scoreboard.BoundsChange{
+			MinDelta: r.MinDelta, MaxDelta: r.MaxDelta, MinScore: r.MinScore, MaxScore: r.MaxScore,
+		}
+	}
 	if err := change.Check(); err != nil {
 		return err
 	}
-	if r.Require != nil || r.ActionLeast != nil || r.ActionLife != nil {
+	if r.Require != nil || r.ActionMin != nil || r.ActionTTL != nil {
 		if change.Require, err = h.changedRequirements(c, id, &r); err != nil {
 			return err
 		}
@@ -61,12 +66,12 @@ func (h *boards) changedRequirements(
 	}
 	var now wire.Board
 	addRequirements(&now, &b.Require)
-	whole := wire.BoardRequest{Require: now.Require, ActionLeast: now.ActionLeast, ActionLife: now.ActionLife}
+	whole := wire.BoardRequest{Require: now.Require, ActionMin: now.ActionMin, ActionTTL: now.ActionTTL}
 	if r.Require != nil {
 		whole.Require = *r.Require
 	}
-	override(&whole.ActionLeast, r.ActionLeast)
-	override(&whole.ActionLife, r.ActionLife)
+	override(&whole.ActionMin, r.ActionMin)
+	override(&whole.ActionTTL, r.ActionTTL)
 	require := &scoreboard.Requirements{}
 	return require, parseRequirements(require, &whole)
 }
@@ -84,18 +89,18 @@ func parseRequirements(to *scoreboard.Requirements, r *wire.BoardRequest) (err e
 				"require must list %s or %s", wire.RequireActionToken, wire.RequireAttestation)
 		}
 	}
-	if to.ActionLife, err = duration("action_life", r.ActionLife, 0, scoreboard.MaxActionLife); err != nil {
+	if to.ActionTTL, err = duration("action_ttl", r.ActionTTL, 0, scoreboard.MaxActionTTL); err != nil {
 		return err
 	}
-	if r.ActionLife != "" && to.ActionLife < scoreboard.MinActionLife {
-		return scoreboard.Invalid("action_life", "action_life must be at least %s", scoreboard.MinActionLife)
+	if r.ActionTTL != "" && to.ActionTTL < scoreboard.MinActionLife {
+		return scoreboard.Invalid("action_ttl", "action_ttl must be at least %s", scoreboard.MinActionLife)
 	}
-	to.MinActionTime, err = duration("action_least", r.ActionLeast, 0, actionLife(to)-time.Millisecond)
+	to.MinActionTime, err = duration("action_min", r.ActionMin, 0, actionTTL(to)-time.Millisecond)
 	return err
 }
 
-func actionLife(r *scoreboard.Requirements) time.Duration {
-	return cmp.Or(r.ActionLife, scoreboard.DefaultActionLife)
+func actionTTL(r *scoreboard.Requirements) time.Duration {
+	return cmp.Or(r.ActionTTL, scoreboard.DefaultActionTTL)
 }
 
 // addRequirements adds requirements to the JSON of a board.
@@ -109,8 +114,8 @@ func addRequirements(out *wire.Board, r *scoreboard.Requirements) {
 	if !r.ActionToken {
 		return
 	}
-	out.ActionLife = actionLife(r).String()
+	out.ActionTTL = actionTTL(r).String()
 	if r.MinActionTime > 0 {
-		out.ActionLeast = r.MinActionTime.String()
+		out.ActionMin = r.MinActionTime.String()
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -36,6 +37,8 @@ type route struct {
 	operators bool
 	stream    *liveStream // that it opens; nil: none
 	dialect   *Dialect    // nil: of the native API
+	vouched   bool        // needs no token: its handler rejects what no attestation vouches for
+	public    bool        // with optionalToken: needs none whatever the setting reads.anonymous is
 }
 
 // Scopes of routes that require none of package auth.
@@ -442,6 +445,7 @@ func (a *API) run(c *gin.Context, r route) error {
 	if err != nil {
 		return err
 	}
+	c.Request = c.Request.WithContext(share.WithCaller(c.Request.Context(), string(caller.User)))
 	if caller.JoinsOnly() && r.stream == nil {
 		return scoreboard.Errorf(wire.CodeForbidden, "the token only allows joining a stream")
 	}

@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -24,6 +26,7 @@ type signer struct {
 // keys.
 type signatures struct {
 	keyring *auth.Keyring
+	policy  *atomic.Pointer[Policy]
 	limit   func(perMinute int) KeyLimit // nil is off
 }
 
@@ -45,7 +48,7 @@ func (s *signatures) checkSignature(c *gin.Context, cmd *command, body []byte, o
 		return signer{}, scoreboard.Invalid("attributes",
 			"the field signature does not cover attributes: sign the request with headers instead")
 	}
-	return s.verifySignature(c, r.KeyID, r.FieldText(), r.Signature, cmd.Client)
+	return s.verifySignature(c, cmp.Or(r.KeyID, s.policy.Load().DefaultKey), r.FieldText(), r.Signature, cmd.Client)
 }
 
 func (s *signatures) checkHeaderSignature(c *gin.Context, header string, body []byte) (signer, error) {

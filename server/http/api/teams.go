@@ -49,21 +49,23 @@ func (h *teams) joinTeam(c *gin.Context, _ *auth.Claims) error {
 	if err := decodeNothing(c); err != nil {
 		return err
 	}
-	return changeMembership(c, h.store.Join)
+	return changeMembership(c, scoreboard.ParseClientUserID, h.store.Join)
 }
 
 // leaveTeam is DELETE /v1/boards/{board}/teams/{team}/members/{user_id}.
 func (h *teams) leaveTeam(c *gin.Context, _ *auth.Claims) error {
-	return changeMembership(c, h.store.Leave)
+	return changeMembership(c, scoreboard.ParseUserID, h.store.Leave)
 }
 
 // changeMembership changes the membership in the path, and answers with it.
-func changeMembership(c *gin.Context, change membershipChange) error {
+func changeMembership(
+	c *gin.Context, parse func(string) (scoreboard.UserID, error), change membershipChange,
+) error {
 	board, team, err := teamOfPath(c)
 	if err != nil {
 		return err
 	}
-	user, err := scoreboard.ParseUserID(c.Param("user_id"))
+	user, err := parse(c.Param("user_id"))
 	if err != nil {
 		return err
 	}

@@ -92,12 +92,15 @@ func (h *webhooks) createWebhook(c *gin.Context, caller *auth.Claims) error {
 	}
 	w.ID = "wh_" + strings.ToLower(rand.Text()[:12])
 	secret := newWebhookSecret()
-	why := auditEntry(c, caller, "webhook:"+w.ID)
+	why := newAuditEntry(c, caller, "webhook:"+w.ID, c.Query(queryReason))
+	stored := r
+	stored.URL = maskedAddress(r.URL)
+	why.Detail = auditDetail(stored)
 	made, err := h.store.Create(c.Request.Context(), w, h.keyring.Seal(w.ID, secret), why)
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusCreated, webhookJSON(&made, secret, scoreboard.WebhookBacklog{}))
+	respond(c, http.StatusCreated, webhookJSON(caller, &made, secret, scoreboard.WebhookBacklog{}))
 	return nil
 }
 
@@ -168,11 +171,27 @@ const patternWebhookURL = `^(https://([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[
 
 var webhookURL = regexp.MustCompile(patternWebhookURL)
 
-// webhookJSON returns a webhook as the API shows it. The secret is "" but in the response
-// that creates it.
-func webhookJSON(w *scoreboard.Webhook, secret string, b scoreboard.WebhookBacklog) wire.Webhook {
+// maskedAddress returns the address of a webhook without what follows the host: for many
+// receivers the path is a secret.
+func maskedAddress(address string) string {
+	scheme, rest, _ := strings.Cut(address, "://")
+	if host, path, _ := strings.Cut(rest, "/"); path != "" {
+		return scheme + "://" + host + "/********"
+	}
+	return address
+}
+
+// webhookJSON returns a webhook as the API shows it: administrators see the whole address. The
+// secret is "" but in the response that creates it.
+func webhookJSON(
+	caller *auth.Claims, w *scoreboard.Webhook, secret string, b scoreboard.WebhookBacklog,
+) wire.Webhook {
+	address := w.URL
+	if !caller.Has(auth.ScopeAdmin) {
+		address = maskedAddress(address)
+	}
 	out := wire.Webhook{
-		WebhookID: w.ID, URL: w.URL, Top: w.Top, Secret: secret, CreatedAt: w.Created, DisabledAt: timePtr(w.Disabled),
+		WebhookID: w.ID, URL: address, Top: w.Top, Secret: secret, CreatedAt: w.Created, DisabledAt: timePtr(w.Disabled),
 		Reason: w.Reason, Generation: w.Generation, RetiresAt: timePtr(w.Retires),
 		Pending: b.Pending, PendingSeconds: int64(b.Oldest.Seconds()),
 	}
@@ -186,7 +205,7 @@ func webhookJSON(w *scoreboard.Webhook, secret string, b scoreboard.WebhookBackl
 }
 
 // listWebhooks is GET /v1/admin/webhooks.
-func (h *webhooks) listWebhooks(c *gin.Context, _ *auth.Claims) error {
+func (h *webhooks) listWebhooks(c *gin.Context, caller *auth.Claims) error {
 	all, err := h.store.List(c.Request.Context())
 	if err != nil {
 		return err
@@ -197,7 +216,7 @@ func (h *webhooks) listWebhooks(c *gin.Context, _ *auth.Claims) error {
 	}
 	out := wire.Webhooks{Webhooks: make([]wire.Webhook, len(all))}
 	for i := range all {
-		out.Webhooks[i] = webhookJSON(&all[i], "", backlogs[all[i].ID])
+		out.Webhooks[i] = webhookJSON(caller, &all[i], "", backlogs[all[i].ID])
 	}
 	respond(c, http.StatusOK, out)
 	return nil
@@ -227,7 +246,7 @@ func (h *webhooks) rotateWebhook(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, webhookJSON(&w, secret, scoreboard.WebhookBacklog{}))
+	respond(c, http.StatusOK, webhookJSON(caller, &w, secret, scoreboard.WebhookBacklog{}))
 	return nil
 }
 
@@ -244,7 +263,7 @@ func (h *webhooks) enableWebhook(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, webhookJSON(&w, "", scoreboard.WebhookBacklog{}))
+	respond(c, http.StatusOK, webhookJSON(caller, &w, "", scoreboard.WebhookBacklog{}))
 	return nil
 }
 
@@ -258,7 +277,7 @@ func (h *webhooks) deleteWebhook(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, webhookJSON(&w, "", scoreboard.WebhookBacklog{}))
+	respond(c, http.StatusOK, webhookJSON(caller, &w, "", scoreboard.WebhookBacklog{}))
 	return nil
 }
 

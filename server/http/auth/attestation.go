@@ -40,25 +40,30 @@ func NewAttestations(keys *KeySet) *Attestations {
 // AttestationForm is how attestations name what they are about. Their other claims are the
 // same in every form.
 type AttestationForm struct {
-	User, Delta, Event string             // names of claims
-	Board              scoreboard.BoardID // that they are for if they name none
+	User, Delta, Event, Action string             // names of claims
+	Board                      scoreboard.BoardID // that they are for if they name none
+	// Vouches says that one lets any caller write the increment, even without a token.
+	Vouches bool
 }
 
 // NativeAttestation is the form of the native API: the fields of the increment.
-var NativeAttestation = &AttestationForm{"user_id", "delta", "event_id", scoreboard.GlobalBoard}
+var NativeAttestation = &AttestationForm{
+	User: "user_id", Delta: "delta", Event: "event_id", Action: "action", Board: scoreboard.GlobalBoard,
+}
 
 // rename gives claims their native names. What has such a name in another form is not a
 // claim of it.
 func (f *AttestationForm) rename(claims map[string]json.RawMessage) {
-	named := make(map[string]json.RawMessage, 3)
+	n := NativeAttestation
+	named := make(map[string]json.RawMessage, 4)
 	for native, name := range map[string]string{
-		NativeAttestation.User: f.User, NativeAttestation.Delta: f.Delta, NativeAttestation.Event: f.Event,
+		n.User: f.User, n.Delta: f.Delta, n.Event: f.Event, n.Action: f.Action,
 	} {
 		if value, ok := claims[name]; ok {
 			named[native] = value
 		}
 	}
-	for _, native := range []string{NativeAttestation.User, NativeAttestation.Delta, NativeAttestation.Event} {
+	for _, native := range []string{n.User, n.Delta, n.Event, n.Action} {
 		delete(claims, native)
 	}
 	maps.Copy(claims, named)

@@ -256,7 +256,9 @@ func TestAttestationForms(t *testing.T) {
 	p.publish("game", game)
 	var now atomic.Int64
 	attestations := auth.NewAttestations(p.keySet(&now))
-	form := &auth.AttestationForm{User: "userId", Delta: "scoreDelta", Event: "actionId", Board: "arena"}
+	form := &auth.AttestationForm{
+		User: "userId", Delta: "scoreDelta", Event: "actionId", Action: "action", Board: "arena",
+	}
 	in := scoreboard.Increment{
 		User: "alice", Delta: 5, Event: scoreboard.EventID{Text: "match-1"}, Boards: []scoreboard.BoardID{"arena"},
 	}

@@ -28,11 +28,10 @@ const (
 // maxStreamToken exceeds the longest stream token.
 const maxStreamToken = 1024
 
-// StreamTokens issues and redeems tokens that open one WebSocket: join tickets in the
+// StreamTokens issues and redeems tokens that open WebSockets of one client: join tickets in the
 // shape of a JWT with the scope ws_conn. Their key is derived from the master key, so it
 // makes no difference who issues bearer tokens. As of other tickets, Redis holds a hash
-// and whom it is for, so each is redeemed once on all nodes, and none is after Redis has
-// lost it.
+// and whom it is for, so none is redeemed after Redis has lost it.
 type StreamTokens struct {
 	key     []byte
 	tickets *Tickets
@@ -77,10 +76,11 @@ func (s *StreamTokens) Issue(
 	return token, expires, s.tickets.store(ctx, token, caller, board, max(expires.Sub(now), time.Second))
 }
 
-// Redeem consumes a token for a board and returns the claims of the bearer token that it
-// was issued for; of concurrent attempts one succeeds. A token for another board is not
-// consumed.
-func (s *StreamTokens) Redeem(ctx context.Context, token string, board scoreboard.BoardID) (*Claims, error) {
+// Redeem returns the claims of the bearer token that a token for a board was issued for. The
+// first address that redeems it may do so again until it expires, to reconnect; no other may.
+func (s *StreamTokens) Redeem(
+	ctx context.Context, token string, board scoreboard.BoardID, address string,
+) (*Claims, error) {
 	if len(token) > maxStreamToken || strings.ContainsAny(token, lineBreaks) || checkJWSHeader(token) != nil {
 		return nil, unauthorized("invalid stream token")
 	}
@@ -94,5 +94,5 @@ func (s *StreamTokens) Redeem(ctx context.Context, token string, board scoreboar
 	if err != nil {
 		return nil, unauthorized("invalid stream token")
 	}
-	return s.tickets.consume(ctx, token, board, "")
+	return s.tickets.consume(ctx, token, board, address)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -105,12 +106,13 @@ func TestStreamTokens(t *testing.T) {
 		rejected[name] = sign(derived, "stream+jwt", edit)
 	}
 	rejected["another type"] = sign(derived, "JWT", same)
+	const address = "198.51.100.1"
 	for name, text := range rejected {
-		if _, err := here.Redeem(t.Context(), text, "global"); wire.CodeOf(err) != wire.CodeUnauthorized {
+		if _, err := here.Redeem(t.Context(), text, "global", address); wire.CodeOf(err) != wire.CodeUnauthorized {
 			t.Errorf("%s: got %v, want unauthorized", name, err)
 		}
 	}
-	if _, err := early.Redeem(t.Context(), token, "global"); wire.CodeOf(err) != wire.CodeUnauthorized {
+	if _, err := early.Redeem(t.Context(), token, "global", address); wire.CodeOf(err) != wire.CodeUnauthorized {
 		t.Errorf("before it was issued: got %v, want unauthorized", err)
 	}
 	if after := rdb.Keys(t.Context(), "sb:stream-token:*").Val(); len(after) != len(before) {
@@ -131,15 +133,15 @@ func TestStreamTokens(t *testing.T) {
 			t.Errorf("as a join ticket: got %v, want unauthorized", err)
 		}
 	}
-	if _, err := there.Redeem(t.Context(), token, "daily"); wire.CodeOf(err) != wire.CodeForbidden {
+	if _, err := there.Redeem(t.Context(), token, "daily", address); wire.CodeOf(err) != wire.CodeForbidden {
 		t.Errorf("for another board: got %v, want forbidden", err)
 	}
 
 	redeemConcurrently(t, who, func(i int) (*auth.Claims, error) {
-		return []*auth.StreamTokens{here, there}[i%2].Redeem(t.Context(), token, "global")
+		return []*auth.StreamTokens{here, there}[i%2].Redeem(t.Context(), token, "global", fmt.Sprint("192.0.2.", i))
 	})
 	rdb.FlushDB(t.Context())
-	if _, err := here.Redeem(t.Context(), forgotten, "global"); wire.CodeOf(err) != wire.CodeUnauthorized {
+	if _, err := here.Redeem(t.Context(), forgotten, "global", address); wire.CodeOf(err) != wire.CodeUnauthorized {
 		t.Errorf("after Redis has lost it: got %v, want unauthorized", err)
 	}
 	issue(alice(10 * time.Second)) // with its bearer token

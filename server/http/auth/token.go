@@ -66,6 +66,15 @@ func (c *Claims) UserID(text string) (scoreboard.UserID, error) {
 	return scoreboard.ParseUserID(text)
 }
 
+// WrittenUser is UserID for a request that can be the first one about the user: the server's
+// own names are no users of clients.
+func (c *Claims) WrittenUser(text string) (scoreboard.UserID, error) {
+	if user, err := c.UserID(text); err != nil || user == c.User {
+		return user, err
+	}
+	return scoreboard.ParseClientUserID(text)
+}
+
 // JoinsOnly reports whether the token only allows joining a stream.
 func (c *Claims) JoinsOnly() bool {
 	return c.Has(ScopeJoin) && !c.Has(ScopeUpdate) && !c.Has(ScopeOperate)

@@ -73,7 +73,7 @@ func changeLink(name, label string, values ...string) link {
 }
 
 // boards lists the boards.
-func (c *Console) boards(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) boards(w http.ResponseWriter, r *http.Request, s *session) error {
 	return table(c, w, r, s, boardList, "list", &view{
 		Title: "Boards", Section: "boards", Actions: offer(s, changeLink("board-create", "Create board")),
 	})
@@ -92,9 +92,9 @@ type boardView struct {
 
 // board shows a board: its rules, its ranking, its top 10, and its periods or final
 // standings.
-func (c *Console) board(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) board(w http.ResponseWriter, r *http.Request, s *session) error {
 	name := r.PathValue("board")
-	k := c.as(r, s)
+	k := c.caller.as(r, s)
 	var b wire.Board
 	if err := k.get("/v1/boards/"+url.PathEscape(name), nil, &b); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (c *Console) board(w http.ResponseWriter, r *http.Request, s *session) erro
 	if b.Family != "" {
 		v.Crumbs = append(v.Crumbs, link{Label: b.Family, Href: boardHref(b.Family)})
 	}
-	return c.show(w, r, s, "board", v)
+	return c.screen.show(w, r, s, "board", v)
 }
 
 // boardActions are the changes of a board in its status.

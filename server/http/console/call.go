@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -23,20 +24,29 @@ const (
 // call asks the API for the person of a session. The API sees the person's token, address,
 // user agent and the id of the request.
 type call struct {
-	c      *Console
+	api    http.Handler
+	log    *slog.Logger
+	now    func() time.Time
 	ctx    context.Context
 	header http.Header
 	remote string
 }
 
-func (c *Console) as(r *http.Request, s *session) *call {
+// caller calls the API for people.
+type caller struct {
+	api http.Handler
+	log *slog.Logger
+	now func() time.Time
+}
+
+func (c *caller) as(r *http.Request, s *session) *call {
 	h := http.Header{"Authorization": {"Bearer " + s.Token}, "X-Request-Id": {r.Header.Get("X-Request-Id")}}
 	for _, name := range []string{"User-Agent", "Traceparent"} {
 		if values := r.Header.Values(name); len(values) > 0 {
 			h[name] = values
 		}
 	}
-	return &call{c: c, ctx: r.Context(), header: h, remote: r.RemoteAddr}
+	return &call{api: c.api, log: c.log, now: c.now, ctx: r.Context(), header: h, remote: r.RemoteAddr}
 }
 
 // failure is why a page cannot be shown or a change was not made, and what to do.
@@ -162,7 +172,7 @@ func (k *call) send(
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	k.c.API.ServeHTTP(w, r)
+	k.api.ServeHTTP(w, r)
 	return nil
 }
 

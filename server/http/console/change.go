@@ -35,7 +35,7 @@ type change struct {
 	job    bool // runs as a job
 	// then goes on with the answer beyond the request, and returns the page to follow it; nil
 	// where the answer is the end.
-	then func(c *Console, k *call, v url.Values, answer json.RawMessage) (string, error)
+	then func(c *changeForms, k *call, v url.Values, answer json.RawMessage) (string, error)
 }
 
 // request is a request of the API.
@@ -104,8 +104,16 @@ func findChange(r *http.Request, s *session) (*change, error) {
 	return ch, nil
 }
 
+// changeForms shows the forms of changes, and makes the changes.
+type changeForms struct {
+	screen     *renderer
+	caller     *caller
+	background *background
+	imports    *importRuns
+}
+
 // changeForm shows the form of a change, filled in from the query.
-func (c *Console) changeForm(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *changeForms) changeForm(w http.ResponseWriter, r *http.Request, s *session) error {
 	ch, err := findChange(r, s)
 	if err != nil {
 		return err
@@ -113,10 +121,10 @@ func (c *Console) changeForm(w http.ResponseWriter, r *http.Request, s *session)
 	return c.showChange(w, r, s, http.StatusOK, ch, ch.view(r.URL.Query()))
 }
 
-func (c *Console) showChange(
+func (c *changeForms) showChange(
 	w http.ResponseWriter, r *http.Request, s *session, status int, ch *change, v *changeView,
 ) error {
-	c.render(w, r, status, "change", &view{
+	c.screen.render(w, r, status, "change", &view{
 		Title:   ch.title,
 		Section: ch.section,
 		Session: s,
@@ -191,13 +199,13 @@ func (ch *change) check(v url.Values) error {
 }
 
 // applyChange reviews a submitted form, or applies it once it was reviewed.
-func (c *Console) applyChange(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *changeForms) applyChange(w http.ResponseWriter, r *http.Request, s *session) error {
 	ch, err := findChange(r, s)
 	if err != nil {
 		return err
 	}
 	values := ch.values(r.PostForm)
-	k := c.as(r, s)
+	k := c.caller.as(r, s)
 	shown := ch.view(values)
 	reject := func(err error) error {
 		f := failureOf(err)
@@ -309,7 +317,7 @@ type secretView struct {
 }
 
 // showSecret shows the answer of a change that has a secret, once.
-func (c *Console) showSecret(
+func (c *changeForms) showSecret(
 	w http.ResponseWriter, r *http.Request, s *session, ch *change, answer json.RawMessage,
 ) error {
 	var made struct {
@@ -329,7 +337,7 @@ func (c *Console) showSecret(
 		d.Back = webhookHref(made.WebhookID)
 		d.Facts = []fact{{"Address", text(made.URL)}, {"Webhook", code(made.WebhookID)}}
 	}
-	c.render(w, r, http.StatusOK, "secret", &view{
+	c.screen.render(w, r, http.StatusOK, "secret", &view{
 		Title: "Copy the secret now", Section: ch.section, Session: s, Notice: ch.done,
 		Audit: Root + "/audit?" + url.Values{"action": {ch.action}}.Encode(), Data: d,
 	})

@@ -236,8 +236,8 @@ func boardChanges() []*change {
 					Name: "require", Label: "Increments need", Kind: "choice",
 					Options: []string{"none", "action-token", "attestation", "action-token,attestation"},
 				},
-				{Name: "least", Label: "Minimum duration of an action", Kind: "text", Hint: "Such as 30s."},
-				{Name: "life", Label: "Lifetime of an action token", Kind: "text", Hint: "Such as 1h."},
+				{Name: "action_min", Label: "Minimum duration of an action", Kind: "text", Hint: "Such as 30s."},
+				{Name: "action_ttl", Label: "Lifetime of an action token", Kind: "text", Hint: "Such as 1h."},
 			},
 			effect: func(v url.Values) string {
 				return "From now on, increments on " + v.Get("board") + " need: " + v.Get("require") +
@@ -245,11 +245,11 @@ func boardChanges() []*change {
 			},
 			command: func(v url.Values) []string {
 				words := []string{"board", "set", v.Get("board"), "--require", v.Get("require")}
-				if v.Get("least") != "" {
-					words = append(words, "--action-least", v.Get("least"))
+				if v.Get("action_min") != "" {
+					words = append(words, "--action-min", v.Get("action_min"))
 				}
-				if v.Get("life") != "" {
-					words = append(words, "--action-life", v.Get("life"))
+				if v.Get("action_ttl") != "" {
+					words = append(words, "--action-ttl", v.Get("action_ttl"))
 				}
 				return words
 			},
@@ -259,11 +259,11 @@ func boardChanges() []*change {
 					require = strings.Split(v.Get("require"), ",")
 				}
 				body.Require = &require
-				if least := v.Get("least"); least != "" {
-					body.ActionLeast = &least
+				if shortest := v.Get("action_min"); shortest != "" {
+					body.ActionMin = &shortest
 				}
-				if life := v.Get("life"); life != "" {
-					body.ActionLife = &life
+				if ttl := v.Get("action_ttl"); ttl != "" {
+					body.ActionTTL = &ttl
 				}
 				return request{http.MethodPatch, boardPath(v), reasonQuery(v), body}, nil
 			},

@@ -106,7 +106,7 @@ func jobChanges() []*change {
 			dryRun: func(k *call, v url.Values) ([]fact, error) {
 				var j wire.Job
 				err := k.get("/v1/admin/jobs/"+url.PathEscape(v.Get("id")), nil, &j)
-				return newJobView(&j, k.c.Now()).Facts, err
+				return newJobView(&j, k.now()).Facts, err
 			},
 			command: func(v url.Values) []string { return []string{"job", "stop", v.Get("id")} },
 			request: func(v url.Values) (request, error) {

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"crypto/cipher"
 	"crypto/rand"
 	"embed"
 	"encoding/hex"
@@ -45,15 +44,14 @@ type Options struct {
 
 // Console is the handler of Root and all paths below it.
 type Console struct {
-	Options
-	origin     *url.URL // of URL; nil for none
-	sealer     cipher.AEAD
+	sessions   *sessions
+	screen     *renderer
+	signIns    *signIns
+	views      *views
+	forms      *changeForms
 	forged     *http.CrossOriginProtection
 	mux        *http.ServeMux
-	pages      pages
-	issuer     issuer
 	background *background
-	imports    importRuns
 }
 
 //go:embed assets
@@ -61,28 +59,45 @@ var embedded embed.FS
 
 // New makes the console, or returns what is wrong with the options.
 func New(o Options) (*Console, error) {
-	c := &Console{Options: o, forged: http.NewCrossOriginProtection(), mux: http.NewServeMux()}
-	var err error
-	if c.sealer, err = newSealer(o.Key); err != nil {
+	sealer, err := newSealer(o.Key)
+	if err != nil {
 		return nil, err
 	}
-	if o.URL != "" {
-		if c.origin, err = url.Parse(o.URL); err != nil {
-			return nil, err
-		}
+	origin, err := originOf(&o)
+	if err != nil {
+		return nil, err
 	}
-	if o.OIDC.Issuer != "" && c.origin == nil {
-		return nil, errors.New("sign-in by OIDC requires the console's URL, for its redirect URI")
-	}
-	c.background = newBackground()
-	c.issuer.c = c
+	in := &sessions{key: o.Key, sealer: sealer, origin: origin, actionScopes: o.ActionScopes, now: o.Now}
 	files, err := loadAssets()
 	if err != nil {
 		return nil, err
 	}
-	c.pages = parsePages(files)
+	api, imports := &caller{api: o.API, log: o.Log, now: o.Now}, &importRuns{}
+	screen := &renderer{pages: parsePages(files), sessions: in, log: o.Log}
+	c := &Console{
+		sessions: in, screen: screen, forged: http.NewCrossOriginProtection(), mux: http.NewServeMux(),
+		background: newBackground(),
+		signIns: &signIns{
+			sessions: in, screen: screen, caller: api, oidc: o.OIDC,
+			issuer: issuer{of: o.OIDC, origin: origin, now: o.Now},
+			mint:   o.Mint, verify: o.Verify, log: o.Log, now: o.Now,
+		},
+		views: &views{screen: screen, caller: api, imports: imports, now: o.Now},
+	}
+	c.forms = &changeForms{screen: screen, caller: api, background: c.background, imports: imports}
 	c.route(files)
 	return c, nil
+}
+
+// originOf returns the origin of the console's URL, nil without one.
+func originOf(o *Options) (*url.URL, error) {
+	if o.URL == "" && o.OIDC.Issuer != "" {
+		return nil, errors.New("sign-in by OIDC requires the console's URL, for its redirect URI")
+	}
+	if o.URL == "" {
+		return nil, nil //nolint:nilnil // any address
+	}
+	return url.Parse(o.URL)
 }
 
 // contentPolicy allows the console's own files, and no inline script or style. Scripts
@@ -142,19 +157,19 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
-	if c.secure(r) {
+	if c.sessions.secure(r) {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 	id := make([]byte, 16)
 	_, _ = rand.Read(id) // never fails
 	r.Header.Set("X-Request-Id", hex.EncodeToString(id))
 	h.Set("X-Request-Id", r.Header.Get("X-Request-Id"))
-	if problem := c.checkHost(r); problem != nil {
-		c.fail(w, r, problem)
+	if problem := c.sessions.checkHost(r); problem != nil {
+		c.screen.fail(w, r, problem)
 		return
 	}
 	if err := c.forged.Check(r); err != nil {
-		c.fail(w, r, &failure{
+		c.screen.fail(w, r, &failure{
 			Status: http.StatusForbidden, Code: "forbidden",
 			Message: "The request comes from a page of another site.", Next: "Open the console and try again.",
 		})
@@ -171,36 +186,36 @@ func (c *Console) route(files *assets.Files) {
 			http.NotFound(w, r)
 		}
 	})
-	c.mux.HandleFunc("GET "+Root+"/sign-in", c.signInPage)
-	c.mux.HandleFunc("POST "+Root+"/sign-in", c.signIn)
-	c.mux.HandleFunc("GET "+Root+"/sign-in/oidc", c.startOIDC)
-	c.mux.HandleFunc("GET "+Root+"/sign-in/callback", c.finishOIDC)
-	c.mux.HandleFunc("POST "+Root+"/sign-out", c.signedIn(c.signOut))
+	c.mux.HandleFunc("GET "+Root+"/sign-in", c.signIns.signInPage)
+	c.mux.HandleFunc("POST "+Root+"/sign-in", c.signIns.signIn)
+	c.mux.HandleFunc("GET "+Root+"/sign-in/oidc", c.signIns.startOIDC)
+	c.mux.HandleFunc("GET "+Root+"/sign-in/callback", c.signIns.finishOIDC)
+	c.mux.HandleFunc("POST "+Root+"/sign-out", c.signedIn(c.signIns.signOut))
 	pages := map[string]handler{
-		"":                               c.overview,
-		"/overview/data":                 c.overviewData,
-		"/boards":                        c.boards,
-		"/boards/{board}":                c.board,
-		"/players":                       c.players,
-		"/players/{user}":                c.player,
-		"/players/{user}/events/{event}": c.event,
-		"/players/{user}/export":         c.exportPlayer,
-		"/audit":                         c.audit,
-		"/audit/{id}":                    c.auditEntry,
-		"/dead-letters":                  c.deadLetters,
-		"/dead-letters/{id}":             c.deadLetter,
-		"/integrity":                     c.integrity,
-		"/integrity/flags/{id}":          c.flag,
-		"/integrity/voids/{id}":          c.void,
-		"/jobs":                          c.jobs,
-		"/jobs/{id}":                     c.job,
-		"/imports":                       c.importsPage,
-		"/imports/{id}":                  c.importPage,
-		"/keys":                          c.keys,
-		"/settings":                      c.settings,
-		"/webhooks":                      c.webhooks,
-		"/webhooks/{webhook}":            c.webhook,
-		"/changes/{change}":              c.changeForm,
+		"":                               c.views.overview,
+		"/overview/data":                 c.views.overviewData,
+		"/boards":                        c.views.boards,
+		"/boards/{board}":                c.views.board,
+		"/players":                       c.views.players,
+		"/players/{user}":                c.views.player,
+		"/players/{user}/events/{event}": c.views.event,
+		"/players/{user}/export":         c.views.exportPlayer,
+		"/audit":                         c.views.audit,
+		"/audit/{id}":                    c.views.auditEntry,
+		"/dead-letters":                  c.views.deadLetters,
+		"/dead-letters/{id}":             c.views.deadLetter,
+		"/integrity":                     c.views.integrity,
+		"/integrity/flags/{id}":          c.views.flag,
+		"/integrity/voids/{id}":          c.views.void,
+		"/jobs":                          c.views.jobs,
+		"/jobs/{id}":                     c.views.job,
+		"/imports":                       c.views.importsPage,
+		"/imports/{id}":                  c.views.importPage,
+		"/keys":                          c.views.keys,
+		"/settings":                      c.views.settings,
+		"/webhooks":                      c.views.webhooks,
+		"/webhooks/{webhook}":            c.views.webhook,
+		"/changes/{change}":              c.forms.changeForm,
 	}
 	for path, h := range pages {
 		c.mux.HandleFunc("GET "+Root+path, c.signedIn(h))
@@ -208,7 +223,7 @@ func (c *Console) route(files *assets.Files) {
 	c.mux.HandleFunc("GET "+Root+"/{$}", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, Root, http.StatusMovedPermanently)
 	})
-	c.mux.HandleFunc("POST "+Root+"/changes/{change}", c.signedIn(c.applyChange))
+	c.mux.HandleFunc("POST "+Root+"/changes/{change}", c.signedIn(c.forms.applyChange))
 	c.mux.HandleFunc(Root+"/", c.signedIn(func(http.ResponseWriter, *http.Request, *session) error {
 		return &failure{
 			Status: http.StatusNotFound, Code: "not_found", Message: "The console has no such page.",
@@ -225,13 +240,13 @@ type handler func(w http.ResponseWriter, r *http.Request, s *session) error
 // also needs the session's token against forged requests.
 func (c *Console) signedIn(h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s := c.session(r)
+		s := c.sessions.session(r)
 		if s == nil {
 			if r.Header.Get("Accept") == "application/json" {
 				http.Error(w, "signed out", http.StatusUnauthorized)
 				return
 			}
-			c.askToSignIn(w, r)
+			askToSignIn(w, r)
 			return
 		}
 		if r.Method == http.MethodPost {
@@ -245,11 +260,11 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 					f.Message = "The form is too large."
 					f.Next = "A form can have 64 KiB, and a file 4 MiB. Use sbctl for larger files."
 				}
-				c.fail(w, r, f)
+				c.screen.fail(w, r, f)
 				return
 			}
-			if !c.matchesFormToken(s, r.PostForm.Get(formTokenField)) {
-				c.fail(w, r, &failure{
+			if !c.sessions.matchesFormToken(s, r.PostForm.Get(formTokenField)) {
+				c.screen.fail(w, r, &failure{
 					Status: http.StatusForbidden, Code: "forbidden", Message: "The form is not from this session.",
 					Next: "Go back, reload the page and submit the form again.",
 				})
@@ -257,7 +272,7 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 			}
 		}
 		if err := h(w, r, s); err != nil {
-			c.failSignedIn(w, r, s, err)
+			c.screen.failSignedIn(w, r, s, err)
 		}
 	}
 }

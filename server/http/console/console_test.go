@@ -54,8 +54,8 @@ func TestChangesAreListed(t *testing.T) {
 		"partitions": {"8"},
 		"ends":       {"2099-01-01T00:00:00Z"},
 		"require":    {"action-token,attestation"},
-		"least":      {"30s"},
-		"life":       {"1h"},
+		"action_min": {"30s"},
+		"action_ttl": {"1h"},
 		"id":         {"17"},
 		"by":         {"key"},
 		"sender":     {"k_1"},
@@ -147,11 +147,11 @@ func TestSealedSessions(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	c := newTest(t, http.NotFoundHandler(), func(o *Options) { o.Now = func() time.Time { return now } })
-	good := c.seal(purposeSession, session{User: "ada", Expires: now.Add(time.Hour)})
+	good := c.sessions.seal(purposeSession, session{User: "ada", Expires: now.Add(time.Hour)})
 	read := func(c *Console, value string) *session {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/console", nil)
 		r.AddCookie(&http.Cookie{Name: sessionCookie, Value: value})
-		return c.session(r)
+		return c.sessions.session(r)
 	}
 	if s := read(c, good); s == nil || s.User != "ada" {
 		t.Fatalf("got %v, want ada's session", s)
@@ -162,8 +162,8 @@ func TestSealedSessions(t *testing.T) {
 	for name, s := range map[string]*session{
 		"of another key":     read(other, good),
 		"changed":            read(c, string(flipped)),
-		"of another purpose": read(c, c.seal(purposeSignIn, session{User: "ada", Expires: now.Add(time.Hour)})),
-		"expired":            read(c, c.seal(purposeSession, session{User: "ada", Expires: now})),
+		"of another purpose": read(c, c.sessions.seal(purposeSignIn, session{User: "ada", Expires: now.Add(time.Hour)})),
+		"expired":            read(c, c.sessions.seal(purposeSession, session{User: "ada", Expires: now})),
 		"empty":              read(c, ""),
 	} {
 		if s != nil {
@@ -172,10 +172,11 @@ func TestSealedSessions(t *testing.T) {
 	}
 	tokens := map[string]bool{}
 	for _, id := range []string{"a", "b"} {
-		tokens[c.formToken(&session{ID: id})] = true
+		tokens[c.sessions.formToken(&session{ID: id})] = true
 	}
-	if len(tokens) != 2 || c.matchesFormToken(&session{ID: "a"}, "") || c.matchesFormToken(&session{ID: "a"},
-		c.formToken(&session{ID: "b"})) {
+	own := &session{ID: "a"}
+	if len(tokens) != 2 || c.sessions.matchesFormToken(own, "") ||
+		c.sessions.matchesFormToken(own, c.sessions.formToken(&session{ID: "b"})) {
 		t.Error("the token of a form does not depend on the session")
 	}
 }

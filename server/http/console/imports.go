@@ -147,7 +147,7 @@ var importList = &list[wire.Import]{
 }
 
 // importsPage lists the imports.
-func (c *Console) importsPage(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) importsPage(w http.ResponseWriter, r *http.Request, s *session) error {
 	return table(c, w, r, s, importList, "list", &view{
 		Title: "Imports", Section: "imports", Actions: offer(s, changeLink("import", "Import a CSV file")),
 	})
@@ -169,12 +169,12 @@ type importView struct {
 const quiet = 5 * time.Second
 
 // importPage shows an import, and the progress of its file if this node writes it.
-func (c *Console) importPage(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) importPage(w http.ResponseWriter, r *http.Request, s *session) error {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil || id < 1 || id == 1<<63-1 {
 		return &failure{Status: http.StatusNotFound, Code: "not_found", Message: "There is no such import."}
 	}
-	k := c.as(r, s)
+	k := c.caller.as(r, s)
 	rows, _, err := importList.fetch(k, url.Values{"before": {strconv.FormatInt(id+1, 10)}, "limit": {"1"}})
 	if err != nil {
 		return err
@@ -197,9 +197,9 @@ func (c *Console) importPage(w http.ResponseWriter, r *http.Request, s *session)
 	if run := c.imports.find(id); run != nil {
 		run.show(d)
 	} else {
-		d.Active = i.LastAt != nil && c.Now().Sub(*i.LastAt) < quiet
+		d.Active = i.LastAt != nil && c.now().Sub(*i.LastAt) < quiet
 	}
-	return c.show(w, r, s, "import", &view{
+	return c.screen.show(w, r, s, "import", &view{
 		Title: "Import from " + i.Source, Section: "imports", Data: d,
 		Crumbs:  []link{{Label: "Imports", Href: Root + "/imports"}},
 		Actions: offer(s, changeLink("import", "Import a file again", "board", i.Board, "source", i.Source)),
@@ -317,7 +317,7 @@ func importChanges() []*change {
 			return request{http.MethodPost, "/v1/admin/imports", reasonQuery(v), body}, err
 		},
 		back: func(url.Values) string { return Root + "/imports" },
-		then: func(c *Console, k *call, v url.Values, answer json.RawMessage) (string, error) {
+		then: func(c *changeForms, k *call, v url.Values, answer json.RawMessage) (string, error) {
 			var made wire.Import
 			if err := json.Unmarshal(answer, &made); err != nil {
 				return "", err

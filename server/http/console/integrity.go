@@ -70,8 +70,8 @@ type integrityView struct {
 }
 
 // integrity shows flags, voids and jobs.
-func (c *Console) integrity(w http.ResponseWriter, r *http.Request, s *session) error {
-	k := c.as(r, s)
+func (c *views) integrity(w http.ResponseWriter, r *http.Request, s *session) error {
+	k := c.caller.as(r, s)
 	if done, err := flagList.export(k, w, r); done {
 		return err
 	}
@@ -92,17 +92,17 @@ func (c *Console) integrity(w http.ResponseWriter, r *http.Request, s *session) 
 	d.Jobs = jobList.plain(jobs.Jobs)
 	d.JobActions = offer(s, changeLink("verify", "Verify"), changeLink("reconcile", "Repair rankings"),
 		changeLink("rebuild", "Rebuild"))
-	return c.show(w, r, s, "integrity", &view{
+	return c.screen.show(w, r, s, "integrity", &view{
 		Title: "Integrity", Section: "integrity", Data: d,
 		Actions: offer(s, changeLink("void-create", "Void a sender’s events")),
 	})
 }
 
 // flag shows a flag, to be confirmed or dismissed.
-func (c *Console) flag(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) flag(w http.ResponseWriter, r *http.Request, s *session) error {
 	id := r.PathValue("id")
 	var f wire.Flag
-	if err := c.as(r, s).get("/v1/admin/flags/"+url.PathEscape(id), nil, &f); err != nil {
+	if err := c.caller.as(r, s).get("/v1/admin/flags/"+url.PathEscape(id), nil, &f); err != nil {
 		return err
 	}
 	facts := []fact{
@@ -139,7 +139,7 @@ func (c *Console) flag(w http.ResponseWriter, r *http.Request, s *session) error
 			changeLink("flag-confirm", "Confirm", "id", id),
 		)
 	}
-	return c.show(w, r, s, "detail", v)
+	return c.screen.show(w, r, s, "detail", v)
 }
 
 type voidView struct {
@@ -151,10 +151,10 @@ type voidView struct {
 }
 
 // void shows a void and its progress.
-func (c *Console) void(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) void(w http.ResponseWriter, r *http.Request, s *session) error {
 	id := r.PathValue("id")
 	var v wire.Void
-	if err := c.as(r, s).get("/v1/admin/voids/"+url.PathEscape(id), nil, &v); err != nil {
+	if err := c.caller.as(r, s).get("/v1/admin/voids/"+url.PathEscape(id), nil, &v); err != nil {
 		return err
 	}
 	done := v.Reversed + v.Skipped
@@ -192,5 +192,5 @@ func (c *Console) void(w http.ResponseWriter, r *http.Request, s *session) error
 	if v.State == "done" {
 		page.Actions = offer(s, changeLink("void-undo", "Undo void", "id", id))
 	}
-	return c.show(w, r, s, "void", page)
+	return c.screen.show(w, r, s, "void", page)
 }

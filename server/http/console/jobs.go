@@ -60,7 +60,7 @@ func (b *background) do(k *call, run func(*call)) error {
 }
 
 // startJob has the API run a job, and returns its number once it runs.
-func (c *Console) startJob(k *call, q request) (string, error) {
+func (c *changeForms) startJob(k *call, q request) (string, error) {
 	answer := &jobAnswer{answerBuffer: answerBuffer{header: make(http.Header)}, began: make(chan struct{})}
 	ended := make(chan error, 1)
 	if err := c.background.do(k, func(k *call) {
@@ -168,12 +168,12 @@ type jobsView struct {
 }
 
 // jobs lists the jobs of all nodes.
-func (c *Console) jobs(w http.ResponseWriter, r *http.Request, s *session) error {
-	t, done, err := tableOrExport(jobList, c.as(r, s), w, r)
+func (c *views) jobs(w http.ResponseWriter, r *http.Request, s *session) error {
+	t, done, err := tableOrExport(jobList, c.caller.as(r, s), w, r)
 	if done || err != nil {
 		return err
 	}
-	return c.show(w, r, s, "jobs", &view{
+	return c.screen.show(w, r, s, "jobs", &view{
 		Title: "Jobs", Section: "jobs", Data: &jobsView{Table: t, Active: hasRunning(t)},
 		Actions: offer(s, changeLink("verify", "Verify"), changeLink("reconcile", "Repair rankings"),
 			changeLink("rebuild", "Rebuild"), changeLink("replay", "Replay")),
@@ -202,22 +202,22 @@ type jobView struct {
 }
 
 // job shows a job's progress or result.
-func (c *Console) job(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) job(w http.ResponseWriter, r *http.Request, s *session) error {
 	if !s.May(scopeOperate) {
 		return lacks(scopeOperate)
 	}
 	var j wire.Job
-	if err := c.as(r, s).get("/v1/admin/jobs/"+url.PathEscape(r.PathValue("id")), nil, &j); err != nil {
+	if err := c.caller.as(r, s).get("/v1/admin/jobs/"+url.PathEscape(r.PathValue("id")), nil, &j); err != nil {
 		return err
 	}
 	v := &view{
-		Title: jobTitle(&j), Section: "jobs", Data: newJobView(&j, c.Now()),
+		Title: jobTitle(&j), Section: "jobs", Data: newJobView(&j, c.now()),
 		Crumbs: []link{{Label: "Jobs", Href: Root + "/jobs"}},
 	}
 	if j.State == "running" || j.State == "lost" {
 		v.Actions = offer(s, changeLink("job-stop", "Stop the job", "id", strconv.FormatInt(j.JobID, 10)))
 	}
-	return c.show(w, r, s, "job", v)
+	return c.screen.show(w, r, s, "job", v)
 }
 
 func newJobView(j *wire.Job, now time.Time) *jobView {

@@ -266,7 +266,7 @@ func (l *list[T]) export(k *call, w http.ResponseWriter, r *http.Request) (done 
 			panic(http.ErrAbortHandler)
 		}
 		if rows, next, err = l.fetch(k, q); err != nil {
-			k.c.Log.Warn("export broken off", "path", r.URL.Path, "page", page, "err", err)
+			k.log.Warn("export broken off", "path", r.URL.Path, "page", page, "err", err)
 			panic(http.ErrAbortHandler)
 		}
 	}
@@ -294,14 +294,14 @@ func tableOrExport[T any](l *list[T], k *call, w http.ResponseWriter, r *http.Re
 
 // table shows a page with one table.
 func table[T any](
-	c *Console, w http.ResponseWriter, r *http.Request, s *session, l *list[T], page string, v *view,
+	c *views, w http.ResponseWriter, r *http.Request, s *session, l *list[T], page string, v *view,
 ) error {
-	t, done, err := tableOrExport(l, c.as(r, s), w, r)
+	t, done, err := tableOrExport(l, c.caller.as(r, s), w, r)
 	if done || err != nil {
 		return err
 	}
 	v.Data = t
-	return c.show(w, r, s, page, v)
+	return c.screen.show(w, r, s, page, v)
 }
 
 // fact is a named value of a page.

@@ -41,7 +41,9 @@ type signInState struct {
 
 // issuer is the discovered identity provider.
 type issuer struct {
-	c        *Console
+	of       OIDC
+	origin   *url.URL
+	now      func() time.Time
 	mu       sync.Mutex
 	provider *oidc.Provider
 	read     time.Time
@@ -75,24 +77,24 @@ func (i *issuer) context() context.Context {
 func (i *issuer) client() (*oidc.Provider, *oauth2.Config, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	o := i.c.OIDC
-	if i.provider == nil || i.c.Now().Sub(i.read) > providerRetain {
+	o := i.of
+	if i.provider == nil || i.now().Sub(i.read) > providerRetain {
 		p, err := oidc.NewProvider(i.context(), o.Issuer)
 		if err != nil {
 			return nil, nil, err
 		}
-		i.provider, i.read = p, i.c.Now()
+		i.provider, i.read = p, i.now()
 	}
 	return i.provider, &oauth2.Config{
 		ClientID: o.ClientID, ClientSecret: o.ClientSecret, Endpoint: i.provider.Endpoint(), Scopes: o.Scopes,
-		RedirectURL: i.c.origin.Scheme + "://" + i.c.origin.Host + Root + "/sign-in/callback",
+		RedirectURL: i.origin.Scheme + "://" + i.origin.Host + Root + "/sign-in/callback",
 	}, nil
 }
 
 // startOIDC sends the browser to the identity provider.
-func (c *Console) startOIDC(w http.ResponseWriter, r *http.Request) {
-	if c.OIDC.Issuer == "" {
-		c.askToSignIn(w, r)
+func (c *signIns) startOIDC(w http.ResponseWriter, r *http.Request) {
+	if c.oidc.Issuer == "" {
+		askToSignIn(w, r)
 		return
 	}
 	_, client, err := c.issuer.client()
@@ -102,9 +104,9 @@ func (c *Console) startOIDC(w http.ResponseWriter, r *http.Request) {
 	}
 	s := signInState{
 		State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(),
-		To: localPath(r.URL.Query().Get("to")), Expires: c.Now().Add(signInLife),
+		To: localPath(r.URL.Query().Get("to")), Expires: c.now().Add(signInLife),
 	}
-	c.setCookie(w, r, signInCookie, c.seal(purposeSignIn, s), signInLife, http.SameSiteLaxMode)
+	c.sessions.setCookie(w, r, signInCookie, c.sessions.seal(purposeSignIn, s), signInLife, http.SameSiteLaxMode)
 	http.Redirect(w, r, client.AuthCodeURL(s.State, oidc.Nonce(s.Nonce), oauth2.S256ChallengeOption(s.Verifier)),
 		http.StatusSeeOther)
 }
@@ -112,16 +114,16 @@ func (c *Console) startOIDC(w http.ResponseWriter, r *http.Request) {
 // finishOIDC begins the session of a person whom the provider has authenticated. It
 // answers with a page that leads on: the browser does not send a strict cookie in a
 // request that another site has redirected here.
-func (c *Console) finishOIDC(w http.ResponseWriter, r *http.Request) {
+func (c *signIns) finishOIDC(w http.ResponseWriter, r *http.Request) {
 	var s signInState
-	k, err := r.Cookie(c.cookieName(r, signInCookie))
+	k, err := r.Cookie(c.sessions.cookieName(r, signInCookie))
 	q := r.URL.Query()
-	if err != nil || c.OIDC.Issuer == "" || !c.open(purposeSignIn, k.Value, &s) || !c.Now().Before(s.Expires) ||
+	if err != nil || c.oidc.Issuer == "" || !c.sessions.open(purposeSignIn, k.Value, &s) || !c.now().Before(s.Expires) ||
 		!hmac.Equal([]byte(q.Get("state")), []byte(s.State)) {
 		c.failOIDC(w, r, "state", errors.New("it was not started in this browser, or more than ten minutes ago"))
 		return
 	}
-	c.setCookie(w, r, signInCookie, "", 0, http.SameSiteLaxMode)
+	c.sessions.setCookie(w, r, signInCookie, "", 0, http.SameSiteLaxMode)
 	if code := q.Get("error"); code != "" {
 		c.failOIDC(w, r, "authorization", errors.New("the identity provider answered "+firstRunes(code, 60)))
 		return
@@ -141,7 +143,7 @@ func (c *Console) finishOIDC(w http.ResponseWriter, r *http.Request) {
 
 // exchange returns the access token for the provider's code, after it has verified the ID
 // token. On failure it returns the stage that failed.
-func (c *Console) exchange(r *http.Request, s *signInState, q url.Values) (token, stage string, err error) {
+func (c *signIns) exchange(r *http.Request, s *signInState, q url.Values) (token, stage string, err error) {
 	provider, client, err := c.issuer.client()
 	if err != nil {
 		return "", "discovery", err
@@ -155,7 +157,7 @@ func (c *Console) exchange(r *http.Request, s *signInState, q url.Values) (token
 		return "", "code", err
 	}
 	raw, _ := answer.Extra("id_token").(string)
-	id, err := provider.Verifier(&oidc.Config{ClientID: c.OIDC.ClientID, Now: c.Now}).Verify(ctx, raw)
+	id, err := provider.Verifier(&oidc.Config{ClientID: c.oidc.ClientID, Now: c.now}).Verify(ctx, raw)
 	if err != nil {
 		return "", "ID token", err
 	}
@@ -183,8 +185,8 @@ func subjectOf(token string) string {
 	return claims.Subject
 }
 
-func (c *Console) failOIDC(w http.ResponseWriter, r *http.Request, stage string, err error) {
-	c.Log.Warn("sign-in failed", "stage", stage, "err", err)
+func (c *signIns) failOIDC(w http.ResponseWriter, r *http.Request, stage string, err error) {
+	c.log.Warn("sign-in failed", "stage", stage, "err", err)
 	c.showSignIn(w, r, http.StatusUnauthorized, signInData{To: Root, Problem: &failure{
 		Message: "Sign-in did not succeed (" + stage + ").",
 		Next:    "Sign in again. If it fails again, the log of the server says why.",

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
 )
@@ -46,8 +47,16 @@ var checksOf = map[string][]string{
 	"realtime": {},
 }
 
+// views are the pages that show what the API answers.
+type views struct {
+	screen  *renderer
+	caller  *caller
+	imports *importRuns
+	now     func() time.Time
+}
+
 // overview shows the path of an increment, with the state of each stage.
-func (c *Console) overview(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) overview(w http.ResponseWriter, r *http.Request, s *session) error {
 	if !s.May(scopeOperate) {
 		http.Redirect(w, r, Root+"/boards", http.StatusSeeOther)
 		return nil
@@ -56,11 +65,11 @@ func (c *Console) overview(w http.ResponseWriter, r *http.Request, s *session) e
 	if err != nil {
 		return err
 	}
-	return c.show(w, r, s, "overview", &view{Title: "Overview", Section: "overview", Data: state})
+	return c.screen.show(w, r, s, "overview", &view{Title: "Overview", Section: "overview", Data: state})
 }
 
 // overviewData is the state of the overview as JSON.
-func (c *Console) overviewData(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) overviewData(w http.ResponseWriter, r *http.Request, s *session) error {
 	state, err := c.readOverview(r, s)
 	if err != nil {
 		f := failureOf(err)
@@ -73,8 +82,8 @@ func (c *Console) overviewData(w http.ResponseWriter, r *http.Request, s *sessio
 }
 
 // readOverview asks the API for the state of everything.
-func (c *Console) readOverview(r *http.Request, s *session) (*overviewState, error) {
-	k := c.as(r, s)
+func (c *views) readOverview(r *http.Request, s *session) (*overviewState, error) {
+	k := c.caller.as(r, s)
 	board := r.URL.Query().Get("board")
 	if board == "" {
 		board = "global"

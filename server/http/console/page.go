@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -129,15 +130,22 @@ func formatTime(v any) string {
 	return "–"
 }
 
+// renderer renders pages.
+type renderer struct {
+	pages    pages
+	sessions *sessions
+	log      *slog.Logger
+}
+
 // render answers with a page. It is rendered as a whole first, so that an error does not
 // leave half a page.
-func (c *Console) render(w http.ResponseWriter, r *http.Request, status int, page string, v *view) {
+func (c *renderer) render(w http.ResponseWriter, r *http.Request, status int, page string, v *view) {
 	if v.Session != nil {
-		v.Token = c.formToken(v.Session)
+		v.Token = c.sessions.formToken(v.Session)
 	}
 	var b bytes.Buffer
 	if err := c.pages[page].ExecuteTemplate(&b, "layout", v); err != nil {
-		c.Log.Error("page not rendered", "page", page, "err", err)
+		c.log.Error("page not rendered", "page", page, "err", err)
 		http.Error(w, "The page could not be rendered.", http.StatusInternalServerError)
 		return
 	}
@@ -150,7 +158,7 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, status int, pag
 
 // show answers with a page of a person who is signed in, and with what a change before it
 // has done.
-func (c *Console) show(w http.ResponseWriter, r *http.Request, s *session, page string, v *view) error {
+func (c *renderer) show(w http.ResponseWriter, r *http.Request, s *session, page string, v *view) error {
 	v.Session = s
 	if ch := changes[r.URL.Query().Get("done")]; ch != nil {
 		v.Notice = ch.done
@@ -161,19 +169,19 @@ func (c *Console) show(w http.ResponseWriter, r *http.Request, s *session, page 
 }
 
 // fail answers with an error, outside of a session.
-func (c *Console) fail(w http.ResponseWriter, r *http.Request, f *failure) {
+func (c *renderer) fail(w http.ResponseWriter, r *http.Request, f *failure) {
 	c.render(w, r, f.Status, "error", &view{Title: http.StatusText(f.Status), Data: f})
 }
 
 // failSignedIn answers with an error. Who is not accepted any more signs in again.
-func (c *Console) failSignedIn(w http.ResponseWriter, r *http.Request, s *session, err error) {
+func (c *renderer) failSignedIn(w http.ResponseWriter, r *http.Request, s *session, err error) {
 	f := failureOf(err)
 	if f.Code == "internal" && !errors.As(err, new(*failure)) {
-		c.Log.Error("console page failed", "path", r.URL.Path, "request_id", r.Header.Get("X-Request-Id"), "err", err)
+		c.log.Error("console page failed", "path", r.URL.Path, "request_id", r.Header.Get("X-Request-Id"), "err", err)
 	}
 	if f.Status == http.StatusUnauthorized {
-		c.setCookie(w, r, sessionCookie, "", 0, http.SameSiteStrictMode)
-		c.askToSignIn(w, r)
+		c.sessions.setCookie(w, r, sessionCookie, "", 0, http.SameSiteStrictMode)
+		askToSignIn(w, r)
 		return
 	}
 	if f.RequestID == "" {

@@ -63,14 +63,14 @@ type playersView struct {
 }
 
 // players finds players by id or, for operators, by name, or from the top of a board.
-func (c *Console) players(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) players(w http.ResponseWriter, r *http.Request, s *session) error {
 	asked := strings.TrimSpace(r.URL.Query().Get("user"))
 	if asked != "" {
 		//nolint:gosec // G710: always a page of the console
-		http.Redirect(w, r, c.findPlayer(c.as(r, s), s, asked), http.StatusSeeOther)
+		http.Redirect(w, r, c.findPlayer(c.caller.as(r, s), s, asked), http.StatusSeeOther)
 		return nil
 	}
-	k, name := c.as(r, s), strings.TrimSpace(r.URL.Query().Get("name"))
+	k, name := c.caller.as(r, s), strings.TrimSpace(r.URL.Query().Get("name"))
 	d := &playersView{Asked: name, Names: name != "", ByID: !s.May(scopeOperate)}
 	v := &view{Title: "Players", Section: "players", Data: d}
 	show := func(t *tableView, done bool, err error) error {
@@ -78,7 +78,7 @@ func (c *Console) players(w http.ResponseWriter, r *http.Request, s *session) er
 			return err
 		}
 		d.Table = t
-		return c.show(w, r, s, "players", v)
+		return c.screen.show(w, r, s, "players", v)
 	}
 	if !d.Names {
 		return show(tableOrExport(topList, k, w, r))
@@ -91,7 +91,7 @@ func (c *Console) players(w http.ResponseWriter, r *http.Request, s *session) er
 
 // findPlayer returns the page that answers a search: the player with this id, or those whose
 // name begins with the text.
-func (c *Console) findPlayer(k *call, s *session, asked string) string {
+func (c *views) findPlayer(k *call, s *session, asked string) string {
 	if !s.May(scopeOperate) {
 		return playerHref(asked)
 	}
@@ -129,9 +129,9 @@ type playerView struct {
 const maxRanks = 12
 
 // player shows a player: status, ranks and the statement.
-func (c *Console) player(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) player(w http.ResponseWriter, r *http.Request, s *session) error {
 	user := r.PathValue("user")
-	k := c.as(r, s)
+	k := c.caller.as(r, s)
 	statement := statementList(user)
 	if done, err := statement.export(k, w, r); done {
 		return err
@@ -171,7 +171,7 @@ func (c *Console) player(w http.ResponseWriter, r *http.Request, s *session) err
 			return err
 		}
 	}
-	return c.show(w, r, s, "player", v)
+	return c.screen.show(w, r, s, "player", v)
 }
 
 // ranks reads a player's ranks, all at once.
@@ -282,9 +282,9 @@ type eventView struct {
 }
 
 // event shows how far an event of a player has come.
-func (c *Console) event(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) event(w http.ResponseWriter, r *http.Request, s *session) error {
 	user, id, q := r.PathValue("user"), r.PathValue("event"), r.URL.Query()
-	k := c.as(r, s)
+	k := c.caller.as(r, s)
 	at, err := scoreboard.ParseTime(q.Get("at"))
 	if err != nil {
 		return badTime("at", "The parameter at")
@@ -320,7 +320,7 @@ func (c *Console) event(w http.ResponseWriter, r *http.Request, s *session) erro
 			changeLink("reverse", "Reverse event", "user", user, "event", id, "kind", reversalKind(found)),
 		)
 	}
-	return c.show(w, r, s, "event", v)
+	return c.screen.show(w, r, s, "event", v)
 }
 
 // reversalKind names the kind of what is reversed, which is needed for adjustments.
@@ -369,7 +369,7 @@ func eventStages(k *call, s *session, e *wire.StatementEntry) []stage {
 	if !s.May(scopeOperate) {
 		return out
 	}
-	now := k.c.Now()
+	now := k.now()
 	var box wire.Outbox
 	if err := k.get("/v1/admin/outbox", nil, &box); err != nil {
 		published.Detail = failureOf(err).Message
@@ -395,8 +395,8 @@ func eventStages(k *call, s *session, e *wire.StatementEntry) []stage {
 }
 
 // exportPlayer downloads all that is stored about a player. The API writes its audit entry.
-func (c *Console) exportPlayer(w http.ResponseWriter, r *http.Request, s *session) error {
-	k := c.as(r, s)
+func (c *views) exportPlayer(w http.ResponseWriter, r *http.Request, s *session) error {
+	k := c.caller.as(r, s)
 	out := &downloadWriter{ResponseWriter: w, name: "player.ndjson"}
 	path := "/v1/admin/users/" + url.PathEscape(r.PathValue("user")) + "/export"
 	if err := k.send(r.Context(), out, http.MethodGet, path, nil, nil); err != nil {

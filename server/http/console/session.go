@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -86,8 +87,17 @@ func newSealer(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
+// sessions seals sessions into cookies, and opens them.
+type sessions struct {
+	key          []byte
+	sealer       cipher.AEAD
+	origin       *url.URL // of the console; nil for none
+	actionScopes map[string]string
+	now          func() time.Time
+}
+
 // seal encrypts v for a purpose.
-func (c *Console) seal(purpose string, v any) string {
+func (c *sessions) seal(purpose string, v any) string {
 	plain, err := json.Marshal(v)
 	if err != nil { // these types always marshal
 		panic(err)
@@ -98,7 +108,7 @@ func (c *Console) seal(purpose string, v any) string {
 
 // open decrypts into v what seal has returned for the same purpose, and reports whether it
 // was.
-func (c *Console) open(purpose, text string, v any) bool {
+func (c *sessions) open(purpose, text string, v any) bool {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return false
@@ -116,7 +126,7 @@ const (
 
 // cookieName returns the name of a cookie: over TLS one that no other host of the domain
 // can set.
-func (c *Console) cookieName(r *http.Request, name string) string {
+func (c *sessions) cookieName(r *http.Request, name string) string {
 	if c.secure(r) {
 		return securePrefix + name
 	}
@@ -124,7 +134,7 @@ func (c *Console) cookieName(r *http.Request, name string) string {
 }
 
 // secure reports whether the browser uses TLS, perhaps up to a proxy.
-func (c *Console) secure(r *http.Request) bool {
+func (c *sessions) secure(r *http.Request) bool {
 	if c.origin != nil {
 		return c.origin.Scheme == "https"
 	}
@@ -132,7 +142,7 @@ func (c *Console) secure(r *http.Request) bool {
 }
 
 // setCookie sets a cookie that scripts cannot read; an empty value deletes it.
-func (c *Console) setCookie(
+func (c *sessions) setCookie(
 	w http.ResponseWriter, r *http.Request, name, value string, life time.Duration, site http.SameSite,
 ) {
 	k := &http.Cookie{ //nolint:gosec // G124: without TLS, which checkHost allows on loopback only, Secure is off
@@ -148,7 +158,7 @@ func (c *Console) setCookie(
 // checkHost rejects requests under a name that is not the console's, so that no other name
 // that resolves to this address can act for it. Without TLS only loopback addresses are
 // accepted, because a session would be readable on the way.
-func (c *Console) checkHost(r *http.Request) *failure {
+func (c *sessions) checkHost(r *http.Request) *failure {
 	if c.origin != nil {
 		if strings.EqualFold(r.Host, c.origin.Host) {
 			return nil
@@ -178,28 +188,28 @@ func isLoopback(host string) bool {
 }
 
 // session returns the session of a request, nil for none.
-func (c *Console) session(r *http.Request) *session {
+func (c *sessions) session(r *http.Request) *session {
 	k, err := r.Cookie(c.cookieName(r, sessionCookie))
 	if err != nil {
 		return nil
 	}
 	var s session
-	if !c.open(purposeSession, k.Value, &s) || !c.Now().Before(s.Expires) {
+	if !c.open(purposeSession, k.Value, &s) || !c.now().Before(s.Expires) {
 		return nil
 	}
-	s.actions = c.ActionScopes
+	s.actions = c.actionScopes
 	return &s
 }
 
 // begin starts the session of a token that the API has accepted.
-func (c *Console) begin(w http.ResponseWriter, r *http.Request, token string, claims Claims) {
+func (c *sessions) begin(w http.ResponseWriter, r *http.Request, token string, claims Claims) {
 	s := session{
-		ID: rand.Text(), Token: token, User: claims.User, Scopes: claims.Scopes, Expires: c.Now().Add(sessionLife),
+		ID: rand.Text(), Token: token, User: claims.User, Scopes: claims.Scopes, Expires: c.now().Add(sessionLife),
 	}
 	if claims.Expires.Before(s.Expires) {
 		s.Expires = claims.Expires
 	}
-	c.setCookie(w, r, sessionCookie, c.seal(purposeSession, s), s.Expires.Sub(c.Now()), http.SameSiteStrictMode)
+	c.setCookie(w, r, sessionCookie, c.seal(purposeSession, s), s.Expires.Sub(c.now()), http.SameSiteStrictMode)
 }
 
 // Claims are what the console shows of a token.
@@ -213,12 +223,12 @@ type Claims struct {
 const formTokenField = "form_token"
 
 // formToken proves that a form was rendered for a session.
-func (c *Console) formToken(s *session) string {
-	mac := hmac.New(sha256.New, c.Key)
+func (c *sessions) formToken(s *session) string {
+	mac := hmac.New(sha256.New, c.key)
 	mac.Write([]byte("form " + s.ID))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-func (c *Console) matchesFormToken(s *session, token string) bool {
+func (c *sessions) matchesFormToken(s *session, token string) bool {
 	return hmac.Equal([]byte(token), []byte(c.formToken(s)))
 }

@@ -60,8 +60,8 @@ var settingList = &list[wire.Setting]{
 }
 
 // settings shows what each setting means, its value, and where it is from.
-func (c *Console) settings(w http.ResponseWriter, r *http.Request, s *session) error {
-	k := c.as(r, s)
+func (c *views) settings(w http.ResponseWriter, r *http.Request, s *session) error {
+	k := c.caller.as(r, s)
 	if done, err := settingList.export(k, w, r); done {
 		return err
 	}
@@ -104,5 +104,5 @@ func (c *Console) settings(w http.ResponseWriter, r *http.Request, s *session) e
 		}
 		t.Groups[i].Settings = append(t.Groups[i].Settings, row)
 	}
-	return c.show(w, r, s, "settings", &view{Title: "Settings", Section: "settings", Data: t})
+	return c.screen.show(w, r, s, "settings", &view{Title: "Settings", Section: "settings", Data: t})
 }

@@ -1,10 +1,13 @@
 package console
 
 import (
+	"context"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // signInData is the content of the sign-in page.
@@ -19,7 +22,7 @@ type signInData struct {
 }
 
 // askToSignIn leads to the sign-in page, and from there back.
-func (c *Console) askToSignIn(w http.ResponseWriter, r *http.Request) {
+func askToSignIn(w http.ResponseWriter, r *http.Request) {
 	target := Root + "/sign-in"
 	if r.Method == http.MethodGet {
 		target += "?" + url.Values{"to": {r.URL.RequestURI()}}.Encode()
@@ -37,29 +40,42 @@ func localPath(to string) string {
 	return u.RequestURI()
 }
 
-func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
+// signIns begins and ends sessions.
+type signIns struct {
+	sessions *sessions
+	screen   *renderer
+	caller   *caller
+	oidc     OIDC
+	issuer   issuer
+	mint     func() (string, error) // nil for none
+	verify   func(ctx context.Context, token string) (Claims, error)
+	log      *slog.Logger
+	now      func() time.Time
+}
+
+func (c *signIns) signInPage(w http.ResponseWriter, r *http.Request) {
 	c.showSignIn(w, r, http.StatusOK, signInData{
 		To: localPath(r.URL.Query().Get("to")), SignedOut: r.URL.Query().Has("signed-out"),
 	})
 }
 
-func (c *Console) showSignIn(w http.ResponseWriter, r *http.Request, status int, d signInData) {
-	d.OIDC, d.Dev, d.Issuer, d.TokenLength = c.OIDC.Issuer != "", c.mayMint(r), c.OIDC.Issuer, maxToken
-	c.render(w, r, status, "sign-in", &view{Title: "Sign in", Data: d})
+func (c *signIns) showSignIn(w http.ResponseWriter, r *http.Request, status int, d signInData) {
+	d.OIDC, d.Dev, d.Issuer, d.TokenLength = c.oidc.Issuer != "", c.mayMint(r), c.oidc.Issuer, maxToken
+	c.screen.render(w, r, status, "sign-in", &view{Title: "Sign in", Data: d})
 }
 
 // mayMint reports whether a request may sign in by one click: in development, from this
 // machine.
-func (c *Console) mayMint(r *http.Request) bool {
+func (c *signIns) mayMint(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	return c.Mint != nil && err == nil && isLoopback(host) && isLoopback(r.Host)
+	return c.mint != nil && err == nil && isLoopback(host) && isLoopback(r.Host)
 }
 
 // signIn begins a session with a pasted token, or one that is issued for development. Its
 // form needs no session: requests of other sites are rejected before.
-func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
+func (c *signIns) signIn(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
-		c.fail(
+		c.screen.fail(
 			w,
 			r,
 			&failure{Status: http.StatusBadRequest, Code: "invalid_request", Message: "The form could not be read."},
@@ -69,8 +85,8 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	to, token := localPath(r.PostForm.Get("to")), strings.TrimSpace(r.PostForm.Get("token"))
 	if r.PostForm.Get("method") == "development" && c.mayMint(r) {
 		var err error
-		if token, err = c.Mint(); err != nil {
-			c.Log.Warn("sign-in of development failed", "err", err)
+		if token, err = c.mint(); err != nil {
+			c.log.Warn("sign-in of development failed", "err", err)
 			c.showSignIn(w, r, http.StatusServiceUnavailable, signInData{To: to, Problem: &failure{
 				Message: "The server cannot issue a token yet.", Next: "Try again in a few seconds.",
 			}})
@@ -85,7 +101,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 }
 
 // beginWith begins a session if the API accepts the token.
-func (c *Console) beginWith(w http.ResponseWriter, r *http.Request, token string) *failure {
+func (c *signIns) beginWith(w http.ResponseWriter, r *http.Request, token string) *failure {
 	switch {
 	case token == "":
 		return &failure{Message: "The token is missing.", Next: "Paste a token, such as from “scoreboardd token”."}
@@ -95,7 +111,7 @@ func (c *Console) beginWith(w http.ResponseWriter, r *http.Request, token string
 			Next:    "Have the identity provider leave claims out that scoreboard does not need.",
 		}
 	}
-	call := c.as(r, &session{Token: token})
+	call := c.caller.as(r, &session{Token: token})
 	if err := call.get("/v1/boards", url.Values{"limit": {"1"}}, nil); err != nil {
 		f := failureOf(err)
 		if f.Status == http.StatusUnauthorized {
@@ -104,17 +120,17 @@ func (c *Console) beginWith(w http.ResponseWriter, r *http.Request, token string
 		}
 		return f
 	}
-	claims, err := c.Verify(r.Context(), token)
+	claims, err := c.verify(r.Context(), token)
 	if err != nil {
 		return failureOf(err)
 	}
-	c.begin(w, r, token, claims)
+	c.sessions.begin(w, r, token, claims)
 	return nil
 }
 
 // signOut ends the session in this browser.
-func (c *Console) signOut(w http.ResponseWriter, r *http.Request, _ *session) error {
-	c.setCookie(w, r, sessionCookie, "", 0, http.SameSiteStrictMode)
+func (c *signIns) signOut(w http.ResponseWriter, r *http.Request, _ *session) error {
+	c.sessions.setCookie(w, r, sessionCookie, "", 0, http.SameSiteStrictMode)
 	w.Header().Set("Clear-Site-Data", `"storage"`)
 	http.Redirect(w, r, Root+"/sign-in?signed-out=1", http.StatusSeeOther)
 	return nil

@@ -51,8 +51,8 @@ type auditView struct {
 }
 
 // audit lists the audit trail, and verifies its chain if asked to.
-func (c *Console) audit(w http.ResponseWriter, r *http.Request, s *session) error {
-	k := c.as(r, s)
+func (c *views) audit(w http.ResponseWriter, r *http.Request, s *session) error {
+	k := c.caller.as(r, s)
 	if done, err := auditList.export(k, w, r); done {
 		return err
 	}
@@ -67,7 +67,7 @@ func (c *Console) audit(w http.ResponseWriter, r *http.Request, s *session) erro
 			d.Chain, d.ChainProblem = nil, failureOf(err)
 		}
 	}
-	return c.show(w, r, s, "audit", &view{
+	return c.screen.show(w, r, s, "audit", &view{
 		Title: "Audit", Section: "audit", Data: d,
 		Actions: []link{{Label: "Verify the chain", Href: Root + "/audit?verify=1"}},
 	})
@@ -80,7 +80,7 @@ type detailView struct {
 }
 
 // auditEntry shows one entry of the audit trail.
-func (c *Console) auditEntry(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) auditEntry(w http.ResponseWriter, r *http.Request, s *session) error {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	missing := &failure{
 		Status: http.StatusNotFound, Code: "not_found", Message: "The audit trail has no such entry.",
@@ -91,7 +91,7 @@ func (c *Console) auditEntry(w http.ResponseWriter, r *http.Request, s *session)
 	}
 	var out wire.AuditEntries
 	q := url.Values{"cursor": {strconv.FormatInt(id+1, 10)}, "limit": {"1"}} // entries before the cursor
-	if err := c.as(r, s).get("/v1/admin/audit", q, &out); err != nil {
+	if err := c.caller.as(r, s).get("/v1/admin/audit", q, &out); err != nil {
 		return err
 	}
 	if len(out.Entries) == 0 || out.Entries[0].ID != id {
@@ -102,7 +102,7 @@ func (c *Console) auditEntry(w http.ResponseWriter, r *http.Request, s *session)
 	if len(e.Detail) > 0 && json.Indent(&detail, e.Detail, "", "  ") != nil {
 		detail.Write(e.Detail)
 	}
-	return c.show(w, r, s, "detail", &view{
+	return c.screen.show(w, r, s, "detail", &view{
 		Title: "Audit entry #" + strconv.FormatInt(id, 10), Section: "audit",
 		Crumbs: []link{{Label: "Audit", Href: Root + "/audit"}},
 		Data: &detailView{Label: "Detail", Block: detail.String(), Facts: []fact{
@@ -142,7 +142,7 @@ var letterList = &list[wire.DeadLetter]{
 }
 
 // deadLetters lists the dead letters.
-func (c *Console) deadLetters(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) deadLetters(w http.ResponseWriter, r *http.Request, s *session) error {
 	return table(c, w, r, s, letterList, "list", &view{Title: "Dead letters", Section: "dead-letters"})
 }
 
@@ -158,14 +158,14 @@ func letterFacts(l *wire.DeadLetter) []fact {
 }
 
 // deadLetter shows a dead letter with its payload.
-func (c *Console) deadLetter(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) deadLetter(w http.ResponseWriter, r *http.Request, s *session) error {
 	id := r.PathValue("id")
 	var l wire.DeadLetter
-	if err := c.as(r, s).get("/v1/admin/dead-letters/"+url.PathEscape(id), nil, &l); err != nil {
+	if err := c.caller.as(r, s).get("/v1/admin/dead-letters/"+url.PathEscape(id), nil, &l); err != nil {
 		return err
 	}
 	label, block := payload(l.Value)
-	return c.show(w, r, s, "detail", &view{
+	return c.screen.show(w, r, s, "detail", &view{
 		Title: "Dead letter #" + strconv.FormatInt(l.ID, 10), Section: "dead-letters",
 		Crumbs: []link{{Label: "Dead letters", Href: Root + "/dead-letters"}},
 		Data:   &detailView{Facts: letterFacts(&l), Label: label, Block: block},
@@ -231,8 +231,8 @@ type rowActions struct {
 }
 
 // keys lists the signing keys.
-func (c *Console) keys(w http.ResponseWriter, r *http.Request, s *session) error {
-	k := c.as(r, s)
+func (c *views) keys(w http.ResponseWriter, r *http.Request, s *session) error {
+	k := c.caller.as(r, s)
 	if done, err := keyList.export(k, w, r); done {
 		return err
 	}
@@ -252,7 +252,7 @@ func (c *Console) keys(w http.ResponseWriter, r *http.Request, s *session) error
 		}
 		d.Actions = append(d.Actions, links)
 	}
-	return c.show(w, r, s, "rows", &view{
+	return c.screen.show(w, r, s, "rows", &view{
 		Title: "Keys", Section: "keys", Data: d, Actions: offer(s, changeLink("key-create", "Create key")),
 	})
 }

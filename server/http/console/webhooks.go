@@ -77,7 +77,7 @@ func responseStatus(status int) string {
 }
 
 // webhooks lists the webhooks.
-func (c *Console) webhooks(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) webhooks(w http.ResponseWriter, r *http.Request, s *session) error {
 	return table(c, w, r, s, webhookList, "list", &view{
 		Title: "Webhooks", Section: "webhooks", Actions: offer(s, changeLink("webhook-create", "Create webhook")),
 	})
@@ -90,9 +90,9 @@ type webhookView struct {
 }
 
 // webhook shows a webhook and its deliveries.
-func (c *Console) webhook(w http.ResponseWriter, r *http.Request, s *session) error {
+func (c *views) webhook(w http.ResponseWriter, r *http.Request, s *session) error {
 	id := r.PathValue("webhook")
-	k, deliveries := c.as(r, s), deliveryList(id)
+	k, deliveries := c.caller.as(r, s), deliveryList(id)
 	if done, err := deliveries.export(k, w, r); done {
 		return err
 	}
@@ -129,7 +129,7 @@ func (c *Console) webhook(w http.ResponseWriter, r *http.Request, s *session) er
 	}
 	actions = append(actions, changeLink("webhook-rotate", "Rotate secret", "webhook", id),
 		changeLink("webhook-delete", "Delete", "webhook", id))
-	return c.show(w, r, s, "webhook", &view{
+	return c.screen.show(w, r, s, "webhook", &view{
 		Title: id, Section: "webhooks", Data: d, Actions: offer(s, actions...),
 		Crumbs: []link{{Label: "Webhooks", Href: Root + "/webhooks"}},
 	})

@@ -29,7 +29,7 @@ func boardsOf(c *config.Dialects) []scoreboard.Board {
 			b.Mode, b.MinDelta, b.MaxDelta, b.MinScore = scoreboard.ModeBest, 0, scoreboard.MaxScore, 0
 		}
 		if name == config.DialectHighscore {
-			b.Period = scoreboard.PeriodMonthly
+			b.Period, b.Require.MinActionTime = scoreboard.PeriodMonthly, c.ActionMin
 		}
 		boards = append(boards, b)
 	}
@@ -40,6 +40,9 @@ func boardsOf(c *config.Dialects) []scoreboard.Board {
 type Creator interface {
 	CreateBoard(
 		ctx context.Context, b *scoreboard.Board, season *scoreboard.Span, why *scoreboard.AuditEntry,
+	) (*scoreboard.Board, error)
+	ChangeBoard(
+		ctx context.Context, id scoreboard.BoardID, change *scoreboard.BoardChange, why *scoreboard.AuditEntry,
 	) (*scoreboard.Board, error)
 	FindBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
 }
@@ -62,7 +65,8 @@ func findOrCreate(ctx context.Context, b *scoreboard.Board, boards Creator) (*sc
 	return found, nil
 }
 
-// EnsureBoards creates the boards of the enabled dialects that do not exist. It fails if
+// EnsureBoards creates the boards of the enabled dialects that do not exist, and gives that of
+// delta the bounds of its settings. It fails if
 // one exists that does not keep scores as its dialect says.
 func EnsureBoards(ctx context.Context, c *config.Dialects, boards Creator) error {
 	for _, b := range boardsOf(c) {
@@ -74,6 +78,30 @@ func EnsureBoards(ctx context.Context, c *config.Dialects, boards Creator) error
 			return fmt.Errorf("board %s has mode %s and order %s, and its dialect requires mode %s and order %s: "+
 				"name another one in dialect.NAME.board", b.ID, found.Mode, found.Order, b.Mode, b.Order)
 		}
+	}
+	return setBounds(ctx, c, boards)
+}
+
+// setBounds gives the board of delta the bounds that are set for it, unless it has them.
+func setBounds(ctx context.Context, c *config.Dialects, boards Creator) error {
+	change := &scoreboard.BoundsChange{}
+	change.MinDelta, change.MaxDelta = c.DeltaBounds()
+	if !c.Has(config.DialectDelta) || *change == (scoreboard.BoundsChange{}) {
+		return nil
+	}
+	b, err := boards.FindBoard(ctx, scoreboard.BoardID(c.Delta.Board))
+	if err != nil {
+		return fmt.Errorf("find board %s: %w", c.Delta.Board, err)
+	}
+	changed, err := change.Apply(b)
+	if err == nil && changed {
+		_, err = boards.ChangeBoard(ctx, b.ID, &scoreboard.BoardChange{Bounds: change}, &scoreboard.AuditEntry{
+			Actor: scoreboard.SystemActor, Action: "board.set", Target: "board:" + string(b.ID),
+			Reason: fmt.Sprintf("dialect.delta.min_delta and dialect.delta.max_delta: %d to %d", b.MinDelta, b.MaxDelta),
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("set the bounds of board %s: %w", b.ID, err)
 	}
 	return nil
 }

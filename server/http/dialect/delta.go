@@ -19,11 +19,12 @@ func newDelta(_ *Options, board string) *api.Dialect {
 	return &api.Dialect{
 		Error: deltaError,
 		Attestation: &auth.AttestationForm{
-			User: "userId", Delta: "scoreDelta", Event: "actionId", Board: scoreboard.BoardID(board),
+			User: "userId", Delta: "scoreDelta", Event: "actionId", Action: "action", Board: scoreboard.BoardID(board),
+			Vouches: true,
 		},
 		Routes: []api.DialectRoute{
 			{Method: "POST", Path: "/v1/score/update", Access: api.AccessWrite, Handle: d.update},
-			{Method: "GET", Path: "/v1/leaderboard/top", Access: api.AccessTop, Handle: d.top},
+			{Method: "GET", Path: "/v1/leaderboard/top", Access: api.AccessTop, Public: true, Handle: d.top},
 			{Method: "GET", Path: "/v1/users/:user_id/score", Access: api.AccessUser, Handle: d.score},
 			{Method: "POST", Path: "/v1/leaderboard/ws-token", Access: api.AccessTicket, Handle: d.token},
 			{Method: "GET", Path: "/v1/leaderboard/ws", Access: api.AccessStream, Stream: &api.DialectStream{
@@ -52,7 +53,7 @@ func (d *delta) update(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	w := api.Write{Board: d.board, Body: body}
+	w := api.Write{Board: d.board, Body: body, ByRules: true}
 	var given bool
 	if err := protocol.DecodeFields(
 		body, false,
@@ -65,6 +66,8 @@ func (d *delta) update(c *api.Call) error {
 		return err
 	}
 	switch {
+	case w.Attestation == "" && c.Anonymous():
+		return auth.ErrNoToken()
 	case !given:
 		return scoreboard.Invalid("scoreDelta", "scoreDelta is required")
 	case w.Timestamp == "":
@@ -164,8 +167,8 @@ func (d *delta) token(c *api.Call) error {
 	return nil
 }
 
-// deltaToken opens one WebSocket.
+// deltaToken opens WebSockets until it expires.
 type deltaToken struct {
-	Token     string    `json:"token"`     // parameter token of one WebSocket
+	Token     string    `json:"token"`     // parameter token of WebSockets from one address
 	ExpiresAt time.Time `json:"expiresAt"` // a minute from now, or when the bearer token expires
 }

@@ -49,7 +49,9 @@ func New(o Options) []*api.Dialect {
 		d.Name, d.Board = name, scoreboard.BoardID(settings.Board)
 		d.Host, d.Base = settings.Mount()
 		d.Document = documentOf(name)
-		d.SignatureOptional = settings.Signature == config.SignatureOptional
+		d.SignatureOptional = o.Config.SignatureOptional(name)
+		d.UnsignedByRules = settings.Signature == config.SignatureOptional
+		d.Open = o.Config.OwnsBoard(name)
 		dialects = append(dialects, d)
 	}
 	return dialects

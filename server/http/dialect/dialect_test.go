@@ -94,6 +94,44 @@ func (e *existing) CreateBoard(
 	return b, b.Check()
 }
 
+func (e *existing) ChangeBoard(
+	_ context.Context, id scoreboard.BoardID, change *scoreboard.BoardChange, why *scoreboard.AuditEntry,
+) (*scoreboard.Board, error) {
+	b := e.boards[id]
+	_, err := change.Bounds.Apply(b)
+	e.trail = append(e.trail, *why)
+	return b, err
+}
+
+// The settings of delta widen the bounds of its board, whoever created it, and leave those of
+// the others. Bounds that are in force are not set again.
+func TestBoundsOfDelta(t *testing.T) {
+	t.Parallel()
+	boards := &existing{boards: make(map[scoreboard.BoardID]*scoreboard.Board)}
+	c := &config.Dialects{Names: config.DialectNames, DeltaMin: "-50", DeltaMax: "5000000"}
+	c.Highscore.Board, c.Delta.Board, c.Module.Board, c.Plain.Board = "highscore", "delta", "module", "plain"
+	for range 2 {
+		if err := EnsureBoards(t.Context(), c, boards); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, want := range map[scoreboard.BoardID][2]int64{
+		"delta": {-50, 5_000_000}, "module": {1, 1_000_000}, "plain": {0, scoreboard.MaxScore},
+	} {
+		if b := boards.boards[id]; b.MinDelta != want[0] || b.MaxDelta != want[1] {
+			t.Errorf("%s has the bounds %d to %d, want %v", id, b.MinDelta, b.MaxDelta, want)
+		}
+	}
+	changes := slices.DeleteFunc(boards.trail, func(e scoreboard.AuditEntry) bool { return e.Action != "board.set" })
+	if len(changes) != 1 || changes[0].Target != "board:delta" {
+		t.Errorf("got the changes %+v, want one of delta", changes)
+	}
+	c.DeltaMin, c.DeltaMax = "", ""
+	if err := EnsureBoards(t.Context(), c, boards); err != nil || boards.boards["delta"].MinDelta != -50 {
+		t.Errorf("without the settings the bounds changed, %v", err)
+	}
+}
+
 func (e *existing) FindBoard(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
 	if id == e.unseen {
 		e.unseen = ""

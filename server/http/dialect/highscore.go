@@ -25,8 +25,8 @@ func newHighscore(_ *Options, board string) *api.Dialect {
 				Handle: h.update,
 			},
 			{
-				Method: "GET", Path: "/v1/leaderboard", Access: api.AccessTop, Query: []string{"n", "cursor"},
-				Handle: h.top,
+				Method: "GET", Path: "/v1/leaderboard", Access: api.AccessTop, Public: true,
+				Query: []string{"n", "cursor"}, Handle: h.top,
 			},
 			{Method: "GET", Path: "/v1/scores/me/rank", Access: api.AccessMe, Query: []string{"k"}, Handle: h.me},
 			{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/api"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -22,13 +23,23 @@ func newModule(o *Options, board string) *api.Dialect {
 	m := &module{board, o.Rules}
 	return &api.Dialect{
 		Error: moduleError,
+		Attestation: &auth.AttestationForm{
+			User: "userId", Delta: "scoreIncrement", Event: "timestamp", Action: "actionId",
+			Board: scoreboard.BoardID(board),
+		},
 		Routes: []api.DialectRoute{
 			{Method: "POST", Path: "/api/v1/scores/update", Access: api.AccessWrite, Handle: m.update},
 		},
 	}
 }
 
-var moduleFields = fields{"user_id": "userId", "delta": "scoreIncrement", "action": "actionId"}
+var moduleFields = fields{
+	"user_id": "userId", "delta": "scoreIncrement", "action": "actionId", "action_token": "actionToken",
+}
+
+// duplicateWindow is how long the same action of a user with the same points is a duplicate
+// of the first, unless the rule of the action has a window (once) of its own.
+const duplicateWindow = time.Second
 
 // moduleError answers an action that the user may not perform with a 403.
 func moduleError(status int, e *wire.Error) (int, any) {
@@ -62,7 +73,7 @@ func (m *module) update(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	var r struct{ user, action, timestamp string }
+	var r struct{ user, action, timestamp, token, attestation string }
 	var points int64
 	var given bool
 	if err := protocol.DecodeFields(
@@ -71,6 +82,9 @@ func (m *module) update(c *api.Call) error {
 		protocol.Field{Name: "actionId", To: &r.action},
 		protocol.Field{Name: "scoreIncrement", To: &points, Given: &given},
 		protocol.Field{Name: "timestamp", To: &r.timestamp},
+		// Not of the specification: proofs, for boards that require them.
+		protocol.Field{Name: "actionToken", To: &r.token},
+		protocol.Field{Name: "attestation", To: &r.attestation},
 	); err != nil {
 		return err
 	}
@@ -92,7 +106,8 @@ func (m *module) update(c *api.Call) error {
 	text := strings.Join([]string{string(user), r.action, at.UTC().Format(time.RFC3339Nano)}, "|")
 	receipt, err := c.Submit(&api.Write{
 		User: string(user), Board: m.board, ServerEvent: scoreboard.NamedEventID(user, text).Text, Delta: int64(points),
-		Action: r.action, Timestamp: r.timestamp, Body: body,
+		Action: r.action, Timestamp: r.timestamp, Body: body, ByRules: true, Once: duplicateWindow,
+		ActionToken: r.token, Attestation: r.attestation, Attested: r.timestamp,
 	})
 	if err != nil {
 		return err

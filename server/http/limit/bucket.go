@@ -41,7 +41,7 @@ func interval(n int, in time.Duration) time.Duration {
 func (l *Limiter) bucket(name string, interval time.Duration, burst int) *Bucket {
 	b := &Bucket{
 		Limiter: l, name: name, interval: interval, burst: int64(burst), keys: newKeys(),
-		rejected: l.refused.WithLabelValues(name), slice: min(max(int64(sliceLength/interval), 1), int64(burst)),
+		rejected: l.rejected.WithLabelValues(name), slice: min(max(int64(sliceLength/interval), 1), int64(burst)),
 	}
 	b.lease = func(ctx context.Context, key string, want int64) (grant, error) { return l.lease(ctx, b, key, want) }
 	return b

@@ -225,8 +225,10 @@ func (empty) ReadTop(_ context.Context, board scoreboard.BoardID) (*scoreboard.T
 	return &scoreboard.Top{Board: board, Epoch: 1, Version: 1, AsOf: time.Now()}, nil
 }
 
-func (empty) ReadPlace(context.Context, scoreboard.BoardID, scoreboard.UserID) (*scoreboard.Place, error) {
-	return nil, scoreboard.Errorf(wire.CodeNotFound, "no score")
+func (empty) ReadPlaces(
+	_ context.Context, board scoreboard.BoardID, _ []scoreboard.UserID,
+) (*scoreboard.List, error) {
+	return &scoreboard.List{Board: board}, nil
 }
 
 // Two gateways share the limit of a user: the sixth stream is closed with 4429.

@@ -31,9 +31,9 @@ type Limiter struct {
 	now     func() time.Time
 	start   time.Time
 
-	refused *prometheus.CounterVec
-	local   prometheus.Counter
-	open    prometheus.GaugeFunc
+	rejected *prometheus.CounterVec
+	local    prometheus.Counter
+	open     prometheus.GaugeFunc
 }
 
 // New uses rdb, which the caller closes and which must respect context deadlines.
@@ -41,8 +41,8 @@ func New(rdb redis.Cmdable, now func() time.Time) *Limiter {
 	l := &Limiter{
 		rdb: rdb, take: redis.NewScript(luaTake), breaker: retry.NewBreaker(maxFailures, pause, now),
 		now: now, start: now(),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "scoreboard_limit_refused_total", Help: "Rejected requests, by limit.",
+		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "scoreboard_limit_rejected_total", Help: "Rejected requests, by limit.",
 		}, []string{"limit"}),
 		local: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_limit_local_decisions_total",
@@ -62,7 +62,7 @@ func New(rdb redis.Cmdable, now func() time.Time) *Limiter {
 
 // Collectors returns the metrics for the registry of package server.
 func (l *Limiter) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{l.refused, l.local, l.open}
+	return []prometheus.Collector{l.rejected, l.local, l.open}
 }
 
 // sinceStart is the clock of the buckets, which does not jump with the wall clock.

@@ -69,6 +69,10 @@ const (
 	backlogTimeout = 1500 * time.Millisecond
 )
 
+// markTrust is how long after its acceptance an event is pending because its mark says so.
+// Then the queue is asked: it may have lost the event, and the mark is elsewhere.
+const markTrust = 10 * time.Second
+
 // warnInterval is the shortest time between two warnings about increments that were not accepted.
 const warnInterval = 10 * time.Second
 
@@ -250,7 +254,8 @@ func errConflict(in *scoreboard.Increment) error {
 // dedupe answers the events that are recorded or in the queue, and returns the others.
 // It sets marks before it reads the ledger, so that an event recorded in between
 // is found by one of the two. A mark that is not confirmed says only that somebody
-// meant to publish the event: it is published again.
+// meant to publish the event, and one that is not recent, that the queue had it and may have
+// lost it: it is published again.
 func (a *Acceptor) dedupe(batch []*accepting) []*accepting {
 	increments := incrementsOf(batch)
 	marks := a.mark(increments)
@@ -272,7 +277,7 @@ func (a *Acceptor) dedupe(batch []*accepting) []*accepting {
 			}
 		case marks[i] != nil && marks[i].Hash != c.increment.PayloadHash():
 			c.outcome.Err = errConflict(&c.increment)
-		case marks[i] != nil && marks[i].Produced: // pending already
+		case marks[i] != nil && marks[i].Produced && a.recent(marks[i]): // pending already
 		default:
 			fresh = append(fresh, c)
 		}
@@ -280,6 +285,9 @@ func (a *Acceptor) dedupe(batch []*accepting) []*accepting {
 	a.update(recorded, a.marks.Abort)
 	return fresh
 }
+
+// recent reports whether an event is pending because its mark says so.
+func (a *Acceptor) recent(m *Mark) bool { return a.now().Sub(m.Accepted).Abs() < markTrust }
 
 func incrementsOf(batch []*accepting) []scoreboard.Increment {
 	increments := make([]scoreboard.Increment, len(batch))
@@ -380,8 +388,9 @@ func (a *Acceptor) update(batch []scoreboard.Increment, do func(context.Context,
 // Status returns the state of an event that has no receipt: pending, or the error
 // that it was rejected with; of an attempt that was accepted after a rejection,
 // pending. If the event is unknown the error is not_found, and then it was not
-// accepted before the call: where no mark says so, Status waits until the intake
-// has consumed what the queue holds. If that takes too long the error is unavailable.
+// accepted before the call, or the queue has lost it: where no recent mark says that it is
+// pending, Status waits until the intake has consumed what the queue holds. If that takes
+// too long, the event is pending if it has a mark; otherwise the error is unavailable.
 // The event may have been recorded meanwhile.
 func (a *Acceptor) Status(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (
 	pending bool, rejected *scoreboard.Error, err error,
@@ -390,18 +399,22 @@ func (a *Acceptor) Status(ctx context.Context, user scoreboard.UserID, event sco
 		mark, markErr := a.find(ctx, user, event)
 		rejection, err := a.known.Rejection(ctx, user, event)
 		confirmed := mark != nil && mark.Produced
+		undecided := confirmed && (rejection == nil || mark.Accepted.After(rejection.Accepted))
 		switch {
-		case confirmed && (rejection == nil || mark.Accepted.After(rejection.Accepted)):
+		case undecided && (err != nil || a.recent(mark)):
 			return true, nil, nil
 		case err != nil:
 			return false, nil, err
-		case rejection != nil && (waited || confirmed || mark == nil && markErr == nil):
+		case rejection != nil && (waited || confirmed && !undecided || mark == nil && markErr == nil):
 			return false, rejection.Reason, nil
 		case waited:
 			return false, nil, scoreboard.Errorf(wire.CodeNotFound,
 				"event %s of user %s not found", event.Text, user)
 		}
 		if err := a.awaitBacklog(ctx); err != nil {
+			if undecided {
+				return true, nil, nil
+			}
 			return false, nil, err
 		}
 	}

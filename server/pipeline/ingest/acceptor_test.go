@@ -120,7 +120,14 @@ func broken(context.Context, []scoreboard.Increment) (int, error) { return 0, er
 // acceptor runs a node's acceptor until the end of the test.
 func (w *world) acceptor(t *testing.T, b broker) *ingest.Acceptor {
 	t.Helper()
-	a := ingest.NewAcceptor(lanes, w.marks, w, b, w, time.Now, slog.New(slog.DiscardHandler))
+	return w.acceptorAt(t, b, 0)
+}
+
+// acceptorAt is acceptor with a clock that is ahead.
+func (w *world) acceptorAt(t *testing.T, b broker, ahead time.Duration) *ingest.Acceptor {
+	t.Helper()
+	now := func() time.Time { return time.Now().Add(ahead) }
+	a := ingest.NewAcceptor(lanes, w.marks, w, b, w, now, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = a.Run(ctx) })
@@ -484,4 +491,40 @@ func TestAcceptedRecordNamesRulesIfAny(t *testing.T) {
 		}
 		w.mu.Unlock()
 	}
+}
+
+// The queue has lost an event, as a Redis that failed over does, and the mark is still there.
+// The event is not pending for longer than a moment, and a repeat publishes it again.
+func TestLostEventIsNotPending(t *testing.T) {
+	t.Parallel()
+	backends.EachRedis(t, func(t *testing.T, url string) {
+		w := newWorld(t, url)
+		in := event(t, "lost", 5)
+		accept := func(a *ingest.Acceptor, want int) {
+			t.Helper()
+			if _, err := a.Accept(t.Context(), in); err != nil || w.logged() != want {
+				t.Errorf("%v, %d records, want %d", err, w.logged(), want)
+			}
+		}
+		wantPending := func(what string, a *ingest.Acceptor, want bool) {
+			t.Helper()
+			pending, rejected, err := a.Status(t.Context(), in.User, in.Event)
+			unknown := wire.CodeOf(err) == wire.CodeNotFound
+			if pending != want || unknown == want || rejected != nil {
+				t.Errorf("%s: pending %t, rejected %v, %v, want pending %t", what, pending, rejected, err, want)
+			}
+		}
+		now, later := w.acceptor(t, w.working), w.acceptorAt(t, w.working, 11*time.Second)
+		accept(now, 1)
+		accept(now, 1)
+		wantPending("while the queue holds it", later, true)
+		w.mu.Lock()
+		w.consumed = len(w.log) // and not recorded
+		w.mu.Unlock()
+		wantPending("a moment after it was accepted", now, true)
+		wantPending("later", later, false)
+		accept(later, 2)
+		wantPending("after it was published again", later, true)
+		accept(later, 2)
+	})
 }

@@ -51,7 +51,7 @@ func (l *lane) estimateWait() time.Duration {
 func (l *lane) enter(ctx context.Context, inc scoreboard.Increment) (*call, error) {
 	in := l.ingest
 	if wait := l.estimateWait(); wait > in.o.Wait {
-		in.metrics.refused.Inc()
+		in.metrics.overloaded.Inc()
 		return nil, overloaded(wait)
 	}
 	c := &call{ctx: ctx, increment: inc, entered: time.Now(), done: make(chan struct{})}
@@ -59,7 +59,7 @@ func (l *lane) enter(ctx context.Context, inc scoreboard.Increment) (*call, erro
 	case l.calls <- c:
 		return c, nil
 	default:
-		in.metrics.refused.Inc()
+		in.metrics.overloaded.Inc()
 		return nil, overloaded(in.o.Wait)
 	}
 }
@@ -126,9 +126,9 @@ func (l *lane) gather(first *call) []*call {
 const recordTimeout = 10 * time.Second
 
 func (l *lane) commitBatch(batch []*call) {
-	batch, refused := l.locked.divert(batch)
-	if len(refused) > 0 {
-		l.answered <- refused
+	batch, rejected := l.locked.divert(batch)
+	if len(rejected) > 0 {
+		l.answered <- rejected
 	}
 	if len(batch) == 0 {
 		return

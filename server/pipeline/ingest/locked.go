@@ -39,7 +39,7 @@ func newLockedQueue(l *lane) *lockedQueue {
 
 // divert takes the calls of users who are in the queue already. It returns the
 // rest of the batch, and the calls that found the queue full.
-func (q *lockedQueue) divert(batch []*call) (rest, refused []*call) {
+func (q *lockedQueue) divert(batch []*call) (rest, rejected []*call) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.users) == 0 {
@@ -51,30 +51,30 @@ func (q *lockedQueue) divert(batch []*call) (rest, refused []*call) {
 		case q.users[c.increment.User] == 0:
 			rest = append(rest, c)
 		case !q.put(c):
-			refused = append(refused, c)
+			rejected = append(rejected, c)
 		}
 	}
-	return rest, refused
+	return rest, rejected
 }
 
 // add takes calls whose users are locked, and returns those that found the
 // queue full.
-func (q *lockedQueue) add(calls []*call) (refused []*call) {
+func (q *lockedQueue) add(calls []*call) (rejected []*call) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, c := range calls {
 		if !q.put(c) {
-			refused = append(refused, c)
+			rejected = append(rejected, c)
 		}
 	}
-	return refused
+	return rejected
 }
 
 func (q *lockedQueue) put(c *call) bool {
 	limit := q.lane.ingest.o.Batch
 	user := c.increment.User
 	if len(q.waiting) >= limit || q.users[user] > limit/4 {
-		q.lane.ingest.metrics.refused.Inc()
+		q.lane.ingest.metrics.overloaded.Inc()
 		c.outcome = scoreboard.Outcome{Err: overloaded(lockedTimeout)}
 		return false
 	}

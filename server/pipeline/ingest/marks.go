@@ -16,8 +16,8 @@ const (
 	// producingTTL is longer than any attempt to publish. A mark that a killed process
 	// has left blocks only other payloads under the same event id.
 	producingTTL = time.Minute
-	// producedTTL bounds how long an event is known as pending without a question to
-	// the queue.
+	// producedTTL bounds how long an event is known as pending while the queue is not
+	// consumed.
 	producedTTL = 15 * time.Minute
 )
 

@@ -11,9 +11,9 @@ import (
 )
 
 type metrics struct {
-	accepted, replayed, unchanged, rejected, refused, splits, locked prometheus.Counter
-	batch, commit, latency                                           prometheus.Histogram
-	boards                                                           *boardCounts
+	accepted, replayed, unchanged, rejected, overloaded, splits, locked prometheus.Counter
+	batch, commit, latency                                              prometheus.Histogram
+	boards                                                              *boardCounts
 }
 
 func newMetrics() *metrics {
@@ -41,14 +41,14 @@ func newMetrics() *metrics {
 		replayed: counter("replayed_total", "Repeats of a recorded event, answered with the original receipt."),
 		unchanged: counter("unchanged_total",
 			"Scores of the dialect plain that were not better and left nothing in the ledger."),
-		rejected: counter("rejected_total", "Increments rejected by a rule, or not stored because of an error."),
-		refused:  counter("refused_total", "Increments rejected because too many were waiting."),
-		locked:   counter("locked_total", "Increments delayed because another transaction had locked their user."),
-		splits:   counter("splits_total", "Batches that were split to find an increment that fails."),
-		batch:    histogram("batch_size", "Increments in a transaction.", sizes),
-		commit:   native("commit_seconds", "Duration of a transaction, including retries.", seconds),
-		latency:  histogram("latency_seconds", "Time from an increment's arrival to its answer.", seconds),
-		boards:   newBoardCounts(),
+		rejected:   counter("rejected_total", "Increments rejected by a rule, or not stored because of an error."),
+		overloaded: counter("overloaded_total", "Increments rejected because too many were waiting."),
+		locked:     counter("locked_total", "Increments delayed because another transaction had locked their user."),
+		splits:     counter("splits_total", "Batches that were split to find an increment that fails."),
+		batch:      histogram("batch_size", "Increments in a transaction.", sizes),
+		commit:     native("commit_seconds", "Duration of a transaction, including retries.", seconds),
+		latency:    histogram("latency_seconds", "Time from an increment's arrival to its answer.", seconds),
+		boards:     newBoardCounts(),
 	}
 }
 
@@ -73,7 +73,7 @@ func replayed(receipts []scoreboard.Receipt) bool { return len(receipts) > 0 && 
 func (in *Ingest) Collectors() []prometheus.Collector {
 	m := in.metrics
 	return []prometheus.Collector{
-		m.accepted, m.replayed, m.unchanged, m.rejected, m.refused, m.splits, m.locked, m.batch, m.commit, m.latency,
+		m.accepted, m.replayed, m.unchanged, m.rejected, m.overloaded, m.splits, m.locked, m.batch, m.commit, m.latency,
 		m.boards.total, in.waiting(),
 	}
 }

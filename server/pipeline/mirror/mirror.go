@@ -32,7 +32,7 @@ type Sink interface {
 // Feed is one output.
 type Feed struct {
 	Name string // in logs and metrics
-	// Board is the only board of the feed, whose consumers know of scores but not of
+	// Board is the only board of the feed, with its instances, whose consumers know of scores but not of
 	// hidden users; "" is every board, with changes as they are.
 	Board   scoreboard.BoardID
 	Sources []Source // one for each transport, all in the feed's own group
@@ -158,9 +158,6 @@ func (f *feed) handle(ctx context.Context, records []scoreboard.Record) (paused 
 	return paused, nil
 }
 
-// anonymous is how the names of erased users begin. No consumer has seen one.
-const anonymous = "erased-"
-
 // adapt reports whether a change belongs to the feed, and makes of it what the feed's
 // consumers know: the score of a hidden user is 0.
 func (f *feed) adapt(c *scoreboard.Change) bool {
@@ -170,7 +167,7 @@ func (f *feed) adapt(c *scoreboard.Change) bool {
 	if c.Hidden {
 		c.Score = 0
 	}
-	return c.Board == f.Board && !(c.Hidden && strings.HasPrefix(string(c.User), anonymous))
+	return c.Board.Family() == f.Board && !(c.Hidden && c.User.Anonymous()) // no consumer has seen such a name
 }
 
 // write writes changes in their order until all are acknowledged or ctx ends.

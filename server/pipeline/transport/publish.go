@@ -141,6 +141,14 @@ func NewScoreFeed(p Producer) *Feed {
 	}}
 }
 
+// NewHighscoreFeed publishes changes of one board as specification B has them, keyed by user,
+// through p, which the caller closes.
+func NewHighscoreFeed(p Producer) *Feed {
+	return &Feed{p, func(c *scoreboard.Change) Message {
+		return Message{Key: []byte(c.User), Value: protocol.AppendHighscoreEvent(nil, c)}
+	}}
+}
+
 // NewCloudEventsFeed publishes changes as CloudEvents, keyed by board and user, through
 // p, which the caller closes.
 func NewCloudEventsFeed(p Producer) *Feed {

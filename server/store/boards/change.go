@@ -26,12 +26,16 @@ where family_id = $1`
 
 	sqlPartition = `update boards set partitions = $2
 where family_id = $1 and status <> 'archived' and closed_at is null`
+
+	// The board itself has the version that its next instances get.
+	sqlBound = `update boards set min_delta = $2, max_delta = $3, min_score = $4, max_score = $5, bounds_version = $6
+where family_id = $1 and status <> 'archived' and closed_at is null`
 )
 
-// ChangeBoard changes a board: its labels, with those of all its instances; the proofs that
-// increments need on it and on its instances that have not ended; and in how many partitions
-// these are ranked. The proofs apply to every transaction that locks the board afterwards,
-// the partitions from the next rebuild on, which is due then. For an archived board it
+// ChangeBoard changes a board: its labels, with those of all its instances; its bounds, the
+// proofs that increments need, and in how many partitions it is ranked, with those of its
+// instances that have not ended. Bounds and proofs apply to every transaction that locks the
+// board afterwards, the partitions from the next rebuild on, which is due then. For an archived board it
 // returns a conflict.
 func (s *Boards) ChangeBoard(
 	ctx context.Context,
@@ -48,7 +52,7 @@ func (s *Boards) ChangeBoard(
 				return err
 			}
 			if _, err := tx.Exec(ctx, sqlRequire, id, r.ActionToken, r.Attestation, r.MinActionTime.Milliseconds(),
-				r.ActionLife.Milliseconds()); err != nil {
+				r.ActionTTL.Milliseconds()); err != nil {
 				return err
 			}
 		}
@@ -58,6 +62,11 @@ func (s *Boards) ChangeBoard(
 				tags = sortedTags(*change.Tags)
 			}
 			if _, err := tx.Exec(ctx, sqlLabel, id, change.Region, change.Platform, tags); err != nil {
+				return err
+			}
+		}
+		if change.Bounds != nil {
+			if err := changeBounds(ctx, tx, id, change.Bounds); err != nil {
 				return err
 			}
 		}
@@ -78,6 +87,20 @@ func (s *Boards) ChangeBoard(
 		return nil, pg.Translate(fmt.Errorf("change board %s: %w", id, err))
 	}
 	return b, nil
+}
+
+// changeBounds changes the bounds of a board. Scores that are outside stay as they are.
+func changeBounds(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, change *scoreboard.BoundsChange) error {
+	b, err := pg.FindBoard(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	changed, err := change.Apply(b)
+	if err != nil || !changed {
+		return err
+	}
+	_, err = tx.Exec(ctx, sqlBound, id, b.MinDelta, b.MaxDelta, b.MinScore, b.MaxScore, b.BoundsVersion+1)
+	return err
 }
 
 // sortedTags returns a sorted copy of tags, which is never nil.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -30,6 +31,12 @@ func (m *Moments) SetMaxWhatIf(n int) { m.maxWhatIf = n }
 
 // HoldWhatIf is as a what-if that runs until release is called.
 func (m *Moments) HoldWhatIf() (release func()) {
-	m.whatIf <- struct{}{}
-	return func() { <-m.whatIf }
+	m.whatIfWait = 10 * time.Millisecond
+	release, _ = m.whatIf.Try(context.Background(), share.Claim{})
+	return release
+}
+
+// HoldRead is as a read of a board that runs until release is called; false without a slot.
+func (m *Moments) HoldRead(ctx context.Context, board scoreboard.BoardID, long bool) (release func(), ok bool) {
+	return m.slots.Try(ctx, share.Claim{Board: string(board), Long: long})
 }

@@ -25,7 +25,7 @@ func (m *Moments) Film(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, times []time.Time, limit int,
 ) (frames []scoreboard.Frame, covered int, err error) {
 	at.At = times[len(times)-1]
-	err = m.inSnapshot(ctx, board, at.At, func(ctx context.Context, tx pgx.Tx) error {
+	err = m.inSnapshot(ctx, board, at.At, true, func(ctx context.Context, tx pgx.Tx) error {
 		began := time.Now()
 		past := &series{tx: tx, board: board, at: at, budget: m.maxEvents}
 		spans, err := past.spans(ctx, times)

@@ -21,7 +21,7 @@ func (m *Moments) History(
 ) ([]scoreboard.RankPoint, error) {
 	at.At = times[len(times)-1]
 	points := make([]scoreboard.RankPoint, 0, len(times))
-	err := m.inSnapshot(ctx, board, at.At, func(ctx context.Context, tx pgx.Tx) error {
+	err := m.inSnapshot(ctx, board, at.At, true, func(ctx context.Context, tx pgx.Tx) error {
 		past := &series{tx: tx, board: board, at: at, budget: m.maxEvents}
 		spans, err := past.spans(ctx, times)
 		if err == nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
@@ -30,17 +31,18 @@ import (
 // Moments are the past standings in a database.
 type Moments struct {
 	db         *pg.DB
-	slots      chan struct{} // reads at a time: writes need the connections too
-	maxEvents  int           // that one read may need beyond a checkpoint
+	slots      *share.Pool // reads at a time: writes need the connections too
+	maxEvents  int         // that one read may need beyond a checkpoint
 	blockUsers int
-	whatIf     chan struct{}            // the one what-if at a time
+	whatIf     *share.Pool              // the one what-if at a time
 	maxWhatIf  int                      // rows that it may read
+	whatIfWait time.Duration            // for it to end
 	check      scoreboard.ProgressCheck // db is a replica, where no locks of writers are seen; nil: the primary
 }
 
 // The bounds of reads.
 const (
-	readSlots    = 2
+	readSlots    = 3 // one caller, one board and long reads have two each
 	readTimeout  = 5 * time.Second
 	slotWait     = time.Second
 	maxEvents    = 1_000_000
@@ -50,8 +52,8 @@ const (
 // New returns the Moments in db.
 func New(db *pg.DB) *Moments {
 	return &Moments{
-		db: db, slots: make(chan struct{}, readSlots), maxEvents: maxEvents, blockUsers: 1000,
-		whatIf: make(chan struct{}, 1), maxWhatIf: scoreboard.MaxWhatIfEvents,
+		db: db, slots: share.New(readSlots), maxEvents: maxEvents, blockUsers: 1000,
+		whatIf: share.New(1), maxWhatIf: scoreboard.MaxWhatIfEvents, whatIfWait: whatIfWait,
 	}
 }
 
@@ -164,7 +166,7 @@ func (v *view) place(
 func (m *Moments) read(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, do func(context.Context, *view) error,
 ) error {
-	return m.inSnapshot(ctx, board, at.At, func(ctx context.Context, tx pgx.Tx) error {
+	return m.inSnapshot(ctx, board, at.At, false, func(ctx context.Context, tx pgx.Tx) error {
 		v, err := m.load(ctx, tx, board, at)
 		if err != nil {
 			return err
@@ -173,22 +175,23 @@ func (m *Moments) read(
 	})
 }
 
-// inSnapshot calls do with a snapshot in which a moment is settled.
+// inSnapshot calls do with a snapshot in which a moment is settled. A long read is one of many
+// moments.
 func (m *Moments) inSnapshot(
-	ctx context.Context, board *scoreboard.Board, at time.Time, do func(context.Context, pgx.Tx) error,
+	ctx context.Context, board *scoreboard.Board, at time.Time, long bool, do func(context.Context, pgx.Tx) error,
 ) error {
-	wait := time.NewTimer(slotWait)
-	defer wait.Stop()
-	select {
-	case m.slots <- struct{}{}:
-		defer func() { <-m.slots }()
-	case <-wait.C:
+	wait, cancel := context.WithTimeout(ctx, slotWait)
+	defer cancel()
+	release, err := m.slots.Take(wait, share.Claim{Board: string(board.ID), Long: long})
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return ctx.Err()
+	case err != nil:
 		return &scoreboard.Error{
 			Code: wire.CodeOverloaded, RetryAfter: slotWait, Message: "too many reads of past standings",
 		}
-	case <-ctx.Done():
-		return ctx.Err()
 	}
+	defer release()
 	return m.snapshot(ctx, board, at, do)
 }
 

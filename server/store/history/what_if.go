@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
@@ -22,6 +23,7 @@ import (
 // The bounds of a what-if. A client waits longer than whatIfTimeout for the next line.
 const (
 	whatIfTimeout  = 100 * time.Second
+	whatIfWait     = 10 * time.Second
 	whatIfProgress = 10_000  // rows between two calls of progress
 	maxDeciding    = 500_000 // events of all users that can be listed
 )
@@ -32,19 +34,15 @@ const (
 func (m *Moments) WhatIf(
 	ctx context.Context, board *scoreboard.Board, w *scoreboard.WhatIf, progress func(rows int64),
 ) (*scoreboard.WhatIfResult, error) {
-	select {
-	case m.whatIf <- struct{}{}:
-		defer func() { <-m.whatIf }()
-	default:
-		return nil, &scoreboard.Error{
-			Code: wire.CodeOverloaded, RetryAfter: 10 * time.Second,
-			Message: "this node is already running a what-if; try again later",
-		}
+	release, err := m.takeWhatIf(ctx, board)
+	if err != nil {
+		return nil, err
 	}
+	defer release()
 	ctx, cancel := context.WithTimeout(ctx, whatIfTimeout)
 	defer cancel()
 	t := newTrial(board, w)
-	err := pgx.BeginTxFunc(ctx, m.db, pg.Snapshot, func(tx pgx.Tx) error {
+	err = pgx.BeginTxFunc(ctx, m.db, pg.Snapshot, func(tx pgx.Tx) error {
 		if err := t.begin(ctx, tx, m); err != nil {
 			return err
 		}
@@ -58,6 +56,20 @@ func (m *Moments) WhatIf(
 		return nil, pg.Translate(fmt.Errorf("run a what-if on board %s: %w", board.ID, err))
 	}
 	return &t.result, nil
+}
+
+// takeWhatIf waits a while for the one what-if that may run; callers take turns.
+func (m *Moments) takeWhatIf(ctx context.Context, board *scoreboard.Board) (release func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, m.whatIfWait)
+	defer cancel()
+	release, err = m.whatIf.Take(ctx, share.Claim{Board: string(board.ID)})
+	if err != nil {
+		return nil, &scoreboard.Error{
+			Code: wire.CodeOverloaded, RetryAfter: 10 * time.Second,
+			Message: "this node is already running a what-if; try again later",
+		}
+	}
+	return release, nil
 }
 
 // nameEvents adds the ids as they were sent, of the events that a result lists.

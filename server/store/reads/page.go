@@ -185,6 +185,39 @@ func (tx *snapshot) ranksOf(ctx context.Context, all []own) ([]int64, error) {
 	return ranks, nil
 }
 
+// Scores returns the standings of those users who have one, also as private users, without
+// ranks, totals and neighbours: it reads their rows only.
+func (r *Reads) Scores(
+	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID,
+) (found []scoreboard.Place, err error) {
+	err = pgx.BeginTxFunc(ctx, r.db, pg.Snapshot, func(tx pgx.Tx) error {
+		p, err := pg.CheckProgress(ctx, tx, r.check)
+		if err != nil {
+			return err
+		}
+		s := &snapshot{Tx: tx, board: board.ID}
+		all, err := s.own(ctx, users...)
+		for i := range all {
+			if o := &all[i]; !o.hidden || o.private {
+				place := scoreboard.Place{Board: board.ID, User: o.User, AsOf: p.AsOf}
+				o.describe(&place)
+				found = append(found, place)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("read the scores of %d users on board %s: %w", len(users), board.ID, err))
+	}
+	return found, nil
+}
+
+// describe sets what a score says about the user alone.
+func (o *own) describe(p *scoreboard.Place) {
+	p.Private = o.private
+	p.Score, p.UserVersion, p.Revision, p.UpdatedAt = o.score, o.version, o.revision, o.ReachedAt.UTC()
+}
+
 // Place returns a user's standing with k neighbours on each side, or a not_found. A private
 // user has the one that the score would have.
 func (r *Reads) Place(
@@ -194,7 +227,14 @@ func (r *Reads) Place(
 	k int,
 ) (*scoreboard.Place, error) {
 	p := &scoreboard.Place{Board: board.ID, User: user}
-	err := r.inSnapshot(ctx, board.ID, func(tx *snapshot) (err error) {
+	has, err := r.HasStanding(ctx, board.ID, user) // before anything is counted
+	if err != nil {
+		return nil, err
+	}
+	if !has {
+		return nil, noStanding(user, board.ID)
+	}
+	err = r.inSnapshot(ctx, board.ID, func(tx *snapshot) (err error) {
 		p.AsOf = tx.asOf
 		all, err := tx.own(ctx, user)
 		if err == nil && (len(all) == 0 || all[0].hidden && !all[0].private) {
@@ -204,8 +244,7 @@ func (r *Reads) Place(
 			return err
 		}
 		o := &all[0]
-		p.Private = o.private
-		p.Score, p.UserVersion, p.Revision, p.UpdatedAt = o.score, o.version, o.revision, o.ReachedAt.UTC()
+		o.describe(p)
 		ranks, err := tx.ranksOf(ctx, all)
 		if err != nil {
 			return err
@@ -222,18 +261,17 @@ func (r *Reads) Place(
 		}
 		return err
 	})
-	if errors.Is(err, errIncomplete) {
-		if has, hasErr := r.HasStanding(ctx, board.ID, user); hasErr == nil && !has {
-			err = pgx.ErrNoRows
-		}
-	}
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s has no score on board %s", user, board.ID)
+		return nil, noStanding(user, board.ID)
 	}
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read the standing of %s on board %s: %w", user, board.ID, err))
 	}
 	return p, nil
+}
+
+func noStanding(user scoreboard.UserID, board scoreboard.BoardID) error {
+	return scoreboard.Errorf(wire.CodeNotFound, "user %s has no score on board %s", user, board)
 }
 
 // HasStanding reports whether a user is on a board, or would be without being private; nobody

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -36,7 +35,7 @@ func (p *Privacy) BeginErasure(
 	user scoreboard.UserID,
 	audit *scoreboard.AuditEntry,
 ) (anonymous scoreboard.UserID, err error) {
-	anonymous = scoreboard.UserID("erased-" + strings.ToLower(rand.Text()))
+	anonymous = scoreboard.AnonymousUser(rand.Text())
 	err = p.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
 		if err := pg.LockStatuses(ctx, tx); err != nil {
 			return err

@@ -22,7 +22,8 @@ func NewFriends(db *pg.DB) *Friends { return &Friends{db} }
 
 // Ask stores that user asks other to be a friend, or accepts the request of other. It is
 // forbidden to banned and frozen users; a conflict says that user has no room for more. A
-// request to an erased user looks like one to a name that nobody has, and is not stored.
+// request to an erased user is stored like one to a name that nobody has, so that no answer
+// tells the two apart.
 func (f *Friends) Ask(ctx context.Context, user, other scoreboard.UserID) (friend scoreboard.Friend, err error) {
 	err = f.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
 		locked, err := pg.LockUsers(ctx, tx, []scoreboard.UserID{user, other})
@@ -31,17 +32,12 @@ func (f *Friends) Ask(ctx context.Context, user, other scoreboard.UserID) (frien
 		}
 		for _, u := range locked {
 			switch {
-			case u.Status == scoreboard.UserActive:
-			case u.User == other && u.Status == scoreboard.UserErased:
-				friend = scoreboard.Friend{User: other, State: scoreboard.FriendRequested, Since: u.Time.UTC()}
-			case u.User == user && u.Status == scoreboard.UserErased:
+			case u.User != user || u.Status == scoreboard.UserActive:
+			case u.Status == scoreboard.UserErased:
 				return pg.ErasedUser(user)
-			case u.User == user:
+			default:
 				return scoreboard.Errorf(wire.CodeForbidden, "user %s is %s", user, u.Status)
 			}
-		}
-		if friend.State != "" {
-			return nil
 		}
 		if _, err := add(ctx, tx, []edge{{user, other}}); err != nil {
 			return err

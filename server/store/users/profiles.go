@@ -22,7 +22,8 @@ func NewProfiles(db *pg.DB) *Profiles { return &Profiles{db} }
 // PutProfile replaces the user's profile and sets its time, under the user's lock, as
 // every write that names a user: an erasure comes after it and deletes it, or before it
 // and rejects it. A banned user cannot have names shown to others, so it is forbidden;
-// an operator (with an audit entry) can still clear them. An erased user is gone. A
+// an operator (with an audit entry) can still clear them. A frozen user cannot change what
+// operators review; operators can. An erased user is gone. A
 // display name that is, but for case, the id of another user whom everyone sees on a public
 // board is an invalid_request: where names are shown, both would look alike. Other and hidden users'
 // ids are accepted like ids of nobody, because the response would tell that they exist.
@@ -54,6 +55,8 @@ returning updated_at`
 			return pg.ErasedUser(p.User)
 		case u.Status == scoreboard.UserBanned && (audit == nil || !p.Empty()):
 			return scoreboard.Errorf(wire.CodeForbidden, "user %s is banned", p.User)
+		case u.Status == scoreboard.UserFrozen && audit == nil:
+			return scoreboard.Errorf(wire.CodeForbidden, "user %s is frozen", p.User)
 		}
 		if err := tx.QueryRow(ctx, put, p.User, p.DisplayName, p.AvatarURL).Scan(&p.UpdatedAt); err != nil {
 			return err

@@ -49,10 +49,32 @@ func scanVisibility(row pgx.CollectableRow) (p scoreboard.Privacy, err error) {
 // Put stores who sees a user, under the user's lock, as every write that names a user, and
 // returns it with the scores that it hides or shows: all of them, if the user leaves the
 // boards or comes back. audit is the entry of an operator, nil for the user. It is gone for an
-// erased user, and rate_limited for one who comes back too often; operators have no limit. The
-// time changes only with the visibility.
+// erased user, forbidden to a frozen one who leaves the boards or comes back, and rate_limited
+// for one who comes back too often; operators have no limit. The time changes only with the
+// visibility.
 func (s *Visibility) Put(
 	ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, audit *scoreboard.AuditEntry,
+) (p scoreboard.Privacy, moved map[scoreboard.BoardID]int64, err error) {
+	return s.put(ctx, user, to, audit, func(scoreboard.Visibility) error { return nil })
+}
+
+// Hide is Put for an operator who may not show a user to more people: it is forbidden if anyone
+// sees the user afterwards who did not before.
+func (s *Visibility) Hide(
+	ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, audit *scoreboard.AuditEntry,
+) (p scoreboard.Privacy, moved map[scoreboard.BoardID]int64, err error) {
+	return s.put(ctx, user, to, audit, func(from scoreboard.Visibility) error {
+		if from.Covers(to) {
+			return nil
+		}
+		return scoreboard.Errorf(wire.CodeForbidden,
+			"user %s is %s; to show a user to more people requires the user or the scope score:admin", user, from)
+	})
+}
+
+func (s *Visibility) put(
+	ctx context.Context, user scoreboard.UserID, to scoreboard.Visibility, audit *scoreboard.AuditEntry,
+	check func(from scoreboard.Visibility) error,
 ) (p scoreboard.Privacy, moved map[scoreboard.BoardID]int64, err error) {
 	const put = `insert into user_privacy as p (user_id, visibility, pseudonym_key) values ($1, $2, $3)
 on conflict (user_id) do update set visibility = excluded.visibility,
@@ -70,6 +92,18 @@ returning ` + visibilityColumns
 		case u.Status == scoreboard.UserErased:
 			return pg.ErasedUser(user)
 		}
+		private := to == scoreboard.VisibilityPrivate
+		if u.Status == scoreboard.UserFrozen && private != u.Private && audit == nil {
+			return scoreboard.Errorf(wire.CodeForbidden, "user %s is frozen and cannot leave the boards or return", user)
+		}
+		from := scoreboard.VisibilityPublic
+		err = tx.QueryRow(ctx, `select visibility from user_privacy where user_id = $1`, user).Scan(&from)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		if err := check(from); err != nil {
+			return err
+		}
 		rows, err := tx.Query(ctx, put, user, to, scoreboard.NewPseudonymKey())
 		if err != nil {
 			return err
@@ -77,7 +111,7 @@ returning ` + visibilityColumns
 		if p, err = pgx.CollectExactlyOneRow(rows, scanVisibility); err != nil {
 			return err
 		}
-		if private := to == scoreboard.VisibilityPrivate; private != u.Private {
+		if private != u.Private {
 			if !private && audit == nil {
 				if err := countReturn(ctx, tx, u); err != nil {
 					return err

@@ -77,6 +77,8 @@ func (r *ranking) ReadTop(_ context.Context, id scoreboard.BoardID) (*scoreboard
 	return &top, nil
 }
 
-func (r *ranking) ReadPlace(context.Context, scoreboard.BoardID, scoreboard.UserID) (*scoreboard.Place, error) {
-	return nil, scoreboard.Errorf(wire.CodeNotFound, "no score")
+func (r *ranking) ReadPlaces(
+	_ context.Context, board scoreboard.BoardID, _ []scoreboard.UserID,
+) (*scoreboard.List, error) {
+	return &scoreboard.List{Board: board}, nil
 }

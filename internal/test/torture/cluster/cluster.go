@@ -33,6 +33,7 @@ type Options struct {
 	Roles    []string // one entry per node: its --roles, "" for all
 	Settings []string // NAME=value, for every node
 	Brokers  int      // of Kafka; more than two can lose one
+	Streams  bool     // Redis streams instead of Kafka
 	Standby  bool     // PostgreSQL has a synchronous standby
 	Disks    bool     // the first disk of PostgreSQL and of Kafka can be filled; requires root
 	// Clocks of nodes and of PostgreSQL can be set; requires libfaketime, and a
@@ -44,13 +45,13 @@ type Options struct {
 type Cluster struct {
 	Nodes []*Node
 
-	o        Options
+	o Options
+	*brokerSet
 	mu       sync.Mutex // of all below
 	postgres *devstack.Postgres
 	standby  *devstack.Postgres // nil: none
 	spare    string             // folder of the standby, or of the next one
 	redis    *devstack.Redis
-	brokers  []*broker
 	dirs     map[Backend]string
 	clock    clockFile // of PostgreSQL
 	mounts   []string
@@ -58,7 +59,8 @@ type Cluster struct {
 
 // Start starts the backends and all nodes, and waits until they are ready.
 func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
-	c := &Cluster{o: o, dirs: make(map[Backend]string)}
+	dirs := make(map[Backend]string)
+	c := &Cluster{o: o, brokerSet: &brokerSet{o: o, dirs: dirs}, dirs: dirs}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -114,10 +116,14 @@ func (c *Cluster) startBackends(ctx context.Context) (err error) {
 	if c.redis, err = devstack.StartRedis(ctx, devstack.RedisOptions{Dir: c.dirs[Redis]}); err != nil {
 		return err
 	}
+	if c.o.Streams {
+		return nil
+	}
 	return c.startKafka(ctx)
 }
 
-// AwaitReady waits until every running node answers /readyz with 200.
+// AwaitReady waits until every running node answers /readyz with 200 and reaches every
+// backend.
 func (c *Cluster) AwaitReady(ctx context.Context, atMost time.Duration) error {
 	deadline := time.Now().Add(atMost)
 	for _, n := range c.Nodes {
@@ -142,6 +148,10 @@ func (c *Cluster) Can(what Ability) bool {
 		return c.o.Clocks
 	case Brokers:
 		return c.o.Brokers > 2
+	case OneBroker:
+		return c.o.Brokers < 2 && !c.o.Streams
+	case Broker:
+		return !c.o.Streams
 	}
 	return true
 }
@@ -155,6 +165,9 @@ const (
 	Disks   Ability = "disks that can be filled"
 	Clocks  Ability = "clocks that can be set"
 	Brokers Ability = "three brokers"
+
+	Broker    Ability = "a broker"
+	OneBroker Ability = "a single broker"
 )
 
 // Backend names one backend: PostgreSQL's primary, Redis, or a broker.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -31,20 +32,27 @@ func (b *broker) start(ctx context.Context) (err error) {
 	return err
 }
 
-func (c *Cluster) startKafka(ctx context.Context) error {
+// brokerSet is the brokers of a cluster.
+type brokerSet struct {
+	o       Options
+	brokers []*broker
+	dirs    map[Backend]string // of the cluster
+}
+
+func (k *brokerSet) startKafka(ctx context.Context) error {
 	var controllers []int
-	for i := range max(c.o.Brokers, 1) {
+	for i := range max(k.o.Brokers, 1) {
 		b := &broker{name: Kafka}
 		if i > 0 {
 			b.name = Backend(fmt.Sprintf("%s-%d", Kafka, i+1))
-			c.dirs[b.name] = filepath.Join(c.o.Dir, string(b.name))
+			k.dirs[b.name] = filepath.Join(k.o.Dir, string(b.name))
 		}
 		var err error
 		if b.net, err = netfault.Listen(ctx, ""); err != nil {
 			return err
 		}
-		c.brokers = append(c.brokers, b)
-		b.o = backends.KafkaOptions{Dir: c.dirs[b.name], Advertised: b.net.Addr(), Node: i}
+		k.brokers = append(k.brokers, b)
+		b.o = backends.KafkaOptions{Dir: k.dirs[b.name], Advertised: b.net.Addr(), Node: i}
 		for j := range b.o.Ports {
 			if b.o.Ports[j], err = process.FreePort(ctx); err != nil {
 				return err
@@ -53,22 +61,22 @@ func (c *Cluster) startKafka(ctx context.Context) error {
 		controllers = append(controllers, b.o.Ports[1])
 	}
 	var all errgroup.Group
-	for _, b := range c.brokers {
+	for _, b := range k.brokers {
 		b.o.Controllers = controllers
 		all.Go(func() error { return b.start(ctx) })
 	}
 	return all.Wait()
 }
 
-func (c *Cluster) kafkaAddrs() (all []string) {
-	for _, b := range c.brokers {
+func (k *brokerSet) kafkaAddrs() (all []string) {
+	for _, b := range k.brokers {
 		all = append(all, b.net.Addr())
 	}
 	return all
 }
 
-func (c *Cluster) brokerOf(name Backend) *broker {
-	for _, b := range c.brokers {
+func (k *brokerSet) brokerOf(name Backend) *broker {
+	for _, b := range k.brokers {
 		if b.name == name {
 			return b
 		}
@@ -77,15 +85,17 @@ func (c *Cluster) brokerOf(name Backend) *broker {
 }
 
 // AnyBroker draws one.
-func (c *Cluster) AnyBroker(rng *rand.Rand) Backend { return c.brokers[rng.IntN(len(c.brokers))].name }
+func (k *brokerSet) AnyBroker(rng *rand.Rand) Backend {
+	return k.brokers[rng.IntN(len(k.brokers))].name
+}
 
 // KafkaNet is the proxy before a broker.
-func (c *Cluster) KafkaNet(b Backend) *netfault.Proxy { return c.brokerOf(b).net }
+func (k *brokerSet) KafkaNet(b Backend) *netfault.Proxy { return k.brokerOf(b).net }
 
 // MoveLeaders moves the leader of every partition to the first replica that is in
 // sync, as a rolling upgrade does at its end.
-func (c *Cluster) MoveLeaders(ctx context.Context, topic string) error {
-	return c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+func (k *brokerSet) MoveLeaders(ctx context.Context, topic string) error {
+	return k.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
 		partitions, err := partitionsOf(ctx, client, topic)
 		if err != nil {
 			return err
@@ -123,8 +133,8 @@ func (c *Cluster) MoveLeaders(ctx context.Context, topic string) error {
 
 // RecreateTopic deletes a topic with all its records, where it exists, and creates it
 // with so many partitions.
-func (c *Cluster) RecreateTopic(ctx context.Context, topic string, partitions int) error {
-	return c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+func (k *brokerSet) RecreateTopic(ctx context.Context, topic string, partitions int) error {
+	return k.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
 		deleted, err := client.DeleteTopics(ctx, &kafka.DeleteTopicsRequest{Topics: []string{topic}})
 		if err == nil {
 			err = deleted.Errors[topic]
@@ -134,7 +144,7 @@ func (c *Cluster) RecreateTopic(ctx context.Context, topic string, partitions in
 		}
 		for {
 			made, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{
-				Topic: topic, NumPartitions: partitions, ReplicationFactor: len(c.brokers),
+				Topic: topic, NumPartitions: partitions, ReplicationFactor: len(k.brokers),
 			}}})
 			if err == nil {
 				err = made.Errors[topic]
@@ -150,9 +160,44 @@ func (c *Cluster) RecreateTopic(ctx context.Context, topic string, partitions in
 	})
 }
 
+// CutLogs takes records from the end of topics' logs while the only broker is down: those that
+// it has after the call. cut starts the broker.
+func (c *Cluster) CutLogs(topics ...string) (cut func(context.Context) error, err error) {
+	data := filepath.Join(c.Dir(Kafka), "data")
+	var logs []string
+	for _, topic := range topics {
+		found, err := filepath.Glob(filepath.Join(data, topic+"-*"))
+		if err != nil {
+			return nil, fmt.Errorf("find the logs of %s: %w", topic, err)
+		}
+		logs = append(logs, found...)
+	}
+	old, err := os.MkdirTemp(c.o.Dir, "logs-")
+	if err != nil {
+		return nil, fmt.Errorf("keep a copy of the logs: %w", err)
+	}
+	for _, log := range logs {
+		if err := os.CopyFS(filepath.Join(old, filepath.Base(log)), os.DirFS(log)); err != nil {
+			return nil, fmt.Errorf("keep a copy of a log: %w", err)
+		}
+	}
+	return func(ctx context.Context) error {
+		c.KillBackend(Kafka)
+		for _, log := range logs {
+			if err := os.RemoveAll(log); err != nil {
+				return fmt.Errorf("cut a log: %w", err)
+			}
+			if err := os.Rename(filepath.Join(old, filepath.Base(log)), log); err != nil {
+				return fmt.Errorf("cut a log: %w", err)
+			}
+		}
+		return c.StartBackend(ctx, Kafka)
+	}, nil
+}
+
 // ConfigureTopic sets settings of a topic.
-func (c *Cluster) ConfigureTopic(ctx context.Context, topic string, settings map[string]string) error {
-	return c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+func (k *brokerSet) ConfigureTopic(ctx context.Context, topic string, settings map[string]string) error {
+	return k.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
 		change := kafka.IncrementalAlterConfigsRequestResource{
 			ResourceType: kafka.ResourceTypeTopic, ResourceName: topic,
 		}
@@ -175,14 +220,14 @@ func (c *Cluster) ConfigureTopic(ctx context.Context, topic string, settings map
 }
 
 // CountRecords reads a topic: how many records it has, and how many it would have without compaction.
-func (c *Cluster) CountRecords(ctx context.Context, topic string) (records, offsets int64, err error) {
-	err = c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+func (k *brokerSet) CountRecords(ctx context.Context, topic string) (records, offsets int64, err error) {
+	err = k.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
 		partitions, err := partitionsOf(ctx, client, topic)
 		if err != nil {
 			return err
 		}
 		for _, p := range partitions {
-			n, of, err := c.countPartition(ctx, client, topic, p.ID)
+			n, of, err := k.countPartition(ctx, client, topic, p.ID)
 			if err != nil {
 				return fmt.Errorf("read partition %d of %s: %w", p.ID, topic, err)
 			}
@@ -193,7 +238,7 @@ func (c *Cluster) CountRecords(ctx context.Context, topic string) (records, offs
 	return records, offsets, err
 }
 
-func (c *Cluster) countPartition(
+func (k *brokerSet) countPartition(
 	ctx context.Context, client *kafka.Client, topic string, id int,
 ) (records, offsets int64, err error) {
 	first, last, err := endsOf(ctx, client, topic, id)
@@ -201,7 +246,7 @@ func (c *Cluster) countPartition(
 		return 0, 0, err
 	}
 	reader := kafka.NewReader(kafka.ReaderConfig{
-		Brokers: c.kafkaAddrs(), Topic: topic, Partition: id, MinBytes: 1, MaxBytes: 8 << 20,
+		Brokers: k.kafkaAddrs(), Topic: topic, Partition: id, MinBytes: 1, MaxBytes: 8 << 20,
 	})
 	defer func() { _ = reader.Close() }()
 	if err := reader.SetOffset(first); err != nil {
@@ -220,8 +265,8 @@ func (c *Cluster) countPartition(
 
 // RepeatRecords publishes up to n recent records of a partition again, after newer ones,
 // as a relay does whose lease another has taken while its request was on its way.
-func (c *Cluster) RepeatRecords(ctx context.Context, rng *rand.Rand, topic string, n int) error {
-	return c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+func (k *brokerSet) RepeatRecords(ctx context.Context, rng *rand.Rand, topic string, n int) error {
+	return k.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
 		partitions, err := partitionsOf(ctx, client, topic)
 		if err != nil {
 			return err
@@ -295,10 +340,10 @@ func partitionsOf(ctx context.Context, client *kafka.Client, topic string) ([]ka
 }
 
 // onKafka calls do with a client whose metadata come from any broker that runs.
-func (c *Cluster) onKafka(ctx context.Context, do func(context.Context, *kafka.Client) error) error {
+func (k *brokerSet) onKafka(ctx context.Context, do func(context.Context, *kafka.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	transport := &kafka.Transport{MetadataTTL: 100 * time.Millisecond}
 	defer transport.CloseIdleConnections()
-	return do(ctx, &kafka.Client{Addr: kafka.TCP(c.kafkaAddrs()...), Transport: transport})
+	return do(ctx, &kafka.Client{Addr: kafka.TCP(k.kafkaAddrs()...), Transport: transport})
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -131,10 +132,9 @@ func (n *Node) Start() error {
 		os.Environ(),
 		"SCOREBOARD_POSTGRES_URL="+through(n.cluster.postgres.RuntimeURL(database), n.postgres),
 		"SCOREBOARD_REDIS_URL="+through(n.cluster.RedisURL(), n.redis),
-		"SCOREBOARD_KAFKA_BROKERS="+strings.Join(n.cluster.kafkaAddrs(), ","),
 		"SCOREBOARD_AUTH_JWT_SECRET="+JWTSecret,
 		"SCOREBOARD_AUTH_MASTER_KEY="+backends.MasterKey,
-		"SCOREBOARD_BOARDS_CLOSE_GRACE=2s",
+		"SCOREBOARD_BOARDS_CLOSE_GRACE=2s", "SCOREBOARD_DRAIN_DELAY=0s",
 		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0",
 		"SCOREBOARD_LIMIT_TOP_PER_MINUTE=0",
 		"SCOREBOARD_LIMIT_RANK_PER_MINUTE=0",
@@ -144,6 +144,11 @@ func (n *Node) Start() error {
 		"SCOREBOARD_REALTIME_CONNECTIONS_PER_ADDRESS=0",
 		"SCOREBOARD_REALTIME_JOINS_PER_SECOND=0",
 	)
+	if n.cluster.o.Streams {
+		cmd.Env = append(cmd.Env, "SCOREBOARD_TRANSPORT=streams")
+	} else {
+		cmd.Env = append(cmd.Env, "SCOREBOARD_KAFKA_BROKERS="+strings.Join(n.cluster.kafkaAddrs(), ","))
+	}
 	cmd.Env = append(cmd.Env, n.cluster.o.Settings...)
 	cmd.Env = append(cmd.Env, clock.Variable+"="+n.clock.path)
 	if err := cmd.Start(); err != nil {
@@ -210,6 +215,7 @@ func (n *Node) signal(s syscall.Signal) {
 	}
 }
 
+// ready reports whether the node answers /readyz with 200 and reaches every backend.
 func (n *Node) ready(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -221,6 +227,15 @@ func (n *Node) ready(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	_ = resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
+	defer func() { _ = resp.Body.Close() }()
+	var report map[string]string
+	if resp.StatusCode != http.StatusOK || json.NewDecoder(resp.Body).Decode(&report) != nil {
+		return false
+	}
+	for _, backend := range []string{"postgres", "redis", "kafka"} {
+		if state, used := report[backend]; used && state != "ok" {
+			return false
+		}
+	}
+	return true
 }

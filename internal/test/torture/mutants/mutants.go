@@ -26,7 +26,7 @@ var mutants = []mutant{
 		rules: []string{"conflict"},
 	},
 	{
-		name: "revision check off", file: "server/ranking/lua/put.lua",
+		name: "revision check off", file: "server/ranking/piece/lua/put.lua",
 		old: "newer = tonumber(revision) > tonumber(old)", new: "newer = true",
 		// Every read of a head shows all players, before the next change of one repairs its
 		// score.
@@ -56,7 +56,7 @@ var mutants = []mutant{
 		rules: []string{"202 without an outcome"},
 	},
 	{
-		name: "ties reversed", file: "server/ranking/member.go",
+		name: "ties reversed", file: "server/ranking/piece/member.go",
 		old: "uint64(reached.UnixMicro()))", new: "^uint64(reached.UnixMicro()))",
 		args:  []string{"--only", "delayed"},
 		rules: []string{"convergence"},
@@ -81,7 +81,7 @@ var mutants = []mutant{
 		rules: []string{"frozen", "history"},
 	},
 	{
-		name: "epoch reused by a rebuild", file: "server/ranking/lua/swap.lua",
+		name: "epoch reused by a rebuild", file: "server/ranking/piece/lua/swap.lua",
 		old: "local server = redis.call('HGET', KEYS[4], 'server')",
 		new: "ARGV[4] = redis.call('HGET', KEYS[1], 'epoch') or ARGV[4]\n" +
 			"local server = redis.call('HGET', KEYS[4], 'server')",
@@ -96,7 +96,7 @@ var mutants = []mutant{
 		rules: []string{"lost"},
 	},
 	{
-		name: "banned users ranked", file: "server/ranking/lua/put.lua",
+		name: "banned users ranked", file: "server/ranking/piece/lua/put.lua",
 		old: "if hidden ~= '1' then", new: "if hidden then",
 		args:  []string{"--only", "delayed"},
 		rules: []string{"banned"},
@@ -109,26 +109,73 @@ var mutants = []mutant{
 	},
 	{
 		name: "202 before the log has the event", file: "server/pipeline/ingest/acceptor.go",
-		old: "case marks[i] != nil && marks[i].Produced: // pending already", new: "case marks[i] != nil:",
+		old:   "case marks[i] != nil && marks[i].Produced && a.recent(marks[i]): // pending already",
+		new:   "case marks[i] != nil:",
 		args:  []string{"--only", "kafka half-open,node killed at a message", "--writers", "48", "--duration", "70s"},
 		rules: []string{"202 without an outcome", "404 after a 202"},
 	},
 	{
-		name: "a returned Redis is trusted at once", file: "server/ranking/fresh.go",
-		old: "suspect := f.server != \"\" && b.server != f.server", new: "suspect := false",
+		name: "a returned Redis is trusted at once", file: "server/ranking/piece/fresh.go",
+		old: "suspect := f.Server != \"\" && b.Server != f.Server", new: "suspect := false",
 		args:  []string{"--only", "redis restored,redis failed over,redis killed"},
 		rules: []string{"stale"},
 	},
 	{
 		// A rebuild into other partitions stops for a moment, and the marks expire meanwhile.
-		name: "changes not sent to new partitions", file: "server/ranking/partition_rebuild.go",
+		name: "changes not sent to new partitions", file: "server/ranking/partitions/rebuild.go",
 		old: "	if err := r.countShadows(ctx, p, s.Users); err != nil {",
-		new: "	_ = r.each(ctx, p.marks(), func(run runner, name scoreboard.BoardID) *redis.Cmd {\n" +
-			"\t\treturn run(r.unmark, r.keys.shadow(name), token)\n\t}, whole)\n" +
+		new: "	_ = r.Each(ctx, p.marks(), func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {\n" +
+			"\t\treturn run(r.shadows.Unmark, r.Keys.Shadow(name), token)\n\t}, ownMark)\n" +
 			"\ttime.Sleep(time.Second)\n" +
 			"	if err := r.countShadows(ctx, p, s.Users); err != nil {",
 		args:  []string{"--only", "delayed", "--players", "200", "--writers", "36", "--duration", "60s"},
 		rules: []string{"stale", "convergence", "frames go back"},
+	},
+	{
+		// The client repeats it when its answer is lost, and what it held stays pending.
+		name: "a group is read by a command alone", file: "server/pipeline/transport/streams/consumer.go",
+		old: "	entries, last, err := r.run(ctx, readScript)\n	if err != nil {\n		return err\n	}\n",
+		new: "	if _, _, err := r.run(ctx, renewScript); err != nil {\n		return err\n	}\n" +
+			"	o, last, entries := &r.c.transport.o, \"$\", []redis.XMessage(nil)\n" +
+			"	found, err := r.c.transport.rdb.XReadGroup(ctx, &redis.XReadGroupArgs{\n" +
+			"		Group: o.Group, Consumer: r.c.name, Streams: []string{r.stream, \">\"}, Count: int64(o.Batch),\n" +
+			"		Block: readBlock,\n" +
+			"	}).Result()\n	if err != nil && !errors.Is(err, redis.Nil) {\n		return err\n	}\n" +
+			"	for i := range found {\n		entries = found[i].Messages\n	}\n",
+		args: []string{
+			"--only", "redis answers swallowed", "--layout", "streams", "--players", "100", "--duration", "60s",
+		},
+		rules: []string{"stale", "convergence"},
+	},
+	{
+		name: "a late read is lost with its reader", file: "server/pipeline/transport/streams/group.go",
+		old: "if redis.call('GET', lease) ~= member then\n",
+		new: "if redis.call('GET', lease) ~= member then\n" +
+			"    redis.call('XREADGROUP', 'GROUP', group, member, 'COUNT', count, 'STREAMS', stream, '>')\n" +
+			"    redis.call('XGROUP', 'DELCONSUMER', stream, group, member)\n",
+		args: []string{
+			"--only", "node paused,redis stalled", "--layout", "streams", "--players", "100", "--writers", "36",
+			"--duration", "80s",
+		},
+		rules: []string{"202 without an outcome", "404 after a 202", "stale", "convergence"},
+	},
+	{
+		name: "a lost event is pending as long as its mark", file: "server/pipeline/ingest/acceptor.go",
+		old: "case undecided && (err != nil || a.recent(mark)):", new: "case undecided:",
+		args:  []string{"--only", "topic of increments recreated,postgres paused"},
+		rules: []string{"pending without end"},
+	},
+	{
+		name: "a lost event is not published again", file: "server/pipeline/ingest/acceptor.go",
+		old: "marks[i].Produced && a.recent(marks[i]):", new: "marks[i].Produced:",
+		args:  []string{"--only", "topic of increments recreated,postgres paused"},
+		rules: []string{"202 without an outcome"},
+	},
+	{
+		name: "leader epochs not compared", file: "server/pipeline/transport/kafka/epoch.go",
+		old: "} else if end >= 0 && end < from.offset {", new: "} else if end >= 0 && end < 0 {",
+		args:  []string{"--only", "kafka log cut", "--players", "100", "--writers", "36", "--duration", "60s"},
+		rules: []string{"stale", "convergence"},
 	},
 	{
 		name: "changes of a lost history applied", file: "server/ranking/lua/apply.lua",

@@ -1,5 +1,5 @@
 // Package netfault is a TCP proxy that fails on request: it refuses, resets,
-// delays or stalls connections, and cuts PostgreSQL connections at a chosen
+// delays or stalls connections, drops answers, and cuts PostgreSQL connections at a chosen
 // message.
 //
 // It forwards bytes only and copies nothing it does not need to, so a proxy
@@ -20,9 +20,12 @@ import (
 // Fault is what a proxy does to the traffic that passes it. The zero value
 // passes everything.
 type Fault struct {
-	Refuse bool          // accept and close new connections at once
-	Stall  bool          // keep connections open and forward nothing
-	Delay  time.Duration // before each forwarded chunk, in both directions
+	Refuse bool // accept and close new connections at once
+	Stall  bool // keep connections open and forward nothing
+	// Swallow forwards requests and drops their answers: the server has done what the client
+	// does not know of. Reset the connections before it ends.
+	Swallow bool
+	Delay   time.Duration // before each forwarded chunk, in both directions
 	// CutAtCommit cuts a PostgreSQL connection when the server reports a COMMIT:
 	// the transaction is committed, and the client never learns it.
 	CutAtCommit bool
@@ -195,6 +198,9 @@ func (p *Proxy) pass(l *link, to io.Writer, chunk []byte, m *messages, request b
 				return err
 			}
 			m.skip(chunk)
+			if fault.Swallow && !request {
+				return nil
+			}
 			_, err := to.Write(chunk)
 			return err
 		}

@@ -955,7 +955,7 @@ namespace Scoreboard.Client
         }
     }
 
-    /// <summary>A started action. Its token is valid for one increment of the user, from least_duration after issued_at
+    /// <summary>A started action. Its token is valid for one increment of the user, from min_duration after issued_at
     /// until expires_at.</summary>
     public sealed partial class StartedAction
     {
@@ -981,14 +981,14 @@ namespace Scoreboard.Client
         /// <summary>Start of the action.</summary>
         public DateTimeOffset IssuedAt { get; internal set; }
 
-        /// <summary>Minimum duration of the action, such as 30s; 0s means none.</summary>
-        public string LeastDuration { get; internal set; } = "";
-
         /// <summary>Maximum delta of an increment, in points within ±(2^53 − 1).</summary>
         public long MaxDelta { get; internal set; }
 
         /// <summary>Minimum delta of an increment, in points within ±(2^53 − 1).</summary>
         public long MinDelta { get; internal set; }
+
+        /// <summary>Minimum duration of the action, such as 30s; 0s means none.</summary>
+        public string MinDuration { get; internal set; } = "";
 
         /// <summary>Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.</summary>
         public string UserId { get; internal set; } = "";
@@ -1014,9 +1014,9 @@ namespace Scoreboard.Client
             else if (r.Is("boards")) Boards = r.Strings();
             else if (r.Is("expires_at")) ExpiresAt = r.Time();
             else if (r.Is("issued_at")) IssuedAt = r.Time();
-            else if (r.Is("least_duration")) LeastDuration = r.Text();
             else if (r.Is("max_delta")) MaxDelta = r.Long();
             else if (r.Is("min_delta")) MinDelta = r.Long();
+            else if (r.Is("min_duration")) MinDuration = r.Text();
             else if (r.Is("user_id")) UserId = r.Text();
             else return false;
             return true;

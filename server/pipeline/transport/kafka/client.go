@@ -41,6 +41,7 @@ type Client struct {
 	transport *kafkago.Transport
 	api       *kafkago.Client
 	ids       topicIDs
+	ping      pinger
 }
 
 // metadataTTL is how old the brokers and leaders may be that the client knows. By default
@@ -52,7 +53,10 @@ const clientID = "scoreboard"
 
 // New returns a client, which connects when it is used.
 func New(o Options) *Client {
-	c := &Client{o: o, dial: (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext}
+	c := &Client{
+		o: o, ping: newPinger(),
+		dial: (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,
+	}
 	if o.TLS != nil {
 		c.dial = o.TLS.Dial
 	}
@@ -68,15 +72,11 @@ func New(o Options) *Client {
 }
 
 // Close closes the idle connections, each of which keeps goroutines.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
-
-// Ping returns nil if a broker answers. The error is a *scoreboard.SetupError where a
-// setting is wrong.
-func (c *Client) Ping(ctx context.Context) error {
-	if _, err := c.api.Metadata(ctx, &kafkago.MetadataRequest{}); err != nil {
-		return fmt.Errorf("ping Kafka: %w", c.explain(err))
-	}
-	return nil
+func (c *Client) Close() {
+	c.transport.CloseIdleConnections()
+	c.ping.free <- struct{}{} // a ping ends within its time
+	c.endPing()
+	<-c.ping.free
 }
 
 // partitions counts the partitions of a topic.
@@ -135,6 +135,8 @@ func (c *Client) dialAnswering(ctx context.Context, network, address string) (ne
 	if err != nil {
 		return nil, err
 	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // it has passed
+	defer stop()
 	ask := func(r kmsg.Request) (kmsg.Response, error) { return exchange(conn, r) }
 	if deadline, ok := ctx.Deadline(); ok {
 		err = conn.SetDeadline(deadline)
@@ -156,8 +158,11 @@ func (c *Client) dialAnswering(ctx context.Context, network, address string) (ne
 }
 
 // position is how far a group is in a partition; committed is -1 before its first
-// commit.
-type position struct{ committed, first, end int64 }
+// commit. epoch is that of the last record that it has committed.
+type position struct {
+	committed, first, end int64
+	epoch                 int32
+}
 
 // lag counts the records that the group has not consumed. A group beyond the end has
 // consumed another log: nothing of this one is known to be consumed.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	kafkago "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/offsetcommit"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scoreboard/scoreboard/internal/gauge"
@@ -228,7 +229,7 @@ func (s *session) runGeneration(ctx, generationCtx context.Context, generation *
 			}
 		},
 	}
-	commits := &commits{topic: s.topic, generation: generation}
+	commits := &commits{client: s.client, topic: s.topic, generation: generation}
 	work, workCtx := errgroup.WithContext(ctx)
 	work.Go(func() error {
 		if err := f.run(workCtx); err != nil {
@@ -257,17 +258,17 @@ const queuedFetches = 4
 
 // prepare inspects the log and returns where the partitions of a generation are read. It
 // may be another log, whose heartbeats would claim what was lost with the former one.
-func (s *session) prepare(ctx context.Context, generation *kafkago.Generation) (map[int]*int64, error) {
+func (s *session) prepare(ctx context.Context, generation *kafkago.Generation) (map[int]*cursor, error) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	_, damage, err := s.inspect(ctx)
+	now, damage, err := s.inspect(ctx)
 	if err != nil && !errors.Is(err, errPartly) { // the leaders that answer are read
 		return nil, fmt.Errorf("inspect: %w: %w", errSession, err)
 	}
 	if damage != nil {
 		return nil, damage
 	}
-	next, err := s.positionsOf(ctx, generation.Assignments[s.topic])
+	next, err := s.positionsOf(ctx, generation.Assignments[s.topic], now)
 	if err != nil {
 		return nil, fmt.Errorf("start: %w: %w", errSession, err)
 	}
@@ -277,9 +278,9 @@ func (s *session) prepare(ctx context.Context, generation *kafkago.Generation) (
 // positionsOf returns where assigned partitions are read: from the committed offset, or
 // from the start.
 func (s *session) positionsOf(
-	ctx context.Context, assigned []kafkago.PartitionAssignment,
-) (map[int]*int64, error) {
-	next := make(map[int]*int64, len(assigned))
+	ctx context.Context, assigned []kafkago.PartitionAssignment, now map[int]position,
+) (map[int]*cursor, error) {
+	next := make(map[int]*cursor, len(assigned))
 	var ends map[int]position
 	for i := range assigned {
 		p := &assigned[i]
@@ -295,7 +296,10 @@ func (s *session) positionsOf(
 			}
 			p.Offset = ends[p.ID].first // 0 if it has no leader; if it begins later, a new session finds that
 		}
-		next[p.ID] = &p.Offset
+		next[p.ID] = &cursor{p.Offset, unknownEpoch}
+		if known, ok := now[p.ID]; ok && known.committed == p.Offset {
+			next[p.ID].epoch = known.epoch
+		}
 	}
 	return next, nil
 }
@@ -352,21 +356,22 @@ func (s *session) withoutPaused(records []scoreboard.Record) []scoreboard.Record
 
 // commits are the offsets that a member has handled in a generation.
 type commits struct {
+	client     *Client
 	topic      string
 	generation *kafkago.Generation
 
 	mu   sync.Mutex
-	next map[int]int64 // by partition; not committed yet
+	next map[int]cursor // by partition; not committed yet
 }
 
 func (c *commits) add(handled []scoreboard.Record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.next == nil {
-		c.next = make(map[int]int64)
+		c.next = make(map[int]cursor)
 	}
 	for i := range handled {
-		c.next[handled[i].Partition] = handled[i].Offset + 1
+		c.next[handled[i].Partition] = cursor{handled[i].Offset + 1, handled[i].LeaderEpoch}
 	}
 }
 
@@ -394,8 +399,36 @@ func (c *commits) commit() error {
 	if len(next) == 0 {
 		return nil
 	}
-	if err := c.generation.CommitOffsets(map[string]map[int]int64{c.topic: next}); err != nil {
+	if err := c.client.commit(c.generation, c.topic, next); err != nil {
 		return fmt.Errorf("%w: %w", errCommit, err)
+	}
+	return nil
+}
+
+// commit commits where a group reads partitions next, as a member of a generation. kafka-go's
+// own commits have no epochs.
+func (c *Client) commit(g *kafkago.Generation, topic string, next map[int]cursor) error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.o.Timeout)
+	defer cancel()
+	partitions := make([]offsetcommit.RequestPartition, 0, len(next))
+	for partition, at := range next {
+		partitions = append(partitions, offsetcommit.RequestPartition{
+			PartitionIndex: int32(partition), CommittedOffset: at.offset, CommittedLeaderEpoch: at.epoch,
+		})
+	}
+	answer, err := c.transport.RoundTrip(ctx, c.api.Addr, &offsetcommit.Request{
+		GroupID: g.GroupID, GenerationID: g.ID, MemberID: g.MemberID, RetentionTimeMs: -1,
+		Topics: []offsetcommit.RequestTopic{{Name: topic, Partitions: partitions}},
+	})
+	if err != nil {
+		return err
+	}
+	for _, t := range answer.(*offsetcommit.Response).Topics {
+		for _, p := range t.Partitions {
+			if p.ErrorCode != 0 {
+				return fmt.Errorf("partition %d: %w", p.PartitionIndex, kafkago.Error(p.ErrorCode))
+			}
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,7 +90,9 @@ func (c *Consumer) inspect(ctx context.Context) (now map[int]position, damage *D
 		if now, unknown, err = c.knownPositions(ctx); err != nil {
 			return nil, nil, err
 		}
-		damage = c.compare(id, now)
+		cuts, cutsUnknown := c.cuts(ctx, now)
+		unknown = cmp.Or(unknown, cutsUnknown)
+		damage = c.compare(id, now, cuts)
 		if len(now) == 0 && unknown != nil {
 			return nil, nil, unknown
 		}
@@ -137,16 +140,29 @@ func (c *Consumer) Intact(ctx context.Context) bool {
 	return err == nil && id == *inspected
 }
 
-// compare returns how the log differs from what was seen before.
-func (c *Consumer) compare(id [16]byte, now map[int]position) *Damage {
+// cuts returns where partitions were cut before what the group has committed.
+func (c *Consumer) cuts(ctx context.Context, now map[int]position) (map[int]int64, error) {
+	committed := make(map[int]cursor, len(now))
+	for partition, p := range now {
+		if p.committed >= 0 {
+			committed[partition] = cursor{p.committed, p.epoch}
+		}
+	}
+	return c.client.cutsBefore(ctx, c.topic, committed)
+}
+
+// compare returns how the log differs from what was seen before; cuts are offsets at which it
+// was cut before what the group has committed.
+func (c *Consumer) compare(id [16]byte, now map[int]position, cuts map[int]int64) *Damage {
 	unknown := [16]byte{}
 	d := &Damage{Topic: c.topic, Replaced: id != c.seen.id && id != unknown && c.seen.id != unknown}
 	for partition, p := range now {
 		was := c.seen.all[partition]
 		beyond := p.committed > p.end
+		_, grown := cuts[partition] // since it was cut
 		cut := p.end < was.end
 		trimmed := p.committed >= 0 && p.committed < p.first
-		if !d.Replaced && !beyond && !cut && !trimmed {
+		if !d.Replaced && !beyond && !cut && !grown && !trimmed {
 			continue
 		}
 		damaged := DamagedPartition{
@@ -157,6 +173,8 @@ func (c *Consumer) compare(id [16]byte, now map[int]position) *Damage {
 			damaged.Lost = max(0, was.end-max(was.committed, was.first))
 		case cut:
 			damaged.Lost = max(0, was.end-max(was.committed, was.first, p.end))
+		case grown:
+			damaged.Lost = max(0, was.end-p.committed)
 		case trimmed:
 			damaged.Lost = p.first - p.committed
 		}
@@ -243,12 +261,12 @@ func (c *Consumer) rewind(ctx context.Context, group *kafkago.ConsumerGroup, d *
 // rewindIn is rewind in a generation of the group. Other members may commit what they
 // have consumed once more, before they see the damage.
 func (c *Consumer) rewindIn(ctx context.Context, generation *kafkago.Generation, d *Damage) error {
-	resume := make(map[int]int64, len(d.Partitions))
+	resume := make(map[int]cursor, len(d.Partitions))
 	for _, p := range d.Partitions {
-		resume[p.Partition] = p.Resume
+		resume[p.Partition] = cursor{p.Resume, unknownEpoch}
 	}
 	for {
-		if err := generation.CommitOffsets(map[string]map[int]int64{c.topic: resume}); err != nil {
+		if err := c.client.commit(generation, c.topic, resume); err != nil {
 			return fmt.Errorf("move group %s back: %w", c.group, err)
 		}
 		select {

@@ -355,17 +355,7 @@ func TestConsumersAfterOutages(t *testing.T) {
 	}
 
 	server.Kill()
-	files, err := filepath.Glob(filepath.Join(server.Data, l.topic+"-0", "*"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no files of the partition in %s: %v", server.Data, err)
-	}
-	for _, f := range files {
-		if filepath.Base(f) != "partition.metadata" { // the topic's id
-			if err := os.Remove(f); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	emptyLog(t, server.Data, l.topic)
 	server.Start()
 	delivered("from the new log", 10)
 	transporttest.Until(t, "a report", func() bool { return l.count() > 0 })
@@ -377,4 +367,75 @@ func TestConsumersAfterOutages(t *testing.T) {
 		t.Errorf("%d records lost, want none: all were consumed", lost)
 	}
 	delivered("later", 60)
+}
+
+// emptyLog removes the records of a topic's partition from the folder of a broker that is
+// down. The topic stays the same one.
+func emptyLog(t *testing.T, data, topic string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(data, topic+"-0", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files of the partition in %s: %v", data, err)
+	}
+	for _, f := range files {
+		if filepath.Base(f) != "partition.metadata" { // the topic's id
+			if err := os.Remove(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// The log is cut and grows beyond the group's offset while nobody looks at its end: no member
+// runs, and a reader's next request comes after that. Every record of the new log is
+// delivered.
+func TestLogCutAndGrown(t *testing.T) {
+	t.Parallel()
+	server := backends.OwnKafka(t)
+	l := newOneLog(t, server.Brokers, "")
+	got := transporttest.NewReceived()
+	stop := transporttest.Consume(t, l.consumer(), got.Handle)
+	l.publish(t, 0, 30)
+	transporttest.Until(t, "delivered", func() bool { return got.Users() == 30 })
+	transporttest.Until(t, "the offset committed", func() bool { return l.committed(t) == 30 })
+	stop()
+	read := l.client.Reading(l.topic)
+	transporttest.Until(t, "read", func() bool {
+		next, err := read(t.Context())
+		return err == nil && next == 30
+	})
+	server.Stop()
+	server.Start()
+	l.publish(t, 30, 10) // of a later leader, and after all others
+	transporttest.Until(t, "read after a clean restart", func() bool {
+		next, err := read(t.Context())
+		if errors.Is(err, kafka.ErrCut) {
+			t.Fatal(err)
+		}
+		return err == nil && next == 40
+	})
+	stop = transporttest.Consume(t, l.consumer(), got.Handle)
+	transporttest.Until(t, "delivered after a clean restart", func() bool { return got.Users() == 40 })
+	transporttest.Until(t, "the offset committed", func() bool { return l.committed(t) == 40 })
+	stop()
+	if n := l.count(); n > 0 {
+		t.Errorf("an intact log was reported: %+v", l.all[0])
+	}
+
+	server.Kill()
+	emptyLog(t, server.Data, l.topic)
+	server.Start()
+	l.publish(t, 40, 60)
+	transporttest.Until(t, "the cut found", func() bool {
+		next, err := read(t.Context())
+		if next > 40 {
+			t.Fatalf("read up to offset %d of another log", next)
+		}
+		return errors.Is(err, kafka.ErrCut)
+	})
+	transporttest.Consume(t, l.consumer(), got.Handle)
+	transporttest.Until(t, "all of the new log delivered", func() bool { return got.Users() == 100 })
+	if n := l.count(); n != 1 {
+		t.Errorf("%d reports, want one", n)
+	}
 }

@@ -39,7 +39,7 @@ const emptyPause = 100 * time.Millisecond
 type fetcher struct {
 	client *Client
 	topic  string
-	next   map[int]*int64 // the offset of the next record of each partition
+	next   map[int]*cursor // of each partition
 	// take gets the records of one response, in order within each partition. If it returns
 	// an error, they are fetched again or the fetcher ends with its context.
 	take func(ctx context.Context, records []scoreboard.Record) error
@@ -56,7 +56,7 @@ func (f *fetcher) run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, kafkago.OffsetOutOfRange):
+		case errors.Is(err, kafkago.OffsetOutOfRange), errors.Is(err, errCut):
 			return fmt.Errorf("fetch: %w", err)
 		}
 		select {
@@ -120,7 +120,7 @@ func (f *fetcher) fetch(ctx context.Context, partitions []int) (progress bool, e
 	asked := make([]fetch.RequestPartition, len(partitions))
 	for i, p := range partitions {
 		asked[i] = fetch.RequestPartition{
-			Partition: int32(p), CurrentLeaderEpoch: -1, FetchOffset: *f.next[p], LogStartOffset: -1,
+			Partition: int32(p), CurrentLeaderEpoch: unknownEpoch, FetchOffset: f.next[p].offset, LogStartOffset: -1,
 			PartitionMaxBytes: fetchPartitionBytes,
 		}
 	}
@@ -140,7 +140,7 @@ func (f *fetcher) fetch(ctx context.Context, partitions []int) (progress bool, e
 		return false, kafkago.Error(response.ErrorCode)
 	}
 	var records []scoreboard.Record
-	reached := make(map[int]int64, len(partitions))
+	reached := make(map[int]cursor, len(partitions))
 	for i := range response.Topics {
 		for j := range response.Topics[i].Partitions {
 			p := &response.Topics[i].Partitions[j]
@@ -152,7 +152,10 @@ func (f *fetcher) fetch(ctx context.Context, partitions []int) (progress bool, e
 				err = errors.Join(err, fmt.Errorf("partition %d: %w", p.Partition, kafkago.Error(p.ErrorCode)))
 				continue
 			}
-			var after int64
+			if err := f.checkEpoch(ctx, p, *next); err != nil {
+				return false, err
+			}
+			var after cursor
 			var readErr error
 			if records, after, readErr = f.read(records, p, *next); readErr != nil {
 				return false, readErr
@@ -166,7 +169,7 @@ func (f *fetcher) fetch(ctx context.Context, partitions []int) (progress bool, e
 		}
 	}
 	for p, after := range reached {
-		progress = progress || after > *f.next[p]
+		progress = progress || after.offset > f.next[p].offset
 		*f.next[p] = after
 	}
 	return progress, err
@@ -177,8 +180,8 @@ func (f *fetcher) fetch(ctx context.Context, partitions []int) (progress bool, e
 // the record there and all later ones of the batch, the next offset is asked for:
 // kafka-go does not tell where a batch ends.
 func (f *fetcher) read(
-	to []scoreboard.Record, p *fetch.ResponsePartition, next int64,
-) (records []scoreboard.Record, after int64, err error) {
+	to []scoreboard.Record, p *fetch.ResponsePartition, next cursor,
+) (records []scoreboard.Record, after cursor, err error) {
 	stream, ok := p.RecordSet.Records.(*protocol.RecordStream)
 	if !ok { // nothing
 		return to, next, nil
@@ -186,9 +189,10 @@ func (f *fetcher) read(
 	first := next
 	for _, batch := range stream.Records {
 		if control, ok := batch.(*protocol.ControlBatch); ok { // the end of a transaction: one record
-			next = max(next, control.BaseOffset+1)
+			next = cursor{max(next.offset, control.BaseOffset+1), control.PartitionLeaderEpoch}
 			continue
 		}
+		epoch := epochOf(batch)
 		for {
 			r, err := batch.ReadRecord()
 			if errors.Is(err, io.EOF) {
@@ -197,7 +201,9 @@ func (f *fetcher) read(
 			if err != nil {
 				return to, next, fmt.Errorf("read partition %d: %w", p.Partition, err)
 			}
-			record := scoreboard.Record{Topic: f.topic, Partition: int(p.Partition), Offset: r.Offset, Time: r.Time}
+			record := scoreboard.Record{
+				Topic: f.topic, Partition: int(p.Partition), Offset: r.Offset, Time: r.Time, LeaderEpoch: epoch,
+			}
 			if record.Key, err = readBytes(r.Key); err != nil {
 				return to, next, err
 			}
@@ -205,15 +211,40 @@ func (f *fetcher) read(
 				return to, next, err
 			}
 			record.Trace = traceOf(r.Headers)
-			if r.Offset >= next {
-				to, next = append(to, record), r.Offset+1
+			if r.Offset >= next.offset {
+				to, next = append(to, record), cursor{r.Offset + 1, epoch}
 			}
 		}
 	}
 	if len(stream.Records) > 0 && next == first {
-		next++
+		next.offset++
 	}
 	return to, next, nil
+}
+
+// checkEpoch returns errCut if records follow that were not written after those before a
+// cursor: any cut of a log has a new leader, and so a new epoch.
+func (f *fetcher) checkEpoch(ctx context.Context, p *fetch.ResponsePartition, next cursor) error {
+	stream, ok := p.RecordSet.Records.(*protocol.RecordStream)
+	if !ok || len(stream.Records) == 0 || next.epoch == unknownEpoch {
+		return nil
+	}
+	switch epoch := epochOf(stream.Records[0]); epoch {
+	case next.epoch, unknownEpoch:
+		return nil
+	}
+	return f.client.checkCut(ctx, f.topic, int(p.Partition), next)
+}
+
+// epochOf is the epoch of a batch of records.
+func epochOf(batch protocol.RecordReader) int32 {
+	switch b := batch.(type) {
+	case *protocol.RecordBatch:
+		return b.PartitionLeaderEpoch
+	case *protocol.ControlBatch:
+		return b.PartitionLeaderEpoch
+	}
+	return unknownEpoch
 }
 
 // traceOf returns the trace context in the headers of a record, "" for none.

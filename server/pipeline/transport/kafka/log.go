@@ -79,8 +79,8 @@ func (l *Log) Read(ctx context.Context, span scoreboard.OffsetRange, do func([]s
 	defer end(nil)
 	patience := time.AfterFunc(logReadTimeout, func() { end(context.DeadlineExceeded) })
 	defer patience.Stop()
-	next := span.First
-	f := &fetcher{client: l.client, topic: l.topic, next: map[int]*int64{span.Partition: &next}}
+	next := cursor{span.First, unknownEpoch}
+	f := &fetcher{client: l.client, topic: l.topic, next: map[int]*cursor{span.Partition: &next}}
 	f.take = func(_ context.Context, records []scoreboard.Record) error {
 		patience.Stop()
 		last := records[len(records)-1].Offset
@@ -103,11 +103,13 @@ func (l *Log) Read(ctx context.Context, span scoreboard.OffsetRange, do func([]s
 	switch cause := context.Cause(ctx); {
 	case errors.Is(err, kafkago.OffsetOutOfRange):
 		return scoreboard.Errorf(wire.CodeGone,
-			"offset %d of partition %d of %s is no longer retained", next, span.Partition, l.topic)
+			"offset %d of partition %d of %s is no longer retained", next.offset, span.Partition, l.topic)
+	case errors.Is(err, errCut):
+		return fmt.Errorf("read partition %d of %s: %w", span.Partition, l.topic, err)
 	case errors.Is(cause, errSpanRead):
 		return nil
 	case errors.Is(cause, context.DeadlineExceeded):
-		return fmt.Errorf("read offset %d of partition %d of %s: %w", next, span.Partition, l.topic, cause)
+		return fmt.Errorf("read offset %d of partition %d of %s: %w", next.offset, span.Partition, l.topic, cause)
 	default:
 		return cause
 	}

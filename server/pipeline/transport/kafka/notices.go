@@ -42,16 +42,16 @@ func (n *Notices) Follow(ctx context.Context, do func(scoreboard.Notice), bad fu
 		}
 		return nil
 	}
-	var next map[int]*int64 // nil: from the end
+	var next map[int]*cursor // nil: from the end
 	for {
 		if ends, err := n.client.ends(ctx, n.topic); err == nil {
-			from := make(map[int]*int64, len(ends))
+			from := make(map[int]*cursor, len(ends))
 			for partition, at := range ends {
 				switch {
 				case next == nil:
-					from[partition] = &at.end
+					from[partition] = &cursor{at.end, unknownEpoch}
 				case next[partition] == nil: // added: all its notices are new
-					from[partition] = &at.first
+					from[partition] = &cursor{at.first, unknownEpoch}
 				default:
 					from[partition] = next[partition]
 				}

@@ -5,11 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	kafkago "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol/offsetfetch"
 )
 
 // errStalled reports a session that fetches nothing although there are records to
@@ -161,7 +160,7 @@ func (c *Consumer) knownPositions(ctx context.Context) (all map[int]position, un
 		return nil, nil, err
 	}
 	for p, at := range ends {
-		at.committed = all[p].committed
+		at.committed, at.epoch = all[p].committed, all[p].epoch
 		ends[p] = at
 	}
 	return ends, unknown, nil
@@ -169,29 +168,38 @@ func (c *Consumer) knownPositions(ctx context.Context) (all map[int]position, un
 
 // commitsOf sets the committed offsets of the partitions in all.
 func (c *Consumer) commitsOf(ctx context.Context, all map[int]position) error {
-	group, err := c.client.api.OffsetFetch(ctx, &kafkago.OffsetFetchRequest{
-		GroupID: c.group, Topics: map[string][]int{c.topic: slices.Collect(maps.Keys(all))},
+	asked := offsetfetch.RequestTopic{Name: c.topic}
+	for p := range all {
+		asked.PartitionIndexes = append(asked.PartitionIndexes, int32(p))
+	}
+	answer, err := c.client.transport.RoundTrip(ctx, c.client.api.Addr, &offsetfetch.Request{
+		GroupID: c.group, Topics: []offsetfetch.RequestTopic{asked},
 	})
-	if err == nil && errors.Is(group.Error, kafkago.GroupIdNotFound) { // it never had a member
-		for p, at := range all {
-			at.committed = -1
-			all[p] = at
-		}
-		return nil
-	}
-	if err == nil {
-		err = group.Error
-	}
 	if err != nil {
 		return fmt.Errorf("fetch the offsets of group %s: %w", c.group, err)
 	}
-	for _, p := range group.Topics[c.topic] {
-		if p.Error != nil {
-			return fmt.Errorf("fetch the offset of group %s in partition %d: %w", c.group, p.Partition, p.Error)
+	group := answer.(*offsetfetch.Response)
+	switch failure := kafkago.Error(group.ErrorCode); {
+	case errors.Is(failure, kafkago.GroupIdNotFound): // it never had a member
+		for p, at := range all {
+			at.committed, at.epoch = -1, unknownEpoch
+			all[p] = at
 		}
-		at := all[p.Partition]
-		at.committed = p.CommittedOffset
-		all[p.Partition] = at
+		return nil
+	case failure != 0:
+		return fmt.Errorf("fetch the offsets of group %s: %w", c.group, failure)
+	}
+	for _, t := range group.Topics {
+		for _, p := range t.Partitions {
+			partition := int(p.PartitionIndex)
+			if p.ErrorCode != 0 {
+				return fmt.Errorf("fetch the offset of group %s in partition %d: %w",
+					c.group, partition, kafkago.Error(p.ErrorCode))
+			}
+			at := all[partition]
+			at.committed, at.epoch = p.CommittedOffset, p.ComittedLeaderEpoch
+			all[partition] = at
+		}
 	}
 	return nil
 }

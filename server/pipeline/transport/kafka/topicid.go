@@ -108,7 +108,7 @@ func exchange(conn net.Conn, request kmsg.Request) (kmsg.Response, error) {
 	}
 	n := binary.BigEndian.Uint32(size[:])
 	if n < header || n > maxMetadata {
-		return nil, fmt.Errorf("a response of %d bytes", n)
+		return nil, fmt.Errorf("a response of %d bytes: %w", n, io.ErrUnexpectedEOF) // of TLS, for one
 	}
 	body := make([]byte, n)
 	if _, err := io.ReadFull(conn, body); err != nil {

@@ -199,26 +199,24 @@ func (c *Consumer) Consume(ctx context.Context, handle transport.Handler) error 
 
 // runShard reads a stream while it has the lease.
 func (c *Consumer) runShard(ctx context.Context, shard int, handle transport.Handler) error {
-	r := &reader{c: c, shard: shard, stream: c.transport.stream(shard), handle: handle, pausedAt: -1}
+	r := &reader{c: c, shard: shard, stream: c.transport.stream(shard), handle: handle}
+	defer r.release(ctx)
 	for ctx.Err() == nil {
-		owned, err := r.renew(ctx)
+		owned, err := redislease.Take(ctx, c.transport.rdb, r.leaseKey(), c.name, leaseDuration)
 		if err != nil {
 			return err
 		}
-		if !owned {
-			r.claimed = time.Time{}
-			select {
-			case <-time.After(leaseDuration / 4):
-			case <-ctx.Done():
+		if owned {
+			if err := r.readOwned(ctx); err != nil {
+				return err
 			}
 			continue
 		}
-		if err := r.readBatch(ctx); err != nil {
-			r.release(ctx)
-			return err
+		select {
+		case <-time.After(leaseDuration / 4):
+		case <-ctx.Done():
 		}
 	}
-	r.release(ctx)
 	return nil
 }
 
@@ -228,16 +226,10 @@ type reader struct {
 	shard    int
 	stream   string
 	handle   transport.Handler
-	claimed  time.Time // when the pending entries of other members were handled; zero: not yet
-	pausedAt int64     // first offset that is not handled; -1: not paused
+	pausedAt int64 // first offset that is not handled; -1: not paused
 }
 
 func (r *reader) leaseKey() string { return r.stream + ":reader:" + r.c.transport.o.Group }
-
-// renew takes or renews the lease, and reports whether it is owned.
-func (r *reader) renew(ctx context.Context) (bool, error) {
-	return redislease.Take(ctx, r.c.transport.rdb, r.leaseKey(), r.c.name, leaseDuration)
-}
 
 // release ends the lease early, so that the next reader need not wait.
 func (r *reader) release(ctx context.Context) {
@@ -268,72 +260,82 @@ func (t *Transport) createGroup(ctx context.Context, stream string) error {
 	return nil
 }
 
-// mustClaim reports whether pending entries are due: at first, and again now and then. A
-// member that stalled may have read entries after it had lost the lease, and died.
-func (r *reader) mustClaim() bool {
-	return r.claimed.IsZero() || r.pausedAt < 0 && time.Since(r.claimed) > claimInterval
+// readOwned handles pending entries, whichever member they were delivered to, and then new
+// ones. It returns nil when the lease or the group is lost, or ctx ends. Pending entries are
+// looked for again now and then: a member of an earlier version may have read some after it
+// had lost the lease, and died.
+func (r *reader) readOwned(ctx context.Context) error {
+	r.pausedAt = -1 // a member of another build may have consumed the stream further
+	if err := r.c.transport.createGroup(ctx, r.stream); err != nil {
+		return err
+	}
+	var claimed time.Time
+	for ctx.Err() == nil {
+		read := r.readBatch
+		if r.pausedAt < 0 && time.Since(claimed) > claimInterval {
+			read, claimed = r.claimPending, time.Now()
+		}
+		err := read(ctx)
+		switch {
+		case errors.Is(err, errLost):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return nil
 }
 
-// readBatch handles the next batch of new entries. The first time it creates
-// the group and handles pending entries, whichever member they were delivered
-// to.
+// readBatch handles the next batch of entries, or waits for one. A paused stream has none.
 func (r *reader) readBatch(ctx context.Context) error {
-	o, rdb := &r.c.transport.o, r.c.transport.rdb
-	if r.mustClaim() {
-		if err := r.c.transport.createGroup(ctx, r.stream); err != nil {
-			return err
+	if r.pausedAt >= 0 {
+		select {
+		case <-time.After(leaseDuration / 4):
+		case <-ctx.Done():
+			return nil
 		}
-		if err := r.claimPending(ctx); err != nil {
-			return err
-		}
-		r.claimed = time.Now()
+		_, _, err := r.run(ctx, renewScript)
+		return err
 	}
-	found, err := rdb.XReadGroup(ctx, &redis.XReadGroupArgs{
-		Group: o.Group, Consumer: r.c.name, Streams: []string{r.stream, ">"}, Count: int64(o.Batch), Block: readBlock,
-	}).Result()
-	switch {
-	case errors.Is(err, redis.Nil):
-		return nil
-	case redis.HasErrorPrefix(err, "NOGROUP"), redis.HasErrorPrefix(err, "UNBLOCKED"):
-		r.claimed = time.Time{} // Redis was flushed, before this read or while it waited
-		return nil
-	case err != nil:
-		return fmt.Errorf("read %s: %w", r.stream, err)
+	entries, last, err := r.run(ctx, readScript)
+	if err != nil {
+		return err
 	}
-	return r.handleAll(ctx, found[0].Messages)
+	if len(entries) > 0 {
+		return r.handleAll(ctx, entries)
+	}
+	return r.await(ctx, last)
+}
+
+// await waits for an entry after one. It takes none from the group.
+func (r *reader) await(ctx context.Context, last string) error {
+	err := r.c.transport.rdb.XRead(ctx, &redis.XReadArgs{
+		Streams: []string{r.stream, last}, Count: 1, Block: readBlock,
+	}).Err()
+	// The stream may be deleted, or its server get another role, while this waits.
+	if err != nil && !errors.Is(err, redis.Nil) && !redis.HasErrorPrefix(err, "UNBLOCKED") {
+		return fmt.Errorf("wait for entries of %s: %w", r.stream, err)
+	}
+	return nil
 }
 
 // claimPending handles entries that were delivered and never acknowledged, and
 // removes members that have none left.
 func (r *reader) claimPending(ctx context.Context) error {
-	o, rdb := &r.c.transport.o, r.c.transport.rdb
 	for start := "0-0"; ; {
-		entries, next, err := rdb.XAutoClaim(ctx, &redis.XAutoClaimArgs{
-			Stream: r.stream, Group: o.Group, Consumer: r.c.name, Start: start, Count: int64(o.Batch),
-		}).Result()
+		entries, next, err := r.run(ctx, claimScript, start)
 		if err != nil {
-			return fmt.Errorf("claim the pending entries of %s: %w", r.stream, err)
+			return err
 		}
 		if err := r.handleAll(ctx, entries); err != nil {
 			return err
 		}
-		if start = next; start == "0-0" {
+		if start = next; start == "0-0" || r.pausedAt >= 0 {
 			break
 		}
 	}
-	members, err := rdb.XInfoConsumers(ctx, r.stream, o.Group).Result()
-	if err != nil {
-		return fmt.Errorf("list the members of group %s: %w", o.Group, err)
-	}
-	for _, m := range members {
-		if m.Name == r.c.name || m.Pending > 0 {
-			continue
-		}
-		if err := rdb.XGroupDelConsumer(ctx, r.stream, o.Group, m.Name).Err(); err != nil {
-			return fmt.Errorf("remove a member of group %s: %w", o.Group, err)
-		}
-	}
-	return nil
+	_, _, err := r.run(ctx, tidyScript)
+	return err
 }
 
 // handleAll delivers entries to the handler and acknowledges them.
@@ -342,11 +344,7 @@ func (r *reader) handleAll(ctx context.Context, entries []redis.XMessage) error 
 	var records []scoreboard.Record
 	var ids []string
 	for _, e := range entries {
-		record := t.recordOf(r.shard, e)
-		if r.pausedAt >= 0 && record.Offset >= r.pausedAt {
-			continue
-		}
-		records, ids = append(records, record), append(ids, e.ID)
+		records, ids = append(records, t.recordOf(r.shard, e)), append(ids, e.ID)
 	}
 	if len(records) == 0 {
 		return nil

@@ -11,3 +11,6 @@ func (t *Transport) Expire(ctx context.Context) error {
 	}
 	return nil
 }
+
+// The scripts that read entries, and that remove members without entries.
+var ReadHash, TidyHash = readScript.Hash(), tidyScript.Hash()

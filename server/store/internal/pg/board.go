@@ -19,7 +19,7 @@ const BoardColumns = `board_id, family_id, mode, sort_order, status, min_delta, 
     case when standings_hash is null then 0 else coalesce(standings_version, 1) end,
     coalesce(encode(standings_hash, 'hex'), ''), source_board, coalesce(aggregate, ''), coalesce(best_of, 0),
     coalesce(moves, ''), coalesce(platform, ''), tags, rules_version,
-    partitions`
+    partitions, bounds_version`
 
 // ScanBoard scans BoardColumns, after any columns selected before them.
 func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
@@ -31,13 +31,14 @@ func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
 		&b.MinScore, &b.MaxScore, &b.Public, &b.Region, &b.Created, &b.Period, &b.TimeZone, &b.WeekStart,
 		&start, &end, &closed, &b.Require.ActionToken, &b.Require.Attestation, &minAge, &life,
 		&b.StandingsVersion, &b.StandingsHash,
-		&source, &team.Aggregate, &team.Best, &team.Moves, &b.Platform, &b.Tags, &b.RulesVersion, &b.Partitions)...)
+		&source, &team.Aggregate, &team.Best, &team.Moves, &b.Platform, &b.Tags, &b.RulesVersion, &b.Partitions,
+		&b.BoundsVersion)...)
 	if source != nil {
 		team.Source = *source
 		b.Team = &team
 	}
 	b.Require.MinActionTime = time.Duration(minAge) * time.Millisecond
-	b.Require.ActionLife = time.Duration(life) * time.Millisecond
+	b.Require.ActionTTL = time.Duration(life) * time.Millisecond
 	b.Created = b.Created.UTC()
 	for to, t := range map[*time.Time]*time.Time{&b.PeriodStart: start, &b.PeriodEnd: end, &b.Closed: closed} {
 		if t != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -24,6 +25,8 @@ type Options struct {
 	// Secure changes the settings of a connection that is about to be made, for TLS;
 	// nil: they are those of the URL.
 	Secure func(*pgconn.Config)
+	// Writes has a URL of several hosts lead to the one that accepts writes.
+	Writes bool
 }
 
 // DB is a pool of connections and the limits of its transactions.
@@ -31,6 +34,7 @@ type DB struct {
 	*pgxpool.Pool
 	lockWait, timeout time.Duration
 	tracer            *tracer
+	renewed           atomic.Int64 // when Renew last did, in Unix nanoseconds
 }
 
 // ErrURL means that a URL of PostgreSQL cannot be read. It does not say why: every part
@@ -58,13 +62,65 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 			return nil
 		}
 	}
-	measured := newTracer()
-	c.ConnConfig.Tracer = measured
-	pool, err := pgxpool.NewWithConfig(ctx, c)
-	if err != nil {
+	if o.Writes && c.ConnConfig.ValidateConnect == nil && severalHosts(c.ConnConfig) {
+		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	db := &DB{lockWait: o.LockWait, timeout: o.Timeout, tracer: newTracer()}
+	c.ConnConfig.Tracer = db.tracer
+	c.ConnConfig.OnPgError = db.keepAfter(c.ConnConfig.OnPgError)
+	if db.Pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
 		return nil, fmt.Errorf("open the PostgreSQL pool: %w", err)
 	}
-	return &DB{Pool: pool, lockWait: o.LockWait, timeout: o.Timeout, tracer: measured}, nil
+	return db, nil
+}
+
+// severalHosts reports whether a URL names more than one server. A fallback may also be
+// the same one without TLS.
+func severalHosts(c *pgx.ConnConfig) bool {
+	for _, f := range c.Fallbacks {
+		if f.Host != c.Host || f.Port != c.Port {
+			return true
+		}
+	}
+	return false
+}
+
+// keepAfter says whether a connection is kept after an error. One that leads to a read-only
+// server leaves with all others of the pool: they lead there, too.
+func (db *DB) keepAfter(before pgconn.PgErrorHandler) pgconn.PgErrorHandler {
+	return func(conn *pgconn.PgConn, err *pgconn.PgError) bool {
+		if err.Code == ReadOnlyTransaction {
+			db.Renew()
+		}
+		s, _ := stateOf(err.Code)
+		return before(conn, err) && !s.Drop
+	}
+}
+
+// IsReadOnly asks the server whether it rejects writes. If it does, the connection is closed
+// and the pool is renewed.
+func (db *DB) IsReadOnly(ctx context.Context) (readOnly bool, err error) {
+	err = db.AcquireFunc(ctx, func(conn *pgxpool.Conn) error {
+		const sql = `select current_setting('transaction_read_only') = 'on'`
+		if err := conn.QueryRow(ctx, sql).Scan(&readOnly); err != nil || !readOnly {
+			return err
+		}
+		db.Renew()
+		return conn.Conn().Close(ctx)
+	})
+	return readOnly, err
+}
+
+// renewInterval is the shortest time between two renewals of a pool.
+const renewInterval = time.Second
+
+// Renew closes the connections of the pool, those in use when they are returned, so that
+// the next ones are made to where the URL leads now.
+func (db *DB) Renew() {
+	now, last := time.Now().UnixNano(), db.renewed.Load()
+	if now-last >= int64(renewInterval) && db.renewed.CompareAndSwap(last, now) {
+		db.Reset()
+	}
 }
 
 // Querier is the pool, a connection or a transaction.

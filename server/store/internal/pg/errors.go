@@ -6,7 +6,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -27,6 +26,7 @@ const (
 	checkViolation       = "23514"
 	invalidParameter     = "22023"
 	QueryCanceled        = "57014" // the statement timeout
+	ReadOnlyTransaction  = "25006"
 )
 
 // ErrLocked is a LockNotAvailable that a function has caught.
@@ -122,13 +122,25 @@ func connectionLost(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
-	if s := Code(err); s != "" {
-		return strings.HasPrefix(s, "08") || strings.HasPrefix(s, "57P")
+	if code := Code(err); code != "" {
+		s, _ := stateOf(code)
+		return s.Retry
 	}
 	var connect *pgconn.ConnectError
 	var network net.Error
 	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}
+
+// unavailable reports whether err says that the database cannot do it now.
+func unavailable(err error) bool {
+	var connect *pgconn.ConnectError // whatever a server says to a login
+	if errors.As(err, &connect) || errors.Is(err, context.DeadlineExceeded) || connectionLost(err) {
+		return true
+	}
+	code := Code(err)
+	s, _ := stateOf(code)
+	return s.Outage || code == LockNotAvailable || code == SerializationFailure || code == DeadlockDetected
 }
 
 // Translate converts err to what callers branch on: unavailable for an outage or a
@@ -141,10 +153,7 @@ func Translate(err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	s := Code(err)
-	timedOut := errors.Is(err, context.DeadlineExceeded) || s == QueryCanceled || s == LockNotAvailable
-	if timedOut || connectionLost(err) || strings.HasPrefix(s, "53") || s == SerializationFailure ||
-		s == DeadlockDetected {
+	if unavailable(err) {
 		return &scoreboard.Error{
 			Code: wire.CodeUnavailable, Message: "the database is unavailable",
 			RetryAfter: RetryAfterOutage, Err: err,

@@ -3,7 +3,6 @@ package pg
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -51,10 +50,8 @@ func failed(err error) bool {
 		return false
 	}
 	code := Code(err)
-	for _, class := range []string{"08", "53", "57", "58", "XX"} {
-		if strings.HasPrefix(code, class) {
-			return true
-		}
+	if s, _ := stateOf(code); s.Outage {
+		return true
 	}
 	return code == "" && (connectionLost(err) || errors.Is(err, context.DeadlineExceeded))
 }

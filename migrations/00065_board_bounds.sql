@@ -1,0 +1,8 @@
+-- Why: the bounds of a board's deltas and scores can be changed. bounds_version counts the
+-- changes, from 1, so that whoever reads a board can tell whether its bounds are those they know.
+
+-- +goose Up
+alter table boards add column bounds_version bigint not null default 1;
+
+-- +goose Down
+alter table boards drop column bounds_version;

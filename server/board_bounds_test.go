@@ -1,0 +1,56 @@
+package server_test
+
+import (
+	"testing"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/server/http/auth"
+)
+
+// The bounds of a board become narrower and wider. A repeat gets its receipt all the same, and
+// each change has a version and an entry in the trail.
+func TestBoundsOfBoardsCanBeChanged(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "transport", "direct")
+	c := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	if _, err := c.CreateBoard(t.Context(), client.BoardRequest{Board: "arena"}); err != nil {
+		t.Fatal(err)
+	}
+	submit := func(event string, delta int64) error {
+		_, err := c.Submit(t.Context(), client.Increment{User: "ada", Board: "arena", EventID: event, Delta: delta})
+		return err
+	}
+	bounds := func(lowest, highest, version int64) {
+		t.Helper()
+		b, err := c.SetBoard(t.Context(), "arena", client.BoardChange{MinDelta: &lowest, MaxDelta: &highest})
+		if err != nil || b.MinDelta != lowest || b.MaxDelta != highest || b.BoundsVersion != version {
+			t.Fatalf("got %+v, %v, want %d to %d, version %d", b, err, lowest, highest, version)
+		}
+	}
+	for _, step := range []struct {
+		event           string
+		delta           int64
+		valid           bool
+		lowest, highest int64 // afterwards; 0 and 0 for no change
+		version         int64
+	}{
+		{"e1", 500, true, 1, 100, 2},
+		{"e2", 500, false, 0, 0, 0},
+		{"e1", 500, true, 1, 100, 2}, // no change
+		{"e3", -5, false, -10, 2_000_000, 3},
+		{"e3", -5, true, 0, 0, 0},
+		{"e4", 1_500_000, true, 0, 0, 0},
+	} {
+		if err := submit(step.event, step.delta); (err == nil) != step.valid {
+			t.Errorf("%s with %d: got %v, want valid %v", step.event, step.delta, err, step.valid)
+		}
+		if step.version > 0 {
+			bounds(step.lowest, step.highest, step.version)
+		}
+	}
+	least, most := int64(5), int64(4)
+	if _, err := c.SetBoard(t.Context(), "arena", client.BoardChange{MinDelta: &least, MaxDelta: &most}); err == nil {
+		t.Error("a minimum above the maximum is accepted")
+	}
+}

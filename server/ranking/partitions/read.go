@@ -1,0 +1,186 @@
+package partitions
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// Top reads the head of a board in partitions.
+func (r *Boards) Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, error) {
+	s, err := r.readCut(ctx, l, &question{})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := unpackRows(s.head.rows)
+	if err != nil {
+		return nil, err
+	}
+	return s.top(l, rows, 0), nil
+}
+
+// Around reads rows around a position.
+func (r *Boards) Around(
+	ctx context.Context, l piece.Layout, of *scoreboard.Position, before, behind int,
+) (*scoreboard.Top, error) {
+	at := position{of.Key, piece.Prefix(of.ReachedAt) + string(of.User)}
+	s, err := r.readCut(ctx, l, &question{sought: []Sought{{at: &at, Before: before, from: behind}}})
+	if err != nil {
+		return nil, err
+	}
+	rows := s.rows(0)
+	ahead := 0
+	for ahead < len(rows) && compareRows(rows[ahead], row(at)) <= 0 {
+		ahead++
+	}
+	first := max(ahead-before, 0)
+	return s.top(l, rows[first:min(ahead+behind, len(rows))], s.upTo(0)-int64(ahead-first)), nil
+}
+
+// top makes a page of rows; first is the 0-based rank of the first row.
+func (s *snapshot) top(l piece.Layout, rows []row, first int64) *scoreboard.Top {
+	top := &scoreboard.Top{
+		Board: l.Board, Epoch: s.head.epoch, Version: s.head.version, UpdatedAt: piece.MicroTime(s.head.updated),
+		AsOf: s.asOf, Total: s.total(), State: s.state,
+		Entries: s.entries(rows, first), Reached: make([]time.Time, len(rows)),
+	}
+	for i := range rows {
+		top.Reached[i] = piece.ReachedAt(rows[i].member)
+	}
+	return top
+}
+
+func (s *snapshot) entries(rows []row, first int64) []scoreboard.Entry {
+	entries := make([]scoreboard.Entry, len(rows))
+	for i := range rows {
+		entries[i] = scoreboard.Entry{
+			Rank: first + int64(i) + 1, User: scoreboard.UserID(rows[i].member[piece.PrefixLength:]),
+			Score: s.head.order.Score(rows[i].key),
+		}
+	}
+	return entries
+}
+
+// standing is where a ranked user is; false for a user who is hidden or has no state.
+func standing(user scoreboard.UserID, raw string) (position, bool) {
+	s, err := piece.ParseState(raw)
+	if err != nil || s.Hidden {
+		return position{}, false
+	}
+	return position{s.Key, raw[:piece.PrefixLength] + string(user)}, true
+}
+
+// Place reads a user's standing with k neighbours on each side.
+func (r *Boards) Place(
+	ctx context.Context, l piece.Layout, user scoreboard.UserID, k int,
+) (*scoreboard.Place, error) {
+	at := lookup{users: []scoreboard.UserID{user}, place: func(_ int, raw string) (position, bool) {
+		return standing(user, raw)
+	}}
+	if k > 0 {
+		at.before, at.from = k+1, k // with the user
+	}
+	if err := r.look(ctx, l, &at); err != nil {
+		return nil, err
+	}
+	s := at.snapshot
+	if at.counts[0] < 0 {
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s has no score on board %s", user, l.Board)
+	}
+	kept, err := piece.ParseState(at.states[0])
+	if err != nil {
+		return nil, err
+	}
+	p := &scoreboard.Place{
+		Board: l.Board, User: user, Score: s.head.order.Score(kept.Key), Rank: at.counts[0], Total: s.total(),
+		Version: s.head.version, Epoch: s.head.epoch, UpdatedAt: piece.ReachedAt(at.states[0]), AsOf: s.asOf,
+		UserVersion: kept.Version, Revision: kept.Revision, State: s.state,
+	}
+	if k > 0 {
+		rows := at.rows
+		own := slices.IndexFunc(rows, func(r row) bool { return r.member == at.states[0][:piece.PrefixLength]+string(user) })
+		if own < 0 {
+			return nil, fmt.Errorf("read the neighbours of %s: the user is not in the sorted set", user)
+		}
+		first := max(own-k, 0)
+		p.Neighbours = s.entries(rows[first:min(own+k+1, len(rows))], p.Rank-1-int64(own-first))
+	}
+	return p, nil
+}
+
+// List reads the standings of users.
+func (r *Boards) List(
+	ctx context.Context, l piece.Layout, users []scoreboard.UserID,
+) (*scoreboard.List, error) {
+	of := lookup{users: users, place: func(i int, raw string) (position, bool) { return standing(users[i], raw) }}
+	if err := r.look(ctx, l, &of); err != nil {
+		return nil, err
+	}
+	s := of.snapshot
+	list := &scoreboard.List{
+		Board: l.Board, Epoch: s.head.epoch, Version: s.head.version, AsOf: s.asOf, Total: s.total(), State: s.state,
+	}
+	for i, user := range users {
+		if of.counts[i] < 0 {
+			list.Missing = append(list.Missing, user)
+			continue
+		}
+		kept, err := piece.ParseState(of.states[i])
+		if err != nil {
+			return nil, err
+		}
+		list.Entries = append(list.Entries, scoreboard.Entry{
+			Rank: of.counts[i], User: user, Score: s.head.order.Score(kept.Key),
+		})
+	}
+	slices.SortFunc(list.Entries, func(a, b scoreboard.Entry) int { return cmp.Compare(a.Rank, b.Rank) })
+	return list, nil
+}
+
+// Ranks is what ranks.lua computes for a board in one piece: keys are those of
+// standings that were just recorded, nil for the current rank.
+func (r *Boards) Ranks(
+	ctx context.Context, l piece.Layout, users []scoreboard.UserID, keys []*int64,
+) ([]*int64, error) {
+	of := make([]*lookup, len(users))
+	for i, user := range users {
+		of[i] = &lookup{users: []scoreboard.UserID{user}, place: func(_ int, raw string) (position, bool) {
+			if recorded(user, raw, keys[i]) {
+				return position{key: *keys[i]}, true
+			}
+			return standing(user, raw)
+		}}
+		if keys[i] != nil {
+			of[i].guess = &position{key: *keys[i]} // most are ranked before they are applied
+		}
+	}
+	if err := r.look(ctx, l, of...); err != nil {
+		return nil, err
+	}
+	ranks := make([]*int64, len(users))
+	for i, user := range users {
+		rank, raw := of[i].counts[0], of[i].states[0]
+		if rank < 0 {
+			continue
+		}
+		if recorded(user, raw, keys[i]) {
+			if at, ranked := standing(user, raw); !ranked || at.key > *keys[i] {
+				rank++ // else the user's own old entry is among those counted
+			}
+		}
+		ranks[i] = &rank
+	}
+	return ranks, nil
+}
+
+// recorded reports whether a user's standing of a key, if there is one, was not applied yet.
+func recorded(user scoreboard.UserID, raw string, key *int64) bool {
+	at, ranked := standing(user, raw)
+	return key != nil && (!ranked || at.key != *key)
+}

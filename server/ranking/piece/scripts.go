@@ -1,0 +1,47 @@
+package piece
+
+import (
+	_ "embed"
+)
+
+//go:embed lua/put.lua
+var LuaPut string
+
+//go:embed lua/fill.lua
+var luaFill string
+
+//go:embed lua/swap.lua
+var LuaSwap string
+
+//go:embed lua/mark.lua
+var luaMark string
+
+//go:embed lua/server.lua
+var LuaServer string
+
+//go:embed lua/trusted.lua
+var LuaTrusted string
+
+//go:embed lua/unmark.lua
+var luaUnmark string
+
+//go:embed lua/states.lua
+var luaStates string
+
+//go:embed lua/repair.lua
+var luaRepair string
+
+//go:embed lua/search.lua
+var LuaSearch string
+
+//go:embed lua/orphans.lua
+var luaOrphans string
+
+//go:embed lua/fence.lua
+var luaFence string
+
+//go:embed lua/seal.lua
+var LuaSeal string
+
+//go:embed lua/quiet.lua
+var LuaQuiet string

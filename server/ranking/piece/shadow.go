@@ -1,0 +1,74 @@
+package piece
+
+import (
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// MarkLife is how long a shadow lives after the last call of its rebuild, so that an
+// interrupted rebuild leaves nothing behind.
+const MarkLife = 15 * time.Second
+
+// ShadowScripts are scripts for the shadow of a board, or of a partition of one.
+type ShadowScripts struct{ Mark, Fill, Fence, Unmark *redis.Script }
+
+// NewShadowScripts returns the scripts.
+func NewShadowScripts() ShadowScripts {
+	return ShadowScripts{
+		Mark:   redis.NewScript(LuaServer + LuaSeal + luaMark),
+		Fill:   redis.NewScript(LuaPut + luaFill),
+		Fence:  redis.NewScript(LuaSeal + luaFence),
+		Unmark: redis.NewScript(luaUnmark),
+	}
+}
+
+var (
+	ErrMarkLost = Unavailable("the rebuild was interrupted; start it again",
+		errors.New("the shadow belongs to another rebuild or has expired"))
+	ErrShadowShort = Unavailable("the rebuild was interrupted; start it again",
+		errors.New("the shadow has lost users"))
+	errEpochLow   = errors.New("the epoch is not greater than the live board's")
+	errOldApplier = Unavailable(
+		"a node of an earlier version, which knows no partitions, applied changes to the board; "+
+			"upgrade all nodes first",
+		errors.New("the partitions lack changes"))
+)
+
+// SwapError is the error that a swap's negative result means.
+func SwapError(n int64) error {
+	switch {
+	case n >= 0:
+		return nil
+	case n == -1:
+		return ErrMarkLost
+	case n == -2:
+		return ErrShadowShort
+	case n == -4:
+		return errOldApplier
+	}
+	return errEpochLow
+}
+
+// Swapped reads what swap.lua returned: the number of ranked users.
+func Swapped(answer *redis.Cmd) (int64, error) {
+	n, err := answer.Int64()
+	if err == nil {
+		err = SwapError(n)
+	}
+	return n, err
+}
+
+// SwapArguments are those of swap.lua for a board, or for a partition of it, which must have
+// a minimum of users.
+func SwapArguments(
+	board *scoreboard.Board, name scoreboard.BoardID, token string, s *scoreboard.Snapshot, minimum int64,
+) []any {
+	return []any{
+		token, Channel, string(name), s.Epoch, s.UpdatedAt.UnixMicro(), string(board.Order), minimum,
+		time.Now().UnixMicro(), s.AsOf.UnixMicro(),
+	}
+}
