@@ -222,7 +222,7 @@ namespace Scoreboard.Client.Tests
         [Test]
         public static void PlayersSubmitWithActionTokens()
         {
-            Daemon.Sbctl("board", "create", "actions", "--require", "action-token", "--action-least", "1s");
+            Daemon.Sbctl("board", "create", "actions", "--require", "action-token", "--action-min", "1s");
             Daemon.Sbctl("settings", "set", "auth.signature", "optional", "--reason", "test", "--yes");
             try
             {

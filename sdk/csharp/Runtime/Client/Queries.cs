@@ -117,7 +117,7 @@ namespace Scoreboard.Client
         public string ActionId { get; set; }
 
         /// <summary>How long it lasts at least, such as "30s".</summary>
-        public string LeastDuration { get; set; }
+        public string MinDuration { get; set; }
 
         /// <summary>How long its token is valid, such as "10m".</summary>
         public string Ttl { get; set; }
@@ -131,7 +131,7 @@ namespace Scoreboard.Client
         internal string Json()
         {
             return new JsonWriter().Open('{').Field("user_id", UserId).Field("board", Board).Field("boards", Boards)
-                .Field("action", Action).Field("action_id", ActionId).Field("least_duration", LeastDuration)
+                .Field("action", Action).Field("action_id", ActionId).Field("min_duration", MinDuration)
                 .Field("ttl", Ttl).Field("min_delta", MinDelta).Field("max_delta", MaxDelta).Close('}').ToString();
         }
     }

@@ -116,7 +116,7 @@ namespace Scoreboard.Client
 
         /// <summary>
         /// Starts an action of a user. The increment that ends it carries its ActionToken, has the same board and action,
-        /// and is sent after LeastDuration and before ExpiresAt.
+        /// and is sent after MinDuration and before ExpiresAt.
         /// </summary>
         public Task<StartedAction> StartActionAsync(
             ActionRequest request, CancellationToken cancel = default(CancellationToken))
