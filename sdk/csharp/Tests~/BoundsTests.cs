@@ -51,7 +51,7 @@ namespace Scoreboard.Client.Tests
                     cancel => fetched++ == 0
                         ? new TaskCompletionSource<IssuedToken>().Task
                         : Task.FromResult(new IssuedToken { Token = "t", ExpiresAt = time.Now.AddSeconds(60) }),
-                    time);
+                    time.Platform(null));
                 var script = new Script(time, new[] { Answer("{}"), Answer("{}") });
                 var client = new ScoreboardClient(new Options
                 {

@@ -25,14 +25,16 @@ namespace Scoreboard.Client
 
         private readonly Func<CancellationToken, Task<IssuedToken>> fetch;
         private readonly IClock clock;
+        private readonly bool stay;
         private readonly object guard = new object();
         private Task<IssuedToken> current;
 
-        /// <summary>Fetches tokens with a function. The clock is the system's, unless another is given.</summary>
-        public RenewingToken(Func<CancellationToken, Task<IssuedToken>> fetch, IClock clock = null)
+        /// <summary>Fetches tokens with a function. The platform is the same as that of the client.</summary>
+        public RenewingToken(Func<CancellationToken, Task<IssuedToken>> fetch, Platform platform = null)
         {
             this.fetch = fetch;
-            this.clock = clock ?? new SystemClock();
+            clock = platform == null ? new SystemClock() : platform.Clock;
+            stay = platform != null && platform.StaysOnContext;
         }
 
         /// <summary>Returns the token of a try.</summary>
@@ -48,7 +50,8 @@ namespace Scoreboard.Client
             var cancelled = new TaskCompletionSource<IssuedToken>();
             using (cancel.Register(() => Forget(known, cancelled)))
             {
-                return (await (await Task.WhenAny(known, cancelled.Task))).Token;
+                var first = await Task.WhenAny(known, cancelled.Task).ConfigureAwait(stay);
+                return (await first.ConfigureAwait(stay)).Token;
             }
         }
 
