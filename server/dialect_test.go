@@ -477,7 +477,7 @@ func TestDialectHighscore(t *testing.T) {
 	h.profile(t, n, "p1", "Champion", "https://example.com/p1.png")
 	h.await("the rows", func() bool {
 		_, body := h.get(t, n.URL+"/v1/leaderboard", bearer(h.token("p1", "", time.Hour)))
-		return strings.Contains(body, "Champion") && strings.Contains(body, "9000")
+		return strings.Contains(body, "Champion") && strings.Contains(body, "9000") && strings.Contains(body, "HEALTHY")
 	})
 	h.exchange(
 		t, n,
@@ -494,7 +494,7 @@ func TestDialectHighscore(t *testing.T) {
 			"p1", "GET", "/v1/scores/me/rank?k=5", "", 200,
 			`{"success":true,"data":{"player_id":"p1","score":12345,` +
 				`"global_rank":1,"percentile":50,"neighbors":[{"player_id":"p1","score":12345,"rank":1,"self":true},` +
-				`{"player_id":"p2","score":9000,"rank":2}]}}`,
+				`{"player_id":"p2","score":9000,"rank":2}],"degraded":false,"board_state":"HEALTHY"}}`,
 		},
 		exchange{
 			"p1", "GET", "/v1/scores/me/rank?k=51", "", 400,

@@ -218,8 +218,9 @@ func (s *Server) makeDoctor() health.Doctor {
 	d := health.Doctor{
 		Postgres: s.store.Ping, Redis: s.ranking.Ping, Schema: s.checkSchema, Role: s.store.CheckRole,
 		Durability: s.store.CheckDurability, RedisServers: s.ranking.CheckServers,
-		Outbox: s.store.Outbox,
-		Lag:    s.consumerLag, Damage: s.logDamage,
+		SetAside: s.ranking.RecentlySetAside,
+		Outbox:   s.store.Outbox,
+		Lag:      s.consumerLag, Damage: s.logDamage,
 		History: func(ctx context.Context) (*repair.HistoryChange, error) {
 			return repair.CheckHistory(ctx, s.store.Recovery, s.ranking)
 		},
@@ -253,6 +254,9 @@ func (s *Server) makeNodeStatus() *health.NodeStatus {
 	}
 	if s.sampler != nil {
 		sources.Sampler = s.sampler
+		if s.pass != nil {
+			sources.Pass = s.pass
+		}
 	}
 	return health.NewNodeStatus(s.name, s.config.Roles, sources)
 }

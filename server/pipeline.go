@@ -20,6 +20,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/direct"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/streams"
+	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/upkeep"
@@ -51,8 +52,8 @@ func (s *Server) makeTransports() []*transport.Transport {
 	reader.OnMove(s.dropRankings)
 	all := []*transport.Transport{
 		{
-			Name: config.TransportStreams, Producer: transport.Measured(redisStreams, c.Streams.Name, s.produced),
-			Consumer: reader,
+			Name: config.TransportStreams, Producer: witnessed{transport.Measured(redisStreams, c.Streams.Name, s.produced), s.ranking},
+			Consumer: reader, BeforeHeartbeat: s.ranking.BeforeHeartbeat,
 		},
 	}
 	if c.Supports(config.TransportKafka) {
@@ -67,6 +68,23 @@ func (s *Server) makeTransports() []*transport.Transport {
 		all = append(all, &transport.Transport{Name: config.TransportDirect, Producer: t, Consumer: t})
 	}
 	return all
+}
+
+// witnessed is a producer to the Redis that has the rankings: what it wrote to a server that is
+// left in a failover may be missing on the next one.
+type witnessed struct {
+	transport.Producer
+	ranking *ranking.Ranking
+}
+
+// Produce implements transport.Producer.
+func (w witnessed) Produce(ctx context.Context, messages []transport.Message) (int, error) {
+	end, err := w.ranking.Publishing(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	return w.Producer.Produce(ctx, messages)
 }
 
 func (s *Server) makeStreams() *streams.Transport {

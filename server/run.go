@@ -68,6 +68,7 @@ func (s *Server) Run(ctx context.Context, apiListener, opsListener net.Listener)
 	for _, c := range s.components {
 		started = append(started, start(c, failed))
 	}
+	s.awaitRankings(ctx)
 	s.api.Resume()
 	serveAPI()
 	s.ready.SetServing(true)
@@ -109,6 +110,24 @@ func (s *Server) loadHidden(ctx context.Context) {
 	defer cancel()
 	if err := s.hidden.Load(ctx); err != nil {
 		s.log.Warn("everyone is shown under a pseudonym until it can be read whom to hide", "err", err)
+	}
+}
+
+// rankingsTimeout bounds awaitRankings. Large boards take longer, and a Redis that does not answer
+// must not prevent the start.
+const rankingsTimeout = time.Second
+
+// awaitRankings waits for the first check of a process that rebuilds boards, so that the first
+// receipts on a new database have ranks.
+func (s *Server) awaitRankings(ctx context.Context) {
+	if s.rebuilder == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, rankingsTimeout)
+	defer cancel()
+	select {
+	case <-s.rebuilder.Checked():
+	case <-ctx.Done():
 	}
 }
 

@@ -77,6 +77,7 @@ type Server struct {
 	upkeep    *upkeep.Runner    // of the work beside requests
 	rebuilder *repair.Rebuilder
 	sampler   *repair.Sampler
+	pass      *repair.Pass // nil without full comparisons
 	rollover  *upkeep.Rollover
 	mirror    *mirror.Mirror
 	archive   *archive.Archive

@@ -109,6 +109,7 @@ func (s *Server) openBackends(ctx context.Context) (err error) {
 	s.Register(s.store.Collectors()...)
 	s.Register(calls.MeasureRedis(s.redis)...)
 	s.ranking = ranking.New(s.redis)
+	s.reportSetAside()
 	s.upkeep = upkeep.NewRunner(s.name, s.store.Leases, s.log)
 	s.Register(s.upkeep.Collectors()...)
 	if err := s.openReplicas(ctx, files); err != nil {
@@ -439,8 +440,8 @@ func (s *Server) makeMaintenance() error {
 			Ledger: s.store.Recovery, Teams: s.store.Teams, Ranking: s.ranking, Repair: c.Reconcile.Repair,
 			Progress: func(*repair.VerifyResult) {},
 		}
-		pass := repair.NewPass(c.Reconcile.Every, check, s.catalog, s.rebuilder.Halted, s.upkeep, s.log)
-		s.add("full comparison", pass)
+		s.pass = repair.NewPass(c.Reconcile.Every, check, s.catalog, s.rebuilder.Halted, s.upkeep, s.store.Leases, s.log)
+		s.add("full comparison", s.pass)
 	}
 	if err := s.makeWebhooks(); err != nil {
 		return err

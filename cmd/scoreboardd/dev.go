@@ -84,6 +84,11 @@ func runDev(cmd *cobra.Command, logs *asynclog.Writer, data string, ephemeral bo
 		return err
 	}
 	log := newLog(logs, given.LogLevel)
+	if given.Postgres.URL == "" {
+		if err := forgetLibpq(); err != nil {
+			return err
+		}
+	}
 	stack, err := devstack.Start(ctx, devstack.Options{
 		Dir: data, Ephemeral: ephemeral, PostgresURL: given.Postgres.URL, OwnerURL: given.Postgres.DirectURL,
 		RedisURL: given.Redis.URL, KafkaBrokers: given.Kafka.Brokers, Log: log,
@@ -146,6 +151,19 @@ func runDev(cmd *cobra.Command, logs *asynclog.Writer, data string, ephemeral bo
 		err = errors.Join(err, cause)
 	}
 	return err
+}
+
+// forgetLibpq removes the developer's settings of libpq, such as PGSERVICE and PGOPTIONS, from the
+// environment of this process: they are for another server than the one that it starts.
+func forgetLibpq() error {
+	for _, pair := range os.Environ() {
+		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, "PG") {
+			if err := os.Unsetenv(name); err != nil {
+				return fmt.Errorf("ignore %s: %w", name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // anyActions is a rule for all actions that limits none, so that the dialect module takes

@@ -155,6 +155,7 @@ func pipeline() Dashboard {
 			line(total("scoreboard_reconcile_checked_total"), "compared"),
 			line(count("scoreboard_reconcile_drift_total", "1h"), "differences"),
 			line(count("scoreboard_reconcile_repaired_total", "1h"), "repaired"),
+			line(count("scoreboard_reconcile_pass_drift_total", "1h"), "differences of full comparisons"),
 			line(count("scoreboard_repair_rebuilds_total", "1h"), "rebuilds")),
 		graph("Periods", "short", "Ended and announced in a day; seconds that the oldest is late.",
 			line(count("scoreboard_rollover_closed_total", "1d"), "closed"),

@@ -13,6 +13,7 @@ import (
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/upkeep"
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
@@ -57,7 +58,9 @@ type Doctor struct {
 	// RedisServers describes how Redis can lose rankings, "" if it cannot, and returns the
 	// used share of its memory, 0 if unknown.
 	RedisServers func(ctx context.Context) (problem string, used float64, err error)
-	Lag          func() map[string]int64 // by topic; returns nil in a process that consumes none
+	// SetAside lists the boards that were set aside because of what their keys in Redis held.
+	SetAside func(ctx context.Context) ([]ranking.SetAside, error)
+	Lag      func() map[string]int64 // by topic; returns nil in a process that consumes none
 	// Damage describes the damaged logs of this process's consumers; "" without any.
 	Damage   func() string
 	Deployed *config.Config
@@ -79,7 +82,7 @@ func (d Doctor) Checks(ctx context.Context) wire.Checks {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	checks := []func(context.Context) wire.Check{
-		d.postgres, d.schema, d.role, d.durability, d.redis, d.redisServers,
+		d.postgres, d.schema, d.role, d.durability, d.redis, d.redisServers, d.boards,
 	}
 	if d.Kafka != nil {
 		checks = append(checks, d.kafka)
@@ -140,7 +143,10 @@ func (d Doctor) postgres(ctx context.Context) wire.Check {
 func (d Doctor) schema(ctx context.Context) wire.Check {
 	c := wire.Check{Name: "schema", Status: wire.CheckOK, Detail: "supported by this version"}
 	problem, next, err := d.Schema(ctx)
+	setup := new(scoreboard.SetupError)
 	switch {
+	case errors.As(err, &setup):
+		c.Status, c.Detail, c.NextStep = wire.CheckFail, setup.Setting+": "+setup.Problem, setup.Fix
 	case err != nil:
 		c.Status, c.Detail = wire.CheckSkipped, "unknown: PostgreSQL does not answer"
 	case problem != "":
@@ -208,6 +214,31 @@ func (d Doctor) redisServers(ctx context.Context) wire.Check {
 	case used > redisFilling:
 		c.Status, c.NextStep = wire.CheckWarn, "plan more memory or a cluster: docs/runbook/redis-growth.md"
 	}
+	return c
+}
+
+// boardsShown bounds the boards that a check names.
+const boardsShown = 5
+
+// boards warns about boards of which a key in Redis was broken.
+func (d Doctor) boards(ctx context.Context) wire.Check {
+	c := wire.Check{Name: "boards", Status: wire.CheckOK, Detail: "no key of a board was broken in the last day"}
+	list, err := d.SetAside(ctx)
+	if err != nil {
+		c.Status, c.Detail = wire.CheckSkipped, "unknown: Redis does not answer"
+		return c
+	}
+	if len(list) == 0 {
+		return c
+	}
+	var named []string
+	for _, b := range list[:min(len(list), boardsShown)] {
+		named = append(named, fmt.Sprintf("%s at %s (%s)", b.Board, b.At.Format(time.RFC3339), b.Reason))
+	}
+	c.Status = wire.CheckWarn
+	c.Detail = english.Count(len(list), "board") + " set aside and rebuilt because a key in Redis was broken: " +
+		strings.Join(named, "; ")
+	c.NextStep = "find who else writes to this Redis (ACL LOG, CLIENT LIST): no other program may change keys sb:*"
 	return c
 }
 

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/upkeep"
 )
@@ -97,6 +99,32 @@ func TestJobsCheck(t *testing.T) {
 		if c.Status != tt.status || !strings.HasSuffix(c.Detail, tt.detail) ||
 			(c.NextStep == "") != (tt.status == wire.CheckOK) {
 			t.Errorf("%+v: got %+v, want %s: %s", tt.job, c, tt.status, tt.detail)
+		}
+	}
+}
+
+func TestBoardsCheckNamesBrokenOnes(t *testing.T) {
+	t.Parallel()
+	one := ranking.SetAside{Board: "global", At: time.Unix(1_800_000_000, 0).UTC(), Reason: "WRONGTYPE"}
+	for _, tt := range []struct {
+		list   []ranking.SetAside
+		err    error
+		want   string
+		detail string
+	}{
+		{want: wire.CheckOK, detail: "no key"},
+		{
+			list: []ranking.SetAside{one}, want: wire.CheckWarn,
+			detail: "1 board set aside and rebuilt because a key in Redis was broken: " +
+				"global at 2027-01-15T08:00:00Z (WRONGTYPE)",
+		},
+		{list: slices.Repeat([]ranking.SetAside{one}, 1000), want: wire.CheckWarn, detail: "1000 boards set aside"},
+		{err: errors.New("no connection"), want: wire.CheckSkipped, detail: "unknown"},
+	} {
+		d := Doctor{SetAside: func(context.Context) ([]ranking.SetAside, error) { return tt.list, tt.err }}
+		c := d.boards(t.Context())
+		if c.Status != tt.want || !strings.HasPrefix(c.Detail, tt.detail) || strings.Count(c.Detail, one.Reason) > 5 {
+			t.Errorf("%+v: got %+v", tt, c)
 		}
 	}
 }

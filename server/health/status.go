@@ -22,9 +22,10 @@ const (
 type Sources struct {
 	Ingest  interface{ Status() ingest.Status }
 	Hub     interface{ Status() realtime.Status }
-	Sampler interface{ Status() repair.SamplerStatus }
-	Lag     func() map[string]int64 // records to consume, by topic; never nil
-	Damaged func() map[string]int64 // records lost in damaged logs, by topic; never nil
+	Sampler interface{ Status() repair.Compared }
+	Pass    interface{ Status() repair.Compared } // nil without full comparisons
+	Lag     func() map[string]int64               // records to consume, by topic; never nil
+	Damaged func() map[string]int64               // records lost in damaged logs, by topic; never nil
 }
 
 // NodeStatus reports rates and counts of this node. It samples when it is asked,
@@ -61,7 +62,11 @@ func (n *NodeStatus) Status() wire.Status {
 		s.Connections = n.sources.Hub.Status().Connections
 	}
 	if n.sources.Sampler != nil {
-		s.Parity = parity(n.sources.Sampler.Status())
+		all := n.sources.Sampler.Status()
+		if n.sources.Pass != nil {
+			all = all.Plus(n.sources.Pass.Status())
+		}
+		s.Parity = parity(all)
 	}
 	if n.sources.Ingest != nil {
 		n.rates(&s, sample{time.Now(), n.sources.Ingest.Status()})
@@ -69,7 +74,7 @@ func (n *NodeStatus) Status() wire.Status {
 	return s
 }
 
-func parity(s repair.SamplerStatus) *wire.Parity {
+func parity(s repair.Compared) *wire.Parity {
 	p := &wire.Parity{Checked: s.Checked, Drifted: s.Drifted, Repaired: s.Repaired, Percent: 100}
 	if s.Checked > 0 {
 		p.Percent = 100 * float64(s.Checked-s.Drifted) / float64(s.Checked)

@@ -43,15 +43,16 @@ type fixedIngest struct{ now *ingest.Status }
 
 func (f fixedIngest) Status() ingest.Status { return *f.now }
 
-type fixedSampler repair.SamplerStatus
+type fixedSampler repair.Compared
 
-func (f fixedSampler) Status() repair.SamplerStatus { return repair.SamplerStatus(f) }
+func (f fixedSampler) Status() repair.Compared { return repair.Compared(f) }
 
 func TestNodeStatus(t *testing.T) {
 	t.Parallel()
 	now := latencies(0, 0, 0)
 	n := NewNodeStatus("node", []string{"api"}, Sources{
-		Ingest: fixedIngest{&now}, Sampler: fixedSampler{Checked: 200, Drifted: 1, Repaired: 1},
+		Ingest: fixedIngest{&now}, Sampler: fixedSampler{Checked: 150, Repaired: 1},
+		Pass:    fixedSampler{Checked: 50, Drifted: 1},
 		Lag:     func() map[string]int64 { return map[string]int64{"events": 7} },
 		Damaged: func() map[string]int64 { return map[string]int64{"events": 3} },
 	})

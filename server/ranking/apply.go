@@ -1,6 +1,7 @@
 package ranking
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,16 +25,20 @@ type applier struct {
 	*piece.Conn
 	layouts        *partitions.Layouts
 	partitions     *partitions.Boards
+	broken         *remover
+	witness        *witness
 	apply, forward *redis.Script
 	quiet          *redis.Script // apply, for a partition: it publishes nothing
 }
 
-func newApplier(c *piece.Conn, of *partitions.Layouts, parts *partitions.Boards) *applier {
+func newApplier(
+	c *piece.Conn, of *partitions.Layouts, parts *partitions.Boards, broken *remover, w *witness,
+) *applier {
 	return &applier{
-		Conn: c, layouts: of, partitions: parts,
-		apply:   redis.NewScript(piece.LuaPut + luaApply),
+		Conn: c, layouts: of, partitions: parts, broken: broken, witness: w,
+		apply:   redis.NewScript(piece.LuaPut + piece.LuaCounts + luaApply),
 		forward: redis.NewScript(piece.LuaPut + luaForward),
-		quiet:   redis.NewScript(piece.LuaPut + piece.LuaQuiet + luaApply),
+		quiet:   redis.NewScript(piece.LuaPut + piece.LuaQuiet + piece.LuaCounts + luaApply),
 	}
 }
 
@@ -47,6 +52,10 @@ func newApplier(c *piece.Conn, of *partitions.Layouts, parts *partitions.Boards)
 func (r *applier) Apply(
 	ctx context.Context, changes []scoreboard.Change,
 ) (notLoaded []scoreboard.BoardID, err error) {
+	if err := r.witness.ask(ctx); err != nil {
+		return nil, err
+	}
+	defer r.witness.write()()
 	moves := 0
 	for len(changes) > 0 {
 		n := min(len(changes), maxApplied)
@@ -61,7 +70,14 @@ func (r *applier) Apply(
 		}
 		if b.moved {
 			if moves++; moves > maxMoves {
-				return nil, piece.Unavailable("the ranking is unavailable", partitions.ErrMoving)
+				if len(b.broken) == 0 {
+					return nil, piece.Unavailable("the ranking is unavailable", partitions.ErrMoving)
+				}
+				if err := r.setBrokenAside(ctx, &b); err != nil {
+					return nil, err
+				}
+				notLoaded = append(notLoaded, b.notLoaded...)
+				moves = 0
 			}
 			select {
 			case <-time.After(partitions.ReadPause << moves):
@@ -80,8 +96,9 @@ const maxMoves = 5
 // applying is a batch while it is applied.
 type applying struct {
 	changes   []scoreboard.Change
-	rest      []scoreboard.Change // to be applied again
-	moved     bool                // a board was laid out otherwise than expected
+	rest      []scoreboard.Change          // to be applied again
+	moved     bool                         // a board was laid out otherwise than expected
+	broken    map[scoreboard.BoardID]error // or a key of it is of another type, or malformed
 	notLoaded []scoreboard.BoardID
 }
 
@@ -118,8 +135,14 @@ func (r *applier) applyBatch(ctx context.Context, b *applying) error {
 			}
 		}
 		moved := elsewhere != "" // another rebuild has begun since
-		if piece.IsDivided(answerErr) || divided && answerErr == nil && !moved && applied == -1 {
+		if piece.IsBroken(answerErr) || divided && answerErr == nil && !moved && applied == -1 {
+			wrong := answerErr
 			moved, answerErr = r.layouts.HasMoved(ctx, board, count)
+			wrong = cmp.Or(wrong, answerErr)
+			if piece.IsBroken(wrong) && (answerErr == nil || piece.IsBroken(answerErr)) {
+				b.fail(board, wrong)
+				moved, answerErr = true, nil
+			}
 		}
 		switch {
 		case answerErr != nil:
@@ -142,6 +165,12 @@ func (r *applier) applyBatch(ctx context.Context, b *applying) error {
 		err := r.partitions.MergeHead(ctx, l, m)
 		switch {
 		case err == nil:
+			continue
+		case piece.IsBroken(err):
+			b.fail(l.Board, err)
+			for _, changes := range m.Changes {
+				b.again(l.Board, changes, time.Time{})
+			}
 			continue
 		case !errors.Is(err, scoreboard.ErrNotLoaded):
 			return err

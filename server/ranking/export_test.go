@@ -51,7 +51,8 @@ func (r *Ranking) ApplyBefore(ctx context.Context, c scoreboard.Change) (int64, 
 		panic("apply.lua has changed")
 	}
 	args := applyArguments(c.Board, piece.UserChanges{c.User: &c}, &piece.Freshness{}, "", "")
-	return redis.NewScript(piece.LuaPut+before).Run(ctx, r.conn.Redis, r.applyKeys(c.Board), args...).Int64()
+	return redis.NewScript(piece.LuaPut+piece.LuaCounts+before).
+		Run(ctx, r.conn.Redis, r.applyKeys(c.Board), args...).Int64()
 }
 
 // ParsePartition reads a reply about one user, with rows beside it.

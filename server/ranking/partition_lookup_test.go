@@ -408,9 +408,11 @@ func TestMalformedReplies(t *testing.T) {
 		values []any
 	}{
 		"partition": {ranking.ParsePartition, []any{
-			list, "server", "0", "1", "1", "1", "1", "1", int64(1), int64(1), "state", list,
+			list, "server", "0", "1", "1", "1", "1", "1", "1", int64(1), int64(1), "state", list,
 		}},
-		"head": {ranking.ParseHead, []any{list, "server", "0", "1", "1", "1", "1", "1", "highest", "2", "1 1", ""}},
+		"head": {ranking.ParseHead, []any{
+			list, "server", "0", "1", "1", "1", "1", "1", "1", "highest", "2", "1 1", "",
+		}},
 	} {
 		if err := of.parse(of.values); err != nil {
 			t.Errorf("%s: %v", what, err)
@@ -421,7 +423,7 @@ func TestMalformedReplies(t *testing.T) {
 			}
 			wrong := slices.Clone(of.values)
 			wrong[i] = 1.5
-			optional := i == 1 || i == 10 && what == "head" // a server without a name, a head without rows
+			optional := i == 1 || i == 11 && what == "head" // a server without a name, a head without rows
 			if err := of.parse(wrong); err == nil && !optional {
 				t.Errorf("%s: field %d was read as a wrong type", what, i)
 			}

@@ -38,6 +38,7 @@ type Ranking struct {
 	*heartbeats
 	*histories
 	*servers
+	*remover
 }
 
 // New uses rdb, which the caller closes.
@@ -49,14 +50,18 @@ func newRanking(rdb redis.UniversalClient, replica bool) *Ranking {
 	p := piece.NewStates(c)
 	parts := partitions.New(c, of, p)
 	shadows := piece.NewShadowScripts()
+	rebuilds := partitions.NewRebuilds(c, of, parts, shadows)
+	remove := &remover{Conn: c, layouts: of, rebuilds: rebuilds, onSetAside: func(scoreboard.BoardID, error) {}}
+	w := newWitness(c)
 	return &Ranking{
 		conn: c, layouts: of, whole: whole.New(c, p), partitions: parts, pieces: p,
-		rebuilds: partitions.NewRebuilds(c, of, parts, shadows), shadows: shadows,
-		swap:       redis.NewScript(piece.LuaPut + piece.LuaSeal + piece.LuaSwap),
-		applier:    newApplier(c, of, parts),
-		heartbeats: &heartbeats{Conn: c, record: redis.NewScript(piece.LuaServer + luaHeartbeats)},
+		rebuilds: rebuilds, shadows: shadows,
+		swap:       redis.NewScript(piece.LuaPut + piece.LuaCounts + piece.LuaSeal + piece.LuaSwap),
+		applier:    newApplier(c, of, parts, remove, w),
+		heartbeats: &heartbeats{Conn: c, record: redis.NewScript(piece.LuaServer + luaHeartbeats), witness: w},
 		histories:  &histories{Conn: c, advance: redis.NewScript(luaAdvance)},
 		servers:    &servers{c},
+		remover:    remove,
 	}
 }
 

@@ -38,14 +38,17 @@ func onLayout[T any](
 		if !piece.IsDivided(err) {
 			return v, err
 		}
-		if l, ok, err = r.layouts.Learn(ctx, board); err == nil && !ok {
-			err = scoreboard.ErrNotLoaded // it was replaced meanwhile
+		if l, ok, err = r.layouts.Learn(ctx, board); err == nil && !ok || piece.IsBroken(err) {
+			err = scoreboard.ErrNotLoaded // it was replaced meanwhile, or is broken
 		}
 		if err != nil {
 			return v, err
 		}
 	}
 	v, err := do(r.partitions, l)
+	if piece.IsBroken(err) {
+		err = scoreboard.ErrNotLoaded
+	}
 	if !errors.Is(err, scoreboard.ErrNotLoaded) {
 		return v, err
 	}

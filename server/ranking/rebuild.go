@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,7 +27,7 @@ func (r *Ranking) Mark(ctx context.Context, board *scoreboard.Board, token strin
 		}
 	}
 	if err != nil {
-		return false, piece.Translate(fmt.Errorf("mark a shadow of board %s: %w", board.ID, err))
+		return false, r.failed(ctx, board.ID, fmt.Errorf("mark a shadow of board %s: %w", board.ID, err))
 	}
 	return marked, nil
 }
@@ -74,7 +75,8 @@ func (r *Ranking) Epoch(ctx context.Context, board *scoreboard.Board) (int64, er
 	var highest int64
 	for _, answer := range found {
 		epoch, err := answer.Int64()
-		if err != nil && !errors.Is(err, redis.Nil) && !piece.IsDivided(err) {
+		malformed := new(strconv.NumError) // the board is not loaded then
+		if err != nil && !errors.Is(err, redis.Nil) && !piece.IsDivided(err) && !errors.As(err, &malformed) {
 			return 0, piece.Translate(fmt.Errorf("read the epoch of board %s: %w", board.ID, err))
 		}
 		highest = max(highest, epoch)
@@ -112,7 +114,7 @@ func (r *Ranking) Swap(
 			piece.SwapArguments(board, board.ID, token, s, s.Users)...))
 	}
 	if err != nil {
-		return 0, piece.Translate(fmt.Errorf("swap in the shadow of board %s: %w", board.ID, err))
+		return 0, r.failed(ctx, board.ID, fmt.Errorf("swap in the shadow of board %s: %w", board.ID, err))
 	}
 	return users, nil
 }

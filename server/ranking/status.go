@@ -1,13 +1,9 @@
 package ranking
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
@@ -25,12 +21,12 @@ func (r *Ranking) Lost(
 	ctx context.Context, boards []scoreboard.Board,
 ) (missing, suspect []scoreboard.Board, unknown int, err error) {
 	trusted, err := r.conn.Trust(ctx, r.conn.Keys.Of(boards))
-	found, basesErr := r.bases(ctx, boards)
+	found, basesErr := r.whole.Bases(ctx, boards)
 	if err == nil {
 		err = basesErr
 	}
 	for i, b := range boards {
-		if _, divided := piece.LayoutOf(&b); divided || piece.IsDivided(found[i].err) {
+		if _, divided := piece.LayoutOf(&b); divided || piece.IsDivided(found[i].Err) {
 			condition, oneErr := r.partitions.ConditionOf(ctx, &b, trusted)
 			if oneErr != nil && err == nil {
 				err = oneErr
@@ -48,11 +44,11 @@ func (r *Ranking) Lost(
 		}
 		holder := trusted[r.conn.Keys.Bucket(b.ID)]
 		switch {
-		case holder == nil || found[i].err != nil:
-			unknown++
-		case found[i].Basis == nil:
+		case found[i].Err == nil && found[i].Basis == nil, piece.IsBroken(found[i].Err):
 			missing = append(missing, b)
-		case found[i].Server != holder.Server || found[i].Since < holder.Adopted:
+		case holder == nil || found[i].Err != nil:
+			unknown++
+		case holder.Doubts(found[i].Basis):
 			suspect = append(suspect, b)
 		}
 	}
@@ -88,99 +84,6 @@ func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scor
 	}
 	return loaded, nil
 }
-
-// Drop removes a board from Redis, and aborts its rebuild if one is running.
-func (r *Ranking) Drop(ctx context.Context, board *scoreboard.Board) error {
-	if err := r.drop(ctx, board); err != nil {
-		return piece.Translate(fmt.Errorf("drop board %s: %w", board.ID, err))
-	}
-	return nil
-}
-
-// drop removes the partitions before what says that there are any, so that an interrupted
-// call is repeated.
-func (r *Ranking) drop(ctx context.Context, board *scoreboard.Board) error {
-	now, divided, err := r.layouts.Learn(ctx, board.ID)
-	if err != nil {
-		return err
-	}
-	recorded, err := r.rebuilds.Recorded(ctx, board.ID)
-	if err != nil {
-		return err
-	}
-	layouts := maps.Clone(recorded)
-	if want, wantsParts := piece.LayoutOf(board); wantsParts {
-		layouts[want] = ""
-	}
-	if divided {
-		layouts[now] = ""
-	}
-	if err := r.conn.Redis.Unlink(ctx, r.conn.Keys.Shadow(board.ID)...).Err(); err != nil {
-		return err
-	}
-	for l := range layouts {
-		if err := r.rebuilds.UnlinkParts(ctx, l); err != nil {
-			return err
-		}
-	}
-	r.layouts.Counts.Delete(board.ID)
-	live := append(r.conn.Keys.Live(board.ID), r.conn.Keys.Head(board.ID))
-	if err := r.conn.Redis.Unlink(ctx, live...).Err(); err != nil {
-		return err
-	}
-	for l, token := range recorded {
-		keys := []string{r.conn.Keys.Layouts(l.Board)}
-		if err := r.rebuilds.ForgetLayout.Run(ctx, r.conn.Redis, keys, l.Count, token).Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// foundBasis is the basis of a board; nil for a board that Redis does not hold.
-type foundBasis struct {
-	*piece.Basis
-	err error // the board could not be read
-}
-
-// bases returns the server and the history that each board was built on, and the first
-// error.
-func (r *Ranking) bases(ctx context.Context, boards []scoreboard.Board) (found []foundBasis, err error) {
-	found = make([]foundBasis, 0, len(boards))
-	for some := range slices.Chunk(boards, piece.BoardsPerTrip) {
-		answers := make([]*redis.SliceCmd, len(some))
-		_, _ = r.conn.Redis.Pipelined(ctx, func(p redis.Pipeliner) error { // each answer has its own error
-			for i := range some {
-				answers[i] = p.HMGet(ctx, r.conn.Keys.Live(some[i].ID)[0], "server", "since")
-			}
-			return nil
-		})
-		for _, answer := range answers {
-			if answer.Err() != nil && !piece.IsDivided(answer.Err()) && err == nil {
-				err = piece.Translate(fmt.Errorf("check %d boards: %w", len(some), answer.Err()))
-			}
-			found = append(found, basisOf(answer))
-		}
-	}
-	return found, err
-}
-
-func basisOf(answer *redis.SliceCmd) foundBasis {
-	if answer.Err() != nil || len(answer.Val()) < 2 {
-		return foundBasis{err: cmp.Or(answer.Err(), errNoAnswer)}
-	}
-	server, loaded := answer.Val()[0].(string)
-	if !loaded {
-		return foundBasis{}
-	}
-	b := &piece.Basis{Server: server}
-	if since, ok := answer.Val()[1].(string); ok {
-		b.Since, _ = strconv.ParseInt(since, 10, 64) // 0 if malformed: rebuilt if it matters
-	}
-	return foundBasis{Basis: b}
-}
-
-var errNoAnswer = errors.New("no answer from Redis")
 
 // Status reports the state of a board. It is expensive: Redis measures the size
 // of the keys.

@@ -1,11 +1,13 @@
 package store_test
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
@@ -98,5 +100,37 @@ func BenchmarkRecord(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(n), "µs/increment")
 			})
 		}
+	}
+}
+
+// Without postgres.describe such a PgBouncer breaks statements. The error says so, and callers get a 503.
+func TestPgBouncerWithoutPreparedStatements(t *testing.T) {
+	t.Parallel()
+	url := backends.Postgres(t, migrations.Up)
+	s := storetest.Open(t, backends.PgBouncer(t, url), func(o *store.Options) { o.MaxConns = 12 })
+	found := make(chan error, 12)
+	var all sync.WaitGroup
+	for range cap(found) {
+		all.Go(func() {
+			for range 50 {
+				if _, err := s.SchemaVersion(t.Context()); err != nil {
+					found <- err
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(found)
+	n := 0
+	for err := range found {
+		n++
+		setup := new(scoreboard.SetupError)
+		if !errors.As(err, &setup) || setup.Setting != "postgres.describe" || wire.CodeOf(err) != wire.CodeUnavailable {
+			t.Errorf("got %v, %s; want postgres.describe named, and unavailable", err, wire.CodeOf(err))
+		}
+	}
+	if n == 0 {
+		t.Error("no statement failed")
 	}
 }

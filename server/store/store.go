@@ -158,7 +158,7 @@ func (s *Store) SchemaVersion(ctx context.Context) (number int64, err error) {
 		}
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read the version of the schema: %w", err)
+		return 0, pg.Translate(fmt.Errorf("read the version of the schema: %w", err))
 	}
 	return number, nil
 }

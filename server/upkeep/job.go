@@ -20,12 +20,23 @@ type JobOptions struct {
 	// MaxRun is how long the lease is renewed beside work that does not call Keep, and bounds a
 	// run. 0: work that takes longer than the lease lives calls Keep.
 	MaxRun time.Duration
+	// Runs makes the next run due an interval after the last one of any process, instead of this
+	// one; nil: this one.
+	Runs RunStore
 	// Idle is called about once a second while another process holds the lease; may be nil.
 	Idle func(context.Context) error
 
 	Failure  string             // what a failed run means, for the log
 	Level    slog.Level         // of that
 	Failures prometheus.Counter // counts failed runs, too, under a name of its own; may be nil
+}
+
+// RunStore stores when jobs ran.
+type RunStore interface {
+	// SinceRun returns how long ago the last completed run began; false if there was none.
+	SinceRun(ctx context.Context, name string) (ago time.Duration, ran bool, err error)
+	// RecordRun stores that a run, which has taken so long, is complete.
+	RecordRun(ctx context.Context, name string, took time.Duration) error
 }
 
 // Job is work at an interval, in one process at a time under a lease, or in every process.
@@ -113,8 +124,7 @@ func (j *Job) step(
 		if wait = time.Until(*due); wait > 0 {
 			return j.untilRenewal(wait), nil
 		}
-		*due = asked.Add(j.Interval)
-		if err = j.run(ctx, work); err != nil && j.Retry > 0 {
+		if *due, err = j.runDue(ctx, asked, work); err != nil && j.Retry > 0 {
 			*due = asked.Add(j.Retry)
 		}
 		wait = j.untilRenewal(time.Until(*due))
@@ -130,6 +140,24 @@ func (j *Job) step(
 		}
 	}
 	return max(wait, 0), err
+}
+
+// runDue runs work, unless another process has run it within the interval, and returns when the next
+// run is due.
+func (j *Job) runDue(ctx context.Context, asked time.Time, work func(context.Context) error) (time.Time, error) {
+	next := asked.Add(j.Interval)
+	if j.Runs == nil {
+		return next, j.run(ctx, work)
+	}
+	ago, ran, err := j.Runs.SinceRun(ctx, j.Name)
+	switch {
+	case err != nil:
+		j.fail(ctx, err)
+		return next, err
+	case ran && ago < j.Interval:
+		return asked.Add(j.Interval - ago), nil
+	}
+	return next, j.run(ctx, work)
 }
 
 // untilRenewal shortens a wait so that the lease is renewed in time.
@@ -188,6 +216,9 @@ func (j *Job) run(ctx context.Context, work func(context.Context) error) error {
 	j.status.Started, j.status.Running = began, true
 	j.mu.Unlock()
 	err := j.await(ctx, work)
+	if err == nil && j.Runs != nil {
+		err = j.Runs.RecordRun(ctx, j.Name, time.Since(began))
+	}
 	j.mu.Lock()
 	j.status.Running = errors.Is(err, errStuck)
 	j.mu.Unlock()

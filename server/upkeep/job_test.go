@@ -374,3 +374,67 @@ func TestKeep(t *testing.T) {
 		keep("once it is free", nil, 1)
 	})
 }
+
+// runs stores when jobs ran.
+type runs struct {
+	began map[string]time.Time
+	fails error
+}
+
+func (r *runs) SinceRun(_ context.Context, name string) (time.Duration, bool, error) {
+	at, ran := r.began[name]
+	return time.Since(at), ran, r.fails
+}
+
+func (r *runs) RecordRun(_ context.Context, name string, took time.Duration) error {
+	r.began[name] = time.Now().Add(-took)
+	return r.fails
+}
+
+// Processes that live for less than the interval run the job once in it, all together: it is due by
+// the last completed run of any of them.
+func TestJobIsDueByItsStoredRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stored := &runs{began: make(map[string]time.Time)}
+		began := time.Now()
+		var ran []time.Duration
+		fail := false
+		process := func() (stop func() time.Duration) {
+			j := auditJob(newTestRunner(&leases{free: true}), func(o *JobOptions) {
+				o.Interval, o.First, o.Retry, o.Runs = 24*time.Hour, time.Minute, time.Hour, stored
+			})
+			return start(t, j, func(context.Context) error {
+				ran = append(ran, time.Since(began).Round(time.Minute))
+				if fail {
+					return errors.New("not done")
+				}
+				return nil
+			})
+		}
+		live := func(d time.Duration) {
+			stop := process()
+			pass(d)
+			stop()
+		}
+		for range 6 { // two runs in 50 hours
+			live(10 * time.Hour)
+		}
+		fail = true
+		live(14 * time.Hour) // the third is due at 48 h 2 min; the fourth fails and is repeated
+		fail = false
+		live(2 * time.Minute)
+		want := []time.Duration{time.Minute, 24*time.Hour + time.Minute, 48*time.Hour + time.Minute}
+		if len(ran) < 3 || !slices.Equal(ran[:3], want) {
+			t.Errorf("ran after %v, want %v", ran, want)
+		}
+		if n := len(ran); n != 3+2+1 || ran[n-1]-ran[n-3] > 3*time.Hour {
+			t.Errorf("ran after %v, want failed runs repeated each hour, also by the next process", ran)
+		}
+		stored.fails = errors.New("no connection")
+		live(3 * time.Hour)
+		if n := len(ran); n != 6 {
+			t.Errorf("ran after %v without knowing when the last run was", ran)
+		}
+	})
+}

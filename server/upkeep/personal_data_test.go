@@ -299,6 +299,7 @@ var personal = map[string]string{
 	"keys.user_prefix":                ofOperators,
 	"knobs.name":                      notPersonal,
 	"knobs.value":                     notPersonal,
+	"job_runs.name":                   notPersonal,
 	"leases.name":                     notPersonal,
 	"retention.name":                  notPersonal,
 	"boards.standings_users":          notPersonal,

@@ -31,6 +31,7 @@ auth_type = any
 pool_mode = transaction
 default_pool_size = 3
 max_client_conn = 200
+%s
 `
 
 // PgBouncer starts a PgBouncer in transaction mode and returns the URL of the
@@ -60,7 +61,8 @@ func PgBouncer(t testing.TB, target string) string {
 	}
 	password, _ := u.User.Password()
 	conf := filepath.Join(dir, "pgbouncer.ini")
-	text := fmt.Appendf(nil, pgbouncerConf, u.Path[1:], u.Hostname(), u.Port(), u.User.Username(), password, port)
+	text := fmt.Appendf(nil, pgbouncerConf, u.Path[1:], u.Hostname(), u.Port(), u.User.Username(), password, port,
+		withoutPrepared(t, path))
 	err = errors.Join(
 		os.WriteFile(conf, text, 0o600), os.Chown(conf, account.UID, account.GID),
 		os.Chown(dir, account.UID, account.GID),
@@ -95,6 +97,24 @@ func PgBouncer(t testing.TB, target string) string {
 		t.Fatal(err)
 	}
 	return u.String()
+}
+
+// withoutPrepared is the line that makes PgBouncer support no prepared statements, as versions
+// before 1.21, which do not know it.
+func withoutPrepared(t testing.TB, path string) string {
+	t.Helper()
+	version, err := exec.CommandContext(t.Context(), path, "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var minor int
+	if _, err := fmt.Sscanf(string(version), "PgBouncer 1.%d", &minor); err != nil {
+		t.Fatalf("the version of PgBouncer in %q: %v", version, err)
+	}
+	if minor < 21 {
+		return ""
+	}
+	return "max_prepared_statements = 0"
 }
 
 func findPgBouncer() (string, error) {

@@ -200,7 +200,8 @@ func (h *highscore) top(c *api.Call) error {
 		rows := first(top, n)
 		return success{true, highscoreTop{
 			period(top.Board), n, highscoreRows(rows), instant(top.UpdatedAt),
-			optional(c.NextCursor(top, board, len(rows))), top.Degraded != "", boardState(top),
+			optional(c.NextCursor(top, board, len(rows))), isDegraded(top.Degraded, top.State),
+			boardState(top.Degraded, top.State),
 		}}
 	}
 	if cursor := c.Query("cursor"); cursor != "" {
@@ -226,12 +227,18 @@ func optional(s string) *string {
 	return &s
 }
 
+// isDegraded reports whether an answer comes from the store, for a reason, or from a ranking that may
+// lack changes and is being rebuilt.
+func isDegraded(reason string, state scoreboard.BoardState) bool {
+	return reason != "" || state != scoreboard.StateHealthy
+}
+
 // boardState is HEALTHY or DEGRADED_REBUILDING.
-func boardState(top *scoreboard.Top) string {
-	if top.Degraded != "" {
-		return "DEGRADED_REBUILDING"
+func boardState(reason string, state scoreboard.BoardState) string {
+	if isDegraded(reason, state) {
+		return string(scoreboard.StateRebuilding)
 	}
-	return "HEALTHY"
+	return string(scoreboard.StateHealthy)
 }
 
 // highscoreNeighbour is a player near another.
@@ -250,7 +257,9 @@ type highscorePlace struct {
 	Percentile float64 `json:"percentile"`
 	// Neighbors are the players above and below, in the order of their ranks, with the
 	// player among them.
-	Neighbors []highscoreNeighbour `json:"neighbors"`
+	Neighbors  []highscoreNeighbour `json:"neighbors"`
+	Degraded   bool                 `json:"degraded"`
+	BoardState string               `json:"board_state"`
 }
 
 const (
@@ -283,6 +292,7 @@ func (h *highscore) me(c *api.Call) error {
 	}
 	c.Respond(success{true, highscorePlace{
 		string(place.User), int64(place.Score), place.Rank, place.Percentile(), neighbours,
+		isDegraded(place.Degraded, place.State), boardState(place.Degraded, place.State),
 	}})
 	return nil
 }

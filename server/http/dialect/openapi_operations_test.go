@@ -191,7 +191,8 @@ func highscoreDocument() *document {
 					"player_id":"user_123","score":12345,"global_rank":452,"percentile":95.5,"neighbors":[
 					{"player_id":"p119","score":12410,"rank":450},{"player_id":"p402","score":12380,"rank":451},
 					{"player_id":"user_123","score":12345,"rank":452,"self":true},
-					{"player_id":"p777","score":12340,"rank":453},{"player_id":"p990","score":12320,"rank":454}]}}`},
+					{"player_id":"p777","score":12340,"rank":453},{"player_id":"p990","score":12320,"rank":454}],
+					"degraded":false,"board_state":"HEALTHY"}}`},
 			},
 			{
 				route: "GET /v1/ws/leaderboard", id: "highscoreFollow", summary: "Follow the first ten players",

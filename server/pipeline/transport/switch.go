@@ -97,6 +97,11 @@ func (s *Switch) Heartbeat(ctx context.Context, h scoreboard.Heartbeat) error {
 	if !a.drained.Load() {
 		return nil
 	}
+	if a.BeforeHeartbeat != nil {
+		if err := a.BeforeHeartbeat(ctx, h); err != nil {
+			return err
+		}
+	}
 	return a.events.Heartbeat(ctx, h)
 }
 

@@ -56,6 +56,8 @@ type Transport struct {
 	Name     string // value of the setting "transport"
 	Producer Producer
 	Consumer Consumer
+	// BeforeHeartbeat is called before the relay sends a heartbeat; nil: nothing is.
+	BeforeHeartbeat func(context.Context, scoreboard.Heartbeat) error
 }
 
 // ConsumerStatus is what a consumer knows about itself without a request.

@@ -160,7 +160,7 @@ type Boards struct {
 func New(c *piece.Conn, of *Layouts, p *piece.States) *Boards {
 	return &Boards{
 		Conn: c, layouts: of, pieces: p,
-		part:    redis.NewScript(piece.LuaSearch + luaPart),
+		part:    redis.NewScript(piece.LuaCounts + piece.LuaSearch + luaPart),
 		head:    redis.NewScript(luaHead),
 		merge:   redis.NewScript(luaMerge),
 		lookups: lookups{waiting: make(map[piece.Layout][]*lookup)},
@@ -280,7 +280,7 @@ func ParseHead(answer *redis.Cmd) (*boardHead, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply, err := piece.NewReply(values, 12)
+	reply, err := piece.NewReply(values, 13)
 	if err != nil {
 		return nil, err
 	}
@@ -308,7 +308,7 @@ func ParsePartition(answer *redis.Cmd, list []Sought, users int) (*partition, er
 	if err != nil {
 		return nil, err
 	}
-	fields := 9 + len(list) + users
+	fields := 10 + len(list) + users
 	for _, s := range list {
 		if s.Before+s.from > 0 {
 			fields++

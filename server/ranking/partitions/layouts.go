@@ -41,7 +41,7 @@ func (r *Layouts) Learn(ctx context.Context, board scoreboard.BoardID) (piece.La
 	}
 	count, err := strconv.Atoi(text)
 	if err != nil || count < 2 || count > scoreboard.MaxPartitions {
-		err = fmt.Errorf("read the layout of board %s: %q is not a number of partitions", board, text)
+		err = fmt.Errorf("read the layout of board %s: %w: %.40q", board, piece.ErrNoLayout, text)
 		return piece.Layout{}, false, err
 	}
 	r.Counts.Store(board, count)

@@ -80,8 +80,8 @@ func NewRebuilds(c *piece.Conn, of *Layouts, parts *Boards, shadows piece.Shadow
 		Begin:        redis.NewScript(luaDivide + luaBegin),
 		reserve:      redis.NewScript(luaDivide + luaReserve),
 		redirect:     redis.NewScript(piece.LuaSeal + luaRedirect),
-		join:         redis.NewScript(piece.LuaPut + piece.LuaSeal + luaJoin + piece.LuaSwap),
-		quietSwap:    redis.NewScript(piece.LuaPut + piece.LuaQuiet + piece.LuaSeal + piece.LuaSwap),
+		join:         redis.NewScript(piece.LuaPut + piece.LuaCounts + piece.LuaSeal + luaJoin + piece.LuaSwap),
+		quietSwap:    redis.NewScript(piece.LuaPut + piece.LuaQuiet + piece.LuaCounts + piece.LuaSeal + piece.LuaSwap),
 		DiscardPart:  redis.NewScript(luaDiscard),
 		ForgetLayout: redis.NewScript(luaForget),
 	}

@@ -29,7 +29,10 @@ func (r *Boards) ConditionOf(
 	ctx context.Context, b *scoreboard.Board, trusted map[int]*piece.Holder,
 ) (condition, error) {
 	now, divided, err := r.layouts.Learn(ctx, b.ID)
-	if err != nil {
+	switch {
+	case piece.IsBroken(err):
+		return ConditionMissing, nil
+	case err != nil:
 		return ConditionUnknown, err
 	}
 	want, wantsParts := piece.LayoutOf(b)
@@ -38,12 +41,15 @@ func (r *Boards) ConditionOf(
 		switch {
 		case err != nil:
 			return ConditionUnknown, piece.Translate(fmt.Errorf("check board %s: %w", b.ID, err))
-		case n == 0:
+		case n == 0, !wantsParts: // a key of it is of another type
 			return ConditionMissing, nil
 		}
 		return ConditionSuspect, nil
 	}
 	c, err := r.ask(ctx, now, &question{})
+	if piece.IsBroken(err) {
+		return ConditionMissing, nil
+	}
 	if err != nil {
 		return ConditionUnknown, piece.Translate(fmt.Errorf("check board %s: %w", b.ID, err))
 	}
@@ -60,7 +66,7 @@ func (r *Boards) ConditionOf(
 		switch holder := trusted[r.Keys.Bucket(name)]; {
 		case holder == nil && now == want:
 			return ConditionUnknown, nil
-		case holder != nil && (bases[i].Server != holder.Server || bases[i].Since < holder.Adopted):
+		case holder != nil && holder.Doubts(bases[i]):
 			found = ConditionSuspect
 		}
 	}
@@ -122,9 +128,9 @@ func (r *Boards) Status(ctx context.Context, l piece.Layout) (*scoreboard.Rankin
 	keys := []string{r.Keys.Head(l.Board)}
 	for i, p := range s.parts {
 		keys = append(keys, r.Keys.Live(l.Part(i))...)
-		status.Suspect = status.Suspect || p.Server != trusted[r.Keys.Bucket(l.Part(i))].Server
+		status.Suspect = status.Suspect || trusted[r.Keys.Bucket(l.Part(i))].Doubts(&p.Basis)
 	}
-	if status.Suspect = status.Suspect || s.head.Server != trusted[r.Keys.Bucket(l.Board)].Server; status.Suspect {
+	if status.Suspect = status.Suspect || trusted[r.Keys.Bucket(l.Board)].Doubts(&s.head.Basis); status.Suspect {
 		status.State = scoreboard.StateCatchingUp
 	}
 	for _, key := range keys {

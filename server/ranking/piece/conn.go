@@ -126,10 +126,16 @@ func (r *Conn) ReplicaOf(ctx context.Context, bucket int) (redis.UniversalClient
 // BoardsPerTrip is how many boards are checked in one round trip.
 const BoardsPerTrip = 500
 
-// Holder is the server that holds a bucket, and when the store's history was adopted.
+// Holder is the server that holds a bucket, when the store's history was adopted, and before
+// when no board may have been marked.
 type Holder struct {
-	Server  string // its process and its replication history; empty on a stand-in
-	Adopted int64
+	Server           string // its process and its replication history; empty on a stand-in
+	adopted, doubted int64
+}
+
+// Doubts reports whether a board must be rebuilt before it can be trusted.
+func (h *Holder) Doubts(b *Basis) bool {
+	return h != nil && (b.Server != h.Server || b.Since < h.adopted || b.Marked < h.doubted)
 }
 
 // Trust returns the holders of buckets, without those that did not answer, and the
@@ -146,9 +152,10 @@ func (r *Conn) Trust(ctx context.Context, buckets []int) (map[int]*Holder, error
 	}
 	found := make(map[int]*Holder, len(buckets))
 	for i, bucket := range buckets {
-		if text, answerErr := answers[i].StringSlice(); answerErr == nil && len(text) == 2 {
+		if text, answerErr := answers[i].StringSlice(); answerErr == nil && len(text) == 3 {
 			adopted, _ := strconv.ParseInt(text[1], 10, 64) // it was stored by Distrust
-			found[bucket] = &Holder{text[0], adopted}
+			doubted, _ := strconv.ParseInt(text[2], 10, 64) // and this by heartbeats.lua
+			found[bucket] = &Holder{text[0], adopted, doubted}
 		}
 	}
 	return found, err

@@ -27,6 +27,7 @@ type Freshness struct {
 	formerServer string
 	formerAsOf   time.Time
 	adopted      int64 // microseconds; boards built from an earlier history are lost
+	doubted      int64 // microseconds of Server; boards marked before it may lack changes
 }
 
 // Basis is what a board says about itself.
@@ -35,6 +36,7 @@ type Basis struct {
 	Since  int64     // when the history that it was built from was adopted; 0: never
 	AsOf   int64     // microseconds: every change committed before it was in the snapshot; 0: unknown
 	Built  time.Time // when it replaced the board before
+	Marked int64     // microseconds of Server: when its rebuild began; 0: by an older build
 }
 
 // Evaluate returns the time before which every committed change is in a board, and the
@@ -46,7 +48,7 @@ func (f *Freshness) Evaluate(b *Basis) (time.Time, scoreboard.BoardState, error)
 		asOf = MicroTime(b.AsOf)
 	}
 	applied := f.AsOf
-	suspect := f.Server != "" && b.Server != f.Server // an older build names no server
+	suspect := f.Server != "" && b.Server != f.Server || b.Marked < f.doubted // an older build names no server
 	if suspect {
 		applied = time.Time{}
 		if b.Server == f.formerServer {
@@ -138,6 +140,7 @@ func ParseFreshness(fresh map[string]string) *Freshness {
 		}
 	}
 	f.adopted, _ = strconv.ParseInt(fresh["adopted"], 10, 64) // 0 if missing
+	f.doubted, _ = strconv.ParseInt(fresh["doubted"], 10, 64) // likewise
 	return f
 }
 

@@ -23,7 +23,8 @@ const Channel = "sb:notices"
 // are applied, in microseconds; in "of" their numbers, as "shards/partitions"; in
 // "server" the server that these times are true of; in "former" the time up to which
 // everything was applied on the server before it, and that server; in "adopted" when
-// the store's history was adopted: boards built before it are not readable.
+// the store's history was adopted: boards built before it are not readable; in "doubted" the time
+// of the server before which no board may have been marked for its rebuild.
 //
 // It is the record of the only bucket. In a cluster the record of a bucket has a single
 // time instead, as of one shard with one partition: the earliest in this hash.
@@ -51,6 +52,15 @@ func (k Keyspace) Buckets() int {
 		return len(Tags)
 	}
 	return 1
+}
+
+// Total is the index of the record of all shards and partitions: behind the buckets of a
+// cluster, else the only one.
+func (k Keyspace) Total() int {
+	if k.Clustered {
+		return len(Tags)
+	}
+	return 0
 }
 
 // All returns every bucket.

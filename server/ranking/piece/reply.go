@@ -25,7 +25,7 @@ func NewReply(values []any, want int) (*Reply, error) {
 	return &Reply{Values: values}, nil
 }
 
-// Basis takes the first facts of a reply: server, since, asof, built.
+// Basis takes the first facts of a reply: server, since, asof, built, marked.
 func (r *Reply) Basis() Basis {
 	optional := func(i int) int64 {
 		if r.Values[i] == nil {
@@ -33,9 +33,9 @@ func (r *Reply) Basis() Basis {
 		}
 		return r.Int(i)
 	}
-	b := Basis{Since: optional(1), AsOf: optional(2), Built: MicroTime(r.Int(3))}
+	b := Basis{Since: optional(1), AsOf: optional(2), Built: MicroTime(r.Int(3)), Marked: optional(4)}
 	b.Server, _ = r.Values[0].(string)
-	r.Values = r.Values[4:]
+	r.Values = r.Values[5:]
 	return b
 }
 

@@ -7,6 +7,9 @@ import (
 //go:embed lua/put.lua
 var LuaPut string
 
+//go:embed lua/counts.lua
+var LuaCounts string
+
 //go:embed lua/fill.lua
 var luaFill string
 

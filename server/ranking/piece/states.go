@@ -89,11 +89,11 @@ type States struct {
 func NewStates(c *Conn) *States {
 	return &States{
 		Conn:          c,
-		states:        redis.NewScript(luaStates),
-		RepairScript:  redis.NewScript(LuaPut + luaRepair),
-		OrphansScript: redis.NewScript(LuaPut + luaOrphans),
-		QuietRepair:   redis.NewScript(LuaPut + LuaQuiet + luaRepair),
-		QuietOrphans:  redis.NewScript(LuaPut + LuaQuiet + luaOrphans),
+		states:        redis.NewScript(LuaCounts + luaStates),
+		RepairScript:  redis.NewScript(LuaPut + LuaCounts + luaRepair),
+		OrphansScript: redis.NewScript(LuaPut + LuaCounts + luaOrphans),
+		QuietRepair:   redis.NewScript(LuaPut + LuaQuiet + LuaCounts + luaRepair),
+		QuietOrphans:  redis.NewScript(LuaPut + LuaQuiet + LuaCounts + luaOrphans),
 	}
 }
 

@@ -21,17 +21,19 @@ type Boards struct {
 	*piece.Conn
 	pieces                          *piece.States
 	top, page, place, list, ranking *redis.Script
+	basis                           *redis.Script
 }
 
 // New reads and repairs by c.
 func New(c *piece.Conn, p *piece.States) *Boards {
 	return &Boards{
 		Conn: c, pieces: p,
-		top:     redis.NewScript(luaTop),
-		page:    redis.NewScript(piece.LuaSearch + luaPage),
-		place:   redis.NewScript(luaPlace),
-		list:    redis.NewScript(luaList),
-		ranking: redis.NewScript(luaRanks),
+		top:     redis.NewScript(piece.LuaCounts + luaTop),
+		page:    redis.NewScript(piece.LuaCounts + piece.LuaSearch + luaPage),
+		place:   redis.NewScript(piece.LuaCounts + luaPlace),
+		list:    redis.NewScript(piece.LuaCounts + luaList),
+		ranking: redis.NewScript(piece.LuaCounts + luaRanks),
+		basis:   redis.NewScript(piece.LuaCounts + luaBasis),
 	}
 }
 

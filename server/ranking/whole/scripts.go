@@ -4,6 +4,9 @@ import (
 	_ "embed"
 )
 
+//go:embed lua/basis.lua
+var luaBasis string
+
 //go:embed lua/top.lua
 var luaTop string
 

@@ -26,7 +26,11 @@ func (r *Boards) Status(ctx context.Context, l piece.Layout) (*scoreboard.Rankin
 	if shadow, err := r.Redis.Exists(ctx, r.Keys.Shadow(board)[0]).Result(); err == nil {
 		c.Rebuilding = shadow == 1
 	}
-	if meta["epoch"] == "" {
+	found, err := r.Bases(ctx, []scoreboard.Board{{ID: board}})
+	if err != nil {
+		return nil, err
+	}
+	if found[0].Basis == nil {
 		return c, nil
 	}
 	c.Partitions = 1
@@ -34,7 +38,6 @@ func (r *Boards) Status(ctx context.Context, l piece.Layout) (*scoreboard.Rankin
 	if err != nil {
 		return nil, piece.Translate(fmt.Errorf("read the ranking status of board %s: %w", board, err))
 	}
-	c.Suspect = meta["server"] != trusted[bucket].Server
 	for to, field := range map[*int64]string{&c.Epoch: "epoch", &c.Version: "version"} {
 		if *to, err = strconv.ParseInt(meta[field], 10, 64); err != nil {
 			return nil, fmt.Errorf("read the ranking status of board %s: %s: %w", board, field, err)
@@ -54,10 +57,8 @@ func (r *Boards) Status(ctx context.Context, l piece.Layout) (*scoreboard.Rankin
 			c.Bytes += n
 		}
 	}
-	b := piece.Basis{Server: meta["server"], Built: c.Built}
-	b.Since, _ = strconv.ParseInt(meta["since"], 10, 64) // 0 if missing
-	b.AsOf, _ = strconv.ParseInt(meta["asof"], 10, 64)
-	if c.AsOf, c.State, err = piece.ParseFreshness(fresh).Evaluate(&b); err == nil && c.Suspect {
+	c.Suspect = trusted[bucket].Doubts(found[0].Basis)
+	if c.AsOf, c.State, err = piece.ParseFreshness(fresh).Evaluate(found[0].Basis); err == nil && c.Suspect {
 		c.State = scoreboard.StateCatchingUp
 	}
 	return c, nil

@@ -41,3 +41,28 @@ func (s *Leases) ReleaseLease(ctx context.Context, name, owner string) error {
 	}
 	return nil
 }
+
+// SinceRun returns how long ago the last completed run of a job began, on any process; false if
+// there was none. One that began later than now was stored before the clock went back.
+func (s *Leases) SinceRun(ctx context.Context, name string) (ago time.Duration, ran bool, err error) {
+	err = s.db.QueryRow(ctx,
+		`select clock_timestamp() - started_at from job_runs where name = $1 and started_at <= clock_timestamp()`, name,
+	).Scan(&ago)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, pg.Translate(fmt.Errorf("read the last run of job %s: %w", name, err))
+	}
+	return ago, true, nil
+}
+
+// RecordRun stores that a run of a job, which has taken so long, is complete.
+func (s *Leases) RecordRun(ctx context.Context, name string, took time.Duration) error {
+	_, err := s.db.Exec(ctx, `insert into job_runs (name, started_at) values ($1, clock_timestamp() - $2::interval)
+on conflict (name) do update set started_at = excluded.started_at`, name, took)
+	if err != nil {
+		return pg.Translate(fmt.Errorf("store the run of job %s: %w", name, err))
+	}
+	return nil
+}

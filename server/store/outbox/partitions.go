@@ -102,6 +102,7 @@ func (o *Outbox) makePartitions(ctx context.Context, create, query string, args 
 		})
 		switch {
 		case pg.CreatedMeanwhile(err): // by another node
+		case pg.PartitionMissing(err): // rows of its time have reached the default partition since
 		case err != nil:
 			return made, pg.Translate(
 				fmt.Errorf("create the partition of %s: %w", span[0].UTC().Format(time.RFC3339), err),

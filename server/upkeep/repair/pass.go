@@ -31,12 +31,15 @@ const (
 	passLease   = 30 * time.Second
 	passMaxRun  = 24 * time.Hour
 	passRetries = 10 // in an interval, at least one a minute
+	// passDelay gives a process that starts time to rebuild what must be, before it compares.
+	passDelay = time.Minute
 )
 
-// NewPass returns a Pass that repairs what it finds if check.Repair is set. The first is due an
-// interval after the start of the process. halted is as in NewSampler.
+// NewPass returns a Pass that repairs what it finds if check.Repair is set. A pass is due an interval
+// after the last one of any process, by runs. halted is as in NewSampler.
 func NewPass(
-	interval time.Duration, check Check, c Catalog, halted func() bool, r *upkeep.Runner, log *slog.Logger,
+	interval time.Duration, check Check, c Catalog, halted func() bool, r *upkeep.Runner, runs upkeep.RunStore,
+	log *slog.Logger,
 ) *Pass {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_reconcile_pass_" + name, Help: help})
@@ -44,8 +47,8 @@ func NewPass(
 	return &Pass{
 		check: check, catalog: c, halted: halted, log: log,
 		job: r.NewJob(upkeep.JobOptions{
-			Name: passJob, Life: passLease, Interval: interval, First: interval, MaxRun: passMaxRun,
-			Retry:   min(interval/passRetries, time.Minute),
+			Name: passJob, Life: passLease, Interval: interval, First: min(interval, passDelay),
+			MaxRun: passMaxRun, Runs: runs, Retry: min(interval/passRetries, time.Minute),
 			Failure: "full comparison failed", Level: slog.LevelWarn,
 		}),
 		passes:   counter("total", "Completed full comparisons."),
@@ -61,6 +64,11 @@ func NewPass(
 // Collectors returns the metrics to register.
 func (p *Pass) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{p.passes, p.checked, p.drift, p.repaired, p.duration}
+}
+
+// Status returns what the passes of this process have compared.
+func (p *Pass) Status() Compared {
+	return Compared{Checked: count(p.checked), Drifted: count(p.drift), Repaired: count(p.repaired)}
 }
 
 // Run makes passes until ctx ends, while this process holds the lease.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,6 +48,7 @@ type Rebuilder struct {
 	job      *upkeep.Job
 	swept    time.Time
 	halted   atomic.Bool
+	checked  chan struct{} // closed after the first check
 
 	rebuilds       prometheus.Counter
 	boards         *gauge.Expiring
@@ -67,7 +69,7 @@ func NewRebuilder(
 	c Catalog, s RebuilderStore, r RebuilderRanking, runner *upkeep.Runner, log *slog.Logger,
 ) *Rebuilder {
 	return &Rebuilder{
-		catalog: c, store: s, ranking: r, log: log,
+		catalog: c, store: s, ranking: r, log: log, checked: make(chan struct{}),
 		adoption: Adoption{Store: s, Ranking: r, Runner: runner},
 		// Without a lease: every process must know whether it is halted, a rebuild has a mark in
 		// Redis, and an adoption a lease.
@@ -98,14 +100,19 @@ func (r *Rebuilder) Collectors() []prometheus.Collector {
 // Trigger makes the rebuilder check all boards now. It never blocks.
 func (r *Rebuilder) Trigger() { r.job.Trigger() }
 
+// Checked is closed after the first check: boards that can be rebuilt are then.
+func (r *Rebuilder) Checked() <-chan struct{} { return r.checked }
+
 // Halted reports that the store's history is not the one that was ranked, so
 // the ranking must not be repaired from it.
 func (r *Rebuilder) Halted() bool { return r.halted.Load() }
 
 // Run checks and rebuilds until ctx ends.
 func (r *Rebuilder) Run(ctx context.Context) error {
+	first := sync.OnceFunc(func() { close(r.checked) })
 	return r.job.Run(ctx, func(ctx context.Context) error {
 		err := r.check(ctx)
+		first()
 		if !r.Halted() && time.Since(r.swept) >= sweepInterval {
 			r.swept = time.Now()
 			err = errors.Join(err, r.sweep(ctx))

@@ -71,14 +71,19 @@ func (s *Sampler) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{s.checked, s.drift, s.repaired, s.rounds}
 }
 
-// SamplerStatus is what the sampler has found since the process started.
-type SamplerStatus struct {
+// Compared is what the sampler, or full comparisons, have found since the process started.
+type Compared struct {
 	Checked, Drifted, Repaired int64 // users
 }
 
+// Plus returns the sum of both.
+func (c Compared) Plus(other Compared) Compared {
+	return Compared{c.Checked + other.Checked, c.Drifted + other.Drifted, c.Repaired + other.Repaired}
+}
+
 // Status returns the sampler's counts.
-func (s *Sampler) Status() SamplerStatus {
-	return SamplerStatus{Checked: count(s.checked), Drifted: count(s.drift), Repaired: count(s.repaired)}
+func (s *Sampler) Status() Compared {
+	return Compared{Checked: count(s.checked), Drifted: count(s.drift), Repaired: count(s.repaired)}
 }
 
 func count(c prometheus.Counter) int64 {

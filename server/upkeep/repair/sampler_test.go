@@ -22,6 +22,10 @@ func TestSamplerRepairsDrift(t *testing.T) {
 	r := open(t)
 	r.record(t, 0, 60)
 	r.rebuild(t)
+	// Without these numbers, as of an earlier build, nothing shows that users are missing.
+	if err := r.rdb.HDel(ctx, "sb:{global}:meta", "members", "states").Err(); err != nil {
+		t.Fatal(err)
+	}
 	if err := r.rdb.HDel(ctx, "sb:{global}:users", "user33").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -63,6 +67,10 @@ func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 	r := open(t)
 	r.record(t, 0, 60)
 	r.rebuild(t)
+	// Without these numbers, as of an earlier build, nothing shows that users are missing.
+	if err := r.rdb.HDel(ctx, "sb:{global}:meta", "members", "states").Err(); err != nil {
+		t.Fatal(err)
+	}
 	member := redis.Z{Score: -1e6, Member: "\x00\x00\x00\x00\x00\x00\x00\x01nobody"}
 	if err := r.rdb.ZAdd(ctx, "sb:{global}:rank", member).
 		Err(); err != nil {
@@ -89,6 +97,7 @@ func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 			store.NewCatalog(r.Boards, quiet),
 			func() bool { return false },
 			r.runner(owner),
+			r.Leases,
 			quiet,
 		)
 		passes = append(passes, p)

@@ -82,9 +82,9 @@ var mutants = []mutant{
 	},
 	{
 		name: "epoch reused by a rebuild", file: "server/ranking/piece/lua/swap.lua",
-		old: "local server = redis.call('HGET', KEYS[4], 'server')",
+		old: "local server, marked = unpack(redis.call('HMGET', KEYS[4], 'server', 'marked'))",
 		new: "ARGV[4] = redis.call('HGET', KEYS[1], 'epoch') or ARGV[4]\n" +
-			"local server = redis.call('HGET', KEYS[4], 'server')",
+			"local server, marked = unpack(redis.call('HMGET', KEYS[4], 'server', 'marked'))",
 		args:  []string{"--only", "ranking rebuilt"},
 		rules: []string{"frames go back", "watching"},
 	},

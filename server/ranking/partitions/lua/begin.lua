@@ -11,18 +11,21 @@ if redis.call('HGET', KEYS[5], 'token') ~= ARGV[1] then
 end
 local kind = redis.call('TYPE', KEYS[2]).ok
 local live = kind == 'hash' and KEYS[2] or KEYS[1]
-if tonumber(ARGV[2]) <= tonumber(redis.call('HGET', live, 'epoch') or 0) then
+if tonumber(ARGV[2]) <= (tonumber(redis.call('HGET', live, 'epoch') or 0) or 0) then
     return -3
 end
 if kind == 'hash' and redis.call('HLEN', KEYS[7]) ~= 1 then -- the seal
     return -4
 end
 local since = redis.call('HGET', KEYS[5], 'since') or redis.call('HGET', live, 'since')
-local server = redis.call('HGET', KEYS[5], 'server')
+local server, marked = unpack(redis.call('HMGET', KEYS[5], 'server', 'marked'))
 redis.call('UNLINK', KEYS[1], KEYS[5], KEYS[6], KEYS[7])
 divide(KEYS[2], KEYS[3], KEYS[4], ARGV[7])
 redis.call('HSET', KEYS[1], 'epoch', ARGV[2], 'version', 0, 'updated', ARGV[3], 'order', ARGV[4], 'server', server,
     'built', ARGV[5], 'asof', ARGV[6], 'of', ARGV[7])
+if marked then -- not by a build before
+    redis.call('HSET', KEYS[1], 'marked', marked)
+end
 if since then
     redis.call('HSET', KEYS[1], 'since', since)
 end

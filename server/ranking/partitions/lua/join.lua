@@ -5,7 +5,7 @@ if redis.call('TYPE', KEYS[1]).ok == 'string' then
     if redis.call('HGET', KEYS[4], 'token') ~= ARGV[1] then
         return -1
     end
-    if tonumber(ARGV[4]) <= tonumber(facts[1] or 0) then
+    if tonumber(ARGV[4]) <= (tonumber(facts[1] or 0) or 0) then
         return -3
     end
     if not redis.call('ZSCORE', KEYS[5], ARGV[1]) or redis.call('HGET', KEYS[6], '') ~= ARGV[1] then

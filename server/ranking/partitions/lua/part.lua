@@ -1,20 +1,20 @@
 -- KEYS: meta, rank, users of a partition, then fresh. ARGV: 1 to return the record of
 -- fresh, the number of positions, then of each: key, member, the number of rows before it,
 -- the number from it on; then users. Returns the record as field, value, … (empty unless
--- asked for), server, since, asof, built, epoch, seq, updated, total; then for each
+-- asked for), server, since, asof, built, marked, epoch, seq, updated, total; then for each
 -- position how many members are at or before it; then the state of each user, '' if there
 -- is none; then, for each position with rows, those rows as a list member, key, …; nil if
 -- the partition is not loaded. A position need not be taken: it is found by binary search
 -- among members of the same key. An empty member means behind all members of the key.
-local facts = redis.call('HMGET', KEYS[1], 'server', 'since', 'asof', 'built', 'epoch', 'seq', 'updated')
-if not facts[5] then
+local facts = basis('epoch', 'seq', 'updated')
+if not facts then
     return nil
 end
 local reply = { ARGV[1] == '1' and redis.call('HGETALL', KEYS[4]) or {} }
-for i = 1, 7 do
+for i = 1, 8 do
     reply[i + 1] = facts[i]
 end
-reply[9] = redis.call('ZCARD', KEYS[2])
+reply[10] = redis.call('ZCARD', KEYS[2])
 local rows = {}
 local last = 2 + 4 * ARGV[2]
 for i = 3, last, 4 do

@@ -1,7 +1,7 @@
 -- KEYS: meta, rank, users. ARGV: channel, board, '1' to remove, then members.
 -- Returns the members of the set that belong to no state: the user has none, is
 -- hidden, or reached it at another time; nil if the board is not loaded.
-if redis.call('EXISTS', KEYS[1]) == 0 then
+if not intact() then
     return nil
 end
 local orphans = {}
@@ -14,6 +14,7 @@ for i = 4, #ARGV do
 end
 if ARGV[3] == '1' and #orphans > 0 then
     redis.call('ZREM', KEYS[2], unpack(orphans))
+    count()
     announce(ARGV[1], ARGV[2], KEYS[1], KEYS[2], renew(KEYS[1], KEYS[2]), '')
 end
 return orphans

@@ -2,7 +2,7 @@
 -- none), then the correct one: revision, key, prefix, version, hidden; revision 0
 -- removes the user. Returns 1; 0 if the state has changed since; -1 if the board is
 -- not loaded.
-if redis.call('EXISTS', KEYS[1]) == 0 then
+if not intact() then
     return -1
 end
 local user, wrong, revision, key, prefix, version, hidden = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
@@ -19,5 +19,6 @@ if revision ~= '0' then
     end
     redis.call('HSET', KEYS[3], user, prefix .. key .. ' ' .. revision .. ' ' .. version .. ' ' .. hidden)
 end
+count()
 announce(ARGV[1], ARGV[2], KEYS[1], KEYS[2], renew(KEYS[1], KEYS[2]), ARGV[3])
 return 1

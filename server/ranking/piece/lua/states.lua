@@ -1,6 +1,6 @@
 -- KEYS: meta, rank, users. ARGV: users. Returns for each the state and the key in
 -- the sorted set, empty if missing; nil if the board is not loaded.
-if redis.call('EXISTS', KEYS[1]) == 0 then
+if not intact() then
     return nil
 end
 local found = {}

@@ -8,14 +8,14 @@
 if redis.call('HGET', KEYS[4], 'token') ~= ARGV[1] then
     return -1
 end
-if tonumber(ARGV[4]) <= tonumber(redis.call('HGET', KEYS[1], 'epoch') or 0) then
+if tonumber(ARGV[4]) <= (tonumber(redis.call('HGET', KEYS[1], 'epoch') or 0) or 0) then
     return -3
 end
 if not unseal(KEYS[5], KEYS[6], ARGV[1]) or redis.call('HLEN', KEYS[6]) < tonumber(ARGV[7]) then
     redis.call('UNLINK', KEYS[4], KEYS[5], KEYS[6])
     return -2
 end
-local server = redis.call('HGET', KEYS[4], 'server')
+local server, marked = unpack(redis.call('HMGET', KEYS[4], 'server', 'marked'))
 local since = redis.call('HGET', KEYS[4], 'since') or redis.call('HGET', KEYS[1], 'since')
 redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4])
 for i = 2, 3 do
@@ -27,6 +27,10 @@ end
 local top = head(KEYS[2])
 redis.call('HSET', KEYS[1], 'epoch', ARGV[4], 'version', 1, 'updated', ARGV[5], 'order', ARGV[6], 'top', top,
     'server', server, 'built', ARGV[8], 'asof', ARGV[9])
+if marked then -- not by a build before
+    redis.call('HSET', KEYS[1], 'marked', marked)
+end
+count()
 if since then
     redis.call('HSET', KEYS[1], 'since', since)
 end

@@ -1,11 +1,11 @@
--- KEYS: meta, rank, users. ARGV: users. Returns server, since, asof, built, epoch,
--- version, order, total, then for each user the 0-based rank and the state; -1 and ''
+-- KEYS: meta, rank, users. ARGV: users. Returns server, since, asof, built, marked,
+-- epoch, version, order, total, then for each user the 0-based rank and the state; -1 and ''
 -- if the user is not ranked; nil if the board is not loaded.
-local facts = redis.call('HMGET', KEYS[1], 'server', 'since', 'asof', 'built', 'epoch', 'version', 'order')
-if not facts[5] then
+local facts = basis('epoch', 'version', 'order')
+if not facts then
     return nil
 end
-facts[8] = redis.call('ZCARD', KEYS[2])
+facts[9] = redis.call('ZCARD', KEYS[2])
 for _, user in ipairs(ARGV) do
     local state = redis.call('HGET', KEYS[3], user)
     local rank = state and redis.call('ZRANK', KEYS[2], string.sub(state, 1, 8) .. user)

@@ -1,16 +1,16 @@
 -- KEYS: meta, rank, users. ARGV: rows, key, member, rows before that position. Returns server, since, asof, built,
--- epoch, version, updated, order, total, the 0-based rank of the first row, then the
+-- marked, epoch, version, updated, order, total, the 0-based rank of the first row, then the
 -- rows around that position as member, key, …; nil if the board is not loaded. The
 -- position need not be taken: it is found by binary search among members of the same
 -- key.
-local facts = redis.call('HMGET', KEYS[1], 'server', 'since', 'asof', 'built', 'epoch', 'version', 'updated', 'order')
-if not facts[5] then
+local facts = basis('epoch', 'version', 'updated', 'order')
+if not facts then
     return nil
 end
-facts[9] = redis.call('ZCARD', KEYS[2])
+facts[10] = redis.call('ZCARD', KEYS[2])
 local low = upto_member(KEYS[2], ARGV[2], ARGV[3])
 local first = math.max(low - ARGV[4], 0)
-facts[10] = first
+facts[11] = first
 for _, v in ipairs(redis.call('ZRANGE', KEYS[2], first, low + ARGV[1] - 1, 'WITHSCORES')) do
     facts[#facts + 1] = v
 end

@@ -1,25 +1,25 @@
 -- KEYS: meta, rank, users. ARGV: user, neighbours on each side.
--- Returns server, since, asof, built, epoch, version, order, total, rank (0-based),
+-- Returns server, since, asof, built, marked, epoch, version, order, total, rank (0-based),
 -- state, rank of the first neighbour, then neighbours as member, key, …; only the
--- first eight if the user is not ranked; nil if the board is not loaded.
-local facts = redis.call('HMGET', KEYS[1], 'server', 'since', 'asof', 'built', 'epoch', 'version', 'order')
-if not facts[5] then
+-- first nine if the user is not ranked; nil if the board is not loaded.
+local facts = basis('epoch', 'version', 'order')
+if not facts then
     return nil
 end
-facts[8] = redis.call('ZCARD', KEYS[2])
+facts[9] = redis.call('ZCARD', KEYS[2])
 local state = redis.call('HGET', KEYS[3], ARGV[1])
 local rank = state and redis.call('ZRANK', KEYS[2], string.sub(state, 1, 8) .. ARGV[1])
 if not rank then
     return facts
 end
-facts[9], facts[10] = rank, state
+facts[10], facts[11] = rank, state
 local k = tonumber(ARGV[2])
 if k > 0 then
     local first = rank - k
     if first < 0 then
         first = 0
     end
-    facts[11] = first
+    facts[12] = first
     for _, v in ipairs(redis.call('ZRANGE', KEYS[2], first, rank + k, 'WITHSCORES')) do
         facts[#facts + 1] = v
     end

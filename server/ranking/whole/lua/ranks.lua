@@ -4,7 +4,7 @@
 --
 -- A key is a standing that was just recorded and may not have been applied yet:
 -- everyone with an equal or better key is ahead, except the user's own old entry.
-if redis.call('EXISTS', KEYS[1]) == 0 then
+if not intact() then
     return nil
 end
 local ranks = {}

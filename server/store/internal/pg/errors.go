@@ -132,6 +132,13 @@ func connectionLost(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
+// SQLSTATEs of a statement that another session has prepared, or this one has not: a pooler gave the
+// transaction to another session.
+const (
+	noPrepared        = "26000"
+	duplicatePrepared = "42P05"
+)
+
 // unavailable reports whether err says that the database cannot do it now.
 func unavailable(err error) bool {
 	var connect *pgconn.ConnectError // whatever a server says to a login
@@ -152,6 +159,16 @@ func Translate(err error) error {
 	var known *scoreboard.Error
 	if errors.As(err, &known) {
 		return err
+	}
+	if s := Code(err); s == noPrepared || s == duplicatePrepared {
+		return &scoreboard.Error{
+			Code: wire.CodeUnavailable, Message: "the database is unavailable", RetryAfter: RetryAfterOutage,
+			Err: &scoreboard.SetupError{
+				Setting: "postgres.describe", Problem: "a pooler that does not support prepared statements, such as " +
+					"PgBouncer before 1.21 or with max_prepared_statements = 0, is between the daemon and PostgreSQL",
+				Fix: "set postgres.describe to true, or upgrade PgBouncer", Err: err,
+			},
+		}
 	}
 	if unavailable(err) {
 		return &scoreboard.Error{
