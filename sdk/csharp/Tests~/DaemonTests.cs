@@ -279,6 +279,27 @@ namespace Scoreboard.Client.Tests
             Follow("EventStream", new Platform { Socket = null });
         }
 
+        /// <summary>Streams stay open, and calls go on beside them: some runtimes open two connections to a server.</summary>
+        [Test]
+        public static void StreamsLeaveRoomForCalls()
+        {
+            Wait(async () =>
+            {
+                var options = Daemon.Options();
+                options.Attempts = 1;
+                options.Platform.Socket = null;
+                var client = new ScoreboardClient(options);
+                var watches = Enumerable.Range(0, 4).Select(n => client.Watch()).ToList();
+                foreach (var watch in watches)
+                {
+                    Check.That(await watch.MoveNextAsync(), "a state");
+                    Check.Equal(watch.Current.Connection.ToString(), "EventStream", "connection");
+                }
+                await client.TopAsync();
+                watches.ForEach(w => w.Dispose());
+            });
+        }
+
         [Test]
         public static void FallsBackToEventsThenToPolls()
         {

@@ -53,7 +53,7 @@ namespace Scoreboard.Client
 
         private static HttpClient NewClient()
         {
-            var handler = new HttpClientHandler { AllowAutoRedirect = false, UseCookies = false };
+            var handler = new HttpClientHandler { AllowAutoRedirect = false, UseCookies = false, MaxConnectionsPerServer = 64 };
             return new HttpClient(handler) { Timeout = Timeout.InfiniteTimeSpan };
         }
 
