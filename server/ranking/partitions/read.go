@@ -104,7 +104,8 @@ func (r *Boards) Place(
 	}
 	if k > 0 {
 		rows := at.rows
-		own := slices.IndexFunc(rows, func(r row) bool { return r.member == at.states[0][:piece.PrefixLength]+string(user) })
+		member := at.states[0][:piece.PrefixLength] + string(user)
+		own := slices.IndexFunc(rows, func(r row) bool { return r.member == member })
 		if own < 0 {
 			return nil, fmt.Errorf("read the neighbours of %s: the user is not in the sorted set", user)
 		}
