@@ -22,7 +22,7 @@ else
 STAMP := -buildvcs=auto
 endif
 
-.PHONY: help build demo dev test sdk soak torture torture-long torture-mutants proof dist docs sdk-python bench-cli bench-screen bench bench-ingest bench-read bench-pipeline bench-moments bench-realtime lint vuln fmt fuzz setup clean bench-peers accept accept-full accept-chaos bench-max
+.PHONY: help build demo dev test sdk soak torture torture-long torture-mutants proof dist docs sdk-python sdk-csharp sdk-godot bench-cli bench-screen bench bench-ingest bench-read bench-pipeline bench-moments bench-realtime lint vuln fmt fuzz setup clean bench-peers accept accept-full accept-chaos bench-max
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -112,6 +112,12 @@ dist: ## build a release in dist/: static binaries for six systems, checksums, b
 
 sdk-python: build ## check the Python SDK on a development stack, and that its wheel installs
 	@.ci/sdk-python
+
+sdk-csharp: build ## check the C# SDK on Mono, with a development stack
+	@.ci/sdk-csharp
+
+sdk-godot: ## check the GDScript add-on for Godot: parse, format, lint
+	@.ci/sdk-godot
 
 setup: ## install what the tests need (as root on Debian), report what is missing
 	@.ci/setup

@@ -1,0 +1,102 @@
+using System.Collections.Generic;
+using System.Threading;
+using System.Threading.Tasks;
+
+namespace Scoreboard.Client
+{
+    public sealed partial class ScoreboardClient
+    {
+        /// <summary>Reads how a user is displayed. The error is not_found if the user has no profile.</summary>
+        public Task<Profile> ProfileAsync(string userId, CancellationToken cancel = default(CancellationToken))
+        {
+            return GetAsync("/v1/users/" + Calls.Segment(userId) + "/profile", new Query(), Profile.Read, cancel);
+        }
+
+        /// <summary>Sets how a user is displayed; an absent or empty value removes the one before.</summary>
+        public Task<Profile> PutProfileAsync(
+            string userId, string displayName = "", string avatarUrl = "",
+            CancellationToken cancel = default(CancellationToken))
+        {
+            var body = new JsonWriter().Open('{').Field("display_name", displayName).Field("avatar_url", avatarUrl);
+            var path = "/v1/users/" + Calls.Segment(userId) + "/profile";
+            return SendAsync("PUT", path, body.Close('}').ToString(), Profile.Read, cancel);
+        }
+
+        /// <summary>Reads who sees a user's id and profile on boards.</summary>
+        public Task<Privacy> PrivacyAsync(string userId, CancellationToken cancel = default(CancellationToken))
+        {
+            return GetAsync("/v1/users/" + Calls.Segment(userId) + "/privacy", new Query(), Privacy.Read, cancel);
+        }
+
+        /// <summary>Sets the visibility of a user: public, friends, pseudonym or private.</summary>
+        public Task<Privacy> PutPrivacyAsync(
+            string userId, string visibility, CancellationToken cancel = default(CancellationToken))
+        {
+            var body = new JsonWriter().Open('{').Field("visibility", visibility).Close('}').ToString();
+            return SendAsync("PUT", "/v1/users/" + Calls.Segment(userId) + "/privacy", body, Privacy.Read, cancel);
+        }
+
+        /// <summary>Reads the standings of the token's user and the user's friends, best first.</summary>
+        public Task<UserList> FriendsTopAsync(string board = "", CancellationToken cancel = default(CancellationToken))
+        {
+            return GetAsync("/v1/leaderboard/friends", new Query().Add("board", board), UserList.Read, cancel);
+        }
+
+        /// <summary>
+        /// Reads a page of the friends of the token's user; with the state requested or received, of the requests sent or
+        /// received. after is NextAfter of the page before.
+        /// </summary>
+        public Task<FriendList> FriendsAsync(
+            string state = "", string after = "", CancellationToken cancel = default(CancellationToken))
+        {
+            var query = new Query().Add("state", state).Add("after", after);
+            return GetAsync("/v1/users/me/friends", query, FriendList.Read, cancel);
+        }
+
+        /// <summary>Sends a user a friend request, or accepts the user's.</summary>
+        public Task<Friend> AskFriendAsync(string userId, CancellationToken cancel = default(CancellationToken))
+        {
+            return SendAsync("PUT", "/v1/users/me/friends/" + Calls.Segment(userId), null, Friend.Read, cancel);
+        }
+
+        /// <summary>Ends a friendship, withdraws a request or declines one.</summary>
+        public Task<Friend> RemoveFriendAsync(string userId, CancellationToken cancel = default(CancellationToken))
+        {
+            return SendAsync("DELETE", "/v1/users/me/friends/" + Calls.Segment(userId), null, Friend.Read, cancel);
+        }
+
+        /// <summary>
+        /// Makes the users of up to 500 pairs friends, all pairs or none. It requires the scope score:update.
+        /// </summary>
+        public Task<FriendsImported> ImportFriendsAsync(
+            IEnumerable<FriendPair> pairs, CancellationToken cancel = default(CancellationToken))
+        {
+            var w = new JsonWriter().Open('{').Name("pairs").Open('[');
+            foreach (var pair in pairs)
+            {
+                w.Open('{').Field("user_id", pair.UserId).Field("friend_id", pair.FriendId).Close('}');
+            }
+            return SendAsync("POST", "/v1/friends", w.Close(']').Close('}').ToString(), FriendsImported.Read, cancel);
+        }
+
+        /// <summary>
+        /// Creates a ticket for a page's WebSocket or EventSource of one board. Watch does so itself.
+        /// </summary>
+        public Task<JoinTicket> RealtimeTokenAsync(string board = "", CancellationToken cancel = default(CancellationToken))
+        {
+            return GetAsync("/v1/realtime/token", new Query().Add("board", board), JoinTicket.Read, cancel);
+        }
+
+        /// <summary>
+        /// Watches a board: over a WebSocket, else server-sent events, else by polling. It reconnects by itself. A slow
+        /// reader misses states between, never the latest. The watch ends when it is disposed of or cancelled, and fails if
+        /// the server rejects this client permanently (its token, its scope, an unknown board). Nothing runs before the
+        /// first state is read.
+        /// </summary>
+        public BoardWatch Watch(
+            WatchQuery query = default(WatchQuery), CancellationToken cancel = default(CancellationToken))
+        {
+            return new BoardWatch(calls, query, cancel);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+using System;
+using System.Collections.Generic;
+
+namespace Scoreboard.Client
+{
+    /// <summary>A message of a stream. It is filled again with each message.</summary>
+    internal sealed class Frame
+    {
+        internal string Type, Board, DegradedReason, ErrorCode, Message, Reason, UserId;
+        internal long Epoch, Version, Base, Score, Rank, PreviousRank, ReconnectAfterMs;
+        internal bool IsDegraded;
+        internal DateTimeOffset At;
+        internal readonly Rows Top = new Rows();
+        internal readonly Rows Changed = new Rows();
+        internal readonly List<string> Removed = new List<string>();
+
+        /// <summary>Why the rows are not from a healthy ranking; "" if they are.</summary>
+        internal string Degraded
+        {
+            get { return DegradedReason != "" ? DegradedReason : IsDegraded ? "unknown" : ""; }
+        }
+
+        internal void Fill(JsonReader r)
+        {
+            Type = Board = DegradedReason = ErrorCode = Message = Reason = UserId = "";
+            Epoch = Version = Base = Score = Rank = PreviousRank = ReconnectAfterMs = 0;
+            IsDegraded = false;
+            At = default(DateTimeOffset);
+            Top.Clear();
+            Changed.Clear();
+            Removed.Clear();
+            r.BeginObject();
+            while (r.NextField()) Read(r);
+            r.End();
+        }
+
+        private void Read(JsonReader r)
+        {
+            if (r.Is("type")) Type = r.Text();
+            else if (r.Is("board")) Board = r.Text();
+            else if (r.Is("version")) Version = r.Long();
+            else if (r.Is("epoch")) Epoch = r.Long();
+            else if (r.Is("ts")) At = r.Time();
+            else if (r.Is("top")) ReadRows(r, Top);
+            else if (r.Is("base")) Base = r.Long();
+            else if (r.Is("changed")) ReadRows(r, Changed);
+            else if (r.Is("removed")) ReadRemoved(r);
+            else if (r.Is("degraded")) IsDegraded = r.Bool();
+            else if (r.Is("degraded_reason")) DegradedReason = r.Text();
+            else if (r.Is("user_id")) UserId = r.Text();
+            else if (r.Is("score")) Score = r.Long();
+            else if (r.Is("rank")) Rank = r.Long();
+            else if (r.Is("previous_rank")) PreviousRank = r.Long();
+            else if (r.Is("error_code")) ErrorCode = r.Text();
+            else if (r.Is("message")) Message = r.Text();
+            else if (r.Is("reason")) Reason = r.Text();
+            else if (r.Is("reconnect_after_ms")) ReconnectAfterMs = r.Long();
+            else r.Skip();
+        }
+
+        private static void ReadRows(JsonReader r, Rows rows)
+        {
+            if (r.Null()) return;
+            r.BeginArray();
+            while (r.NextItem()) rows.Add().Fill(r);
+        }
+
+        private void ReadRemoved(JsonReader r)
+        {
+            if (r.Null()) return;
+            r.BeginArray();
+            while (r.NextItem()) Removed.Add(r.Text());
+        }
+    }
+}

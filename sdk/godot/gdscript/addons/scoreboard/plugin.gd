@@ -1,0 +1,3 @@
+@tool
+extends EditorPlugin
+## The add-on has only classes: Scoreboard, ScoreboardQueue and ScoreboardWatch.
