@@ -32,7 +32,8 @@ func conformanceNode(t *testing.T, settings ...string) (*harness, *node) {
 	h.settings["auth-signature"] = config.SignatureRequired
 	return h, h.start(allRoles, append([]string{
 		"transport", "direct", "dialects", strings.Join(config.DialectNames, ","),
-		"auth-default-key", defaultKey, "auth-default-key-secret", defaultSecret, "ingest-actions", "*:-9007199254740991:9007199254740991",
+		"auth-default-key", defaultKey, "auth-default-key-secret", defaultSecret, "ingest-actions",
+		"*:-9007199254740991:9007199254740991",
 	}, settings...)...)
 }
 
@@ -71,7 +72,8 @@ func TestConformsToA(t *testing.T) {
 		stamp := at.UTC().Format(time.RFC3339)
 		mac := hmac.New(sha256.New, []byte(secret))
 		fmt.Fprintf(mac, "u1|%d|%s|%s", delta, event, stamp)
-		return fmt.Sprintf(`{"user_id":"u1","delta":%d,"event_id":%q,"timestamp":%q,"signature":%q}`, delta, event, stamp,
+		return fmt.Sprintf(`{"user_id":"u1","delta":%d,"event_id":%q,"timestamp":%q,"signature":%q}`, delta,
+			event, stamp,
 			hex.EncodeToString(mac.Sum(nil)))
 	}
 	const path, event = "/v1/scores/increment", "0f8fad5b-d9cb-469f-a165-70867728950e"
@@ -85,7 +87,8 @@ func TestConformsToA(t *testing.T) {
 	c.call("POST", path, body(124, event, now, defaultSecret), 409)
 	const other = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 	failures := map[string]string{
-		"wrong secret": body(1, other, now, "another"), "an hour old": body(1, other, now.Add(-time.Hour), defaultSecret),
+		"wrong secret": body(1, other, now, "another"), "an hour old": body(1, other, now.Add(-time.Hour),
+			defaultSecret),
 		"not signed":  strings.Split(body(1, other, now, defaultSecret), `,"signature"`)[0] + "}",
 		"unknown key": strings.TrimSuffix(body(1, other, now, defaultSecret), "}") + `,"key_id":"nobody"}`,
 	}
@@ -162,7 +165,8 @@ func TestConformsToC(t *testing.T) {
 	c := specClient{t, n.URL + "/delta", bearer(h.token(user, "", time.Hour))}
 	now := time.Now().UTC()
 	update := func(delta int, action string, at time.Time, jws string) string {
-		return fmt.Sprintf(`{"userId":%q,"scoreDelta":%d,"actionId":%q,"timestamp":%q,"signature":%q}`, user, delta, action,
+		return fmt.Sprintf(`{"userId":%q,"scoreDelta":%d,"actionId":%q,"timestamp":%q,"signature":%q}`, user,
+			delta, action,
 			at.Format(time.RFC3339), jws)
 	}
 	const path = "/v1/score/update"
@@ -216,7 +220,8 @@ func TestConformsToD(t *testing.T) {
 	c.call("POST", path, update("5", "2026-02-02T10:30:00.002Z"), 400) // pressed twice
 	c.call("POST", path, update("6", "2026-02-02T10:30:00.003Z"), 200)
 	c.call("POST", path, update(`"5"`, "2026-02-02T10:30:00.004Z"), 400)
-	specClient{t, n.URL, bearer(h.token("u2", "", time.Hour))}.call("POST", path, update("5", "2026-02-02T10:31:00Z"), 403)
+	specClient{t, n.URL, bearer(h.token("u2", "", time.Hour))}.call("POST", path, update("5",
+		"2026-02-02T10:31:00Z"), 403)
 	specClient{t, n.URL, nil}.call("POST", path, update("5", "2026-02-02T10:30:00Z"), 401)
 }
 

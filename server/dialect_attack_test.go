@@ -146,7 +146,8 @@ func TestDialectRoutesAreProtected(t *testing.T) {
 
 	// One native request of each limit leaves none for the dialects.
 	limited := h.start("api,gateway", "transport", "direct", "dialects", strings.Join(config.DialectNames, ","),
-		"dialect-highscore-action-min", "0s", "ingest-actions", "win:1:100", "limit-updates-per-minute", "1", "limit-top-per-minute", "1",
+		"dialect-highscore-action-min", "0s", "ingest-actions", "win:1:100", "limit-updates-per-minute", "1",
+		"limit-top-per-minute", "1",
 		"limit-rank-per-minute", "1", "limit-tickets-per-minute", "1")
 	bob := bearer(h.token("bob", "", time.Hour))
 	for _, native := range []string{

@@ -33,7 +33,8 @@ func TestOperatorsOnlyHideUsers(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := operator.SetPrivacy(ctx, "ada", to)
-			if ok := strings.Contains(may[from], to); (err == nil) != ok || err != nil && !hasCode(err, wire.CodeForbidden) {
+			if ok := strings.Contains(may[from], to); (err == nil) != ok || err != nil && !hasCode(err,
+				wire.CodeForbidden) {
 				t.Errorf("an operator from %s to %s: %v, want allowed %t", from, to, err, ok)
 			}
 		}
@@ -155,9 +156,11 @@ func TestOperationsHosts(t *testing.T) {
 	}
 	for _, path := range []string{"/metrics", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/symbol"} {
 		for host, want := range map[string]int{
-			"": http.StatusOK, "localhost:8081": http.StatusOK, "10.1.2.3:8081": http.StatusOK, "[::1]:8081": http.StatusOK,
-			"scoreboardd:8081": http.StatusOK, "a.b.svc.cluster.local": http.StatusOK, "metrics.example.com:8081": http.StatusOK,
-			"evil.example:8081": http.StatusMisdirectedRequest, "127.0.0.1.evil.example": http.StatusMisdirectedRequest,
+			"": http.StatusOK, "localhost:8081": http.StatusOK, "10.1.2.3:8081": http.StatusOK,
+			"[::1]:8081":       http.StatusOK,
+			"scoreboardd:8081": http.StatusOK, "a.b.svc.cluster.local": http.StatusOK,
+			"metrics.example.com:8081": http.StatusOK,
+			"evil.example:8081":        http.StatusMisdirectedRequest, "127.0.0.1.evil.example": http.StatusMisdirectedRequest,
 			"localhost.evil.example:8081": http.StatusMisdirectedRequest,
 		} {
 			if status := get(path, host); status != want {

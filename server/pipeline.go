@@ -55,7 +55,8 @@ func (s *Server) makeTransports() []*transport.Transport {
 	reader.OnMove(s.dropRankings)
 	all := []*transport.Transport{
 		{
-			Name: config.TransportStreams, Producer: witnessed{transport.Measured(redisStreams, c.Streams.Name, s.produced), s.ranking},
+			Name: config.TransportStreams, Producer: witnessed{transport.Measured(redisStreams, c.Streams.Name,
+				s.produced), s.ranking},
 			Consumer: reader, BeforeHeartbeat: s.ranking.BeforeHeartbeat,
 		},
 	}

@@ -38,15 +38,17 @@ func TestReservedIDsComeInNowhere(t *testing.T) {
 			"an increment": {http.MethodPost, "/v1/scores/increment", increment, server},
 			"an action":    {http.MethodPost, "/v1/actions", `{"user_id":"` + id + `","action":"a"}`, server},
 			"an adjustment": {
-				http.MethodPost, "/v1/admin/users/" + id + "/adjust", `{"delta":1,"event_id":"e","reason":"r"}`, operator,
+				http.MethodPost, "/v1/admin/users/" + id + "/adjust", `{"delta":1,"event_id":"e","reason":"r"}`,
+				operator,
 			},
 			"an increment in a dialect": {
 				http.MethodPost, "/delta/v1/score/update", `{"userId":"` + id +
 					`","scoreDelta":1,"actionId":"a1","timestamp":"2026-01-01T00:00:00Z"}`, server,
 			},
-			"a friend":     {http.MethodPut, "/v1/users/me/friends/" + id, "", ada},
-			"a friendship": {http.MethodPost, "/v1/friends", `{"pairs":[{"user_id":"ada","friend_id":"` + id + `"}]}`, server},
-			"a member":     {http.MethodPut, "/v1/boards/clans/teams/ants/members/" + id, "", server},
+			"a friend": {http.MethodPut, "/v1/users/me/friends/" + id, "", ada},
+			"a friendship": {http.MethodPost, "/v1/friends", `{"pairs":[{"user_id":"ada","friend_id":"` + id +
+				`"}]}`, server},
+			"a member": {http.MethodPut, "/v1/boards/clans/teams/ants/members/" + id, "", server},
 			"a key": {
 				http.MethodPost, "/v1/admin/keys", `{"name":"k","user_prefix":"` + id + `"}`, operator,
 			},

@@ -440,7 +440,8 @@ func (s *Server) makeMaintenance() error {
 			Ledger: s.store.Recovery, Teams: s.store.Teams, Ranking: s.ranking, Repair: c.Reconcile.Repair,
 			Progress: func(*repair.VerifyResult) {},
 		}
-		s.pass = repair.NewPass(c.Reconcile.Every, check, s.catalog, s.rebuilder.Halted, s.upkeep, s.store.Leases, s.log)
+		s.pass = repair.NewPass(c.Reconcile.Every, check, s.catalog, s.rebuilder.Halted, s.upkeep, s.store.Leases,
+			s.log)
 		s.add("full comparison", s.pass)
 	}
 	if err := s.makeWebhooks(); err != nil {

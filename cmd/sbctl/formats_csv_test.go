@@ -22,7 +22,8 @@ func TestCSVHasNoFormulas(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := b.String()
-		if !strings.Contains(got, want) || want[0] != '\'' && strings.Contains(got, "'") || strings.Contains(got, "'-5") {
+		if !strings.Contains(got, want) || want[0] != '\'' && strings.Contains(got, "'") || strings.Contains(got,
+			"'-5") {
 			t.Errorf("%s is printed as %q", name, got)
 		}
 	}

@@ -55,7 +55,8 @@ func TestLoadEndsAtSecondInterrupt(t *testing.T) {
 func TestDumbTerminalGetsLines(t *testing.T) {
 	t.Parallel()
 	s := instance.New(t)
-	term := onTerminalWith(t, s.URL, "TERM=dumb", "load", "run", "--rate", "20", "--duration", "2s", "--out", t.TempDir())
+	term := onTerminalWith(t, s.URL, "TERM=dumb", "load", "run", "--rate", "20", "--duration", "2s", "--out",
+		t.TempDir())
 	term.shows("target 20/s")
 	term.ends(0)
 	file := filepath.Join(t.TempDir(), "events.ndjson")

@@ -69,7 +69,8 @@ func submitFile(server *connector, out *output, cmd *cobra.Command, c *client.Cl
 	case err != nil:
 		return resumable(err, results)
 	case tally.Unsent > 0:
-		return resumable(fmt.Errorf("%s not sent: %w", english.Count(tally.Unsent, "line"), server.humanize(bar.unsent)),
+		return resumable(fmt.Errorf("%s not sent: %w", english.Count(tally.Unsent, "line"),
+			server.humanize(bar.unsent)),
 			results)
 	case tally.Rejected > 0:
 		return errCheckFailed

@@ -25,7 +25,8 @@ func TestAliasesOfDelta(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Reads.TopN != 25 || c.Dialects.DeltaMin != "-50" || c.Dialects.DeltaMax != "500" || c.Limit.UpdatesPerMinute != 30 ||
+	if c.Reads.TopN != 25 || c.Dialects.DeltaMin != "-50" || c.Dialects.DeltaMax != "500" ||
+		c.Limit.UpdatesPerMinute != 30 ||
 		c.Limit.UpdatesWindow != 10*time.Second || c.Auth.JWKSURL != "https://id.example/keys" ||
 		c.Auth.Issuer != "https://id.example/" || c.Auth.Audience != "scores" ||
 		c.Outbox.Poll != 200*time.Millisecond || c.Outbox.Batch != 100 || c.Realtime.Ping != 25*time.Second {

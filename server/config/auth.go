@@ -123,7 +123,8 @@ func (a *Auth) settings() []setting {
 		},
 		{
 			"auth.default_key",
-			"id of the signing key of increments whose field signature names none; if empty, such signatures are rejected",
+			"id of the signing key of increments whose field signature names none; if empty, such signatures " +
+				"are rejected",
 			"", live, &a.DefaultKey,
 		},
 		{

@@ -69,7 +69,8 @@ func (c *Config) settings() []setting {
 			{"addr", "address of the API", ":8080", fixed, &c.Addr},
 			{"ops.addr", "address of metrics, health checks and profiles", "127.0.0.1:8081", fixed, &c.OpsAddr},
 			{
-				"ops.hosts", "host names with which metrics and profiles are requested, besides localhost, IP addresses, " +
+				"ops.hosts", "host names with which metrics and profiles are requested, besides localhost, IP " +
+					"addresses, " +
 					"names without a dot and names in .local, .internal and .svc",
 				"", fixed, &c.OpsHosts,
 			},

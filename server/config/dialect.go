@@ -108,7 +108,8 @@ func (d *Dialects) settings() []setting {
 			},
 			setting{
 				"dialect." + name + ".signature", "whether its writes need the header signature of the native API as " +
-					"well: optional or required; if empty, optional on the board " + name + " and required on every other",
+					"well: optional or required; if empty, optional on the board " + name +
+					" and required on every other",
 				"", fixed, &one.Signature,
 			})
 	}
@@ -148,7 +149,8 @@ func (d *Dialects) checkBounds(p *problems) {
 		}
 	}
 	if lowest, highest := d.DeltaBounds(); lowest != nil && highest != nil && *lowest > *highest {
-		p.add("dialect.delta.min_delta", "(%d) must not be greater than dialect.delta.max_delta (%d)", *lowest, *highest)
+		p.add("dialect.delta.min_delta", "(%d) must not be greater than dialect.delta.max_delta (%d)", *lowest,
+			*highest)
 	}
 	if d.ActionMin < 0 || d.ActionMin >= scoreboard.DefaultActionTTL {
 		p.add("dialect.highscore.action_min", "must be 0 or greater and less than %s, not %s",

@@ -33,7 +33,8 @@ var feeds = []string{FeedPlain, FeedHighscore, FeedDelta, FeedCloudEvents}
 // Name returns the topic or stream of a feed; "" if it is not written.
 func (m *Mirror) Name(feed string) string {
 	return map[string]string{
-		FeedPlain: m.PlainTopic, FeedHighscore: m.HighscoreTopic, FeedDelta: m.DeltaStream, FeedCloudEvents: m.CloudEventsTopic,
+		FeedPlain: m.PlainTopic, FeedHighscore: m.HighscoreTopic, FeedDelta: m.DeltaStream,
+		FeedCloudEvents: m.CloudEventsTopic,
 	}[feed]
 }
 
@@ -67,7 +68,8 @@ func (m *Mirror) settings() []setting {
 			"score-events", fixed, &m.PlainTopic,
 		},
 		{
-			"mirror.highscore.topic", "topic of the role mirror with the scores of the board dialect.highscore.board, such as " +
+			"mirror.highscore.topic",
+			"topic of the role mirror with the scores of the board dialect.highscore.board, such as " +
 				"score_updates; none if empty",
 			"", fixed, &m.HighscoreTopic,
 		},

@@ -65,7 +65,8 @@ func (r *Reconcile) settings() []setting {
 			"true", fixed, &r.Repair,
 		},
 		{
-			"reconcile.every", "interval between full comparisons of every board, over all nodes and their restarts; 0 disables them",
+			"reconcile.every",
+			"interval between full comparisons of every board, over all nodes and their restarts; 0 disables them",
 			"24h", fixed, &r.Every,
 		},
 	}

@@ -83,7 +83,7 @@ select user_id, board_id, order_key, reached_at, recorded_at, revision, hidden f
 		}
 	}
 	stop()
-	<-ended
+	_ = <-ended
 	want := map[scoreboard.UserID]*scoreboard.Place{}
 	for _, user := range []scoreboard.UserID{"private-mid", "private-last", "private-first"} {
 		if want[user], err = fill.Reads.Place(t.Context(), board, user, 3); err != nil {
@@ -119,7 +119,8 @@ select user_id, board_id, order_key, reached_at, recorded_at, revision, hidden f
 		}); err != nil || len(list.Entries) != 2 || len(list.Missing) != 2 {
 			t.Errorf("got %+v, %v", list, err)
 		}
-		if p, err := l.Place(t.Context(), board, "private-mid", 0, 1); err != nil || p.Rank != want["private-mid"].Rank {
+		if p, err := l.Place(t.Context(), board, "private-mid", 0, 1); err != nil ||
+			p.Rank != want["private-mid"].Rank {
 			t.Errorf("with a version: got %+v, %v", p, err)
 		}
 	}

@@ -45,17 +45,26 @@ func joinsNext(c rune) bool { return joinsPrevious(c) && !unicode.Is(rightJoinin
 // joinsPrevious reports whether an Arabic letter is joined to the letter before it (joining type
 // D or R).
 func joinsPrevious(c rune) bool {
-	return unicode.Is(unicode.Arabic, c) && unicode.Is(unicode.L, c) && 0x620 <= c && c <= 0x6ff && !unicode.Is(apart, c)
+	return unicode.Is(unicode.Arabic, c) && unicode.Is(unicode.L, c) && 0x620 <= c && c <= 0x6ff &&
+		!unicode.Is(apart, c)
 }
 
 // The letters of Arabic that are not joined to the next one, and those that are joined to none:
 // types R and U of Unicode's ArabicShaping.txt, 15.0, in the block Arabic.
 var (
 	rightJoining = &unicode.RangeTable{R16: []unicode.Range16{
-		{Lo: 0x622, Hi: 0x625, Stride: 1}, {Lo: 0x627, Hi: 0x629, Stride: 2}, {Lo: 0x62f, Hi: 0x632, Stride: 1},
-		{Lo: 0x648, Hi: 0x648, Stride: 1}, {Lo: 0x671, Hi: 0x673, Stride: 1}, {Lo: 0x675, Hi: 0x677, Stride: 1},
-		{Lo: 0x688, Hi: 0x699, Stride: 1}, {Lo: 0x6c0, Hi: 0x6c0, Stride: 1}, {Lo: 0x6c3, Hi: 0x6cb, Stride: 1},
-		{Lo: 0x6cd, Hi: 0x6cf, Stride: 2}, {Lo: 0x6d2, Hi: 0x6d3, Stride: 1}, {Lo: 0x6d5, Hi: 0x6d5, Stride: 1},
+		{Lo: 0x622, Hi: 0x625, Stride: 1},
+		{Lo: 0x627, Hi: 0x629, Stride: 2},
+		{Lo: 0x62f, Hi: 0x632, Stride: 1},
+		{Lo: 0x648, Hi: 0x648, Stride: 1},
+		{Lo: 0x671, Hi: 0x673, Stride: 1},
+		{Lo: 0x675, Hi: 0x677, Stride: 1},
+		{Lo: 0x688, Hi: 0x699, Stride: 1},
+		{Lo: 0x6c0, Hi: 0x6c0, Stride: 1},
+		{Lo: 0x6c3, Hi: 0x6cb, Stride: 1},
+		{Lo: 0x6cd, Hi: 0x6cf, Stride: 2},
+		{Lo: 0x6d2, Hi: 0x6d3, Stride: 1},
+		{Lo: 0x6d5, Hi: 0x6d5, Stride: 1},
 		{Lo: 0x6ee, Hi: 0x6ef, Stride: 1},
 	}}
 	apart = &unicode.RangeTable{R16: []unicode.Range16{

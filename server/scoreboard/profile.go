@@ -39,7 +39,8 @@ const (
 // maxMarks is how many marks, such as accents, may follow a letter.
 const maxMarks = 3
 
-// Normalize brings the name into Unicode's form NFKC, but for accents that stand alone, and validates the profile. It returns
+// Normalize brings the name into Unicode's form NFKC, but for accents that stand alone, and
+// validates the profile. It returns
 // an invalid_request. A name is 1 to 32 characters of one script, or of those that Japanese,
 // Korean or Chinese are written with, among them Latin (Unicode TR 39, highly restrictive),
 // with at most 3 marks on a letter, without control characters, line breaks, direction marks

@@ -55,12 +55,13 @@ func TestNamesOfLanguagesAndEmoji(t *testing.T) {
 		"دا\u200cد": false, "ر\u200cم": false, "ء\u200cم": false, // not joined anyway: invisible
 		"م\u200c": false, "\u200cم": false, "م\u200ca": false, "क\u200cष": false, "م\u200dم": false,
 		"\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f Ada": true, // England
-		"\U0001f3f4\U000e0067\U000e0062":                                             false, "\U0001f3f4\U000e007f": false,
-		"a\U000e0067\U000e0062\U000e0065\U000e007f": false,
-		"Ada \U0001fae9": true, // of Unicode 16
-		"Ada \U0001fac8": true, // of Unicode 17
-		"Ada \U000e0001": false,
-		`¯\_(ツ)_/¯`:      true, "´Ada`": true, "¨": true,
+		"\U0001f3f4\U000e0067\U000e0062":                                             false,
+		"\U0001f3f4\U000e007f":                                                       false,
+		"a\U000e0067\U000e0062\U000e0065\U000e007f":                                  false,
+		"Ada \U0001fae9":                                                             true, // of Unicode 16
+		"Ada \U0001fac8":                                                             true, // of Unicode 17
+		"Ada \U000e0001":                                                             false,
+		`¯\_(ツ)_/¯`:                                                                  true, "´Ada`": true, "¨": true,
 	} {
 		p := &scoreboard.Profile{DisplayName: name}
 		if err := p.Normalize(); (err == nil) != ok || err == nil && p.DisplayName != name {

@@ -35,7 +35,8 @@ func CSV(from io.Reader) ([]scoreboard.ImportRecord, error) {
 	}
 	userAt, scoreAt := slices.Index(header, "user_id"), slices.Index(header, "score")
 	if userAt < 0 || scoreAt < 0 {
-		return nil, fmt.Errorf("line 1: got the header %q, want the columns user_id and score", strings.Join(header, ","))
+		return nil, fmt.Errorf("line 1: got the header %q, want the columns user_id and score",
+			strings.Join(header, ","))
 	}
 	var records []scoreboard.ImportRecord
 	lines := make(map[scoreboard.UserID]int)

@@ -130,7 +130,8 @@ func (s jobSlots) take(ctx context.Context, target string) (release func(), err 
 	release, ok := s.pool.Try(ctx, share.Claim{Board: target})
 	if !ok {
 		return nil, scoreboard.Errorf(wire.CodeConflict,
-			"this node is already running %d jobs, or %d of yours or on this board; try again later", maxJobs, maxJobs-1)
+			"this node is already running %d jobs, or %d of yours or on this board; try again later", maxJobs,
+			maxJobs-1)
 	}
 	return release, nil
 }

@@ -188,9 +188,12 @@ func (h *handlers) routes() []route {
 			board("GET", pathFilm, filmParameters, optionalToken, &l.Top, h.films.film),
 			cached(board("GET", pathMe, placeParameters, anyToken, &l.Rank, h.places.place), h.places.stalePlace),
 			board("POST", pathUsers, noParameters, optionalToken, &l.Rank, h.lists.list),
-			board("GET", "/v1/leaderboard/friends", parameters{"board"}, anyToken, &l.Rank, h.friendsBoards.friendsBoard),
-			cached(board("GET", pathScore, placeParameters, optionalToken, &l.Rank, h.places.place), h.places.stalePlace),
-			cached(board("GET", pathRank, placeParameters, optionalToken, &l.Rank, h.places.place), h.places.stalePlace),
+			board("GET", "/v1/leaderboard/friends", parameters{"board"}, anyToken, &l.Rank,
+				h.friendsBoards.friendsBoard),
+			cached(board("GET", pathScore, placeParameters, optionalToken, &l.Rank, h.places.place),
+				h.places.stalePlace),
+			cached(board("GET", pathRank, placeParameters, optionalToken, &l.Rank, h.places.place),
+				h.places.stalePlace),
 			board("GET", pathHistory, parameters{"board", "from", "to", "step", "as"}, optionalToken, &l.Rank,
 				h.histories.history),
 			own("GET", pathExplain, parameters{"board"}, &l.Rank, h.explanations.explain))
@@ -282,8 +285,10 @@ func (h *handlers) adminRoutes() []route {
 			h.adminRoute("POST", "/v1/boards/:board/archive", "board.archive", reasonParameter,
 				h.boards.changeBoard(h.boards.store.ArchiveBoard)),
 			h.operatorRoute("GET", "/v1/admin/board-rules", "", noParameters, h.boardRules.listRules),
-			h.adminRoute("PUT", "/v1/admin/board-rules/:board", "board.rule.set", reasonParameter, h.boardRules.setRule),
-			h.adminRoute("DELETE", "/v1/admin/board-rules/:board", "board.rule.clear", reasonParameter, h.boardRules.clearRule))
+			h.adminRoute("PUT", "/v1/admin/board-rules/:board", "board.rule.set", reasonParameter,
+				h.boardRules.setRule),
+			h.adminRoute("DELETE", "/v1/admin/board-rules/:board", "board.rule.clear", reasonParameter,
+				h.boardRules.clearRule))
 	}
 	if h.keys != nil {
 		t = append(t,
@@ -318,7 +323,8 @@ func (h *handlers) adminRoutes() []route {
 			h.operatorRoute("GET", "/v1/admin/dead-letters/:id", "", noParameters, h.deadLetters.showDeadLetter),
 			h.operatorRoute("POST", "/v1/admin/dead-letters/:id/requeue", "letter.requeue", reasonParameter,
 				h.deadLetters.requeueDeadLetter),
-			h.adminRoute("DELETE", "/v1/admin/dead-letters/:id", "letter.drop", reasonParameter, h.deadLetters.dropDeadLetter),
+			h.adminRoute("DELETE", "/v1/admin/dead-letters/:id", "letter.drop", reasonParameter,
+				h.deadLetters.dropDeadLetter),
 			h.operatorRoute("GET", "/v1/admin/boards/:board/ranking", "", noParameters, h.status.rankingStatus),
 			route{
 				method: "GET", path: "/v1/admin/boards/:board/export", query: noParameters, scope: auth.ScopeOperate,
@@ -328,7 +334,8 @@ func (h *handlers) adminRoutes() []route {
 			h.adminRoute("POST", "/v1/admin/imports", "import.start", reasonParameter, h.imports.startImport),
 			h.operatorRoute("GET", "/v1/admin/imports", "", parameters{"before", "limit"}, h.imports.listImports),
 			h.operatorRoute("GET", "/v1/admin/imports/:id/summary", "", noParameters, h.imports.summarizeImport),
-			h.adminRoute("POST", "/v1/admin/imports/:id/records", "import.records", reasonParameter, h.imports.importRecords),
+			h.adminRoute("POST", "/v1/admin/imports/:id/records", "import.records", reasonParameter,
+				h.imports.importRecords),
 			h.operatorRoute("POST", pathRebuild, "ranking.rebuild", reasonParameter, h.rankingJobs.rebuild),
 			h.operatorRoute("POST", pathVerify, "", noParameters, h.rankingJobs.verify),
 			h.operatorRoute("POST", pathReconcile, "ranking.reconcile", reasonParameter, h.rankingJobs.verify),
@@ -337,7 +344,8 @@ func (h *handlers) adminRoutes() []route {
 			h.operatorRoute("GET", "/v1/admin/jobs/:id", "", noParameters, h.jobs.showJob),
 			h.operatorRoute("POST", "/v1/admin/jobs/:id/stop", "job.stop", reasonParameter, h.jobs.stopJob),
 			h.operatorRoute("POST", "/v1/admin/replay", "ranking.replay", reasonParameter, h.rankingJobs.replay),
-			h.adminRoute("POST", "/v1/admin/ledger/archive", "ledger.archive", reasonParameter, h.ledgerJobs.archiveLedger),
+			h.adminRoute("POST", "/v1/admin/ledger/archive", "ledger.archive", reasonParameter,
+				h.ledgerJobs.archiveLedger),
 			h.operatorRoute("POST", "/v1/admin/ledger/checkpoint", "ledger.checkpoint", reasonParameter,
 				h.ledgerJobs.checkpointLedger))
 	}
@@ -356,10 +364,12 @@ func (h *handlers) adminRoutes() []route {
 			h.adminRoute("POST", "/v1/admin/users/:user_id/adjust", "user.adjust", noParameters, h.moderation.adjust),
 			route{
 				method: "GET", path: "/v1/admin/users/:user_id/export", query: noParameters, scope: auth.ScopeAdmin,
-				rate: &h.limits.Admin, audit: auditedByHandler, data: showsAll, handle: h.userData.export, action: "user.export",
+				rate: &h.limits.Admin, audit: auditedByHandler, data: showsAll, handle: h.userData.export,
+				action: "user.export",
 			},
 			h.adminRoute("POST", "/v1/admin/users/:user_id/erase", "user.erase", noParameters, h.userData.erase),
-			h.adminRoute("POST", "/v1/admin/events/:event_id/reverse", "event.reverse", noParameters, h.moderation.reverse),
+			h.adminRoute("POST", "/v1/admin/events/:event_id/reverse", "event.reverse", noParameters,
+				h.moderation.reverse),
 			h.adminRoute("POST", "/v1/admin/voids", "void.create", noParameters, h.voids.createVoid),
 			h.operatorRoute("GET", "/v1/admin/voids", "", noParameters, h.voids.listVoids),
 			h.operatorRoute("GET", "/v1/admin/voids/:id", "", noParameters, h.voids.showVoid),

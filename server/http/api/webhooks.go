@@ -191,8 +191,9 @@ func webhookJSON(
 		address = maskedAddress(address)
 	}
 	out := wire.Webhook{
-		WebhookID: w.ID, URL: address, Top: w.Top, Secret: secret, CreatedAt: w.Created, DisabledAt: timePtr(w.Disabled),
-		Reason: w.Reason, Generation: w.Generation, RetiresAt: timePtr(w.Retires),
+		WebhookID: w.ID, URL: address, Top: w.Top, Secret: secret, CreatedAt: w.Created,
+		DisabledAt: timePtr(w.Disabled),
+		Reason:     w.Reason, Generation: w.Generation, RetiresAt: timePtr(w.Retires),
 		Pending: b.Pending, PendingSeconds: int64(b.Oldest.Seconds()),
 	}
 	for _, t := range w.Types {

@@ -160,11 +160,12 @@ func TestSealedSessions(t *testing.T) {
 	flipped := []byte(good)
 	flipped[len(flipped)/2] ^= 1
 	for name, s := range map[string]*session{
-		"of another key":     read(other, good),
-		"changed":            read(c, string(flipped)),
-		"of another purpose": read(c, c.sessions.seal(purposeSignIn, session{User: "ada", Expires: now.Add(time.Hour)})),
-		"expired":            read(c, c.sessions.seal(purposeSession, session{User: "ada", Expires: now})),
-		"empty":              read(c, ""),
+		"of another key": read(other, good),
+		"changed":        read(c, string(flipped)),
+		"of another purpose": read(c, c.sessions.seal(purposeSignIn, session{User: "ada",
+			Expires: now.Add(time.Hour)})),
+		"expired": read(c, c.sessions.seal(purposeSession, session{User: "ada", Expires: now})),
+		"empty":   read(c, ""),
 	} {
 		if s != nil {
 			t.Errorf("a text %s is the session of %s", name, s.User)

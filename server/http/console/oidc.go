@@ -118,7 +118,8 @@ func (c *signIns) finishOIDC(w http.ResponseWriter, r *http.Request) {
 	var s signInState
 	k, err := r.Cookie(c.sessions.cookieName(r, signInCookie))
 	q := r.URL.Query()
-	if err != nil || c.oidc.Issuer == "" || !c.sessions.open(purposeSignIn, k.Value, &s) || !c.now().Before(s.Expires) ||
+	if err != nil || c.oidc.Issuer == "" || !c.sessions.open(purposeSignIn, k.Value, &s) ||
+		!c.now().Before(s.Expires) ||
 		!hmac.Equal([]byte(q.Get("state")), []byte(s.State)) {
 		c.failOIDC(w, r, "state", errors.New("it was not started in this browser, or more than ten minutes ago"))
 		return

@@ -97,7 +97,8 @@ func setBounds(ctx context.Context, c *config.Dialects, boards Creator) error {
 	if err == nil && changed {
 		_, err = boards.ChangeBoard(ctx, b.ID, &scoreboard.BoardChange{Bounds: change}, &scoreboard.AuditEntry{
 			Actor: scoreboard.SystemActor, Action: "board.set", Target: "board:" + string(b.ID),
-			Reason: fmt.Sprintf("dialect.delta.min_delta and dialect.delta.max_delta: %d to %d", b.MinDelta, b.MaxDelta),
+			Reason: fmt.Sprintf("dialect.delta.min_delta and dialect.delta.max_delta: %d to %d", b.MinDelta,
+				b.MaxDelta),
 		})
 	}
 	if err != nil {

@@ -94,7 +94,8 @@ returning ` + visibilityColumns
 		}
 		private := to == scoreboard.VisibilityPrivate
 		if u.Status == scoreboard.UserFrozen && private != u.Private && audit == nil {
-			return scoreboard.Errorf(wire.CodeForbidden, "user %s is frozen and cannot leave the boards or return", user)
+			return scoreboard.Errorf(wire.CodeForbidden,
+				"user %s is frozen and cannot leave the boards or return", user)
 		}
 		from := scoreboard.VisibilityPublic
 		err = tx.QueryRow(ctx, `select visibility from user_privacy where user_id = $1`, user).Scan(&from)
