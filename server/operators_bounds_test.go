@@ -159,8 +159,9 @@ func TestOperationsHosts(t *testing.T) {
 			"": http.StatusOK, "localhost:8081": http.StatusOK, "10.1.2.3:8081": http.StatusOK,
 			"[::1]:8081":       http.StatusOK,
 			"scoreboardd:8081": http.StatusOK, "a.b.svc.cluster.local": http.StatusOK,
-			"metrics.example.com:8081": http.StatusOK,
-			"evil.example:8081":        http.StatusMisdirectedRequest, "127.0.0.1.evil.example": http.StatusMisdirectedRequest,
+			"metrics.example.com:8081":    http.StatusOK,
+			"evil.example:8081":           http.StatusMisdirectedRequest,
+			"127.0.0.1.evil.example":      http.StatusMisdirectedRequest,
 			"localhost.evil.example:8081": http.StatusMisdirectedRequest,
 		} {
 			if status := get(path, host); status != want {
