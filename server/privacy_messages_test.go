@@ -89,17 +89,17 @@ func TestFramesOfDialectsHideUsers(t *testing.T) {
 	t.Parallel()
 	h, n := dialectNode(t)
 	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
-	introduce(t, root, "global", "highscore")
+	introduce(t, root, "delta", "highscore")
 	score := func(user string, delta int64) {
 		t.Helper()
-		for board, delta := range map[string]int64{"global": delta, "highscore": 100 + delta} {
+		for board, delta := range map[string]int64{"delta": delta, "highscore": 100 + delta} {
 			in := client.Increment{User: user, Board: board, Delta: delta}
 			if _, err := root.Submit(t.Context(), in); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if _, err := root.Submit(t.Context(), client.Increment{User: open, Delta: 100}); err != nil {
+	if _, err := root.Submit(t.Context(), client.Increment{User: open, Board: "delta", Delta: 100}); err != nil {
 		t.Fatal(err)
 	}
 	streams := make(map[string]*websocket.Conn)
