@@ -74,6 +74,7 @@ func TestMirrorWritesFeeds(t *testing.T) {
 	brokers, prefix := h.useKafka()
 	h.settings["mirror-plain-topic"], h.settings["mirror-cloudevents-topic"] = prefix+"score-events", prefix+"ce"
 	h.settings["mirror-group"], h.settings["mirror-partitions"] = prefix+"mirror", "2"
+	h.settings["dialect-delta-board"] = "global"
 	rdb := backends.RedisClient(t, h.redis.URL)
 	broker := kafka.New(kafka.Options{Brokers: brokers, Timeout: 5 * time.Second})
 	t.Cleanup(broker.Close)
