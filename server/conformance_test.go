@@ -116,7 +116,7 @@ func TestConformsToA(t *testing.T) {
 // action token; the specification names no route for it. An action takes a while.
 func TestConformsToB(t *testing.T) {
 	t.Parallel()
-	h, n := conformanceNode(t, "limit-updates-per-minute", "0")
+	h, n := conformanceNode(t, "limit-updates-per-minute", "0", "dialect-highscore-action-min", "1s")
 	c := specClient{t, n.URL, bearer(h.token("user_123", "", time.Hour))}
 	c.auth.Set("X-Request-ID", "request-1")
 	c.auth.Set("X-Idempotency-Key", "match-uuid-123")

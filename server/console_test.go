@@ -310,7 +310,7 @@ func TestConsoleChanges(t *testing.T) {
 		{"board-unfreeze", form("board", "fresh"), "board.unfreeze", "board:fresh", "board unfreeze fresh", "again"},
 		{
 			"board-require",
-			form("board", "fresh", "require", "action-token", "least", "30s"),
+			form("board", "fresh", "require", "action-token", "action_min", "30s"),
 			"board.set",
 			"board:fresh",
 			"board set fresh --require action-token --action-min 30s",

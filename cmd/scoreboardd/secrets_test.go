@@ -67,8 +67,8 @@ func TestBrokenURLsAreNotPrinted(t *testing.T) {
 			start, postgres, "redis+cluster://:PA55SECR3T@127.0.0.1:1/1", "",
 			"setting redis.url cannot be used: the Redis URL names a database, but a cluster has only database 0",
 		},
-		"no primary":    {start, postgres, "redis+sentinel://:PA55SECR3T@127.0.0.1:1", "", "names no primary"},
-		"bucket":        {show, postgres, redis, "s3://PA55:SECR3T/SECR3T@bucket", "s3://********@bucket"},
+		"no primary": {start, postgres, "redis+sentinel://:PA55SECR3T@127.0.0.1:1", "", "names no primary"},
+		"bucket":     {show, postgres, redis, "s3://PA55:SECR3T/SECR3T@bucket", "s3://********@bucket"},
 		"readable file": { // which is said before the address turns out to be another machine's
 			slices.Concat(start, []string{"--addr", "192.0.2.1:1"}), postgres, redis, "", "accessible to other users",
 		},
