@@ -235,7 +235,7 @@ func TestConsoleUploads(t *testing.T) {
 			"sbctl import csv f.csv --board global",
 		},
 		"a wrong line":   {"import", "file", header + "ada,5\nbob,x\n", good, 422, "Line 3"},
-		"a wrong header": {"import", "file", "user,points\nada,5\n", good, 422, "want user_id,score"},
+		"a wrong header": {"import", "file", "user,points\nada,5\n", good, 422, "want the columns user_id and score"},
 		"no lines":       {"import", "file", header, good, 422, "The file has no records"},
 		"a forged file":  {"import", "file", header + "ada,5\n", forged, 403, "not from this session"},
 		"a large file":   {"import", "file", strings.Repeat("a", 5<<20), good, 413, "a file 4 MiB"},
