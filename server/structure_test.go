@@ -233,8 +233,10 @@ func TestStoresDoNotImportWireShapes(t *testing.T) {
 func TestToursNameEveryFolder(t *testing.T) {
 	t.Parallel()
 	var folders []string
-	for _, pattern := range []string{"*", "pipeline/*", "http/*", "upkeep/*", "realtime/*", "leaderboard/*",
-		"ranking/*"} {
+	for _, pattern := range []string{
+		"*", "pipeline/*", "http/*", "upkeep/*", "realtime/*", "leaderboard/*",
+		"ranking/*",
+	} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

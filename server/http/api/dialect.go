@@ -157,8 +157,10 @@ func (h *dialectRoutes) dialectStream(s *DialectStream) (*liveStream, handler) {
 		if s.WebSocket && !h.streams.webSockets.Accepts(c.Request) {
 			return scoreboard.Invalid("", "this endpoint requires a WebSocket upgrade")
 		}
-		v := realtime.Viewer{CanSee: h.operations.access.boardCheck(caller), Board: s.Board, Limit: s.Rows,
-			Format: s.Format}
+		v := realtime.Viewer{
+			CanSee: h.operations.access.boardCheck(caller), Board: s.Board, Limit: s.Rows,
+			Format: s.Format,
+		}
 		if ticket := c.Query(tokenParameter); ticket != "" && s.Token == TicketInQuery && !isUpgrade(c) {
 			v.Hold = h.streams.tickets.holdTicket(strings.Clone(ticket))
 		}

@@ -162,8 +162,10 @@ func TestSealedSessions(t *testing.T) {
 	for name, s := range map[string]*session{
 		"of another key": read(other, good),
 		"changed":        read(c, string(flipped)),
-		"of another purpose": read(c, c.sessions.seal(purposeSignIn, session{User: "ada",
-			Expires: now.Add(time.Hour)})),
+		"of another purpose": read(c, c.sessions.seal(purposeSignIn, session{
+			User:    "ada",
+			Expires: now.Add(time.Hour),
+		})),
 		"expired": read(c, c.sessions.seal(purposeSession, session{User: "ada", Expires: now})),
 		"empty":   read(c, ""),
 	} {
