@@ -15,7 +15,7 @@ import (
 
 // Somebody who writes to the same Redis can leave a key of a board that no script can work with:
 // of another type, or with a malformed value. Only that board is to suffer. After a few attempts
-// it is set aside: its keys are removed, so that it is not loaded, and a rebuild makes it anew
+// it is set aside: its keys are removed, so that it is not loaded, and the next rebuild loads it
 // from the store, which has every change.
 
 // asideKey is a hash: when a board was set aside, in seconds, and why.

@@ -103,7 +103,7 @@ func (e *existing) ChangeBoard(
 	return b, err
 }
 
-// The settings of delta widen the bounds of its board, whoever created it, and leave those of
+// The settings of delta widen the bounds of its board, even if an operator created it, and leave those of
 // the others. Bounds that are in force are not set again.
 func TestBoundsOfDelta(t *testing.T) {
 	t.Parallel()

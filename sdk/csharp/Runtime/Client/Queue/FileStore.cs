@@ -13,7 +13,7 @@ namespace Scoreboard.Client
     /// </summary>
     public sealed class FileStore : IQueueStore, IDisposable
     {
-        private const int MinLines = 200; // before the file is written anew
+        private const int MinLines = 200; // before the file is rewritten
         private static readonly Task Done = Task.FromResult(true);
         private static readonly UTF8Encoding Utf8 = new UTF8Encoding(false, true);
 
