@@ -2,6 +2,7 @@ package leaderboard_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -83,7 +84,9 @@ select user_id, board_id, order_key, reached_at, recorded_at, revision, hidden f
 		}
 	}
 	stop()
-	_ = <-ended
+	if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
 	want := map[scoreboard.UserID]*scoreboard.Place{}
 	for _, user := range []scoreboard.UserID{"private-mid", "private-last", "private-first"} {
 		if want[user], err = fill.Reads.Place(t.Context(), board, user, 3); err != nil {
