@@ -222,20 +222,20 @@ func cutLog(r *run, rng *rand.Rand) func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		r.must(cut(ctx))
-		r.replaced(topic)
+		r.players.replaced(topic)
 	}
 }
 
 // recreate loses all records of a topic. A broker that has just returned may not be
 // able to yet; then the topic is there in the end.
 func (r *run) recreate(topic string) func() {
-	defer r.replaced(topic)
+	defer r.players.replaced(topic)
 	err := r.cluster.RecreateTopic(context.Background(), topic, partitions)
 	return func() {
 		if err != nil {
 			r.log.Note("", "%v", err)
 			r.must(r.cluster.RecreateTopic(context.Background(), topic, partitions))
-			r.replaced(topic)
+			r.players.replaced(topic)
 		}
 	}
 }
@@ -256,12 +256,6 @@ func killed(b cluster.Backend) func(*run, *rand.Rand) func() {
 		r.cluster.KillBackend(b)
 		return func() { r.startBackend(b) }
 	}
-}
-
-func (r *run) startBackend(b cluster.Backend) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	r.must(r.cluster.StartBackend(ctx, b))
 }
 
 func paused(b cluster.Backend) func(*run, *rand.Rand) func() {
@@ -370,24 +364,6 @@ func (r *run) restoreRedis(rng *rand.Rand) func() {
 	return func() { r.startBackend(cluster.Redis) }
 }
 
-func (r *run) anyNode(rng *rand.Rand) *cluster.Node {
-	return r.cluster.Nodes[rng.IntN(len(r.cluster.Nodes))]
-}
-
-// must stops a run whose own means fail: it would prove nothing.
-func (r *run) must(err error) {
-	if err != nil {
-		r.log.Violate("harness", "", "%v", err)
-	}
-}
-
-// wanted says whether --only allows a fault.
-func (r *run) wanted(name string) bool {
-	return slices.ContainsFunc(strings.Split(r.o.only, ","), func(part string) bool {
-		return strings.Contains(name, part)
-	})
-}
-
 // schedule fails something, alone or in pairs, again and again until ctx ends,
 // in an order that the seed decides. It leaves everything healthy.
 func (r *run) schedule(ctx context.Context, rng *rand.Rand) {
@@ -428,7 +404,7 @@ func (r *run) schedule(ctx context.Context, rng *rand.Rand) {
 			ends[i]()
 		}
 		if lost && !r.cluster.Can(cluster.Broker) {
-			r.replaced(topicIncrements) // the streams of Redis
+			r.players.replaced(topicIncrements) // the streams of Redis
 		}
 		r.log.Note("", "faults end")
 		r.revive()
