@@ -74,6 +74,18 @@
 //     rankings of all users; upkeep/archive moves old ledger partitions out of the
 //     database; upkeep/webhook sends messages.
 //
+// A subject has the same file name on every floor. What operators change at run time, for
+// example, is settings.go: its rows in store/operations, what is in force in config/settings,
+// the routes in http/api, the pages in http/console, and the methods and commands in client
+// and cmd/sbctl. Three words have one meaning each:
+//
+//   - The ledger is the table with a row for every event and board. Package ledger decides
+//     which rows a batch writes, store/internal/ledgertx runs that decision in a transaction,
+//     and increments/add_increments.sql is the shorter way of a batch that only adds up.
+//   - To seal is to fix rows by a hash, so that a later change shows: those of the audit
+//     trail, and the final standings of a board. Secrets, cookies and cursors are encrypted.
+//   - A board in one piece has one set of keys in Redis, one in partitions has several.
+//
 // structure_test.go enforces the floors, that the domain types import no libraries, that
 // the stores know no JSON shape, and that this page and docs/architecture.md name every
 // folder.
