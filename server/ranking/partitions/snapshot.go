@@ -71,23 +71,23 @@ type boardHead struct {
 	rows                    string
 }
 
-// cut is the head, and the answers of all partitions, read at once after it: each is of one
-// moment of its partition. Freshness is of the same moment as what it comes with.
-type cut struct {
+// reading is the head, and the answers of all partitions, asked at once after it: each is of
+// one moment of its partition. Freshness is of the same moment as what it comes with.
+type reading struct {
 	head  *boardHead // nil: not loaded
 	parts []*partition
 }
 
 // complete reports whether the head is of as many partitions, and all of them are loaded.
-func (c *cut) complete() bool {
-	return c.head != nil && c.head.of == len(c.parts) && !slices.Contains(c.parts, nil)
+func (got *reading) complete() bool {
+	return got.head != nil && got.head.of == len(got.parts) && !slices.Contains(got.parts, nil)
 }
 
-// sameEpoch reports whether a complete cut is of one epoch; false while a rebuild swaps
+// sameEpoch reports whether a complete reading is of one epoch; false while a rebuild swaps
 // partitions in.
-func (c *cut) sameEpoch() bool {
-	for _, p := range c.parts {
-		if p.epoch != c.head.epoch {
+func (got *reading) sameEpoch() bool {
+	for _, p := range got.parts {
+		if p.epoch != got.head.epoch {
 			return false
 		}
 	}
@@ -95,34 +95,34 @@ func (c *cut) sameEpoch() bool {
 }
 
 // seqs returns the sequences of the partitions.
-func (c *cut) seqs() []int64 {
-	list := make([]int64, len(c.parts))
-	for i, p := range c.parts {
+func (got *reading) seqs() []int64 {
+	list := make([]int64, len(got.parts))
+	for i, p := range got.parts {
 		list[i] = p.seq
 	}
 	return list
 }
 
 // total is how many users are ranked.
-func (c *cut) total() (n int64) {
-	for _, p := range c.parts {
+func (got *reading) total() (n int64) {
+	for _, p := range got.parts {
 		n += p.total
 	}
 	return n
 }
 
 // upTo is how many members are at what was sought or before it.
-func (c *cut) upTo(i int) (n int64) {
-	for _, p := range c.parts {
+func (got *reading) upTo(i int) (n int64) {
+	for _, p := range got.parts {
 		n += p.upTo[i]
 	}
 	return n
 }
 
 // rows returns the rows of all partitions around what was sought, in order.
-func (c *cut) rows(i int) []row {
+func (got *reading) rows(i int) []row {
 	var all []row
-	for _, p := range c.parts {
+	for _, p := range got.parts {
 		all = append(all, p.rows[i]...)
 	}
 	slices.SortFunc(all, compareRows)
@@ -147,28 +147,8 @@ const readAttempts = 6
 // ReadPause is how long the first repeated read waits; each further one waits twice as long.
 const ReadPause = time.Millisecond
 
-// Boards reads boards in partitions, and merges their heads.
-type Boards struct {
-	*piece.Conn
-	layouts           *Layouts
-	pieces            *piece.States
-	part, head, merge *redis.Script
-	lookups           lookups
-}
-
-// New reads and repairs by c; of says which boards are in partitions.
-func New(c *piece.Conn, of *Layouts, p *piece.States) *Boards {
-	return &Boards{
-		Conn: c, layouts: of, pieces: p,
-		part:    redis.NewScript(piece.LuaCounts + piece.LuaSearch + luaPart),
-		head:    redis.NewScript(luaHead),
-		merge:   redis.NewScript(luaMerge),
-		lookups: lookups{waiting: make(map[piece.Layout][]*lookup)},
-	}
-}
-
 // ask reads the head, then asks every partition.
-func (r *Boards) ask(ctx context.Context, l piece.Layout, q *question) (*cut, error) {
+func (r *Boards) ask(ctx context.Context, l piece.Layout, q *question) (*reading, error) {
 	head, _, err := r.askHead(ctx, l, nil)
 	if err != nil {
 		return nil, err
@@ -211,7 +191,7 @@ func (r *Boards) askHead(
 
 // askParts asks every partition at once, in one round trip to each server. A bucket's first
 // partition returns its freshness: the others are on the same server, and asked after it.
-func (r *Boards) askParts(ctx context.Context, l piece.Layout, head *boardHead, q *question) (*cut, error) {
+func (r *Boards) askParts(ctx context.Context, l piece.Layout, head *boardHead, q *question) (*reading, error) {
 	answers := make([]*redis.Cmd, l.Count)
 	first := make(map[int]int, l.Count) // partition, by bucket
 	for i := l.Count - 1; i >= 0; i-- {
@@ -232,18 +212,18 @@ func (r *Boards) askParts(ctx context.Context, l piece.Layout, head *boardHead, 
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, err
 	}
-	c := &cut{head: head, parts: make([]*partition, l.Count)}
+	got := &reading{head: head, parts: make([]*partition, l.Count)}
 	for i, answer := range answers {
-		if c.parts[i], err = ParsePartition(answer, q.sought, len(own(i))); err != nil {
+		if got.parts[i], err = ParsePartition(answer, q.sought, len(own(i))); err != nil {
 			return nil, err
 		}
-		if p := c.parts[i]; p != nil {
-			if from := c.parts[first[r.Keys.Bucket(l.Part(i))]]; from != nil {
+		if p := got.parts[i]; p != nil {
+			if from := got.parts[first[r.Keys.Bucket(l.Part(i))]]; from != nil {
 				p.fresh = from.fresh
 			}
 		}
 	}
-	return c, nil
+	return got, nil
 }
 
 // partKeys are the keys of the script that reads a partition.
@@ -376,28 +356,28 @@ func parseSequences(text string) ([]int64, error) {
 	return seqs, nil
 }
 
-// snapshot is a cut that fits together, and how fresh it is.
+// snapshot is a reading that fits together, and how fresh it is.
 type snapshot struct {
-	*cut
+	*reading
 	asOf  time.Time
 	state scoreboard.BoardState
 }
 
-// readCut asks until head and partitions are of one epoch, and the partitions include what
+// readSnapshot asks until head and partitions are of one epoch, and the partitions include what
 // the head does; scoreboard.ErrNotLoaded if one is missing, or they do not come to fit.
-func (r *Boards) readCut(ctx context.Context, l piece.Layout, q *question) (s *snapshot, err error) {
-	return s, retryCut(ctx, func(last bool) (bool, error) {
-		c, err := r.ask(ctx, l, q)
+func (r *Boards) readSnapshot(ctx context.Context, l piece.Layout, q *question) (s *snapshot, err error) {
+	return s, retryRead(ctx, func(last bool) (bool, error) {
+		got, err := r.ask(ctx, l, q)
 		if err != nil {
 			return false, piece.Translate(err)
 		}
-		s, err = c.snapshot(last)
+		s, err = got.snapshot(last)
 		return s != nil, err
 	})
 }
 
-// retryCut calls read until it returns true; scoreboard.ErrNotLoaded if it does not.
-func retryCut(ctx context.Context, read func(last bool) (bool, error)) error {
+// retryRead calls read until it returns true; scoreboard.ErrNotLoaded if it does not.
+func retryRead(ctx context.Context, read func(last bool) (bool, error)) error {
 	for attempt := range readAttempts {
 		done, err := read(attempt == readAttempts-1)
 		if done || err != nil {
@@ -412,17 +392,17 @@ func retryCut(ctx context.Context, read func(last bool) (bool, error)) error {
 	return scoreboard.ErrNotLoaded
 }
 
-// snapshot returns the cut if it fits together, or nil. At the last attempt it may lack changes
+// snapshot returns the reading if it fits together, or nil. At the last attempt it may lack changes
 // that the head includes.
-func (c *cut) snapshot(last bool) (*snapshot, error) {
+func (got *reading) snapshot(last bool) (*snapshot, error) {
 	switch {
-	case !c.complete():
+	case !got.complete():
 		return nil, scoreboard.ErrNotLoaded
-	case !c.sameEpoch() || c.head.seqs == nil:
+	case !got.sameEpoch() || got.head.seqs == nil:
 		return nil, nil // a rebuild swaps partitions in
 	}
-	s := &snapshot{cut: c, state: scoreboard.StateHealthy}
-	if !dominates(c.seqs(), c.head.seqs) {
+	s := &snapshot{reading: got, state: scoreboard.StateHealthy}
+	if !dominates(got.seqs(), got.head.seqs) {
 		// A partition went back: its server then is another one, which as_of takes into
 		// account. Or its replica is behind that of the head.
 		if !last {
