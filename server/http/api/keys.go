@@ -18,11 +18,11 @@ import (
 // Keys stores signing keys. A change and its audit entry are one transaction.
 type Keys interface {
 	CreateKey(
-		ctx context.Context, id, name string, sealed []byte, scope *scoreboard.KeyScope, life time.Duration,
+		ctx context.Context, id, name string, encrypted []byte, scope *scoreboard.KeyScope, life time.Duration,
 		why *scoreboard.AuditEntry,
 	) (scoreboard.Key, error)
 	RotateKey(
-		ctx context.Context, id string, sealed []byte, overlap time.Duration, why *scoreboard.AuditEntry,
+		ctx context.Context, id string, encrypted []byte, overlap time.Duration, why *scoreboard.AuditEntry,
 	) (scoreboard.Key, error)
 	Keys(ctx context.Context) ([]scoreboard.Key, error)
 	RevokeKey(ctx context.Context, id string, why *scoreboard.AuditEntry) (scoreboard.Key, error)
@@ -77,7 +77,7 @@ func (h *keys) createKey(c *gin.Context, caller *auth.Claims) error {
 	}
 	id, secret := NewKey()
 	why := auditEntry(c, caller, "key:"+id)
-	key, err := h.store.CreateKey(c.Request.Context(), id, r.Name, h.keyring.Seal(id, secret), scope, life, why)
+	key, err := h.store.CreateKey(c.Request.Context(), id, r.Name, h.keyring.Encrypt(id, secret), scope, life, why)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (h *keys) rotateKey(c *gin.Context, caller *auth.Claims) error {
 	}
 	secret := newSecret()
 	why := auditEntry(c, caller, "key:"+id)
-	key, err := h.store.RotateKey(c.Request.Context(), id, h.keyring.Seal(id, secret), overlap, why)
+	key, err := h.store.RotateKey(c.Request.Context(), id, h.keyring.Encrypt(id, secret), overlap, why)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type Options struct {
 	API http.Handler
 	// ActionScopes are the scopes that the API requires, by the action of the audit trail.
 	ActionScopes map[string]string
-	// Key seals sessions: 32 bytes that are the same on all nodes.
+	// Key encrypts sessions: 32 bytes that are the same on all nodes.
 	Key []byte
 	// Verify returns the claims of a token that the API has accepted.
 	Verify func(ctx context.Context, token string) (Claims, error)
@@ -59,7 +59,7 @@ var embedded embed.FS
 
 // New makes the console, or returns what is wrong with the options.
 func New(o Options) (*Console, error) {
-	sealer, err := newSealer(o.Key)
+	cipher, err := newCipher(o.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func New(o Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &sessions{key: o.Key, sealer: sealer, origin: origin, actionScopes: o.ActionScopes, now: o.Now}
+	in := &sessions{key: o.Key, cipher: cipher, origin: origin, actionScopes: o.ActionScopes, now: o.Now}
 	files, err := loadAssets()
 	if err != nil {
 		return nil, err

@@ -68,10 +68,10 @@ type Options struct {
 	Seasons  Seasons
 	Flags    Flags
 	Ranking  Ranking
-	Hide     func(board scoreboard.BoardID, rows []scoreboard.Entry)   // shows hidden users under pseudonyms
-	Open     func(id string, sealed []byte) (secret string, err error) // decrypts a secret
-	Networks publicnet.Networks                                        // of the receivers
-	Version  string                                                    // of this build
+	Hide     func(board scoreboard.BoardID, rows []scoreboard.Entry)      // shows hidden users under pseudonyms
+	Decrypt  func(id string, encrypted []byte) (secret string, err error) // decrypts a secret
+	Networks publicnet.Networks                                           // of the receivers
+	Version  string                                                       // of this build
 	Log      *slog.Logger
 }
 
