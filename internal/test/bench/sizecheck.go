@@ -90,7 +90,9 @@ func (r sizeBench) calibrate(ctx context.Context) (c calibration, rate float64, 
 }
 
 // loopFlow runs a closed loop and returns what the daemon measured meanwhile.
-func (r sizeBench) loopFlow(ctx context.Context, connections int, d time.Duration) (f laneFlow, rate float64, err error) {
+func (r sizeBench) loopFlow(
+	ctx context.Context, connections int, d time.Duration,
+) (f laneFlow, rate float64, err error) {
 	before, err := r.laneTotals(ctx)
 	if err != nil {
 		return f, 0, err

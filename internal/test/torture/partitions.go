@@ -126,7 +126,9 @@ func (r *partitioning) checkPartitions(ctx context.Context, rng *rand.Rand) {
 }
 
 // partitionsNow returns the partitions that a board's ranking has.
-func (r *partitioning) partitionsNow(ctx context.Context, node *cluster.Node, board string) (count int, problem string) {
+func (r *partitioning) partitionsNow(
+	ctx context.Context, node *cluster.Node, board string,
+) (count int, problem string) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
 	var ranking struct {
@@ -141,7 +143,9 @@ func (r *partitioning) partitionsNow(ctx context.Context, node *cluster.Node, bo
 }
 
 // compareRanks compares the rank of each user with the ledger's.
-func (r *partitioning) compareRanks(ctx context.Context, server, board string, want []standing, ended time.Time) string {
+func (r *partitioning) compareRanks(
+	ctx context.Context, server, board string, want []standing, ended time.Time,
+) string {
 	for i, w := range want {
 		callCtx, cancel := context.WithTimeout(ctx, attemptTime)
 		p, status, err := r.server.Place(callCtx, server, board, w.user, 0)
