@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/internal/calls"
+	"github.com/scoreboard/scoreboard/internal/metric"
 	"github.com/scoreboard/scoreboard/internal/redisurl"
 	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 	"github.com/scoreboard/scoreboard/server/config"
@@ -44,7 +44,7 @@ type backends struct {
 	replicas  replicas
 	kafka     *kafka.Client
 	producers []*kafka.Producer
-	produced  *calls.Calls // by all producers
+	produced  *metric.Calls // by all producers
 }
 
 // open opens the clients that the roles need. policy returns the rules of increments in force.
@@ -72,7 +72,7 @@ func (b *backends) open(ctx context.Context, policy func() *scoreboard.IngestPol
 		return err
 	}
 	b.Register(b.store.Collectors()...)
-	b.Register(calls.MeasureRedis(b.redis)...)
+	b.Register(metric.MeasureRedis(b.redis)...)
 	b.ranking = ranking.New(b.redis)
 	b.Register(countSetAside(b.ranking, b.log))
 	b.upkeep = upkeep.NewRunner(b.name, b.store.Leases, b.log)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/config/settings"
 	"github.com/scoreboard/scoreboard/server/http/api"
 )
 
@@ -21,7 +20,7 @@ func TestSlowReaderIsDisconnected(t *testing.T) {
 	t.Parallel()
 	s := &Server{
 		process:  &process{log: slog.New(slog.DiscardHandler)},
-		settings: settings.New(settings.Options{Deployed: &config.Config{}}),
+		settings: config.NewManager(config.ManagerOptions{Deployed: &config.Config{}}),
 		api:      api.New(api.Options{Log: slog.New(slog.DiscardHandler), Now: time.Now}),
 	}
 	front := s.apiServer()

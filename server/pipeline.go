@@ -8,7 +8,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/config/settings"
 	"github.com/scoreboard/scoreboard/server/http/api"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/pipeline/announce"
@@ -17,7 +16,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/pipeline/outbox"
 	"github.com/scoreboard/scoreboard/server/pipeline/projection"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport"
-	"github.com/scoreboard/scoreboard/server/pipeline/transport/direct"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/streams"
 	"github.com/scoreboard/scoreboard/server/ranking"
@@ -81,7 +79,7 @@ func (p *pipeline) makeTransports() []*transport.Transport {
 		})
 	}
 	if c.Supports(config.TransportDirect) {
-		t := direct.New()
+		t := transport.NewDirect()
 		all = append(all, &transport.Transport{Name: config.TransportDirect, Producer: t, Consumer: t})
 	}
 	return all
@@ -126,10 +124,10 @@ func (p *pipeline) makeProjection(transports []*transport.Transport) {
 func (p *pipeline) makeRelay(transports []*transport.Transport) {
 	c := p.config
 	p.switcher = transport.NewSwitch(transport.SwitchOptions{
-		CheckInterval: settings.PollInterval,
+		CheckInterval: config.PollInterval,
 		// Another relay may publish to the previous transport until it reads the
 		// setting, finishes its batch and loses its lease.
-		Overlap: 2*settings.PollInterval + 2*produceTimeout + 3*time.Second,
+		Overlap: 2*config.PollInterval + 2*produceTimeout + 3*time.Second,
 		Tracer:  p.tracer,
 	}, transports, c.Transport, p.log)
 	p.add("transport switch", p.switcher)

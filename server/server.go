@@ -12,7 +12,6 @@ import (
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/config/settings"
 	"github.com/scoreboard/scoreboard/server/health"
 	"github.com/scoreboard/scoreboard/server/http/api"
 	"github.com/scoreboard/scoreboard/server/http/auth"
@@ -53,7 +52,7 @@ type Server struct {
 	keyring      *auth.Keyring
 	tokens       *auth.Tokens
 	keySet       *auth.KeySet // nil with the development secret
-	settings     *settings.Manager
+	settings     *config.Manager
 	limiter      *limit.Limiter
 	limits       *limit.Set
 

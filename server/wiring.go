@@ -15,7 +15,6 @@ import (
 	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/config/settings"
 	"github.com/scoreboard/scoreboard/server/http/api"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/http/edge"
@@ -99,7 +98,7 @@ func keySetNetworks(c *config.Config) publicnet.Networks {
 // makeSettings makes the manager of the settings in force. followSettings connects
 // the components that follow changes.
 func (s *Server) makeSettings() {
-	o := settings.Options{
+	o := config.ManagerOptions{
 		Tokens:   admission{s.tokens},
 		Deployed: s.config, Store: s.store.Settings, Process: processName(),
 		Pipeline: s.config.UsesTransport(), Log: s.log,
@@ -107,7 +106,7 @@ func (s *Server) makeSettings() {
 	if s.keySet != nil {
 		o.Keys = s.keySet
 	}
-	s.settings = settings.New(o)
+	s.settings = config.NewManager(o)
 }
 
 // admission tries tokens with other settings.

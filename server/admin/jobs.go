@@ -10,7 +10,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/store/operations"
 	"github.com/scoreboard/scoreboard/server/store/recovery"
-	"github.com/scoreboard/scoreboard/server/store/teams"
+	"github.com/scoreboard/scoreboard/server/store/users"
 	"github.com/scoreboard/scoreboard/server/upkeep"
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
@@ -19,7 +19,7 @@ import (
 type Jobs struct {
 	Catalog     *store.Catalog
 	Store       *recovery.Recovery
-	Teams       *teams.Teams
+	Teams       *users.Teams
 	DeadLetters *operations.DeadLetters
 	Ranking     *ranking.Ranking
 	Runner      *upkeep.Runner

@@ -14,7 +14,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/internal/test/torture/cluster"
-	"github.com/scoreboard/scoreboard/internal/test/torture/netfault"
 )
 
 // fault is one way to fail. begin returns what ends it.
@@ -36,10 +35,10 @@ var faults = []fault{
 		return func() { r.must(n.Start()) }
 	}},
 	{name: "node killed at commit", begin: func(r *run, rng *rand.Rand) func() {
-		return r.killAt(rng, netfault.Fault{CutAtCommit: true})
+		return r.killAt(rng, cluster.Fault{CutAtCommit: true})
 	}},
 	{name: "node killed at a message", begin: func(r *run, rng *rand.Rand) func() {
-		return r.killAt(rng, netfault.Fault{CutAfter: 20 + rng.IntN(200)})
+		return r.killAt(rng, cluster.Fault{CutAfter: 20 + rng.IntN(200)})
 	}},
 	{name: "node paused", begin: func(r *run, rng *rand.Rand) func() {
 		n := r.anyNode(rng)
@@ -73,18 +72,18 @@ var faults = []fault{
 		return func() {}
 	}},
 	{name: "postgres cut at commit", begin: func(r *run, rng *rand.Rand) func() {
-		return netFault(r.anyNode(rng).PostgresNet(), netfault.Fault{CutAtCommit: true})
+		return netFault(r.anyNode(rng).PostgresNet(), cluster.Fault{CutAtCommit: true})
 	}},
 	{name: "postgres cut at a message", begin: func(r *run, rng *rand.Rand) func() {
-		return netFault(r.anyNode(rng).PostgresNet(), netfault.Fault{CutAfter: 20 + rng.IntN(60)})
+		return netFault(r.anyNode(rng).PostgresNet(), cluster.Fault{CutAfter: 20 + rng.IntN(60)})
 	}},
 	{name: "postgres stalled", begin: func(r *run, rng *rand.Rand) func() {
-		return netFault(r.anyNode(rng).PostgresNet(), netfault.Fault{Stall: true})
+		return netFault(r.anyNode(rng).PostgresNet(), cluster.Fault{Stall: true})
 	}},
 	{name: "postgres delayed", begin: func(r *run, rng *rand.Rand) func() {
 		return netFault(
 			r.anyNode(rng).PostgresNet(),
-			netfault.Fault{Delay: time.Duration(5+rng.IntN(60)) * time.Millisecond},
+			cluster.Fault{Delay: time.Duration(5+rng.IntN(60)) * time.Millisecond},
 		)
 	}},
 	{name: "postgres failed over", needs: cluster.Standby, begin: func(r *run, _ *rand.Rand) func() {
@@ -95,15 +94,15 @@ var faults = []fault{
 	{name: "postgres disk full", needs: cluster.Disks, begin: diskFull(cluster.Postgres)},
 	{name: "clock of postgres stepped", needs: cluster.Clocks, begin: stepped},
 	{name: "redis delayed", begin: func(r *run, rng *rand.Rand) func() {
-		delay := netfault.Fault{Delay: time.Duration(1+rng.IntN(30)) * time.Millisecond}
+		delay := cluster.Fault{Delay: time.Duration(1+rng.IntN(30)) * time.Millisecond}
 		return netFault(r.anyNode(rng).RedisNet(), delay)
 	}},
 	{name: "redis stalled", begin: func(r *run, rng *rand.Rand) func() {
-		return netFault(r.anyNode(rng).RedisNet(), netfault.Fault{Stall: true})
+		return netFault(r.anyNode(rng).RedisNet(), cluster.Fault{Stall: true})
 	}},
 	{name: "redis unreachable", begin: func(r *run, rng *rand.Rand) func() {
 		n := r.anyNode(rng)
-		end := netFault(n.RedisNet(), netfault.Fault{Refuse: true})
+		end := netFault(n.RedisNet(), cluster.Fault{Refuse: true})
 		n.RedisNet().Reset()
 		return end
 	}},
@@ -134,17 +133,17 @@ var faults = []fault{
 		return cutLog(r, rng)
 	}},
 	{name: "kafka stalled", begin: func(r *run, rng *rand.Rand) func() {
-		return netFault(r.cluster.KafkaNet(r.cluster.AnyBroker(rng)), netfault.Fault{Stall: true})
+		return netFault(r.cluster.KafkaNet(r.cluster.AnyBroker(rng)), cluster.Fault{Stall: true})
 	}},
 	{name: "kafka unreachable", begin: func(r *run, rng *rand.Rand) func() {
 		net := r.cluster.KafkaNet(r.cluster.AnyBroker(rng))
-		end := netFault(net, netfault.Fault{Refuse: true})
+		end := netFault(net, cluster.Fault{Refuse: true})
 		net.Reset()
 		return end
 	}},
 	{name: "kafka half-open", begin: func(r *run, rng *rand.Rand) func() {
 		net := r.cluster.KafkaNet(r.cluster.AnyBroker(rng))
-		end := netFault(net, netfault.Fault{Stall: true})
+		end := netFault(net, cluster.Fault{Stall: true})
 		return func() {
 			net.Reset() // what was sent meanwhile never arrives
 			end()
@@ -195,17 +194,17 @@ const (
 	partitions      = 16
 )
 
-func netFault(p *netfault.Proxy, f netfault.Fault) func() {
+func netFault(p *cluster.Proxy, f cluster.Fault) func() {
 	p.Set(f)
-	return func() { p.Set(netfault.Fault{}) }
+	return func() { p.Set(cluster.Fault{}) }
 }
 
 // swallowed drops answers, and then cuts the connections that wait for them.
-func swallowed(p *netfault.Proxy) func() {
-	p.Set(netfault.Fault{Swallow: true})
+func swallowed(p *cluster.Proxy) func() {
+	p.Set(cluster.Fault{Swallow: true})
 	return func() {
 		p.Reset()
-		p.Set(netfault.Fault{})
+		p.Set(cluster.Fault{})
 	}
 }
 
@@ -241,7 +240,7 @@ func (r *run) recreate(topic string) func() {
 }
 
 // killAt kills a node when one of its connections to PostgreSQL is cut.
-func (r *run) killAt(rng *rand.Rand, f netfault.Fault) func() {
+func (r *run) killAt(rng *rand.Rand, f cluster.Fault) func() {
 	n := r.anyNode(rng)
 	f.OnCut = n.Kill
 	end := netFault(n.PostgresNet(), f)

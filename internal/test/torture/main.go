@@ -25,7 +25,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/test/torture/clock"
 	"github.com/scoreboard/scoreboard/internal/test/torture/cluster"
 	"github.com/scoreboard/scoreboard/internal/test/torture/contract"
 )
@@ -215,10 +214,10 @@ func newRun(ctx context.Context, o options) (r *run, err error) {
 
 // buildWithClock builds a daemon whose clock can be set.
 func buildWithClock(ctx context.Context, dir string) (binary string, err error) {
-	if err := clock.Available(); err != nil {
+	if err := cluster.Available(); err != nil {
 		return "", err
 	}
-	overlay, err := clock.Overlay(ctx, dir)
+	overlay, err := cluster.Overlay(ctx, dir)
 	if err != nil {
 		return "", err
 	}

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/assets"
 	"github.com/scoreboard/scoreboard/internal/design"
 )
 
@@ -180,7 +179,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // route fills the mux.
-func (c *Console) route(files *assets.Files) {
+func (c *Console) route(files *design.Files) {
 	c.mux.HandleFunc("GET "+Root+"/assets/{file}", func(w http.ResponseWriter, r *http.Request) {
 		if !files.Serve(w, r, r.PathValue("file")) {
 			http.NotFound(w, r)
@@ -277,8 +276,8 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 	}
 }
 
-func loadAssets() (*assets.Files, error) {
-	files := assets.New()
+func loadAssets() (*design.Files, error) {
+	files := design.NewFiles()
 	entries, err := fs.ReadDir(embedded, "assets")
 	if err != nil {
 		return nil, err

@@ -11,6 +11,9 @@
 //
 // Keys stores clients' signing keys and their encrypted secrets.
 //
+// Leases assigns work to one process at a time. A lease ends by itself, so a process that
+// dies holds up nothing for long.
+//
 // Settings stores the settings that operators change at run time, and
 // which transports each process supports.
 //
