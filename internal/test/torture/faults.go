@@ -218,9 +218,7 @@ func cutLog(r *run, rng *rand.Rand) func() {
 		return func() {}
 	}
 	return func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		r.must(cut(ctx))
+		r.mustWithin(cut)
 		r.players.replaced(topic)
 	}
 }
@@ -271,11 +269,7 @@ func diskFull(b cluster.Backend) func(*run, *rand.Rand) func() {
 		if err != nil {
 			return func() {}
 		}
-		return func() {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-			defer cancel()
-			r.must(free(ctx))
-		}
+		return func() { r.mustWithin(free) }
 	}
 }
 

@@ -78,10 +78,15 @@ func (s *site) wanted(name string) bool {
 	})
 }
 
-func (s *site) startBackend(b cluster.Backend) {
+// mustWithin is must for what takes a while, at most a minute.
+func (s *site) mustWithin(do func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	s.must(s.cluster.StartBackend(ctx, b))
+	s.must(do(ctx))
+}
+
+func (s *site) startBackend(b cluster.Backend) {
+	s.mustWithin(func(ctx context.Context) error { return s.cluster.StartBackend(ctx, b) })
 }
 
 // change sends an operator's change until it is answered with success or a final

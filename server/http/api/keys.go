@@ -130,15 +130,7 @@ func keyScope(r *wire.KeyRequest) (*scoreboard.KeyScope, error) {
 // rotateKey is POST /v1/admin/keys/{key_id}/rotate: a new secret; the former one
 // stays valid for the overlap.
 func (h *keys) rotateKey(c *gin.Context, caller *auth.Claims) error {
-	var r wire.RotateRequest
-	if err := decode(c, &r); err != nil {
-		return err
-	}
-	overlap, err := duration("overlap", r.Overlap, defaultOverlap, maxOverlap)
-	if err != nil {
-		return err
-	}
-	id, err := keyID(c)
+	id, overlap, err := rotation(c, keyID)
 	if err != nil {
 		return err
 	}
@@ -150,6 +142,22 @@ func (h *keys) rotateKey(c *gin.Context, caller *auth.Claims) error {
 	}
 	respond(c, http.StatusOK, keyJSON(&key, secret))
 	return nil
+}
+
+// rotation reads a request for a new secret: the id in the path, and how long the former
+// secret stays valid.
+func rotation(
+	c *gin.Context, idOf func(*gin.Context) (string, error),
+) (id string, overlap time.Duration, err error) {
+	var r wire.RotateRequest
+	if err = decode(c, &r); err != nil {
+		return "", 0, err
+	}
+	if overlap, err = duration("overlap", r.Overlap, defaultOverlap, maxOverlap); err != nil {
+		return "", 0, err
+	}
+	id, err = idOf(c)
+	return id, overlap, err
 }
 
 // keyID returns the key id in the path.

@@ -229,15 +229,7 @@ func webhookID(c *gin.Context) (string, error) { return pathName(c, "webhook_id"
 // rotateWebhook is POST /v1/admin/webhooks/{webhook_id}/rotate: a new secret. Messages are
 // signed with both for the overlap.
 func (h *webhooks) rotateWebhook(c *gin.Context, caller *auth.Claims) error {
-	var r wire.RotateRequest
-	if err := decode(c, &r); err != nil {
-		return err
-	}
-	overlap, err := duration("overlap", r.Overlap, defaultOverlap, maxOverlap)
-	if err != nil {
-		return err
-	}
-	id, err := webhookID(c)
+	id, overlap, err := rotation(c, webhookID)
 	if err != nil {
 		return err
 	}
