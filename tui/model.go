@@ -181,7 +181,7 @@ func (m *model) Init() tea.Cmd {
 		return nil
 	}
 	if m.reel != nil {
-		return tea.Batch(ask, m.replay.loadFilm(), m.replay.nextTick())
+		return tea.Batch(ask, m.replay.loadTimeline(), m.replay.nextTick())
 	}
 	return tea.Batch(ask, m.watch(m.o.Board), m.readStatus(), m.later(readMeMsg{}), m.later(readInfoMsg{}))
 }
@@ -282,8 +282,8 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 			wait = hecticInterval
 		}
 		return tea.Batch(cmd, tea.Tick(wait, func(time.Time) tea.Msg { return listenMsg{generation} }))
-	case filmMsg:
-		return m.replay.setFilm(msg)
+	case timelineMsg:
+		return m.replay.setTimeline(msg)
 	case replayTickMsg:
 		return m.replay.playOn(msg)
 	case listenMsg:

@@ -31,9 +31,9 @@ type replayPane struct {
 }
 
 type (
-	filmMsg struct {
-		film client.Film
-		err  error
+	timelineMsg struct {
+		timeline client.Timeline
+		err      error
 	}
 	replayTickMsg struct{ last time.Time }
 )
@@ -44,8 +44,8 @@ func (pane *replayPane) nextTick() tea.Cmd {
 	return tea.Tick(replayTick, func(time.Time) tea.Msg { return replayTickMsg{last} })
 }
 
-// loadFilm reads the next part if it is needed.
-func (pane *replayPane) loadFilm() tea.Cmd {
+// loadTimeline reads the next part if it is needed.
+func (pane *replayPane) loadTimeline() tea.Cmd {
 	r := pane.reel
 	if !r.wants() {
 		return nil
@@ -58,13 +58,13 @@ func (pane *replayPane) loadFilm() tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(pane.ctx, actionTimeout)
 		defer cancel()
-		film, err := load(ctx, from, to, step)
-		return filmMsg{film, err}
+		timeline, err := load(ctx, from, to, step)
+		return timelineMsg{timeline, err}
 	}
 }
 
-// setFilm adds a part.
-func (pane *replayPane) setFilm(msg filmMsg) tea.Cmd {
+// setTimeline adds a part.
+func (pane *replayPane) setTimeline(msg timelineMsg) tea.Cmd {
 	r := pane.reel
 	r.loading, r.err = false, msg.err
 	if msg.err != nil {
@@ -72,19 +72,19 @@ func (pane *replayPane) setFilm(msg filmMsg) tea.Cmd {
 		return nil
 	}
 	first := !r.begun
-	r.add(&msg.film)
+	r.add(&msg.timeline)
 	pane.showPast()
 	if first && pane.info.Board == "" {
-		return tea.Batch(pane.readInfo(), pane.loadFilm())
+		return tea.Batch(pane.readInfo(), pane.loadTimeline())
 	}
-	return pane.loadFilm()
+	return pane.loadTimeline()
 }
 
 // playOn lets the time since the last tick pass.
 func (pane *replayPane) playOn(msg replayTickMsg) tea.Cmd {
 	pane.reel.advance(pane.now().Sub(msg.last))
 	pane.showPast()
-	return tea.Batch(pane.loadFilm(), pane.nextTick())
+	return tea.Batch(pane.loadTimeline(), pane.nextTick())
 }
 
 // showPast puts the frame of the moment on the screen.
@@ -126,7 +126,7 @@ func (pane *replayPane) handleKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 		default:
 			r.playing = !r.playing
 		}
-		return pane.loadFilm(), true
+		return pane.loadTimeline(), true
 	case key.Matches(msg, keys.earlier), key.Matches(msg, keys.later):
 		by := 1
 		if key.Matches(msg, keys.earlier) {
@@ -139,7 +139,7 @@ func (pane *replayPane) handleKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 			*pane.newest = client.State{}
 		}
 		pane.showPast()
-		return pane.loadFilm(), true
+		return pane.loadTimeline(), true
 	case key.Matches(msg, keys.faster):
 		r.faster(1)
 	case key.Matches(msg, keys.slower):
@@ -151,7 +151,7 @@ func (pane *replayPane) handleKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 	default:
 		return nil, false
 	}
-	return pane.loadFilm(), true
+	return pane.loadTimeline(), true
 }
 
 // replayWords say which moment is shown, at which speed.
