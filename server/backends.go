@@ -400,7 +400,8 @@ func (p pastReads) Marks(
 func (p pastReads) Timeline(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, times []time.Time, limit int,
 ) (frames []scoreboard.Frame, covered int, err error) {
-	frames, err = past(ctx, p, nil, func(ctx context.Context, m *history.PastBoards) (all []scoreboard.Frame, err error) {
+	type shown = []scoreboard.Frame
+	frames, err = past(ctx, p, nil, func(ctx context.Context, m *history.PastBoards) (all shown, err error) {
 		all, covered, err = m.Timeline(ctx, board, at, times, limit)
 		return all, err
 	})
