@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -135,36 +136,17 @@ func TestDocsNameWhatExists(t *testing.T) {
 // rows names a test that exists.
 func TestThreatModelNamesTests(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../docs/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests, named := testNames(t, ".."), regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
-	section, rows, in := "", map[string]int{}, false
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "#") {
-			section = strings.TrimSpace(strings.TrimLeft(line, "#"))
-		}
-		cells := strings.Split(strings.Trim(line, "|"), " | ")
-		if len(cells) == 3 && strings.TrimSpace(cells[2]) == "test" {
-			in = true // a table of threats, until it ends
-			continue
-		}
-		if in = in && strings.HasPrefix(line, "|"); !in || len(cells) != 3 {
-			continue
-		}
-		key := section
-		if risk, _, _ := strings.Cut(strings.TrimSpace(cells[0]), " "); strings.HasPrefix(section, "OWASP") {
-			key = risk
-		}
-		rows[key]++
-		found := false
-		for _, name := range named.FindAllString(cells[2], -1) {
-			found = found || tests[name]
-		}
-		if !found {
-			t.Errorf("%s: %s names no test that exists", section, line)
+	tests, rows := testNames(t, ".."), map[string]int{}
+	for _, page := range []string{"../docs/threats.md", "../docs/asvs.md"} {
+		for _, row := range tableRows(t, page, "test") {
+			key := row.section
+			if risk, _, _ := strings.Cut(row.cells[0], " "); strings.HasPrefix(key, "OWASP") {
+				key = risk
+			}
+			rows[key]++
+			if len(row.cells) != 3 || !namesOne(row.cells[2], tests) {
+				t.Errorf("%s, %s: %q names no test that exists", page, row.section, row.cells)
+			}
 		}
 	}
 	for key, least := range map[string]int{
@@ -176,6 +158,152 @@ func TestThreatModelNamesTests(t *testing.T) {
 			t.Errorf("%s: got %d rows, want at least %d", key, rows[key], least)
 		}
 	}
+}
+
+// levelTwo is how many requirements each section of ASVS 4.0.3 has, and those of them that are
+// deleted or of level 3.
+var levelTwo = []struct {
+	section string
+	last    int
+	without []int
+}{
+	{"1.1", 7, nil}, {"1.2", 4, nil}, {"1.4", 5, []int{2, 3}}, {"1.5", 4, nil}, {"1.6", 4, nil}, {"1.7", 2, nil},
+	{"1.8", 2, nil}, {"1.9", 2, nil}, {"1.10", 1, nil}, {"1.11", 2, nil}, {"1.12", 2, []int{1}}, {"1.14", 6, nil},
+	{"2.1", 12, nil}, {"2.2", 3, nil}, {"2.3", 3, nil}, {"2.4", 5, nil}, {"2.5", 7, nil}, {"2.6", 3, nil},
+	{"2.7", 6, nil}, {"2.8", 7, nil}, {"2.9", 3, nil}, {"2.10", 4, nil},
+	{"3.1", 1, nil}, {"3.2", 4, nil}, {"3.3", 4, nil}, {"3.4", 5, nil}, {"3.5", 3, nil}, {"3.7", 1, nil},
+	{"4.1", 5, []int{4}}, {"4.2", 2, nil}, {"4.3", 3, nil},
+	{"5.1", 5, nil}, {"5.2", 8, nil}, {"5.3", 10, nil}, {"5.4", 3, nil}, {"5.5", 4, nil},
+	{"6.1", 3, nil}, {"6.2", 6, nil}, {"6.3", 2, nil}, {"6.4", 2, nil},
+	{"7.1", 4, nil}, {"7.2", 2, nil}, {"7.3", 4, []int{2}}, {"7.4", 3, nil},
+	{"8.1", 4, nil}, {"8.2", 3, nil}, {"8.3", 8, nil}, {"9.1", 3, nil}, {"9.2", 4, nil},
+	{"10.2", 2, nil}, {"10.3", 3, nil}, {"11.1", 8, nil},
+	{"12.1", 3, nil}, {"12.2", 1, nil}, {"12.3", 6, nil}, {"12.4", 2, nil}, {"12.5", 2, nil}, {"12.6", 1, nil},
+	{"13.1", 5, []int{2}}, {"13.2", 6, []int{4}}, {"13.3", 2, nil}, {"13.4", 2, nil},
+	{"14.1", 4, nil}, {"14.2", 6, nil}, {"14.3", 3, []int{1}}, {"14.4", 7, nil}, {"14.5", 4, nil},
+}
+
+// The page about ASVS has every requirement of level 2 once. Each that is met names a test or a
+// file that exists, and each that is not says why.
+func TestASVSIsComplete(t *testing.T) {
+	t.Parallel()
+	const page = "../docs/asvs.md"
+	tests, seen := testNames(t, ".."), make(map[string]int)
+	for _, row := range tableRows(t, page, "shown by") {
+		count(t, seen, row.cells[0])
+		if len(row.cells) != 4 {
+			t.Errorf("%q has %d cells, want 4", row.cells, len(row.cells))
+			continue
+		}
+		here, shown := row.cells[2], row.cells[3]
+		status, reason, missing := strings.Cut(here, ":")
+		missing = missing && (status == "**Partly**" || status == "**Not met**")
+		if missing && len(reason) < 10 || here == "" {
+			t.Errorf("%s: %q has no reason", row.cells[0], here)
+		}
+		if !missing && !namesOne(shown, tests) && !namesFile(shown) {
+			t.Errorf("%s names no test or file that exists: %q", row.cells[0], shown)
+		}
+		if missing && shown != "" && !namesOne(shown, tests) && !namesFile(shown) {
+			t.Errorf("%s names something that does not exist: %q", row.cells[0], shown)
+		}
+	}
+	for _, row := range tableRows(t, page, "why") {
+		count(t, seen, row.cells[0])
+	}
+	for _, s := range levelTwo {
+		for i := 1; i <= s.last; i++ {
+			id, want := s.section+"."+strconv.Itoa(i), 1
+			if slices.Contains(s.without, i) {
+				want = 0
+			}
+			if seen[id] != want {
+				t.Errorf("%s is on the page %d times, want %d", id, seen[id], want)
+			}
+			delete(seen, id)
+		}
+	}
+	if len(seen) > 0 {
+		t.Errorf("%v are no requirements of level 2", seen)
+	}
+}
+
+// count counts the requirements in a cell, such as "3.4.1–3.4.4, 3.5.2".
+func count(t *testing.T, seen map[string]int, cell string) {
+	t.Helper()
+	for part := range strings.SplitSeq(cell, ", ") {
+		first, last, span := strings.Cut(part, "–")
+		if !span {
+			last = first
+		}
+		section := first[:max(strings.LastIndex(first, "."), 0)]
+		from, err := strconv.Atoi(strings.TrimPrefix(first, section+"."))
+		to, toErr := strconv.Atoi(strings.TrimPrefix(last, section+"."))
+		if err != nil || toErr != nil || from > to {
+			t.Errorf("%q is no requirement", part)
+			continue
+		}
+		for i := from; i <= to; i++ {
+			seen[section+"."+strconv.Itoa(i)]++
+		}
+	}
+}
+
+var testName = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
+
+// namesOne reports whether text names tests, all of which exist.
+func namesOne(text string, tests map[string]bool) bool {
+	found := testName.FindAllString(text, -1)
+	return len(found) > 0 && !slices.ContainsFunc(found, func(name string) bool { return !tests[name] })
+}
+
+// namesFile reports whether text names files, all of which exist.
+func namesFile(text string) bool {
+	found := regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(text, -1)
+	return len(found) > 0 && !slices.ContainsFunc(found, func(m []string) bool {
+		_, err := os.Stat(filepath.Join("..", m[1]))
+		return err != nil && !strings.HasPrefix(m[1], "Test")
+	})
+}
+
+// tableRow is a row of a table, and the heading above it.
+type tableRow struct {
+	section string
+	cells   []string
+}
+
+// tableRows returns the rows of all tables of a page whose last column has that title.
+func tableRows(t *testing.T, page, title string) (rows []tableRow) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	section, in := "", false
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "#") {
+			section = strings.TrimSpace(strings.TrimLeft(line, "#"))
+		}
+		if !strings.HasPrefix(line, "|") {
+			in = false
+			continue
+		}
+		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		switch {
+		case cells[len(cells)-1] == title:
+			in = true
+		case in && !strings.HasPrefix(cells[0], "---"):
+			rows = append(rows, tableRow{section, cells})
+		}
+	}
+	if len(rows) == 0 {
+		t.Errorf("%s has no table with the column %q", page, title)
+	}
+	return rows
 }
 
 // testNames are all tests and fuzz targets of the repository.
