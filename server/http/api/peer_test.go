@@ -90,7 +90,7 @@ func TestSecurityHeaders(t *testing.T) {
 			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 			"Referrer-Policy":         "no-referrer",
 			"Cache-Control":           "no-store",
-			"Content-Type":            "application/json; charset=utf-8",
+			"Content-Type":            "application/json",
 			"Server":                  "",
 		} {
 			if got := w.Header().Get(name); got != want {
