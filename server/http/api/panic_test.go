@@ -44,7 +44,8 @@ func TestPanicEndsOneRequest(t *testing.T) {
 		w := ask("/v1/admin/audit")
 		var e wire.Error
 		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != http.StatusInternalServerError ||
-			e.ErrorCode != string(wire.CodeInternal) || e.RequestID == "" || strings.Contains(w.Body.String(), "secret") {
+			e.ErrorCode != string(wire.CodeInternal) || e.RequestID == "" ||
+			strings.Contains(w.Body.String(), "secret") {
 			t.Errorf("got %d %s (%v)", w.Code, w.Body, err)
 		}
 	}
