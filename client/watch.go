@@ -30,7 +30,7 @@ type State struct {
 	Version   int64     `json:"version"`
 	Epoch     int64     `json:"epoch"`
 	UpdatedAt time.Time `json:"updated_at,omitzero"` // the server's time of these entries
-	// HeardAt is when the server last confirmed these entries, by a frame, heartbeat
+	// HeardAt is when the server last confirmed these entries, by a state, heartbeat
 	// or poll, on this machine's clock.
 	HeardAt    time.Time  `json:"heard_at,omitzero"`
 	Connection Connection `json:"connection"`
@@ -73,7 +73,7 @@ type WatchOptions struct {
 // it polls every 1 to 3 s and tries them again after a while. It ignores versions
 // older than the current one, and epochs: a server may show the one before a rebuild
 // for a moment. If nothing but a lower epoch arrives for 5 s, the server's data was
-// replaced, and the watch continues from there. Every frame is a whole state, so a gap
+// replaced, and the watch continues from there. Every one is a whole state, so a gap
 // between versions needs no repair. A stream that reconnects sends its version; the server sends
 // nothing until there is a newer one.
 func (c *Client) Watch(ctx context.Context, board string, o WatchOptions) <-chan State {
@@ -152,7 +152,7 @@ func (w *watcher) run(ctx context.Context) {
 }
 
 // live follows the stream by WebSocket, else by SSE, until it breaks. received is
-// true if at least one frame arrived.
+// true if at least one message arrived.
 func (w *watcher) live(ctx context.Context) (received bool, err error) {
 	if w.streamOnly {
 		return w.sse(ctx)
@@ -189,7 +189,7 @@ func (w *watcher) prepare(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
-// heartbeat handles a message other than a frame: the state is still current.
+// heartbeat handles a message that is not a state: the state is still current.
 func (w *watcher) heartbeat(kind Connection) {
 	w.heard(kind)
 	if l := w.lower; l != nil {
@@ -199,7 +199,7 @@ func (w *watcher) heartbeat(kind Connection) {
 	w.publish()
 }
 
-// errClosing ends a stream after a bye frame.
+// errClosing ends a stream after a bye message.
 var errClosing = errors.New("the server is closing the connection")
 
 // frame handles one message of a stream.
@@ -223,7 +223,7 @@ func (w *watcher) frame(kind Connection, f *wire.Frame) error {
 		w.reconnectAfter = min(max(asked, w.c.timeouts.retryBase), w.c.timeouts.maxReconnectAfter)
 		return fmt.Errorf("%w: %s", errClosing, f.Reason)
 	}
-	return nil // ignore frame types of newer protocols
+	return nil // ignore message types of newer protocols
 }
 
 // apply shows new entries unless they are older than the current ones.

@@ -53,7 +53,7 @@ func (w *watcher) sse(ctx context.Context) (received bool, err error) {
 			received = true
 			w.heartbeat(SSE)
 		default:
-			// The frame in data has all that event and id say.
+			// The message in data has all that event and id say.
 			if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
 				if len(data)+len(rest) > maxFrame {
 					return received, fmt.Errorf("read the stream: an event of over %d bytes", maxFrame)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestCitusShardsRecordIncrements runs the experiment of docs/scale.md for a moment, where
+// TestCitusShardsRecordIncrements runs the experiment of docs/citus.md for a moment, where
 // Citus is installed: tables are distributed, and add_increments on the shards of three
 // workers records what the coordinator then counts.
 func TestCitusShardsRecordIncrements(t *testing.T) {

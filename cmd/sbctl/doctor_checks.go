@@ -179,7 +179,7 @@ func checkToken(s connection, a response) check {
 	next := s.newTokenStep()
 	if s.Token.From == tokenFlag {
 		next = "compare its claims with the settings that begin with auth. (\"sbctl settings list\"); " +
-			"docs/security.md has those for common identity providers"
+			"docs/tokens.md has those for common identity providers"
 	}
 	if s.Token.Value == "" {
 		if a.status == http.StatusUnauthorized {

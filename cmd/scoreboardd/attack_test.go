@@ -70,7 +70,7 @@ func (s *attackSuite) change(from, to string) string {
 }
 
 // Every known attempt to impersonate a user, to alter a signed request and to reach
-// another user's data, by attacker (docs/security.md), with the response that it gets.
+// another user's data, by attacker (docs/threats.md), with the response that it gets.
 // Attacks on tickets are in server/join_test.go, attacks on every route in
 // server/http/api/routes_test.go and FuzzRoutes.
 func TestAttacks(t *testing.T) {

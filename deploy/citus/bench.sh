@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# An experiment, not a supported deployment (docs/scale.md): increments a second and CPU per
+# An experiment, not a supported deployment (docs/citus.md): increments a second and CPU per
 # increment of add_increments on the shards of 1, 2 and 3 workers of Citus, and on one
 # PostgreSQL without it. Nodes are local processes in a directory that is removed afterwards.
 #

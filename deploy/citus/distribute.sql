@@ -1,4 +1,4 @@
--- An experiment, not a supported deployment (docs/scale.md): distributes the tables of the
+-- An experiment, not a supported deployment (docs/citus.md): distributes the tables of the
 -- write path over the workers of Citus, by user. Run it on the coordinator, on a schema that
 -- "sbctl migrate up" has just created:
 --

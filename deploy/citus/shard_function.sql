@@ -1,4 +1,4 @@
--- An experiment (docs/scale.md): makes on a worker, for each shard of the users that it has,
+-- An experiment (docs/citus.md): makes on a worker, for each shard of the users that it has,
 -- a copy of add_increments over the tables of that shard: add_increments_SHARD. Citus does
 -- not plan the function over distributed tables. Run it on each worker.
 do $$

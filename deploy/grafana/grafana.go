@@ -182,7 +182,7 @@ func realtime() Dashboard {
 		graph("Slow clients", "short", "Connections that do not read, and states that they skipped per second.",
 			line("sum(scoreboard_realtime_stalled_connections)", "stalled"),
 			line(total("scoreboard_realtime_states_skipped_total"), "skipped")),
-		graph("Window", "s", "Minimum time between two frames of a board; it grows while a process lags.",
+		graph("Window", "s", "Minimum time between two messages of a board; it grows while a process lags.",
 			line("max by (instance) (scoreboard_realtime_window_seconds)", "{{instance}}")),
 		graph("Encoding", "s", "", quantiles("scoreboard_realtime_encode_seconds", "")...),
 		graph("Boards streamed", "short", "", line("max by (instance) (scoreboard_realtime_boards)", "{{instance}}")),

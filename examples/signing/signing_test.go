@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/signing.md")
+var update = flag.Bool("update", false, "rewrite the pages")
 
 const vectors = "../../testdata/signing.json"
 
@@ -56,43 +56,45 @@ func TestSnippets(t *testing.T) {
 	}
 }
 
+// The pages of this folder, and what surrounds the part of each that is written here.
 const (
-	page = "../../docs/signing.md"
-	mark = "<!-- Below: the test vectors and the files of examples/signing, " +
-		"written by go test ./examples/signing -update. -->\n"
+	vectorsPage, snippetsPage = "../../docs/signing.md", "../../docs/signing-examples.md"
+	begin                     = "<!-- Written by go test ./examples/signing -update, "
+	end                       = "<!-- Until here. -->\n"
 )
 
-// The page shows the vectors and the snippets as they are.
-func TestPageUpToDate(t *testing.T) {
+// The pages show the vectors and the snippets as they are.
+func TestPagesUpToDate(t *testing.T) {
 	t.Parallel()
-	was, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	byHand, _, found := strings.Cut(string(was), mark)
-	if !found {
-		t.Fatalf("%s lacks the mark", page)
-	}
-	var want strings.Builder
-	want.WriteString(byHand + mark)
-	writeVectors(&want, fixtures.ReadSigningVectors(t, vectors))
-	want.WriteString("\n## In five languages\n\nEach prints the signatures of the test vectors; " +
-		"a test runs it and compares them. They are in [examples/signing](../examples/signing).\n")
+	var shown, code strings.Builder
+	writeVectors(&shown, fixtures.ReadSigningVectors(t, vectors))
 	for _, s := range snippets {
 		text, err := os.ReadFile(s.file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&want, "\n### %s\n\n```%s\n%s```\n", s.language, s.fence, text)
+		fmt.Fprintf(&code, "\n## %s\n\n```%s\n%s```\n", s.language, s.fence, text)
 	}
-	if *update {
-		if err := os.WriteFile(page, []byte(want.String()), 0o644); err != nil {
+	for page, part := range map[string]string{vectorsPage: shown.String(), snippetsPage: code.String()} {
+		text, err := os.ReadFile(page)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return
-	}
-	if want.String() != string(was) {
-		t.Errorf("%s is outdated; rewrite it with: go test ./examples/signing -update", page)
+		before, rest, found := strings.Cut(string(text), begin)
+		source, rest, foundSource := strings.Cut(rest, "\n")
+		_, after, foundEnd := strings.Cut(rest, end)
+		if !found || !foundSource || !foundEnd {
+			t.Errorf("%s lacks the marks", page)
+			continue
+		}
+		want := before + begin + source + "\n" + part + "\n" + end + after
+		if *update {
+			if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+				t.Error(err)
+			}
+		} else if want != string(text) {
+			t.Errorf("%s is outdated; rewrite it with: go test ./examples/signing -update", page)
+		}
 	}
 }
 

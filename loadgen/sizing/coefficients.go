@@ -66,7 +66,7 @@ var table = [coefficients]Coefficient{
 		"relay, Kafka and projection", 42097, "events/s", "scorebench pipeline", "12a818d", "2026-11-21",
 	},
 	deliveryCPU: {
-		"gateway, CPU per frame to a viewer", 6.1, "µs", "scorebench realtime hot --connections 10000", "12a818d",
+		"gateway, CPU per message to a viewer", 6.1, "µs", "scorebench realtime hot --connections 10000", "12a818d",
 		"2026-11-21",
 	},
 	connectionMemory: {
@@ -82,7 +82,7 @@ var table = [coefficients]Coefficient{
 	kafkaBytes:        {"Kafka log of one replica, per increment", 136, "bytes", bytesBench, bytesCommit, bytesDay},
 	requestBytes:      {"request of an increment", 710, "bytes", bytesBench, bytesCommit, bytesDay},
 	responseBytes:     {"response to an increment", 650, "bytes", bytesBench, bytesCommit, bytesDay},
-	frameBytes:        {"frame of ten rows to a viewer", 691, "bytes", bytesBench, bytesCommit, bytesDay},
+	frameBytes:        {"message of ten rows to a viewer", 691, "bytes", bytesBench, bytesCommit, bytesDay},
 }
 
 func (c coefficient) value() float64 { return table[c].Value }

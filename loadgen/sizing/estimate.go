@@ -171,14 +171,14 @@ func (s *sum) role(name string, cores float64) {
 	s.Parts = append(s.Parts, p)
 }
 
-// frames are the frames a second to all viewers, if every board changes in every window.
+// frames are the messages a second to all viewers, if every board changes in every window.
 func (s *sum) frames() float64 { return float64(s.Load.Viewers) / s.Load.Window.Seconds() }
 
 func (s *sum) gateways() {
 	if s.Load.Viewers == 0 {
 		return
 	}
-	p := Part{Name: "gateway", VCPU: nodeVCPU, Why: "CPU of frames"}
+	p := Part{Name: "gateway", VCPU: nodeVCPU, Why: "CPU of messages"}
 	p.Nodes = max(up(cores(s.frames(), deliveryCPU.value())/nodeVCPU), minNodes)
 	if p.Nodes == minNodes {
 		p.Why = spare
@@ -186,7 +186,7 @@ func (s *sum) gateways() {
 	each := float64(s.Load.Viewers) / float64(p.Nodes) * connectionMemory.value() / gib
 	p.MemoryGiB = daemonGiB + math.Ceil(2*each) // when a node is lost, others take its viewers
 	s.Parts = append(s.Parts, p)
-	s.amount("frames a second to viewers, at most", s.frames(), "/s")
+	s.amount("messages a second to viewers, at most", s.frames(), "/s")
 }
 
 func (s *sum) postgres() {
@@ -251,7 +251,7 @@ func (s *sum) network() {
 	s.amount("network: requests, at the peak", s.peak*requestBytes.value()*megabit, "Mbit/s")
 	s.amount("network: responses, at the peak", s.peak*responseBytes.value()*megabit, "Mbit/s")
 	if s.Load.Viewers > 0 {
-		s.amount("network: frames to viewers, at most", s.frames()*frameBytes.value()*megabit, "Mbit/s")
+		s.amount("network: messages to viewers, at most", s.frames()*frameBytes.value()*megabit, "Mbit/s")
 	}
 }
 
@@ -272,7 +272,7 @@ func (s *sum) prices() {
 	}
 	if s.Load.Viewers > 0 {
 		s.Prices = append(s.Prices, Price{
-			"frames, outbound, for each hour with all viewers", s.frames() * 3600 * frameBytes.value() / gib, "GiB",
+			"messages, outbound, for each hour with all viewers", s.frames() * 3600 * frameBytes.value() / gib, "GiB",
 		})
 	}
 }
@@ -289,7 +289,7 @@ func (s *sum) notes() {
 		"beyond that it is extrapolated by its CPU time.", english.Grouped(measured))
 	note(s.Load.Viewers > 0, "A node was measured with up to %s viewers, the limit of open files there.",
 		english.Grouped(connected))
-	note(s.Load.Viewers > 0, "Frames assume that the rows of every board change in every window of %s.", s.Load.Window)
+	note(s.Load.Viewers > 0, "Messages assume that the rows of every board change in every window of %s.", s.Load.Window)
 	note(true, "The simulated day knows the transactions, not what else waits for a CPU that is busy.")
 	note(true, "Memory of PostgreSQL (4 GiB per vCPU) and Kafka (2 GiB per vCPU) are rules, not measurements.")
 }

@@ -38,18 +38,18 @@ func (r *Realtime) settings() []setting {
 			"accept streams; if off, open streams are closed and clients poll instead", "true", live,
 			&r.Enabled,
 		},
-		{"realtime.window", "minimum time between two frames of a board", "200ms", live, &r.Window},
+		{"realtime.window", "minimum time between two messages of a board", "200ms", live, &r.Window},
 		{
 			"realtime.max_window", "maximum of the window, which widens while this node is behind", "1s", fixed,
 			&r.MaxWindow,
 		},
 		{
-			"realtime.lag", "delay from commit to notice, or age of unsent frames, above which this node is behind",
+			"realtime.lag", "delay from commit to notice, or age of unsent messages, above which this node is behind",
 			"1s", fixed, &r.Lag,
 		},
 		{
 			"realtime.frames_per_minute",
-			"maximum number of frames per connection; 600 is 10 in any second, 20 is one in 3 s",
+			"maximum number of messages per connection; 600 is 10 in any second, 20 is one in 3 s",
 			"600", fixed, &r.FramesPerMinute,
 		},
 		{"realtime.ping", "interval between keepalives to an idle client", "30s", live, &r.Ping},
@@ -115,12 +115,12 @@ func (r *Realtime) settings() []setting {
 }
 
 const (
-	// Every watcher of a board gets its frames, every idle client a keepalive: at
+	// Every watcher of a board gets its messages, every idle client a keepalive: at
 	// shorter intervals a node would be busy with them alone.
 	minRealtimeWindow = 10 * time.Millisecond
 	minRealtimePing   = time.Second
 
-	// A connection keeps 4 bytes for each frame of a second.
+	// A connection keeps 4 bytes for each message of a second.
 	maxFramesPerMinute = 6000
 )
 

@@ -37,7 +37,7 @@ var groups = map[string]struct{ title, about string }{
 			"([redis](redis.md#without-kafka)). Missing topics are created.",
 	},
 	"auth": {
-		"Tokens and signatures", "[security.md](security.md) describes tokens and attestations, and " +
+		"Tokens and signatures", "[tokens.md](tokens.md) describes tokens, [proofs.md](proofs.md) attestations, and " +
 			"[signing.md](signing.md) signatures.",
 	},
 	"ingest": {

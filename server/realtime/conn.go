@@ -16,7 +16,7 @@ import (
 )
 
 // Conn is a client's connection without its socket: its subscriptions, its
-// timers and the frames that are due. A transport embeds it.
+// timers and the messages that are due. A transport embeds it.
 type Conn struct {
 	hub     *Hub
 	user    scoreboard.UserID
@@ -34,7 +34,7 @@ type Conn struct {
 
 	ending    atomic.Pointer[Ending]
 	keepalive timer // pings, expiry, lifetime
-	capped    timer // frames held back by the cap
+	capped    timer // messages held back by the cap
 
 	// Set by Open, then the loop's own. Unix nanoseconds.
 	nextPing int64
@@ -43,15 +43,15 @@ type Conn struct {
 	mu      sync.Mutex
 	next    uint32 // index of the subscription that is served next
 	sentAt  uint32
-	sent    []uint32 // when the last frames were sent, a ring of the cap's size; milliseconds of the hub
+	sent    []uint32 // when the last messages were sent, a ring of the cap's size; milliseconds of the hub
 	full    uint32   // when the burst of its format is full again; milliseconds of the hub
 	subs    []*subscription
 	replies []*Frame // to commands
 }
 
-// Transport carries frames to a client. None of its methods blocks.
+// Transport carries messages to a client. None of its methods blocks.
 type Transport interface {
-	Wake()                // frames may be due
+	Wake()                // messages may be due
 	Ping()                // write a keepalive
 	LastHeard() time.Time // when the client last sent something
 	Closing()             // the connection is ending: write the close, and close soon
@@ -90,7 +90,7 @@ func (c *Conn) Init(h *Hub, v *Viewer, out Transport) {
 // Hub returns the hub of c.
 func (c *Conn) Hub() *Hub { return c.hub }
 
-// Format returns the format of c's frames.
+// Format returns the format of c's messages.
 func (c *Conn) Format() *Format { return c.format }
 
 // Open starts the timers of an admitted connection. False: the hub has closed.
@@ -202,8 +202,8 @@ func (c *Conn) EventID() string {
 	return c.subs[0].eventID()
 }
 
-// Next returns the frame to write now, or nil. Boards take turns. Where the cap
-// holds a frame back, a timer wakes c when it may be sent.
+// Next returns the message to write now, or nil. Boards take turns. Where the cap
+// holds a message back, a timer wakes c when it may be sent.
 func (c *Conn) Next(now time.Time) *Frame {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -231,7 +231,7 @@ func (c *Conn) Next(now time.Time) *Frame {
 	return nil
 }
 
-// held is for how many milliseconds the cap holds frames back.
+// held is for how many milliseconds the cap holds messages back.
 func (c *Conn) held(millis uint32) uint32 {
 	_, span := c.hub.options.Load().frameCap(c.format)
 	wait := uint32(0)
@@ -256,7 +256,7 @@ func (c *Conn) ahead(millis uint32) uint32 {
 	return ahead
 }
 
-// count records a frame that is sent.
+// count records a message that is sent.
 func (c *Conn) count(millis uint32) {
 	c.sent[c.sentAt] = millis
 	c.sentAt = (c.sentAt + 1) % uint32(len(c.sent))
@@ -265,7 +265,7 @@ func (c *Conn) count(millis uint32) {
 	}
 }
 
-// bye makes the frame that announces the end of c, with a random reconnect delay; nil
+// bye makes the message that announces the end of c, with a random reconnect delay; nil
 // where the format has none.
 func (c *Conn) bye(reason string) *Frame {
 	if c.format.Bye == nil {
@@ -316,7 +316,7 @@ func (c *Conn) Subscribe(ctx context.Context, v *Viewer) error {
 }
 
 // Resolve checks the viewer and reads the board, and returns the second half of
-// Subscribe, after which frames are written.
+// Subscribe, after which messages are written.
 func (c *Conn) Resolve(ctx context.Context, v *Viewer) (subscribe func() error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -349,7 +349,7 @@ func (c *Conn) subscribe(b *board, v *Viewer) error {
 	b.add(s)
 	c.subs = append(c.subs, s)
 	if v.LastEpoch != 0 {
-		c.out.Ping() // the first frame may take long
+		c.out.Ping() // the first message may take long
 	}
 	c.out.Wake()
 	return nil

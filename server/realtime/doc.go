@@ -3,7 +3,7 @@
 //
 // Promise. A board is a state and not a log. A subscription records the last state
 // it was sent; a connection that is behind gets the newest state and skips those
-// between, so there are no gaps and no backlog. A frame is encoded once for each
+// between, so there are no gaps and no backlog. A message is encoded once for each
 // board, window, number of rows and [Format], and shared. The first change after a pause is
 // sent at once, later ones at most once a window, and only if the rows of the
 // subscription changed. Within an epoch, versions never go back for a client,

@@ -10,8 +10,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Format is how the frames of a stream are written, and what its clients may expect.
-// A frame is written once for each state, number of rows and format, so a format is
+// Format is how the messages of a stream are written, and what its clients may expect.
+// A message is written once for each state, number of rows and format, so a format is
 // made once and shared by its viewers; its functions are pure. They return nil for
 // what the format does not have.
 type Format struct {
@@ -54,7 +54,7 @@ type StateView struct {
 	TS       time.Time     // when the board last changed
 	AsOf     time.Time     // every change committed before it is included
 	Degraded string        // why this is not from a healthy ranking; empty if it is
-	Window   time.Duration // between two frames while the node is behind; 0 while it is not
+	Window   time.Duration // between two messages while the node is behind; 0 while it is not
 	Rows     []scoreboard.Entry
 	Reached  []time.Time // when each of Rows was reached; nil if unknown, see Format.Reached
 }
@@ -81,7 +81,7 @@ type FriendsView struct {
 	TS      time.Time // every change committed before it is included
 }
 
-// label is what a frame of f is counted as.
+// label is what a message of f is counted as.
 func (f *Format) label(m *metrics, made *Frame) *Frame {
 	if made != nil {
 		for encoding, transport := range transports {
@@ -91,10 +91,10 @@ func (f *Format) label(m *metrics, made *Frame) *Frame {
 	return made
 }
 
-// frameCache keeps the frames of one value, one for each format that was requested.
+// frameCache keeps the messages of one value, one for each format that was requested.
 type frameCache struct {
 	first atomic.Pointer[cachedFrame]
-	mu    sync.Mutex // held while a frame is written
+	mu    sync.Mutex // held while a message is written
 }
 
 type cachedFrame struct {
@@ -103,7 +103,7 @@ type cachedFrame struct {
 	next   *cachedFrame
 }
 
-// get returns the frame of a format, which write makes for the first caller.
+// get returns the message of a format, which write makes for the first caller.
 func (c *frameCache) get(f *Format, m *metrics, write func() *Frame) *Frame {
 	if have := c.find(f); have != nil {
 		return have.frame

@@ -18,7 +18,7 @@ import (
 // Frame is one message, encoded once for all its connections.
 type Frame struct {
 	Kind    string
-	ID      string // epoch:version of a state; "" for other frames
+	ID      string // epoch:version of a state; "" for other messages
 	JSON    []byte
 	RetryMS int64 // delay after which an EventSource reconnects; 0 for none
 
@@ -30,7 +30,7 @@ type Frame struct {
 	}
 }
 
-// Encoding is a transport's form of a frame.
+// Encoding is a transport's form of a message.
 type Encoding uint8
 
 // The encodings.
@@ -116,7 +116,7 @@ func eventID(epoch, version int64, degraded bool) string {
 	return strconv.FormatInt(epoch, 10) + ":" + strconv.FormatInt(version, 10)
 }
 
-// The frames as they are written. Unlike in protocol.Frame, the fields of a type
+// The messages as they are written. Unlike in protocol.Frame, the fields of a type
 // are always present, an empty board as "top":[].
 type (
 	stateHead struct {

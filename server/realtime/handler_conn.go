@@ -42,7 +42,7 @@ func (c *HandlerConn) Start(ctx context.Context, v *Viewer) error {
 	return nil
 }
 
-// Wakes receives when frames or a keepalive may be due, or c is ending.
+// Wakes receives when messages or a keepalive may be due, or c is ending.
 func (c *HandlerConn) Wakes() <-chan struct{} { return c.wakes }
 
 // Aborted is closed when c must be closed at once.

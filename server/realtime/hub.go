@@ -76,7 +76,7 @@ func NewHub(o Options, source Source, users Users, log *slog.Logger) *Hub {
 	return h
 }
 
-// Trace makes a span for the first frame of each traced change. It is called before Run.
+// Trace makes a span for the first message of each traced change. It is called before Run.
 func (h *Hub) Trace(t *tracing.Tracer) { h.tracer = t }
 
 // ShowFriends lets viewers ask for the standings of their friends. It is called before Run.

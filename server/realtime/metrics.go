@@ -34,13 +34,13 @@ func newMetrics(h *Hub) *metrics {
 			Name: name("stalled_connections"), Help: "Connections whose client does not read what was written.",
 		}),
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: name("frames_sent_total"), Help: "Frames written, by dialect, type and transport.",
+			Name: name("frames_sent_total"), Help: "Messages written, by dialect, type and transport.",
 		}, []string{"dialect", "type", "transport"}),
 		skipped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: name("states_skipped_total"), Help: "States that were not sent because the connection was too slow.",
 		}),
 		encode: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: name("encode_seconds"), Help: "Time to encode a frame, which all its connections share.",
+			Name: name("encode_seconds"), Help: "Time to encode a message, which all its connections share.",
 			Buckets: prometheus.ExponentialBuckets(1e-6, 4, 8),
 		}),
 		checks: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -48,7 +48,7 @@ func newMetrics(h *Hub) *metrics {
 		}, []string{"result"}),
 		window: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: name("window_seconds"),
-			Help: "Current minimum time between two frames of a board; above realtime.window while the hub lags.",
+			Help: "Current minimum time between two messages of a board; above realtime.window while the hub lags.",
 		}, func() float64 {
 			w, _ := h.window.width()
 			return w.Seconds()
@@ -64,7 +64,7 @@ func newMetrics(h *Hub) *metrics {
 	return m
 }
 
-// CountSent counts a frame that was written.
+// CountSent counts a message that was written.
 func (m *metrics) CountSent(f *Frame, as Encoding) {
 	f.sent[as].Inc()
 	f.trace.end(as)

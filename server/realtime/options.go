@@ -19,7 +19,7 @@ type Source interface {
 // Options are the settings of a hub. A duration or size of 0 takes its default;
 // for the limits at the end 0 is off.
 type Options struct {
-	Window          time.Duration // at most one frame in it; 200 ms
+	Window          time.Duration // at most one message in it; 200 ms
 	MaxWindow       time.Duration // to which the window widens under load; 1 s
 	Lag             time.Duration // beyond it the window widens; 1 s
 	FramesPerMinute int           // to one connection; 600, which is 10 in any second
@@ -88,7 +88,7 @@ func (o *Options) setDefaults() {
 	o.MaxWindow = max(o.MaxWindow, o.Window)
 }
 
-// frameCap returns how many frames a connection gets in any span, in
+// frameCap returns how many messages a connection gets in any span, in
 // milliseconds: a second's worth, or one where the cap is lower than that.
 func (o *Options) frameCap(f *Format) (frames int, span uint32) {
 	if f.Burst > 0 {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Flusher writes the frames of a connection that are due.
+// Flusher writes the messages of a connection that are due.
 type Flusher interface{ Flush() }
 
-// queue holds connections that may have frames to write. A connection is in it
+// queue holds connections that may have messages to write. A connection is in it
 // at most once, so it is bounded by their number.
 type queue struct {
 	mu       sync.Mutex

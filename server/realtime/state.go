@@ -97,7 +97,7 @@ func (s *state) snapshot(f *Format) *Frame {
 	return s.full.get(f, s.metrics, func() *Frame { return s.named(f.State(&s.StateView)) })
 }
 
-// delta is the frame for a client that has the rows of seq−1 at version base,
+// delta is the message for a client that has the rows of seq−1 at version base,
 // or nil beyond maxDeltas.
 func (s *state) delta(format *Format, base int64) *Frame {
 	s.mu.Lock()
@@ -116,7 +116,7 @@ func (s *state) delta(format *Format, base int64) *Frame {
 	return f
 }
 
-// named gives a frame the id of s.
+// named gives a message the id of s.
 func (s *state) named(f *Frame) *Frame {
 	f.ID, f.trace = eventID(s.Epoch, s.Version, s.Degraded != ""), s.trace
 	return f

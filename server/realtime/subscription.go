@@ -24,7 +24,7 @@ type subscription struct {
 // eventID is the id of the state that the client has.
 func (s *subscription) eventID() string { return eventID(s.epoch, s.version, s.degraded) }
 
-// next returns the frame that is due, or nil: always the newest state. The rank
+// next returns the message that is due, or nil: always the newest state. The rank
 // is loaded first: it is stored after the state it comes from, which must not
 // reach the client later than the rank.
 func (s *subscription) next() *Frame {

@@ -9,7 +9,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// frameTrace is the trace of one change, from its notice to the first frame that shows
+// frameTrace is the trace of one change, from its notice to the first message that shows
 // it. A board has one at most until it publishes, so its window bounds their number.
 type frameTrace struct {
 	tracer  *tracing.Tracer
@@ -27,7 +27,7 @@ func newFrameTrace(t *tracing.Tracer, n *scoreboard.Notice, now time.Time) *fram
 	return &frameTrace{tracer: t, parent: n.Trace, board: n.Board, noticed: now}
 }
 
-// end makes the span when the first frame is written; nil and later frames make none.
+// end makes the span when the first message is written; nil and later messages make none.
 func (t *frameTrace) end(as Encoding) {
 	if t == nil || t.sent.Swap(true) {
 		return

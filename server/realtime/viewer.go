@@ -20,7 +20,7 @@ type Viewer struct {
 	// It may block.
 	Hold func(open bool)
 
-	Format *Format // of the frames; nil is the native one
+	Format *Format // of the messages; nil is the native one
 
 	Board   scoreboard.BoardID
 	Limit   int  // rows: 10 or 100; 0 is the server's default

@@ -6,7 +6,7 @@ import (
 )
 
 // adaptiveWindow widens the window stepwise while the hub or its source lags,
-// and narrows it again: fewer frames, each with the newest state.
+// and narrows it again: fewer messages, each with the newest state.
 type adaptiveWindow struct {
 	base, max, maxLag time.Duration
 
@@ -27,7 +27,7 @@ func (w *adaptiveWindow) set(base, maxWidth, maxLag time.Duration) {
 	w.base, w.max, w.maxLag = base, maxWidth, maxLag
 }
 
-// recordLag records a lag: from commit to notice, or of frames not yet written.
+// recordLag records a lag: from commit to notice, or of messages not yet written.
 func (w *adaptiveWindow) recordLag(lag time.Duration) {
 	w.mu.Lock()
 	w.worst = max(w.worst, lag)

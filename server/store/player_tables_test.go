@@ -35,7 +35,7 @@ where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and no
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("../../docs/security.md")
+	page, err := os.ReadFile("../../docs/threats.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and no
 	}
 	for _, table := range tables {
 		if slices.Contains(listed, table) == slices.Contains(notOfPlayers, table) {
-			t.Errorf("table %s must be either in the table of docs/security.md or in notOfPlayers", table)
+			t.Errorf("table %s must be either in the table of docs/threats.md or in notOfPlayers", table)
 		}
 	}
 	for _, table := range append(listed, notOfPlayers...) {

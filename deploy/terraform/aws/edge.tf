@@ -70,7 +70,7 @@ resource "aws_lb" "main" {
   security_groups            = [aws_security_group.edge.id]
   idle_timeout               = 120 # four times realtime.ping
   drop_invalid_header_fields = true
-  enable_xff_client_port     = false # X-Forwarded-For with a port is no address (docs/security.md)
+  enable_xff_client_port     = false
   enable_deletion_protection = true
 }
 

@@ -221,7 +221,7 @@ func (r bytesBench) bytesOfRequests(ctx context.Context, _ int64) error {
 	if err != nil {
 		return err
 	}
-	r.printf("| network, a frame of ten rows to a viewer | %d | an event |\n", frame)
+	r.printf("| network, a message of ten rows to a viewer | %d | an event |\n", frame)
 	return nil
 }
 

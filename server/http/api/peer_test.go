@@ -90,6 +90,8 @@ func TestSecurityHeaders(t *testing.T) {
 			"Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 			"Referrer-Policy":         "no-referrer",
 			"Cache-Control":           "no-store",
+			"Content-Type":            "application/json",
+			"Server":                  "",
 		} {
 			if got := w.Header().Get(name); got != want {
 				t.Errorf("%s: %s is %q, want %q", target, name, got, want)

@@ -50,7 +50,7 @@ func (c *conn) Receive(data []byte) bool {
 
 var pingComment = []byte(": ping\n\n")
 
-// event returns f as an event. A frame that is no state gets the id of the last
+// event returns f as an event. A message that is no state gets the id of the last
 // state, which the client names when it reconnects.
 func event(f *realtime.Frame, id string) []byte {
 	encoded := f.Encoded(realtime.SSE, encode)

@@ -97,7 +97,7 @@ func (s *Server) serveHandler(w http.ResponseWriter, r *http.Request, v *realtim
 	return nil
 }
 
-// stream writes frames until the connection ends, and returns the reason.
+// stream writes messages until the connection ends, and returns the reason.
 func (s *Server) stream(r *http.Request, c *realtime.HandlerConn, out *writer) string {
 	if out.write(nil) != nil { // sends the head: the first event may take long
 		return "client"
