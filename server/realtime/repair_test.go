@@ -133,6 +133,57 @@ func TestFamilyMovesToNextInstance(t *testing.T) {
 	})
 }
 
+// A board whose ranking may lack changes, as after a restart of Redis, is marked until it is healthy. Notices
+// do not know, so it is read, also while they keep coming.
+func TestFramesOfABoardInDoubt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		boards.set("global", of{"alice": 1})
+		boards.state = scoreboard.StateCatchingUp
+		r := startInMemory(t, realtime.Options{CheckEvery: 100 * time.Millisecond}, boards)
+		w := r.dial("delta=1")
+		if f := w.expect(wire.FrameUpdated); f.BoardState != "CATCHING_UP" || f.Degraded || f.Version != 2 {
+			t.Errorf("on connect: got %+v, want it catching up", f)
+		}
+		r.hub.Notify(boards.set("global", of{"alice": 2}))
+		if f := w.expect(wire.FrameUpdated); f.BoardState != "CATCHING_UP" || f.Version != 3 {
+			t.Errorf("after a notice: got %+v, want it catching up, and whole", f)
+		}
+		// A client that has the version learns of the state.
+		again, events := r.dial("epoch=10&version=3"), r.listen("")
+		if f := again.expect(wire.FrameUpdated); f.BoardState != "CATCHING_UP" {
+			t.Errorf("on resuming: got %+v, want it catching up", f)
+		}
+		if e, f := events.next(); e.id != "0:0" || f.BoardState != "CATCHING_UP" {
+			t.Errorf("as an event: got %+v, want an id that cannot be resumed from", e)
+		}
+		boards.edit(func() { boards.state = "" })
+		for what, f := range map[string]wire.Frame{"first": w.frame(), "second": again.frame()} {
+			if f.Type != wire.FrameUpdated || f.BoardState != "" || f.Version != 3 {
+				t.Errorf("the %s connection: got %+v, want the same version, healthy", what, f)
+			}
+		}
+		if e, f := events.next(); e.id != "10:3" || f.BoardState != "" {
+			t.Errorf("as an event: got %+v, want it healthy", e)
+		}
+		// A busy board falls into doubt, and the notices do not show it, as those in Kafka.
+		boards.edit(func() { boards.state = scoreboard.StateCatchingUp })
+		started := time.Now()
+		for score := scoreboard.Score(10); ; score++ {
+			n := boards.set("global", of{"alice": score})
+			n.Top.AsOf = time.Now()
+			r.hub.Notify(n)
+			if f := again.frame(); f.BoardState != "" {
+				break
+			}
+			if time.Since(started) > time.Second {
+				t.Fatal("no frame says that the board is in doubt")
+			}
+		}
+	})
+}
+
 func TestDegraded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
