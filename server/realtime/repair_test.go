@@ -168,18 +168,36 @@ func TestFramesOfABoardInDoubt(t *testing.T) {
 			t.Errorf("as an event: got %+v, want it healthy", e)
 		}
 		// A busy board falls into doubt, and the notices do not show it, as those in Kafka.
+		inDoubt := make(chan struct{}, 1000)
+		go func() {
+			for data, err := again.read(); err == nil; data, err = again.read() {
+				if decode(t, data).BoardState != "" {
+					inDoubt <- struct{}{}
+				}
+			}
+		}()
+		score := scoreboard.Score(10)
+		notify := func(most int, until func() bool) {
+			for i := 0; i < most && !until(); i++ {
+				score++
+				n := boards.set("global", of{"alice": score})
+				n.Top.AsOf = time.Now()
+				r.hub.Notify(n)
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
 		boards.edit(func() { boards.state = scoreboard.StateCatchingUp })
-		started := time.Now()
-		for score := scoreboard.Score(10); ; score++ {
-			n := boards.set("global", of{"alice": score})
-			n.Top.AsOf = time.Now()
-			r.hub.Notify(n)
-			if f := again.frame(); f.BoardState != "" {
-				break
-			}
-			if time.Since(started) > time.Second {
-				t.Fatal("no frame says that the board is in doubt")
-			}
+		notify(50, func() bool { return len(inDoubt) > 0 })
+		if len(inDoubt) == 0 {
+			t.Fatal("no frame says that the busy board is in doubt")
+		}
+		// While it is, it is read with each check, so that its end is noticed.
+		before, after := 0, 0
+		boards.edit(func() { before = boards.reads })
+		notify(20, func() bool { return false })
+		boards.edit(func() { after = boards.reads })
+		if after-before < 4 {
+			t.Errorf("%d reads in 400 ms of doubt, want one with each check", after-before)
 		}
 	})
 }
