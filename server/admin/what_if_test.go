@@ -94,7 +94,7 @@ func TestWhatIfSaysWhatAVoidSkips(t *testing.T) {
 	if err != nil || outcomes[0].Err != nil {
 		t.Fatal(err, outcomes[0].Err)
 	}
-	w := admin.WhatIf{Moments: s.Moments, Corrections: s.Corrections}
+	w := admin.WhatIf{PastBoards: s.PastBoards, Corrections: s.Corrections}
 	for name, c := range map[string]struct {
 		status scoreboard.Status
 		max    int64
