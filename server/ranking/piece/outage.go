@@ -48,7 +48,8 @@ func outage(err error) bool {
 	var network net.Error
 	var certificate *tls.CertificateVerificationError
 	var notTLS tls.RecordHeaderError
-	return errors.As(err, &network) || errors.As(err, &certificate) || errors.As(err, &notTLS) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) ||
+	return errors.As(err, &network) || errors.As(err, &certificate) || errors.As(err, &notTLS) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, redis.ErrClosed) ||
 		errors.Is(err, redis.ErrPoolTimeout) ||
 		slices.ContainsFunc(notNow, func(prefix string) bool { return redis.HasErrorPrefix(err, prefix) }) ||

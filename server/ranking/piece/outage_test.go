@@ -45,7 +45,7 @@ func TestOutagesAreUnavailable(t *testing.T) {
 		},
 		"no node":           {errors.New("redis: cluster has no nodes"), wire.CodeUnavailable},
 		"unusable":          {errors.New("redis: connection is not usable"), wire.CodeUnavailable},
-		"no TLS":            {tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, wire.CodeUnavailable},
+		"no TLS":            {tls.RecordHeaderError{Msg: "first record is no handshake"}, wire.CodeUnavailable},
 		"other certificate": {&tls.CertificateVerificationError{Err: errors.New("expired")}, wire.CodeUnavailable},
 		"epoch taken":       {errEpochLow, wire.CodeUnavailable},
 		"our mistake":       {redisError("ERR wrong number of arguments"), wire.CodeInternal},

@@ -68,8 +68,9 @@ func (j *Jobs) End(ctx context.Context, id int64, state string, line []byte) err
 		kept := textOrNull(line)
 		if len(users) > 0 {
 			var erased bool
-			if err := tx.QueryRow(ctx, `select coalesce(bool_or(status = 'erased'), false) from (
-    select status from users where user_id = any($1) order by user_id for share) as u`, users).Scan(&erased); err != nil {
+			err := tx.QueryRow(ctx, `select coalesce(bool_or(status = 'erased'), false) from (
+    select status from users where user_id = any($1) order by user_id for share) as u`, users).Scan(&erased)
+			if err != nil {
 				return err
 			}
 			if erased {
