@@ -27,8 +27,10 @@ type acceptance struct {
 	dialect *dialectAPI // nil for the native API
 	monitor *freshness.Monitor
 	redis   redis.UniversalClient // nil to read through the API
-	acks    chan plan.Event       // recent acknowledgements, to be looked up immediately
-	lastAck time.Time
+	// redisBefore are the server's calls to Redis before the load; nil: not known.
+	redisBefore buckets
+	acks        chan plan.Event // recent acknowledgements, to be looked up immediately
+	lastAck     time.Time
 
 	mu       sync.Mutex
 	lookedUp int // events immediately after their acknowledgement
@@ -108,6 +110,7 @@ func (a *acceptance) before(ctx context.Context) error {
 	}
 	a.monitor = freshness.NewMonitor(o)
 	r.note("%s", a.monitor.Method())
+	a.redisBefore = a.countRedis(ctx)
 	return nil
 }
 
@@ -223,6 +226,7 @@ func (a *acceptance) lookUpAcks(ctx context.Context) {
 // after compares the server with the outcomes of the load.
 func (a *acceptance) after(ctx context.Context) error {
 	r := a.run
+	a.measureRedis(ctx) // before the comparison calls Redis, too
 	if a.lookedUp > 0 {
 		r.ending.Measured["acks.recorded"] = 100 * float64(a.recorded) / float64(a.lookedUp)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -63,6 +64,13 @@ func TestExternalIDs(t *testing.T) {
 	_, _, export := request(t, http.MethodGet, n.URL+"/v1/admin/users/"+derived+"/export", "", root)
 	if !strings.Contains(export, external) {
 		t.Errorf("the export %s lacks the id of the provider", export)
+	}
+	operator := newVisitor(t, n.Ops).signIn(h.token("olga", auth.ScopeOperate, time.Hour))
+	for _, asked := range []string{external, derived} {
+		status, page, at := operator.get("/console/players?user=" + url.QueryEscape(asked))
+		if status != http.StatusOK || at != "/console/players/"+derived || !strings.Contains(page, external) {
+			t.Errorf("the console finds %d at %s for %s: %s", status, at, asked, page)
+		}
 	}
 	send(http.MethodPost, "/v1/admin/users/"+derived+"/erase", `{"reason":"asked"}`, root, http.StatusOK)
 	send(http.MethodPost, "/v1/scores/increment", increment(external, "e3"), player, http.StatusGone)

@@ -63,6 +63,37 @@ func TestJobsWithoutPostgres(t *testing.T) {
 	n.checkUnavailable(t, "PostgreSQL stopped")
 }
 
+// A board with a key of another type cannot be compared until it is rebuilt.
+func TestJobsOnABrokenBoard(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles)
+	if _, err := n.client("game", auth.ScopeUpdate).Submit(t.Context(),
+		client.Increment{User: "bob", Delta: 1}); err != nil {
+		t.Fatal(err)
+	}
+	h.ranked(n, "global", "bob", 1)
+	n.stop()
+	n = h.start("api") // nothing rebuilds the board
+	rdb := backends.RedisClient(t, h.redis.URL)
+	if err := rdb.Set(t.Context(), "sb:{global}:users", "broken", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	root := bearer(h.token("root", auth.ScopeAdmin, time.Hour))
+	for _, job := range []struct{ path, body, want string }{
+		{"/v1/admin/verify", `{"board":"global"}`, `"error_code":"unavailable"`},
+		{"/v1/admin/reconcile", `{"board":"global","repair":true}`, `"error_code":"unavailable"`},
+		{"/v1/admin/rebuild", `{"board":"global"}`, `"type":"result"`},
+		{"/v1/admin/verify", `{"board":"global"}`, `"type":"result"`},
+	} {
+		status, _, answer := request(t, http.MethodPost, n.URL+job.path, job.body, root)
+		lines := strings.Split(strings.TrimSpace(answer), "\n")
+		if status != http.StatusOK || !strings.Contains(lines[len(lines)-1], job.want) {
+			t.Errorf("%s: got %d %s, want %s", job.path, status, answer, job.want)
+		}
+	}
+}
+
 // During an outage nobody can say that a board does not exist: another node may have
 // created it, and recorded events on it, since the boards were read.
 func TestUnknownBoardsWithoutPostgres(t *testing.T) {

@@ -28,6 +28,8 @@ type Frame struct {
 	Top            []Entry `json:"top,omitempty"`
 	Degraded       bool    `json:"degraded,omitempty"` // true if the frame is not from a healthy ranking
 	DegradedReason string  `json:"degraded_reason,omitempty"`
+	// State of the board's ranking: CATCHING_UP or DEGRADED_REBUILDING; absent while it is HEALTHY.
+	BoardState string `json:"board_state,omitempty"`
 	// Time in milliseconds between frames while an overloaded server sends fewer.
 	WindowMS int64 `json:"window_ms,omitempty"`
 

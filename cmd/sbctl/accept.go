@@ -34,7 +34,9 @@ also need score:admin on a server with a development issuer.
 
 B, C, D and E send their load through the API of their specification, on its board:
 enable its dialect on the server. For D the setting ingest.actions must have load:1:100;once=0s.
-B and E need the development issuer, for a token of each user.
+B and E need the development issuer, for a token of each user. B asks for 10,000 scores per
+second with three requests each; the report has the highest rate reached beside the limit. E
+asks for the latency of Redis: that of the calls of the process whose metrics are at --ops.
 
 --rate, --duration and --users scale the load down. Limits on rates and on the
 duration shrink with them, and the verdict is then "scaled", never "passed". The

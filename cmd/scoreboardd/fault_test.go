@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -76,6 +77,7 @@ func (h *harness) sum(c *client.Client, want int64) {
 	}
 }
 
+// What the clients of the backends log during an outage is in the form of the log, too.
 func TestRedisOutageUnderWrites(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -98,6 +100,14 @@ func TestRedisOutageUnderWrites(t *testing.T) {
 	time.Sleep(500 * time.Millisecond) // also while it restarts
 	w.stop()
 	h.sum(server, w.done.Load())
+	if err := d.stop(); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(d.logs.String()) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("the log has the line %q", line)
+		}
+	}
 }
 
 func TestKafkaOutageFillsAndDrainsOutbox(t *testing.T) {

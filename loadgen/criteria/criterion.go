@@ -23,7 +23,7 @@ const (
 // quantities are the quantities that can be measured, with their units. Latencies
 // are separate: their names end with a quantile.
 var quantities = map[string]unit{
-	"increments.rate": perSecond, "reads.rate": perSecond, "duration": duration,
+	"increments.rate": perSecond, "increments.peak": perSecond, "reads.rate": perSecond, "duration": duration,
 	"samples": count, "errors": percent, "behind": percent,
 	"lost": count, "doubled": count, "unresolved": count, "rejected.recorded": count,
 	"acks.recorded": percent, "replays.rejected": percent, "conflicts.rejected": percent,
@@ -33,7 +33,7 @@ var quantities = map[string]unit{
 }
 
 var (
-	latencies = []string{"api", "api.service", "reads", "late", "freshness.redis", "freshness.client"}
+	latencies = []string{"api", "api.service", "reads", "late", "freshness.redis", "freshness.client", "redis"}
 	// Quantiles are the reported quantiles.
 	Quantiles = []struct {
 		Name string

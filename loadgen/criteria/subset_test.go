@@ -27,15 +27,15 @@ func TestProfilesHaveTheSpecifiedCriteria(t *testing.T) {
 			"audit.found == 100%; alerts.loaded == 100%; metrics.found == 100%",
 		"B": "freshness.client.p95 <= 500ms; freshness.client.p99 <= 1000ms; reads.p95 <= 100ms; reads.p99 <= 500ms; " +
 			"doubled == 0; replays.rejected == 100%; top.correct == 100%; me.correct == 100%; " +
-			"increments.rate >= 2000; unresolved == 0; audit.found == 100%; limits.enforced == 100%; " +
+			"increments.rate >= 10000; unresolved == 0; audit.found == 100%; limits.enforced == 100%; " +
 			"conflicts.rejected == 100%; signatures.rejected == 100%",
 		"C": "freshness.client.max < 1000ms; doubled == 0; replays.rejected == 100%; audit.found == 100%; " +
 			"top.correct == 100%",
 		"D": "increments.rate >= 495; freshness.client.p95 <= 1000ms; doubled == 0; replays.rejected == 100%; " +
 			"conflicts.rejected == 100%; signatures.rejected == 100%; limits.enforced == 100%; " +
 			"audit.found == 100%; top.correct == 100%",
-		"E": "increments.rate >= 600; reads.rate >= 5000; reads.p95 < 10ms; doubled == 0; top.correct == 100%; " +
-			"audit.found == 100%; rejected.recorded == 0",
+		"E": "increments.rate >= 600; reads.rate >= 5000; redis.p95 < 10ms; reads.p95 <= 100ms; doubled == 0; " +
+			"top.correct == 100%; audit.found == 100%; rejected.recorded == 0",
 	} {
 		s, err := Read(Profiles(), name)
 		if err != nil {

@@ -47,6 +47,13 @@ const (
 	client  = "freshness.client"
 )
 
+// The rates of increments, as criteria name them: over the run, and the highest mean over peakWindow.
+const (
+	rate       = "increments.rate"
+	peakRate   = "increments.peak"
+	peakWindow = 10 * time.Second
+)
+
 // latencies are all of them with their titles.
 var latencies = []struct{ name, title string }{
 	{api, "increments from scheduled time"},
@@ -100,6 +107,9 @@ func (b *Builder) Hit(h record.Hit) {
 	b.statuses[status]++
 	if h.Problem == "" {
 		b.good[h.Kind] += uint64(h.N)
+		if h.Kind != record.Read {
+			b.timeline.at(h.Scheduled + h.Late + h.Service).good += uint64(h.N)
+		}
 		return
 	}
 	b.failed++
@@ -199,8 +209,11 @@ func (b *Builder) scheduled(lasted time.Duration) uint64 {
 // that its criterion fails.
 func (b *Builder) measure(r *Report, end record.Ending) map[string]float64 {
 	m := map[string]float64{
-		"samples": float64(r.Sent), "increments.rate": r.Rate, "reads.rate": r.ReadsRate,
+		"samples": float64(r.Sent), rate: r.Rate, "reads.rate": r.ReadsRate,
 		"duration": float64(end.Lasted) / float64(time.Millisecond),
+	}
+	if peak := b.timeline.peak(end.Lasted, peakWindow); peak > 0 {
+		m[peakRate] = peak
 	}
 	if r.Sent > 0 {
 		m["errors"] = percent(b.failed, r.Sent)

@@ -77,6 +77,7 @@ type Criterion struct {
 	Source   string   `json:"source"`
 	Limit    string   `json:"limit"`
 	Measured *float64 `json:"measured"`
+	Peak     *float64 `json:"peak,omitempty"` // of the rate of increments: the highest mean over ten seconds
 	Pass     bool     `json:"pass"`
 	Skipped  string   `json:"skipped,omitempty"` // why it was not measured
 	shown    string

@@ -44,6 +44,7 @@ func recorded(t *testing.T) *bytes.Reader {
 			{Text: "freshness.redis.p95 <= 2s", Source: "A"},
 			{Text: "freshness.client.p95 <= 1s", Source: "A"},
 			{Text: "behind <= 1%", Source: "itself"},
+			{Text: "increments.rate >= 75", Source: "B"},
 		},
 	}
 	for range 10 {
@@ -276,7 +277,7 @@ func TestWrite(t *testing.T) {
 		Verdict  string
 		Criteria []map[string]any
 	}
-	if err := json.Unmarshal(j, &back); err != nil || back.Verdict != Failed || len(back.Criteria) != 6 {
+	if err := json.Unmarshal(j, &back); err != nil || back.Verdict != Failed || len(back.Criteria) != 7 {
 		t.Errorf("got %s, %v", j, err)
 	}
 	for _, key := range []string{"name", "source", "limit", "measured", "pass"} {
@@ -293,7 +294,7 @@ func TestWrite(t *testing.T) {
 		t.Error("the page refers to other files")
 	}
 	for _, want := range []string{
-		"3 of 6", "a &lt;processor&gt;", "503 &lt;overloaded&gt;", "not measured", "<svg", "missed",
+		"4 of 7", "a &lt;processor&gt;", "503 &lt;overloaded&gt;", "not measured", "<svg", "missed",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page has no %q", want)
@@ -301,5 +302,41 @@ func TestWrite(t *testing.T) {
 	}
 	if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
 		t.Error("a chart contains NaN or Inf")
+	}
+}
+
+// The peak is the highest rate over whole windows, by the time of the responses: what a stalled server answers
+// later does not count for when it was due.
+func TestPeakOfTheRate(t *testing.T) {
+	t.Parallel()
+	at := func(second int, good uint64) func(*timeline) {
+		return func(line *timeline) { line.at(time.Duration(second) * time.Second).good += good }
+	}
+	for name, c := range map[string]struct {
+		lasted time.Duration
+		good   []func(*timeline)
+		want   float64
+	}{
+		"one window":      {10 * time.Second, []func(*timeline){at(0, 50), at(9, 50)}, 10},
+		"the best of two": {20 * time.Second, []func(*timeline){at(3, 100), at(14, 100), at(15, 100)}, 20},
+		"too short":       {9 * time.Second, []func(*timeline){at(0, 100)}, 0},
+		"after the end":   {10 * time.Second, []func(*timeline){at(0, 10), at(12, 1000)}, 1},
+	} {
+		line := newTimeline(c.lasted)
+		line.at(c.lasted) // exists
+		for _, add := range c.good {
+			add(line)
+		}
+		if got := line.peak(c.lasted, peakWindow); got != c.want {
+			t.Errorf("%s: the peak is %g, want %g", name, got, c.want)
+		}
+	}
+	r, _, err := Make(recorded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := r.Criteria[len(r.Criteria)-1]
+	if last.Peak == nil || *last.Peak != r.Measured["increments.peak"] || !strings.Contains(last.shown, "(peak ") {
+		t.Errorf("the criterion of the rate is %+v, want the peak beside it", last)
 	}
 }

@@ -20,6 +20,7 @@ type timeline struct {
 
 type interval struct {
 	sent, errors  uint64
+	good          uint64                  // increments with the required response, by the time of it
 	latency       *hdrhistogram.Histogram // with fewer digits than that of the whole run
 	tick          record.Tick
 	redis, client time.Duration
@@ -50,6 +51,24 @@ func (p *interval) sample(s record.Sample) {
 	} else {
 		p.client = max(p.client, s.Took)
 	}
+}
+
+// peak is the highest rate of increments over a window, in whole intervals within the time that was
+// played; 0 if that is shorter than the window.
+func (t *timeline) peak(lasted, window time.Duration) (rate float64) {
+	width := int((window + t.width - 1) / t.width)
+	intervals := min(len(t.intervals), int(lasted/t.width))
+	sum := uint64(0)
+	for i := range intervals {
+		sum += t.intervals[i].good
+		if i >= width {
+			sum -= t.intervals[i-width].good
+		}
+		if i >= width-1 {
+			rate = max(rate, float64(sum)/(time.Duration(width)*t.width).Seconds())
+		}
+	}
+	return rate
 }
 
 // slices are the intervals within the time that was played.

@@ -33,6 +33,10 @@ func (r *Report) evaluate(h record.Header, shards int, skipped map[string]string
 		}
 		if value != nil {
 			line.shown = c.Format(*value)
+			if peak, ok := r.Measured[peakRate]; ok && c.Name == rate {
+				line.Peak = &peak
+				line.shown += fmt.Sprintf(" (peak %s)", c.Format(peak))
+			}
 		} else if line.Skipped = skipped[c.Name]; line.Skipped != "" {
 			r.LeftOut = append(r.LeftOut, line)
 			continue

@@ -79,12 +79,13 @@ func (r *Report) Text(w io.Writer) error {
 		fmt.Fprintf(&b, "note: %s\n", note)
 	}
 	b.WriteByte('\n')
-	width := 0
+	width, shown := 0, 0
 	for _, c := range r.lines() {
-		width = max(width, len(c.Name))
+		width, shown = max(width, len(c.Name)), max(shown, len(c.shown))
 	}
 	for _, c := range r.lines() {
-		fmt.Fprintf(&b, "%-4s  %-*s  %14s  limit %-14s  %s", c.verdict(), width, c.Name, c.shown, c.Limit, c.Source)
+		fmt.Fprintf(&b, "%-4s  %-*s  %*s  limit %-14s  %s", c.verdict(), width, c.Name, shown, c.shown, c.Limit,
+			c.Source)
 		if c.Skipped != "" {
 			fmt.Fprintf(&b, "; skipped: %s", c.Skipped)
 		}

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/ranking"
@@ -44,7 +45,7 @@ func (j Jobs) Rebuild(
 	}
 	done, err := repair.Rebuild(ctx, j.Store, j.Ranking, board, func(users int64) { progress(users, total) })
 	if err != nil {
-		return wire.Rebuilt{}, err
+		return wire.Rebuilt{}, notLoaded(err, "the board has lost keys meanwhile; rebuild it again")
 	}
 	return wire.Rebuilt{
 		Board: string(done.Board), Epoch: done.Epoch, Users: done.Users, TookMS: done.Elapsed.Milliseconds(),
@@ -85,14 +86,8 @@ func (j Jobs) Verify(
 		Progress: func(v *repair.VerifyResult) { progress(v.Users) },
 	}
 	v, err := check.Run(ctx, boards)
-	if errors.Is(err, scoreboard.ErrNotLoaded) {
-		return nil, &scoreboard.Error{
-			Code:    wire.CodeUnavailable,
-			Message: "a board is being rebuilt; verify it when the rebuild has finished", Err: err,
-		}
-	}
 	if err != nil {
-		return nil, err
+		return nil, notLoaded(err, "a board is being rebuilt; verify it when the rebuild has finished")
 	}
 	if user != "" && v.Users == 0 && v.DifferenceCount == 0 {
 		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s has no score on these boards", user)
@@ -107,4 +102,13 @@ func (j Jobs) Verify(
 		})
 	}
 	return out, nil
+}
+
+// notLoaded makes the error of a board that is not loaded, or of which a key is broken, unavailable:
+// the next check rebuilds it.
+func notLoaded(err error, message string) error {
+	if errors.Is(err, scoreboard.ErrNotLoaded) || ranking.IsBroken(err) {
+		return &scoreboard.Error{Code: wire.CodeUnavailable, Message: message, RetryAfter: time.Second, Err: err}
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -73,5 +74,52 @@ func TestWhatIfIsNotApplied(t *testing.T) {
 	}
 	if _, v, err := w.ApplyWhatIf(t.Context(), &board, ask(), r.Digest, why, func(int64) {}); err != nil || v == nil {
 		t.Errorf("with its own digest: got %+v, %v", v, err)
+	}
+}
+
+// A result says that a void of its events may skip some, and that one on a frozen board skips all. One that
+// cannot be applied, or rejects nothing, does not.
+func TestWhatIfSaysWhatAVoidSkips(t *testing.T) {
+	t.Parallel()
+	s, _ := storetest.New(t)
+	since := time.Now().Add(-time.Minute)
+	event, err := scoreboard.ParseEventID("mallory", "match-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes, err := s.Increments.Record(t.Context(), []scoreboard.Increment{{
+		User: "mallory", Delta: 900, Event: event, Boards: []scoreboard.BoardID{scoreboard.GlobalBoard},
+		Source: scoreboard.SourceAPI,
+	}})
+	if err != nil || outcomes[0].Err != nil {
+		t.Fatal(err, outcomes[0].Err)
+	}
+	w := admin.WhatIf{PastBoards: s.PastBoards, Corrections: s.Corrections}
+	for name, c := range map[string]struct {
+		status scoreboard.Status
+		max    int64
+		ties   scoreboard.Ties
+		want   string
+	}{
+		"active":           {scoreboard.StatusActive, 500, "", "a void skips, and counts, events"},
+		"frozen":           {scoreboard.StatusFrozen, 500, "", "board global is frozen: a void skips all"},
+		"archived":         {scoreboard.StatusArchived, 500, "", ""},
+		"with ties":        {scoreboard.StatusActive, 500, scoreboard.TiesShared, ""},
+		"nothing rejected": {scoreboard.StatusActive, 1000, "", ""},
+	} {
+		board := scoreboard.Board{
+			ID: scoreboard.GlobalBoard, Family: scoreboard.GlobalBoard, Mode: scoreboard.ModeIncrement,
+			Order: scoreboard.OrderHighest, Status: c.status, MinScore: -scoreboard.MaxScore,
+			MaxScore: scoreboard.MaxScore, MaxDelta: 1000, Created: since,
+		}
+		r, err := w.WhatIf(t.Context(), &board, &scoreboard.WhatIf{
+			Since: since, Rules: scoreboard.WhatIfRules{MaxDelta: &c.max, Ties: c.ties}, Limit: 10,
+		}, func(int64) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(r.Limits, "; "); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+			t.Errorf("%s: the limits are %q, want %q", name, got, c.want)
+		}
 	}
 }

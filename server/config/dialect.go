@@ -123,7 +123,7 @@ func (d *Dialects) settings() []setting {
 		},
 		setting{
 			"dialect.highscore.action_min", "minimum duration of an action on the board of the dialect highscore, " +
-				"when the daemon creates it", "0s", fixed, &d.ActionMin,
+				"when the daemon creates it", "1s", fixed, &d.ActionMin,
 		})
 }
 

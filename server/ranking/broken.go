@@ -41,6 +41,9 @@ func (r *remover) setAside(ctx context.Context, board scoreboard.BoardID, reason
 	return nil
 }
 
+// IsBroken reports whether an error is about what the keys of a board hold: a rebuild replaces them.
+func IsBroken(err error) bool { return piece.IsBroken(err) }
+
 // failed translates the error of a rebuild, and sets the board aside if its keys are broken: the
 // next attempt finds none.
 func (r *remover) failed(ctx context.Context, board scoreboard.BoardID, err error) error {

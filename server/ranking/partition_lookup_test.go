@@ -411,7 +411,7 @@ func TestMalformedReplies(t *testing.T) {
 			list, "server", "0", "1", "1", "1", "1", "1", "1", int64(1), int64(1), "state", list,
 		}},
 		"head": {ranking.ParseHead, []any{
-			list, "server", "0", "1", "1", "1", "1", "1", "1", "highest", "2", "1 1", "",
+			list, "server", "0", "1", "1", "1", "1", "1", "1", "highest", "2", "1 1", "", "3/1 1",
 		}},
 	} {
 		if err := of.parse(of.values); err != nil {
@@ -423,7 +423,8 @@ func TestMalformedReplies(t *testing.T) {
 			}
 			wrong := slices.Clone(of.values)
 			wrong[i] = 1.5
-			optional := i == 1 || i == 11 && what == "head" // a server without a name, a head without rows
+			// A server without a name, a head without rows, and one without a total.
+			optional := i == 1 || (i == 11 || i == 13) && what == "head"
 			if err := of.parse(wrong); err == nil && !optional {
 				t.Errorf("%s: field %d was read as a wrong type", what, i)
 			}

@@ -265,6 +265,37 @@ func TestCrashedMergerIsHealed(t *testing.T) {
 	})
 }
 
+// TestTotalOfPartitions reads a head whose partitions have got more and fewer users since it was merged: the
+// total is that of its rows, also after a build that stores none has merged it.
+func TestTotalOfPartitions(t *testing.T) {
+	onEach(t, func(t *testing.T, r rig) {
+		b := divided(4)
+		r.warm(t, b, change("alice", 5, 1, 1))
+		total := func(rows string, want int64) {
+			t.Helper()
+			if top := r.top(t); show(top.Entries) != rows || top.Total != want {
+				t.Errorf("got %s of %d users, want %s of %d", show(top.Entries), top.Total, rows, want)
+			}
+		}
+		total("alice:5", 1)
+		bob := change("bob", 4, 1, 1)
+		if err := r.ApplyOnly(ctx, b, bob); err != nil {
+			t.Fatal(err)
+		}
+		total("alice:5", 1)
+		r.apply(t, bob)
+		total("alice:5 bob:4", 2)
+		if err := r.ApplyOnly(ctx, b, hidden(change("alice", 5, 2, 2))); err != nil {
+			t.Fatal(err)
+		}
+		total("alice:5 bob:4", 2)
+		if err := r.rdb.HSet(ctx, r.HeadKey(b), "total", "7/9 9 9 9").Err(); err != nil {
+			t.Fatal(err)
+		}
+		total("alice:5 bob:4", 1) // of its partitions
+	})
+}
+
 // TestNoticesOfPartitions counts notices: one for each batch, with the head if the merged
 // top 100 changed.
 func TestNoticesOfPartitions(t *testing.T) {

@@ -26,7 +26,8 @@ type board struct {
 	mu     sync.Mutex
 	latest *scoreboard.Top
 	trace  *frameTrace // of a change in latest that is not published yet; nil: none is traced
-	heard  time.Time   // when a whole state was last received
+	heard  time.Time   // when a whole state was last received that says how current it is
+	read   time.Time   // when it was last read
 	lower  time.Time   // since when only lower epochs were read; zero: the last one was not
 	subs   []*subscription
 	timed  int       // of subs, those whose format needs Top.Reached
@@ -50,7 +51,9 @@ func (b *board) notify(n *scoreboard.Notice, now time.Time) bool {
 	}
 	changed := false
 	if n.Top != nil {
-		b.heard = now
+		if !n.Top.AsOf.IsZero() { // otherwise the ranking may be in doubt
+			b.heard = now
+		}
 		changed = b.accept(n.Top, n.Moved, false)
 		if changed && n.Trace != "" {
 			b.trace = newFrameTrace(b.hub.tracer, n, now)
@@ -71,7 +74,7 @@ func (b *board) notify(n *scoreboard.Notice, now time.Time) bool {
 func (b *board) update(top *scoreboard.Top, now time.Time) (changed bool, before scoreboard.BoardID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.heard = now
+	b.heard, b.read = now, now
 	if b.latest != nil && b.latest.Board != top.Board {
 		before = b.latest.Board
 	}
@@ -86,20 +89,34 @@ func (b *board) markDegraded(reason string) bool {
 		return false
 	}
 	t := *b.latest
-	t.Degraded = reason
+	t.Degraded, t.State = reason, scoreboard.StateRebuilding
 	b.latest = &t
 	return true
+}
+
+// doubt is the state of the ranking that top comes from, unless it is healthy.
+func doubt(top *scoreboard.Top) scoreboard.BoardState {
+	if top.State == scoreboard.StateHealthy {
+		return ""
+	}
+	return top.State
 }
 
 // accept makes top the newest state if it is newer. A degraded one keeps the
 // last epoch and version. A lower epoch is that before a rebuild, unless startOver says
 // otherwise.
 //
-// moved is of a notice, and tells when its rows were reached.
+// moved is of a notice, and tells when its rows were reached. A notice does not know the state of the
+// ranking, so the one that was last read stays.
 func (b *board) accept(top *scoreboard.Top, moved []scoreboard.Moved, read bool) bool {
 	// Under the lock of b: reshow comes before, and top is shown as it demands, or after.
 	top = b.hub.showNow(top)
 	cur := b.latest
+	if !read && cur != nil && doubt(cur) != "" {
+		t := *top
+		t.State = cur.State
+		top = &t
+	}
 	switch {
 	case cur == nil:
 	case cur.Board != top.Board:
@@ -110,7 +127,8 @@ func (b *board) accept(top *scoreboard.Top, moved []scoreboard.Moved, read bool)
 		top = &t
 	case top.Epoch == cur.Epoch:
 		b.lower = time.Time{}
-		if top.Version < cur.Version || top.Version == cur.Version && cur.Degraded == "" && !b.explains(top) {
+		if top.Version < cur.Version || top.Version == cur.Version && cur.Degraded == "" && !b.explains(top) &&
+			doubt(top) == doubt(cur) {
 			return false
 		}
 		top = top.After(cur, moved)
@@ -236,8 +254,9 @@ func (b *board) state(s shape, window time.Duration) *state {
 	}
 	n := min(len(top.Entries), b.hub.rows(s))
 	next := &state{seq: 1, rowsSeq: 1, metrics: b.hub.metrics, trace: b.trace, StateView: StateView{
-		Board: top.Board, Epoch: top.Epoch, Version: top.Version, Degraded: top.Degraded, Window: window,
-		TS: scoreboard.WritableTime(ts), AsOf: scoreboard.WritableTime(asOf), Rows: top.Entries[:n],
+		Board: top.Board, Epoch: top.Epoch, Version: top.Version, Degraded: top.Degraded, Doubt: doubt(top),
+		Window: window,
+		TS:     scoreboard.WritableTime(ts), AsOf: scoreboard.WritableTime(asOf), Rows: top.Entries[:n],
 	}}
 	if len(top.Reached) == len(top.Entries) {
 		next.Reached = top.Reached[:n:n]

@@ -15,6 +15,10 @@ import (
 // pile up goroutines.
 const checkParallelism = 8
 
+// maxUnread is for how many intervals of checks notices alone may tell a board's state: they do not know
+// whether its ranking is in doubt.
+const maxUnread = 5
+
 // check reads, until ctx ends, the boards that received no whole state for a
 // while: this makes up for lost notices, follows a family to its next instance,
 // and refreshes a degraded board.
@@ -59,7 +63,8 @@ func (h *Hub) silent(now time.Time) []*board {
 		case b.latest == nil: // its first read is under way
 		case len(b.subs) > 0:
 			b.refreshCircles(now.Add(-circleAge))
-			if b.unexplained() || now.Sub(b.heard) >= h.options.Load().CheckEvery*3/4 {
+			if every := h.options.Load().CheckEvery; b.unexplained() || doubt(b.latest) != "" ||
+				now.Sub(b.heard) >= every*3/4 || now.Sub(b.read) >= maxUnread*every {
 				silent = append(silent, b)
 			}
 		case now.Sub(b.left) > h.options.Load().Linger:
@@ -146,7 +151,7 @@ func (h *Hub) load(b *board) {
 	}
 	now := time.Now()
 	b.mu.Lock()
-	b.heard, b.left = now, now
+	b.heard, b.read, b.left = now, now, now
 	b.latest = h.showNow(top)
 	for s := range shapes {
 		b.show(s, 0)

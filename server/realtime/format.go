@@ -51,13 +51,19 @@ type StateView struct {
 	Board    scoreboard.BoardID // the instance, where the client subscribed to a family
 	Epoch    int64
 	Version  int64
-	TS       time.Time     // when the board last changed
-	AsOf     time.Time     // every change committed before it is included
-	Degraded string        // why this is not from a healthy ranking; empty if it is
-	Window   time.Duration // between two messages while the node is behind; 0 while it is not
-	Rows     []scoreboard.Entry
-	Reached  []time.Time // when each of Rows was reached; nil if unknown, see Format.Reached
+	TS       time.Time // when the board last changed
+	AsOf     time.Time // every change committed before it is included
+	Degraded string    // why this is not from a healthy ranking; empty if it is
+	// Doubt is the state of the board's ranking, CATCHING_UP or DEGRADED_REBUILDING; empty if it is healthy.
+	Doubt   scoreboard.BoardState
+	Window  time.Duration // between two messages while the node is behind; 0 while it is not
+	Rows    []scoreboard.Entry
+	Reached []time.Time // when each of Rows was reached; nil if unknown, see Format.Reached
 }
+
+// resumable reports whether a client that has the state may go on from it: of another one, the same version
+// may have other rows once the ranking is healthy.
+func (v *StateView) resumable() bool { return v.Degraded == "" && v.Doubt == "" }
 
 // RankView is a change of a viewer's own standing.
 type RankView struct {

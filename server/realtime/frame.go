@@ -94,7 +94,8 @@ var Native = &Format{
 func nativeHead(kind string, v *StateView) stateHead {
 	return stateHead{
 		Type: kind, Board: string(v.Board), Version: v.Version, Epoch: v.Epoch, TS: v.TS,
-		Degraded: v.Degraded != "", DegradedReason: v.Degraded, WindowMS: v.Window.Milliseconds(),
+		Degraded: v.Degraded != "", DegradedReason: v.Degraded, BoardState: string(v.Doubt),
+		WindowMS: v.Window.Milliseconds(),
 	}
 }
 
@@ -107,10 +108,9 @@ func newError(err error, board scoreboard.BoardID) *Frame {
 	})
 }
 
-// eventID is the id of a state. A client cannot resume from a degraded one: the
-// same version may have other rows once the ranking is back.
-func eventID(epoch, version int64, degraded bool) string {
-	if degraded {
+// eventID is the id of a state; that of one that is not resumable is never current.
+func eventID(epoch, version int64, resumable bool) string {
+	if !resumable {
 		return "0:0"
 	}
 	return strconv.FormatInt(epoch, 10) + ":" + strconv.FormatInt(version, 10)
@@ -127,6 +127,7 @@ type (
 		TS             time.Time `json:"ts"`
 		Degraded       bool      `json:"degraded,omitempty"`
 		DegradedReason string    `json:"degraded_reason,omitempty"`
+		BoardState     string    `json:"board_state,omitempty"` // absent if it is HEALTHY
 		WindowMS       int64     `json:"window_ms,omitempty"`
 	}
 	updatedFrame struct {

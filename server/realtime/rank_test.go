@@ -152,6 +152,7 @@ func TestOlderStateDoesNotResetRank(t *testing.T) {
 		r := startInMemory(t, realtime.Options{CheckEvery: time.Hour}, boards)
 		w := r.dial(query("user", string(user(149))))
 		w.frame()
+		time.Sleep(time.Second) // until the rank of who joins was read
 		third := boards.set("global", of{user(149): 70_500})
 		fourth := boards.set("global", of{user(149): 100_500})
 		// The look-up is ahead of the notices.

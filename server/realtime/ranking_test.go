@@ -20,6 +20,7 @@ type ranking struct {
 	tops    map[[2]int64][]scoreboard.Entry // the tops by epoch and version
 	err     error                           // returned by reads, if set
 	reason  string                          // why reads are degraded; empty if they are not
+	state   scoreboard.BoardState           // of reads; notices do not know it
 	reads   int
 	lookups int // calls of ReadPlaces
 }
@@ -71,6 +72,9 @@ func (r *ranking) set(id scoreboard.BoardID, of map[scoreboard.UserID]scoreboard
 		r.tops[[2]int64{b.epoch, b.version}] = top
 		n.Top = r.answer(b)
 		n.Top.Reached = nil
+		if n.Top.State = ""; r.state != "" { // no board in doubt says how current it is
+			n.Top.AsOf = time.Time{}
+		}
 	}
 	return n
 }
@@ -97,7 +101,7 @@ func (b *scores) ranked() []scoreboard.Entry {
 func (r *ranking) answer(b *scores) *scoreboard.Top {
 	t := &scoreboard.Top{
 		Board: b.instance, Epoch: b.epoch, Version: b.version, UpdatedAt: time.Now(), AsOf: time.Now(),
-		Total: int64(len(b.of)), Entries: slices.Clone(b.top),
+		Total: int64(len(b.of)), Entries: slices.Clone(b.top), State: cmp.Or(r.state, scoreboard.StateHealthy),
 	}
 	for _, e := range b.top {
 		t.Reached = append(t.Reached, b.reached[e.User])

@@ -133,6 +133,75 @@ func TestFamilyMovesToNextInstance(t *testing.T) {
 	})
 }
 
+// A board whose ranking may lack changes, as after a restart of Redis, is marked until it is healthy. Notices
+// do not know, so it is read, also while they keep coming.
+func TestFramesOfABoardInDoubt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		boards.set("global", of{"alice": 1})
+		boards.state = scoreboard.StateCatchingUp
+		r := startInMemory(t, realtime.Options{CheckEvery: 100 * time.Millisecond}, boards)
+		w := r.dial("delta=1")
+		if f := w.expect(wire.FrameUpdated); f.BoardState != "CATCHING_UP" || f.Degraded || f.Version != 2 {
+			t.Errorf("on connect: got %+v, want it catching up", f)
+		}
+		r.hub.Notify(boards.set("global", of{"alice": 2}))
+		if f := w.expect(wire.FrameUpdated); f.BoardState != "CATCHING_UP" || f.Version != 3 {
+			t.Errorf("after a notice: got %+v, want it catching up, and whole", f)
+		}
+		// A client that has the version learns of the state.
+		again, events := r.dial("epoch=10&version=3"), r.listen("")
+		if f := again.expect(wire.FrameUpdated); f.BoardState != "CATCHING_UP" {
+			t.Errorf("on resuming: got %+v, want it catching up", f)
+		}
+		if e, f := events.next(); e.id != "0:0" || f.BoardState != "CATCHING_UP" {
+			t.Errorf("as an event: got %+v, want an id that cannot be resumed from", e)
+		}
+		boards.edit(func() { boards.state = "" })
+		for what, f := range map[string]wire.Frame{"first": w.frame(), "second": again.frame()} {
+			if f.Type != wire.FrameUpdated || f.BoardState != "" || f.Version != 3 {
+				t.Errorf("the %s connection: got %+v, want the same version, healthy", what, f)
+			}
+		}
+		if e, f := events.next(); e.id != "10:3" || f.BoardState != "" {
+			t.Errorf("as an event: got %+v, want it healthy", e)
+		}
+		// A busy board falls into doubt, and the notices do not show it, as those in Kafka.
+		inDoubt := make(chan struct{}, 1000)
+		go func() {
+			for data, err := again.read(); err == nil; data, err = again.read() {
+				if decode(t, data).BoardState != "" {
+					inDoubt <- struct{}{}
+				}
+			}
+		}()
+		score := scoreboard.Score(10)
+		notify := func(most int, until func() bool) {
+			for i := 0; i < most && !until(); i++ {
+				score++
+				n := boards.set("global", of{"alice": score})
+				n.Top.AsOf = time.Now()
+				r.hub.Notify(n)
+				time.Sleep(20 * time.Millisecond)
+			}
+		}
+		boards.edit(func() { boards.state = scoreboard.StateCatchingUp })
+		notify(50, func() bool { return len(inDoubt) > 0 })
+		if len(inDoubt) == 0 {
+			t.Fatal("no frame says that the busy board is in doubt")
+		}
+		// While it is, it is read with each check, so that its end is noticed.
+		before, after := 0, 0
+		boards.edit(func() { before = boards.reads })
+		notify(20, func() bool { return false })
+		boards.edit(func() { after = boards.reads })
+		if after-before < 4 {
+			t.Errorf("%d reads in 400 ms of doubt, want one with each check", after-before)
+		}
+	})
+}
+
 func TestDegraded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -66,7 +66,7 @@ const maxDeltas = 4
 
 // differs reports whether a client that has p would see a difference in s.
 func (s *state) differs(p *state) bool {
-	return s.Epoch != p.Epoch || s.Degraded != p.Degraded || s.rowsDiffer(p)
+	return s.Epoch != p.Epoch || s.Degraded != p.Degraded || s.Doubt != p.Doubt || s.rowsDiffer(p)
 }
 
 func (s *state) rowsDiffer(p *state) bool { return s.Board != p.Board || !slices.Equal(s.Rows, p.Rows) }
@@ -118,6 +118,6 @@ func (s *state) delta(format *Format, base int64) *Frame {
 
 // named gives a message the id of s.
 func (s *state) named(f *Frame) *Frame {
-	f.ID, f.trace = eventID(s.Epoch, s.Version, s.Degraded != ""), s.trace
+	f.ID, f.trace = eventID(s.Epoch, s.Version, s.resumable()), s.trace
 	return f
 }

@@ -8,11 +8,11 @@ type subscription struct {
 	index int // in board.subs, guarded by the board's lock
 	shape shape
 
-	seq      uint64 // of the state sent last
-	epoch    int64  // of the state that the client has
-	version  int64
-	fresh    bool // nothing was sent yet: epoch and version are the client's claim
-	degraded bool // the state sent last was
+	seq     uint64 // of the state sent last
+	epoch   int64  // of the state that the client has
+	version int64
+	fresh   bool // nothing was sent yet: epoch and version are the client's claim
+	doubted bool // the state sent last was not resumable
 
 	standing *standing // of the viewer; nil for anonymous ones
 	rankSeq  uint64
@@ -22,7 +22,7 @@ type subscription struct {
 }
 
 // eventID is the id of the state that the client has.
-func (s *subscription) eventID() string { return eventID(s.epoch, s.version, s.degraded) }
+func (s *subscription) eventID() string { return eventID(s.epoch, s.version, !s.doubted) }
 
 // next returns the message that is due, or nil: always the newest state. The rank
 // is loaded first: it is stored after the state it comes from, which must not
@@ -65,7 +65,7 @@ func (s *subscription) nextState() *Frame {
 	if same && p.Version < s.version {
 		return nil
 	}
-	if s.fresh && same && p.Version == s.version && p.Degraded == "" && !p.reshown {
+	if s.fresh && same && p.Version == s.version && p.resumable() && !p.reshown {
 		s.fresh, s.seq = false, seq
 		return nil
 	}
@@ -76,7 +76,7 @@ func (s *subscription) nextState() *Frame {
 		s.conn.hub.metrics.skipped.Add(float64(seq - s.seq - 1))
 	}
 	var f *Frame
-	if s.conn.delta && same && !s.fresh && !s.degraded && p.Degraded == "" && seq == s.seq+1 &&
+	if s.conn.delta && same && !s.fresh && !s.doubted && p.resumable() && seq == s.seq+1 &&
 		!p.reshown { // removed rows would name who is hidden now
 		f = p.delta(format, s.version)
 	}
@@ -84,6 +84,6 @@ func (s *subscription) nextState() *Frame {
 		f = p.snapshot(format)
 	}
 	s.seq, s.epoch, s.version = seq, p.Epoch, p.Version
-	s.fresh, s.degraded = false, p.Degraded != ""
+	s.fresh, s.doubted = false, !p.resumable()
 	return f
 }

@@ -1,7 +1,10 @@
 package store_test
 
 import (
+	"context"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -31,5 +34,75 @@ func TestStoppedJobWasLostAndComesBack(t *testing.T) {
 	kept, err := s.Jobs.Find(t.Context(), job.ID)
 	if err != nil || kept.State != scoreboard.JobStopped || string(kept.Line) != `{"users":1}` {
 		t.Errorf("after the report: got %+v, %v, want it stopped as it was", kept, err)
+	}
+}
+
+// A comparison ends while a user whom its result names is erased, or after that: the log of jobs
+// does not keep the name.
+func TestJobThatEndsAfterAnErasure(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	result := func(user string) []byte {
+		return []byte(`{"type":"result","verified":{"differences":[{"board":"global","user_id":"` + user + `"}]}}`)
+	}
+	start := func() *scoreboard.Job {
+		t.Helper()
+		job := &scoreboard.Job{Kind: "verify", Target: "board:global", Node: "n1", Who: "olga"}
+		if err := s.Jobs.Start(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		return job
+	}
+	end := func(job *scoreboard.Job, user string) {
+		t.Helper()
+		if err := s.Jobs.End(t.Context(), job.ID, scoreboard.JobDone, result(user)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	line := func(job *scoreboard.Job) string {
+		t.Helper()
+		kept, err := s.Jobs.Find(t.Context(), job.ID)
+		if err != nil || kept.State != scoreboard.JobDone {
+			t.Fatalf("got %+v, %v, want it done", kept, err)
+		}
+		return string(kept.Line)
+	}
+	conn.Do(t, `insert into users (user_id) values ('alice'), ('bob')`)
+	before, after := start(), start()
+	if end(before, "bob"); line(before) != string(result("bob")) {
+		t.Errorf("before the erasure: %s, want the result", line(before))
+	}
+	conn.Do(t, `update users set status = 'erased' where user_id = 'alice'`)
+	if end(after, "alice"); line(after) != "" {
+		t.Errorf("after the erasure: %s, want nothing", line(after))
+	}
+	// An erasure that has deleted the lines so far, and has not ended.
+	during := start()
+	erasure, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = erasure.Rollback(context.Background()) }()
+	for _, sql := range []string{
+		`select from users where user_id = 'bob' for no key update`,
+		`update users set status = 'erased' where user_id = 'bob'`,
+		`delete from jobs where position('"user_id":"bob"' in line) > 0`,
+	} {
+		if _, err := erasure.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Jobs.End(context.Background(), during.ID, scoreboard.JobDone, result("bob")) }()
+	select {
+	case err := <-ended:
+		t.Errorf("a job ended during an erasure: %v, want it to wait", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := erasure.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil || strings.Contains(line(during), "bob") {
+		t.Errorf("the job that waited: %v, %s; want no name", err, line(during))
 	}
 }

@@ -23,7 +23,7 @@ var limits = []string{
 	"SCOREBOARD_AUTH_DEV_ISSUER=true",
 	"SCOREBOARD_DIALECTS=" + strings.Join(plan.Dialects, ","),
 	"SCOREBOARD_INGEST_ACTIONS=" + codec.ModuleAction + ":1:100;once=0s",
-	"SCOREBOARD_DIALECT_HIGHSCORE_ACTION_LEAST=0s",
+	"SCOREBOARD_DIALECT_HIGHSCORE_ACTION_MIN=0s",
 }
 
 // acceptBench runs sbctl accept against an installation.

@@ -129,6 +129,7 @@ class Frame:
         base: In leaderboard.delta: the version that the changes apply to.
         board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
             and the period, such as daily:2026-11-21.
+        board_state: State of the board's ranking: CATCHING_UP or DEGRADED_REBUILDING; absent while it is HEALTHY.
         changed: In leaderboard.delta: new and changed rows.
         degraded: True if the frame is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
@@ -156,6 +157,7 @@ class Frame:
     type: str
     base: int | None = None
     board: str | None = None
+    board_state: str | None = None
     changed: list[Entry] = dataclasses.field(default_factory=list)
     degraded: bool = False
     degraded_reason: str | None = None

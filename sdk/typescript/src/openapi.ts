@@ -2630,6 +2630,8 @@ export interface components {
             base?: number;
             /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
             board?: string;
+            /** @description State of the board's ranking: CATCHING_UP or DEGRADED_REBUILDING; absent while it is HEALTHY. */
+            board_state?: string;
             /** @description In leaderboard.delta: new and changed rows. */
             changed?: components["schemas"]["Entry"][];
             /** @description True if the frame is not from a healthy ranking. */

@@ -83,23 +83,36 @@ func (c *views) players(w http.ResponseWriter, r *http.Request, s *session) erro
 	if !d.Names {
 		return show(tableOrExport(topList, k, w, r))
 	}
-	if k.get("/v1/admin/users/"+url.PathEscape(name), nil, nil) == nil {
-		d.Exact = name
+	if user := userOf(name); k.get("/v1/admin/users/"+url.PathEscape(user), nil, nil) == nil {
+		d.Exact = user
 	}
 	return show(tableOrExport(foundList, k, w, r))
 }
 
-// findPlayer returns the page that answers a search: the player with this id, or those whose
-// name begins with the text.
+// userOf returns the user id that was asked for: the text itself, or the id that is derived from that of an
+// identity provider, such as auth0|5f7c.
+func userOf(asked string) string {
+	if _, err := scoreboard.ParseUserID(asked); err == nil {
+		return asked
+	}
+	if user, err := scoreboard.ExternalUserID(asked); err == nil {
+		return string(user)
+	}
+	return asked
+}
+
+// findPlayer returns the page that answers a search: the player with this id, also that of an
+// identity provider, or those whose name begins with the text.
 func (c *views) findPlayer(k *call, s *session, asked string) string {
+	user := userOf(asked)
 	if !s.May(scopeOperate) {
-		return playerHref(asked)
+		return playerHref(user)
 	}
 	found, _, err := foundList.fetch(k, url.Values{"name": {asked}, "limit": {"2"}})
-	known := k.get("/v1/admin/users/"+url.PathEscape(asked), nil, nil) == nil
+	known := k.get("/v1/admin/users/"+url.PathEscape(user), nil, nil) == nil
 	switch {
-	case known && (err != nil || len(found) == 0 || len(found) == 1 && found[0].UserID == asked):
-		return playerHref(asked)
+	case known && (err != nil || len(found) == 0 || len(found) == 1 && found[0].UserID == user):
+		return playerHref(user)
 	case !known && len(found) == 1:
 		return playerHref(found[0].UserID)
 	}
@@ -194,6 +207,9 @@ func ranks(k *call, u *wire.User) []playerScore {
 
 func userFacts(u *wire.User) []fact {
 	out := []fact{{"Status", badge(u.Status)}, {"First seen", timeOf(u.CreatedAt)}}
+	if u.ExternalID != "" {
+		out = append(out, fact{"Id at the identity provider", text(u.ExternalID)})
+	}
 	if u.Since != nil {
 		out = append(out, fact{"Since", timeOf(*u.Since)}, fact{"By", text(u.By)}, fact{"Reason", text(u.Reason)})
 	}

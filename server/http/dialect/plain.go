@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"strings"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/http/api"
@@ -103,7 +104,7 @@ func (p *plain) top(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	warn(c, top.Degraded)
+	warn(c, top.Degraded, top.State)
 	c.RespondFirst(top, topRows, func() any { return plainRows(first(top, topRows), top.Reached) })
 	return nil
 }
@@ -132,16 +133,20 @@ func (p *plain) user(c *api.Call) error {
 	if err != nil {
 		return err
 	}
-	warn(c, place.Degraded)
+	warn(c, place.Degraded, place.State)
 	c.Respond(standingOf(place))
 	return nil
 }
 
-// warn marks a response that is not from a healthy ranking, or from the cache because
-// the client is over its limit.
-func warn(c *api.Call, degraded string) {
-	if degraded == "" && c.Stale() {
+// warn marks a response that is not from a healthy ranking, or from one that may lack changes, or from
+// the cache because the client is over its limit.
+func warn(c *api.Call, degraded string, state scoreboard.BoardState) {
+	switch {
+	case degraded != "":
+	case c.Stale():
 		degraded = "rate_limited"
+	case isDegraded(degraded, state):
+		degraded = strings.ToLower(string(state))
 	}
 	if degraded != "" {
 		c.SetHeader("Warning", `110 scoreboard "Response is Stale"`)

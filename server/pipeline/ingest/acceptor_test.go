@@ -528,3 +528,38 @@ func TestLostEventIsNotPending(t *testing.T) {
 		accept(later, 2)
 	})
 }
+
+// slowLedger is a ledger that answers no look-up in time.
+type slowLedger struct{ *world }
+
+func (slowLedger) Known(ctx context.Context, _ []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// A repeat of a recorded event is accepted once more while the ledger does not answer in time, such as
+// right after an operator has requeued it. The ledger then recognises the record.
+func TestRepeatWhileTheLedgerIsSlow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, backends.Redis(t))
+	in := event(t, "requeued", 5)
+	w.mu.Lock()
+	w.recorded[in.Event] = true
+	w.mu.Unlock()
+	run := func(k ingest.Known) *ingest.Acceptor {
+		a := ingest.NewAcceptor(lanes, w.marks, k, broker(w.working), w, time.Now, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(context.Background())
+		var all sync.WaitGroup
+		all.Go(func() { _ = a.Run(ctx) })
+		t.Cleanup(func() { cancel(); all.Wait() })
+		return a
+	}
+	receipts, err := run(slowLedger{w}).Accept(t.Context(), in)
+	if receipts != nil || err != nil || w.logged() != 1 {
+		t.Errorf("slow: %v, %v, %d records; want it pending, in the queue once", receipts, err, w.logged())
+	}
+	receipts, err = run(w).Accept(t.Context(), in)
+	if len(receipts) != 1 || err != nil || w.logged() != 1 {
+		t.Errorf("fast: %v, %v, %d records; want its receipt", receipts, err, w.logged())
+	}
+}

@@ -12,7 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Top reads the head of a board in partitions.
+// Top reads the head of a board in partitions, with the total of the moment when it was merged: the
+// partitions may have more users by now than its rows.
 func (r *Boards) Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, error) {
 	s, err := r.readSnapshot(ctx, l, &question{})
 	if err != nil {
@@ -22,7 +23,11 @@ func (r *Boards) Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, erro
 	if err != nil {
 		return nil, err
 	}
-	return s.top(l, rows, 0), nil
+	top := s.top(l, rows, 0)
+	if s.head.total >= 0 {
+		top.Total = s.head.total
+	}
+	return top, nil
 }
 
 // Around reads rows around a position.

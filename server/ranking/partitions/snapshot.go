@@ -69,6 +69,7 @@ type boardHead struct {
 	of                      int     // partitions
 	seqs                    []int64 // nil: no rows were merged yet
 	rows                    string
+	total                   int64 // users ranked when rows were merged; -1 if a build before has merged them
 }
 
 // reading is the head, and the answers of all partitions, asked at once after it: each is of
@@ -260,11 +261,11 @@ func ParseHead(answer *redis.Cmd) (*boardHead, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply, err := piece.NewReply(values, 13)
+	reply, err := piece.NewReply(values, 14)
 	if err != nil {
 		return nil, err
 	}
-	h := &boardHead{fresh: reply.Freshness()}
+	h := &boardHead{fresh: reply.Freshness(), total: -1}
 	h.Basis = reply.Basis()
 	h.epoch, h.version, h.updated = reply.Int(0), reply.Int(1), reply.Int(2)
 	h.order = scoreboard.Order(reply.Text(3))
@@ -274,6 +275,11 @@ func ParseHead(answer *redis.Cmd) (*boardHead, error) {
 			return nil, err
 		}
 		h.rows = reply.Text(6)
+		if total, ok := reply.Values[7].(string); ok {
+			if h.total, err = parseTotal(total, text); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return h, reply.Err
 }
@@ -342,6 +348,20 @@ func parseRows(value any) ([]row, error) {
 		rows = append(rows, row{key, member})
 	}
 	return rows, reply.Err
+}
+
+// parseTotal reads how many users were ranked when the head had these sequences, -1 if the total is of
+// others.
+func parseTotal(text, seqs string) (int64, error) {
+	total, of, _ := strings.Cut(text, "/")
+	if of != seqs {
+		return -1, nil
+	}
+	n, err := strconv.ParseInt(total, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read the total of a board: %w", err)
+	}
+	return n, nil
 }
 
 func parseSequences(text string) ([]int64, error) {

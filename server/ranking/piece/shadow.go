@@ -31,7 +31,8 @@ var (
 		errors.New("the shadow belongs to another rebuild or has expired"))
 	ErrShadowShort = Unavailable("the rebuild was interrupted; start it again",
 		errors.New("the shadow has lost users"))
-	errEpochLow   = errors.New("the epoch is not greater than the live board's")
+	errEpochLow = Unavailable("another rebuild was faster; start it again",
+		errors.New("the epoch is not greater than the live board's"))
 	errOldApplier = Unavailable(
 		"a node of an earlier version, which knows no partitions, applied changes to the board; "+
 			"upgrade all nodes first",

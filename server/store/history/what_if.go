@@ -52,6 +52,7 @@ func (m *PastBoards) WhatIf(
 		return nil, pg.Translate(fmt.Errorf("run a what-if on board %s: %w", board.ID, err))
 	}
 	t.compare()
+	t.noteVoid()
 	if err := m.nameEvents(ctx, board.ID, t.result.Changes); err != nil {
 		return nil, pg.Translate(fmt.Errorf("run a what-if on board %s: %w", board.ID, err))
 	}
@@ -157,6 +158,21 @@ func limits(board *scoreboard.Board, w *scoreboard.WhatIf) (limits []string) {
 		limits = append(limits, "with another mode, clients might have submitted other deltas")
 	}
 	return limits
+}
+
+// noteVoid notes that a void of the rejected events can reverse fewer: what it skips is known only when it
+// runs.
+func (t *trial) noteVoid() {
+	r := &t.ask.Rules
+	if t.result.Rejected == 0 || r.Mode != "" || r.Ties != "" || t.board.Ended() {
+		return // nothing can be applied
+	}
+	note := "a void skips, and counts, events that it cannot reverse: on a frozen board, archived or reversed " +
+		"meanwhile, or if the score would leave the bounds of a board"
+	if t.board.Status == scoreboard.StatusFrozen {
+		note = fmt.Sprintf("board %s is frozen: a void skips all of its events until it is unfrozen", t.board.ID)
+	}
+	t.result.Limits = append(t.result.Limits, note)
 }
 
 // begin reads the standings now, and those when the trial begins.

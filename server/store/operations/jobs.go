@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -58,14 +60,44 @@ where job_id = $1 returning stop`, id, textOrNull(line)).Scan(&stop)
 	return stop, nil
 }
 
-// End stores how a job has ended.
+// End stores how a job has ended, without the line if it names a user who was erased meanwhile. It locks the
+// users whom the line names, so that an erasure deletes what it stores, or comes first.
 func (j *Jobs) End(ctx context.Context, id int64, state string, line []byte) error {
-	_, err := j.db.Exec(ctx, `update jobs set state = $2, line = $3, ended_at = clock_timestamp() where job_id = $1`,
-		id, state, textOrNull(line))
+	users := usersIn(line)
+	err := j.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
+		kept := textOrNull(line)
+		if len(users) > 0 {
+			var erased bool
+			err := tx.QueryRow(ctx, `select coalesce(bool_or(status = 'erased'), false) from (
+    select status from users where user_id = any($1) order by user_id for share) as u`, users).Scan(&erased)
+			if err != nil {
+				return err
+			}
+			if erased {
+				kept = nil
+			}
+		}
+		_, err := tx.Exec(ctx, `update jobs set state = $2, line = $3, ended_at = clock_timestamp() where job_id = $1`,
+			id, state, kept)
+		return err
+	})
 	if err != nil {
 		return pg.Translate(fmt.Errorf("store the end of job %d: %w", id, err))
 	}
 	return nil
+}
+
+// named finds users in a line: JSON escapes no character of their ids.
+var named = regexp.MustCompile(`"user_id":"([^"\\]+)"`)
+
+// usersIn returns the users whom a line names, each once.
+func usersIn(line []byte) []string {
+	var users []string
+	for _, found := range named.FindAllSubmatch(line, -1) {
+		users = append(users, string(found[1]))
+	}
+	slices.Sort(users)
+	return slices.Compact(users)
 }
 
 func textOrNull(line []byte) *string {

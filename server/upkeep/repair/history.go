@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/upkeep"
 )
@@ -185,7 +186,8 @@ func (a *Adoption) complete(ctx context.Context, adopted scoreboard.History) err
 		return err
 	}
 	if cursors != "" || !now.Follows(adopted) {
-		return fmt.Errorf("PostgreSQL's history changed during its adoption: expected %s, found %s", adopted, now)
+		return scoreboard.Errorf(wire.CodeUnavailable,
+			"PostgreSQL's history changed during its adoption, start it again: expected %s, found %s", adopted, now)
 	}
 	return a.Ranking.SetHistory(ctx, now)
 }
