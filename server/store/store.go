@@ -69,6 +69,7 @@ type Store struct {
 	Profiles    *users.Profiles
 	Reads       *reads.Reads
 	Recovery    *recovery.Recovery
+	Secrets     *operations.SealedSecrets
 	Settings    *operations.Settings
 	Standings   *standings.Standings
 	Teams       *teams.Teams
@@ -109,6 +110,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Profiles:    users.NewProfiles(db),
 		Reads:       reads.New(db),
 		Recovery:    recovery.New(db, o.Shards),
+		Secrets:     operations.NewSealedSecrets(db),
 		Settings:    operations.NewSettings(db),
 		Standings:   standings.New(db),
 		Teams:       teams.New(db, o.Shards, o.Window),

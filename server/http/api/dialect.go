@@ -124,6 +124,9 @@ func (h *dialectRoutes) dialectRoute(d *Dialect, r *DialectRoute) route {
 	case AccessTicket:
 		out.scope, out.rate = anyToken, &h.limits.Tickets
 	case AccessStream:
+		if h.streams == nil {
+			return misrouted(out.path, d)
+		}
 		out.rate = &h.limits.Joins
 		out.stream, out.handle = h.dialectStream(r.Stream)
 		return out
@@ -174,9 +177,9 @@ func (h *dialectRoutes) serves(r *DialectRoute) bool {
 	case AccessWrite:
 		return h.operations.submitter != nil && h.operations.reads != nil
 	case AccessTicket:
-		return h.streams != nil && h.operations.streamTokens != nil
+		return h.operations.streamTokens != nil
 	case AccessStream:
-		return h.streams != nil && (r.Stream.Token != StreamTokenInQuery || h.operations.streamTokens != nil)
+		return true
 	default:
 	}
 	return h.operations.reads != nil
