@@ -29,6 +29,7 @@ type acceptance struct {
 	redis   redis.UniversalClient // nil to read through the API
 	acks    chan plan.Event       // recent acknowledgements, to be looked up immediately
 	lastAck time.Time
+	scraped string // the metrics before the load
 
 	mu       sync.Mutex
 	lookedUp int // events immediately after their acknowledgement

@@ -130,3 +130,30 @@ func TestLongPollsWithoutGateway(t *testing.T) {
 		<-changed
 	}
 }
+
+// Lines about requests have their id and that of the trace, without tracing, too; those of the dialect
+// delta have it under the key that its specification names, as well.
+func TestRequestLogsHaveTheTrace(t *testing.T) {
+	t.Parallel()
+	h, _, read, _ := splitNodes(t)
+	token := bearer(h.token("ada", "", time.Hour))
+	for path, delta := range map[string]bool{"/delta/v1/leaderboard/ws": true, "/leaderboard/stream": false} {
+		_, header, _ := request(t, http.MethodGet, read.URL+path, "", token)
+		trace := strings.Split(header.Get("Traceparent"), "-")[1]
+		found := false
+		for line := range strings.Lines(read.Log()) {
+			if !strings.Contains(line, "request failed") || !strings.Contains(line, `"`+path+`"`) {
+				continue
+			}
+			found = true
+			if !strings.Contains(line, `"request_id":"`+header.Get("X-Request-Id")+`"`) ||
+				!strings.Contains(line, `"trace_id":"`+trace+`"`) ||
+				strings.Contains(line, `"traceId":"`+trace+`"`) != delta || strings.Count(line, `"trace_id"`) != 1 {
+				t.Errorf("%s: got %s, want the ids %s and %s", path, line, header.Get("X-Request-Id"), trace)
+			}
+		}
+		if !found {
+			t.Errorf("%s: its failure is not in the log", path)
+		}
+	}
+}

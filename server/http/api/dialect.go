@@ -43,6 +43,9 @@ type Dialect struct {
 	// Attestation is the form of the attestations that writes may have; nil: no write has
 	// one.
 	Attestation *auth.AttestationForm
+	// TraceKey is under which key log lines about its requests have the id of the trace, beside
+	// that of all lines; "" for none.
+	TraceKey string
 	// Error returns the status and the body of an error response, which is marshalled to
 	// JSON; status is the native one.
 	Error func(status int, e *wire.Error) (int, any)

@@ -498,11 +498,8 @@ func (a *API) run(c *gin.Context, r route) error {
 // requests, and server errors are logged anyway. The query is left out because it
 // may hold a ticket or a token.
 func (a *API) logAccess(c *gin.Context, route string, took time.Duration) {
-	a.log.LogAttrs(c.Request.Context(), slog.LevelDebug, "request",
-		slog.String("method", c.Request.Method), slog.String("route", route),
-		slog.Int("status", c.Writer.Status()), slog.Duration("elapsed", took),
-		slog.String("address", address(c.Request)),
-		slog.String("request_id", c.GetString(keyRequestID)), slog.String(logTrace, traceID(c)))
+	requestLog(a.log, c).Debug("request", "method", c.Request.Method, "route", route, "status", c.Writer.Status(),
+		"elapsed", took, "address", address(c.Request))
 }
 
 // nativeDialect is the label of the API's own routes.
