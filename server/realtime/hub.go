@@ -241,9 +241,9 @@ func (h *Hub) publish(now time.Time) time.Duration {
 	return wait
 }
 
-// lag is how far the streams are behind the rankings. While all is well it is about a second at most:
+// lagOf is how far the streams of a hub are behind the rankings. While all is well it is about a second at most:
 // boards without notices are read so often.
-func (h *Hub) lag(now time.Time) time.Duration {
+func lagOf(h *Hub, now time.Time) time.Duration {
 	worst := h.queue.lag(now)
 	h.mu.RLock()
 	for _, b := range h.boards {

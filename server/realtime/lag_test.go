@@ -33,7 +33,7 @@ func TestLagIsTheHubsOwn(t *testing.T) {
 	now := time.Now()
 	lag := func(want time.Duration, when string) {
 		t.Helper()
-		if got := h.lag(now); got < want-time.Second || got > want+time.Second {
+		if got := lagOf(h, now); got < want-time.Second || got > want+time.Second {
 			t.Errorf("%s: got %s, want about %s", when, got, want)
 		}
 	}

@@ -67,7 +67,7 @@ func newMetrics(h *Hub) *metrics {
 			Name: name("lag_seconds"),
 			Help: "How far this node's streams are behind the rankings: the time for which a watched board was not " +
 				"confirmed by a notice or a read, a change not published, or a frame not written.",
-		}, func() float64 { return h.lag(time.Now()).Seconds() }),
+		}, func() float64 { return lagOf(h, time.Now()).Seconds() }),
 	}
 	return m
 }
