@@ -46,7 +46,8 @@ func componentOf(paths map[string][]string, path string) string {
 	best, longest := "", -1
 	for component, prefixes := range paths {
 		for _, prefix := range prefixes {
-			if (path == prefix || strings.HasPrefix(path, strings.TrimSuffix(prefix, "/")+"/")) && len(prefix) > longest {
+			below := strings.HasPrefix(path, strings.TrimSuffix(prefix, "/")+"/")
+			if (path == prefix || below) && len(prefix) > longest {
 				best, longest = component, len(prefix)
 			}
 		}

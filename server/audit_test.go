@@ -32,7 +32,8 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.Do(t, `insert into keys (key_id, name) values ('k_old', 'old')`)
-	db.Do(t, `insert into key_secrets (key_id, generation, sealed) values ('k_old', 1, $1)`, ring.Seal("k_old", "secret"))
+	db.Do(t, `insert into key_secrets (key_id, generation, sealed) values ('k_old', 1, $1)`,
+		ring.Seal("k_old", "secret"))
 	tell := func(method, path, body string) (int, string) {
 		t.Helper()
 		status, _, answer := request(t, method, n.URL+path, body, bearer(h.token("root", auth.ScopeAdmin, time.Hour)))

@@ -43,8 +43,8 @@ func (n *node) check(t *testing.T, when, user string, m made, key client.Key, va
 			t.Errorf("%s: %s: got %d, want valid: %t", when, what, got, valid)
 		}
 	}
-	status, _, _ := request(t, http.MethodGet, n.URL+"/v1/leaderboard/top?limit=1&cursor="+url.QueryEscape(m.cursor), "",
-		bearer(token))
+	page := n.URL + "/v1/leaderboard/top?limit=1&cursor=" + url.QueryEscape(m.cursor)
+	status, _, _ := request(t, http.MethodGet, page, "", bearer(token))
 	want("a cursor", status, http.StatusOK, http.StatusBadRequest)
 	// Without an upgrade, a valid token gets as far as that.
 	status, _, _ = request(t, http.MethodGet, n.URL+"/delta/v1/leaderboard/ws?token="+m.stream, "", nil)
@@ -78,7 +78,8 @@ func TestMasterKeyIsRotatedOnTwoNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = operator(a).CreateBoard(t.Context(), client.BoardRequest{Board: "arena", Require: []string{"action-token"}})
+	proven := client.BoardRequest{Board: "arena", Require: []string{"action-token"}}
+	_, err = operator(a).CreateBoard(t.Context(), proven)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,8 @@ func TestMasterKeyIsRotatedOnTwoNodes(t *testing.T) {
 			if err != nil || len(top.Entries) < 3 {
 				return false
 			}
-			_, _, body := request(t, http.MethodGet, n.URL+"/v1/leaderboard/top", "", bearer(h.token("eve", "", time.Hour)))
+			eve := bearer(h.token("eve", "", time.Hour))
+			_, _, body := request(t, http.MethodGet, n.URL+"/v1/leaderboard/top", "", eve)
 			name = regexp.MustCompile(`~[a-z2-7]{16}`).FindString(body)
 			return name != ""
 		})

@@ -55,7 +55,7 @@ type Key struct {
 
 // MasterKeyRotation is the response of POST /v1/admin/master-key/rotate.
 type MasterKeyRotation struct {
-	Encrypted int `json:"encrypted"` // secrets that were encrypted with the second master key, and are with the first now
+	Encrypted int `json:"encrypted"` // secrets that were encrypted with the second master key until now
 	Unchanged int `json:"unchanged"` // secrets that were encrypted with the first master key already
 	// Unreadable are the keys and webhooks with a secret that neither master key of the node has
 	// encrypted, at most 100.

@@ -38,7 +38,8 @@ func TestRequestLogsNameTheRequest(t *testing.T) {
 					return true
 				}
 				method, ok := call.Fun.(*ast.SelectorExpr)
-				if !ok || !slices.Contains([]string{"Debug", "Info", "Warn", "Error", "Log", "LogAttrs"}, method.Sel.Name) {
+				levels := []string{"Debug", "Info", "Warn", "Error", "Log", "LogAttrs"}
+				if !ok || !slices.Contains(levels, method.Sel.Name) {
 					return true
 				}
 				switch to := method.X.(type) {

@@ -62,7 +62,8 @@ func TestTwoMasterKeys(t *testing.T) {
 			if _, err := otherStreams.Redeem(t.Context(), token, "global", "1.2.3.4"); (err == nil) != tt.valid {
 				t.Errorf("a stream token: got %v, want valid: %t", err, tt.valid)
 			}
-			if got, err := otherRing.Open("k1", ring.Seal("k1", "secret")); (err == nil && got == "secret") != tt.valid {
+			got, err := otherRing.Open("k1", ring.Seal("k1", "secret"))
+			if (err == nil && got == "secret") != tt.valid {
 				t.Errorf("a secret: got %q, %v, want readable: %t", got, err, tt.valid)
 			}
 			made, read := auth.CursorKeys(tt.made, ""), auth.CursorKeys(tt.read, "")
