@@ -3192,7 +3192,7 @@ export interface components {
         MasterKeyRotation: {
             /**
              * Format: int64
-             * @description Secrets that were encrypted with the second master key, and are with the first now.
+             * @description Secrets that were encrypted with the second master key until now.
              */
             encrypted: number;
             /**
