@@ -59,6 +59,19 @@ func (c *Client) RotateKey(ctx context.Context, id string, overlap time.Duration
 	return key, err
 }
 
+// MasterKeyRotation is the result of RotateMasterKey.
+type MasterKeyRotation = wire.MasterKeyRotation
+
+// RotateMasterKey has the server encrypt all stored secrets with the first of its master keys.
+func (c *Client) RotateMasterKey(ctx context.Context) (MasterKeyRotation, error) {
+	var r MasterKeyRotation
+	err := c.do(ctx, call{
+		op: "rotate the master key", method: http.MethodPost, path: "/v1/admin/master-key/rotate",
+		query: because(ctx), sign: true,
+	}, &r)
+	return r, err
+}
+
 // Keys lists signing keys, without their secrets.
 func (c *Client) Keys(ctx context.Context) ([]Key, error) {
 	var keys wire.Keys

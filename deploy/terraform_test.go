@@ -211,21 +211,10 @@ func TestTerraformReferencesExist(t *testing.T) {
 }
 
 func TestTerraformRoutesAreTheIngress(t *testing.T) {
-	want := map[string]string{}
-	for _, each := range largeValues(t)["ingress"].(map[string]any)["paths"].([]any) {
-		path := each.(map[string]any)
-		want[path["component"].(string)] = path["path"].(string)
-	}
+	want := ingressPaths(t, largeValues(t))
 	edge := readText(t, terraform+"edge.tf")
-	block := regexp.MustCompile(`(?s)components = \{(.*?)\}`).FindStringSubmatch(edge)
-	if block == nil {
-		t.Fatal("edge.tf has no components")
-	}
-	got := map[string]string{}
-	for _, m := range regexp.MustCompile(`(\w+) += "(.*)"`).FindAllStringSubmatch(block[1], -1) {
-		got[m[1]] = m[2]
-	}
-	if !maps.Equal(got, want) {
+	got := terraformPaths(t)
+	if !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("the load balancer has the routes %v, the chart %v", got, want)
 	}
 

@@ -165,6 +165,15 @@ func TestFaultyServersFailTheRightCriteria(t *testing.T) {
 		},
 		"accepts another delta": {server: &faulty{lax: true}, must: []string{"conflicts.rejected"}},
 		"has no limits":         {server: &faulty{free: true}, must: []string{"limits.enforced"}},
+		"has a metric that stands still": {
+			server: &faulty{change: onlyOn("/metrics", `scoreboard_projection_lag_seconds_count \d+`,
+				"scoreboard_projection_lag_seconds_count 5")},
+			must: []string{"metrics.found"},
+		},
+		"has a metric without buckets": {
+			server: &faulty{change: onlyOn("/metrics", `scoreboard_api_request_seconds_bucket`, "other_bucket")},
+			must:   []string{"metrics.found"},
+		},
 		"hides a metric": {
 			server: &faulty{change: onlyOn("/metrics", "# TYPE scoreboard_outbox_lag_seconds ", "# TYPE other ")},
 			must:   []string{"metrics.found"},

@@ -31,6 +31,7 @@ type acceptance struct {
 	redisBefore buckets
 	acks        chan plan.Event // recent acknowledgements, to be looked up immediately
 	lastAck     time.Time
+	scraped     string // the metrics before the load
 
 	mu       sync.Mutex
 	lookedUp int // events immediately after their acknowledgement

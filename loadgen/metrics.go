@@ -15,8 +15,8 @@ import (
 	"github.com/scoreboard/scoreboard/internal/retry"
 )
 
-// families are the metrics that specification A requires: rates and latencies,
-// and the lag of each stage.
+// families are the histograms that specification A requires: rates and latencies,
+// and the lag of each stage. Load must increase each.
 var families = []string{
 	"scoreboard_api_request_seconds", "scoreboard_outbox_lag_seconds", "scoreboard_projection_lag_seconds",
 }
@@ -25,7 +25,8 @@ var families = []string{
 // load, because they are needed after it.
 func (a *acceptance) checkAddresses(ctx context.Context) error {
 	r := a.run
-	if _, err := scrape(ctx, r.web, r.Ops); err != nil {
+	var err error
+	if a.scraped, err = scrape(ctx, r.web, r.Ops); err != nil {
 		r.Say("cannot read metrics: %v; set their address with --ops", err)
 	}
 	if r.Prometheus == "" {
@@ -37,7 +38,8 @@ func (a *acceptance) checkAddresses(ctx context.Context) error {
 	return nil
 }
 
-// metrics checks that the server exposes the required metrics.
+// metrics checks that the server exposes the required metrics, and that they measure the load: a rate
+// and a percentile need counts that grow, and buckets.
 func (a *acceptance) metrics(ctx context.Context) {
 	text, err := scrape(ctx, a.run.web, a.run.Ops)
 	if err != nil {
@@ -46,10 +48,16 @@ func (a *acceptance) metrics(ctx context.Context) {
 	}
 	found := 0
 	for _, f := range families {
-		if strings.Contains(text, "# TYPE "+f+" ") {
-			found++
-		} else {
+		grown := sumMetric(text, f+"_count") - sumMetric(a.scraped, f+"_count")
+		switch {
+		case !strings.Contains(text, "# TYPE "+f+" histogram"):
 			a.run.note("the server has no metric %s", f)
+		case sumMetric(text, f+"_bucket") == 0:
+			a.run.note("the metric %s has no buckets, so no percentile", f)
+		case grown <= 0:
+			a.run.note("the metric %s did not count the load", f)
+		default:
+			found++
 		}
 	}
 	a.run.ending.Measured["metrics.found"] = 100 * float64(found) / float64(len(families))

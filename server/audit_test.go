@@ -3,6 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,8 +22,18 @@ import (
 func TestEveryChangeIsAudited(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	n := h.start(allRoles, "ledger-archive", t.TempDir(), "auth-dev-issuer", "true")
+	// The second master key has encrypted a secret.
+	second := strings.Repeat("0b", 32)
+	n := h.start(allRoles, "ledger-archive", t.TempDir(), "auth-dev-issuer", "true",
+		"auth-master-key", backends.MasterKey+","+second)
 	db := backends.Connect(t, h.postgres)
+	ring, err := auth.NewKeyring([]string{second}, nil, slog.New(slog.DiscardHandler), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Do(t, `insert into keys (key_id, name) values ('k_old', 'old')`)
+	db.Do(t, `insert into key_secrets (key_id, generation, sealed) values ('k_old', 1, $1)`,
+		ring.Encrypt("k_old", "secret"))
 	tell := func(method, path, body string) (int, string) {
 		t.Helper()
 		status, _, answer := request(t, method, n.URL+path, body, bearer(h.token("root", auth.ScopeAdmin, time.Hour)))
@@ -74,6 +85,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		{"POST", "/v1/admin/keys", `{"name":"another"}`, "key.create", "key:", false},
 		{"POST", "/v1/admin/keys/" + key + "/rotate", `{}`, "key.rotate", "key:" + key, false},
 		{"DELETE", "/v1/admin/keys/" + key, "", "key.revoke", "key:" + key, false},
+		{"POST", "/v1/admin/master-key/rotate", "", "master_key.rotate", "master-key", false},
 		{
 			"POST", "/v1/admin/webhooks", `{"url":"https://example.com/","types":["user.flagged"]}`, "webhook.create",
 			"webhook:wh_", false,

@@ -91,11 +91,11 @@ func (v *visitor) signIn(token string) *visitor {
 // token, as only the master key can make it.
 func (v *visitor) claimAdmin(master, token string) {
 	v.t.Helper()
-	key, err := auth.ConsoleKey(master)
+	keys, err := auth.ConsoleKeys([]string{master})
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	block, err := aes.NewCipher(key)
+	block, err := aes.NewCipher(keys[0])
 	if err != nil {
 		v.t.Fatal(err)
 	}

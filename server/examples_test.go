@@ -84,7 +84,7 @@ func testExamples(t *testing.T, h *harness, n *node) {
 	for _, path := range slices.Sorted(maps.Keys(d.Paths)) {
 		for method, o := range d.Paths[path] {
 			name := strings.ToUpper(method) + " " + path
-			stream := path == "/v1/realtime/leaderboard" || path == "/b/{board}/live"
+			stream := path == "/v1/realtime/leaderboard" || path == "/v1/realtime/pages/{board}"
 			if stream || method != "get" && !slices.Contains(sentExamples, name) {
 				continue
 			}

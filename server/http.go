@@ -38,7 +38,7 @@ func (s *Server) makeAPI() error {
 		Catalog: s.catalog, Policy: apiPolicy(c),
 		Statuses: s.store.Moderation, Limits: s.makeLimits(), DevIssuer: c.Auth.DevIssuer,
 		Origins: c.Realtime.Origins, Log: s.log, Now: time.Now,
-		Tracer: s.tracer, CursorKey: auth.CursorKey(c.Auth.MasterKey, c.Auth.JWTSecret),
+		Tracer: s.tracer, CursorKeys: auth.CursorKeys(c.Auth.MasterKeys, c.Auth.JWTSecret),
 	}
 	if len(c.Web.Boards) > 0 {
 		o.Pages = &c.Web
@@ -56,10 +56,12 @@ func (s *Server) makeAPI() error {
 		o.Boards = s.boards()
 	}
 	if c.Has(config.RoleGateway) {
-		o.Live, o.WebSockets, o.EventStreams = s.hub, ws.NewServer(s.hub), sse.NewServer(s.hub)
-		o.Tickets = auth.NewTickets(s.redis, time.Now)
+		o.WebSockets, o.EventStreams = ws.NewServer(s.hub), sse.NewServer(s.hub)
+	}
+	if len(c.RequestRoles()) > 0 {
+		o.Live, o.Tickets = s.hub, auth.NewTickets(s.redis, time.Now)
 		if c.Dialects.Has(config.DialectDelta) {
-			tokens, err := auth.NewStreamTokens(c.Auth.MasterKey, s.redis, time.Now)
+			tokens, err := auth.NewStreamTokens(c.Auth.MasterKeys, s.redis, time.Now)
 			if err != nil {
 				return err
 			}
@@ -105,12 +107,12 @@ func (s *Server) boards() admin.Boards {
 // makeProofs makes the verifiers of signatures, action tokens and attestations.
 func (s *Server) makeProofs(o *api.Options) (err error) {
 	c := s.config
-	if s.keyring, err = auth.NewKeyring(c.Auth.MasterKey, s.store.Keys, s.log, time.Now); err != nil {
+	if s.keyring, err = auth.NewKeyring(c.Auth.MasterKeys, s.store.Keys, s.log, time.Now); err != nil {
 		return err
 	}
 	o.WebhookNetworks = webhookNetworks(s.config)
-	o.Keyring, o.Keys, o.Webhooks = s.keyring, s.store.Keys, s.store.Webhooks
-	if o.ActionTokens, err = auth.NewActionTokens(c.Auth.MasterKey); err != nil {
+	o.Keyring, o.Keys, o.Secrets, o.Webhooks = s.keyring, s.store.Keys, s.store.Secrets, s.store.Webhooks
+	if o.ActionTokens, err = auth.NewActionTokens(c.Auth.MasterKeys); err != nil {
 		return err
 	}
 	if c.Auth.AttestationURL == "" {
@@ -165,12 +167,12 @@ func (s *Server) makeConsole() error {
 	if c.Addr == config.ConsoleOff || !s.config.Has(config.RoleAPI) {
 		return nil
 	}
-	key, err := auth.ConsoleKey(s.config.Auth.MasterKey)
+	keys, err := auth.ConsoleKeys(s.config.Auth.MasterKeys)
 	if err != nil {
 		return err
 	}
 	o := console.Options{
-		API: s.api, ActionScopes: s.api.ActionScopes(), Key: key, URL: c.URL, Log: s.log, Now: time.Now,
+		API: s.api, ActionScopes: s.api.ActionScopes(), Keys: keys, URL: c.URL, Log: s.log, Now: time.Now,
 		Verify: func(ctx context.Context, token string) (console.Claims, error) {
 			claims, err := s.tokens.Verify(ctx, token)
 			if err != nil {
@@ -228,6 +230,11 @@ func (s *Server) makeDoctor() health.Doctor {
 	}
 	if s.kafka != nil {
 		d.Kafka = s.preparations.pingKafka
+	}
+	if s.keyring != nil {
+		d.Secrets = func(ctx context.Context) (scoreboard.Reencryption, error) {
+			return s.store.Secrets.Check(ctx, s.keyring.Reencrypt)
+		}
 	}
 	if s.config.Has(config.RoleMaintenance) {
 		d.Jobs = s.upkeep.Status

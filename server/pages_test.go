@@ -76,7 +76,7 @@ func TestPagesOfBoards(t *testing.T) {
 		}
 	}
 	for _, board := range []string{"secret", "other", "unknown"} {
-		for _, path := range append(pagePaths(board), "/b/"+board+"/live") {
+		for _, path := range append(pagePaths(board), "/v1/realtime/pages/"+board) {
 			for name, token := range map[string]http.Header{"no": nil, "a user's": ada, "an operator's": root} {
 				status, header, _ := request(t, http.MethodGet, n.URL+path, "", token)
 				if status != http.StatusNotFound || header.Get("Cache-Control") != "no-store" {
@@ -85,7 +85,7 @@ func TestPagesOfBoards(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range append(pagePaths("global"), "/b/global/live", "/assets/score-board.js") {
+	for _, path := range append(pagePaths("global"), "/v1/realtime/pages/global", "/assets/score-board.js") {
 		if status, _, _ := request(t, http.MethodGet, other.URL+path, "", root); status != http.StatusNotFound {
 			t.Errorf("%s of a node that lists no boards: got %d, want 404", path, status)
 		}
@@ -136,7 +136,7 @@ func TestPagesInOtherSites(t *testing.T) {
 			t.Errorf("%s for %s: got %q, want allowed: %t", tt.path, tt.origin, got, tt.allowed)
 		}
 	}
-	live := n.URL + "/b/global/live"
+	live := n.URL + "/v1/realtime/pages/global"
 	if status, _ := h.get(t, live, http.Header{"Origin": {"https://evil.example"}}); status != http.StatusForbidden {
 		t.Errorf("a stream for another site: got %d, want 403", status)
 	}
@@ -258,7 +258,7 @@ func TestPageStreamOfTwoNodes(t *testing.T) {
 	h := newHarness(t)
 	writer := h.start("api,relay,projector,maintenance")
 	reader := h.start("read,gateway", "web-boards", "*")
-	url := reader.URL + "/b/global/live?limit=10&delta=1"
+	url := reader.URL + "/v1/realtime/pages/global?limit=10&delta=1"
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)

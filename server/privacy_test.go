@@ -163,7 +163,7 @@ func (r *privacyRig) reads(t *testing.T) (paths []string) {
 // read returns what a caller is answered; of a stream, what it sends within a moment.
 func (r *privacyRig) read(t *testing.T, path string, token http.Header) (int, string) {
 	t.Helper()
-	if strings.Contains(path, "realtime/leaderboard") || strings.HasSuffix(path, "/live") ||
+	if strings.Contains(path, "realtime/leaderboard") || strings.HasPrefix(path, "/v1/realtime/pages/") ||
 		strings.HasSuffix(path, "/stream") {
 		return http.StatusOK, r.stream(t, path, token, 300*time.Millisecond)
 	}

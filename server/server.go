@@ -102,7 +102,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 	s.makeSettings()
 	s.makeReads()
 	s.limiter = limit.New(s.redis, time.Now)
-	s.makeGateway()
+	s.makeHub()
 	if err := s.makeMaintenance(); err != nil {
 		return nil, err
 	}

@@ -214,12 +214,13 @@ func (s *Server) display() display.Display {
 	return display.Display{Hidden: s.hidden, Profiles: s.profiles}
 }
 
-// makeGateway makes the hub, and feeds it and this node's reads with notices.
-func (s *Server) makeGateway() {
+// makeHub makes the hub, which streams boards in a gateway, and serves long polls in every
+// process that serves requests. It feeds the hub and this node's reads with notices.
+func (s *Server) makeHub() {
 	c := s.config
 	// First of all, because afterwards the rows of a notice are shared.
 	names := s.display().ShowNotice
-	if !c.Has(config.RoleGateway) {
+	if len(c.RequestRoles()) == 0 {
 		s.add("notices", newFollower("redis", s.ranking, s.log, names, s.reads.Notify))
 		return
 	}
@@ -232,7 +233,7 @@ func (s *Server) makeGateway() {
 	s.hub.ShowUsers(s.reads.ShowNow)
 	s.hidden.OnChange(s.hub.Reshow)
 	s.add("hub", s.hub)
-	if c.Realtime.Bus == config.BusKafka {
+	if c.Has(config.RoleGateway) && c.Realtime.Bus == config.BusKafka {
 		s.add("notices", newFollower("redis", s.ranking, s.log, names, s.reads.Notify))
 		s.add("bus", newFollower("kafka", s.kafka.Notices(c.Kafka.NoticesTopic), s.log, names, s.hub.Notify))
 		return
@@ -330,11 +331,11 @@ func (s *Server) makeMaintenance() error {
 // master key, which a process with the role maintenance only may lack.
 func (s *Server) makeWebhooks() error {
 	c := s.config
-	if c.Auth.MasterKey == "" {
+	if len(c.Auth.MasterKeys) == 0 {
 		s.log.Info("this process sends nothing to webhooks: the setting auth.master_key is empty")
 		return nil
 	}
-	keyring, err := auth.NewKeyring(c.Auth.MasterKey, s.store.Keys, s.log, time.Now)
+	keyring, err := auth.NewKeyring(c.Auth.MasterKeys, s.store.Keys, s.log, time.Now)
 	if err != nil {
 		return err
 	}

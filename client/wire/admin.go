@@ -53,6 +53,15 @@ type Key struct {
 	RetiresAt  *time.Time `json:"retires_at,omitempty"` // time until which the previous secret is valid, too
 }
 
+// MasterKeyRotation is the response of POST /v1/admin/master-key/rotate.
+type MasterKeyRotation struct {
+	Encrypted int `json:"encrypted"` // secrets that were encrypted with the second master key until now
+	Unchanged int `json:"unchanged"` // secrets that were encrypted with the first master key already
+	// Unreadable are the keys and webhooks with a secret that neither master key of the node has
+	// encrypted, at most 100.
+	Unreadable []string `json:"unreadable"`
+}
+
 // Keys answers GET /v1/admin/keys: every key, without its secret.
 type Keys struct {
 	Keys []Key `json:"keys"` // all keys, also revoked and expired ones

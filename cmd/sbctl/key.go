@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -146,17 +147,34 @@ func findKey(ctx context.Context, curl bool, c *client.Client, id string) (clien
 
 func newKeyRotateCmd(p *program) *cobra.Command {
 	var overlap time.Duration
+	var master bool
 	cmd := &cobra.Command{
-		Use: "rotate ID", Short: "Give a signing key a new secret; the old one stays valid for a while",
-		Args: exactArgs("ID"),
+		Use: "rotate [ID]", Short: "Give a signing key a new secret; the old one stays valid for a while",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if master {
+				return exactArgs()(cmd, args)
+			}
+			return exactArgs("ID")(cmd, args)
+		},
 		Long: `Give a signing key a new secret, which is shown once. The old secret stays valid
 for --overlap, so that signers can be updated one by one. Rotating again within the
 overlap invalidates the older secret immediately, after a confirmation. With
---overlap 0s the old secret is invalid immediately.`,
+--overlap 0s the old secret is invalid immediately.
+
+With --master, encrypt all stored secrets with the first key of auth.master_key: the
+third step of a rotation of the master key, whose steps docs/runbook/rotate-master-key.md
+has. It can be repeated, and ends with exit status 3 if a secret cannot be decrypted.`,
 		Example: trimExamples(`
   sbctl key rotate k_7f3a --output json
-  sbctl key rotate k_7f3a --overlap 0s --yes`),
+  sbctl key rotate k_7f3a --overlap 0s --yes
+  sbctl key rotate --master`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			if master {
+				if cmd.Flags().Changed("overlap") {
+					return usagef("--overlap cannot be combined with --master")
+				}
+				return rotateMasterKey(cmd.Context(), p, c)
+			}
 			if overlap < 0 {
 				return usagef("--overlap must not be negative")
 			}
@@ -187,7 +205,33 @@ overlap invalidates the older secret immediately, after a confirmation. With
 		}),
 	}
 	cmd.Flags().DurationVar(&overlap, "overlap", 24*time.Hour, "how long the old secret stays valid")
+	cmd.Flags().BoolVar(&master, "master", false, "encrypt all stored secrets with the first master key")
 	return cmd
+}
+
+// rotateMasterKey encrypts all stored secrets with the first master key.
+func rotateMasterKey(ctx context.Context, p *program, c *client.Client) error {
+	r, err := c.RotateMasterKey(ctx)
+	if err != nil {
+		return err
+	}
+	if err := p.print(r, func() *table {
+		t := newTable()
+		t.add("encrypted again", strconv.Itoa(r.Encrypted))
+		t.add("unchanged", strconv.Itoa(r.Unchanged))
+		if len(r.Unreadable) > 0 {
+			t.add("unreadable", strings.Join(r.Unreadable, ", "))
+		}
+		return t
+	}); err != nil {
+		return err
+	}
+	if len(r.Unreadable) > 0 {
+		p.infof("no master key of the server decrypts the unreadable secrets: add their key to auth.master_key, or " +
+			"give each a new secret with sbctl key rotate or sbctl webhook rotate")
+		return errCheckFailed
+	}
+	return nil
 }
 
 func newKeyRevokeCmd(p *program) *cobra.Command {

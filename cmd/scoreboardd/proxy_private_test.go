@@ -99,7 +99,7 @@ func TestProxyPassesPrivateReadsAndStreams(t *testing.T) {
 			}
 		}
 	})
-	for i, path := range []string{"/b/global/live", "/v1/realtime/leaderboard"} {
+	for i, path := range []string{"/v1/realtime/pages/global", "/v1/realtime/leaderboard"} {
 		t.Run("events of "+path, func(t *testing.T) {
 			const viewers = 5
 			for n := range viewers { // beside each other: none may wait for the end of another

@@ -44,18 +44,24 @@ http {
 
 // startNginx starts nginx with the configuration of deploy/nginx before a daemon, and returns its
 // address and the folder of its cache.
-func startNginx(t *testing.T, d *daemon) (addr, cache string) {
+func startNginx(t *testing.T, d *daemon) (addr, cache string) { return startNginxBefore(t, d, d) }
+
+// startNginxBefore is startNginx for a daemon that reads and writes, and one with the role gateway.
+func startNginxBefore(t *testing.T, d, gateway *daemon) (addr, cache string) {
 	t.Helper()
-	path := backends.Program(t, "nginx")
 	shipped, err := os.ReadFile("../../deploy/nginx/scoreboard.conf")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	addr, cache = freeAddr(t), filepath.Join(dir, "cache")
+	addr, cache = freeAddr(t), filepath.Join(t.TempDir(), "cache")
+	host := func(d *daemon) string { return strings.TrimPrefix(d.url, "http://") }
 	conf := string(shipped)
 	for _, change := range [][2]string{
-		{"server 127.0.0.1:8080;", "server " + strings.TrimPrefix(d.url, "http://") + ";"},
+		{"upstream scoreboard {\n    server 127.0.0.1:8080;", "upstream scoreboard {\n    server " + host(d) + ";"},
+		{
+			"upstream scoreboard_gateway {\n    server 127.0.0.1:8080;",
+			"upstream scoreboard_gateway {\n    server " + host(gateway) + ";",
+		},
 		{"/var/cache/nginx/scoreboard", cache},
 		{"listen 80;", "listen " + addr + ";"},
 		{`# https://game.example $http_origin;`, `https://game.example $http_origin;`},
@@ -65,7 +71,15 @@ func startNginx(t *testing.T, d *daemon) (addr, cache string) {
 		}
 		conf = strings.Replace(conf, change[0], change[1], 1)
 	}
-	err = errors.Join(
+	runNginx(t, addr, conf)
+	return addr, cache
+}
+
+// runNginx runs nginx with a part of the http block that listens on an address.
+func runNginx(t *testing.T, addr, conf string) {
+	t.Helper()
+	path, dir := backends.Program(t, "nginx"), t.TempDir()
+	err := errors.Join(
 		os.WriteFile(filepath.Join(dir, "nginx.conf"), fmt.Appendf(nil, nginxMain, dir), 0o600),
 		os.WriteFile(filepath.Join(dir, "scoreboard.conf"), []byte(conf), 0o600),
 	)
@@ -100,7 +114,6 @@ func startNginx(t *testing.T, d *daemon) (addr, cache string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return addr, cache
 }
 
 // poller is a client with an address and a connection of its own.

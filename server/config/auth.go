@@ -3,6 +3,7 @@ package config
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -44,6 +45,9 @@ func (t *TLS) check(p *problems) {
 	}
 }
 
+// maxMasterKeys is how many master keys a process accepts: two while one replaces the other.
+const maxMasterKeys = 2
+
 // Whether writes must be signed.
 const (
 	SignatureRequired = "required"
@@ -62,7 +66,7 @@ type Auth struct {
 	UserClaim      string
 	MaxTokenLife   time.Duration
 	AttestationURL string
-	MasterKey      string
+	MasterKeys     []string // the first signs and encrypts, both are accepted
 	Signature      string
 	DefaultKey     string
 	DefaultSecret  string
@@ -114,8 +118,10 @@ func (a *Auth) settings() []setting {
 		},
 		{
 			"auth.master_key",
-			"32 bytes in hex that encrypt the secrets of signing keys, and sign page cursors and action tokens",
-			"", secret, &a.MasterKey,
+			"32 bytes in hex that encrypt the secrets of signing keys and webhooks, and sign page cursors and action " +
+				"tokens; two keys, separated by a comma, while one replaces the other: the first encrypts and signs, " +
+				"both are accepted",
+			"", secret, &a.MasterKeys,
 		},
 		{
 			"auth.signature", "whether writes must be signed: required or optional", SignatureRequired, live,
@@ -162,6 +168,11 @@ func (a *Auth) check(p *problems) {
 		if value == "" {
 			p.add(name, "must not be empty: tokens of other issuers or for other audiences would be accepted")
 		}
+	}
+	if len(a.MasterKeys) > maxMasterKeys {
+		p.add("auth.master_key", "must be one key, or two during a rotation, not %d", len(a.MasterKeys))
+	} else if len(a.MasterKeys) == maxMasterKeys && strings.EqualFold(a.MasterKeys[0], a.MasterKeys[1]) {
+		p.add("auth.master_key", "must be two different keys during a rotation")
 	}
 	if a.MaxTokenLife < 0 {
 		p.add("auth.max_token_life", "must be 0 or greater, not %s", a.MaxTokenLife)

@@ -125,7 +125,7 @@ func (c *Config) check(p *problems) {
 	c.Redis.check(p)
 	c.Kafka.check(p, c.Ledger.RepeatWindow().Guaranteed())
 	c.Auth.check(p)
-	if c.Auth.JWKSURL != "" && c.Auth.MasterKey == "" && c.Has(RoleRead) {
+	if c.Auth.JWKSURL != "" && len(c.Auth.MasterKeys) == 0 && c.Has(RoleRead) {
 		p.add("auth.master_key", "must be set, to the same value on all nodes that serve reads: it signs page cursors")
 	}
 	c.Ingest.check(p)
@@ -175,7 +175,7 @@ func (c *Config) CheckRequired() error {
 				FlagName(name), EnvName(name))
 		}
 	}
-	if c.Has(RoleGateway) && c.Dialects.Has(DialectDelta) && c.Auth.MasterKey == "" {
+	if (c.Has(RoleGateway) || c.Has(RoleRead)) && c.Dialects.Has(DialectDelta) && len(c.Auth.MasterKeys) == 0 {
 		p.add("auth.master_key", "must be set, to the same value on all nodes: it signs the stream tokens of the "+
 			"dialect delta")
 	}

@@ -105,7 +105,11 @@ func (a *Anomaly) settings() []setting {
 			"anomaly.frequency", "action on too many events of a user: off, log, flag or enforce", "off", live,
 			&a.Frequency,
 		},
-		{"anomaly.frequency_max", "maximum number of events of a user in a time span", "120/1m", live, &a.FrequencyMax},
+		{
+			"anomaly.frequency_max", "maximum number of events of a user in a time span; more than " +
+				"limit.updates_per_minute allows in it can only come from servers",
+			"90/10m", live, &a.FrequencyMax,
+		},
 		{
 			"anomaly.amount", "action on too many points of a user on a board: off, log, flag or enforce", "off", live,
 			&a.Amount,

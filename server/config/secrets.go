@@ -33,7 +33,7 @@ func (c *Config) CheckSecrets() error {
 		p.add("auth.default_key_secret", "must be at least %d bytes and hard to guess; generate one with: "+
 			"openssl rand -hex 32", minSecret)
 	}
-	if s := c.Auth.MasterKey; s != "" {
+	for _, s := range c.Auth.MasterKeys {
 		raw, err := hex.DecodeString(s)
 		switch {
 		case err != nil || len(raw) != 32:

@@ -72,6 +72,9 @@ type Doctor struct {
 	// Jobs is the status of the work beside requests; nil in a process without the role
 	// maintenance.
 	Jobs func() []upkeep.JobStatus
+	// Secrets tells which stored secrets the first master key has not encrypted; nil in a process
+	// that reads none.
+	Secrets func(ctx context.Context) (scoreboard.Reencryption, error)
 	// Replicas describes the replicas that nodes with the role read do not read, "" if they
 	// read all; nil without one.
 	Replicas func() string
@@ -96,6 +99,9 @@ func (d Doctor) Checks(ctx context.Context) wire.Checks {
 	}
 	if d.Replicas != nil {
 		checks = append(checks, d.replicas)
+	}
+	if d.Secrets != nil {
+		checks = append(checks, d.secrets)
 	}
 	found := make([]wire.Check, len(checks))
 	var all sync.WaitGroup
@@ -213,6 +219,29 @@ func (d Doctor) redisServers(ctx context.Context) wire.Check {
 		c.Status, c.NextStep = wire.CheckWarn, "add memory or archive boards now: docs/runbook/redis-memory.md"
 	case used > redisFilling:
 		c.Status, c.NextStep = wire.CheckWarn, "plan more memory or a cluster: docs/runbook/redis-growth.md"
+	}
+	return c
+}
+
+// secrets warns about stored secrets that would be lost without the second master key, or are.
+func (d Doctor) secrets(ctx context.Context) wire.Check {
+	c := wire.Check{Name: "master key", Status: wire.CheckOK}
+	r, err := d.Secrets(ctx)
+	if err != nil {
+		c.Status, c.Detail = wire.CheckSkipped, "unknown: PostgreSQL does not answer"
+		return c
+	}
+	c.Detail = english.Count(r.Unchanged, "stored secret") + " encrypted with the first master key"
+	switch {
+	case len(r.Unreadable) > 0:
+		c.Status = wire.CheckWarn
+		c.Detail = "no master key of this node decrypts the secrets of " + strings.Join(r.Unreadable, ", ")
+		c.NextStep = "add their key to auth.master_key, or give each a new secret: " +
+			"docs/runbook/rotate-master-key.md"
+	case r.Changed > 0:
+		c.Status = wire.CheckWarn
+		c.Detail = english.Count(r.Changed, "stored secret") + " still encrypted with the second master key"
+		c.NextStep = "run sbctl key rotate --master before that key is removed"
 	}
 	return c
 }

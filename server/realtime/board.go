@@ -22,6 +22,8 @@ type board struct {
 
 	due    time.Time // end of the window; used by the loop only
 	listed bool      // in Hub.changed, guarded by changedMu
+	// listedAt is when listed was set, guarded by changedMu.
+	listedAt time.Time
 
 	mu     sync.Mutex
 	latest *scoreboard.Top
@@ -32,6 +34,7 @@ type board struct {
 	subs   []*subscription
 	timed  int       // of subs, those whose format needs Top.Reached
 	left   time.Time // when the last subscriber left
+	joined time.Time // when the first of the present subscribers joined
 	users  map[scoreboard.UserID]*standing
 	inTop  map[*standing]struct{} // of users, those in the top
 	moved  []*standing            // of users, those who moved since the last window
@@ -79,6 +82,19 @@ func (b *board) update(top *scoreboard.Top, now time.Time) (changed bool, before
 		before = b.latest.Board
 	}
 	return b.accept(top, nil, true), before
+}
+
+// unconfirmed is how long its subscribers have had a state that neither a notice nor a read confirmed.
+func (b *board) unconfirmed(now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.latest == nil || len(b.subs) == 0 {
+		return 0
+	}
+	if b.joined.After(b.heard) {
+		return now.Sub(b.joined)
+	}
+	return now.Sub(b.heard)
 }
 
 // markDegraded marks the last state as degraded, because b could not be read.
@@ -277,6 +293,9 @@ func (b *board) add(sub *subscription) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.relabel(sub.shape)
+	if len(b.subs) == 0 {
+		b.joined = time.Now()
+	}
 	sub.index = len(b.subs)
 	b.subs = append(b.subs, sub)
 	if sub.conn.format.Reached {

@@ -171,7 +171,7 @@ func (h *Hub) Notify(n scoreboard.Notice) {
 func (h *Hub) markChanged(b *board) {
 	h.changedMu.Lock()
 	if !b.listed {
-		b.listed = true
+		b.listed, b.listedAt = true, time.Now()
 		h.changed = append(h.changed, b)
 	}
 	h.changedMu.Unlock()
@@ -239,6 +239,23 @@ func (h *Hub) publish(now time.Time) time.Duration {
 		}
 	}
 	return wait
+}
+
+// lagOf is how far the streams of a hub are behind the rankings. While all is well it is about a second at most:
+// boards without notices are read so often.
+func lagOf(h *Hub, now time.Time) time.Duration {
+	worst := h.queue.lag(now)
+	h.mu.RLock()
+	for _, b := range h.boards {
+		worst = max(worst, b.unconfirmed(now))
+	}
+	h.mu.RUnlock()
+	h.changedMu.Lock()
+	defer h.changedMu.Unlock()
+	for _, b := range h.changed {
+		worst = max(worst, now.Sub(b.listedAt))
+	}
+	return worst
 }
 
 func (h *Hub) connections() []*Conn {

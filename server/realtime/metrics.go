@@ -1,6 +1,8 @@
 package realtime
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -16,6 +18,7 @@ type metrics struct {
 	checks      *prometheus.CounterVec
 	window      prometheus.GaugeFunc
 	boards      prometheus.GaugeFunc
+	lag         prometheus.GaugeFunc
 }
 
 func newMetrics(h *Hub) *metrics {
@@ -60,6 +63,11 @@ func newMetrics(h *Hub) *metrics {
 			defer h.mu.RUnlock()
 			return float64(len(h.boards))
 		}),
+		lag: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: name("lag_seconds"),
+			Help: "How far this node's streams are behind the rankings: the time for which a watched board was not " +
+				"confirmed by a notice or a read, a change not published, or a frame not written.",
+		}, func() float64 { return lagOf(h, time.Now()).Seconds() }),
 	}
 	return m
 }
@@ -83,5 +91,6 @@ func (m *metrics) AddStalled(n float64) { m.stalled.Add(n) }
 func (m *metrics) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.connections, m.rejected, m.closed, m.stalled, m.sent, m.skipped, m.encode, m.checks, m.window, m.boards,
+		m.lag,
 	}
 }

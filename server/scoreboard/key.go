@@ -64,3 +64,15 @@ func (s *KeyScope) Check(in *Increment) error {
 	}
 	return nil
 }
+
+// MaxUnreadableSecrets bounds the ids in Reencryption.
+const MaxUnreadableSecrets = 100
+
+// Reencryption is what came of encrypting the valid secrets of signing keys and webhooks with the
+// first master key.
+type Reencryption struct {
+	Changed, Unchanged int
+	// Unreadable are the ids of keys and webhooks with a secret that no master key of this
+	// process has encrypted, at most MaxUnreadableSecrets.
+	Unreadable []string
+}

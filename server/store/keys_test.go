@@ -24,7 +24,7 @@ func nodesAt(t *testing.T, s *store.Store, now func() time.Time) (a, b *auth.Key
 	t.Helper()
 	var rings [2]*auth.Keyring
 	for i := range rings {
-		ring, err := auth.NewKeyring(strings.Repeat("0f", 32), s.Keys, slog.New(slog.DiscardHandler), now)
+		ring, err := auth.NewKeyring([]string{strings.Repeat("0f", 32)}, s.Keys, slog.New(slog.DiscardHandler), now)
 		if err != nil {
 			t.Fatal(err)
 		}

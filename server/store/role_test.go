@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"strings"
 	"testing"
@@ -11,11 +12,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store"
 )
 
 // SQLSTATEs of a refusal by privileges, and by a function's check of its arguments.
@@ -300,4 +303,55 @@ func TestCheckDurability(t *testing.T) {
 	owner.Do(t, `alter role scoreboard_runtime in database `+url.Database+` set synchronous_commit = off`)
 	s = storetest.Open(t, owner.URL)
 	check("increments of the last moments")
+}
+
+// The role of the daemon sees how far replicas are behind, although it sees nothing else of them.
+func TestReplicaLagIsVisible(t *testing.T) {
+	t.Parallel()
+	s, owner := storetest.New(t)
+	url, err := pgconn.ParseConfig(backends.Owner(owner.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := "replica-of-" + url.Database
+	url.RuntimeParams["replication"], url.RuntimeParams["application_name"] = "true", name
+	standby, err := pgconn.ConnectConfig(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = standby.Close(context.WithoutCancel(t.Context())) }()
+	var hidden int
+	err = asDaemon(t, owner.URL).QueryRow(t.Context(), `select count(*) from pg_stat_replication
+where application_name = $1 and state is null`, name).Scan(&hidden)
+	if err != nil || hidden != 1 {
+		t.Fatalf("the daemon's role sees %d replicas without their state, %v: the test proves nothing", hidden, err)
+	}
+	stats := store.NewStats(s, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- stats.Run(ctx) }()
+	defer func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(stats.Collectors()...)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "scoreboard_postgres_replica_lag_seconds" && m.GetLabel()[0].GetValue() == name {
+					return
+				}
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the lag of the replica was not measured")
+		}
+	}
 }

@@ -28,8 +28,8 @@ func NewStats(s *Store, log *slog.Logger) *Stats {
 	return &Stats{
 		store: s, log: log,
 		replicas: metric("replicas", "Replicas that stream from the PostgreSQL server."),
-		lag: metric("replica_lag_seconds", "How far a replica is behind in applying changes. Only a role that is a "+
-			"member of pg_monitor sees it.", "replica"),
+		lag: metric("replica_lag_seconds", "How far a replica is behind in applying changes. Missing if the owner "+
+			"of the schema is not a member of pg_monitor.", "replica"),
 		connections: metric("server_connections", "Connections to the PostgreSQL server, from all its clients."),
 		limit:       metric("server_connections_limit", "The PostgreSQL server's max_connections."),
 		size:        metric("database_bytes", "Size of the database on disk."),
@@ -73,16 +73,8 @@ func (m *Stats) measure(ctx context.Context) error {
     current_setting('max_connections')::int, pg_database_size(current_database())`).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&connections, &limit, &size)
 	})
-	// Without pg_monitor every column of a replica is null. An idle replica has no
-	// replay_lag, and has applied everything that it received.
-	b.Queue(`select count(*), coalesce(array_agg(coalesce(nullif(application_name, ''), client_addr::text, 'local')
-    || case when dense_rank > 1 then '#' || dense_rank else '' end order by pid), '{}'),
-    coalesce(array_agg(case when state is null then null when replay_lsn >= sent_lsn then 0
-        else coalesce(extract(epoch from replay_lag)::float8, 0) end order by pid), '{}')
-from (select *, row_number() over (partition by application_name, client_addr order by pid) as dense_rank
-    from pg_stat_replication) as r`).QueryRow(func(row pgx.Row) error {
-		return row.Scan(&replicas, &names, &lags)
-	})
+	b.Queue(`select count(*), coalesce(array_agg(replica), '{}'), coalesce(array_agg(behind), '{}')
+from replica_lags()`).QueryRow(func(row pgx.Row) error { return row.Scan(&replicas, &names, &lags) })
 	if err := m.store.db.SendBatch(ctx, b).Close(); err != nil {
 		return fmt.Errorf("read the statistics of PostgreSQL: %w", err)
 	}

@@ -68,6 +68,7 @@ type Store struct {
 	Profiles    *users.Profiles
 	Reads       *reads.Reads
 	Recovery    *recovery.Recovery
+	Secrets     *operations.SealedSecrets
 	Settings    *operations.Settings
 	Standings   *reads.Standings
 	Teams       *users.Teams
@@ -108,6 +109,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Profiles:    users.NewProfiles(db),
 		Reads:       reads.New(db),
 		Recovery:    recovery.New(db, o.Shards),
+		Secrets:     operations.NewSealedSecrets(db),
 		Settings:    operations.NewSettings(db),
 		Standings:   reads.NewStandings(db),
 		Teams:       users.NewTeams(db, o.Shards, o.Window),

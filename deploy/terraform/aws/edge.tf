@@ -1,12 +1,16 @@
 # The way in: a load balancer that ends TLS, with a firewall in front. It is made here and not by a controller, so
 # that nothing in the cluster can open another one.
 locals {
-  # Component and path: the same as ingress.paths in values-large.yaml.
+  # Component and paths: the same as ingress.paths in values-large.yaml.
   components = {
-    api     = "/"
-    read    = "/v1/leaderboard"
-    gateway = "/v1/realtime"
+    api     = ["/"]
+    read    = ["/v1/leaderboard"]
+    gateway = ["/v1/realtime", "/v1/ws/leaderboard", "/delta/v1/leaderboard/ws", "/leaderboard/stream"]
   }
+  # A rule of a load balancer has at most five patterns: those of two paths.
+  routes = merge([for component, paths in local.components : {
+    for i, some in chunklist(paths, 2) : "${component}-${i}" => { component = component, paths = some }
+  } if component != "api"]...)
   ports = { http = 8080, ops = 8081 }
 }
 
@@ -109,14 +113,14 @@ resource "aws_lb_listener" "main" {
 }
 
 resource "aws_lb_listener_rule" "main" {
-  for_each     = { for component, path in local.components : component => path if path != "/" }
+  for_each     = local.routes
   listener_arn = aws_lb_listener.main.arn
   action {
     type             = "forward"
-    target_group_arn = aws_lb_target_group.main[each.key].arn
+    target_group_arn = aws_lb_target_group.main[each.value.component].arn
   }
   condition {
-    path_pattern { values = [each.value, "${each.value}/*"] }
+    path_pattern { values = flatten([for path in each.value.paths : [path, "${path}/*"]]) }
   }
 }
 
@@ -135,8 +139,8 @@ resource "aws_route53_record" "main" {
 # (docs/settings.md, "Rate limits") count by user and are far lower.
 locals {
   rate_rules = {
-    joins    = { priority = 1, limit = var.joins_per_address, path = local.components.gateway }
-    requests = { priority = 2, limit = var.requests_per_address, path = "/" }
+    joins    = { priority = 1, limit = var.joins_per_address, paths = local.components.gateway }
+    requests = { priority = 2, limit = var.requests_per_address, paths = local.components.api }
   }
 }
 
@@ -168,9 +172,8 @@ resource "aws_wafv2_web_acl" "main" {
           evaluation_window_sec = 300
           aggregate_key_type    = "IP"
           scope_down_statement {
-            byte_match_statement {
-              search_string         = rule.value.path
-              positional_constraint = "STARTS_WITH"
+            regex_match_statement {
+              regex_string = "^(${join("|", rule.value.paths)})"
               field_to_match {
                 uri_path {}
               }

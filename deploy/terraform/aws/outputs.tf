@@ -17,6 +17,7 @@ output "values" {
     proxies                  = join(",", local.public_networks)
     runtime_secret           = aws_secretsmanager_secret.runtime.name
     migrate_secret           = aws_secretsmanager_secret.migrate.name
+    archive                  = "s3://${aws_s3_bucket.archive.bucket}/ledger?region=${var.region}"
     from_edge                = jsonencode(local.from_edge)
     from_monitoring_and_edge = jsonencode(concat(local.from_monitoring, local.from_edge))
     egress = jsonencode([
@@ -24,7 +25,9 @@ output "values" {
         ports = [for port in values(local.backend_ports) : { port = port }]
         to    = [{ ipBlock = { cidr = var.network } }]
       },
-      { ports = [{ port = 443 }] }, # key sets
+      { ports = [{ port = 443 }] }, # key sets, and the archive
+      # Credentials of the archive, from the agent of EKS Pod Identity.
+      { ports = [{ port = 80 }], to = [{ ipBlock = { cidr = "169.254.170.23/32" } }] },
     ])
   })
 }

@@ -24,7 +24,13 @@ resource "random_password" "main" {
 }
 
 resource "random_bytes" "master_key" {
-  length = 32
+  for_each = toset(var.master_keys)
+  length   = 32
+}
+
+moved {
+  from = random_bytes.master_key
+  to   = random_bytes.master_key["1"]
 }
 
 resource "aws_kms_key" "main" {
@@ -43,7 +49,7 @@ resource "aws_secretsmanager_secret_version" "runtime" {
     SCOREBOARD_POSTGRES_URL        = local.postgres_url
     SCOREBOARD_REDIS_URL           = local.redis_url
     SCOREBOARD_KAFKA_SASL_PASSWORD = local.passwords.kafka
-    SCOREBOARD_AUTH_MASTER_KEY     = random_bytes.master_key.hex
+    SCOREBOARD_AUTH_MASTER_KEY     = join(",", [for name in var.master_keys : random_bytes.master_key[name].hex])
   })
 }
 

@@ -57,6 +57,16 @@ variable "issuer" {
   type        = string
 }
 
+variable "master_keys" {
+  description = "Names of the master keys: one, or two while the second is replaced by the first"
+  type        = list(string)
+  default     = ["1"]
+  validation {
+    condition     = contains([1, 2], length(var.master_keys)) && length(distinct(var.master_keys)) == length(var.master_keys)
+    error_message = "master_keys must be one or two different names."
+  }
+}
+
 variable "kubernetes_version" {
   description = "Version of EKS; the chart needs 1.30"
   type        = string

@@ -95,26 +95,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/b/{board}/live": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Follow a board, for its page
-         * @description Sends server-sent events, as /v1/realtime/leaderboard does.
-         */
-        get: operations["getBBoardLive"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/b/{board}/players/{user_id}": {
         parameters: {
             query?: never;
@@ -729,6 +709,26 @@ export interface paths {
          * @description Use it if the database no longer has the events before the moment. For seven days, reads of the board with the same at are then answered.
          */
         post: operations["postAdminLedgerCheckpoint"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/master-key/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Encrypt all stored secrets with the first master key
+         * @description For a rotation of the setting auth.master_key. It can be repeated.
+         */
+        post: operations["postAdminMasterKeyRotate"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1582,6 +1582,26 @@ export interface paths {
          * @description Upgrades to a WebSocket or, with Accept: text/event-stream, sends server-sent events. Both send the same frames.
          */
         get: operations["getRealtimeLeaderboard"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/realtime/pages/{board}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow a board, for its page
+         * @description Sends server-sent events, as /v1/realtime/leaderboard does.
+         */
+        get: operations["getRealtimePagesBoard"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3169,6 +3189,21 @@ export interface components {
             score: number;
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
+        };
+        /** @description The response of POST /v1/admin/master-key/rotate. */
+        MasterKeyRotation: {
+            /**
+             * Format: int64
+             * @description Secrets that were encrypted with the second master key until now.
+             */
+            encrypted: number;
+            /**
+             * Format: int64
+             * @description Secrets that were encrypted with the first master key already.
+             */
+            unchanged: number;
+            /** @description Unreadable are the keys and webhooks with a secret that neither master key of the node has encrypted, at most 100. */
+            unreadable: string[];
         };
         /** @description The response of GET /v1/admin/outbox. */
         Outbox: {
@@ -5231,72 +5266,6 @@ export interface operations {
                 content: {
                     /** @example  */
                     "image/svg+xml": string;
-                };
-            };
-            400: components["responses"]["invalid_request"];
-            401: components["responses"]["unauthorized"];
-            403: components["responses"]["forbidden"];
-            404: components["responses"]["not_found"];
-            429: components["responses"]["rate_limited"];
-            431: components["responses"]["header_too_large"];
-            500: components["responses"]["internal"];
-            503: components["responses"]["overloaded_or_unavailable"];
-        };
-    };
-    getBBoardLive: {
-        parameters: {
-            query?: {
-                /** @description Number of rows, 10 or 100; 10 by default. */
-                limit?: 10 | 100;
-                /** @description 1 to receive changes instead of full states. */
-                delta?: "0" | "1";
-                /** @description Id of the last event received, for clients that cannot set Last-Event-ID. */
-                last_event_id?: string;
-                /** @description The same, as polyfills of EventSource send it. */
-                lastEventId?: string;
-            };
-            header?: never;
-            path: {
-                /**
-                 * @description Name of the board.
-                 * @example global
-                 */
-                board: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "type": "leaderboard.updated",
-                     *       "board": "global",
-                     *       "version": 4211,
-                     *       "epoch": 7,
-                     *       "ts": "2026-11-21T12:00:00.2Z",
-                     *       "top": [
-                     *         {
-                     *           "rank": 1,
-                     *           "user_id": "ada",
-                     *           "score": 125,
-                     *           "display_name": "Ada",
-                     *           "avatar_url": "https://images.example.com/ada.png"
-                     *         },
-                     *         {
-                     *           "rank": 2,
-                     *           "user_id": "bob",
-                     *           "score": 90
-                     *         }
-                     *       ]
-                     *     }
-                     */
-                    "text/event-stream": components["schemas"]["Frame"];
                 };
             };
             400: components["responses"]["invalid_request"];
@@ -7387,6 +7356,45 @@ export interface operations {
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
             409: components["responses"]["conflict"];
+            413: components["responses"]["payload_too_large"];
+            415: components["responses"]["unsupported_media_type"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    postAdminMasterKeyRotate: {
+        parameters: {
+            query?: {
+                /** @description reason, for the audit trail. */
+                reason?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "encrypted": 3,
+                     *       "unchanged": 1,
+                     *       "unreadable": []
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MasterKeyRotation"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
             429: components["responses"]["rate_limited"];
@@ -10557,6 +10565,72 @@ export interface operations {
             403: components["responses"]["forbidden"];
             404: components["responses"]["not_found"];
             409: components["responses"]["token_used"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getRealtimePagesBoard: {
+        parameters: {
+            query?: {
+                /** @description Number of rows, 10 or 100; 10 by default. */
+                limit?: 10 | 100;
+                /** @description 1 to receive changes instead of full states. */
+                delta?: "0" | "1";
+                /** @description Id of the last event received, for clients that cannot set Last-Event-ID. */
+                last_event_id?: string;
+                /** @description The same, as polyfills of EventSource send it. */
+                lastEventId?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "type": "leaderboard.updated",
+                     *       "board": "global",
+                     *       "version": 4211,
+                     *       "epoch": 7,
+                     *       "ts": "2026-11-21T12:00:00.2Z",
+                     *       "top": [
+                     *         {
+                     *           "rank": 1,
+                     *           "user_id": "ada",
+                     *           "score": 125,
+                     *           "display_name": "Ada",
+                     *           "avatar_url": "https://images.example.com/ada.png"
+                     *         },
+                     *         {
+                     *           "rank": 2,
+                     *           "user_id": "bob",
+                     *           "score": 90
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "text/event-stream": components["schemas"]["Frame"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];

@@ -38,7 +38,7 @@ export class Source {
   follow(show: (state: State) => void, problem: (error: unknown) => void): () => void {
     const stopped = new AbortController();
     const watcher = new Watcher(this.transport, this.query, {
-      stream: `${this.path}/live`, top: `${this.path}/top`, query: {},
+      stream: `/v1/realtime/pages/${segment(this.query.board)}`, top: `${this.path}/top`, query: {},
     });
     const run = async (): Promise<void> => {
       void watcher.run(stopped.signal);

@@ -131,6 +131,7 @@ type Options struct {
 	Tickets      Tickets
 	StreamTokens *auth.StreamTokens // nil: no dialect has such streams
 	Keys         Keys
+	Secrets      Secrets // set where Keys is
 	Boards       Boards
 	Operations   *Operations
 	Trail        Trail
@@ -150,13 +151,13 @@ type Options struct {
 	Window       scoreboard.Window  // in which repeats are recognised; no attestation is valid for longer
 	Peers        []string           // names in client certificates that act as servers
 
-	Policy    Policy // the initial one; Configure replaces it
-	CursorKey []byte
-	DevIssuer bool
-	Origins   []string
-	Log       *slog.Logger
-	Tracer    *tracing.Tracer // nil: requests are not traced
-	Now       func() time.Time
+	Policy     Policy   // the initial one; Configure replaces it
+	CursorKeys [][]byte // the first makes cursors, those of all are accepted
+	DevIssuer  bool
+	Origins    []string
+	Log        *slog.Logger
+	Tracer     *tracing.Tracer // nil: requests are not traced
+	Now        func() time.Time
 }
 
 // Policy is what operators can change while the API serves.

@@ -59,8 +59,7 @@ type auditTrail struct {
 // handler.
 func (h *auditTrail) checkAudited(c *gin.Context, r route, caller *auth.Claims) {
 	if r.audit == audited && !c.GetBool(keyAudited) && h.trail != nil {
-		h.log.Error("change without audit entry", logTrace, traceID(c), "actor", caller.User, "action", r.action,
-			"request_id", c.GetString(keyRequestID))
+		requestLog(h.log, c).Error("change without audit entry", "actor", caller.User, "action", r.action)
 	}
 }
 

@@ -199,6 +199,8 @@ func allOptions(kept Trail) Options {
 		WebSockets:   struct{ WebSockets }{},
 		EventStreams: struct{ Stream }{},
 		Keys:         struct{ signingKeys }{},
+		Secrets:      struct{ Secrets }{},
+		Tickets:      struct{ Tickets }{},
 		Operations:   &Operations{},
 		Trail:        kept,
 		Moderation:   struct{ Moderation }{},

@@ -75,7 +75,7 @@ func (h *boardExports) exportBoard(c *gin.Context, caller *auth.Claims) error {
 		return nil
 	})
 	if err != nil { // the status line is sent; the missing end shows the failure
-		h.log.Warn("export incomplete", "request_id", c.GetString(keyRequestID), "err", err)
+		requestLog(h.log, c).Warn("export incomplete", "err", err)
 		return nil
 	}
 	end.Kind = "end"

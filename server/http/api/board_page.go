@@ -34,7 +34,6 @@ const (
 	pathCard         = "/b/:board/card.svg"
 	pathPageTop      = "/b/:board/top"
 	pathPageTimeline = "/b/:board/timeline"
-	pathPageLive     = "/b/:board/live"
 	pathPagePlayer   = "/b/:board/players/:user_id"
 	pathPageChart    = "/b/:board/players/:user_id/history"
 	pathEmbed        = "/embed/:board"
@@ -78,13 +77,13 @@ func (h *handlers) pageRoutes() []route {
 			listed(pathPagePlayer, parameters{"k"}, &l.Rank, h.pageData.pagePlayer),
 			listed(pathPageChart, noParameters, &l.Rank, h.pageData.pageHistory))
 	}
-	if h.streams != nil {
-		live := listed(pathPageLive, parameters{"limit", "delta", "last_event_id", "lastEventId"}, &l.Joins,
-			h.pageData.pageLive)
-		live.stream = &liveStream{}
-		t = append(t, live)
+	if h.streams == nil {
+		return append(t, misrouted(pathPageStream, nil))
 	}
-	return t
+	stream := listed(pathPageStream, parameters{"limit", "delta", "last_event_id", "lastEventId"}, &l.Joins,
+		h.pageData.pageStream)
+	stream.stream = &liveStream{}
+	return append(t, stream)
 }
 
 // visitor returns the claims of a page's caller: anonymous without a token.
@@ -100,7 +99,7 @@ func (h *callers) visitor(c *gin.Context, r route) (*auth.Claims, error) {
 
 // mayEmbed reports whether a request is for a page's data of a board that a site may embed.
 func (o *origins) mayEmbed(c *gin.Context, origin string) bool {
-	if o.pages == nil || !strings.HasPrefix(c.FullPath(), pathPage+"/") {
+	if o.pages == nil || !strings.HasPrefix(c.FullPath(), pathPage+"/") && c.FullPath() != pathPageStream {
 		return false
 	}
 	board := scoreboard.BoardID(c.Param("board"))
@@ -224,8 +223,8 @@ const (
 	maxNear     = 5
 )
 
-// pageLive is GET /b/{board}/live: an event stream.
-func (d *pageData) pageLive(c *gin.Context, caller *auth.Claims) error {
+// pageStream is GET /v1/realtime/pages/{board}: an event stream.
+func (d *pageData) pageStream(c *gin.Context, caller *auth.Claims) error {
 	limit, err := pageLimit(c)
 	if err != nil {
 		return err
@@ -269,7 +268,6 @@ type pageViews struct {
 	pages   Listing
 	lookups *lookups
 	show    func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
-	live    bool // pages may open streams
 	now     clock
 }
 
@@ -345,7 +343,7 @@ func (p *pageViews) view(c *gin.Context, caller *auth.Claims) (*pages.Board, err
 	}
 	v := &pages.Board{
 		ID: scoreboard.BoardID(c.Param("board")), Shown: board.ID, Ended: board.Ended(),
-		Live: p.live, Closed: board.Closed, Sealed: board.PublicHash(),
+		Closed: board.Closed, Sealed: board.PublicHash(),
 		URL: p.pages.PublicURL(),
 	}
 	if v.Limit, err = pageLimit(c); err != nil {

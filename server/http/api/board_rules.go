@@ -51,7 +51,7 @@ func (h *boardRules) setRule(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	h.log.Info("rule of a board set", logTrace, traceID(c), "board", id)
+	requestLog(h.log, c).Info("rule of a board set", "board", id)
 	respond(c, http.StatusOK, ruleJSON(&set))
 	return nil
 }
@@ -66,7 +66,7 @@ func (h *boardRules) clearRule(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	h.log.Info("rule of a board cleared", logTrace, traceID(c), "board", id)
+	requestLog(h.log, c).Info("rule of a board cleared", "board", id)
 	respond(c, http.StatusOK, h.boards.boardJSON(c, caller, b))
 	return nil
 }

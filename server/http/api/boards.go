@@ -84,7 +84,7 @@ func (h *boards) createBoard(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	h.log.Info("board created", logTrace, traceID(c), "board", made.ID, "mode", made.Mode, "period", made.Period)
+	requestLog(h.log, c).Info("board created", "board", made.ID, "mode", made.Mode, "period", made.Period)
 	respond(c, http.StatusCreated, h.boardJSON(c, caller, made))
 	return nil
 }
@@ -252,7 +252,7 @@ func (h *boards) changeBoard(change boardChange) handler {
 		if err != nil {
 			return err
 		}
-		h.log.Info("board changed", logTrace, traceID(c), "board", id, "status", b.Status)
+		requestLog(h.log, c).Info("board changed", "board", id, "status", b.Status)
 		respond(c, http.StatusOK, h.boardJSON(c, caller, b))
 		return nil
 	}

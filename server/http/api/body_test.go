@@ -32,8 +32,8 @@ func TestBodiesWithoutAnObject(t *testing.T) {
 		"POST /v1/boards/:board/freeze": true, "POST /v1/boards/:board/unfreeze": true,
 		"POST /v1/boards/:board/archive": true, "PUT /v1/users/me/friends/:user_id": true,
 		"PUT /v1/boards/:board/teams/:team/members/:user_id": true,
-		"POST /v1/admin/dead-letters/:id/requeue":            true,
-		"POST /v1/admin/webhooks/:webhook_id/enable":         true, "POST /v1/admin/webhooks/:webhook_id/test": true,
+		"POST /v1/admin/dead-letters/:id/requeue":            true, "POST /v1/admin/master-key/rotate": true,
+		"POST /v1/admin/webhooks/:webhook_id/enable": true, "POST /v1/admin/webhooks/:webhook_id/test": true,
 		"POST /v1/admin/webhooks/:webhook_id/deliveries/:id/retry": true, "POST /v1/admin/jobs/:id/stop": true,
 	}
 	token := minted(t, a, "alice", auth.ScopeUpdate+" "+auth.ScopeAdmin)

@@ -43,18 +43,12 @@ func (k cursorKey) cipher() cipher.AEAD {
 	return aead
 }
 
-// encryptCursor encrypts a cursor, whose user clients must not learn. The same cursor is always
-// encrypted to the same text, as the tag of a page requires: the nonce depends on it.
-func (k cursorKey) encryptCursor(cursor scoreboard.PageCursor) string {
-	b := cursor.Append(make([]byte, 0, 128))
-	aead := k.cipher()
-	out := append(make([]byte, 0, 192), encryptedVersion)
-	out = append(out, k.cursorMAC(b)[:aead.NonceSize()]...)
-	return base64.RawURLEncoding.EncodeToString(aead.Seal(out, out[1:], b, nil))
-}
-
-// decryptCursor decrypts what encryptCursor has encrypted.
-func (k cursorKey) decryptCursor(b []byte) (data []byte, ok bool) {
+// open returns what a cursor holds, if the key has signed or encrypted it.
+func (k cursorKey) open(b []byte) (data []byte, ok bool) {
+	if b[0] != encryptedVersion {
+		data, mac := b[:len(b)-cursorMAC], b[len(b)-cursorMAC:]
+		return data, hmac.Equal(mac, k.cursorMAC(data))
+	}
 	aead := k.cipher()
 	if len(b) < 1+aead.NonceSize() {
 		return nil, false
@@ -64,16 +58,30 @@ func (k cursorKey) decryptCursor(b []byte) (data []byte, ok bool) {
 	return data, err == nil
 }
 
-// encodeCursor signs a cursor, so that clients cannot make up positions.
-func (k cursorKey) encodeCursor(cursor scoreboard.PageCursor) string {
+// cursorKeys are the keys of cursors: the first makes them, and those of all are accepted.
+type cursorKeys [][]byte
+
+// encryptCursor encrypts a cursor, whose user clients must not learn. The same cursor is always
+// encrypted to the same text, as the tag of a page requires: the nonce depends on it.
+func (k cursorKeys) encryptCursor(cursor scoreboard.PageCursor) string {
 	b := cursor.Append(make([]byte, 0, 128))
-	return base64.RawURLEncoding.EncodeToString(append(b, k.cursorMAC(b)...))
+	key := cursorKey(k[0])
+	aead := key.cipher()
+	out := append(make([]byte, 0, 192), encryptedVersion)
+	out = append(out, key.cursorMAC(b)[:aead.NonceSize()]...)
+	return base64.RawURLEncoding.EncodeToString(aead.Seal(out, out[1:], b, nil))
+}
+
+// encodeCursor signs a cursor, so that clients cannot make up positions.
+func (k cursorKeys) encodeCursor(cursor scoreboard.PageCursor) string {
+	b := cursor.Append(make([]byte, 0, 128))
+	return base64.RawURLEncoding.EncodeToString(append(b, cursorKey(k[0]).cursorMAC(b)...))
 }
 
 // decodeCursor verifies a cursor and returns its position on a board: an
 // invalid_request for one that was not issued for it, gone for one of an earlier
 // period.
-func (k cursorKey) decodeCursor(text string, board *scoreboard.Board) (*scoreboard.Position, error) {
+func (k cursorKeys) decodeCursor(text string, board *scoreboard.Board) (*scoreboard.Position, error) {
 	invalid := scoreboard.Invalid("cursor", "cursor must be the next_cursor of a page")
 	if len(text) > maxCursorLength {
 		return nil, invalid
@@ -82,17 +90,16 @@ func (k cursorKey) decodeCursor(text string, board *scoreboard.Board) (*scoreboa
 	if err != nil || len(b) < cursorMAC {
 		return nil, invalid
 	}
-	data, mac := b[:len(b)-cursorMAC], b[len(b)-cursorMAC:]
-	genuine := hmac.Equal(mac, k.cursorMAC(data))
-	if b[0] == encryptedVersion {
-		data, genuine = k.decryptCursor(b)
+	for _, key := range k {
+		data, genuine := cursorKey(key).open(b)
+		if !genuine {
+			continue
+		}
+		cursor, ok := scoreboard.ParsePageCursor(data)
+		if !ok {
+			return nil, invalid
+		}
+		return cursor.PositionOn(board)
 	}
-	if !genuine {
-		return nil, invalid
-	}
-	cursor, ok := scoreboard.ParsePageCursor(data)
-	if !ok {
-		return nil, invalid
-	}
-	return cursor.PositionOn(board)
+	return nil, invalid
 }

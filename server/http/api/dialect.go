@@ -43,6 +43,9 @@ type Dialect struct {
 	// Attestation is the form of the attestations that writes may have; nil: no write has
 	// one.
 	Attestation *auth.AttestationForm
+	// TraceKey is under which key log lines about its requests have the id of the trace, beside
+	// that of all lines; "" for none.
+	TraceKey string
 	// Error returns the status and the body of an error response, which is marshalled to
 	// JSON; status is the native one.
 	Error func(status int, e *wire.Error) (int, any)
@@ -124,6 +127,9 @@ func (h *dialectRoutes) dialectRoute(d *Dialect, r *DialectRoute) route {
 	case AccessTicket:
 		out.scope, out.rate = anyToken, &h.limits.Tickets
 	case AccessStream:
+		if h.streams == nil {
+			return misrouted(out.path, d)
+		}
 		out.rate = &h.limits.Joins
 		out.stream, out.handle = h.dialectStream(r.Stream)
 		return out
@@ -174,9 +180,9 @@ func (h *dialectRoutes) serves(r *DialectRoute) bool {
 	case AccessWrite:
 		return h.operations.submitter != nil && h.operations.reads != nil
 	case AccessTicket:
-		return h.streams != nil && h.operations.streamTokens != nil
+		return h.operations.streamTokens != nil
 	case AccessStream:
-		return h.streams != nil && (r.Stream.Token != StreamTokenInQuery || h.operations.streamTokens != nil)
+		return true
 	default:
 	}
 	return h.operations.reads != nil

@@ -47,6 +47,7 @@ type handlers struct {
 	userData   *userData
 	flags      *flags
 	keys       *keys
+	masterKey  *masterKey
 	devTokens  *devTokens
 	webhooks   *webhooks
 	settings   *settings
@@ -89,7 +90,7 @@ func newParts(o *Options, f *failures) *parts {
 		reasons:    &reasons{statuses: o.Statuses, hidden: o.Hidden},
 		past:       &pastReads{store: o.PastBoards, now: o.Now},
 		userBoards: &userBoards{access: access, catalog: o.Catalog, reads: o.Reads},
-		pages:      &topPages{cursors: o.CursorKey, now: o.Now},
+		pages:      &topPages{cursors: o.CursorKeys, now: o.Now},
 		signatures: &signatures{keyring: o.Keyring, policy: policy, limit: o.Limits.Key},
 		proofs: &proofs{
 			tokens: o.ActionTokens, attestations: o.Attestations, window: o.Window, peers: o.Peers, now: o.Now,
@@ -101,7 +102,7 @@ func newParts(o *Options, f *failures) *parts {
 		updates: o.Limits.Updates.Users,
 		catalog: o.Catalog, policy: policy, signatures: p.signatures, proofs: p.proofs, countries: o.Countries,
 	}
-	if o.Live != nil {
+	if o.WebSockets != nil {
 		p.streams = &streams{
 			webSockets: o.WebSockets, eventStreams: o.EventStreams, tickets: p.tickets, access: access,
 		}
@@ -168,7 +169,7 @@ func (p *parts) addWrites(h *handlers) {
 
 func (p *parts) addReads(h *handlers) {
 	h.tops = &topReads{
-		reads: p.Reads, pastBoards: p.PastBoards, past: p.past, live: p.Live, access: p.access, cursors: p.CursorKey,
+		reads: p.Reads, pastBoards: p.PastBoards, past: p.past, live: p.Live, access: p.access, cursors: p.CursorKeys,
 		pages: p.pages, show: p.Show, policy: p.policy, now: p.Now,
 	}
 	h.places = &places{
@@ -194,7 +195,7 @@ func (p *parts) addPages(h *handlers) {
 	}
 	h.pageViews = &pageViews{
 		reads: p.Reads, boards: listed, store: p.Boards, catalog: p.Catalog, pages: p.Pages, lookups: p.lookups,
-		show: p.Show, live: p.Live != nil, now: p.Now,
+		show: p.Show, now: p.Now,
 	}
 }
 
@@ -222,6 +223,7 @@ func (p *parts) addBoards(h *handlers) {
 func (p *parts) addAdministration(h *handlers) {
 	if p.Keys != nil {
 		h.keys = &keys{store: p.Keys, boards: p.Boards, keyring: p.Keyring}
+		h.masterKey = &masterKey{secrets: p.Secrets, keyring: p.Keyring}
 	}
 	if p.Webhooks != nil {
 		h.webhooks = &webhooks{

@@ -194,8 +194,7 @@ func (h *jobRunner) runJob(
 		case !errors.As(err, &e):
 			e = scoreboard.Errorf(wire.CodeInternal, internalMessage)
 		}
-		h.log.Warn("job failed", logTrace, traceID(c), "path", c.FullPath(), "request_id", c.GetString(keyRequestID),
-			"err", err)
+		requestLog(h.log, c).Warn("job failed", "path", c.FullPath(), "err", err)
 		last := protocol.NewError(e)
 		last.RequestID = c.GetString(keyRequestID)
 		line := wire.JobLine{Type: "error", Error: &last}

@@ -89,7 +89,7 @@ func (h *jobRunner) endJob(c *gin.Context, job *scoreboard.Job, state string, la
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request.Context()), reportTime)
 	defer cancel()
 	if err := h.jobs.End(ctx, job.ID, state, jobLine(&last)); err != nil {
-		h.log.Warn("end of a job not stored", "job", job.ID, "state", state, "err", err)
+		requestLog(h.log, c).Warn("end of a job not stored", "job", job.ID, "state", state, "err", err)
 	}
 }
 

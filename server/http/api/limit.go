@@ -115,9 +115,10 @@ func (a *API) countAuthFailure(c *gin.Context, err error) error {
 	var rejected *auth.Rejection
 	if errors.As(err, &rejected) {
 		a.metrics.rejected.WithLabelValues(rejected.Reason).Inc()
-		a.log.LogAttrs(c.Request.Context(), slog.LevelDebug, "token rejected", slog.String("reason", rejected.Reason),
-			slog.String("err", rejected.Text), slog.String("address", address(c.Request)),
-			slog.String(logTrace, traceID(c)))
+		if a.log.Enabled(c.Request.Context(), slog.LevelDebug) {
+			requestLog(a.log, c).Debug("token rejected", "reason", rejected.Reason, "err", rejected.Text,
+				"address", address(c.Request))
+		}
 	}
 	switch code := wire.CodeOf(err); {
 	case rejected != nil && rejected.Reason == auth.ReasonExpired:

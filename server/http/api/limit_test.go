@@ -146,7 +146,7 @@ func newRig(t *testing.T, addresses int, edits ...func(*rig)) *rig {
 	}
 	r.tokens = auth.NewTokens(secret, "iss", "aud", time.Now)
 	r.past = auth.NewTokens(secret, "iss", "aud", func() time.Time { return time.Now().Add(-2 * time.Hour) })
-	ring, err := auth.NewKeyring(strings.Repeat("0f", 32), r, slog.New(slog.DiscardHandler), r.clock)
+	ring, err := auth.NewKeyring([]string{strings.Repeat("0f", 32)}, r, slog.New(slog.DiscardHandler), r.clock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,17 +164,17 @@ func newRig(t *testing.T, addresses int, edits ...func(*rig)) *rig {
 func (r *rig) with(edit func(*api.Options)) {
 	reads := func(l *counting) api.Rate { return api.Rate{Users: l, Servers: r.limits.servers} }
 	o := api.Options{
-		Peers:     []string{"arena-1", "arena 1"},
-		Tokens:    r.tokens,
-		Keyring:   r.ring,
-		Catalog:   r,
-		Submitter: r,
-		Reads:     &r.reads,
-		Hidden:    nobodyHidden{},
-		CursorKey: []byte("k"),
-		Policy:    api.Policy{AnonymousReads: r.open, Async: true, TopN: 10},
-		Log:       slog.New(slog.DiscardHandler),
-		Now:       time.Now,
+		Peers:      []string{"arena-1", "arena 1"},
+		Tokens:     r.tokens,
+		Keyring:    r.ring,
+		Catalog:    r,
+		Submitter:  r,
+		Reads:      &r.reads,
+		Hidden:     nobodyHidden{},
+		CursorKeys: [][]byte{[]byte("k")},
+		Policy:     api.Policy{AnonymousReads: r.open, Async: true, TopN: 10},
+		Log:        slog.New(slog.DiscardHandler),
+		Now:        time.Now,
 		Limits: api.Limits{
 			Updates: reads(r.limits.updates), Top: reads(r.limits.top), Rank: reads(r.limits.rank),
 			Key:       func(perMinute int) api.KeyLimit { return r.byRate(perMinute) },

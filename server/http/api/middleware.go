@@ -98,7 +98,7 @@ func (a *API) recoverPanic(c *gin.Context) {
 		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 			panic(p)
 		}
-		a.log.Error("handler panicked", logTrace, traceID(c), "path", c.FullPath(), "err", fmt.Sprint(p),
+		requestLog(a.log, c).Error("handler panicked", "path", c.FullPath(), "err", fmt.Sprint(p),
 			"stack", string(debug.Stack()))
 		if !c.Writer.Written() {
 			a.failures.fail(c, scoreboard.Errorf(wire.CodeInternal, internalMessage))
@@ -135,7 +135,7 @@ func (o *origins) cors(c *gin.Context) {
 	preflight := c.Request.Method == http.MethodOptions && c.GetHeader("Access-Control-Request-Method") != ""
 	if origin == "" || !o.allowedOrigin(c) {
 		if preflight && origin != "" {
-			o.logForeignOrigin(origin)
+			o.logForeignOrigin(c, origin)
 		}
 		return
 	}
@@ -152,11 +152,11 @@ func (o *origins) cors(c *gin.Context) {
 
 // logForeignOrigin names an origin whose pages the browser stops: otherwise only the page
 // that cannot call learns of it.
-func (o *origins) logForeignOrigin(origin string) {
+func (o *origins) logForeignOrigin(c *gin.Context, origin string) {
 	suppressed, ok := o.errors.allow(errorKind{"preflight", wire.CodeForbidden}, o.now())
 	if ok {
-		o.log.Warn("preflight from an origin that is not in realtime.origins", "origin", truncate(origin, 100),
-			"suppressed", suppressed)
+		requestLog(o.log, c).Warn("preflight from an origin that is not in realtime.origins",
+			"origin", truncate(origin, 100), "suppressed", suppressed)
 	}
 }
 

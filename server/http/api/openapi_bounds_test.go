@@ -70,7 +70,7 @@ var queryBounds = map[string]object{
 	"GET " + pathTop + " after":                            text(maxParameter),
 	"GET " + pathRealtime + " limit":                       {"enum": []int{shortStream, scoreboard.TopSize}},
 	"GET " + pathPageTop + " limit":                        {"enum": []int{shortStream, scoreboard.TopSize}},
-	"GET " + pathPageLive + " limit":                       {"enum": []int{shortStream, scoreboard.TopSize}},
+	"GET " + pathPageStream + " limit":                     {"enum": []int{shortStream, scoreboard.TopSize}},
 	"GET " + pathPagePlayer + " k":                         integers(0, maxNear),
 	"GET /v1/users/:user_id/statement limit":               integers(1, statementPage),
 	"GET /v1/boards limit":                                 integers(1, maxBoards),

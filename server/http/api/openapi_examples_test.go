@@ -380,6 +380,7 @@ var examples = []any{
 	wire.RotateRequest{Overlap: "1h"},
 	exampleKeyShown,
 	wire.Keys{Keys: []wire.Key{exampleKeyShown}},
+	wire.MasterKeyRotation{Encrypted: 3, Unchanged: 1, Unreadable: []string{}},
 	wire.WebhookRequest{
 		URL: "https://example.com/hooks", Types: []string{"season.closed", "rank.reached"}, Boards: []string{"daily"},
 		Top: 10,

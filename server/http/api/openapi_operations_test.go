@@ -167,7 +167,7 @@ func pageOperations() []operation {
 			readCodes...),
 		reads("GET "+pathPageChart, "pages", "Get a player's last day in hours, for a board's page",
 			nil, wire.RankHistory{}, with(readCodes, wire.CodeGone, wire.CodeNotSettled)...),
-		described(reads("GET "+pathPageLive, "pages", "Follow a board, for its page", []param{
+		described(reads("GET "+pathPageStream, "pages", "Follow a board, for its page", []param{
 			rows,
 			{"delta", "string", "1 to receive changes instead of full states"},
 			{"last_event_id", "string", "id of the last event received, for clients that cannot set Last-Event-ID"},
@@ -414,6 +414,8 @@ func adminOperations() []operation {
 		write("POST /v1/admin/keys/:key_id/rotate", "Replace a key's secret; the old one stays valid for a while",
 			wire.RotateRequest{}, wire.Key{}, notFound, conflict),
 		read("DELETE /v1/admin/keys/:key_id", "Revoke a signing key", nil, wire.Key{}, notFound),
+		described(write("POST /v1/admin/master-key/rotate", "Encrypt all stored secrets with the first master key",
+			nil, wire.MasterKeyRotation{}), "For a rotation of the setting auth.master_key. It can be repeated."),
 		created(write("POST /v1/admin/webhooks", "Create a webhook and show its secret once",
 			wire.WebhookRequest{}, wire.Webhook{}, notFound, conflict)),
 		read("GET /v1/admin/webhooks", "List webhooks", nil, wire.Webhooks{}),

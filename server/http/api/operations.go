@@ -79,7 +79,7 @@ func (h *status) outbox(c *gin.Context, _ *auth.Claims) error {
 	}
 	halted, err := h.jobs.Halted(c.Request.Context())
 	if err != nil {
-		h.log.Debug("history of the ranking not checked", "err", err) // the status reports Redis
+		requestLog(h.log, c).Debug("history of the ranking not checked", "err", err) // the status reports Redis
 	}
 	out := wire.Outbox{
 		Halted: halted, Shards: []wire.OutboxShard{},
@@ -186,7 +186,7 @@ func (h *deadLetters) resolveDeadLetter(
 	if err := resolve(c.Request.Context(), letter, why); err != nil {
 		return err
 	}
-	h.log.Info("dead letter resolved", logTrace, traceID(c), "path", c.FullPath(), "id", id,
+	requestLog(h.log, c).Info("dead letter resolved", "path", c.FullPath(), "id", id,
 		"topic", letter.Topic, "partition", letter.Partition, "offset", letter.Offset)
 	respond(c, http.StatusOK, deadLetterJSON(letter))
 	return nil
@@ -245,7 +245,7 @@ func (h *status) status(c *gin.Context, _ *auth.Claims) error {
 		return err
 	}
 	problem := func(source string, err error) string {
-		h.log.Debug("status incomplete", "source", source, "err", err)
+		requestLog(h.log, c).Debug("status incomplete", "source", source, "err", err)
 		return source + " does not answer"
 	}
 	out := h.node.Status()

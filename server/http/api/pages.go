@@ -67,7 +67,7 @@ func (p *pageCache) forTop(top *scoreboard.Top) *boardPages {
 
 // topPages encodes the rows of boards.
 type topPages struct {
-	cursors cursorKey
+	cursors cursorKeys
 	cache   pageCache
 	now     clock
 }

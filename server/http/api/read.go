@@ -79,7 +79,7 @@ type topReads struct {
 	past       *pastReads
 	live       Live // nil: long polls do not wait
 	access     *boardAccess
-	cursors    cursorKey
+	cursors    cursorKeys
 	pages      *topPages
 	show       func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
 	policy     *atomic.Pointer[Policy]

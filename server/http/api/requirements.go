@@ -51,7 +51,7 @@ func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	h.log.Info("board changed", logTrace, traceID(c), "board", id)
+	requestLog(h.log, c).Info("board changed", "board", id)
 	respond(c, http.StatusOK, h.boardJSON(c, caller, b))
 	return nil
 }

@@ -217,6 +217,6 @@ func (f *failures) logThrottled(c *gin.Context, code wire.Code, err error) {
 	if !ok {
 		return
 	}
-	f.log.Error("request failed", "path", kind.path, "code", code, "request_id", c.GetString(keyRequestID),
-		logTrace, traceID(c), "err", err, "suppressed", suppressed)
+	requestLog(f.log, c).Error("request failed", "path", kind.path, "code", code, "err", err,
+		"suppressed", suppressed)
 }

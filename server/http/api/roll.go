@@ -101,7 +101,7 @@ func (h *seasons) beginSeason(
 	if out.Created = append(out.Created, string(family.Instance(*season))); interrupted != nil {
 		out.Interrupted = string(*interrupted)
 	}
-	h.log.Info("season started", logTrace, traceID(c), "board", family, "season", season.Name, "dry", r.DryRun)
+	requestLog(h.log, c).Info("season started", "board", family, "season", season.Name, "dry", r.DryRun)
 	return nil
 }
 

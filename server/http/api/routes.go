@@ -229,9 +229,14 @@ func (h *handlers) routes() []route {
 			})
 	}
 	t = append(t, h.teamRoutes()...)
-	if h.streams != nil {
+	if h.tickets.store != nil {
 		t = append(t,
-			board("GET", "/v1/realtime/token", parameters{"board"}, anyToken, &l.Tickets, h.tickets.ticket),
+			board("GET", "/v1/realtime/token", parameters{"board"}, anyToken, &l.Tickets, h.tickets.ticket))
+	}
+	if h.streams == nil {
+		t = append(t, misrouted(pathRealtime, nil))
+	} else {
+		t = append(t,
 			opens(h.tickets.nativeStream(), board("GET", pathRealtime,
 				parameters{"board", tokenParameter, "delta", "limit", "last_event_id", "lastEventId", "friends"},
 				optionalToken, &l.Joins, h.streams.live)))
@@ -295,7 +300,9 @@ func (h *handlers) adminRoutes() []route {
 			h.adminRoute("POST", "/v1/admin/keys", "key.create", reasonParameter, h.keys.createKey),
 			h.operatorRoute("GET", "/v1/admin/keys", "", noParameters, h.keys.listKeys),
 			h.adminRoute("POST", "/v1/admin/keys/:key_id/rotate", "key.rotate", reasonParameter, h.keys.rotateKey),
-			h.adminRoute("DELETE", "/v1/admin/keys/:key_id", "key.revoke", reasonParameter, h.keys.revokeKey))
+			h.adminRoute("DELETE", "/v1/admin/keys/:key_id", "key.revoke", reasonParameter, h.keys.revokeKey),
+			h.adminRoute("POST", "/v1/admin/master-key/rotate", "master_key.rotate", reasonParameter,
+				h.masterKey.rotateMasterKey))
 	}
 	if h.webhooks != nil {
 		t = append(t,
@@ -491,11 +498,8 @@ func (a *API) run(c *gin.Context, r route) error {
 // requests, and server errors are logged anyway. The query is left out because it
 // may hold a ticket or a token.
 func (a *API) logAccess(c *gin.Context, route string, took time.Duration) {
-	a.log.LogAttrs(c.Request.Context(), slog.LevelDebug, "request",
-		slog.String("method", c.Request.Method), slog.String("route", route),
-		slog.Int("status", c.Writer.Status()), slog.Duration("elapsed", took),
-		slog.String("address", address(c.Request)),
-		slog.String("request_id", c.GetString(keyRequestID)), slog.String(logTrace, traceID(c)))
+	requestLog(a.log, c).Debug("request", "method", c.Request.Method, "route", route, "status", c.Writer.Status(),
+		"elapsed", took, "address", address(c.Request))
 }
 
 // nativeDialect is the label of the API's own routes.

@@ -44,8 +44,9 @@ func TestRejectedTokensHaveReasons(t *testing.T) {
 		if w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), test.text) {
 			t.Errorf("%s: got %d %s, want 401 with its reason", test.reason, w.Code, w.Body)
 		}
-		want := `msg="token rejected" reason=` + test.reason
+		want := ` reason=` + test.reason
 		if line := log.String(); !strings.Contains(line, want) ||
+			!strings.Contains(line, `msg="token rejected" request_id=`+w.Header().Get("X-Request-Id")) ||
 			len(test.token) > 1 && strings.Contains(line, test.token[strings.LastIndex(test.token, ".")+1:]) {
 			t.Errorf("got the log %s, want %s", line, want)
 		}

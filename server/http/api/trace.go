@@ -1,6 +1,7 @@
 package api
 
 import (
+	"log/slog"
 	"net/http"
 	"strconv"
 
@@ -57,6 +58,19 @@ func spanOf(c *gin.Context) *tracing.Span {
 
 // logTrace is the key of traceID in log lines.
 const logTrace = tracing.LogKey
+
+// requestLog returns a log whose lines name a request by its id and its trace, whether it is sampled
+// or not. The specification of a dialect may have the trace under another key, too.
+func requestLog(log *slog.Logger, c *gin.Context) *slog.Logger {
+	trace := traceID(c)
+	log = log.With("request_id", c.GetString(keyRequestID), logTrace, trace)
+	if d, ok := c.Get(keyDialect); ok {
+		if key := d.(*Dialect).TraceKey; key != "" { //nolint:forcetypeassert // serve sets it
+			log = log.With(key, trace)
+		}
+	}
+	return log
+}
 
 // traceID returns the id of a request's trace, for the log.
 func traceID(c *gin.Context) string { return tracing.TraceID(c.GetString(keyTrace)) }

@@ -88,7 +88,7 @@ func (h *userData) export(c *gin.Context, caller *auth.Claims) error {
 		return write.Encode(wire.ExportLine{Kind: kind, Row: row})
 	})
 	if err != nil { // the status line is sent; the missing end shows the failure
-		h.log.Warn("export incomplete", logTrace, traceID(c), "request_id", c.GetString(keyRequestID), "err", err)
+		requestLog(h.log, c).Warn("export incomplete", "err", err)
 		return nil
 	}
 	end.Kind = "end"

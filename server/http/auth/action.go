@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,23 +24,23 @@ const (
 	boundActionPrefix = "at2."
 )
 
-// ActionTokens signs and verifies action tokens with a key derived from the master
-// key: every node verifies the tokens of every other, and nothing that is signed for
+// ActionTokens signs and verifies action tokens with keys derived from the master
+// keys: every node verifies the tokens of every other, and nothing that is signed for
 // another purpose passes as one.
-type ActionTokens struct{ key []byte }
+type ActionTokens struct{ keys [][]byte } // the first signs
 
-// NewActionTokens derives the key from a master key of 32 bytes in hex.
-func NewActionTokens(masterKey string) (*ActionTokens, error) {
-	key, err := deriveKey(masterKey, "action tokens")
+// NewActionTokens derives the keys from master keys of 32 bytes in hex.
+func NewActionTokens(masterKeys []string) (*ActionTokens, error) {
+	keys, err := deriveKeys(masterKeys, "action tokens")
 	if err != nil {
 		return nil, err
 	}
-	return &ActionTokens{key}, nil
+	return &ActionTokens{keys}, nil
 }
 
-// sign covers the prefix of the second version only: the first has none in its text.
-func (t *ActionTokens) sign(prefix string, payload []byte) []byte {
-	mac := hmac.New(sha256.New, t.key)
+// signAction covers the prefix of the second version only: the first has none in its text.
+func signAction(key []byte, prefix string, payload []byte) []byte {
+	mac := hmac.New(sha256.New, key)
 	if prefix != actionPrefix {
 		mac.Write([]byte(prefix))
 	}
@@ -64,7 +65,7 @@ func (t *ActionTokens) Issue(a *scoreboard.Action) string {
 	for _, board := range a.Boards {
 		b = appendText(b, string(board))
 	}
-	return prefix + base64.RawURLEncoding.EncodeToString(append(b, t.sign(prefix, b)...))
+	return prefix + base64.RawURLEncoding.EncodeToString(append(b, signAction(t.keys[0], prefix, b)...))
 }
 
 // appendText appends a text with its length; all texts are shorter than 256 bytes.
@@ -92,7 +93,7 @@ func (t *ActionTokens) Verify(token string) (*scoreboard.Action, error) {
 		return nil, errActionToken()
 	}
 	b, mac := raw[:len(raw)-sha256.Size], raw[len(raw)-sha256.Size:]
-	if !hmac.Equal(t.sign(prefix, b), mac) {
+	if !slices.ContainsFunc(t.keys, func(key []byte) bool { return hmac.Equal(signAction(key, prefix, b), mac) }) {
 		return nil, errActionToken()
 	}
 	a, ok := parseAction(b, prefix == boundActionPrefix)

@@ -215,7 +215,7 @@ func TestKeyring(t *testing.T) {
 	var logged strings.Builder
 	store := &keyStore{sealed: map[string][][]byte{}}
 	log := slog.New(slog.NewTextHandler(&logged, nil))
-	ring, err := auth.NewKeyring(strings.Repeat("0f", 32), store, log, clock(&now))
+	ring, err := auth.NewKeyring([]string{strings.Repeat("0f", 32)}, store, log, clock(&now))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func BenchmarkTokenAndSignature(b *testing.B) {
 		b.Fatal(err)
 	}
 	store := &keyStore{sealed: map[string][][]byte{}}
-	ring, err := auth.NewKeyring(strings.Repeat("0f", 32), store, slog.New(slog.DiscardHandler), time.Now)
+	ring, err := auth.NewKeyring([]string{strings.Repeat("0f", 32)}, store, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -12,6 +12,6 @@ func CountKeys(body []byte) (int, error) {
 
 // SignAction issues an action token with any payload.
 func (t *ActionTokens) SignAction(payload []byte) string {
-	signed := append(append([]byte{}, payload...), t.sign(actionPrefix, payload)...)
+	signed := append(append([]byte{}, payload...), signAction(t.keys[0], actionPrefix, payload)...)
 	return actionPrefix + base64.RawURLEncoding.EncodeToString(signed)
 }

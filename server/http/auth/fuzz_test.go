@@ -131,7 +131,7 @@ func FuzzActionPayload(f *testing.F) {
 func FuzzSignature(f *testing.F) {
 	now := noon
 	store := &keyStore{sealed: map[string][][]byte{}}
-	ring, err := auth.NewKeyring(strings.Repeat("0f", 32), store, slog.New(slog.DiscardHandler), clock(&now))
+	ring, err := auth.NewKeyring([]string{strings.Repeat("0f", 32)}, store, slog.New(slog.DiscardHandler), clock(&now))
 	if err != nil {
 		f.Fatal(err)
 	}

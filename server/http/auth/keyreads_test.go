@@ -47,7 +47,7 @@ func (s *slowKeys) SigningKeys(ctx context.Context, ids []string) (map[string]*s
 func slowRing(t *testing.T, took time.Duration) (*auth.Keyring, *slowKeys) {
 	t.Helper()
 	s := &slowKeys{took: took}
-	ring, err := auth.NewKeyring(strings.Repeat("0f", 32), s, slog.New(slog.DiscardHandler), time.Now)
+	ring, err := auth.NewKeyring([]string{strings.Repeat("0f", 32)}, s, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

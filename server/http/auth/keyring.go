@@ -37,7 +37,7 @@ type KeyStore interface {
 
 // Keyring verifies signatures.
 type Keyring struct {
-	aead  cipher.AEAD
+	ciphers []cipher.AEAD // of the master keys: the first encrypts
 	now   func() time.Time
 	log   *slog.Logger
 	reads keyReads
@@ -63,21 +63,25 @@ type liveSecret struct {
 // passed reports whether a time, zero for never, has passed.
 func passed(end, now time.Time) bool { return !end.IsZero() && !now.Before(end) }
 
-// NewKeyring decrypts secrets with a master key of 32 bytes in hex.
-func NewKeyring(masterKey string, store KeyStore, log *slog.Logger, now func() time.Time) (*Keyring, error) {
-	raw, err := decodeMasterKey(masterKey)
+// NewKeyring decrypts secrets with master keys of 32 bytes in hex, and encrypts them with the
+// first.
+func NewKeyring(masterKeys []string, store KeyStore, log *slog.Logger, now func() time.Time) (*Keyring, error) {
+	raw, err := decodeMasterKeys(masterKeys)
 	if err != nil {
 		return nil, err
 	}
-	block, err := aes.NewCipher(raw)
-	if err != nil {
-		return nil, fmt.Errorf("use the master key: %w", err)
+	k := &Keyring{log: log, now: now, unreadable: make(map[string]bool), known: make(map[string]*liveKey)}
+	for _, key := range raw {
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, fmt.Errorf("use the master key: %w", err)
+		}
+		aead, err := cipher.NewGCM(block)
+		if err != nil {
+			return nil, fmt.Errorf("use the master key: %w", err)
+		}
+		k.ciphers = append(k.ciphers, aead)
 	}
-	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		return nil, fmt.Errorf("use the master key: %w", err)
-	}
-	k := &Keyring{aead: aead, log: log, now: now, unreadable: make(map[string]bool), known: make(map[string]*liveKey)}
 	k.decoy = k.Encrypt(decoyID, decoyID)
 	k.reads = keyReads{store: store, now: now, read: k.read, turn: make(chan struct{}, 1)}
 	return k, nil
@@ -85,27 +89,45 @@ func NewKeyring(masterKey string, store KeyStore, log *slog.Logger, now func() t
 
 // Encrypt encrypts a secret for the store, bound to its key id.
 func (k *Keyring) Encrypt(keyID, secret string) []byte {
-	nonce := make([]byte, k.aead.NonceSize())
+	aead := k.ciphers[0]
+	nonce := make([]byte, aead.NonceSize())
 	_, _ = rand.Read(nonce) // never fails
-	return k.aead.Seal(nonce, nonce, []byte(secret), []byte(keyID))
+	return aead.Seal(nonce, nonce, []byte(secret), []byte(keyID))
 }
 
 // Decrypt decrypts what Encrypt has encrypted for an id.
 func (k *Keyring) Decrypt(id string, encrypted []byte) (string, error) {
-	secret, err := k.decrypt(id, encrypted)
+	secret, _, err := k.decrypt(id, encrypted)
 	return string(secret), err
 }
 
-func (k *Keyring) decrypt(keyID string, encrypted []byte) ([]byte, error) {
-	n := k.aead.NonceSize()
-	if len(encrypted) < n {
-		return nil, errors.New("an encrypted secret is truncated")
+// Reencrypt encrypts what Encrypt has encrypted for an id with the first master key, or returns nil if
+// that has encrypted it.
+func (k *Keyring) Reencrypt(id string, encrypted []byte) ([]byte, error) {
+	secret, by, err := k.decrypt(id, encrypted)
+	if err != nil || by == 0 {
+		return nil, err
 	}
-	secret, err := k.aead.Open(nil, encrypted[:n], encrypted[n:], []byte(keyID))
-	if err != nil {
-		return nil, fmt.Errorf("decrypt the secret of key %s: it was encrypted with another master key", keyID)
+	return k.Encrypt(id, string(secret)), nil
+}
+
+// decrypt returns a secret and which master key has encrypted it. It tries them all, so that the
+// time does not tell which.
+func (k *Keyring) decrypt(keyID string, encrypted []byte) (secret []byte, by int, err error) {
+	by = -1
+	for i, aead := range k.ciphers {
+		n := aead.NonceSize()
+		if len(encrypted) < n {
+			return nil, by, errors.New("an encrypted secret is truncated")
+		}
+		if plain, err := aead.Open(nil, encrypted[:n], encrypted[n:], []byte(keyID)); err == nil {
+			secret, by = plain, i
+		}
 	}
-	return secret, nil
+	if by < 0 {
+		return nil, by, fmt.Errorf("decrypt the secret of key %s: it was encrypted with another master key", keyID)
+	}
+	return secret, by, nil
 }
 
 // Check verifies that signature is the HMAC-SHA256 of text in hex under a live secret
@@ -185,7 +207,7 @@ func ErrSignature() error {
 // nil for no key.
 func (k *Keyring) read(keyID string, found *scoreboard.SigningKey, at time.Time) (*liveKey, error) {
 	if found == nil || len(found.Secrets) == 0 {
-		_, _ = k.decrypt(decoyID, k.decoy) // as much work as for a key
+		_, _, _ = k.decrypt(decoyID, k.decoy) // as much work as for a key
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		delete(k.known, keyID)
@@ -194,7 +216,7 @@ func (k *Keyring) read(keyID string, found *scoreboard.SigningKey, at time.Time)
 	key := &liveKey{expires: found.Expires, scope: found.Scope, read: at}
 	var unreadable error
 	for _, s := range found.Secrets {
-		secret, err := k.decrypt(keyID, s.Encrypted)
+		secret, _, err := k.decrypt(keyID, s.Encrypted)
 		if err != nil {
 			unreadable = err
 			continue

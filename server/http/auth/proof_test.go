@@ -17,7 +17,7 @@ import (
 
 func actionTokens(t testing.TB, master string) *auth.ActionTokens {
 	t.Helper()
-	tokens, err := auth.NewActionTokens(strings.Repeat(master, 32))
+	tokens, err := auth.NewActionTokens([]string{strings.Repeat(master, 32)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestActionTokens(t *testing.T) {
 			t.Errorf("%s: got %v, want forbidden", name, err)
 		}
 	}
-	if _, err := auth.NewActionTokens("short"); err == nil {
+	if _, err := auth.NewActionTokens([]string{"short"}); err == nil {
 		t.Error("a short master key is accepted")
 	}
 	longest := run

@@ -29,25 +29,27 @@ const (
 const maxStreamToken = 1024
 
 // StreamTokens issues and redeems tokens that open WebSockets of one client: join tickets in the
-// shape of a JWT with the scope ws_conn. Their key is derived from the master key, so it
+// shape of a JWT with the scope ws_conn. Their keys are derived from the master keys, so it
 // makes no difference who issues bearer tokens. As of other tickets, Redis holds a hash
 // and whom it is for, so none is redeemed after Redis has lost it.
 type StreamTokens struct {
-	key     []byte
+	keys    [][]byte // the first signs
 	tickets *Tickets
 	parser  *jwt.Parser
 }
 
-// NewStreamTokens derives the key from a master key of 32 bytes in hex, and uses rdb,
+// NewStreamTokens derives the keys from master keys of 32 bytes in hex, and uses rdb,
 // which the caller closes.
-func NewStreamTokens(masterKey string, rdb redis.UniversalClient, now func() time.Time) (*StreamTokens, error) {
-	key, err := deriveKey(masterKey, "stream tokens")
+func NewStreamTokens(
+	masterKeys []string, rdb redis.UniversalClient, now func() time.Time,
+) (*StreamTokens, error) {
+	keys, err := deriveKeys(masterKeys, "stream tokens")
 	if err != nil {
 		return nil, err
 	}
 	tickets := NewTickets(rdb, now)
 	tickets.prefix, tickets.life = "sb:stream-token:", StreamTokenLife
-	return &StreamTokens{key, tickets, jwt.NewParser(
+	return &StreamTokens{keys, tickets, jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(streamIssuer),
 		jwt.WithAudience(streamAudience), jwt.WithExpirationRequired(), jwt.WithNotBeforeRequired(),
 		jwt.WithIssuedAt(), jwt.WithLeeway(leeway), jwt.WithTimeFunc(now), jwt.WithStrictDecoding(),
@@ -69,7 +71,7 @@ func (s *StreamTokens) Issue(
 		}, Scope: ScopeJoin,
 	})
 	t.Header["typ"] = streamType
-	if token, err = t.SignedString(s.key); err != nil {
+	if token, err = t.SignedString(s.keys[0]); err != nil {
 		return "", time.Time{}, fmt.Errorf("sign a stream token: %w", err)
 	}
 	// Redis forgets it when it expires; its clock decides.
@@ -89,7 +91,11 @@ func (s *StreamTokens) Redeem(
 		if _, ok := t.Header["crit"]; ok || t.Header["typ"] != streamType {
 			return nil, errors.New("the signed object is not a stream token")
 		}
-		return s.key, nil
+		accepted := jwt.VerificationKeySet{}
+		for _, key := range s.keys {
+			accepted.Keys = append(accepted.Keys, key)
+		}
+		return accepted, nil
 	})
 	if err != nil {
 		return nil, unauthorized("invalid stream token")

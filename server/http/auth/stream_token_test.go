@@ -22,7 +22,7 @@ import (
 
 func streamTokens(t *testing.T, master string, rdb *redis.Client, now func() time.Time) *auth.StreamTokens {
 	t.Helper()
-	tokens, err := auth.NewStreamTokens(strings.Repeat(master, 32), rdb, now)
+	tokens, err := auth.NewStreamTokens([]string{strings.Repeat(master, 32)}, rdb, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestStreamTokens(t *testing.T) {
 		t.Errorf("after Redis has lost it: got %v, want unauthorized", err)
 	}
 	issue(alice(10 * time.Second)) // with its bearer token
-	if _, err := auth.NewStreamTokens("short", rdb, time.Now); err == nil {
+	if _, err := auth.NewStreamTokens([]string{"short"}, rdb, time.Now); err == nil {
 		t.Error("a short master key is accepted")
 	}
 }

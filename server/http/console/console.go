@@ -26,8 +26,9 @@ type Options struct {
 	API http.Handler
 	// ActionScopes are the scopes that the API requires, by the action of the audit trail.
 	ActionScopes map[string]string
-	// Key encrypts sessions: 32 bytes that are the same on all nodes.
-	Key []byte
+	// Keys encrypt sessions: each has 32 bytes, and all nodes have the same. The first encrypts, and
+	// what any of them has encrypted is valid.
+	Keys [][]byte
 	// Verify returns the claims of a token that the API has accepted.
 	Verify func(ctx context.Context, token string) (Claims, error)
 	// URL is the address at which browsers reach the console's host, such as
@@ -58,7 +59,7 @@ var embedded embed.FS
 
 // New makes the console, or returns what is wrong with the options.
 func New(o Options) (*Console, error) {
-	cipher, err := newCipher(o.Key)
+	ciphers, err := newCiphers(o.Keys)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func New(o Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &sessions{key: o.Key, cipher: cipher, origin: origin, actionScopes: o.ActionScopes, now: o.Now}
+	in := &sessions{keys: o.Keys, ciphers: ciphers, origin: origin, actionScopes: o.ActionScopes, now: o.Now}
 	files, err := loadAssets()
 	if err != nil {
 		return nil, err

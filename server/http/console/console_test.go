@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite testdata")
 // newTest returns a console at a fixed time in front of an API.
 func newTest(t *testing.T, api http.Handler, change func(*Options)) *Console {
 	t.Helper()
-	o := Options{API: api, Key: make([]byte, 32), Log: discard(), Now: time.Now}
+	o := Options{API: api, Keys: [][]byte{make([]byte, 32)}, Log: discard(), Now: time.Now}
 	if change != nil {
 		change(&o)
 	}
@@ -156,7 +156,17 @@ func TestSealedSessions(t *testing.T) {
 	if s := read(c, good); s == nil || s.User != "ada" {
 		t.Fatalf("got %v, want ada's session", s)
 	}
-	other := newTest(t, http.NotFoundHandler(), func(o *Options) { o.Key = []byte(strings.Repeat("k", 32)) })
+	other := newTest(t, http.NotFoundHandler(), func(o *Options) { o.Keys = [][]byte{[]byte(strings.Repeat("k", 32))} })
+	// During a rotation of the master key, sessions and forms of the second key are valid.
+	rotated := newTest(t, http.NotFoundHandler(), func(o *Options) {
+		o.Keys, o.Now = append(slices.Clone(other.sessions.keys), o.Keys...), c.sessions.now
+	})
+	if s := read(rotated, good); s == nil || !rotated.sessions.matchesFormToken(s, c.sessions.formToken(s)) {
+		t.Errorf("got %v for a session of the second key", s)
+	}
+	if s := read(c, rotated.sessions.encrypt(purposeSession, session{User: "ada", Expires: now.Add(time.Hour)})); s != nil {
+		t.Errorf("a session of the first key is %v for a console that does not have it", s)
+	}
 	flipped := []byte(good)
 	flipped[len(flipped)/2] ^= 1
 	for name, s := range map[string]*session{

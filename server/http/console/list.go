@@ -266,7 +266,8 @@ func (l *list[T]) export(k *call, w http.ResponseWriter, r *http.Request) (done 
 			panic(http.ErrAbortHandler)
 		}
 		if rows, next, err = l.fetch(k, q); err != nil {
-			k.log.Warn("export broken off", "path", r.URL.Path, "page", page, "err", err)
+			k.log.Warn("export broken off", "path", r.URL.Path, "page", page,
+				"request_id", r.Header.Get("X-Request-Id"), "err", err)
 			panic(http.ErrAbortHandler)
 		}
 	}

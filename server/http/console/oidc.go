@@ -187,7 +187,7 @@ func subjectOf(token string) string {
 }
 
 func (c *signIns) failOIDC(w http.ResponseWriter, r *http.Request, stage string, err error) {
-	c.log.Warn("sign-in failed", "stage", stage, "err", err)
+	c.log.Warn("sign-in failed", "stage", stage, "request_id", r.Header.Get("X-Request-Id"), "err", err)
 	c.showSignIn(w, r, http.StatusUnauthorized, signInData{To: Root, Problem: &failure{
 		Message: "Sign-in did not succeed (" + stage + ").",
 		Next:    "Sign in again. If it fails again, the log of the server says why.",

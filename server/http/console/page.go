@@ -145,7 +145,7 @@ func (c *renderer) render(w http.ResponseWriter, r *http.Request, status int, pa
 	}
 	var b bytes.Buffer
 	if err := c.pages[page].ExecuteTemplate(&b, "layout", v); err != nil {
-		c.log.Error("page not rendered", "page", page, "err", err)
+		c.log.Error("page not rendered", "page", page, "request_id", r.Header.Get("X-Request-Id"), "err", err)
 		http.Error(w, "The page could not be rendered.", http.StatusInternalServerError)
 		return
 	}

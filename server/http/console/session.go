@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -76,22 +77,32 @@ const (
 	purposeSignIn  = "sign-in"
 )
 
-func newCipher(key []byte) (cipher.AEAD, error) {
-	if len(key) != 32 {
-		return nil, fmt.Errorf("the console's key has %d bytes, not 32", len(key))
+// newCiphers returns the ciphers of keys, at least one.
+func newCiphers(keys [][]byte) ([]cipher.AEAD, error) {
+	if len(keys) == 0 {
+		return nil, errors.New("the console has no key")
 	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, fmt.Errorf("make the console's cipher: %w", err)
+	ciphers := make([]cipher.AEAD, len(keys))
+	for i, key := range keys {
+		if len(key) != 32 {
+			return nil, fmt.Errorf("the console's key has %d bytes, not 32", len(key))
+		}
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, fmt.Errorf("make the console's cipher: %w", err)
+		}
+		if ciphers[i], err = cipher.NewGCMWithRandomNonce(block); err != nil {
+			return nil, fmt.Errorf("make the console's cipher: %w", err)
+		}
 	}
-	return cipher.NewGCMWithRandomNonce(block)
+	return ciphers, nil
 }
 
 // sessions encrypts sessions into cookies, and decrypts them.
 type sessions struct {
-	key          []byte
-	cipher       cipher.AEAD
-	origin       *url.URL // of the console; nil for none
+	keys         [][]byte      // Options.Keys
+	ciphers      []cipher.AEAD // of keys
+	origin       *url.URL      // of the console; nil for none
 	actionScopes map[string]string
 	now          func() time.Time
 }
@@ -103,7 +114,7 @@ func (c *sessions) encrypt(purpose string, v any) string {
 		panic(err)
 	}
 	//nolint:gosec // G407: the cipher makes a random nonce for each text
-	return base64.RawURLEncoding.EncodeToString(c.cipher.Seal(nil, nil, plain, []byte(purpose)))
+	return base64.RawURLEncoding.EncodeToString(c.ciphers[0].Seal(nil, nil, plain, []byte(purpose)))
 }
 
 // decrypt decrypts into v what encrypt has returned for the same purpose, and reports whether it
@@ -113,8 +124,12 @@ func (c *sessions) decrypt(purpose, text string, v any) bool {
 	if err != nil {
 		return false
 	}
-	plain, err := c.cipher.Open(nil, nil, encrypted, []byte(purpose))
-	return err == nil && json.Unmarshal(plain, v) == nil
+	for _, aead := range c.ciphers {
+		if plain, err := aead.Open(nil, nil, encrypted, []byte(purpose)); err == nil {
+			return json.Unmarshal(plain, v) == nil
+		}
+	}
+	return false
 }
 
 // Names of cookies, after the prefix of secure ones.
@@ -223,12 +238,16 @@ type Claims struct {
 const formTokenField = "form_token"
 
 // formToken proves that a form was rendered for a session.
-func (c *sessions) formToken(s *session) string {
-	mac := hmac.New(sha256.New, c.key)
+func (c *sessions) formToken(s *session) string { return formTokenOf(c.keys[0], s) }
+
+func formTokenOf(key []byte, s *session) string {
+	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte("form " + s.ID))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
 func (c *sessions) matchesFormToken(s *session, token string) bool {
-	return hmac.Equal([]byte(token), []byte(c.formToken(s)))
+	return slices.ContainsFunc(c.keys, func(key []byte) bool {
+		return hmac.Equal([]byte(token), []byte(formTokenOf(key, s)))
+	})
 }

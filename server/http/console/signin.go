@@ -86,7 +86,7 @@ func (c *signIns) signIn(w http.ResponseWriter, r *http.Request) {
 	if r.PostForm.Get("method") == "development" && c.mayMint(r) {
 		var err error
 		if token, err = c.mint(); err != nil {
-			c.log.Warn("sign-in of development failed", "err", err)
+			c.log.Warn("sign-in of development failed", "request_id", r.Header.Get("X-Request-Id"), "err", err)
 			c.showSignIn(w, r, http.StatusServiceUnavailable, signInData{To: to, Problem: &failure{
 				Message: "The server cannot issue a token yet.", Next: "Try again in a few seconds.",
 			}})

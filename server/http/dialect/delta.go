@@ -17,7 +17,7 @@ type delta struct{ board string }
 func newDelta(_ *Options, board string) *api.Dialect {
 	d := &delta{board}
 	return &api.Dialect{
-		Error: deltaError,
+		Error: deltaError, TraceKey: "traceId",
 		Attestation: &auth.AttestationForm{
 			User: "userId", Delta: "scoreDelta", Event: "actionId", Action: "action", Board: scoreboard.BoardID(board),
 			Vouches: true,

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"embed"
+	"slices"
 
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/http/api"
@@ -55,4 +56,18 @@ func New(o Options) []*api.Dialect {
 		dialects = append(dialects, d)
 	}
 	return dialects
+}
+
+// StreamPaths returns the paths of all streams: the native ones, and those of the enabled dialects
+// that have no host of their own. Parameters are named as in the native routes.
+func StreamPaths(c *config.Dialects) []string {
+	paths := slices.Clone(api.StreamPaths)
+	for _, d := range New(Options{Config: c}) {
+		for i := range d.Routes {
+			if d.Routes[i].Stream != nil && d.Host == "" {
+				paths = append(paths, d.Base+d.Routes[i].Path)
+			}
+		}
+	}
+	return paths
 }

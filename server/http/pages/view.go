@@ -30,7 +30,6 @@ type Board struct {
 	Before  scoreboard.BoardID // the period that the choice ends before; "" if it starts with the newest
 	Older   scoreboard.BoardID // the last of Periods, if there are older ones; else ""
 	Player  *Player            // that the page is about; nil for none
-	Live    bool               // this process serves streams
 	Kiosk   bool               // for a screen on a wall
 	Theme   string             // light or dark; "" is that of the viewer's system
 	URL     string             // of the site, without a path; "" if it is unknown
