@@ -17,7 +17,8 @@ func TestMissingDatabaseNamesTheCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	at.Path = "/missing"
-	want := "create it with: createdb --host 127.0.0.1 --port " + at.Port() + " --username " + at.User.Username() + " missing"
+	want := "create it with: createdb --host 127.0.0.1 --port " + at.Port() + " --username " +
+		at.User.Username() + " missing"
 	if err := migrations.Up(t.Context(), at.String()); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}

@@ -244,7 +244,8 @@ func TestComposeEscapesPasswords(t *testing.T) {
 	if err != nil || o.Password != password {
 		t.Errorf("the URL of Redis has the password %q, %v", o.Password, err)
 	}
-	if out := startWith(t, filepath.Join(dir, "secrets", "secrets.yml")); !strings.Contains(out, "postgres.url must be set") {
+	out = startWith(t, filepath.Join(dir, "secrets", "secrets.yml"))
+	if !strings.Contains(out, "postgres.url must be set") {
 		t.Errorf("want only PostgreSQL missing:\n%s", out)
 	}
 }
@@ -256,7 +257,7 @@ func TestComposeRejectsPasswords(t *testing.T) {
 		"space at the end": {second: "abc ", want: "POSTGRES_PASSWORD must not begin or end with a space"},
 		"tab":              {second: "a\tb", want: "POSTGRES_PASSWORD must not begin"},
 		"line break":       {second: "a\nGRAFANA_PASSWORD=b", want: "contains a line break"},
-		"later":            {first: "abc", second: "abcd", want: "POSTGRES_PASSWORD in .env is not the password of the first"},
+		"later":            {first: "abc", second: "abcd", want: "POSTGRES_PASSWORD in .env is not the password of"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -152,10 +152,11 @@ func TestFirstPointWithCompose(t *testing.T) {
 		}
 		return b.String() + " " + shellWords(command)
 	}
+	secrets := secretsScript(t, dir, map[string]string{"POSTGRES_RUNTIME_PASSWORD": password})
 	docker := `
 case "$*" in
 "compose up -d --wait")
-	` + shellWords([]string{"sh", "-c", secretsScript(t, dir, map[string]string{"POSTGRES_RUNTIME_PASSWORD": password})}) + `
+	` + shellWords([]string{"sh", "-c", secrets}) + `
 	` + run("migrate") + `
 	` + run("scoreboardd") + ` 2> scoreboardd.log &
 	echo $! > scoreboardd.pid

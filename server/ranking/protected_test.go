@@ -41,7 +41,8 @@ func TestProtectedModeIsNamed(t *testing.T) {
 	} {
 		err = ranking.New(backends.RedisClient(t, url)).Ping(t.Context())
 		var setup *scoreboard.SetupError
-		if !errors.As(err, &setup) || !strings.Contains(setup.Problem, "protected mode") || strings.Contains(err.Error(), "secret") {
+		if !errors.As(err, &setup) || !strings.Contains(setup.Problem, "protected mode") ||
+			strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: got %v", url, err)
 		}
 	}
