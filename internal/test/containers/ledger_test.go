@@ -21,6 +21,8 @@ type ledger struct {
 	status atomic.Int64
 	async  atomic.Bool
 	c      *client.Client
+	// accepted ends a request with respond-async: its outcome is not waited for.
+	accepted context.CancelFunc
 }
 
 func newLedger(t *testing.T, s *stack, user string) *ledger {
@@ -41,6 +43,9 @@ func (l *ledger) RoundTrip(r *http.Request) (*http.Response, error) {
 		l.status.Store(0)
 		if err == nil {
 			l.status.Store(int64(resp.StatusCode))
+			if resp.StatusCode == http.StatusAccepted {
+				l.accepted()
+			}
 		}
 	}
 	return resp, err
@@ -49,13 +54,9 @@ func (l *ledger) RoundTrip(r *http.Request) (*http.Response, error) {
 // submit sends a point and returns the status of the response, 0 without one, and its
 // receipt.
 func (l *ledger) submit(ctx context.Context, event string, async bool) (status int, receipt client.Receipt) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	if async {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, 3*time.Second) // the outcome is not waited for
-		defer stop()
-	}
+	l.accepted = cancel
 	l.async.Store(async)
 	l.status.Store(0)
 	receipt, _ = l.c.Submit(ctx, client.Increment{User: l.user, Delta: 1, EventID: event})

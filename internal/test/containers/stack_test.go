@@ -151,7 +151,7 @@ func (s *stack) introduce(t *testing.T) {
 func (s *stack) client(t *testing.T, h *http.Client) *client.Client {
 	t.Helper()
 	c, err := client.New(api, client.Options{
-		Token: s.token, KeyID: s.key.KeyID, KeySecret: s.key.Secret, Attempts: 1, HTTP: h,
+		Token: s.token, KeyID: s.key.KeyID, KeySecret: s.key.Secret, Attempts: 1, HTTP: h, Timeout: 15 * time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)
