@@ -22,7 +22,7 @@ else
 STAMP := -buildvcs=auto
 endif
 
-.PHONY: help build demo dev test sdk soak torture torture-long torture-mutants proof dist docs sdk-python sdk-csharp sdk-godot bench-cli bench-screen bench bench-ingest bench-read bench-pipeline bench-moments bench-realtime lint vuln fmt fuzz setup clean bench-peers containers accept accept-full accept-chaos bench-max
+.PHONY: help build demo dev test sdk soak torture torture-long torture-mutants proof dist docs sdk-python sdk-csharp sdk-godot bench-cli bench-screen bench bench-ingest bench-read bench-pipeline bench-past bench-realtime lint vuln fmt fuzz setup clean bench-peers containers accept accept-full accept-chaos bench-max
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,8 +76,8 @@ bench-realtime: ## measure the gateway: idle connections, a hot board, stalled c
 bench-read: build ## measure reads: mixed at fixed rates, in a closed loop, without Redis, memory of many boards
 	go run ./internal/test/bench read
 
-bench-moments: build ## measure past boards, checkpoints, a what-if (about five minutes); BENCH_SCALE=0.02 for a small run
-	go run ./internal/test/bench moments --scale $${BENCH_SCALE:-1}
+bench-pastBoards: build ## measure past boards, checkpoints, a what-if (about five minutes); BENCH_SCALE=0.02 for a small run
+	go run ./internal/test/bench past --scale $${BENCH_SCALE:-1}
 
 bench-pipeline: build ## measure projection, rebuild, verify, replay, a backlog during writes; BENCH_SCALE=0.02 for a small run
 	go run ./internal/test/bench pipeline --scale $${BENCH_SCALE:-1}

@@ -59,7 +59,8 @@ func TestSubmit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first.NewScore != 5 || first.Applied != 5 || *first.Rank != 1 || first.Version != 1 ||
+	// A busy machine may not have the rank in time; the receipt is then without it.
+	if first.NewScore != 5 || first.Applied != 5 || first.Rank != nil && *first.Rank != 1 || first.Version != 1 ||
 		first.ProcessedEventID == "" {
 		t.Errorf("first receipt: got %+v", first)
 	}

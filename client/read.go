@@ -50,7 +50,7 @@ func (c *Client) Top(ctx context.Context, q TopQuery) (Top, error) {
 	setInt(query, "limit", int64(q.Limit))
 	setInt(query, "min_version", q.MinVersion)
 	setText(query, "cursor", q.Cursor)
-	setMoment(query, q.At, q.AsNow)
+	setPast(query, q.At, q.AsNow)
 	var top Top
 	err := c.do(ctx, call{op: "read the top", method: http.MethodGet, path: "/v1/leaderboard/top", query: query}, &top)
 	return top, err
@@ -155,25 +155,25 @@ func (c *Client) RankHistory(ctx context.Context, user string, q HistoryQuery) (
 	return h, err
 }
 
-// Film is the first rows of a board over time: Frames where they changed, and NextFrom if there
+// Timeline is the first rows of a board over time: Frames where they changed, and NextFrom if there
 // are more.
-type Film = wire.Film
+type Timeline = wire.Timeline
 
-// FilmFrame is the first rows of a board at a time, until the next frame.
-type FilmFrame = wire.FilmFrame
+// TimelineFrame is the first rows of a board at a time, until the next frame.
+type TimelineFrame = wire.TimelineFrame
 
-// FilmQuery selects a part of a Film.
-type FilmQuery struct {
+// TimelineQuery selects a part of a Timeline.
+type TimelineQuery struct {
 	Board    string        // global when empty; a family is read in the period of From, or else of To
 	From, To time.Time     // the period or the last day when zero; for the next part, NextFrom and End of the last
-	Step     time.Duration // 1 s to 366 days; a 250th of the film when zero
+	Step     time.Duration // 1 s to 366 days; a 250th of the timeline when zero
 	Limit    int           // rows, 1 to 100; 10 when 0
 	AsNow    bool          // without the events that are reversed, and the users that are banned, now
 }
 
-// Film reads a part of a film: at most 500 steps and 10,000 rows. The next part is of the Board of
+// Timeline reads a part of a timeline: at most 500 steps and 10,000 rows. The next part is of the Board of
 // the last one, which is a period if the query's board is a family.
-func (c *Client) Film(ctx context.Context, q FilmQuery) (Film, error) {
+func (c *Client) Timeline(ctx context.Context, q TimelineQuery) (Timeline, error) {
 	query := boardQuery(q.Board)
 	setTime(query, "from", q.From)
 	setTime(query, "to", q.To)
@@ -184,9 +184,9 @@ func (c *Client) Film(ctx context.Context, q FilmQuery) (Film, error) {
 	if q.AsNow {
 		query.Set("as", "now")
 	}
-	var f Film
+	var f Timeline
 	err := c.do(ctx, call{
-		op: "read a film of the board", method: http.MethodGet, path: "/v1/leaderboard/film", query: query,
+		op: "read a timeline of the board", method: http.MethodGet, path: "/v1/leaderboard/timeline", query: query,
 	}, &f)
 	return f, err
 }
@@ -209,8 +209,8 @@ func (c *Client) ExplainRank(ctx context.Context, user, board string) (RankExpla
 	return e, err
 }
 
-// setMoment sets the parameters of a past read.
-func setMoment(query url.Values, at time.Time, asNow bool) {
+// setPast sets the parameters of a past read.
+func setPast(query url.Values, at time.Time, asNow bool) {
 	setTime(query, "at", at)
 	if asNow {
 		query.Set("as", "now")
@@ -221,7 +221,7 @@ func (c *Client) place(ctx context.Context, op, path string, q PlaceQuery) (Plac
 	query := boardQuery(q.Board)
 	query.Set("k", strconv.Itoa(q.Neighbours)) // even 0, which is not the server's default everywhere
 	setInt(query, "min_version", q.MinVersion)
-	setMoment(query, q.At, q.AsNow)
+	setPast(query, q.At, q.AsNow)
 	if q.Score != nil {
 		query.Set("score", strconv.FormatInt(*q.Score, 10))
 	}

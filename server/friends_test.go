@@ -57,7 +57,7 @@ func TestFriends(t *testing.T) {
 	}
 	if done, err := root.ImportFriends(t.Context(), []client.FriendPair{
 		{UserID: "ada", FriendID: "dan"}, {UserID: "nobody", FriendID: "ada"}, {UserID: "bob", FriendID: "ada"},
-	}); err != nil || done.Pairs != 3 || done.Made != 2 {
+	}); err != nil || done.Pairs != 3 || done.Added != 2 {
 		t.Errorf("the import: %+v, %v, want 2 of 3 new", done, err)
 	}
 	for _, n := range []*node{one, two} {

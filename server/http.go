@@ -46,11 +46,11 @@ func (s *Server) makeAPI() error {
 	s.add("settings", s.settings)
 	s.Register(s.store.Increments.Collectors()...)
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
-		o.Moments = s.store.Moments
+		o.PastBoards = s.store.PastBoards
 		o.Reads, o.Ledger, o.Show, o.Hidden = s.reads, s.store.Reads, s.display().ShowEveryone, s.hidden
 		if r := s.replicas.fallback; r != nil && c.ReadsReplicas() {
 			past := pastReads{s.store, s.replicas.store, r.State}
-			o.Moments, o.Ledger = past, past
+			o.PastBoards, o.Ledger = past, past
 		}
 		o.FriendReads = s.friends()
 		o.Boards = s.boards()
@@ -140,7 +140,7 @@ func (s *Server) makeOperations(o *api.Options) {
 		Doctor: s.makeDoctor(), Node: s.makeNodeStatus(), Jobs: s.makeJobs(), Rankings: s.ranking,
 		JobLog: s.store.Jobs, NodeName: s.name,
 		Outbox: s.store.Outbox, Exports: s.store.Reads,
-		WhatIf:  admin.WhatIf{Moments: s.store.Moments, Corrections: s.store.Corrections},
+		WhatIf:  admin.WhatIf{PastBoards: s.store.PastBoards, Corrections: s.store.Corrections},
 		Imports: admin.NewImports(s.store.Imports, s.config.Import.RecordsPerSecond),
 		DeadLetters: admin.DeadLetters{
 			Letters: s.store.DeadLetters, Submit: s.ingest.Submit,
@@ -149,7 +149,7 @@ func (s *Server) makeOperations(o *api.Options) {
 		},
 	}
 	if s.archive != nil {
-		o.Operations.Archive = admin.NewArchive(s.archive, s.store.Moments, s.upkeep)
+		o.Operations.Archive = admin.NewArchive(s.archive, s.store.PastBoards, s.upkeep)
 	}
 }
 

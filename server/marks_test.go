@@ -31,12 +31,12 @@ func TestMarksAreReadWithTheHistory(t *testing.T) {
 		}
 		var at time.Time
 		h.await("the time of the points to be settled", func() bool {
-			if _, at, err = s.Moments.Count(t.Context(), 1_000_000); err != nil {
+			if _, at, err = s.PastBoards.Count(t.Context(), 1_000_000); err != nil {
 				t.Fatal(err)
 			}
 			return !at.Before(receipt.RecordedAt)
 		})
-		if err := s.Moments.Sample(t.Context(), scoreboard.GlobalBoard, at); err != nil {
+		if err := s.PastBoards.Sample(t.Context(), scoreboard.GlobalBoard, at); err != nil {
 			t.Fatal(err)
 		}
 		times = append(times, at.UTC())

@@ -119,77 +119,77 @@ func (p pastReads) Statement(
 // past reads past standings. mark is that of leaderboard.ReadReplica: what was recorded at a
 // moment never changes, but who may be shown does.
 func past[T any](
-	ctx context.Context, p pastReads, mark func(T), read func(context.Context, *history.Moments) (T, error),
+	ctx context.Context, p pastReads, mark func(T), read func(context.Context, *history.PastBoards) (T, error),
 ) (T, error) {
 	return leaderboard.ReadReplica(ctx, p.state,
 		func(ctx context.Context, check scoreboard.ProgressCheck) (T, error) {
-			return read(ctx, p.replica.Moments(check))
+			return read(ctx, p.replica.PastBoards(check))
 		},
-		func(ctx context.Context) (T, error) { return read(ctx, p.Moments) }, mark)
+		func(ctx context.Context) (T, error) { return read(ctx, p.PastBoards) }, mark)
 }
 
-// Board implements api.Moments. Nothing in a board of the past hides later.
+// Board implements api.PastBoards. Nothing in a board of the past hides later.
 func (p pastReads) Board(
 	ctx context.Context, family scoreboard.BoardID, at time.Time,
 ) (*scoreboard.Board, error) {
 	return past(ctx, p, func(*scoreboard.Board) {},
-		func(ctx context.Context, m *history.Moments) (*scoreboard.Board, error) {
+		func(ctx context.Context, m *history.PastBoards) (*scoreboard.Board, error) {
 			return m.Board(ctx, family, at)
 		})
 }
 
-// Top implements api.Moments.
+// Top implements api.PastBoards.
 func (p pastReads) Top(
-	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, after *scoreboard.Position, limit int,
+	ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, after *scoreboard.Position, limit int,
 ) (*scoreboard.Top, error) {
 	return past(ctx, p, func(top *scoreboard.Top) { leaderboard.MarkBehind(&top.Degraded) },
-		func(ctx context.Context, m *history.Moments) (*scoreboard.Top, error) {
+		func(ctx context.Context, m *history.PastBoards) (*scoreboard.Top, error) {
 			return m.Top(ctx, board, at, after, limit)
 		})
 }
 
-// Place implements api.Moments.
+// Place implements api.PastBoards.
 func (p pastReads) Place(
-	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, k int,
+	ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, user scoreboard.UserID, k int,
 ) (*scoreboard.Place, error) {
 	return past(ctx, p, func(place *scoreboard.Place) { leaderboard.MarkBehind(&place.Degraded) },
-		func(ctx context.Context, m *history.Moments) (*scoreboard.Place, error) {
+		func(ctx context.Context, m *history.PastBoards) (*scoreboard.Place, error) {
 			return m.Place(ctx, board, at, user, k)
 		})
 }
 
-// History implements api.Moments. It has no mark.
+// History implements api.PastBoards. It has no mark.
 func (p pastReads) History(
-	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, times []time.Time,
+	ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, user scoreboard.UserID, times []time.Time,
 ) ([]scoreboard.RankPoint, error) {
-	return past(ctx, p, nil, func(ctx context.Context, m *history.Moments) ([]scoreboard.RankPoint, error) {
+	return past(ctx, p, nil, func(ctx context.Context, m *history.PastBoards) ([]scoreboard.RankPoint, error) {
 		return m.History(ctx, board, at, user, times)
 	})
 }
 
-// Marks implements api.Moments. They have no mark.
+// Marks implements api.PastBoards. They have no mark.
 func (p pastReads) Marks(
 	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID,
 ) (*scoreboard.RankMarks, error) {
-	return past(ctx, p, nil, func(ctx context.Context, m *history.Moments) (*scoreboard.RankMarks, error) {
+	return past(ctx, p, nil, func(ctx context.Context, m *history.PastBoards) (*scoreboard.RankMarks, error) {
 		return m.Marks(ctx, board, user)
 	})
 }
 
-// Film implements api.Moments. It has no mark.
-func (p pastReads) Film(
-	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, times []time.Time, limit int,
+// Timeline implements api.PastBoards. It has no mark.
+func (p pastReads) Timeline(
+	ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, times []time.Time, limit int,
 ) (frames []scoreboard.Frame, covered int, err error) {
-	frames, err = past(ctx, p, nil, func(ctx context.Context, m *history.Moments) (all []scoreboard.Frame, err error) {
-		all, covered, err = m.Film(ctx, board, at, times, limit)
+	frames, err = past(ctx, p, nil, func(ctx context.Context, m *history.PastBoards) (all []scoreboard.Frame, err error) {
+		all, covered, err = m.Timeline(ctx, board, at, times, limit)
 		return all, err
 	})
 	return frames, covered, err
 }
 
-// Explain implements api.Moments.
+// Explain implements api.PastBoards.
 func (p pastReads) Explain(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, limit int,
 ) (*scoreboard.Explanation, error) {
-	return p.Moments.Explain(ctx, board, user, limit)
+	return p.PastBoards.Explain(ctx, board, user, limit)
 }

@@ -40,7 +40,7 @@ func TestHiddenUsersInLateReplicas(t *testing.T) {
 		t.Helper()
 		for _, path := range []string{
 			"/v1/leaderboard/top", "/v1/leaderboard/top?at=" + url.QueryEscape(moment),
-			"/v1/leaderboard/film?to=" + url.QueryEscape(moment), "/v1/users/" + user + "/score",
+			"/v1/leaderboard/timeline?to=" + url.QueryEscape(moment), "/v1/users/" + user + "/score",
 			"/v1/users/" + user + "/rank?k=1", "/v1/users/" + user + "/score?at=" + url.QueryEscape(moment),
 			"/v1/users/" + user + "/history?step=1s&from=" + url.QueryEscape(moment) + "&to=" + url.QueryEscape(moment),
 		} {

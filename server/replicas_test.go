@@ -293,8 +293,8 @@ func (r *replicated) pastOfReplicaBehind(at time.Time) {
 	if _, err := r.reader.RankHistory(ctx, "alice", client.HistoryQuery{From: at, To: at}); err == nil {
 		r.t.Error("a rank history came from the replica without a mark")
 	}
-	if _, err := r.reader.Film(ctx, client.FilmQuery{From: at, To: at}); err == nil {
-		r.t.Error("a film came from the replica without a mark")
+	if _, err := r.reader.Timeline(ctx, client.TimelineQuery{From: at, To: at}); err == nil {
+		r.t.Error("a timeline came from the replica without a mark")
 	}
 	st, err := r.reader.Statement(ctx, "alice", client.StatementQuery{})
 	if err != nil || len(st.Entries) != 1 || st.AsOf == nil || time.Since(*st.AsOf) < 5*time.Second {

@@ -414,7 +414,7 @@ func (s *Server) makeMaintenance() error {
 	s.add("standings", upkeep.NewStandings(s.store.Standings, s.upkeep))
 	s.add("checkpoints", upkeep.NewCheckpoints(upkeep.CheckpointOptions{
 		Events: int64(c.Ledger.CheckpointEvents), Keep: c.Ledger.CheckpointKeep,
-	}, s.store.Moments, s.upkeep))
+	}, s.store.PastBoards, s.upkeep))
 	s.add("teams", upkeep.NewTeams(s.store.Teams, s.catalog.All, s.upkeep))
 	s.add("audit trail", upkeep.NewAuditSealer(s.store.Audit, s.upkeep))
 	s.add("sweeper", admin.Sweeper{

@@ -176,7 +176,7 @@ func (m *model) Init() tea.Cmd {
 		return nil
 	}
 	if m.reel != nil {
-		return tea.Batch(ask, m.loadFilm(), m.nextReplayTick())
+		return tea.Batch(ask, m.loadTimeline(), m.nextReplayTick())
 	}
 	return tea.Batch(ask, m.watch(m.o.Board), m.readStatus(), m.later(readMeMsg{}), m.later(readInfoMsg{}))
 }
@@ -277,8 +277,8 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 			wait = hecticInterval
 		}
 		return tea.Batch(cmd, tea.Tick(wait, func(time.Time) tea.Msg { return listenMsg{generation} }))
-	case filmMsg:
-		return m.setFilm(msg)
+	case timelineMsg:
+		return m.setTimeline(msg)
 	case replayTickMsg:
 		return m.playOn(msg)
 	case listenMsg:

@@ -174,11 +174,11 @@ func ReplayLines(ctx context.Context, out io.Writer, replay Replay) error {
 	var shown board
 	due := time.Now() // of the first frame
 	for {
-		film, err := r.Load(ctx, r.next, r.To, r.Step())
+		timeline, err := r.Load(ctx, r.next, r.To, r.Step())
 		if err != nil {
 			return ended(ctx, err)
 		}
-		r.add(&film)
+		r.add(&timeline)
 		r.To = r.end
 		for _, f := range r.frames {
 			wait := time.NewTimer(time.Until(due.Add(time.Duration(float64(f.At.Sub(r.start)) / r.Speed))))

@@ -14,7 +14,7 @@ type Replay struct {
 	From, To time.Time // zero: the whole period, or the last day
 	Speed    float64   // seconds of the past in a second
 	// Load reads a part of the past, from a time on.
-	Load func(ctx context.Context, from, to time.Time, step time.Duration) (client.Film, error)
+	Load func(ctx context.Context, from, to time.Time, step time.Duration) (client.Timeline, error)
 }
 
 // Step is the time between two steps of the parts that are loaded: at a high speed, shorter ones
@@ -46,7 +46,7 @@ type reel struct {
 	board      string // as the server says
 	start, end time.Time
 	at         time.Time // the moment shown
-	frames     []client.FilmFrame
+	frames     []client.TimelineFrame
 	next       time.Time // from where the next part is loaded; zero: all is
 	begun      bool      // a part was loaded
 	loading    bool
@@ -57,7 +57,7 @@ type reel struct {
 func newReel(r Replay) *reel { return &reel{Replay: r, board: r.Board, next: r.From, playing: true} }
 
 // add adds a part that was loaded.
-func (r *reel) add(f *client.Film) {
+func (r *reel) add(f *client.Timeline) {
 	if !r.begun {
 		r.begun, r.board, r.start, r.end, r.at = true, f.Board, f.Start, f.End, f.Start
 	}
@@ -106,7 +106,7 @@ func (r *reel) advance(elapsed time.Duration) {
 
 // index is the frame that is shown; -1 without one.
 func (r *reel) index() int {
-	after, _ := slices.BinarySearchFunc(r.frames, r.at, func(f client.FilmFrame, at time.Time) int {
+	after, _ := slices.BinarySearchFunc(r.frames, r.at, func(f client.TimelineFrame, at time.Time) int {
 		if f.At.After(at) {
 			return 1
 		}

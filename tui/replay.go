@@ -22,9 +22,9 @@ const replayed client.Connection = "replay"
 type replayPane struct{ *boardPane }
 
 type (
-	filmMsg struct {
-		film client.Film
-		err  error
+	timelineMsg struct {
+		timeline client.Timeline
+		err      error
 	}
 	replayTickMsg struct{ last time.Time }
 )
@@ -35,8 +35,8 @@ func (pane *replayPane) nextReplayTick() tea.Cmd {
 	return tea.Tick(replayTick, func(time.Time) tea.Msg { return replayTickMsg{last} })
 }
 
-// loadFilm reads the next part if it is needed.
-func (pane *replayPane) loadFilm() tea.Cmd {
+// loadTimeline reads the next part if it is needed.
+func (pane *replayPane) loadTimeline() tea.Cmd {
 	r := pane.reel
 	if !r.wants() {
 		return nil
@@ -49,13 +49,13 @@ func (pane *replayPane) loadFilm() tea.Cmd {
 	return func() tea.Msg {
 		ctx, cancel := context.WithTimeout(pane.ctx, actionTimeout)
 		defer cancel()
-		film, err := load(ctx, from, to, step)
-		return filmMsg{film, err}
+		timeline, err := load(ctx, from, to, step)
+		return timelineMsg{timeline, err}
 	}
 }
 
-// setFilm adds a part.
-func (pane *replayPane) setFilm(msg filmMsg) tea.Cmd {
+// setTimeline adds a part.
+func (pane *replayPane) setTimeline(msg timelineMsg) tea.Cmd {
 	r := pane.reel
 	r.loading, r.err = false, msg.err
 	if msg.err != nil {
@@ -63,19 +63,19 @@ func (pane *replayPane) setFilm(msg filmMsg) tea.Cmd {
 		return nil
 	}
 	first := !r.begun
-	r.add(&msg.film)
+	r.add(&msg.timeline)
 	pane.showPast()
 	if first && pane.info.Board == "" {
-		return tea.Batch(pane.readInfo(), pane.loadFilm())
+		return tea.Batch(pane.readInfo(), pane.loadTimeline())
 	}
-	return pane.loadFilm()
+	return pane.loadTimeline()
 }
 
 // playOn lets the time since the last tick pass.
 func (pane *replayPane) playOn(msg replayTickMsg) tea.Cmd {
 	pane.reel.advance(pane.now().Sub(msg.last))
 	pane.showPast()
-	return tea.Batch(pane.loadFilm(), pane.nextReplayTick())
+	return tea.Batch(pane.loadTimeline(), pane.nextReplayTick())
 }
 
 // showPast puts the frame of the moment on the screen.
@@ -117,7 +117,7 @@ func (pane *replayPane) replayKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 		default:
 			r.playing = !r.playing
 		}
-		return pane.loadFilm(), true
+		return pane.loadTimeline(), true
 	case key.Matches(msg, keys.earlier), key.Matches(msg, keys.later):
 		by := 1
 		if key.Matches(msg, keys.earlier) {
@@ -130,7 +130,7 @@ func (pane *replayPane) replayKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 			pane.newest = client.State{}
 		}
 		pane.showPast()
-		return pane.loadFilm(), true
+		return pane.loadTimeline(), true
 	case key.Matches(msg, keys.faster):
 		r.faster(1)
 	case key.Matches(msg, keys.slower):
@@ -142,7 +142,7 @@ func (pane *replayPane) replayKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 	default:
 		return nil, false
 	}
-	return pane.loadFilm(), true
+	return pane.loadTimeline(), true
 }
 
 // replayWords say which moment is shown, at which speed.

@@ -19,9 +19,9 @@ import (
 )
 
 // past is what the replays of these tests show: a change every minute, in parts of three.
-func past(from time.Time) client.Film {
+func past(from time.Time) client.Timeline {
 	const changes = 8
-	f := client.Film{Board: "cup:autumn", Start: from, End: start.Add(changes * time.Minute), StepMS: 1000}
+	f := client.Timeline{Board: "cup:autumn", Start: from, End: start.Add(changes * time.Minute), StepMS: 1000}
 	first := int(from.Sub(start) / time.Minute)
 	for i := first; i < min(first+3, changes+1); i++ {
 		entries := []client.Entry{
@@ -33,7 +33,7 @@ func past(from time.Time) client.Film {
 			}
 		}
 		at := start.Add(time.Duration(i) * time.Minute)
-		f.Frames = append(f.Frames, client.FilmFrame{At: at, Total: 2, Entries: entries})
+		f.Frames = append(f.Frames, client.TimelineFrame{At: at, Total: 2, Entries: entries})
 	}
 	if next := first + 3; next <= changes {
 		f.NextFrom = new(start.Add(time.Duration(next) * time.Minute))
@@ -49,7 +49,7 @@ func newReplay(t *testing.T, width, height int, l look) *screen {
 	r.SetColorProfile(l.colours)
 	s.model = newModel(t.Context(), Options{ASCII: l.ascii, Replay: &Replay{
 		Board: "cup", From: start, Speed: 60,
-		Load: func(_ context.Context, from, _ time.Time, _ time.Duration) (client.Film, error) {
+		Load: func(_ context.Context, from, _ time.Time, _ time.Duration) (client.Timeline, error) {
 			return past(from), nil
 		},
 	}}, r, l.dark)
@@ -63,7 +63,7 @@ func (s *screen) load() {
 	s.t.Helper()
 	for {
 		s.reel.loading = false // the command of the last update is not run
-		cmd := s.loadFilm()
+		cmd := s.loadTimeline()
 		if cmd == nil {
 			return
 		}
@@ -146,7 +146,7 @@ func TestReplayKeys(t *testing.T) {
 func TestReplayWaits(t *testing.T) {
 	t.Parallel()
 	s := newReplay(t, 100, 30, plain)
-	s.Update(filmMsg{film: past(start)})
+	s.Update(timelineMsg{timeline: past(start)})
 	s.reel.loading = true // and the answer does not come
 	s.clock = s.clock.Add(time.Minute)
 	s.Update(replayTickMsg{start})
@@ -154,8 +154,8 @@ func TestReplayWaits(t *testing.T) {
 		!strings.Contains(s.View(), "loading") {
 		t.Errorf("got %v, want it to wait at %v:\n%s", s.reel.at, want, s.View())
 	}
-	s.Update(filmMsg{err: errors.New("the events are archived")})
-	if !strings.Contains(s.View(), "the events are archived; space tries again") || s.loadFilm() != nil {
+	s.Update(timelineMsg{err: errors.New("the events are archived")})
+	if !strings.Contains(s.View(), "the events are archived; space tries again") || s.loadTimeline() != nil {
 		t.Errorf("the error is not shown, or the part is loaded at once:\n%s", s.View())
 	}
 	s.keys("space")
@@ -173,7 +173,7 @@ func TestReplayLines(t *testing.T) {
 		steps := []time.Duration{}
 		err := ReplayLines(t.Context(), &out, Replay{
 			From: start, Speed: 120,
-			Load: func(_ context.Context, from, _ time.Time, step time.Duration) (client.Film, error) {
+			Load: func(_ context.Context, from, _ time.Time, step time.Duration) (client.Timeline, error) {
 				steps = append(steps, step)
 				return past(from), nil
 			},

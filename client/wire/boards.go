@@ -151,7 +151,7 @@ type RollRequest struct {
 
 // Rolled reports what a rollover did, or would do if DryRun is set.
 type Rolled struct {
-	Made        []string     `json:"made"`                  // instances that were created
+	Created     []string     `json:"created"`               // instances that were created
 	Interrupted string       `json:"interrupted,omitempty"` // season that ended early because another one started
 	Ended       []EndedBoard `json:"ended"`                 // boards of periods that have ended
 	DryRun      bool         `json:"dry_run,omitempty"`

@@ -32,5 +32,5 @@ type FriendPair struct {
 // FriendsImported is the response of POST /v1/friends.
 type FriendsImported struct {
 	Pairs int `json:"pairs"` // that were sent
-	Made  int `json:"made"`  // pairs that were not friends before
+	Added int `json:"added"` // pairs that were not friends before
 }

@@ -17,8 +17,8 @@ type RankHistory struct {
 	Marks *RankMarks `json:"marks,omitempty"` // of all time; absent if no sample has the user, and with as=now
 }
 
-// RankMarks are what stands out among the samples of a user's ranks on a board. A sample is the
-// first 1,000 ranks at a whole hour. What was between two samples is not seen.
+// RankMarks are a user's rank statistics on a board, computed from hourly samples of the first
+// 1,000 ranks. Changes between two samples are not included.
 type RankMarks struct {
 	BestRank    int64      `json:"best_rank"`               // lowest rank of a sample, from 1
 	BestRankAt  time.Time  `json:"best_rank_at"`            // first sample with this rank
@@ -44,21 +44,21 @@ type RankClimb struct {
 	Places int64     `json:"places"`   // by how many ranks
 }
 
-// Film is the response of GET /v1/leaderboard/film: the first rows of a board at regular
+// Timeline is the response of GET /v1/leaderboard/timeline: the first rows of a board at regular
 // times, or the first part of them. The next part begins at NextFrom.
-type Film struct {
-	Board  string      `json:"board"`
-	Start  time.Time   `json:"starts_at"` // time of the first frame
-	End    time.Time   `json:"ends_at"`   // last step of the film; send it as to for the next part
-	StepMS int64       `json:"step_ms"`   // time between two steps in milliseconds; send it as step for the next part
-	Frames []FilmFrame `json:"frames"`    // where the rows changed, with the first step of the part
+type Timeline struct {
+	Board  string          `json:"board"`
+	Start  time.Time       `json:"starts_at"` // time of the first frame
+	End    time.Time       `json:"ends_at"`   // last step of the timeline; send it as to for the next part
+	StepMS int64           `json:"step_ms"`   // time between two steps in milliseconds; send it as step for the next part
+	Frames []TimelineFrame `json:"frames"`    // where the rows changed, with the first step of the part
 
 	// NextFrom is the time from which the next part continues; absent on the last one.
 	NextFrom *time.Time `json:"next_from,omitempty"`
 }
 
-// FilmFrame is the first rows of a board at a time, until the next frame.
-type FilmFrame struct {
+// TimelineFrame is the first rows of a board at a time, until the next frame.
+type TimelineFrame struct {
 	At      time.Time `json:"at"`      // time of the frame
 	Total   int64     `json:"total"`   // ranked users at this time
 	Entries []Entry   `json:"entries"` // the rows, best first

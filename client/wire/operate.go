@@ -182,6 +182,6 @@ type Replayed struct {
 	Unreadable int64  `json:"unreadable"` // malformed records, which are skipped
 	TooNew     int64  `json:"too_new"`    // records that a newer build wrote
 	TooOld     int64  `json:"too_old"`    // changes too old for repeats of them to be recognised
-	NotHeld    int64  `json:"not_held"`   // changes to boards without a ranking
+	NoRanking  int64  `json:"no_ranking"` // changes to boards without a ranking
 	TookMS     int64  `json:"took_ms"`
 }

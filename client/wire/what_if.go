@@ -46,7 +46,7 @@ type WhatIf struct {
 	AsOf  time.Time `json:"as_of"` // time of the snapshot
 	Users int64     `json:"users"` // number of users on the board now
 	// Submissions since then that count now.
-	Judged        int64            `json:"judged"`
+	Evaluated     int64            `json:"evaluated"`
 	Rejected      int64            `json:"rejected"`       // of these, number of events that the rules reject
 	RejectedBy    map[string]int64 `json:"rejected_by"`    // number of rejected events by rule
 	RejectedUsers int64            `json:"rejected_users"` // number of users with rejected events

@@ -45,7 +45,7 @@ written to --out. Exit code 3: at least one criterion was missed.
 --chaos sends repeats at the same time as their originals, cuts requests off after
 they were sent, and runs each --fault in the middle of the load. A fault is a shell
 command, such as one that kills a projector or flushes Redis. Only correctness is
-then judged: nothing lost, nothing counted twice, everything shown.
+then checked: nothing lost, nothing counted twice, everything shown.
 
 Criteria: A (signed increments), B (best scores with action tokens), C (from update to
 client), D (actions), E (reads and best scores), full (A, B and C at once, at A's load

@@ -135,7 +135,7 @@ With --season, start a season: now, which ends the current one, or at --starts.`
 				return err
 			}
 			switch {
-			case done.Interrupted == "" && len(done.Ended)+len(done.Made) == 0:
+			case done.Interrupted == "" && len(done.Ended)+len(done.Created) == 0:
 				p.infof("no period is due")
 			case done.DryRun:
 				p.infof("dry run: nothing was changed")
@@ -159,7 +159,7 @@ func rolledTable(r *client.Rolled) *table {
 	for _, b := range r.Ended {
 		t.add(b.Board, "ended", timeCell(&b.PeriodEnd), fmt.Sprint(b.Users), b.StandingsHash)
 	}
-	for _, b := range r.Made {
+	for _, b := range r.Created {
 		t.add(b, "started", "", "", "")
 	}
 	if len(t.rows) == 0 {

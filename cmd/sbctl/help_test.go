@@ -83,8 +83,8 @@ func TestHelpOfEveryCommand(t *testing.T) {
 			sections.WriteString("- [" + title + "](#" + strings.ReplaceAll(strings.ToLower(title), " ", "-") + ")\n")
 		}
 	}
-	table := "\n" + sections.String() + list.String() + "\n\n"
-	want := begin + contents + table + contentsEnd + end + mark + all.String()
+	table := "\n" + sections.String() + list.String() + "\n- [JSON](#json)\n\n"
+	want := begin + contents + table + contentsEnd + end + mark + all.String() + jsonShapes(t)
 	if *update {
 		if err := os.WriteFile(reference, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

@@ -39,7 +39,7 @@ api.service and late. VALUE is a percentage of the other run's value, or an abso
 value: p95=10%, api.p99=20ms, rate=50. For errors and behind, which are percentages, it
 is in percentage points. By default rates may fall by 5%, p50 and p95 may rise by 10%,
 p99 by 15%, errors by 0.1 points and behind by 1 point. A percentage of a latency always
-allows 1 ms. Other metrics are only judged if they have a threshold.`,
+allows 1 ms. Other metrics are only compared if they have a threshold.`,
 		Example: trimExamples(`
   sbctl load report out/load/raw.zst --format hdr
   sbctl load report out/new/raw.zst --against out/old/raw.zst --threshold p95=20% --threshold errors=0.5%

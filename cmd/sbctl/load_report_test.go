@@ -76,7 +76,7 @@ func TestLoadReportIsAGate(t *testing.T) {
 		"another rate": {
 			[]string{fast, "--against", faster, "--color", "always"},
 			3,
-			[]string{"✗ mismatch", "incomparable: the runs differ in rate; nothing was judged\n"},
+			[]string{"✗ mismatch", "incomparable: the runs differ in rate; nothing was compared\n"},
 		},
 		"JSON": {
 			[]string{slow, "--against", fast, "--format", "json"},

@@ -20,9 +20,9 @@ type wouldRank struct {
 func newRankCmd(p *program) *cobra.Command {
 	var q client.PlaceQuery
 	var score int64
-	var past momentFlags
+	var past atFlags
 	cmd := &cobra.Command{
-		Use: "rank USER", Short: "Show a user's rank and neighbours, now or at a moment", Args: exactArgs("USER"),
+		Use: "rank USER", Short: "Show a user's rank and neighbours, now or at a past time", Args: exactArgs("USER"),
 		Example: trimExamples(`
   sbctl rank alice --at "yesterday 18:00"
   sbctl rank alice --at 2026-01-31T18:00:00Z --archived
@@ -39,7 +39,7 @@ func newRankCmd(p *program) *cobra.Command {
 				q.Score = &score
 			}
 			var place client.Place
-			err = readMoment(cmd.Context(), p.output, c, &past, q.Board, q.At, func() (err error) {
+			err = readPast(cmd.Context(), p.output, c, &past, q.Board, q.At, func() (err error) {
 				place, err = c.Around(cmd.Context(), args[0], q)
 				return err
 			})

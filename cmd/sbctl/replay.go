@@ -111,7 +111,7 @@ Events too old for repeats of them to be recognised are never replayed.`,
 	return cmd
 }
 
-func notApplied(r client.Replayed) int64 { return r.Unreadable + r.TooNew + r.TooOld + r.NotHeld }
+func notApplied(r client.Replayed) int64 { return r.Unreadable + r.TooNew + r.TooOld + r.NoRanking }
 
 func printReplayed(out *output, r client.Replayed) error {
 	err := out.print(r, func() *table {
@@ -132,7 +132,7 @@ func printReplayed(out *output, r client.Replayed) error {
 			{"malformed", r.Unreadable},
 			{"newer schema", r.TooNew},
 			{"too old to replay", r.TooOld},
-			{"boards without a ranking", r.NotHeld},
+			{"boards without a ranking", r.NoRanking},
 		} {
 			if other.n > 0 {
 				t.add(other.label, strconv.FormatInt(other.n, 10))

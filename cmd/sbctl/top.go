@@ -16,13 +16,13 @@ import (
 
 func newTopCmd(p *program) *cobra.Command {
 	var q client.TopQuery
-	var past momentFlags
+	var past atFlags
 	cmd := &cobra.Command{
-		Use: "top", Short: "Show the top of a board, now or at a moment", Args: exactArgs(),
-		Long: `Show the top of a board. With --at, show it as it was at a moment, with ties in the
+		Use: "top", Short: "Show the top of a board, now or at a past time", Args: exactArgs(),
+		Long: `Show the top of a board. With --at, show it as it was at that time, with ties in the
 order they had; add --as now to leave out the events that are reversed and the users
 who are banned now. With --archived, the server reads its archive (ledger.archive) if the
-database no longer has the events before that moment. This can take minutes; the result
+database no longer has the events before that time. This can take minutes; the result
 is kept for seven days. It requires the scope score:operate.`,
 		Example: trimExamples(`
   sbctl top --at "yesterday 18:00"
@@ -37,7 +37,7 @@ is kept for seven days. It requires the scope score:operate.`,
 				return err
 			}
 			var top client.Top
-			if err := readMoment(cmd.Context(), p.output, c, &past, q.Board, q.At, func() (err error) {
+			if err := readPast(cmd.Context(), p.output, c, &past, q.Board, q.At, func() (err error) {
 				top, err = c.Top(cmd.Context(), q)
 				return err
 			}); err != nil {
@@ -71,13 +71,13 @@ func ageNote(at, asOf time.Time, ageMS int64) string {
 	return "at " + asOf.Format(time.RFC3339)
 }
 
-// momentFlags are the flags of reads of past standings.
-type momentFlags struct {
+// atFlags are the flags of reads of past standings.
+type atFlags struct {
 	at, as   string
 	archived bool
 }
 
-func (f *momentFlags) add(cmd *cobra.Command) {
+func (f *atFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.at, "at", "", "show the standings at this `time`")
 	cmd.Flags().StringVar(&f.as, "as", "recorded", "with --at: `recorded` for the standings as they were, or now to "+
 		"leave out what is reversed or banned today")
@@ -85,7 +85,7 @@ func (f *momentFlags) add(cmd *cobra.Command) {
 		"with --at: read the archive if the database no longer has the events")
 }
 
-func (f *momentFlags) parse() (at time.Time, asNow bool, err error) {
+func (f *atFlags) parse() (at time.Time, asNow bool, err error) {
 	if f.as != "recorded" && f.as != "now" {
 		return at, false, usagef("--as must be recorded or now, not %q", f.as)
 	}
@@ -99,9 +99,9 @@ func (f *momentFlags) parse() (at time.Time, asNow bool, err error) {
 	return at, f.as == "now", err
 }
 
-// readMoment calls read and, with --archived, has the server read its archive if read needs it.
-func readMoment(
-	ctx context.Context, out *output, c *client.Client, f *momentFlags, board string, at time.Time, read func() error,
+// readPast calls read and, with --archived, has the server read its archive if read needs it.
+func readPast(
+	ctx context.Context, out *output, c *client.Client, f *atFlags, board string, at time.Time, read func() error,
 ) error {
 	err := read()
 	var refused *client.Error

@@ -51,12 +51,12 @@ func (f *pastFlags) replay(c *client.Client, board string, limit int) (r tui.Rep
 	if err != nil || !(r.Speed >= 1 && r.Speed <= tui.MaxSpeed) {
 		return r, usagef("--speed must be 1x to %dx, such as 60x, not %q", tui.MaxSpeed, f.speed)
 	}
-	r.Load = func(ctx context.Context, from, to time.Time, step time.Duration) (client.Film, error) {
-		film, err := c.Film(ctx, client.FilmQuery{Board: board, From: from, To: to, Step: step, Limit: limit})
+	r.Load = func(ctx context.Context, from, to time.Time, step time.Duration) (client.Timeline, error) {
+		timeline, err := c.Timeline(ctx, client.TimelineQuery{Board: board, From: from, To: to, Step: step, Limit: limit})
 		if err == nil {
-			board = film.Board // the next part of a family may begin in the time of the next period
+			board = timeline.Board // the next part of a family may begin in the time of the next period
 		}
-		return film, err
+		return timeline, err
 	}
 	return r, nil
 }
@@ -82,11 +82,11 @@ func watchReplay(
 func replayStructured(ctx context.Context, out *output, r tui.Replay) error {
 	out.repeats = true
 	for from, to := r.From, r.To; ; {
-		film, err := r.Load(ctx, from, to, r.Step())
+		timeline, err := r.Load(ctx, from, to, r.Step())
 		if err != nil {
 			return err
 		}
-		for _, f := range film.Frames {
+		for _, f := range timeline.Frames {
 			switch out.format {
 			case "json", "ndjson":
 				err = writeJSON(out.stdout, f, "")
@@ -99,9 +99,9 @@ func replayStructured(ctx context.Context, out *output, r tui.Replay) error {
 				return err
 			}
 		}
-		if film.NextFrom == nil {
+		if timeline.NextFrom == nil {
 			return nil
 		}
-		from, to = *film.NextFrom, film.End
+		from, to = *timeline.NextFrom, timeline.End
 	}
 }

@@ -19,9 +19,9 @@ func TestReplayStaysInItsPeriod(t *testing.T) {
 	var boards []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		boards = append(boards, r.URL.Query().Get("board"))
-		film := client.Film{Board: "cup:one", Start: at, End: at.Add(time.Hour), NextFrom: new(at.Add(time.Minute))}
+		timeline := client.Timeline{Board: "cup:one", Start: at, End: at.Add(time.Hour), NextFrom: new(at.Add(time.Minute))}
 		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(film); err != nil {
+		if err := json.NewEncoder(w).Encode(timeline); err != nil {
 			t.Error(err)
 		}
 	}))
@@ -36,11 +36,11 @@ func TestReplayStaysInItsPeriod(t *testing.T) {
 		t.Fatal(err)
 	}
 	for from := at; len(boards) < 3; {
-		film, err := r.Load(t.Context(), from, at.Add(time.Hour), time.Second)
+		timeline, err := r.Load(t.Context(), from, at.Add(time.Hour), time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
-		from = *film.NextFrom
+		from = *timeline.NextFrom
 	}
 	if want := []string{"cup", "cup:one", "cup:one"}; !slices.Equal(boards, want) {
 		t.Errorf("parts are read of %q, want %q", boards, want)

@@ -180,7 +180,7 @@ func whatIfSummary(r *client.WhatIf) string {
 		rejected = " (" + byCount(r.RejectedBy) + ")"
 	}
 	return fmt.Sprintf("%s of %s would not count%s; %s up, %d down, %d off the board", english.Grouped(r.Rejected),
-		english.Count(r.Judged, "event"), rejected, english.Count(r.Up, "user"), r.Down, r.Left)
+		english.Count(r.Evaluated, "event"), rejected, english.Count(r.Up, "user"), r.Down, r.Left)
 }
 
 func whatIfTable(r *client.WhatIf) *table {

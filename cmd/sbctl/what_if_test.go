@@ -16,7 +16,7 @@ import (
 // whatIfResult has what others chose: an event's id, and a detail.
 func whatIfResult() *client.WhatIf {
 	return &client.WhatIf{
-		Board: "global", Since: time.Unix(0, 0), AsOf: time.Unix(0, 0), Judged: 12, Rejected: 12,
+		Board: "global", Since: time.Unix(0, 0), AsOf: time.Unix(0, 0), Evaluated: 12, Rejected: 12,
 		Up: 1, Down: 1, Changed: 2,
 		RejectedBy: map[string]int64{"anomaly.frequency": 12},
 		Limits:     []string{`a <b>limit</b>`},

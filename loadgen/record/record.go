@@ -62,7 +62,7 @@ type Header struct {
 	Parameters map[string]any `json:"parameters"`
 	Machine    Machine        `json:"machine"`
 	// Scheduled is the number of requests in each second of the plan.
-	Scheduled []uint64      `json:"asked"`
+	Scheduled []uint64      `json:"scheduled"`
 	Duration  time.Duration `json:"duration"`
 	Shard     Shard         `json:"shard,omitzero"`
 	// Prefix begins the ids of all users of the run, and of no other run; empty in records

@@ -309,7 +309,7 @@ func (c *Comparison) Summary() string {
 		for _, m := range c.Mismatches {
 			names = append(names, m.Field)
 		}
-		return "incomparable: the runs differ in " + strings.Join(names, ", ") + "; nothing was judged"
+		return "incomparable: the runs differ in " + strings.Join(names, ", ") + "; nothing was compared"
 	}
 	var parts []string
 	for _, result := range []string{Regressed, Missing, Improved, Unchanged} {

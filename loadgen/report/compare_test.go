@@ -222,7 +222,7 @@ func TestUnlikeRunsAreNotJudged(t *testing.T) {
 		r.Against(other, nil)
 		c := r.Comparison
 		if c.Verdict != Incomparable || !c.Failed() || len(c.Mismatches) != 1 || c.Mismatches[0].Field != field ||
-			c.Summary() != "incomparable: the runs differ in "+field+"; nothing was judged" {
+			c.Summary() != "incomparable: the runs differ in "+field+"; nothing was compared" {
 			t.Errorf("%s: got %s, %+v", field, c.Summary(), c.Mismatches)
 		}
 		for name, result := range results(c) {

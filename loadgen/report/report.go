@@ -27,8 +27,8 @@ type Report struct {
 	Parameters map[string]any `json:"parameters"`
 	Machine    record.Machine `json:"machine"`
 
-	Scheduled uint64  `json:"asked"` // requests
-	Sent      uint64  `json:"sent"`  // by the end; the generator was behind by the rest
+	Scheduled uint64  `json:"scheduled"` // requests
+	Sent      uint64  `json:"sent"`      // by the end; the generator was behind by the rest
 	Succeeded uint64  `json:"succeeded"`
 	CutOff    uint64  `json:"cut_off,omitempty"` // without awaiting the response, on purpose
 	Shards    string  `json:"shards,omitempty"`  // how many of the generators are included
@@ -87,8 +87,8 @@ func (c *Criterion) Shown() string { return c.Name + " " + c.shown + " " + c.Lim
 
 // Slice is an interval of the run.
 type Slice struct {
-	At          float64 `json:"at"`    // seconds since the start
-	Target      float64 `json:"asked"` // requests per second
+	At          float64 `json:"at"`     // seconds since the start
+	Target      float64 `json:"target"` // requests per second
 	Sent        float64 `json:"sent"`
 	Errors      float64 `json:"errors"`
 	P50         float64 `json:"p50"` // of the increments scheduled in it, in milliseconds

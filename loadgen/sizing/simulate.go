@@ -27,23 +27,23 @@ type Lane struct {
 	First time.Duration // a transaction of one increment
 	Each  time.Duration // and for each further one
 	Batch int           // most increments in a transaction
-	// Course says how times differ, one moment after the other, over and over: when a machine is
+	// Course says how times differ, one interval after the other, over and over: when a machine is
 	// slow for a while, all increments of that time are. Empty: they do not differ.
-	Course []Moment
-	Every  time.Duration // length of a moment
+	Course []Interval
+	Every  time.Duration // length of an interval
 }
 
-// Moment is a part of a Course.
-type Moment struct {
+// Interval is a part of a Course.
+type Interval struct {
 	// More is added to the duration of each transaction; it can be negative.
 	More Distribution
 	// Around is what an increment takes before and after its transaction.
 	Around Distribution
 }
 
-func (l *Lane) at(t time.Duration) Moment {
+func (l *Lane) at(t time.Duration) Interval {
 	if len(l.Course) == 0 {
-		return Moment{}
+		return Interval{}
 	}
 	return l.Course[int(t/l.Every)%len(l.Course)]
 }

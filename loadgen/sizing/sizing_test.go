@@ -37,17 +37,17 @@ func TestSimulate(t *testing.T) {
 	}
 	around := Simulate(1, n, &Lane{
 		First: time.Millisecond, Batch: 1, Every: time.Second,
-		Course: []Moment{{More: Distribution{time.Millisecond}, Around: Distribution{0, time.Millisecond}}},
+		Course: []Interval{{More: Distribution{time.Millisecond}, Around: Distribution{0, time.Millisecond}}},
 	})
 	if d := around.P50 - 2500*time.Microsecond; d.Abs() > 20*time.Microsecond {
 		t.Errorf("twice the time and up to 1 ms around: got %+v, want a median of 2.5 ms", around)
 	}
 	// A tenth of the time is slow: too little for the median, and all of the slowest twentieth.
-	slow := make([]Moment, 10)
-	slow[3] = Moment{More: Distribution{4 * time.Millisecond}, Around: Distribution{10 * time.Millisecond}}
-	moments := Simulate(100, n, &Lane{First: time.Millisecond, Batch: 100, Every: time.Second, Course: slow})
-	if moments.P50 > 1500*time.Microsecond || moments.P95 < 15*time.Millisecond || moments.P95 > 21*time.Millisecond {
-		t.Errorf("slow for a tenth of the time: got %+v, want medians of 1 ms and a p95 of 15 to 20 ms", moments)
+	slow := make([]Interval, 10)
+	slow[3] = Interval{More: Distribution{4 * time.Millisecond}, Around: Distribution{10 * time.Millisecond}}
+	intervals := Simulate(100, n, &Lane{First: time.Millisecond, Batch: 100, Every: time.Second, Course: slow})
+	if intervals.P50 > 1500*time.Microsecond || intervals.P95 < 15*time.Millisecond || intervals.P95 > 21*time.Millisecond {
+		t.Errorf("slow for a tenth of the time: got %+v, want medians of 1 ms and a p95 of 15 to 20 ms", intervals)
 	}
 	if again := Simulate(10_000, n, &Lane{
 		First: time.Millisecond, Each: 10 * time.Microsecond, Batch: 500,

@@ -13,7 +13,7 @@ TARGET = HERE / "scoreboard/_types.py"
 # What the package decodes; the schemas that these refer to are written, too.
 ROOTS = [
     "Action",
-    "Film",
+    "Timeline",
     "Frame",
     "JoinTicket",
     "List",

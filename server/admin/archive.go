@@ -14,9 +14,9 @@ import (
 
 // Archive moves old partitions of the ledger to the archive, and reads them, on request.
 type Archive struct {
-	archiver *archive.Archive
-	moments  *history.Moments
-	runner   *upkeep.Runner
+	archiver   *archive.Archive
+	pastBoards *history.PastBoards
+	runner     *upkeep.Runner
 }
 
 // The lease of the one process that reads the archive.
@@ -26,8 +26,8 @@ const (
 )
 
 // NewArchive returns an Archive.
-func NewArchive(a *archive.Archive, m *history.Moments, r *upkeep.Runner) *Archive {
-	return &Archive{archiver: a, moments: m, runner: r}
+func NewArchive(a *archive.Archive, m *history.PastBoards, r *upkeep.Runner) *Archive {
+	return &Archive{archiver: a, pastBoards: m, runner: r}
 }
 
 var (
@@ -43,7 +43,7 @@ func (a *Archive) Checkpoint(
 ) (*scoreboard.KeptCheckpoint, error) {
 	var made *scoreboard.KeptCheckpoint
 	err := a.runner.Hold(ctx, readLease, readLeaseLife, func(ctx context.Context) (err error) {
-		made, err = a.moments.MakeArchived(ctx, board, at, func(
+		made, err = a.pastBoards.MakeArchived(ctx, board, at, func(
 			ctx context.Context, do func(*scoreboard.ArchivedRow) error,
 		) error {
 			return a.archiver.Rows(ctx, board.ID, board.Created, at, do)

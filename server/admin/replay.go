@@ -59,6 +59,6 @@ func replayed(r *wire.ReplayRequest, topic string, done *repair.ReplayResult) *w
 	return &wire.Replayed{
 		Topic: topic, DryRun: r.DryRun, Records: done.Records, Changed: done.Newer, Unchanged: done.Same,
 		Unreadable: done.Unreadable,
-		TooNew:     done.TooNew, TooOld: done.TooOld, NotHeld: done.NotLoaded, TookMS: done.Elapsed.Milliseconds(),
+		TooNew:     done.TooNew, TooOld: done.TooOld, NoRanking: done.NotLoaded, TookMS: done.Elapsed.Milliseconds(),
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // WhatIf asks what other rules would change, and applies them.
 type WhatIf struct {
-	Moments     *history.Moments
+	PastBoards  *history.PastBoards
 	Corrections *corrections.Corrections
 }
 
@@ -19,7 +19,7 @@ type WhatIf struct {
 func (w WhatIf) WhatIf(
 	ctx context.Context, board *scoreboard.Board, ask *scoreboard.WhatIf, progress func(rows int64),
 ) (*scoreboard.WhatIfResult, error) {
-	return w.Moments.WhatIf(ctx, board, ask, progress)
+	return w.PastBoards.WhatIf(ctx, board, ask, progress)
 }
 
 // ApplyWhatIf implements api.WhatIf.
@@ -32,7 +32,7 @@ func (w WhatIf) ApplyWhatIf(
 			"board %s has ended: its standings are final", board.ID)
 	}
 	ask.Keep = true
-	r, err := w.Moments.WhatIf(ctx, board, ask, progress)
+	r, err := w.PastBoards.WhatIf(ctx, board, ask, progress)
 	switch {
 	case err != nil:
 		return nil, nil, err

@@ -37,7 +37,7 @@ func TestWhatIfIsNotApplied(t *testing.T) {
 		Order: scoreboard.OrderHighest, Status: scoreboard.StatusActive, MinScore: -scoreboard.MaxScore,
 		MaxScore: scoreboard.MaxScore, MaxDelta: 1000, Created: since,
 	}
-	w := admin.WhatIf{Moments: s.Moments, Corrections: s.Corrections}
+	w := admin.WhatIf{PastBoards: s.PastBoards, Corrections: s.Corrections}
 	most := int64(500)
 	ask := func() *scoreboard.WhatIf {
 		return &scoreboard.WhatIf{Since: since, Rules: scoreboard.WhatIfRules{MaxDelta: &most}, Limit: 10}

@@ -83,10 +83,10 @@ func (t *Trial) Standing() Standing { return t.to }
 // Diverged reports whether the standing can differ from the recorded one.
 func (t *Trial) Diverged() bool { return t.diverged }
 
-// Add adds the next row, in the order of time and version. Judged reports whether it is a
+// Add adds the next row, in the order of time and version. evaluated reports whether it is a
 // submission since the beginning of the trial that counts now; rule is what rejects it, "" for
 // none.
-func (t *Trial) Add(r *TrialRow) (judged bool, rule, detail string) {
+func (t *Trial) Add(r *TrialRow) (evaluated bool, rule, detail string) {
 	submitted := !r.Admin || r.Action == ActionImport
 	if r.Reversed || !submitted && r.Action != ActionAdjust {
 		return false, "", ""

@@ -120,10 +120,10 @@ func (p *Place) Including(r *Receipt) *Place {
 	return &newer
 }
 
-// Moment is a time of which the standings are read. Now reads them as they would have been with
+// PastTime is a time of which the standings are read. Now reads them as they would have been with
 // today's bans, private users and reversals; else they are as they were recorded. Masked also
 // leaves out the users who are banned or private now.
-type Moment struct {
+type PastTime struct {
 	At     time.Time
 	Now    bool
 	Masked bool

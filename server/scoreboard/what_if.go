@@ -93,7 +93,7 @@ type WhatIfResult struct {
 	AsOf  time.Time // of the snapshot that both standings are from
 	Users int64     // on the board now
 
-	Judged     int64            // submissions since then that count now
+	Evaluated  int64            // submissions since then that count now
 	Rejected   int64            // of these, under the rules
 	RejectedBy map[string]int64 // by rule
 	Losers     int64            // users with rejected events

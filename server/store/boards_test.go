@@ -107,7 +107,7 @@ func TestCreateBoard(t *testing.T) {
 		b.Platform, b.Tags = "pc", []string{"duel", "ranked"}
 	})
 	made := create(t, s, want)
-	want.Family, want.Status, want.Created = "eu-weekly", scoreboard.StatusActive, made.Created
+	want.Family, want.Status, want.BoundsVersion, want.Created = "eu-weekly", scoreboard.StatusActive, 1, made.Created
 	if !reflect.DeepEqual(made, want) || time.Since(made.Created).Abs() > time.Minute {
 		t.Errorf("got %+v, want %+v", made, want)
 	}

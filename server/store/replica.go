@@ -13,9 +13,9 @@ import (
 // several servers, and each may be promoted at any time, so nothing is read without a check of
 // the very snapshot that it comes from.
 type Replica struct {
-	reads   *reads.Reads
-	moments *history.Moments
-	db      *pg.DB
+	reads      *reads.Reads
+	pastBoards *history.PastBoards
+	db         *pg.DB
 }
 
 // OpenReplica does not connect, as Open.
@@ -24,7 +24,7 @@ func OpenReplica(ctx context.Context, o Options) (*Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Replica{reads: reads.New(db), moments: history.New(db), db: db}, nil
+	return &Replica{reads: reads.New(db), pastBoards: history.New(db), db: db}, nil
 }
 
 // Progress returns how far the replica has come.
@@ -35,9 +35,9 @@ func (r *Replica) Progress(ctx context.Context) (scoreboard.Progress, error) {
 // Reads returns reads of standings and statements that pass a check.
 func (r *Replica) Reads(check scoreboard.ProgressCheck) *reads.Reads { return r.reads.Replica(check) }
 
-// Moments returns reads of past standings that pass a check.
-func (r *Replica) Moments(check scoreboard.ProgressCheck) *history.Moments {
-	return r.moments.Replica(check)
+// PastBoards returns reads of past standings that pass a check.
+func (r *Replica) PastBoards(check scoreboard.ProgressCheck) *history.PastBoards {
+	return r.pastBoards.Replica(check)
 }
 
 // Close waits for connections in use and closes all.

@@ -62,7 +62,7 @@ type Store struct {
 	Keys        *operations.Keys
 	Moderation  *corrections.Moderation
 	Leases      *leases.Leases
-	Moments     *history.Moments
+	PastBoards  *history.PastBoards
 	NodeReports *operations.NodeReports
 	Outbox      *outbox.Outbox
 	Privacy     *users.Privacy
@@ -102,7 +102,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Keys:        operations.NewKeys(db),
 		Moderation:  corrections.NewModeration(db, o.Shards),
 		Leases:      leases.New(db),
-		Moments:     history.New(db),
+		PastBoards:  history.New(db),
 		NodeReports: operations.NewNodeReports(db),
 		Outbox:      queue,
 		Privacy:     users.NewPrivacy(db, o.Shards),

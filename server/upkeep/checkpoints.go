@@ -46,11 +46,11 @@ type CheckpointOptions struct {
 
 // Checkpoints makes checkpoints.
 type Checkpoints struct {
-	o       CheckpointOptions
-	moments PastStandings
-	job     *Job
-	log     *slog.Logger
-	sampled time.Time // the hour of which all samples are made
+	o          CheckpointOptions
+	pastBoards PastStandings
+	job        *Job
+	log        *slog.Logger
+	sampled    time.Time // the hour of which all samples are made
 
 	users    prometheus.Counter
 	seconds  prometheus.Histogram
@@ -60,7 +60,7 @@ type Checkpoints struct {
 // NewCheckpoints returns Checkpoints; Run starts it.
 func NewCheckpoints(o CheckpointOptions, m PastStandings, r *Runner) *Checkpoints {
 	w := &Checkpoints{
-		o: o, moments: m, log: r.log,
+		o: o, pastBoards: m, log: r.log,
 		users: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_checkpoint_users_total", Help: "Standings in the checkpoints that were made.",
 		}),
@@ -91,13 +91,13 @@ func (w *Checkpoints) Run(ctx context.Context) error {
 }
 
 func (w *Checkpoints) run(ctx context.Context) error {
-	if err := w.moments.Summarize(ctx); err != nil {
+	if err := w.pastBoards.Summarize(ctx); err != nil {
 		return err
 	}
-	if _, err := w.moments.DeleteOld(ctx, w.o.Keep); err != nil {
+	if _, err := w.pastBoards.DeleteOld(ctx, w.o.Keep); err != nil {
 		return err
 	}
-	due, at, err := w.moments.Count(ctx, w.o.Events)
+	due, at, err := w.pastBoards.Count(ctx, w.o.Events)
 	if err != nil {
 		return err
 	}
@@ -113,14 +113,14 @@ func (w *Checkpoints) sample(ctx context.Context, hour time.Time) error {
 	if !hour.After(w.sampled) {
 		return nil
 	}
-	boards, err := w.moments.Unsampled(ctx, hour)
+	boards, err := w.pastBoards.Unsampled(ctx, hour)
 	until := time.Now().Add(samplePass)
 	for i := 0; err == nil && i < len(boards); i++ {
 		if time.Now().After(until) {
 			return nil
 		}
 		if err = w.job.Keep(ctx); err == nil {
-			err = w.moments.Sample(ctx, boards[i], hour)
+			err = w.pastBoards.Sample(ctx, boards[i], hour)
 		}
 	}
 	if err == nil {
@@ -133,7 +133,7 @@ func (w *Checkpoints) makeOne(ctx context.Context, board scoreboard.BoardID, at 
 	ctx, cancel := context.WithTimeout(ctx, checkpointTimeout)
 	defer cancel()
 	began := time.Now()
-	users, err := w.moments.Make(ctx, board, at, w.job.Keep)
+	users, err := w.pastBoards.Make(ctx, board, at, w.job.Keep)
 	if err != nil {
 		return err
 	}

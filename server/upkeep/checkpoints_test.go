@@ -23,9 +23,9 @@ import (
 
 const timeout = 30 * time.Second
 
-// watched are the Moments of a worker that stops in the middle.
+// watched are the PastBoards of a worker that stops in the middle.
 type watched struct {
-	*history.Moments
+	*history.PastBoards
 	before func(step int) // called before each transaction of a checkpoint
 	made   chan<- error   // receives the result of each checkpoint
 }
@@ -34,7 +34,7 @@ func (w *watched) Make(
 	ctx context.Context, board scoreboard.BoardID, at time.Time, next func(context.Context) error,
 ) (int64, error) {
 	step := 0
-	users, err := w.Moments.Make(ctx, board, at, func(ctx context.Context) error {
+	users, err := w.PastBoards.Make(ctx, board, at, func(ctx context.Context) error {
 		step++
 		w.before(step)
 		return next(ctx)
@@ -93,7 +93,7 @@ func (r *checkpointRig) start(owner string, s *store.Store, before func(step int
 	results, ended := make(chan error, 100), make(chan error, 1)
 	w := upkeep.NewCheckpoints(upkeep.CheckpointOptions{
 		Events: 1, Keep: time.Hour,
-	}, &watched{s.Moments, before, results}, upkeep.NewRunner(owner, s.Leases, slog.New(slog.DiscardHandler)))
+	}, &watched{s.PastBoards, before, results}, upkeep.NewRunner(owner, s.Leases, slog.New(slog.DiscardHandler)))
 	go func() { ended <- w.Run(ctx) }()
 	return results, func() {
 		r.t.Helper()
@@ -132,7 +132,7 @@ order by new_score desc, recorded_at, user_id`, at)
 		var got []string
 		var after *scoreboard.Position
 		for more := true; more; {
-			top, err := s.Moments.Top(r.t.Context(), &global, scoreboard.Moment{At: at}, after, 1000)
+			top, err := s.PastBoards.Top(r.t.Context(), &global, scoreboard.PastTime{At: at}, after, 1000)
 			if err != nil {
 				r.t.Fatalf("%s: node %d at %v: %v", when, i, at, err)
 			}
@@ -235,7 +235,7 @@ func TestSlowWorkerLosesLease(t *testing.T) {
 		r.checkAll(when + ", the slow one went on")
 		stopSlow()
 		stopFast()
-		if _, err := r.nodes[1].Moments.DeleteOld(t.Context(), time.Hour); err != nil {
+		if _, err := r.nodes[1].PastBoards.DeleteOld(t.Context(), time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		if n := r.conn.Count(t, `select count(*) from checkpoints where not complete`); n != 0 {
@@ -280,7 +280,7 @@ values ($1, now() - $2::interval, $3, now() + $4::interval) returning checkpoint
 	add("global", "5 days", true, &past)
 	for deleted := int64(1); deleted > 0; {
 		var err error
-		if deleted, err = r.nodes[0].Moments.DeleteOld(t.Context(), 30*24*time.Hour); err != nil {
+		if deleted, err = r.nodes[0].PastBoards.DeleteOld(t.Context(), 30*24*time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		if deleted > 10 {

@@ -130,12 +130,12 @@ values ('sum', $1, 1, clock_timestamp(), 0, 1, clock_timestamp())`, user)
 		}
 	}
 	r.relay(t)
-	due, at, err := r.Moments.Count(ctx, 1)
+	due, at, err := r.PastBoards.Count(ctx, 1)
 	if err != nil || len(due) == 0 {
 		t.Fatalf("checkpoints of %v, %v", due, err)
 	}
 	for _, board := range due {
-		if _, err := r.Moments.Make(ctx, board, at, func(context.Context) error { return nil }); err != nil {
+		if _, err := r.PastBoards.Make(ctx, board, at, func(context.Context) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

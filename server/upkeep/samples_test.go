@@ -21,8 +21,8 @@ func (freeLeases) TakeLease(context.Context, string, string, time.Duration) (boo
 
 func (freeLeases) ReleaseLease(context.Context, string, string) error { return nil }
 
-// fakeMoments has three boards that change all the time. The second one cannot be read.
-type fakeMoments struct {
+// fakePastBoards has three boards that change all the time. The second one cannot be read.
+type fakePastBoards struct {
 	at      time.Time // the settled moment
 	sampled []string
 	done    map[string]bool
@@ -30,25 +30,25 @@ type fakeMoments struct {
 
 var errRead = errors.New("cannot be read")
 
-func (m *fakeMoments) Count(context.Context, int64) ([]scoreboard.BoardID, time.Time, error) {
+func (m *fakePastBoards) Count(context.Context, int64) ([]scoreboard.BoardID, time.Time, error) {
 	return nil, m.at, nil
 }
 
-func (m *fakeMoments) Make(
+func (m *fakePastBoards) Make(
 	context.Context, scoreboard.BoardID, time.Time, func(context.Context) error,
 ) (int64, error) {
 	return 0, nil
 }
 
-func (m *fakeMoments) DeleteOld(context.Context, time.Duration) (int64, error) { return 0, nil }
+func (m *fakePastBoards) DeleteOld(context.Context, time.Duration) (int64, error) { return 0, nil }
 
-func (m *fakeMoments) Summarize(context.Context) error { return nil }
+func (m *fakePastBoards) Summarize(context.Context) error { return nil }
 
 func sample(board scoreboard.BoardID, hour time.Time) string {
 	return fmt.Sprintf("%s %s", board, hour.Format("15:04:05"))
 }
 
-func (m *fakeMoments) Unsampled(_ context.Context, hour time.Time) (due []scoreboard.BoardID, err error) {
+func (m *fakePastBoards) Unsampled(_ context.Context, hour time.Time) (due []scoreboard.BoardID, err error) {
 	for _, b := range []scoreboard.BoardID{"a", "b", "c"} {
 		if !m.done[sample(b, hour)] {
 			due = append(due, b)
@@ -57,7 +57,7 @@ func (m *fakeMoments) Unsampled(_ context.Context, hour time.Time) (due []scoreb
 	return due, nil
 }
 
-func (m *fakeMoments) Sample(_ context.Context, board scoreboard.BoardID, hour time.Time) error {
+func (m *fakePastBoards) Sample(_ context.Context, board scoreboard.BoardID, hour time.Time) error {
 	m.done[sample(board, hour)] = true
 	if board == "b" {
 		return errRead
@@ -70,7 +70,7 @@ func (m *fakeMoments) Sample(_ context.Context, board scoreboard.BoardID, hour t
 // not keep the others from it.
 func TestSamplesOncePerHour(t *testing.T) {
 	t.Parallel()
-	m := &fakeMoments{done: make(map[string]bool)}
+	m := &fakePastBoards{done: make(map[string]bool)}
 	runner := upkeep.NewRunner("x", freeLeases{}, slog.New(slog.DiscardHandler))
 	w := upkeep.NewCheckpoints(upkeep.CheckpointOptions{}, m, runner)
 	for i, step := range []struct {

@@ -28,7 +28,7 @@ type Options struct {
 	Users      int              // of Read
 	Boards     int              // of Read
 	Duration   time.Duration    // of each measurement of Read and Partitions
-	Scale      float64          // of Pipeline and Moments, up to 1
+	Scale      float64          // of Pipeline and PastBoards, up to 1
 	Lines      int              // of CLI
 	Runs       int              // of CLI
 	Peer       PeerOptions      // of Peer

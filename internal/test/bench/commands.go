@@ -50,8 +50,8 @@ var benchmarks = []benchmark{
 		"scorebench pipeline --scale 0.02", Pipeline, scaleFlags,
 	},
 	{
-		"moments", "Measure reads of past boards, the cost of checkpoints, and a what-if",
-		"scorebench moments --scale 0.02", Moments, scaleFlags,
+		"past", "Measure reads of past boards, the cost of checkpoints, and a what-if",
+		"scorebench past --scale 0.02", PastBoards, scaleFlags,
 	},
 	{
 		"bytes", "Measure what users and increments take in memory, on disk and on the network",

@@ -122,14 +122,14 @@ func (r *rig) checkRate(ctx context.Context, c calibration, rate int) (off float
 	return off, nil
 }
 
-// every is the length of a moment. When this machine is slow, it is slow for some tens of milliseconds,
+// every is the length of a interval. When this machine is slow, it is slow for some tens of milliseconds,
 // such as for a collection of garbage or a write of PostgreSQL.
 const every = 50 * time.Millisecond
 
-// observed are runs at a rate, as a whole and moment by moment.
+// observed are runs at a rate, as a whole and interval by interval.
 type observed struct {
 	all       laneFlow // of the last run
-	moments   []moment
+	intervals []interval
 	latencies []time.Duration // from the scheduled time to the response
 }
 
@@ -139,8 +139,8 @@ func (o *observed) latency(q float64) float64 {
 	return inMS(o.latencies[int(q*float64(len(o.latencies)-1))])
 }
 
-// moment is what happened in a moment of a run.
-type moment struct {
+// interval is what happened in a interval of a run.
+type interval struct {
 	laneFlow
 	hits []record.Hit // that were scheduled in it
 }
@@ -181,19 +181,19 @@ func (r *rig) observe(ctx context.Context, rate int, o *observed) error {
 	if o.all, err = r.flowSince(ctx, first); err != nil {
 		return err
 	}
-	moments := make([]moment, len(totals))
+	intervals := make([]interval, len(totals))
 	for i := 1; i < len(totals); i++ {
-		moments[i].laneFlow = totals[i].since(totals[i-1])
+		intervals[i].laneFlow = totals[i].since(totals[i-1])
 	}
-	if err := o.read(dir, began, moments); err != nil {
+	if err := o.read(dir, began, intervals); err != nil {
 		return err
 	}
-	o.moments = append(o.moments, moments...)
+	o.intervals = append(o.intervals, intervals...)
 	return nil
 }
 
-// read assigns the requests of a run to its moments.
-func (o *observed) read(dir string, began time.Time, moments []moment) error {
+// read assigns the requests of a run to its intervals.
+func (o *observed) read(dir string, began time.Time, intervals []interval) error {
 	raw, err := os.Open(filepath.Join(dir, loadgen.RawFile))
 	if err != nil {
 		return err
@@ -205,8 +205,8 @@ func (o *observed) read(dir string, began time.Time, moments []moment) error {
 		Sample: func(record.Sample) {}, Tick: func(record.Tick) {}, Ending: func(record.Ending) {},
 		Hit: func(h record.Hit) {
 			o.latencies = append(o.latencies, h.Late+h.Service)
-			if i := int((from + h.Scheduled) / every); i >= 0 && i < len(moments) {
-				moments[i].hits = append(moments[i].hits, h)
+			if i := int((from + h.Scheduled) / every); i >= 0 && i < len(intervals) {
+				intervals[i].hits = append(intervals[i].hits, h)
 			}
 		},
 	})
@@ -215,16 +215,16 @@ func (o *observed) read(dir string, began time.Time, moments []moment) error {
 // lane is the lane of a rate: it takes the course that it took in the trial.
 func (c *calibration) lane(trial *observed) sizing.Lane {
 	lane := sizing.Lane{First: c.first, Each: c.each, Batch: 500, Every: every}
-	for i := range trial.moments {
-		if m := &trial.moments[i]; len(m.hits) > 0 && m.commit.count > 0 && m.ingest.count > 0 {
-			lane.Course = append(lane.Course, c.moment(m))
+	for i := range trial.intervals {
+		if m := &trial.intervals[i]; len(m.hits) > 0 && m.commit.count > 0 && m.ingest.count > 0 {
+			lane.Course = append(lane.Course, c.interval(m))
 		}
 	}
 	return lane
 }
 
-// moment says how transactions, and what surrounds them, went in a moment.
-func (c *calibration) moment(m *moment) sizing.Moment {
+// interval says how transactions, and what surrounds them, went in a interval.
+func (c *calibration) interval(m *interval) sizing.Interval {
 	expected := c.first + time.Duration(math.Max(m.batch()-1, 0)*float64(c.each))
 	// The generator is late, the client and the server take their time over HTTP, and then the ranks,
 	// which slow down as transactions do, because both wait for the same cores.
@@ -236,7 +236,7 @@ func (c *calibration) moment(m *moment) sizing.Moment {
 	}
 	slower := float64(m.commit.quantile(0.5)) / float64(expected)
 	rest := max(service-m.ingest.mean(), 0) + time.Duration(slower*float64(c.answer))
-	return sizing.Moment{More: m.commit.beyond(expected), Around: around(late, rest)}
+	return sizing.Interval{More: m.commit.beyond(expected), Around: around(late, rest)}
 }
 
 // around is the distribution of a lateness and of a random time with a mean, together.

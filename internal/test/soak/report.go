@@ -24,7 +24,7 @@ type report struct {
 	Done       map[string]int `json:"done"`       // how often operators did what
 	Checks     []check        `json:"checks"`
 	Passed     bool           `json:"passed"`
-	Samples    []moment       `json:"samples"`
+	Samples    []sample       `json:"samples"`
 
 	mu sync.Mutex
 }
@@ -36,8 +36,8 @@ type check struct {
 	Passed bool   `json:"passed"`
 }
 
-// moment is a sample.
-type moment struct {
+// sample is a sample.
+type sample struct {
 	At     float64   `json:"at"` // seconds since the start
 	Values []float64 `json:"values"`
 }
@@ -54,7 +54,7 @@ func (r *report) did(what string) { r.Done[what]++ }
 func (r *report) add(at time.Duration, values []float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.Samples = append(r.Samples, moment{at.Seconds(), values})
+	r.Samples = append(r.Samples, sample{at.Seconds(), values})
 }
 
 func (r *report) require(ok bool, name, format string, args ...any) {
@@ -68,7 +68,7 @@ const fewSamples = 30
 // judge checks that no series with a bound has grown.
 func (r *report) judge() {
 	settled := slices.Clone(r.Samples)
-	settled = slices.DeleteFunc(settled, func(m moment) bool { return m.At < r.Seconds/3 })
+	settled = slices.DeleteFunc(settled, func(m sample) bool { return m.At < r.Seconds/3 })
 	if len(settled) < fewSamples {
 		r.require(true, "growth", "not judged: %d samples after the first third, %d are required",
 			len(settled), fewSamples)
@@ -86,7 +86,7 @@ func (r *report) judge() {
 }
 
 // trend returns the mean of a series, and by how much its regression line rises over all samples.
-func trend(samples []moment, i int) (mean, grown float64) {
+func trend(samples []sample, i int) (mean, grown float64) {
 	n := float64(len(samples))
 	var at float64
 	for _, m := range samples {
@@ -128,7 +128,7 @@ func (r *report) markdown() string {
 	for i, s := range series {
 		fmt.Fprintf(&b, "| %s %s |", s.name, s.unit)
 		for third := range 3 {
-			var of []moment
+			var of []sample
 			for _, m := range r.Samples {
 				if min(int(3*m.At/math.Max(r.Seconds, 1)), 2) == third {
 					of = append(of, m)

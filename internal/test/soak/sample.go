@@ -58,7 +58,7 @@ func (s *run) sample(ctx context.Context) error {
 	}
 }
 
-// values are those of a moment, by series.
+// values are those of one time, by series.
 func (s *run) values(ctx context.Context, rdb *redis.Client) ([]float64, error) {
 	node, err := metrics(ctx, s.nodes.Nodes[0].OpsURL(),
 		"process_resident_memory_bytes", "process_open_fds", "go_goroutines")

@@ -59,7 +59,7 @@ func TestGrowthIsJudged(t *testing.T) {
 				values[s] = 1
 			}
 			values[0] = value(i)
-			r.Samples = append(r.Samples, moment{float64(i) * 1000 / 120, values})
+			r.Samples = append(r.Samples, sample{float64(i) * 1000 / 120, values})
 		}
 		r.judge()
 		return r.Passed

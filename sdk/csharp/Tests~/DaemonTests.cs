@@ -189,8 +189,8 @@ namespace Scoreboard.Client.Tests
             var reached = why.ReachedAt.AddMilliseconds(1);
             var history = await mine.RankHistoryAsync("me", new HistoryQuery { Board = "reads", From = reached, To = reached, Step = "1s" });
             Check.Equal(history.Points.Select(p => p.Score), new[] { 100 }, "history");
-            var film = await Game.FilmAsync(new FilmQuery { Board = "reads", From = why.ReachedAt, To = why.ReachedAt });
-            Check.Equal(film.Frames.Single().Entries[0].UserId, "reader-0", "film");
+            var timeline = await Game.TimelineAsync(new TimelineQuery { Board = "reads", From = why.ReachedAt, To = why.ReachedAt });
+            Check.Equal(timeline.Frames.Single().Entries[0].UserId, "reader-0", "timeline");
             var entries = mine.StatementEntries("reader-0");
             Check.That(await entries.MoveNextAsync() && entries.Current.NewScore == 100 && !await entries.MoveNextAsync(), "statement");
             await mine.PutProfileAsync("reader-0", "Zo\u00eb");

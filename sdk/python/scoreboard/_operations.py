@@ -16,7 +16,7 @@ from scoreboard._config import Config
 from scoreboard._decode import ShapeError, decode
 from scoreboard._types import (
     Action,
-    Film,
+    Timeline,
     JoinTicket,
     List,
     Place,
@@ -277,14 +277,14 @@ def rank_history(
     return Call(f"read the rank history of {user_id}", "GET", path, lambda v: decode(RankHistory, v), query)
 
 
-def film(board: str, since: datetime | None, until: datetime | None, step: str, limit: int, as_now: bool) -> Call[Film]:
+def timeline(board: str, since: datetime | None, until: datetime | None, step: str, limit: int, as_now: bool) -> Call[Timeline]:
     query = _query(board=board, step=step, limit=limit)
     for name, at in (("from", since), ("to", until)):
         if at is not None:
             query[name] = at.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
     if as_now:
         query["as"] = "now"
-    return Call(f"read the past of {board}", "GET", "/v1/leaderboard/film", lambda v: decode(Film, v), query)
+    return Call(f"read the past of {board}", "GET", "/v1/leaderboard/timeline", lambda v: decode(Timeline, v), query)
 
 
 def explain_rank(user_id: str, board: str) -> Call[RankExplanation]:

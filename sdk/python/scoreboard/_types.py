@@ -59,7 +59,7 @@ class Entry:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class FilmFrame:
+class TimelineFrame:
     """The first rows of a board at a time, until the next frame.
 
     Attributes:
@@ -74,14 +74,14 @@ class FilmFrame:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Film:
-    """The response of GET /v1/leaderboard/film: the first rows of a board at regular times, or the first part of them.
-    The next part begins at next_from.
+class Timeline:
+    """The response of GET /v1/leaderboard/timeline: the first rows of a board at regular times, or the first part of
+    them. The next part begins at next_from.
 
     Attributes:
         board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
             and the period, such as daily:2026-11-21.
-        ends_at: Last step of the film; send it as to for the next part.
+        ends_at: Last step of the timeline; send it as to for the next part.
         frames: Where the rows changed, with the first step of the part.
         next_from: The time from which the next part continues; absent on the last one.
         starts_at: Time of the first frame.
@@ -90,7 +90,7 @@ class Film:
 
     board: str
     ends_at: datetime
-    frames: list[FilmFrame]
+    frames: list[TimelineFrame]
     starts_at: datetime
     step_ms: int
     next_from: datetime | None = None
@@ -466,8 +466,8 @@ class RankClimb:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RankMarks:
-    """RankMarks are what stands out among the samples of a user's ranks on a board. A sample is the first 1,000 ranks
-    at a whole hour. What was between two samples is not seen.
+    """RankMarks are a user's rank statistics on a board, computed from hourly samples of the first 1,000 ranks. Changes
+    between two samples are not included.
 
     Attributes:
         best_rank: Lowest rank of a sample, from 1.

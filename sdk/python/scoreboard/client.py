@@ -17,7 +17,7 @@ from scoreboard._operations import MAX_PAGE, BatchResult, Event, Increment
 from scoreboard._types import (
     Action,
     Entry,
-    Film,
+    Timeline,
     JoinTicket,
     List,
     Place,
@@ -325,7 +325,7 @@ class Scoreboard:
         duration such as "1h"; both times have a time zone. The user "me" is the token's user."""
         return self._do(_operations.rank_history(user_id, board, since, until, step, as_now), timeout)
 
-    def film(
+    def timeline(
         self,
         *,
         board: str = "",
@@ -335,11 +335,11 @@ class Scoreboard:
         limit: int = 0,
         as_now: bool = False,
         timeout: float | None = None,
-    ) -> Film:
+    ) -> Timeline:
         """Read the top of a board at regular times of the past, where it changed: the period or the last day by
         default. For the next part, if there is one, send its board, next_from as since, ends_at as until, and the
         same step."""
-        return self._do(_operations.film(board, since, until, step, limit, as_now), timeout)
+        return self._do(_operations.timeline(board, since, until, step, limit, as_now), timeout)
 
     def explain_rank(self, user_id: str, *, board: str = "", timeout: float | None = None) -> RankExplanation:
         """Read what a user's rank follows from: the token's own user's ("me"), or with the scope score:operate

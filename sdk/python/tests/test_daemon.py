@@ -227,9 +227,9 @@ def test_reads_and_iterators(daemon: Daemon) -> None:
         reached = sb.score("u024", board="reading").updated_at  # after all others
         history = sb.rank_history("u010", board="reading", since=reached, until=reached, step="1s")
         assert [p.score for p in history.points] == [11]
-        film = sb.film(board="reading", since=reached, until=reached, limit=3)
-        assert [e.user_id for e in film.frames[0].entries] == ["u024", "u023", "u022"]
-        assert (film.ends_at, film.next_from) == (reached, None)
+        timeline = sb.timeline(board="reading", since=reached, until=reached, limit=3)
+        assert [e.user_id for e in timeline.frames[0].entries] == ["u024", "u023", "u022"]
+        assert (timeline.ends_at, timeline.next_from) == (reached, None)
         ledger = list(sb.statement_entries("u024", board="reading"))
         assert [e.version for e in ledger] == [4, 3, 2, 1]
         assert sb.statement("u024", limit=1).next_cursor

@@ -8,10 +8,10 @@ import { build } from "esbuild";
 
 const assets = resolve(import.meta.dirname, "../../../server/http/pages/assets");
 const root = resolve(import.meta.dirname, "../../..");
-const limits = { "board.js": 12288, "chart.js": 2048, "film.js": 4096, "score-board.js": 15360 }; // bytes, gzipped
+const limits = { "board.js": 12288, "chart.js": 2048, "timeline.js": 4096, "score-board.js": 15360 }; // bytes, gzipped
 
 const { outputFiles, metafile } = await build({
-  entryPoints: { board: "web/page.ts", chart: "web/chart.ts", film: "web/film.ts", "score-board": "web/element.ts" },
+  entryPoints: { board: "web/page.ts", chart: "web/chart.ts", timeline: "web/timeline.ts", "score-board": "web/element.ts" },
   bundle: true, minify: true, format: "esm", target: "es2022", platform: "browser", charset: "utf8",
   loader: { ".css": "text" }, outdir: assets, write: false, metafile: true, legalComments: "none",
 });

@@ -7,7 +7,7 @@ import { segment, Transport } from "./transport.js";
 import type {
   Action, ActionRequest, CallOptions, EventStatus, Increment, JoinTicket, List, Place, PlaceQuery, Profile,
   Receipt, Result, Statement, StatementEntry, StatementQuery, Top, TopQuery, Entry, HistoryQuery, RankExplanation,
-  RankHistory, Film, FilmQuery,
+  RankHistory, Timeline, TimelineQuery,
 } from "./types.js";
 import { sleep } from "./wait.js";
 import type { State, WatchOptions } from "./watch/state.js";
@@ -238,11 +238,11 @@ export class Scoreboard {
     }, options?.signal);
   }
 
-  /** film reads the top of a board at regular times of the past, where it changed: a part of at most 500 steps. */
-  async film(q: FilmQuery = {}, options?: CallOptions): Promise<Film> {
+  /** timeline reads the top of a board at regular times of the past, where it changed: a part of at most 500 steps. */
+  async timeline(q: TimelineQuery = {}, options?: CallOptions): Promise<Timeline> {
     const { asNow, ...query } = q;
     return this.#transport.send({
-      method: "GET", path: "/v1/leaderboard/film", query: { ...query, as: asNow ? "now" : undefined },
+      method: "GET", path: "/v1/leaderboard/timeline", query: { ...query, as: asNow ? "now" : undefined },
     }, options?.signal);
   }
 

@@ -95,26 +95,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/b/{board}/film": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List the top of a board at regular times, for its page
-         * @description As /v1/leaderboard/film for anonymous clients.
-         */
-        get: operations["getBBoardFilm"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/b/{board}/live": {
         parameters: {
             query?: never;
@@ -161,6 +141,26 @@ export interface paths {
         };
         /** Get a player's last day in hours, for a board's page */
         get: operations["getBBoardPlayersUserIdHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/b/{board}/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the top of a board at regular times, for its page
+         * @description As /v1/leaderboard/timeline for anonymous clients.
+         */
+        get: operations["getBBoardTimeline"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1479,26 +1479,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/leaderboard/film": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List the top of a board at regular times in the past
-         * @description Each frame is what /v1/leaderboard/top returns for its time as at; a time at which the rows did not change has none. A response has at most 500 steps and 10,000 rows, and fewer if they need many events: send next_from as from, with the board of the response and the same to and step, for the next part. A family is read in the period that contains from, or to if there is no from.
-         */
-        get: operations["getLeaderboardFilm"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/leaderboard/friends": {
         parameters: {
             query?: never;
@@ -1525,6 +1505,26 @@ export interface paths {
         };
         /** Get the standing of the token's user */
         get: operations["getLeaderboardMe"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leaderboard/timeline": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the top of a board at regular times in the past
+         * @description Each frame is what /v1/leaderboard/top returns for its time as at; a time at which the rows did not change has none. A response has at most 500 steps and 10,000 rows, and fewer if they need many events: send next_from as from, with the board of the response and the same to and step, for the next part. A family is read in the period that contains from, or to if there is no from.
+         */
+        get: operations["getLeaderboardTimeline"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1784,7 +1784,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get what a user's rank follows from
+         * Explain a user's rank
          * @description Available to the user and to operators (score:operate). user_id may be me.
          */
         get: operations["getUsersUserIdRankExplain"];
@@ -2491,48 +2491,6 @@ export interface components {
              */
             rows?: number;
         };
-        /** @description The response of GET /v1/leaderboard/film: the first rows of a board at regular times, or the first part of them. The next part begins at next_from. */
-        Film: {
-            /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
-            board: string;
-            /**
-             * Format: date-time
-             * @description Last step of the film; send it as to for the next part.
-             */
-            ends_at: string;
-            /** @description Where the rows changed, with the first step of the part. */
-            frames: components["schemas"]["FilmFrame"][];
-            /**
-             * Format: date-time
-             * @description The time from which the next part continues; absent on the last one.
-             */
-            next_from?: string;
-            /**
-             * Format: date-time
-             * @description Time of the first frame.
-             */
-            starts_at: string;
-            /**
-             * Format: int64
-             * @description Time between two steps in milliseconds; send it as step for the next part.
-             */
-            step_ms: number;
-        };
-        /** @description The first rows of a board at a time, until the next frame. */
-        FilmFrame: {
-            /**
-             * Format: date-time
-             * @description Time of the frame.
-             */
-            at: string;
-            /** @description The rows, best first. */
-            entries: components["schemas"]["Entry"][];
-            /**
-             * Format: int64
-             * @description Ranked users at this time.
-             */
-            total: number;
-        };
         /** @description A row of the final standings. Without salt, whoever has leaf cannot find out by trying ids whose row it is. */
         FinalEntry: {
             /** @description SHA-256 in hex over rank, user_id, score, reached_at in microseconds of Unix time and salt; absent in format 1. */
@@ -2774,7 +2732,7 @@ export interface components {
              * Format: int64
              * @description Pairs that were not friends before.
              */
-            made: number;
+            added: number;
             /**
              * Format: int64
              * @description That were sent.
@@ -3495,7 +3453,7 @@ export interface components {
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
         };
-        /** @description RankMarks are what stands out among the samples of a user's ranks on a board. A sample is the first 1,000 ranks at a whole hour. What was between two samples is not seen. */
+        /** @description RankMarks are a user's rank statistics on a board, computed from hourly samples of the first 1,000 ranks. Changes between two samples are not included. */
         RankMarks: {
             /**
              * Format: int64
@@ -3801,7 +3759,7 @@ export interface components {
              * Format: int64
              * @description Changes to boards without a ranking.
              */
-            not_held: number;
+            no_ranking: number;
             /**
              * Format: int64
              * @description Number of records that were read.
@@ -3868,14 +3826,14 @@ export interface components {
         };
         /** @description Rolled reports what a rollover did, or would do if dry_run is set. */
         Rolled: {
+            /** @description Instances that were created. */
+            created: string[];
             /** @description true: only report what would be done, and change nothing. */
             dry_run?: boolean;
             /** @description Boards of periods that have ended. */
             ended: components["schemas"]["EndedBoard"][];
             /** @description Season that ended early because another one started. */
             interrupted?: string;
-            /** @description Instances that were created. */
-            made: string[];
         };
         /** @description The body of POST /v1/admin/keys/{key_id}/rotate. */
         RotateRequest: {
@@ -4176,6 +4134,48 @@ export interface components {
             next_after?: string;
             /** @description By name. */
             teams: components["schemas"]["Team"][];
+        };
+        /** @description The response of GET /v1/leaderboard/timeline: the first rows of a board at regular times, or the first part of them. The next part begins at next_from. */
+        Timeline: {
+            /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
+            board: string;
+            /**
+             * Format: date-time
+             * @description Last step of the timeline; send it as to for the next part.
+             */
+            ends_at: string;
+            /** @description Where the rows changed, with the first step of the part. */
+            frames: components["schemas"]["TimelineFrame"][];
+            /**
+             * Format: date-time
+             * @description The time from which the next part continues; absent on the last one.
+             */
+            next_from?: string;
+            /**
+             * Format: date-time
+             * @description Time of the first frame.
+             */
+            starts_at: string;
+            /**
+             * Format: int64
+             * @description Time between two steps in milliseconds; send it as step for the next part.
+             */
+            step_ms: number;
+        };
+        /** @description The first rows of a board at a time, until the next frame. */
+        TimelineFrame: {
+            /**
+             * Format: date-time
+             * @description Time of the frame.
+             */
+            at: string;
+            /** @description The rows, best first. */
+            entries: components["schemas"]["Entry"][];
+            /**
+             * Format: int64
+             * @description Ranked users at this time.
+             */
+            total: number;
         };
         /** @description A bearer token. */
         Token: {
@@ -4679,7 +4679,7 @@ export interface components {
              * Format: int64
              * @description Submissions since then that count now.
              */
-            judged: number;
+            evaluated: number;
             /**
              * Format: int64
              * @description Number of users who would not be on the board.
@@ -5241,93 +5241,6 @@ export interface operations {
             503: components["responses"]["overloaded_or_unavailable"];
         };
     };
-    getBBoardFilm: {
-        parameters: {
-            query?: {
-                /** @description First step; by default the start of the period, or a day before to. */
-                from?: string;
-                /** @description End of the film, the last step; by default the end of the board, or two seconds before now. */
-                to?: string;
-                /** @description Duration between steps, 1s to 8784h; by default a 250th of the film. */
-                step?: string;
-                /** @description Number of rows, 1 to 100; 10 by default. */
-                limit?: number;
-                /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
-                as?: "recorded" | "now";
-            };
-            header?: never;
-            path: {
-                /**
-                 * @description Name of the board.
-                 * @example global
-                 */
-                board: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "board": "global",
-                     *       "starts_at": "2026-11-21T10:00:00Z",
-                     *       "ends_at": "2026-11-21T12:00:00Z",
-                     *       "step_ms": 60000,
-                     *       "frames": [
-                     *         {
-                     *           "at": "2026-11-21T10:00:00Z",
-                     *           "total": 11950,
-                     *           "entries": [
-                     *             {
-                     *               "rank": 2,
-                     *               "user_id": "bob",
-                     *               "score": 90
-                     *             }
-                     *           ]
-                     *         },
-                     *         {
-                     *           "at": "2026-11-21T10:07:00Z",
-                     *           "total": 11952,
-                     *           "entries": [
-                     *             {
-                     *               "rank": 1,
-                     *               "user_id": "ada",
-                     *               "score": 125,
-                     *               "display_name": "Ada",
-                     *               "avatar_url": "https://images.example.com/ada.png"
-                     *             },
-                     *             {
-                     *               "rank": 2,
-                     *               "user_id": "bob",
-                     *               "score": 90
-                     *             }
-                     *           ]
-                     *         }
-                     *       ],
-                     *       "next_from": "2026-11-21T11:00:00Z"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Film"];
-                };
-            };
-            400: components["responses"]["invalid_request"];
-            401: components["responses"]["unauthorized"];
-            403: components["responses"]["forbidden"];
-            404: components["responses"]["not_found"];
-            409: components["responses"]["not_settled"];
-            410: components["responses"]["gone"];
-            429: components["responses"]["rate_limited"];
-            431: components["responses"]["header_too_large"];
-            500: components["responses"]["internal"];
-            503: components["responses"]["overloaded_or_unavailable"];
-        };
-    };
     getBBoardLive: {
         parameters: {
             query?: {
@@ -5540,6 +5453,93 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["RankHistory"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["not_settled"];
+            410: components["responses"]["gone"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getBBoardTimeline: {
+        parameters: {
+            query?: {
+                /** @description First step; by default the start of the period, or a day before to. */
+                from?: string;
+                /** @description End of the timeline, the last step; by default the end of the board, or two seconds before now. */
+                to?: string;
+                /** @description Duration between steps, 1s to 8784h; by default a 250th of the timeline. */
+                step?: string;
+                /** @description Number of rows, 1 to 100; 10 by default. */
+                limit?: number;
+                /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
+                as?: "recorded" | "now";
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Name of the board.
+                 * @example global
+                 */
+                board: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "global",
+                     *       "starts_at": "2026-11-21T10:00:00Z",
+                     *       "ends_at": "2026-11-21T12:00:00Z",
+                     *       "step_ms": 60000,
+                     *       "frames": [
+                     *         {
+                     *           "at": "2026-11-21T10:00:00Z",
+                     *           "total": 11950,
+                     *           "entries": [
+                     *             {
+                     *               "rank": 2,
+                     *               "user_id": "bob",
+                     *               "score": 90
+                     *             }
+                     *           ]
+                     *         },
+                     *         {
+                     *           "at": "2026-11-21T10:07:00Z",
+                     *           "total": 11952,
+                     *           "entries": [
+                     *             {
+                     *               "rank": 1,
+                     *               "user_id": "ada",
+                     *               "score": 125,
+                     *               "display_name": "Ada",
+                     *               "avatar_url": "https://images.example.com/ada.png"
+                     *             },
+                     *             {
+                     *               "rank": 2,
+                     *               "user_id": "bob",
+                     *               "score": 90
+                     *             }
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "next_from": "2026-11-21T11:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Timeline"];
                 };
             };
             400: components["responses"]["invalid_request"];
@@ -9336,7 +9336,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "made": [
+                     *       "created": [
                      *         "daily:2026-11-22"
                      *       ],
                      *       "ended": [
@@ -9646,7 +9646,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "made": [
+                     *       "created": [
                      *         "daily:2026-11-22"
                      *       ],
                      *       "ended": [
@@ -10092,7 +10092,7 @@ export interface operations {
                     /**
                      * @example {
                      *       "pairs": 1,
-                     *       "made": 1
+                     *       "added": 1
                      *     }
                      */
                     "application/json": components["schemas"]["FriendsImported"];
@@ -10105,89 +10105,6 @@ export interface operations {
             410: components["responses"]["gone"];
             413: components["responses"]["payload_too_large"];
             415: components["responses"]["unsupported_media_type"];
-            429: components["responses"]["rate_limited"];
-            431: components["responses"]["header_too_large"];
-            500: components["responses"]["internal"];
-            503: components["responses"]["overloaded_or_unavailable"];
-        };
-    };
-    getLeaderboardFilm: {
-        parameters: {
-            query?: {
-                /** @description board, or a family to use its current instance; global by default. */
-                board?: string;
-                /** @description First step; by default the start of the period, or a day before to. */
-                from?: string;
-                /** @description End of the film, the last step; by default the end of the board, or two seconds before now. */
-                to?: string;
-                /** @description Duration between steps, 1s to 8784h; by default a 250th of the film. */
-                step?: string;
-                /** @description Number of rows, 1 to 100; 10 by default. */
-                limit?: number;
-                /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
-                as?: "recorded" | "now";
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description OK */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "board": "global",
-                     *       "starts_at": "2026-11-21T10:00:00Z",
-                     *       "ends_at": "2026-11-21T12:00:00Z",
-                     *       "step_ms": 60000,
-                     *       "frames": [
-                     *         {
-                     *           "at": "2026-11-21T10:00:00Z",
-                     *           "total": 11950,
-                     *           "entries": [
-                     *             {
-                     *               "rank": 2,
-                     *               "user_id": "bob",
-                     *               "score": 90
-                     *             }
-                     *           ]
-                     *         },
-                     *         {
-                     *           "at": "2026-11-21T10:07:00Z",
-                     *           "total": 11952,
-                     *           "entries": [
-                     *             {
-                     *               "rank": 1,
-                     *               "user_id": "ada",
-                     *               "score": 125,
-                     *               "display_name": "Ada",
-                     *               "avatar_url": "https://images.example.com/ada.png"
-                     *             },
-                     *             {
-                     *               "rank": 2,
-                     *               "user_id": "bob",
-                     *               "score": 90
-                     *             }
-                     *           ]
-                     *         }
-                     *       ],
-                     *       "next_from": "2026-11-21T11:00:00Z"
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Film"];
-                };
-            };
-            400: components["responses"]["invalid_request"];
-            401: components["responses"]["unauthorized"];
-            403: components["responses"]["forbidden"];
-            404: components["responses"]["not_found"];
-            409: components["responses"]["not_settled"];
-            410: components["responses"]["gone"];
             429: components["responses"]["rate_limited"];
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];
@@ -10267,7 +10184,7 @@ export interface operations {
                 min_version?: number;
                 /** @description If the user is not on the board, report the rank that this score would have. */
                 score?: number;
-                /** @description Standings at this moment: with everything recorded at or before it. */
+                /** @description Standings at this time: with everything recorded at or before it. */
                 at?: string;
                 /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
                 as?: "recorded" | "now";
@@ -10330,6 +10247,89 @@ export interface operations {
             503: components["responses"]["overloaded_or_unavailable"];
         };
     };
+    getLeaderboardTimeline: {
+        parameters: {
+            query?: {
+                /** @description board, or a family to use its current instance; global by default. */
+                board?: string;
+                /** @description First step; by default the start of the period, or a day before to. */
+                from?: string;
+                /** @description End of the timeline, the last step; by default the end of the board, or two seconds before now. */
+                to?: string;
+                /** @description Duration between steps, 1s to 8784h; by default a 250th of the timeline. */
+                step?: string;
+                /** @description Number of rows, 1 to 100; 10 by default. */
+                limit?: number;
+                /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
+                as?: "recorded" | "now";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "board": "global",
+                     *       "starts_at": "2026-11-21T10:00:00Z",
+                     *       "ends_at": "2026-11-21T12:00:00Z",
+                     *       "step_ms": 60000,
+                     *       "frames": [
+                     *         {
+                     *           "at": "2026-11-21T10:00:00Z",
+                     *           "total": 11950,
+                     *           "entries": [
+                     *             {
+                     *               "rank": 2,
+                     *               "user_id": "bob",
+                     *               "score": 90
+                     *             }
+                     *           ]
+                     *         },
+                     *         {
+                     *           "at": "2026-11-21T10:07:00Z",
+                     *           "total": 11952,
+                     *           "entries": [
+                     *             {
+                     *               "rank": 1,
+                     *               "user_id": "ada",
+                     *               "score": 125,
+                     *               "display_name": "Ada",
+                     *               "avatar_url": "https://images.example.com/ada.png"
+                     *             },
+                     *             {
+                     *               "rank": 2,
+                     *               "user_id": "bob",
+                     *               "score": 90
+                     *             }
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "next_from": "2026-11-21T11:00:00Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Timeline"];
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            401: components["responses"]["unauthorized"];
+            403: components["responses"]["forbidden"];
+            404: components["responses"]["not_found"];
+            409: components["responses"]["not_settled"];
+            410: components["responses"]["gone"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
+            500: components["responses"]["internal"];
+            503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
     getLeaderboardTop: {
         parameters: {
             query?: {
@@ -10345,7 +10345,7 @@ export interface operations {
                 wait?: string;
                 /** @description With wait: the version that the client already has, as <epoch>:<version>. */
                 after?: string;
-                /** @description Standings at this moment: with everything recorded at or before it. */
+                /** @description Standings at this time: with everything recorded at or before it. */
                 at?: string;
                 /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
                 as?: "recorded" | "now";
@@ -11175,7 +11175,7 @@ export interface operations {
                 min_version?: number;
                 /** @description If the user is not on the board, report the rank that this score would have. */
                 score?: number;
-                /** @description Standings at this moment: with everything recorded at or before it. */
+                /** @description Standings at this time: with everything recorded at or before it. */
                 at?: string;
                 /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
                 as?: "recorded" | "now";
@@ -11349,7 +11349,7 @@ export interface operations {
                 min_version?: number;
                 /** @description If the user is not on the board, report the rank that this score would have. */
                 score?: number;
-                /** @description Standings at this moment: with everything recorded at or before it. */
+                /** @description Standings at this time: with everything recorded at or before it. */
                 at?: string;
                 /** @description With at: recorded for the standings as they were (the default), now to leave out the events that are reversed and the users that are banned now. */
                 as?: "recorded" | "now";

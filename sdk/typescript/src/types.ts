@@ -29,8 +29,8 @@ export interface List extends Camel<Schemas["List"]> {}
 /** RankHistory is a user's score and rank at points of time, and what stands out among them. */
 export interface RankHistory extends Camel<Schemas["RankHistory"]> {}
 
-/** Film is the first rows of a board over time: frames where they changed, and nextFrom if there are more. */
-export interface Film extends Camel<Schemas["Film"]> {}
+/** Timeline is the first rows of a board over time: frames where they changed, and nextFrom if there are more. */
+export interface Timeline extends Camel<Schemas["Timeline"]> {}
 
 /** RankExplanation is what a user's rank follows from. */
 export interface RankExplanation extends Camel<Schemas["RankExplanation"]> {}
@@ -137,15 +137,15 @@ export interface HistoryQuery {
   asNow?: boolean;
 }
 
-/** FilmQuery selects a part of a film: the period, or the last day, by default. */
-export interface FilmQuery {
+/** TimelineQuery selects a part of a timeline: the period, or the last day, by default. */
+export interface TimelineQuery {
   /** global by default; a family is read in the period of from, or else of to. For the next part board of the one before. */
   board?: string;
   /** The first step, an RFC 3339 time; for the next part nextFrom of the one before. */
   from?: string;
   /** The last step; for the next part endsAt of the one before. */
   to?: string;
-  /** Duration between steps, such as "1h"; 1s to 8784h, and a 250th of the film by default. */
+  /** Duration between steps, such as "1h"; 1s to 8784h, and a 250th of the timeline by default. */
   step?: string;
   /** Rows, 1 to 100; 10 by default. */
   limit?: number;

@@ -201,8 +201,8 @@ test("reads", async () => {
   const reached = new Date(Math.ceil(new Date(why.reachedAt).getTime()) + 1);
   const history = await mine.rankHistory("me", { board: "reads", from: reached, to: reached, step: "1s" });
   assert.deepEqual(history.points.map((p) => p.score), [100]);
-  const film = await sb.film({ board: "reads", from: why.reachedAt, to: why.reachedAt });
-  assert.deepEqual([film.frames.length, film.frames[0]?.entries[0]?.userId, film.nextFrom], [1, "reader-0", undefined]);
+  const timeline = await sb.timeline({ board: "reads", from: why.reachedAt, to: why.reachedAt });
+  assert.deepEqual([timeline.frames.length, timeline.frames[0]?.entries[0]?.userId, timeline.nextFrom], [1, "reader-0", undefined]);
   const events: number[] = [];
   for await (const event of mine.statementEntries("reader-0")) events.push(event.newScore);
   assert.deepEqual(events, [100]);

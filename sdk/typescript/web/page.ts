@@ -39,7 +39,7 @@ let player = main.dataset["player"] ?? "";
 let place: Place | undefined;
 let state: State | undefined;
 let stop = (): void => {};
-let closeFilm: (() => void) | undefined;
+let closeTimeline: (() => void) | undefined;
 
 // Numbers that the server wrote, as the viewer's language writes them.
 for (const data of document.querySelectorAll("data")) data.textContent = count(Number(data.value));
@@ -65,7 +65,7 @@ function showTotal(total: number): void {
 }
 
 function showStatus(): void {
-  if (!state || closeFilm) return;
+  if (!state || closeTimeline) return;
   let status = $("status")!;
   const warning = warningOf(state.degraded);
   const kind = state.connection === "disconnected" ? "lost" : warning ? "warn" : state.connection;
@@ -122,7 +122,7 @@ function paint(): void {
   requestAnimationFrame(() => {
     painted = false;
     if (!state?.heardAt) return showStatus();
-    if (!closeFilm) showRows(state);
+    if (!closeTimeline) showRows(state);
     showStatus();
     if (state.me) showMove(state.me.rank);
     refreshPlayer();
@@ -231,7 +231,7 @@ function choose(user: string): void {
   else url.searchParams.delete("player");
   history.replaceState(null, "", url);
   readVersion = "";
-  if (state?.heardAt && !closeFilm) rows.show(state.top, player);
+  if (state?.heardAt && !closeTimeline) rows.show(state.top, player);
   if (user) {
     void readPlayer();
   } else {
@@ -262,7 +262,7 @@ function restart(): void {
 setInterval(showStatus, 1000);
 setInterval(() => {
   if (ended || document.visibilityState !== "visible") return;
-  source.top().then((top) => closeFilm || showTotal(top.total), () => {});
+  source.top().then((top) => closeTimeline || showTotal(top.total), () => {});
 }, TOTAL_EVERY);
 
 // ---- signing in: the token stays in this script, and leaves it in headers only
@@ -277,7 +277,7 @@ async function signIn(token: string): Promise<void> {
   player = me.userId;
   if ($("signin")) $("signin")!.textContent = "Sign out";
   showPlayer(me);
-  if (state?.heardAt && !closeFilm) rows.show(state.top, player);
+  if (state?.heardAt && !closeTimeline) rows.show(state.top, player);
   restart();
 }
 
@@ -408,22 +408,22 @@ function enableTools(): void {
 
 // ---- the past
 
-function enableFilm(): void {
+function enableTimeline(): void {
   const button = $("replay");
-  const box = $("film");
+  const box = $("timeline");
   if (!button || !box) return;
   button.hidden = false;
   let opening = false;
   button.addEventListener("click", () => {
-    if (closeFilm) return closeFilm();
+    if (closeTimeline) return closeTimeline();
     if (opening) return;
     opening = true;
     box.hidden = false; // at once: what moves a row later would surprise
     button.ariaExpanded = "true";
-    import(new URL(box.dataset["script"]!, location.href).href).then(({ open }: typeof import("./film.js")) => {
+    import(new URL(box.dataset["script"]!, location.href).href).then(({ open }: typeof import("./timeline.js")) => {
       const status = $("status")!;
       const [kind, words] = [status.dataset["kind"], $("connection")?.textContent ?? ""];
-      closeFilm = open(box, {
+      closeTimeline = open(box, {
         transport: source.transport, path: source.path, limit: query.limit, announce: say,
         show: (entries, total) => {
           rows.show(entries, player);
@@ -431,7 +431,7 @@ function enableFilm(): void {
           showTotal(total);
         },
         closed: () => {
-          closeFilm = undefined;
+          closeTimeline = undefined;
           button.ariaExpanded = "false";
           button.focus();
           status.dataset["kind"] = kind ?? "";
@@ -439,7 +439,7 @@ function enableFilm(): void {
           void showPresent();
         },
       });
-      status.dataset["kind"] = "film";
+      status.dataset["kind"] = "timeline";
       set($("connection"), "Replay");
       set($("age"), "");
     }).catch((error: unknown) => {
@@ -458,13 +458,13 @@ async function showPresent(): Promise<void> {
     showStatus();
   }
   const top = await source.top().catch(() => undefined);
-  if (!top || closeFilm) return;
+  if (!top || closeTimeline) return;
   if (ended) rows.show(top.entries, player);
   showTotal(top.total);
 }
 
 enableTools();
-enableFilm();
+enableTimeline();
 enableStatement();
 enableSignIn();
 if (ended && player) void showChart();

@@ -114,7 +114,7 @@ type Options struct {
 	Events      Events
 	Ranker      Ranker
 	Reads       Leaderboard
-	Moments     Moments // set where Reads is
+	PastBoards  PastBoards // set where Reads is
 	Profiles    Profiles
 	ExternalIDs ExternalIDs // nil: they are not stored
 	Friends     Friends

@@ -194,7 +194,7 @@ func allOptions(kept Trail) Options {
 		Tokens:       auth.NewTokens("a secret of the tests, long enough for HS256", "iss", "aud", time.Now),
 		Submitter:    struct{ Submitter }{},
 		Reads:        struct{ Leaderboard }{},
-		Moments:      struct{ Moments }{},
+		PastBoards:   struct{ PastBoards }{},
 		Live:         struct{ Live }{},
 		WebSockets:   struct{ WebSockets }{},
 		EventStreams: struct{ Stream }{},

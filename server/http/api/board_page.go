@@ -29,16 +29,16 @@ type Listing interface {
 
 // Paths of the pages of boards and of what they load.
 const (
-	pathPages      = "/b/"
-	pathPage       = "/b/:board"
-	pathCard       = "/b/:board/card.svg"
-	pathPageTop    = "/b/:board/top"
-	pathPageFilm   = "/b/:board/film"
-	pathPageLive   = "/b/:board/live"
-	pathPagePlayer = "/b/:board/players/:user_id"
-	pathPageChart  = "/b/:board/players/:user_id/history"
-	pathEmbed      = "/embed/:board"
-	pathAsset      = "/assets/:file"
+	pathPages        = "/b/"
+	pathPage         = "/b/:board"
+	pathCard         = "/b/:board/card.svg"
+	pathPageTop      = "/b/:board/top"
+	pathPageTimeline = "/b/:board/timeline"
+	pathPageLive     = "/b/:board/live"
+	pathPagePlayer   = "/b/:board/players/:user_id"
+	pathPageChart    = "/b/:board/players/:user_id/history"
+	pathEmbed        = "/embed/:board"
+	pathAsset        = "/assets/:file"
 )
 
 // site is the pages and their assets, for all processes: they are the same.
@@ -74,7 +74,7 @@ func (h *handlers) pageRoutes() []route {
 			listed(pathEmbed, anyParameters, &l.Top, h.pageViews.page((*pages.Site).Embed, embedFrames)),
 			listed(pathCard, anyParameters, &l.Top, h.pageViews.card),
 			top,
-			listed(pathPageFilm, parameters{"from", "to", "step", "limit", "as"}, &l.Top, h.pageData.pageFilm),
+			listed(pathPageTimeline, parameters{"from", "to", "step", "limit", "as"}, &l.Top, h.pageData.pageTimeline),
 			listed(pathPagePlayer, parameters{"k"}, &l.Rank, h.pageData.pagePlayer),
 			listed(pathPageChart, noParameters, &l.Rank, h.pageData.pageHistory))
 	}
@@ -140,7 +140,7 @@ type pageData struct {
 	pages     *topPages
 	lookups   *lookups
 	histories *histories
-	films     *films
+	timelines *timelines
 	streams   *streams
 	now       clock
 }

@@ -17,7 +17,7 @@ const explainedEvents = 10
 
 // explanations answers what a user's rank follows from.
 type explanations struct {
-	store   Moments
+	store   PastBoards
 	reads   Leaderboard
 	boards  *userBoards
 	reasons *reasons

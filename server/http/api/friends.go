@@ -146,11 +146,11 @@ func (h *friends) importFriends(c *gin.Context, _ *auth.Claims) error {
 			return scoreboard.Invalid(fmt.Sprintf("pairs[%d]", i), "pairs[%d]: %s", i, err.Message)
 		}
 	}
-	made, err := h.store.Import(c.Request.Context(), pairs)
+	added, err := h.store.Import(c.Request.Context(), pairs)
 	if err != nil {
 		return err
 	}
-	respond(c, http.StatusOK, wire.FriendsImported{Pairs: len(pairs), Made: made})
+	respond(c, http.StatusOK, wire.FriendsImported{Pairs: len(pairs), Added: added})
 	return nil
 }
 

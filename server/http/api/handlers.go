@@ -26,7 +26,7 @@ type handlers struct {
 	friendsBoards *friendsBoards
 	histories     *histories
 	explanations  *explanations
-	films         *films
+	timelines     *timelines
 	ledger        *ledgerReads
 	pageData      *pageData
 	pageViews     *pageViews
@@ -70,7 +70,7 @@ type parts struct {
 	access     *boardAccess
 	lookups    *lookups
 	reasons    *reasons
-	past       *moments
+	past       *pastReads
 	userBoards *userBoards
 	pages      *topPages
 	signatures *signatures
@@ -87,7 +87,7 @@ func newParts(o *Options, f *failures) *parts {
 		Options: o, policy: policy, failures: f, access: access,
 		lookups:    &lookups{hidden: o.Hidden, friends: o.FriendReads, log: o.Log},
 		reasons:    &reasons{statuses: o.Statuses, hidden: o.Hidden},
-		past:       &moments{store: o.Moments, now: o.Now},
+		past:       &pastReads{store: o.PastBoards, now: o.Now},
 		userBoards: &userBoards{access: access, catalog: o.Catalog, reads: o.Reads},
 		pages:      &topPages{cursors: o.CursorKey, now: o.Now},
 		signatures: &signatures{keyring: o.Keyring, policy: policy, limit: o.Limits.Key},
@@ -168,28 +168,28 @@ func (p *parts) addWrites(h *handlers) {
 
 func (p *parts) addReads(h *handlers) {
 	h.tops = &topReads{
-		reads: p.Reads, moments: p.Moments, past: p.past, live: p.Live, access: p.access, cursors: p.CursorKey,
+		reads: p.Reads, pastBoards: p.PastBoards, past: p.past, live: p.Live, access: p.access, cursors: p.CursorKey,
 		pages: p.pages, show: p.Show, policy: p.policy, now: p.Now,
 	}
 	h.places = &places{
-		reads: p.Reads, moments: p.Moments, past: p.past, boards: p.userBoards, lookups: p.lookups,
+		reads: p.Reads, pastBoards: p.PastBoards, past: p.past, boards: p.userBoards, lookups: p.lookups,
 		reasons: p.reasons, show: p.Show, now: p.Now,
 	}
 	h.lists = &userLists{reads: p.Reads, access: p.access, lookups: p.lookups, now: p.Now}
 	h.friendsBoards = &friendsBoards{reads: p.FriendReads, access: p.access, now: p.Now}
 	h.histories = &histories{
-		store: p.Moments, past: p.past, boards: p.userBoards, lookups: p.lookups, reasons: p.reasons, now: p.Now,
+		store: p.PastBoards, past: p.past, boards: p.userBoards, lookups: p.lookups, reasons: p.reasons, now: p.Now,
 	}
 	h.explanations = &explanations{
-		store: p.Moments, reads: p.Reads, boards: p.userBoards, reasons: p.reasons, show: p.Show,
+		store: p.PastBoards, reads: p.Reads, boards: p.userBoards, reasons: p.reasons, show: p.Show,
 	}
-	h.films = &films{store: p.Moments, past: p.past, access: p.access, show: p.Show, now: p.Now}
+	h.timelines = &timelines{store: p.PastBoards, past: p.past, access: p.access, show: p.Show, now: p.Now}
 }
 
 func (p *parts) addPages(h *handlers) {
 	listed := pagedBoards{catalog: p.Catalog, pages: p.Pages}
 	h.pageData = &pageData{
-		reads: p.Reads, boards: listed, pages: p.pages, lookups: p.lookups, histories: h.histories, films: h.films,
+		reads: p.Reads, boards: listed, pages: p.pages, lookups: p.lookups, histories: h.histories, timelines: h.timelines,
 		streams: p.streams, now: p.Now,
 	}
 	h.pageViews = &pageViews{

@@ -45,8 +45,8 @@ func queryStep(c *gin.Context) (time.Duration, error) {
 
 // histories answers with the ranks that a user had.
 type histories struct {
-	store   Moments
-	past    *moments
+	store   PastBoards
+	past    *pastReads
 	boards  *userBoards
 	lookups *lookups
 	reasons *reasons
@@ -134,7 +134,7 @@ func (s *histories) history(c *gin.Context, caller *auth.Claims) error {
 // rankHistory reads a user's ranks and, only for those who may read them, the marks. These count what
 // was reversed later, so there are none with as=now.
 func (s *histories) rankHistory(
-	ctx context.Context, board *scoreboard.Board, moment scoreboard.Moment, caller *auth.Claims,
+	ctx context.Context, board *scoreboard.Board, moment scoreboard.PastTime, caller *auth.Claims,
 	user scoreboard.UserID, times []time.Time,
 ) (*wire.RankHistory, error) {
 	id := s.lookups.lookUp(ctx, caller, user)
@@ -176,7 +176,7 @@ func (d *pageData) pageHistory(c *gin.Context, caller *auth.Claims) error {
 		times = append(times, last.Add(time.Duration(i+1-defaultPoints)*defaultStep))
 	}
 	ctx := c.Request.Context()
-	moment := scoreboard.Moment{At: last, Masked: true}
+	moment := scoreboard.PastTime{At: last, Masked: true}
 	h, err := d.histories.rankHistory(ctx, board, moment, caller, user, times)
 	if err != nil {
 		return aboutUser(err, user)

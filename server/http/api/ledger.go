@@ -16,7 +16,7 @@ import (
 // Archive moves old partitions of the ledger to files, and reads them.
 type Archive interface {
 	Archive(ctx context.Context, dry bool) (*wire.Archived, error)
-	// Checkpoint stores the standings of a board at a moment, so that Moments reads them for
+	// Checkpoint stores the standings of a board at a moment, so that PastBoards reads them for
 	// some days. Progress is called with the number of rows read.
 	Checkpoint(
 		ctx context.Context, board *scoreboard.Board, at time.Time, progress func(rows int64),
@@ -33,7 +33,7 @@ const archiveHeartbeat = time.Second
 type ledgerJobs struct {
 	archive Archive // nil if this process has no archive folder
 	catalog Catalog
-	past    *moments
+	past    *pastReads
 	runner  *jobRunner
 	now     clock
 }
@@ -106,7 +106,7 @@ func (h *ledgerJobs) checkpointLedger(c *gin.Context, caller *auth.Claims) error
 	if err != nil {
 		return err
 	}
-	board, err = h.past.boardAt(c.Request.Context(), board, string(id), &scoreboard.Moment{At: at})
+	board, err = h.past.boardAt(c.Request.Context(), board, string(id), &scoreboard.PastTime{At: at})
 	if err != nil {
 		return err
 	}

@@ -65,8 +65,8 @@ var queryBounds = map[string]object{
 	"at": {}, "as": enum("recorded", "now"), "step": durations,
 
 	"GET " + pathTop + " limit":                            integers(1, scoreboard.TopSize),
-	"GET " + pathFilm + " limit":                           integers(1, scoreboard.TopSize),
-	"GET " + pathPageFilm + " limit":                       integers(1, scoreboard.TopSize),
+	"GET " + pathTimeline + " limit":                       integers(1, scoreboard.TopSize),
+	"GET " + pathPageTimeline + " limit":                   integers(1, scoreboard.TopSize),
 	"GET " + pathTop + " after":                            text(maxParameter),
 	"GET " + pathRealtime + " limit":                       {"enum": []int{shortStream, scoreboard.TopSize}},
 	"GET " + pathPageTop + " limit":                        {"enum": []int{shortStream, scoreboard.TopSize}},

@@ -285,9 +285,9 @@ var examples = []any{
 			Since: at("2026-10-30T07:00:00Z"), Samples: "hourly",
 		},
 	},
-	wire.Film{
+	wire.Timeline{
 		Board: "global", Start: at("2026-11-21T10:00:00Z"), End: at("2026-11-21T12:00:00Z"), StepMS: 60_000,
-		Frames: []wire.FilmFrame{
+		Frames: []wire.TimelineFrame{
 			{At: at("2026-11-21T10:00:00Z"), Total: 11_950, Entries: exampleEntries[1:]},
 			{At: at("2026-11-21T10:07:00Z"), Total: 11_952, Entries: exampleEntries},
 		},
@@ -335,7 +335,7 @@ var examples = []any{
 	wire.PrivacyRequest{Visibility: "friends"},
 	wire.Privacy{UserID: "ada", Visibility: "friends", ChangedAt: new(at("2026-11-20T18:00:00Z"))},
 	wire.FriendPairs{Pairs: []wire.FriendPair{{UserID: "ada", FriendID: "bob"}}},
-	wire.FriendsImported{Pairs: 1, Made: 1},
+	wire.FriendsImported{Pairs: 1, Added: 1},
 	wire.Teams{Teams: []wire.Team{
 		{Team: "ants", UserID: "team:ants", Members: 2, CreatedAt: at("2026-11-20T18:00:00Z")},
 	}},
@@ -357,7 +357,7 @@ var examples = []any{
 	wire.Boards{Boards: []wire.Board{exampleBoard, board(global)}},
 	wire.RollRequest{DryRun: true},
 	wire.Rolled{
-		Made: []string{"daily:2026-11-22"}, Ended: []wire.EndedBoard{
+		Created: []string{"daily:2026-11-22"}, Ended: []wire.EndedBoard{
 			{Board: "daily:2026-11-21", PeriodEnd: at("2026-11-21T23:00:00Z"), Users: 8120},
 		},
 		DryRun: true,
@@ -539,7 +539,7 @@ var exampleJobs = map[string]any{
 	}},
 	"POST /v1/admin/what-if": wire.JobLine{Type: "result", WhatIf: &wire.WhatIf{
 		Board: "global", Since: at("2026-11-20T00:00:00Z"), AsOf: at("2026-11-21T12:00:00Z"),
-		Users: 12_000, Judged: 48_000, Rejected: 1, RejectedBy: map[string]int64{"max_delta": 1},
+		Users: 12_000, Evaluated: 48_000, Rejected: 1, RejectedBy: map[string]int64{"max_delta": 1},
 		RejectedUsers: 1, Up: 1, Down: 1, Changed: 2,
 		Changes: []wire.WhatIfChange{
 			{

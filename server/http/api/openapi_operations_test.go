@@ -47,7 +47,7 @@ var (
 	queryFrom       = param{"from", "time", "only events at or after this time"}
 	queryTo         = param{"to", "time", "only events before this time"}
 
-	queryAt = param{"at", "time", "standings at this moment: with everything recorded at or before it"}
+	queryAt = param{"at", "time", "standings at this time: with everything recorded at or before it"}
 	queryAs = param{"as", "string", "with at: recorded for the standings as they were (the default), " +
 		"now to leave out the events that are reversed and the users that are banned now"}
 
@@ -118,11 +118,11 @@ func described(o operation, more string) operation {
 	return o
 }
 
-// queryFilm are the parameters of a film besides the board.
-var queryFilm = []param{
+// queryTimeline are the parameters of a timeline besides the board.
+var queryTimeline = []param{
 	{"from", "time", "first step; by default the start of the period, or a day before to"},
-	{"to", "time", "end of the film, the last step; by default the end of the board, or two seconds before now"},
-	{"step", "string", "duration between steps, 1s to 8784h; by default a 250th of the film"},
+	{"to", "time", "end of the timeline, the last step; by default the end of the board, or two seconds before now"},
+	{"step", "string", "duration between steps, 1s to 8784h; by default a 250th of the timeline"},
 	{"limit", "integer", "number of rows, 1 to 100; 10 by default"},
 	queryAs,
 }
@@ -159,9 +159,9 @@ func pageOperations() []operation {
 			media("image/svg+xml"), readCodes...),
 		reads("GET "+pathPageTop, "pages", "List the top of a board, for its page", []param{rows}, wire.Top{},
 			readCodes...),
-		described(reads("GET "+pathPageFilm, "pages", "List the top of a board at regular times, for its page",
-			queryFilm, wire.Film{}, with(readCodes, wire.CodeGone, wire.CodeNotSettled)...),
-			"As "+pathFilm+" for anonymous clients."),
+		described(reads("GET "+pathPageTimeline, "pages", "List the top of a board at regular times, for its page",
+			queryTimeline, wire.Timeline{}, with(readCodes, wire.CodeGone, wire.CodeNotSettled)...),
+			"As "+pathTimeline+" for anonymous clients."),
 		reads("GET "+pathPagePlayer, "pages", "Get a player's standing with neighbours, for a board's page",
 			[]param{{"k", "integer", "rows above and below the player, 0 to 5; 2 by default"}}, wire.Place{},
 			readCodes...),
@@ -220,8 +220,8 @@ func readOperations() []operation {
 			answers: map[int]any{200: wire.Top{}, 304: nil},
 			codes:   with(readCodes, wire.CodeGone, wire.CodeNotSettled),
 		},
-		described(reads("GET "+pathFilm, "leaderboard", "List the top of a board at regular times in the past",
-			append([]param{queryBoardParam}, queryFilm...), wire.Film{},
+		described(reads("GET "+pathTimeline, "leaderboard", "List the top of a board at regular times in the past",
+			append([]param{queryBoardParam}, queryTimeline...), wire.Timeline{},
 			with(readCodes, wire.CodeGone, wire.CodeNotSettled)...),
 			"Each frame is what "+pathTop+" returns for its time as at; a time at which the rows did not change has "+
 				"none. A response has at most 500 steps and 10,000 rows, and fewer if they need many events: send "+
@@ -243,7 +243,7 @@ func readOperations() []operation {
 			},
 			wire.RankHistory{}, with(readCodes, wire.CodeGone, wire.CodeNotSettled)...),
 			"At most 1,000 points. user_id may be me. A family is read in the period that contains the last point."),
-		described(reads("GET "+pathExplain, "users", "Get what a user's rank follows from",
+		described(reads("GET "+pathExplain, "users", "Explain a user's rank",
 			[]param{queryBoardParam}, wire.RankExplanation{},
 			with(readCodes, wire.CodeGone, wire.CodeNotSettled)...),
 			"Available to the user and to operators (score:operate). user_id may be me."),

@@ -20,20 +20,20 @@ type placeQuery struct {
 	id         scoreboard.UserID // that is looked up: the user, or nobody
 	k          int
 	minVersion int64
-	score      *scoreboard.Score  // ranked if the user is not on the board
-	at         *scoreboard.Moment // nil: now
+	score      *scoreboard.Score    // ranked if the user is not on the board
+	at         *scoreboard.PastTime // nil: now
 }
 
 // places answers with the standings of single users.
 type places struct {
-	reads   Leaderboard
-	moments Moments
-	past    *moments
-	boards  *userBoards
-	lookups *lookups
-	reasons *reasons
-	show    func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
-	now     clock
+	reads      Leaderboard
+	pastBoards PastBoards
+	past       *pastReads
+	boards     *userBoards
+	lookups    *lookups
+	reasons    *reasons
+	show       func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
+	now        clock
 }
 
 func (h *places) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, err error) {
@@ -61,7 +61,7 @@ func (h *places) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, 
 		}
 		q.score = &score
 	}
-	if q.at, err = h.past.queryMoment(c, caller, "min_version", "score"); err != nil {
+	if q.at, err = h.past.queryPast(c, caller, "min_version", "score"); err != nil {
 		return q, err
 	}
 	q.board, err = h.boards.boardOf(c, caller, q.user, q.k > 0 || q.score != nil)

@@ -69,21 +69,21 @@ type topQuery struct {
 	limit      int
 	minVersion int64
 	after      *scoreboard.Position // nil: the first page
-	at         *scoreboard.Moment   // nil: now
+	at         *scoreboard.PastTime // nil: now
 }
 
 // topReads answers with the rows of boards.
 type topReads struct {
-	reads   Leaderboard
-	moments Moments
-	past    *moments
-	live    Live // nil: long polls do not wait
-	access  *boardAccess
-	cursors cursorKey
-	pages   *topPages
-	show    func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
-	policy  *atomic.Pointer[Policy]
-	now     clock
+	reads      Leaderboard
+	pastBoards PastBoards
+	past       *pastReads
+	live       Live // nil: long polls do not wait
+	access     *boardAccess
+	cursors    cursorKey
+	pages      *topPages
+	show       func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
+	policy     *atomic.Pointer[Policy]
+	now        clock
 }
 
 func (h *topReads) topQuery(c *gin.Context, caller *auth.Claims) (q topQuery, err error) {
@@ -93,7 +93,7 @@ func (h *topReads) topQuery(c *gin.Context, caller *auth.Claims) (q topQuery, er
 	if q.minVersion, err = queryVersion(c); err != nil {
 		return q, err
 	}
-	if q.at, err = h.past.queryMoment(c, caller, "min_version", "wait", "after"); err != nil {
+	if q.at, err = h.past.queryPast(c, caller, "min_version", "wait", "after"); err != nil {
 		return q, err
 	}
 	if q.board, err = h.access.readableBoard(c, caller, c.Query("board")); err != nil {

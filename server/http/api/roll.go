@@ -48,7 +48,7 @@ func (h *seasons) rollBoards(c *gin.Context, caller *auth.Claims) error {
 		family = id
 	}
 	target := "board:" + cmp.Or(string(family), "*")
-	out := wire.Rolled{Made: []string{}, Ended: []wire.EndedBoard{}, DryRun: r.DryRun}
+	out := wire.Rolled{Created: []string{}, Ended: []wire.EndedBoard{}, DryRun: r.DryRun}
 	if r.Season != "" || r.StartsAt != nil || r.EndsAt != nil {
 		if family == "" {
 			return scoreboard.Invalid("season", "a season requires a board: POST /v1/boards/{board}/roll")
@@ -70,7 +70,7 @@ func (h *seasons) rollBoards(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	for _, id := range made {
-		out.Made = append(out.Made, string(id))
+		out.Created = append(out.Created, string(id))
 	}
 	for i := range ended {
 		e := &ended[i]
@@ -79,7 +79,7 @@ func (h *seasons) rollBoards(c *gin.Context, caller *auth.Claims) error {
 			Users: e.Users, StandingsHash: e.Board.StandingsHash,
 		})
 	}
-	if r.DryRun || len(out.Made)+len(out.Ended) == 0 {
+	if r.DryRun || len(out.Created)+len(out.Ended) == 0 {
 		skipAudit(c)
 	}
 	respond(c, http.StatusOK, out)
@@ -98,7 +98,7 @@ func (h *seasons) beginSeason(
 	if err != nil {
 		return err
 	}
-	if out.Made = append(out.Made, string(family.Instance(*season))); interrupted != nil {
+	if out.Created = append(out.Created, string(family.Instance(*season))); interrupted != nil {
 		out.Interrupted = string(*interrupted)
 	}
 	h.log.Info("season started", logTrace, traceID(c), "board", family, "season", season.Name, "dry", r.DryRun)

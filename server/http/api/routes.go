@@ -117,7 +117,7 @@ func (r route) operates() bool { return r.scope == auth.ScopeOperate || r.scope 
 // Paths that more than one place refers to.
 const (
 	pathTop       = "/v1/leaderboard/top"
-	pathFilm      = "/v1/leaderboard/film"
+	pathTimeline  = "/v1/leaderboard/timeline"
 	pathMe        = "/v1/leaderboard/me"
 	pathUsers     = "/v1/leaderboard/users"
 	pathScore     = "/v1/users/:user_id/score"
@@ -139,9 +139,9 @@ const (
 
 // Parameters of more than one route.
 var (
-	placeParameters = parameters{"board", "k", "min_version", "score", "at", "as"}
-	pageParameters  = parameters{"after", "limit"}
-	filmParameters  = parameters{"board", "from", "to", "step", "limit", "as"}
+	placeParameters    = parameters{"board", "k", "min_version", "score", "at", "as"}
+	pageParameters     = parameters{"after", "limit"}
+	timelineParameters = parameters{"board", "from", "to", "step", "limit", "as"}
 	// reasonParameter is for audited changes without a reason in their body.
 	reasonParameter = parameters{queryReason}
 )
@@ -185,7 +185,7 @@ func (h *handlers) routes() []route {
 			cached(board("GET", pathTop,
 				parameters{"limit", "board", "cursor", "min_version", "wait", "after", "at", "as"},
 				optionalToken, &l.Top, h.tops.top), h.tops.staleTop),
-			board("GET", pathFilm, filmParameters, optionalToken, &l.Top, h.films.film),
+			board("GET", pathTimeline, timelineParameters, optionalToken, &l.Top, h.timelines.timeline),
 			cached(board("GET", pathMe, placeParameters, anyToken, &l.Rank, h.places.place), h.places.stalePlace),
 			board("POST", pathUsers, noParameters, optionalToken, &l.Rank, h.lists.list),
 			board("GET", "/v1/leaderboard/friends", parameters{"board"}, anyToken, &l.Rank,

@@ -29,8 +29,8 @@ var boardList = &list[wire.Board]{
 		{"order", "First", func(b wire.Board) cell { return text(b.Order) }},
 		{"period", "Period", func(b wire.Board) cell { return text(b.Period) }},
 		{"visibility", "Visibility", func(b wire.Board) cell { return text(visibility(b.Public)) }},
-		{"period_end", "Ends", func(b wire.Board) cell { return moments(b.PeriodEnd) }},
-		{"created_at", "Created", func(b wire.Board) cell { return moment(b.CreatedAt) }},
+		{"period_end", "Ends", func(b wire.Board) cell { return timeOrNone(b.PeriodEnd) }},
+		{"created_at", "Created", func(b wire.Board) cell { return timeOf(b.CreatedAt) }},
 	},
 	fetch: func(k *call, q url.Values) ([]wire.Board, string, error) {
 		var out wire.Boards
@@ -189,7 +189,7 @@ func boardFacts(b *wire.Board) []fact {
 		{"Visibility", text(visibility(b.Public))},
 		{"Delta", text(formatNumber(b.MinDelta) + " to " + formatNumber(b.MaxDelta))},
 		{"Score", text(formatNumber(b.MinScore) + " to " + formatNumber(b.MaxScore))},
-		{"Created", moment(b.CreatedAt)},
+		{"Created", timeOf(b.CreatedAt)},
 	}
 	add := func(label string, v cell, shown bool) {
 		if shown {
@@ -202,9 +202,9 @@ func boardFacts(b *wire.Board) []fact {
 	add("Tags", text(strings.Join(b.Tags, ", ")), len(b.Tags) > 0)
 	add("Partitions", text(strconv.Itoa(b.Partitions)), b.Partitions > 1)
 	add("Time zone", text(b.TimeZone), b.TimeZone != "")
-	add("Begins", moments(b.PeriodStart), b.PeriodStart != nil)
-	add("Ends", moments(b.PeriodEnd), b.PeriodEnd != nil)
-	add("Closed", moments(b.ClosedAt), b.ClosedAt != nil)
+	add("Begins", timeOrNone(b.PeriodStart), b.PeriodStart != nil)
+	add("Ends", timeOrNone(b.PeriodEnd), b.PeriodEnd != nil)
+	add("Closed", timeOrNone(b.ClosedAt), b.ClosedAt != nil)
 	for _, need := range b.Require {
 		add("Increments need", code(need), true)
 	}
@@ -218,7 +218,7 @@ func rankingFacts(s *wire.RankingStatus) []fact {
 		{"Epoch", text(strconv.FormatInt(s.Epoch, 10))},
 		{"Version", number(s.Version)},
 		{"Memory", text(formatBytes(s.Bytes))},
-		{"Built", moments(s.BuiltAt)},
+		{"Built", timeOrNone(s.BuiltAt)},
 	}
 	if s.AgeMS != nil {
 		out = append(out, fact{"Behind the ledger", text(formatNumber(*s.AgeMS) + " ms")})
@@ -253,7 +253,7 @@ func finalList(board string) *list[wire.FinalEntry] {
 			{"rank", "Rank", func(e wire.FinalEntry) cell { return number(e.Rank) }},
 			{"user_id", "User", func(e wire.FinalEntry) cell { return to(playerHref(e.UserID), e.UserID) }},
 			{"score", "Score", func(e wire.FinalEntry) cell { return number(e.Score) }},
-			{"reached_at", "Reached", func(e wire.FinalEntry) cell { return moment(e.ReachedAt) }},
+			{"reached_at", "Reached", func(e wire.FinalEntry) cell { return timeOf(e.ReachedAt) }},
 		},
 		fetch: func(k *call, q url.Values) ([]wire.FinalEntry, string, error) {
 			var out wire.FinalStandings

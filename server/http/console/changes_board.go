@@ -200,7 +200,7 @@ func boardChanges() []*change {
 				if err := k.do(q.method, q.path, q.query, q.body, &out); err != nil {
 					return nil, err
 				}
-				facts := []fact{{"Boards to create", text(orNone(strings.Join(out.Made, ", ")))}}
+				facts := []fact{{"Boards to create", text(orNone(strings.Join(out.Created, ", ")))}}
 				for _, e := range out.Ended {
 					facts = append(facts, fact{"Ends " + e.Board, text(formatNumber(e.Users) + " users")})
 				}

@@ -154,7 +154,7 @@ func voidChanges() []*change {
 		{
 			name: "void-undo", title: "Undo void", verb: "Undo void", section: "integrity",
 			action: "void.undo",
-			intro:  "Has every event count again that the void reversed.", done: "The void is being undone.",
+			intro:  "Restores every event that the void reversed.", done: "The void is being undone.",
 			fields: []field{{Name: "id", Label: "Void", Kind: "hidden"}},
 			effect: func(v url.Values) string {
 				return "Every event that void #" + v.Get("id") + " reversed counts again."

@@ -136,8 +136,8 @@ var importList = &list[wire.Import]{
 		{"board", "Board", func(i wire.Import) cell { return to(boardHref(i.Board), i.Board) }},
 		{"users", "Users", func(i wire.Import) cell { return number(i.Users) }},
 		{"events", "Events", func(i wire.Import) cell { return number(i.Events) }},
-		{"started_at", "Started", func(i wire.Import) cell { return moments(i.StartedAt) }},
-		{"last_at", "Last event", func(i wire.Import) cell { return moments(i.LastAt) }},
+		{"started_at", "Started", func(i wire.Import) cell { return timeOrNone(i.StartedAt) }},
+		{"last_at", "Last event", func(i wire.Import) cell { return timeOrNone(i.LastAt) }},
 	},
 	fetch: func(k *call, q url.Values) ([]wire.Import, string, error) {
 		var out wire.Imports
@@ -191,8 +191,8 @@ func (c *views) importPage(w http.ResponseWriter, r *http.Request, s *session) e
 		{"Board", to(boardHref(i.Board), i.Board)},
 		{"Users", number(i.Users)},
 		{"Events", number(i.Events)},
-		{"Started", moments(i.StartedAt)},
-		{"Last event", moments(i.LastAt)},
+		{"Started", timeOrNone(i.StartedAt)},
+		{"Last event", timeOrNone(i.LastAt)},
 	}}
 	if run := c.imports.find(id); run != nil {
 		run.show(d)

@@ -29,7 +29,7 @@ var flagList = &list[wire.Flag]{
 		{"board", "Board", func(f wire.Flag) cell { return to(boardHref(f.Board), f.Board) }},
 		{"delta", "Delta", func(f wire.Flag) cell { return signed(f.Delta) }},
 		{"times", "Times", func(f wire.Flag) cell { return number(f.Times) }},
-		{"last_at", "Last", func(f wire.Flag) cell { return moment(f.LastAt) }},
+		{"last_at", "Last", func(f wire.Flag) cell { return timeOf(f.LastAt) }},
 		{"detail", "Detail", func(f wire.Flag) cell { return text(f.Detail) }},
 	},
 	fetch: func(k *call, q url.Values) ([]wire.Flag, string, error) {
@@ -53,7 +53,7 @@ var voidList = &list[wire.Void]{
 		{"", "Reversed", func(v wire.Void) cell { return number(v.Reversed) }},
 		{"", "To do", func(v wire.Void) cell { return number(v.Todo) }},
 		{"", "By", func(v wire.Void) cell { return text(v.Who) }},
-		{"", "Created", func(v wire.Void) cell { return moment(v.CreatedAt) }},
+		{"", "Created", func(v wire.Void) cell { return timeOf(v.CreatedAt) }},
 		{"", "Reason", func(v wire.Void) cell { return text(v.Reason) }},
 	},
 	fetch: func(k *call, _ url.Values) ([]wire.Void, string, error) {
@@ -117,13 +117,13 @@ func (c *views) flag(w http.ResponseWriter, r *http.Request, s *session) error {
 		{"Event", code(f.EventID)},
 		{"Delta", signed(f.Delta)},
 		{"Times", number(f.Times)},
-		{"First", moment(f.CreatedAt)},
-		{"Last", moment(f.LastAt)},
+		{"First", timeOf(f.CreatedAt)},
+		{"Last", timeOf(f.LastAt)},
 	}
 	if f.DecidedAt != nil {
 		facts = append(
 			facts,
-			fact{"Decided", moment(*f.DecidedAt)},
+			fact{"Decided", timeOf(*f.DecidedAt)},
 			fact{"By", text(f.DecidedBy)},
 			fact{"Reason", text(f.Reason)},
 		)
@@ -168,19 +168,19 @@ func (c *views) void(w http.ResponseWriter, r *http.Request, s *session) error {
 	d.Facts = []fact{
 		{"State", badge(v.State)},
 		{"Sender", code(v.KeyID + v.Address)},
-		{"From", moment(v.From)},
-		{"To", moment(v.To)},
+		{"From", timeOf(v.From)},
+		{"To", timeOf(v.To)},
 		{"Reason", text(v.Reason)},
 		{"By", text(v.Who)},
-		{"Created", moment(v.CreatedAt)},
-		{"Done", moments(v.DoneAt)},
+		{"Created", timeOf(v.CreatedAt)},
+		{"Done", timeOrNone(v.DoneAt)},
 		{"Reversed", number(v.Reversed)},
 		{"Skipped", number(v.Skipped)},
 		{"Count again", number(v.Undone)},
 		{"Waiting", number(v.Waiting)},
 	}
 	if v.Problem != "" {
-		d.Facts = append(d.Facts, fact{"Problem", text(v.Problem)}, fact{"Next attempt", moments(v.NextAt)})
+		d.Facts = append(d.Facts, fact{"Problem", text(v.Problem)}, fact{"Next attempt", timeOrNone(v.NextAt)})
 	}
 	if v.UndoAt != nil {
 		d.Facts = append(d.Facts, fact{"Undone by", text(v.UndoBy)}, fact{"Reason of the undo", text(v.UndoReason)})

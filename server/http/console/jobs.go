@@ -141,7 +141,7 @@ var jobList = &list[wire.Job]{
 		{"kind", "Kind", func(j wire.Job) cell { return text(jobTitle(&j)) }},
 		{"target", "Target", func(j wire.Job) cell { return text(targetText(j.Target)) }},
 		{"who", "By", func(j wire.Job) cell { return text(j.Who) }},
-		{"started_at", "Started", func(j wire.Job) cell { return moment(j.StartedAt) }},
+		{"started_at", "Started", func(j wire.Job) cell { return timeOf(j.StartedAt) }},
 		{"node", "Node", func(j wire.Job) cell { return code(j.Node) }},
 		{"reason", "Reason", func(j wire.Job) cell { return text(j.Reason) }},
 	},
@@ -231,7 +231,7 @@ func newJobView(j *wire.Job, now time.Time) *jobView {
 		{"Target", text(targetText(j.Target))},
 		{"Reason", text(j.Reason)},
 		{"Started by", text(j.Who)},
-		{"Started", moment(j.StartedAt)},
+		{"Started", timeOf(j.StartedAt)},
 		{"Runtime", text(formatSeconds(int64(until.Sub(j.StartedAt).Seconds())))},
 		{"Node", code(j.Node)},
 	}
@@ -272,6 +272,6 @@ func replayedFacts(r *wire.Replayed) []fact {
 		{"Records", number(r.Records)},
 		{changed, number(r.Changed)},
 		{"Already applied", number(r.Unchanged)},
-		{"Cannot be applied", number(r.Unreadable + r.TooNew + r.TooOld + r.NotHeld)},
+		{"Cannot be applied", number(r.Unreadable + r.TooNew + r.TooOld + r.NoRanking)},
 	}
 }

@@ -33,15 +33,15 @@ func number(n int64) cell {
 	return cell{Text: formatNumber(n), Raw: strconv.FormatInt(n, 10), Kind: "number"}
 }
 
-func moment(t time.Time) cell {
+func timeOf(t time.Time) cell {
 	return cell{Text: formatTime(t), Raw: t.UTC().Format(time.RFC3339Nano), Kind: "time"}
 }
 
-func moments(t *time.Time) cell {
+func timeOrNone(t *time.Time) cell {
 	if t == nil {
 		return cell{Text: "–", Raw: " "}
 	}
-	return moment(*t)
+	return timeOf(*t)
 }
 
 func badge(s string) cell { return cell{Text: s, Kind: "badge", Tone: tones[s]} }

@@ -193,9 +193,9 @@ func ranks(k *call, u *wire.User) []playerScore {
 }
 
 func userFacts(u *wire.User) []fact {
-	out := []fact{{"Status", badge(u.Status)}, {"First seen", moment(u.CreatedAt)}}
+	out := []fact{{"Status", badge(u.Status)}, {"First seen", timeOf(u.CreatedAt)}}
 	if u.Since != nil {
-		out = append(out, fact{"Since", moment(*u.Since)}, fact{"By", text(u.By)}, fact{"Reason", text(u.Reason)})
+		out = append(out, fact{"Since", timeOf(*u.Since)}, fact{"By", text(u.By)}, fact{"Reason", text(u.Reason)})
 	}
 	flags := number(u.OpenFlags)
 	flags.Href = Root + "/integrity?" + url.Values{"user_id": {u.UserID}, "state": {"all"}}.Encode()
@@ -241,7 +241,7 @@ func statementList(user string) *list[wire.StatementEntry] {
 			{Name: "to", Label: "To", Hint: "2026-11-21T11:00:00Z"},
 		},
 		columns: []column[wire.StatementEntry]{
-			{"recorded_at", "Recorded", func(e wire.StatementEntry) cell { return moment(e.RecordedAt) }},
+			{"recorded_at", "Recorded", func(e wire.StatementEntry) cell { return timeOf(e.RecordedAt) }},
 			{"event_id", "Event", event},
 			{"kind", "Kind", func(e wire.StatementEntry) cell { return text(e.Kind) }},
 			{"board", "Board", func(e wire.StatementEntry) cell { return to(boardHref(e.Board), e.Board) }},

@@ -25,7 +25,7 @@ var auditList = &list[wire.AuditEntry]{
 		{Name: "to", Label: "To", Hint: "2026-11-21T11:00:00Z"},
 	},
 	columns: []column[wire.AuditEntry]{
-		{"at", "Time", func(e wire.AuditEntry) cell { return moment(e.At) }},
+		{"at", "Time", func(e wire.AuditEntry) cell { return timeOf(e.At) }},
 		{"who", "Who", func(e wire.AuditEntry) cell { return text(e.Who) }},
 		{"action", "Action", func(e wire.AuditEntry) cell {
 			v := code(e.Action)
@@ -106,7 +106,7 @@ func (c *views) auditEntry(w http.ResponseWriter, r *http.Request, s *session) e
 		Title: "Audit entry #" + strconv.FormatInt(id, 10), Section: "audit",
 		Crumbs: []link{{Label: "Audit", Href: Root + "/audit"}},
 		Data: &detailView{Label: "Detail", Block: detail.String(), Facts: []fact{
-			{"Time", moment(e.At)},
+			{"Time", timeOf(e.At)},
 			{"Who", text(e.Who)},
 			{"Action", code(e.Action)},
 			{"Target", text(e.Target)},
@@ -127,7 +127,7 @@ var letterList = &list[wire.DeadLetter]{
 			v.Href = Root + "/dead-letters/" + strconv.FormatInt(l.ID, 10)
 			return v
 		}},
-		{"buried_at", "Time", func(l wire.DeadLetter) cell { return moment(l.BuriedAt) }},
+		{"buried_at", "Time", func(l wire.DeadLetter) cell { return timeOf(l.BuriedAt) }},
 		{"topic", "Topic", func(l wire.DeadLetter) cell { return code(l.Topic) }},
 		{"partition", "Partition", func(l wire.DeadLetter) cell { return number(int64(l.Partition)) }},
 		{"offset", "Offset", func(l wire.DeadLetter) cell { return number(l.Offset) }},
@@ -153,7 +153,7 @@ func letterFacts(l *wire.DeadLetter) []fact {
 		{"Partition", number(int64(l.Partition))},
 		{"Offset", number(l.Offset)},
 		{"Attempts", number(int64(l.Attempts))},
-		{"Time", moment(l.BuriedAt)},
+		{"Time", timeOf(l.BuriedAt)},
 	}
 }
 
@@ -196,8 +196,8 @@ var keyList = &list[wire.Key]{
 		{"state", "State", func(k wire.Key) cell { return badge(keyState(&k, time.Now())) }},
 		{"boards", "Boards", func(k wire.Key) cell { return text(keyBoards(&k)) }},
 		{"generation", "Secrets", func(k wire.Key) cell { return number(int64(k.Generation)) }},
-		{"created_at", "Created", func(k wire.Key) cell { return moment(k.CreatedAt) }},
-		{"expires_at", "Expires", func(k wire.Key) cell { return moments(k.ExpiresAt) }},
+		{"created_at", "Created", func(k wire.Key) cell { return timeOf(k.CreatedAt) }},
+		{"expires_at", "Expires", func(k wire.Key) cell { return timeOrNone(k.ExpiresAt) }},
 	},
 	fetch: func(k *call, _ url.Values) ([]wire.Key, string, error) {
 		var out wire.Keys

@@ -21,7 +21,7 @@ var webhookList = &list[wire.Webhook]{
 		{"types", "Types", func(w wire.Webhook) cell { return text(strings.Join(w.Types, ", ")) }},
 		{"boards", "Boards", func(w wire.Webhook) cell { return text(webhookBoards(&w)) }},
 		{"pending", "Pending", func(w wire.Webhook) cell { return number(int64(w.Pending)) }},
-		{"created_at", "Created", func(w wire.Webhook) cell { return moment(w.CreatedAt) }},
+		{"created_at", "Created", func(w wire.Webhook) cell { return timeOf(w.CreatedAt) }},
 	},
 	fetch: func(k *call, _ url.Values) ([]wire.Webhook, string, error) {
 		var out wire.Webhooks
@@ -56,8 +56,8 @@ func deliveryList(id string) *list[wire.WebhookDelivery] {
 			{"message_id", "Message", func(d wire.WebhookDelivery) cell { return code(d.MessageID) }},
 			{"attempts", "Attempts", func(d wire.WebhookDelivery) cell { return number(int64(d.Attempts)) }},
 			{"status", "Response", func(d wire.WebhookDelivery) cell { return text(responseStatus(d.Status)) }},
-			{"created_at", "Queued", func(d wire.WebhookDelivery) cell { return moment(d.CreatedAt) }},
-			{"next_at", "Next attempt", func(d wire.WebhookDelivery) cell { return moments(d.NextAt) }},
+			{"created_at", "Queued", func(d wire.WebhookDelivery) cell { return timeOf(d.CreatedAt) }},
+			{"next_at", "Next attempt", func(d wire.WebhookDelivery) cell { return timeOrNone(d.NextAt) }},
 			{"problem", "Problem", func(d wire.WebhookDelivery) cell { return text(d.Problem) }},
 		},
 		fetch: func(k *call, q url.Values) ([]wire.WebhookDelivery, string, error) {
@@ -142,7 +142,7 @@ func webhookFacts(w *wire.Webhook) []fact {
 		{"Types", text(strings.Join(w.Types, ", "))},
 		{"Boards", text(webhookBoards(w))},
 		{"Pending", number(int64(w.Pending))},
-		{"Created", moment(w.CreatedAt)},
+		{"Created", timeOf(w.CreatedAt)},
 		{"Secrets so far", number(int64(w.Generation))},
 	}
 	if w.Top > 0 {
@@ -152,10 +152,10 @@ func webhookFacts(w *wire.Webhook) []fact {
 		out = append(out, fact{"Oldest pending", text(formatSeconds(w.PendingSeconds))})
 	}
 	if w.RetiresAt != nil {
-		out = append(out, fact{"Signed with both secrets until", moment(*w.RetiresAt)})
+		out = append(out, fact{"Signed with both secrets until", timeOf(*w.RetiresAt)})
 	}
 	if w.DisabledAt != nil {
-		out = append(out, fact{"Disabled", moment(*w.DisabledAt)}, fact{"Reason", text(w.Reason)})
+		out = append(out, fact{"Disabled", timeOf(*w.DisabledAt)}, fact{"Reason", text(w.Reason)})
 	}
 	return out
 }

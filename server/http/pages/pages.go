@@ -21,10 +21,10 @@ const Element = "score-board.js"
 
 // The other assets, by the names that their hashes are added to.
 const (
-	styleSheet  = "board.css"
-	pageScript  = "board.js"
-	filmScript  = "film.js"
-	chartScript = "chart.js"
+	styleSheet     = "board.css"
+	pageScript     = "board.js"
+	timelineScript = "timeline.js"
+	chartScript    = "chart.js"
 )
 
 // Site is the pages and their assets.
@@ -44,7 +44,7 @@ func New() *Site {
 	s.assets.Add("icon.svg", file("icon.svg"))
 	s.assets.Add(pageScript, file(pageScript))
 	s.assets.Add(chartScript, file(chartScript))
-	s.assets.Add(filmScript, file(filmScript))
+	s.assets.Add(timelineScript, file(timelineScript))
 	s.assets.Add(Element, file(Element))
 	s.assets.Fix(Element)
 	return s

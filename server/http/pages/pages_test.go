@@ -57,7 +57,7 @@ func TestScriptsAreCurrent(t *testing.T) {
 	}
 	for _, path := range []string{
 		"sdk/typescript/src/watch/state.ts", "server/http/pages/assets/rows.css", "server/http/pages/assets/board.js",
-		"server/http/pages/assets/film.js", "server/http/pages/assets/chart.js",
+		"server/http/pages/assets/timeline.js", "server/http/pages/assets/chart.js",
 		"server/http/pages/assets/score-board.js",
 	} {
 		if !strings.Contains(string(list), "  "+path+"\n") {

@@ -35,7 +35,7 @@ type Rows func(ctx context.Context, do func(*scoreboard.ArchivedRow) error) erro
 // in the database. It is kept for some days, and Top and Place read it at exactly this moment.
 // It calls progress with the number of rows read. Memory is bounded by the users of the board;
 // rows that are missing are an error.
-func (m *Moments) MakeArchived(
+func (m *PastBoards) MakeArchived(
 	ctx context.Context, board *scoreboard.Board, at time.Time, archived Rows, progress func(rows int64),
 ) (*scoreboard.KeptCheckpoint, error) {
 	ctx, cancel := context.WithTimeout(ctx, archivedTimeout)

@@ -10,7 +10,7 @@ import (
 )
 
 // A user of whom an event was reversed, and all rows are archived, has no score as of now that the
-// database knows: films, histories and checkpoints of the worker are a gone, not a wrong answer.
+// database knows: timelines, histories and checkpoints of the worker are a gone, not a wrong answer.
 func TestArchivedReversalIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -44,25 +44,25 @@ func TestArchivedReversalIsGone(t *testing.T) {
 		now  bool
 		want wire.Code
 	}{{false, ""}, {true, wire.CodeGone}} {
-		m := scoreboard.Moment{Now: c.now}
-		if _, _, err := w.s.Moments.Film(t.Context(), b, m, []time.Time{at}, 5); wire.CodeOf(err) != c.want {
-			t.Errorf("a film, as of now %t: got %v, want %q", c.now, err, c.want)
+		m := scoreboard.PastTime{Now: c.now}
+		if _, _, err := w.s.PastBoards.Timeline(t.Context(), b, m, []time.Time{at}, 5); wire.CodeOf(err) != c.want {
+			t.Errorf("a timeline, as of now %t: got %v, want %q", c.now, err, c.want)
 		}
-		_, err := w.s.Moments.History(t.Context(), b, m, "bob", []time.Time{at})
+		_, err := w.s.PastBoards.History(t.Context(), b, m, "bob", []time.Time{at})
 		if wire.CodeOf(err) != c.want {
 			t.Errorf("a history, as of now %t: got %v, want %q", c.now, err, c.want)
 		}
-		err = w.top("sum", scoreboard.Moment{At: stored, Now: c.now})
+		err = w.top("sum", scoreboard.PastTime{At: stored, Now: c.now})
 		if wire.CodeOf(err) != c.want {
 			t.Errorf("a checkpoint of the worker, as of now %t: got %v, want %q", c.now, err, c.want)
 		}
 	}
-	w.check("sum", scoreboard.Moment{At: at, Now: true}, []string{"bob 7", "ada 5"})
+	w.check("sum", scoreboard.PastTime{At: at, Now: true}, []string{"bob 7", "ada 5"})
 
 	// Everyone may ask, so the answer does not say of whom events were reversed.
 	submit(t, w.s, "ada", 1, "sum")
 	checkpoint(t, w.s)
-	for _, m := range []scoreboard.Moment{{At: stored, Now: true}, {At: now(t, w.s), Now: true}} {
+	for _, m := range []scoreboard.PastTime{{At: stored, Now: true}, {At: now(t, w.s), Now: true}} {
 		err := w.top("sum", m)
 		if wire.CodeOf(err) != wire.CodeGone || strings.Contains(err.Error(), "ada") {
 			t.Errorf("at %v: got %v, want a gone that names no user", m.At, err)

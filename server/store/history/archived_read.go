@@ -48,7 +48,7 @@ where board_id = $1 and recorded_at <= $2`, a.board, a.at)
 
 // readBeside reads what the rows do not tell.
 func (a *archivedBoard) readBeside(ctx context.Context, tx pgx.Tx) error {
-	l := newLoader(tx, a.of, scoreboard.Moment{At: a.at})
+	l := newLoader(tx, a.of, scoreboard.PastTime{At: a.at})
 	l.since = time.Unix(0, 0)
 	if err := l.eachCorrection(ctx, func(user scoreboard.UserID, version int64, left correction) {
 		if u := a.byID[user]; u != nil {

@@ -60,7 +60,7 @@ func (w *world) archive() *archive.Archive {
 // makeArchived makes a checkpoint of a moment from the archive.
 func (w *world) makeArchived(a *archive.Archive, board scoreboard.BoardID, at time.Time) error {
 	b := w.board(board)
-	made, err := w.s.Moments.MakeArchived(w.t.Context(), b, at, func(
+	made, err := w.s.PastBoards.MakeArchived(w.t.Context(), b, at, func(
 		ctx context.Context, do func(*scoreboard.ArchivedRow) error,
 	) error {
 		return a.Rows(ctx, b.ID, b.Created, at, do)
@@ -72,8 +72,8 @@ func (w *world) makeArchived(a *archive.Archive, board scoreboard.BoardID, at ti
 }
 
 // top reads the first rows of a board at a moment, or why it cannot be read.
-func (w *world) top(board scoreboard.BoardID, at scoreboard.Moment) error {
-	_, err := w.s.Moments.Top(w.t.Context(), w.board(board), at, nil, 1)
+func (w *world) top(board scoreboard.BoardID, at scoreboard.PastTime) error {
+	_, err := w.s.PastBoards.Top(w.t.Context(), w.board(board), at, nil, 1)
 	return err
 }
 
@@ -100,7 +100,7 @@ func TestArchivedMomentsAreWhatWasShown(t *testing.T) {
 		if i%4 == 0 { // in the database, after events that are not
 			s = w.shown[w.rng.IntN(len(w.shown))]
 		}
-		if err := w.top(s.board, scoreboard.Moment{At: s.at}); wire.CodeOf(err) == wire.CodeGone {
+		if err := w.top(s.board, scoreboard.PastTime{At: s.at}); wire.CodeOf(err) == wire.CodeGone {
 			if !strings.Contains(err.Error(), "sbctl top --board "+string(s.board)+" --at ") ||
 				!strings.Contains(err.Error(), " --archived ") {
 				t.Errorf("got %v, want the command that reads the archive", err)
@@ -111,8 +111,8 @@ func TestArchivedMomentsAreWhatWasShown(t *testing.T) {
 		if err := w.makeArchived(a, s.board, s.at); err != nil {
 			t.Fatal(err)
 		}
-		w.check(s.board, scoreboard.Moment{At: s.at}, s.lines)
-		w.check(s.board, scoreboard.Moment{At: s.at, Now: true}, w.today(s.board, s.at))
+		w.check(s.board, scoreboard.PastTime{At: s.at}, s.lines)
+		w.check(s.board, scoreboard.PastTime{At: s.at, Now: true}, w.today(s.board, s.at))
 	}
 	if made < 10 {
 		t.Errorf("only %d moments were archived", made)
@@ -136,8 +136,8 @@ func TestArchivedMomentAfterReversal(t *testing.T) {
 	if err := w.makeArchived(a, s.board, s.at); err != nil {
 		t.Fatal(err)
 	}
-	w.check(s.board, scoreboard.Moment{At: s.at, Now: true}, w.today(s.board, s.at))
-	before := scoreboard.Moment{At: s.at.Add(-time.Microsecond)}
+	w.check(s.board, scoreboard.PastTime{At: s.at, Now: true}, w.today(s.board, s.at))
+	before := scoreboard.PastTime{At: s.at.Add(-time.Microsecond)}
 	if err := w.top(s.board, before); wire.CodeOf(err) != wire.CodeGone {
 		t.Errorf("a microsecond earlier: got %v, want gone", err)
 	}
@@ -152,15 +152,15 @@ func TestArchivedMomentAfterReversal(t *testing.T) {
 		because("event.reverse")); err != nil {
 		t.Fatal(err)
 	}
-	w.check(s.board, scoreboard.Moment{At: s.at}, s.lines)
-	err := w.top(s.board, scoreboard.Moment{At: s.at, Now: true})
+	w.check(s.board, scoreboard.PastTime{At: s.at}, s.lines)
+	err := w.top(s.board, scoreboard.PastTime{At: s.at, Now: true})
 	if wire.CodeOf(err) != wire.CodeGone {
 		t.Errorf("after a reversal: got %v, want gone", err)
 	}
 	if err := w.makeArchived(a, s.board, s.at); err != nil {
 		t.Fatal(err)
 	}
-	w.check(s.board, scoreboard.Moment{At: s.at, Now: true}, w.today(s.board, s.at))
+	w.check(s.board, scoreboard.PastTime{At: s.at, Now: true}, w.today(s.board, s.at))
 }
 
 // An attempt that fails leaves nothing behind, a row that is missing is found, and a checkpoint
@@ -180,7 +180,7 @@ func TestArchivedCheckpointFailsAndExpires(t *testing.T) {
 	s := shown{at.Add(-age), w.boards[0], want}
 	b := w.board(s.board)
 	lost := errors.New("lost")
-	if _, err := w.s.Moments.MakeArchived(t.Context(), b, s.at, func(
+	if _, err := w.s.PastBoards.MakeArchived(t.Context(), b, s.at, func(
 		context.Context, func(*scoreboard.ArchivedRow) error,
 	) error {
 		return lost
@@ -189,7 +189,7 @@ func TestArchivedCheckpointFailsAndExpires(t *testing.T) {
 	}
 	// The user's first row is missing, or is read twice.
 	for _, times := range []int{0, 2} {
-		_, err := w.s.Moments.MakeArchived(t.Context(), b, s.at, func(
+		_, err := w.s.PastBoards.MakeArchived(t.Context(), b, s.at, func(
 			ctx context.Context, do func(*scoreboard.ArchivedRow) error,
 		) error {
 			return a.Rows(ctx, b.ID, b.Created, s.at, func(r *scoreboard.ArchivedRow) error {
@@ -215,15 +215,15 @@ func TestArchivedCheckpointFailsAndExpires(t *testing.T) {
 	if err := w.makeArchived(a, s.board, s.at); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.s.Moments.DeleteOld(t.Context(), time.Hour); err != nil {
+	if _, err := w.s.PastBoards.DeleteOld(t.Context(), time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	w.check(s.board, scoreboard.Moment{At: s.at}, s.lines)
+	w.check(s.board, scoreboard.PastTime{At: s.at}, s.lines)
 	if n := w.conn.Count(t, `select count(*) from checkpoints where kept_until is null`); n == 0 {
 		t.Error("the checkpoints of the worker are gone")
 	}
 	w.conn.Do(t, `update checkpoints set kept_until = clock_timestamp() where kept_until is not null`)
-	if _, err := w.s.Moments.DeleteOld(t.Context(), time.Hour); err != nil {
+	if _, err := w.s.PastBoards.DeleteOld(t.Context(), time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if n := w.conn.Count(t, kept); n != 0 {
@@ -260,7 +260,7 @@ func TestArchivedNamesOfErasedUsers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, asNow := range []bool{false, true} {
-			w.check("sum", scoreboard.Moment{At: at.Add(-age), Now: asNow}, []string{"ada 9", "bob 7"})
+			w.check("sum", scoreboard.PastTime{At: at.Add(-age), Now: asNow}, []string{"ada 9", "bob 7"})
 		}
 	}
 	if n := w.conn.Count(t, `select count(*) from users where user_id = 'eve' and status = 'active'`); n != 1 {

@@ -54,7 +54,7 @@ on conflict (board_id) do nothing`
 // Count counts what was recorded since the last call, and returns the boards of which a
 // checkpoint is due: after so many events on all boards, or a day, if they changed. A
 // checkpoint must be at the returned time.
-func (m *Moments) Count(ctx context.Context, events int64) (due []scoreboard.BoardID, at time.Time, err error) {
+func (m *PastBoards) Count(ctx context.Context, events int64) (due []scoreboard.BoardID, at time.Time, err error) {
 	for more := true; more; {
 		if at, more, err = m.count(ctx); err != nil {
 			return nil, at, pg.Translate(fmt.Errorf("count events for checkpoints: %w", err))
@@ -71,7 +71,7 @@ where events >= $1 or since < $2::timestamptz - $3::interval order by board_id`,
 	return due, at, nil
 }
 
-func (m *Moments) count(ctx context.Context) (to time.Time, more bool, err error) {
+func (m *PastBoards) count(ctx context.Context) (to time.Time, more bool, err error) {
 	var families []string
 	var counted *time.Time
 	err = m.db.QueryRow(ctx, `select array_agg(distinct family_id::text) from boards`).Scan(&families)
@@ -100,7 +100,7 @@ func (m *Moments) count(ctx context.Context) (to time.Time, more bool, err error
 }
 
 // Summarize completes the index by which the ledger is read. It waits for no lock.
-func (m *Moments) Summarize(ctx context.Context) error {
+func (m *PastBoards) Summarize(ctx context.Context) error {
 	err := m.db.TxWithLockTimeout(ctx, lockWait, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `select summarize_ledger()`)
 		return err
@@ -116,7 +116,7 @@ func (m *Moments) Summarize(ctx context.Context) error {
 
 // Make stores a checkpoint of a board, which is complete when it returns. It calls next before
 // each transaction. An interrupted checkpoint is never read, and deleted by DeleteOld.
-func (m *Moments) Make(
+func (m *PastBoards) Make(
 	ctx context.Context, board scoreboard.BoardID, at time.Time, next func(context.Context) error,
 ) (users int64, err error) {
 	w := &writer{m: m, board: board, at: at, next: next}
@@ -138,7 +138,7 @@ func (m *Moments) Make(
 
 // writer writes one checkpoint.
 type writer struct {
-	m     *Moments
+	m     *PastBoards
 	id    int64
 	board scoreboard.BoardID
 	at    time.Time
@@ -404,7 +404,7 @@ const sqlDeleteOld = `delete from checkpoints where checkpoint_id in (
 // DeleteOld deletes some checkpoints that were interrupted, some that were kept long enough, and
 // some by which no moment of the last keep is read. It returns how many; the caller must be the
 // only one that makes some.
-func (m *Moments) DeleteOld(ctx context.Context, keep time.Duration) (deleted int64, err error) {
+func (m *PastBoards) DeleteOld(ctx context.Context, keep time.Duration) (deleted int64, err error) {
 	tag, err := m.db.Exec(ctx, sqlDeleteOld, keep, deletedAtOnce)
 	if err != nil {
 		return 0, pg.Translate(fmt.Errorf("delete old checkpoints: %w", err))

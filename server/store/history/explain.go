@@ -12,14 +12,14 @@ import (
 
 // Explain returns what a user's rank follows from at the last moment that is settled, with the
 // latest events, at most limit. A user without a rank is a not_found.
-func (m *Moments) Explain(
+func (m *PastBoards) Explain(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, limit int,
 ) (e *scoreboard.Explanation, err error) {
 	settled, err := m.settled(ctx, m.db, []string{string(board.Family), pg.StatusLock})
 	if err != nil {
 		return nil, pg.Translate(err)
 	}
-	at := scoreboard.Moment{At: settled.Add(-time.Microsecond)}
+	at := scoreboard.PastTime{At: settled.Add(-time.Microsecond)}
 	err = m.read(ctx, board, at, func(ctx context.Context, v *view) error {
 		p, place, err := v.place(ctx, board, at.At, user)
 		if err != nil {

@@ -34,7 +34,7 @@ func TestExplanationsAddUp(t *testing.T) {
 			var user scoreboard.UserID
 			var score scoreboard.Score
 			scanLine(t, line, &user, &score)
-			e, err := w.s.Moments.Explain(t.Context(), &b, user, 3)
+			e, err := w.s.PastBoards.Explain(t.Context(), &b, user, 3)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,16 +118,16 @@ func TestBannedUsersAreMasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for masked, want := range map[bool]int64{false: 3, true: 2} {
-		m := scoreboard.Moment{At: at, Masked: masked}
-		place, err := s.Moments.Place(t.Context(), &global, m, "bob", 0)
+		m := scoreboard.PastTime{At: at, Masked: masked}
+		place, err := s.PastBoards.Place(t.Context(), &global, m, "bob", 0)
 		if err != nil || place.Rank != want || place.Total != want {
 			t.Errorf("masked %t: got %+v, %v, want rank %d of %[4]d", masked, place, err, want)
 		}
-		_, err = s.Moments.Place(t.Context(), &global, m, "mallory", 0)
+		_, err = s.PastBoards.Place(t.Context(), &global, m, "mallory", 0)
 		if masked != (wire.CodeOf(err) == wire.CodeNotFound) {
 			t.Errorf("masked %t: mallory is %v", masked, err)
 		}
-		points, err := s.Moments.History(t.Context(), &global, m, "bob", []time.Time{at})
+		points, err := s.PastBoards.History(t.Context(), &global, m, "bob", []time.Time{at})
 		if err != nil || points[0].Rank != want || points[0].Total != want {
 			t.Errorf("masked %t: got the points %+v, %v, want rank %d", masked, points, err, want)
 		}

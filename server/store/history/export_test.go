@@ -9,34 +9,34 @@ import (
 )
 
 // AddRanks adds a sample of chosen ranks at a chosen hour.
-func (m *Moments) AddRanks(
+func (m *PastBoards) AddRanks(
 	ctx context.Context, board scoreboard.BoardID, hour time.Time, users []scoreboard.UserID,
 ) error {
 	return m.addRanks(ctx, board, hour, users)
 }
 
 // RepeatRanks is a sample of a board that has not changed.
-func (m *Moments) RepeatRanks(ctx context.Context, board scoreboard.BoardID, hour time.Time) error {
+func (m *PastBoards) RepeatRanks(ctx context.Context, board scoreboard.BoardID, hour time.Time) error {
 	return m.repeatRanks(ctx, board, hour)
 }
 
 // SetBlockUsers sets the number of standings in a block of the checkpoints that m makes.
-func (m *Moments) SetBlockUsers(n int) { m.blockUsers = n }
+func (m *PastBoards) SetBlockUsers(n int) { m.blockUsers = n }
 
 // SetMaxEvents sets how many events one read may need beyond a checkpoint.
-func (m *Moments) SetMaxEvents(n int) { m.maxEvents = n }
+func (m *PastBoards) SetMaxEvents(n int) { m.maxEvents = n }
 
 // SetMaxWhatIf sets how many rows a what-if may read.
-func (m *Moments) SetMaxWhatIf(n int) { m.maxWhatIf = n }
+func (m *PastBoards) SetMaxWhatIf(n int) { m.maxWhatIf = n }
 
 // HoldWhatIf is as a what-if that runs until release is called.
-func (m *Moments) HoldWhatIf() (release func()) {
+func (m *PastBoards) HoldWhatIf() (release func()) {
 	m.whatIfWait = 10 * time.Millisecond
 	release, _ = m.whatIf.Try(context.Background(), share.Claim{})
 	return release
 }
 
 // HoldRead is as a read of a board that runs until release is called; false without a slot.
-func (m *Moments) HoldRead(ctx context.Context, board scoreboard.BoardID, long bool) (release func(), ok bool) {
+func (m *PastBoards) HoldRead(ctx context.Context, board scoreboard.BoardID, long bool) (release func(), ok bool) {
 	return m.slots.Try(ctx, share.Claim{Board: string(board), Long: long})
 }

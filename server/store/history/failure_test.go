@@ -34,9 +34,9 @@ var global = scoreboard.Board{
 	Order: scoreboard.OrderHighest, Created: time.Now(),
 }
 
-func topLines(t testing.TB, s *store.Store, at scoreboard.Moment) ([]string, error) {
+func topLines(t testing.TB, s *store.Store, at scoreboard.PastTime) ([]string, error) {
 	t.Helper()
-	top, err := s.Moments.Top(t.Context(), &global, at, nil, scoreboard.TopSize)
+	top, err := s.PastBoards.Top(t.Context(), &global, at, nil, scoreboard.TopSize)
 	if err != nil {
 		return nil, err
 	}
@@ -63,23 +63,23 @@ func TestMomentIsNotSettledBeforeCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := now(t, s)
-	_, err = topLines(t, s, scoreboard.Moment{At: at})
+	_, err = topLines(t, s, scoreboard.PastTime{At: at})
 	var e *scoreboard.Error
 	if !errors.As(err, &e) || e.Code != wire.CodeNotSettled || e.RetryAfter <= 0 {
 		t.Errorf("got %v, want not_settled with a time to retry", err)
 	}
-	if got, err := topLines(t, s, scoreboard.Moment{At: before}); err != nil || !slices.Equal(got, []string{"ada 5"}) {
+	if got, err := topLines(t, s, scoreboard.PastTime{At: before}); err != nil || !slices.Equal(got, []string{"ada 5"}) {
 		t.Errorf("before the transaction: got %v, %v", got, err)
 	}
 	other := global
 	other.ID, other.Family = "other", "other"
-	if _, err := s.Moments.Top(t.Context(), &other, scoreboard.Moment{At: at}, nil, 1); err != nil {
+	if _, err := s.PastBoards.Top(t.Context(), &other, scoreboard.PastTime{At: at}, nil, 1); err != nil {
 		t.Errorf("another board: %v", err)
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := topLines(t, s, scoreboard.Moment{At: at}); err != nil {
+	if _, err := topLines(t, s, scoreboard.PastTime{At: at}); err != nil {
 		t.Errorf("after the transaction: %v", err)
 	}
 }
@@ -90,7 +90,7 @@ func TestMomentsAmongConcurrentWriters(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	other := storetest.Open(t, conn.Config().ConnString())
-	s.Moments.SetBlockUsers(5)
+	s.PastBoards.SetBlockUsers(5)
 	ctx, stop := context.WithTimeout(t.Context(), 4*time.Second)
 	defer stop()
 	var writers sync.WaitGroup
@@ -115,7 +115,7 @@ func TestMomentsAmongConcurrentWriters(t *testing.T) {
 	refused := 0
 	for ctx.Err() == nil {
 		at := now(t, other)
-		lines, err := topLines(t, other, scoreboard.Moment{At: at})
+		lines, err := topLines(t, other, scoreboard.PastTime{At: at})
 		switch {
 		case wire.CodeOf(err) == wire.CodeNotSettled:
 			refused++
@@ -147,7 +147,7 @@ order by new_score desc, recorded_at, user_id`, a.at)
 			}
 			want = append(want, line)
 		}
-		again, err := topLines(t, s, scoreboard.Moment{At: a.at})
+		again, err := topLines(t, s, scoreboard.PastTime{At: a.at})
 		if err != nil || !slices.Equal(a.lines, want) || !slices.Equal(again, want) {
 			t.Fatalf("at %v:\nthen %v\n now %v, %v\nwant %v", a.at, a.lines, again, err, want)
 		}
@@ -158,23 +158,23 @@ order by new_score desc, recorded_at, user_id`, a.at)
 func TestCheckpointWriterKilled(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
-	s.Moments.SetBlockUsers(2)
+	s.PastBoards.SetBlockUsers(2)
 	for i := range 9 {
 		submit(t, s, scoreboard.UserID(fmt.Sprintf("u%d", i)), int64(i+1), "global")
 	}
 	at := now(t, s)
-	want, err := topLines(t, s, scoreboard.Moment{At: at})
+	want, err := topLines(t, s, scoreboard.PastTime{At: at})
 	if err != nil || len(want) != 9 {
 		t.Fatal(want, err)
 	}
 	killed := errors.New("killed")
 	for dies := 1; ; dies++ {
-		_, moment, err := s.Moments.Count(t.Context(), 1)
+		_, moment, err := s.PastBoards.Count(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		steps := 0
-		_, err = s.Moments.Make(t.Context(), "global", moment, func(context.Context) error {
+		_, err = s.PastBoards.Make(t.Context(), "global", moment, func(context.Context) error {
 			if steps++; steps == dies {
 				return killed
 			}
@@ -184,7 +184,7 @@ func TestCheckpointWriterKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The moment is after the checkpoint.
-		if got, err := topLines(t, s, scoreboard.Moment{At: now(t, s)}); err != nil || !slices.Equal(got, want) {
+		if got, err := topLines(t, s, scoreboard.PastTime{At: now(t, s)}); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("killed at step %d: got %v, %v, want %v", dies, got, err, want)
 		}
 		if dies > steps {
@@ -194,7 +194,7 @@ func TestCheckpointWriterKilled(t *testing.T) {
 	if n := conn.Count(t, `select count(*) from checkpoints where not complete`); n == 0 {
 		t.Error("no writer left a checkpoint behind")
 	}
-	if _, err := s.Moments.DeleteOld(t.Context(), time.Hour); err != nil {
+	if _, err := s.PastBoards.DeleteOld(t.Context(), time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if n := conn.Count(t, `select count(*) from checkpoints`); n != 1 {
@@ -207,7 +207,7 @@ func TestCheckpointWriterKilled(t *testing.T) {
 func TestErasedUserLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
-	s.Moments.SetBlockUsers(2)
+	s.PastBoards.SetBlockUsers(2)
 	for round := range 3 {
 		for i := range 6 {
 			submit(t, s, scoreboard.UserID(fmt.Sprintf("user-%d", i)), int64(i+1), "global")
@@ -227,11 +227,11 @@ func TestErasedUserLeavesNoTrace(t *testing.T) {
 	want := []string{"user-5 18", "user-4 15", "user-2 9", "user-1 6", "user-0 3"}
 	check := func(when string) {
 		t.Helper()
-		for _, m := range []scoreboard.Moment{{At: at}, {At: at, Now: true}} {
+		for _, m := range []scoreboard.PastTime{{At: at}, {At: at, Now: true}} {
 			if got, err := topLines(t, s, m); err != nil || !slices.Equal(got, want) {
 				t.Errorf("%s: got %v, %v, want %v", when, got, err, want)
 			}
-			place, err := s.Moments.Place(t.Context(), &global, m, "user-2", 0)
+			place, err := s.PastBoards.Place(t.Context(), &global, m, "user-2", 0)
 			if err != nil || place.Rank != 3 || place.Total != 5 {
 				t.Errorf("%s: user-2 is %+v, %v, want 3 of 5", when, place, err)
 			}
@@ -270,19 +270,19 @@ func TestMomentBeyondWhatIsKept(t *testing.T) {
 		submit(t, s, "ada", 1, "global")
 	}
 	at := now(t, s)
-	s.Moments.SetMaxEvents(3)
-	if _, err := topLines(t, s, scoreboard.Moment{At: at}); wire.CodeOf(err) != wire.CodeGone {
+	s.PastBoards.SetMaxEvents(3)
+	if _, err := topLines(t, s, scoreboard.PastTime{At: at}); wire.CodeOf(err) != wire.CodeGone {
 		t.Errorf("4 events without a checkpoint: got %v, want gone", err)
 	}
 	old := global
 	old.Created = time.Now().Add(-365 * 24 * time.Hour) // before the first partition
-	s.Moments.SetMaxEvents(10)
-	_, err := s.Moments.Top(t.Context(), &old, scoreboard.Moment{At: at}, nil, 1)
+	s.PastBoards.SetMaxEvents(10)
+	_, err := s.PastBoards.Top(t.Context(), &old, scoreboard.PastTime{At: at}, nil, 1)
 	if wire.CodeOf(err) != wire.CodeGone {
 		t.Errorf("an older board: got %v, want gone", err)
 	}
 	checkpoint(t, s)
-	top, err := s.Moments.Top(t.Context(), &old, scoreboard.Moment{At: now(t, s)}, nil, 1)
+	top, err := s.PastBoards.Top(t.Context(), &old, scoreboard.PastTime{At: now(t, s)}, nil, 1)
 	if err != nil || top.Total != 1 {
 		t.Errorf("after a checkpoint: got %+v, %v", top, err)
 	}
@@ -306,13 +306,13 @@ func TestCheckpointOfCorrectedStanding(t *testing.T) {
 		because("event.reverse")); err != nil {
 		t.Fatal(err)
 	}
-	_, at, err := w.s.Moments.Count(t.Context(), 1)
+	_, at, err := w.s.PastBoards.Count(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	submit(t, w.s, "alice", 7, "high")
-	if _, err := w.s.Moments.Make(t.Context(), "high", at, func(context.Context) error { return nil }); err != nil {
+	if _, err := w.s.PastBoards.Make(t.Context(), "high", at, func(context.Context) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	w.check("high", scoreboard.Moment{At: at}, []string{"alice 5", "bob 5"})
+	w.check("high", scoreboard.PastTime{At: at}, []string{"alice 5", "bob 5"})
 }

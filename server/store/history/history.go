@@ -16,8 +16,8 @@ import (
 // History returns a user's score and rank at times, which rise; Place answers the same at each
 // of them. The events between a time and its checkpoint count toward one bound for all times.
 // Only Now and Masked of at matter.
-func (m *Moments) History(
-	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, times []time.Time,
+func (m *PastBoards) History(
+	ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, user scoreboard.UserID, times []time.Time,
 ) ([]scoreboard.RankPoint, error) {
 	at.At = times[len(times)-1]
 	points := make([]scoreboard.RankPoint, 0, len(times))

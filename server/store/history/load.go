@@ -33,7 +33,7 @@ type change struct {
 type loader struct {
 	view
 	board *scoreboard.Board
-	at    scoreboard.Moment
+	at    scoreboard.PastTime
 	since time.Time // of the checkpoint
 	// restoredAt is set if the checkpoint has the scores without what was reversed by then.
 	restoredAt *time.Time
@@ -44,7 +44,7 @@ type loader struct {
 	masked      map[scoreboard.UserID]scoreboard.Position // of those who matter
 }
 
-func newLoader(tx pgx.Tx, board *scoreboard.Board, at scoreboard.Moment) *loader {
+func newLoader(tx pgx.Tx, board *scoreboard.Board, at scoreboard.PastTime) *loader {
 	return &loader{
 		view: view{
 			tx: tx, order: board.Order, changes: make(map[scoreboard.UserID]*change),
@@ -56,8 +56,8 @@ func newLoader(tx pgx.Tx, board *scoreboard.Board, at scoreboard.Moment) *loader
 }
 
 // load reads a checkpoint at or before a moment, and what changed between the two.
-func (m *Moments) load(
-	ctx context.Context, tx pgx.Tx, board *scoreboard.Board, at scoreboard.Moment,
+func (m *PastBoards) load(
+	ctx context.Context, tx pgx.Tx, board *scoreboard.Board, at scoreboard.PastTime,
 ) (*view, error) {
 	l := newLoader(tx, board, at)
 	for _, step := range []func(context.Context) error{

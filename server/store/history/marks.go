@@ -32,7 +32,7 @@ order by b.board_id`
 
 // Unsampled returns the boards of which a sample is due at an hour. Count must have returned a
 // time at or after it.
-func (m *Moments) Unsampled(ctx context.Context, hour time.Time) (due []scoreboard.BoardID, err error) {
+func (m *PastBoards) Unsampled(ctx context.Context, hour time.Time) (due []scoreboard.BoardID, err error) {
 	rows, err := m.db.Query(ctx, sqlUnsampled, hour)
 	if err == nil {
 		due, err = pgx.CollectRows(rows, pgx.RowTo[scoreboard.BoardID])
@@ -45,7 +45,7 @@ func (m *Moments) Unsampled(ctx context.Context, hour time.Time) (due []scoreboa
 
 // Sample adds the first ranks of a board at an hour to the marks of their users, once. If they
 // cannot be read, the board has no sample at this hour.
-func (m *Moments) Sample(ctx context.Context, id scoreboard.BoardID, hour time.Time) error {
+func (m *PastBoards) Sample(ctx context.Context, id scoreboard.BoardID, hour time.Time) error {
 	err := m.sample(ctx, id, hour)
 	if err != nil && ctx.Err() == nil {
 		err = errors.Join(err, m.mark(ctx, id, hour, func(pgx.Tx, *time.Time) (bool, error) { return false, nil }))
@@ -56,7 +56,7 @@ func (m *Moments) Sample(ctx context.Context, id scoreboard.BoardID, hour time.T
 	return nil
 }
 
-func (m *Moments) sample(ctx context.Context, id scoreboard.BoardID, hour time.Time) error {
+func (m *PastBoards) sample(ctx context.Context, id scoreboard.BoardID, hour time.Time) error {
 	board, err := pg.FindBoard(ctx, m.db, id)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ where b.board_id = $1`, id).Scan(&read)
 	var users []scoreboard.UserID
 	// Who is hidden then or now has no rank.
 	err = m.snapshot(ctx, board, hour, func(ctx context.Context, tx pgx.Tx) error {
-		v, err := m.load(ctx, tx, board, scoreboard.Moment{At: hour, Masked: true})
+		v, err := m.load(ctx, tx, board, scoreboard.PastTime{At: hour, Masked: true})
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ where b.board_id = $1`, id).Scan(&read)
 }
 
 // addRanks adds a sample: users by their ranks, from 1.
-func (m *Moments) addRanks(
+func (m *PastBoards) addRanks(
 	ctx context.Context, board scoreboard.BoardID, hour time.Time, users []scoreboard.UserID,
 ) error {
 	return m.mark(ctx, board, hour, func(tx pgx.Tx, last *time.Time) (bool, error) {
@@ -100,7 +100,7 @@ func (m *Moments) addRanks(
 }
 
 // repeatRanks counts the day for the ranks of the last sample.
-func (m *Moments) repeatRanks(ctx context.Context, board scoreboard.BoardID, hour time.Time) error {
+func (m *PastBoards) repeatRanks(ctx context.Context, board scoreboard.BoardID, hour time.Time) error {
 	return m.mark(ctx, board, hour, func(tx pgx.Tx, last *time.Time) (bool, error) {
 		_, err := tx.Exec(ctx, sqlSameRanks, board, hour, last)
 		return false, err
@@ -145,7 +145,7 @@ on conflict (board_id) do update set hour = excluded.hour, sampled_at = coalesce
 
 // mark calls do with the hour of the last sample of a board, unless the hour or a later one has been
 // dealt with. do returns whether it added a sample.
-func (m *Moments) mark(
+func (m *PastBoards) mark(
 	ctx context.Context, board scoreboard.BoardID, hour time.Time, do func(tx pgx.Tx, last *time.Time) (bool, error),
 ) error {
 	return pgx.BeginFunc(ctx, m.db, func(tx pgx.Tx) error {
@@ -170,7 +170,7 @@ func (m *Moments) mark(
 }
 
 // Marks returns what stands out among all samples of a user's ranks; nil without one.
-func (m *Moments) Marks(
+func (m *PastBoards) Marks(
 	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID,
 ) (*scoreboard.RankMarks, error) {
 	var k scoreboard.RankMarks

@@ -60,7 +60,7 @@ func checkMarks(
 ) {
 	t.Helper()
 	for _, u := range users {
-		got, err := s.Moments.Marks(t.Context(), board, u)
+		got, err := s.PastBoards.Marks(t.Context(), board, u)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestMarksOfRandomRanks(t *testing.T) {
 	hour := time.Date(2026, 1, 30, 21, 0, 0, 0, time.UTC)
 	add := func(node *store.Store, hour time.Time, ranks []scoreboard.UserID) {
 		t.Helper()
-		if err := node.Moments.AddRanks(t.Context(), "x", hour, ranks); err != nil {
+		if err := node.PastBoards.AddRanks(t.Context(), "x", hour, ranks); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,7 +105,7 @@ func TestMarksOfRandomRanks(t *testing.T) {
 		last := hour
 		hour = hour.Add(time.Duration(1+rng.IntN(9)) * time.Hour)
 		if len(samples) > 0 && rng.IntN(3) == 0 {
-			if err := s.Moments.RepeatRanks(t.Context(), "x", hour); err != nil {
+			if err := s.PastBoards.RepeatRanks(t.Context(), "x", hour); err != nil {
 				t.Fatal(err)
 			}
 			samples = append(samples, rankSample{hour, samples[len(samples)-1].users, true})
@@ -116,7 +116,7 @@ func TestMarksOfRandomRanks(t *testing.T) {
 		slices.Reverse(users)
 		add(other, hour, users)
 		add(other, last, users)
-		if err := other.Moments.RepeatRanks(t.Context(), "x", hour); err != nil {
+		if err := other.PastBoards.RepeatRanks(t.Context(), "x", hour); err != nil {
 			t.Fatal(err)
 		}
 		checkMarks(t, s, "x", samples, users)
@@ -138,7 +138,7 @@ func TestTwoProcessesSampleOnce(t *testing.T) {
 		var both sync.WaitGroup
 		for i, ranks := range [][]scoreboard.UserID{users, reversed} {
 			both.Go(func() {
-				if err := nodes[i].Moments.AddRanks(t.Context(), "x", hour, ranks); err != nil {
+				if err := nodes[i].PastBoards.AddRanks(t.Context(), "x", hour, ranks); err != nil {
 					t.Error(err)
 				}
 			})
@@ -168,19 +168,19 @@ func TestSampleIsTheBoardThen(t *testing.T) {
 		if i%6 != 0 {
 			continue
 		}
-		_, at, err := w.s.Moments.Count(t.Context(), 1)
+		_, at, err := w.s.PastBoards.Count(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if at = at.UTC(); !at.Truncate(24 * time.Hour).Equal(day) {
 			break // boards without a change have a sample on the new day
 		}
-		due, err := w.s.Moments.Unsampled(t.Context(), at)
+		due, err := w.s.PastBoards.Unsampled(t.Context(), at)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, board := range due {
-			top, err := w.s.Moments.Top(t.Context(), w.board(board), scoreboard.Moment{At: at, Masked: true}, nil, 1000)
+			top, err := w.s.PastBoards.Top(t.Context(), w.board(board), scoreboard.PastTime{At: at, Masked: true}, nil, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +189,7 @@ func TestSampleIsTheBoardThen(t *testing.T) {
 				sample.users = append(sample.users, e.User)
 			}
 			samples[board] = append(samples[board], sample)
-			if err := w.s.Moments.Sample(t.Context(), board, at); err != nil {
+			if err := w.s.PastBoards.Sample(t.Context(), board, at); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -220,15 +220,15 @@ func TestUnchangedBoardCountsDays(t *testing.T) {
 	users := someUsers(t, s, 3)
 	sample := func() (due []scoreboard.BoardID) {
 		t.Helper()
-		_, at, err := s.Moments.Count(t.Context(), 1)
+		_, at, err := s.PastBoards.Count(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if due, err = s.Moments.Unsampled(t.Context(), at); err != nil {
+		if due, err = s.PastBoards.Unsampled(t.Context(), at); err != nil {
 			t.Fatal(err)
 		}
 		for _, board := range due {
-			if err := s.Moments.Sample(t.Context(), board, at); err != nil {
+			if err := s.PastBoards.Sample(t.Context(), board, at); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -237,7 +237,7 @@ func TestUnchangedBoardCountsDays(t *testing.T) {
 	days := func(want ...int64) {
 		t.Helper()
 		for i, u := range users {
-			k, err := s.Moments.Marks(t.Context(), "global", u)
+			k, err := s.PastBoards.Marks(t.Context(), "global", u)
 			if err != nil || k == nil || k.DaysInTop10 != want[i] || k.BestRank != int64(i+1) || k.Climb != nil {
 				t.Errorf("%s: got %+v, %v, want rank %d and %d days", u, k, err, i+1, want[i])
 			}
@@ -279,7 +279,7 @@ func TestHiddenUsersAreNotSampled(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	users := someUsers(t, s, 4)
-	_, at, err := s.Moments.Count(t.Context(), 1)
+	_, at, err := s.PastBoards.Count(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,12 +292,12 @@ func TestHiddenUsersAreNotSampled(t *testing.T) {
 	if _, err := s.Privacy.BeginErasure(t.Context(), "u02", because("user.erase")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Moments.Sample(t.Context(), "global", at); err != nil {
+	if err := s.PastBoards.Sample(t.Context(), "global", at); err != nil {
 		t.Fatal(err)
 	}
 	checkMarks(t, s, "global", []rankSample{{at.UTC(), users[3:], false}}, users)
 	// An erasure between the read and the write leaves no marks either.
-	if err := s.Moments.AddRanks(t.Context(), "global", at.Add(time.Hour), users[2:]); err != nil {
+	if err := s.PastBoards.AddRanks(t.Context(), "global", at.Add(time.Hour), users[2:]); err != nil {
 		t.Fatal(err)
 	}
 	if n := conn.Count(t, `select count(*) from rank_marks where user_id = 'u02'`); n != 0 {

@@ -17,8 +17,8 @@ import (
 type series struct {
 	tx     pgx.Tx
 	board  *scoreboard.Board
-	at     scoreboard.Moment // the last one
-	budget int               // events that may still be read
+	at     scoreboard.PastTime // the last one
+	budget int                 // events that may still be read
 
 	bans   []statusChange                     // in order; none if today's count
 	folded map[scoreboard.UserID][]foldedMove // users whose scores are computed again, by version

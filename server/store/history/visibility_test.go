@@ -49,9 +49,9 @@ from users where user_id not like 'user-%'`)
 	before := storetest.TableReads(t, conn)["private_users"]
 
 	s = storetest.Open(t, conn.URL)
-	check := func(at scoreboard.Moment, total int64, best ...scoreboard.UserID) {
+	check := func(at scoreboard.PastTime, total int64, best ...scoreboard.UserID) {
 		t.Helper()
-		top, err := s.Moments.Top(t.Context(), &global, at, nil, len(best))
+		top, err := s.PastBoards.Top(t.Context(), &global, at, nil, len(best))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,17 +64,17 @@ from users where user_id not like 'user-%'`)
 		}
 	}
 	for range 10 {
-		check(scoreboard.Moment{At: first}, 1005, "user-0", "user-2", "user-3")
-		check(scoreboard.Moment{At: second}, 1005, "user-0", "user-1", "user-3")
-		check(scoreboard.Moment{At: first, Now: true}, 1005, "user-0", "user-1", "user-3")
-		check(scoreboard.Moment{At: first, Masked: true}, 1004, "user-0", "user-3", "user-4")
+		check(scoreboard.PastTime{At: first}, 1005, "user-0", "user-2", "user-3")
+		check(scoreboard.PastTime{At: second}, 1005, "user-0", "user-1", "user-3")
+		check(scoreboard.PastTime{At: first, Now: true}, 1005, "user-0", "user-1", "user-3")
+		check(scoreboard.PastTime{At: first, Masked: true}, 1004, "user-0", "user-3", "user-4")
 		for _, now := range []bool{false, true} {
 			times := []time.Time{first, second}
-			frames, n, err := s.Moments.Film(t.Context(), &global, scoreboard.Moment{Now: now}, times, 3)
+			frames, n, err := s.PastBoards.Timeline(t.Context(), &global, scoreboard.PastTime{Now: now}, times, 3)
 			if err != nil || n != 2 || frames[0].Total != 1005 {
 				t.Errorf("got %d of 2 frames, %v, %+v", n, err, frames)
 			}
-			points, err := s.Moments.History(t.Context(), &global, scoreboard.Moment{Now: now}, "user-3", times)
+			points, err := s.PastBoards.History(t.Context(), &global, scoreboard.PastTime{Now: now}, "user-3", times)
 			if err != nil || points[0].Rank != 3 || points[1].Rank != 3 {
 				t.Errorf("got %+v, %v, want rank 3", points, err)
 			}
@@ -114,12 +114,12 @@ func TestMergedPeriodHidesUserOfCheckpoint(t *testing.T) {
 			now(t, s)
 			want = want[1:]
 		}
-		for _, m := range []scoreboard.Moment{{At: at}, {At: at, Now: true}, {At: at, Masked: true}} {
+		for _, m := range []scoreboard.PastTime{{At: at}, {At: at, Now: true}, {At: at, Masked: true}} {
 			if got, err := topLines(t, s, m); err != nil || !slices.Equal(got, want) {
 				t.Errorf("public %t, %+v: got %v, %v, want %v", public, m, got, err, want)
 			}
 		}
-		frames, _, err := s.Moments.Film(t.Context(), &global, scoreboard.Moment{}, []time.Time{at}, 3)
+		frames, _, err := s.PastBoards.Timeline(t.Context(), &global, scoreboard.PastTime{}, []time.Time{at}, 3)
 		if err != nil || len(frames) != 1 || len(frames[0].Entries) != len(want) {
 			t.Errorf("public %t: got %+v, %v, want %v", public, frames, err, want)
 		}

@@ -31,7 +31,7 @@ const (
 // WhatIf returns how a board would stand if other rules had been in force since a time. It
 // reads one snapshot and writes nothing. A node runs one at a time: others are overloaded.
 // Progress is called with the number of rows read.
-func (m *Moments) WhatIf(
+func (m *PastBoards) WhatIf(
 	ctx context.Context, board *scoreboard.Board, w *scoreboard.WhatIf, progress func(rows int64),
 ) (*scoreboard.WhatIfResult, error) {
 	release, err := m.takeWhatIf(ctx, board)
@@ -59,7 +59,7 @@ func (m *Moments) WhatIf(
 }
 
 // takeWhatIf waits a while for the one what-if that may run; callers take turns.
-func (m *Moments) takeWhatIf(ctx context.Context, board *scoreboard.Board) (release func(), err error) {
+func (m *PastBoards) takeWhatIf(ctx context.Context, board *scoreboard.Board) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, m.whatIfWait)
 	defer cancel()
 	release, err = m.whatIf.Take(ctx, share.Claim{Board: string(board.ID)})
@@ -73,7 +73,7 @@ func (m *Moments) takeWhatIf(ctx context.Context, board *scoreboard.Board) (rele
 }
 
 // nameEvents adds the ids as they were sent, of the events that a result lists.
-func (m *Moments) nameEvents(
+func (m *PastBoards) nameEvents(
 	ctx context.Context, board scoreboard.BoardID, changes []scoreboard.WhatIfChange,
 ) error {
 	var users []string
@@ -117,7 +117,7 @@ type place struct {
 type trial struct {
 	board  *scoreboard.Board
 	ask    *scoreboard.WhatIf
-	judge  *ledger.Trial
+	trial  *ledger.Trial
 	starts []scoreboard.Position // when the trial begins, by user
 	users  []string              // in order
 	now    []place
@@ -132,7 +132,7 @@ type trial struct {
 
 func newTrial(board *scoreboard.Board, w *scoreboard.WhatIf) *trial {
 	return &trial{
-		board: board, ask: w, judge: ledger.NewTrial(board, w), digest: sha256.New(),
+		board: board, ask: w, trial: ledger.NewTrial(board, w), digest: sha256.New(),
 		result: scoreboard.WhatIfResult{
 			Board: board.ID, Since: w.Since, RejectedBy: make(map[string]int64), Limits: limits(board, w),
 		},
@@ -160,7 +160,7 @@ func limits(board *scoreboard.Board, w *scoreboard.WhatIf) (limits []string) {
 }
 
 // begin reads the standings now, and those when the trial begins.
-func (t *trial) begin(ctx context.Context, tx pgx.Tx, m *Moments) error {
+func (t *trial) begin(ctx context.Context, tx pgx.Tx, m *PastBoards) error {
 	_, err := tx.Exec(ctx, `select set_config('statement_timeout', $1, true), set_config('work_mem', '64MB', true),
     set_config('jit', 'off', true)`, fmt.Sprint(whatIfTimeout.Milliseconds()))
 	if err != nil {
@@ -191,7 +191,7 @@ where board_id = $1 and not hidden and not empty order by user_id limit $2`, t.b
 	}
 	t.result.Users, t.then = int64(len(t.users)), slices.Clone(t.now)
 	// Everything before the beginning: the microsecond is the unit of recorded times.
-	at := scoreboard.Moment{At: t.ask.Since.Add(-time.Microsecond), Now: true}
+	at := scoreboard.PastTime{At: t.ask.Since.Add(-time.Microsecond), Now: true}
 	v, err := m.load(ctx, tx, t.board, at)
 	if err != nil {
 		return err
@@ -216,7 +216,7 @@ order by h.user_id, h.recorded_at, h.board_id <> $1, h.version limit $4`
 
 // read judges the rows of the ledger, one user after another.
 func (t *trial) read(ctx context.Context, tx pgx.Tx, most int, progress func(rows int64)) error {
-	before, boards := t.judge.Context()
+	before, boards := t.trial.Context()
 	if err := t.checkContext(ctx, tx, before); err != nil {
 		return err
 	}
@@ -286,15 +286,15 @@ func (t *trial) start(user string) int {
 		p := &t.starts[i]
 		had = ledger.Standing{Score: t.board.Order.Score(p.Key), Exists: true, ReachedAt: p.ReachedAt}
 	}
-	t.judge.Begin(scoreboard.UserID(t.users[at]), had)
+	t.trial.Begin(scoreboard.UserID(t.users[at]), had)
 	return at
 }
 
 // add judges a row of the user with an index.
 func (t *trial) add(at int, r *ledger.TrialRow) {
-	judged, rule, detail := t.judge.Add(r)
-	if judged {
-		t.result.Judged++
+	evaluated, rule, detail := t.trial.Add(r)
+	if evaluated {
+		t.result.Evaluated++
 	}
 	if rule == "" {
 		return
@@ -322,10 +322,10 @@ func (t *trial) add(at int, r *ledger.TrialRow) {
 // finish stores the standing of the user with an index. If nothing is rejected, it is the one
 // of now: the ledger does not have every time to which a correction returned a score.
 func (t *trial) finish(at int) {
-	if at < 0 || !t.judge.Diverged() {
+	if at < 0 || !t.trial.Diverged() {
 		return
 	}
-	to := t.judge.Standing()
+	to := t.trial.Standing()
 	t.then[at] = place{t.board.Order.Key(to.Score), to.ReachedAt.UnixMicro(), to.Exists}
 }
 

@@ -148,7 +148,7 @@ func (p *players) check(name string, rule scoreboard.Anomalies, rejects anomaly)
 	w := scoreboard.WhatIf{
 		Since: since, Rules: scoreboard.WhatIfRules{Anomalies: rule}, Keep: true, Limit: scoreboard.MaxWhatIfChanges,
 	}
-	got, err := p.s.Moments.WhatIf(p.t.Context(), &p.board, &w, func(int64) {})
+	got, err := p.s.PastBoards.WhatIf(p.t.Context(), &p.board, &w, func(int64) {})
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func newHistory(t *testing.T, mode scoreboard.Mode, order scoreboard.Order) *his
 	}
 	conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score)
 values ('b', 'b', $1, $2, -100, 100, -10, 100000)`, mode, order)
-	s.Moments.SetBlockUsers(3)
+	s.PastBoards.SetBlockUsers(3)
 	return h
 }
 
@@ -167,7 +167,7 @@ func (h *history) ask(w scoreboard.WhatIf) *scoreboard.WhatIfResult {
 	if w.Limit == 0 {
 		w.Limit = scoreboard.MaxWhatIfChanges
 	}
-	r, err := h.s.Moments.WhatIf(h.t.Context(), &h.board, &w, func(int64) {})
+	r, err := h.s.PastBoards.WhatIf(h.t.Context(), &h.board, &w, func(int64) {})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -617,14 +617,14 @@ func TestWhatIfIsBounded(t *testing.T) {
 		h.submit("u01", 5)
 	}
 	w := scoreboard.WhatIf{Since: time.Unix(0, 0), Rules: scoreboard.WhatIfRules{MaxDelta: number(4)}, Limit: 1}
-	h.s.Moments.SetMaxWhatIf(4)
-	_, err := h.s.Moments.WhatIf(t.Context(), &h.board, &w, func(int64) {})
+	h.s.PastBoards.SetMaxWhatIf(4)
+	_, err := h.s.PastBoards.WhatIf(t.Context(), &h.board, &w, func(int64) {})
 	if wire.CodeOf(err) != wire.CodeInvalidRequest {
 		t.Errorf("5 events where 4 may be read: %v", err)
 	}
-	h.s.Moments.SetMaxWhatIf(5)
-	release := h.s.Moments.HoldWhatIf()
-	_, err = h.s.Moments.WhatIf(t.Context(), &h.board, &w, func(int64) {})
+	h.s.PastBoards.SetMaxWhatIf(5)
+	release := h.s.PastBoards.HoldWhatIf()
+	_, err = h.s.PastBoards.WhatIf(t.Context(), &h.board, &w, func(int64) {})
 	if wire.CodeOf(err) != wire.CodeOverloaded {
 		t.Errorf("a second one: %v", err)
 	}

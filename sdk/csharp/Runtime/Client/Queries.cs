@@ -73,8 +73,8 @@ namespace Scoreboard.Client
         public bool AsNow;
     }
 
-    /// <summary>Selects a part of a film: the period, or the last day, by default.</summary>
-    public struct FilmQuery
+    /// <summary>Selects a part of a timeline: the period, or the last day, by default.</summary>
+    public struct TimelineQuery
     {
         /// <summary>
         /// global by default; a family is read in the period of From, or else of To. For the next part Board of the one
@@ -88,7 +88,7 @@ namespace Scoreboard.Client
         /// <summary>The last step; for the next part EndsAt of the one before.</summary>
         public DateTimeOffset? To;
 
-        /// <summary>Duration between steps, such as "1h"; 1s to 8784h, and a 250th of the film by default.</summary>
+        /// <summary>Duration between steps, such as "1h"; 1s to 8784h, and a 250th of the timeline by default.</summary>
         public string Step;
 
         /// <summary>Rows, 1 to 100; 10 by default.</summary>

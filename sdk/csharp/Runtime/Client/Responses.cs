@@ -50,88 +50,6 @@ namespace Scoreboard.Client
         }
     }
 
-    /// <summary>The response of GET /v1/leaderboard/film: the first rows of a board at regular times, or the first part
-    /// of them. The next part begins at next_from.</summary>
-    public sealed partial class Film
-    {
-        /// <summary>Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a
-        /// colon and the period, such as daily:2026-11-21.</summary>
-        public string Board { get; internal set; } = "";
-
-        /// <summary>Last step of the film; send it as to for the next part.</summary>
-        public DateTimeOffset EndsAt { get; internal set; }
-
-        /// <summary>Where the rows changed, with the first step of the part.</summary>
-        public IReadOnlyList<FilmFrame> Frames { get; internal set; } = new FilmFrame[0];
-
-        /// <summary>The time from which the next part continues; absent on the last one.</summary>
-        public DateTimeOffset? NextFrom { get; internal set; }
-
-        /// <summary>Time of the first frame.</summary>
-        public DateTimeOffset StartsAt { get; internal set; }
-
-        /// <summary>Time between two steps in milliseconds; send it as step for the next part.</summary>
-        public long StepMs { get; internal set; }
-
-        internal static Film Read(JsonReader r)
-        {
-            var v = new Film();
-            r.BeginObject();
-            while (r.NextField())
-            {
-                if (!v.ReadField(r)) r.Skip();
-            }
-            return v;
-        }
-
-        /// <summary>Reads the latest field; false if it is not one of these.</summary>
-        internal bool ReadField(JsonReader r)
-        {
-            if (r.Is("board")) Board = r.Text();
-            else if (r.Is("ends_at")) EndsAt = r.Time();
-            else if (r.Is("frames")) Frames = r.List(FilmFrame.Read);
-            else if (r.Is("next_from")) NextFrom = r.Null() ? (DateTimeOffset?)null : r.Time();
-            else if (r.Is("starts_at")) StartsAt = r.Time();
-            else if (r.Is("step_ms")) StepMs = r.Long();
-            else return false;
-            return true;
-        }
-    }
-
-    /// <summary>The first rows of a board at a time, until the next frame.</summary>
-    public sealed partial class FilmFrame
-    {
-        /// <summary>Time of the frame.</summary>
-        public DateTimeOffset At { get; internal set; }
-
-        /// <summary>The rows, best first.</summary>
-        public IReadOnlyList<Entry> Entries { get; internal set; } = new Entry[0];
-
-        /// <summary>Ranked users at this time.</summary>
-        public long Total { get; internal set; }
-
-        internal static FilmFrame Read(JsonReader r)
-        {
-            var v = new FilmFrame();
-            r.BeginObject();
-            while (r.NextField())
-            {
-                if (!v.ReadField(r)) r.Skip();
-            }
-            return v;
-        }
-
-        /// <summary>Reads the latest field; false if it is not one of these.</summary>
-        internal bool ReadField(JsonReader r)
-        {
-            if (r.Is("at")) At = r.Time();
-            else if (r.Is("entries")) Entries = r.List(Entry.Read);
-            else if (r.Is("total")) Total = r.Long();
-            else return false;
-            return true;
-        }
-    }
-
     /// <summary>The response of PUT and DELETE /v1/users/me/friends/{user_id}: what another user is to the token's
     /// user.</summary>
     public sealed partial class Friend
@@ -202,7 +120,7 @@ namespace Scoreboard.Client
     public sealed partial class FriendsImported
     {
         /// <summary>Pairs that were not friends before.</summary>
-        public long Made { get; internal set; }
+        public long Added { get; internal set; }
 
         /// <summary>That were sent.</summary>
         public long Pairs { get; internal set; }
@@ -221,7 +139,7 @@ namespace Scoreboard.Client
         /// <summary>Reads the latest field; false if it is not one of these.</summary>
         internal bool ReadField(JsonReader r)
         {
-            if (r.Is("made")) Made = r.Long();
+            if (r.Is("added")) Added = r.Long();
             else if (r.Is("pairs")) Pairs = r.Long();
             else return false;
             return true;
@@ -605,8 +523,8 @@ namespace Scoreboard.Client
         }
     }
 
-    /// <summary>RankMarks are what stands out among the samples of a user's ranks on a board. A sample is the first
-    /// 1,000 ranks at a whole hour. What was between two samples is not seen.</summary>
+    /// <summary>RankMarks are a user's rank statistics on a board, computed from hourly samples of the first 1,000
+    /// ranks. Changes between two samples are not included.</summary>
     public sealed partial class RankMarks
     {
         /// <summary>Lowest rank of a sample, from 1.</summary>
@@ -1132,6 +1050,88 @@ namespace Scoreboard.Client
             else if (r.Is("recorded_at")) RecordedAt = r.Time();
             else if (r.Is("user_agent")) UserAgent = r.Text();
             else if (r.Is("version")) Version = r.Long();
+            else return false;
+            return true;
+        }
+    }
+
+    /// <summary>The response of GET /v1/leaderboard/timeline: the first rows of a board at regular times, or the first
+    /// part of them. The next part begins at next_from.</summary>
+    public sealed partial class Timeline
+    {
+        /// <summary>Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a
+        /// colon and the period, such as daily:2026-11-21.</summary>
+        public string Board { get; internal set; } = "";
+
+        /// <summary>Last step of the timeline; send it as to for the next part.</summary>
+        public DateTimeOffset EndsAt { get; internal set; }
+
+        /// <summary>Where the rows changed, with the first step of the part.</summary>
+        public IReadOnlyList<TimelineFrame> Frames { get; internal set; } = new TimelineFrame[0];
+
+        /// <summary>The time from which the next part continues; absent on the last one.</summary>
+        public DateTimeOffset? NextFrom { get; internal set; }
+
+        /// <summary>Time of the first frame.</summary>
+        public DateTimeOffset StartsAt { get; internal set; }
+
+        /// <summary>Time between two steps in milliseconds; send it as step for the next part.</summary>
+        public long StepMs { get; internal set; }
+
+        internal static Timeline Read(JsonReader r)
+        {
+            var v = new Timeline();
+            r.BeginObject();
+            while (r.NextField())
+            {
+                if (!v.ReadField(r)) r.Skip();
+            }
+            return v;
+        }
+
+        /// <summary>Reads the latest field; false if it is not one of these.</summary>
+        internal bool ReadField(JsonReader r)
+        {
+            if (r.Is("board")) Board = r.Text();
+            else if (r.Is("ends_at")) EndsAt = r.Time();
+            else if (r.Is("frames")) Frames = r.List(TimelineFrame.Read);
+            else if (r.Is("next_from")) NextFrom = r.Null() ? (DateTimeOffset?)null : r.Time();
+            else if (r.Is("starts_at")) StartsAt = r.Time();
+            else if (r.Is("step_ms")) StepMs = r.Long();
+            else return false;
+            return true;
+        }
+    }
+
+    /// <summary>The first rows of a board at a time, until the next frame.</summary>
+    public sealed partial class TimelineFrame
+    {
+        /// <summary>Time of the frame.</summary>
+        public DateTimeOffset At { get; internal set; }
+
+        /// <summary>The rows, best first.</summary>
+        public IReadOnlyList<Entry> Entries { get; internal set; } = new Entry[0];
+
+        /// <summary>Ranked users at this time.</summary>
+        public long Total { get; internal set; }
+
+        internal static TimelineFrame Read(JsonReader r)
+        {
+            var v = new TimelineFrame();
+            r.BeginObject();
+            while (r.NextField())
+            {
+                if (!v.ReadField(r)) r.Skip();
+            }
+            return v;
+        }
+
+        /// <summary>Reads the latest field; false if it is not one of these.</summary>
+        internal bool ReadField(JsonReader r)
+        {
+            if (r.Is("at")) At = r.Time();
+            else if (r.Is("entries")) Entries = r.List(Entry.Read);
+            else if (r.Is("total")) Total = r.Long();
             else return false;
             return true;
         }

@@ -95,11 +95,11 @@ namespace Scoreboard.Client
         /// <summary>
         /// Reads the top of a board at regular times of the past, where it changed: a part of at most 500 steps.
         /// </summary>
-        public Task<Film> FilmAsync(FilmQuery q = default(FilmQuery), CancellationToken cancel = default(CancellationToken))
+        public Task<Timeline> TimelineAsync(TimelineQuery q = default(TimelineQuery), CancellationToken cancel = default(CancellationToken))
         {
             var query = new Query().Add("board", q.Board).Add("from", q.From).Add("to", q.To).Add("step", q.Step);
             query.Add("limit", Set(q.Limit)).Add("as", q.AsNow ? "now" : "");
-            return GetAsync("/v1/leaderboard/film", query, Film.Read, cancel);
+            return GetAsync("/v1/leaderboard/timeline", query, Timeline.Read, cancel);
         }
 
         /// <summary>

@@ -146,7 +146,7 @@ export class OfflineQueue {
       return await this.#options.sender.submitBatch!(increments, { signal });
     } catch (error) {
       const { error: e } = failed(error);
-      // The batch as a whole was rejected, so none of its increments was judged.
+      // The batch as a whole was rejected, so none of its increments was processed.
       if (waits(e)) return [{ error: e }];
       throw e;
     }

@@ -230,7 +230,7 @@ namespace Scoreboard.Client
             catch (Exception e) when (!cancel.IsCancellationRequested)
             {
                 var error = Errors.Wrap("send an increment", e);
-                // A batch that was rejected as a whole: none of its increments was judged.
+                // A batch that was rejected as a whole: none of its increments was processed.
                 if (queued.Count > 1 && !Waits(error)) throw error;
                 return new[] { new BatchResult { Error = error } };
             }

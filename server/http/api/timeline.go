@@ -13,70 +13,70 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// The bounds of one part of a film.
+// The bounds of one part of a timeline.
 const (
-	maxFilmSteps = 500
-	maxFilmRows  = 10_000 // of all frames
-	defaultSteps = 250    // of a film whose step the server chooses
-	filmSpan     = 24 * time.Hour
-	// filmDelay is how long before now a film ends by default: by then a moment is settled.
-	filmDelay = 2 * time.Second
+	maxTimelineSteps = 500
+	maxTimelineRows  = 10_000 // of all frames
+	defaultSteps     = 250    // of a timeline whose step the server chooses
+	timelineSpan     = 24 * time.Hour
+	// timelineDelay is how long before now a timeline ends by default: by then a moment is settled.
+	timelineDelay = 2 * time.Second
 )
 
-// filmQuery are the parameters of a film.
-type filmQuery struct {
+// timelineQuery are the parameters of a timeline.
+type timelineQuery struct {
 	board    *scoreboard.Board
-	moment   scoreboard.Moment // as of
+	moment   scoreboard.PastTime // as of
 	from, to time.Time
 	step     time.Duration
 	limit    int
 }
 
-// films answers with the rows that a board had.
-type films struct {
-	store  Moments
-	past   *moments
+// timelines answers with the rows that a board had.
+type timelines struct {
+	store  PastBoards
+	past   *pastReads
 	access *boardAccess
 	show   func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
 	now    clock
 }
 
-// film is GET /v1/leaderboard/film.
-func (m *films) film(c *gin.Context, caller *auth.Claims) error {
+// timeline is GET /v1/leaderboard/timeline.
+func (m *timelines) timeline(c *gin.Context, caller *auth.Claims) error {
 	name := c.Query("board")
-	return m.answerFilm(c, caller, name, func() (*scoreboard.Board, error) {
+	return m.answerTimeline(c, caller, name, func() (*scoreboard.Board, error) {
 		return m.access.readableBoard(c, caller, name)
 	})
 }
 
-// pageFilm is GET /b/{board}/film.
-func (d *pageData) pageFilm(c *gin.Context, _ *auth.Claims) error {
-	return d.films.answerFilm(c, anonymous, c.Param("board"), func() (*scoreboard.Board, error) {
+// pageTimeline is GET /b/{board}/timeline.
+func (d *pageData) pageTimeline(c *gin.Context, _ *auth.Claims) error {
+	return d.timelines.answerTimeline(c, anonymous, c.Param("board"), func() (*scoreboard.Board, error) {
 		return d.boards.listed(c)
 	})
 }
 
-// answerFilm answers with a part of a film of a board, by its name and as what the name means now.
-func (m *films) answerFilm(
+// answerTimeline answers with a part of a timeline of a board, by its name and as what the name means now.
+func (m *timelines) answerTimeline(
 	c *gin.Context, caller *auth.Claims, name string, named func() (*scoreboard.Board, error),
 ) error {
-	q, err := m.filmQuery(c, caller, name, named)
+	q, err := m.timelineQuery(c, caller, name, named)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request.Context()
 	times := q.times()
-	frames, covered, err := m.store.Film(ctx, q.board, q.moment, times, q.limit)
+	frames, covered, err := m.store.Timeline(ctx, q.board, q.moment, times, q.limit)
 	if err != nil {
 		return err
 	}
 	m.showFrames(ctx, q.board.ID, frames)
-	out := wire.Film{
+	out := wire.Timeline{
 		Board: string(q.board.ID), Start: q.from, End: q.to, StepMS: q.step.Milliseconds(),
-		Frames: make([]wire.FilmFrame, len(frames)),
+		Frames: make([]wire.TimelineFrame, len(frames)),
 	}
 	for i, f := range frames {
-		out.Frames[i] = wire.FilmFrame{
+		out.Frames[i] = wire.TimelineFrame{
 			At: f.At, Total: f.Total, Entries: protocol.Entries(rowsFor(caller, f.Entries)),
 		}
 	}
@@ -87,10 +87,10 @@ func (m *films) answerFilm(
 	return nil
 }
 
-// filmQuery parses the query. Without from, a film is of a whole period, or of a day.
-func (m *films) filmQuery(
+// timelineQuery parses the query. Without from, a timeline is of a whole period, or of a day.
+func (m *timelines) timelineQuery(
 	c *gin.Context, caller *auth.Claims, name string, named func() (*scoreboard.Board, error),
-) (q filmQuery, err error) {
+) (q timelineQuery, err error) {
 	if q.limit, err = queryInt(c, "limit", shortStream, 1, scoreboard.TopSize); err != nil {
 		return q, err
 	}
@@ -123,7 +123,7 @@ func (m *films) filmQuery(
 		at = q.to
 	}
 	if !at.IsZero() {
-		if q.board, err = m.past.boardAt(c.Request.Context(), q.board, name, &scoreboard.Moment{At: at}); err != nil {
+		if q.board, err = m.past.boardAt(c.Request.Context(), q.board, name, &scoreboard.PastTime{At: at}); err != nil {
 			return q, err
 		}
 	}
@@ -131,18 +131,18 @@ func (m *films) filmQuery(
 	return q, nil
 }
 
-// complete sets what the query leaves out, and ends the film where the board ended.
-func (q *filmQuery) complete(now time.Time) {
+// complete sets what the query leaves out, and ends the timeline where the board ended.
+func (q *timelineQuery) complete(now time.Time) {
 	b := q.board
 	if q.to.IsZero() {
-		q.to = now.Add(-filmDelay)
+		q.to = now.Add(-timelineDelay)
 	}
 	if b.Ended() && !b.Closed.IsZero() && q.to.After(b.Closed) {
 		q.to = b.Closed
 	}
 	if q.from.IsZero() {
 		if q.from = b.PeriodStart; q.from.IsZero() {
-			q.from = q.to.Add(-filmSpan)
+			q.from = q.to.Add(-timelineSpan)
 		}
 		if q.from.Before(b.Created) {
 			q.from = b.Created
@@ -159,17 +159,17 @@ func (q *filmQuery) complete(now time.Time) {
 }
 
 // times are the times of the next part.
-func (q *filmQuery) times() []time.Time {
+func (q *timelineQuery) times() []time.Time {
 	times := []time.Time{q.from}
-	for at := q.from; at.Before(q.to) && len(times) < min(maxFilmSteps, maxFilmRows/q.limit); {
+	for at := q.from; at.Before(q.to) && len(times) < min(maxTimelineSteps, maxTimelineRows/q.limit); {
 		at = q.after(at)
 		times = append(times, at)
 	}
 	return times
 }
 
-// after is the time that follows another one: a step later, but the film ends at to.
-func (q *filmQuery) after(at time.Time) time.Time {
+// after is the time that follows another one: a step later, but the timeline ends at to.
+func (q *timelineQuery) after(at time.Time) time.Time {
 	if next := at.Add(q.step); next.Before(q.to) {
 		return next
 	}
@@ -177,8 +177,8 @@ func (q *filmQuery) after(at time.Time) time.Time {
 }
 
 // showFrames hides users in the rows of frames, and adds the profiles of the others, as in all
-// rows that everyone sees. A film has a few users in many rows.
-func (m *films) showFrames(ctx context.Context, board scoreboard.BoardID, frames []scoreboard.Frame) {
+// rows that everyone sees. A timeline has a few users in many rows.
+func (m *timelines) showFrames(ctx context.Context, board scoreboard.BoardID, frames []scoreboard.Frame) {
 	index := make(map[scoreboard.UserID]int)
 	var users []scoreboard.Entry
 	for _, f := range frames {

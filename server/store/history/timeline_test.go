@@ -9,20 +9,20 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// film reads all of a film, in as many parts as it takes.
-func (w *world) film(board scoreboard.BoardID, at scoreboard.Moment, times []time.Time, limit int) (
+// timeline reads all of a timeline, in as many parts as it takes.
+func (w *world) timeline(board scoreboard.BoardID, at scoreboard.PastTime, times []time.Time, limit int) (
 	frames []scoreboard.Frame, parts int,
 ) {
 	w.t.Helper()
 	b := modes[board]
 	b.ID, b.Family, b.Created = board, board, time.Now().Add(-time.Hour)
 	for len(times) > 0 {
-		next, covered, err := w.s.Moments.Film(w.t.Context(), &b, at, times, limit)
+		next, covered, err := w.s.PastBoards.Timeline(w.t.Context(), &b, at, times, limit)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if covered < 1 || covered > len(times) || !next[0].At.Equal(times[0]) {
-			w.t.Fatalf("the film of %s covers %d of %d times from %v, want some from %v", board, covered, len(times),
+			w.t.Fatalf("the timeline of %s covers %d of %d times from %v, want some from %v", board, covered, len(times),
 				next[0].At, times[0])
 		}
 		frames, times = append(frames, next...), times[covered:]
@@ -31,14 +31,14 @@ func (w *world) film(board scoreboard.BoardID, at scoreboard.Moment, times []tim
 	return frames, parts
 }
 
-// checkFilm compares a film with what was shown at each moment.
-func (w *world) checkFilm(board scoreboard.BoardID, asNow bool, at []shown, limit int) (parts int) {
+// checkTimeline compares a timeline with what was shown at each moment.
+func (w *world) checkTimeline(board scoreboard.BoardID, asNow bool, at []shown, limit int) (parts int) {
 	w.t.Helper()
 	var times []time.Time
 	for _, s := range at {
 		times = append(times, s.at)
 	}
-	frames, parts := w.film(board, scoreboard.Moment{Now: asNow}, times, limit)
+	frames, parts := w.timeline(board, scoreboard.PastTime{Now: asNow}, times, limit)
 	var current scoreboard.Frame
 	repeats := 0
 	for i, s := range at {
@@ -85,9 +85,9 @@ func (w *world) some() (board scoreboard.BoardID, at []shown) {
 	return board, at[w.rng.IntN(len(at)):]
 }
 
-// A film shows at each of its times what the board showed then, and has no frame where nothing
+// A timeline shows at each of its times what the board showed then, and has no frame where nothing
 // changed.
-func TestFilmIsWhatWasShown(t *testing.T) {
+func TestTimelineIsWhatWasShown(t *testing.T) {
 	t.Parallel()
 	for name, calm := range map[string]bool{"all users": false, "few users": true} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestFilmIsWhatWasShown(t *testing.T) {
 			}
 			for range 100 {
 				board, at := w.some()
-				w.checkFilm(board, w.rng.IntN(2) == 0, at, 1+w.rng.IntN(16))
+				w.checkTimeline(board, w.rng.IntN(2) == 0, at, 1+w.rng.IntN(16))
 			}
 		})
 	}
@@ -113,22 +113,22 @@ const sqlMostEvents = `select max(n) from (select (
 ) as n from user_score_histories as r) as counts`
 
 // A read that may need few events covers a part of the times, and the next one goes on.
-func TestFilmInParts(t *testing.T) {
+func TestTimelineInParts(t *testing.T) {
 	t.Parallel()
-	for range 3 { // in some histories no film needs more than one part
+	for range 3 { // in some histories no timeline needs more than one part
 		w := newWorld(t)
 		for range 150 {
 			w.step()
 		}
-		w.s.Moments.SetMaxEvents(int(w.conn.Count(t, sqlMostEvents)))
+		w.s.PastBoards.SetMaxEvents(int(w.conn.Count(t, sqlMostEvents)))
 		most := 0
 		for range 40 {
 			board, at := w.some()
-			most = max(most, w.checkFilm(board, false, at, 3))
+			most = max(most, w.checkTimeline(board, false, at, 3))
 		}
 		if most > 1 {
 			return
 		}
 	}
-	t.Error("no film has more than one part")
+	t.Error("no timeline has more than one part")
 }

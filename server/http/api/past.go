@@ -13,26 +13,26 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Moments reads past standings.
-type Moments interface {
+// PastBoards reads past standings.
+type PastBoards interface {
 	// Board returns the instance of a family at a moment.
 	Board(ctx context.Context, family scoreboard.BoardID, at time.Time) (*scoreboard.Board, error)
 	Top(
-		ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, after *scoreboard.Position, limit int,
+		ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, after *scoreboard.Position, limit int,
 	) (*scoreboard.Top, error)
 	Place(
-		ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, k int,
+		ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, user scoreboard.UserID, k int,
 	) (*scoreboard.Place, error)
 	// History returns a user's score and rank at times, which rise.
 	History(
-		ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, times []time.Time,
+		ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, user scoreboard.UserID, times []time.Time,
 	) ([]scoreboard.RankPoint, error)
 	// Marks returns what stands out among all samples of a user's ranks; nil without one.
 	Marks(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.RankMarks, error)
-	// Film returns the first rows of a board at times, which rise, where they changed, and how
+	// Timeline returns the first rows of a board at times, which rise, where they changed, and how
 	// many of the times it covers.
-	Film(
-		ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, times []time.Time, limit int,
+	Timeline(
+		ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, times []time.Time, limit int,
 	) (frames []scoreboard.Frame, covered int, err error)
 	// Explain returns what a user's rank follows from, with the latest events.
 	Explain(
@@ -44,15 +44,15 @@ type Moments interface {
 // come yet is not_settled.
 const maxAhead = time.Minute
 
-// moments finds the moment of a read, and the board that a name meant at it.
-type moments struct {
-	store Moments
+// pastReads finds the time of a read, and the board that a name meant at it.
+type pastReads struct {
+	store PastBoards
 	now   clock
 }
 
-// queryMoment parses at and as of the query; nil without at. Parameters that only make sense
+// queryPast parses at and as of the query; nil without at. Parameters that only make sense
 // for the present must be absent.
-func (s *moments) queryMoment(c *gin.Context, caller *auth.Claims, present ...string) (*scoreboard.Moment, error) {
+func (s *pastReads) queryPast(c *gin.Context, caller *auth.Claims, present ...string) (*scoreboard.PastTime, error) {
 	at, err := queryTime(c, "at")
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (s *moments) queryMoment(c *gin.Context, caller *auth.Claims, present ...st
 
 // parseAs parses as of the query. Users who are banned now are shown to servers and operators
 // only (decision 46).
-func parseAs(c *gin.Context, caller *auth.Claims) (m scoreboard.Moment, err error) {
+func parseAs(c *gin.Context, caller *auth.Claims) (m scoreboard.PastTime, err error) {
 	m.Masked = !actsForAll(caller)
 	switch c.Query("as") {
 	case "", "recorded":
@@ -93,8 +93,8 @@ func parseAs(c *gin.Context, caller *auth.Claims) (m scoreboard.Moment, err erro
 }
 
 // boardAt returns the board that a name meant at a moment, for a board that it means now.
-func (s *moments) boardAt(
-	ctx context.Context, board *scoreboard.Board, name string, at *scoreboard.Moment,
+func (s *pastReads) boardAt(
+	ctx context.Context, board *scoreboard.Board, name string, at *scoreboard.PastTime,
 ) (*scoreboard.Board, error) {
 	if id := scoreboard.BoardID(name); name == "" || id.IsInstance() || !board.ID.IsInstance() {
 		return board, nil
@@ -103,8 +103,8 @@ func (s *moments) boardAt(
 }
 
 // topAt answers with the top of a board at a moment.
-func (h *topReads) topAt(c *gin.Context, caller *auth.Claims, q topQuery, at *scoreboard.Moment) error {
-	top, err := h.moments.Top(c.Request.Context(), q.board, *at, q.after, q.limit)
+func (h *topReads) topAt(c *gin.Context, caller *auth.Claims, q topQuery, at *scoreboard.PastTime) error {
+	top, err := h.pastBoards.Top(c.Request.Context(), q.board, *at, q.after, q.limit)
 	if err != nil {
 		return err
 	}
@@ -118,9 +118,9 @@ func (h *topReads) topAt(c *gin.Context, caller *auth.Claims, q topQuery, at *sc
 }
 
 // placeAt answers with a user's standing at a moment.
-func (h *places) placeAt(c *gin.Context, caller *auth.Claims, q placeQuery, at *scoreboard.Moment) error {
+func (h *places) placeAt(c *gin.Context, caller *auth.Claims, q placeQuery, at *scoreboard.PastTime) error {
 	ctx := c.Request.Context()
-	p, err := h.moments.Place(ctx, q.board, *at, q.id, q.k)
+	p, err := h.pastBoards.Place(ctx, q.board, *at, q.id, q.k)
 	if err != nil {
 		if c.FullPath() == pathMe {
 			err = h.reasons.explainBan(ctx, caller.User, err)

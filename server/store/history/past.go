@@ -28,8 +28,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// Moments are the past standings in a database.
-type Moments struct {
+// PastBoards are the past standings in a database.
+type PastBoards struct {
 	db         *pg.DB
 	slots      *share.Pool // reads at a time: writes need the connections too
 	maxEvents  int         // that one read may need beyond a checkpoint
@@ -49,9 +49,9 @@ const (
 	maxCorrected = 10_000 // users whose scores are computed again
 )
 
-// New returns the Moments in db.
-func New(db *pg.DB) *Moments {
-	return &Moments{
+// New returns the PastBoards in db.
+func New(db *pg.DB) *PastBoards {
+	return &PastBoards{
 		db: db, slots: share.New(readSlots), maxEvents: maxEvents, blockUsers: 1000,
 		whatIf: share.New(1), maxWhatIf: scoreboard.MaxWhatIfEvents, whatIfWait: whatIfWait,
 	}
@@ -59,14 +59,14 @@ func New(db *pg.DB) *Moments {
 
 // Replica returns m for a database that is a streaming replica, which is only read. check is
 // called with the progress of the snapshot that an answer comes from.
-func (m *Moments) Replica(check scoreboard.ProgressCheck) *Moments {
+func (m *PastBoards) Replica(check scoreboard.ProgressCheck) *PastBoards {
 	of := *m
 	of.check = check
 	return &of
 }
 
 // query calls do with the database: of a replica with a snapshot that was checked.
-func (m *Moments) query(ctx context.Context, do func(pg.Querier) error) error {
+func (m *PastBoards) query(ctx context.Context, do func(pg.Querier) error) error {
 	if m.check == nil {
 		return do(m.db)
 	}
@@ -80,7 +80,7 @@ func (m *Moments) query(ctx context.Context, do func(pg.Querier) error) error {
 
 // Board returns the board that a board's name meant at a moment: of a family the instance
 // of that time.
-func (m *Moments) Board(ctx context.Context, family scoreboard.BoardID, at time.Time) (*scoreboard.Board, error) {
+func (m *PastBoards) Board(ctx context.Context, family scoreboard.BoardID, at time.Time) (*scoreboard.Board, error) {
 	var b scoreboard.Board
 	err := m.query(ctx, func(db pg.Querier) (err error) {
 		b, err = pg.ScanBoard(db.QueryRow(ctx, `select `+pg.BoardColumns+` from boards
@@ -98,8 +98,8 @@ where family_id = $1 and period_start <= $2 and period_end > $2`, family, at))
 }
 
 // Top returns the standings after a position, nil for the first ones, at most limit.
-func (m *Moments) Top(
-	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, after *scoreboard.Position, limit int,
+func (m *PastBoards) Top(
+	ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, after *scoreboard.Position, limit int,
 ) (top *scoreboard.Top, err error) {
 	err = m.read(ctx, board, at, func(ctx context.Context, v *view) error {
 		page, rank, err := v.page(ctx, after, limit)
@@ -120,8 +120,8 @@ func (m *Moments) Top(
 }
 
 // Place returns the standing of a user with k neighbours on each side, or a not_found.
-func (m *Moments) Place(
-	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, user scoreboard.UserID, k int,
+func (m *PastBoards) Place(
+	ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, user scoreboard.UserID, k int,
 ) (place *scoreboard.Place, err error) {
 	err = m.read(ctx, board, at, func(ctx context.Context, v *view) error {
 		p, found, err := v.place(ctx, board, at.At, user)
@@ -163,8 +163,8 @@ func (v *view) place(
 }
 
 // read calls do with the standings at a moment, in one snapshot.
-func (m *Moments) read(
-	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, do func(context.Context, *view) error,
+func (m *PastBoards) read(
+	ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, do func(context.Context, *view) error,
 ) error {
 	return m.inSnapshot(ctx, board, at.At, false, func(ctx context.Context, tx pgx.Tx) error {
 		v, err := m.load(ctx, tx, board, at)
@@ -177,7 +177,7 @@ func (m *Moments) read(
 
 // inSnapshot calls do with a snapshot in which a moment is settled. A long read is one of many
 // moments.
-func (m *Moments) inSnapshot(
+func (m *PastBoards) inSnapshot(
 	ctx context.Context, board *scoreboard.Board, at time.Time, long bool, do func(context.Context, pgx.Tx) error,
 ) error {
 	wait, cancel := context.WithTimeout(ctx, slotWait)
@@ -196,7 +196,7 @@ func (m *Moments) inSnapshot(
 }
 
 // snapshot is inSnapshot without a limit of reads at a time.
-func (m *Moments) snapshot(
+func (m *PastBoards) snapshot(
 	ctx context.Context, board *scoreboard.Board, at time.Time, do func(context.Context, pgx.Tx) error,
 ) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
@@ -231,7 +231,7 @@ const settledRetry = time.Second
 // checkSettled returns a not_settled if a transaction that runs now, or begins later, could
 // record something at or before a moment. It must be called before the snapshot is taken; on a
 // replica, in it.
-func (m *Moments) checkSettled(ctx context.Context, db pg.Querier, board *scoreboard.Board, at time.Time) error {
+func (m *PastBoards) checkSettled(ctx context.Context, db pg.Querier, board *scoreboard.Board, at time.Time) error {
 	settled, err := m.settled(ctx, db, []string{string(board.Family), pg.StatusLock})
 	if err != nil || at.Before(settled) {
 		return err
@@ -246,7 +246,7 @@ func (m *Moments) checkSettled(ctx context.Context, db pg.Querier, board *scoreb
 // On a replica that is the time of the standings, which came in the same order as what was
 // recorded: a transaction has its id before it takes the time of its changes, and all with a
 // lower id than that time's had ended.
-func (m *Moments) settled(ctx context.Context, db pg.Querier, families []string) (at time.Time, err error) {
+func (m *PastBoards) settled(ctx context.Context, db pg.Querier, families []string) (at time.Time, err error) {
 	if m.check != nil {
 		p, err := pg.CheckProgress(ctx, db, m.check)
 		return p.AsOf, err

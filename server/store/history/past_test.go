@@ -39,12 +39,12 @@ func now(t testing.TB, s *store.Store) time.Time {
 // checkpoint makes checkpoints of all boards that changed.
 func checkpoint(t testing.TB, s *store.Store) {
 	t.Helper()
-	due, at, err := s.Moments.Count(t.Context(), 1)
+	due, at, err := s.PastBoards.Count(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, board := range due {
-		if _, err := s.Moments.Make(t.Context(), board, at, func(context.Context) error { return nil }); err != nil {
+		if _, err := s.PastBoards.Make(t.Context(), board, at, func(context.Context) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,7 +119,7 @@ values ($1, $1, $2, $3, -100, 100)`, id, b.Mode, b.Order)
 		w.boards = append(w.boards, id)
 	}
 	slices.Sort(w.boards)
-	s.Moments.SetBlockUsers(3)
+	s.PastBoards.SetBlockUsers(3)
 	s.Visibility.MinPublic = 0 // what was shown stays as it was
 	return w
 }
@@ -212,7 +212,7 @@ func (w *world) checkpoint() {
 	w.t.Helper()
 	w.making = true
 	defer func() { w.making = false }()
-	due, at, err := w.s.Moments.Count(w.t.Context(), 1)
+	due, at, err := w.s.PastBoards.Count(w.t.Context(), 1)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func (w *world) checkpoint() {
 		for range w.rng.IntN(4) {
 			w.step()
 		}
-		if _, err := w.s.Moments.Make(w.t.Context(), board, at, func(context.Context) error {
+		if _, err := w.s.PastBoards.Make(w.t.Context(), board, at, func(context.Context) error {
 			if w.rng.IntN(4) == 0 {
 				w.step()
 			}
@@ -310,14 +310,14 @@ func (w *world) today(board scoreboard.BoardID, at time.Time) []string {
 
 // check compares a board at a moment with the lines: the pages, the total, and every user's
 // rank and neighbours.
-func (w *world) check(board scoreboard.BoardID, at scoreboard.Moment, want []string) {
+func (w *world) check(board scoreboard.BoardID, at scoreboard.PastTime, want []string) {
 	w.t.Helper()
 	b := w.board(board)
 	want = w.withoutErased(want)
 	var got []string
 	var after *scoreboard.Position
 	for {
-		top, err := w.s.Moments.Top(w.t.Context(), b, at, after, 4)
+		top, err := w.s.PastBoards.Top(w.t.Context(), b, at, after, 4)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -340,7 +340,7 @@ func (w *world) check(board scoreboard.BoardID, at scoreboard.Moment, want []str
 	}
 	for i, line := range want {
 		user, _, _ := strings.Cut(line, " ")
-		place, err := w.s.Moments.Place(w.t.Context(), b, at, scoreboard.UserID(user), 2)
+		place, err := w.s.PastBoards.Place(w.t.Context(), b, at, scoreboard.UserID(user), 2)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -371,8 +371,8 @@ func TestMomentsAreWhatWasShown(t *testing.T) {
 	}
 	for range 150 {
 		s := w.shown[w.rng.IntN(len(w.shown))]
-		w.check(s.board, scoreboard.Moment{At: s.at}, s.lines)
-		w.check(s.board, scoreboard.Moment{At: s.at, Now: true}, w.today(s.board, s.at))
+		w.check(s.board, scoreboard.PastTime{At: s.at}, s.lines)
+		w.check(s.board, scoreboard.PastTime{At: s.at, Now: true}, w.today(s.board, s.at))
 	}
 	if n := w.conn.Count(t, `select count(*) from checkpoints where complete`); n < 4 {
 		t.Errorf("%d checkpoints were made, want more", n)
@@ -404,7 +404,7 @@ func (w *world) checkHistory(board scoreboard.BoardID, user scoreboard.UserID, a
 		}
 		times, want = append(times, s.at), append(want, p)
 	}
-	got, err := w.s.Moments.History(w.t.Context(), b, scoreboard.Moment{Now: asNow}, user, times)
+	got, err := w.s.PastBoards.History(w.t.Context(), b, scoreboard.PastTime{Now: asNow}, user, times)
 	if !on && wire.CodeOf(err) == wire.CodeNotFound {
 		return
 	}

@@ -1,22 +1,22 @@
 // Plays back the past of a board on its page. The page loads this script when the viewer asks for it.
-import type { Film, Top } from "../src/types.js";
+import type { Timeline, Top } from "../src/types.js";
 import type { Transport } from "../src/transport.js";
 import { count, make } from "./rows.js";
 
-/** What the page lets a film use. */
+/** What the page lets a timeline use. */
 export interface Stage {
   transport: Transport;
   path: string;
   limit: number;
   show: (rows: Top["entries"], total: number) => void;
   announce: (text: string) => void;
-  /** The film has ended: the page shows the present again. */
+  /** The timeline has ended: the page shows the present again. */
   closed: () => void;
 }
 
-type Frame = Film["frames"][number];
+type Frame = Timeline["frames"][number];
 
-/** The time in which a film plays at speed 1, in milliseconds, and the time between two looks at it. */
+/** The time in which a timeline plays at speed 1, in milliseconds, and the time between two looks at it. */
 const LENGTH = 60_000, TICK = 250;
 /** How often a part that could not be loaded is tried again, and how long it waits at least, in milliseconds. */
 const TRIES = 5, WAIT = 1_000;
@@ -26,7 +26,7 @@ const speeds = [0.25, 0.5, 1, 2, 4, 8];
 const parse = (time: string): number => Date.parse(time);
 const sleep = (time: number): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, time));
 
-/** open shows the controls in a box, loads the film and plays it. It returns a function that closes it. */
+/** open shows the controls in a box, loads the timeline and plays it. It returns a function that closes it. */
 export function open(box: HTMLElement, stage: Stage): () => void {
   const frames: Frame[] = [];
   let start = 0, end = 0, known = 0, at = 0;
@@ -42,13 +42,13 @@ export function open(box: HTMLElement, stage: Stage): () => void {
     b.addEventListener("click", click);
     return b;
   };
-  const play = button("film-play", "Play", () => {
+  const play = button("timeline-play", "Play", () => {
     if (!playing && at >= end) seek(start);
     setPlaying(!playing);
   });
   const time = make("time", "moment", "Loading…");
   const range = make("input");
-  range.id = "film-at";
+  range.id = "timeline-at";
   range.type = "range";
   range.ariaLabel = "Moment";
   range.min = "0";
@@ -60,7 +60,7 @@ export function open(box: HTMLElement, stage: Stage): () => void {
   });
   range.addEventListener("change", () => stage.announce(leader())); // the range itself says the moment
   const select = make("select");
-  select.id = "film-speed";
+  select.id = "timeline-speed";
   select.ariaLabel = "Speed";
   for (const s of speeds) {
     const option = make("option", "", `${s}×`);
@@ -71,7 +71,7 @@ export function open(box: HTMLElement, stage: Stage): () => void {
   select.addEventListener("change", () => (speed = Number(select.value)));
   const problem = make("p", "problem");
   problem.setAttribute("role", "alert");
-  box.replaceChildren(play, time, range, select, button("film-close", "Close", close), problem);
+  box.replaceChildren(play, time, range, select, button("timeline-close", "Close", close), problem);
 
   function setPlaying(on: boolean): void {
     playing = on;
@@ -112,13 +112,13 @@ export function open(box: HTMLElement, stage: Stage): () => void {
     stage.show(entries, total);
   }
 
-  /** load reads the film, part by part. */
+  /** load reads the timeline, part by part. */
   async function load(): Promise<void> {
     let query: Record<string, string | number | undefined> = { limit: stage.limit };
     let path = stage.path;
     for (let tries = 0; !closed;) {
       try {
-        const part = await stage.transport.try<Film>({ method: "GET", path: `${path}/film`, query });
+        const part = await stage.transport.try<Timeline>({ method: "GET", path: `${path}/timeline`, query });
         if (closed) return;
         tries = 0;
         frames.push(...part.frames);
@@ -140,7 +140,7 @@ export function open(box: HTMLElement, stage: Stage): () => void {
     }
   }
 
-  function begin(part: Film): void {
+  function begin(part: Timeline): void {
     start = at = parse(part.startsAt);
     end = parse(part.endsAt);
     known = start;

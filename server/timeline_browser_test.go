@@ -18,7 +18,7 @@ import (
 
 // The page plays back a running board and a season that has ended: with pause, a scrubber and
 // speeds, by keyboard, without a shift, and only after that loads the code for it.
-func TestFilmInBrowser(t *testing.T) {
+func TestTimelineInBrowser(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	n := h.start(allRoles, "web-boards", "*", "limit-anonymous-per-minute", "0", "boards-close-grace", "1s")
@@ -38,7 +38,7 @@ func TestFilmInBrowser(t *testing.T) {
 	for i := range 12 {
 		submit(fmt.Sprint("user-", i), int64(100-i))
 	}
-	time.Sleep(2 * time.Second) // a film has steps of a second
+	time.Sleep(2 * time.Second) // a timeline has steps of a second
 	submit("user-11", 1000)
 	time.Sleep(2 * time.Second)
 	v := newViewer(t, 4*awaitTimeout, emulation.SetDeviceMetricsOverride(1280, 900, 1, false))
@@ -52,31 +52,31 @@ func TestFilmInBrowser(t *testing.T) {
 	}
 	scrub := func(seconds string) {
 		t.Helper()
-		v.value(`(() => { const r = document.getElementById("film-at"); r.value = ` + seconds +
+		v.value(`(() => { const r = document.getElementById("timeline-at"); r.value = ` + seconds +
 			`; r.dispatchEvent(new Event("input")); r.dispatchEvent(new Event("change")); })()`)
 	}
 	v.run(chromedp.Navigate(n.URL + "/b/cup"))
 	v.await("the stream", live)
-	if requested("/film") {
-		t.Error("the page loads the code of films before it is asked to")
+	if requested("/timeline") {
+		t.Error("the page loads the code of timelines before it is asked to")
 	}
 	v.run(chromedp.Click("#replay"))
-	v.await("the film", `document.getElementById("film-play")?.textContent === "Pause"`)
-	if !requested("/b/cup/film") || v.value(`document.getElementById("connection").textContent`) != "Replay" {
+	v.await("the timeline", `document.getElementById("timeline-play")?.textContent === "Pause"`)
+	if !requested("/b/cup/timeline") || v.value(`document.getElementById("connection").textContent`) != "Replay" {
 		t.Error("the page does not say that it shows the past")
 	}
-	scrub("document.getElementById('film-at').max")
-	v.await("the last moment", first("user-11")+` && document.querySelector("#film-play").textContent === "Play"`)
+	scrub("document.getElementById('timeline-at').max")
+	v.await("the last moment", first("user-11")+` && document.querySelector("#timeline-play").textContent === "Play"`)
 	scrub("0")
 	v.await("the first moment", `document.querySelectorAll("#rows tbody tr").length === 0`)
-	v.run(chromedp.Focus("#film-at"), chromedp.KeyEvent(kb.ArrowRight))
-	v.await("a step by key", `Number(document.getElementById("film-at").value) === 1`)
-	v.run(chromedp.SetValue("#film-speed", "8"),
-		chromedp.Evaluate(`document.getElementById("film-speed").dispatchEvent(new Event("change"))`, nil),
-		chromedp.Focus("#film-play"), chromedp.KeyEvent(" "))
+	v.run(chromedp.Focus("#timeline-at"), chromedp.KeyEvent(kb.ArrowRight))
+	v.await("a step by key", `Number(document.getElementById("timeline-at").value) === 1`)
+	v.run(chromedp.SetValue("#timeline-speed", "8"),
+		chromedp.Evaluate(`document.getElementById("timeline-speed").dispatchEvent(new Event("change"))`, nil),
+		chromedp.Focus("#timeline-play"), chromedp.KeyEvent(" "))
 	v.await("a leader of the past", first("user-0"))
 	v.await("the leader after", first("user-11"))
-	v.await("the end", `document.getElementById("film-play").textContent === "Play"`)
+	v.await("the end", `document.getElementById("timeline-play").textContent === "Play"`)
 	if said := v.value(`document.getElementById("announce").textContent`); !strings.Contains(said, "leads with") {
 		t.Errorf("a screen reader hears %q, want the moment and its leader", said)
 	}
@@ -93,8 +93,8 @@ func TestFilmInBrowser(t *testing.T) {
 			t.Errorf("axe-core in the %s theme: %v, %v", theme, found, err)
 		}
 	}
-	v.run(chromedp.Click("#film-close"))
-	v.await("the present", first("user-5")+` && document.getElementById("film").hidden && `+live)
+	v.run(chromedp.Click("#timeline-close"))
+	v.await("the present", first("user-5")+` && document.getElementById("timeline").hidden && `+live)
 	if got := v.value(`JSON.stringify(window.shifts)`); got != "[]" {
 		t.Errorf("got the layout shifts %s, want none", got)
 	}
@@ -112,13 +112,13 @@ func TestFilmInBrowser(t *testing.T) {
 	v.await("the script", `document.getElementById("replay").hidden === false`)
 	v.run(chromedp.Click("#replay"))
 	// Motion is reduced: nothing moves before the viewer says so.
-	v.await("a film that waits", `document.getElementById("film-play")?.textContent === "Play"`+
-		` && !document.getElementById("film-play").disabled`)
+	v.await("a timeline that waits", `document.getElementById("timeline-play")?.textContent === "Play"`+
+		` && !document.getElementById("timeline-play").disabled`)
 	v.await("the beginning", `document.querySelectorAll("#rows tbody tr").length === 0`)
-	scrub("document.getElementById('film-at').max")
+	scrub("document.getElementById('timeline-at').max")
 	v.await("the end of the season", shows("user-5", 5095))
 	v.run(chromedp.Click("#replay"))
-	v.await("the final standings again", shows("user-5", 5095)+` && document.getElementById("film").hidden`+
+	v.await("the final standings again", shows("user-5", 5095)+` && document.getElementById("timeline").hidden`+
 		` && document.getElementById("connection").textContent === "Final"`)
 	v.check(n.URL)
 }

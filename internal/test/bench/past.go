@@ -19,16 +19,16 @@ import (
 
 // The past of the board, at scale 1.
 const (
-	momentUsers  = 1_000_000
-	momentEvents = 200_000 // between two checkpoints
-	momentSpans  = 5       // checkpoints, each followed by events
-	momentPast   = 29 * 24 * time.Hour
-	momentReads  = 200 // of each kind
+	pastUsers  = 1_000_000
+	pastEvents = 200_000 // between two checkpoints
+	pastSpans  = 5       // checkpoints, each followed by events
+	pastSpan   = 29 * 24 * time.Hour
+	pastReads  = 200 // of each kind
 )
 
-// Moments measures reads of a board at random moments of the last 30 days, alone and beside
+// PastBoards measures reads of a board at random times of the last 30 days, alone and beside
 // writes; the cost of a checkpoint for writes; and a what-if over the events.
-func Moments(ctx context.Context, o Options) error {
+func PastBoards(ctx context.Context, o Options) error {
 	if o.Quick {
 		o.Scale = 0.002
 	}
@@ -48,10 +48,10 @@ func Moments(ctx context.Context, o Options) error {
 	}
 	defer s.Close()
 	p := &pastBoard{
-		rig: r, store: s, users: int(o.Scale * momentUsers), events: int(o.Scale * momentEvents),
-		begin: time.Now().Add(-momentPast).UTC().Truncate(time.Second),
+		rig: r, store: s, users: int(o.Scale * pastUsers), events: int(o.Scale * pastEvents),
+		begin: time.Now().Add(-pastSpan).UTC().Truncate(time.Second),
 	}
-	r.printf("%d users, %d events after each of %d checkpoints\n\n", p.users, p.events, momentSpans)
+	r.printf("%d users, %d events after each of %d checkpoints\n\n", p.users, p.events, pastSpans)
 	for _, part := range []func(context.Context) error{p.fill, p.reads, p.cost, p.whatIf} {
 		if err := part(ctx); err != nil {
 			return err
@@ -70,7 +70,7 @@ type pastBoard struct {
 
 // at is the time of event number i.
 func (p *pastBoard) at(i int) time.Time {
-	return p.begin.Add(time.Duration(float64(momentPast) * float64(i) / float64(momentSpans*p.events)))
+	return p.begin.Add(time.Duration(float64(pastSpan) * float64(i) / float64(pastSpans*p.events)))
 }
 
 const (
@@ -121,7 +121,7 @@ func (p *pastBoard) fill(ctx context.Context) error {
 	}
 	var making time.Duration
 	var cpu [2]time.Duration
-	for span := range momentSpans {
+	for span := range pastSpans {
 		if err := p.exec(ctx, `vacuum analyze scores`); err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ func (p *pastBoard) fill(ctx context.Context) error {
 		}
 		making += time.Since(made)
 		cpu[0], cpu[1] = cpu[0]+p.cpus()[1]-before[1], cpu[1]+ownCPU()-own
-		step := momentPast / time.Duration(momentSpans*p.events)
+		step := pastSpan / time.Duration(pastSpans*p.events)
 		if err := p.exec(ctx, sqlPastEvents, span*p.events+1, (span+1)*p.events, p.users, p.begin, step); err != nil {
 			return err
 		}
@@ -157,8 +157,8 @@ func (p *pastBoard) fill(ctx context.Context) error {
 		return err
 	}
 	p.printf("- filled in %s; one checkpoint: %.1f s, CPU of PostgreSQL %.1f s and of the process that makes it %.1f s"+
-		", %.1f bytes for each user\n", time.Since(began).Round(time.Second), making.Seconds()/momentSpans,
-		cpu[0].Seconds()/momentSpans, cpu[1].Seconds()/momentSpans, float64(size)/float64(momentSpans*p.users))
+		", %.1f bytes for each user\n", time.Since(began).Round(time.Second), making.Seconds()/pastSpans,
+		cpu[0].Seconds()/pastSpans, cpu[1].Seconds()/pastSpans, float64(size)/float64(pastSpans*p.users))
 	return nil
 }
 
@@ -172,13 +172,13 @@ func (p *pastBoard) hold(ctx context.Context) error {
 }
 
 func (p *pastBoard) checkpoint(ctx context.Context, at time.Time) error {
-	_, err := p.store.Moments.Make(ctx, scoreboard.GlobalBoard, at, func(context.Context) error { return nil })
+	_, err := p.store.PastBoards.Make(ctx, scoreboard.GlobalBoard, at, func(context.Context) error { return nil })
 	return err
 }
 
 // reads reads one board at a time, alone and beside writes.
 func (p *pastBoard) reads(ctx context.Context) error {
-	p.println("\n| one at a time, at random moments of 29 days | reads | p50 ms | p95 ms | p99 ms | errors | goal |")
+	p.println("\n| one at a time, at random times of 29 days | reads | p50 ms | p95 ms | p99 ms | errors | goal |")
 	p.println("|---|---|---|---|---|---|---|")
 	if err := p.readAll(ctx, ""); err != nil {
 		return err
@@ -213,7 +213,7 @@ func (p *pastBoard) reads(ctx context.Context) error {
 }
 
 func (p *pastBoard) readAll(ctx context.Context, beside string) error {
-	reads := momentReads
+	reads := pastReads
 	if p.Quick {
 		reads = 5
 	}
@@ -226,7 +226,7 @@ func (p *pastBoard) readAll(ctx context.Context, beside string) error {
 	} {
 		l := newLatencies()
 		for range reads {
-			at := p.at(rand.IntN(momentSpans*p.events) + 1).Format(time.RFC3339Nano)
+			at := p.at(rand.IntN(pastSpans*p.events) + 1).Format(time.RFC3339Nano)
 			address := p.api + kind.path() + "&at=" + url.QueryEscape(at)
 			req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 			if err != nil {
@@ -303,7 +303,7 @@ func (p *pastBoard) whatIf(ctx context.Context) error {
 	defer c.Close()
 	p.println("\n| what-if with a cooldown of an hour | events | s | events/s |")
 	p.println("|---|---|---|---|")
-	for span, name := range []string{0: "since the first checkpoint", momentSpans - 1: "since the last one"} {
+	for span, name := range []string{0: "since the first checkpoint", pastSpans - 1: "since the last one"} {
 		if name == "" {
 			continue
 		}
@@ -315,7 +315,7 @@ func (p *pastBoard) whatIf(ctx context.Context) error {
 			return err
 		}
 		took := time.Since(began).Seconds()
-		p.printf("| %s | %d | %.1f | %.0f |\n", name, result.Judged, took, float64(result.Judged)/took)
+		p.printf("| %s | %d | %.1f | %.0f |\n", name, result.Evaluated, took, float64(result.Evaluated)/took)
 	}
 	return nil
 }

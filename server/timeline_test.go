@@ -17,9 +17,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
-// Every caller sees in each frame of a film what the top of the board at its time returns for
+// Every caller sees in each frame of a timeline what the top of the board at its time returns for
 // them, on boards with and without periods, with users who are banned, hidden and erased.
-func TestFilmIsTopAtEachTime(t *testing.T) {
+func TestTimelineIsTopAtEachTime(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	node := h.start(allRoles, "web-boards", "*", "reads-anonymous", "true",
@@ -45,7 +45,7 @@ func TestFilmIsTopAtEachTime(t *testing.T) {
 		name, err := user(), error(nil)
 		switch kind := rng.IntN(20); {
 		case kind < 15:
-			event := fmt.Sprintf("film-%d", i)
+			event := fmt.Sprintf("timeline-%d", i)
 			var receipt client.Receipt
 			receipt, err = root.Submit(t.Context(), client.Increment{
 				User: name, Board: boards[rng.IntN(3)], Delta: 1 + rng.Int64N(3), EventID: event,
@@ -85,18 +85,18 @@ func TestFilmIsTopAtEachTime(t *testing.T) {
 		"a server":    bearer(h.token("game", auth.ScopeUpdate, time.Hour)),
 		"an operator": bearer(h.token("ops", auth.ScopeOperate, time.Hour)),
 	}
-	f := filmRig{t, node.URL}
+	f := timelineRig{t, node.URL}
 	checked := 0
 	for who, token := range callers {
 		for _, board := range boards {
 			if board == "secret" && (who == "nobody" || who == "a player") {
 				query := url.Values{"board": {board}}
-				if status := f.read("/v1/leaderboard/film", query, token, &wire.Film{}); status < 400 {
+				if status := f.read("/v1/leaderboard/timeline", query, token, &wire.Timeline{}); status < 400 {
 					t.Errorf("a private board for %s: got %d, want an error", who, status)
 				}
 				continue
 			}
-			for range 12 { // the least step is a second: films that begin at other times see other moments
+			for range 12 { // the least step is a second: timelines that begin at other times see other moments
 				from := first.Add(time.Duration(rng.Int64N(int64(last.Sub(first)) + 1)))
 				as := []string{"recorded", "now"}[rng.IntN(2)]
 				checked += f.check(who, token, url.Values{
@@ -107,24 +107,24 @@ func TestFilmIsTopAtEachTime(t *testing.T) {
 		}
 	}
 	t.Logf("%d moments compared over %v", checked, last.Sub(first))
-	var page, api wire.Film
+	var page, api wire.Timeline
 	query := url.Values{"from": {first.Format(time.RFC3339Nano)}, "to": {last.Format(time.RFC3339Nano)}}
-	if f.read("/b/cup/film", query, nil, &page); len(page.Frames) == 0 {
-		t.Fatalf("the page's film has no frames: %+v", page)
+	if f.read("/b/cup/timeline", query, nil, &page); len(page.Frames) == 0 {
+		t.Fatalf("the page's timeline has no frames: %+v", page)
 	}
 	query.Set("board", "cup")
-	if f.read("/v1/leaderboard/film", query, nil, &api); !reflect.DeepEqual(page, api) {
-		t.Errorf("the page's film: got %+v, want %+v", page, api)
+	if f.read("/v1/leaderboard/timeline", query, nil, &api); !reflect.DeepEqual(page, api) {
+		t.Errorf("the page's timeline: got %+v, want %+v", page, api)
 	}
 }
 
-// filmRig reads films.
-type filmRig struct {
+// timelineRig reads timelines.
+type timelineRig struct {
 	t   *testing.T
 	url string
 }
 
-func (f *filmRig) read(path string, query url.Values, token http.Header, into any) (status int) {
+func (f *timelineRig) read(path string, query url.Values, token http.Header, into any) (status int) {
 	f.t.Helper()
 	status, _, body := request(f.t, http.MethodGet, f.url+path+"?"+query.Encode(), "", token)
 	if err := json.Unmarshal([]byte(body), into); err != nil {
@@ -133,19 +133,19 @@ func (f *filmRig) read(path string, query url.Values, token http.Header, into an
 	return status
 }
 
-// check compares a film, of one part, with the top of the board at each of its steps.
-func (f *filmRig) check(who string, token http.Header, query url.Values) (checked int) {
+// check compares a timeline, of one part, with the top of the board at each of its steps.
+func (f *timelineRig) check(who string, token http.Header, query url.Values) (checked int) {
 	f.t.Helper()
-	var film wire.Film
-	if status := f.read("/v1/leaderboard/film", query, token, &film); status != http.StatusOK {
+	var timeline wire.Timeline
+	if status := f.read("/v1/leaderboard/timeline", query, token, &timeline); status != http.StatusOK {
 		f.t.Fatalf("%v for %s: got %d", query, who, status)
 	}
-	frames := film.Frames
-	var frame wire.FilmFrame
-	step := time.Duration(film.StepMS) * time.Millisecond
-	for at := film.Start; ; at = at.Add(step) {
-		if at.After(film.End) {
-			at = film.End
+	frames := timeline.Frames
+	var frame wire.TimelineFrame
+	step := time.Duration(timeline.StepMS) * time.Millisecond
+	for at := timeline.Start; ; at = at.Add(step) {
+		if at.After(timeline.End) {
+			at = timeline.End
 		}
 		if len(frames) > 0 && frames[0].At.Equal(at) {
 			frame, frames = frames[0], frames[1:]
@@ -159,7 +159,7 @@ func (f *filmRig) check(who string, token http.Header, query url.Values) (checke
 		if !reflect.DeepEqual(frame.Entries, top.Entries) {
 			f.t.Fatalf("%v at %v for %s:\n got %+v\nwant %+v", query, at, who, frame.Entries, top.Entries)
 		}
-		if checked++; !at.Before(film.End) {
+		if checked++; !at.Before(timeline.End) {
 			break
 		}
 	}
@@ -169,8 +169,8 @@ func (f *filmRig) check(who string, token http.Header, query url.Values) (checke
 	return checked
 }
 
-// A film without from is of the period in which it ends.
-func TestFilmOfThePeriodOfItsEnd(t *testing.T) {
+// A timeline without from is of the period in which it ends.
+func TestTimelineOfThePeriodOfItsEnd(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	node := h.start(allRoles, "web-boards", "*")
@@ -202,30 +202,30 @@ func TestFilmOfThePeriodOfItsEnd(t *testing.T) {
 		"until the roll":    {rolled, "cup:one", "alice"},
 		"this season":       {time.Time{}, "cup:two", "bob"},
 	} {
-		var film client.Film
+		var timeline client.Timeline
 		h.await(name+" to be settled", func() bool {
-			film, err = root.Film(t.Context(), client.FilmQuery{Board: "cup", To: c.to})
-			n := len(film.Frames)
-			return err != nil || !c.to.IsZero() || n > 0 && len(film.Frames[n-1].Entries) > 0
+			timeline, err = root.Timeline(t.Context(), client.TimelineQuery{Board: "cup", To: c.to})
+			n := len(timeline.Frames)
+			return err != nil || !c.to.IsZero() || n > 0 && len(timeline.Frames[n-1].Entries) > 0
 		})
-		if err != nil || film.Board != c.board || film.Start.After(film.End) || !c.to.IsZero() && film.End.After(c.to) {
-			t.Errorf("%s: got %+v, %v, want a film of %s until %s", name, film, err, c.board, c.to)
+		if err != nil || timeline.Board != c.board || timeline.Start.After(timeline.End) || !c.to.IsZero() && timeline.End.After(c.to) {
+			t.Errorf("%s: got %+v, %v, want a timeline of %s until %s", name, timeline, err, c.board, c.to)
 			continue
 		}
-		var page wire.Film
-		query := url.Values{"to": {film.End.Format(time.RFC3339Nano)}}
-		if (&filmRig{t, node.URL}).read("/b/cup/film", query, nil, &page); page.Board != c.board {
-			t.Errorf("%s: the page's film is of %s, want %s", name, page.Board, c.board)
+		var page wire.Timeline
+		query := url.Values{"to": {timeline.End.Format(time.RFC3339Nano)}}
+		if (&timelineRig{t, node.URL}).read("/b/cup/timeline", query, nil, &page); page.Board != c.board {
+			t.Errorf("%s: the page's timeline is of %s, want %s", name, page.Board, c.board)
 		}
-		if last := film.Frames[len(film.Frames)-1]; len(last.Entries) != 1 || last.Entries[0].UserID != c.user {
+		if last := timeline.Frames[len(timeline.Frames)-1]; len(last.Entries) != 1 || last.Entries[0].UserID != c.user {
 			t.Errorf("%s: it ends with %+v, want %s", name, last, c.user)
 		}
 	}
 }
 
-// A film without from is of the whole period, its parts join without a gap, and invalid
+// A timeline without from is of the whole period, its parts join without a gap, and invalid
 // parameters are a 400 about them.
-func TestFilmQuery(t *testing.T) {
+func TestTimelineQuery(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	node := h.start(allRoles)
@@ -241,38 +241,38 @@ func TestFilmQuery(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	film, err := root.Film(t.Context(), client.FilmQuery{Board: "cup"})
-	if err != nil || film.Board != "cup:one" || season.PeriodStart != nil && !film.Start.Equal(*season.PeriodStart) {
-		t.Errorf("a season from its start: got %+v, %v, want it from %v", film, err, season.PeriodStart)
+	timeline, err := root.Timeline(t.Context(), client.TimelineQuery{Board: "cup"})
+	if err != nil || timeline.Board != "cup:one" || season.PeriodStart != nil && !timeline.Start.Equal(*season.PeriodStart) {
+		t.Errorf("a season from its start: got %+v, %v, want it from %v", timeline, err, season.PeriodStart)
 	}
-	q := client.FilmQuery{
+	q := client.TimelineQuery{
 		From: receipt.RecordedAt.Add(-700 * time.Second), To: receipt.RecordedAt, Step: time.Second, Limit: 20,
 	}
-	part, err := root.Film(t.Context(), q)
+	part, err := root.Timeline(t.Context(), q)
 	if err != nil || part.NextFrom == nil || !part.NextFrom.Equal(q.From.Add(500*time.Second)) ||
 		len(part.Frames) != 1 || len(part.Frames[0].Entries) != 0 || !part.End.Equal(q.To) || part.StepMS != 1000 {
 		t.Fatalf("the first part: got %+v, %v, want 500 steps without a row", part, err)
 	}
 	q.From = *part.NextFrom
-	part, err = root.Film(t.Context(), q)
+	part, err = root.Timeline(t.Context(), q)
 	if err != nil || part.NextFrom != nil || len(part.Frames) != 2 || !part.Frames[1].At.Equal(q.To) ||
 		part.Frames[1].Entries[0].UserID != "alice" || part.Frames[1].Total != 1 {
 		t.Errorf("the last part: got %+v, %v, want alice in a frame at its end", part, err)
 	}
 	var refused *client.Error
-	_, err = root.Film(t.Context(), client.FilmQuery{To: time.Now().Add(5 * time.Second)})
+	_, err = root.Timeline(t.Context(), client.TimelineQuery{To: time.Now().Add(5 * time.Second)})
 	if !errors.As(err, &refused) || refused.Code != "not_settled" || refused.RetryAfter == 0 {
-		t.Errorf("a film of the future: got %v, want not_settled with Retry-After", err)
+		t.Errorf("a timeline of the future: got %v, want not_settled with Retry-After", err)
 	}
 	for query, field := range map[string]string{
 		"step=0s": "step", "step=soon": "step", "limit=101": "limit", "limit=0": "limit", "as=then": "as",
 		"from=2100-01-01T00:00:00Z": "from", "to=2100-01-01T00:00:00Z": "to", "from=yesterday": "from",
 		"from=2026-11-20T00:00:00Z&to=2026-11-19T00:00:00Z": "from", "board=A": "board",
 	} {
-		status, _, body := request(t, http.MethodGet, node.URL+"/v1/leaderboard/film?"+query, "",
+		status, _, body := request(t, http.MethodGet, node.URL+"/v1/leaderboard/timeline?"+query, "",
 			bearer(h.token("carol", "", time.Hour)))
 		if status != http.StatusBadRequest || !strings.Contains(body, `"field":"`+field+`"`) {
-			t.Errorf("film with %s: got %d %s, want a 400 about %s", query, status, body, field)
+			t.Errorf("timeline with %s: got %d %s, want a 400 about %s", query, status, body, field)
 		}
 	}
 }

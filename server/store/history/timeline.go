@@ -11,18 +11,18 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// After so many events or so long, a film goes on in another read.
+// After so many events or so long, a timeline goes on in another read.
 const (
-	filmEvents = 200_000
-	filmTime   = time.Second
+	timelineEvents = 200_000
+	timelineTime   = time.Second
 )
 
-// Film returns the first rows of a board at times, which rise, as Top returns them at each. A
+// Timeline returns the first rows of a board at times, which rise, as Top returns them at each. A
 // time at which the rows are those of the time before has no frame. It also returns how many of
 // the times it covers: at least one, and fewer than all if there are many events between them.
 // Only Now and Masked of at matter.
-func (m *Moments) Film(
-	ctx context.Context, board *scoreboard.Board, at scoreboard.Moment, times []time.Time, limit int,
+func (m *PastBoards) Timeline(
+	ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, times []time.Time, limit int,
 ) (frames []scoreboard.Frame, covered int, err error) {
 	at.At = times[len(times)-1]
 	err = m.inSnapshot(ctx, board, at.At, true, func(ctx context.Context, tx pgx.Tx) error {
@@ -36,7 +36,7 @@ func (m *Moments) Film(
 			return err
 		}
 		for _, span := range spans {
-			if covered > 0 && (past.budget < m.maxEvents-filmEvents || time.Since(began) > filmTime) {
+			if covered > 0 && (past.budget < m.maxEvents-timelineEvents || time.Since(began) > timelineTime) {
 				return nil
 			}
 			next, n, err := past.frames(ctx, span, limit, covered > 0)
@@ -81,7 +81,7 @@ func (a *series) frames(
 	if err != nil {
 		return nil, 0, err
 	}
-	f := &film{sweep: s, limit: limit}
+	f := &timeline{sweep: s, limit: limit}
 	s.tally = f.tally
 	if err := f.begin(ctx); err != nil {
 		return nil, 0, err
@@ -96,9 +96,9 @@ func (a *series) frames(
 	return frames, len(times), nil
 }
 
-// film is the first rows of a board during a sweep: the best of the users who move, and of those
+// timeline is the first rows of a board during a sweep: the best of the users who move, and of those
 // who do not.
-type film struct {
+type timeline struct {
 	*sweep
 	limit int
 	still []scoreboard.Position // the best of the checkpoint who do not move, in order
@@ -106,7 +106,7 @@ type film struct {
 }
 
 // begin takes the users who move out of the checkpoint, and finds the best of the others.
-func (f *film) begin(ctx context.Context) error {
+func (f *timeline) begin(ctx context.Context) error {
 	found, err := f.beginKnown(ctx)
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (f *film) begin(ctx context.Context) error {
 }
 
 // tally keeps a standing that can be in a frame. One without a time is too far behind.
-func (f *film) tally(p *scoreboard.Position, n int64) {
+func (f *timeline) tally(p *scoreboard.Position, n int64) {
 	if n < 0 || p.ReachedAt.IsZero() {
 		return
 	}
@@ -145,7 +145,7 @@ func (f *film) tally(p *scoreboard.Position, n int64) {
 }
 
 // top returns the first rows now.
-func (f *film) top() []scoreboard.Entry {
+func (f *timeline) top() []scoreboard.Entry {
 	var best []scoreboard.Position
 	for len(f.best) > 0 && len(best) < f.limit {
 		p := heap.Pop(&f.best).(scoreboard.Position) //nolint:forcetypeassert // there are no others
