@@ -162,8 +162,8 @@ func (s *stack) closed(t *testing.T) {
 		{"prometheus", "kafka:9092", false},
 	} {
 		host, port, _ := net.SplitHostPort(reach.to)
-		_, err := s.try(t, "docker", "run", "--rm", "--network", "container:"+all[reach.from].ID, "--entrypoint", "timeout",
-			all["redis"].Image, "3", "bash", "-c", "exec 3<>/dev/tcp/"+host+"/"+port)
+		_, err := s.try(t, "docker", "run", "--rm", "--network", "container:"+all[reach.from].ID,
+			"--entrypoint", "timeout", all["redis"].Image, "3", "bash", "-c", "exec 3<>/dev/tcp/"+host+"/"+port)
 		if (err == nil) != reach.want {
 			t.Errorf("%s reaches %s: %v, want %v", reach.from, reach.to, err == nil, reach.want)
 		}
@@ -229,7 +229,8 @@ func (s *stack) idle(t *testing.T) {
 	table := "| service | memory, MiB | CPU, cores |\n|---|---|---|\n"
 	for _, name := range names {
 		u := read(all[name].ID)
-		cores := time.Duration(u.CPU.Usage.Total-before[name].CPU.Usage.Total).Seconds() / time.Since(at[name]).Seconds()
+		used := time.Duration(u.CPU.Usage.Total - before[name].CPU.Usage.Total) //nolint:gosec // 30 s
+		cores := used.Seconds() / time.Since(at[name]).Seconds()
 		memory := u.Memory.Usage - u.Memory.Stats["inactive_file"] - u.Memory.Stats["total_inactive_file"]
 		table += fmt.Sprintf("| %s | %d | %.3f |\n", name, memory>>20, cores)
 		if limit := maxIdle[name]; limit > 0 && cores > limit {
@@ -265,6 +266,7 @@ func (s *stack) viewers(t *testing.T) {
 		if err != nil {
 			t.Fatalf("connect a viewer: %v, %+v", err, resp)
 		}
+		_ = resp.Body.Close()
 		t.Cleanup(func() { _ = ws.Close() })
 		work.Go(func() {
 			for {
@@ -288,7 +290,8 @@ func (s *stack) viewers(t *testing.T) {
 	took := time.Since(began)
 	work.Wait()
 	if closed[wire.CloseRestart] != viewers || took > grace {
-		t.Errorf("after %v, connections were closed by code: %v, want %d with %d", took, closed, viewers, wire.CloseRestart)
+		t.Errorf("after %v, connections were closed by code: %v, want %d with %d",
+			took, closed, viewers, wire.CloseRestart)
 	}
 	if code := s.containers(t)["scoreboardd"].State.ExitCode; code != 0 {
 		t.Errorf("the daemon ended with %d", code)
@@ -363,7 +366,8 @@ func (s *stack) withoutMonitoring(t *testing.T) {
 	if _, err := s.try(t, "docker", "compose", "up", "-d", "--wait"); err == nil {
 		t.Error("a changed password was accepted")
 	}
-	if logs, err := s.try(t, "docker", "compose", "logs", "secrets"); !strings.Contains(logs, "REDIS_PASSWORD in .env") {
+	logs, err := s.try(t, "docker", "compose", "logs", "secrets")
+	if !strings.Contains(logs, "REDIS_PASSWORD in .env") {
 		t.Errorf("no message names the password: %v\n%s", err, logs)
 	}
 }

@@ -39,8 +39,9 @@ func readOutages(t *testing.T) map[string]outage {
 			continue
 		}
 		all[strings.TrimSuffix(row[0], ", for all")] = outage{
-			readyz: number(row[1]), backendUp: number(row[2]), alerts: regexp.MustCompile(`\w+`).FindAllString(row[3], -1),
-			write: number(row[4]), async: number(row[5]), read: number(row[6]),
+			readyz: number(row[1]), backendUp: number(row[2]),
+			alerts: regexp.MustCompile(`\w+`).FindAllString(row[3], -1),
+			write:  number(row[4]), async: number(row[5]), read: number(row[6]),
 			ranks: !strings.Contains(row[4], "without a rank"), degraded: strings.Contains(row[6], "degraded"),
 		}
 	}

@@ -138,8 +138,8 @@ func (s *stack) start(t *testing.T) {
 func (s *stack) introduce(t *testing.T) {
 	t.Helper()
 	s.token = strings.TrimSpace(s.compose(t, "exec", "-T", "scoreboardd", "scoreboardd", "token",
-		"--config", "/run/scoreboard/secrets.yml", "--user", "operator", "--scope", "score:admin", "--scope", "score:update",
-		"--ttl", "2h"))
+		"--config", "/run/scoreboard/secrets.yml", "--user", "operator", "--scope", "score:admin",
+		"--scope", "score:update", "--ttl", "2h"))
 	key, err := s.client(t, nil).CreateKey(t.Context(), client.KeyRequest{Name: "check"})
 	if err != nil {
 		t.Fatal(err)
