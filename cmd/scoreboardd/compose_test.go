@@ -263,7 +263,8 @@ func TestComposeRejectsPasswords(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			if tt.first != "" {
-				if files, out := composeSecrets(t, dir, map[string]string{"POSTGRES_PASSWORD": tt.first}); files == nil {
+				files, out := composeSecrets(t, dir, map[string]string{"POSTGRES_PASSWORD": tt.first})
+				if files == nil {
 					t.Fatal(out)
 				}
 			}
@@ -326,7 +327,8 @@ func TestComposeIsClosed(t *testing.T) {
 			}
 		}
 		for variable := range s.Environment {
-			if regexp.MustCompile(`PASSWORD|SECRET|KEY`).MatchString(variable) && !strings.HasSuffix(variable, "_FILE") {
+			secret := regexp.MustCompile(`PASSWORD|SECRET|KEY`).MatchString(variable)
+			if secret && !strings.HasSuffix(variable, "_FILE") {
 				t.Errorf("the environment of %s, which docker inspect shows, has %s", name, variable)
 			}
 		}

@@ -229,7 +229,7 @@ func (s *stack) idle(t *testing.T) {
 	table := "| service | memory, MiB | CPU, cores |\n|---|---|---|\n"
 	for _, name := range names {
 		u := read(all[name].ID)
-		used := time.Duration(u.CPU.Usage.Total - before[name].CPU.Usage.Total) //nolint:gosec // 30 s
+		used := time.Duration(u.CPU.Usage.Total - before[name].CPU.Usage.Total)
 		cores := used.Seconds() / time.Since(at[name]).Seconds()
 		memory := u.Memory.Usage - u.Memory.Stats["inactive_file"] - u.Memory.Stats["total_inactive_file"]
 		table += fmt.Sprintf("| %s | %d | %.3f |\n", name, memory>>20, cores)
