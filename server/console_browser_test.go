@@ -116,9 +116,8 @@ func TestConsoleInBrowser(t *testing.T) {
 	furnish(t, n, db)
 	play(t, n)
 	b := newTab(t, n.Ops)
-	examine := func(name, path string) {
+	accessible := func(name string) {
 		t.Helper()
-		b.open(path, 1360, "light")
 		for _, theme := range []string{"light", "dark"} {
 			b.run(inTheme(theme))
 			problems, err := browser.AccessibilityProblems(b.ctx)
@@ -130,6 +129,11 @@ func TestConsoleInBrowser(t *testing.T) {
 			}
 			b.picture(name + "-" + theme)
 		}
+	}
+	examine := func(name, path string) {
+		t.Helper()
+		b.open(path, 1360, "light")
+		accessible(name)
 		if *screens != "" {
 			b.open(path, 390, "light")
 			b.picture(name + "-phone")
@@ -202,6 +206,14 @@ func TestConsoleInBrowser(t *testing.T) {
 	if got := b.text("main"); !strings.Contains(got, "nobody") && !strings.Contains(got, "Not") &&
 		!strings.Contains(got, "did not work") {
 		t.Errorf("the page of an unknown player shows %q", got)
+	}
+	for _, change := range []string{"user-ban?user=ada", "user-freeze?user=ada", "rebuild?board=global"} {
+		b.open("/console/changes/"+change, 1360, "light")
+		b.run(
+			chromedp.SendKeys("#f-reason", "a look at the review"), chromedp.Click(`button[value=review]`),
+			chromedp.WaitVisible(`button[value=apply]`),
+		)
+		accessible("review-" + change)
 	}
 }
 

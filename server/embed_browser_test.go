@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -126,6 +127,14 @@ func TestBoardInOtherSites(t *testing.T) {
 	if got := v.value(rows + `[0].className`); got != "own" {
 		t.Errorf("the row of the attribute player has the class %q, want own", got)
 	}
+	for _, width := range []int{320, 400} { // the window stays wide
+		v.run(chromedp.Evaluate(fmt.Sprintf(`document.querySelector("score-board").style.width = "%dpx"`, width), nil))
+		shown := v.value(`Math.round(` + rows + `[0].querySelector(".name").getBoundingClientRect().width)`)
+		if n, err := strconv.Atoi(shown); err != nil || n < 20 {
+			t.Errorf("in %d pixels the element shows %s pixels of the name ada, want all of it", width, shown)
+		}
+	}
+	v.run(chromedp.Evaluate(`document.querySelector("score-board").style.width = ""`, nil))
 	started := time.Now()
 	submit("bob", 70)
 	v.await("the new leader in the element", first(rows, "bob", 90))

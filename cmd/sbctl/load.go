@@ -188,6 +188,7 @@ func noteReport(o *output, r *report.Report, out string) {
 	}
 	if out != "" {
 		o.infof("report: %s (and report.json)", filepath.Join(out, "report.html"))
+		o.infof("its users are still on the boards: sbctl load clean %s", out)
 	}
 }
 

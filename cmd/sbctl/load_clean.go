@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -16,13 +17,14 @@ import (
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/loadgen"
+	"github.com/scoreboard/scoreboard/loadgen/freshness"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // cleaned is the outcome of load clean.
 type cleaned struct {
-	Prefix string   `json:"prefix"` // of the users of the run
+	Prefix string   `json:"prefix"` // of the users of the run, beside those that measure freshness
 	Boards []string `json:"boards"`
 	Users  int      `json:"users"`  // found on the boards
 	Erased int64    `json:"erased"` // 0 with --dry-run
@@ -38,7 +40,9 @@ func newLoadCleanCmd(p *program) *cobra.Command {
 		Use: "clean PATH", Short: "Erase the users of a recorded run", Args: exactArgs("PATH"),
 		Long: `Erase the users of a recorded run, so that no board shows them: PATH is its folder or
 its raw.zst. Each run has users of its own, whose ids begin with a prefix that no other
-run has; it is in the record. The ledger stays, under anonymous names, as after "sbctl
+run has; it is in the record. The users with which runs measure freshness
+(loadgen-pulse-…) are those of all runs, and are erased, too: do not clean up while
+another run measures. The ledger stays, under anonymous names, as after "sbctl
 user erase". The token needs score:admin. It can be interrupted and run again.`,
 		Example: trimExamples(`
   sbctl load clean out/load/2026-11-22-101500-4711 --dry-run
@@ -93,13 +97,13 @@ func readRun(path string) (done cleaned, err error) {
 func cleanRun(
 	ctx context.Context, ask *confirmation, out *output, c *client.Client, done *cleaned, reason string, dry bool,
 ) error {
-	users, err := usersWithPrefix(ctx, c, done.Boards, done.Prefix)
+	users, err := usersWithPrefix(ctx, c, done.Boards, done.Prefix, freshness.UserPrefix)
 	if err != nil {
 		return err
 	}
 	if done.Users = len(users); done.Users > 0 && !dry {
-		question := fmt.Sprintf("Erase %s whose ids begin with %s? This cannot be undone.",
-			english.Count(done.Users, "user"), done.Prefix)
+		question := fmt.Sprintf("Erase %s whose ids begin with %s or %s? This cannot be undone.",
+			english.Count(done.Users, "user"), done.Prefix, freshness.UserPrefix)
 		if err := ask.confirm(ctx, question); err != nil {
 			return err
 		}
@@ -116,8 +120,10 @@ func cleanRun(
 	})
 }
 
-// usersWithPrefix lists the users of the boards whose ids begin with the prefix.
-func usersWithPrefix(ctx context.Context, c *client.Client, boards []string, prefix string) ([]string, error) {
+// usersWithPrefix lists the users of the boards whose ids begin with one of the prefixes.
+func usersWithPrefix(
+	ctx context.Context, c *client.Client, boards []string, prefixes ...string,
+) ([]string, error) {
 	seen := map[string]bool{}
 	var users []string
 	for _, board := range boards {
@@ -127,7 +133,8 @@ func usersWithPrefix(ctx context.Context, c *client.Client, boards []string, pre
 				return nil, err
 			}
 			for _, e := range page.Entries {
-				if strings.HasPrefix(e.UserID, prefix) && !seen[e.UserID] {
+				of := func(prefix string) bool { return strings.HasPrefix(e.UserID, prefix) }
+				if slices.ContainsFunc(prefixes, of) && !seen[e.UserID] {
 					seen[e.UserID] = true
 					users = append(users, e.UserID)
 				}

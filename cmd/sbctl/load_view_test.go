@@ -60,7 +60,8 @@ func TestNoteReport(t *testing.T) {
 		{"late", "", busy, report.Criterion{Name: "behind"}},
 		{"in time", "", "", report.Criterion{Name: "behind", Pass: true}},
 		{
-			"slow", "out/a", "report: " + filepath.Join("out", "a", "report.html") + " (and report.json)\n",
+			"slow", "out/a", "report: " + filepath.Join("out", "a", "report.html") + " (and report.json)\n" +
+				"its users are still on the boards: sbctl load clean out/a\n",
 			report.Criterion{Name: "api.p95"},
 		},
 	} {

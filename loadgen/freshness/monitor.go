@@ -104,13 +104,16 @@ func NewMonitor(o Options) *Monitor {
 	return m
 }
 
+// UserPrefix begins the ids of the users of every monitor, and of nobody else.
+const UserPrefix = "loadgen-pulse-"
+
 // userID is the same in every run: new users would have to overtake those of all
 // earlier runs to reach the top of the board.
 func userID(shard record.Shard, i int) string {
 	if shard.Of > 1 {
-		return fmt.Sprintf("loadgen-pulse-s%d-%d", shard.No, i)
+		return fmt.Sprintf(UserPrefix+"s%d-%d", shard.No, i)
 	}
-	return fmt.Sprintf("loadgen-pulse-%d", i)
+	return fmt.Sprintf(UserPrefix+"%d", i)
 }
 
 // isLoopback reports whether a server runs on this machine.
