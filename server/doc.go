@@ -18,7 +18,7 @@
 //     repeats, bounds, action rules, anomalies, receipts; protocol decodes requests and
 //     has the formats between servers; sources reads boards of other servers, to be
 //     imported. What clients see as JSON is in client/wire, which the Go client shares.
-//   - config is the deployed configuration; below it, settings keeps the one in force.
+//   - config is the configuration: what is deployed, and what is in force.
 //   - store is PostgreSQL, the source of truth, with a package for each group of tables
 //     that change together. Recording locks the users, claims the event ids, and writes
 //     the ledger, the scores and the outbox.
@@ -73,6 +73,18 @@
 //   - upkeep/repair rebuilds rankings beside live traffic, and compares ledger, scores and
 //     rankings of all users; upkeep/archive moves old ledger partitions out of the
 //     database; upkeep/webhook sends messages.
+//
+// A subject has the same file name on every floor. What operators change at run time, for
+// example, is settings.go: its rows in store/operations, the routes in http/api, the pages
+// in http/console, and the methods and commands in client and cmd/sbctl; what is in force is
+// the Manager of config. Three words have one meaning each:
+//
+//   - The ledger is the table with a row for every event and board. Package ledger decides
+//     which rows a batch writes, store/internal/ledgertx runs that decision in a transaction,
+//     and increments/add_increments.sql is the shorter way of a batch that only adds up.
+//   - To seal is to fix rows by a hash, so that a later change shows: those of the audit
+//     trail, and the final standings of a board. Secrets, cookies and cursors are encrypted.
+//   - A board in one piece has one set of keys in Redis, one in partitions has several.
 //
 // structure_test.go enforces the floors, that the domain types import no libraries, that
 // the stores know no JSON shape, and that this page and docs/architecture.md name every

@@ -67,7 +67,7 @@ func (s *Server) makeAPI() error {
 		}
 	}
 	if c.Records() {
-		s.makeWrites(&o)
+		s.makeWrites(&o, s.reads)
 	}
 	if c.Has(config.RoleAPI) {
 		if err := s.makeProofs(&o); err != nil {
@@ -220,7 +220,7 @@ func (s *Server) makeDoctor() health.Doctor {
 		Durability: s.store.CheckDurability, RedisServers: s.ranking.CheckServers,
 		SetAside: s.ranking.RecentlySetAside,
 		Outbox:   s.store.Outbox,
-		Lag:      s.consumerLag, Damage: s.logDamage,
+		Lag:      s.consumers.lag, Damage: s.consumers.damage,
 		History: func(ctx context.Context) (*repair.HistoryChange, error) {
 			return repair.CheckHistory(ctx, s.store.Recovery, s.ranking)
 		},
@@ -245,7 +245,7 @@ func (s *Server) makeDoctor() health.Doctor {
 func (s *Server) settingsProblem() (detail string, unsafe bool) { return s.settings.Status().Problem() }
 
 func (s *Server) makeNodeStatus() *health.NodeStatus {
-	sources := health.Sources{Lag: s.consumerLag, Damaged: s.damagedLogs}
+	sources := health.Sources{Lag: s.consumers.lag, Damaged: s.consumers.lost}
 	if s.ingest != nil {
 		sources.Ingest = s.ingest
 	}
@@ -287,12 +287,12 @@ const (
 
 // newHTTPServer returns a server that a slow client cannot occupy. What net/http
 // logs about broken connections is logged at debug level.
-func (s *Server) newHTTPServer(h http.Handler) *http.Server {
+func (p *process) newHTTPServer(h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeader,
 		HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
-		ErrorLog:       slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ErrorLog:       slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
 	}
 }
 

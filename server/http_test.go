@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/config/settings"
 	"github.com/scoreboard/scoreboard/server/http/api"
 )
 
@@ -20,8 +19,8 @@ import (
 func TestSlowReaderIsDisconnected(t *testing.T) {
 	t.Parallel()
 	s := &Server{
-		log:      slog.New(slog.DiscardHandler),
-		settings: settings.New(settings.Options{Deployed: &config.Config{}}),
+		process:  &process{log: slog.New(slog.DiscardHandler)},
+		settings: config.NewManager(config.ManagerOptions{Deployed: &config.Config{}}),
 		api:      api.New(api.Options{Log: slog.New(slog.DiscardHandler), Now: time.Now}),
 	}
 	front := s.apiServer()
@@ -59,7 +58,7 @@ func TestSlowReaderIsDisconnected(t *testing.T) {
 // those of the port, shortened for the test.
 func TestSlowRequestsAreDisconnected(t *testing.T) {
 	t.Parallel()
-	s := &Server{log: slog.New(slog.DiscardHandler)}
+	s := &Server{process: &process{log: slog.New(slog.DiscardHandler)}}
 	handled := make(chan error, 10)
 	front := s.newHTTPServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, err := io.Copy(io.Discard, r.Body)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/internal/asynclog"
-	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/metric"
 	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/server"
 	"github.com/scoreboard/scoreboard/server/config"
@@ -50,8 +50,8 @@ var metricGroups = []struct{ title, prefixes string }{
 	{"Traces", "trace"},
 }
 
-// metric is what a collector says about a metric.
-type metric struct{ name, kind, help, labels string }
+// described is what a collector says about a metric.
+type described struct{ name, kind, help, labels string }
 
 func TestMetricsPage(t *testing.T) {
 	t.Parallel()
@@ -100,7 +100,7 @@ func TestMetricsPage(t *testing.T) {
 
 // metricsOf returns the metrics of a process with every role and part, by name. The
 // backends are never reached.
-func metricsOf(t *testing.T) []metric {
+func metricsOf(t *testing.T) []described {
 	t.Helper()
 	dir := t.TempDir()
 	pair := fixtures.IssueCertificate(t, "scoreboard", nil)
@@ -132,7 +132,7 @@ func metricsOf(t *testing.T) []metric {
 	form := regexp.MustCompile(`(?s)fqName: "([^"]*)", help: "(.*)", unit: "[^"]*", constLabels: \{(.*)\}, ` +
 		`variableLabels: \{([^}]*)\}`)
 	constant := regexp.MustCompile(`(\w+)="`)
-	known := map[string]metric{}
+	known := map[string]described{}
 	for _, c := range s.Measured() {
 		descs := make(chan *prometheus.Desc, 200)
 		c.Describe(descs)
@@ -157,14 +157,14 @@ func metricsOf(t *testing.T) []metric {
 			if kind == "" {
 				kind = kinds[""]
 			}
-			known[m[1]] = metric{m[1], kind, strings.ReplaceAll(m[2], `\"`, `"`), strings.Join(labels, ",")}
+			known[m[1]] = described{m[1], kind, strings.ReplaceAll(m[2], `\"`, `"`), strings.Join(labels, ",")}
 		}
 	}
-	all := make([]metric, 0, len(known))
+	all := make([]described, 0, len(known))
 	for _, m := range known {
 		all = append(all, m)
 	}
-	slices.SortFunc(all, func(a, b metric) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(all, func(a, b described) int { return strings.Compare(a.name, b.name) })
 	if len(all) < 80 {
 		t.Fatalf("only %d metrics were found", len(all))
 	}
@@ -182,7 +182,7 @@ func kindsOf(t *testing.T, c prometheus.Collector) map[string]string {
 		return map[string]string{"": "counter"}
 	case *prometheus.GaugeVec, *health.Readiness:
 		return map[string]string{"": "gauge"}
-	case *gauge.Expiring:
+	case *metric.Expiring:
 		if v.IsCounter() {
 			return map[string]string{"": "counter"}
 		}

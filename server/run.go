@@ -203,8 +203,8 @@ const (
 )
 
 // checkSchema implements health.Schema.
-func (s *Server) checkSchema(ctx context.Context) (problem, nextStep string, err error) {
-	number, err := s.store.SchemaVersion(ctx)
+func (b *backends) checkSchema(ctx context.Context) (problem, nextStep string, err error) {
+	number, err := b.store.SchemaVersion(ctx)
 	if err != nil {
 		return "", "", err
 	}

@@ -8,13 +8,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/client/wire"
-	"github.com/scoreboard/scoreboard/internal/calls"
 	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/config/settings"
 	"github.com/scoreboard/scoreboard/server/health"
 	"github.com/scoreboard/scoreboard/server/http/api"
 	"github.com/scoreboard/scoreboard/server/http/auth"
@@ -23,63 +20,49 @@ import (
 	"github.com/scoreboard/scoreboard/server/http/limit"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/leaderboard/display"
-	"github.com/scoreboard/scoreboard/server/pipeline/ingest"
-	"github.com/scoreboard/scoreboard/server/pipeline/mirror"
-	"github.com/scoreboard/scoreboard/server/pipeline/outbox"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport"
-	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
-	"github.com/scoreboard/scoreboard/server/pipeline/transport/streams"
-	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
-	"github.com/scoreboard/scoreboard/server/store"
-	"github.com/scoreboard/scoreboard/server/upkeep"
 	"github.com/scoreboard/scoreboard/server/upkeep/archive"
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
-// Server is one process with its roles. A component is nil in a process whose
-// roles do not need it.
-type Server struct {
+// process is what every part of a server uses: the configuration, the log, the metrics, and
+// the list of what Run starts.
+type process struct {
 	config   *config.Config
 	log      *slog.Logger
+	name     string
+	tracer   *tracing.Tracer // nil: no traces
 	registry *prometheus.Registry
 	measured []prometheus.Collector // what registry has
 
-	store     *store.Store
-	redis     redis.UniversalClient
-	ranking   *ranking.Ranking
-	replicas  replicas
-	kafka     *kafka.Client
-	producers []*kafka.Producer
-	produced  *calls.Calls    // by all producers
-	tracer    *tracing.Tracer // nil: no traces
+	components []component // in the order of their start
+}
+
+// Server is one process with its roles. A component is nil in a process whose
+// roles do not need it.
+type Server struct {
+	*process
+	*backends
+	*pipeline
 
 	proxies      edge.Proxies
 	certificates *edge.Certificates
 	keyring      *auth.Keyring
-	name         string // of this process
 	tokens       *auth.Tokens
 	keySet       *auth.KeySet // nil with the development secret
-	settings     *settings.Manager
+	settings     *config.Manager
 	limiter      *limit.Limiter
 	limits       *limit.Set
 
-	catalog   *store.Catalog
 	profiles  *display.Profiles
 	hidden    *display.Hidden
 	reads     *leaderboard.Leaderboard
 	hub       *realtime.Hub
-	ingest    *ingest.Ingest
-	relay     *outbox.Relay
-	switcher  *transport.Switch
-	queue     *streams.Consumer // of accepted increments
-	upkeep    *upkeep.Runner    // of the work beside requests
 	rebuilder *repair.Rebuilder
 	sampler   *repair.Sampler
 	pass      *repair.Pass // nil without full comparisons
-	rollover  *upkeep.Rollover
-	mirror    *mirror.Mirror
 	archive   *archive.Archive
 	api       *api.API
 	console   *console.Console // nil: not served here
@@ -87,20 +70,16 @@ type Server struct {
 
 	preparations *preparations
 
-	components []component // in the order of their start
-	consumers  []consumer
-	lags       []transport.Measurable // of the groups whose lag this process measures
-	closing    sync.Once
+	closing sync.Once
 }
 
 // New builds a server from its configuration. It connects lazily: an unreachable
 // backend is found when the server runs. If New fails, it closes what it opened.
 func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, err error) {
 	log = slog.New(tracing.NewLogHandler(log.Handler()))
-	s := &Server{
-		config: c, log: log, name: processName(), registry: prometheus.NewRegistry(),
-		produced: transport.NewProduceCalls(),
-	}
+	p := &process{config: c, log: log, name: processName(), registry: prometheus.NewRegistry()}
+	b := &backends{process: p, produced: transport.NewProduceCalls()}
+	s := &Server{process: p, backends: b, pipeline: &pipeline{backends: b}}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -114,7 +93,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 	if err := s.makeEdge(); err != nil {
 		return nil, err
 	}
-	if err := s.openBackends(ctx); err != nil {
+	if err := s.backends.open(ctx, func() *scoreboard.IngestPolicy { return s.settings.IngestPolicy() }); err != nil {
 		return nil, err
 	}
 	if err := s.makeTokens(); err != nil {
@@ -128,7 +107,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 		return nil, err
 	}
 	s.preparations = newPreparations(s)
-	s.makePipeline()
+	s.pipeline.make()
 	s.makeAnnouncer()
 	s.makeRollover()
 	s.makeMirror()
@@ -147,27 +126,20 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 }
 
 // Register adds metrics to those that the operations port serves.
-func (s *Server) Register(c ...prometheus.Collector) {
-	s.registry.MustRegister(c...)
-	s.measured = append(s.measured, c...)
+func (p *process) Register(c ...prometheus.Collector) {
+	p.registry.MustRegister(c...)
+	p.measured = append(p.measured, c...)
 }
 
 // measured is a component with metrics.
 type measured interface{ Collectors() []prometheus.Collector }
 
 // add has Run start a component, and registers its metrics.
-func (s *Server) add(name string, r runner) {
-	s.components = append(s.components, component{name, r})
+func (p *process) add(name string, r runner) {
+	p.components = append(p.components, component{name, r})
 	if m, ok := r.(measured); ok {
-		s.Register(m.Collectors()...)
+		p.Register(m.Collectors()...)
 	}
-}
-
-// producer opens a producer that Close closes.
-func (s *Server) producer(topic string) transport.Producer {
-	p := s.kafka.Producer(topic)
-	s.producers = append(s.producers, p)
-	return transport.Measured(p, topic, s.produced)
 }
 
 // Close closes the clients of the backends. Run does so when it returns; a server
@@ -176,7 +148,8 @@ func (s *Server) Close() {
 	s.closing.Do(func() {
 		closed := make(chan struct{})
 		go func() {
-			s.closeBackends()
+			s.backends.close()
+			s.tracer.Close()
 			close(closed)
 		}()
 		select {
@@ -185,29 +158,6 @@ func (s *Server) Close() {
 			s.log.Warn("connections to backends were not closed in time")
 		}
 	})
-}
-
-func (s *Server) closeBackends() {
-	for _, p := range s.producers {
-		if err := p.Close(); err != nil {
-			s.log.Warn("closing a producer failed", "err", err)
-		}
-	}
-	if s.kafka != nil {
-		s.kafka.Close()
-	}
-	if err := s.replicas.close(); err != nil {
-		s.log.Warn("close the Redis replica", "err", err)
-	}
-	if s.redis != nil {
-		if err := s.redis.Close(); err != nil {
-			s.log.Warn("closing Redis failed", "err", err)
-		}
-	}
-	if s.store != nil {
-		s.store.Close()
-	}
-	s.tracer.Close()
 }
 
 // NewKey generates the id and the secret of a signing key.
@@ -232,7 +182,7 @@ func (s *Server) ensureDefaultKey(ctx context.Context) error {
 }
 
 func (s *Server) ensureKey(ctx context.Context, id, name, secret string, why *scoreboard.AuditEntry) error {
-	_, err := s.store.Keys.CreateKey(ctx, id, name, s.keyring.Seal(id, secret), &scoreboard.KeyScope{}, 0, why)
+	_, err := s.store.Keys.CreateKey(ctx, id, name, s.keyring.Encrypt(id, secret), &scoreboard.KeyScope{}, 0, why)
 	if wire.CodeOf(err) == wire.CodeConflict {
 		return nil
 	}

@@ -34,7 +34,6 @@ var rooms = []room{
 	{"server/protocol", 2},   // decodes requests, and holds the formats between servers
 	{"server/sources", 2},    // reads boards of other servers
 	{"server/config", 3},
-	{"server/config/settings", 5}, // those in force, which the store keeps
 	{"server/store", 4},
 
 	// Components. Only server connects them.

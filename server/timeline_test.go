@@ -208,7 +208,8 @@ func TestTimelineOfThePeriodOfItsEnd(t *testing.T) {
 			n := len(timeline.Frames)
 			return err != nil || !c.to.IsZero() || n > 0 && len(timeline.Frames[n-1].Entries) > 0
 		})
-		if err != nil || timeline.Board != c.board || timeline.Start.After(timeline.End) || !c.to.IsZero() && timeline.End.After(c.to) {
+		if err != nil || timeline.Board != c.board || timeline.Start.After(timeline.End) ||
+			!c.to.IsZero() && timeline.End.After(c.to) {
 			t.Errorf("%s: got %+v, %v, want a timeline of %s until %s", name, timeline, err, c.board, c.to)
 			continue
 		}
@@ -242,7 +243,8 @@ func TestTimelineQuery(t *testing.T) {
 		t.Fatal(err)
 	}
 	timeline, err := root.Timeline(t.Context(), client.TimelineQuery{Board: "cup"})
-	if err != nil || timeline.Board != "cup:one" || season.PeriodStart != nil && !timeline.Start.Equal(*season.PeriodStart) {
+	if err != nil || timeline.Board != "cup:one" ||
+		season.PeriodStart != nil && !timeline.Start.Equal(*season.PeriodStart) {
 		t.Errorf("a season from its start: got %+v, %v, want it from %v", timeline, err, season.PeriodStart)
 	}
 	q := client.TimelineQuery{

@@ -5,23 +5,16 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
-	"runtime"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
-	"github.com/scoreboard/scoreboard/internal/calls"
 	"github.com/scoreboard/scoreboard/internal/publicnet"
-	"github.com/scoreboard/scoreboard/internal/redisurl"
-	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/admin"
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/config/settings"
 	"github.com/scoreboard/scoreboard/server/http/api"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/http/edge"
@@ -29,7 +22,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/leaderboard/display"
 	"github.com/scoreboard/scoreboard/server/pipeline/outbox"
-	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/realtime"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -38,14 +30,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/upkeep/archive"
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 	"github.com/scoreboard/scoreboard/server/upkeep/webhook"
-)
-
-// Limits that have not needed a setting.
-const (
-	lockWait         = 100 * time.Millisecond
-	statementTimeout = 5 * time.Second
-	produceTimeout   = 5 * time.Second
-	rejectedAttempts = 5
 )
 
 // makeEdge reads the trusted proxies and the certificates.
@@ -82,113 +66,6 @@ func (s *Server) makeTracer() (err error) {
 	return nil
 }
 
-// openBackends opens the clients that the roles need.
-func (s *Server) openBackends(ctx context.Context) (err error) {
-	c := s.config
-	if err := c.CheckRequired(); err != nil {
-		return err
-	}
-	var files *tlsfiles.Client
-	if c.Postgres.TLS != (config.Files{}) {
-		if files, err = s.openFiles("postgres.tls", c.Postgres.TLS); err != nil {
-			return err
-		}
-	}
-	s.store, err = store.Open(ctx, store.Options{
-		URL: c.Postgres.URL, TLS: files, MaxConns: c.Postgres.MaxConns, LockWait: lockWait, Timeout: statementTimeout,
-		Shards: c.Outbox.Shards, Window: c.Ledger.RepeatWindow(), CloseGrace: c.Boards.CloseGrace,
-		Describe: c.Postgres.Describe,
-		Policy:   func() *scoreboard.IngestPolicy { return s.settings.IngestPolicy() }, Log: s.log,
-	})
-	if err != nil {
-		return err
-	}
-	if s.redis, err = s.openRedis(); err != nil {
-		return err
-	}
-	s.Register(s.store.Collectors()...)
-	s.Register(calls.MeasureRedis(s.redis)...)
-	s.ranking = ranking.New(s.redis)
-	s.Register(countSetAside(s.ranking, s.log))
-	s.upkeep = upkeep.NewRunner(s.name, s.store.Leases, s.log)
-	s.Register(s.upkeep.Collectors()...)
-	if err := s.openReplicas(ctx, files); err != nil {
-		return err
-	}
-	usesKafka := c.NeedsKafka(c.Transport) || c.Records() || c.UsesTransport() || c.Has(config.RoleMaintenance)
-	if len(c.Kafka.Brokers) > 0 && usesKafka {
-		return s.openKafka()
-	}
-	return nil
-}
-
-func (s *Server) openKafka() (err error) {
-	c := s.config.Kafka
-	o := kafka.Options{Brokers: c.Brokers, Timeout: produceTimeout, Compression: c.Compression, Acks: c.Acks}
-	if c.UseTLS {
-		if o.TLS, err = s.openFiles("kafka.tls", c.TLS); err != nil {
-			return err
-		}
-	}
-	if c.SASL != "" {
-		if o.SASL, err = kafka.NewSASL(c.SASL, c.SASLUser, c.SASLPassword); err != nil {
-			return err
-		}
-	}
-	s.kafka = kafka.New(o)
-	return nil
-}
-
-// openFiles reads the files for connections to a backend, and has them reloaded.
-func (s *Server) openFiles(setting string, files config.Files) (*tlsfiles.Client, error) {
-	t, err := tlsfiles.New(setting, tlsfiles.Files(files), s.log)
-	if err == nil {
-		s.add("files of "+setting, t)
-	}
-	return t, err
-}
-
-func (s *Server) openRedis() (redis.UniversalClient, error) {
-	o, err := s.redisOptions("redis.url", s.config.Redis.URL)
-	if err != nil {
-		return nil, err
-	}
-	// A blocking read of a stream occupies a connection.
-	o.PoolSize += s.config.Streams.Shards * (1 + len(s.config.MirrorFeeds()))
-	if s.config.Has(config.RoleIntake) {
-		o.PoolSize += queueShards
-	}
-	return o.Open(), nil
-}
-
-func (s *Server) redisOptions(setting, url string) (*redisurl.Options, error) {
-	c := s.config
-	o, err := redisurl.Parse(url)
-	if err != nil {
-		return nil, fmt.Errorf("setting %s: %w", setting, err)
-	}
-	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = 500*time.Millisecond, time.Second, time.Second
-	if o.TLSConfig != nil && (c.Redis.TLS != (config.Files{}) || !o.TLSConfig.InsecureSkipVerify) {
-		files, err := s.openFiles("redis.tls", c.Redis.TLS)
-		if err != nil {
-			return nil, err
-		}
-		o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
-			ctx, cancel := context.WithTimeout(ctx, o.DialTimeout)
-			defer cancel()
-			return files.Dial(ctx, network, address)
-		}
-	}
-	if !o.IsClusterMode { // a client of a cluster repeats what failed on another server
-		o.MaxRetries = 1
-	}
-	o.ContextTimeoutEnabled = true // callers with a fallback wait for less
-	if o.PoolSize == 0 {
-		o.PoolSize = 10 * runtime.GOMAXPROCS(0)
-	}
-	return o, nil
-}
-
 // makeTokens makes the verifier of bearer tokens: by the key set of an identity
 // provider, or by the development secret. It accepts none until the settings that
 // operators have changed are in force.
@@ -221,7 +98,7 @@ func keySetNetworks(c *config.Config) publicnet.Networks {
 // makeSettings makes the manager of the settings in force. followSettings connects
 // the components that follow changes.
 func (s *Server) makeSettings() {
-	o := settings.Options{
+	o := config.ManagerOptions{
 		Tokens:   admission{s.tokens},
 		Deployed: s.config, Store: s.store.Settings, Process: processName(),
 		Pipeline: s.config.UsesTransport(), Log: s.log,
@@ -229,7 +106,7 @@ func (s *Server) makeSettings() {
 	if s.keySet != nil {
 		o.Keys = s.keySet
 	}
-	s.settings = settings.New(o)
+	s.settings = config.NewManager(o)
 }
 
 // admission tries tokens with other settings.
@@ -313,12 +190,16 @@ func (s *Server) makeReads() {
 	s.rebuilder = repair.NewRebuilder(
 		s.catalog, s.store.Recovery, s.ranking, s.upkeep, s.log,
 	)
+	s.rebuild = func() {}
+	if s.config.Has(config.RoleMaintenance) { // only such a process rebuilds
+		s.rebuild = s.rebuilder.Trigger
+	}
 	s.profiles = display.NewProfiles(s.store.Profiles, s.log)
 	s.add("profiles", s.profiles)
 	s.hidden = display.NewHidden(s.store.Visibility, s.log)
 	s.add("hidden users", s.hidden)
 	o := leaderboard.Options{
-		Catalog: s.catalog, Ranking: s.ranking, Fallback: s.store.Reads, TriggerRebuild: s.triggerRebuild(),
+		Catalog: s.catalog, Ranking: s.ranking, Fallback: s.store.Reads, TriggerRebuild: s.rebuild,
 		StoreUnavailable: s.catalog.Unavailable, UserCache: s.config.Reads.UserCache, Display: s.display(), Log: s.log,
 	}
 	if s.config.ReadsReplicas() {
@@ -331,15 +212,6 @@ func (s *Server) makeReads() {
 // display is how this process shows users.
 func (s *Server) display() display.Display {
 	return display.Display{Hidden: s.hidden, Profiles: s.profiles}
-}
-
-// triggerRebuild returns what reports a board that Redis does not hold. Only a
-// process with the role maintenance rebuilds it.
-func (s *Server) triggerRebuild() func() {
-	if s.config.Has(config.RoleMaintenance) {
-		return s.rebuilder.Trigger
-	}
-	return func() {}
 }
 
 // makeGateway makes the hub, and feeds it and this node's reads with notices.
@@ -437,7 +309,7 @@ func (s *Server) makeMaintenance() error {
 	s.add("sampler", s.sampler)
 	if c.Reconcile.Every > 0 {
 		check := repair.Check{
-			Ledger: s.store.Recovery, Teams: s.store.Teams, Ranking: s.ranking, Repair: c.Reconcile.Repair,
+			Store: s.store.Recovery, Teams: s.store.Teams, Ranking: s.ranking, Repair: c.Reconcile.Repair,
 			Progress: func(*repair.VerifyResult) {},
 		}
 		s.pass = repair.NewPass(c.Reconcile.Every, check, s.catalog, s.rebuilder.Halted, s.upkeep, s.store.Leases,
@@ -468,7 +340,7 @@ func (s *Server) makeWebhooks() error {
 	}
 	s.add("webhooks", webhook.New(webhook.Options{
 		Runner: s.upkeep, Store: s.store.Webhooks, Boards: s.catalog,
-		Seasons: s.store.Boards, Flags: s.store.Moderation, Ranking: s.ranking, Open: keyring.Open,
+		Seasons: s.store.Boards, Flags: s.store.Moderation, Ranking: s.ranking, Decrypt: keyring.Decrypt,
 		Hide:     func(board scoreboard.BoardID, rows []scoreboard.Entry) { s.hidden.Hide(board, rows, "") },
 		Networks: webhookNetworks(s.config),
 		Version:  buildinfo.Read().Version, Log: s.log,

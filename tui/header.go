@@ -42,7 +42,14 @@ var degradedWords = map[string]string{
 }
 
 // headerPane is the lines above the board.
-type headerPane struct{ *boardPane }
+type headerPane struct {
+	*shared
+	state  *client.State // on the screen
+	info   *client.Board
+	finale *finale
+	paused *bool
+	reel   *reel // nil: the board is live
+}
 
 type (
 	readInfoMsg struct{}
@@ -116,9 +123,9 @@ func (pane *boardPane) setFinale(board string, rows []row) {
 // board is confirmed more often.
 const staleAfter = 5 * time.Second
 
-// header shows the board, its period and how current the data is.
-func (pane *headerPane) header() string {
-	s, th := &pane.shown, &pane.theme
+// line shows the board, its period and how current the data is.
+func (pane *headerPane) line() string {
+	s, th := pane.state, &pane.theme
 	board, period, _ := strings.Cut(s.Board, ":")
 	if board == "" {
 		board = "scoreboard"
@@ -135,7 +142,7 @@ func (pane *headerPane) header() string {
 	if pane.info.Status != "" && pane.info.Status != active {
 		left += " " + th.chip.paint(" "+Printable(pane.info.Status)+" ")
 	}
-	if pane.paused {
+	if *pane.paused {
 		left += " " + th.chip.paint(" paused ")
 	}
 	return spread(left, pane.connection()+" ", pane.width, th.more)
@@ -143,7 +150,7 @@ func (pane *headerPane) header() string {
 
 // connection says how the board is followed and how old its data is.
 func (pane *headerPane) connection() string {
-	s, th := &pane.shown, &pane.theme
+	s, th := pane.state, &pane.theme
 	if pane.reel != nil {
 		return pane.replayWords()
 	}
@@ -179,7 +186,7 @@ func (pane *headerPane) connection() string {
 
 // periodWords says which period is shown and when it ends.
 func (pane *headerPane) periodWords(period string) string {
-	b := &pane.info
+	b := pane.info
 	words := period
 	if b.PeriodStart != nil {
 		start := *b.PeriodStart
@@ -239,7 +246,7 @@ func (pane *headerPane) banners() (lines []string) {
 	if pane.reel != nil {
 		return pane.replayBanners()
 	}
-	s, th := &pane.shown, &pane.theme
+	s, th := pane.state, &pane.theme
 	add := func(i ink, text string) {
 		lines = append(lines, i.paint(fit(" "+Printable(text), pane.width, th.more)))
 	}

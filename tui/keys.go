@@ -39,7 +39,7 @@ func (m *model) handleKey(msg tea.KeyMsg) tea.Cmd {
 // boardKey handles a key on the board itself.
 func (m *model) boardKey(msg tea.KeyMsg) tea.Cmd {
 	if m.reel != nil {
-		if cmd, handled := m.replayKey(msg); handled {
+		if cmd, handled := m.replay.handleKey(msg); handled {
 			return cmd
 		}
 	}

@@ -99,8 +99,8 @@ type model struct {
 	*shared
 	*watched
 	*boardPane
-	replayPane
-	headerPane
+	replay replayPane
+	header headerPane
 	healthPane
 	playerPane
 	chooserPane
@@ -145,12 +145,20 @@ func newModel(ctx context.Context, o Options, r *lipgloss.Renderer, dark bool) *
 	all := &shared{ctx: ctx, o: o, renderer: r, theme: th, now: time.Now}
 	which := &watched{}
 	on := &boardPane{shared: all, watched: which}
+	if o.Replay != nil {
+		on.reel, which.watching = newReel(*o.Replay), o.Replay.Board
+	}
 	m := &model{
-		shared:     all,
-		watched:    which,
-		boardPane:  on,
-		replayPane: replayPane{boardPane: on},
-		headerPane: headerPane{boardPane: on},
+		shared:    all,
+		watched:   which,
+		boardPane: on,
+		replay: replayPane{
+			shared: all, reel: on.reel, newest: &on.newest, info: &on.info, events: &on.feed,
+			show: on.show, readInfo: on.readInfo, reset: on.board.reset,
+		},
+		header: headerPane{
+			shared: all, state: &on.shown, info: &on.info, finale: &on.finale, paused: &on.paused, reel: on.reel,
+		},
 		healthPane: healthPane{
 			shared: all, watched: which, lastFlag: -1, entry: on.entryOf, events: &on.feed, open: &on.flags,
 		},
@@ -161,9 +169,6 @@ func newModel(ctx context.Context, o Options, r *lipgloss.Renderer, dark bool) *
 		showHealth:  true,
 		showFeed:    true,
 		stop:        func() {},
-	}
-	if o.Replay != nil {
-		m.reel, m.watching = newReel(*o.Replay), o.Replay.Board
 	}
 	return m
 }
@@ -176,7 +181,7 @@ func (m *model) Init() tea.Cmd {
 		return nil
 	}
 	if m.reel != nil {
-		return tea.Batch(ask, m.loadTimeline(), m.nextReplayTick())
+		return tea.Batch(ask, m.replay.loadTimeline(), m.replay.nextTick())
 	}
 	return tea.Batch(ask, m.watch(m.o.Board), m.readStatus(), m.later(readMeMsg{}), m.later(readInfoMsg{}))
 }
@@ -278,9 +283,9 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 		}
 		return tea.Batch(cmd, tea.Tick(wait, func(time.Time) tea.Msg { return listenMsg{generation} }))
 	case timelineMsg:
-		return m.setTimeline(msg)
+		return m.replay.setTimeline(msg)
 	case replayTickMsg:
-		return m.playOn(msg)
+		return m.replay.playOn(msg)
 	case listenMsg:
 		if msg.generation == m.generation {
 			return m.listen()

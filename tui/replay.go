@@ -19,7 +19,16 @@ import (
 const replayed client.Connection = "replay"
 
 // replayPane plays the board's past.
-type replayPane struct{ *boardPane }
+type replayPane struct {
+	*shared
+	reel   *reel // nil: the board is live
+	newest *client.State
+	info   *client.Board
+	events *feed
+
+	show, readInfo func() tea.Cmd
+	reset          func() // forgets the rows: the next ones do not move to their places
+}
 
 type (
 	timelineMsg struct {
@@ -29,8 +38,8 @@ type (
 	replayTickMsg struct{ last time.Time }
 )
 
-// nextReplayTick schedules the next look at the replay.
-func (pane *replayPane) nextReplayTick() tea.Cmd {
+// nextTick schedules the next look at the replay.
+func (pane *replayPane) nextTick() tea.Cmd {
 	last := pane.now()
 	return tea.Tick(replayTick, func(time.Time) tea.Msg { return replayTickMsg{last} })
 }
@@ -75,7 +84,7 @@ func (pane *replayPane) setTimeline(msg timelineMsg) tea.Cmd {
 func (pane *replayPane) playOn(msg replayTickMsg) tea.Cmd {
 	pane.reel.advance(pane.now().Sub(msg.last))
 	pane.showPast()
-	return tea.Batch(pane.loadTimeline(), pane.nextReplayTick())
+	return tea.Batch(pane.loadTimeline(), pane.nextTick())
 }
 
 // showPast puts the frame of the moment on the screen.
@@ -88,22 +97,22 @@ func (pane *replayPane) showPast() {
 	if pane.newest.UpdatedAt.Equal(f.At) {
 		return
 	}
-	pane.newest = client.State{
+	*pane.newest = client.State{
 		Board: pane.reel.board, Entries: f.Entries, Version: 1, UpdatedAt: f.At, Connection: replayed,
 	}
 	pane.show()
 }
 
 // moment is the time on the screen: of the replay, or now.
-func (pane *boardPane) moment() time.Time {
+func (pane *headerPane) moment() time.Time {
 	if pane.reel != nil {
 		return pane.reel.at
 	}
 	return pane.now()
 }
 
-// replayKey handles a key of a replay. Keys of the live board say that they are not available.
-func (pane *replayPane) replayKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
+// handleKey handles a key of a replay. Keys of the live board say that they are not available.
+func (pane *replayPane) handleKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 	r := pane.reel
 	switch {
 	case key.Matches(msg, keys.pause):
@@ -112,8 +121,8 @@ func (pane *replayPane) replayKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 			r.err, r.playing = nil, true
 		case r.ended():
 			r.rewind()
-			pane.board.reset()
-			pane.newest, pane.feed = client.State{}, feed{}
+			pane.reset()
+			*pane.newest, *pane.events = client.State{}, feed{}
 		default:
 			r.playing = !r.playing
 		}
@@ -125,9 +134,9 @@ func (pane *replayPane) replayKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 		}
 		r.playing = false
 		if r.turn(by); by < 0 { // what has not happened yet is no event, and no row moves back
-			pane.board.reset()
-			pane.feed.forget(r.at)
-			pane.newest = client.State{}
+			pane.reset()
+			pane.events.forget(r.at)
+			*pane.newest = client.State{}
 		}
 		pane.showPast()
 		return pane.loadTimeline(), true

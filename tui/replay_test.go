@@ -63,7 +63,7 @@ func (s *screen) load() {
 	s.t.Helper()
 	for {
 		s.reel.loading = false // the command of the last update is not run
-		cmd := s.loadTimeline()
+		cmd := s.replay.loadTimeline()
 		if cmd == nil {
 			return
 		}
@@ -155,7 +155,7 @@ func TestReplayWaits(t *testing.T) {
 		t.Errorf("got %v, want it to wait at %v:\n%s", s.reel.at, want, s.View())
 	}
 	s.Update(timelineMsg{err: errors.New("the events are archived")})
-	if !strings.Contains(s.View(), "the events are archived; space tries again") || s.loadTimeline() != nil {
+	if !strings.Contains(s.View(), "the events are archived; space tries again") || s.replay.loadTimeline() != nil {
 		t.Errorf("the error is not shown, or the part is loaded at once:\n%s", s.View())
 	}
 	s.keys("space")

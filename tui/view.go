@@ -27,7 +27,7 @@ func (m *model) View() string {
 	case m.width < minWidth || m.height < minHeight:
 		return fmt.Sprintf("too small: %dx%d,\nneeds %dx%d", m.width, m.height, minWidth, minHeight)
 	}
-	lines := append([]string{m.header()}, m.banners()...)
+	lines := append([]string{m.header.line()}, m.header.banners()...)
 	panels := m.width >= panelWidth && m.height >= panelHeight
 	if most := m.height / 6; len(lines) > most { // at least the header
 		lines = lines[:max(most, 1)]

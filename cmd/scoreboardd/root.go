@@ -17,9 +17,10 @@ import (
 
 	"github.com/scoreboard/scoreboard/internal/asynclog"
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
+	"github.com/scoreboard/scoreboard/internal/tlsfiles"
 	"github.com/scoreboard/scoreboard/server"
 	"github.com/scoreboard/scoreboard/server/config"
-	"github.com/scoreboard/scoreboard/server/config/settings"
+	"github.com/scoreboard/scoreboard/server/store"
 )
 
 // newRoot returns the command, which logs to logs.
@@ -90,12 +91,33 @@ const storeTimeout = 2 * time.Second
 func inForce(cmd *cobra.Command, c *config.Config, deployed []config.Value) []config.Value {
 	ctx, cancel := context.WithTimeout(cmd.Context(), storeTimeout)
 	defer cancel()
-	now, err := settings.Effective(ctx, c)
+	now, err := effective(ctx, c)
 	if err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), "settings changed by operators are not shown:", err)
 		return deployed
 	}
 	return now.Values()
+}
+
+// effective returns a deployed configuration with the changes in its store that are
+// valid with it.
+func effective(ctx context.Context, c *config.Config) (*config.Config, error) {
+	files := tlsfiles.Files(c.Postgres.TLS)
+	if _, err := tlsfiles.New("postgres.tls", files, slog.New(slog.DiscardHandler)); err != nil {
+		return nil, err // pgx would say that the URL is invalid
+	}
+	url := tlsfiles.PostgresURL(c.Postgres.URL, files)
+	s, err := store.Open(ctx, store.Options{URL: url, MaxConns: 1, Describe: c.Postgres.Describe})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	stored, err := s.Settings.StoredSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now, _ := c.WithValid(stored)
+	return now, nil
 }
 
 // warnOfReadableSecrets reports a configuration file with secrets that other users of the

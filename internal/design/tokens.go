@@ -1,5 +1,8 @@
 // Package design holds the colours and sizes of everything scoreboard shows: the terminal
-// screens, the web pages, the console and the reports.
+// screens, the web pages, the console and the reports. It also serves the files that pages load:
+// scripts, styles and pictures that are embedded in the binary. The name of a file has a hash of
+// its content, so that browsers and caches can keep it indefinitely, and a new version has a new
+// name.
 package design
 
 // Palette is a set of colours for one kind of background, each as #rrggbb.

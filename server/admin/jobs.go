@@ -10,7 +10,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/store/operations"
 	"github.com/scoreboard/scoreboard/server/store/recovery"
-	"github.com/scoreboard/scoreboard/server/store/teams"
+	"github.com/scoreboard/scoreboard/server/store/users"
 	"github.com/scoreboard/scoreboard/server/upkeep"
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
@@ -19,7 +19,7 @@ import (
 type Jobs struct {
 	Catalog     *store.Catalog
 	Store       *recovery.Recovery
-	Teams       *teams.Teams
+	Teams       *users.Teams
 	DeadLetters *operations.DeadLetters
 	Ranking     *ranking.Ranking
 	Runner      *upkeep.Runner
@@ -81,7 +81,7 @@ func (j Jobs) Verify(
 	progress func(users int64),
 ) (*wire.Verified, error) {
 	check := repair.Check{
-		Ledger: j.Store, Teams: j.Teams, Ranking: j.Ranking, User: user, CheckLedger: ledger, Repair: fix,
+		Store: j.Store, Teams: j.Teams, Ranking: j.Ranking, User: user, CheckLedger: ledger, Repair: fix,
 		Progress: func(v *repair.VerifyResult) { progress(v.Users) },
 	}
 	v, err := check.Run(ctx, boards)

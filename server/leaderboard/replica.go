@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scoreboard/scoreboard/client/wire"
-	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/metric"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -45,7 +45,7 @@ type Replica struct {
 	reply  atomic.Pointer[answering] // the current one
 	logged string                    // the last problem
 
-	used, lag *gauge.Expiring
+	used, lag *metric.Expiring
 	reads     *prometheus.CounterVec
 }
 
@@ -77,11 +77,11 @@ func NewReplica(name string, replica, primary Copy, log *slog.Logger) *Replica {
 	labels := prometheus.Labels{"backend": name}
 	r := &Replica{
 		name: name, replica: replica, primary: primary, log: log, now: time.Now,
-		used: gauge.New(prometheus.GaugeOpts{
+		used: metric.NewGauge(prometheus.GaugeOpts{
 			Name: "scoreboard_replica_usable", ConstLabels: labels,
 			Help: "1 while a replica may be read: it answers, has the primary's data, and is less than 5 s behind.",
 		}),
-		lag: gauge.New(prometheus.GaugeOpts{
+		lag: metric.NewGauge(prometheus.GaugeOpts{
 			Name: "scoreboard_replica_behind_seconds", ConstLabels: labels,
 			Help: "How far a replica is behind its primary, or behind the clock while the primary does not answer.",
 		}),

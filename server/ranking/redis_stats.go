@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/metric"
 	"github.com/scoreboard/scoreboard/server/ranking/piece"
 )
 
@@ -25,9 +25,9 @@ type RedisStats struct {
 	ranking *Ranking
 	log     *slog.Logger
 
-	age                                *gauge.Expiring
-	used, limit, connections, replicas *gauge.Expiring
-	failed, saved, evicted, cpu        *gauge.Expiring
+	age                                *metric.Expiring
+	used, limit, connections, replicas *metric.Expiring
+	failed, saved, evicted, cpu        *metric.Expiring
 }
 
 // NewRedisStats returns a RedisStats; Run measures.
@@ -35,25 +35,25 @@ func NewRedisStats(r *Ranking, log *slog.Logger) *RedisStats {
 	opts := func(name, help string) prometheus.GaugeOpts {
 		return prometheus.GaugeOpts{Name: "scoreboard_redis_" + name, Help: help}
 	}
-	metric := func(name, help string, labels ...string) *gauge.Expiring {
-		return gauge.New(opts(name, help), append([]string{"node"}, labels...)...)
+	gauge := func(name, help string, labels ...string) *metric.Expiring {
+		return metric.NewGauge(opts(name, help), append([]string{"node"}, labels...)...)
 	}
-	counter := func(name, help string) *gauge.Expiring {
-		return gauge.NewCounter(prometheus.CounterOpts(opts(name, help)), "node")
+	counter := func(name, help string) *metric.Expiring {
+		return metric.NewCounter(prometheus.CounterOpts(opts(name, help)), "node")
 	}
 	return &RedisStats{
 		ranking: r, log: log,
-		age: gauge.New(prometheus.GaugeOpts{
+		age: metric.NewGauge(prometheus.GaugeOpts{
 			Name: "scoreboard_ranking_age_seconds", Help: "How far the ranking is behind the ledger.",
 		}),
-		used: metric("memory_used_bytes", "Memory that Redis uses."),
-		limit: metric("memory_limit_bytes",
+		used: gauge("memory_used_bytes", "Memory that Redis uses."),
+		limit: gauge("memory_limit_bytes",
 			"Memory limit of Redis: its maxmemory, else the memory of its host."),
-		connections: metric("server_connections", "Connections to the Redis server, from all its clients."),
-		replicas:    metric("replicas", "Replicas that are connected to Redis."),
-		failed: metric("persistence_failed",
+		connections: gauge("server_connections", "Connections to the Redis server, from all its clients."),
+		replicas:    gauge("replicas", "Replicas that are connected to Redis."),
+		failed: gauge("persistence_failed",
 			"1 if the last write of an RDB snapshot (rdb) or of the append-only file (aof) failed.", "kind"),
-		saved: metric("snapshot_age_seconds",
+		saved: gauge("snapshot_age_seconds",
 			"Time since the last successful RDB snapshot; if there is none, since Redis started."),
 		evicted: counter("evicted_keys_total", "Keys that Redis evicted to free memory. Rankings must not be evicted."),
 		cpu:     counter("cpu_seconds_total", "CPU time that Redis has used, system and user."),

@@ -25,16 +25,16 @@ type Key struct {
 
 // SigningKey is a key as needed for verification.
 type SigningKey struct {
-	Secrets []SealedSecret // several while the key is being rotated
-	Expires time.Time      // zero: never
+	Secrets []EncryptedSecret // several while the key is being rotated
+	Expires time.Time         // zero: never
 	Scope   KeyScope
 }
 
-// SealedSecret is a secret encrypted with the master key. It is valid until
+// EncryptedSecret is a secret encrypted with the master key. It is valid until
 // Retires, which is zero for the newest.
-type SealedSecret struct {
-	Sealed  []byte
-	Retires time.Time
+type EncryptedSecret struct {
+	Encrypted []byte
+	Retires   time.Time
 }
 
 // KeyScope limits what a key may sign. Empty fields impose no limit.

@@ -38,13 +38,13 @@ func createKey(t *testing.T, s *store.Store, ring *auth.Keyring, secret string, 
 	scoreboard.Key, error,
 ) {
 	t.Helper()
-	return s.Keys.CreateKey(t.Context(), "k1", "game", ring.Seal("k1", secret), &scoreboard.KeyScope{}, life, nil)
+	return s.Keys.CreateKey(t.Context(), "k1", "game", ring.Encrypt("k1", secret), &scoreboard.KeyScope{}, life, nil)
 }
 
 // rotateKey replaces a key's secret, with an overlap of an hour.
 func rotateKey(t *testing.T, s *store.Store, ring *auth.Keyring, id, secret string) (scoreboard.Key, error) {
 	t.Helper()
-	return s.Keys.RotateKey(t.Context(), id, ring.Seal(id, secret), time.Hour, nil)
+	return s.Keys.RotateKey(t.Context(), id, ring.Encrypt(id, secret), time.Hour, nil)
 }
 
 func accepts(t *testing.T, ring *auth.Keyring, key, secret string) bool {
@@ -78,7 +78,7 @@ func TestRevokedKeyIsRejectedOnEveryNode(t *testing.T) {
 	var ahead atomic.Int64
 	a, b := nodesAt(t, s, func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) })
 	scope := &scoreboard.KeyScope{Boards: []scoreboard.BoardID{"arena"}, UserPrefix: "eu:", MaxDelta: 9, PerMinute: 60}
-	k, err := s.Keys.CreateKey(t.Context(), "k1", "arena", a.Seal("k1", "s1"), scope, 0, nil)
+	k, err := s.Keys.CreateKey(t.Context(), "k1", "arena", a.Encrypt("k1", "s1"), scope, 0, nil)
 	if err != nil || k.ID != "k1" || k.Generation != 1 || !k.Expires.IsZero() || !k.Retires.IsZero() ||
 		!reflect.DeepEqual(k.Scope, *scope) {
 		t.Fatalf("got %+v, %v", k, err)
@@ -142,7 +142,7 @@ func TestRotatedKeyHasAtMostTwoValidSecrets(t *testing.T) {
 	if !accepts(t, a, "k1", "s2") || !accepts(t, a, "k1", "s3") {
 		t.Error("one of the last two secrets was rejected")
 	}
-	k, err = s.Keys.RotateKey(t.Context(), "k1", a.Seal("k1", "s4"), 0, nil)
+	k, err = s.Keys.RotateKey(t.Context(), "k1", a.Encrypt("k1", "s4"), 0, nil)
 	if err != nil || k.Generation != 4 || !k.Retires.IsZero() {
 		t.Fatalf("without an overlap: got %+v, %v", k, err)
 	}
@@ -180,7 +180,7 @@ func TestFailedSignaturesTakeTheSameTime(t *testing.T) {
 	s, _ := storetest.New(t)
 	ring, _ := nodes(t, s)
 	for _, id := range []string{"known", "revoked", "rotated"} {
-		sealed := ring.Seal(id, "s")
+		sealed := ring.Encrypt(id, "s")
 		if _, err := s.Keys.CreateKey(t.Context(), id, id, sealed, &scoreboard.KeyScope{}, 0, nil); err != nil {
 			t.Fatal(err)
 		}

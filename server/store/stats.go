@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/metric"
 )
 
 // Stats measures, for alerts, the PostgreSQL server: its replicas, connections and size.
@@ -17,13 +17,13 @@ type Stats struct {
 	store *Store
 	log   *slog.Logger
 
-	replicas, lag, connections, limit, size *gauge.Expiring
+	replicas, lag, connections, limit, size *metric.Expiring
 }
 
 // NewStats returns a Stats; Run measures.
 func NewStats(s *Store, log *slog.Logger) *Stats {
-	metric := func(name, help string, labels ...string) *gauge.Expiring {
-		return gauge.New(prometheus.GaugeOpts{Name: "scoreboard_postgres_" + name, Help: help}, labels...)
+	metric := func(name, help string, labels ...string) *metric.Expiring {
+		return metric.NewGauge(prometheus.GaugeOpts{Name: "scoreboard_postgres_" + name, Help: help}, labels...)
 	}
 	return &Stats{
 		store: s, log: log,

@@ -17,13 +17,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/history"
 	"github.com/scoreboard/scoreboard/server/store/increments"
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
-	"github.com/scoreboard/scoreboard/server/store/leases"
+
 	"github.com/scoreboard/scoreboard/server/store/operations"
 	"github.com/scoreboard/scoreboard/server/store/outbox"
 	"github.com/scoreboard/scoreboard/server/store/reads"
 	"github.com/scoreboard/scoreboard/server/store/recovery"
-	"github.com/scoreboard/scoreboard/server/store/standings"
-	"github.com/scoreboard/scoreboard/server/store/teams"
+
 	"github.com/scoreboard/scoreboard/server/store/users"
 )
 
@@ -61,7 +60,7 @@ type Store struct {
 	Jobs        *operations.Jobs
 	Keys        *operations.Keys
 	Moderation  *corrections.Moderation
-	Leases      *leases.Leases
+	Leases      *operations.Leases
 	PastBoards  *history.PastBoards
 	NodeReports *operations.NodeReports
 	Outbox      *outbox.Outbox
@@ -70,8 +69,8 @@ type Store struct {
 	Reads       *reads.Reads
 	Recovery    *recovery.Recovery
 	Settings    *operations.Settings
-	Standings   *standings.Standings
-	Teams       *teams.Teams
+	Standings   *reads.Standings
+	Teams       *users.Teams
 	Visibility  *users.Visibility
 	Webhooks    *operations.Webhooks
 
@@ -101,7 +100,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		}),
 		Keys:        operations.NewKeys(db),
 		Moderation:  corrections.NewModeration(db, o.Shards),
-		Leases:      leases.New(db),
+		Leases:      operations.NewLeases(db),
 		PastBoards:  history.New(db),
 		NodeReports: operations.NewNodeReports(db),
 		Outbox:      queue,
@@ -110,8 +109,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Reads:       reads.New(db),
 		Recovery:    recovery.New(db, o.Shards),
 		Settings:    operations.NewSettings(db),
-		Standings:   standings.New(db),
-		Teams:       teams.New(db, o.Shards, o.Window),
+		Standings:   reads.NewStandings(db),
+		Teams:       users.NewTeams(db, o.Shards, o.Window),
 		Jobs:        operations.NewJobs(db),
 		Visibility:  users.NewVisibility(db, o.Shards),
 		Webhooks:    operations.NewWebhooks(db),

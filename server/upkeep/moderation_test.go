@@ -156,7 +156,7 @@ func (r *moderationRig) verify(t testing.TB) {
 		boards = append(boards, b)
 	}
 	check := repair.Check{
-		Ledger:      r.Recovery,
+		Store:       r.Recovery,
 		Ranking:     r.ranking,
 		CheckLedger: true,
 		Progress:    func(*repair.VerifyResult) {},

@@ -225,7 +225,7 @@ func TestExposedUserIsHiddenAgain(t *testing.T) {
 		t.Helper()
 		r.relay(t)
 		check := repair.Check{
-			Ledger: r.Recovery, Ranking: r.ranking, CheckLedger: true, Repair: fix,
+			Store: r.Recovery, Ranking: r.ranking, CheckLedger: true, Repair: fix,
 			Progress: func(*repair.VerifyResult) {},
 		}
 		v, err := check.Run(ctx, []scoreboard.Board{board})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/metric"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -65,7 +65,7 @@ type Rollover struct {
 	created  time.Time // of the last check for missing instances
 
 	closed, announced, failures prometheus.Counter
-	late                        *gauge.Expiring
+	late                        *metric.Expiring
 }
 
 // NewRollover returns a Rollover; Run starts it.
@@ -78,7 +78,7 @@ func NewRollover(b RolloverBoards, c Catalog, a Announcer, runner *Runner) *Roll
 		closed:    counter("closed_total", "Periods closed and sealed."),
 		announced: counter("announced_total", "Periods whose end was announced."),
 		failures:  counter("failures_total", "Failed attempts to close periods; the next one continues."),
-		late: gauge.New(prometheus.GaugeOpts{
+		late: metric.NewGauge(prometheus.GaugeOpts{
 			Name: "scoreboard_rollover_late_seconds",
 			Help: "Seconds since the end of the oldest period whose end is not announced.",
 		}),

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/metric"
 )
 
 // StandingsTable is the standings in the store.
@@ -30,7 +30,7 @@ type Standings struct {
 	job   *Job
 
 	changes, failures prometheus.Counter
-	age               *gauge.Expiring
+	age               *metric.Expiring
 }
 
 // NewStandings returns Standings; Run starts it.
@@ -42,7 +42,7 @@ func NewStandings(t StandingsTable, r *Runner) *Standings {
 		table:    t,
 		changes:  counter("changes_total", "Changes of scores that are in the standings."),
 		failures: counter("failures_total", "Updates of the standings that failed; the next one continues."),
-		age: gauge.New(prometheus.GaugeOpts{
+		age: metric.NewGauge(prometheus.GaugeOpts{
 			Name: "scoreboard_standings_age_seconds",
 			Help: "Age of the standings in PostgreSQL, which answer reads while Redis cannot.",
 		}),

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/metric"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -37,7 +37,7 @@ type Teams struct {
 
 	recorded, failures prometheus.Counter
 	seconds            prometheus.Histogram
-	age                *gauge.Expiring
+	age                *metric.Expiring
 }
 
 // NewTeams returns Teams; Run starts it. boards returns the boards that this node knows.
@@ -57,7 +57,7 @@ func NewTeams(
 			Name: "scoreboard_teams_pass_seconds", Help: "Time of a pass that recorded scores of teams.",
 			Buckets: []float64{.005, .02, .1, .5, 2, 10, 60},
 		}),
-		age: gauge.New(prometheus.GaugeOpts{
+		age: metric.NewGauge(prometheus.GaugeOpts{
 			Name: "scoreboard_teams_age_seconds",
 			Help: "Age of the scores of teams: how far they are behind those of their members.",
 		}),

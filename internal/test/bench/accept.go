@@ -26,25 +26,30 @@ var limits = []string{
 	"SCOREBOARD_DIALECT_HIGHSCORE_ACTION_LEAST=0s",
 }
 
+// acceptBench runs sbctl accept against an installation.
+type acceptBench struct{ *rig }
+
 // Accept runs sbctl accept against the installation, by default with the full
 // profile A, and reports the CPU time of each process.
 func Accept(ctx context.Context, o Options) error {
-	r, err := newRig(ctx, o, limits...)
+	on, err := newRig(ctx, o, limits...)
 	if err != nil {
 		return err
 	}
-	defer r.stop()
+	defer on.stop()
+	r := acceptBench{on}
 	return r.accept(ctx, "out/accept-full")
 }
 
 // Chaos runs a small acceptance run with faults: it kills one of two processes
 // that relay and project, and flushes Redis.
 func Chaos(ctx context.Context, o Options) error {
-	r, err := newRig(ctx, o, limits...)
+	on, err := newRig(ctx, o, limits...)
 	if err != nil {
 		return err
 	}
-	defer r.stop()
+	defer on.stop()
+	r := acceptBench{on}
 	second, err := r.startProjector(ctx)
 	if err != nil {
 		return err
@@ -53,7 +58,7 @@ func Chaos(ctx context.Context, o Options) error {
 		"--fault", "kill -9 "+strconv.Itoa(second.Process.Pid), "--fault", `redis-cli -u "$BENCH_REDIS" flushall`)
 }
 
-func (r *rig) accept(ctx context.Context, out string, more ...string) error {
+func (r acceptBench) accept(ctx context.Context, out string, more ...string) error {
 	r.printf("- PostgreSQL (fsync on), Redis, Apache Kafka and scoreboardd as separate processes, data in %s\n", r.dir)
 	args := []string{"accept", "--criteria", "A", "--out", out, "--ops", r.ops, "--redis", r.Redis.URL()}
 	if prometheus, err := r.startPrometheus(ctx); err == nil {
@@ -78,7 +83,7 @@ func (r *rig) accept(ctx context.Context, out string, more ...string) error {
 	if err != nil {
 		return err
 	}
-	u.print(r, generator, report.Rate*report.Seconds)
+	u.print(r.rig, generator, report.Rate*report.Seconds)
 	if code != 0 && !r.Quick { // a tiny run may miss criteria of speed
 		return fmt.Errorf("sbctl accept exited with %d: %s", code, report.Verdict)
 	}
@@ -86,7 +91,7 @@ func (r *rig) accept(ctx context.Context, out string, more ...string) error {
 }
 
 // warmUp sends a load with few users. A cold broker costs several times as much.
-func (r *rig) warmUp(ctx context.Context) error {
+func (r acceptBench) warmUp(ctx context.Context) error {
 	rate := "200..2000/10s"
 	if r.Quick {
 		rate = "100/1s"
@@ -107,7 +112,7 @@ func lastFlag(args []string, flag string) (value string) {
 }
 
 // startProjector starts another process that relays and projects.
-func (r *rig) startProjector(ctx context.Context) (*exec.Cmd, error) {
+func (r acceptBench) startProjector(ctx context.Context) (*exec.Cmd, error) {
 	ops, err := freeAddr(ctx)
 	if err != nil {
 		return nil, err
@@ -119,7 +124,7 @@ func (r *rig) startProjector(ctx context.Context) (*exec.Cmd, error) {
 }
 
 // startChild starts a process that ends with the rig, and waits until it is ready.
-func (r *rig) startChild(ctx context.Context, cmd *exec.Cmd, ready string) error {
+func (r acceptBench) startChild(ctx context.Context, cmd *exec.Cmd, ready string) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		return err
@@ -140,7 +145,7 @@ scrape_configs:
 
 // startPrometheus starts the installed Prometheus with our rules and the daemon as
 // its target.
-func (r *rig) startPrometheus(ctx context.Context) (url string, err error) {
+func (r acceptBench) startPrometheus(ctx context.Context) (url string, err error) {
 	program, err := exec.LookPath("prometheus")
 	if err != nil {
 		return "", err

@@ -20,6 +20,9 @@ import (
 // bytesUsers are the users of Bytes on a board, each with two events.
 const bytesUsers = 200_000
 
+// bytesBench measures what an installation stores and sends.
+type bytesBench struct{ *rig }
+
 // Bytes measures what users and increments take in memory, on disk and on the network. Its
 // figures do not depend on the speed of the machine.
 func Bytes(ctx context.Context, o Options) error {
@@ -27,11 +30,12 @@ func Bytes(ctx context.Context, o Options) error {
 	if o.Quick {
 		n = 1000
 	}
-	r, err := newRig(ctx, o)
+	on, err := newRig(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer r.stop()
+	defer on.stop()
+	r := bytesBench{on}
 	r.stopDaemon()
 	if err := r.seed(ctx, n); err != nil {
 		return err
@@ -47,7 +51,7 @@ func Bytes(ctx context.Context, o Options) error {
 }
 
 // bytesOfUsers measures what a user with a score on one board takes.
-func (r *rig) bytesOfUsers(ctx context.Context, n int64) error {
+func (r bytesBench) bytesOfUsers(ctx context.Context, n int64) error {
 	rdb, err := r.redisClient()
 	if err != nil {
 		return err
@@ -97,7 +101,7 @@ func usedMemory(ctx context.Context, rdb *redis.Client) (int64, error) {
 // amounts are sizes at a moment, in bytes, except increments.
 type amounts struct{ increments, ledger, outbox, wal, images, kafka int64 }
 
-func (r *rig) amounts(ctx context.Context) (a amounts, err error) {
+func (r bytesBench) amounts(ctx context.Context) (a amounts, err error) {
 	for _, q := range []struct {
 		to    *int64
 		query string
@@ -118,7 +122,7 @@ func (r *rig) amounts(ctx context.Context) (a amounts, err error) {
 
 // logSize is the size of this rig's events in Kafka's folder; 0 if the backends are shared, whose
 // folder is not known.
-func (r *rig) logSize() (total int64, err error) {
+func (r bytesBench) logSize() (total int64, err error) {
 	err = filepath.WalkDir(filepath.Join(r.dir, "kafka"), func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) || err == nil && e.IsDir() {
 			return nil
@@ -137,7 +141,7 @@ func (r *rig) logSize() (total int64, err error) {
 }
 
 // bytesOfIncrements measures what an increment leaves behind.
-func (r *rig) bytesOfIncrements(ctx context.Context, _ int64) error {
+func (r bytesBench) bytesOfIncrements(ctx context.Context, _ int64) error {
 	if _, err := r.post(ctx, 64, r.warm/10); err != nil { // users and pages that later increments find
 		return err
 	}
@@ -175,7 +179,7 @@ func (r *rig) bytesOfIncrements(ctx context.Context, _ int64) error {
 }
 
 // bytesOfRequests measures requests and responses on the connection, with their heads.
-func (r *rig) bytesOfRequests(ctx context.Context, _ int64) error {
+func (r bytesBench) bytesOfRequests(ctx context.Context, _ int64) error {
 	var sent, received atomic.Int64
 	transport := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
@@ -222,7 +226,7 @@ func (r *rig) bytesOfRequests(ctx context.Context, _ int64) error {
 }
 
 // firstFrame returns the length of the first event with rows of a stream.
-func (r *rig) firstFrame(ctx context.Context) (int, error) {
+func (r bytesBench) firstFrame(ctx context.Context) (int, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.api+"/v1/realtime/leaderboard?limit=10", nil)
 	if err != nil {
 		return 0, err

@@ -45,7 +45,7 @@ func (r *rig) postBodies(ctx context.Context, connections int, d time.Duration, 
 }
 
 // getPaths reads the paths that path returns, one for each call.
-func (r *rig) getPaths(
+func (r readBench) getPaths(
 	ctx context.Context, connections int, d time.Duration, path func() string,
 ) (*loopResult, error) {
 	return requestLoop(ctx, r.api, connections, d, func(b []byte) []byte {

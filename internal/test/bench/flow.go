@@ -16,7 +16,7 @@ import (
 
 // projectBacklog measures relay, Kafka, projection and Redis on a full outbox,
 // without any other load.
-func (r *rig) projectBacklog(ctx context.Context, size pipelineSize) error {
+func (r pipelineBench) projectBacklog(ctx context.Context, size pipelineSize) error {
 	r.stopDaemon()
 	r.filled = time.Now().Add(-time.Second)
 	if err := r.fillOutbox(ctx, size); err != nil {
@@ -37,7 +37,7 @@ func (r *rig) projectBacklog(ctx context.Context, size pipelineSize) error {
 
 // projectionLag reads the time from commit to Redis from the daemon's histogram,
 // under a fixed rate of writes.
-func (r *rig) projectionLag(ctx context.Context, _ pipelineSize) error {
+func (r pipelineBench) projectionLag(ctx context.Context, _ pipelineSize) error {
 	if _, err := r.load(ctx, r.lagRate/2, r.warm); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (r *rig) projectionLag(ctx context.Context, _ pipelineSize) error {
 
 // drainUnderLoad drains a backlog during writes, and compares them with writes
 // without a backlog.
-func (r *rig) drainUnderLoad(ctx context.Context, size pipelineSize) error {
+func (r pipelineBench) drainUnderLoad(ctx context.Context, size pipelineSize) error {
 	without, err := r.load(ctx, r.backlogRate, r.parallel)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (r *rig) drainUnderLoad(ctx context.Context, size pipelineSize) error {
 
 // flow waits until a counter has increased by n, and returns its rate per second
 // since the first increase.
-func (r *rig) flow(ctx context.Context, counter string, n float64) (float64, error) {
+func (r pipelineBench) flow(ctx context.Context, counter string, n float64) (float64, error) {
 	start, err := r.metric(ctx, counter)
 	if err != nil {
 		return 0, err
@@ -130,7 +130,7 @@ func (r *rig) flow(ctx context.Context, counter string, n float64) (float64, err
 }
 
 // metric reads one metric of the daemon.
-func (r *rig) metric(ctx context.Context, name string) (*dto.Metric, error) {
+func (r pipelineBench) metric(ctx context.Context, name string) (*dto.Metric, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.ops+"/metrics", nil)
 	if err != nil {
 		return nil, err

@@ -44,15 +44,19 @@ var generatorCases = []generatorCase{
 	{name: "batches of 500, signed and recorded", rate: 40_000, recorded: true, batch: true},
 }
 
+// generatorBench runs load generators in the folder of an installation.
+type generatorBench struct{ *rig }
+
 // Generator measures the load generator against a server that does nothing, in
 // another process: the rate that it achieves, its lateness and its CPU time per
 // request; and vegeta alone for comparison.
 func Generator(ctx context.Context, o Options) error {
-	r, err := newDir(o)
+	on, err := newDir(o)
 	if err != nil {
 		return err
 	}
-	defer r.stop()
+	defer on.stop()
+	r := generatorBench{on}
 	server := exec.CommandContext(ctx, o.Self, "serve-noop")
 	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := server.StdoutPipe()
@@ -105,7 +109,7 @@ type generated struct {
 }
 
 // runGenerator runs sbctl load run.
-func (r *rig) runGenerator(ctx context.Context, url string, c generatorCase) (g generated, err error) {
+func (r generatorBench) runGenerator(ctx context.Context, url string, c generatorCase) (g generated, err error) {
 	args := []string{
 		"load", "run", "--rate", strconv.Itoa(c.rate), "--duration", r.generator.String(),
 		"--users", strconv.Itoa(users), "--quiet", "--output", "json",
@@ -143,7 +147,7 @@ func (r *rig) runGenerator(ctx context.Context, url string, c generatorCase) (g 
 }
 
 // runVegeta runs Attack in another process.
-func (r *rig) runVegeta(ctx context.Context, url string, c generatorCase) (g generated, err error) {
+func (r generatorBench) runVegeta(ctx context.Context, url string, c generatorCase) (g generated, err error) {
 	cmd := exec.CommandContext(ctx, r.Self, "vegeta", url, strconv.Itoa(c.rate), r.generator.String())
 	cmd.Stderr = r.Err
 	out, err := cmd.Output()

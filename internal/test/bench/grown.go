@@ -6,15 +6,19 @@ import (
 	"time"
 )
 
+// grownBench fills the ledger of an installation.
+type grownBench struct{ *rig }
+
 // Grown compares the rate on a small ledger with that on one of ten million rows,
 // all written through the server and without a manual ANALYZE. It also reports the
 // memory of the daemon and dead rows.
 func Grown(ctx context.Context, o Options) error {
-	r, err := newRig(ctx, o)
+	on, err := newRig(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer r.stop()
+	defer on.stop()
+	r := grownBench{on}
 	if _, err := r.post(ctx, 64, r.warm); err != nil {
 		return err
 	}
@@ -43,7 +47,7 @@ func Grown(ctx context.Context, o Options) error {
 
 // rate measures increments per second at 256 connections. It takes the better of
 // two runs, to exclude checkpoints caused by the fill.
-func (r *rig) rate(ctx context.Context) (best float64, err error) {
+func (r grownBench) rate(ctx context.Context) (best float64, err error) {
 	for range 2 {
 		w, err := r.post(ctx, 256, r.timed)
 		if err != nil {
@@ -65,7 +69,7 @@ func (r *rig) rate(ctx context.Context) (best float64, err error) {
 
 // fillLedger sends batches until the ledger has its size, and reports the memory of
 // the daemon after each step.
-func (r *rig) fillLedger(ctx context.Context) error {
+func (r grownBench) fillLedger(ctx context.Context) error {
 	started := time.Now()
 	var rows int64
 	for rows < r.ledgerRows {

@@ -87,7 +87,7 @@ func (h *histogram) beyond(d time.Duration) sizing.Distribution {
 }
 
 // laneTotals reads the histograms of transactions and requests since the daemon's start.
-func (r *rig) laneTotals(ctx context.Context) (f laneFlow, err error) {
+func (r sizeBench) laneTotals(ctx context.Context) (f laneFlow, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.ops+"/metrics", nil)
 	if err != nil {
 		return f, err

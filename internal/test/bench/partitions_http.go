@@ -52,7 +52,7 @@ func (o *Options) partitionsOverHTTP(ctx context.Context, p PartitionOptions, ur
 		}
 		time.Sleep(r.settle)
 		before, began := r.cpus(), time.Now()
-		lines, err := r.readBoard(ctx, b.name, b.users, p.Rate)
+		lines, err := (readBench{r}).readBoard(ctx, b.name, b.users, p.Rate)
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (l boardLine) perSecond() float64 { return float64(l.h.TotalCount()) / l.to
 const boardCalls = 256
 
 // readBoard reads a board over HTTP at a rate, in an open loop, beside as many increments of it.
-func (r *rig) readBoard(ctx context.Context, board string, users, rate int) (lines [4]boardLine, err error) {
+func (r readBench) readBoard(ctx context.Context, board string, users, rate int) (lines [4]boardLine, err error) {
 	for i := range lines {
 		lines[i].latencies = newLatencies()
 	}

@@ -16,6 +16,9 @@ const (
 
 type pipelineSize struct{ users, events int64 }
 
+// pipelineBench writes changes directly to the outbox of an installation, and rebuilds its ranking.
+type pipelineBench struct{ *rig }
+
 // Pipeline measures what happens after a commit.
 func Pipeline(ctx context.Context, o Options) error {
 	if o.Scale <= 0 || o.Scale > 1 {
@@ -28,11 +31,12 @@ func Pipeline(ctx context.Context, o Options) error {
 	o.printf("%d users with two ledger rows each, %d events\n\n", size.users, size.events)
 	// Events written directly to the outbox have no score in the database, which
 	// must not be repaired.
-	r, err := newRig(ctx, o, "SCOREBOARD_RECONCILE_REPAIR=false")
+	on, err := newRig(ctx, o, "SCOREBOARD_RECONCILE_REPAIR=false")
 	if err != nil {
 		return err
 	}
-	defer r.stop()
+	defer on.stop()
+	r := pipelineBench{on}
 	r.stopDaemon()
 	if err := r.seed(ctx, size.users); err != nil {
 		return err
@@ -74,7 +78,7 @@ cross join lateral (select i * 7919 % 1000000 as b) as base`,
 
 // fillOutbox writes events directly to the outbox, with newer revisions than those
 // of earlier calls.
-func (r *rig) fillOutbox(ctx context.Context, size pipelineSize) error {
+func (r pipelineBench) fillOutbox(ctx context.Context, size pipelineSize) error {
 	r.round++
 	return r.exec(ctx, `insert into outbox_score_updates
     (shard, event_id, user_id, board_id, score, delta, order_key, version, revision, reached_at, recorded_at)

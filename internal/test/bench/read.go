@@ -11,17 +11,21 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
+// readBench reads boards of an installation.
+type readBench struct{ *rig }
+
 // Read measures reads on one large board from the node's cache, from Redis and,
 // with Redis stopped, from PostgreSQL; and the memory of many boards.
 func Read(ctx context.Context, o Options) error {
 	if o.Quick {
 		o.Users, o.Boards, o.Duration = 2000, 5, time.Second
 	}
-	r, err := newRig(ctx, o)
+	on, err := newRig(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer r.stop()
+	defer on.stop()
+	r := readBench{on}
 	r.printf("%d users, %d boards, %s per measurement\n\n", r.Users, r.Boards, r.Duration)
 	if err := r.boardMemory(ctx); err != nil {
 		return err
@@ -44,7 +48,7 @@ const smallBoard = 1000
 
 // boardMemory compares the daemon's memory with one board and with many, all of
 // which were just read.
-func (r *rig) boardMemory(ctx context.Context) error {
+func (r readBench) boardMemory(ctx context.Context) error {
 	measure := func(boards int) (int64, error) {
 		for i := range boards {
 			for _, what := range []string{"top", "top?limit=100"} {
@@ -92,7 +96,7 @@ select (select count(*) from deleted) + (select count(*) from boards)`)
 
 // settledMemory is the daemon's memory after it has collected garbage and returned
 // memory to the system.
-func (r *rig) settledMemory(ctx context.Context) (int64, error) {
+func (r readBench) settledMemory(ctx context.Context) (int64, error) {
 	for range 2 {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.ops+"/debug/pprof/heap?gc=1", nil)
 		if err != nil {
@@ -111,7 +115,7 @@ func (r *rig) settledMemory(ctx context.Context) (int64, error) {
 
 // fillBoards creates the boards many-from to many-(to−1) and waits until they are in
 // Redis.
-func (r *rig) fillBoards(ctx context.Context, from, to int) error {
+func (r readBench) fillBoards(ctx context.Context, from, to int) error {
 	_, err := r.queryInt(ctx, fmt.Sprintf(`with made as (
     insert into boards (board_id, family_id, mode)
     select 'many-' || b, 'many-' || b, 'increment' from generate_series(%d, %d) b returning 1
@@ -191,7 +195,7 @@ func (r *rig) read(ctx context.Context, path string) error {
 }
 
 // closedReads reads in a closed loop.
-func (r *rig) closedReads(ctx context.Context) error {
+func (r readBench) closedReads(ctx context.Context) error {
 	r.println("\n| closed loop, 64 connections | reads/s | p50 ms | p99 ms | errors " +
 		"| CPU µs per read: daemon / Redis / client | goal |")
 	r.println("|---|---|---|---|---|---|---|")

@@ -94,7 +94,7 @@ func readResponse(c *http.Client, req *http.Request, token string) error {
 }
 
 // mixed sends reads and writes at fixed rates, and reads from Redis directly.
-func (r *rig) mixed(ctx context.Context) error {
+func (r readBench) mixed(ctx context.Context) error {
 	tokens := auth.NewTokens(jwtSecret, "scoreboard-dev", "scoreboard", time.Now)
 	var known sync.Map // user → token
 	tokenOf := func(user string) (string, error) {
@@ -191,7 +191,7 @@ func (r *rig) mixed(ctx context.Context) error {
 
 // fallback stops Redis and reads ranks from PostgreSQL, with a few callers in a
 // closed loop. Each read is for another user, so that no cache answers it.
-func (r *rig) fallback(ctx context.Context) error {
+func (r readBench) fallback(ctx context.Context) error {
 	r.Redis.Kill()
 	// Until the breaker has opened, reads wait for Redis first.
 	time.Sleep(2 * time.Second)

@@ -12,7 +12,7 @@ import (
 )
 
 // rebuildUnderReads rebuilds the board during continuous reads.
-func (r *rig) rebuildUnderReads(ctx context.Context, size pipelineSize) error {
+func (r pipelineBench) rebuildUnderReads(ctx context.Context, size pipelineSize) error {
 	if err := r.flush(ctx); err != nil { // the ranking was built before the users were seeded
 		return err
 	}
@@ -58,7 +58,7 @@ func (r *rig) rebuildUnderReads(ctx context.Context, size pipelineSize) error {
 }
 
 // verifyLedger verifies the whole ledger.
-func (r *rig) verifyLedger(ctx context.Context, _ pipelineSize) error {
+func (r pipelineBench) verifyLedger(ctx context.Context, _ pipelineSize) error {
 	c, err := r.newClient()
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (r *rig) verifyLedger(ctx context.Context, _ pipelineSize) error {
 
 // redisMemory compares the memory of the board with a plain sorted set of the same
 // users.
-func (r *rig) redisMemory(ctx context.Context, size pipelineSize) error {
+func (r pipelineBench) redisMemory(ctx context.Context, size pipelineSize) error {
 	c, err := client.New(r.api, client.Options{Token: r.token})
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (r *rig) redisMemory(ctx context.Context, size pipelineSize) error {
 
 // replay replays the events of projectBacklog into a ranking that was rebuilt from
 // the database, which has none of them.
-func (r *rig) replay(ctx context.Context, size pipelineSize) error {
+func (r pipelineBench) replay(ctx context.Context, size pipelineSize) error {
 	r.stopDaemon()
 	if err := r.flush(ctx); err != nil {
 		return err

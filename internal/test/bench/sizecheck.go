@@ -23,15 +23,19 @@ const tolerance = 0.20
 // the machine is full, and a pause of half a second decides the percentiles.
 var laneShares = []float64{0.1, 0.2, 0.35, 0.5, 0.65}
 
+// sizeBench compares the lanes of an installation with their simulation.
+type sizeBench struct{ *rig }
+
 // SizeCheck compares the simulation of package sizing with measured latencies at five rates. At each
 // rate one run measures the transactions and what surrounds them, from which the latency is simulated;
 // a second run measures the latency. It is an error if they differ by more than the tolerance.
 func SizeCheck(ctx context.Context, o Options) error {
-	r, err := newRig(ctx, o)
+	on, err := newRig(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer r.stop()
+	defer on.stop()
+	r := sizeBench{on}
 	if _, err := r.post(ctx, 64, r.warm/3); err != nil {
 		return err
 	}
@@ -69,7 +73,7 @@ type calibration struct {
 }
 
 // calibrate measures transactions of one increment and of many, and returns the rate of the many.
-func (r *rig) calibrate(ctx context.Context) (c calibration, rate float64, err error) {
+func (r sizeBench) calibrate(ctx context.Context) (c calibration, rate float64, err error) {
 	alone, _, err := r.loopFlow(ctx, 1, r.timed/3)
 	if err != nil {
 		return c, 0, err
@@ -86,7 +90,9 @@ func (r *rig) calibrate(ctx context.Context) (c calibration, rate float64, err e
 }
 
 // loopFlow runs a closed loop and returns what the daemon measured meanwhile.
-func (r *rig) loopFlow(ctx context.Context, connections int, d time.Duration) (f laneFlow, rate float64, err error) {
+func (r sizeBench) loopFlow(
+	ctx context.Context, connections int, d time.Duration,
+) (f laneFlow, rate float64, err error) {
 	before, err := r.laneTotals(ctx)
 	if err != nil {
 		return f, 0, err
@@ -101,7 +107,7 @@ func (r *rig) loopFlow(ctx context.Context, connections int, d time.Duration) (f
 
 // checkRate prints the line of a rate and returns by how much the simulation was off. The machine is not
 // equally fast all the time, so runs of both kinds alternate.
-func (r *rig) checkRate(ctx context.Context, c calibration, rate int) (off float64, err error) {
+func (r sizeBench) checkRate(ctx context.Context, c calibration, rate int) (off float64, err error) {
 	var trial, measured observed
 	for _, to := range []*observed{&trial, &measured, &measured, &trial} {
 		if err := r.observe(ctx, rate, to); err != nil { // measured ones, too: observing costs CPU time
@@ -146,7 +152,7 @@ type interval struct {
 }
 
 // observe runs a rate, and adds the run to o.
-func (r *rig) observe(ctx context.Context, rate int, o *observed) error {
+func (r sizeBench) observe(ctx context.Context, rate int, o *observed) error {
 	watched, stop := context.WithCancel(ctx)
 	defer stop()
 	began := time.Now()
@@ -265,7 +271,7 @@ func (f laneFlow) since(before laneFlow) laneFlow {
 	return laneFlow{f.commit.since(before.commit), f.ingest.since(before.ingest)}
 }
 
-func (r *rig) flowSince(ctx context.Context, before laneFlow) (f laneFlow, err error) {
+func (r sizeBench) flowSince(ctx context.Context, before laneFlow) (f laneFlow, err error) {
 	now, err := r.laneTotals(ctx)
 	if err != nil {
 		return f, err

@@ -23,14 +23,18 @@ import (
 // callers is the number of concurrent callers of the store.
 const callers = 64
 
+// storeBench uses the database of an installation without its daemon.
+type storeBench struct{ *rig }
+
 // Store compares group commit with one transaction per increment as in
 // specification A, with the same PostgreSQL, callers and users.
 func Store(ctx context.Context, o Options) error {
-	r, err := newDir(o)
+	on, err := newDir(o)
 	if err != nil {
 		return err
 	}
-	defer r.stop()
+	defer on.stop()
+	r := storeBench{on}
 	if r.Backends = o.Backends; r.Backends == nil {
 		postgres, err := startPostgres(ctx, r.dir)
 		if err != nil {
@@ -96,7 +100,7 @@ create index on specified.outbox_score_updates (processed_at nulls first);
 insert into specified.users (user_id) select 'user-' || n from generate_series(0, 9999) n`
 
 // specified runs the transaction of specification A for each increment.
-func (r *rig) specified(ctx context.Context) (float64, error) {
+func (r storeBench) specified(ctx context.Context) (float64, error) {
 	c, err := pgxpool.ParseConfig(r.database)
 	if err != nil {
 		return 0, err
@@ -155,7 +159,7 @@ type noRanks struct{}
 func (noRanks) Rank(context.Context, []*scoreboard.Receipt) {}
 
 // grouped runs ingest and store as the daemon does.
-func (r *rig) grouped(ctx context.Context) (float64, error) {
+func (r storeBench) grouped(ctx context.Context) (float64, error) {
 	s, err := store.Open(ctx, store.Options{
 		URL: r.database, MaxConns: 4, LockWait: 100 * time.Millisecond, Timeout: 5 * time.Second, Shards: 1,
 	})

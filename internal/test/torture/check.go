@@ -32,13 +32,13 @@ func (r *run) finish(ctx context.Context, rng *rand.Rand) {
 	ledger := r.ledger(ctx, rng)
 	r.checkEvents(ledger)
 	r.checkLedger(ledger)
-	r.checkHistories()
-	r.checkSeasons(ctx, rng, ledger)
-	r.checkCourt(ledger)
+	r.freezer.checkHistories()
+	r.seasons.checkSeasons(ctx, rng, ledger)
+	r.court.checkCourt(ledger)
 	r.checkReads(ledger)
-	r.checkPartitions(ctx, rng)
+	r.partitions.checkPartitions(ctx, rng)
 	r.checkHeads(ctx, ledger, ended)
-	r.checkWitnesses(ctx, ledger)
+	r.watchers.checkWitnesses(ctx, ledger)
 }
 
 // settleAll asks for the outcome of every event that has none: what was
@@ -46,13 +46,13 @@ func (r *run) finish(ctx context.Context, rng *rand.Rand) {
 func (r *run) settleAll(ctx context.Context, rng *rand.Rand) {
 	deadline := time.Now().Add(settleTime)
 	for _, e := range r.log.Events() {
-		if r.mayBeLost(e) && e.Accepted && time.Now().Before(deadline) {
+		if r.players.mayBeLost(e) && e.Accepted && time.Now().Before(deadline) {
 			submitLost(ctx, r, rng, e)
 		}
 		for !e.Settled() && time.Now().Before(deadline) && ctx.Err() == nil {
 			node := r.node(rng, "api")
-			if e.Async && (e.Accepted || e.Maybe) && !r.mayBeLost(e) {
-				known := r.lookUp(ctx, node, e, true)
+			if e.Async && (e.Accepted || e.Maybe) && !r.players.mayBeLost(e) {
+				known := r.players.lookUp(ctx, node, e, true)
 				if e.Settled() {
 					break
 				}
@@ -61,7 +61,7 @@ func (r *run) settleAll(ctx context.Context, rng *rand.Rand) {
 					continue
 				}
 			}
-			if !r.attempt(ctx, r.server, node, e, false) {
+			if !r.players.attempt(ctx, r.server, node, e, false) {
 				time.Sleep(20 * time.Millisecond)
 			}
 		}
@@ -92,7 +92,7 @@ const lostTime = 15 * time.Second
 func submitLost(ctx context.Context, r *run, rng *rand.Rand, e *contract.Event) {
 	wait := func(rule string, until func(known bool) bool) {
 		for deadline := time.Now().Add(lostTime); !e.Settled() && ctx.Err() == nil; {
-			known := r.lookUp(ctx, r.node(rng, "api"), e, true)
+			known := r.players.lookUp(ctx, r.node(rng, "api"), e, true)
 			if until(known) {
 				return
 			}
@@ -107,7 +107,7 @@ func submitLost(ctx context.Context, r *run, rng *rand.Rand, e *contract.Event) 
 	wait("pending without end", func(known bool) bool { return !known })
 	for deadline := time.Now().Add(lostTime); !e.Settled() && time.Now().Before(deadline); {
 		e.Accepted = false
-		if r.attempt(ctx, r.server, r.node(rng, "api"), e, true) || e.Accepted {
+		if r.players.attempt(ctx, r.server, r.node(rng, "api"), e, true) || e.Accepted {
 			break
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -342,7 +342,7 @@ func (r *run) checkHeads(ctx context.Context, all rows, ended time.Time) {
 			for {
 				problem := r.compareBoard(ctx, node.URL(), board, want, ended)
 				if problem == "" && slices.Contains(dividedBoards, familyOf(board)) {
-					problem = r.compareRanks(ctx, node.URL(), board, want, ended)
+					problem = r.partitions.compareRanks(ctx, node.URL(), board, want, ended)
 				}
 				if problem == "" {
 					break

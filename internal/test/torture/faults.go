@@ -14,7 +14,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/internal/test/torture/cluster"
-	"github.com/scoreboard/scoreboard/internal/test/torture/netfault"
 )
 
 // fault is one way to fail. begin returns what ends it.
@@ -36,10 +35,10 @@ var faults = []fault{
 		return func() { r.must(n.Start()) }
 	}},
 	{name: "node killed at commit", begin: func(r *run, rng *rand.Rand) func() {
-		return r.killAt(rng, netfault.Fault{CutAtCommit: true})
+		return r.killAt(rng, cluster.Fault{CutAtCommit: true})
 	}},
 	{name: "node killed at a message", begin: func(r *run, rng *rand.Rand) func() {
-		return r.killAt(rng, netfault.Fault{CutAfter: 20 + rng.IntN(200)})
+		return r.killAt(rng, cluster.Fault{CutAfter: 20 + rng.IntN(200)})
 	}},
 	{name: "node paused", begin: func(r *run, rng *rand.Rand) func() {
 		n := r.anyNode(rng)
@@ -73,18 +72,18 @@ var faults = []fault{
 		return func() {}
 	}},
 	{name: "postgres cut at commit", begin: func(r *run, rng *rand.Rand) func() {
-		return netFault(r.anyNode(rng).PostgresNet(), netfault.Fault{CutAtCommit: true})
+		return netFault(r.anyNode(rng).PostgresNet(), cluster.Fault{CutAtCommit: true})
 	}},
 	{name: "postgres cut at a message", begin: func(r *run, rng *rand.Rand) func() {
-		return netFault(r.anyNode(rng).PostgresNet(), netfault.Fault{CutAfter: 20 + rng.IntN(60)})
+		return netFault(r.anyNode(rng).PostgresNet(), cluster.Fault{CutAfter: 20 + rng.IntN(60)})
 	}},
 	{name: "postgres stalled", begin: func(r *run, rng *rand.Rand) func() {
-		return netFault(r.anyNode(rng).PostgresNet(), netfault.Fault{Stall: true})
+		return netFault(r.anyNode(rng).PostgresNet(), cluster.Fault{Stall: true})
 	}},
 	{name: "postgres delayed", begin: func(r *run, rng *rand.Rand) func() {
 		return netFault(
 			r.anyNode(rng).PostgresNet(),
-			netfault.Fault{Delay: time.Duration(5+rng.IntN(60)) * time.Millisecond},
+			cluster.Fault{Delay: time.Duration(5+rng.IntN(60)) * time.Millisecond},
 		)
 	}},
 	{name: "postgres failed over", needs: cluster.Standby, begin: func(r *run, _ *rand.Rand) func() {
@@ -95,15 +94,15 @@ var faults = []fault{
 	{name: "postgres disk full", needs: cluster.Disks, begin: diskFull(cluster.Postgres)},
 	{name: "clock of postgres stepped", needs: cluster.Clocks, begin: stepped},
 	{name: "redis delayed", begin: func(r *run, rng *rand.Rand) func() {
-		delay := netfault.Fault{Delay: time.Duration(1+rng.IntN(30)) * time.Millisecond}
+		delay := cluster.Fault{Delay: time.Duration(1+rng.IntN(30)) * time.Millisecond}
 		return netFault(r.anyNode(rng).RedisNet(), delay)
 	}},
 	{name: "redis stalled", begin: func(r *run, rng *rand.Rand) func() {
-		return netFault(r.anyNode(rng).RedisNet(), netfault.Fault{Stall: true})
+		return netFault(r.anyNode(rng).RedisNet(), cluster.Fault{Stall: true})
 	}},
 	{name: "redis unreachable", begin: func(r *run, rng *rand.Rand) func() {
 		n := r.anyNode(rng)
-		end := netFault(n.RedisNet(), netfault.Fault{Refuse: true})
+		end := netFault(n.RedisNet(), cluster.Fault{Refuse: true})
 		n.RedisNet().Reset()
 		return end
 	}},
@@ -134,17 +133,17 @@ var faults = []fault{
 		return cutLog(r, rng)
 	}},
 	{name: "kafka stalled", begin: func(r *run, rng *rand.Rand) func() {
-		return netFault(r.cluster.KafkaNet(r.cluster.AnyBroker(rng)), netfault.Fault{Stall: true})
+		return netFault(r.cluster.KafkaNet(r.cluster.AnyBroker(rng)), cluster.Fault{Stall: true})
 	}},
 	{name: "kafka unreachable", begin: func(r *run, rng *rand.Rand) func() {
 		net := r.cluster.KafkaNet(r.cluster.AnyBroker(rng))
-		end := netFault(net, netfault.Fault{Refuse: true})
+		end := netFault(net, cluster.Fault{Refuse: true})
 		net.Reset()
 		return end
 	}},
 	{name: "kafka half-open", begin: func(r *run, rng *rand.Rand) func() {
 		net := r.cluster.KafkaNet(r.cluster.AnyBroker(rng))
-		end := netFault(net, netfault.Fault{Stall: true})
+		end := netFault(net, cluster.Fault{Stall: true})
 		return func() {
 			net.Reset() // what was sent meanwhile never arrives
 			end()
@@ -195,17 +194,17 @@ const (
 	partitions      = 16
 )
 
-func netFault(p *netfault.Proxy, f netfault.Fault) func() {
+func netFault(p *cluster.Proxy, f cluster.Fault) func() {
 	p.Set(f)
-	return func() { p.Set(netfault.Fault{}) }
+	return func() { p.Set(cluster.Fault{}) }
 }
 
 // swallowed drops answers, and then cuts the connections that wait for them.
-func swallowed(p *netfault.Proxy) func() {
-	p.Set(netfault.Fault{Swallow: true})
+func swallowed(p *cluster.Proxy) func() {
+	p.Set(cluster.Fault{Swallow: true})
 	return func() {
 		p.Reset()
-		p.Set(netfault.Fault{})
+		p.Set(cluster.Fault{})
 	}
 }
 
@@ -219,29 +218,27 @@ func cutLog(r *run, rng *rand.Rand) func() {
 		return func() {}
 	}
 	return func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		r.must(cut(ctx))
-		r.replaced(topic)
+		r.mustWithin(cut)
+		r.players.replaced(topic)
 	}
 }
 
 // recreate loses all records of a topic. A broker that has just returned may not be
 // able to yet; then the topic is there in the end.
 func (r *run) recreate(topic string) func() {
-	defer r.replaced(topic)
+	defer r.players.replaced(topic)
 	err := r.cluster.RecreateTopic(context.Background(), topic, partitions)
 	return func() {
 		if err != nil {
 			r.log.Note("", "%v", err)
 			r.must(r.cluster.RecreateTopic(context.Background(), topic, partitions))
-			r.replaced(topic)
+			r.players.replaced(topic)
 		}
 	}
 }
 
 // killAt kills a node when one of its connections to PostgreSQL is cut.
-func (r *run) killAt(rng *rand.Rand, f netfault.Fault) func() {
+func (r *run) killAt(rng *rand.Rand, f cluster.Fault) func() {
 	n := r.anyNode(rng)
 	f.OnCut = n.Kill
 	end := netFault(n.PostgresNet(), f)
@@ -258,12 +255,6 @@ func killed(b cluster.Backend) func(*run, *rand.Rand) func() {
 	}
 }
 
-func (r *run) startBackend(b cluster.Backend) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	r.must(r.cluster.StartBackend(ctx, b))
-}
-
 func paused(b cluster.Backend) func(*run, *rand.Rand) func() {
 	return func(r *run, _ *rand.Rand) func() {
 		r.cluster.Pause(b)
@@ -278,11 +269,7 @@ func diskFull(b cluster.Backend) func(*run, *rand.Rand) func() {
 		if err != nil {
 			return func() {}
 		}
-		return func() {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-			defer cancel()
-			r.must(free(ctx))
-		}
+		return func() { r.mustWithin(free) }
 	}
 }
 
@@ -370,24 +357,6 @@ func (r *run) restoreRedis(rng *rand.Rand) func() {
 	return func() { r.startBackend(cluster.Redis) }
 }
 
-func (r *run) anyNode(rng *rand.Rand) *cluster.Node {
-	return r.cluster.Nodes[rng.IntN(len(r.cluster.Nodes))]
-}
-
-// must stops a run whose own means fail: it would prove nothing.
-func (r *run) must(err error) {
-	if err != nil {
-		r.log.Violate("harness", "", "%v", err)
-	}
-}
-
-// wanted says whether --only allows a fault.
-func (r *run) wanted(name string) bool {
-	return slices.ContainsFunc(strings.Split(r.o.only, ","), func(part string) bool {
-		return strings.Contains(name, part)
-	})
-}
-
 // schedule fails something, alone or in pairs, again and again until ctx ends,
 // in an order that the seed decides. It leaves everything healthy.
 func (r *run) schedule(ctx context.Context, rng *rand.Rand) {
@@ -428,7 +397,7 @@ func (r *run) schedule(ctx context.Context, rng *rand.Rand) {
 			ends[i]()
 		}
 		if lost && !r.cluster.Can(cluster.Broker) {
-			r.replaced(topicIncrements) // the streams of Redis
+			r.players.replaced(topicIncrements) // the streams of Redis
 		}
 		r.log.Note("", "faults end")
 		r.revive()

@@ -63,7 +63,7 @@ var sequential = porcupine.Model{
 
 // checkHistories requires each user's history on each board to be linearizable. The
 // court is left out: corrections move its scores, and checkCourt knows them.
-func (r *run) checkHistories() {
+func (r *freezer) checkHistories() {
 	histories := make(map[[2]string][]porcupine.Operation)
 	for _, e := range r.log.Events() {
 		if e.Board == boardCourt {

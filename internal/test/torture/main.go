@@ -25,7 +25,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/test/torture/clock"
 	"github.com/scoreboard/scoreboard/internal/test/torture/cluster"
 	"github.com/scoreboard/scoreboard/internal/test/torture/contract"
 )
@@ -125,6 +124,26 @@ func torture(ctx context.Context, o options) (found int, err error) {
 	return found, ctx.Err()
 }
 
+// run is a test of an installation: the clients, the faults and the checks.
+type run struct {
+	*site
+	players    *players
+	freezer    *freezer
+	court      *court
+	seasons    *seasons
+	partitions *partitioning
+	watchers   *watchers
+}
+
+func makeRun(s *site) *run {
+	p := &players{site: s}
+	all := &seasons{site: s, players: p}
+	return &run{
+		site: s, players: p, seasons: all, freezer: &freezer{site: s}, court: newCourt(s, p),
+		partitions: &partitioning{site: s, seasons: all}, watchers: &watchers{site: s, seasons: all},
+	}
+}
+
 // newRun starts an installation, breaks it and checks everything.
 func newRun(ctx context.Context, o options) (r *run, err error) {
 	layout, ok := layouts[o.layout]
@@ -161,7 +180,7 @@ func newRun(ctx context.Context, o options) (r *run, err error) {
 		return nil, err
 	}
 	defer c.Close()
-	r = &run{o: o, cluster: c, log: contract.NewLog(), court: newCourt()}
+	r = makeRun(&site{o: o, cluster: c, log: contract.NewLog()})
 	if err := r.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -175,7 +194,7 @@ func newRun(ctx context.Context, o options) (r *run, err error) {
 	)
 	witnessed, dismiss := context.WithCancel(ctx)
 	defer dismiss()
-	r.callWitnesses(witnessed)
+	r.watchers.callWitnesses(witnessed)
 	r.play(ctx)
 	r.log.Note("", "the faults are over")
 	if err := c.AwaitReady(ctx, time.Minute); err != nil {
@@ -195,10 +214,10 @@ func newRun(ctx context.Context, o options) (r *run, err error) {
 
 // buildWithClock builds a daemon whose clock can be set.
 func buildWithClock(ctx context.Context, dir string) (binary string, err error) {
-	if err := clock.Available(); err != nil {
+	if err := cluster.Available(); err != nil {
 		return "", err
 	}
-	overlay, err := clock.Overlay(ctx, dir)
+	overlay, err := cluster.Overlay(ctx, dir)
 	if err != nil {
 		return "", err
 	}
@@ -209,9 +228,6 @@ func buildWithClock(ctx context.Context, dir string) (binary string, err error) 
 	}
 	return binary, nil
 }
-
-// rng is the random source of one actor.
-func (r *run) rng(actor uint64) *rand.Rand { return rand.New(rand.NewPCG(r.o.seed, actor)) }
 
 // enter makes a token, a key and the boards.
 func (r *run) enter(ctx context.Context) error {
@@ -265,7 +281,7 @@ func (r *run) enter(ctx context.Context) error {
 	}
 	r.seasons.add(span{})
 	r.server = c
-	if err := r.divide(ctx); err != nil {
+	if err := r.partitions.divide(ctx); err != nil {
 		return err
 	}
 	time.Sleep(1500 * time.Millisecond) // every node knows the boards
@@ -284,29 +300,24 @@ func (r *run) play(ctx context.Context) {
 		all.Go(func() { do(ctx, rng) })
 	}
 	start(r.schedule)
-	start(r.operator)
-	start(r.moderator)
-	start(r.voider)
-	start(r.roller)
-	start(r.repartitioner)
+	start(r.freezer.operator)
+	start(r.court.moderator)
+	start(r.court.voider)
+	start(r.seasons.roller)
+	start(r.partitions.repartitioner)
 	for range 2 {
-		start(r.courtWriter)
-		start(r.ladderWriter)
+		start(r.court.courtWriter)
+		start(r.seasons.ladderWriter)
 	}
 	for range r.o.writers {
-		start(r.writer)
+		start(r.players.writer)
 	}
 	for i := range 4 {
-		start(r.reader)
-		start(func(ctx context.Context, rng *rand.Rand) { r.watcher(ctx, rng, i%2 == 0) })
+		start(r.players.reader)
+		start(func(ctx context.Context, rng *rand.Rand) { r.watchers.watcher(ctx, rng, i%2 == 0) })
 	}
 	all.Wait()
-	r.thaw(context.WithoutCancel(ctx), r.rng(1<<21))
-}
-
-// phase says how far the end of a run is.
-func (r *run) phase(name string) {
-	fmt.Printf("%s after %s\n", name, r.log.Now().Round(100*time.Millisecond))
+	r.freezer.thaw(context.WithoutCancel(ctx), r.rng(1<<21))
 }
 
 // counts are what a run did.

@@ -28,8 +28,11 @@ const (
 	actionAdjust   = "adjust"
 )
 
-// court is what the moderation did, and what its clients were told.
+// court is the moderation and the players it is about: what it did, and what its clients were told.
 type court struct {
+	*site
+	players *players
+
 	mu          sync.Mutex
 	reversible  []*contract.Event // acknowledged, and not sent with a cheat's key
 	reversed    map[string]bool   // by event: true if acknowledged, false if unknown
@@ -67,34 +70,33 @@ func (v *void) String() string {
 	return fmt.Sprintf("%d of key %s before %s is %s", v.id, v.keyID, v.to, v.state)
 }
 
-func newCourt() *court {
-	return &court{reversed: make(map[string]bool), adjustments: make(map[string]adjustment)}
+func newCourt(s *site, p *players) *court {
+	return &court{site: s, players: p, reversed: make(map[string]bool), adjustments: make(map[string]adjustment)}
 }
 
 // courtWriter submits increments of the players on the court, some of them as a
 // cheat, whose key will be voided.
-func (r *run) courtWriter(ctx context.Context, rng *rand.Rand) {
+func (r *court) courtWriter(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
-		c := r.court
-		c.mu.Lock()
+		r.mu.Lock()
 		sender, v := r.server, (*void)(nil)
-		if c.cheat != nil && rng.IntN(3) == 0 {
-			sender, v = c.cheat, c.voids[len(c.voids)-1]
+		if r.cheat != nil && rng.IntN(3) == 0 {
+			sender, v = r.cheat, r.voids[len(r.voids)-1]
 		}
-		c.mu.Unlock()
+		r.mu.Unlock()
 		e := r.log.Begin(contract.Increment{
 			UserID: courtPlayer(rng), Delta: 1 + rng.Int64N(50), EventID: uuid(rng), Board: boardCourt,
 		}, false)
 		if v != nil {
-			c.mu.Lock()
+			r.mu.Lock()
 			v.sent = append(v.sent, e)
-			c.mu.Unlock()
+			r.mu.Unlock()
 		}
-		r.settleAs(ctx, rng, sender, e)
+		r.players.settleAs(ctx, rng, sender, e)
 		if e.Receipts != nil && v == nil {
-			c.mu.Lock()
-			c.reversible = append(c.reversible, e)
-			c.mu.Unlock()
+			r.mu.Lock()
+			r.reversible = append(r.reversible, e)
+			r.mu.Unlock()
 		}
 		pause(ctx, time.Duration(rng.IntN(4*r.o.pauseMS+1))*time.Millisecond)
 	}
@@ -110,7 +112,7 @@ func uuid(rng *rand.Rand) string {
 }
 
 // moderator reverses, adjusts, bans and erases until ctx ends.
-func (r *run) moderator(ctx context.Context, rng *rand.Rand) {
+func (r *court) moderator(ctx context.Context, rng *rand.Rand) {
 	for erased := 0; ctx.Err() == nil; {
 		switch n := rng.IntN(10); {
 		case n < 5:
@@ -131,44 +133,19 @@ func (r *run) moderator(ctx context.Context, rng *rand.Rand) {
 // node may be available for several seconds.
 const changeTime = 30 * time.Second
 
-// change sends an operator's change until it is answered with success or a final
-// error, at any node. Its status is 0 if that does not happen within changeTime.
-func (r *run) change(ctx context.Context, rng *rand.Rand, path string, body map[string]any, out any) (status int) {
-	return r.request(ctx, rng, http.MethodPost, path, body, out)
-}
-
-// request is change with any method.
-func (r *run) request(
-	ctx context.Context, rng *rand.Rand, method, path string, body map[string]any, out any,
-) (status int) {
-	for end := time.Now().Add(changeTime); time.Now().Before(end); {
-		callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*attemptTime)
-		var err error
-		status, err = r.server.Call(callCtx, r.node(rng, "api").URL(), method, path, body, out)
-		cancel()
-		if err == nil && status < 500 && status != http.StatusTooManyRequests &&
-			status != http.StatusUnauthorized {
-			return status
-		}
-		time.Sleep(time.Duration(50+rng.IntN(200)) * time.Millisecond)
-	}
-	return 0
-}
-
 // reverse reverses an acknowledged event, and then again, which must have no
 // further effect.
-func (r *run) reverse(ctx context.Context, rng *rand.Rand) {
-	c := r.court
-	c.mu.Lock()
-	if len(c.reversible) == 0 {
-		c.mu.Unlock()
+func (r *court) reverse(ctx context.Context, rng *rand.Rand) {
+	r.mu.Lock()
+	if len(r.reversible) == 0 {
+		r.mu.Unlock()
 		return
 	}
-	i := rng.IntN(len(c.reversible))
-	e := c.reversible[i]
-	c.reversible = slices.Delete(c.reversible, i, i+1)
-	c.reversed[e.EventID] = false
-	c.mu.Unlock()
+	i := rng.IntN(len(r.reversible))
+	e := r.reversible[i]
+	r.reversible = slices.Delete(r.reversible, i, i+1)
+	r.reversed[e.EventID] = false
+	r.mu.Unlock()
 	path, body := "/v1/admin/events/"+e.EventID+"/reverse", map[string]any{"user_id": e.UserID, "reason": "torture"}
 	r.log.Note(e.UserID, "operator: reverse %s", e.EventID)
 	for n := range 2 {
@@ -183,14 +160,14 @@ func (r *run) reverse(ctx context.Context, rng *rand.Rand) {
 		case n == 1 && !answer.Replayed:
 			r.log.Violate("reversal", e.UserID, "reversing %s again was not a replay: %+v", e.EventID, answer)
 		}
-		c.mu.Lock()
-		c.reversed[e.EventID] = true
-		c.mu.Unlock()
+		r.mu.Lock()
+		r.reversed[e.EventID] = true
+		r.mu.Unlock()
 	}
 }
 
 // adjust adds to a player's score.
-func (r *run) adjust(ctx context.Context, rng *rand.Rand) {
+func (r *court) adjust(ctx context.Context, rng *rand.Rand) {
 	id, user, delta := uuid(rng), courtPlayer(rng), 1+rng.Int64N(100)
 	if rng.IntN(2) == 0 {
 		delta = -delta
@@ -205,15 +182,15 @@ func (r *run) adjust(ctx context.Context, rng *rand.Rand) {
 	if a.known = status == http.StatusOK; !a.known && status != 0 {
 		r.log.Violate("adjustment", user, "adjusting by %d was answered with %d", delta, status)
 	}
-	r.court.mu.Lock()
-	defer r.court.mu.Unlock()
-	r.court.adjustments[id] = a
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.adjustments[id] = a
 }
 
 // ban bans a player for a moment. Between the answer and the request to unban,
 // nothing of the player is acknowledged, and no node shows the player in a newer
 // state.
-func (r *run) ban(ctx context.Context, rng *rand.Rand) {
+func (r *court) ban(ctx context.Context, rng *rand.Rand) {
 	user, body := courtPlayer(rng), map[string]any{"reason": "torture"}
 	var state struct {
 		Pending bool `json:"pending"`
@@ -232,9 +209,9 @@ func (r *run) ban(ctx context.Context, rng *rand.Rand) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	if status == http.StatusOK {
-		r.court.mu.Lock()
-		r.court.bans = append(r.court.bans, ban{user, span{from, r.log.Now()}})
-		r.court.mu.Unlock()
+		r.mu.Lock()
+		r.bans = append(r.bans, ban{user, span{from, r.log.Now()}})
+		r.mu.Unlock()
 	}
 	r.log.Note(user, "operator: unban")
 	if r.change(ctx, rng, "/v1/admin/users/"+user+"/unban", body, nil) != http.StatusOK {
@@ -245,7 +222,7 @@ func (r *run) ban(ctx context.Context, rng *rand.Rand) {
 // checkHidden reads the head after the answer to a ban. A node that the ban's
 // notice has not reached, because it has lost Redis or was paused, may show an
 // older state, and says so by its as_of.
-func (r *run) checkHidden(ctx context.Context, server, user string, banned time.Time) {
+func (r *court) checkHidden(ctx context.Context, server, user string, banned time.Time) {
 	callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
 	defer cancel()
 	top, code, err := r.server.Top(callCtx, server, boardCourt, "", 100)
@@ -266,7 +243,7 @@ func (r *run) checkHidden(ctx context.Context, server, user string, banned time.
 }
 
 // erase lets a player of its own submit, and erases the player.
-func (r *run) erase(ctx context.Context, rng *rand.Rand, user string) {
+func (r *court) erase(ctx context.Context, rng *rand.Rand, user string) {
 	in := contract.Increment{UserID: user, Delta: 500, EventID: uuid(rng), Board: boardCourt}
 	submit := func() contract.Answer {
 		for range 40 {
@@ -295,8 +272,7 @@ func (r *run) erase(ctx context.Context, rng *rand.Rand, user string) {
 
 // voider lets a cheat submit with a key, voids what the key sent, and undoes
 // every other void.
-func (r *run) voider(ctx context.Context, rng *rand.Rand) {
-	c := r.court
+func (r *court) voider(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		var key struct {
 			KeyID  string `json:"key_id"`
@@ -307,13 +283,13 @@ func (r *run) voider(ctx context.Context, rng *rand.Rand) {
 		}
 		cheat, v := *r.server, &void{keyID: key.KeyID}
 		cheat.KeyID, cheat.Secret = key.KeyID, key.Secret
-		c.mu.Lock()
-		c.voids, c.cheat = append(c.voids, v), &cheat
-		c.mu.Unlock()
+		r.mu.Lock()
+		r.voids, r.cheat = append(r.voids, v), &cheat
+		r.mu.Unlock()
 		pause(ctx, time.Duration(1500+rng.IntN(3000))*time.Millisecond)
-		c.mu.Lock()
-		c.cheat = nil
-		c.mu.Unlock()
+		r.mu.Lock()
+		r.cheat = nil
+		r.mu.Unlock()
 		v.to = time.Now()
 		r.void(ctx, rng, v)
 	}
@@ -328,7 +304,7 @@ type voidAnswer struct {
 }
 
 // void voids a key's events, and undoes that or not.
-func (r *run) void(ctx context.Context, rng *rand.Rand, v *void) {
+func (r *court) void(ctx context.Context, rng *rand.Rand, v *void) {
 	r.log.Note("", "operator: void key %s before %s", v.keyID, v.to.Format("15:04:05.000000"))
 	body := map[string]any{
 		"key_id": v.keyID, "from": v.to.Add(-time.Hour).UTC().Format(time.RFC3339Nano),
@@ -369,7 +345,7 @@ func (r *run) void(ctx context.Context, rng *rand.Rand, v *void) {
 }
 
 // findVoid returns the void of a key, or 0; not ok if no node answers.
-func (r *run) findVoid(ctx context.Context, rng *rand.Rand, keyID string) (id int64, ok bool) {
+func (r *court) findVoid(ctx context.Context, rng *rand.Rand, keyID string) (id int64, ok bool) {
 	callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
 	defer cancel()
 	var list struct {
@@ -385,7 +361,7 @@ func (r *run) findVoid(ctx context.Context, rng *rand.Rand, keyID string) (id in
 }
 
 // awaitVoid polls a void until it has a state; checkCourt reports one that never has.
-func (r *run) awaitVoid(ctx context.Context, rng *rand.Rand, v *void, state string) {
+func (r *court) awaitVoid(ctx context.Context, rng *rand.Rand, v *void, state string) {
 	for deadline := time.Now().Add(settleTime); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
 		var now voidAnswer
@@ -401,8 +377,7 @@ func (r *run) awaitVoid(ctx context.Context, rng *rand.Rand, v *void, state stri
 }
 
 // checkCourt compares the corrections in the ledger with what operators were told.
-func (r *run) checkCourt(all rows) {
-	c := r.court
+func (r *court) checkCourt(all rows) {
 	corrections := make(map[string][]contract.Row) // by the corrected event
 	adjusted := make(map[string][]contract.Row)
 	recorded := make(map[string]contract.Row)
@@ -418,7 +393,7 @@ func (r *run) checkCourt(all rows) {
 			}
 		}
 	}
-	for id, a := range c.adjustments {
+	for id, a := range r.adjustments {
 		got := adjusted[id]
 		if len(got) > 1 || len(got) == 0 && a.known || len(got) == 1 && got[0].Delta != a.delta {
 			r.log.Violate(
@@ -445,9 +420,9 @@ func (r *run) checkCourt(all rows) {
 			}
 		}
 		row, isRecorded := recorded[e.EventID]
-		acknowledged, asked := c.reversed[e.EventID]
+		acknowledged, asked := r.reversed[e.EventID]
 		want := net == 0
-		switch v := c.voidOf(e); {
+		switch v := r.voidOf(e); {
 		case acknowledged:
 			want = net == -1
 		case asked:
@@ -463,7 +438,7 @@ func (r *run) checkCourt(all rows) {
 			r.log.Violate(
 				"corrections", e.UserID,
 				"event %s (%d, recorded %s, reversal acknowledged %t, void %s) has the corrections %+v",
-				e.EventID, e.Delta, row.RecordedAt, acknowledged, c.voidOf(e), corrections[e.EventID],
+				e.EventID, e.Delta, row.RecordedAt, acknowledged, r.voidOf(e), corrections[e.EventID],
 			)
 		}
 		delete(corrections, e.EventID)
@@ -475,8 +450,8 @@ func (r *run) checkCourt(all rows) {
 }
 
 // voidOf is the void that covers an event; nil: none.
-func (c *court) voidOf(e *contract.Event) *void {
-	for _, v := range c.voids {
+func (r *court) voidOf(e *contract.Event) *void {
+	for _, v := range r.voids {
 		if slices.Contains(v.sent, e) {
 			return v
 		}
@@ -486,9 +461,9 @@ func (c *court) voidOf(e *contract.Event) *void {
 
 // checkBans: nothing that was first sent after a ban was answered is acknowledged
 // before the end of the ban was asked for.
-func (r *run) checkBans() {
+func (r *court) checkBans() {
 	for _, e := range r.log.Events() {
-		for _, b := range r.court.bans {
+		for _, b := range r.bans {
 			if e.Receipts != nil && b.user == e.UserID && e.Invoked > b.from && e.Returned < b.to {
 				r.log.Violate("banned", e.UserID, "event %s was acknowledged between a ban and its end (%s to %s)",
 					e.EventID, b.from, b.to)

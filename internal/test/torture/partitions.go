@@ -19,30 +19,33 @@ var partitionCounts = []int{1, 2, 4, 8}
 
 // partitioning is the numbers of partitions that the boards were last given.
 type partitioning struct {
+	*site
+	seasons *seasons
+
 	mu   sync.Mutex
 	last map[string]int // by board; 0: the last change has no known outcome
 	sets int            // acknowledged changes
 }
 
-func (p *partitioning) set(board string, count int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.last[board] = count
+func (r *partitioning) set(board string, count int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last[board] = count
 	if count > 0 {
-		p.sets++
+		r.sets++
 	}
 }
 
-func (p *partitioning) of(board string) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.last[board]
+func (r *partitioning) of(board string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last[board]
 }
 
 // divide gives boards their first partitions. A node of an earlier version may not know
 // partitions, and rejects them; then no board has any.
-func (r *run) divide(ctx context.Context) error {
-	r.partitions.last = make(map[string]int)
+func (r *partitioning) divide(ctx context.Context) error {
+	r.last = make(map[string]int)
 	for i, board := range dividedBoards {
 		count := partitionCounts[1+i]
 		last := r.cluster.Nodes[len(r.cluster.Nodes)-1]
@@ -58,15 +61,15 @@ func (r *run) divide(ctx context.Context) error {
 			fmt.Println("the earlier version knows no partitions: all boards are in one piece")
 			return nil
 		}
-		r.partitions.set(board, count)
+		r.set(board, count)
 	}
 	return nil
 }
 
 // repartitioner changes the partitions of boards until ctx ends, some of them again before
 // their ranking has the partitions that it was last given.
-func (r *run) repartitioner(ctx context.Context, rng *rand.Rand) {
-	for len(r.partitions.last) > 0 {
+func (r *partitioning) repartitioner(ctx context.Context, rng *rand.Rand) {
+	for len(r.last) > 0 {
 		if pause(ctx, time.Duration(200+rng.IntN(2500))*time.Millisecond); ctx.Err() != nil {
 			return
 		}
@@ -75,14 +78,14 @@ func (r *run) repartitioner(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-func (r *run) repartition(ctx context.Context, rng *rand.Rand, board string, count int) {
-	r.partitions.set(board, 0)
+func (r *partitioning) repartition(ctx context.Context, rng *rand.Rand, board string, count int) {
+	r.set(board, 0)
 	r.log.Note("", "operator: give %s %d partitions", board, count)
 	status := r.request(ctx, rng, http.MethodPatch, "/v1/boards/"+board, map[string]any{"partitions": count}, nil)
 	r.log.Note("", "operator: the change of %s to %d partitions was answered with %d", board, count, status)
 	switch status {
 	case http.StatusOK:
-		r.partitions.set(board, count)
+		r.set(board, count)
 	case 0:
 	default:
 		r.log.Violate("partitions", "", "giving %s %d partitions was answered with %d", board, count, status)
@@ -91,13 +94,13 @@ func (r *run) repartition(ctx context.Context, rng *rand.Rand, board string, cou
 
 // checkPartitions: after the faults, each ranking gets the partitions that its board was
 // last given.
-func (r *run) checkPartitions(ctx context.Context, rng *rand.Rand) {
-	if len(r.partitions.last) == 0 {
+func (r *partitioning) checkPartitions(ctx context.Context, rng *rand.Rand) {
+	if len(r.last) == 0 {
 		return
 	}
 	deadline := time.Now().Add(convergeTime)
 	for _, board := range dividedBoards {
-		if r.partitions.of(board) == 0 {
+		if r.of(board) == 0 {
 			r.repartition(ctx, rng, board, partitionCounts[rng.IntN(len(partitionCounts))])
 		}
 		if board == boardLadder {
@@ -106,7 +109,7 @@ func (r *run) checkPartitions(ctx context.Context, rng *rand.Rand) {
 			}
 			board = r.seasons.current()
 		}
-		want := r.partitions.of(familyOf(board))
+		want := r.of(familyOf(board))
 		for {
 			got, problem := r.partitionsNow(ctx, r.node(rng, "api"), board)
 			if problem == "" && got == want {
@@ -123,7 +126,9 @@ func (r *run) checkPartitions(ctx context.Context, rng *rand.Rand) {
 }
 
 // partitionsNow returns the partitions that a board's ranking has.
-func (r *run) partitionsNow(ctx context.Context, node *cluster.Node, board string) (count int, problem string) {
+func (r *partitioning) partitionsNow(
+	ctx context.Context, node *cluster.Node, board string,
+) (count int, problem string) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
 	var ranking struct {
@@ -138,7 +143,9 @@ func (r *run) partitionsNow(ctx context.Context, node *cluster.Node, board strin
 }
 
 // compareRanks compares the rank of each user with the ledger's.
-func (r *run) compareRanks(ctx context.Context, server, board string, want []standing, ended time.Time) string {
+func (r *partitioning) compareRanks(
+	ctx context.Context, server, board string, want []standing, ended time.Time,
+) string {
 	for i, w := range want {
 		callCtx, cancel := context.WithTimeout(ctx, attemptTime)
 		p, status, err := r.server.Place(callCtx, server, board, w.user, 0)

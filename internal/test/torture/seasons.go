@@ -18,6 +18,9 @@ const ladderPlayers = 12
 
 // seasons are those of the ladder, oldest first.
 type seasons struct {
+	*site
+	players *players
+
 	mu  sync.Mutex
 	all []season
 }
@@ -31,28 +34,28 @@ type season struct {
 func seasonName(n int) string { return fmt.Sprintf("s%d", n) }
 
 // add notes a season, begun in a span of time.
-func (s *seasons) add(begin span) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all = append(s.all, season{boardLadder + ":" + seasonName(len(s.all)), begin})
+func (r *seasons) add(begin span) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, season{boardLadder + ":" + seasonName(len(r.all)), begin})
 }
 
 // next is the name of the season that is not begun yet.
-func (s *seasons) next() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return seasonName(len(s.all))
+func (r *seasons) next() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return seasonName(len(r.all))
 }
 
 // current is the instance that takes writes.
-func (s *seasons) current() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all[len(s.all)-1].board
+func (r *seasons) current() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all[len(r.all)-1].board
 }
 
 // of is the instance that an event is recorded in; the newest if in none.
-func (s *seasons) of(e *contract.Event, all rows) string {
+func (r *seasons) of(e *contract.Event, all rows) string {
 	if len(e.Receipts) > 0 {
 		return e.Receipts[0].Board
 	}
@@ -62,7 +65,7 @@ func (s *seasons) of(e *contract.Event, all rows) string {
 			return board
 		}
 	}
-	return s.current()
+	return r.current()
 }
 
 // familyOf is the family of an instance, or a board without periods itself.
@@ -72,12 +75,12 @@ func familyOf(board string) string {
 }
 
 // roller begins a new season every few seconds until ctx ends.
-func (r *run) roller(ctx context.Context, rng *rand.Rand) {
+func (r *seasons) roller(ctx context.Context, rng *rand.Rand) {
 	for {
 		if pause(ctx, time.Duration(1500+rng.IntN(3500))*time.Millisecond); ctx.Err() != nil {
 			return
 		}
-		name := r.seasons.next()
+		name := r.next()
 		begin := span{from: r.log.Now()}
 		r.log.Note("", "operator: begin season %s", name)
 		// The first request may have begun it without an answer: then it is a conflict.
@@ -88,7 +91,7 @@ func (r *run) roller(ctx context.Context, rng *rand.Rand) {
 		}
 		begin.to = r.log.Now()
 		r.log.Note("", "operator: season %s has begun (%d)", name, status)
-		r.seasons.add(begin)
+		r.add(begin)
 	}
 }
 
@@ -97,13 +100,13 @@ func seasonBody(name string) map[string]any {
 }
 
 // ladderWriter submits increments of the ladder's players.
-func (r *run) ladderWriter(ctx context.Context, rng *rand.Rand) {
+func (r *seasons) ladderWriter(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		e := r.log.Begin(contract.Increment{
 			UserID: fmt.Sprintf("l%02d", rng.IntN(ladderPlayers)), Delta: 1 + rng.Int64N(50),
 			EventID: uuid(rng), Board: boardLadder,
 		}, false)
-		r.settle(ctx, rng, e)
+		r.players.settle(ctx, rng, e)
 		pause(ctx, time.Duration(rng.IntN(2*r.o.pauseMS+1))*time.Millisecond)
 	}
 }
@@ -111,8 +114,8 @@ func (r *run) ladderWriter(ctx context.Context, rng *rand.Rand) {
 // checkSeasons: an event is in one season only, the one of the time in which it was
 // sent, and final standings are the ledger's. Where PostgreSQL's clock was wrong, only
 // the first can be required.
-func (r *run) checkSeasons(ctx context.Context, rng *rand.Rand, all rows) {
-	s := &r.seasons
+func (r *seasons) checkSeasons(ctx context.Context, rng *rand.Rand, all rows) {
+	s := r
 	found := make(map[string][]string) // the seasons of an event
 	for _, byBoard := range all {
 		for board, list := range byBoard {
@@ -157,7 +160,7 @@ func (r *run) checkSeasons(ctx context.Context, rng *rand.Rand, all rows) {
 }
 
 // compareFinal waits for the final standings of a season and compares them.
-func (r *run) compareFinal(ctx context.Context, rng *rand.Rand, board string, want []standing) (problem string) {
+func (r *seasons) compareFinal(ctx context.Context, rng *rand.Rand, board string, want []standing) (problem string) {
 	type final struct {
 		ClosedAt *time.Time       `json:"closed_at"`
 		Entries  []contract.Entry `json:"entries"`

@@ -28,13 +28,20 @@ type frame struct {
 	Top      []contract.Entry `json:"top"`
 }
 
+// watchers follow boards as their viewers do.
+type watchers struct {
+	*site
+	seasons   *seasons
+	witnesses []*witness
+}
+
 // watcher follows a board over one WebSocket or event stream after another.
 // Within a connection a board never goes back.
-func (r *run) watcher(ctx context.Context, rng *rand.Rand, sse bool) {
+func (r *watchers) watcher(ctx context.Context, rng *rand.Rand, sse bool) {
 	for ctx.Err() == nil {
 		node := r.node(rng, "gateway")
 		board := []string{boardGlobal, boardArena, boardCourt}[rng.IntN(3)]
-		v := &view{run: r, board: board, scores: make(map[string]int64)}
+		v := &view{site: r.site, board: board, scores: make(map[string]int64)}
 		life, cancel := context.WithTimeout(ctx, time.Duration(2+rng.IntN(15))*time.Second)
 		path := node.URL() + "/v1/realtime/leaderboard?board=" + board
 		if sse {
@@ -49,7 +56,7 @@ func (r *run) watcher(ctx context.Context, rng *rand.Rand, sse bool) {
 
 // view is what one connection has shown of its board.
 type view struct {
-	run            *run
+	site           *site
 	board          string
 	epoch, version int64
 	frames         int
@@ -60,7 +67,7 @@ type view struct {
 func (v *view) show(data []byte) {
 	var f frame
 	if err := json.Unmarshal(data, &f); err != nil {
-		v.run.log.Violate("frame", "", "a frame is not JSON: %.100q", data)
+		v.site.log.Violate("frame", "", "a frame is not JSON: %.100q", data)
 		return
 	}
 	if f.Type != "leaderboard.updated" || f.Board != v.board || f.Epoch == nil || f.Version == nil {
@@ -71,7 +78,7 @@ func (v *view) show(data []byte) {
 		return // it repeats the last epoch and version
 	}
 	if *f.Epoch < v.epoch || *f.Epoch == v.epoch && *f.Version < v.version {
-		v.run.log.Violate(
+		v.site.log.Violate(
 			"frames go back",
 			"",
 			"board %s went from %d:%d to %d:%d",
@@ -85,15 +92,15 @@ func (v *view) show(data []byte) {
 	// Nobody is hidden on these boards: one state has one content.
 	moderated := v.board == boardCourt
 	if *f.Epoch == v.epoch && *f.Version == v.version && !moderated && !slices.Equal(f.Top, v.top) {
-		v.run.log.Violate("two contents", "", "board %s at %d:%d is %+v after %+v",
+		v.site.log.Violate("two contents", "", "board %s at %d:%d is %+v after %+v",
 			v.board, v.epoch, v.version, f.Top, v.top)
 	}
 	v.epoch, v.version, v.top = *f.Epoch, *f.Version, f.Top
 	// Players' scores on these boards only rise, also from one epoch to the next.
-	if (v.board == boardGlobal || v.board == boardArena) && !v.run.redisLost.Load() {
+	if (v.board == boardGlobal || v.board == boardArena) && !v.site.redisLost.Load() {
 		for _, e := range f.Top {
 			if was := v.scores[e.UserID]; e.Score < was {
-				v.run.log.Violate("frames go back", e.UserID, "board %s at %d:%d shows %d, after it showed %d",
+				v.site.log.Violate("frames go back", e.UserID, "board %s at %d:%d shows %d, after it showed %d",
 					v.board, v.epoch, v.version, e.Score, was)
 			}
 			v.scores[e.UserID] = e.Score
@@ -101,7 +108,7 @@ func (v *view) show(data []byte) {
 	}
 	for i, e := range f.Top {
 		if e.Rank != int64(i)+1 || i > 0 && e.Score > f.Top[i-1].Score {
-			v.run.log.Violate(
+			v.site.log.Violate(
 				"frame order",
 				"",
 				"board %s at %d:%d: row %d is %+v after %+v",
@@ -140,7 +147,7 @@ func (w *witness) show(data []byte) {
 const witnessed = 10
 
 // callWitnesses starts witnesses at every node with streams.
-func (r *run) callWitnesses(ctx context.Context) {
+func (r *watchers) callWitnesses(ctx context.Context) {
 	for i, node := range r.cluster.Nodes {
 		if !node.Serves("gateway") {
 			continue
@@ -163,7 +170,7 @@ func (r *run) callWitnesses(ctx context.Context) {
 }
 
 // checkWitnesses: after the faults every witness is shown what the ledger says.
-func (r *run) checkWitnesses(ctx context.Context, all rows) {
+func (r *watchers) checkWitnesses(ctx context.Context, all rows) {
 	deadline := time.Now().Add(convergeTime)
 	for _, w := range r.witnesses {
 		if w.board == boardLadder && r.storeClock.Load() {
@@ -199,7 +206,7 @@ func (w *witness) differs(board string, want []standing) (problem string) {
 	return ""
 }
 
-func (r *run) followWebSocket(ctx context.Context, path string, show func([]byte)) {
+func (r *site) followWebSocket(ctx context.Context, path string, show func([]byte)) {
 	header := http.Header{"Authorization": {"Bearer " + r.server.Token}}
 	dialer := websocket.Dialer{HandshakeTimeout: attemptTime}
 	ws, resp, err := dialer.DialContext(ctx, "ws"+strings.TrimPrefix(path, "http"), header)
@@ -223,7 +230,7 @@ func (r *run) followWebSocket(ctx context.Context, path string, show func([]byte
 	}
 }
 
-func (r *run) followSSE(ctx context.Context, path string, show func([]byte)) {
+func (r *site) followSSE(ctx context.Context, path string, show func([]byte)) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return

@@ -3,13 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/scoreboard/scoreboard/internal/test/torture/cluster"
@@ -34,27 +32,11 @@ const boardLadder = "ladder"
 // became of it.
 const attemptTime = 4 * time.Second
 
-// run is one torture run.
-type run struct {
-	o       options
-	cluster *cluster.Cluster
-	log     *contract.Log
-	server  *contract.Client // scopes score:update and score:admin
-	court   *court
-	seasons seasons
-
-	partitions partitioning
-
-	witnesses []*witness
-
-	// storeClock: PostgreSQL's clock was stepped. Seasons follow it, so some began in
-	// what is the future now.
-	storeClock atomic.Bool
-	// redisLost: Redis may have lost what it had shown.
-	redisLost atomic.Bool
+// players write and read as the game's users do, and note what they were told.
+type players struct {
+	*site
 
 	mu        sync.Mutex
-	frozen    []freeze          // of arena
 	lostUntil time.Duration     // accepted increments sent before may have been deleted with their log
 	done      []*contract.Event // settled with receipts, to be repeated
 	nextID    int
@@ -62,12 +44,20 @@ type run struct {
 
 type span struct{ from, to time.Duration }
 
+// freezer is the operator who freezes the arena and takes writes to it again.
+type freezer struct {
+	*site
+
+	mu     sync.Mutex
+	frozen []freeze
+}
+
 // freeze is one that was answered with success, and its end.
 type freeze struct{ begin, end span }
 
 // replaced notes that a topic was deleted, and made again by now. For accepted increments,
 // a 202 from before may never come to an outcome.
-func (r *run) replaced(topic string) {
+func (r *players) replaced(topic string) {
 	if topic != topicIncrements {
 		return
 	}
@@ -77,14 +67,14 @@ func (r *run) replaced(topic string) {
 }
 
 // mayBeLost says whether an accepted event was deleted with its log.
-func (r *run) mayBeLost(e *contract.Event) bool {
+func (r *players) mayBeLost(e *contract.Event) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return e.Async && e.Invoked < r.lostUntil
 }
 
 // writer submits increments of players until ctx ends.
-func (r *run) writer(ctx context.Context, rng *rand.Rand) {
+func (r *players) writer(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		switch n := rng.IntN(100); {
 		case n < 12:
@@ -106,7 +96,7 @@ func (r *run) writer(ctx context.Context, rng *rand.Rand) {
 
 // newEvent draws an increment. Few players share it among all writers, so that
 // their rows are contended.
-func (r *run) newEvent(rng *rand.Rand, async bool) *contract.Event {
+func (r *players) newEvent(rng *rand.Rand, async bool) *contract.Event {
 	r.mu.Lock()
 	r.nextID++
 	id := r.nextID
@@ -128,18 +118,18 @@ func (r *run) newEvent(rng *rand.Rand, async bool) *contract.Event {
 	return r.log.Begin(in, async)
 }
 
-func (r *run) player(rng *rand.Rand) string { return playerName(rng.IntN(r.o.players)) }
+func (r *players) player(rng *rand.Rand) string { return playerName(rng.IntN(r.o.players)) }
 
 func playerName(i int) string { return fmt.Sprintf("p%03d", i) }
 
 // settle submits an event until its outcome is known, at any node, as a client
 // with a retry loop does. Where the run ends first, it stays open.
-func (r *run) settle(ctx context.Context, rng *rand.Rand, e *contract.Event) {
+func (r *players) settle(ctx context.Context, rng *rand.Rand, e *contract.Event) {
 	r.settleAs(ctx, rng, r.server, e)
 }
 
 // settleAs is settle with another sender.
-func (r *run) settleAs(ctx context.Context, rng *rand.Rand, sender *contract.Client, e *contract.Event) {
+func (r *players) settleAs(ctx context.Context, rng *rand.Rand, sender *contract.Client, e *contract.Event) {
 	for attempt := 0; ctx.Err() == nil && attempt < 40; attempt++ {
 		node := r.node(rng, "api")
 		if r.attempt(ctx, sender, node, e, e.Async) || e.Accepted {
@@ -151,7 +141,7 @@ func (r *run) settleAs(ctx context.Context, rng *rand.Rand, sender *contract.Cli
 
 // poll looks an accepted event up, at any node, until it has an outcome: it is
 // pending, or the node says that it does not know yet, but it is never unknown.
-func (r *run) poll(ctx context.Context, rng *rand.Rand, e *contract.Event) {
+func (r *players) poll(ctx context.Context, rng *rand.Rand, e *contract.Event) {
 	for began := r.log.Now(); ctx.Err() == nil && e.Accepted && !e.Settled(); {
 		if r.log.Now()-began > pollTime {
 			return // settled at the end
@@ -167,7 +157,7 @@ const pollTime = 5 * time.Second
 
 // lookUp asks for an event once, and notes its outcome; settling says that the faults
 // are over. It is false if the node says that the event is unknown.
-func (r *run) lookUp(ctx context.Context, node *cluster.Node, e *contract.Event, settling bool) bool {
+func (r *players) lookUp(ctx context.Context, node *cluster.Node, e *contract.Event, settling bool) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
 	defer cancel()
 	began := r.log.Now()
@@ -193,7 +183,7 @@ func (r *run) lookUp(ctx context.Context, node *cluster.Node, e *contract.Event,
 }
 
 // attempt submits an event once and says whether its outcome is known now.
-func (r *run) attempt(
+func (r *players) attempt(
 	ctx context.Context, sender *contract.Client, node *cluster.Node, e *contract.Event, async bool,
 ) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
@@ -204,7 +194,7 @@ func (r *run) attempt(
 }
 
 // take notes what an attempt came to.
-func (r *run) take(e *contract.Event, a contract.Answer, err error) bool {
+func (r *players) take(e *contract.Event, a contract.Answer, err error) bool {
 	switch {
 	case err != nil || a.Status >= 500 || a.Status == http.StatusTooManyRequests ||
 		slices.Contains([]string{"unavailable", "overloaded", "internal", "rate_limited"}, a.Code):
@@ -231,7 +221,7 @@ func (r *run) take(e *contract.Event, a contract.Answer, err error) bool {
 
 // receipts notes the outcome of an event, and compares it with the one that an
 // earlier attempt was told.
-func (r *run) receipts(e *contract.Event, got []contract.Receipt) {
+func (r *players) receipts(e *contract.Event, got []contract.Receipt) {
 	// A look-up does not know the order in which the request named the boards.
 	order := boardsOf(e.Increment)
 	slices.SortStableFunc(got, func(a, b contract.Receipt) int {
@@ -250,7 +240,7 @@ func (r *run) receipts(e *contract.Event, got []contract.Receipt) {
 	r.compare(e, got)
 }
 
-func (r *run) compare(e *contract.Event, got []contract.Receipt) {
+func (r *players) compare(e *contract.Event, got []contract.Receipt) {
 	if len(got) != len(e.Receipts) {
 		r.log.Violate(
 			"repeat",
@@ -277,7 +267,7 @@ func (r *run) compare(e *contract.Event, got []contract.Receipt) {
 }
 
 // settled draws an event that is done.
-func (r *run) settled(rng *rand.Rand) *contract.Event {
+func (r *players) settled(rng *rand.Rand) *contract.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.done) == 0 {
@@ -293,7 +283,7 @@ func says(a contract.Answer) bool {
 }
 
 // repeat sends an event that is done again: it must get the first receipt.
-func (r *run) repeat(ctx context.Context, rng *rand.Rand) {
+func (r *players) repeat(ctx context.Context, rng *rand.Rand) {
 	e := r.settled(rng)
 	if e == nil {
 		return
@@ -320,7 +310,7 @@ func (r *run) repeat(ctx context.Context, rng *rand.Rand) {
 
 // conflict sends an event that is done with another payload: a 409, and
 // nothing recorded.
-func (r *run) conflict(ctx context.Context, rng *rand.Rand) {
+func (r *players) conflict(ctx context.Context, rng *rand.Rand) {
 	e := r.settled(rng)
 	if e == nil {
 		return
@@ -347,7 +337,7 @@ func (r *run) conflict(ctx context.Context, rng *rand.Rand) {
 
 // batch submits several increments at once, the last a repeat of the first, and
 // settles what the batch leaves open one by one.
-func (r *run) batch(ctx context.Context, rng *rand.Rand) {
+func (r *players) batch(ctx context.Context, rng *rand.Rand) {
 	size := 12
 	if rng.IntN(4) == 0 {
 		size = 90
@@ -386,7 +376,7 @@ func (r *run) batch(ctx context.Context, rng *rand.Rand) {
 }
 
 // reader reads heads and standings and notes them for the checks.
-func (r *run) reader(ctx context.Context, rng *rand.Rand) {
+func (r *players) reader(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		node := r.node(rng, "read")
 		read := contract.Read{At: r.log.Now(), Node: node.ID, Board: []string{boardGlobal, boardArena}[rng.IntN(2)]}
@@ -420,7 +410,7 @@ func (r *run) reader(ctx context.Context, rng *rand.Rand) {
 }
 
 // operator freezes and unfreezes arena until ctx ends.
-func (r *run) operator(ctx context.Context, rng *rand.Rand) {
+func (r *freezer) operator(ctx context.Context, rng *rand.Rand) {
 	for {
 		if pause(ctx, time.Duration(500+rng.IntN(2500))*time.Millisecond); ctx.Err() != nil {
 			return
@@ -429,21 +419,10 @@ func (r *run) operator(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// admin sends a change and says whether it was answered with success.
-func (r *run) admin(ctx context.Context, node *cluster.Node, method, path string, body any) bool {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*attemptTime)
-	defer cancel()
-	r.log.Note("", "operator: %s %s %v at node %d", method, path, body, node.ID)
-	var answer json.RawMessage
-	status, err := r.server.Call(ctx, node.URL(), method, path, body, &answer)
-	r.log.Note("", "operator: %s answered %d %.200s %v", path, status, answer, err)
-	return err == nil && status < 300
-}
-
 // freeze freezes arena for a moment. Between the answer to the freeze and the
 // request to unfreeze, nothing may be recorded on it. A freeze of unknown outcome is
 // none: it may only prevent what would be allowed without it.
-func (r *run) freeze(ctx context.Context, rng *rand.Rand, node *cluster.Node) {
+func (r *freezer) freeze(ctx context.Context, rng *rand.Rand, node *cluster.Node) {
 	path := "/v1/boards/" + boardArena
 	var f freeze
 	f.begin.from = r.log.Now()
@@ -470,7 +449,7 @@ func (r *run) freeze(ctx context.Context, rng *rand.Rand, node *cluster.Node) {
 
 // rowsOnArena is how many increments some players have on arena by their statements,
 // which come from the store.
-func (r *run) rowsOnArena(ctx context.Context, rng *rand.Rand) map[string]int64 {
+func (r *freezer) rowsOnArena(ctx context.Context, rng *rand.Rand) map[string]int64 {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	found := make(map[string]int64)
@@ -495,7 +474,7 @@ func (r *run) rowsOnArena(ctx context.Context, rng *rand.Rand) map[string]int64 
 }
 
 // thaw unfreezes arena, at any node, until one says so.
-func (r *run) thaw(ctx context.Context, rng *rand.Rand) {
+func (r *freezer) thaw(ctx context.Context, rng *rand.Rand) {
 	for end := time.Now().Add(changeTime); time.Now().Before(end); {
 		if r.admin(
 			ctx,
@@ -509,17 +488,6 @@ func (r *run) thaw(ctx context.Context, rng *rand.Rand) {
 		time.Sleep(250 * time.Millisecond)
 	}
 	r.log.Violate("availability", "", "board %s could not be unfrozen", boardArena)
-}
-
-// node draws a node that serves a role.
-func (r *run) node(rng *rand.Rand, role string) *cluster.Node {
-	var fit []*cluster.Node
-	for _, n := range r.cluster.Nodes {
-		if n.Serves(role) || role == "read" && n.Serves("api") {
-			fit = append(fit, n)
-		}
-	}
-	return fit[rng.IntN(len(fit))]
 }
 
 func pause(ctx context.Context, d time.Duration) {

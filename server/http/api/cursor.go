@@ -15,7 +15,7 @@ const (
 	maxCursorLength = 512
 )
 
-// cursorKey signs and seals the cursors of pages.
+// cursorKey signs and encrypts the cursors of pages.
 type cursorKey []byte
 
 func (k cursorKey) cursorMAC(data []byte) []byte {
@@ -25,42 +25,42 @@ func (k cursorKey) cursorMAC(data []byte) []byte {
 	return mac.Sum(nil)[:cursorMAC]
 }
 
-// sealedVersion begins a sealed cursor. No signed one begins with it.
-const sealedVersion = 2
+// encryptedVersion begins an encrypted cursor. No signed one begins with it.
+const encryptedVersion = 2
 
-// cursorSeal encrypts cursors that contain the id of a hidden user.
-func (k cursorKey) cursorSeal() cipher.AEAD {
+// cipher encrypts cursors that contain the id of a hidden user.
+func (k cursorKey) cipher() cipher.AEAD {
 	key := hmac.New(sha256.New, k)
 	key.Write([]byte("scoreboard sealed cursor\n"))
 	block, err := aes.NewCipher(key.Sum(nil))
 	if err != nil {
 		panic(err) // the key has a valid length
 	}
-	seal, err := cipher.NewGCM(block)
+	aead, err := cipher.NewGCM(block)
 	if err != nil {
 		panic(err) // AES has blocks of the size that GCM requires
 	}
-	return seal
+	return aead
 }
 
-// sealCursor encrypts a cursor, whose user clients must not learn. The same cursor is always
+// encryptCursor encrypts a cursor, whose user clients must not learn. The same cursor is always
 // encrypted to the same text, as the tag of a page requires: the nonce depends on it.
-func (k cursorKey) sealCursor(cursor scoreboard.PageCursor) string {
+func (k cursorKey) encryptCursor(cursor scoreboard.PageCursor) string {
 	b := cursor.Append(make([]byte, 0, 128))
-	seal := k.cursorSeal()
-	out := append(make([]byte, 0, 192), sealedVersion)
-	out = append(out, k.cursorMAC(b)[:seal.NonceSize()]...)
-	return base64.RawURLEncoding.EncodeToString(seal.Seal(out, out[1:], b, nil))
+	aead := k.cipher()
+	out := append(make([]byte, 0, 192), encryptedVersion)
+	out = append(out, k.cursorMAC(b)[:aead.NonceSize()]...)
+	return base64.RawURLEncoding.EncodeToString(aead.Seal(out, out[1:], b, nil))
 }
 
-// openCursor decrypts what sealCursor has encrypted.
-func (k cursorKey) openCursor(b []byte) (data []byte, ok bool) {
-	seal := k.cursorSeal()
-	if len(b) < 1+seal.NonceSize() {
+// decryptCursor decrypts what encryptCursor has encrypted.
+func (k cursorKey) decryptCursor(b []byte) (data []byte, ok bool) {
+	aead := k.cipher()
+	if len(b) < 1+aead.NonceSize() {
 		return nil, false
 	}
 	b = b[1:]
-	data, err := seal.Open(nil, b[:seal.NonceSize()], b[seal.NonceSize():], nil)
+	data, err := aead.Open(nil, b[:aead.NonceSize()], b[aead.NonceSize():], nil)
 	return data, err == nil
 }
 
@@ -84,8 +84,8 @@ func (k cursorKey) decodeCursor(text string, board *scoreboard.Board) (*scoreboa
 	}
 	data, mac := b[:len(b)-cursorMAC], b[len(b)-cursorMAC:]
 	genuine := hmac.Equal(mac, k.cursorMAC(data))
-	if b[0] == sealedVersion {
-		data, genuine = k.openCursor(b)
+	if b[0] == encryptedVersion {
+		data, genuine = k.decryptCursor(b)
 	}
 	if !genuine {
 		return nil, invalid

@@ -18,11 +18,11 @@ import (
 // Keys stores signing keys. A change and its audit entry are one transaction.
 type Keys interface {
 	CreateKey(
-		ctx context.Context, id, name string, sealed []byte, scope *scoreboard.KeyScope, life time.Duration,
+		ctx context.Context, id, name string, encrypted []byte, scope *scoreboard.KeyScope, life time.Duration,
 		why *scoreboard.AuditEntry,
 	) (scoreboard.Key, error)
 	RotateKey(
-		ctx context.Context, id string, sealed []byte, overlap time.Duration, why *scoreboard.AuditEntry,
+		ctx context.Context, id string, encrypted []byte, overlap time.Duration, why *scoreboard.AuditEntry,
 	) (scoreboard.Key, error)
 	Keys(ctx context.Context) ([]scoreboard.Key, error)
 	RevokeKey(ctx context.Context, id string, why *scoreboard.AuditEntry) (scoreboard.Key, error)
@@ -77,7 +77,7 @@ func (h *keys) createKey(c *gin.Context, caller *auth.Claims) error {
 	}
 	id, secret := NewKey()
 	why := auditEntry(c, caller, "key:"+id)
-	key, err := h.store.CreateKey(c.Request.Context(), id, r.Name, h.keyring.Seal(id, secret), scope, life, why)
+	key, err := h.store.CreateKey(c.Request.Context(), id, r.Name, h.keyring.Encrypt(id, secret), scope, life, why)
 	if err != nil {
 		return err
 	}
@@ -130,26 +130,34 @@ func keyScope(r *wire.KeyRequest) (*scoreboard.KeyScope, error) {
 // rotateKey is POST /v1/admin/keys/{key_id}/rotate: a new secret; the former one
 // stays valid for the overlap.
 func (h *keys) rotateKey(c *gin.Context, caller *auth.Claims) error {
-	var r wire.RotateRequest
-	if err := decode(c, &r); err != nil {
-		return err
-	}
-	overlap, err := duration("overlap", r.Overlap, defaultOverlap, maxOverlap)
-	if err != nil {
-		return err
-	}
-	id, err := keyID(c)
+	id, overlap, err := rotation(c, keyID)
 	if err != nil {
 		return err
 	}
 	secret := newSecret()
 	why := auditEntry(c, caller, "key:"+id)
-	key, err := h.store.RotateKey(c.Request.Context(), id, h.keyring.Seal(id, secret), overlap, why)
+	key, err := h.store.RotateKey(c.Request.Context(), id, h.keyring.Encrypt(id, secret), overlap, why)
 	if err != nil {
 		return err
 	}
 	respond(c, http.StatusOK, keyJSON(&key, secret))
 	return nil
+}
+
+// rotation reads a request for a new secret: the id in the path, and how long the former
+// secret stays valid.
+func rotation(
+	c *gin.Context, idOf func(*gin.Context) (string, error),
+) (id string, overlap time.Duration, err error) {
+	var r wire.RotateRequest
+	if err = decode(c, &r); err != nil {
+		return "", 0, err
+	}
+	if overlap, err = duration("overlap", r.Overlap, defaultOverlap, maxOverlap); err != nil {
+		return "", 0, err
+	}
+	id, err = idOf(c)
+	return id, overlap, err
 }
 
 // keyID returns the key id in the path.

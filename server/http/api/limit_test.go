@@ -57,7 +57,7 @@ func (r *rig) SigningKeys(_ context.Context, ids []string) (map[string]*scoreboa
 	keys := make(map[string]*scoreboard.SigningKey)
 	for _, id := range ids {
 		if s := r.sealed[id]; s != nil {
-			secrets := []scoreboard.SealedSecret{{Sealed: s}}
+			secrets := []scoreboard.EncryptedSecret{{Encrypted: s}}
 			keys[id] = &scoreboard.SigningKey{Secrets: secrets, Scope: r.scopes[id]}
 		}
 	}
@@ -151,7 +151,7 @@ func newRig(t *testing.T, addresses int, edits ...func(*rig)) *rig {
 		t.Fatal(err)
 	}
 	r.ring = ring
-	r.sealed["k1"], r.sealed["k2"] = ring.Seal("k1", "s1"), ring.Seal("k2", "s2")
+	r.sealed["k1"], r.sealed["k2"] = ring.Encrypt("k1", "s1"), ring.Encrypt("k2", "s2")
 	r.limits.updates, r.limits.servers = newCounting(3), newCounting(50)
 	r.limits.top, r.limits.rank = newCounting(4), newCounting(5)
 	r.limits.anonymous = newCounting(2)
@@ -365,7 +365,7 @@ func TestAuthFailureLimit(t *testing.T) {
 		r.want("a wrong token past the bound", http.StatusTooManyRequests, "rate_limited", "POST", path, "bad", "")
 		r.want("a right signature", http.StatusOK, "", "POST", path, server, increment("alice", "e1", "k1", "s1"))
 		another := "k" + strconv.Itoa(i+10)
-		r.sealed[another] = r.ring.Seal(another, "s")
+		r.sealed[another] = r.ring.Encrypt(another, "s")
 		r.want("an uncached key", http.StatusOK, "", "POST", path, server, increment("alice", "e1", another, "s"))
 		r.want("a right token", http.StatusOK, "", "GET", "/v1/leaderboard/top", server, "")
 	}

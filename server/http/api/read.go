@@ -203,7 +203,7 @@ func (t *topPages) nextCursor(top *scoreboard.Top, board *scoreboard.Board, n in
 	}
 	cursor := scoreboard.PageCursor{Board: top.Board, Position: top.Position(n-1, board.Order)}
 	if top.Entries[n-1].Hidden() {
-		return t.cursors.sealCursor(cursor)
+		return t.cursors.encryptCursor(cursor)
 	}
 	return t.cursors.encodeCursor(cursor)
 }

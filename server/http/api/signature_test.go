@@ -21,7 +21,7 @@ func TestSignatureVectors(t *testing.T) {
 	signed := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	now := signed
 	r := newRig(t, 1000, func(r *rig) { r.clock = func() time.Time { return now } })
-	r.sealed[all.KeyID] = r.ring.Seal(all.KeyID, all.Secret)
+	r.sealed[all.KeyID] = r.ring.Encrypt(all.KeyID, all.Secret)
 	token := r.token(r.tokens, "game", auth.ScopeUpdate)
 	send := func(method, target, body string, header ...string) (status int, code string) {
 		req := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))

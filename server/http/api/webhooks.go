@@ -27,12 +27,12 @@ import (
 // transaction.
 type Webhooks interface {
 	Create(
-		ctx context.Context, w *scoreboard.Webhook, sealed []byte, why *scoreboard.AuditEntry,
+		ctx context.Context, w *scoreboard.Webhook, encrypted []byte, why *scoreboard.AuditEntry,
 	) (scoreboard.Webhook, error)
 	List(ctx context.Context) ([]scoreboard.Webhook, error)
 	Backlogs(ctx context.Context, limit int) (map[string]scoreboard.WebhookBacklog, error)
 	Rotate(
-		ctx context.Context, id string, sealed []byte, overlap time.Duration, why *scoreboard.AuditEntry,
+		ctx context.Context, id string, encrypted []byte, overlap time.Duration, why *scoreboard.AuditEntry,
 	) (scoreboard.Webhook, error)
 	Enable(ctx context.Context, id string, why *scoreboard.AuditEntry) (scoreboard.Webhook, error)
 	Delete(ctx context.Context, id string, why *scoreboard.AuditEntry) (scoreboard.Webhook, error)
@@ -96,7 +96,7 @@ func (h *webhooks) createWebhook(c *gin.Context, caller *auth.Claims) error {
 	stored := r
 	stored.URL = maskedAddress(r.URL)
 	why.Detail = auditDetail(stored)
-	made, err := h.store.Create(c.Request.Context(), w, h.keyring.Seal(w.ID, secret), why)
+	made, err := h.store.Create(c.Request.Context(), w, h.keyring.Encrypt(w.ID, secret), why)
 	if err != nil {
 		return err
 	}
@@ -229,21 +229,13 @@ func webhookID(c *gin.Context) (string, error) { return pathName(c, "webhook_id"
 // rotateWebhook is POST /v1/admin/webhooks/{webhook_id}/rotate: a new secret. Messages are
 // signed with both for the overlap.
 func (h *webhooks) rotateWebhook(c *gin.Context, caller *auth.Claims) error {
-	var r wire.RotateRequest
-	if err := decode(c, &r); err != nil {
-		return err
-	}
-	overlap, err := duration("overlap", r.Overlap, defaultOverlap, maxOverlap)
-	if err != nil {
-		return err
-	}
-	id, err := webhookID(c)
+	id, overlap, err := rotation(c, webhookID)
 	if err != nil {
 		return err
 	}
 	secret := newWebhookSecret()
 	why := auditEntry(c, caller, "webhook:"+id)
-	w, err := h.store.Rotate(c.Request.Context(), id, h.keyring.Seal(id, secret), overlap, why)
+	w, err := h.store.Rotate(c.Request.Context(), id, h.keyring.Encrypt(id, secret), overlap, why)
 	if err != nil {
 		return err
 	}

@@ -201,7 +201,7 @@ func (s *keyStore) SigningKeys(_ context.Context, ids []string) (map[string]*sco
 		}
 		k := &scoreboard.SigningKey{Expires: s.ends[id][0], Scope: scoreboard.KeyScope{UserPrefix: "eu:"}}
 		for _, sealed := range s.sealed[id] {
-			k.Secrets = append(k.Secrets, scoreboard.SealedSecret{Sealed: sealed})
+			k.Secrets = append(k.Secrets, scoreboard.EncryptedSecret{Encrypted: sealed})
 		}
 		k.Secrets[0].Retires = s.ends[id][1]
 		keys[id] = k
@@ -219,8 +219,8 @@ func TestKeyring(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store.sealed["k1"] = [][]byte{ring.Seal("k1", "old"), ring.Seal("k1", "new")}
-	store.sealed["moved"] = [][]byte{ring.Seal("k1", "old")}
+	store.sealed["k1"] = [][]byte{ring.Encrypt("k1", "old"), ring.Encrypt("k1", "new")}
+	store.sealed["moved"] = [][]byte{ring.Encrypt("k1", "old")}
 	text := []byte("alice|5|e|2026-11-21T12:00:00Z")
 	check := func(key, secret string, at time.Time) error {
 		scope, err := ring.Check(t.Context(), key, text, wire.Sign(secret, text), at)
@@ -293,7 +293,7 @@ func TestKeyring(t *testing.T) {
 	if err := check("k1", "new", now); err != nil {
 		t.Errorf("with a later expiry: %v", err)
 	}
-	store.sealed["k1"] = [][]byte{ring.Seal("k1", "newer")}
+	store.sealed["k1"] = [][]byte{ring.Encrypt("k1", "newer")}
 	if err := check("k1", "newer", now); err != nil {
 		t.Errorf("rotated on another node: %v", err)
 	}
@@ -333,7 +333,7 @@ func BenchmarkTokenAndSignature(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	store.sealed["k1"] = [][]byte{ring.Seal("k1", "secret")}
+	store.sealed["k1"] = [][]byte{ring.Encrypt("k1", "secret")}
 	text := []byte("alice|5|3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b|2026-11-21T12:00:00Z")
 	signature := wire.Sign("secret", text)
 	for b.Loop() {

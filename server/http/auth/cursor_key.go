@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 )
 
-// ConsoleKey derives the key that seals the console's sessions from the master key: every
+// ConsoleKey derives the key that encrypts the console's sessions from the master key: every
 // node accepts the sessions of the others.
 func ConsoleKey(masterKey string) ([]byte, error) { return deriveKey(masterKey, "console sessions") }
 

@@ -135,7 +135,7 @@ func FuzzSignature(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	store.sealed["k1"] = [][]byte{ring.Seal("k1", "secret")}
+	store.sealed["k1"] = [][]byte{ring.Encrypt("k1", "secret")}
 	text := []byte("alice|5|e|2026-11-21T12:00:00Z")
 	good := wire.Sign("secret", text)
 	f.Add("k1", text, good, int64(0))

@@ -40,7 +40,7 @@ func (s *slowKeys) SigningKeys(ctx context.Context, ids []string) (map[string]*s
 	if !slices.Contains(ids, "good") {
 		return nil, nil
 	}
-	secrets := []scoreboard.SealedSecret{{Sealed: s.sealed}}
+	secrets := []scoreboard.EncryptedSecret{{Encrypted: s.sealed}}
 	return map[string]*scoreboard.SigningKey{"good": {Secrets: secrets}}, nil
 }
 
@@ -51,7 +51,7 @@ func slowRing(t *testing.T, took time.Duration) (*auth.Keyring, *slowKeys) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.sealed = ring.Seal("good", "secret")
+	s.sealed = ring.Encrypt("good", "secret")
 	return ring, s
 }
 

@@ -37,15 +37,15 @@ type KeyStore interface {
 
 // Keyring verifies signatures.
 type Keyring struct {
-	seal  cipher.AEAD
+	aead  cipher.AEAD
 	now   func() time.Time
 	log   *slog.Logger
 	reads keyReads
 	mu    sync.RWMutex
 	known map[string]*liveKey
-	// Keys that were sealed with another master key, each logged once.
+	// Keys that were encrypted with another master key, each logged once.
 	unreadable map[string]bool
-	sealed     []byte // a decoy, opened for unknown ids
+	decoy      []byte // encrypted; decrypted for unknown ids
 }
 
 type liveKey struct {
@@ -73,35 +73,35 @@ func NewKeyring(masterKey string, store KeyStore, log *slog.Logger, now func() t
 	if err != nil {
 		return nil, fmt.Errorf("use the master key: %w", err)
 	}
-	seal, err := cipher.NewGCM(block)
+	aead, err := cipher.NewGCM(block)
 	if err != nil {
 		return nil, fmt.Errorf("use the master key: %w", err)
 	}
-	k := &Keyring{seal: seal, log: log, now: now, unreadable: make(map[string]bool), known: make(map[string]*liveKey)}
-	k.sealed = k.Seal(decoyID, decoyID)
+	k := &Keyring{aead: aead, log: log, now: now, unreadable: make(map[string]bool), known: make(map[string]*liveKey)}
+	k.decoy = k.Encrypt(decoyID, decoyID)
 	k.reads = keyReads{store: store, now: now, read: k.read, turn: make(chan struct{}, 1)}
 	return k, nil
 }
 
-// Seal encrypts a secret for the store, bound to its key id.
-func (k *Keyring) Seal(keyID, secret string) []byte {
-	nonce := make([]byte, k.seal.NonceSize())
+// Encrypt encrypts a secret for the store, bound to its key id.
+func (k *Keyring) Encrypt(keyID, secret string) []byte {
+	nonce := make([]byte, k.aead.NonceSize())
 	_, _ = rand.Read(nonce) // never fails
-	return k.seal.Seal(nonce, nonce, []byte(secret), []byte(keyID))
+	return k.aead.Seal(nonce, nonce, []byte(secret), []byte(keyID))
 }
 
-// Open decrypts what Seal has encrypted for an id.
-func (k *Keyring) Open(id string, sealed []byte) (string, error) {
-	secret, err := k.open(id, sealed)
+// Decrypt decrypts what Encrypt has encrypted for an id.
+func (k *Keyring) Decrypt(id string, encrypted []byte) (string, error) {
+	secret, err := k.decrypt(id, encrypted)
 	return string(secret), err
 }
 
-func (k *Keyring) open(keyID string, sealed []byte) ([]byte, error) {
-	n := k.seal.NonceSize()
-	if len(sealed) < n {
-		return nil, errors.New("a sealed secret is truncated")
+func (k *Keyring) decrypt(keyID string, encrypted []byte) ([]byte, error) {
+	n := k.aead.NonceSize()
+	if len(encrypted) < n {
+		return nil, errors.New("an encrypted secret is truncated")
 	}
-	secret, err := k.seal.Open(nil, sealed[:n], sealed[n:], []byte(keyID))
+	secret, err := k.aead.Open(nil, encrypted[:n], encrypted[n:], []byte(keyID))
 	if err != nil {
 		return nil, fmt.Errorf("decrypt the secret of key %s: it was encrypted with another master key", keyID)
 	}
@@ -185,7 +185,7 @@ func ErrSignature() error {
 // nil for no key.
 func (k *Keyring) read(keyID string, found *scoreboard.SigningKey, at time.Time) (*liveKey, error) {
 	if found == nil || len(found.Secrets) == 0 {
-		_, _ = k.open(decoyID, k.sealed) // as much work as for a key
+		_, _ = k.decrypt(decoyID, k.decoy) // as much work as for a key
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		delete(k.known, keyID)
@@ -194,7 +194,7 @@ func (k *Keyring) read(keyID string, found *scoreboard.SigningKey, at time.Time)
 	key := &liveKey{expires: found.Expires, scope: found.Scope, read: at}
 	var unreadable error
 	for _, s := range found.Secrets {
-		secret, err := k.open(keyID, s.Sealed)
+		secret, err := k.decrypt(keyID, s.Encrypted)
 		if err != nil {
 			unreadable = err
 			continue

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/assets"
 	"github.com/scoreboard/scoreboard/internal/design"
 )
 
@@ -27,7 +26,7 @@ type Options struct {
 	API http.Handler
 	// ActionScopes are the scopes that the API requires, by the action of the audit trail.
 	ActionScopes map[string]string
-	// Key seals sessions: 32 bytes that are the same on all nodes.
+	// Key encrypts sessions: 32 bytes that are the same on all nodes.
 	Key []byte
 	// Verify returns the claims of a token that the API has accepted.
 	Verify func(ctx context.Context, token string) (Claims, error)
@@ -59,7 +58,7 @@ var embedded embed.FS
 
 // New makes the console, or returns what is wrong with the options.
 func New(o Options) (*Console, error) {
-	sealer, err := newSealer(o.Key)
+	cipher, err := newCipher(o.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +66,7 @@ func New(o Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &sessions{key: o.Key, sealer: sealer, origin: origin, actionScopes: o.ActionScopes, now: o.Now}
+	in := &sessions{key: o.Key, cipher: cipher, origin: origin, actionScopes: o.ActionScopes, now: o.Now}
 	files, err := loadAssets()
 	if err != nil {
 		return nil, err
@@ -180,7 +179,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // route fills the mux.
-func (c *Console) route(files *assets.Files) {
+func (c *Console) route(files *design.Files) {
 	c.mux.HandleFunc("GET "+Root+"/assets/{file}", func(w http.ResponseWriter, r *http.Request) {
 		if !files.Serve(w, r, r.PathValue("file")) {
 			http.NotFound(w, r)
@@ -277,8 +276,8 @@ func (c *Console) signedIn(h handler) http.HandlerFunc {
 	}
 }
 
-func loadAssets() (*assets.Files, error) {
-	files := assets.New()
+func loadAssets() (*design.Files, error) {
+	files := design.NewFiles()
 	entries, err := fs.ReadDir(embedded, "assets")
 	if err != nil {
 		return nil, err

@@ -142,12 +142,12 @@ func TestSignInLeadsToTheConsole(t *testing.T) {
 	}
 }
 
-// A text sealed for one purpose, changed or too old is no session.
+// A text encrypted for one purpose, changed or too old is no session.
 func TestSealedSessions(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	c := newTest(t, http.NotFoundHandler(), func(o *Options) { o.Now = func() time.Time { return now } })
-	good := c.sessions.seal(purposeSession, session{User: "ada", Expires: now.Add(time.Hour)})
+	good := c.sessions.encrypt(purposeSession, session{User: "ada", Expires: now.Add(time.Hour)})
 	read := func(c *Console, value string) *session {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/console", nil)
 		r.AddCookie(&http.Cookie{Name: sessionCookie, Value: value})
@@ -162,11 +162,11 @@ func TestSealedSessions(t *testing.T) {
 	for name, s := range map[string]*session{
 		"of another key": read(other, good),
 		"changed":        read(c, string(flipped)),
-		"of another purpose": read(c, c.sessions.seal(purposeSignIn, session{
+		"of another purpose": read(c, c.sessions.encrypt(purposeSignIn, session{
 			User:    "ada",
 			Expires: now.Add(time.Hour),
 		})),
-		"expired": read(c, c.sessions.seal(purposeSession, session{User: "ada", Expires: now})),
+		"expired": read(c, c.sessions.encrypt(purposeSession, session{User: "ada", Expires: now})),
 		"empty":   read(c, ""),
 	} {
 		if s != nil {

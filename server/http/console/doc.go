@@ -5,7 +5,7 @@
 // the API, in this process, with the token of the person who is signed in: scopes, rate
 // limits, validation and audit are the API's. It knows the shapes of package protocol only.
 //
-// A session is a sealed cookie that holds the token. Nothing about it is stored, so every
+// A session is an encrypted cookie that holds the token. Nothing about it is stored, so every
 // node with the same master key accepts it. It ends with the token, after sessionLife, or
 // when the person signs out. Withdrawing the key of a token ends its sessions.
 //

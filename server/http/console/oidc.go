@@ -106,7 +106,7 @@ func (c *signIns) startOIDC(w http.ResponseWriter, r *http.Request) {
 		State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(),
 		To: localPath(r.URL.Query().Get("to")), Expires: c.now().Add(signInLife),
 	}
-	c.sessions.setCookie(w, r, signInCookie, c.sessions.seal(purposeSignIn, s), signInLife, http.SameSiteLaxMode)
+	c.sessions.setCookie(w, r, signInCookie, c.sessions.encrypt(purposeSignIn, s), signInLife, http.SameSiteLaxMode)
 	http.Redirect(w, r, client.AuthCodeURL(s.State, oidc.Nonce(s.Nonce), oauth2.S256ChallengeOption(s.Verifier)),
 		http.StatusSeeOther)
 }
@@ -118,7 +118,7 @@ func (c *signIns) finishOIDC(w http.ResponseWriter, r *http.Request) {
 	var s signInState
 	k, err := r.Cookie(c.sessions.cookieName(r, signInCookie))
 	q := r.URL.Query()
-	if err != nil || c.oidc.Issuer == "" || !c.sessions.open(purposeSignIn, k.Value, &s) ||
+	if err != nil || c.oidc.Issuer == "" || !c.sessions.decrypt(purposeSignIn, k.Value, &s) ||
 		!c.now().Before(s.Expires) ||
 		!hmac.Equal([]byte(q.Get("state")), []byte(s.State)) {
 		c.failOIDC(w, r, "state", errors.New("it was not started in this browser, or more than ten minutes ago"))

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/assets"
+	"github.com/scoreboard/scoreboard/internal/design"
 	"github.com/scoreboard/scoreboard/internal/english"
 )
 
@@ -69,7 +69,7 @@ var sections = []section{
 }
 
 // parsePages parses the layout with each page.
-func parsePages(files *assets.Files) pages {
+func parsePages(files *design.Files) pages {
 	base := template.Must(template.New("layout").Funcs(template.FuncMap{
 		"asset": func(name string) string { return Root + "/assets/" + files.Name(name) },
 		"num":   formatNumber, "when": formatTime, "root": func() string { return Root },

@@ -24,11 +24,11 @@ import (
 // sessionLife is the longest life of a session. One whose token expires earlier ends then.
 const sessionLife = 8 * time.Hour
 
-// maxToken is the longest token of a session, in bytes: sealed, it must fit into a cookie,
+// maxToken is the longest token of a session, in bytes: encrypted, it must fit into a cookie,
 // of which browsers keep 4,096 bytes.
 const maxToken = 2800
 
-// session is a person who is signed in. It is what the sealed cookie holds.
+// session is a person who is signed in. It is what the encrypted cookie holds.
 type session struct {
 	ID      string    `json:"id"` // random; what the token of forms is derived from
 	Token   string    `json:"token"`
@@ -70,13 +70,13 @@ func lacks(scope string) *failure {
 	}
 }
 
-// Purposes of sealed texts. A text that was sealed for one is not valid for another.
+// Purposes of encrypted texts. A text that was encrypted for one is not valid for another.
 const (
 	purposeSession = "session"
 	purposeSignIn  = "sign-in"
 )
 
-func newSealer(key []byte) (cipher.AEAD, error) {
+func newCipher(key []byte) (cipher.AEAD, error) {
 	if len(key) != 32 {
 		return nil, fmt.Errorf("the console's key has %d bytes, not 32", len(key))
 	}
@@ -87,33 +87,33 @@ func newSealer(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// sessions seals sessions into cookies, and opens them.
+// sessions encrypts sessions into cookies, and decrypts them.
 type sessions struct {
 	key          []byte
-	sealer       cipher.AEAD
+	cipher       cipher.AEAD
 	origin       *url.URL // of the console; nil for none
 	actionScopes map[string]string
 	now          func() time.Time
 }
 
-// seal encrypts v for a purpose.
-func (c *sessions) seal(purpose string, v any) string {
+// encrypt encrypts v for a purpose.
+func (c *sessions) encrypt(purpose string, v any) string {
 	plain, err := json.Marshal(v)
 	if err != nil { // these types always marshal
 		panic(err)
 	}
 	//nolint:gosec // G407: the cipher makes a random nonce for each text
-	return base64.RawURLEncoding.EncodeToString(c.sealer.Seal(nil, nil, plain, []byte(purpose)))
+	return base64.RawURLEncoding.EncodeToString(c.cipher.Seal(nil, nil, plain, []byte(purpose)))
 }
 
-// open decrypts into v what seal has returned for the same purpose, and reports whether it
+// decrypt decrypts into v what encrypt has returned for the same purpose, and reports whether it
 // was.
-func (c *sessions) open(purpose, text string, v any) bool {
-	sealed, err := base64.RawURLEncoding.DecodeString(text)
+func (c *sessions) decrypt(purpose, text string, v any) bool {
+	encrypted, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return false
 	}
-	plain, err := c.sealer.Open(nil, nil, sealed, []byte(purpose))
+	plain, err := c.cipher.Open(nil, nil, encrypted, []byte(purpose))
 	return err == nil && json.Unmarshal(plain, v) == nil
 }
 
@@ -194,7 +194,7 @@ func (c *sessions) session(r *http.Request) *session {
 		return nil
 	}
 	var s session
-	if !c.open(purposeSession, k.Value, &s) || !c.now().Before(s.Expires) {
+	if !c.decrypt(purposeSession, k.Value, &s) || !c.now().Before(s.Expires) {
 		return nil
 	}
 	s.actions = c.actionScopes
@@ -209,7 +209,7 @@ func (c *sessions) begin(w http.ResponseWriter, r *http.Request, token string, c
 	if claims.Expires.Before(s.Expires) {
 		s.Expires = claims.Expires
 	}
-	c.setCookie(w, r, sessionCookie, c.seal(purposeSession, s), s.Expires.Sub(c.now()), http.SameSiteStrictMode)
+	c.setCookie(w, r, sessionCookie, c.encrypt(purposeSession, s), s.Expires.Sub(c.now()), http.SameSiteStrictMode)
 }
 
 // Claims are what the console shows of a token.

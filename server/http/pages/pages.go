@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"net/http"
 
-	"github.com/scoreboard/scoreboard/internal/assets"
 	"github.com/scoreboard/scoreboard/internal/design"
 )
 
@@ -30,12 +29,12 @@ const (
 // Site is the pages and their assets.
 type Site struct {
 	pages  *template.Template
-	assets *assets.Files
+	assets *design.Files
 }
 
 // New returns the site. It panics if an embedded file is missing or malformed.
 func New() *Site {
-	s := &Site{assets: assets.New()}
+	s := &Site{assets: design.NewFiles()}
 	s.pages = template.Must(template.New("").Funcs(template.FuncMap{
 		"asset": s.assets.Name,
 		"count": count, "initial": initial, "hue": hue, "palette": func() design.Palette { return design.Dark },

@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/metric"
 )
 
 const (
@@ -25,13 +25,13 @@ type Clock struct {
 	read        func(ctx context.Context) (time.Time, error)
 	log         *slog.Logger
 	offset      atomic.Int64 // nanoseconds
-	offsetGauge *gauge.Expiring
+	offsetGauge *metric.Expiring
 }
 
 // NewClock returns a clock that measures the difference with read; Run starts it.
 // Before the first measurement it is this process's own clock.
 func NewClock(read func(ctx context.Context) (time.Time, error), log *slog.Logger) *Clock {
-	return &Clock{read: read, log: log, offsetGauge: gauge.New(prometheus.GaugeOpts{
+	return &Clock{read: read, log: log, offsetGauge: metric.NewGauge(prometheus.GaugeOpts{
 		Name: "scoreboard_clock_offset_seconds", Help: "The database's clock minus this process's.",
 	})}
 }

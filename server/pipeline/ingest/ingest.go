@@ -12,9 +12,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Ledger records a batch in one transaction. It returns an outcome for each
+// Recorder records a batch in one transaction. It returns an outcome for each
 // increment, or an error if it is not known that anything was written.
-type Ledger interface {
+type Recorder interface {
 	Record(ctx context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error)
 }
 
@@ -36,7 +36,7 @@ type Options struct {
 // Ingest records increments.
 type Ingest struct {
 	o         Options
-	ledger    Ledger
+	recorder  Recorder
 	ranker    Ranker
 	committed func() // called after every commit; never blocks
 	log       *slog.Logger
@@ -46,9 +46,9 @@ type Ingest struct {
 
 // New returns an Ingest; Run starts it. committed is called after every commit,
 // and must not block.
-func New(o Options, l Ledger, r Ranker, committed func(), log *slog.Logger) *Ingest {
+func New(o Options, to Recorder, r Ranker, committed func(), log *slog.Logger) *Ingest {
 	in := &Ingest{
-		o: o, ledger: l, ranker: r, committed: committed, log: log, metrics: newMetrics(),
+		o: o, recorder: to, ranker: r, committed: committed, log: log, metrics: newMetrics(),
 	}
 	for range o.Lanes {
 		l := &lane{

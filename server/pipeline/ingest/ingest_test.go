@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { backends.Main(m) }
 
-// ledger implements ingest.Ledger.
+// ledger implements ingest.Recorder.
 type ledger func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error)
 
 func (l ledger) Record(_ context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {

@@ -197,7 +197,7 @@ func (l *lane) recordOnce(
 ) ([]scoreboard.Outcome, error) {
 	ctx, span := batch.Child(ctx, tracing.Client, "record increments")
 	defer span.End()
-	outcomes, err := l.ingest.ledger.Record(ctx, increments)
+	outcomes, err := l.ingest.recorder.Record(ctx, increments)
 	if span != nil {
 		span.Set(tracing.String("db.system.name", "postgresql"),
 			tracing.Int("db.operation.batch.size", len(increments)))

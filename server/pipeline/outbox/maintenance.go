@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/metric"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -27,7 +27,7 @@ type Maintenance struct {
 	partitions Partitions
 	log        *slog.Logger
 
-	depth, oldest, attempts, horizon, count *gauge.Expiring
+	depth, oldest, attempts, horizon, count *metric.Expiring
 }
 
 // Writers never wait for a partition: rows without one go to the default
@@ -40,8 +40,8 @@ const (
 
 // NewMaintenance returns the maintenance; Run starts it.
 func NewMaintenance(p Partitions, log *slog.Logger) *Maintenance {
-	metric := func(name, help string, labels ...string) *gauge.Expiring {
-		return gauge.New(prometheus.GaugeOpts{Name: "scoreboard_outbox_" + name, Help: help}, labels...)
+	metric := func(name, help string, labels ...string) *metric.Expiring {
+		return metric.NewGauge(prometheus.GaugeOpts{Name: "scoreboard_outbox_" + name, Help: help}, labels...)
 	}
 	return &Maintenance{
 		partitions: p, log: log,

@@ -1,6 +1,6 @@
-// Package transport carries events between processes. Its sub-packages are the
-// implementations: kafka, streams (Redis Streams) and direct (within one
-// process). This package holds what they share: the messages, the two
+// Package transport carries events between processes. Its sub-packages kafka and
+// streams (Redis Streams) are implementations. This package holds Direct, which is
+// the one within a process, and what all share: the messages, the two
 // interfaces, the publishers that encode domain values into messages, and
 // Switch, which changes the transport at run time.
 //

@@ -8,17 +8,17 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/scoreboard/scoreboard/internal/calls"
+	"github.com/scoreboard/scoreboard/internal/metric"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // NewProduceCalls returns the metrics of producers, which Measured feeds.
-func NewProduceCalls() *calls.Calls {
-	return calls.New("scoreboard_broker_produce", "of writes of batches to a topic or stream", "topic")
+func NewProduceCalls() *metric.Calls {
+	return metric.NewCalls("scoreboard_broker_produce", "of writes of batches to a topic or stream", "topic")
 }
 
 // Measured returns a producer that measures p, which writes to topic.
-func Measured(p Producer, topic string, c *calls.Calls) Producer {
+func Measured(p Producer, topic string, c *metric.Calls) Producer {
 	c.Declare(topic)
 	return measuredProducer{p, topic, c}
 }
@@ -26,7 +26,7 @@ func Measured(p Producer, topic string, c *calls.Calls) Producer {
 type measuredProducer struct {
 	Producer
 	topic string
-	calls *calls.Calls
+	calls *metric.Calls
 }
 
 func (p measuredProducer) Produce(ctx context.Context, messages []Message) (int, error) {

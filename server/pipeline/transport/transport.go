@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/metric"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -72,8 +72,8 @@ type ConsumerStatus struct {
 }
 
 // NewLagGauge returns the metric of the lag of a consumer in a group.
-func NewLagGauge(topic, group string) *gauge.Expiring {
-	return gauge.New(prometheus.GaugeOpts{
+func NewLagGauge(topic, group string) *metric.Expiring {
+	return metric.NewGauge(prometheus.GaugeOpts{
 		Name: "scoreboard_broker_lag_records", Help: "Records of the topic that the group has not consumed.",
 		ConstLabels: prometheus.Labels{"topic": topic, "group": group},
 	})

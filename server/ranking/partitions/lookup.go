@@ -50,7 +50,7 @@ const (
 	lookupTimeout = time.Second
 )
 
-// look answers lookups, each from one cut. It returns their first error.
+// look answers lookups, each from one snapshot. It returns their first error.
 func (r *Boards) look(ctx context.Context, l piece.Layout, list ...*lookup) error {
 	for _, q := range list {
 		q.ctx, q.done = ctx, make(chan struct{})
@@ -118,12 +118,12 @@ func (w *lookups) again(l piece.Layout, list []*lookup) {
 	w.waiting[l] = append(list, w.waiting[l]...)
 }
 
-// answerBatch answers lookups from the same cut. One of which a user's place changed between the two
+// answerBatch answers lookups from the same snapshot. One of which a user's place changed between the two
 // calls is asked for again beside others, which do not wait for it.
 func (r *Boards) answerBatch(ctx context.Context, l piece.Layout, batch []*lookup) {
 	ctx, cancel := context.WithDeadline(ctx, lastDeadline(batch))
 	defer cancel()
-	err := retryCut(ctx, func(last bool) (bool, error) {
+	err := retryRead(ctx, func(last bool) (bool, error) {
 		s, err := r.askBatch(ctx, l, batch, last)
 		return s != nil, err
 	})
@@ -173,11 +173,11 @@ func (r *Boards) askBatch(ctx context.Context, l piece.Layout, batch []*lookup, 
 	}
 	mine, index := l.Divide(users)
 	list, asked := seek(batch)
-	c, err := r.askParts(ctx, l, head, &question{sought: list, users: mine})
+	got, err := r.askParts(ctx, l, head, &question{sought: list, users: mine})
 	if err != nil {
 		return nil, piece.Translate(err)
 	}
-	s, err := c.snapshot(last)
+	s, err := got.snapshot(last)
 	if s == nil || err != nil {
 		return nil, err
 	}

@@ -59,19 +59,19 @@ func (m *Merging) words() []byte {
 func (r *Boards) MergeHead(ctx context.Context, l piece.Layout, m *Merging) error {
 	contended := false
 	for attempt := range mergeAttempts {
-		c, rows, err := r.AskFirst(ctx, l)
+		got, rows, err := r.AskFirst(ctx, l)
 		if err != nil {
 			return piece.Translate(fmt.Errorf("merge the head of board %s: %w", l.Board, err))
 		}
-		if !c.complete() {
+		if !got.complete() {
 			return scoreboard.ErrNotLoaded
 		}
-		if c.sameEpoch() {
+		if got.sameEpoch() {
 			contended = true
-			if !dominates(c.seqs(), c.head.seqs) {
+			if !dominates(got.seqs(), got.head.seqs) {
 				return scoreboard.ErrNotLoaded
 			}
-			done, err := r.StoreHead(ctx, l, c, rows, m)
+			done, err := r.StoreHead(ctx, l, got, rows, m)
 			if done || err != nil {
 				return err
 			}
@@ -91,7 +91,7 @@ func (r *Boards) MergeHead(ctx context.Context, l piece.Layout, m *Merging) erro
 
 // AskFirst asks for the first rows of a board. The head that is stored says where they end, unless
 // users have left it: then few rows of each partition are enough.
-func (r *Boards) AskFirst(ctx context.Context, l piece.Layout) (*cut, []row, error) {
+func (r *Boards) AskFirst(ctx context.Context, l piece.Layout) (*reading, []row, error) {
 	head, _, err := r.askHead(ctx, l, nil)
 	if err != nil {
 		return nil, nil, err
@@ -100,52 +100,52 @@ func (r *Boards) AskFirst(ctx context.Context, l piece.Layout) (*cut, []row, err
 		// Rows that cannot be read are replaced.
 		if rows, err := unpackRows(head.rows); err == nil && len(rows) == scoreboard.TopSize {
 			last := rows[len(rows)-1]
-			c, err := r.askParts(ctx, l, head, &question{sought: []Sought{{
+			got, err := r.askParts(ctx, l, head, &question{sought: []Sought{{
 				at: &position{last.key, last.member}, Before: scoreboard.TopSize,
 			}}})
-			if err != nil || !c.complete() || c.includesFirst() {
-				return c, c.firstRows(), err
+			if err != nil || !got.complete() || got.includesFirst() {
+				return got, got.firstRows(), err
 			}
 		}
 	}
-	c, err := r.askParts(ctx, l, head, &question{sought: []Sought{{from: scoreboard.TopSize}}})
-	return c, c.firstRows(), err
+	got, err := r.askParts(ctx, l, head, &question{sought: []Sought{{from: scoreboard.TopSize}}})
+	return got, got.firstRows(), err
 }
 
 // includesFirst reports whether the rows before what was sought are all rows there, and enough for a
 // head.
-func (c *cut) includesFirst() bool {
-	for _, p := range c.parts {
+func (got *reading) includesFirst() bool {
+	for _, p := range got.parts {
 		if p.upTo[0] > scoreboard.TopSize {
 			return false
 		}
 	}
-	return c.upTo(0) >= scoreboard.TopSize
+	return got.upTo(0) >= scoreboard.TopSize
 }
 
-// firstRows returns the rows of a head; nil for a cut that is not complete.
-func (c *cut) firstRows() []row {
-	if c == nil || !c.complete() {
+// firstRows returns the rows of a head; nil for a reading that is not complete.
+func (got *reading) firstRows() []row {
+	if got == nil || !got.complete() {
 		return nil
 	}
-	rows := c.rows(0)
+	rows := got.rows(0)
 	return rows[:min(len(rows), scoreboard.TopSize)]
 }
 
-// StoreHead stores rows, the first of c. False: a newer head is stored, or one of another
+// StoreHead stores rows, the first of got. False: a newer head is stored, or one of another
 // epoch.
-func (r *Boards) StoreHead(ctx context.Context, l piece.Layout, c *cut, rows []row, m *Merging) (bool, error) {
-	updated := c.head.updated
-	for _, p := range c.parts {
+func (r *Boards) StoreHead(ctx context.Context, l piece.Layout, got *reading, rows []row, m *Merging) (bool, error) {
+	updated := got.head.updated
+	for _, p := range got.parts {
 		updated = max(updated, p.updated)
 	}
-	seqs := c.seqs()
-	if !m.Applied && slices.Equal(seqs, c.head.seqs) {
+	seqs := got.seqs()
+	if !m.Applied && slices.Equal(seqs, got.head.seqs) {
 		return true, nil
 	}
 	top, members := packRows(rows)
-	n, err := r.merge.Run(ctx, r.Redis, []string{r.Keys.Head(l.Board)}, piece.Channel, string(l.Board), c.head.epoch,
-		formatSequences(seqs), updated, c.total(), m.words(), top, members).Int64()
+	n, err := r.merge.Run(ctx, r.Redis, []string{r.Keys.Head(l.Board)}, piece.Channel, string(l.Board), got.head.epoch,
+		formatSequences(seqs), updated, got.total(), m.words(), top, members).Int64()
 	if err != nil {
 		return false, piece.Translate(fmt.Errorf("store the head of board %s: %w", l.Board, err))
 	}

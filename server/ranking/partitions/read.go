@@ -14,7 +14,7 @@ import (
 
 // Top reads the head of a board in partitions.
 func (r *Boards) Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, error) {
-	s, err := r.readCut(ctx, l, &question{})
+	s, err := r.readSnapshot(ctx, l, &question{})
 	if err != nil {
 		return nil, err
 	}
@@ -30,7 +30,7 @@ func (r *Boards) Around(
 	ctx context.Context, l piece.Layout, of *scoreboard.Position, before, behind int,
 ) (*scoreboard.Top, error) {
 	at := position{of.Key, piece.Prefix(of.ReachedAt) + string(of.User)}
-	s, err := r.readCut(ctx, l, &question{sought: []Sought{{at: &at, Before: before, from: behind}}})
+	s, err := r.readSnapshot(ctx, l, &question{sought: []Sought{{at: &at, Before: before, from: behind}}})
 	if err != nil {
 		return nil, err
 	}

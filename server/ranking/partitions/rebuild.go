@@ -79,9 +79,9 @@ func NewRebuilds(c *piece.Conn, of *Layouts, parts *Boards, shadows piece.Shadow
 		Conn: c, layouts: of, partitions: parts, shadows: shadows,
 		Begin:        redis.NewScript(luaDivide + luaBegin),
 		reserve:      redis.NewScript(luaDivide + luaReserve),
-		redirect:     redis.NewScript(piece.LuaSeal + luaRedirect),
-		join:         redis.NewScript(piece.LuaPut + piece.LuaCounts + piece.LuaSeal + luaJoin + piece.LuaSwap),
-		quietSwap:    redis.NewScript(piece.LuaPut + piece.LuaQuiet + piece.LuaCounts + piece.LuaSeal + piece.LuaSwap),
+		redirect:     redis.NewScript(piece.LuaStamp + luaRedirect),
+		join:         redis.NewScript(piece.LuaPut + piece.LuaCounts + piece.LuaStamp + luaJoin + piece.LuaSwap),
+		quietSwap:    redis.NewScript(piece.LuaPut + piece.LuaQuiet + piece.LuaCounts + piece.LuaStamp + piece.LuaSwap),
 		DiscardPart:  redis.NewScript(luaDiscard),
 		ForgetLayout: redis.NewScript(luaForget),
 	}
@@ -265,7 +265,7 @@ func (r *Rebuilds) countShadows(ctx context.Context, p *Relayout, minimum int64)
 	}
 	var users int64
 	for _, n := range counts {
-		users += n.Val() - 1 // the seal
+		users += n.Val() - 1 // the stamp
 	}
 	if users < minimum {
 		return piece.ErrShadowShort

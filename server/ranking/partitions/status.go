@@ -46,19 +46,19 @@ func (r *Boards) ConditionOf(
 		}
 		return ConditionSuspect, nil
 	}
-	c, err := r.ask(ctx, now, &question{})
+	got, err := r.ask(ctx, now, &question{})
 	if piece.IsBroken(err) {
 		return ConditionMissing, nil
 	}
 	if err != nil {
 		return ConditionUnknown, piece.Translate(fmt.Errorf("check board %s: %w", b.ID, err))
 	}
-	if !c.complete() || !c.sameEpoch() {
+	if !got.complete() || !got.sameEpoch() {
 		return ConditionMissing, nil
 	}
-	bases := []*piece.Basis{&c.head.Basis}
+	bases := []*piece.Basis{&got.head.Basis}
 	names := []scoreboard.BoardID{b.ID}
-	for i, p := range c.parts {
+	for i, p := range got.parts {
 		bases, names = append(bases, &p.Basis), append(names, now.Part(i))
 	}
 	found := ConditionHealthy
@@ -73,7 +73,7 @@ func (r *Boards) ConditionOf(
 	if !wantsParts || now != want {
 		return ConditionSuspect, nil
 	}
-	if !dominates(c.head.seqs, c.seqs()) || c.head.seqs == nil {
+	if !dominates(got.head.seqs, got.seqs()) || got.head.seqs == nil {
 		if err := r.MergeHead(ctx, now, &Merging{}); err != nil && !errors.Is(err, scoreboard.ErrNotLoaded) {
 			return found, err
 		}
@@ -116,7 +116,7 @@ func (r *Boards) Status(ctx context.Context, l piece.Layout) (*scoreboard.Rankin
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.readCut(ctx, l, &question{})
+	s, err := r.readSnapshot(ctx, l, &question{})
 	if errors.Is(err, scoreboard.ErrNotLoaded) {
 		return status, nil
 	}

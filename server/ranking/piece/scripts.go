@@ -43,8 +43,8 @@ var luaOrphans string
 //go:embed lua/fence.lua
 var luaFence string
 
-//go:embed lua/seal.lua
-var LuaSeal string
+//go:embed lua/stamp.lua
+var LuaStamp string
 
 //go:embed lua/quiet.lua
 var LuaQuiet string

@@ -19,9 +19,9 @@ type ShadowScripts struct{ Mark, Fill, Fence, Unmark *redis.Script }
 // NewShadowScripts returns the scripts.
 func NewShadowScripts() ShadowScripts {
 	return ShadowScripts{
-		Mark:   redis.NewScript(LuaServer + LuaSeal + luaMark),
+		Mark:   redis.NewScript(LuaServer + LuaStamp + luaMark),
 		Fill:   redis.NewScript(LuaPut + luaFill),
-		Fence:  redis.NewScript(LuaSeal + luaFence),
+		Fence:  redis.NewScript(LuaStamp + luaFence),
 		Unmark: redis.NewScript(luaUnmark),
 	}
 }

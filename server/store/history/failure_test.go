@@ -68,7 +68,8 @@ func TestMomentIsNotSettledBeforeCommit(t *testing.T) {
 	if !errors.As(err, &e) || e.Code != wire.CodeNotSettled || e.RetryAfter <= 0 {
 		t.Errorf("got %v, want not_settled with a time to retry", err)
 	}
-	if got, err := topLines(t, s, scoreboard.PastTime{At: before}); err != nil || !slices.Equal(got, []string{"ada 5"}) {
+	got, err := topLines(t, s, scoreboard.PastTime{At: before})
+	if err != nil || !slices.Equal(got, []string{"ada 5"}) {
 		t.Errorf("before the transaction: got %v, %v", got, err)
 	}
 	other := global

@@ -180,7 +180,8 @@ func TestSampleIsTheBoardThen(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, board := range due {
-			top, err := w.s.PastBoards.Top(t.Context(), w.board(board), scoreboard.PastTime{At: at, Masked: true}, nil, 1000)
+			masked := scoreboard.PastTime{At: at, Masked: true}
+			top, err := w.s.PastBoards.Top(t.Context(), w.board(board), masked, nil, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -22,8 +22,8 @@ func (w *world) timeline(board scoreboard.BoardID, at scoreboard.PastTime, times
 			w.t.Fatal(err)
 		}
 		if covered < 1 || covered > len(times) || !next[0].At.Equal(times[0]) {
-			w.t.Fatalf("the timeline of %s covers %d of %d times from %v, want some from %v", board, covered, len(times),
-				next[0].At, times[0])
+			w.t.Fatalf("the timeline of %s covers %d of %d times from %v, want some from %v",
+				board, covered, len(times), next[0].At, times[0])
 		}
 		frames, times = append(frames, next...), times[covered:]
 		parts++

@@ -9,11 +9,14 @@
 //
 // Jobs stores the long operations of all nodes, with their progress and results.
 //
-// Keys stores clients' signing keys and their sealed secrets.
+// Keys stores clients' signing keys and their encrypted secrets.
+//
+// Leases assigns work to one process at a time. A lease ends by itself, so a process that
+// dies holds up nothing for long.
 //
 // Settings stores the settings that operators change at run time, and
 // which transports each process supports.
 //
-// Webhooks stores webhooks with their sealed secrets, the outbox of their
+// Webhooks stores webhooks with their encrypted secrets, the outbox of their
 // messages, and the deliveries.
 package operations

@@ -38,7 +38,7 @@ func scanKey(row pgx.Row) (k scoreboard.Key, err error) {
 	return k, err
 }
 
-// noSecret takes the place of the sealed secret of an id without a key.
+// noSecret takes the place of the encrypted secret of an id without a key.
 var noSecret = make([]byte, 64)
 
 // SigningKeys returns the keys of ids with their valid secrets, the newest first. Keys
@@ -64,9 +64,9 @@ from unnest($1::text[]) as t(id) left join lateral (
 		var id string
 		var live bool
 		k := &scoreboard.SigningKey{}
-		var secret scoreboard.SealedSecret
+		var secret scoreboard.EncryptedSecret
 		var retires, expires pgtype.Timestamptz
-		err := rows.Scan(&id, &live, &secret.Sealed, &retires, &expires, &k.Scope.Boards, &k.Scope.UserPrefix,
+		err := rows.Scan(&id, &live, &secret.Encrypted, &retires, &expires, &k.Scope.Boards, &k.Scope.UserPrefix,
 			&k.Scope.MaxDelta, &k.Scope.PerMinute)
 		secret.Retires, k.Expires = retires.Time, expires.Time // zero where infinite
 		if !live {
@@ -84,12 +84,12 @@ from unnest($1::text[]) as t(id) left join lateral (
 	return keys, nil
 }
 
-// CreateKey stores a new key with its first sealed secret; a conflict if the id is
+// CreateKey stores a new key with its first encrypted secret; a conflict if the id is
 // taken. A key with life 0 does not expire.
 func (s *Keys) CreateKey(
 	ctx context.Context,
 	id, name string,
-	sealed []byte,
+	encrypted []byte,
 	scope *scoreboard.KeyScope,
 	life time.Duration,
 	audit *scoreboard.AuditEntry,
@@ -111,7 +111,7 @@ values ($1, $2, $3, nullif($4, ''), nullif($5::bigint, 0), nullif($6::integer, 0
 			ctx,
 			`insert into key_secrets (key_id, generation, sealed) values ($1, 1, $2)`,
 			id,
-			sealed,
+			encrypted,
 		); err != nil {
 			return err
 		}
@@ -136,7 +136,7 @@ values ($1, $2, $3, nullif($4, ''), nullif($5::bigint, 0), nullif($6::integer, 0
 func (s *Keys) RotateKey(
 	ctx context.Context,
 	id string,
-	sealed []byte,
+	encrypted []byte,
 	overlap time.Duration,
 	audit *scoreboard.AuditEntry,
 ) (k scoreboard.Key, err error) {
@@ -162,7 +162,7 @@ where key_id = $1`, id, overlap.Seconds())
 			return err
 		}
 		_, err = tx.Exec(ctx, `insert into key_secrets (key_id, generation, sealed)
-select $1, max(generation) + 1, $2 from key_secrets where key_id = $1`, id, sealed)
+select $1, max(generation) + 1, $2 from key_secrets where key_id = $1`, id, encrypted)
 		if err != nil {
 			return err
 		}

@@ -67,10 +67,10 @@ func (s *Webhooks) change(
 	return w, nil
 }
 
-// Create stores a new webhook with its first sealed secret; a conflict if there are
+// Create stores a new webhook with its first encrypted secret; a conflict if there are
 // MaxWebhooks.
 func (s *Webhooks) Create(
-	ctx context.Context, w *scoreboard.Webhook, sealed []byte, why *scoreboard.AuditEntry,
+	ctx context.Context, w *scoreboard.Webhook, encrypted []byte, why *scoreboard.AuditEntry,
 ) (scoreboard.Webhook, error) {
 	return s.change(ctx, w.ID, "create", why, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `lock table webhooks in share row exclusive mode`); err != nil {
@@ -87,7 +87,7 @@ select $1, $2, $3, $4, nullif($5, 0) where (select count(*) from webhooks) < $6`
 			return err
 		}
 		_, err = tx.Exec(ctx,
-			`insert into webhook_secrets (webhook_id, generation, sealed) values ($1, 1, $2)`, w.ID, sealed)
+			`insert into webhook_secrets (webhook_id, generation, sealed) values ($1, 1, $2)`, w.ID, encrypted)
 		return err
 	})
 }
@@ -108,7 +108,7 @@ func (s *Webhooks) List(ctx context.Context) ([]scoreboard.Webhook, error) {
 // Rotate gives a webhook another secret. Messages are signed with the previous one too for
 // overlap, and with no older one.
 func (s *Webhooks) Rotate(
-	ctx context.Context, id string, sealed []byte, overlap time.Duration, why *scoreboard.AuditEntry,
+	ctx context.Context, id string, encrypted []byte, overlap time.Duration, why *scoreboard.AuditEntry,
 ) (scoreboard.Webhook, error) {
 	return s.change(ctx, id, "rotate", why, func(tx pgx.Tx) error {
 		if err := tx.QueryRow(ctx, `select from webhooks where webhook_id = $1 for update`, id).Scan(); err != nil {
@@ -126,7 +126,7 @@ delete from webhook_secrets where webhook_id = $1 and generation < (select gener
 			return err
 		}
 		_, err := tx.Exec(ctx, `insert into webhook_secrets (webhook_id, generation, sealed)
-select $1, max(generation) + 1, $2 from webhook_secrets where webhook_id = $1`, id, sealed)
+select $1, max(generation) + 1, $2 from webhook_secrets where webhook_id = $1`, id, encrypted)
 		return err
 	})
 }
@@ -182,7 +182,7 @@ for update of w`, id))
 	return w, nil
 }
 
-// Secrets returns the sealed secrets that messages are signed with, the newest first.
+// Secrets returns the encrypted secrets that messages are signed with, the newest first.
 func (s *Webhooks) Secrets(ctx context.Context, id string) ([][]byte, error) {
 	rows, err := s.db.Query(ctx, `select sealed from webhook_secrets
 where webhook_id = $1 and coalesce(retires_at > clock_timestamp(), true) order by generation desc`, id)

@@ -3,3 +3,7 @@ package reads
 // SetCheckpoints makes boards of more than small users large, with a checkpoint at
 // every step-th standing.
 func (r *Reads) SetCheckpoints(small, step int64) { r.index = newRankIndex(r.db, small, step) }
+
+// SetSizes sets how many rows of the outbox a pass reads, and how many standings one
+// transaction writes.
+func (s *Standings) SetSizes(page, chunk int) { s.pageRows, s.chunkRows = page, chunk }

@@ -1,6 +1,3 @@
-// Package reads answers reads from PostgreSQL: those that the ranking in Redis
-// usually answers, in exactly the same order, and users' statements, which are
-// only here.
 package reads
 
 import (

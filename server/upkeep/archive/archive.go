@@ -15,9 +15,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/upkeep"
 )
 
-// Ledger is the store of the partitions. DetachPartition returns CodeConflict
+// Store is the store of the partitions. DetachPartition returns CodeConflict
 // for a partition whose row count differs from the archived one.
-type Ledger interface {
+type Store interface {
 	OldPartitions(ctx context.Context, keep time.Duration) ([]scoreboard.Partition, error)
 	// Detached lists the names of the partitions that are in the archive only.
 	Detached(ctx context.Context) ([]string, error)
@@ -42,7 +42,7 @@ const (
 // Archive moves old partitions of the ledger to files.
 type Archive struct {
 	o      Options
-	ledger Ledger
+	store  Store
 	log    *slog.Logger
 	now    func() time.Time
 	runner *upkeep.Runner
@@ -52,12 +52,12 @@ type Archive struct {
 }
 
 // New returns an Archive; Run starts it.
-func New(o Options, l Ledger, r *upkeep.Runner, log *slog.Logger, now func() time.Time) *Archive {
+func New(o Options, from Store, r *upkeep.Runner, log *slog.Logger, now func() time.Time) *Archive {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_archive_" + name, Help: help})
 	}
 	a := &Archive{
-		o: o, ledger: l, log: log, now: now, runner: r,
+		o: o, store: from, log: log, now: now, runner: r,
 		partitions: counter("partitions_total", "Ledger partitions archived and dropped."),
 		rows:       counter("rows_total", "Ledger rows archived and dropped."),
 		failures:   counter("failures_total", "Failed attempts to archive a partition, which stays and is retried."),
@@ -84,7 +84,7 @@ func (a *Archive) Run(ctx context.Context) error {
 
 // ListOld lists the partitions that ArchiveOld would archive now.
 func (a *Archive) ListOld(ctx context.Context) ([]scoreboard.Partition, error) {
-	return a.ledger.OldPartitions(ctx, a.o.Keep)
+	return a.store.OldPartitions(ctx, a.o.Keep)
 }
 
 // ArchiveOld archives every old partition, the oldest first. It returns the
@@ -134,18 +134,18 @@ func (a *Archive) move(ctx context.Context, p scoreboard.Partition) (*Manifest, 
 		}
 	}
 	if p.Attached {
-		err := a.ledger.DetachPartition(ctx, p, m.Rows)
+		err := a.store.DetachPartition(ctx, p, m.Rows)
 		if wire.CodeOf(err) == wire.CodeConflict { // rows were added after it was written
 			a.log.Warn("rewriting the archive", "partition", p.Name, "err", err)
 			if m, err = a.write(ctx, p); err == nil {
-				err = a.ledger.DetachPartition(ctx, p, m.Rows)
+				err = a.store.DetachPartition(ctx, p, m.Rows)
 			}
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if err := a.ledger.DropPartition(ctx, p); err != nil {
+	if err := a.store.DropPartition(ctx, p); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -153,7 +153,7 @@ func (a *Archive) move(ctx context.Context, p scoreboard.Partition) (*Manifest, 
 
 func (a *Archive) write(ctx context.Context, p scoreboard.Partition) (*Manifest, error) {
 	m, err := write(ctx, a.o.Storage, p, a.now(), func(do func(lines []string) error) error {
-		return a.ledger.ReadPartition(ctx, p, chunkRows, do)
+		return a.store.ReadPartition(ctx, p, chunkRows, do)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("archive partition %s: %w", p.Name, err)

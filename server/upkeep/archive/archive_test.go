@@ -92,7 +92,7 @@ func (r *rig) increment(t *testing.T, event string) scoreboard.Increment {
 	}
 }
 
-func (r *rig) archive(l archive.Ledger, keep time.Duration) *archive.Archive {
+func (r *rig) archive(l archive.Store, keep time.Duration) *archive.Archive {
 	quiet := slog.New(slog.DiscardHandler)
 	runner := upkeep.NewRunner(rand.Text(), r.Leases, quiet)
 	return archive.New(archive.Options{Storage: r.storage, Keep: keep}, l, runner, quiet, time.Now)
@@ -195,7 +195,7 @@ func TestDamagedArchiveIsRewritten(t *testing.T) {
 	r := newRig(t)
 	r.conn.Do(t, `create table copy as select * from `+r.leaf)
 	// The process ends after the partition was detached.
-	_, err := r.archive(&failing{Ledger: r.Archive, at: 10}, keep).ArchiveOld(t.Context())
+	_, err := r.archive(&failing{Store: r.Archive, at: 10}, keep).ArchiveOld(t.Context())
 	if !errors.Is(err, errLost) {
 		t.Fatalf("got %v", err)
 	}

@@ -59,7 +59,7 @@ func TestDamagedArchiveInBucketIsRewritten(t *testing.T) {
 	r := newRig(t)
 	r.storage, r.dir = storage, dir
 	r.conn.Do(t, `create table copy as select * from `+r.leaf)
-	_, err := r.archive(&failing{Ledger: r.Archive, at: 10}, keep).ArchiveOld(t.Context())
+	_, err := r.archive(&failing{Store: r.Archive, at: 10}, keep).ArchiveOld(t.Context())
 	if !errors.Is(err, errLost) {
 		t.Fatalf("got %v", err)
 	}

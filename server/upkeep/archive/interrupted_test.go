@@ -13,7 +13,7 @@ import (
 // failing is a ledger whose calls fail at one step, before or after they took
 // effect.
 type failing struct {
-	archive.Ledger
+	archive.Store
 	at, step int
 }
 
@@ -35,18 +35,18 @@ func (b *failing) around(do func() error) error {
 
 func (b *failing) ReadPartition(ctx context.Context, p scoreboard.Partition, size int, do func([]string) error) error {
 	return b.around(func() error {
-		return b.Ledger.ReadPartition(ctx, p, size, func(lines []string) error {
+		return b.Store.ReadPartition(ctx, p, size, func(lines []string) error {
 			return b.around(func() error { return do(lines) })
 		})
 	})
 }
 
 func (b *failing) DetachPartition(ctx context.Context, p scoreboard.Partition, rows int64) error {
-	return b.around(func() error { return b.Ledger.DetachPartition(ctx, p, rows) })
+	return b.around(func() error { return b.Store.DetachPartition(ctx, p, rows) })
 }
 
 func (b *failing) DropPartition(ctx context.Context, p scoreboard.Partition) error {
-	return b.around(func() error { return b.Ledger.DropPartition(ctx, p) })
+	return b.around(func() error { return b.Store.DropPartition(ctx, p) })
 }
 
 func TestArchiveInterruptedAtEveryStep(t *testing.T) {
@@ -54,7 +54,7 @@ func TestArchiveInterruptedAtEveryStep(t *testing.T) {
 	for at := 1; ; at++ {
 		r := newRig(t)
 		r.conn.Do(t, `create table copy as select * from `+r.leaf)
-		_, err := r.archive(&failing{Ledger: r.Archive, at: at}, keep).ArchiveOld(t.Context())
+		_, err := r.archive(&failing{Store: r.Archive, at: at}, keep).ArchiveOld(t.Context())
 		if err == nil {
 			r.check(t, "copy")
 			t.Logf("interrupted at %d steps", at-1)
@@ -78,7 +78,7 @@ func TestArchiveInterruptedAtEveryStep(t *testing.T) {
 
 // hooked calls before between writing an archive and detaching the partition.
 type hooked struct {
-	archive.Ledger
+	archive.Store
 	before func()
 }
 
@@ -87,7 +87,7 @@ func (h *hooked) DetachPartition(ctx context.Context, p scoreboard.Partition, ro
 		h.before = nil
 		do()
 	}
-	return h.Ledger.DetachPartition(ctx, p, rows)
+	return h.Store.DetachPartition(ctx, p, rows)
 }
 
 // Of two nodes one works on the storage. The other one does nothing meanwhile, nor does a second
@@ -98,7 +98,7 @@ func TestOneNodeArchivesAtATime(t *testing.T) {
 	other := r.archive(r.Archive, keep)
 	var first *archive.Archive
 	begun := false
-	first = r.archive(&hooked{Ledger: r.Archive, before: func() {
+	first = r.archive(&hooked{Store: r.Archive, before: func() {
 		begun = true
 		for _, a := range []*archive.Archive{first, other} {
 			if done, err := a.ArchiveOld(t.Context()); !errors.Is(err, upkeep.ErrLost) || len(done) > 0 {
@@ -117,7 +117,7 @@ func TestOneNodeArchivesAtATime(t *testing.T) {
 func TestLateRowIsArchived(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	h := &hooked{Ledger: r.Archive, before: func() {
+	h := &hooked{Store: r.Archive, before: func() {
 		r.conn.Do(
 			t,
 			`insert into `+r.leaf+` select user_id, board_id, gen_random_uuid(), event_text, payload_hash, delta,

@@ -22,7 +22,7 @@ const maxLine = 1 << 20
 func (a *Archive) Rows(
 	ctx context.Context, board scoreboard.BoardID, from, to time.Time, do func(*scoreboard.ArchivedRow) error,
 ) error {
-	names, err := a.ledger.Detached(ctx)
+	names, err := a.store.Detached(ctx)
 	if err != nil {
 		return err
 	}

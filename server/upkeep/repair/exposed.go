@@ -34,7 +34,7 @@ func hideExposed(ctx context.Context, store ExposedUsers, board scoreboard.Board
 // checkExposed reports the users of a board who must be hidden and are shown, and hides them
 // with Repair.
 func (c *Check) checkExposed(ctx context.Context, board scoreboard.BoardID, v *VerifyResult) error {
-	users, err := c.Ledger.Exposed(ctx, board, c.User)
+	users, err := c.Store.Exposed(ctx, board, c.User)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (c *Check) checkExposed(ctx context.Context, board scoreboard.BoardID, v *V
 		if !c.Repair {
 			continue
 		}
-		if err := c.Ledger.HideExposed(ctx, user); err != nil {
+		if err := c.Store.HideExposed(ctx, user); err != nil {
 			return err
 		}
 		v.Repaired++

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/scoreboard/scoreboard/client/wire"
-	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/metric"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/upkeep"
 )
@@ -51,8 +51,8 @@ type Rebuilder struct {
 	checked  chan struct{} // closed after the first check
 
 	rebuilds       prometheus.Counter
-	boards         *gauge.Expiring
-	historyChanged *gauge.Expiring
+	boards         *metric.Expiring
+	historyChanged *metric.Expiring
 }
 
 const (
@@ -80,11 +80,11 @@ func NewRebuilder(
 			Name: "scoreboard_repair_rebuilds_total",
 			Help: "Boards rebuilt because Redis lost them or may hold an old state.",
 		}),
-		boards: gauge.New(prometheus.GaugeOpts{
+		boards: metric.NewGauge(prometheus.GaugeOpts{
 			Name: "scoreboard_repair_boards",
 			Help: "Boards by state; reads of DEGRADED_REBUILDING boards are served from PostgreSQL.",
 		}, "state"),
-		historyChanged: gauge.New(prometheus.GaugeOpts{
+		historyChanged: metric.NewGauge(prometheus.GaugeOpts{
 			Name: "scoreboard_repair_history_changed",
 			Help: "1 while PostgreSQL's history differs from what was relayed and ranked: " +
 				"restored, failed over or replaced.",

@@ -86,7 +86,7 @@ func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 	var passes []*repair.Pass
 	for _, owner := range []string{"a", "b"} {
 		check := repair.Check{
-			Ledger:   r.Recovery,
+			Store:    r.Recovery,
 			Ranking:  r.ranking,
 			Repair:   true,
 			Progress: func(*repair.VerifyResult) {},

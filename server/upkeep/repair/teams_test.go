@@ -39,7 +39,7 @@ func TestVerifyFindsWrongTeams(t *testing.T) {
 	verify := func(fix bool, user scoreboard.UserID) *repair.VerifyResult {
 		t.Helper()
 		c := repair.Check{
-			Ledger: r.Recovery, Teams: r.Teams, Ranking: r.ranking, CheckLedger: true, Repair: fix, User: user,
+			Store: r.Recovery, Teams: r.Teams, Ranking: r.ranking, CheckLedger: true, Repair: fix, User: user,
 			Progress: func(*repair.VerifyResult) {},
 		}
 		v, err := c.Run(ctx, []scoreboard.Board{*board})

@@ -12,8 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Ledger is the store with the ledger behind its scores.
-type Ledger interface {
+// VerifiedStore is the store as a check reads it: scores, and the ledger behind them.
+type VerifiedStore interface {
 	StoreStates
 	ExposedUsers
 	// WithoutScore returns those of the users that have no score on a board.
@@ -74,7 +74,7 @@ func (v *VerifyResult) add(d Difference) {
 // the ledger if CheckLedger is set. Repair overwrites wrong states in the ranking, and has
 // the scores of teams recorded; it never changes what the ledger has.
 type Check struct {
-	Ledger      Ledger
+	Store       VerifiedStore
 	Teams       Teams // nil: scores of teams are not compared
 	Ranking     VerifiedRanking
 	User        scoreboard.UserID
@@ -149,7 +149,7 @@ func (c *Check) checkUnknown(
 		if len(users) == 0 {
 			return nil
 		}
-		users, err := c.Ledger.WithoutScore(ctx, board, users)
+		users, err := c.Store.WithoutScore(ctx, board, users)
 		if err != nil || len(users) == 0 {
 			return err
 		}
@@ -162,7 +162,7 @@ func (c *Check) checkUnknown(
 // to checked, if there is one.
 func (c *Check) checkStored(ctx context.Context, board scoreboard.BoardID, checked *tally, v *VerifyResult) error {
 	if c.CheckLedger {
-		return c.Ledger.SumLedger(ctx, board, c.User, chunkSize, func(audits []scoreboard.LedgerSum) error {
+		return c.Store.SumLedger(ctx, board, c.User, chunkSize, func(audits []scoreboard.LedgerSum) error {
 			changes := make([]scoreboard.Change, len(audits))
 			for i := range audits {
 				changes[i] = audits[i].Change
@@ -173,12 +173,12 @@ func (c *Check) checkStored(ctx context.Context, board scoreboard.BoardID, check
 		})
 	}
 	if c.User == "" {
-		_, err := c.Ledger.Standings(ctx, board, chunkSize, func(changes []scoreboard.Change) error {
+		_, err := c.Store.Standings(ctx, board, chunkSize, func(changes []scoreboard.Change) error {
 			return c.compareChunk(ctx, board, changes, checked, v)
 		})
 		return err
 	}
-	one, err := c.Ledger.States(ctx, board, []scoreboard.UserID{c.User})
+	one, err := c.Store.States(ctx, board, []scoreboard.UserID{c.User})
 	if err != nil || len(one) == 0 {
 		return err
 	}
@@ -290,7 +290,7 @@ func (c *Check) compare(
 	if v.DifferenceCount >= maxDifferences {
 		retries = 0 // clearly wrong: retries of every chunk would take hours
 	}
-	drifted, err := findDrift(ctx, c.Ledger, c.Ranking, board, suspects, retries)
+	drifted, err := findDrift(ctx, c.Store, c.Ranking, board, suspects, retries)
 	if err != nil {
 		return err
 	}

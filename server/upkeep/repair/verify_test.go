@@ -40,7 +40,7 @@ type rig struct {
 
 // lookups counts the users that are looked up one by one.
 type lookups struct {
-	repair.Ledger
+	repair.VerifiedStore
 	users *int
 }
 
@@ -48,7 +48,7 @@ func (l lookups) WithoutScore(
 	ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID,
 ) ([]scoreboard.UserID, error) {
 	*l.users += len(users)
-	return l.Ledger.WithoutScore(ctx, board, users)
+	return l.VerifiedStore.WithoutScore(ctx, board, users)
 }
 
 func open(t *testing.T) *rig {
@@ -126,7 +126,7 @@ func (r *rig) check(t *testing.T, fix bool) *repair.VerifyResult {
 	t.Helper()
 	r.lookedUp = 0
 	c := repair.Check{
-		Ledger:      lookups{r.Recovery, &r.lookedUp},
+		Store:       lookups{r.Recovery, &r.lookedUp},
 		Ranking:     r.ranking,
 		CheckLedger: true,
 		Repair:      fix,
@@ -250,7 +250,7 @@ func TestVerifyOneUserChecksStoreAndRanking(t *testing.T) {
 			"user1": "1 ", "nobody": "0 ", "ghost": "0 ghost:not_in_store",
 		} {
 			c := repair.Check{
-				Ledger:      r.Recovery,
+				Store:       r.Recovery,
 				Ranking:     r.ranking,
 				User:        user,
 				CheckLedger: rows,

@@ -185,13 +185,13 @@ func retryAfter(text string, now time.Time) time.Duration {
 
 // sign returns the signatures of a delivery with each secret in force.
 func (w *Worker) sign(ctx context.Context, d *scoreboard.WebhookDelivery, at time.Time) (string, error) {
-	sealed, err := w.Store.Secrets(ctx, d.Webhook)
+	encrypted, err := w.Store.Secrets(ctx, d.Webhook)
 	if err != nil {
 		return "", err
 	}
-	signatures := make([]string, len(sealed))
-	for i := range sealed {
-		secret, err := w.Open(d.Webhook, sealed[i])
+	signatures := make([]string, len(encrypted))
+	for i := range encrypted {
+		secret, err := w.Decrypt(d.Webhook, encrypted[i])
 		if err != nil {
 			return "", err
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/metric"
 	"github.com/scoreboard/scoreboard/internal/publicnet"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/upkeep"
@@ -68,10 +68,10 @@ type Options struct {
 	Seasons  Seasons
 	Flags    Flags
 	Ranking  Ranking
-	Hide     func(board scoreboard.BoardID, rows []scoreboard.Entry)   // shows hidden users under pseudonyms
-	Open     func(id string, sealed []byte) (secret string, err error) // decrypts a secret
-	Networks publicnet.Networks                                        // of the receivers
-	Version  string                                                    // of this build
+	Hide     func(board scoreboard.BoardID, rows []scoreboard.Entry)      // shows hidden users under pseudonyms
+	Decrypt  func(id string, encrypted []byte) (secret string, err error) // decrypts a secret
+	Networks publicnet.Networks                                           // of the receivers
+	Version  string                                                       // of this build
 	Log      *slog.Logger
 }
 
@@ -106,8 +106,8 @@ type Worker struct {
 
 	attempts          *prometheus.CounterVec
 	errors            prometheus.Counter
-	pending, oldest   *gauge.Expiring
-	disabled          *gauge.Expiring
+	pending, oldest   *metric.Expiring
+	disabled          *metric.Expiring
 	delivered, failed prometheus.Counter // of attempts
 	retried           prometheus.Counter
 }
@@ -126,15 +126,15 @@ func New(o Options) *Worker {
 			Name: "scoreboard_webhook_errors_total",
 			Help: "Failed runs of the worker that queues messages for webhooks; the next one continues.",
 		}),
-		pending: gauge.New(prometheus.GaugeOpts{
+		pending: metric.NewGauge(prometheus.GaugeOpts{
 			Name: "scoreboard_webhook_pending",
 			Help: "Deliveries to enabled webhooks that wait for their next attempt.",
 		}),
-		oldest: gauge.New(prometheus.GaugeOpts{
+		oldest: metric.NewGauge(prometheus.GaugeOpts{
 			Name: "scoreboard_webhook_oldest_seconds",
 			Help: "Age of the oldest pending delivery to an enabled webhook.",
 		}),
-		disabled: gauge.New(prometheus.GaugeOpts{
+		disabled: metric.NewGauge(prometheus.GaugeOpts{
 			Name: "scoreboard_webhook_disabled",
 			Help: "Webhooks that are disabled.",
 		}),

@@ -5,8 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/scoreboard/scoreboard/internal/test/torture/clock"
 )
 
 // clockFile says by how much a process's clock is wrong; without a path it cannot be.
@@ -41,7 +39,7 @@ func (f clockFile) env() []string {
 	if f.path == "" {
 		return nil
 	}
-	return clock.Faketime(f.path)
+	return Faketime(f.path)
 }
 
 // SetPostgresClock moves the clock of PostgreSQL; 0 sets it right.

@@ -1,10 +1,3 @@
-// Package cluster runs an installation for the torture test: PostgreSQL, Redis
-// and Apache Kafka as child processes, each behind fault proxies, and several
-// scoreboardd processes in any split of roles.
-//
-// Each node has its own proxies to PostgreSQL and Redis, so that one node can
-// lose a backend that the others reach. Brokers advertise one address each, so
-// their proxies are shared.
 package cluster
 
 import (
@@ -16,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/scoreboard/scoreboard/internal/test/torture/netfault"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/devstack"
 	"github.com/scoreboard/scoreboard/server/devstack/process"
@@ -247,7 +239,7 @@ func (c *Cluster) Dir(b Backend) string {
 }
 
 // retarget points every node's proxy at another server and cuts what is open.
-func (c *Cluster) retarget(proxy func(*Node) *netfault.Proxy, address string) {
+func (c *Cluster) retarget(proxy func(*Node) *Proxy, address string) {
 	for _, n := range c.Nodes {
 		proxy(n).SetTarget(hostOf(address))
 		proxy(n).Reset()

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/scoreboard/scoreboard/internal/test/backends"
-	"github.com/scoreboard/scoreboard/internal/test/torture/netfault"
+
 	"github.com/scoreboard/scoreboard/server/devstack/process"
 )
 
@@ -21,7 +21,7 @@ import (
 type broker struct {
 	*backends.KafkaBroker // nil before the first start
 	name                  Backend
-	net                   *netfault.Proxy
+	net                   *Proxy
 	o                     backends.KafkaOptions
 }
 
@@ -48,7 +48,7 @@ func (k *brokerSet) startKafka(ctx context.Context) error {
 			k.dirs[b.name] = filepath.Join(k.o.Dir, string(b.name))
 		}
 		var err error
-		if b.net, err = netfault.Listen(ctx, ""); err != nil {
+		if b.net, err = Listen(ctx, ""); err != nil {
 			return err
 		}
 		k.brokers = append(k.brokers, b)
@@ -90,7 +90,7 @@ func (k *brokerSet) AnyBroker(rng *rand.Rand) Backend {
 }
 
 // KafkaNet is the proxy before a broker.
-func (k *brokerSet) KafkaNet(b Backend) *netfault.Proxy { return k.brokerOf(b).net }
+func (k *brokerSet) KafkaNet(b Backend) *Proxy { return k.brokerOf(b).net }
 
 // MoveLeaders moves the leader of every partition to the first replica that is in
 // sync, as a rolling upgrade does at its end.

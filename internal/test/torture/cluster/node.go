@@ -15,8 +15,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/internal/test/backends"
-	"github.com/scoreboard/scoreboard/internal/test/torture/clock"
-	"github.com/scoreboard/scoreboard/internal/test/torture/netfault"
+
 	"github.com/scoreboard/scoreboard/server/devstack/process"
 )
 
@@ -28,7 +27,7 @@ type Node struct {
 
 	cluster         *Cluster
 	binary          string
-	postgres, redis *netfault.Proxy
+	postgres, redis *Proxy
 	api, ops, log   string
 	clock           clockFile
 
@@ -47,10 +46,10 @@ func (c *Cluster) newNode(ctx context.Context, id int, roles string) (*Node, err
 	if n.clock, err = c.newClock(fmt.Sprintf("node-%d", id)); err != nil {
 		return nil, err
 	}
-	if n.postgres, err = netfault.Listen(ctx, hostOf(c.postgres.URL("torture"))); err != nil {
+	if n.postgres, err = Listen(ctx, hostOf(c.postgres.URL("torture"))); err != nil {
 		return nil, err
 	}
-	if n.redis, err = netfault.Listen(ctx, hostOf(c.redis.URL())); err != nil {
+	if n.redis, err = Listen(ctx, hostOf(c.redis.URL())); err != nil {
 		return nil, err
 	}
 	for _, addr := range []*string{&n.api, &n.ops} {
@@ -72,7 +71,7 @@ func hostOf(address string) string {
 }
 
 // through is an address with the host of a proxy.
-func through(address string, p *netfault.Proxy) string {
+func through(address string, p *Proxy) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return address
@@ -93,10 +92,10 @@ func (n *Node) URL() string { return "http://" + n.api }
 func (n *Node) OpsURL() string { return "http://" + n.ops }
 
 // PostgresNet is the node's proxy to PostgreSQL.
-func (n *Node) PostgresNet() *netfault.Proxy { return n.postgres }
+func (n *Node) PostgresNet() *Proxy { return n.postgres }
 
 // RedisNet is the node's proxy to Redis.
-func (n *Node) RedisNet() *netfault.Proxy { return n.redis }
+func (n *Node) RedisNet() *Proxy { return n.redis }
 
 // SetClock moves the node's clock; 0 sets it right. Without Options.Clocks it does
 // nothing.
@@ -150,7 +149,7 @@ func (n *Node) Start() error {
 		cmd.Env = append(cmd.Env, "SCOREBOARD_KAFKA_BROKERS="+strings.Join(n.cluster.kafkaAddrs(), ","))
 	}
 	cmd.Env = append(cmd.Env, n.cluster.o.Settings...)
-	cmd.Env = append(cmd.Env, clock.Variable+"="+n.clock.path)
+	cmd.Env = append(cmd.Env, Variable+"="+n.clock.path)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start node %d: %w", n.ID, err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol/offsetcommit"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/metric"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -38,7 +38,7 @@ type Consumer struct {
 	damages  atomic.Int64
 	lost     atomic.Int64
 	damaged  atomic.Int64 // when last, in Unix seconds; 0: never
-	lagGauge *gauge.Expiring
+	lagGauge *metric.Expiring
 	stalls   prometheus.Counter
 	rewinds  prometheus.Counter
 	losses   prometheus.Counter

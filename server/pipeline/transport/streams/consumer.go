@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/scoreboard/scoreboard/internal/gauge"
+	"github.com/scoreboard/scoreboard/internal/metric"
 	"github.com/scoreboard/scoreboard/internal/redislease"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -29,7 +29,7 @@ type Consumer struct {
 	moved     func(context.Context) error // nil unless OnMove was called
 
 	lag      atomic.Int64
-	lagGauge *gauge.Expiring
+	lagGauge *metric.Expiring
 }
 
 const (

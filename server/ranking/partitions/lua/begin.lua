@@ -14,7 +14,7 @@ local live = kind == 'hash' and KEYS[2] or KEYS[1]
 if tonumber(ARGV[2]) <= (tonumber(redis.call('HGET', live, 'epoch') or 0) or 0) then
     return -3
 end
-if kind == 'hash' and redis.call('HLEN', KEYS[7]) ~= 1 then -- the seal
+if kind == 'hash' and redis.call('HLEN', KEYS[7]) ~= 1 then -- the stamp
     return -4
 end
 local since = redis.call('HGET', KEYS[5], 'since') or redis.call('HGET', live, 'since')

@@ -6,5 +6,5 @@ if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then
 end
 redis.call('UNLINK', KEYS[2], KEYS[3])
 redis.call('HSET', KEYS[1], 'since', ARGV[2])
-seal(KEYS[2], KEYS[3], ARGV[1], redis.call('PTTL', KEYS[1]))
+stamp(KEYS[2], KEYS[3], ARGV[1], redis.call('PTTL', KEYS[1]))
 return 1

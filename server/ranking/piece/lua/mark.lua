@@ -9,5 +9,5 @@ local time = redis.call('TIME')
 local now = string.format('%.0f', time[1] * 1000000 + time[2])
 redis.call('HSET', KEYS[1], 'token', ARGV[1], 'server', server(), 'marked', now)
 redis.call('PEXPIRE', KEYS[1], ARGV[2])
-seal(KEYS[2], KEYS[3], ARGV[1], ARGV[2])
+stamp(KEYS[2], KEYS[3], ARGV[1], ARGV[2])
 return 1

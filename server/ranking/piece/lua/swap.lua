@@ -11,7 +11,7 @@ end
 if tonumber(ARGV[4]) <= (tonumber(redis.call('HGET', KEYS[1], 'epoch') or 0) or 0) then
     return -3
 end
-if not unseal(KEYS[5], KEYS[6], ARGV[1]) or redis.call('HLEN', KEYS[6]) < tonumber(ARGV[7]) then
+if not unstamp(KEYS[5], KEYS[6], ARGV[1]) or redis.call('HLEN', KEYS[6]) < tonumber(ARGV[7]) then
     redis.call('UNLINK', KEYS[4], KEYS[5], KEYS[6])
     return -2
 end

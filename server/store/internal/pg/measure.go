@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/scoreboard/scoreboard/internal/calls"
+	"github.com/scoreboard/scoreboard/internal/metric"
 )
 
 // The calls that a tracer measures.
@@ -20,10 +20,10 @@ const (
 )
 
 // tracer measures the calls of a pool.
-type tracer struct{ calls *calls.Calls }
+type tracer struct{ calls *metric.Calls }
 
 func newTracer() *tracer {
-	t := &tracer{calls.New("scoreboard_postgres_call",
+	t := &tracer{metric.NewCalls("scoreboard_postgres_call",
 		"of calls to PostgreSQL: a query, a batch, or the wait for a connection (acquire)", "call")}
 	for _, call := range []string{callQuery, callBatch, callAcquire} {
 		t.calls.Declare(call)

@@ -1,0 +1,27 @@
+package partitions
+
+import (
+	"github.com/redis/go-redis/v9"
+
+	"github.com/scoreboard/scoreboard/server/ranking/piece"
+)
+
+// Boards reads boards in partitions, and merges their heads.
+type Boards struct {
+	*piece.Conn
+	layouts           *Layouts
+	pieces            *piece.States
+	part, head, merge *redis.Script
+	lookups           lookups
+}
+
+// New reads and repairs by c; of says which boards are in partitions.
+func New(c *piece.Conn, of *Layouts, p *piece.States) *Boards {
+	return &Boards{
+		Conn: c, layouts: of, pieces: p,
+		part:    redis.NewScript(piece.LuaCounts + piece.LuaSearch + luaPart),
+		head:    redis.NewScript(luaHead),
+		merge:   redis.NewScript(luaMerge),
+		lookups: lookups{waiting: make(map[piece.Layout][]*lookup)},
+	}
+}
