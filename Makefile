@@ -22,7 +22,7 @@ else
 STAMP := -buildvcs=auto
 endif
 
-.PHONY: help build demo dev test sdk soak torture torture-long torture-mutants proof dist docs sdk-python sdk-csharp sdk-godot bench-cli bench-screen bench bench-ingest bench-read bench-pipeline bench-past bench-realtime lint vuln fmt fuzz setup clean bench-peers accept accept-full accept-chaos bench-max
+.PHONY: help build demo dev test sdk soak torture torture-long torture-mutants proof dist docs sdk-python sdk-csharp sdk-godot bench-cli bench-screen bench bench-ingest bench-read bench-pipeline bench-past bench-realtime lint vuln fmt fuzz setup clean bench-peers containers accept accept-full accept-chaos bench-max
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -121,6 +121,9 @@ sdk-godot: ## check the GDScript add-on for Godot: parse, format, lint
 
 setup: ## install what the tests need (as root on Debian), report what is missing
 	@.ci/setup
+
+containers: ## build the image, start docker-compose.yml and check both, with a Docker engine (about a quarter of an hour)
+	@.ci/containers
 
 lint: $(GOLANGCI) ## run static checks and check formatting
 	$(GOLANGCI) run ./...

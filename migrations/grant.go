@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Grant gives the role of the runtime URL, the daemon's postgres.url, what the daemon
@@ -104,14 +106,22 @@ func createRole(ctx context.Context, conn *pgx.Conn, name, password string) erro
 	return nil
 }
 
+// ambiguous reports whether SASLprep (RFC 4013) of one client, but not of another, maps or
+// drops a character of a password: spaces other than U+0020, and what is not visible.
+// Clients leave all others in Unicode's form NFKC as they are.
+func ambiguous(r rune) bool {
+	return !unicode.IsPrint(r) || unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
 // Iterations and the length of the salt are PostgreSQL's defaults.
 const scramIterations, scramSalt = 4096, 16
 
 // scramVerifier returns what PostgreSQL stores for a password (RFC 5803), so that the
 // password itself is in no statement, which the server may log.
 func scramVerifier(password string) (string, error) {
-	if strings.ContainsFunc(password, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return "", errors.New("a password with characters other than ASCII: create the role yourself")
+	if !norm.NFKC.IsNormalString(password) || strings.ContainsFunc(password, ambiguous) {
+		return "", errors.New("the password has characters that clients of PostgreSQL encode in different ways; " +
+			"choose another, or have an administrator create the role")
 	}
 	salt := make([]byte, scramSalt)
 	_, _ = rand.Read(salt) // never fails

@@ -100,6 +100,12 @@ func with(ctx context.Context, url string, do func(*goose.Provider) error) (err 
 	db := stdlib.OpenDB(*c)
 	defer func() { _ = db.Close() }()
 	if err := db.PingContext(ctx); err != nil {
+		var refused *pgconn.PgError
+		if errors.As(err, &refused) && refused.Code == "3D000" { // invalid_catalog_name
+			return fmt.Errorf("database %s does not exist; create it with: "+
+				"createdb --host %s --port %d --username %s %s: %w",
+				c.Database, c.Host, c.Port, c.User, c.Database, err)
+		}
 		return fmt.Errorf("reach the database to migrate: %w", err)
 	}
 	locker, err := lock.NewPostgresSessionLocker()

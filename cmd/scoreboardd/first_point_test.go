@@ -9,68 +9,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/docpage"
 )
 
-// page is a page of the docs.
-type page struct {
-	commands map[string][]string // the lines of its blocks marked as sh, by heading
-	output   string              // the blocks without a mark
-	golang   string              // the blocks marked as go
-}
-
-func readPage(t *testing.T, path string) page {
+// readPage reads a page of the docs.
+func readPage(t *testing.T, path string) docpage.Page {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", path))
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := page{commands: map[string][]string{}}
-	heading, block := "", "" // block is the fence of the one that the line is in
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSuffix(line, "\n")
-		switch {
-		case line == "```" && block != "":
-			block = ""
-		case block == "```sh":
-			p.commands[heading] = append(p.commands[heading], line)
-		case block == "```":
-			p.output += line + "\n"
-		case block == "```go":
-			p.golang += line + "\n"
-		case block != "":
-		case strings.HasPrefix(line, "```"):
-			block = line
-		case strings.HasPrefix(line, "## "):
-			heading = strings.TrimPrefix(line, "## ")
-		}
-	}
-	return p
-}
-
-// script joins the commands under some headings, and requires that the other headings
-// with commands are those of others.
-func (p page) script(t *testing.T, headings, others []string) string {
-	t.Helper()
-	var lines []string
-	for _, h := range headings {
-		if len(p.commands[h]) == 0 {
-			t.Errorf("the page has no commands under %q", h)
-		}
-		lines = append(lines, p.commands[h]...)
-	}
-	for h := range p.commands {
-		if !slices.Contains(headings, h) && !slices.Contains(others, h) {
-			t.Errorf("the commands under %q are not run", h)
-		}
-	}
-	return strings.Join(lines, "\n") + "\n"
+	return docpage.Read(t, filepath.Join("..", ".."), path)
 }
 
 const firstPoint = "docs/first-point.md"
@@ -124,10 +75,10 @@ func shell(t *testing.T, dir, script string, programs map[string]string, replace
 
 // checkFirstPoint requires the output that the page shows, that the repeat was recognised,
 // and that the daemon does not own its tables.
-func checkFirstPoint(t *testing.T, p page, out string) {
+func checkFirstPoint(t *testing.T, p docpage.Page, out string) {
 	t.Helper()
-	if p.output == "" || !strings.Contains(out, p.output) {
-		t.Errorf("the output lacks what the page shows:\n%s\ngot:\n%s", p.output, out)
+	if p.Output == "" || !strings.Contains(out, p.Output) {
+		t.Errorf("the output lacks what the page shows:\n%s\ngot:\n%s", p.Output, out)
 	}
 	if !regexp.MustCompile(`(?m)^database role +ok `).MatchString(out) {
 		t.Errorf("the daemon's role is not found good:\n%s", out)
@@ -140,7 +91,7 @@ func checkFirstPoint(t *testing.T, p page, out string) {
 func TestFirstPointWithProcesses(t *testing.T) {
 	t.Parallel()
 	p := readPage(t, firstPoint)
-	script := p.script(t, withProcesses, withCompose)
+	script := p.Script(t, withProcesses, withCompose)
 	postgres := backends.Postgres(t, nil)
 	checkFirstPoint(t, p, shell(t, t.TempDir(), script, map[string]string{},
 		"postgres://scoreboard:scoreboard@127.0.0.1:5432/scoreboard", postgres,
@@ -155,7 +106,7 @@ func TestFirstPointWithProcesses(t *testing.T) {
 func TestFirstPointWithCompose(t *testing.T) {
 	t.Parallel()
 	p := readPage(t, firstPoint)
-	script := p.script(t, withCompose, withProcesses)
+	script := p.Script(t, withCompose, withProcesses)
 	h := newHarness(t)
 	api, ops := freeAddr(t), freeAddr(t)
 	postgres, dir, services := backends.Postgres(t, nil), t.TempDir(), composeServices(t)
@@ -166,6 +117,7 @@ func TestFirstPointWithCompose(t *testing.T) {
 	password, _ := runtime.User.Password() // the role exists in the cluster of the tests
 	replaced := map[string]string{
 		"SCOREBOARD_ADDR": api, "SCOREBOARD_OPS_ADDR": ops, "SCOREBOARD_REDIS_URL": h.redis.URL,
+		"SCOREBOARD_KAFKA_SASL": "", "SCOREBOARD_KAFKA_SASL_USER": "", "SCOREBOARD_KAFKA_SASL_PASSWORD": "",
 		"SCOREBOARD_POSTGRES_URL":        withPassFile(*runtime, dir+"/secrets/pgpass"),
 		"SCOREBOARD_POSTGRES_DIRECT_URL": postgres,
 	}
@@ -200,10 +152,11 @@ func TestFirstPointWithCompose(t *testing.T) {
 		}
 		return b.String() + " " + shellWords(command)
 	}
+	secrets := secretsScript(t, dir, map[string]string{"POSTGRES_RUNTIME_PASSWORD": password})
 	docker := `
 case "$*" in
 "compose up -d --wait")
-	POSTGRES_RUNTIME_PASSWORD='` + password + `' ` + shellWords([]string{"sh", "-c", secretsScript(t, dir)}) + `
+	` + shellWords([]string{"sh", "-c", secrets}) + `
 	` + run("migrate") + `
 	` + run("scoreboardd") + ` 2> scoreboardd.log &
 	echo $! > scoreboardd.pid

@@ -13,7 +13,8 @@ import (
 func TestImportPage(t *testing.T) {
 	t.Parallel()
 	s := instance.New(t)
-	script := readPage(t, "docs/import.md").script(t, []string{"CSV"}, nil)
+	page := readPage(t, "docs/import.md")
+	script := page.Script(t, []string{"CSV"}, nil)
 	out := shell(t, t.TempDir(), "export SBCTL_SERVER="+s.URL+" SBCTL_TOKEN="+instance.Token("root", "score:admin")+
 		"\n"+script+"sbctl export board arena --output csv\n", map[string]string{})
 	got := regexp.MustCompile(`(?m)^\d,\w+,\d+`).FindAllString(out, -1)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/docpage"
 )
 
 // inRepository is a program that runs another one in the repository, with the caches of
@@ -48,7 +49,7 @@ func TestTourOfTheDocs(t *testing.T) {
 	}
 	dir := t.TempDir()
 	golangMain := filepath.Join(dir, "first.go")
-	if err := os.WriteFile(golangMain, []byte(readme.program(t)), 0o600); err != nil {
+	if err := os.WriteFile(golangMain, []byte(programOf(t, readme)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	postgres, ops := backends.Postgres(t, nil), freeAddr(t)
@@ -74,14 +75,14 @@ curl() { # a stream has no end
 page() { printf '\n== %s\n' "$1"; }
 `
 	out := shell(t, dir, prelude+
-		"page README.md\n"+readme.script(t, []string{"Quick start", "Your first increment"}, nil)+
+		"page README.md\n"+readme.Script(t, []string{"Quick start", "Your first increment"}, nil)+
 		"page first.go\ngo run "+golangMain+"\n"+
-		"page docs/boards.md\n"+boards.script(t, []string{"", "Labels", "Rules"}, nil)+
-		"page docs/reading.md\n"+reading.script(t, []string{""}, nil)+
-		"page docs/signing.md\n"+signing.script(t, []string{
+		"page docs/boards.md\n"+boards.Script(t, []string{"", "Labels", "Rules"}, nil)+
+		"page docs/reading.md\n"+reading.Script(t, []string{""}, nil)+
+		"page docs/signing.md\n"+signing.Script(t, []string{
 		"In the body", "In the headers", "When a request is rejected",
 	}, nil)+
-		"page docs/protocol.md\n"+protocol.script(t, []string{"Connect", "Server-sent events", "Polling"}, nil),
+		"page docs/protocol.md\n"+protocol.Script(t, []string{"Connect", "Server-sent events", "Polling"}, nil),
 		programs,
 		"--max-time 2", "--max-time 1",
 		"2026-12-21T00:00:00Z", time.Now().Add(30*24*time.Hour).UTC().Format(time.RFC3339),
@@ -109,7 +110,7 @@ page() { printf '\n== %s\n' "$1"; }
 	}
 	// The page shows what the commands print: all but numbers and times, which differ.
 	printed := masked(out)
-	for line := range strings.Lines(readme.output) {
+	for line := range strings.Lines(readme.Output) {
 		if line = strings.TrimSpace(masked(line)); !strings.Contains(printed, line) {
 			t.Errorf("README.md shows %q, which no command printed:\n%s", line, out)
 		}
@@ -122,10 +123,10 @@ func masked(text string) string {
 	return regexp.MustCompile(` +`).ReplaceAllString(text, " ")
 }
 
-// program is a program with the Go code of a page, which prints the receipt.
-func (p page) program(t *testing.T) string {
+// programOf returns a program with the Go code of a page, which prints the receipt.
+func programOf(t *testing.T, p docpage.Page) string {
 	t.Helper()
-	if p.golang == "" {
+	if p.Go == "" {
 		t.Fatal("the page has no Go code")
 	}
 	return `package main
@@ -146,7 +147,7 @@ func main() {
 }
 
 func submit(ctx context.Context) error {
-` + p.golang + `
+` + p.Go + `
 	if err == nil {
 		fmt.Println(r.NewScore, r.Replayed)
 	}

@@ -52,7 +52,7 @@ func findPostgres(ctx context.Context, major int) (postgresBinaries, error) {
 	if major != 0 && major != fetchedPostgresMajor {
 		return postgresBinaries{}, fmt.Errorf("PostgreSQL %d, which created this data: %w", major, ErrMissing)
 	}
-	dir, err := fetchPostgres(ctx)
+	dir, err := FetchPostgres(ctx)
 	if err != nil {
 		return postgresBinaries{}, fmt.Errorf("PostgreSQL: %w, and the download failed: %w", ErrMissing, err)
 	}
@@ -103,9 +103,9 @@ func CacheDir() (string, error) {
 	return dir, nil
 }
 
-// fetchPostgres returns the cached binaries and downloads them if there are none. A
-// lock prevents two processes from downloading at once.
-func fetchPostgres(ctx context.Context) (string, error) {
+// FetchPostgres returns the folder of the cached programs of PostgreSQL, and downloads them
+// if there are none. A lock prevents two processes from downloading at once.
+func FetchPostgres(ctx context.Context) (string, error) {
 	cache, err := CacheDir()
 	if err != nil {
 		return "", err

@@ -1,6 +1,7 @@
 package devstack
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -29,6 +30,7 @@ const postgresUser, runtimeUser = "scoreboard", "scoreboard_runtime"
 type PostgresOptions struct {
 	Dir      string            // created if missing; holds the cluster, its password and its log
 	Port     int               // 0: a free one
+	Major    int               // version of a cluster that is created; 0: the newest that is installed
 	Settings map[string]string // override the defaults below
 	Env      []string          // NAME=value, added to the environment
 }
@@ -77,7 +79,7 @@ func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 	if err != nil {
 		return nil, err
 	}
-	bin, err := findPostgres(ctx, major)
+	bin, err := findPostgres(ctx, cmp.Or(major, o.Major))
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,13 @@
 package ranking
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,7 +28,11 @@ func (r *servers) Ping(ctx context.Context) error {
 			return checkSlots(ctx, server)
 		}
 		// A server of a cluster answers to PING, although it has only some of the keys.
-		return server.HExists(ctx, piece.FreshKey, "of").Err()
+		err := server.HExists(ctx, piece.FreshKey, "of").Err()
+		if closed(err) {
+			err = errors.Join(refusal(ctx, server), err)
+		}
+		return err
 	})
 	if err != nil {
 		return piece.Translate(fmt.Errorf("ping Redis: %w", explain(err)))
@@ -61,6 +68,42 @@ func checkSlots(ctx context.Context, server *redis.Client) error {
 	}
 }
 
+// closed reports whether the server closed the connection.
+func closed(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+const (
+	refusalTimeout = 200 * time.Millisecond
+	refusalSize    = 4 << 10
+)
+
+// refusal connects and returns the error that the server sends before any command, nil
+// without one. A server in protected mode sends such an error and closes the connection;
+// of that, the client reports the end only.
+func refusal(ctx context.Context, server *redis.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, refusalTimeout)
+	defer cancel()
+	o := server.Options()
+	conn, err := o.Dialer(ctx, o.Network, o.Addr)
+	if err != nil {
+		return nil //nolint:nilerr // the caller has an error
+	}
+	defer func() { _ = conn.Close() }()
+	deadline, _ := ctx.Deadline()
+	_ = conn.SetReadDeadline(deadline)
+	line, _ := bufio.NewReader(io.LimitReader(conn, refusalSize)).ReadString('\n')
+	if text, ok := strings.CutPrefix(line, "-"); ok {
+		return refused(strings.TrimSpace(text))
+	}
+	return nil // the server waits for a command
+}
+
+// refused is the text of a refusal.
+type refused string
+
+func (r refused) Error() string { return string(r) }
+
 // explain says which setting is wrong, if what Redis answers shows it.
 func explain(err error) error {
 	problem, fix := "", ""
@@ -77,6 +120,9 @@ func explain(err error) error {
 		problem, fix = "the server is part of a cluster", "use redis+cluster:// instead of redis://"
 	case has("This instance has cluster support disabled"):
 		problem, fix = "the server is not part of a cluster", "use redis:// instead of redis+cluster://"
+	case strings.HasPrefix(text, "DENIED "):
+		problem = "Redis is in protected mode, which rejects connections from other hosts"
+		fix = "set requirepass in Redis, and put the password into the URL"
 	case has("DB index is out of range"):
 		problem, fix = "Redis has no database of this number", "use a lower one after the last /"
 	case strings.Contains(text, "all sentinels specified in configuration are unreachable"):

@@ -248,7 +248,13 @@ func TestGrant(t *testing.T) {
 			}
 		}
 	})
-	daemon := as(name, `it's "secret"`)
+	for _, ambiguous := range []string{"u\u0308", "ﬁ", "a\u00a0b", "a\u00adb"} {
+		if _, err := migrations.Grant(t.Context(), at.String(), as(name, ambiguous)); err == nil ||
+			!strings.Contains(err.Error(), "encode in different ways") || strings.Contains(err.Error(), ambiguous) {
+			t.Errorf("a password %q: got %v", ambiguous, err)
+		}
+	}
+	daemon := as(name, `it's "secret":\ für 玩家`)
 	for range 2 { // the second time the role exists
 		if role, err := migrations.Grant(t.Context(), at.String(), daemon); err != nil || role != name {
 			t.Fatalf("got %q, %v", role, err)

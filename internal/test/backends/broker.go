@@ -135,7 +135,7 @@ func StartKafka(ctx context.Context, o KafkaOptions) (*KafkaBroker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("java: %w", ErrMissing)
 	}
-	libs, err := kafkaJars(ctx)
+	libs, err := KafkaJars(ctx)
 	if err != nil {
 		return nil, err
 	}

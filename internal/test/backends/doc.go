@@ -14,7 +14,8 @@
 // SCOREBOARD_TEST_KAFKA_BROKERS name running servers, which the program in with/
 // starts once for many packages. Otherwise the first test that needs one starts it
 // on a RAM disk, until the process ends. With SCOREBOARD_TEST_KAFKA=kfake, the
-// stand-in of the development stack replaces Kafka.
+// stand-in of the development stack replaces Kafka. SCOREBOARD_TEST_POSTGRES=18 chooses the
+// version of PostgreSQL, which is downloaded if it is not installed.
 //
 // Tests that stop, restart or kill a backend use a server that is not shared:
 // OwnPostgres, OwnRedis, OwnKafka.

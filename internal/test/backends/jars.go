@@ -24,9 +24,9 @@ const (
 //go:embed pom.xml
 var kafkaPOM []byte
 
-// kafkaJars returns the folder of the broker's jars in the user's cache, and
+// KafkaJars returns the folder of the broker's jars in the user's cache, and
 // downloads them with Maven if they are missing. A lock prevents concurrent downloads.
-func kafkaJars(ctx context.Context) (string, error) {
+func KafkaJars(ctx context.Context) (string, error) {
 	cache, err := devstack.CacheDir()
 	if err != nil {
 		return "", err

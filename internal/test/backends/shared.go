@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,7 @@ const (
 	EnvPostgres = "SCOREBOARD_TEST_POSTGRES_URL"  // or several, separated by spaces
 	EnvKafka    = "SCOREBOARD_TEST_KAFKA_BROKERS" // comma-separated
 	EnvKind     = "SCOREBOARD_TEST_KAFKA"         // "kfake": the stand-in instead of Apache Kafka
+	EnvMajor    = "SCOREBOARD_TEST_POSTGRES"      // major version of PostgreSQL; "": the newest that is installed
 )
 
 // Servers shared by all tests of this process. The first test that needs one starts
@@ -162,7 +164,14 @@ func startPostgres(
 		"dynamic_shared_memory_type": "mmap",
 	}
 	maps.Copy(settings, further)
+	major := 0
+	if text := os.Getenv(EnvMajor); text != "" {
+		var err error
+		if major, err = strconv.Atoi(text); err != nil {
+			return nil, fmt.Errorf("%s must be a number such as 18, not %q", EnvMajor, text)
+		}
+	}
 	return devstack.StartPostgres(ctx, devstack.PostgresOptions{
-		Dir: filepath.Join(dir, "postgres"), Port: port, Settings: settings,
+		Dir: filepath.Join(dir, "postgres"), Port: port, Major: major, Settings: settings,
 	})
 }
