@@ -145,7 +145,8 @@ func TestMasterKeyIsRotatedOnTwoNodes(t *testing.T) {
 	if got := pseudonym(b); got != hidden {
 		t.Errorf("the pseudonym was %s and is %s", hidden, got)
 	}
-	if done, err := operator(b).ImportRecords(t.Context(), imported.ImportID, records); err != nil || done.Written != 0 {
+	done, err := operator(b).ImportRecords(t.Context(), imported.ImportID, records)
+	if err != nil || done.Written != 0 {
 		t.Errorf("the import again: got %+v, %v, want nothing written", done, err)
 	}
 }

@@ -101,8 +101,8 @@ func jsonShapes(t *testing.T) string {
 	var b bytes.Buffer
 	b.WriteString(
 		"\n## JSON\n\n" +
-			"What each command prints with `--output json`. Fields with a `?` may be absent. New fields may be added; " +
-			"within a\nmajor version none is renamed or removed. Errors: see [output](#output).\n\n" +
+			"What each command prints with `--output json`. Fields with a `?` may be absent. New fields may " +
+			"be added; within a\nmajor version none is renamed or removed. Errors: see [output](#output).\n\n" +
 			"| command | prints |\n|---|---|\n",
 	)
 	for _, path := range slices.Sorted(maps.Keys(printed)) {

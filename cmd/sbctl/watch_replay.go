@@ -52,7 +52,8 @@ func (f *pastFlags) replay(c *client.Client, board string, limit int) (r tui.Rep
 		return r, usagef("--speed must be 1x to %dx, such as 60x, not %q", tui.MaxSpeed, f.speed)
 	}
 	r.Load = func(ctx context.Context, from, to time.Time, step time.Duration) (client.Timeline, error) {
-		timeline, err := c.Timeline(ctx, client.TimelineQuery{Board: board, From: from, To: to, Step: step, Limit: limit})
+		q := client.TimelineQuery{Board: board, From: from, To: to, Step: step, Limit: limit}
+		timeline, err := c.Timeline(ctx, q)
 		if err == nil {
 			board = timeline.Board // the next part of a family may begin in the time of the next period
 		}

@@ -19,7 +19,9 @@ func TestReplayStaysInItsPeriod(t *testing.T) {
 	var boards []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		boards = append(boards, r.URL.Query().Get("board"))
-		timeline := client.Timeline{Board: "cup:one", Start: at, End: at.Add(time.Hour), NextFrom: new(at.Add(time.Minute))}
+		timeline := client.Timeline{
+			Board: "cup:one", Start: at, End: at.Add(time.Hour), NextFrom: new(at.Add(time.Minute)),
+		}
 		w.Header().Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(timeline); err != nil {
 			t.Error(err)

@@ -75,7 +75,8 @@ func TestEdgesRouteStreamsToGateways(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ask := func(method, path, body string) (int, string) {
 				t.Helper()
-				req, err := http.NewRequestWithContext(t.Context(), method, "http://"+edge+path, strings.NewReader(body))
+				to := "http://" + edge + path
+				req, err := http.NewRequestWithContext(t.Context(), method, to, strings.NewReader(body))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -289,7 +289,8 @@ func (s *sum) notes() {
 		"beyond that it is extrapolated by its CPU time.", english.Grouped(measured))
 	note(s.Load.Viewers > 0, "A node was measured with up to %s viewers, the limit of open files there.",
 		english.Grouped(connected))
-	note(s.Load.Viewers > 0, "Messages assume that the rows of every board change in every window of %s.", s.Load.Window)
+	note(s.Load.Viewers > 0,
+		"Messages assume that the rows of every board change in every window of %s.", s.Load.Window)
 	note(true, "The simulated day knows the transactions, not what else waits for a CPU that is busy.")
 	note(true, "Memory of PostgreSQL (4 GiB per vCPU) and Kafka (2 GiB per vCPU) are rules, not measurements.")
 }

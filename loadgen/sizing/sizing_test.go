@@ -46,7 +46,8 @@ func TestSimulate(t *testing.T) {
 	slow := make([]Interval, 10)
 	slow[3] = Interval{More: Distribution{4 * time.Millisecond}, Around: Distribution{10 * time.Millisecond}}
 	intervals := Simulate(100, n, &Lane{First: time.Millisecond, Batch: 100, Every: time.Second, Course: slow})
-	if intervals.P50 > 1500*time.Microsecond || intervals.P95 < 15*time.Millisecond || intervals.P95 > 21*time.Millisecond {
+	if intervals.P50 > 1500*time.Microsecond ||
+		intervals.P95 < 15*time.Millisecond || intervals.P95 > 21*time.Millisecond {
 		t.Errorf("slow for a tenth of the time: got %+v, want medians of 1 ms and a p95 of 15 to 20 ms", intervals)
 	}
 	if again := Simulate(10_000, n, &Lane{

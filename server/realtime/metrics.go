@@ -66,7 +66,7 @@ func newMetrics(h *Hub) *metrics {
 		lag: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: name("lag_seconds"),
 			Help: "How far this node's streams are behind the rankings: the time for which a watched board was not " +
-				"confirmed by a notice or a read, a change not published, or a frame not written.",
+				"confirmed by a notice or a read, a change not published, or a message not written.",
 		}, func() float64 { return lagOf(h, time.Now()).Seconds() }),
 	}
 	return m

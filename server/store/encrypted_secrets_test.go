@@ -30,7 +30,8 @@ func TestReencryptAll(t *testing.T) {
 	const keys = 1100 // three batches
 	for i := range keys {
 		id := "k" + strconv.Itoa(i)
-		if _, err := s.Keys.CreateKey(t.Context(), id, "game", before.Encrypt(id, "secret "+id), &scoreboard.KeyScope{}, 0,
+		secret := before.Encrypt(id, "secret "+id)
+		if _, err := s.Keys.CreateKey(t.Context(), id, "game", secret, &scoreboard.KeyScope{}, 0,
 			nil); err != nil {
 			t.Fatal(err)
 		}
@@ -62,11 +63,13 @@ func TestReencryptAll(t *testing.T) {
 		t.Fatalf("the check: got %+v, %v, want %+v", got, err, want)
 	}
 	why := &scoreboard.AuditEntry{Actor: "root", Action: "master_key.rotate", Target: "master-key"}
-	if got, err := s.Secrets.ReencryptAll(t.Context(), rotating.Reencrypt, why); err != nil || !reflect.DeepEqual(got, want) {
+	got, err := s.Secrets.ReencryptAll(t.Context(), rotating.Reencrypt, why)
+	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("got %+v, %v, want %+v", got, err, want)
 	}
 	want = scoreboard.Reencryption{Unchanged: keys + 3, Unreadable: []string{"foreign"}}
-	if got, err := s.Secrets.ReencryptAll(t.Context(), rotating.Reencrypt, why); err != nil || !reflect.DeepEqual(got, want) {
+	got, err = s.Secrets.ReencryptAll(t.Context(), rotating.Reencrypt, why)
+	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("a repeat: got %+v, %v, want %+v", got, err, want)
 	}
 	if n := db.Count(t, `select count(*) from audit_log where action = 'master_key.rotate'`); n != 1 {

@@ -190,8 +190,9 @@ func (p *parts) addReads(h *handlers) {
 func (p *parts) addPages(h *handlers) {
 	listed := pagedBoards{catalog: p.Catalog, pages: p.Pages}
 	h.pageData = &pageData{
-		reads: p.Reads, boards: listed, pages: p.pages, lookups: p.lookups, histories: h.histories, timelines: h.timelines,
-		streams: p.streams, now: p.Now,
+		reads: p.Reads, boards: listed, pages: p.pages, lookups: p.lookups, histories: h.histories,
+		timelines: h.timelines,
+		streams:   p.streams, now: p.Now,
 	}
 	h.pageViews = &pageViews{
 		reads: p.Reads, boards: listed, store: p.Boards, catalog: p.Catalog, pages: p.Pages, lookups: p.lookups,

@@ -207,7 +207,8 @@ func parseAnomalies(r *wire.WhatIfAnomaly) (a scoreboard.Anomalies, err error) {
 
 func whatIfJSON(r *scoreboard.WhatIfResult) *wire.WhatIf {
 	out := &wire.WhatIf{
-		Board: string(r.Board), Since: r.Since, AsOf: r.AsOf, Users: r.Users, Evaluated: r.Evaluated, Rejected: r.Rejected,
+		Board: string(r.Board), Since: r.Since, AsOf: r.AsOf, Users: r.Users,
+		Evaluated: r.Evaluated, Rejected: r.Rejected,
 		RejectedBy: r.RejectedBy, RejectedUsers: r.Losers, Up: r.Up, Down: r.Down, Left: r.Left, Changed: r.Changed,
 		Changes: []wire.WhatIfChange{}, Digest: r.Digest, Limits: append([]string{}, r.Limits...),
 	}

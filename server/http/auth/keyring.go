@@ -38,11 +38,11 @@ type KeyStore interface {
 // Keyring verifies signatures.
 type Keyring struct {
 	ciphers []cipher.AEAD // of the master keys: the first encrypts
-	now   func() time.Time
-	log   *slog.Logger
-	reads keyReads
-	mu    sync.RWMutex
-	known map[string]*liveKey
+	now     func() time.Time
+	log     *slog.Logger
+	reads   keyReads
+	mu      sync.RWMutex
+	known   map[string]*liveKey
 	// Keys that were encrypted with another master key, each logged once.
 	unreadable map[string]bool
 	decoy      []byte // encrypted; decrypted for unknown ids

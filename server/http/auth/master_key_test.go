@@ -100,8 +100,9 @@ func TestReencrypt(t *testing.T) {
 		t.Errorf("encrypted with the first key: got %x, %v, want no change", same, err)
 	}
 	for name, sealed := range map[string][]byte{
-		"another key": ring(strings.Repeat("0d", 32)).Encrypt("k1", "secret"), "another id": after.Encrypt("k2", "secret"),
-		"truncated": {1}, "empty": nil,
+		"another key": ring(strings.Repeat("0d", 32)).Encrypt("k1", "secret"),
+		"another id":  after.Encrypt("k2", "secret"),
+		"truncated":   {1}, "empty": nil,
 	} {
 		if got, err := rotating.Reencrypt("k1", sealed); err == nil {
 			t.Errorf("%s: got %x, want an error", name, got)

@@ -163,7 +163,7 @@ func (k *call) send(
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}
-	//nolint:gosec // G704: the request goes to a handler of this process, never to the network
+	//nolint:gosec,nolintlint // G704, not in every run: the request goes to a handler of this process
 	r, err := http.NewRequestWithContext(ctx, method, target, content)
 	if err != nil {
 		return &failure{Status: http.StatusNotFound, Code: "not_found", Message: "There is no such page.", Next: ""}

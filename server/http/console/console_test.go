@@ -164,7 +164,8 @@ func TestSealedSessions(t *testing.T) {
 	if s := read(rotated, good); s == nil || !rotated.sessions.matchesFormToken(s, c.sessions.formToken(s)) {
 		t.Errorf("got %v for a session of the second key", s)
 	}
-	if s := read(c, rotated.sessions.encrypt(purposeSession, session{User: "ada", Expires: now.Add(time.Hour)})); s != nil {
+	ada := session{User: "ada", Expires: now.Add(time.Hour)}
+	if s := read(c, rotated.sessions.encrypt(purposeSession, ada)); s != nil {
 		t.Errorf("a session of the first key is %v for a console that does not have it", s)
 	}
 	flipped := []byte(good)
