@@ -333,7 +333,7 @@ func (s *Server) opsServer() *http.Server {
 		{Path: "/metrics", Description: "Metrics, for Prometheus."},
 		{Path: "/readyz", Description: "200 while the process accepts requests, else 503 and the reason."},
 		{Path: "/healthz", Description: "200 while the process runs."},
-		{Path: "/debug/pprof/", Description: "Profiles, for Go's pprof."},
+		{Path: "/debug/pprof/", Description: "Profiles, for Go's pprof, from this machine only."},
 	}
 	if s.console != nil && s.config.Console.Addr == config.ConsoleOps {
 		links = slices.Insert(links, 0, wire.Link{
@@ -353,10 +353,11 @@ func (s *Server) opsServer() *http.Server {
 	m.Handle("GET /metrics", known(promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{})))
 	m.HandleFunc("GET /healthz", health.Live)
 	m.Handle("GET /readyz", s.ready)
-	m.Handle("GET /debug/pprof/", known(http.HandlerFunc(pprof.Index)))
-	m.Handle("GET /debug/pprof/profile", known(http.HandlerFunc(pprof.Profile)))
-	m.Handle("GET /debug/pprof/symbol", known(http.HandlerFunc(pprof.Symbol)))
-	m.Handle("GET /debug/pprof/trace", known(http.HandlerFunc(pprof.Trace)))
+	for path, h := range map[string]http.HandlerFunc{
+		"": pprof.Index, "profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace,
+	} {
+		m.Handle("GET /debug/pprof/"+path, edge.LocalClients(known(h)))
+	}
 	return s.newHTTPServer(m)
 }
 

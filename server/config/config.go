@@ -67,7 +67,10 @@ func (c *Config) settings() []setting {
 	return slices.Concat(
 		[]setting{
 			{"addr", "address of the API", ":8080", fixed, &c.Addr},
-			{"ops.addr", "address of metrics, health checks and profiles", "127.0.0.1:8081", fixed, &c.OpsAddr},
+			{
+				"ops.addr", "address of metrics, health checks and profiles (these for clients on the same machine)",
+				"127.0.0.1:8081", fixed, &c.OpsAddr,
+			},
 			{
 				"ops.hosts", "host names with which metrics and profiles are requested, besides localhost, IP " +
 					"addresses, " +

@@ -29,6 +29,17 @@ app.kubernetes.io/component: {{ . }}
 SCOREBOARD_{{ . | upper | replace "." "_" }}
 {{- end }}
 
+{{- /* what Go may use of a memory limit: nine tenths, since stacks of threads, buffers of the
+       kernel and the collector itself count, too; takes a dict of component and limit */ -}}
+{{- define "scoreboard.memory" -}}
+{{- $unit := regexFind "[A-Za-z]*$" .limit -}}
+{{- $mebi := get (dict "Mi" 1 "Gi" 1024) $unit -}}
+{{- if not $mebi -}}
+{{- fail (printf "components.%s.resources.limits.memory must be in Mi or Gi, not %q" .component .limit) -}}
+{{- end -}}
+{{ div (mul (trimSuffix $unit .limit | int64) $mebi 9) 10 }}MiB
+{{- end }}
+
 {{- define "scoreboard.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532

@@ -29,6 +29,20 @@ func KnownHosts(more []string) func(http.Handler) http.Handler {
 	}
 }
 
+// LocalClients returns a handler that rejects requests from other machines: profiles show what a
+// process does, and cost its CPU, and no network policy tells them from metrics.
+func LocalClients(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		at, err := netip.ParseAddrPort(r.RemoteAddr)
+		if err != nil || !at.Addr().Unmap().IsLoopback() {
+			http.Error(w, "profiles are served to this machine only: connect through ssh -L or kubectl port-forward",
+				http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 func isKnownHost(host string, more []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
