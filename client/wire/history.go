@@ -50,7 +50,7 @@ type Timeline struct {
 	Board  string          `json:"board"`
 	Start  time.Time       `json:"starts_at"` // time of the first frame
 	End    time.Time       `json:"ends_at"`   // last step of the timeline; send it as to for the next part
-	StepMS int64           `json:"step_ms"`   // between two steps; send it as step for the next part
+	StepMS int64           `json:"step_ms"`   // time between two steps in milliseconds, for the next part
 	Frames []TimelineFrame `json:"frames"`    // where the rows changed, with the first step of the part
 
 	// NextFrom is the time from which the next part continues; absent on the last one.

@@ -179,7 +179,7 @@ func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
 		"SCOREBOARD_KAFKA_INCREMENTS_PARTITIONS": "4", "SCOREBOARD_AUTH_JWKS_NETWORKS": "127.0.0.0/8,::1/128",
 		"SCOREBOARD_DIALECTS": strings.Join(config.DialectNames, ","), "SCOREBOARD_CONSOLE_DEV_SIGN_IN": "true",
 		"SCOREBOARD_WEB_BOARDS": config.AllBoards, "SCOREBOARD_INGEST_ACTIONS": anyActions,
-		"SCOREBOARD_DRAIN_DELAY": "0s",
+		"SCOREBOARD_DRAIN_DELAY": "0s", "SCOREBOARD_WEB_ORIGINS": "http://localhost:*,http://127.0.0.1:*",
 	}
 	if stack != nil {
 		defaults["SCOREBOARD_POSTGRES_URL"] = stack.PostgresURL

@@ -27,7 +27,7 @@ func (w *Web) settings() []setting {
 		},
 		{
 			"web.origins", "exact web origins whose pages may embed boards of web.boards, as ORIGIN for all of them " +
-				"or BOARD=ORIGIN for one; none if empty",
+				"or BOARD=ORIGIN for one; http://localhost:* and http://127.0.0.1:* are those of any port; none if empty",
 			"", fixed, &w.Origins,
 		},
 		{
@@ -50,13 +50,19 @@ func (w *Web) check(p *problems) {
 	}
 	for _, text := range w.Origins {
 		board, origin := splitOrigin(text)
-		if !isOrigin(origin) {
+		if !isOrigin(origin) && !slices.Contains(localOrigins, origin) {
 			p.add("web.origins", "must be origins such as https://example.com, or BOARD=ORIGIN, not %q", text)
 		} else if board != "" && !w.Lists(scoreboard.BoardID(board)) {
 			p.add("web.origins", "names board %q, which is not in web.boards", board)
 		}
 	}
 }
+
+// localOrigins are the origins of pages that a developer's own machine serves, from any port.
+// Policies of browsers know the same form.
+var localOrigins = []string{"http://localhost" + anyPort, "http://127.0.0.1" + anyPort}
+
+const anyPort = ":*"
 
 // PublicURL is the address of the pages without a path; "" if it is unknown.
 func (w *Web) PublicURL() string { return w.URL }
@@ -92,7 +98,15 @@ func (w *Web) Lists(board scoreboard.BoardID) bool {
 	return slices.Contains(w.Boards, AllBoards) || slices.Contains(w.Boards, string(board.Family()))
 }
 
-// OriginsOf returns the origins that may embed a board.
+// Embeds reports whether a page of an origin, as browsers send it, may embed a board.
+func (w *Web) Embeds(board scoreboard.BoardID, origin string) bool {
+	return w.Lists(board) && slices.ContainsFunc(w.OriginsOf(board), func(of string) bool {
+		host, local := strings.CutSuffix(of, anyPort)
+		return !local && of == origin || local && isOrigin(origin) && (origin == host || strings.HasPrefix(origin, host+":"))
+	})
+}
+
+// OriginsOf returns the origins that may embed a board, as a Content-Security-Policy has them.
 func (w *Web) OriginsOf(board scoreboard.BoardID) []string {
 	var origins []string
 	for _, text := range w.Origins {

@@ -24,6 +24,25 @@ func TestListedBoards(t *testing.T) {
 	}
 }
 
+// An origin of any port is that of a local server, and of nobody with a similar name.
+func TestEmbeddingOrigins(t *testing.T) {
+	t.Parallel()
+	w := &Web{Boards: []string{"global"}, Origins: []string{"https://a.example", "http://localhost:*"}}
+	for origin, want := range map[string]bool{
+		"https://a.example": true, "http://localhost:3000": true, "http://localhost": true, "http://localhost:80": false,
+		"https://localhost:3000": false, "http://localhost.evil.example": false, "http://localhost:*": false,
+		"http://localhost:3000.evil.example": false, "http://localhost:1@evil.example": false,
+		"http://127.0.0.1:3000": false, "null": false, "": false, "https://b.example": false,
+	} {
+		if got := w.Embeds("global", origin); got != want {
+			t.Errorf("%q: got %v, want %v", origin, got, want)
+		}
+	}
+	if w.Embeds("other", "https://a.example") {
+		t.Error("a board without a page is embedded")
+	}
+}
+
 func TestInvalidListedBoards(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -46,6 +65,11 @@ func TestInvalidListedBoards(t *testing.T) {
 		"url:https://a.example:8443":            "",
 		"origins:https://a.example":             "",
 		"origins:global=http://localhost:3000":  "",
+		"origins:http://localhost:*":            "",
+		"origins:global=http://127.0.0.1:*":     "",
+		"origins:https://localhost:*":           "web.origins",
+		"origins:http://a.example:*":            "web.origins",
+		"origins:http://localhost*":             "web.origins",
 	} {
 		w := Web{Boards: []string{"global"}}
 		if kind, value, _ := strings.Cut(text, ":"); kind == "boards" {

@@ -85,7 +85,7 @@ class Timeline:
         frames: Where the rows changed, with the first step of the part.
         next_from: The time from which the next part continues; absent on the last one.
         starts_at: Time of the first frame.
-        step_ms: Between two steps; send it as step for the next part.
+        step_ms: Time between two steps in milliseconds, for the next part.
     """
 
     board: str

@@ -4195,7 +4195,7 @@ export interface components {
             starts_at: string;
             /**
              * Format: int64
-             * @description Between two steps; send it as step for the next part.
+             * @description Time between two steps in milliseconds, for the next part.
              */
             step_ms: number;
         };

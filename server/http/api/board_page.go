@@ -21,7 +21,9 @@ import (
 type Listing interface {
 	// Lists reports whether a board has pages, if it is public.
 	Lists(board scoreboard.BoardID) bool
-	// OriginsOf returns the origins of other sites that may embed a board.
+	// Embeds reports whether a page of an origin of another site may embed a board.
+	Embeds(board scoreboard.BoardID, origin string) bool
+	// OriginsOf returns the origins of other sites that may embed a board, for a policy.
 	OriginsOf(board scoreboard.BoardID) []string
 	// PublicURL is the address of the pages without a path; "" if it is unknown.
 	PublicURL() string
@@ -102,8 +104,7 @@ func (o *origins) mayEmbed(c *gin.Context, origin string) bool {
 	if o.pages == nil || !strings.HasPrefix(c.FullPath(), pathPage+"/") && c.FullPath() != pathPageStream {
 		return false
 	}
-	board := scoreboard.BoardID(c.Param("board"))
-	return o.pages.Lists(board) && slices.Contains(o.pages.OriginsOf(board), origin)
+	return o.pages.Embeds(scoreboard.BoardID(c.Param("board")), origin)
 }
 
 // pagedBoards finds the boards that have pages.

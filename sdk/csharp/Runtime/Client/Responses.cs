@@ -1075,7 +1075,7 @@ namespace Scoreboard.Client
         /// <summary>Time of the first frame.</summary>
         public DateTimeOffset StartsAt { get; internal set; }
 
-        /// <summary>Between two steps; send it as step for the next part.</summary>
+        /// <summary>Time between two steps in milliseconds, for the next part.</summary>
         public long StepMs { get; internal set; }
 
         internal static Timeline Read(JsonReader r)
