@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
@@ -209,7 +210,7 @@ func (w *watcher) frame(kind Connection, f *wire.Frame) error {
 		w.heard(kind)
 		w.apply(f.Epoch, f.Version, State{
 			Board: f.Board, Entries: f.Top, UpdatedAt: f.TS,
-			Degraded: degradedReason(f.Degraded, f.DegradedReason),
+			Degraded: degradedReason(f.Degraded, f.DegradedReason, f.BoardState),
 		})
 	case wire.FrameRank:
 		w.heard(kind)
@@ -313,9 +314,15 @@ func (w *watcher) publish() {
 	w.out <- s
 }
 
-func degradedReason(degraded bool, reason string) string {
-	if degraded && reason == "" {
+// degradedReason is why rows are not from a healthy ranking, or may lack changes; "" if neither.
+func degradedReason(degraded bool, reason, state string) string {
+	switch {
+	case reason != "":
+		return reason
+	case degraded:
 		return "unknown"
+	case state != "HEALTHY":
+		return strings.ToLower(state)
 	}
-	return reason
+	return ""
 }

@@ -56,7 +56,7 @@ func (w *watcher) pollOnce(ctx context.Context) error {
 	w.heard(Polling)
 	s := State{
 		Board: top.Board, Entries: top.Entries, UpdatedAt: top.UpdatedAt,
-		Degraded: degradedReason(top.Degraded, top.DegradedReason),
+		Degraded: degradedReason(top.Degraded, top.DegradedReason, top.BoardState),
 	}
 	if top.Version == nil || top.Epoch == nil {
 		w.show(s) // degraded: PostgreSQL has no version

@@ -272,6 +272,39 @@ func TestWebhookRetries(t *testing.T) {
 	}
 }
 
+// After the master key was lost, a webhook works again once it has a new secret, also while the one that
+// nobody can decrypt is still in force.
+func TestWebhookAfterALostMasterKey(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, loopback...)
+	r := newReceiver(t)
+	hook, err := n.client("root", auth.ScopeAdmin).CreateWebhook(t.Context(),
+		client.WebhookRequest{URL: r.URL, Types: []string{"user.flagged"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.stop()
+	n = h.start(allRoles, append(slices.Clone(loopback), "auth-master-key",
+		"1122334455667788990011223344556677889900112233445566778899001122")...)
+	root := n.client("root", auth.ScopeAdmin)
+	lost, err := root.RotateMasterKey(t.Context())
+	if err != nil || !slices.Equal(lost.Unreadable, []string{hook.WebhookID}) {
+		t.Fatalf("got %+v, %v, want the webhook named", lost, err)
+	}
+	rotated, err := root.RotateWebhook(t.Context(), hook.WebhookID, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.TestWebhook(t.Context(), hook.WebhookID); err != nil {
+		t.Fatal(err)
+	}
+	h.await("the message", func() bool { return len(r.all("webhook.test")) > 0 })
+	if err := verify(t, rotated.Secret, &r.all("webhook.test")[0]); err != nil {
+		t.Error(err)
+	}
+}
+
 // A receiver that does not answer delays no other webhook; a private address is not called
 // unless a network allows it.
 func TestWebhookReceiversAreIndependent(t *testing.T) {

@@ -72,7 +72,6 @@ const (
 	reasonAway      = "ranking_unavailable" // the ranking does not answer
 	reasonNotYet    = "not_ranked_yet"      // the ranking is behind the store
 	reasonArchived  = "archived"            // the ranking no longer holds the board
-	reasonStale     = "stale"               // nothing answers: the last known head
 	reasonStoreDown = "store_unavailable"   // the ranking answers, but gets no changes and cannot be checked
 	reasonBehind    = "replica_behind"      // a replica answers that is behind, and its primary does not
 )

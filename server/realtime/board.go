@@ -77,7 +77,10 @@ func (b *board) notify(n *scoreboard.Notice, now time.Time) bool {
 func (b *board) update(top *scoreboard.Top, now time.Time) (changed bool, before scoreboard.BoardID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.heard, b.read = now, now
+	b.read = now
+	if top.Degraded != scoreboard.ReasonStale { // that is what was known before
+		b.heard = now
+	}
 	if b.latest != nil && b.latest.Board != top.Board {
 		before = b.latest.Board
 	}
@@ -231,7 +234,8 @@ func (b *board) show(s shape, window time.Duration) (changed, completed bool) {
 	case next.differs(p):
 		changed = true
 		next.follow(p)
-		next.reshown = next.Version == p.Version && next.Epoch == p.Epoch
+		// A change of the ranking's state alone leaves the rows, from which clients may go on.
+		next.reshown = next.Version == p.Version && next.Epoch == p.Epoch && (p.reshown || next.rowsDiffer(p))
 	case p.Reached == nil && next.Reached != nil:
 		completed = true
 		next.replace(p)

@@ -15,13 +15,47 @@ import (
 type failing struct {
 	fixed
 	failed atomic.Bool
+	stale  atomic.Bool
 }
 
 func (f *failing) ReadTop(ctx context.Context, b scoreboard.BoardID) (*scoreboard.Top, error) {
 	if f.failed.Load() {
 		return nil, errors.New("away")
 	}
-	return f.fixed.ReadTop(ctx, b)
+	top, err := f.fixed.ReadTop(ctx, b)
+	if f.stale.Load() {
+		top.Degraded, top.State = scoreboard.ReasonStale, scoreboard.StateRebuilding
+	}
+	return top, err
+}
+
+// While neither Redis nor PostgreSQL answers, reads have what was known before, and confirm nothing.
+func TestLagGrowsOnStaleReads(t *testing.T) {
+	t.Parallel()
+	source := &failing{}
+	h := NewHub(Options{}, source, nil, slog.New(slog.DiscardHandler))
+	b, err := h.board(t.Context(), "global")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewHandlerConn(h, "test", &Viewer{})
+	b.add(&subscription{conn: &c.Conn, board: b})
+	check := func() time.Duration {
+		now := time.Now()
+		b.mu.Lock()
+		b.heard, b.read, b.joined = now.Add(-40*time.Second), now.Add(-40*time.Second), now.Add(-40*time.Second)
+		b.mu.Unlock()
+		h.checkOnce(t.Context(), now)
+		return lagOf(h, time.Now())
+	}
+	source.stale.Store(true)
+	if got := check(); got < 39*time.Second {
+		t.Errorf("with stale reads: got %s, want about 40s", got)
+	}
+	source.stale.Store(false)
+	if got := check(); got > 10*time.Second {
+		t.Errorf("afterwards: got %s, want about 0", got)
+	}
 }
 
 // The lag of a hub grows while neither notices nor reads reach it, while a change is not published and

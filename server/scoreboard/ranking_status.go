@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// ReasonStale is why a state is degraded that was known before: neither the ranking nor the store answers.
+const ReasonStale = "stale"
+
 // BoardState is how current a board's ranking is.
 type BoardState string
 

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"log/slog"
 	"reflect"
 	"strconv"
@@ -8,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -51,6 +54,11 @@ func TestReencryptAll(t *testing.T) {
 	if _, err := s.Keys.RotateKey(t.Context(), "k7", before.Encrypt("k7", "another"), time.Hour, nil); err != nil {
 		t.Fatal(err)
 	}
+	// A key with two secrets that cannot be decrypted is named once.
+	if _, err := s.Keys.RotateKey(t.Context(), "foreign", ring(lost).Encrypt("foreign", "y"), time.Hour,
+		nil); err != nil {
+		t.Fatal(err)
+	}
 	hook := &scoreboard.Webhook{
 		ID: "wh_1", URL: "https://example.com/", Types: []scoreboard.WebhookType{scoreboard.WebhookUserFlagged},
 	}
@@ -90,5 +98,30 @@ func TestReencryptAll(t *testing.T) {
 	}
 	if got, err := after.Decrypt("wh_1", sealed[0]); got != "whsec" || err != nil {
 		t.Errorf("the webhook: got %q, %v", got, err)
+	}
+}
+
+// A transaction that holds a key, or hangs, does not keep the rotation waiting: it fails and is repeated.
+func TestReencryptAllOfALockedSecret(t *testing.T) {
+	t.Parallel()
+	s, db := storetest.New(t)
+	rotating, err := auth.NewKeyring([]string{strings.Repeat("0e", 32), strings.Repeat("0f", 32)}, s.Keys,
+		slog.New(slog.DiscardHandler), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Keys.CreateKey(t.Context(), "k1", "game", rotating.Encrypt("k1", "secret"), &scoreboard.KeyScope{},
+		0, nil); err != nil {
+		t.Fatal(err)
+	}
+	other := backends.Connect(t, db.URL)
+	other.Do(t, `begin`)
+	other.Do(t, `select 1 from key_secrets for update`)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	why := &scoreboard.AuditEntry{Actor: "root", Action: "master_key.rotate", Target: "master-key"}
+	if _, err := s.Secrets.ReencryptAll(ctx, rotating.Reencrypt, why); ctx.Err() != nil ||
+		wire.CodeOf(err) != wire.CodeUnavailable {
+		t.Errorf("got %v, %v, want unavailable", err, ctx.Err())
 	}
 }

@@ -75,6 +75,14 @@ class _Rows:
     degraded: str
 
 
+def _degraded(rows: Frame | Top) -> str:
+    """Why rows are not from a healthy ranking, or may lack changes; empty if neither."""
+    if rows.degraded:
+        return rows.degraded_reason or "unknown"
+    state = rows.board_state or "HEALTHY"
+    return "" if state == "HEALTHY" else state.lower()
+
+
 class Board:
     """Follows one board. publish is called after each message, also if only heard_at has changed."""
 
@@ -128,7 +136,7 @@ class Board:
         """Apply a poll. stream_error is why there is no stream."""
         self._heard("polling")
         self._change(error=stream_error)
-        degraded = (top.degraded_reason or "unknown") if top.degraded else ""
+        degraded = _degraded(top)
         if top.version is None or top.epoch is None:  # degraded: PostgreSQL has no version
             self._change(board=top.board, top=top.entries, updated_at=top.updated_at, degraded=degraded)
             self._publish(self.state)
@@ -140,8 +148,7 @@ class Board:
         self._publish(self.state)
 
     def _rows(self, f: Frame, top: list[Entry]) -> _Rows:
-        degraded = (f.degraded_reason or "unknown") if f.degraded else ""
-        return _Rows(f.epoch or 0, f.version or 0, f.board or self.state.board, top, f.ts, degraded)
+        return _Rows(f.epoch or 0, f.version or 0, f.board or self.state.board, top, f.ts, _degraded(f))
 
     def _delta(self, f: Frame) -> None:
         epoch, version = f.epoch or 0, f.version or 0

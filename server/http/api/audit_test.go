@@ -239,7 +239,9 @@ func (allListed) PublicURL() string { return "https://scores.example" }
 
 func (allListed) OriginsOf(scoreboard.BoardID) []string { return []string{"https://game.example"} }
 
-func (allListed) Embeds(_ scoreboard.BoardID, origin string) bool { return origin == "https://game.example" }
+func (allListed) Embeds(_ scoreboard.BoardID, origin string) bool {
+	return origin == "https://game.example"
+}
 
 // signingKeys renames Keys: embedded as Keys, the field would hide its method.
 type signingKeys interface{ Keys }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -20,8 +21,12 @@ type SealedSecrets struct{ db *pg.DB }
 // NewSealedSecrets returns a SealedSecrets over db.
 func NewSealedSecrets(db *pg.DB) *SealedSecrets { return &SealedSecrets{db} }
 
-// resealBatch is how many secrets are in memory at once.
-const resealBatch = 500
+// resealBatch is how many secrets are in memory at once, and resealWait how long each batch waits for
+// transactions that change its keys.
+const (
+	resealBatch = 500
+	resealWait  = 2 * time.Second
+)
 
 // sealedTables have the secrets that are valid, or may be again: not those of revoked keys.
 var sealedTables = []struct{ list, lock, update string }{
@@ -62,7 +67,7 @@ func (s *SealedSecrets) Check(ctx context.Context, reencrypt Reencrypt) (r score
 func (s *SealedSecrets) ReencryptAll(
 	ctx context.Context, reencrypt Reencrypt, why *scoreboard.AuditEntry,
 ) (r scoreboard.Reencryption, err error) {
-	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+	err = s.db.TxWithLockTimeout(ctx, resealWait, func(tx pgx.Tx) error {
 		for _, table := range sealedTables {
 			change := func(ids []string, generations []int32, sealed [][]byte) error {
 				_, err := tx.Exec(ctx, table.update, ids, generations, sealed)
@@ -112,7 +117,8 @@ func eachSealed(
 			again, err := reencrypt(id, sealed)
 			switch {
 			case err != nil:
-				if len(r.Unreadable) < scoreboard.MaxUnreadableSecrets {
+				n := len(r.Unreadable)
+				if n < scoreboard.MaxUnreadableSecrets && (n == 0 || r.Unreadable[n-1] != id) {
 					r.Unreadable = append(r.Unreadable, id)
 				}
 			case again == nil:

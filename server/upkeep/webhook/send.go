@@ -183,25 +183,33 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return 0
 }
 
-// sign returns the signatures of a delivery with each secret in force.
+// sign returns the signatures of a delivery with each secret in force. One that was encrypted with another
+// master key does not keep it from being signed with the others.
 func (w *Worker) sign(ctx context.Context, d *scoreboard.WebhookDelivery, at time.Time) (string, error) {
 	encrypted, err := w.Store.Secrets(ctx, d.Webhook)
 	if err != nil {
 		return "", err
 	}
-	signatures := make([]string, len(encrypted))
+	signatures := make([]string, 0, len(encrypted))
+	var unreadable error
 	for i := range encrypted {
 		secret, err := w.Decrypt(d.Webhook, encrypted[i])
 		if err != nil {
-			return "", err
+			unreadable = err
+			continue
 		}
 		signer, err := standardwebhooks.NewWebhook(secret)
 		if err != nil {
 			return "", fmt.Errorf("use the secret of webhook %s: %w", d.Webhook, err)
 		}
-		if signatures[i], err = signer.Sign(d.Message, at, []byte(d.Payload)); err != nil {
+		signature, err := signer.Sign(d.Message, at, []byte(d.Payload))
+		if err != nil {
 			return "", fmt.Errorf("sign a message: %w", err)
 		}
+		signatures = append(signatures, signature)
+	}
+	if len(signatures) == 0 && unreadable != nil {
+		return "", unreadable
 	}
 	return strings.Join(signatures, " "), nil
 }

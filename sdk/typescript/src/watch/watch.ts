@@ -190,8 +190,11 @@ export class Watcher {
   }
 }
 
-function degradedReason(f: { degraded?: boolean; degradedReason?: string }): string {
-  return f.degradedReason || (f.degraded ? "unknown" : "");
+/** Why rows are not from a healthy ranking, or may lack changes; "" if neither. */
+function degradedReason(f: { degraded?: boolean; degradedReason?: string; boardState?: string }): string {
+  if (f.degradedReason) return f.degradedReason;
+  if (f.degraded) return "unknown";
+  return f.boardState && f.boardState !== "HEALTHY" ? f.boardState.toLowerCase() : "";
 }
 
 const statuses: Record<string, number> = {

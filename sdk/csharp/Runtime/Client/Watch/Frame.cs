@@ -6,7 +6,7 @@ namespace Scoreboard.Client
     /// <summary>A message of a stream. It is filled again with each message.</summary>
     internal sealed class Frame
     {
-        internal string Type, Board, DegradedReason, ErrorCode, Message, Reason, UserId;
+        internal string Type, Board, BoardState, DegradedReason, ErrorCode, Message, Reason, UserId;
         internal long Epoch, Version, Base, Score, Rank, PreviousRank, ReconnectAfterMs;
         internal bool IsDegraded;
         internal DateTimeOffset At;
@@ -14,15 +14,22 @@ namespace Scoreboard.Client
         internal readonly Rows Changed = new Rows();
         internal readonly List<string> Removed = new List<string>();
 
-        /// <summary>Why the rows are not from a healthy ranking; "" if they are.</summary>
+        /// <summary>Why the rows are not from a healthy ranking, or may lack changes; "" if neither.</summary>
         internal string Degraded
         {
-            get { return DegradedReason != "" ? DegradedReason : IsDegraded ? "unknown" : ""; }
+            get { return DegradedOf(IsDegraded, DegradedReason, BoardState); }
+        }
+
+        internal static string DegradedOf(bool degraded, string reason, string state)
+        {
+            if (reason != "") return reason;
+            if (degraded) return "unknown";
+            return state == "HEALTHY" ? "" : state.ToLowerInvariant();
         }
 
         internal void Fill(JsonReader r)
         {
-            Type = Board = DegradedReason = ErrorCode = Message = Reason = UserId = "";
+            Type = Board = BoardState = DegradedReason = ErrorCode = Message = Reason = UserId = "";
             Epoch = Version = Base = Score = Rank = PreviousRank = ReconnectAfterMs = 0;
             IsDegraded = false;
             At = default(DateTimeOffset);
@@ -47,6 +54,7 @@ namespace Scoreboard.Client
             else if (r.Is("removed")) ReadRemoved(r);
             else if (r.Is("degraded")) IsDegraded = r.Bool();
             else if (r.Is("degraded_reason")) DegradedReason = r.Text();
+            else if (r.Is("board_state")) BoardState = r.Text();
             else if (r.Is("user_id")) UserId = r.Text();
             else if (r.Is("score")) Score = r.Long();
             else if (r.Is("rank")) Rank = r.Long();

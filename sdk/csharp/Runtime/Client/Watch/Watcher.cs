@@ -193,7 +193,7 @@ namespace Scoreboard.Client
             var top = await Calls.TryAsync(call, Client.Top.Read, cancel).ConfigureAwait(stay);
             Heard(Connection.Polling);
             polled.CopyFrom(top.Entries);
-            var degraded = top.DegradedReason != "" ? top.DegradedReason : top.Degraded ? "unknown" : "";
+            var degraded = Frame.DegradedOf(top.Degraded, top.DegradedReason, top.BoardState);
             // A degraded response has no version.
             if (top.Epoch == null || top.Version == null) Board.Show(top.Board, polled, top.UpdatedAt, degraded);
             else Board.Snapshot(top.Epoch.Value, top.Version.Value, top.Board, polled, top.UpdatedAt, degraded);
