@@ -208,7 +208,7 @@ namespace Scoreboard.Client.Tests
                 Check.Equal((await ann.AskFriendAsync("ben")).State, "requested", "ann asks");
                 Check.Equal((await ben.FriendsAsync("received")).Friends.Single().UserId, "ann", "received");
                 Check.Equal((await ben.AskFriendAsync("ann")).State, "mutual", "ben asks");
-                Check.Equal((await Game.ImportFriendsAsync(new[] { new FriendPair { UserId = "ann", FriendId = "cat" } })).Made, 1, "imported");
+                Check.Equal((await Game.ImportFriendsAsync(new[] { new FriendPair { UserId = "ann", FriendId = "cat" } })).Added, 1, "imported");
                 Check.Equal((await ann.FriendsAsync()).Friends.Select(f => f.UserId), new[] { "ben", "cat" }, "friends");
                 Check.Equal((await ann.FriendsTopAsync()).Entries.Count, 3, "the friends' board");
                 Check.Equal((await ann.RemoveFriendAsync("cat")).State, "none", "removed");

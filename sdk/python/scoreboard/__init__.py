@@ -13,8 +13,6 @@ from scoreboard._store import Rejected
 from scoreboard._types import (
     Action,
     Entry,
-    Timeline,
-    TimelineFrame,
     JoinTicket,
     List,
     ListEntry,
@@ -25,6 +23,8 @@ from scoreboard._types import (
     Receipt,
     Statement,
     StatementEntry,
+    Timeline,
+    TimelineFrame,
     Top,
 )
 from scoreboard._version import __version__
@@ -70,8 +70,6 @@ __all__ = [
     "Entry",
     "Event",
     "EventConflictError",
-    "Timeline",
-    "TimelineFrame",
     "Flushed",
     "ForbiddenError",
     "GoneError",
@@ -103,6 +101,8 @@ __all__ = [
     "State",
     "Statement",
     "StatementEntry",
+    "Timeline",
+    "TimelineFrame",
     "TokenUsedError",
     "Top",
     "UnauthorizedError",

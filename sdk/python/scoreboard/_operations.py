@@ -16,7 +16,6 @@ from scoreboard._config import Config
 from scoreboard._decode import ShapeError, decode
 from scoreboard._types import (
     Action,
-    Timeline,
     JoinTicket,
     List,
     Place,
@@ -26,6 +25,7 @@ from scoreboard._types import (
     Receipt,
     Receipts,
     Statement,
+    Timeline,
     Top,
 )
 from scoreboard.errors import ScoreboardError, error_of
@@ -277,7 +277,9 @@ def rank_history(
     return Call(f"read the rank history of {user_id}", "GET", path, lambda v: decode(RankHistory, v), query)
 
 
-def timeline(board: str, since: datetime | None, until: datetime | None, step: str, limit: int, as_now: bool) -> Call[Timeline]:
+def timeline(
+    board: str, since: datetime | None, until: datetime | None, step: str, limit: int, as_now: bool
+) -> Call[Timeline]:
     query = _query(board=board, step=step, limit=limit)
     for name, at in (("from", since), ("to", until)):
         if at is not None:

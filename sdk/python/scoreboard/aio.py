@@ -18,7 +18,6 @@ from scoreboard._operations import MAX_PAGE, BatchResult, Event, Increment
 from scoreboard._types import (
     Action,
     Entry,
-    Timeline,
     JoinTicket,
     List,
     Place,
@@ -28,6 +27,7 @@ from scoreboard._types import (
     Receipt,
     Statement,
     StatementEntry,
+    Timeline,
     Top,
 )
 from scoreboard._version import USER_AGENT

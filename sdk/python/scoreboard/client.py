@@ -17,7 +17,6 @@ from scoreboard._operations import MAX_PAGE, BatchResult, Event, Increment
 from scoreboard._types import (
     Action,
     Entry,
-    Timeline,
     JoinTicket,
     List,
     Place,
@@ -27,6 +26,7 @@ from scoreboard._types import (
     Receipt,
     Statement,
     StatementEntry,
+    Timeline,
     Top,
 )
 from scoreboard._version import USER_AGENT
