@@ -27,7 +27,8 @@ func (w *Web) settings() []setting {
 		},
 		{
 			"web.origins", "exact web origins whose pages may embed boards of web.boards, as ORIGIN for all of them " +
-				"or BOARD=ORIGIN for one; http://localhost:* and http://127.0.0.1:* are those of any port; none if empty",
+				"or BOARD=ORIGIN for one; http://localhost:* and http://127.0.0.1:* are those of any port; none if " +
+				"empty",
 			"", fixed, &w.Origins,
 		},
 		{
@@ -102,7 +103,10 @@ func (w *Web) Lists(board scoreboard.BoardID) bool {
 func (w *Web) Embeds(board scoreboard.BoardID, origin string) bool {
 	return w.Lists(board) && slices.ContainsFunc(w.OriginsOf(board), func(of string) bool {
 		host, local := strings.CutSuffix(of, anyPort)
-		return !local && of == origin || local && isOrigin(origin) && (origin == host || strings.HasPrefix(origin, host+":"))
+		if !local {
+			return of == origin
+		}
+		return isOrigin(origin) && (origin == host || strings.HasPrefix(origin, host+":"))
 	})
 }
 

@@ -29,7 +29,8 @@ func TestEmbeddingOrigins(t *testing.T) {
 	t.Parallel()
 	w := &Web{Boards: []string{"global"}, Origins: []string{"https://a.example", "http://localhost:*"}}
 	for origin, want := range map[string]bool{
-		"https://a.example": true, "http://localhost:3000": true, "http://localhost": true, "http://localhost:80": false,
+		"https://a.example": true, "http://localhost:3000": true, "http://localhost": true,
+		"http://localhost:80":    false,
 		"https://localhost:3000": false, "http://localhost.evil.example": false, "http://localhost:*": false,
 		"http://localhost:3000.evil.example": false, "http://localhost:1@evil.example": false,
 		"http://127.0.0.1:3000": false, "null": false, "": false, "https://b.example": false,

@@ -233,7 +233,8 @@ func (l *Leaderboard) load(ctx context.Context, board *scoreboard.Board, b *head
 			case err == nil:
 			case before != nil && before.last != nil:
 				stale := *before.last
-				stale.Degraded, stale.State, stale.Epoch, stale.Version = scoreboard.ReasonStale, scoreboard.StateRebuilding, 0, 0
+				stale.Degraded, stale.State = scoreboard.ReasonStale, scoreboard.StateRebuilding
+				stale.Epoch, stale.Version = 0, 0
 				next.top, next.last = &stale, before.last
 			default:
 				return nil, err

@@ -19,7 +19,7 @@ func TestLocalClients(t *testing.T) {
 		"10.1.2.3:4711": http.StatusForbidden, "[fe80::1%eth0]:4711": http.StatusForbidden,
 		"[::ffff:10.1.2.3]:1": http.StatusForbidden, "": http.StatusForbidden, "@": http.StatusForbidden,
 	} {
-		r := httptest.NewRequest(http.MethodGet, "/debug/pprof/", http.NoBody)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/debug/pprof/", http.NoBody)
 		r.RemoteAddr = from
 		r.Header.Set("X-Forwarded-For", "127.0.0.1")
 		w := httptest.NewRecorder()
