@@ -68,7 +68,7 @@ type Store struct {
 	Profiles    *users.Profiles
 	Reads       *reads.Reads
 	Recovery    *recovery.Recovery
-	Secrets     *operations.SealedSecrets
+	Secrets     *operations.EncryptedSecrets
 	Settings    *operations.Settings
 	Standings   *reads.Standings
 	Teams       *users.Teams
@@ -109,7 +109,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Profiles:    users.NewProfiles(db),
 		Reads:       reads.New(db),
 		Recovery:    recovery.New(db, o.Shards),
-		Secrets:     operations.NewSealedSecrets(db),
+		Secrets:     operations.NewEncryptedSecrets(db),
 		Settings:    operations.NewSettings(db),
 		Standings:   reads.NewStandings(db),
 		Teams:       users.NewTeams(db, o.Shards, o.Window),

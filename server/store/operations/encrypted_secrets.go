@@ -15,21 +15,21 @@ import (
 // Reencrypt returns a secret of an id encrypted with the first master key; nil if it already is.
 type Reencrypt = func(id string, sealed []byte) ([]byte, error)
 
-// SealedSecrets are the secrets of signing keys and webhooks, which master keys encrypt.
-type SealedSecrets struct{ db *pg.DB }
+// EncryptedSecrets are the secrets of signing keys and webhooks, which master keys encrypt.
+type EncryptedSecrets struct{ db *pg.DB }
 
-// NewSealedSecrets returns a SealedSecrets over db.
-func NewSealedSecrets(db *pg.DB) *SealedSecrets { return &SealedSecrets{db} }
+// NewEncryptedSecrets returns EncryptedSecrets over db.
+func NewEncryptedSecrets(db *pg.DB) *EncryptedSecrets { return &EncryptedSecrets{db} }
 
-// resealBatch is how many secrets are in memory at once, and resealWait how long each batch waits for
+// reencryptBatch is how many secrets are in memory at once, and reencryptWait how long each batch waits for
 // transactions that change its keys.
 const (
-	resealBatch = 500
-	resealWait  = 2 * time.Second
+	reencryptBatch = 500
+	reencryptWait  = 2 * time.Second
 )
 
-// sealedTables have the secrets that are valid, or may be again: not those of revoked keys.
-var sealedTables = []struct{ list, lock, update string }{
+// secretTables have the secrets that are valid, or may be again: not those of revoked keys.
+var secretTables = []struct{ list, lock, update string }{
 	{
 		`select s.key_id, s.generation, s.sealed from key_secrets as s join keys as k using (key_id)
 where k.revoked_at is null and coalesce(k.expires_at > clock_timestamp(), true)
@@ -52,10 +52,10 @@ where s.webhook_id = t.id and s.generation = t.generation`,
 }
 
 // Check reports what ReencryptAll would do, and changes nothing.
-func (s *SealedSecrets) Check(ctx context.Context, reencrypt Reencrypt) (r scoreboard.Reencryption, err error) {
-	for _, table := range sealedTables {
-		if err := eachSealed(ctx, s.db, table.list, reencrypt, &r, nil); err != nil {
-			return r, pg.Translate(fmt.Errorf("read the sealed secrets: %w", err))
+func (s *EncryptedSecrets) Check(ctx context.Context, reencrypt Reencrypt) (r scoreboard.Reencryption, err error) {
+	for _, table := range secretTables {
+		if err := eachEncrypted(ctx, s.db, table.list, reencrypt, &r, nil); err != nil {
+			return r, pg.Translate(fmt.Errorf("read the encrypted secrets: %w", err))
 		}
 	}
 	return r, nil
@@ -64,16 +64,16 @@ func (s *SealedSecrets) Check(ctx context.Context, reencrypt Reencrypt) (r score
 // ReencryptAll encrypts every valid secret with the first master key, in one transaction with an
 // audit entry, which is not written if nothing changes. Secrets that cannot be decrypted stay as
 // they are.
-func (s *SealedSecrets) ReencryptAll(
+func (s *EncryptedSecrets) ReencryptAll(
 	ctx context.Context, reencrypt Reencrypt, why *scoreboard.AuditEntry,
 ) (r scoreboard.Reencryption, err error) {
-	err = s.db.TxWithLockTimeout(ctx, resealWait, func(tx pgx.Tx) error {
-		for _, table := range sealedTables {
+	err = s.db.TxWithLockTimeout(ctx, reencryptWait, func(tx pgx.Tx) error {
+		for _, table := range secretTables {
 			change := func(ids []string, generations []int32, sealed [][]byte) error {
 				_, err := tx.Exec(ctx, table.update, ids, generations, sealed)
 				return err
 			}
-			if err := eachSealed(ctx, tx, table.list+table.lock, reencrypt, &r, change); err != nil {
+			if err := eachEncrypted(ctx, tx, table.list+table.lock, reencrypt, &r, change); err != nil {
 				return err
 			}
 		}
@@ -94,16 +94,16 @@ func (s *SealedSecrets) ReencryptAll(
 	return r, nil
 }
 
-// eachSealed reseals the secrets of a list in batches, counts them in r, and passes those that
+// eachEncrypted encrypts again the secrets of a list in batches, counts them in r, and passes those that
 // differ to change, unless that is nil.
-func eachSealed(
+func eachEncrypted(
 	ctx context.Context, from pg.Querier, list string, reencrypt Reencrypt, r *scoreboard.Reencryption,
 	change func(ids []string, generations []int32, sealed [][]byte) error,
 ) error {
 	var id string
 	var generation int32
 	for {
-		rows, err := from.Query(ctx, list, id, generation, resealBatch)
+		rows, err := from.Query(ctx, list, id, generation, reencryptBatch)
 		if err != nil {
 			return err
 		}
@@ -137,7 +137,7 @@ func eachSealed(
 				return err
 			}
 		}
-		if read < resealBatch {
+		if read < reencryptBatch {
 			return nil
 		}
 	}
