@@ -28,7 +28,7 @@ type healthPane struct {
 	*shared
 	*watched
 	entry    func(user string) client.Entry
-	events   *feed
+	events   *activity
 	open     *map[string]int64 // open flags by user
 	status   *client.Status    // the last one that was read
 	statusAt time.Time         // when it was read

@@ -305,7 +305,7 @@ func TestHelpIsGrouped(t *testing.T) {
 	}
 	openBob(s)
 	s.keys("?")
-	s.contains("help", "player's page", "everywhere", "operators", "marks")
+	s.contains("help", "player's page", "everywhere", "operators", "symbols")
 	if g := s.helpGroups(); g[0].title != "player's page" {
 		t.Errorf("first group: %q, want the player's page", g[0].title)
 	}
@@ -399,7 +399,7 @@ func TestErrorClears(t *testing.T) {
 	s.Update(stateMsg{state: frames[1]})
 	s.lacks("does not answer", "reconnecting")
 	s.Update(boardsMsg{err: errors.New("the server does not answer")})
-	s.wait(noticeFor)
+	s.wait(toastFor)
 	s.lacks("does not answer")
 }
 
@@ -420,7 +420,7 @@ func TestTerminalAnswersItsBackground(t *testing.T) {
 	if !s.theme.dark {
 		t.Error("light, want dark")
 	}
-	if s.chooser != nil || s.menu != nil || s.notice != "" {
+	if s.chooser != nil || s.menu != nil || s.toast != "" {
 		t.Error("the answer was taken for keys")
 	}
 	s.handle(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("]"), Alt: true}) // of a user

@@ -129,7 +129,7 @@ func (m *model) nextChange() time.Time {
 		step := countdownStep(end.Sub(now))
 		at(end.Add(-(end.Sub(now) - 1).Truncate(step)))
 	}
-	at(m.noticeUntil)
+	at(m.toastUntil)
 	at(m.finale.until)
 	return next
 }

@@ -184,7 +184,7 @@ func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
 	defaults := map[string]string{
 		"SCOREBOARD_ADDR": "127.0.0.1:8080", "SCOREBOARD_AUTH_DEV_ISSUER": "true",
 		"SCOREBOARD_WEBHOOKS_NETWORKS": "127.0.0.0/8,::1/128", "SCOREBOARD_LOG_LEVEL": "warn",
-		"SCOREBOARD_KAFKA_PARTITIONS": "4", "SCOREBOARD_AUTH_MAX_TOKEN_LIFE": (devTokenLife + time.Hour).String(),
+		"SCOREBOARD_KAFKA_PARTITIONS": "4", "SCOREBOARD_AUTH_MAX_TOKEN_TTL": (devTokenTTL + time.Hour).String(),
 		"SCOREBOARD_KAFKA_INCREMENTS_PARTITIONS": "4", "SCOREBOARD_AUTH_JWKS_NETWORKS": "127.0.0.0/8,::1/128",
 		"SCOREBOARD_DIALECTS": strings.Join(config.DialectNames, ","), "SCOREBOARD_CONSOLE_DEV_SIGN_IN": "true",
 		"SCOREBOARD_WEB_BOARDS": config.AllBoards, "SCOREBOARD_INGEST_ACTIONS": anyActions,

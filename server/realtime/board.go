@@ -27,10 +27,10 @@ type board struct {
 
 	mu     sync.Mutex
 	latest *scoreboard.Top
-	trace  *frameTrace // of a change in latest that is not published yet; nil: none is traced
-	heard  time.Time   // when a whole state was last received that says how current it is
-	read   time.Time   // when it was last read
-	lower  time.Time   // since when only lower epochs were read; zero: the last one was not
+	trace  *messageTrace // of a change in latest that is not published yet; nil: none is traced
+	heard  time.Time     // when a whole state was last received that says how current it is
+	read   time.Time     // when it was last read
+	lower  time.Time     // since when only lower epochs were read; zero: the last one was not
 	subs   []*subscription
 	timed  int       // of subs, those whose format needs Top.Reached
 	left   time.Time // when the last subscriber left
@@ -59,7 +59,7 @@ func (b *board) notify(n *scoreboard.Notice, now time.Time) bool {
 		}
 		changed = b.accept(n.Top, n.Moved, false)
 		if changed && n.Trace != "" {
-			b.trace = newFrameTrace(b.hub.tracer, n, now)
+			b.trace = newMessageTrace(b.hub.tracer, n, now)
 		}
 	}
 	for _, m := range n.Moved {
@@ -165,18 +165,18 @@ func (b *board) accept(top *scoreboard.Top, moved []scoreboard.Moved, read bool)
 	return true
 }
 
-// lowerLife is how long only lower epochs are read before one is shown: longer than a node
+// lowerEpochWait is how long only lower epochs are read before one is shown: longer than a node
 // reads an old Redis, or a replica from before a rebuild.
-const lowerLife = 5 * time.Second
+const lowerEpochWait = 5 * time.Second
 
 // startOver handles a read of a lower epoch, and reports whether it is to be shown: for
-// lowerLife there was no other, so the data were replaced by an older copy. No connection
+// lowerEpochWait there was no other, so the data were replaced by an older copy. No connection
 // sees it go back. Those that are open end, and clients begin again.
 func (b *board) startOver(now time.Time) bool {
 	if b.lower.IsZero() {
 		b.lower = now
 	}
-	if now.Sub(b.lower) < lowerLife {
+	if now.Sub(b.lower) < lowerEpochWait {
 		return false
 	}
 	for _, sub := range b.subs {
@@ -185,7 +185,7 @@ func (b *board) startOver(now time.Time) bool {
 	return true
 }
 
-// reshow publishes the newest state with the users hidden who must be now, and has the
+// reshow publishes the newest state with those users hidden that must be now, and has the
 // circles of the changed ones read.
 func (b *board) reshow(changed []scoreboard.UserID, window time.Duration) {
 	b.mu.Lock()

@@ -177,8 +177,8 @@ func TestFramesOfABoardInDoubt(t *testing.T) {
 			}
 		}()
 		score := scoreboard.Score(10)
-		notify := func(most int, until func() bool) {
-			for i := 0; i < most && !until(); i++ {
+		notify := func(maxNotices int, until func() bool) {
+			for i := 0; i < maxNotices && !until(); i++ {
 				score++
 				n := boards.set("global", of{"alice": score})
 				n.Top.AsOf = time.Now()

@@ -13,7 +13,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Marks are part of a user's history, for clients that may read it and no others.
+// All-time ranks are part of a user's history, for clients that may read it and no others.
 func TestMarksAreReadWithTheHistory(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -49,20 +49,20 @@ func TestMarksAreReadWithTheHistory(t *testing.T) {
 		"an operator": root, "bob": player, "another": node.client("carol", ""),
 	} {
 		got, err := c.RankHistory(t.Context(), "bob", query)
-		if err != nil || got.Marks == nil {
-			t.Fatalf("for %s: got %+v, %v, want marks", name, got, err)
+		if err != nil || got.AllTime == nil {
+			t.Fatalf("for %s: got %+v, %v, want all-time ranks", name, got, err)
 		}
-		m := got.Marks
+		m := got.AllTime
 		if m.BestRank != 1 || !m.BestRankAt.Equal(times[2]) || m.DaysInTop10 < 1 || m.Samples != "hourly" ||
-			m.Climb == nil || m.Climb.Places != 1 || !m.Climb.Began.Equal(times[1]) || !m.Climb.Ended.Equal(times[2]) ||
+			m.Climb == nil || m.Climb.Ranks != 1 || !m.Climb.Began.Equal(times[1]) || !m.Climb.Ended.Equal(times[2]) ||
 			!m.Since.Equal(times[0]) {
 			t.Errorf("for %s: got %+v with climb %+v, want rank 1 by a climb between %v", name, m, m.Climb, times)
 		}
 	}
 	asNow := query
 	asNow.AsNow = true
-	if got, err := player.RankHistory(t.Context(), "me", asNow); err != nil || got.Marks != nil {
-		t.Errorf("as of now: got %+v, %v, want no marks", got.Marks, err)
+	if got, err := player.RankHistory(t.Context(), "me", asNow); err != nil || got.AllTime != nil {
+		t.Errorf("as of now: got %+v, %v, want no all-time ranks", got.AllTime, err)
 	}
 	if got, err := root.RankHistory(t.Context(), "carol", query); err == nil {
 		t.Errorf("a user without a score: got %+v", got)
@@ -72,12 +72,12 @@ func TestMarksAreReadWithTheHistory(t *testing.T) {
 	}
 	var refused *client.Error
 	got, err := player.RankHistory(t.Context(), "bob", query)
-	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound || got.Marks != nil {
+	if !errors.As(err, &refused) || refused.Status != http.StatusNotFound || got.AllTime != nil {
 		t.Errorf("of a private user: got %+v, %v, want a 404", got, err)
 	}
 	status, _, body := request(t, http.MethodGet, node.URL+"/v1/users/bob/history", "",
 		bearer(h.token("carol", "", time.Hour)))
-	if status != http.StatusNotFound || strings.Contains(body, "marks") {
-		t.Errorf("of a private user: got %d %s, want a 404 without marks", status, body)
+	if status != http.StatusNotFound || strings.Contains(body, "all_time") {
+		t.Errorf("of a private user: got %d %s, want a 404 without all-time ranks", status, body)
 	}
 }

@@ -86,8 +86,8 @@ func TestActionsAndAttestations(t *testing.T) {
 	}); code != wire.CodeRuleViolated {
 		t.Errorf("without an action token: got %q, want rule_violated", code)
 	}
-	most := int64(100)
-	action := start(alice, client.ActionRequest{Board: "timed", MaxDelta: &most})
+	maxDelta := int64(100)
+	action := start(alice, client.ActionRequest{Board: "timed", MaxDelta: &maxDelta})
 	end := client.Increment{
 		User: "alice", Delta: 100, Board: "timed", EventID: "run-1",
 		ActionToken: action.ActionToken,

@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// kind is the kind of an event of the feed.
+// kind is the kind of an event of the activity.
 type kind int
 
 const (
@@ -24,7 +24,7 @@ const (
 	told // of the board or the connection
 )
 
-// event is one line of the feed.
+// event is one line of the activity.
 type event struct {
 	at    time.Time
 	kind  kind
@@ -33,8 +33,8 @@ type event struct {
 	times int
 }
 
-// feed holds recent events, oldest first.
-type feed struct{ events []event }
+// activity holds recent events, oldest first.
+type activity struct{ events []event }
 
 const (
 	// maxEvents exceeds what a screen shows.
@@ -48,7 +48,7 @@ const (
 )
 
 // add adds an event. One that repeats another replaces it and counts.
-func (f *feed) add(e event) {
+func (f *activity) add(e event) {
 	e.times = 1
 	for i := len(f.events) - 1; i >= max(len(f.events)-repeatAmong, 0) && e.key != ""; i-- {
 		if old := &f.events[i]; old.key == e.key && e.at.Sub(old.at).Abs() < repeatAge {
@@ -64,11 +64,11 @@ func (f *feed) add(e event) {
 }
 
 // forget drops the events after a time.
-func (f *feed) forget(after time.Time) {
+func (f *activity) forget(after time.Time) {
 	f.events = slices.DeleteFunc(f.events, func(e event) bool { return e.at.After(after) })
 }
 
-// eventTime is when what is shown happened: in a replay the time of its frame.
+// eventTime is when what is shown happened: in a playback the time of its frame.
 func (pane *boardPane) eventTime() time.Time {
 	if pane.reel != nil {
 		return pane.newest.UpdatedAt
@@ -78,17 +78,17 @@ func (pane *boardPane) eventTime() time.Time {
 
 // tell adds an event of the board or the connection.
 func (pane *boardPane) tell(text string) {
-	pane.feed.add(event{at: pane.eventTime(), kind: told, key: text, text: text})
+	pane.activity.add(event{at: pane.eventTime(), kind: told, key: text, text: text})
 }
 
 const (
-	// notableRanks are the ranks that users enter and leave in the feed, and
+	// notableRanks are the ranks that users enter and leave in the activity, and
 	// notableOvertakes those for which they overtake others.
 	notableRanks, notableOvertakes = 10, 5
 	// maxNotable is how many events of one state it reports, of the best ranks.
 	maxNotable = 4
-	// leastMilestone is the first score that is a milestone.
-	leastMilestone = 1000
+	// minMilestone is the first score that is a milestone.
+	minMilestone = 1000
 )
 
 // ranked is an event with the rank that it is about.
@@ -198,7 +198,7 @@ func (pane *boardPane) overtook(before []row, c change, report func(other row, m
 // passed returns the largest milestone between two scores, or 0. Milestones are 1, 2.5
 // and 5 times a power of ten.
 func passed(before, after int64) (milestone int64) {
-	for power := int64(leastMilestone); power <= after; power *= 10 {
+	for power := int64(minMilestone); power <= after; power *= 10 {
 		for _, s := range []int64{power, power / 2 * 5, power * 5} {
 			if before < s && s <= after {
 				milestone = s
@@ -209,7 +209,7 @@ func passed(before, after int64) (milestone int64) {
 }
 
 // lines returns the newest events, newest first.
-func (f *feed) lines(th *theme, height, width int) []string {
+func (f *activity) lines(th *theme, height, width int) []string {
 	marks := map[kind]string{
 		gained: th.up.paint(th.upMark), entered: th.added.paint("+"), lost: th.down.paint(th.downMark),
 		milestone: th.gold.paint(th.star), flagged: th.problem.paint(th.flag), told: th.dim.paint(th.info),

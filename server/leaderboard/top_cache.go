@@ -12,59 +12,59 @@ import (
 )
 
 const (
-	// headLife is how long a cached head is served without a notice.
-	headLife = 250 * time.Millisecond
-	// headIdle is how long a head that is not requested stays in the cache.
-	headIdle = time.Minute
+	// topTTL is how long a cached top is served without a notice.
+	topTTL = 250 * time.Millisecond
+	// topIdle is how long a top that is not requested stays in the cache.
+	topIdle = time.Minute
 	// maxWait is how long a caller waits for a version, polling from firstPoll on.
 	maxWait   = time.Second
 	firstPoll = 10 * time.Millisecond
 )
 
-// head is the cached head of one board.
-type head struct {
+// boardTop is the cached top of one board.
+type boardTop struct {
 	cached    atomic.Pointer[cachedTop]
-	notices   atomic.Uint64             // notices of newer heads
+	notices   atomic.Uint64             // notices of newer tops
 	requested atomic.Int64              // Unix seconds of the last request
 	hiddenAt  atomic.Pointer[time.Time] // when a user was last hidden on the board
 }
 
-// cachedTop is a head as it was read, or as a notice made it.
+// cachedTop is a top as it was read, or as a notice made it.
 type cachedTop struct {
 	top     *scoreboard.Top
 	at      time.Time
-	notices uint64          // head.notices when the read began
+	notices uint64          // boardTop.notices when the read began
 	last    *scoreboard.Top // the last that is not stale, for when nothing answers
 }
 
-// heads are the heads requested in the last minute.
-type heads struct {
+// topCache has the tops that were requested in the last minute.
+type topCache struct {
 	mu                sync.RWMutex
-	boards            map[scoreboard.BoardID]*head
+	boards            map[scoreboard.BoardID]*boardTop
 	swept             time.Time
 	hit, miss, placed prometheus.Counter
 }
 
-func (h *heads) init(cached *prometheus.CounterVec) {
-	h.boards = make(map[scoreboard.BoardID]*head)
+func (h *topCache) init(cached *prometheus.CounterVec) {
+	h.boards = make(map[scoreboard.BoardID]*boardTop)
 	h.hit, h.miss = cached.WithLabelValues("top", "hit"), cached.WithLabelValues("top", "miss")
-	h.placed = cached.WithLabelValues("place", "head")
+	h.placed = cached.WithLabelValues("place", "top")
 }
 
-func (h *heads) find(board scoreboard.BoardID) *head {
+func (h *topCache) find(board scoreboard.BoardID) *boardTop {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	return h.boards[board]
 }
 
-func (h *heads) get(board scoreboard.BoardID, now time.Time) *head {
+func (h *topCache) get(board scoreboard.BoardID, now time.Time) *boardTop {
 	b := h.find(board)
 	if b == nil {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if b = h.boards[board]; b == nil {
 			h.sweep(now)
-			b = &head{}
+			b = &boardTop{}
 			h.boards[board] = b
 		}
 	}
@@ -74,30 +74,30 @@ func (h *heads) get(board scoreboard.BoardID, now time.Time) *head {
 	return b
 }
 
-// sweep removes idle heads: boards come and go with their periods.
-func (h *heads) sweep(now time.Time) {
-	if now.Sub(h.swept) < headIdle {
+// sweep removes idle tops: boards come and go with their periods.
+func (h *topCache) sweep(now time.Time) {
+	if now.Sub(h.swept) < topIdle {
 		return
 	}
 	h.swept = now
 	for id, b := range h.boards {
-		if now.Unix()-b.requested.Load() > int64(headIdle/time.Second) {
+		if now.Unix()-b.requested.Load() > int64(topIdle/time.Second) {
 			delete(h.boards, id)
 		}
 	}
 }
 
-// fresh returns the cached head while it may be served.
-func (b *head) fresh(now time.Time) *scoreboard.Top {
+// fresh returns the cached top while it may be served.
+func (b *boardTop) fresh(now time.Time) *scoreboard.Top {
 	c := b.cached.Load()
-	if c == nil || c.notices != b.notices.Load() || now.Sub(c.at) > headLife {
+	if c == nil || c.notices != b.notices.Load() || now.Sub(c.at) > topTTL {
 		return nil
 	}
 	return c.top
 }
 
 // Notify handles a notice of the ranking. A notice that carries everything
-// replaces the cached head, so that the next read needs no trip to Redis; any
+// replaces the cached top, so that the next read needs no trip to Redis; any
 // other newer one invalidates it. After a notice that hides a user, nothing
 // older is served to clients over their limit.
 //
@@ -105,9 +105,9 @@ func (b *head) fresh(now time.Time) *scoreboard.Top {
 func (l *Leaderboard) Notify(n scoreboard.Notice) {
 	if n.Hides {
 		now := time.Now()
-		l.heads.get(n.Board, now).hiddenAt.Store(&now)
+		l.tops.get(n.Board, now).hiddenAt.Store(&now)
 	}
-	b := l.heads.find(n.Board)
+	b := l.tops.find(n.Board)
 	if b == nil || n.Top == nil {
 		return
 	}
@@ -127,7 +127,7 @@ func (l *Leaderboard) Notify(n scoreboard.Notice) {
 	}
 }
 
-// advance returns the head that a notice makes of the one before, or nil where
+// advance returns the top that a notice makes of the one before, or nil where
 // it must be read: the notice does not directly follow, was sent by an older
 // build, or lacks the time at which a row was reached.
 func advance(before *scoreboard.Top, n *scoreboard.Notice) *scoreboard.Top {
@@ -150,13 +150,13 @@ func advance(before *scoreboard.Top, n *scoreboard.Notice) *scoreboard.Top {
 func (l *Leaderboard) Top(
 	ctx context.Context, board *scoreboard.Board, minVersion int64,
 ) (*scoreboard.Top, error) {
-	top, err := l.head(ctx, board)
+	top, err := l.freshTop(ctx, board)
 	if minVersion <= 0 {
 		return top, err
 	}
 	timeout := time.NewTimer(maxWait)
 	defer timeout.Stop()
-	for poll := firstPoll; err == nil && top.Degraded == "" && top.Version < minVersion; poll = min(2*poll, headLife) {
+	for poll := firstPoll; err == nil && top.Degraded == "" && top.Version < minVersion; poll = min(2*poll, topTTL) {
 		select {
 		case <-timeout.C:
 			return l.topOfPrimary(ctx, board, top), nil
@@ -164,26 +164,26 @@ func (l *Leaderboard) Top(
 			return nil, ctx.Err()
 		case <-time.After(poll):
 		}
-		top, err = l.head(ctx, board)
+		top, err = l.freshTop(ctx, board)
 	}
 	return top, err
 }
 
-func (l *Leaderboard) head(ctx context.Context, board *scoreboard.Board) (*scoreboard.Top, error) {
+func (l *Leaderboard) freshTop(ctx context.Context, board *scoreboard.Board) (*scoreboard.Top, error) {
 	now := time.Now()
-	b := l.heads.get(board.ID, now)
+	b := l.tops.get(board.ID, now)
 	if top := b.fresh(now); top != nil {
-		l.heads.hit.Inc()
+		l.tops.hit.Inc()
 		return l.ShowNow(top), nil
 	}
-	l.heads.miss.Inc()
+	l.tops.miss.Inc()
 	return l.load(ctx, board, b)
 }
 
-// CachedTop returns the cached head, for clients over their limit; nil if none is
+// CachedTop returns the cached top, for clients over their limit; nil if none is
 // recent enough.
 func (l *Leaderboard) CachedTop(board scoreboard.BoardID) *scoreboard.Top {
-	b := l.heads.find(board)
+	b := l.tops.find(board)
 	if b == nil {
 		return nil
 	}
@@ -195,27 +195,27 @@ func (l *Leaderboard) CachedTop(board scoreboard.BoardID) *scoreboard.Top {
 
 // maxStale is how old an answer may be for clients over their limit. It must not
 // be from before a user was last hidden.
-func (b *head) maxStale() time.Duration {
+func (b *boardTop) maxStale() time.Duration {
 	if b == nil {
-		return cacheLife
+		return cacheTTL
 	}
 	if at := b.hiddenAt.Load(); at != nil {
-		return min(cacheLife, time.Since(*at))
+		return min(cacheTTL, time.Since(*at))
 	}
-	return cacheLife
+	return cacheTTL
 }
 
-// ReadTop reads the head of a board now, past the cache.
+// ReadTop reads the top of a board now, past the cache.
 func (l *Leaderboard) ReadTop(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
 	board, err := l.Catalog.Board(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return l.load(ctx, board, l.heads.get(board.ID, time.Now()))
+	return l.load(ctx, board, l.tops.get(board.ID, time.Now()))
 }
 
-// load reads a head into the cache. Concurrent callers share one read.
-func (l *Leaderboard) load(ctx context.Context, board *scoreboard.Board, b *head) (*scoreboard.Top, error) {
+// load reads a top into the cache. Concurrent callers share one read.
+func (l *Leaderboard) load(ctx context.Context, board *scoreboard.Board, b *boardTop) (*scoreboard.Top, error) {
 	shared := l.flight.DoChan("top "+string(board.ID), func() (any, error) {
 		notices := b.notices.Load() // a notice from now on may be of a change that this read misses
 		began := time.Now()

@@ -11,9 +11,9 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// Every part of a replay is of the period that the first part was of: a later one may begin when
+// Every part of a playback is of the period that the first part was of: a later one may begin when
 // the family means the next period.
-func TestReplayStaysInItsPeriod(t *testing.T) {
+func TestPlaybackStaysInItsPeriod(t *testing.T) {
 	t.Parallel()
 	at := time.Now().UTC().Truncate(time.Second)
 	var boards []string
@@ -33,7 +33,7 @@ func TestReplayStaysInItsPeriod(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	r, err := (&pastFlags{on: true, speed: "60x"}).replay(c, "cup", 5)
+	r, err := (&pastFlags{on: true, speed: "60x"}).playback(c, "cup", 5)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func TestReadAfterNoticeSendsNoCommand(t *testing.T) {
 	t.Parallel()
 	url := backends.Redis(t)
 	r := ranking.New(backends.RedisClient(t, url))
-	if _, err := r.Mark(ctx, &scoreboard.Board{ID: "global"}, "a"); err != nil {
+	if _, err := r.Claim(ctx, &scoreboard.Board{ID: "global"}, "a"); err != nil {
 		t.Fatal(err)
 	}
 	built := &scoreboard.Snapshot{Epoch: 1, UpdatedAt: time.Now(), AsOf: time.Now()}
@@ -120,7 +120,7 @@ func TestReadAfterNoticeSendsNoCommand(t *testing.T) {
 			}
 		}
 	}
-	for _, n := range nodes { // until the subscription is active, and the head is cached
+	for _, n := range nodes { // until the subscription is active, and the top is cached
 		for i := int64(1); n.notified.Load() == 0; i++ {
 			apply(scored("alice", i, i))
 			time.Sleep(10 * time.Millisecond)
@@ -169,11 +169,11 @@ func TestReadAfterNoticeSendsNoCommand(t *testing.T) {
 	}
 }
 
-// healthy is a ranking whose heads are healthy, at a version that a test sets.
+// healthy is a ranking whose tops are healthy, at a version that a test sets.
 type healthy struct {
 	hanging
 	version, reads atomic.Int64
-	during         func() // called while the head is being read
+	during         func() // called while the top is being read
 }
 
 func (h *healthy) Top(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
@@ -186,7 +186,7 @@ func (h *healthy) Top(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top
 	return top, nil
 }
 
-// headAt is the head of a version: alice, whose score is the version.
+// headAt is the top of a version: alice, whose score is the version.
 func headAt(version int64) *scoreboard.Top {
 	return &scoreboard.Top{
 		Board: "global", Epoch: 7, Version: version, AsOf: time.UnixMicro(1000), Total: 1,
@@ -243,7 +243,7 @@ func TestHeadFromNotice(t *testing.T) {
 			l.Notify(c.notice)
 			top, err := l.Top(ctx, global, 0)
 			if time.Since(began) > 200*time.Millisecond {
-				t.Skip("the cached head has expired: the machine is too slow")
+				t.Skip("the cached top has expired: the machine is too slow")
 			}
 			if err != nil || top.Version != c.version || (h.reads.Load() == 2) != c.read {
 				t.Errorf(
@@ -280,7 +280,7 @@ func TestReorderedNoticesNeverGoBack(t *testing.T) {
 }
 
 // A read that began before a notice and ended after it must not replace the
-// newer head.
+// newer top.
 func TestSlowReadKeepsNewerHead(t *testing.T) {
 	t.Parallel()
 	h := &healthy{}

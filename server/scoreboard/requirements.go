@@ -9,7 +9,7 @@ import (
 	"github.com/scoreboard/scoreboard/client/wire"
 )
 
-// Requirements are the proofs that a board requires in addition to a signature,
+// Requirements are what a board requires in addition to a signature,
 // and the limits of actions started for it.
 type Requirements struct {
 	ActionToken   bool
@@ -21,7 +21,7 @@ type Requirements struct {
 // The bounds of Requirements.
 const (
 	DefaultActionTTL = time.Hour
-	MinActionLife    = time.Second
+	MinActionTTL     = time.Second
 	MaxActionTTL     = 7 * 24 * time.Hour
 )
 
@@ -126,9 +126,9 @@ func (a *Attestation) Covers(in *Increment) error {
 // to its expiry, and no longer than repeats of its event are recognised: it would count
 // again after that. So it must have one of the two times.
 func (a *Attestation) Objection(at time.Time, window Window) *Error {
-	most := window.Guaranteed()
+	maxAge := window.Guaranteed()
 	end := a.Expires
-	if last := a.Issued.Add(most); !a.Issued.IsZero() && (end.IsZero() || last.Before(end)) {
+	if last := a.Issued.Add(maxAge); !a.Issued.IsZero() && (end.IsZero() || last.Before(end)) {
 		end = last
 	}
 	message := ""
@@ -141,8 +141,8 @@ func (a *Attestation) Objection(at time.Time, window Window) *Error {
 		message = "the attestation is not valid yet"
 	case at.After(end):
 		message = "the attestation has expired"
-	case end.After(at.Add(most + attestationLeeway)):
-		message = fmt.Sprintf("the attestation is valid for too long: at most %d days", int(most.Hours()/24))
+	case end.After(at.Add(maxAge + attestationLeeway)):
+		message = fmt.Sprintf("the attestation is valid for too long: at most %d days", int(maxAge.Hours()/24))
 	default:
 		return nil
 	}
@@ -152,10 +152,10 @@ func (a *Attestation) Objection(at time.Time, window Window) *Error {
 // attestationLeeway is how much the clock of an attesting server may be ahead.
 const attestationLeeway = time.Minute
 
-// CheckProofs returns a rule_violated if an increment lacks a required proof, or its
+// Check returns a rule_violated if an increment lacks what is required, or its
 // action was started with limits that the board has tightened since. In a repeat they
 // are not checked.
-func (r *Requirements) CheckProofs(in *Increment) error {
+func (r *Requirements) Check(in *Increment) error {
 	took := in.ActionTime.Ended.Sub(in.ActionTime.Started)
 	switch {
 	case in.ActionID != [16]byte{} && took > cmp.Or(r.ActionTTL, DefaultActionTTL):

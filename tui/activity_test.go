@@ -8,7 +8,7 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// follow shows states of the rows and returns the texts of the feed, newest first.
+// follow shows states of the rows and returns the texts of the activity, newest first.
 func follow(t *testing.T, states ...[]client.Entry) []string {
 	t.Helper()
 	s := newScreen(t, 120, 40, plain)
@@ -19,7 +19,7 @@ func follow(t *testing.T, states ...[]client.Entry) []string {
 		}})
 	}
 	var texts []string
-	for _, e := range slices.Backward(s.feed.events) {
+	for _, e := range slices.Backward(s.activity.events) {
 		text := e.text
 		if e.times > 1 {
 			text += " x" + grouped(int64(e.times))
@@ -29,7 +29,7 @@ func follow(t *testing.T, states ...[]client.Entry) []string {
 	return texts
 }
 
-func TestFeedShowsWhatMatters(t *testing.T) {
+func TestActivityShowsWhatMatters(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
 		name   string
@@ -74,7 +74,7 @@ func TestFeedShowsWhatMatters(t *testing.T) {
 }
 
 // On a long board only the first ten ranks matter.
-func TestFeedIsAboutTheTopTen(t *testing.T) {
+func TestActivityIsAboutTheTopTen(t *testing.T) {
 	t.Parallel()
 	first := hundred().Entries
 	swap := func(all []client.Entry, a, b int) []client.Entry {
@@ -109,8 +109,8 @@ func TestReversalIsReported(t *testing.T) {
 	}
 }
 
-// The feed of one state is bounded, the best ranks first.
-func TestFeedIsBounded(t *testing.T) {
+// The activity of one state is bounded, the best ranks first.
+func TestActivityIsBounded(t *testing.T) {
 	t.Parallel()
 	first := hundred().Entries
 	next := slices.Clone(first)
@@ -140,7 +140,7 @@ func TestMilestones(t *testing.T) {
 	}
 }
 
-// New flags appear in the feed and at the row; those that were open before only at the
+// New flags appear in the activity and at the row; those that were open before only at the
 // row.
 func TestFlagsAreShown(t *testing.T) {
 	s := newScreen(t, 120, 40, plain)

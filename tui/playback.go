@@ -15,16 +15,16 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// replayed is the connection of a state that is of the past.
-const replayed client.Connection = "replay"
+// playedBack is the connection of a state that is of the past.
+const playedBack client.Connection = "playback"
 
-// replayPane plays the board's past.
-type replayPane struct {
+// playbackPane plays the board's past.
+type playbackPane struct {
 	*shared
 	reel   *reel // nil: the board is live
 	newest *client.State
 	info   *client.Board
-	events *feed
+	events *activity
 
 	show, readInfo func() tea.Cmd
 	reset          func() // forgets the rows: the next ones do not move to their places
@@ -35,17 +35,17 @@ type (
 		timeline client.Timeline
 		err      error
 	}
-	replayTickMsg struct{ last time.Time }
+	playbackTickMsg struct{ last time.Time }
 )
 
-// nextTick schedules the next look at the replay.
-func (pane *replayPane) nextTick() tea.Cmd {
+// nextTick schedules the next look at the playback.
+func (pane *playbackPane) nextTick() tea.Cmd {
 	last := pane.now()
-	return tea.Tick(replayTick, func(time.Time) tea.Msg { return replayTickMsg{last} })
+	return tea.Tick(playbackTick, func(time.Time) tea.Msg { return playbackTickMsg{last} })
 }
 
 // loadTimeline reads the next part if it is needed.
-func (pane *replayPane) loadTimeline() tea.Cmd {
+func (pane *playbackPane) loadTimeline() tea.Cmd {
 	r := pane.reel
 	if !r.wants() {
 		return nil
@@ -64,7 +64,7 @@ func (pane *replayPane) loadTimeline() tea.Cmd {
 }
 
 // setTimeline adds a part.
-func (pane *replayPane) setTimeline(msg timelineMsg) tea.Cmd {
+func (pane *playbackPane) setTimeline(msg timelineMsg) tea.Cmd {
 	r := pane.reel
 	r.loading, r.err = false, msg.err
 	if msg.err != nil {
@@ -81,14 +81,14 @@ func (pane *replayPane) setTimeline(msg timelineMsg) tea.Cmd {
 }
 
 // playOn lets the time since the last tick pass.
-func (pane *replayPane) playOn(msg replayTickMsg) tea.Cmd {
+func (pane *playbackPane) playOn(msg playbackTickMsg) tea.Cmd {
 	pane.reel.advance(pane.now().Sub(msg.last))
 	pane.showPast()
 	return tea.Batch(pane.loadTimeline(), pane.nextTick())
 }
 
 // showPast puts the frame of the moment on the screen.
-func (pane *replayPane) showPast() {
+func (pane *playbackPane) showPast() {
 	i := pane.reel.index()
 	if i < 0 {
 		return
@@ -98,12 +98,12 @@ func (pane *replayPane) showPast() {
 		return
 	}
 	*pane.newest = client.State{
-		Board: pane.reel.board, Entries: f.Entries, Version: 1, UpdatedAt: f.At, Connection: replayed,
+		Board: pane.reel.board, Entries: f.Entries, Version: 1, UpdatedAt: f.At, Connection: playedBack,
 	}
 	pane.show()
 }
 
-// moment is the time on the screen: of the replay, or now.
+// moment is the time on the screen: of the playback, or now.
 func (pane *headerPane) moment() time.Time {
 	if pane.reel != nil {
 		return pane.reel.at
@@ -111,8 +111,8 @@ func (pane *headerPane) moment() time.Time {
 	return pane.now()
 }
 
-// handleKey handles a key of a replay. Keys of the live board say that they are not available.
-func (pane *replayPane) handleKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
+// handleKey handles a key of a playback. Keys of the live board say that they are not available.
+func (pane *playbackPane) handleKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 	r := pane.reel
 	switch {
 	case key.Matches(msg, keys.pause):
@@ -122,7 +122,7 @@ func (pane *replayPane) handleKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 		case r.ended():
 			r.rewind()
 			pane.reset()
-			*pane.newest, *pane.events = client.State{}, feed{}
+			*pane.newest, *pane.events = client.State{}, activity{}
 		default:
 			r.playing = !r.playing
 		}
@@ -147,15 +147,15 @@ func (pane *replayPane) handleKey(msg tea.KeyMsg) (cmd tea.Cmd, handled bool) {
 	case key.Matches(msg, keys.find), key.Matches(msg, keys.board), key.Matches(msg, keys.period),
 		key.Matches(msg, keys.open), key.Matches(msg, keys.me), key.Matches(msg, keys.actions),
 		key.Matches(msg, keys.status):
-		pane.notify("not available in a replay")
+		pane.notify("not available in a playback")
 	default:
 		return nil, false
 	}
 	return pane.loadTimeline(), true
 }
 
-// replayWords say which moment is shown, at which speed.
-func (pane *headerPane) replayWords() string {
+// playbackWords say which moment is shown, at which speed.
+func (pane *headerPane) playbackWords() string {
 	r, th := pane.reel, &pane.theme
 	if !r.begun {
 		return th.dim.paint("loading")
@@ -203,8 +203,8 @@ func (pane *headerPane) reelLine(width int) string {
 		th.border.paint(strings.Repeat(th.track[2], room-known)) + " " + th.dim.paint(to) + "  "
 }
 
-// replayBanners are the lines below the header in a replay.
-func (pane *headerPane) replayBanners() []string {
+// playbackBanners are the lines below the header in a playback.
+func (pane *headerPane) playbackBanners() []string {
 	th := &pane.theme
 	lines := []string{pane.reelLine(pane.width)}
 	if err := pane.reel.err; err != nil {

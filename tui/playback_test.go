@@ -18,7 +18,7 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// past is what the replays of these tests show: a change every minute, in parts of three.
+// past is what the playbacks of these tests show: a change every minute, in parts of three.
 func past(from time.Time) client.Timeline {
 	const changes = 8
 	f := client.Timeline{Board: "cup:autumn", Start: from, End: start.Add(changes * time.Minute), StepMS: 1000}
@@ -41,13 +41,13 @@ func past(from time.Time) client.Timeline {
 	return f
 }
 
-// newReplay returns a screen with a replay, before its first part.
-func newReplay(t *testing.T, width, height int, l look) *screen {
+// newPlayback returns a screen with a playback, before its first part.
+func newPlayback(t *testing.T, width, height int, l look) *screen {
 	t.Helper()
 	s := newScreen(t, width, height, l)
 	r := lipgloss.NewRenderer(new(bytes.Buffer))
 	r.SetColorProfile(l.colours)
-	s.model = newModel(t.Context(), Options{ASCII: l.ascii, Replay: &Replay{
+	s.model = newModel(t.Context(), Options{ASCII: l.ascii, Playback: &Playback{
 		Board: "cup", From: start, Speed: 60,
 		Load: func(_ context.Context, from, _ time.Time, _ time.Duration) (client.Timeline, error) {
 			return past(from), nil
@@ -58,12 +58,12 @@ func newReplay(t *testing.T, width, height int, l look) *screen {
 	return s
 }
 
-// load runs the requests of the replay that are due.
+// load runs the requests of the playback that are due.
 func (s *screen) load() {
 	s.t.Helper()
 	for {
 		s.reel.loading = false // the command of the last update is not run
-		cmd := s.replay.loadTimeline()
+		cmd := s.playback.loadTimeline()
 		if cmd == nil {
 			return
 		}
@@ -71,15 +71,15 @@ func (s *screen) load() {
 	}
 }
 
-// play lets time pass in the replay.
+// play lets time pass in the playback.
 func (s *screen) play(d time.Duration) {
 	last := s.clock
 	s.clock = s.clock.Add(d)
-	s.Update(replayTickMsg{last})
+	s.Update(playbackTickMsg{last})
 	s.load()
 }
 
-// at fails if the replay does not show a moment, in minutes from its start, with ada's score.
+// at fails if the playback does not show a moment, in minutes from its start, with ada's score.
 func (s *screen) at(what string, minutes float64, score int64) {
 	s.t.Helper()
 	want := start.Add(time.Duration(minutes * float64(time.Minute)))
@@ -89,10 +89,10 @@ func (s *screen) at(what string, minutes float64, score int64) {
 	}
 }
 
-// A replay plays at its speed, steps from change to change, and says which moment it shows.
-func TestReplayKeys(t *testing.T) {
+// A playback plays at its speed, steps from change to change, and says which moment it shows.
+func TestPlaybackKeys(t *testing.T) {
 	t.Parallel()
-	s := newReplay(t, 100, 30, plain)
+	s := newPlayback(t, 100, 30, plain)
 	s.load()
 	s.at("at first", 0, 100)
 	s.play(90 * time.Second / 60)
@@ -119,7 +119,7 @@ func TestReplayKeys(t *testing.T) {
 	s.play(2 * time.Second)
 	s.at("at 120x", 6, 160)
 	if view := s.View(); !strings.Contains(view, "21 Nov 2026 12:06:00 UTC · 120x") ||
-		!strings.Contains(view, " replay ") || !strings.Contains(view, "bob takes the lead from ada") {
+		!strings.Contains(view, " playback ") || !strings.Contains(view, "bob takes the lead from ada") {
 		t.Errorf("the screen does not say what it shows:\n%s", view)
 	}
 	s.keys("left")
@@ -131,31 +131,31 @@ func TestReplayKeys(t *testing.T) {
 	s.play(time.Minute)
 	s.at("the end", 8, 180)
 	if s.reel.playing || !strings.Contains(s.View(), "the end") {
-		t.Errorf("the replay goes on after its end:\n%s", s.View())
+		t.Errorf("the playback goes on after its end:\n%s", s.View())
 	}
 	s.keys("space")
 	s.load()
 	s.at("again from the start", 0, 100)
 	s.keys("/")
-	if s.search.Focused() || !strings.Contains(s.View(), "not available in a replay") {
-		t.Errorf("find works in a replay:\n%s", s.View())
+	if s.search.Focused() || !strings.Contains(s.View(), "not available in a playback") {
+		t.Errorf("find works in a playback:\n%s", s.View())
 	}
 }
 
-// A replay waits for what is not loaded, says why it cannot be, and tries again.
-func TestReplayWaits(t *testing.T) {
+// A playback waits for what is not loaded, says why it cannot be, and tries again.
+func TestPlaybackWaits(t *testing.T) {
 	t.Parallel()
-	s := newReplay(t, 100, 30, plain)
+	s := newPlayback(t, 100, 30, plain)
 	s.Update(timelineMsg{timeline: past(start)})
 	s.reel.loading = true // and the answer does not come
 	s.clock = s.clock.Add(time.Minute)
-	s.Update(replayTickMsg{start})
+	s.Update(playbackTickMsg{start})
 	if want := start.Add(3*time.Minute - time.Microsecond); !s.reel.at.Equal(want) ||
 		!strings.Contains(s.View(), "loading") {
 		t.Errorf("got %v, want it to wait at %v:\n%s", s.reel.at, want, s.View())
 	}
 	s.Update(timelineMsg{err: errors.New("the events are archived")})
-	if !strings.Contains(s.View(), "the events are archived; space tries again") || s.replay.loadTimeline() != nil {
+	if !strings.Contains(s.View(), "the events are archived; space tries again") || s.playback.loadTimeline() != nil {
 		t.Errorf("the error is not shown, or the part is loaded at once:\n%s", s.View())
 	}
 	s.keys("space")
@@ -165,13 +165,13 @@ func TestReplayWaits(t *testing.T) {
 }
 
 // Lines are written when they are due, with the times of the past.
-func TestReplayLines(t *testing.T) {
+func TestPlaybackLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		began := time.Now()
 		steps := []time.Duration{}
-		err := ReplayLines(t.Context(), &out, Replay{
+		err := PlaybackLines(t.Context(), &out, Playback{
 			From: start, Speed: 120,
 			Load: func(_ context.Context, from, _ time.Time, step time.Duration) (client.Timeline, error) {
 				steps = append(steps, step)
@@ -189,7 +189,7 @@ func TestReplayLines(t *testing.T) {
 	})
 }
 
-// The screens of a replay are compared with files, as those of the live board, at 100x30.
+// The screens of a playback are compared with files, as those of the live board, at 100x30.
 func TestGoldenReplay(t *testing.T) {
 	for _, l := range []look{plain, {"ascii", termenv.Ascii, true, true}} {
 		for name, play := range map[string]func(*screen){
@@ -203,11 +203,11 @@ func TestGoldenReplay(t *testing.T) {
 			},
 			"help": func(s *screen) { s.load(); s.keys("?") },
 		} {
-			s := newReplay(t, 100, 30, l)
+			s := newPlayback(t, 100, 30, l)
 			play(s)
 			s.Update(infoMsg{generation: s.generation, board: autumn(Ended)})
 			fits(t, s)
-			compare(t, fmt.Sprintf("testdata/screens/replay_%s_%s.txt", name, l.name), folded(s.View()))
+			compare(t, fmt.Sprintf("testdata/screens/playback_%s_%s.txt", name, l.name), folded(s.View()))
 		}
 	}
 }

@@ -25,9 +25,9 @@ func (s *rankSample) rank(user scoreboard.UserID) int64 {
 	return 1 + int64(slices.Index(s.users, user))
 }
 
-// marksOf finds what stands out in samples, one after the other.
-func marksOf(samples []rankSample, user scoreboard.UserID) *scoreboard.RankMarks {
-	k := &scoreboard.RankMarks{Since: samples[0].hour}
+// allTimeOf finds what stands out in samples, one after the other.
+func allTimeOf(samples []rankSample, user scoreboard.UserID) *scoreboard.AllTimeRanks {
+	k := &scoreboard.AllTimeRanks{Since: samples[0].hour}
 	days := make(map[string]bool)
 	var before *rankSample
 	for i := range samples {
@@ -43,8 +43,8 @@ func marksOf(samples []rankSample, user scoreboard.UserID) *scoreboard.RankMarks
 			k.BestRank, k.BestRankAt = rank, s.hour
 		}
 		if rank > 0 && before != nil && before.rank(user) > 0 {
-			if places := before.rank(user) - rank; places > 0 && (k.Climb == nil || places > k.Climb.Places) {
-				k.Climb = &scoreboard.RankClimb{Began: before.hour, Ended: s.hour, Places: places}
+			if ranks := before.rank(user) - rank; ranks > 0 && (k.Climb == nil || ranks > k.Climb.Ranks) {
+				k.Climb = &scoreboard.RankClimb{Began: before.hour, Ended: s.hour, Ranks: ranks}
 			}
 		}
 		before = s
@@ -60,11 +60,11 @@ func checkMarks(
 ) {
 	t.Helper()
 	for _, u := range users {
-		got, err := s.PastBoards.Marks(t.Context(), board, u)
+		got, err := s.PastBoards.AllTimeRanks(t.Context(), board, u)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := marksOf(samples, u); !reflect.DeepEqual(got, want) {
+		if want := allTimeOf(samples, u); !reflect.DeepEqual(got, want) {
 			t.Fatalf("%s on %s after %d samples:\n got %+v\nwant %+v", u, board, len(samples), got, want)
 		}
 	}
@@ -79,7 +79,7 @@ func someUsers(t *testing.T, s *store.Store, n int) (users []scoreboard.UserID) 
 	return users
 }
 
-// Marks are those of all samples of random ranks: with users who come and go, hours without a
+// All-time ranks are those of all samples of random ranks: with users who come and go, hours without a
 // sample, hours without a change, and midnights. A repeated or late pass of another process counts
 // nothing.
 func TestMarksOfRandomRanks(t *testing.T) {
@@ -154,7 +154,7 @@ func TestTwoProcessesSampleOnce(t *testing.T) {
 }
 
 // A sample is the board at its moment, whatever was submitted, reversed, banned, hidden or erased:
-// without those who are hidden then or now. Erased users have no marks.
+// without those who are hidden then or now. Erased users have no all-time ranks.
 func TestSampleIsTheBoardThen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -209,7 +209,7 @@ func TestSampleIsTheBoardThen(t *testing.T) {
 	}
 	if n := w.conn.Count(t, `select count(*) from rank_marks join users using (user_id)
 where status = 'erased'`); n != 0 {
-		t.Errorf("%d marks of erased users", n)
+		t.Errorf("%d all-time ranks of erased users", n)
 	}
 }
 
@@ -238,7 +238,7 @@ func TestUnchangedBoardCountsDays(t *testing.T) {
 	days := func(want ...int64) {
 		t.Helper()
 		for i, u := range users {
-			k, err := s.PastBoards.Marks(t.Context(), "global", u)
+			k, err := s.PastBoards.AllTimeRanks(t.Context(), "global", u)
 			if err != nil || k == nil || k.DaysInTop10 != want[i] || k.BestRank != int64(i+1) || k.Climb != nil {
 				t.Errorf("%s: got %+v, %v, want rank %d and %d days", u, k, err, i+1, want[i])
 			}
@@ -297,11 +297,11 @@ func TestHiddenUsersAreNotSampled(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkMarks(t, s, "global", []rankSample{{at.UTC(), users[3:], false}}, users)
-	// An erasure between the read and the write leaves no marks either.
+	// An erasure between the read and the write leaves none either.
 	if err := s.PastBoards.AddRanks(t.Context(), "global", at.Add(time.Hour), users[2:]); err != nil {
 		t.Fatal(err)
 	}
 	if n := conn.Count(t, `select count(*) from rank_marks where user_id = 'u02'`); n != 0 {
-		t.Errorf("%d marks of the erased user", n)
+		t.Errorf("%d all-time ranks of the erased user", n)
 	}
 }

@@ -43,7 +43,7 @@ func (m *PastBoards) Unsampled(ctx context.Context, hour time.Time) (due []score
 	return due, nil
 }
 
-// Sample adds the first ranks of a board at an hour to the marks of their users, once. If they
+// Sample adds the first ranks of a board at an hour to the all-time ranks of their users, once. If they
 // cannot be read, the board has no sample at this hour.
 func (m *PastBoards) Sample(ctx context.Context, id scoreboard.BoardID, hour time.Time) error {
 	err := m.sample(ctx, id, hour)
@@ -169,11 +169,11 @@ func (m *PastBoards) mark(
 	})
 }
 
-// Marks returns what stands out among all samples of a user's ranks; nil without one.
-func (m *PastBoards) Marks(
+// AllTimeRanks returns what stands out among all samples of a user's ranks; nil without one.
+func (m *PastBoards) AllTimeRanks(
 	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID,
-) (*scoreboard.RankMarks, error) {
-	var k scoreboard.RankMarks
+) (*scoreboard.AllTimeRanks, error) {
+	var k scoreboard.AllTimeRanks
 	var from, to *int64
 	var began, ended *time.Time
 	err := m.query(ctx, func(db pg.Querier) error {
@@ -186,11 +186,11 @@ from rank_marks as m join rank_samples as s using (board_id) where m.board_id = 
 		return nil, nil
 	}
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("read the marks of %s on board %s: %w", user, board, err))
+		return nil, pg.Translate(fmt.Errorf("read the all-time ranks of %s on board %s: %w", user, board, err))
 	}
 	k.BestRankAt, k.Since = k.BestRankAt.UTC(), k.Since.UTC()
 	if from != nil {
-		k.Climb = &scoreboard.RankClimb{Began: began.UTC(), Ended: ended.UTC(), Places: *from - *to}
+		k.Climb = &scoreboard.RankClimb{Began: began.UTC(), Ended: ended.UTC(), Ranks: *from - *to}
 	}
 	return &k, nil
 }

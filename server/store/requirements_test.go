@@ -134,7 +134,7 @@ for each row execute function refuse()`,
 	}
 }
 
-func TestBoardRequiresProofs(t *testing.T) {
+func TestBoardRequirements(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	conn.Do(t, `insert into boards (board_id, family_id, mode, require_action_token, require_attestation) values

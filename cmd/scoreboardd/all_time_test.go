@@ -50,7 +50,7 @@ as $$ select pg_catalog.%[1]s() + interval '%[3]d microseconds' $$`, name, volat
 }
 
 // TestMarksOfDaemons lets users rise and fall while two daemons sample the ranks of each hour, of
-// which the one that did so is killed. The marks are those of the samples, and each agrees with the
+// which the one that did so is killed. The all-time ranks are those of the samples, and each agrees with the
 // history at its time.
 func TestMarksOfDaemons(t *testing.T) {
 	t.Parallel()
@@ -114,13 +114,13 @@ func TestMarksOfDaemons(t *testing.T) {
 		reader := h.client(left, user, "")
 		query := client.HistoryQuery{From: hours[0], To: hours[3], Step: time.Hour}
 		got, err := reader.RankHistory(t.Context(), user, query)
-		if err != nil || got.Marks == nil {
-			t.Fatalf("%s: got %+v, %v, want marks", user, got, err)
+		if err != nil || got.AllTime == nil {
+			t.Fatalf("%s: got %+v, %v, want all-time ranks", user, got, err)
 		}
-		m := got.Marks
+		m := got.AllTime
 		text := fmt.Sprintf("best %d at %s, %d days", m.BestRank, m.BestRankAt.Format(time.TimeOnly), m.DaysInTop10)
 		if m.Climb != nil {
-			text += fmt.Sprintf(", climbed %d from %s to %s", m.Climb.Places, m.Climb.Began.Format(time.TimeOnly),
+			text += fmt.Sprintf(", climbed %d from %s to %s", m.Climb.Ranks, m.Climb.Began.Format(time.TimeOnly),
 				m.Climb.Ended.Format(time.TimeOnly))
 		}
 		if text != want || !m.Since.Equal(hours[0]) || m.Samples != "hourly" {

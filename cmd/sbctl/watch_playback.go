@@ -20,26 +20,26 @@ type pastFlags struct {
 }
 
 func (f *pastFlags) add(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.on, "replay", false, "play back the past instead of the live board")
+	flags.BoolVar(&f.on, "playback", false, "play back the past instead of the live board")
 	flags.StringVar(&f.from, "from", "",
-		"with --replay: begin at this `time` (alias --since; default: start of the period, or a day ago)")
-	flags.StringVar(&f.to, "to", "", "with --replay: end at this `time` (alias --until; default: now)")
-	flags.StringVar(&f.speed, "speed", "60x", "with --replay: speed relative to real time, 1x to 86400x")
+		"with --playback: begin at this `time` (alias --since; default: start of the period, or a day ago)")
+	flags.StringVar(&f.to, "to", "", "with --playback: end at this `time` (alias --until; default: now)")
+	flags.StringVar(&f.speed, "speed", "60x", "with --playback: speed relative to real time, 1x to 86400x")
 	acceptSince(flags, "from", "to")
 }
 
-// check rejects flags that require --replay.
+// check rejects flags that require --playback.
 func (f *pastFlags) check(cmd *cobra.Command) error {
 	for _, name := range []string{"from", "to", "speed"} {
 		if !f.on && cmd.Flags().Changed(name) {
-			return usagef("--%s requires --replay", name)
+			return usagef("--%s requires --playback", name)
 		}
 	}
 	return nil
 }
 
-// replay returns what is played back.
-func (f *pastFlags) replay(c *client.Client, board string, limit int) (r tui.Replay, err error) {
+// playback returns what is played back.
+func (f *pastFlags) playback(c *client.Client, board string, limit int) (r tui.Playback, err error) {
 	r.Board = board
 	if r.From, err = timeFlag("from", f.from); err != nil {
 		return r, err
@@ -64,23 +64,23 @@ func (f *pastFlags) replay(c *client.Client, board string, limit int) (r tui.Rep
 
 // watchReplay plays back the past on the screen, as a line for each change, or as values.
 func watchReplay(
-	ctx context.Context, server *connector, out *output, r tui.Replay, onScreen bool, o tui.Options,
+	ctx context.Context, server *connector, out *output, r tui.Playback, onScreen bool, o tui.Options,
 ) error {
 	switch {
 	case server.curl:
 		_, err := r.Load(ctx, r.From, r.To, time.Second)
 		return err
 	case onScreen:
-		o.Replay = &r
+		o.Playback = &r
 		return tui.Run(ctx, out.stdin, out.stdout, o)
 	case out.structured():
-		return replayStructured(ctx, out, r)
+		return playbackStructured(ctx, out, r)
 	}
-	return tui.ReplayLines(ctx, out.stdout, r)
+	return tui.PlaybackLines(ctx, out.stdout, r)
 }
 
-// replayStructured prints every frame, without waiting: with json and ndjson as one line of JSON.
-func replayStructured(ctx context.Context, out *output, r tui.Replay) error {
+// playbackStructured prints every frame, without waiting: with json and ndjson as one line of JSON.
+func playbackStructured(ctx context.Context, out *output, r tui.Playback) error {
 	out.repeats = true
 	for from, to := r.From, r.To; ; {
 		timeline, err := r.Load(ctx, from, to, r.Step())

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// producingTTL is longer than any attempt to publish. A mark that a killed process
+	// producingTTL is longer than any attempt to publish. A marker that a killed process
 	// has left blocks only other payloads under the same event id.
 	producingTTL = time.Minute
 	// producedTTL bounds how long an event is known as pending while the queue is not
@@ -21,10 +21,10 @@ const (
 	producedTTL = 15 * time.Minute
 )
 
-// Mark says how far an accepted event has come that is not in the ledger yet.
-type Mark struct {
+// Marker says how far an accepted event has come that is not in the ledger yet.
+type Marker struct {
 	Hash [16]byte // of the payload
-	// Accepted is when the increment was accepted, in microseconds; zero in a mark of
+	// Accepted is when the increment was accepted, in microseconds; zero in a marker of
 	// an earlier version.
 	Accepted time.Time
 	// Produced means that the queue has acknowledged the record. Without it somebody meant
@@ -32,13 +32,13 @@ type Mark struct {
 	Produced bool
 }
 
-// RedisMarks implements Marks: a key for each user and event.
-type RedisMarks struct{ rdb redis.UniversalClient }
+// RedisMarkers implements Markers: a key for each user and event.
+type RedisMarkers struct{ rdb redis.UniversalClient }
 
-// NewRedisMarks uses rdb, which the caller closes.
-func NewRedisMarks(rdb redis.UniversalClient) *RedisMarks { return &RedisMarks{rdb} }
+// NewRedisMarkers uses rdb, which the caller closes.
+func NewRedisMarkers(rdb redis.UniversalClient) *RedisMarkers { return &RedisMarkers{rdb} }
 
-func markKey(user scoreboard.UserID, event scoreboard.EventID) string {
+func markerKey(user scoreboard.UserID, event scoreboard.EventID) string {
 	return "sb:pending:{" + string(user) + "}:" + scoreboard.FormatUUID(event.UUID)
 }
 
@@ -50,14 +50,14 @@ const (
 	hashSize  = 16
 )
 
-func encodeMark(state byte, in *scoreboard.Increment) string {
+func encodeMarker(state byte, in *scoreboard.Increment) string {
 	hash := in.PayloadHash()
 	return string(state) + string(hash[:]) + strconv.FormatInt(in.Accepted.UnixMicro(), 10)
 }
 
-func decodeMark(v string) *Mark {
+func decodeMarker(v string) *Marker {
 	if len(v) == hashSize {
-		return &Mark{Hash: [16]byte([]byte(v))}
+		return &Marker{Hash: [16]byte([]byte(v))}
 	}
 	if len(v) < 1+hashSize {
 		return nil
@@ -66,36 +66,36 @@ func decodeMark(v string) *Mark {
 	if err != nil {
 		return nil
 	}
-	return &Mark{
+	return &Marker{
 		Hash: [16]byte([]byte(v[1 : 1+hashSize])), Accepted: time.UnixMicro(at).UTC(), Produced: v[0] == produced,
 	}
 }
 
-// Begin implements Marks, in one round trip.
-func (m *RedisMarks) Begin(ctx context.Context, batch []scoreboard.Increment) ([]*Mark, error) {
+// Begin implements Markers, in one round trip.
+func (m *RedisMarkers) Begin(ctx context.Context, batch []scoreboard.Increment) ([]*Marker, error) {
 	before := make([]*redis.StatusCmd, len(batch))
 	_, err := m.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i := range batch {
 			// SET … NX GET keeps an existing value and returns it.
-			key, value := markKey(batch[i].User, batch[i].Event), encodeMark(producing, &batch[i])
+			key, value := markerKey(batch[i].User, batch[i].Event), encodeMarker(producing, &batch[i])
 			before[i] = p.SetArgs(ctx, key, value, redis.SetArgs{Mode: "NX", Get: true, TTL: producingTTL})
 		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, fmt.Errorf("mark %d events: %w", len(batch), err)
+		return nil, fmt.Errorf("set markers of %d events: %w", len(batch), err)
 	}
-	marks := make([]*Mark, len(batch))
+	markers := make([]*Marker, len(batch))
 	for i, b := range before {
 		if v, err := b.Result(); err == nil {
-			marks[i] = decodeMark(v)
+			markers[i] = decodeMarker(v)
 		}
 	}
-	return marks, nil
+	return markers, nil
 }
 
 const (
-	// The hash is compared without its state: another process may have set the mark,
+	// The hash is compared without its state: another process may have set the marker,
 	// and the increment is in the queue all the same. A key that is gone stays gone: the
 	// increment is recorded already. The latest time of a confirmed attempt stays, because
 	// a rejection is compared with it; one that is not confirmed may never come to a
@@ -112,43 +112,43 @@ return 1`
 	abortScript = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`
 
-	// A mark of a later attempt stays: that one is not decided yet.
+	// A marker of a later attempt stays: that one is not decided yet.
 	rejectScript = `local v = redis.call('GET', KEYS[1])
 if not v or #v > 16 and tonumber(string.sub(v, 18)) > tonumber(ARGV[1]) then return 0 end
 return redis.call('DEL', KEYS[1])`
 )
 
-// Confirm implements Marks.
-func (m *RedisMarks) Confirm(ctx context.Context, batch []scoreboard.Increment) error {
+// Confirm implements Markers.
+func (m *RedisMarkers) Confirm(ctx context.Context, batch []scoreboard.Increment) error {
 	return m.forEach(ctx, "confirm", batch, func(p redis.Pipeliner, key string, in *scoreboard.Increment) {
 		hash := in.PayloadHash()
 		p.Eval(ctx, confirmScript, []string{key}, string(hash[:]), in.Accepted.UnixMicro(), int(producedTTL.Seconds()))
 	})
 }
 
-// Abort implements Marks.
-func (m *RedisMarks) Abort(ctx context.Context, batch []scoreboard.Increment) error {
+// Abort implements Markers.
+func (m *RedisMarkers) Abort(ctx context.Context, batch []scoreboard.Increment) error {
 	return m.forEach(ctx, "remove", batch, func(p redis.Pipeliner, key string, in *scoreboard.Increment) {
-		p.Eval(ctx, abortScript, []string{key}, encodeMark(producing, in))
+		p.Eval(ctx, abortScript, []string{key}, encodeMarker(producing, in))
 	})
 }
 
-// Recorded implements Marks.
-func (m *RedisMarks) Recorded(ctx context.Context, batch []scoreboard.Increment) error {
+// Recorded implements Markers.
+func (m *RedisMarkers) Recorded(ctx context.Context, batch []scoreboard.Increment) error {
 	return m.forEach(ctx, "clear", batch, func(p redis.Pipeliner, key string, _ *scoreboard.Increment) {
 		p.Del(ctx, key)
 	})
 }
 
-// Rejected implements Marks.
-func (m *RedisMarks) Rejected(ctx context.Context, batch []scoreboard.Increment) error {
+// Rejected implements Markers.
+func (m *RedisMarkers) Rejected(ctx context.Context, batch []scoreboard.Increment) error {
 	return m.forEach(ctx, "clear", batch, func(p redis.Pipeliner, key string, in *scoreboard.Increment) {
 		p.Eval(ctx, rejectScript, []string{key}, in.Accepted.UnixMicro())
 	})
 }
 
-// forEach queues a command for the mark of each increment, and sends all at once.
-func (m *RedisMarks) forEach(
+// forEach queues a command for the marker of each increment, and sends all at once.
+func (m *RedisMarkers) forEach(
 	ctx context.Context, what string, batch []scoreboard.Increment,
 	queue func(p redis.Pipeliner, key string, in *scoreboard.Increment),
 ) error {
@@ -157,24 +157,24 @@ func (m *RedisMarks) forEach(
 	}
 	_, err := m.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i := range batch {
-			queue(p, markKey(batch[i].User, batch[i].Event), &batch[i])
+			queue(p, markerKey(batch[i].User, batch[i].Event), &batch[i])
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("%s %d marks: %w", what, len(batch), err)
+		return fmt.Errorf("%s %d markers: %w", what, len(batch), err)
 	}
 	return nil
 }
 
-// Find implements Marks.
-func (m *RedisMarks) Find(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (*Mark, error) {
-	v, err := m.rdb.Get(ctx, markKey(user, event)).Result()
+// Find implements Markers.
+func (m *RedisMarkers) Find(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (*Marker, error) {
+	v, err := m.rdb.Get(ctx, markerKey(user, event)).Result()
 	if errors.Is(err, redis.Nil) {
-		return nil, nil //nolint:nilnil // no mark is not an error
+		return nil, nil //nolint:nilnil // no marker is not an error
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the mark of event %s: %w", event.Text, err)
+		return nil, fmt.Errorf("read the marker of event %s: %w", event.Text, err)
 	}
-	return decodeMark(v), nil
+	return decodeMarker(v), nil
 }
