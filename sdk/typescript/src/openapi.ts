@@ -38,6 +38,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/asyncapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Get the messages of streams and webhooks, as an AsyncAPI 3 document */
+        get: operations["getAsyncapiJson"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/b/": {
         parameters: {
             query?: never;
@@ -5169,6 +5186,42 @@ export interface operations {
             431: components["responses"]["header_too_large"];
             500: components["responses"]["internal"];
             503: components["responses"]["overloaded_or_unavailable"];
+        };
+    };
+    getAsyncapiJson: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "asyncapi": "3.0.0",
+                     *       "channels": {},
+                     *       "info": {
+                     *         "title": "scoreboard streams and webhooks",
+                     *         "version": "1"
+                     *       },
+                     *       "operations": {}
+                     *     }
+                     */
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            400: components["responses"]["invalid_request"];
+            429: components["responses"]["rate_limited"];
+            431: components["responses"]["header_too_large"];
         };
     };
     getB: {

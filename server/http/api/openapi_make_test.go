@@ -71,6 +71,7 @@ func makeDocument(t *testing.T) []byte {
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "scoreboard", "version": "1",
+			"license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
 			"description": "A real-time leaderboard that counts every event exactly once.\n\n" +
 				"Requests need a bearer token. The security of an operation names the scope that its token needs; " +
 				"score:admin implies score:operate. Writes of scores are also signed with a key, either in the body " +
@@ -264,10 +265,13 @@ func (m *maker) content(route string, v any) object {
 		kind, body["schema"] = "text/event-stream", m.SchemaOf(reflect.TypeOf(v.of))
 	case oneOf:
 		var schemas []object
+		var names []string
 		for _, one := range v {
 			schemas = append(schemas, m.SchemaOf(reflect.TypeOf(one)))
+			names = append(names, reflect.TypeOf(one).Name())
 		}
-		body["schema"] = object{"oneOf": schemas}
+		// Generators of clients name the type by its title.
+		body["schema"] = object{"oneOf": schemas, "title": strings.Join(names, "Or")}
 	default:
 		body["schema"] = m.SchemaOf(reflect.TypeOf(v))
 	}
