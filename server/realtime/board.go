@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -101,9 +102,10 @@ func (b *board) unconfirmed(now time.Time) time.Duration {
 }
 
 // markDegraded marks the last state as degraded, because b could not be read.
-func (b *board) markDegraded(reason string) bool {
+func (b *board) markDegraded(reason string, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.read = now
 	if b.latest == nil || b.latest.Degraded == reason {
 		return false
 	}
@@ -146,14 +148,19 @@ func (b *board) accept(top *scoreboard.Top, moved []scoreboard.Moved, read bool)
 		top = &t
 	case top.Epoch == cur.Epoch:
 		b.lower = time.Time{}
-		if top.Version < cur.Version || top.Version == cur.Version && cur.Degraded == "" && !b.explains(top) &&
-			doubt(top) == doubt(cur) {
+		switch same := top.Version == cur.Version && cur.Degraded == ""; {
+		case top.Version < cur.Version, same && doubt(top) != "" && !slices.Equal(top.Entries, cur.Entries):
+			return read && b.markDoubted(doubt(top))
+		case same && !b.explains(top) && doubt(top) == doubt(cur):
 			return false
 		}
 		top = top.After(cur, moved)
 	case top.Epoch < cur.Epoch:
-		if !read || !b.startOver(time.Now()) {
+		if !read {
 			return false
+		}
+		if !b.startOver(time.Now()) {
+			return b.markDoubted(doubt(top))
 		}
 	}
 	b.lower = time.Time{}
@@ -162,6 +169,19 @@ func (b *board) accept(top *scoreboard.Top, moved []scoreboard.Moved, read bool)
 		b.refreshStandings()
 		b.refreshCircles(time.Now())
 	}
+	return true
+}
+
+// markDoubted keeps the newest state and says of it that its ranking is in doubt. A replica of Redis that was
+// promoted although it lagged has an earlier state, or has come to the same version in another way. That is not
+// shown: one version has one content. It is rebuilt under a higher epoch.
+func (b *board) markDoubted(state scoreboard.BoardState) bool {
+	if state == "" || b.latest.Degraded != "" || doubt(b.latest) == state {
+		return false
+	}
+	t := *b.latest
+	t.State = state
+	b.latest = &t
 	return true
 }
 
