@@ -22,6 +22,8 @@ type fault struct {
 	begin func(r *run, rng *rand.Rand) (end func())
 	needs cluster.Ability // without it, the installation cannot have this fault
 	loses bool            // Redis may lose what it had shown
+	// promotes: likewise if Redis has replicas, one of which may take over.
+	promotes bool
 }
 
 // acts says whether a fault acts on a backend, or on nodes.
@@ -58,12 +60,16 @@ var faults = []fault{
 	}},
 	{name: "clock of a node slewed", needs: cluster.Clocks, begin: slewed},
 	{name: "postgres killed", begin: killed(cluster.Postgres)},
-	{name: "redis killed", loses: true, begin: killed(cluster.Redis)},
+	{name: "redis killed", loses: true, begin: func(r *run, rng *rand.Rand) func() {
+		return killed(r.cluster.AnyRedis(rng))(r, rng)
+	}},
 	{name: "kafka killed", begin: func(r *run, rng *rand.Rand) func() {
 		return killed(r.cluster.AnyBroker(rng))(r, rng)
 	}},
 	{name: "postgres paused", begin: paused(cluster.Postgres)},
-	{name: "redis paused", begin: paused(cluster.Redis)},
+	{name: "redis paused", promotes: true, begin: func(r *run, rng *rand.Rand) func() {
+		return paused(r.cluster.AnyRedis(rng))(r, rng)
+	}},
 	{name: "kafka paused", begin: func(r *run, rng *rand.Rand) func() {
 		return paused(r.cluster.AnyBroker(rng))(r, rng)
 	}},
@@ -113,11 +119,36 @@ var faults = []fault{
 	{name: "redis full", begin: func(r *run, _ *rand.Rand) func() {
 		return r.limitRedis()
 	}},
-	{name: "redis restored from an old copy", loses: true, begin: func(r *run, rng *rand.Rand) func() {
-		return r.restoreRedis(rng)
-	}},
+	{
+		name: "redis restored from an old copy", loses: true, needs: cluster.OneRedis,
+		begin: func(r *run, rng *rand.Rand) func() { return r.restoreRedis(rng) },
+	},
 	{name: "redis failed over", loses: true, begin: func(r *run, rng *rand.Rand) func() {
-		r.must(r.cluster.FailOverRedis(context.Background(), time.Duration(rng.IntN(1000))*time.Millisecond))
+		lost := time.Duration(rng.IntN(1000)) * time.Millisecond
+		r.must(r.cluster.FailOverRedis(context.Background(), rng, lost))
+		return func() {}
+	}},
+	{
+		name: "redis left for a replica for a while", loses: true, needs: cluster.OneRedis,
+		begin: func(r *run, rng *rand.Rand) func() {
+			back, err := r.cluster.LeaveRedis(context.Background(), time.Duration(rng.IntN(1000))*time.Millisecond)
+			r.must(err)
+			if err != nil {
+				return func() {}
+			}
+			return func() { r.must(back()) }
+		},
+	},
+	{name: "redis zone separated", loses: true, needs: cluster.Zones, begin: func(r *run, rng *rand.Rand) func() {
+		heal, err := r.cluster.PartitionZone(r.anyNode(rng))
+		r.must(err)
+		if heal == nil {
+			return func() {}
+		}
+		return heal
+	}},
+	{name: "redis slots moved", needs: cluster.Slots, begin: func(r *run, rng *rand.Rand) func() {
+		r.must(r.cluster.MoveSlots(context.Background(), rng, 300+rng.IntN(1500)))
 		return func() {}
 	}},
 	{name: "postgres answers swallowed", begin: func(r *run, rng *rand.Rand) func() {
@@ -194,13 +225,19 @@ const (
 	partitions      = 16
 )
 
-func netFault(p *cluster.Proxy, f cluster.Fault) func() {
+// network is what a fault of the network is set in.
+type network interface {
+	Set(f cluster.Fault)
+	Reset()
+}
+
+func netFault(p network, f cluster.Fault) func() {
 	p.Set(f)
 	return func() { p.Set(cluster.Fault{}) }
 }
 
 // swallowed drops answers, and then cuts the connections that wait for them.
-func swallowed(p *cluster.Proxy) func() {
+func swallowed(p network) func() {
 	p.Set(cluster.Fault{Swallow: true})
 	return func() {
 		p.Reset()
@@ -386,8 +423,8 @@ func (r *run) schedule(ctx context.Context, rng *rand.Rand) {
 			target, _, _ := strings.Cut(f.name, " ")
 			hit = append(hit, target)
 			r.log.Note("", "fault: %s", f.name)
-			if f.loses {
-				r.redisLost.Store(true)
+			if f.loses || f.promotes && !r.cluster.Can(cluster.OneRedis) {
+				r.players.redisLost(true)
 				lost = true
 			}
 			ends = append(ends, f.begin(r, rng))
@@ -396,8 +433,9 @@ func (r *run) schedule(ctx context.Context, rng *rand.Rand) {
 		for i := len(ends) - 1; i >= 0; i-- {
 			ends[i]()
 		}
-		if lost && !r.cluster.Can(cluster.Broker) {
-			r.players.replaced(topicIncrements) // the streams of Redis
+		if lost {
+			r.mustWithin(r.cluster.AwaitPrimaries)
+			r.players.redisLost(false)
 		}
 		r.log.Note("", "faults end")
 		r.revive()

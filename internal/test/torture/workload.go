@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -64,6 +65,20 @@ func (r *players) replaced(topic string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lostUntil = r.log.Now()
+}
+
+// redisLost notes that Redis is about to lose what it had shown, and later that it loses no more. Without Kafka,
+// accepted increments are in its streams.
+func (r *players) redisLost(begins bool) {
+	r.site.redisLost.Store(true)
+	if r.cluster.Can(cluster.Broker) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lostUntil = r.log.Now(); begins {
+		r.lostUntil = math.MaxInt64
+	}
 }
 
 // mayBeLost says whether an accepted event was deleted with its log.
