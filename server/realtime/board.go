@@ -28,10 +28,11 @@ type board struct {
 
 	mu     sync.Mutex
 	latest *scoreboard.Top
-	trace  *frameTrace // of a change in latest that is not published yet; nil: none is traced
-	heard  time.Time   // when a whole state was last received that says how current it is
-	read   time.Time   // when it was last read
-	lower  time.Time   // since when only lower epochs were read; zero: the last one was not
+	sound  *scoreboard.Top // the last one that was not degraded: what clients have of its epoch and version
+	trace  *frameTrace     // of a change in latest that is not published yet; nil: none is traced
+	heard  time.Time       // when a whole state was last received that says how current it is
+	read   time.Time       // when it was last read
+	lower  time.Time       // since when only lower epochs were read; zero: the last one was not
 	subs   []*subscription
 	timed  int       // of subs, those whose format needs Top.Reached
 	left   time.Time // when the last subscriber left
@@ -146,25 +147,31 @@ func (b *board) accept(top *scoreboard.Top, moved []scoreboard.Moved, read bool)
 		t := *top
 		t.Epoch, t.Version = cur.Epoch, cur.Version
 		top = &t
-	case top.Epoch == cur.Epoch:
+	case top.Epoch == cur.Epoch && top.Version < cur.Version:
 		b.lower = time.Time{}
-		switch same := top.Version == cur.Version && cur.Degraded == ""; {
-		case top.Version < cur.Version, same && doubt(top) != "" && !slices.Equal(top.Entries, cur.Entries):
-			return read && b.markDoubted(doubt(top))
-		case same && !b.explains(top) && doubt(top) == doubt(cur):
-			return false
-		}
-		top = top.After(cur, moved)
-	case top.Epoch < cur.Epoch:
+		return read && b.markDoubted(doubt(top))
+	case top.Epoch < cur.Epoch, b.contradicts(top):
 		if !read {
 			return false
 		}
-		if !b.startOver(time.Now()) {
+		if doubt(top) != "" { // it is rebuilt under a higher epoch
 			return b.markDoubted(doubt(top))
 		}
+		if !b.startOver(time.Now()) {
+			return false
+		}
+	case top.Epoch == cur.Epoch:
+		if top.Version == cur.Version && cur.Degraded == "" && !b.explains(top) && doubt(top) == doubt(cur) {
+			b.lower = time.Time{}
+			return false
+		}
+		top = top.After(cur, moved)
 	}
 	b.lower = time.Time{}
 	b.latest = top
+	if top.Degraded == "" {
+		b.sound = top
+	}
 	if cur != nil && top.Degraded == "" && (cur.Epoch != top.Epoch || cur.Board != top.Board) {
 		b.refreshStandings()
 		b.refreshCircles(time.Now())
@@ -172,9 +179,19 @@ func (b *board) accept(top *scoreboard.Top, moved []scoreboard.Moved, read bool)
 	return true
 }
 
-// markDoubted keeps the newest state and says of it that its ranking is in doubt. A replica of Redis that was
-// promoted although it lagged has an earlier state, or has come to the same version in another way. That is not
-// shown: one version has one content. It is rebuilt under a higher epoch.
+// contradicts reports whether top has the epoch and version of what clients have, and other scores: a replica of
+// Redis that lagged was promoted, or an old server has returned, and came to that version in another way.
+func (b *board) contradicts(top *scoreboard.Top) bool {
+	if b.sound == nil || top.Board != b.sound.Board || top.Epoch != b.sound.Epoch || top.Version != b.sound.Version {
+		return false
+	}
+	return !slices.EqualFunc(top.Entries, b.hub.showNow(b.sound).Entries, func(x, y scoreboard.Entry) bool {
+		return x.User == y.User && x.Score == y.Score
+	})
+}
+
+// markDoubted keeps the newest state and says of it that its ranking is in doubt: the state that was read, of a
+// replica of Redis that was promoted although it lagged, is not shown.
 func (b *board) markDoubted(state scoreboard.BoardState) bool {
 	if state == "" || b.latest.Degraded != "" || doubt(b.latest) == state {
 		return false
@@ -189,7 +206,7 @@ func (b *board) markDoubted(state scoreboard.BoardState) bool {
 // reads an old Redis, or a replica from before a rebuild.
 const lowerLife = 5 * time.Second
 
-// startOver handles a read of a lower epoch, and reports whether it is to be shown: for
+// startOver handles a read of a lower epoch, or of one that contradicts, and reports whether it is to be shown: for
 // lowerLife there was no other, so the data were replaced by an older copy. No connection
 // sees it go back. Those that are open end, and clients begin again.
 func (b *board) startOver(now time.Time) bool {

@@ -165,6 +165,9 @@ func (h *Hub) load(b *board) {
 	b.mu.Lock()
 	b.heard, b.read, b.left = now, now, now
 	b.latest = h.showNow(top)
+	if top.Degraded == "" {
+		b.sound = b.latest
+	}
 	for s := range shapes {
 		b.show(s, 0)
 	}

@@ -53,6 +53,13 @@ var faults = []fault{
 		r.must(n.Start())
 		return func() {}
 	}},
+	{name: "node started without kafka", needs: cluster.OneBroker, begin: func(r *run, rng *rand.Rand) func() {
+		return r.startWithout(rng, cluster.Kafka)
+	}},
+	{
+		name: "node started without redis", loses: true, needs: cluster.OneRedis,
+		begin: func(r *run, rng *rand.Rand) func() { return r.startWithout(rng, cluster.Redis) },
+	},
 	{name: "clock of a node stepped", needs: cluster.Clocks, begin: func(r *run, rng *rand.Rand) func() {
 		n := r.anyNode(rng)
 		r.must(n.SetClock(wrong(rng)))
@@ -188,6 +195,13 @@ var faults = []fault{
 		}
 		return func() {}
 	}},
+	{name: "kafka leader elected uncleanly", needs: cluster.Brokers, begin: func(r *run, rng *rand.Rand) func() {
+		topic := []string{topicChanges, topicIncrements}[rng.IntN(2)]
+		alone := time.Duration(500+rng.IntN(1500)) * time.Millisecond
+		r.mustWithin(func(ctx context.Context) error { return r.cluster.ElectUncleanly(ctx, rng, topic, alone) })
+		r.players.replaced(topic)
+		return func() {}
+	}},
 	{name: "kafka topic of changes recreated", begin: func(r *run, _ *rand.Rand) func() {
 		return r.recreate(topicChanges)
 	}},
@@ -283,6 +297,25 @@ func (r *run) killAt(rng *rand.Rand, f cluster.Fault) func() {
 		end()
 		r.must(n.Start())
 	}
+}
+
+// startTime is how long a node may take to serve that is started while a backend is down.
+const startTime = 30 * time.Second
+
+// startWithout starts a node while a backend is down. It serves what does not need it.
+func (r *run) startWithout(rng *rand.Rand, b cluster.Backend) func() {
+	n := r.node(rng, "api")
+	n.Stop()
+	r.cluster.KillBackend(b)
+	r.must(n.Start())
+	for deadline := time.Now().Add(startTime); !n.Serving(context.Background()); time.Sleep(50 * time.Millisecond) {
+		if n.Exited() || time.Now().After(deadline) {
+			r.log.Violate("availability", "", "node %d, started while %s is down, does not serve within %s",
+				n.ID, b, startTime)
+			break
+		}
+	}
+	return func() { r.startBackend(b) }
 }
 
 func killed(b cluster.Backend) func(*run, *rand.Rand) func() {

@@ -55,10 +55,14 @@ var layouts = map[string]cluster.Options{
 	"sentinel": {Roles: threeNodes, Transport: "streams", Redis: cluster.Sentinels},
 	"cluster":  {Roles: threeNodes, Transport: "streams", Redis: cluster.RedisCluster},
 	"direct":   {Roles: []string{"", ""}, Transport: "direct"},
+	"brokers":  {Roles: []string{"", ""}, Brokers: 3},
+	"disks":    {Roles: []string{"", ""}, Disks: true},
 }
 
 // layoutNames are the layouts in the order in which a long run takes them.
-var layoutNames = []string{"two", "split", "wide", "streams", "sentinel", "cluster", "direct"}
+var layoutNames = []string{
+	"two", "split", "wide", "streams", "sentinel", "cluster", "direct", "brokers", "disks",
+}
 
 var threeNodes = []string{"", "", ""}
 
@@ -78,10 +82,7 @@ func main() {
 	flag.IntVar(&o.writers, "writers", 12, "clients that write")
 	flag.IntVar(&o.players, "players", 40, "users that they share")
 	flag.IntVar(&o.pauseMS, "pause", 20, "longest pause of a client between requests, in milliseconds")
-	flag.StringVar(&o.layout, "layout", "two", "installation: two (nodes with all roles), split (four nodes), "+
-		"streams (three nodes without Kafka), sentinel and cluster (as streams, with a Redis that fails over), direct "+
-		"(two nodes without Kafka) or wide (as two, with three brokers, a standby, and disks and clocks that can be "+
-		"wrong; as root)")
+	flag.StringVar(&o.layout, "layout", "two", "installation: "+strings.Join(layoutNames, ", ")+"; see docs/torture.md")
 	flag.StringVar(&o.only, "only", "", "inject only faults whose name contains this, or one of several, "+
 		"separated by commas")
 	flag.StringVar(&o.binary, "binary", "bin/scoreboardd", "the daemon to run")
@@ -239,7 +240,12 @@ func buildWithClock(ctx context.Context, dir string) (binary string, err error) 
 // enter makes a token, a key and the boards.
 func (r *run) enter(ctx context.Context) error {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
-	c := &contract.Client{HTTP: &http.Client{Transport: transport}, Answered: new(atomic.Int64)}
+	c := &contract.Client{
+		HTTP: &http.Client{Transport: transport}, Answered: new(atomic.Int64),
+		Broken: func(method, path string, answer []byte) {
+			r.log.Violate("internal error", "", "%s %s was answered with 500: %.300s", method, path, answer)
+		},
+	}
 	var err error
 	if c.Token, err = contract.Token(
 		cluster.JWTSecret,

@@ -213,6 +213,9 @@ func (r *players) take(e *contract.Event, a contract.Answer, err error) bool {
 	switch {
 	case err != nil || a.Status >= 500 || a.Status == http.StatusTooManyRequests ||
 		slices.Contains([]string{"unavailable", "overloaded", "internal", "rate_limited"}, a.Code):
+		if a.Code == "internal" && a.Status == http.StatusOK { // of an item in a batch
+			r.log.Violate("internal error", e.UserID, "event %s failed in a batch: %s", e.EventID, a.Message)
+		}
 		e.Maybe = e.Maybe || err != nil || a.Status >= 500
 	case a.Status == http.StatusUnauthorized: // a clock is wrong: the request is too old, or from the future
 	case a.Status == http.StatusAccepted || a.State == "pending":

@@ -218,27 +218,38 @@ func (n *Node) signal(s syscall.Signal) {
 	}
 }
 
-// ready reports whether the node answers /readyz with 200 and reaches every backend.
+// Serving reports whether the node answers /readyz with 200.
+func (n *Node) Serving(ctx context.Context) bool {
+	_, ok := n.report(ctx)
+	return ok
+}
+
+// ready reports whether the node is serving and reaches every backend.
 func (n *Node) ready(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.ops+"/readyz", nil)
-	if err != nil {
-		return false
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = resp.Body.Close() }()
-	var report map[string]string
-	if resp.StatusCode != http.StatusOK || json.NewDecoder(resp.Body).Decode(&report) != nil {
-		return false
-	}
+	report, ok := n.report(ctx)
 	for _, backend := range []string{"postgres", "redis", "kafka"} {
 		if state, used := report[backend]; used && state != "ok" {
 			return false
 		}
 	}
-	return true
+	return ok
+}
+
+// report is what /readyz says of the backends; false unless its status is 200.
+func (n *Node) report(ctx context.Context) (report map[string]string, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.ops+"/readyz", nil)
+	if err != nil {
+		return nil, false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, false
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK || json.NewDecoder(resp.Body).Decode(&report) != nil {
+		return nil, false
+	}
+	return report, true
 }

@@ -1,11 +1,14 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -129,36 +132,25 @@ func (c *Cluster) MoveSlots(ctx context.Context, rng *rand.Rand, slots int) erro
 	entry := c.redis.servers[0]
 	var from, to string
 	err := onRedis(entry.URL(), func(ctx context.Context, rdb *redis.Client) error {
-		ranges, err := rdb.ClusterSlots(ctx).Result()
+		shards, err := rdb.ClusterShards(ctx).Result()
 		if err != nil {
 			return err
 		}
-		count := make(map[string]int)
-		var ids []string // in the order of the slots
-		for _, r := range ranges {
-			if len(r.Nodes) == 0 {
-				continue
-			}
-			if id := r.Nodes[0].ID; count[id] == 0 {
-				ids = append(ids, id)
-			}
-			count[r.Nodes[0].ID] += r.End - r.Start + 1
-		}
-		for _, id := range ids {
-			if count[id] > count[from] {
-				from = id
+		count := make(map[string]int64)
+		for _, shard := range shards {
+			for _, node := range shard.Nodes {
+				for _, r := range shard.Slots {
+					if node.Role == "master" {
+						count[node.ID] += r.End - r.Start + 1
+					}
+				}
 			}
 		}
-		others := make([]string, 0, len(ids))
-		for _, id := range ids {
-			if id != from {
-				others = append(others, id)
-			}
-		}
-		if len(others) == 0 {
+		ids := slices.SortedFunc(maps.Keys(count), func(x, y string) int { return cmp.Compare(count[y], count[x]) })
+		if len(ids) < 2 {
 			return errors.New("the cluster has one primary")
 		}
-		to = others[rng.IntN(len(others))]
+		from, to = ids[0], ids[1+rng.IntN(len(ids)-1)]
 		return nil
 	})
 	if err != nil {
