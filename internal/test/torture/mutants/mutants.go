@@ -178,6 +178,36 @@ var mutants = []mutant{
 		rules: []string{"stale", "convergence"},
 	},
 	{
+		name: "boards from before another node's switch are trusted", file: "server/ranking/lua/heartbeats.lua",
+		old: "if doubted and doubted > tonumber(", new: "if false and doubted > tonumber(",
+		args: []string{
+			"--only", "redis zone", "--layout", "sentinel", "--players", "100", "--writers", "36", "--duration", "80s",
+		},
+		rules: []string{"stale", "convergence"},
+	},
+	{
+		name: "no start without Kafka", file: "server/start.go",
+		old:   "outage: func(err error) bool { return !errors.Is(err, kafka.ErrTooFewPartitions) },",
+		new:   "outage: func(err error) bool { return errors.Is(err, kafka.ErrTooFewPartitions) },",
+		args:  []string{"--only", "started without kafka"},
+		rules: []string{"availability"},
+	},
+	{
+		name: "a full disk is an internal error", file: "server/store/internal/pg/sqlstate.go",
+		old:   "`could not write init file` on a full disk\", true,",
+		new:   "`could not write init file` on a full disk\", false,",
+		args:  []string{"--only", "postgres disk full", "--layout", "disks", "--duration", "60s"},
+		rules: []string{"internal error"},
+	},
+	{
+		// The old Redis returns, and comes to a version with other scores.
+		name: "a version has another content", file: "server/realtime/board.go",
+		old:   "case top.Epoch < cur.Epoch, b.contradicts(top):",
+		new:   "case top.Epoch < cur.Epoch:",
+		args:  []string{"--only", "redis left", "--players", "12", "--duration", "80s"},
+		rules: []string{"two contents"},
+	},
+	{
 		name: "changes of a lost history applied", file: "server/ranking/lua/apply.lua",
 		old: "if tonumber(ARGV[5]) < since then", new: "if false then",
 		args:  []string{"--only", "postgres goes back in time"},
