@@ -229,8 +229,8 @@ func TestFlushedBoardIsNotLoadedUntilRebuilt(t *testing.T) {
 		if keys := r.keys(t); len(keys) > 0 {
 			t.Errorf("found keys %q: only a rebuild creates a board", keys)
 		}
-		if notLoaded, suspect, _, err := r.Unhealthy(ctx, []scoreboard.Board{*board}); err != nil || len(notLoaded) != 1 ||
-			len(suspect) != 0 {
+		notLoaded, suspect, _, err := r.Unhealthy(ctx, []scoreboard.Board{*board})
+		if err != nil || len(notLoaded) != 1 || len(suspect) != 0 {
 			t.Errorf("not loaded: %v, suspect: %v, %v; want one board", notLoaded, suspect, err)
 		}
 		r.warm(t, board, change("alice", 6, 2, 2))

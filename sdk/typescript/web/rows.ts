@@ -108,7 +108,7 @@ class Row {
     if (!tied) return;
     const mark = make("span", "tie");
     const sign = make("span", "", "=");
-    mark.title = "Tied: ahead is who reached the score first";
+    mark.title = "Tied: the player who reached the score first is ahead";
     sign.ariaHidden = "true";
     mark.append(sign, make("span", "quiet", " tied "));
     this.#score.prepend(mark);

@@ -100,7 +100,8 @@ func newParts(o *Options, f *failures) *parts {
 	}
 	p.admission = &admission{
 		updates: o.Limits.Updates.Users,
-		catalog: o.Catalog, policy: policy, signatures: p.signatures, tokenChecks: p.tokenChecks, countries: o.Countries,
+		catalog: o.Catalog, policy: policy, signatures: p.signatures, tokenChecks: p.tokenChecks,
+		countries: o.Countries,
 	}
 	if o.WebSockets != nil {
 		p.streams = &streams{
