@@ -73,7 +73,7 @@ func (w *watcher) friends() string {
 
 func friendsIn(f wire.Frame) (text string) {
 	for _, e := range f.Friends {
-		text += fmt.Sprintf("%d. %s #%d %d, ", e.Place, e.UserID, e.Rank, e.Score)
+		text += fmt.Sprintf("%d. %s #%d %d, ", e.ListRank, e.UserID, e.Rank, e.Score)
 	}
 	return text
 }
@@ -175,9 +175,9 @@ func TestFriendLookupsAreBounded(t *testing.T) {
 			r.hub.Notify(c.set("global", of{"u149": scoreboard.Score(i)}))
 			time.Sleep(50 * time.Millisecond)
 		}
-		got, most := c.reads()-before, int(20*time.Since(began)/time.Second)+2
-		if got > most || got < most/2 {
-			t.Errorf("%d reads in %s for %d viewers, want up to %d", got, time.Since(began), viewers, most)
+		got, limit := c.reads()-before, int(20*time.Since(began)/time.Second)+2
+		if got > limit || got < limit/2 {
+			t.Errorf("%d reads in %s for %d viewers, want up to %d", got, time.Since(began), viewers, limit)
 		}
 	})
 }

@@ -45,7 +45,7 @@ const (
 	maxPairsBody   = 80 << 10 // room for that many pairs of the longest ids
 )
 
-// friends shows and changes who users' friends are.
+// friends shows and changes the friends of users.
 type friends struct {
 	store Friends
 }

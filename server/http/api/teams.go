@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Teams stores who is a member of which team when.
+// Teams stores the memberships of teams, with their times.
 type Teams interface {
 	// Join makes a user a member of a team, and ends the membership of another team. why is the
 	// audit entry of an operator's change, else nil.
@@ -42,7 +42,7 @@ type membershipChange func(
 	context.Context, scoreboard.BoardID, scoreboard.Team, scoreboard.UserID, *scoreboard.AuditEntry,
 ) (*scoreboard.TeamMembership, error)
 
-// teams shows and changes who is in which team.
+// teams shows and changes the members of teams.
 type teams struct {
 	store Teams
 }

@@ -318,7 +318,7 @@ func unauthorized(message string) error {
 }
 
 // Mint issues a token of the development issuer.
-func (t *Tokens) Mint(user scoreboard.UserID, scope string, life time.Duration) (string, time.Time, error) {
+func (t *Tokens) Mint(user scoreboard.UserID, scope string, ttl time.Duration) (string, time.Time, error) {
 	if len(t.secret) == 0 {
 		return "", time.Time{}, errors.New("mint a token: this server uses an identity provider")
 	}
@@ -326,7 +326,7 @@ func (t *Tokens) Mint(user scoreboard.UserID, scope string, life time.Duration) 
 	if policy == nil {
 		return "", time.Time{}, errors.New("mint a token: the settings have not been read yet")
 	}
-	expires := now.Add(life).Truncate(time.Second)
+	expires := now.Add(ttl).Truncate(time.Second)
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwtClaims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Subject: string(user), Issuer: policy.Issuer, Audience: jwt.ClaimStrings{policy.Audience},

@@ -334,7 +334,7 @@ func (b *Board) CardRows() []cardRow {
 	return rows
 }
 
-// shorten cuts a text that is wider than so many characters of a Latin script. Characters of
+// shorten cuts a text that is wider than width characters of a Latin script. Characters of
 // East Asian scripts count twice.
 func shorten(text string, width int) string {
 	at := 0
