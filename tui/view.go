@@ -20,7 +20,15 @@ const (
 	minFeed = 5
 )
 
+// View draws the screen. The program calls it after every message.
 func (m *model) View() string {
+	if !m.same || m.drawn == "" {
+		m.drawn = m.draw()
+	}
+	return m.drawn
+}
+
+func (m *model) draw() string {
 	switch {
 	case m.width == 0 || m.ended:
 		return ""
