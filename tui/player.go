@@ -222,7 +222,7 @@ func (pane *playerPane) neighbourSection(width int) []string {
 	}
 	wideName, wideScore := 0, 0
 	for _, e := range p.place.Neighbours {
-		wideName = max(wideName, ansi.StringWidth(pane.labelOf(e)))
+		wideName = max(wideName, cells(pane.labelOf(e)))
 		wideScore = max(wideScore, len(grouped(e.Score)))
 	}
 	wideName = min(wideName, maxName, width-wideScore-10)
@@ -333,7 +333,7 @@ func (t *theme) chart(values []float64, width, height int, label func(float64) s
 	for _, v := range values {
 		lowest, highest = min(lowest, v), max(highest, v)
 	}
-	axis := max(ansi.StringWidth(label(lowest)), ansi.StringWidth(label(highest)))
+	axis := max(cells(label(lowest)), cells(label(highest)))
 	width -= axis + 1
 	if width < 1 || height < 1 {
 		return nil

@@ -4,8 +4,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/scoreboard/scoreboard/client"
 )
 
@@ -62,7 +60,7 @@ func (pane *boardPane) layout(width int) layout {
 	widen := func(e client.Entry, label string) {
 		l.rank = max(l.rank, len(grouped(e.Rank)))
 		l.score = max(l.score, len(grouped(e.Score)))
-		pane.widest = max(pane.widest, ansi.StringWidth(label))
+		pane.widest = max(pane.widest, cells(label))
 	}
 	for i := range pane.board.rows {
 		r := &pane.board.rows[i]
