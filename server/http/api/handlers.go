@@ -91,7 +91,9 @@ func newParts(o *Options, f *failures) *parts {
 		past:       &pastReads{store: o.PastBoards, now: o.Now},
 		userBoards: &userBoards{access: access, catalog: o.Catalog, reads: o.Reads},
 		pages:      &topPages{cursors: o.CursorKeys, now: o.Now},
-		signatures: &signatures{keyring: o.Keyring, policy: policy, limit: o.Limits.Key},
+		signatures: &signatures{
+			keyring: o.Keyring, policy: policy, limit: o.Limits.Key, explain: o.DevIssuer,
+		},
 		tokenChecks: &tokenChecks{
 			tokens: o.ActionTokens, attestations: o.Attestations, window: o.Window, peers: o.Peers, now: o.Now,
 		},
