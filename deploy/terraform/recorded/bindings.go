@@ -153,6 +153,8 @@ func (b *bindings) argument(a argument, set bool) (s *schema.Schema, err error) 
 	typed := strings.TrimSpace(strings.ReplaceAll(a.typed, " | cdktf.IResolvable", ""))
 	element, many := strings.CutSuffix(typed, "[]")
 	switch {
+	case b.resource == "aws_wafv2_web_acl" && a.name == "statement":
+		return statement(), nil
 	case b.args[element] != nil:
 		fields, err := b.attributes(element)
 		if err != nil {

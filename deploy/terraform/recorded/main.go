@@ -53,6 +53,7 @@ func record(name, lib string) (*schema.Provider, error) {
 		delete(attributes, "id") // every resource has one
 		switch {
 		case f.Name() == "provider":
+			delete(attributes, "alias") // of the language
 			p.Schema = attributes
 		case strings.HasPrefix(f.Name(), "data-"):
 			p.DataSourcesMap[b.resource] = &schema.Resource{Schema: attributes, ReadContext: invent}
