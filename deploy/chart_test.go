@@ -12,8 +12,9 @@ func TestReadmeHasTheChartsTimes(t *testing.T) {
 	t.Parallel()
 	readme := readText(t, "README.md")
 	deployment := readText(t, "chart/templates/deployment.yaml")
-	probes := regexp.MustCompile(`(?s)(startup|readiness|liveness)Probe:\s+httpGet: \{path: (\S+), port: ops\}\s+`+
-		`periodSeconds: (\d+)\s+(?:timeoutSeconds: (\d+)\s+)?failureThreshold: (\d+)`).FindAllStringSubmatch(deployment, -1)
+	probe := regexp.MustCompile(`(?s)(startup|readiness|liveness)Probe:\s+httpGet: \{path: (\S+), port: ops\}\s+` +
+		`periodSeconds: (\d+)\s+(?:timeoutSeconds: (\d+)\s+)?failureThreshold: (\d+)`)
+	probes := probe.FindAllStringSubmatch(deployment, -1)
 	if len(probes) != 3 {
 		t.Fatalf("found %d probes, want 3", len(probes))
 	}
