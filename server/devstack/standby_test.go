@@ -62,8 +62,9 @@ func TestStandbyFollows(t *testing.T) {
 	t.Cleanup(func() { _ = reader.Close(t.Context()) })
 	var got int64
 	var recovering bool
-	for end := time.Now().Add(30 * time.Second); got != last && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if err := reader.QueryRow(t.Context(), "select n, pg_is_in_recovery() from t").Scan(&got, &recovering); err != nil {
+	const query = "select n, pg_is_in_recovery() from t"
+	for end := time.Now().Add(time.Minute); got != last && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if err := reader.QueryRow(t.Context(), query).Scan(&got, &recovering); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -68,7 +68,8 @@ const (
 func impair(ctx context.Context, pid int, i Impairment) (end func(), err error) {
 	rule := func(what string) error {
 		cmd := exec.CommandContext(context.WithoutCancel(ctx), "nsenter", "--target", strconv.Itoa(pid), "--net",
-			"iptables", what, "OUTPUT", "!", "--out-interface", "lo", "--jump", "NFQUEUE", "--queue-num", "0", "--queue-bypass")
+			"iptables", what, "OUTPUT", "!", "--out-interface", "lo", "--jump", "NFQUEUE", "--queue-num", "0",
+			"--queue-bypass")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("queue packets of process %d: %w: %s", pid, err, out)
 		}
