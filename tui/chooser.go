@@ -226,7 +226,7 @@ func (pane *chooserPane) chooserView(width, height int) []string {
 	return th.panel(c.title, lines, listWidth+4, len(lines)+2)
 }
 
-// minPreview is the least width of a preview.
+// minPreview is the minimum width of a preview.
 const minPreview = 20
 
 func (pane *chooserPane) previewLines(width int) []string {

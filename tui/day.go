@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// dayLife is how long a user's last day is kept: it has a point an hour.
-	dayLife = 5 * time.Minute
+	// dayTTL is how long a user's last day is kept: it has a point an hour.
+	dayTTL = 5 * time.Minute
 	// maxDays bounds the users whose last day is kept.
 	maxDays = 64
 )
@@ -36,7 +36,7 @@ func dayKey(board, user string) string { return board + " " + user }
 func (pane *playerPane) readDay(user string) tea.Cmd {
 	board := pane.watching
 	key := dayKey(board, user)
-	if d, known := pane.days[key]; pane.o.History == nil || known && pane.now().Sub(d.readAt) < dayLife {
+	if d, known := pane.days[key]; pane.o.History == nil || known && pane.now().Sub(d.readAt) < dayTTL {
 		return nil
 	}
 	if pane.days == nil || len(pane.days) >= maxDays {

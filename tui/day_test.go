@@ -57,7 +57,7 @@ func TestPlayersLastDay(t *testing.T) {
 	}
 	s.keys("esc")
 	open()
-	s.clock = s.clock.Add(dayLife)
+	s.clock = s.clock.Add(dayTTL)
 	err = errors.New("the events are archived")
 	s.Update(s.readDay("bob")())
 	if !strings.Contains(s.View(), "while watching") || requests != 2 {

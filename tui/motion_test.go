@@ -104,7 +104,7 @@ func TestScoreFades(t *testing.T) {
 	s.contains("▲1")
 	s.wait(moveMark)
 	s.lacks("▲1", "▼1", "+500")
-	s.contains("bob takes the lead from alice") // stays in the feed
+	s.contains("bob takes the lead from alice") // stays in the activity
 
 	s = newScreen(t, 120, 40, looks[1])
 	s.o.NoMotion = true

@@ -167,10 +167,10 @@ func (b *board) writeLines(to *strings.Builder, entries []client.Entry, now time
 	}
 }
 
-// ReplayLines writes a line for each change of a score in the past of a board, at its speed,
+// PlaybackLines writes a line for each change of a score in the past of a board, at its speed,
 // until its end or that of ctx.
-func ReplayLines(ctx context.Context, out io.Writer, replay Replay) error {
-	r := newReel(replay)
+func PlaybackLines(ctx context.Context, out io.Writer, playback Playback) error {
+	r := newReel(playback)
 	var shown board
 	due := time.Now() // of the first frame
 	for {

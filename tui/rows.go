@@ -16,15 +16,15 @@ type boardPane struct {
 	*watched
 	reel *reel // nil: the board is live
 
-	newest client.State // the latest received
-	shown  client.State // the one on the screen: older while paused
-	board  board
-	feed   feed
-	widest int // name so far: columns stay in place while users come and go
-	first  int // row on the screen
-	room   int // rows that fit, as last drawn
-	paused bool
-	hectic bool // many scores changed in the state shown
+	newest   client.State // the latest received
+	shown    client.State // the one on the screen: older while paused
+	board    board
+	activity activity
+	widest   int // name so far: columns stay in place while users come and go
+	first    int // row on the screen
+	room     int // rows that fit, as last drawn
+	paused   bool
+	hectic   bool // many scores changed in the state shown
 
 	selected string // user under the cursor; empty: none
 	cursorAt int    // the place of the selected user

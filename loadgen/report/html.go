@@ -48,11 +48,15 @@ func (r *Report) HTML(w io.Writer) error {
 	}
 	type verdict struct {
 		Criterion
-		Shown, Word string
+		Shown, Word, Gives string
 	}
 	var verdicts []verdict
 	for _, c := range r.lines() {
-		verdicts = append(verdicts, verdict{c, c.shown, c.verdict()})
+		line := verdict{c, c.shown, c.verdict(), ""}
+		if c.Machine != nil {
+			line.Gives = english.Grouped(uint64(*c.Machine))
+		}
+		verdicts = append(verdicts, line)
 	}
 	charts := r.charts()
 	figures := make([]map[string]any, len(charts))
@@ -78,7 +82,7 @@ var resultMarks = map[string]string{
 // cards are the figures that matter most.
 func (r *Report) cards() []card {
 	verdict := card{Title: "Verdict", Value: r.Verdict, Note: r.criteriaMet()}
-	verdict.Class = map[string]string{Passed: "good", Failed: "bad", Scaled: "part"}[r.Verdict]
+	verdict.Class = map[string]string{Passed: "good", Failed: "bad", Scaled: "part", Undecidable: "part"}[r.Verdict]
 	seconds := max(r.Seconds, 0.001)
 	cards := []card{
 		verdict,

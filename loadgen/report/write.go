@@ -89,6 +89,9 @@ func (r *Report) Text(w io.Writer) error {
 		if c.Skipped != "" {
 			fmt.Fprintf(&b, "; skipped: %s", c.Skipped)
 		}
+		if c.Machine != nil {
+			fmt.Fprintf(&b, "; the machine gives %s/s", english.Grouped(uint64(*c.Machine)))
+		}
 		b.WriteByte('\n')
 	}
 	fmt.Fprintf(&b, "%s\n", r.headline())

@@ -28,6 +28,7 @@ func newNode(t *testing.T, at *backends.RedisServer) *node {
 		o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, n.at.Load().Host())
 		}
+		o.OnConnect = func(ctx context.Context, conn *redis.Conn) error { return n.Connected(ctx, conn) }
 	})
 	n.Ranking = ranking.New(n.rdb)
 	return n
@@ -65,7 +66,7 @@ func (r rig) expectState(t *testing.T, why string, b *scoreboard.Board, want sco
 	if err != nil || top.State != want {
 		t.Errorf("%s: the board is %+v, %v; want it %s", why, top, err, want)
 	}
-	missing, suspect, unknown, err := r.Lost(ctx, []scoreboard.Board{*b})
+	missing, suspect, unknown, err := r.Unhealthy(ctx, []scoreboard.Board{*b})
 	healthy := len(missing)+len(suspect)+unknown == 0
 	if err != nil || healthy != (want == scoreboard.StateHealthy) {
 		t.Errorf("%s: missing %v, suspect %v, unknown %d, %v", why, missing, suspect, unknown, err)
@@ -157,7 +158,7 @@ func TestFollowingLateDoubtsNothing(t *testing.T) {
 	})
 }
 
-// The node that writes to the old primary ends before it has followed: who takes its partition
+// The node that writes to the old primary ends before it has followed: the node that takes its partition
 // over cannot know what it wrote.
 func TestSuccessorOfLateWriterDoubtsBoards(t *testing.T) {
 	eachLayout(t, func(t *testing.T, b *scoreboard.Board) {
@@ -166,6 +167,39 @@ func TestSuccessorOfLateWriterDoubtsBoards(t *testing.T) {
 		first.beatOf(t, 0)
 		first.beatOf(t, 1)
 		first.expectState(t, "after the takeover", b, scoreboard.StateCatchingUp)
+	})
+}
+
+// A node is led to the new primary and back to the old one between two heartbeats. What it wrote meanwhile is
+// not on the old one.
+func TestShortVisitDoubtsBoards(t *testing.T) {
+	eachLayout(t, func(t *testing.T, b *scoreboard.Board) {
+		old := backends.OwnRedis(t)
+		other := old.Replica()
+		n := newNode(t, old)
+		n.warm(t, b)
+		n.apply(t, onBoard(b, change("alice", 5, 1, 1)))
+		n.beatOf(t, 0)
+		n.beatOf(t, 1)
+		n.expectState(t, "before", b, scoreboard.StateHealthy)
+		promoted := backends.RedisClient(t, other.URL)
+		waitFor(t, "the replica", func() bool {
+			fields, err := promoted.HLen(ctx, "sb:fresh").Result()
+			return err == nil && fields >= 5
+		})
+		if err := promoted.ReplicaOf(ctx, "NO", "ONE").Err(); err != nil {
+			t.Fatal(err)
+		}
+		n.follow(t, other)
+		n.apply(t, onBoard(b, change("alice", 9, 2, 2)))
+		n.follow(t, old)
+		n.beatOf(t, 0)
+		n.beatOf(t, 1)
+		n.expectState(t, "after the visit", b, scoreboard.StateCatchingUp)
+		n.warm(t, b, onBoard(b, change("alice", 9, 2, 2)))
+		n.beatOf(t, 0)
+		n.beatOf(t, 1)
+		n.expectState(t, "rebuilt", b, scoreboard.StateHealthy)
 	})
 }
 

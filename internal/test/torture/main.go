@@ -12,6 +12,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -52,7 +53,12 @@ var layouts = map[string]cluster.Options{
 	"split": {Roles: split},
 	"wide":  {Roles: []string{"", ""}, Brokers: 3, Standby: true, Disks: true, Clocks: true},
 	// Several readers of the streams follow each other.
-	"streams": {Roles: []string{"", "", ""}, Streams: true},
+	"streams":  {Roles: threeNodes, Transport: "streams"},
+	"sentinel": {Roles: threeNodes, Transport: "streams", Redis: cluster.Sentinels},
+	"cluster":  {Roles: threeNodes, Transport: "streams", Redis: cluster.RedisCluster},
+	"direct":   {Roles: []string{"", ""}, Transport: "direct"},
+	"brokers":  {Roles: []string{"", ""}, Brokers: 3},
+	"disks":    {Roles: []string{"", ""}, Disks: true},
 	// Every role is on two of three hosts, behind an edge.
 	"containers": {Containers: true, Roles: []string{
 		"api,read,relay,intake", "api,read,gateway,projector,maintenance", "gateway,relay,projector,intake,maintenance",
@@ -60,7 +66,11 @@ var layouts = map[string]cluster.Options{
 }
 
 // layoutNames are the layouts in the order in which a long run takes them.
-var layoutNames = []string{"two", "split", "wide", "streams"}
+var layoutNames = []string{
+	"two", "split", "wide", "streams", "sentinel", "cluster", "direct", "brokers", "disks",
+}
+
+var threeNodes = []string{"", "", ""}
 
 var split = []string{
 	"api,read,gateway",
@@ -73,15 +83,13 @@ func main() {
 	var o options
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the order of faults and requests")
 	flag.DurationVar(&o.duration, "duration", time.Minute, "how long to inject faults")
-	flag.Int64Var(&o.operations, "operations", 0, "repeat with the next seed and layout until so many operations "+
+	flag.Int64Var(&o.operations, "operations", 0, "repeat with the next seed and layout until that many operations "+
 		"were answered, or a violation is found")
 	flag.IntVar(&o.writers, "writers", 12, "clients that write")
 	flag.IntVar(&o.players, "players", 40, "users that they share")
 	flag.IntVar(&o.pauseMS, "pause", 20, "longest pause of a client between requests, in milliseconds")
-	flag.StringVar(&o.layout, "layout", "two", "installation: two (nodes with all roles), split (four nodes), "+
-		"streams (three nodes without Kafka), containers (three nodes of split roles behind nginx, each in a "+
-		"container with a network of its own; as root, with a Docker engine) or wide (as two, with three brokers, a "+
-		"standby, and disks and clocks that can be wrong; as root)")
+	flag.StringVar(&o.layout, "layout", "two", "installation: "+strings.Join(layoutNames, ", ")+
+		" or containers; see docs/torture.md")
 	flag.StringVar(&o.only, "only", "", "inject only faults whose name contains this, or one of several, "+
 		"separated by commas")
 	flag.StringVar(&o.binary, "binary", "bin/scoreboardd", "the daemon to run")
@@ -279,7 +287,12 @@ func buildWithClock(ctx context.Context, dir string) (binary string, err error) 
 // enter makes a token, a key and the boards.
 func (r *run) enter(ctx context.Context) error {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
-	c := &contract.Client{HTTP: &http.Client{Transport: transport}, Answered: new(atomic.Int64)}
+	c := &contract.Client{
+		HTTP: &http.Client{Transport: transport}, Answered: new(atomic.Int64),
+		Broken: func(method, path string, answer []byte) {
+			r.log.Violate("internal error", "", "%s %s was answered with 500: %.300s", method, path, answer)
+		},
+	}
 	var err error
 	if c.Token, err = contract.Token(
 		cluster.JWTSecret,
@@ -415,6 +428,7 @@ func (r *run) report(took time.Duration) {
 		len(r.log.Events()), c.acknowledged, c.rejected, c.accepted, c.lookUps, c.unclear,
 		len(r.log.Reads()), r.partitions.sets, c.faults, r.server.Answered.Load(), took.Round(time.Second),
 	)
+	fmt.Println("faults:", r.faults())
 	violations := r.log.Violations()
 	if len(violations) == 0 {
 		fmt.Println("no violation")
@@ -439,6 +453,21 @@ func (r *run) report(took time.Duration) {
 	}
 	fmt.Printf("repeat with: --seed %d --layout %s --duration %s --writers %d --players %d --pause %d --only %q\n",
 		r.o.seed, r.o.layout, r.o.duration, r.o.writers, r.o.players, r.o.pauseMS, r.o.only)
+}
+
+// faults is what was injected, and how often.
+func (r *run) faults() string {
+	times := make(map[string]int)
+	for _, n := range r.log.Notes() {
+		if name, ok := strings.CutPrefix(n.Text, "fault: "); ok {
+			times[name]++
+		}
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(times)) {
+		all = append(all, fmt.Sprintf("%s (%d)", name, times[name]))
+	}
+	return strings.Join(all, ", ")
 }
 
 // story prints what happened to one user, beside the faults, in order.

@@ -409,7 +409,7 @@ function enableTools(): void {
 // ---- the past
 
 function enableTimeline(): void {
-  const button = $("replay");
+  const button = $("playback");
   const box = $("timeline");
   if (!button || !box) return;
   button.hidden = false;
@@ -440,7 +440,7 @@ function enableTimeline(): void {
         },
       });
       status.dataset["kind"] = "timeline";
-      set($("connection"), "Replay");
+      set($("connection"), "Playback");
       set($("age"), "");
     }).catch((error: unknown) => {
       box.hidden = true;

@@ -25,15 +25,15 @@ type pages map[string]*template.Template
 
 // view is what a page shows.
 type view struct {
-	Title   string
-	Section string // of the menu
-	Crumbs  []link // pages above this one
-	Session *session
-	Token   string // of forms
-	Notice  string // what a change has done
-	Audit   string // the page of its audit entries
-	Actions []link // of the page
-	Data    any
+	Title        string
+	Section      string // of the menu
+	Crumbs       []link // pages above this one
+	Session      *session
+	Token        string // of forms
+	Confirmation string // what a change has done
+	Audit        string // the page of its audit entries
+	Actions      []link // of the page
+	Data         any
 }
 
 // link leads to a page.
@@ -161,7 +161,7 @@ func (c *renderer) render(w http.ResponseWriter, r *http.Request, status int, pa
 func (c *renderer) show(w http.ResponseWriter, r *http.Request, s *session, page string, v *view) error {
 	v.Session = s
 	if ch := changes[r.URL.Query().Get("done")]; ch != nil {
-		v.Notice = ch.done
+		v.Confirmation = ch.done
 		v.Audit = Root + "/audit?" + url.Values{"action": {ch.action}}.Encode()
 	}
 	c.render(w, r, http.StatusOK, page, v)

@@ -187,6 +187,7 @@ func TestTagIgnoresTime(t *testing.T) {
 	for name, change := range map[string]func(*Board){
 		"a score": func(b *Board) { b.Top.Entries[3].Score++ }, "the total": func(b *Board) { b.Top.Total++ },
 		"the player": func(b *Board) { b.Player = nil }, "the warning": func(b *Board) { b.Top.Degraded = "stale" },
+		"the doubt": func(b *Board) { b.Top.State = scoreboard.StateCatchingUp },
 		"the theme": func(b *Board) { b.Theme = "dark" }, "the end": func(b *Board) { b.Ended = true },
 	} {
 		if tag(change) == first {

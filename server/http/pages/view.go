@@ -218,13 +218,14 @@ func (b *Board) Title() string { return string(b.Shown.Family()) }
 // Warning says why the rows may be out of date; "" if they are not.
 func (b *Board) Warning() string {
 	switch {
-	case b.Top.Degraded == "", b.Ended:
+	case b.Ended:
 		return ""
 	case b.Top.Degraded == "rebuilding":
 		return "The ranking is being rebuilt. These rows come from the database."
-	default:
+	case b.Top.Degraded != "", b.Top.State == scoreboard.StateCatchingUp:
 		return "These ranks may be out of date."
 	}
+	return ""
 }
 
 // Times as templates write them.
@@ -333,7 +334,7 @@ func (b *Board) CardRows() []cardRow {
 	return rows
 }
 
-// shorten cuts a text that is wider than so many characters of a Latin script. Characters of
+// shorten cuts a text that is wider than width characters of a Latin script. Characters of
 // East Asian scripts count twice.
 func shorten(text string, width int) string {
 	at := 0

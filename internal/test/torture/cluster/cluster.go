@@ -25,9 +25,11 @@ type Options struct {
 	Roles    []string // one entry per node: its --roles, "" for all
 	Settings []string // NAME=value, for every node
 	Brokers  int      // of Kafka; more than two can lose one
-	Streams  bool     // Redis streams instead of Kafka
-	Standby  bool     // PostgreSQL has a synchronous standby
-	Disks    bool     // the first disk of PostgreSQL and of Kafka can be filled; requires root
+	// Transport is streams or direct; empty: Kafka. Without Kafka, accepted increments go over streams.
+	Transport string
+	Redis     RedisKind
+	Standby   bool // PostgreSQL has a synchronous standby
+	Disks     bool // the first disk of PostgreSQL and of Kafka can be filled; requires root
 	// EarlierNodes are the ids of the nodes that run Earlier.
 	EarlierNodes []int
 	// Clocks of nodes and of PostgreSQL can be set; requires libfaketime, and a
@@ -50,7 +52,7 @@ type Cluster struct {
 	postgres *devstack.Postgres
 	standby  *devstack.Postgres // nil: none
 	spare    string             // folder of the standby, or of the next one
-	redis    *devstack.Redis
+	redis    *redisSet
 	dirs     map[Backend]string
 	clock    clockFile // of PostgreSQL
 	mounts   []string
@@ -59,7 +61,9 @@ type Cluster struct {
 // Start starts the backends and all nodes, and waits until they are ready.
 func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	dirs := make(map[Backend]string)
-	c := &Cluster{o: o, brokerSet: &brokerSet{o: o, dirs: dirs}, dirs: dirs}
+	c := &Cluster{
+		o: o, brokerSet: &brokerSet{o: o, dirs: dirs}, dirs: dirs, redis: &redisSet{kind: o.Redis, dir: o.Dir},
+	}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -121,10 +125,10 @@ func (c *Cluster) startBackends(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if c.redis, err = devstack.StartRedis(ctx, devstack.RedisOptions{Dir: c.dirs[Redis]}); err != nil {
+	if err := c.redis.start(ctx); err != nil {
 		return err
 	}
-	if c.o.Streams {
+	if !c.Can(Broker) {
 		return nil
 	}
 	return c.startKafka(ctx)
@@ -132,12 +136,12 @@ func (c *Cluster) startBackends(ctx context.Context) (err error) {
 
 // AwaitReady waits until every running node answers /readyz with 200 and reaches every
 // backend.
-func (c *Cluster) AwaitReady(ctx context.Context, atMost time.Duration) error {
-	deadline := time.Now().Add(atMost)
+func (c *Cluster) AwaitReady(ctx context.Context, timeout time.Duration) error {
+	deadline := time.Now().Add(timeout)
 	for _, n := range c.Nodes {
 		for !n.ready(ctx) {
 			if time.Now().After(deadline) {
-				return fmt.Errorf("node %d is not ready within %s; see %s", n.ID, atMost, n.log)
+				return fmt.Errorf("node %d is not ready within %s; see %s", n.ID, timeout, n.log)
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
@@ -157,9 +161,15 @@ func (c *Cluster) Can(what Ability) bool {
 	case Brokers:
 		return c.o.Brokers > 2
 	case OneBroker:
-		return c.o.Brokers < 2 && !c.o.Streams
+		return c.o.Brokers < 2 && c.Can(Broker)
 	case Broker:
-		return !c.o.Streams
+		return c.o.Transport == ""
+	case OneRedis:
+		return c.o.Redis == SingleRedis
+	case Zones:
+		return c.o.Redis == Sentinels
+	case Slots:
+		return c.o.Redis == RedisCluster
 	case Hosts:
 		return c.o.Containers
 	}
@@ -179,25 +189,29 @@ const (
 
 	Broker    Ability = "a broker"
 	OneBroker Ability = "a single broker"
+
+	OneRedis Ability = "a single Redis"
+	Zones    Ability = "a zone that can be separated"
+	Slots    Ability = "slots that can be moved"
 )
 
-// Backend names one backend: PostgreSQL's primary, Redis, or a broker.
+// Backend names one backend: PostgreSQL's primary, a server of Redis, or a broker.
 type Backend string
 
-// The backends. Broker returns further ones.
+// The backends. AnyRedis and AnyBroker return further ones.
 const (
 	Postgres Backend = "postgres"
-	Redis    Backend = "redis"
+	Redis    Backend = "redis" // the first server
 	Kafka    Backend = "kafka" // the first broker
 )
 
 // process is the running process of a backend. The caller holds the lock.
 func (c *Cluster) process(b Backend) *process.Process {
-	switch b {
-	case Postgres:
+	if b == Postgres {
 		return c.postgres.Process
-	case Redis:
-		return c.redis.Process
+	}
+	if one := c.redis.find(b); one != nil {
+		return one.Process
 	}
 	return c.brokerOf(b).Process
 }
@@ -214,28 +228,20 @@ func (c *Cluster) KillBackend(b Backend) {
 func (c *Cluster) StartBackend(ctx context.Context, b Backend) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-c.process(b).Done():
-	default:
+	if running(c.process(b)) {
 		return nil
 	}
-	switch b {
-	case Postgres:
-		p, err := devstack.StartPostgres(ctx, c.postgresOptions(c.dirs[b], c.postgres.Port))
-		if err != nil {
-			return err
-		}
-		c.postgres = p
-	case Redis:
-		r, err := devstack.StartRedis(ctx, devstack.RedisOptions{Dir: c.dirs[b], Port: c.redis.Port})
-		if err != nil {
-			return err
-		}
-		c.redis = r
-	default:
+	if one := c.redis.find(b); one != nil {
+		return one.start(ctx)
+	}
+	if b != Postgres {
 		return c.brokerOf(b).start(ctx)
 	}
-	return nil
+	p, err := devstack.StartPostgres(ctx, c.postgresOptions(c.dirs[b], c.postgres.Port))
+	if err == nil {
+		c.postgres = p
+	}
+	return err
 }
 
 // Pause stops a backend's processes where they are; Resume continues them.
@@ -260,7 +266,7 @@ func (c *Cluster) Dir(b Backend) string {
 // retarget points every node's proxy at another server and cuts what is open.
 func (c *Cluster) retarget(proxy func(*Node) *Proxy, address string) {
 	for _, n := range c.Nodes {
-		proxy(n).SetTarget(hostOf(address))
+		proxy(n).SetTarget(address)
 		proxy(n).Reset()
 	}
 }
@@ -281,9 +287,7 @@ func (c *Cluster) Close() {
 		}
 		b.net.Close()
 	}
-	if c.redis != nil {
-		c.redis.Kill()
-	}
+	c.redis.close()
 	if c.standby != nil {
 		c.standby.Kill()
 	}

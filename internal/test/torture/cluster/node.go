@@ -27,12 +27,13 @@ type Node struct {
 	ID    int
 	Roles string
 
-	cluster         *Cluster
-	binary          string
-	postgres, redis *Proxy
-	api, ops, log   string
-	clock           clockFile
-	host            *host // nil: this machine
+	cluster       *Cluster
+	binary        string
+	postgres      *Proxy
+	redis         Proxies // to the servers, then to the sentinels
+	api, ops, log string
+	clock         clockFile
+	host          *host // nil: this machine
 
 	mu  sync.Mutex
 	cmd *exec.Cmd // nil while it is down
@@ -55,7 +56,7 @@ func (c *Cluster) newNode(ctx context.Context, id int, roles string) (*Node, err
 	if n.postgres, err = listenOn(ctx, c.proxyHost(id), hostOf(c.postgres.URL("torture"))); err != nil {
 		return nil, err
 	}
-	if n.redis, err = listenOn(ctx, c.proxyHost(id), hostOf(c.redis.URL())); err != nil {
+	if n.redis, err = c.redis.proxiesOf(ctx, c.proxyHost(id)); err != nil {
 		return nil, err
 	}
 	for _, addr := range []*string{&n.api, &n.ops} {
@@ -111,8 +112,11 @@ func (n *Node) OpsURL() string { return "http://" + n.ops }
 // PostgresNet is the node's proxy to PostgreSQL.
 func (n *Node) PostgresNet() *Proxy { return n.postgres }
 
-// RedisNet is the node's proxy to Redis.
-func (n *Node) RedisNet() *Proxy { return n.redis }
+// RedisNet is the node's proxies to Redis.
+func (n *Node) RedisNet() Proxies { return n.redis }
+
+// redisNet is the node's proxy to a single Redis.
+func (n *Node) redisNet() *Proxy { return n.redis[0] }
 
 // SetClock moves the node's clock; 0 sets it right. Without Options.Clocks it does
 // nothing.
@@ -143,7 +147,7 @@ func (n *Node) Start() error {
 	}
 	env := []string{
 		"SCOREBOARD_POSTGRES_URL=" + through(n.cluster.postgres.RuntimeURL(database), n.postgres),
-		"SCOREBOARD_REDIS_URL=" + through(n.cluster.RedisURL(), n.redis),
+		"SCOREBOARD_REDIS_URL=" + n.cluster.redis.nodeURL(n.redis),
 		"SCOREBOARD_AUTH_JWT_SECRET=" + JWTSecret,
 		"SCOREBOARD_AUTH_MASTER_KEY=" + backends.MasterKey,
 		"SCOREBOARD_BOARDS_CLOSE_GRACE=2s", "SCOREBOARD_DRAIN_DELAY=0s",
@@ -156,8 +160,8 @@ func (n *Node) Start() error {
 		"SCOREBOARD_REALTIME_CONNECTIONS_PER_ADDRESS=0",
 		"SCOREBOARD_REALTIME_JOINS_PER_SECOND=0",
 	}
-	if n.cluster.o.Streams {
-		env = append(env, "SCOREBOARD_TRANSPORT=streams")
+	if transport := n.cluster.o.Transport; transport != "" {
+		env = append(env, "SCOREBOARD_TRANSPORT="+transport)
 	} else {
 		env = append(env, "SCOREBOARD_KAFKA_BROKERS="+strings.Join(n.cluster.kafkaAddrs(), ","))
 	}
@@ -251,27 +255,38 @@ func (n *Node) send(s syscall.Signal) {
 	}
 }
 
-// ready reports whether the node answers /readyz with 200 and reaches every backend.
+// Serving reports whether the node answers /readyz with 200.
+func (n *Node) Serving(ctx context.Context) bool {
+	_, ok := n.report(ctx)
+	return ok
+}
+
+// ready reports whether the node is serving and reaches every backend.
 func (n *Node) ready(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.ops+"/readyz", nil)
-	if err != nil {
-		return false
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = resp.Body.Close() }()
-	var report map[string]string
-	if resp.StatusCode != http.StatusOK || json.NewDecoder(resp.Body).Decode(&report) != nil {
-		return false
-	}
+	report, ok := n.report(ctx)
 	for _, backend := range []string{"postgres", "redis", "kafka"} {
 		if state, used := report[backend]; used && state != "ok" {
 			return false
 		}
 	}
-	return true
+	return ok
+}
+
+// report is what /readyz says of the backends; false unless its status is 200.
+func (n *Node) report(ctx context.Context) (report map[string]string, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.ops+"/readyz", nil)
+	if err != nil {
+		return nil, false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, false
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK || json.NewDecoder(resp.Body).Decode(&report) != nil {
+		return nil, false
+	}
+	return report, true
 }

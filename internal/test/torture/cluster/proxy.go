@@ -22,7 +22,7 @@ type Fault struct {
 	// CutAtCommit cuts a PostgreSQL connection when the server reports a COMMIT:
 	// the transaction is committed, and the client never learns it.
 	CutAtCommit bool
-	// CutAfter cuts a PostgreSQL connection after so many messages of a client
+	// CutAfter cuts a PostgreSQL connection after that many messages of a client
 	// have been forwarded; 0 never.
 	CutAfter int
 	// OnCut is called, in a goroutine of its own, when a connection is cut; may be nil.
@@ -35,6 +35,7 @@ type Proxy struct {
 	target   string
 
 	mu      sync.Mutex
+	rename  func([]byte) []byte // of what the server says; nil: as it is
 	fault   Fault
 	changed chan struct{} // closed when the fault changes
 	conns   map[*link]bool
@@ -178,12 +179,15 @@ func (p *Proxy) copy(l *link, to io.Writer, from io.Reader, m *messages, request
 func (p *Proxy) pass(l *link, to io.Writer, chunk []byte, m *messages, request bool) error {
 	for {
 		p.mu.Lock()
-		fault, changed, closed := p.fault, p.changed, p.closed
+		fault, changed, closed, rename := p.fault, p.changed, p.closed, p.rename
 		p.mu.Unlock()
 		if closed {
 			return errCut
 		}
 		if !fault.Stall {
+			if rename != nil && !request {
+				chunk = rename(chunk)
+			}
 			if fault.Delay > 0 {
 				time.Sleep(fault.Delay)
 			}

@@ -109,8 +109,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "202 before the log has the event", file: "server/pipeline/ingest/acceptor.go",
-		old:   "case marks[i] != nil && marks[i].Produced && a.recent(marks[i]): // pending already",
-		new:   "case marks[i] != nil:",
+		old:   "case markers[i] != nil && markers[i].Produced && a.recent(markers[i]): // pending already",
+		new:   "case markers[i] != nil:",
 		args:  []string{"--only", "kafka half-open,node killed at a message", "--writers", "48", "--duration", "70s"},
 		rules: []string{"202 without an outcome", "404 after a 202"},
 	},
@@ -121,11 +121,11 @@ var mutants = []mutant{
 		rules: []string{"stale"},
 	},
 	{
-		// A rebuild into other partitions stops for a moment, and the marks expire meanwhile.
+		// A rebuild into other partitions stops for a moment, and the claims expire meanwhile.
 		name: "changes not sent to new partitions", file: "server/ranking/partitions/rebuild.go",
 		old: "	if err := r.countShadows(ctx, p, s.Users); err != nil {",
-		new: "	_ = r.Each(ctx, p.marks(), func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {\n" +
-			"\t\treturn run(r.shadows.Unmark, r.Keys.Shadow(name), token)\n\t}, ownMark)\n" +
+		new: "	_ = r.Each(ctx, p.claims(), func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {\n" +
+			"\t\treturn run(r.shadows.Release, r.Keys.Shadow(name), token)\n\t}, ownClaim)\n" +
 			"\ttime.Sleep(time.Second)\n" +
 			"	if err := r.countShadows(ctx, p, s.Users); err != nil {",
 		args:  []string{"--only", "delayed", "--players", "200", "--writers", "36", "--duration", "60s"},
@@ -160,14 +160,14 @@ var mutants = []mutant{
 		rules: []string{"202 without an outcome", "404 after a 202", "stale", "convergence"},
 	},
 	{
-		name: "a lost event is pending as long as its mark", file: "server/pipeline/ingest/acceptor.go",
-		old: "case undecided && (err != nil || a.recent(mark)):", new: "case undecided:",
+		name: "a lost event is pending as long as its marker", file: "server/pipeline/ingest/acceptor.go",
+		old: "case undecided && (err != nil || a.recent(marker)):", new: "case undecided:",
 		args:  []string{"--only", "topic of increments recreated,postgres paused"},
 		rules: []string{"pending without end"},
 	},
 	{
 		name: "a lost event is not published again", file: "server/pipeline/ingest/acceptor.go",
-		old: "marks[i].Produced && a.recent(marks[i]):", new: "marks[i].Produced:",
+		old: "markers[i].Produced && a.recent(markers[i]):", new: "markers[i].Produced:",
 		args:  []string{"--only", "topic of increments recreated,postgres paused"},
 		rules: []string{"202 without an outcome"},
 	},
@@ -176,6 +176,36 @@ var mutants = []mutant{
 		old: "} else if end >= 0 && end < from.offset {", new: "} else if end >= 0 && end < 0 {",
 		args:  []string{"--only", "kafka log cut", "--players", "100", "--writers", "36", "--duration", "60s"},
 		rules: []string{"stale", "convergence"},
+	},
+	{
+		name: "boards from before another node's switch are trusted", file: "server/ranking/lua/heartbeats.lua",
+		old: "if doubted and doubted > tonumber(", new: "if false and doubted > tonumber(",
+		args: []string{
+			"--only", "redis zone", "--layout", "sentinel", "--players", "100", "--writers", "36", "--duration", "80s",
+		},
+		rules: []string{"stale", "convergence"},
+	},
+	{
+		name: "no start without Kafka", file: "server/start.go",
+		old:   "outage: func(err error) bool { return !errors.Is(err, kafka.ErrTooFewPartitions) },",
+		new:   "outage: func(err error) bool { return errors.Is(err, kafka.ErrTooFewPartitions) },",
+		args:  []string{"--only", "started without kafka"},
+		rules: []string{"availability"},
+	},
+	{
+		name: "a full disk is an internal error", file: "server/store/internal/pg/sqlstate.go",
+		old:   "`could not write init file` on a full disk\", true,",
+		new:   "`could not write init file` on a full disk\", false,",
+		args:  []string{"--only", "postgres disk full", "--layout", "disks", "--duration", "60s"},
+		rules: []string{"internal error"},
+	},
+	{
+		// The old Redis returns, and comes to a version with other scores.
+		name: "a version has another content", file: "server/realtime/board.go",
+		old:   "case top.Epoch < cur.Epoch, b.contradicts(top):",
+		new:   "case top.Epoch < cur.Epoch:",
+		args:  []string{"--only", "redis left", "--players", "12", "--duration", "80s"},
+		rules: []string{"two contents"},
 	},
 	{
 		name: "changes of a lost history applied", file: "server/ranking/lua/apply.lua",
