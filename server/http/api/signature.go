@@ -44,7 +44,7 @@ func (s *signatures) checkSignature(c *gin.Context, cmd *command, body []byte, o
 		if optional {
 			return signer{}, nil
 		}
-		return signer{}, s.reject(cmd.request.KeyID, cmd.request.FieldText())
+		return signer{}, s.mismatch(cmd.request.KeyID, cmd.request.FieldText())
 	}
 	r := cmd.request
 	if cmd.Attributes != nil {
@@ -71,13 +71,13 @@ func (s *signatures) verifySignature(
 ) (signer, error) {
 	scope, err := s.keyring.Check(c.Request.Context(), keyID, text, signature, at)
 	if wire.CodeOf(err) == wire.CodeInvalidSignature {
-		err = s.reject(keyID, text)
+		err = s.mismatch(keyID, text)
 	}
 	return signer{keyID, scope}, err
 }
 
-// reject returns the error of a signature that is not accepted.
-func (s *signatures) reject(keyID string, text []byte) error {
+// mismatch returns the error of a signature that is not accepted.
+func (s *signatures) mismatch(keyID string, text []byte) error {
 	err := auth.ErrSignature()
 	if !s.explain {
 		return err
