@@ -28,9 +28,9 @@ type signatures struct {
 	keyring *auth.Keyring
 	policy  *atomic.Pointer[Policy]
 	limit   func(perMinute int) KeyLimit // nil is off
-	// explain says in rejections which text was to be signed, for development. It is made of the
+	// hints says in rejections which text was to be signed, for development. It is made of the
 	// request alone, but in production nobody gets a hint.
-	explain bool
+	hints bool
 }
 
 // checkSignature verifies the header scheme if its header is present, else the
@@ -79,7 +79,7 @@ func (s *signatures) verifySignature(
 // mismatch returns the error of a signature that is not accepted.
 func (s *signatures) mismatch(keyID string, text []byte) error {
 	err := auth.ErrSignature()
-	if !s.explain {
+	if !s.hints {
 		return err
 	}
 	return scoreboard.Errorf(wire.CodeInvalidSignature,
