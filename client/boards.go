@@ -56,7 +56,7 @@ func (c *Client) ArchiveBoard(ctx context.Context, board string) (Board, error) 
 	return c.changeBoard(ctx, board, "archive")
 }
 
-// SetBoard changes a board's labels, and which proof its increments must carry.
+// SetBoard changes a board's labels, and what its increments must carry.
 func (c *Client) SetBoard(ctx context.Context, board string, r BoardChange) (Board, error) {
 	var b Board
 	err := c.do(ctx, call{

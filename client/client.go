@@ -55,9 +55,9 @@ type Client struct {
 	now       func() time.Time
 	timeouts  timeouts
 
-	life    context.Context // ends with Close
-	end     context.CancelFunc
-	watches sync.WaitGroup
+	lifetime context.Context // ends with Close
+	end      context.CancelFunc
+	watches  sync.WaitGroup
 }
 
 // timeouts are the client's waits, which tests shorten.
@@ -104,7 +104,7 @@ func New(base string, o Options) (*Client, error) {
 		trace: o.Traceparent,
 		now:   time.Now, timeouts: defaultTimeouts,
 	}
-	c.life, c.end = context.WithCancel(context.Background())
+	c.lifetime, c.end = context.WithCancel(context.Background())
 	if c.tokens == nil && o.Token != "" {
 		c.tokens = StaticToken(o.Token)
 	}

@@ -162,7 +162,7 @@ func TestPagesAndLists(t *testing.T) {
 		t.Errorf("got %+v, %v", second, err)
 	}
 	list, err := c.Users(t.Context(), "", []string{"carol", "bob", "nobody"})
-	if err != nil || len(list.Entries) != 2 || list.Entries[0].UserID != "bob" || list.Entries[1].Place != 2 ||
+	if err != nil || len(list.Entries) != 2 || list.Entries[0].UserID != "bob" || list.Entries[1].ListRank != 2 ||
 		list.Entries[1].Rank != 3 ||
 		len(list.NotFound) != 1 {
 		t.Errorf("got %+v, %v", list, err)
@@ -286,11 +286,11 @@ func TestRenewing(t *testing.T) {
 	t.Parallel()
 	s := instance.New(t)
 	fetched := 0
-	life := 10 * time.Second // short enough to be renewed
+	ttl := 10 * time.Second // short enough to be renewed
 	o := options("")
 	o.TokenSource = client.Renewing(func(context.Context) (string, time.Time, error) {
 		fetched++
-		return instance.Token("alice", ""), time.Now().Add(life), nil
+		return instance.Token("alice", ""), time.Now().Add(ttl), nil
 	})
 	c := newClient(t, s, o)
 	for range 2 {
@@ -298,7 +298,7 @@ func TestRenewing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	life = time.Hour
+	ttl = time.Hour
 	for range 2 {
 		if _, err := c.Top(t.Context(), client.TopQuery{}); err != nil {
 			t.Fatal(err)

@@ -124,8 +124,8 @@ type RankHistory = wire.RankHistory
 // RankPoint is a user's score and rank at a time; nil if the user had none.
 type RankPoint = wire.RankPoint
 
-// RankMarks are what stands out among hourly samples of a user's ranks.
-type RankMarks = wire.RankMarks
+// AllTimeRanks are what stands out among hourly samples of a user's ranks.
+type AllTimeRanks = wire.AllTimeRanks
 
 // HistoryQuery selects the points of a RankHistory.
 type HistoryQuery struct {
@@ -251,11 +251,11 @@ func (c *Client) Profile(ctx context.Context, user string) (Profile, error) {
 	return kept, err
 }
 
-// Privacy is who sees a user's id and profile on boards: Visibility is public, friends,
+// Privacy is a user's setting of visibility on boards: Visibility is public, friends,
 // pseudonym or private. A private user is on no board.
 type Privacy = wire.Privacy
 
-// Privacy reads who sees a user. Users may read their own; it needs the scope score:operate for
+// Privacy reads a user's visibility. Users may read their own; it needs the scope score:operate for
 // others.
 func (c *Client) Privacy(ctx context.Context, user string) (Privacy, error) {
 	var kept Privacy
@@ -265,7 +265,7 @@ func (c *Client) Privacy(ctx context.Context, user string) (Privacy, error) {
 	return kept, err
 }
 
-// SetPrivacy sets who sees a user: public, friends, pseudonym or private. Users may set their own; it
+// SetPrivacy sets a user's visibility: public, friends, pseudonym or private. Users may set their own; it
 // needs the scope score:operate for others.
 func (c *Client) SetPrivacy(ctx context.Context, user, visibility string) (Privacy, error) {
 	var kept Privacy

@@ -88,7 +88,7 @@ func (c *Client) Watch(ctx context.Context, board string, o WatchOptions) <-chan
 	ctx, cancel := context.WithCancel(ctx)
 	c.watches.Go(func() {
 		defer cancel()
-		defer context.AfterFunc(c.life, cancel)()
+		defer context.AfterFunc(c.lifetime, cancel)()
 		w.run(ctx)
 	})
 	return w.out

@@ -127,7 +127,7 @@ func (s *sender) sendDialect(ctx context.Context, n uint64) (int, io.ReadCloser,
 	if err != nil {
 		return 0, nil, err
 	}
-	proof := ""
+	action := ""
 	if k, write := s.plan.Write(n); write && s.plan.NeedsAction() {
 		e := s.events.At(k)
 		status, body, err := s.exchange(ctx, func(b []byte) []byte { return s.AppendAction(b, &e, token) })
@@ -142,11 +142,11 @@ func (s *sender) sendDialect(ctx context.Context, n uint64) (int, io.ReadCloser,
 			return 0, nil, err
 		}
 		var ok bool
-		if proof, ok = codec.ParseAction(status, text); !ok { // its error is the write's
+		if action, ok = codec.ParseAction(status, text); !ok { // its error is the write's
 			return status, io.NopCloser(strings.NewReader(string(text))), nil
 		}
 	}
-	request := func(b []byte) []byte { return s.AppendDialect(b, n, token, proof) }
+	request := func(b []byte) []byte { return s.AppendDialect(b, n, token, action) }
 	if !s.plan.IsCut(n) {
 		return s.exchange(ctx, request)
 	}

@@ -28,11 +28,11 @@ type dialectAPI struct {
 	web    *http.Client
 	token  func(user string) client.TokenSource // of a user, for any number of requests
 
-	mu     sync.Mutex
-	tokens map[string]client.TokenSource
-	proofs map[string]string // action tokens, by event
-	scores map[string]int64  // of users where the best score is kept, after their last step
-	events int
+	mu      sync.Mutex
+	tokens  map[string]client.TokenSource
+	actions map[string]string // action tokens, by event
+	scores  map[string]int64  // of users where the best score is kept, after their last step
+	events  int
 }
 
 var _ freshness.API = (*dialectAPI)(nil)
@@ -47,7 +47,7 @@ func newDialectAPI(r *run) *dialectAPI {
 			}
 			return r.token(user, "score:update", lifetime)
 		},
-		tokens: map[string]client.TokenSource{}, proofs: map[string]string{}, scores: map[string]int64{},
+		tokens: map[string]client.TokenSource{}, actions: map[string]string{}, scores: map[string]int64{},
 	}
 }
 
@@ -121,23 +121,23 @@ func (d *dialectAPI) ledgerID(user, event string) string {
 	return event
 }
 
-// submit sends a write. proof is an event whose action token it uses, by default its own.
+// submit sends a write. of is an event whose action token it uses, by default its own.
 func (d *dialectAPI) submit(
-	ctx context.Context, token, user, event string, value int64, proof string,
+	ctx context.Context, token, user, event string, value int64, of string,
 ) (a dialectAnswer, err error) {
 	now := time.Now().UTC().Format(time.RFC3339)
 	var path, body string
 	var headers []string
 	switch d.plan.Dialect {
 	case plan.Highscore:
-		if proof == "" {
-			proof = event
+		if of == "" {
+			of = event
 		}
 		d.mu.Lock()
-		action := d.proofs[proof]
+		action := d.actions[of]
 		d.mu.Unlock()
 		if action == "" {
-			start := fmt.Sprintf(`{"action_id":%q}`, proof)
+			start := fmt.Sprintf(`{"action_id":%q}`, of)
 			r, err := exchange(ctx, d.web, http.MethodPost, d.native+"/v1/actions", token, start)
 			if err != nil {
 				return a, err
@@ -149,7 +149,7 @@ func (d *dialectAPI) submit(
 				return a, nil
 			}
 			d.mu.Lock()
-			d.proofs[proof] = action
+			d.actions[of] = action
 			d.mu.Unlock()
 		}
 		path = "/v1/scores/update"

@@ -64,23 +64,23 @@ func (p *dialectProber) replays(ctx context.Context, replays, conflicts *verify.
 // another action.
 func (p *dialectProber) credentials(ctx context.Context, t *verify.Tally) error {
 	wrong := []struct {
-		token, proof string
-		want         int
+		token, actionOf string
+		want            int
 	}{{p.token + "x", "", http.StatusUnauthorized}}
 	if p.api.plan.NeedsAction() {
 		other := p.api.newEvent()
 		if _, err := p.api.submit(ctx, p.token, p.user, other, 5, ""); err != nil { // starts the action, too
 			return fmt.Errorf("probe credentials: %w", err)
 		}
-		wrong[0].proof = other
+		wrong[0].actionOf = other
 		wrong = append(wrong, struct {
-			token, proof string
-			want         int
+			token, actionOf string
+			want            int
 		}{p.token, other, http.StatusForbidden})
 	}
 	for _, w := range wrong {
 		event := p.api.newEvent()
-		a, err := p.api.submit(ctx, w.token, p.user, event, 7, w.proof)
+		a, err := p.api.submit(ctx, w.token, p.user, event, 7, w.actionOf)
 		if err != nil {
 			return fmt.Errorf("probe credentials: %w", err)
 		}

@@ -49,10 +49,20 @@ type faulty struct {
 	free    bool                                    // does not limit players
 	// change changes responses other than those to increments.
 	change func(path, body string) string
-	// loadOnly restricts the stall to the load.
-	loadOnly bool
-	mu       sync.Mutex
-	ids      map[string]bool
+	// quota is how many increments of one run, whose users share a prefix, succeed; 0 for all.
+	quota int
+	mu    sync.Mutex
+	ids   map[string]bool
+	runs  map[string]int // increments so far by prefix
+}
+
+// over counts an increment of the load, and reports whether the quota of its run was used up.
+func (l *faulty) over(userID string) bool {
+	run, _, _ := strings.Cut(userID, "user-")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.runs[run]++
+	return l.quota > 0 && l.runs[run] > l.quota
 }
 
 func newFaulty(t *testing.T, l *faulty) *faulty {
@@ -78,7 +88,7 @@ func newFaulty(t *testing.T, l *faulty) *faulty {
 	transport.MaxIdleConnsPerHost = 256
 	l.proxy.Transport = transport
 	l.proxy.ErrorLog = log.New(io.Discard, "", 0) // for streams that end with the run
-	l.ids = map[string]bool{}
+	l.ids, l.runs = map[string]bool{}, map[string]int{}
 	l.start = time.Now()
 	l.seen.Store(l.before)
 	front := httptest.NewServer(l)
@@ -93,7 +103,7 @@ func newFaulty(t *testing.T, l *faulty) *faulty {
 }
 
 func (l *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if l.stall != nil && !l.loadOnly {
+	if l.stall != nil {
 		time.Sleep(l.stall(time.Since(l.start)))
 	}
 	switch {
@@ -150,9 +160,9 @@ func (l *faulty) increment(w http.ResponseWriter, r *http.Request, in wire.Incre
 	case !strings.Contains(in.UserID, "user-"):
 		l.pass(w, r, body)
 		return
-	}
-	if l.loadOnly {
-		l.stall(0)
+	case l.over(in.UserID):
+		w.WriteHeader(http.StatusInternalServerError)
+		return
 	}
 	n := l.seen.Add(1)
 	receipt := wire.Receipt{

@@ -338,7 +338,7 @@ func (p pastReads) Statement(
 }
 
 // past reads past standings. mark is that of leaderboard.ReadReplica: what was recorded at a
-// moment never changes, but who may be shown does.
+// moment never changes, but the users who may be shown do.
 func past[T any](
 	ctx context.Context, p pastReads, mark func(T), read func(context.Context, *history.PastBoards) (T, error),
 ) (T, error) {
@@ -379,7 +379,7 @@ func (p pastReads) Place(
 		})
 }
 
-// History implements api.PastBoards. It has no mark.
+// History implements api.PastBoards. It cannot say that it is behind.
 func (p pastReads) History(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, user scoreboard.UserID, times []time.Time,
 ) ([]scoreboard.RankPoint, error) {
@@ -388,16 +388,16 @@ func (p pastReads) History(
 	})
 }
 
-// Marks implements api.PastBoards. They have no mark.
-func (p pastReads) Marks(
+// AllTimeRanks implements api.PastBoards. They cannot say that they are behind.
+func (p pastReads) AllTimeRanks(
 	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID,
-) (*scoreboard.RankMarks, error) {
-	return past(ctx, p, nil, func(ctx context.Context, m *history.PastBoards) (*scoreboard.RankMarks, error) {
-		return m.Marks(ctx, board, user)
+) (*scoreboard.AllTimeRanks, error) {
+	return past(ctx, p, nil, func(ctx context.Context, m *history.PastBoards) (*scoreboard.AllTimeRanks, error) {
+		return m.AllTimeRanks(ctx, board, user)
 	})
 }
 
-// Timeline implements api.PastBoards. It has no mark.
+// Timeline implements api.PastBoards. It cannot say that it is behind.
 func (p pastReads) Timeline(
 	ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, times []time.Time, limit int,
 ) (frames []scoreboard.Frame, covered int, err error) {

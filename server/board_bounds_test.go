@@ -49,8 +49,9 @@ func TestBoundsOfBoardsCanBeChanged(t *testing.T) {
 			bounds(step.lowest, step.highest, step.version)
 		}
 	}
-	least, most := int64(5), int64(4)
-	if _, err := c.SetBoard(t.Context(), "arena", client.BoardChange{MinDelta: &least, MaxDelta: &most}); err == nil {
+	minDelta, maxDelta := int64(5), int64(4)
+	change := client.BoardChange{MinDelta: &minDelta, MaxDelta: &maxDelta}
+	if _, err := c.SetBoard(t.Context(), "arena", change); err == nil {
 		t.Error("a minimum above the maximum is accepted")
 	}
 }

@@ -114,9 +114,9 @@ func (r *asyncRig) awaitTotal(t *testing.T, want int64) {
 	})
 }
 
-// Redis loses its marks while increments wait to be recorded: no look-up of an
+// Redis loses its markers while increments wait to be recorded: no look-up of an
 // accepted event is a 404.
-func TestAcceptedEventsAreFoundWithoutMarks(t *testing.T) {
+func TestAcceptedEventsAreFoundWithoutMarkers(t *testing.T) {
 	t.Parallel()
 	r := newAsyncRig(t)
 	rdb := backends.RedisClient(t, r.redis.URL)

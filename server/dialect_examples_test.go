@@ -91,8 +91,8 @@ func TestDialectExamples(t *testing.T) {
 			}
 		}
 	}
-	if least := 10; sent < least {
-		t.Errorf("got %d successes, want at least %d", sent, least)
+	if minimum := 10; sent < minimum {
+		t.Errorf("got %d successes, want at least %d", sent, minimum)
 	}
 }
 

@@ -154,13 +154,13 @@ func TestThreatModelNamesTests(t *testing.T) {
 			}
 		}
 	}
-	for key, least := range map[string]int{
+	for key, minRows := range map[string]int{
 		"A player": 10, "A stolen token": 3, "A leaked low-scope key": 3, "A hostile network peer": 8,
 		"A careless operator": 3, "An insider with the database": 3,
 		"API1": 1, "API2": 1, "API3": 1, "API4": 1, "API5": 1, "API6": 1, "API7": 1, "API8": 1, "API9": 1, "API10": 1,
 	} {
-		if rows[key] < least {
-			t.Errorf("%s: got %d rows, want at least %d", key, rows[key], least)
+		if rows[key] < minRows {
+			t.Errorf("%s: got %d rows, want at least %d", key, rows[key], minRows)
 		}
 	}
 }

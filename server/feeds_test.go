@@ -80,9 +80,9 @@ func TestMirrorWritesFeeds(t *testing.T) {
 	t.Cleanup(broker.Close)
 	n := h.start("api,relay,projector,maintenance,mirror")
 	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
-	zero, most := int64(0), int64(1)<<53-1
+	zero, maxDelta := int64(0), int64(1)<<53-1
 	if _, err := root.CreateBoard(t.Context(), client.BoardRequest{
-		Board: "plain", Mode: "best", MinDelta: &zero, MaxDelta: &most,
+		Board: "plain", Mode: "best", MinDelta: &zero, MaxDelta: &maxDelta,
 	}); err != nil {
 		t.Fatal(err)
 	}

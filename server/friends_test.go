@@ -41,7 +41,7 @@ func TestFriends(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range list.Entries {
-			text += fmt.Sprintf("%d. %s #%d ", e.Place, e.UserID, e.Rank)
+			text += fmt.Sprintf("%d. %s #%d ", e.ListRank, e.UserID, e.Rank)
 		}
 		return text + strings.Join(list.NotFound, " ")
 	}
@@ -66,15 +66,15 @@ func TestFriends(t *testing.T) {
 		}
 	}
 	live := openFriends(t, two, h.token("ada", "", time.Hour))
-	live.await(`"place":1,"rank":1,"user_id":"bob","score":9`)
+	live.await(`"list_rank":1,"rank":1,"user_id":"bob","score":9`)
 	if _, err := root.Submit(t.Context(), client.Increment{User: "ada", Delta: 100}); err != nil {
 		t.Fatal(err)
 	}
-	live.await(`"place":1,"rank":1,"user_id":"ada","score":105`)
+	live.await(`"list_rank":1,"rank":1,"user_id":"ada","score":105`)
 	if _, err := root.Submit(t.Context(), client.Increment{User: "bob", Delta: 1000}); err != nil {
 		t.Fatal(err)
 	}
-	live.await(`"place":2,"rank":2,"user_id":"ada","score":105`)
+	live.await(`"list_rank":2,"rank":2,"user_id":"ada","score":105`)
 	first, err := ada.Friends(t.Context(), client.FriendsQuery{Limit: 2})
 	if err != nil || len(first.Friends) != 2 || first.NextAfter != "dan" {
 		t.Errorf("the first page: %+v, %v", first, err)

@@ -72,7 +72,7 @@ func (s *Server) makeAPI() error {
 		s.makeWrites(&o, s.reads)
 	}
 	if c.Has(config.RoleAPI) {
-		if err := s.makeProofs(&o); err != nil {
+		if err := s.makeVerifiers(&o); err != nil {
 			return err
 		}
 		s.makeOperations(&o)
@@ -104,8 +104,8 @@ func (s *Server) boards() admin.Boards {
 	}
 }
 
-// makeProofs makes the verifiers of signatures, action tokens and attestations.
-func (s *Server) makeProofs(o *api.Options) (err error) {
+// makeVerifiers makes the verifiers of signatures, action tokens and attestations.
+func (s *Server) makeVerifiers(o *api.Options) (err error) {
 	c := s.config
 	if s.keyring, err = auth.NewKeyring(c.Auth.MasterKeys, s.store.Keys, s.log, time.Now); err != nil {
 		return err
@@ -155,8 +155,8 @@ func (s *Server) makeOperations(o *api.Options) {
 	}
 }
 
-// consoleTokenLife is the lifetime of a token that the development sign-in issues.
-const consoleTokenLife = 8 * time.Hour
+// consoleTokenTTL is the lifetime of a token that the development sign-in issues.
+const consoleTokenTTL = 8 * time.Hour
 
 // consoleDevUser is the user of such a token.
 const consoleDevUser = "dev"
@@ -186,7 +186,7 @@ func (s *Server) makeConsole() error {
 	}
 	if c.DevSignIn {
 		o.Mint = func() (string, error) {
-			token, _, err := s.tokens.Mint(consoleDevUser, auth.ScopeUpdate+" "+auth.ScopeAdmin, consoleTokenLife)
+			token, _, err := s.tokens.Mint(consoleDevUser, auth.ScopeUpdate+" "+auth.ScopeAdmin, consoleTokenTTL)
 			return token, err
 		}
 	}

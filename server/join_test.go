@@ -33,8 +33,8 @@ func (n *node) ticket(t *testing.T, token, board string) string {
 	if err := json.Unmarshal([]byte(body), &ticket); err != nil || status != http.StatusOK {
 		t.Fatalf("ticket: got %d %s, %v", status, body, err)
 	}
-	if life := time.Until(ticket.ExpiresAt); life < 20*time.Second || life > 30*time.Second {
-		t.Errorf("the ticket expires in %s, want 30 s", life)
+	if ttl := time.Until(ticket.ExpiresAt); ttl < 20*time.Second || ttl > 30*time.Second {
+		t.Errorf("the ticket expires in %s, want 30 s", ttl)
 	}
 	return ticket.Token
 }
@@ -242,8 +242,8 @@ func TestJoin(t *testing.T) {
 	})
 
 	t.Run("a connection ends with its bearer token", func(t *testing.T) {
-		const life = 8 * time.Second // enough for a busy machine to connect in
-		ticket := n.ticketOf(t, h.token("carol", "", life), life)
+		const ttl = 8 * time.Second // enough for a busy machine to connect in
+		ticket := n.ticketOf(t, h.token("carol", "", ttl), ttl)
 		ws, _ := dial(t, n.live("token", ticket), nil)
 		if code, reason := closed(t, ws); code != wire.CloseToken || reason != "token expired" {
 			t.Errorf("closed with %d %q, want 4401 token expired", code, reason)
@@ -263,13 +263,13 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// ticketOf gets a ticket for a bearer token that expires within life, before a ticket would.
-func (n *node) ticketOf(t *testing.T, token string, life time.Duration) string {
+// ticketOf gets a ticket for a bearer token that expires within ttl, before a ticket would.
+func (n *node) ticketOf(t *testing.T, token string, ttl time.Duration) string {
 	t.Helper()
 	status, body := n.h.get(t, n.URL+"/v1/realtime/token", bearer(token))
 	var ticket wire.JoinTicket
 	if err := json.Unmarshal([]byte(body), &ticket); err != nil || status != http.StatusOK ||
-		time.Until(ticket.ExpiresAt) > life {
+		time.Until(ticket.ExpiresAt) > ttl {
 		t.Fatalf("ticket: got %d %s, %v, want one that ends with its token", status, body, err)
 	}
 	return ticket.Token

@@ -43,9 +43,9 @@ func TestDialectNamesExist(t *testing.T) {
 			}
 		}
 	}
-	for specification, least := range map[string]int{"A": 9, "B": 35, "C": 25, "D": 4, "E": 20} {
-		if checked[specification] < least {
-			t.Errorf("%d rows of specification %s, want at least %d", checked[specification], specification, least)
+	for specification, minimum := range map[string]int{"A": 9, "B": 35, "C": 25, "D": 4, "E": 20} {
+		if checked[specification] < minimum {
+			t.Errorf("%d rows of specification %s, want at least %d", checked[specification], specification, minimum)
 		}
 	}
 	feeds, err := os.ReadFile("../docs/feeds.md")

@@ -22,7 +22,7 @@ func pagePaths(board string) []string {
 	}
 }
 
-// Pages are public exactly for listed public boards; who sends a token gets nothing that a cache
+// Pages are public exactly for listed public boards; a client with a token gets nothing that a cache
 // may keep.
 func TestPagesOfBoards(t *testing.T) {
 	t.Parallel()

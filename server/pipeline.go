@@ -255,7 +255,7 @@ func (p *pipeline) makeWrites(o *api.Options, reads *leaderboard.Leaderboard) {
 	}
 	p.ingest = ingest.New(lanes, p.store.Increments, ranker, wake, p.log)
 	p.add("ingest", p.ingest)
-	marks := ingest.NewRedisMarks(p.redis)
+	markers := ingest.NewRedisMarkers(p.redis)
 	clock := ingest.NewClock(p.store.Now, p.log)
 	p.add("clock", clock)
 	// A node writes to one queue. An intake reads both: nodes may have other brokers, or have
@@ -283,7 +283,7 @@ func (p *pipeline) makeWrites(o *api.Options, reads *leaderboard.Leaderboard) {
 		p.queue = queued
 		dead := []ingest.DeadLetters{p.store.DeadLetters, transport.NewDeadLetters(p.makeIncrementsDead())}
 		p.add("intake", ingest.NewIntake(
-			sources, p.ingest, dead, p.store.Increments, marks, c.Ledger.RepeatWindow(), clock, p.log,
+			sources, p.ingest, dead, p.store.Increments, markers, c.Ledger.RepeatWindow(), clock, p.log,
 		))
 	}
 	if !c.Has(config.RoleAPI) {
@@ -291,7 +291,7 @@ func (p *pipeline) makeWrites(o *api.Options, reads *leaderboard.Leaderboard) {
 	}
 	o.Submitter, o.Events, o.Ranker = p.ingest, p.store.Increments, ranker
 	acceptor := ingest.NewAcceptor(
-		lanes, marks, p.store.Increments, transport.NewAccepted(producer, p.tracer), backlog, clock.Now, p.log,
+		lanes, markers, p.store.Increments, transport.NewAccepted(producer, p.tracer), backlog, clock.Now, p.log,
 	)
 	p.add("acceptor", acceptor)
 	o.Acceptor = acceptor
@@ -390,7 +390,7 @@ func (p *pipeline) makeMirror() {
 			f.Board = scoreboard.BoardID(c.Dialects.Plain.Board)
 			f.Sink = transport.NewScoreFeed(p.producer(c.Mirror.PlainTopic))
 			f.Snapshot = &mirror.Snapshot{
-				Standings: p.store.Recovery, Mark: mirror.NewRedisMark(p.redis, c.Mirror.PlainTopic),
+				Standings: p.store.Recovery, Written: mirror.NewRedisWritten(p.redis, c.Mirror.PlainTopic),
 			}
 		case config.FeedHighscore:
 			f.Board = scoreboard.BoardID(c.Dialects.Highscore.Board)

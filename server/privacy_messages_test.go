@@ -18,7 +18,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
 )
 
-// Users by who sees them. Each has a display name that begins with Secret.
+// Users by their visibility. Each has a display name that begins with Secret.
 const (
 	veiled  = "veiled-1111"  // pseudonym
 	guarded = "guarded-2222" // friends
@@ -59,7 +59,7 @@ func introduce(t *testing.T, root *client.Client, boards ...string) {
 	}
 }
 
-// hideAll has each of them choose who sees them.
+// hideAll has each of them choose a visibility.
 func hideAll(t *testing.T, n *node) {
 	t.Helper()
 	for user, to := range hiddenUsers {
@@ -249,7 +249,7 @@ func TestFeedsOfHiddenUsers(t *testing.T) {
 	// The last change of everyone is in each feed.
 	for _, user := range []string{veiled, guarded, open} {
 		inGlobal := "59"
-		if user == open { // who had no score before
+		if user == open { // this user had no score before
 			inGlobal = "9"
 		}
 		h.await("the changes of "+user, func() bool {

@@ -328,8 +328,8 @@ func (r *privacyRig) checkPrivate(t *testing.T) {
 			`"version":null`, `"rank":1,"user_id":"ada"`, `"rank":3,"user_id":"bob"`)
 	}
 	want("their own", "/v1/leaderboard/me?min_version=1", http.StatusOK, `"score":99`, `"degraded":false`)
-	want("their own", "/v1/leaderboard/friends", http.StatusOK, `"place":2,"rank":2,"user_id":"`+hiddenUser)
-	want("a friend's", "/v1/leaderboard/friends", http.StatusOK, `"place":2,"rank":2,"user_id":"`+hiddenUser,
+	want("their own", "/v1/leaderboard/friends", http.StatusOK, `"list_rank":2,"rank":2,"user_id":"`+hiddenUser)
+	want("a friend's", "/v1/leaderboard/friends", http.StatusOK, `"list_rank":2,"rank":2,"user_id":"`+hiddenUser,
 		`"private":true`, `"degraded":false`)
 	want("their own", "/v1/users/"+hiddenUser+"/rank/explain", http.StatusNotFound, "is private and not on any board")
 	want("their own", "/v1/users/"+hiddenUser+"/history?step=1h", http.StatusNotFound,
@@ -403,7 +403,7 @@ func (s *shownTo) mustHide(node int) (bool, int) {
 // privacyDelay is after which every node hides a user: a second, and what a busy machine adds.
 const privacyDelay = 3 * time.Second
 
-// While users change who sees them, on two nodes and beside writes, no read or stream names a
+// While users change their visibility, on two nodes and beside writes, no read or stream names a
 // hidden one: at once on the node that answered the change, on the other after the stated time.
 func TestHiddenUsersOnTwoNodes(t *testing.T) {
 	t.Parallel()
@@ -488,8 +488,8 @@ func TestHiddenUsersOnTwoNodes(t *testing.T) {
 		}
 		return changes
 	}
-	// most is how many rows a board may have that was read since before.
-	most := func(node int, before []int) int {
+	// maxRows is how many rows a board may have that was read since before.
+	maxRows := func(node int, before []int) int {
 		rows := len(users)
 		for i, change := range absent(node) {
 			if change >= 0 && change == before[i] {
@@ -510,7 +510,7 @@ func TestHiddenUsersOnTwoNodes(t *testing.T) {
 		text := read()
 		reads.Add(1)
 		if strings.HasPrefix(what, "/v1/leaderboard/top?limit=100") {
-			rows := most(node, away)
+			rows := maxRows(node, away)
 			if got := strings.Count(text, `"user_id":`); got > rows {
 				t.Errorf("node %d: %d rows, at most %d users are on the board: %.900s", node, got, rows, text)
 			}
@@ -578,7 +578,7 @@ func TestHiddenUsersOnTwoNodes(t *testing.T) {
 				t.Errorf("an operator's row %d: %+v", i, e)
 			}
 		}
-		if rows := most(0, away); len(top.Entries) > rows || len(top.Entries) < len(users)-len(shown) {
+		if rows := maxRows(0, away); len(top.Entries) > rows || len(top.Entries) < len(users)-len(shown) {
 			t.Errorf("an operator sees %d rows, want %d to %d", len(top.Entries), len(users)-len(shown), rows)
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -148,9 +148,9 @@ func (h *harness) await(what string, ok func() bool) {
 	}
 }
 
-func (h *harness) token(user, scope string, life time.Duration) string {
+func (h *harness) token(user, scope string, ttl time.Duration) string {
 	h.t.Helper()
-	token, _, err := h.tokens.Mint(scoreboardUser(user), scope, life)
+	token, _, err := h.tokens.Mint(scoreboardUser(user), scope, ttl)
 	if err != nil {
 		h.t.Fatal(err)
 	}

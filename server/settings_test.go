@@ -145,7 +145,7 @@ func TestChangeIdentityProvider(t *testing.T) {
 	named.issuer = "https://id.example"
 	tokens[named] = named.token(t, "alice", "")
 	for name, value := range map[string]string{
-		"auth.issuer": named.issuer, "auth.audience": "others", "auth.max_token_life": "1s",
+		"auth.issuer": named.issuer, "auth.audience": "others", "auth.max_token_ttl": "1s",
 	} {
 		if err := change(admin(after), name, value); wire.CodeOf(err) != wire.CodeInvalidRequest {
 			t.Errorf("%s %s locks out its author: got %v, want it rejected", name, value, err)

@@ -283,3 +283,44 @@ func TestServerHasFewFiles(t *testing.T) {
 		t.Errorf("server/ has %d files that are no tests, at most 8 are expected: %v", len(files), files)
 	}
 }
+
+// A package that make test runs without the race detector because it starts no goroutine
+// has no go statement and nothing that goroutines share.
+func TestRaceDetectorIsLeftOutWithReason(t *testing.T) {
+	t.Parallel()
+	list, err := os.ReadFile("../.ci/norace")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shares := regexp.MustCompile(`(?m)^\s*go [a-zA-Z]+.*\(|\.Go\(func|^\s*"sync(/atomic)?"$|errgroup`)
+	checked := 0
+	for line := range strings.Lines(string(list)) {
+		pattern, reason, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if strings.HasPrefix(pattern, "#") {
+			continue
+		}
+		files, _ := filepath.Glob(filepath.Join("..", strings.TrimSuffix(pattern, "/..."), "*"))
+		if len(files) == 0 || reason == "" {
+			t.Errorf("%s: no such folder, or no reason", pattern)
+		}
+		if reason != "starts no goroutine" {
+			continue
+		}
+		for _, file := range files {
+			if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := shares.FindString(string(text)); found != "" {
+				t.Errorf("%s has %q: run its tests under the race detector", file, strings.TrimSpace(found))
+			}
+			checked++
+		}
+	}
+	if checked < 50 {
+		t.Errorf("checked %d files, want all of the packages", checked)
+	}
+}

@@ -60,9 +60,9 @@ func TestTimelineInBrowser(t *testing.T) {
 	if requested("/timeline") {
 		t.Error("the page loads the code of timelines before it is asked to")
 	}
-	v.run(chromedp.Click("#replay"))
+	v.run(chromedp.Click("#playback"))
 	v.await("the timeline", `document.getElementById("timeline-play")?.textContent === "Pause"`)
-	if !requested("/b/cup/timeline") || v.value(`document.getElementById("connection").textContent`) != "Replay" {
+	if !requested("/b/cup/timeline") || v.value(`document.getElementById("connection").textContent`) != "Playback" {
 		t.Error("the page does not say that it shows the past")
 	}
 	scrub("document.getElementById('timeline-at').max")
@@ -109,15 +109,15 @@ func TestTimelineInBrowser(t *testing.T) {
 		return strings.Contains(body, "Final standings")
 	})
 	v.run(chromedp.Navigate(n.URL + "/b/cup:one"))
-	v.await("the script", `document.getElementById("replay").hidden === false`)
-	v.run(chromedp.Click("#replay"))
+	v.await("the script", `document.getElementById("playback").hidden === false`)
+	v.run(chromedp.Click("#playback"))
 	// Motion is reduced: nothing moves before the viewer says so.
 	v.await("a timeline that waits", `document.getElementById("timeline-play")?.textContent === "Play"`+
 		` && !document.getElementById("timeline-play").disabled`)
 	v.await("the beginning", `document.querySelectorAll("#rows tbody tr").length === 0`)
 	scrub("document.getElementById('timeline-at').max")
 	v.await("the end of the season", shows("user-5", 5095))
-	v.run(chromedp.Click("#replay"))
+	v.run(chromedp.Click("#playback"))
 	v.await("the final standings again", shows("user-5", 5095)+` && document.getElementById("timeline").hidden`+
 		` && document.getElementById("connection").textContent === "Final"`)
 	v.check(n.URL)

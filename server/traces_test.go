@@ -139,7 +139,7 @@ func (n *node) watch(t testing.TB) {
 // An increment leaves one trace from its request to the frame that shows it, over each
 // transport, and from Kafka if it is recorded later. Each span begins in one of the
 // trace's others.
-func TestTraceReachesTheFrame(t *testing.T) {
+func TestTraceReachesTheMessage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		settings []string
@@ -171,7 +171,8 @@ func TestTraceReachesTheFrame(t *testing.T) {
 				t.Errorf("the response has the traceparent %q", answered)
 			}
 			path := slices.Concat([]string{"POST " + incrementRoute}, c.want, []string{
-				"ingest batch", "record increments", "publish change", "apply change", "apply to ranking", "send frame",
+				"ingest batch", "record increments", "publish change", "apply change", "apply to ranking",
+				"send message",
 			})
 			got := spans.await(t, id, path)
 			if len(got) != len(path) {
@@ -179,7 +180,7 @@ func TestTraceReachesTheFrame(t *testing.T) {
 			}
 			parents := map[string]string{
 				"record increments": "ingest batch", "apply change": "publish change",
-				"apply to ranking": "apply change", "send frame": "apply to ranking",
+				"apply to ranking": "apply change", "send message": "apply to ranking",
 			}
 			requested := path[0]
 			for _, name := range c.want {

@@ -70,7 +70,7 @@ func TestWatchResumes(t *testing.T) {
 	}
 	states := n.client("alice", "").Watch(t.Context(), "", client.WatchOptions{})
 	await(t, states, "bob", func(s client.State) bool { return healthy(s) && leads("bob")(s) })
-	const frames = "scoreboard_realtime_frames_sent_total"
+	const frames = "scoreboard_realtime_messages_sent_total"
 	before, began := -1.0, 0
 	h.await("the end of the start, in which the state of the board changes", func() bool {
 		was := before
@@ -103,7 +103,7 @@ func TestWatchConfirms(t *testing.T) {
 	n := newHarness(t).start(allRoles)
 	states := n.client("alice", "").Watch(t.Context(), "", client.WatchOptions{Confirm: 100 * time.Millisecond})
 	first := await(t, states, "a healthy board", healthy)
-	const frames = "scoreboard_realtime_frames_sent_total"
+	const frames = "scoreboard_realtime_messages_sent_total"
 	before := n.metric(t, frames, "")
 	await(t, states, "keepalives over a second",
 		func(s client.State) bool { return s.HeardAt.Sub(first.HeardAt) > time.Second })

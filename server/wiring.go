@@ -148,7 +148,7 @@ func tokenPolicy(c *config.Config) auth.Policy { return authPolicy(&c.Auth) }
 func authPolicy(a *config.Auth) auth.Policy {
 	return auth.Policy{
 		Issuer: a.Issuer, Audience: a.Audience, ClientIDs: a.ClientIDs, ScopeClaims: a.ScopeClaims,
-		UserClaim: a.UserClaim, MaxLife: a.MaxTokenLife,
+		UserClaim: a.UserClaim, MaxTTL: a.MaxTokenTTL,
 	}
 }
 
@@ -174,7 +174,7 @@ func rates(c *config.Config) limit.Rates {
 func hubOptions(c *config.Config) realtime.Options {
 	r := &c.Realtime
 	return realtime.Options{
-		Window: r.Window, MaxWindow: r.MaxWindow, Lag: r.Lag, FramesPerMinute: r.FramesPerMinute,
+		Window: r.Window, MaxWindow: r.MaxWindow, Lag: r.Lag, MessagesPerMinute: r.MessagesPerMinute,
 		Ping: r.Ping, PongWait: r.PongWait, SlowAfter: r.SlowAfter, Lifetime: r.Lifetime,
 		DrainPercent: r.DrainPercent, ReconnectWithin: r.ReconnectWithin, ConnectionsPerUser: r.ConnectionsPerUser,
 		ConnectionsPerAddress: r.ConnectionsPerAddress, AnonymousPerAddress: r.AnonymousPerAddress,

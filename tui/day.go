@@ -3,6 +3,8 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -11,8 +13,8 @@ import (
 )
 
 const (
-	// dayLife is how long a user's last day is kept: it has a point an hour.
-	dayLife = 5 * time.Minute
+	// dayTTL is how long a user's last day is kept: it has a point an hour.
+	dayTTL = 5 * time.Minute
 	// maxDays bounds the users whose last day is kept.
 	maxDays = 64
 )
@@ -36,7 +38,7 @@ func dayKey(board, user string) string { return board + " " + user }
 func (pane *playerPane) readDay(user string) tea.Cmd {
 	board := pane.watching
 	key := dayKey(board, user)
-	if d, known := pane.days[key]; pane.o.History == nil || known && pane.now().Sub(d.readAt) < dayLife {
+	if d, known := pane.days[key]; pane.o.History == nil || known && pane.now().Sub(d.readAt) < dayTTL {
 		return nil
 	}
 	if pane.days == nil || len(pane.days) >= maxDays {
@@ -95,15 +97,22 @@ func (pane *playerPane) dayLine(width int) string {
 		}
 	}
 	heights := make([]float64, len(values))
+	flat := true
 	for i, v := range values {
 		if v != 0 {
 			heights[i] = v - worst + 1
+			flat = flat && v == first
 		}
 	}
 	th := &pane.theme
+	curve := th.sparkline(heights)
+	if flat { // of full blocks it would be a bar
+		curve = strings.Repeat(" ", slices.IndexFunc(values, func(v float64) bool { return v != 0 }))
+		curve += strings.Repeat(th.box[4], len(values)-len(curve))
+	}
 	words := fmt.Sprintf("  #%s %s #%s, best #%s", grouped(int64(-first)), th.to,
 		grouped(int64(-values[len(values)-1])), grouped(min(d.best, int64(-values[len(values)-1]))))
-	line := th.dim.paint("last day ") + th.spark.paint(th.sparkline(heights)) + words
+	line := th.dim.paint("last day ") + th.spark.paint(curve) + words
 	if len("last day ")+len(values)+len(words) > width {
 		return ""
 	}

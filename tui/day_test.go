@@ -57,7 +57,7 @@ func TestPlayersLastDay(t *testing.T) {
 	}
 	s.keys("esc")
 	open()
-	s.clock = s.clock.Add(dayLife)
+	s.clock = s.clock.Add(dayTTL)
 	err = errors.New("the events are archived")
 	s.Update(s.readDay("bob")())
 	if !strings.Contains(s.View(), "while watching") || requests != 2 {
@@ -89,5 +89,26 @@ func TestGoldenLastDay(t *testing.T) {
 			name := fmt.Sprintf("testdata/screens/day_%s_%dx%d.txt", l.name, size[0], size[1])
 			compare(t, name, folded(view))
 		}
+	}
+}
+
+// A rank that never changes is a line, not a bar of full blocks.
+func TestSteadyRankIsALine(t *testing.T) {
+	s := newScreen(t, 80, 24, plain)
+	busy(s)
+	openBob(s)
+	s.player.place = nil
+	steady := client.RankHistory{BestRank: 2}
+	for i := range 6 {
+		p := client.RankPoint{At: start.Add(time.Duration(i) * time.Hour), Total: 40}
+		if i > 1 {
+			p.Rank, p.Score = new(int64(2)), new(int64(5))
+		}
+		steady.Points = append(steady.Points, p)
+	}
+	s.days = map[string]day{dayKey(s.watching, "bob"): {readAt: s.clock}}
+	s.Update(dayMsg{board: s.watching, user: "bob", history: steady})
+	if got, want := ansi.Strip(s.dayLine(78)), "last day   ────  #2 → #2, best #2"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/scoreboard/scoreboard/client"
 )
@@ -72,7 +71,7 @@ func (pane *boardPane) readInfo() tea.Cmd {
 	})
 }
 
-// setInfo stores the board's status and period, and reports a change in the feed.
+// setInfo stores the board's status and period, and reports a change in the activity.
 func (pane *boardPane) setInfo(msg infoMsg) {
 	if msg.generation != pane.generation || msg.err != nil {
 		return
@@ -115,7 +114,7 @@ func (pane *boardPane) setFinale(board string, rows []row) {
 	_, period, _ := strings.Cut(Printable(board), ":")
 	text := period + " has ended: " + strings.Join(winners, pane.theme.between)
 	pane.finale = finale{board, text, pane.now().Add(finaleFor)}
-	pane.feed.add(event{at: pane.now(), kind: milestone, text: fmt.Sprintf("%s has ended: %s wins with %s", period,
+	pane.activity.add(event{at: pane.now(), kind: milestone, text: fmt.Sprintf("%s has ended: %s wins with %s", period,
 		name(rows[0].Entry, pane.theme.ascii), grouped(rows[0].Score))})
 }
 
@@ -130,14 +129,14 @@ func (pane *headerPane) line() string {
 	if board == "" {
 		board = "scoreboard"
 	}
-	left := " " + th.title.paint(fit(Printable(board), min(ansi.StringWidth(board), pane.width/3), th.more))
+	left := " " + th.title.paint(fit(Printable(board), min(cells(board), pane.width/3), th.more))
 	if words := pane.periodWords(Printable(period)); words != "" && pane.width >= 60 {
 		left += th.dim.paint(th.between + words)
 	} else if period != "" {
 		left += th.dim.paint(" " + Printable(period))
 	}
 	if pane.reel != nil {
-		left += " " + th.chip.paint(" replay ")
+		left += " " + th.chip.paint(" playback ")
 	}
 	if pane.info.Status != "" && pane.info.Status != active {
 		left += " " + th.chip.paint(" "+Printable(pane.info.Status)+" ")
@@ -152,7 +151,7 @@ func (pane *headerPane) line() string {
 func (pane *headerPane) connection() string {
 	s, th := pane.state, &pane.theme
 	if pane.reel != nil {
-		return pane.replayWords()
+		return pane.playbackWords()
 	}
 	dot, words := th.problem, "connecting"
 	switch s.Connection {
@@ -244,7 +243,7 @@ func countdown(left time.Duration) string {
 // banners are the lines below the header: what is unusual, the most important first.
 func (pane *headerPane) banners() (lines []string) {
 	if pane.reel != nil {
-		return pane.replayBanners()
+		return pane.playbackBanners()
 	}
 	s, th := pane.state, &pane.theme
 	add := func(i ink, text string) {

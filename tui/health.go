@@ -28,9 +28,11 @@ type healthPane struct {
 	*shared
 	*watched
 	entry    func(user string) client.Entry
-	events   *feed
+	events   *activity
 	open     *map[string]int64 // open flags by user
-	status   *client.Status
+	status   *client.Status    // the last one that was read
+	statusAt time.Time         // when it was read
+	silent   bool              // a later read failed
 	health   health
 	lastFlag int64 // the newest flag seen; -1: none were read yet
 }
@@ -61,12 +63,13 @@ func (pane *healthPane) readStatus() tea.Cmd {
 
 // setStatus stores the server status. Once it was rejected, it is not read again.
 func (pane *healthPane) setStatus(msg statusMsg) tea.Cmd {
-	pane.status = nil
+	pane.silent = msg.err != nil
 	if msg.err == nil {
-		pane.status, pane.operator = msg.status, true
+		pane.status, pane.statusAt, pane.operator = msg.status, pane.now(), true
 		pane.health.add(msg.status)
 		pane.setFlags(msg.flags)
 	} else if c := wire.CodeOf(msg.err); c == wire.CodeForbidden || c == wire.CodeUnauthorized {
+		pane.status = nil
 		return nil
 	}
 	return tea.Tick(statusInterval, func(time.Time) tea.Msg { return readStatusMsg{} })
@@ -92,6 +95,18 @@ func (pane *healthPane) setFlags(open []client.Flag) {
 		pane.lastFlag = max(pane.lastFlag, f.ID)
 	}
 	*pane.open = flags
+}
+
+// outdatedAfter is how old the status may be while an answer is awaited.
+const outdatedAfter = 3 * statusInterval
+
+// outdated says how old the status is when the server does not answer; "" while it does.
+func (pane *healthPane) outdated() string {
+	old := pane.now().Sub(pane.statusAt)
+	if !pane.silent && old < outdatedAfter {
+		return ""
+	}
+	return fmt.Sprintf("no answer; as of %d s ago", int(old.Seconds()))
 }
 
 // stage is one line of the health panel: a stage of the pipeline.
@@ -228,11 +243,17 @@ func (pane *healthPane) healthPanel(width int) []string {
 	wideName, wideValue, wideWords := 0, 0, 2
 	for _, s := range stages {
 		wideName = max(wideName, len(s.name))
-		wideValue = max(wideValue, ansi.StringWidth(s.value))
-		wideWords = max(wideWords, ansi.StringWidth(s.problem))
+		wideValue = max(wideValue, cells(s.value))
+		wideWords = max(wideWords, cells(s.problem))
 	}
 	sparks := min(width-wideName-wideValue-wideWords-6, seriesLength)
 	var lines []string
+	outdated := pane.outdated()
+	good, problem := th.good, th.problem
+	if outdated != "" {
+		lines = append(lines, th.warn.paint(fit(outdated, width, th.more)))
+		good, problem = th.dim, th.dim
+	}
 	for _, s := range stages {
 		line := th.dim.paint(fit(s.name, wideName, "")) + "  " + fitRight(s.value, wideValue)
 		if sparks >= 6 {
@@ -242,14 +263,14 @@ func (pane *healthPane) healthPanel(width int) []string {
 			}
 			line += "  " + th.spark.paint(fit(curve, sparks, ""))
 		}
-		verdict := th.good.paint("ok")
+		verdict := good.paint("ok")
 		if s.problem != "" {
-			verdict = th.problem.paint(s.problem)
+			verdict = problem.paint(s.problem)
 		}
 		lines = append(lines, ansi.Truncate(line+"  "+verdict, width, th.more))
 	}
 	for _, p := range pane.status.Problems {
-		lines = append(lines, th.problem.paint(fit(Printable(p), width, th.more)))
+		lines = append(lines, problem.paint(fit(Printable(p), width, th.more)))
 	}
 	return lines
 }
@@ -267,12 +288,16 @@ func (pane *healthPane) healthLine(width int) string {
 	for _, p := range pane.status.Problems {
 		problems = append(problems, Printable(p))
 	}
-	if len(problems) > 0 {
+	outdated := pane.outdated()
+	if len(problems) > 0 && outdated == "" {
 		return th.problem.paint(fit(" "+strings.Join(problems, th.between), width, th.more))
 	}
 	text := " " + th.good.paint("healthy")
+	if outdated != "" {
+		text = " " + th.warn.paint(outdated)
+	}
 	for _, f := range figures {
-		if ansi.StringWidth(text+th.between+f) > width {
+		if cells(text+th.between+f) > width {
 			break
 		}
 		text += th.dim.paint(th.between + f)

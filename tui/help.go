@@ -10,9 +10,9 @@ import (
 
 // keyMap holds the keys of the screen, with their help.
 type keyMap struct {
-	help, board, period, find, me, pause, copy, status, feed, actions, close, quit key.Binding
-	up, down, pageUp, pageDown, top, bottom, open, dismiss                         key.Binding
-	earlier, later, faster, slower                                                 key.Binding // of a replay
+	help, board, period, find, me, pause, copy, status, activity, actions, close, quit key.Binding
+	up, down, pageUp, pageDown, top, bottom, open, dismiss                             key.Binding
+	earlier, later, faster, slower                                                     key.Binding // of a playback
 }
 
 var keys = keyMap{
@@ -24,7 +24,7 @@ var keys = keyMap{
 	pause:    bind("p", "pause or resume", "p", " "),
 	copy:     bind("y", "copy player or board", "y"),
 	status:   bind("o", "toggle health", "o"),
-	feed:     bind("e", "toggle the feed", "e"),
+	activity: bind("e", "toggle recent activity", "e"),
 	actions:  bind("a", "actions", "a"),
 	close:    bind("esc", "back, clear", "esc"),
 	quit:     bind("q", "quit", "q", "ctrl+c"),
@@ -101,21 +101,21 @@ func (m *model) helpGroups() []helpGroup {
 	}}
 	if m.reel != nil {
 		return []helpGroup{
-			{"replay", []key.Binding{
+			{"playback", []key.Binding{
 				bind("space", "pause, resume, play again"), keys.earlier, keys.later, keys.faster, keys.slower,
 			}},
 			{"board", []key.Binding{
 				both(keys.up, keys.down, "j k", "select ("+m.theme.arrows+", pgup, pgdn)"),
 				both(keys.top, keys.bottom, "g G", "first, last (home, end)"), brief(keys.copy, "copy the board"),
 			}},
-			{"everywhere", []key.Binding{keys.help, keys.feed, keys.close, keys.quit}},
+			{"everywhere", []key.Binding{keys.help, keys.activity, keys.close, keys.quit}},
 		}
 	}
 	player := helpGroup{"player's page", []key.Binding{
 		both(keys.up, keys.down, "j k", "scroll the statement"), brief(keys.copy, "copy the standing"),
 		brief(keys.close, "back to the board"),
 	}}
-	everywhere := helpGroup{"everywhere", []key.Binding{keys.help, keys.status, keys.feed, keys.close, keys.quit}}
+	everywhere := helpGroup{"everywhere", []key.Binding{keys.help, keys.status, keys.activity, keys.close, keys.quit}}
 	operators := helpGroup{"operators", []key.Binding{brief(keys.actions, "freeze, rebuild, ban")}}
 	if m.player != nil {
 		return []helpGroup{player, board, everywhere, operators}
@@ -138,7 +138,7 @@ func (t *theme) shortHelp(bindings []key.Binding, width int) string {
 // helpColumn is the width of a column of the help.
 const helpColumn, helpKeyWidth = 34, 7
 
-// helpPanel draws the help: the keys by context, and what the marks mean. A narrow
+// helpPanel draws the help: the keys by context, and what the symbols mean. A narrow
 // screen has one column, and a short one cuts it.
 func (m *model) helpPanel(width, height int) []string {
 	th := &m.theme
@@ -150,8 +150,8 @@ func (m *model) helpPanel(width, height int) []string {
 		}
 		groups = append(groups, append(lines, ""))
 	}
-	marks := []string{th.title.paint("marks")}
-	for _, mark := range [][2]string{
+	symbols := []string{th.title.paint("symbols")}
+	for _, symbol := range [][2]string{
 		{th.upMark + " " + th.downMark, "ranks gained and lost"},
 		{"new", "not shown before"},
 		{th.tie, "same score as a neighbour"},
@@ -160,9 +160,9 @@ func (m *model) helpPanel(width, height int) []string {
 		{"bar", "score relative to the best"},
 		{"p95", "95 % of writes are faster"},
 	} {
-		marks = append(marks, fit(mark[0], helpKeyWidth, "")+mark[1])
+		symbols = append(symbols, fit(symbol[0], helpKeyWidth, "")+symbol[1])
 	}
-	groups = append(groups, marks)
+	groups = append(groups, symbols)
 	all := 0
 	for _, g := range groups {
 		all += len(g)
@@ -218,10 +218,10 @@ func (t *theme) panel(title string, lines []string, width, height int) []string 
 // top and bottom are the first and the last line of a panel.
 func (t *theme) top(title string, width int) string {
 	title = Printable(title)
-	if room := width - 6; ansi.StringWidth(title) > room {
+	if room := width - 6; cells(title) > room {
 		title = fit(title, room, t.more)
 	}
-	rest := strings.Repeat(t.box[4], max(width-ansi.StringWidth(title)-5, 0))
+	rest := strings.Repeat(t.box[4], max(width-cells(title)-5, 0))
 	return t.border.paint(t.box[0]+t.box[4]+" ") + t.strong.paint(title) + " " + t.border.paint(rest+t.box[1])
 }
 

@@ -39,7 +39,7 @@ func (m *model) handleKey(msg tea.KeyMsg) tea.Cmd {
 // boardKey handles a key on the board itself.
 func (m *model) boardKey(msg tea.KeyMsg) tea.Cmd {
 	if m.reel != nil {
-		if cmd, handled := m.replay.handleKey(msg); handled {
+		if cmd, handled := m.playback.handleKey(msg); handled {
 			return cmd
 		}
 	}
@@ -91,8 +91,8 @@ func (m *model) boardKey(msg tea.KeyMsg) tea.Cmd {
 		m.openMenu()
 	case key.Matches(msg, keys.status):
 		m.showHealth = !m.showHealth
-	case key.Matches(msg, keys.feed):
-		m.showFeed = !m.showFeed
+	case key.Matches(msg, keys.activity):
+		m.showActivity = !m.showActivity
 	case key.Matches(msg, keys.copy):
 		text := m.clipboardText()
 		return func() tea.Msg { return copiedMsg{m.o.Copy(text)} }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
+	"github.com/muesli/termenv"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/wire"
@@ -304,7 +305,7 @@ func TestHelpIsGrouped(t *testing.T) {
 	}
 	openBob(s)
 	s.keys("?")
-	s.contains("help", "player's page", "everywhere", "operators", "marks")
+	s.contains("help", "player's page", "everywhere", "operators", "symbols")
 	if g := s.helpGroups(); g[0].title != "player's page" {
 		t.Errorf("first group: %q, want the player's page", g[0].title)
 	}
@@ -328,10 +329,12 @@ func TestHealthIsForOperators(t *testing.T) {
 	if cmd := s.setStatus(statusMsg{err: errors.New("unavailable")}); cmd == nil {
 		t.Error("after a failure: not read again")
 	}
-	s.lacks("outbox") // outdated figures are not shown
+	s.wait(12 * time.Second)
+	s.contains("outbox", "no answer; as of 12 s ago") // outdated figures say so
 	if cmd := s.setStatus(statusMsg{err: scoreboard.Errorf(wire.CodeForbidden, "no")}); cmd != nil {
 		t.Error("after a refusal: read again")
 	}
+	s.lacks("outbox")
 }
 
 // On a narrow screen one line says what is wrong.
@@ -343,6 +346,36 @@ func TestHealthLine(t *testing.T) {
 	s.Update(statusMsg{status: failingStatus()})
 	s.contains("outbox 4,200, 7.3 s: over 1,000")
 	s.lacks("healthy · writes")
+}
+
+// Without an answer the figures that are left are not shown as good.
+func TestHealthWithoutAnAnswer(t *testing.T) {
+	for name, c := range map[string]struct{ width, height int }{"a line": {80, 24}, "a panel": {120, 40}} {
+		s := newScreen(t, c.width, c.height, look{colours: termenv.TrueColor, dark: true})
+		s.Update(stateMsg{state: recorded()[0]})
+		s.Update(statusMsg{status: healthyStatus(40)})
+		if s.contains("writes"); s.outdated() != "" {
+			t.Errorf("%s: %q while the status is current", name, s.outdated())
+		}
+		drawn := func() string {
+			if c.width < 100 {
+				return s.healthLine(c.width)
+			}
+			return strings.Join(s.healthPanel(40), "\n")
+		}
+		good := s.theme.good.paint("ok")
+		if c.width < 100 {
+			good = s.theme.good.paint("healthy")
+		}
+		if !strings.Contains(drawn(), good) {
+			t.Errorf("%s: %q is not good at first", name, drawn())
+		}
+		s.wait(10 * time.Second) // no answer and no error: the request hangs
+		s.contains("no answer; as of 10 s ago")
+		if strings.Contains(drawn(), good) {
+			t.Errorf("%s: %q is good without an answer", name, drawn())
+		}
+	}
 }
 
 func TestGapKeepsAllDigits(t *testing.T) {
@@ -366,7 +399,7 @@ func TestErrorClears(t *testing.T) {
 	s.Update(stateMsg{state: frames[1]})
 	s.lacks("does not answer", "reconnecting")
 	s.Update(boardsMsg{err: errors.New("the server does not answer")})
-	s.wait(noticeFor)
+	s.wait(toastFor)
 	s.lacks("does not answer")
 }
 
@@ -387,7 +420,7 @@ func TestTerminalAnswersItsBackground(t *testing.T) {
 	if !s.theme.dark {
 		t.Error("light, want dark")
 	}
-	if s.chooser != nil || s.menu != nil || s.notice != "" {
+	if s.chooser != nil || s.menu != nil || s.toast != "" {
 		t.Error("the answer was taken for keys")
 	}
 	s.handle(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune("]"), Alt: true}) // of a user

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// stateInterval is the least time between two states on the screen. The watch's
+	// stateInterval is the minimum time between two states on the screen. The watch's
 	// channel holds the latest, so a busy board skips states, not users. After a state in
 	// which many scores changed it is longer.
 	stateInterval, hecticInterval = 125 * time.Millisecond, 500 * time.Millisecond
@@ -26,16 +26,16 @@ const (
 	requestTimeout, actionTimeout = 5 * time.Second, time.Minute
 	// neighbours are those around the own row, on each side.
 	neighbours = 2
-	// noticeFor is how long a notice stays.
-	noticeFor = 8 * time.Second
+	// toastFor is how long a toast stays.
+	toastFor = 8 * time.Second
 )
 
 // Options are the inputs of the screen.
 type Options struct {
 	Board string // shown first
-	// Replay, if set, is played back, and of the functions below only BoardInfo and Copy are
+	// Playback, if set, is played back, and of the functions below only BoardInfo and Copy are
 	// called.
-	Replay *Replay
+	Playback *Playback
 	// Watch watches a board until the context ends.
 	Watch func(ctx context.Context, board string) <-chan client.State
 	// Me reads the standing of the token's user, with neighbours.
@@ -73,18 +73,18 @@ type Options struct {
 }
 
 // shared is what all parts of the screen use. All times come from now, so a test can
-// replay a session.
+// run a recorded session.
 type shared struct {
-	ctx         context.Context // of the requests
-	o           Options
-	renderer    *lipgloss.Renderer
-	theme       theme
-	now         func() time.Time
-	width       int
-	height      int
-	operator    bool
-	notice      string
-	noticeUntil time.Time
+	ctx        context.Context // of the requests
+	o          Options
+	renderer   *lipgloss.Renderer
+	theme      theme
+	now        func() time.Time
+	width      int
+	height     int
+	operator   bool
+	toast      string
+	toastUntil time.Time
 }
 
 // watched is the board that is watched.
@@ -99,8 +99,8 @@ type model struct {
 	*shared
 	*watched
 	*boardPane
-	replay replayPane
-	header headerPane
+	playback playbackPane
+	header   headerPane
 	healthPane
 	playerPane
 	chooserPane
@@ -110,14 +110,17 @@ type model struct {
 	answer terminalAnswer
 	wakeAt time.Time // of the pending tick; zero: none
 
+	drawn string // what View returned last
+	same  bool   // the last message changed nothing of it
+
 	states <-chan client.State
 	stop   context.CancelFunc
 
-	search     textinput.Model // focused while a user is entered
-	help       bool
-	showHealth bool
-	showFeed   bool
-	ended      bool
+	search       textinput.Model // focused while a user is entered
+	help         bool
+	showHealth   bool
+	showActivity bool
+	ended        bool
 }
 
 type (
@@ -145,30 +148,30 @@ func newModel(ctx context.Context, o Options, r *lipgloss.Renderer, dark bool) *
 	all := &shared{ctx: ctx, o: o, renderer: r, theme: th, now: time.Now}
 	which := &watched{}
 	on := &boardPane{shared: all, watched: which}
-	if o.Replay != nil {
-		on.reel, which.watching = newReel(*o.Replay), o.Replay.Board
+	if o.Playback != nil {
+		on.reel, which.watching = newReel(*o.Playback), o.Playback.Board
 	}
 	m := &model{
 		shared:    all,
 		watched:   which,
 		boardPane: on,
-		replay: replayPane{
-			shared: all, reel: on.reel, newest: &on.newest, info: &on.info, events: &on.feed,
+		playback: playbackPane{
+			shared: all, reel: on.reel, newest: &on.newest, info: &on.info, events: &on.activity,
 			show: on.show, readInfo: on.readInfo, reset: on.board.reset,
 		},
 		header: headerPane{
 			shared: all, state: &on.shown, info: &on.info, finale: &on.finale, paused: &on.paused, reel: on.reel,
 		},
 		healthPane: healthPane{
-			shared: all, watched: which, lastFlag: -1, entry: on.entryOf, events: &on.feed, open: &on.flags,
+			shared: all, watched: which, lastFlag: -1, entry: on.entryOf, events: &on.activity, open: &on.flags,
 		},
-		playerPane:  playerPane{shared: all, watched: which, entry: on.entryOf, labelOf: on.label},
-		chooserPane: chooserPane{shared: all, watched: which},
-		menuPane:    menuPane{shared: all, about: &on.info, report: on.tell},
-		search:      newInput(&th, "find: ", maxUserID),
-		showHealth:  true,
-		showFeed:    true,
-		stop:        func() {},
+		playerPane:   playerPane{shared: all, watched: which, entry: on.entryOf, labelOf: on.label},
+		chooserPane:  chooserPane{shared: all, watched: which},
+		menuPane:     menuPane{shared: all, about: &on.info, report: on.tell},
+		search:       newInput(&th, "find: ", maxUserID),
+		showHealth:   true,
+		showActivity: true,
+		stop:         func() {},
 	}
 	return m
 }
@@ -181,7 +184,7 @@ func (m *model) Init() tea.Cmd {
 		return nil
 	}
 	if m.reel != nil {
-		return tea.Batch(ask, m.replay.loadTimeline(), m.replay.nextTick())
+		return tea.Batch(ask, m.playback.loadTimeline(), m.playback.nextTick())
 	}
 	return tea.Batch(ask, m.watch(m.o.Board), m.readStatus(), m.later(readMeMsg{}), m.later(readInfoMsg{}))
 }
@@ -203,7 +206,7 @@ func (m *model) watch(board string) tea.Cmd {
 	m.paused, m.first, m.widest, m.selected = false, 0, 0, ""
 	m.notify("")
 	m.board.reset()
-	m.feed = feed{}
+	m.activity = activity{}
 	m.health = health{}
 	return tea.Batch(m.listen(), m.readInfo(), m.readMe())
 }
@@ -248,8 +251,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.wakeAt = time.Time{}
 	}
 	cmd := m.handle(msg)
-	if m.notice != "" && !m.now().Before(m.noticeUntil) {
+	if m.toast != "" && !m.now().Before(m.toastUntil) {
 		m.notify("")
+		m.same = false
 	}
 	return m, tea.Batch(cmd, m.wake())
 }
@@ -264,6 +268,12 @@ func (m *model) wake() tea.Cmd {
 }
 
 func (m *model) handle(msg tea.Msg) tea.Cmd {
+	switch msg.(type) {
+	case listenMsg, readMeMsg, readInfoMsg, readStatusMsg, readPlayerMsg:
+		m.same = true // they only ask for what another message brings
+	default:
+		m.same = false
+	}
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
@@ -283,9 +293,9 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 		}
 		return tea.Batch(cmd, tea.Tick(wait, func(time.Time) tea.Msg { return listenMsg{generation} }))
 	case timelineMsg:
-		return m.replay.setTimeline(msg)
-	case replayTickMsg:
-		return m.replay.playOn(msg)
+		return m.playback.setTimeline(msg)
+	case playbackTickMsg:
+		return m.playback.playOn(msg)
 	case listenMsg:
 		if msg.generation == m.generation {
 			return m.listen()
@@ -362,7 +372,7 @@ func (pane *boardPane) show() tea.Cmd {
 	}
 	pane.hectic = scores > maxAnimated
 	for _, e := range pane.notable(before, changes) {
-		pane.feed.add(e)
+		pane.activity.add(e)
 	}
 	pane.keepCursor()
 	move := pane.shown.Me
@@ -377,11 +387,11 @@ func (pane *boardPane) show() tea.Cmd {
 	return cmd
 }
 
-// notify shows a notice for a while; an empty one clears it.
+// notify shows a toast for a while; an empty one clears it.
 func (s *shared) notify(text string) {
-	s.notice, s.noticeUntil = text, time.Time{}
+	s.toast, s.toastUntil = text, time.Time{}
 	if text != "" {
-		s.noticeUntil = s.now().Add(noticeFor)
+		s.toastUntil = s.now().Add(toastFor)
 	}
 }
 

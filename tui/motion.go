@@ -113,17 +113,23 @@ func (m *model) nextChange() time.Time {
 	if trends {
 		at(now.Truncate(trendSlot).Add(trendSlot))
 	}
-	if heard := m.shown.HeardAt; !heard.IsZero() {
-		at(heard.Add(staleAfter))
-		if old := now.Sub(heard); old >= staleAfter {
-			at(heard.Add(old.Truncate(time.Second) + time.Second))
+	counted := func(since time.Time, after time.Duration) { // an age that is shown in seconds from then on
+		at(since.Add(after))
+		if old := now.Sub(since); old >= after {
+			at(since.Add(old.Truncate(time.Second) + time.Second))
 		}
+	}
+	if heard := m.shown.HeardAt; !heard.IsZero() {
+		counted(heard, staleAfter)
+	}
+	if m.showHealth && m.status != nil {
+		counted(m.statusAt, outdatedAfter)
 	}
 	if end := m.info.PeriodEnd; end != nil && m.reel == nil {
 		step := countdownStep(end.Sub(now))
 		at(end.Add(-(end.Sub(now) - 1).Truncate(step)))
 	}
-	at(m.noticeUntil)
+	at(m.toastUntil)
 	at(m.finale.until)
 	return next
 }

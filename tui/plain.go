@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/scoreboard/scoreboard/client"
 )
 
@@ -81,7 +79,7 @@ func frame(s *client.State, status string, now time.Time, explain func(error) st
 	b.WriteByte('\n')
 	widest := 0
 	for _, e := range s.Entries {
-		widest = max(widest, ansi.StringWidth(name(e, false)))
+		widest = max(widest, cells(name(e, false)))
 	}
 	for _, e := range s.Entries {
 		fmt.Fprintf(&b, "%4d  %s  %12d\n", e.Rank, fit(name(e, false), widest, ""), e.Score)
@@ -167,10 +165,10 @@ func (b *board) writeLines(to *strings.Builder, entries []client.Entry, now time
 	}
 }
 
-// ReplayLines writes a line for each change of a score in the past of a board, at its speed,
+// PlaybackLines writes a line for each change of a score in the past of a board, at its speed,
 // until its end or that of ctx.
-func ReplayLines(ctx context.Context, out io.Writer, replay Replay) error {
-	r := newReel(replay)
+func PlaybackLines(ctx context.Context, out io.Writer, playback Playback) error {
+	r := newReel(playback)
 	var shown board
 	due := time.Now() // of the first frame
 	for {

@@ -8,8 +8,8 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 )
 
-// Replay is the past of a board, played back instead of the live board.
-type Replay struct {
+// Playback is the past of a board, played back instead of the live board.
+type Playback struct {
 	Board    string
 	From, To time.Time // zero: the whole period, or the last day
 	Speed    float64   // seconds of the past in a second
@@ -19,15 +19,15 @@ type Replay struct {
 
 // Step is the time between two steps of the parts that are loaded: at a high speed, shorter ones
 // would not be seen.
-func (r *Replay) Step() time.Duration {
-	return max(time.Duration(r.Speed*float64(replayTick)).Truncate(minStep), minStep)
+func (r *Playback) Step() time.Duration {
+	return max(time.Duration(r.Speed*float64(playbackTick)).Truncate(minStep), minStep)
 }
 
 const (
-	// replayTick is the time between two looks at what a replay shows, and with that the
+	// playbackTick is the time between two looks at what a playback shows, and with that the
 	// shortest step that it needs.
-	replayTick = stateInterval
-	minStep    = time.Second
+	playbackTick = stateInterval
+	minStep      = time.Second
 	// prefetch is how long before it is shown a part is loaded.
 	prefetch = 10 * time.Second
 	// maxFrames bounds what is kept to step back to.
@@ -37,12 +37,12 @@ const (
 // speeds are those that keys choose.
 var speeds = []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, MaxSpeed}
 
-// MaxSpeed is the largest speed of a replay: a day in a second.
+// MaxSpeed is the largest speed of a playback: a day in a second.
 const MaxSpeed = 86_400
 
-// reel is the part of a replay that was loaded, and where it stands.
+// reel is the part of a playback that was loaded, and where it stands.
 type reel struct {
-	Replay
+	Playback
 	board      string // as the server says
 	start, end time.Time
 	at         time.Time // the moment shown
@@ -54,7 +54,9 @@ type reel struct {
 	err        error // of the last attempt to load
 }
 
-func newReel(r Replay) *reel { return &reel{Replay: r, board: r.Board, next: r.From, playing: true} }
+func newReel(r Playback) *reel {
+	return &reel{Playback: r, board: r.Board, next: r.From, playing: true}
+}
 
 // add adds a part that was loaded.
 func (r *reel) add(f *client.Timeline) {
@@ -145,6 +147,6 @@ func (r *reel) faster(by int) {
 // rewind begins again.
 func (r *reel) rewind() {
 	*r = reel{
-		Replay: r.Replay, board: r.board, next: r.start, playing: true, start: r.start, end: r.end, at: r.start,
+		Playback: r.Playback, board: r.board, next: r.start, playing: true, start: r.start, end: r.end, at: r.start,
 	}
 }

@@ -400,6 +400,7 @@ func TestIdleScreenDrawsNothing(t *testing.T) {
 	heard := recorded()[1]
 	heard.HeardAt = s.clock
 	s.Update(stateMsg{state: heard})
+	s.statusAt = s.clock
 	before := s.View()
 	if next := s.nextChange(); next.Before(s.clock.Add(staleAfter)) {
 		t.Errorf("next frame after %v, want none before the data is %v old", next.Sub(s.clock), staleAfter)

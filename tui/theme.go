@@ -52,8 +52,8 @@ type glyphs struct {
 	mark, arrows, sideways, cursor, to   string
 	tie, flag                            string
 	star, info, separator, full          string    // full is a whole cell, above the last spark
-	play, pause, stop                    string    // of a replay
-	track                                [3]string // of a replay: shown, loaded, the rest
+	play, pause, stop                    string    // of a playback
+	track                                [3]string // of a playback: shown, loaded, the rest
 	bars                                 []string  // partial fills of a cell, from the left
 	sparks                               []string  // partial fills, from below
 	box                                  [6]string // corners from the top left clockwise, horizontal, vertical

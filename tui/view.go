@@ -14,13 +14,21 @@ const (
 	minWidth, minHeight = 40, 12
 	// Screens from this size have panels.
 	panelWidth, panelHeight = 60, 18
-	// Screens from this width show health and feed beside the board.
+	// Screens from this width show health and activity beside the board.
 	wideWidth = 110
-	// minFeed is the least height of the feed below a short board.
-	minFeed = 5
+	// minActivity is the minimum height of the activity below a short board.
+	minActivity = 5
 )
 
+// View draws the screen. The program calls it after every message.
 func (m *model) View() string {
+	if !m.same || m.drawn == "" {
+		m.drawn = m.draw()
+	}
+	return m.drawn
+}
+
+func (m *model) draw() string {
 	switch {
 	case m.width == 0 || m.ended:
 		return ""
@@ -29,8 +37,8 @@ func (m *model) View() string {
 	}
 	lines := append([]string{m.header.line()}, m.header.banners()...)
 	panels := m.width >= panelWidth && m.height >= panelHeight
-	if most := m.height / 6; len(lines) > most { // at least the header
-		lines = lines[:max(most, 1)]
+	if limit := m.height / 6; len(lines) > limit { // at least the header
+		lines = lines[:max(limit, 1)]
 	}
 	body := m.height - len(lines) - 1
 	switch {
@@ -60,7 +68,7 @@ func (m *model) View() string {
 	return strings.Join(lines, "\n")
 }
 
-// wide draws the board on the left, and health and feed on the right.
+// wide draws the board on the left, and health and activity on the right.
 func (m *model) wide(height int) []string {
 	right := min(max(m.width*3/8, 47), 72)
 	var side []string
@@ -68,8 +76,8 @@ func (m *model) wide(height int) []string {
 		lines := m.healthPanel(right - 4)
 		side = append(side, m.theme.panel("health", lines, right, len(lines)+2)...)
 	}
-	if room := height - len(side); m.showFeed && room >= 3 {
-		side = append(side, m.feedPanel(right, room)...)
+	if room := height - len(side); m.showActivity && room >= 3 {
+		side = append(side, m.activityPanel(right, room)...)
 	}
 	if len(side) == 0 {
 		return m.boardPanel(m.width, height)
@@ -83,7 +91,7 @@ func (m *model) wide(height int) []string {
 	return left
 }
 
-// stacked draws the board, and below it the feed if the board is short.
+// stacked draws the board, and below it the activity if the board is short.
 func (m *model) stacked(height int) []string {
 	var lines []string
 	if m.showHealth && m.status != nil {
@@ -94,9 +102,9 @@ func (m *model) stacked(height int) []string {
 	if m.me != nil && m.board.find(m.me.UserID) < 0 {
 		need += 2 + len(m.me.Neighbours)
 	}
-	if feed := height - need; m.showFeed && feed >= minFeed {
+	if activity := height - need; m.showActivity && activity >= minActivity {
 		lines = append(lines, m.boardPanel(m.width, need)...)
-		return append(lines, m.feedPanel(m.width, feed)...)
+		return append(lines, m.activityPanel(m.width, activity)...)
 	}
 	return append(lines, m.boardPanel(m.width, height)...)
 }
@@ -129,8 +137,8 @@ func (t *theme) snugPanel(title string, lines []string, width, height int) []str
 	return append(out, t.bottom(width))
 }
 
-func (pane *boardPane) feedPanel(width, height int) []string {
-	lines := pane.feed.lines(&pane.theme, height-2, width-4)
+func (pane *boardPane) activityPanel(width, height int) []string {
+	lines := pane.activity.lines(&pane.theme, height-2, width-4)
 	if len(lines) == 0 {
 		const hint = "overtakes, entries and exits appear here"
 		lines = []string{pane.theme.dim.paint(fit(hint, width-4, pane.theme.more))}
@@ -159,14 +167,14 @@ func (pane *playerPane) smallPlayer(height int) []string {
 	return lines
 }
 
-// footer shows the input, a notice, or the keys.
+// footer shows the input, a toast, or the keys.
 func (m *model) footer() string {
 	th := &m.theme
 	switch {
 	case m.search.Focused():
 		return fit(" "+m.search.View(), m.width, th.more)
-	case m.notice != "":
-		return th.warn.paint(ansi.Truncate(" "+Printable(m.notice), m.width, th.more))
+	case m.toast != "":
+		return th.warn.paint(ansi.Truncate(" "+Printable(m.toast), m.width, th.more))
 	}
 	return " " + th.shortHelp(m.ShortHelp(), m.width-1)
 }
@@ -177,7 +185,7 @@ func placeLine(p *client.Place) string {
 
 // overlay draws a box over the middle of the lines.
 func (m *model) overlay(lines, box []string) {
-	width := ansi.StringWidth(box[0])
+	width := cells(box[0])
 	top, left := max((len(lines)-len(box))/2, 0), max((m.width-width)/2, 0)
 	for i, b := range box {
 		if top+i >= len(lines) {
@@ -190,7 +198,7 @@ func (m *model) overlay(lines, box []string) {
 
 // spread aligns two texts to the ends of a line and truncates the left one.
 func spread(left, right string, width int, more string) string {
-	room := width - ansi.StringWidth(right) - 1
+	room := width - cells(right) - 1
 	if room < 0 {
 		return ansi.Truncate(right, width, "")
 	}

@@ -54,20 +54,20 @@ func TestMemoryIsConstant(t *testing.T) {
 		lines = 400_000
 	}
 	run := func(n int) uint64 {
-		var most uint64
+		var highest uint64
 		job := bulk.Job{
 			Source: &endless{n: n}, Results: filepath.Join(t.TempDir(), "results"), Workers: 16,
 			Progress: func(bulk.Tally) {
 				var m runtime.MemStats
 				runtime.GC()
 				runtime.ReadMemStats(&m)
-				most = max(most, m.HeapAlloc)
+				highest = max(highest, m.HeapAlloc)
 			},
 		}
 		if tally, err := job.Run(t.Context(), accept{}); !errors.Is(err, os.ErrClosed) || tally.Done != n {
 			t.Fatalf("got %+v, %v", tally, err)
 		}
-		return most
+		return highest
 	}
 	few, many := run(1000), run(lines)
 	if many > few+6<<20 { // lines in flight

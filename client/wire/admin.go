@@ -31,7 +31,7 @@ type RotateRequest struct {
 	Overlap string `json:"overlap,omitempty"` // how long the old secret stays valid, such as 1h; 24h by default
 }
 
-// Key describes a signing key. Secret is set only when the key is created or rotated.
+// Key is a signing key. Secret is set only when the key is created or rotated.
 type Key struct {
 	KeyID string `json:"key_id"`
 	Name  string `json:"name"` // name for people
@@ -62,7 +62,7 @@ type MasterKeyRotation struct {
 	Unreadable []string `json:"unreadable"`
 }
 
-// Keys answers GET /v1/admin/keys: every key, without its secret.
+// Keys is the response of GET /v1/admin/keys: every key, without its secret.
 type Keys struct {
 	Keys []Key `json:"keys"` // all keys, also revoked and expired ones
 }

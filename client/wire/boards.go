@@ -149,7 +149,7 @@ type RollRequest struct {
 	EndsAt   *time.Time `json:"ends_at,omitempty"`
 }
 
-// Rolled reports what a rollover did, or would do if DryRun is set.
+// Rolled is the result of a rollover or, if DryRun is set, what it would do.
 type Rolled struct {
 	Created     []string     `json:"created"`               // instances that were created
 	Interrupted string       `json:"interrupted,omitempty"` // season that ended early because another one started
@@ -167,7 +167,7 @@ type EndedBoard struct {
 	StandingsHash string     `json:"standings_hash,omitempty"`
 }
 
-// FinalStandings answers GET /v1/boards/{board}/standings.
+// FinalStandings is the response of GET /v1/boards/{board}/standings.
 type FinalStandings struct {
 	Board         string    `json:"board"`
 	ClosedAt      time.Time `json:"closed_at"`

@@ -14,12 +14,12 @@ type RankHistory struct {
 	DaysInTop10 int64      `json:"days_in_top_10"`          // days in UTC with a point of rank 1 to 10
 	Climb       *RankClimb `json:"biggest_climb,omitempty"` // absent if the rank never improved
 
-	Marks *RankMarks `json:"marks,omitempty"` // of all time; absent if no sample has the user, and with as=now
+	AllTime *AllTimeRanks `json:"all_time,omitempty"` // absent if no sample has the user, and with as=now
 }
 
-// RankMarks are a user's rank statistics on a board, computed from hourly samples of the first
+// AllTimeRanks is the rank statistics of a user on a board, computed from hourly samples of the first
 // 1,000 ranks. Changes between two samples are not included.
-type RankMarks struct {
+type AllTimeRanks struct {
 	BestRank    int64      `json:"best_rank"`               // lowest rank of a sample, from 1
 	BestRankAt  time.Time  `json:"best_rank_at"`            // first sample with this rank
 	DaysInTop10 int64      `json:"days_in_top_10"`          // days in UTC with a sample of rank 1 to 10
@@ -39,9 +39,9 @@ type RankPoint struct {
 // RankClimb is the largest improvement of a rank between two consecutive points or samples; of
 // equal ones the first.
 type RankClimb struct {
-	Began  time.Time `json:"began_at"` // point or sample before the climb
-	Ended  time.Time `json:"ended_at"` // point or sample after the climb
-	Places int64     `json:"places"`   // by how many ranks
+	Began time.Time `json:"began_at"` // point or sample before the climb
+	Ended time.Time `json:"ended_at"` // point or sample after the climb
+	Ranks int64     `json:"ranks"`    // by how many ranks
 }
 
 // Timeline is the response of GET /v1/leaderboard/timeline: the first rows of a board at regular
@@ -93,16 +93,16 @@ type RankNeighbour struct {
 	ReachedAt  time.Time `json:"reached_at"`
 }
 
-// RankTie says who has the same score. Of equal scores, the one that was reached first ranks
-// first.
+// RankTie is the number of users with the same score, and the first of them. Of equal scores, the
+// one that was reached first ranks first.
 type RankTie struct {
 	Users   int64      `json:"users"`              // with this score, including the user
 	Ahead   int64      `json:"ahead"`              // of those, how many reached it before the user
-	First   string     `json:"first,omitempty"`    // who reached it first; absent if others are private
+	First   string     `json:"first,omitempty"`    // user that reached it first; absent if others are private
 	FirstAt *time.Time `json:"first_at,omitempty"` // when that was; absent as first is
 }
 
-// ScoreSources are the changes of a score by their source, in points. Their sum is the score.
+// ScoreSources is the sum of a score's changes by their source, in points. Their sum is the score.
 type ScoreSources struct {
 	Submitted  int64 `json:"submitted"`  // by events of clients and servers
 	Adjusted   int64 `json:"adjusted"`   // by operators

@@ -32,7 +32,7 @@ type User struct {
 	Reason     string      `json:"reason,omitempty"` // the operator's reason
 	OpenFlags  int64       `json:"open_flags"`       // number of flags of the user that wait for a decision
 	Scores     []UserScore `json:"scores"`           // the 100 scores that changed last
-	// VoidFailures are events that voids could not reverse or restore: at most 20, those
+	// VoidFailures lists the events that voids could not reverse or restore: at most 20, those
 	// of the newest voids first.
 	VoidFailures []VoidFailure `json:"void_failures,omitempty"`
 }

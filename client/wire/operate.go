@@ -31,14 +31,14 @@ type OutboxShard struct {
 // DeadLetter is a record that could not be processed. Value holds its bytes, in JSON as
 // base64.
 type DeadLetter struct {
-	ID        int64     `json:"id"`              // number of the dead letter
-	Topic     string    `json:"topic"`           // topic (or stream) of the record
-	Partition int       `json:"partition"`       // partition of the record, from 0
-	Offset    int64     `json:"offset"`          // offset of the record in its partition
-	Reason    string    `json:"reason"`          // why it could not be processed, in words
-	Attempts  int       `json:"attempts"`        // number of times that it was tried
-	BuriedAt  time.Time `json:"buried_at"`       // time at which it became a dead letter
-	Value     []byte    `json:"value,omitempty"` // the record's bytes, as base64; absent in lists
+	ID             int64     `json:"id"`               // number of the dead letter
+	Topic          string    `json:"topic"`            // topic (or stream) of the record
+	Partition      int       `json:"partition"`        // partition of the record, from 0
+	Offset         int64     `json:"offset"`           // offset of the record in its partition
+	Reason         string    `json:"reason"`           // why it could not be processed, in words
+	Attempts       int       `json:"attempts"`         // number of times that it was tried
+	DeadLetteredAt time.Time `json:"dead_lettered_at"` // time at which it became a dead letter
+	Value          []byte    `json:"value,omitempty"`  // the record's bytes, as base64; absent in lists
 }
 
 // DeadLetters is the response of GET /v1/admin/dead-letters, oldest first, without
@@ -65,6 +65,14 @@ type RankingStatus struct {
 	BuiltAt    *time.Time `json:"built_at,omitempty"` // end of the last rebuild
 	AsOf       *time.Time `json:"as_of,omitempty"`
 	AgeMS      *int64     `json:"age_ms,omitempty"` // how far the ranking is behind the ledger, in milliseconds
+}
+
+// ShownState is State, but NOT_LOADED for a ranking that reads do without while no rebuild runs.
+func (s *RankingStatus) ShownState() string {
+	if s.State == "DEGRADED_REBUILDING" && !s.Rebuilding {
+		return "NOT_LOADED"
+	}
+	return s.State
 }
 
 // JobRequest is the body of POST /v1/admin/rebuild, /verify and /reconcile. It selects
@@ -115,7 +123,7 @@ type KeptCheckpoint struct {
 	KeptUntil time.Time `json:"kept_until"` // time at which the standings are deleted
 }
 
-// Archived lists the ledger partitions that were archived or, in a dry run, would be.
+// Archived is the list of ledger partitions that were archived or, in a dry run, would be.
 type Archived struct {
 	Partitions []ArchivedPartition `json:"partitions"` // the partitions, oldest first
 	DryRun     bool                `json:"dry_run,omitempty"`

@@ -7,7 +7,7 @@ type PrivacyRequest struct {
 	Visibility string `json:"visibility"` // public, friends, pseudonym or private
 }
 
-// Privacy is the response of GET and PUT /v1/users/{user_id}/privacy: who sees the user's id
+// Privacy is the response of GET and PUT /v1/users/{user_id}/privacy: to whom the user's id
 // and profile on boards.
 type Privacy struct {
 	UserID     string     `json:"user_id"`

@@ -82,10 +82,10 @@ type List struct {
 	BoardState     string      `json:"board_state,omitempty"`
 }
 
-// ListEntry is a row of a list. Rank is the rank on the board; Place is the position in
-// the list, from 1.
+// ListEntry is a row of a list. Rank is the rank on the board, ListRank the rank among
+// the rows of the list, such as friends.
 type ListEntry struct {
-	Place int `json:"place"` // position in the list, from 1
+	ListRank int `json:"list_rank"` // rank among the rows of the list, from 1
 	Entry
 }
 

@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// TeamRule says how a board of teams computes the score of a team from the scores of its
+// TeamRule is how a board of teams computes the score of a team from the scores of its
 // members.
 type TeamRule struct {
 	// Board of the members' scores, without periods. Absent for clients that may not see that board.

@@ -16,7 +16,7 @@ type WhatIfRequest struct {
 	Reason string `json:"reason,omitempty"` // the operator's reason, for the audit trail, 1 to 500 characters
 }
 
-// WhatIfRules judge the submissions that were recorded since then. A rule that is absent
+// WhatIfRules is a set of rules for the submissions that were recorded since then. A rule that is absent
 // changes nothing.
 type WhatIfRules struct {
 	MinDelta *int64 `json:"min_delta,omitempty"` // smallest delta that counts
@@ -30,7 +30,7 @@ type WhatIfRules struct {
 	Anomaly   *WhatIfAnomaly `json:"anomaly,omitempty"`    // anomalies that do not count
 }
 
-// WhatIfAnomaly has the thresholds of the settings anomaly.* with the same names. An event
+// WhatIfAnomaly is a set of thresholds, those of the settings anomaly.* with the same names. An event
 // beyond one of them does not count.
 type WhatIfAnomaly struct {
 	SizeFactor   int64  `json:"size_factor,omitempty"`   // multiple of the user's largest recent delta, from 2

@@ -67,7 +67,7 @@ type Receipts struct {
 	ProcessedEventID string `json:"processed_event_id"`
 	// A receipt for each board, in the order of the request; in a look-up, by their names.
 	Receipts []Receipt `json:"receipts"`
-	// ClosedBoards are the event's boards that have ended, on which a reversal with
+	// ClosedBoards lists the event's boards that have ended, on which a reversal with
 	// open_boards left it as it was.
 	ClosedBoards []string `json:"closed_boards,omitempty"`
 }

@@ -12,12 +12,13 @@ import (
 
 	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
+	"github.com/scoreboard/scoreboard/loadgen/machine"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 )
 
 func newAcceptCmd(p *program) *cobra.Command {
-	var wanted, out, ops, prometheus, redis, shard string
+	var wanted, out, ops, prometheus, redis, shard, scale, postgres string
 	var faults []string
 	var chaos bool
 	var rate, users int
@@ -44,6 +45,12 @@ verdict is also "scaled" without --prometheus, because the alert rules cannot be
 checked, and when a run ends early. raw.zst, report.json and report.html are
 written to --out. Exit code 3: at least one criterion was missed.
 
+--scale machine first measures for ten seconds what this machine can give at all:
+requests to an empty HTTP server and, with --postgres, specification A's transaction
+alone. If the criteria ask for more, missed rates, times and errors are "undecidable",
+because they say nothing about the server, and so is the verdict, with exit code 3.
+Run it on the machine of the server, while nothing else runs.
+
 --chaos sends repeats at the same time as their originals, cuts requests off after
 they were sent, and runs each --fault in the middle of the load. A fault is a shell
 command, such as one that kills a projector or flushes Redis. Only correctness is
@@ -68,6 +75,14 @@ through the native API).`,
 			if flags.Changed("rate") && rate < 1 || flags.Changed("duration") && duration <= 0 ||
 				flags.Changed("users") && users < 1 {
 				return usagef("--rate, --duration and --users must be greater than 0")
+			}
+			switch {
+			case scale != "full" && scale != "machine":
+				return usagef("--scale must be full or machine, not %q", scale)
+			case scale == "machine" && shard != "":
+				return usagef("--scale machine measures one machine: it does not support --shard")
+			case scale == "full" && postgres != "":
+				return usagef("--postgres requires --scale machine")
 			}
 			scenario.Scale(rate, duration, users)
 			switch {
@@ -100,6 +115,12 @@ through the native API).`,
 				return err
 			}
 			o.Scenario, o.Prometheus, o.Redis, o.Faults = scenario, prometheus, redis, faults
+			if scale == "machine" {
+				p.infof("measuring what the machine gives without the server")
+				if o.Machine.Capacity, err = machine.Measure(cmd.Context(), postgres); err != nil {
+					return err
+				}
+			}
 			return runLoad(cmd.Context(), p.output, o)
 		},
 	}
@@ -113,6 +134,9 @@ through the native API).`,
 		"URL of a Prometheus that must have loaded the alert rules (default: not checked)")
 	flags.StringVar(&redis, "redis", "",
 		"URL of the server's Redis, to measure freshness there (default: through the API)")
+	flags.StringVar(&scale, "scale", "full", "full, or machine: first measure what the machine can give")
+	flags.StringVar(&postgres, "postgres", "",
+		"with --scale machine, URL of a database on the server's PostgreSQL, for a schema that is dropped again")
 	flags.StringVar(&shard, "shard", "", "share of the load for this generator, such as 2/5")
 	flags.BoolVar(&chaos, "chaos", false, "send repeats in parallel, cut requests off and run the faults")
 	flags.StringArrayVar(&faults, "fault", nil, "with --chaos, a shell command to run during the load (repeatable)")

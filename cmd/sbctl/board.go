@@ -89,7 +89,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.StringVar(&r.Season, "season", "", "name of the first season")
 	f.StringVar(&starts, "starts", "", "start `time` of the first season (default now)")
 	f.StringVar(&ends, "ends", "", "end `time` of the first season, such as 14d")
-	f.StringSliceVar(&r.Require, "require", nil, "proof that increments must carry: action-token, attestation")
+	f.StringSliceVar(&r.Require, "require", nil, "what increments must carry: action-token, attestation")
 	f.StringVar(&r.ActionMin, "action-min", "", "minimum duration of an action, such as 30s")
 	f.StringVar(&r.ActionTTL, "action-ttl", "", "lifetime of an action token (default 1h)")
 	f.IntVar(&partitions, "partitions", 1,

@@ -11,17 +11,17 @@ import (
 
 func newBoardSetCmd(p *program) *cobra.Command {
 	var require []string
-	var minDuration, life, region, platform string
+	var minDuration, ttl, region, platform string
 	var tags []string
 	var partitions int
 	var minDelta, maxDelta, minScore, maxScore int64
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Change a board's labels, bounds, required proofs, or partitions",
+		Use: "set NAME", Short: "Change a board's labels, bounds, requirements, or partitions",
 		Args: exactArgs("NAME"),
-		Long: `Change a board's labels, the bounds of its increments, the proof they must carry, or the
+		Long: `Change a board's labels, the bounds of its increments, its requirements, or the
 partitions of its ranking. Options that are not given keep their values; an empty label removes the label.
 
-A proof is required immediately and in every period that has not ended. Increments
+A requirement applies immediately and in every period that has not ended. Increments
 counted before stay counted, and a repeat of one returns its receipt.
 
 Bounds, wider or narrower, apply in the same way. Scores outside stay as they are.
@@ -48,7 +48,7 @@ run a version that knows partitions.`,
 				r.ActionMin = &minDuration
 			}
 			if flags.Changed("action-ttl") {
-				r.ActionTTL = &life
+				r.ActionTTL = &ttl
 			}
 			if flags.Changed("region") {
 				r.Region = &region
@@ -90,7 +90,7 @@ run a version that knows partitions.`,
 	f.StringSliceVar(&tags, "tag", nil, "labels to filter boards by; replaces the current ones")
 	f.StringSliceVar(&require, "require", nil, "action-token, attestation, both or none")
 	f.StringVar(&minDuration, "action-min", "", "minimum duration of an action, such as 30s")
-	f.StringVar(&life, "action-ttl", "", "lifetime of an action token")
+	f.StringVar(&ttl, "action-ttl", "", "lifetime of an action token")
 	f.Int64Var(&minDelta, "min-delta", 0, "minimum delta of an increment")
 	f.Int64Var(&maxDelta, "max-delta", 0, "maximum delta of an increment")
 	f.Int64Var(&minScore, "min-score", 0, "minimum score")

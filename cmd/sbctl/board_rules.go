@@ -54,7 +54,7 @@ global and on every board whose rule it matches, either on all of them or on non
 given part of a rule must match, with one of its values.
 
 The rule applies to increments that are recorded from now on, on all nodes. Boards with
-a rule must add points, like board global, and require no proof. While a board is frozen
+a rule must add points, like board global, and have no requirements. While a board is frozen
 or archived, its rule does not apply.`,
 		Example: trimExamples(`
   sbctl board rules set eu-ranked --region eu,uk --action ranked-win

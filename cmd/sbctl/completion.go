@@ -45,6 +45,8 @@ func (w *completer) argumentCompletion(noun, verb, argument string) cobra.Comple
 		return once(w.completeUsers)
 	case argument == "BOARD", noun == "board" && strings.Trim(argument, "[]") == "NAME" && verb != "create":
 		return once(w.completeBoards)
+	case noun == "settings" && verb == "get":
+		return once(w.completeSettings)
 	case noun == "settings" && verb == "set":
 		return w.completeSettings
 	case noun == "profile" && strings.Trim(argument, "[]") == "NAME" && verb != "add":

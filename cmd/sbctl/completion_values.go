@@ -192,8 +192,8 @@ func completeOutput(cmd *cobra.Command, _ []string, typed string) ([]string, cob
 	return matching(words, typed), directive
 }
 
-// completeSettings offers adjustable settings that are not on the command line
-// yet. Names alternate with values, except with --reset.
+// completeSettings offers settings that are not on the command line yet: all to read one,
+// otherwise those that can be changed. There names alternate with values, except with --reset.
 func (w *completer) completeSettings(
 	cmd *cobra.Command,
 	args []string,
@@ -206,7 +206,7 @@ func (w *completer) completeSettings(
 		all, err := c.Settings(ctx)
 		var names []string
 		for _, s := range all {
-			if s.Live && !slices.Contains(args, s.Name) {
+			if (s.Live || cmd.Name() == "get") && !slices.Contains(args, s.Name) {
 				names = append(names, s.Name)
 			}
 		}

@@ -42,7 +42,7 @@ func newDLQListCmd(p *program) *cobra.Command {
 				t := newTable(">ID", "TOPIC", ">PARTITION", ">OFFSET", "AT", ">ATTEMPTS", "REASON")
 				for _, l := range page.Letters {
 					t.add(fmt.Sprint(l.ID), l.Topic, strconv.Itoa(l.Partition), fmt.Sprint(l.Offset),
-						l.BuriedAt.Format(time.RFC3339), strconv.Itoa(l.Attempts), l.Reason)
+						l.DeadLetteredAt.Format(time.RFC3339), strconv.Itoa(l.Attempts), l.Reason)
 				}
 				return t
 			})
@@ -88,7 +88,7 @@ func deadLetterCmd(
 				t := newTable()
 				t.add("id", fmt.Sprint(l.ID))
 				t.add("from", fmt.Sprintf("%s, partition %d, offset %d", l.Topic, l.Partition, l.Offset))
-				t.add("at", l.BuriedAt.Format(time.RFC3339))
+				t.add("at", l.DeadLetteredAt.Format(time.RFC3339))
 				t.add("attempts", strconv.Itoa(l.Attempts))
 				t.add("reason", l.Reason)
 				t.add("value", string(l.Value))

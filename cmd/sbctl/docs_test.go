@@ -1,15 +1,22 @@
 package main
 
 import (
+	"context"
+	"io"
 	"io/fs"
+	"iter"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 )
 
 // documented finds commands of sbctl in code of the docs: up to the end of the code, or to what
@@ -24,34 +31,122 @@ var notChecked = map[string]bool{"CHANGELOG.md": true, "benchmarks.md": true, "c
 // history.
 func TestDocsNameCommandsThatExist(t *testing.T) {
 	t.Parallel()
-	root, found := filepath.Join("..", ".."), 0
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		name := entry.Name()
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && (name == "node_modules" || name == "decisions" || len(name) > 2 && name[0] == '.'):
-			return filepath.SkipDir
-		case entry.IsDir() || filepath.Ext(name) != ".md" || notChecked[name]:
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		for _, code := range codeOf(string(text)) {
-			for _, command := range documented.FindAllStringSubmatch(code, -1) {
-				found++
-				if problem := unknownIn(command[1]); problem != "" {
-					t.Errorf("%s: sbctl %s: %s", path, strings.TrimSpace(command[1]), problem)
-				}
+	found := 0
+	for path, code := range codeOfPages(t) {
+		for _, command := range documented.FindAllStringSubmatch(code.text, -1) {
+			found++
+			if problem := unknownIn(command[1]); problem != "" {
+				t.Errorf("%s: sbctl %s: %s", path, strings.TrimSpace(command[1]), problem)
 			}
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	if found < 300 {
 		t.Errorf("only %d commands were found", found)
 	}
+}
+
+// Every command of a page runs: none is a usage error. They run in process, against a server that
+// knows nothing, so that what they do is left to the tests of each command. Not run are those that
+// open a browser, or migrate a database that may be there; within a sentence, the names of commands without
+// arguments, and of flags without values, which are mentions; and those with placeholders, such as ID.
+func TestCommandsOfPagesRun(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"error_code":"not_found","message":"nothing is here"}`)
+	}))
+	t.Cleanup(server.Close)
+	lines := make(map[string]string) // page of a command line
+	for page, code := range codeOfPages(t) {
+		for _, command := range documented.FindAllStringSubmatch(code.text, -1) {
+			if line := strings.TrimSpace(command[1]); code.block || !isMention(wordsOf(line)) {
+				lines[line] = page
+			}
+		}
+	}
+	t.Chdir(t.TempDir())                  // for commands that write files
+	rules := []byte(`{"max_delta": 500}`) // of docs/what-if.md
+	if err := os.WriteFile("rules.json", rules, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var checks errgroup.Group
+	checks.SetLimit(32)
+	ran := 0
+	for line, page := range lines {
+		args := wordsOf(line)
+		if placeholder.MatchString(line) || args[0] == "open" || args[0] == "migrate" {
+			continue
+		}
+		ran++
+		checks.Go(func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			var problem strings.Builder
+			environ := []string{"SBCTL_SERVER=" + server.URL, "SBCTL_TOKEN=t", "SBCTL_KEY_ID=k", "SBCTL_KEY_SECRET=s"}
+			code := run(ctx, args, strings.NewReader(""), io.Discard, &problem, environ)
+			if code == exitUsage && !notWrong.MatchString(problem.String()) {
+				t.Errorf("%s: sbctl %s: %s", page, line, problem.String())
+			}
+			return nil
+		})
+	}
+	_ = checks.Wait()
+	if ran < 130 {
+		t.Errorf("only %d commands were run", ran)
+	}
+}
+
+// placeholder is a word that readers replace. notWrong are usage errors of commands that are right: they
+// ask, or the line is a mention of a flag.
+var (
+	placeholder = regexp.MustCompile(`(^|[ =/:])[A-Z]{2,}\b|…`)
+	notWrong    = regexp.MustCompile(`pass --yes|flag needs an argument`)
+)
+
+// codeOfPages yields the code of all pages whose commands must exist, with the path of each.
+func codeOfPages(t *testing.T) iter.Seq2[string, code] {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(yield func(page string, c code) bool) {
+		err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+			name := entry.Name()
+			switch {
+			case err != nil:
+				return err
+			case entry.IsDir() && (name == "node_modules" || name == "decisions" || len(name) > 2 && name[0] == '.'):
+				return filepath.SkipDir
+			case entry.IsDir() || filepath.Ext(name) != ".md" || notChecked[name]:
+				return nil
+			}
+			text, err := os.ReadFile(path)
+			for _, c := range codeOf(string(text)) {
+				if !yield(path, c) {
+					return filepath.SkipAll
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// wordsOf splits a command line as a shell does.
+func wordsOf(line string) (words []string) {
+	for _, m := range regexp.MustCompile(`"([^"]*)"|'([^']*)'|(\S+)`).FindAllStringSubmatch(line, -1) {
+		words = append(words, m[1]+m[2]+m[3])
+	}
+	return words
+}
+
+// isMention reports whether words name a command, or a group of them, and nothing else.
+func isMention(words []string) bool {
+	cmd, args, err := newRootCmd(newProgram(&process{})).Find(words)
+	return err == nil && (len(args) == 0 || cmd.HasSubCommands())
 }
 
 // So do the commands of the examples in the help.
@@ -74,8 +169,14 @@ func TestExamplesNameCommandsThatExist(t *testing.T) {
 	}
 }
 
-// codeOf returns the lines of blocks of code and the code within lines.
-func codeOf(text string) (code []string) {
+// code is a line of a block of code, or the code within a line of text.
+type code struct {
+	text  string
+	block bool
+}
+
+// codeOf returns the code of a page.
+func codeOf(text string) (all []code) {
 	inline := regexp.MustCompile("`([^`\n]+)`")
 	block := false
 	for line := range strings.Lines(text) {
@@ -84,14 +185,14 @@ func codeOf(text string) (code []string) {
 			block = !block
 		case block:
 			line, _, _ = strings.Cut(line, " #")
-			code = append(code, line)
+			all = append(all, code{line, true})
 		default:
 			for _, found := range inline.FindAllStringSubmatch(line, -1) {
-				code = append(code, found[1])
+				all = append(all, code{found[1], false})
 			}
 		}
 	}
-	return code
+	return all
 }
 
 // unknownIn says what of a command line does not exist: "" if all of it does.

@@ -116,9 +116,6 @@ func decideFlagCmd(
 			if err != nil {
 				return err
 			}
-			if err := requireReason(reason); err != nil {
-				return err
-			}
 			f, err := do(c, cmd.Context(), id, reason)
 			if err != nil {
 				return err
@@ -131,5 +128,6 @@ func decideFlagCmd(
 		}),
 	}
 	addReasonFlag(cmd, &reason)
+	requireFlags(cmd, "reason")
 	return cmd
 }

@@ -107,7 +107,7 @@ func newFriendTopCmd(p *program) *cobra.Command {
 			return p.print(list, func() *table {
 				t := newTable(">PLACE", ">RANK", "USER", ">SCORE")
 				for _, e := range list.Entries {
-					t.add(strconv.Itoa(e.Place), number(e.Rank), shownName(e.Entry), number(e.Score))
+					t.add(strconv.Itoa(e.ListRank), number(e.Rank), shownName(e.Entry), number(e.Score))
 				}
 				return t
 			})

@@ -83,9 +83,6 @@ first. To add the scores of two systems, give each a --source of its own.`,
   sbctl import csv scores.csv --board global
   sbctl import csv scores.csv --board global --dry-run`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			if f.board == "" {
-				return usagef("--board is required")
-			}
 			if err := scoreboard.CheckSource(source); err != nil {
 				return usagef("--source: %w", err)
 			}
@@ -101,6 +98,7 @@ first. To add the scores of two systems, give each a --source of its own.`,
 	cmd.Annotations = map[string]string{afterInterrupt: importResumes}
 	f.add(cmd, "the board")
 	cmd.Flags().StringVar(&source, "source", "csv", "name of the other system")
+	requireFlags(cmd, "board")
 	return cmd
 }
 
@@ -140,9 +138,6 @@ ids are the owner ids. Of a board that resets, the current period is imported.`,
 			if err := f.checkNames(names); err != nil {
 				return err
 			}
-			if url == "" {
-				return usagef("--postgres is required")
-			}
 			from, err := sources.OpenNakama(cmd.Context(), url)
 			if err != nil {
 				return err
@@ -156,6 +151,7 @@ ids are the owner ids. Of a board that resets, the current period is imported.`,
 	f.add(cmd, "the board, for one leaderboard (default: its id)")
 	f.addFollow(cmd)
 	cmd.Flags().StringVar(&url, "postgres", "", "URL of Nakama's database, which is only read")
+	requireFlags(cmd, "postgres")
 	return cmd
 }
 
@@ -175,9 +171,6 @@ is not imported.`,
 			if err := f.checkNames(names); err != nil {
 				return err
 			}
-			if url == "" {
-				return usagef("--redis is required")
-			}
 			by := scoreboard.Order(order)
 			if by != scoreboard.OrderHighest && by != scoreboard.OrderLowest {
 				return usagef("--order must be highest or lowest, not %q", order)
@@ -196,6 +189,7 @@ is not imported.`,
 	f.addFollow(cmd)
 	cmd.Flags().StringVar(&url, "redis", "", "URL of Podium's Redis, which is only read")
 	cmd.Flags().StringVar(&order, "order", "highest", "which scores rank first: highest or lowest")
+	requireFlags(cmd, "redis")
 	return cmd
 }
 

@@ -32,8 +32,6 @@ func newKeyCreateCmd(p *program) *cobra.Command {
   sbctl key create --name eu-arena --board arena --user-prefix eu: --max-delta 100 --per-minute 6000 --ttl 2160h`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			switch {
-			case r.Name == "":
-				return usagef("--name is required")
 			case ttl < 0 || r.MaxDelta < 0 || r.PerMinute < 0:
 				return usagef("--ttl, --max-delta and --per-minute must not be negative")
 			case ttl > 0:
@@ -53,6 +51,7 @@ func newKeyCreateCmd(p *program) *cobra.Command {
 	flags.StringVar(&r.UserPrefix, "user-prefix", "", "allow signing only for users whose id has this prefix")
 	flags.Int64Var(&r.MaxDelta, "max-delta", 0, "maximum absolute delta of an event; 0: the board's limits")
 	flags.IntVar(&r.PerMinute, "per-minute", 0, "maximum number of events per minute; 0: unlimited")
+	requireFlags(cmd, "name")
 	return cmd
 }
 

@@ -170,7 +170,7 @@ func runLoad(ctx context.Context, out *output, o loadgen.Options) error {
 		return err
 	case r.Cut:
 		return fmt.Errorf("the run was interrupted: %w", context.Canceled)
-	case r.Verdict == report.Failed:
+	case r.Verdict == report.Failed, r.Verdict == report.Undecidable:
 		return errCheckFailed
 	}
 	return nil

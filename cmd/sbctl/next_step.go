@@ -163,6 +163,10 @@ func suggestSettings(ctx context.Context, c *client.Client, cmd *cobra.Command) 
 			break
 		}
 	}
+	return settingsHint(unknown, names)
+}
+
+func settingsHint(unknown string, names []string) string {
 	return "\"sbctl settings list\" lists the settings" + english.Closest(unknown, names, "")
 }
 

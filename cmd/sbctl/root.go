@@ -175,12 +175,32 @@ func newHelpCmd() *cobra.Command {
 
 // exactArgs checks the number of arguments and names a missing one.
 func exactArgs(names ...string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < len(names) {
 			return usagef("%s is required", names[len(args)])
 		}
-		if len(args) > len(names) {
-			return usagef("unexpected argument %q", args[len(names)])
+		if len(args) <= len(names) {
+			return nil
+		}
+		more := args[len(names)]
+		if cmd.Flags().Lookup("board") != nil && !cmd.Flags().Changed("board") {
+			return usagef("unexpected argument %q; a board is named by --board %s", more, more)
+		}
+		return usagef("unexpected argument %q", more)
+	}
+}
+
+// requireFlags marks flags in the help as required, and rejects a run without one of them
+// before anything is sent.
+func requireFlags(cmd *cobra.Command, names ...string) {
+	for _, name := range names {
+		cmd.Flags().Lookup(name).Usage += " (required)"
+	}
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		for _, name := range names {
+			if f := cmd.Flags().Lookup(name); !f.Changed || f.Value.String() == "" {
+				return usagef("--%s is required", name)
+			}
 		}
 		return nil
 	}

@@ -164,7 +164,7 @@ func submitOne(out *output, cmd *cobra.Command, c *client.Client, f *submitFlags
 func noteWaits(ctx context.Context, infof func(format string, args ...any)) context.Context {
 	var once sync.Once
 	return client.OnRetryAfter(ctx, func(wait time.Duration, e *client.Error) {
-		once.Do(func() { infof("waiting %v before a retry: %s (%s)", wait, e.Message, e.Code) })
+		once.Do(func() { infof("waiting %v before a retry: %s", wait, e.Message) })
 	})
 }
 

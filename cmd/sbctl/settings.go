@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
@@ -9,8 +11,9 @@ import (
 func newSettingsCmd(p *program) *cobra.Command {
 	cmd := newNounCmd("settings", "Show and change settings", `
   sbctl settings list
+  sbctl settings get limit.updates_per_minute
   sbctl settings set limit.updates_per_minute 20 --reason "a busy weekend"`,
-		newSettingsListCmd(p), newSettingsSetCmd(p))
+		newSettingsListCmd(p), newSettingsGetCmd(p), newSettingsSetCmd(p))
 	cmd.Aliases = []string{"knobs"}
 	cmd.SetUsageFunc(usageWithoutAliases)
 	return cmd
@@ -49,6 +52,28 @@ are LIVE while the server runs; the others are read at its start.`,
 	}
 	cmd.Flags().BoolVar(&live, "live", false, "only settings that can change while the server runs")
 	return cmd
+}
+
+func newSettingsGetCmd(p *program) *cobra.Command {
+	return &cobra.Command{
+		Use: "get NAME", Short: "Show a setting with its value and source", Args: exactArgs("NAME"),
+		Example: trimExamples(`
+  sbctl settings get limit.updates_per_minute
+  sbctl settings get limit.updates_per_minute --output json`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			all, err := c.Settings(cmd.Context())
+			if err != nil {
+				return err
+			}
+			names := make([]string, len(all))
+			for i, s := range all {
+				if names[i] = s.Name; s.Name == args[0] {
+					return p.print(s, func() *table { return settingsTable(s) })
+				}
+			}
+			return &hintedError{fmt.Errorf("unknown setting %s", args[0]), settingsHint(args[0], names)}
+		}),
+	}
 }
 
 func settingsTable(settings ...client.Setting) *table {

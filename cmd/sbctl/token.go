@@ -48,9 +48,6 @@ func newTokenMintCmd(p *program) *cobra.Command {
   sbctl token mint --user alice --ttl 1h
   sbctl token mint --user game-server --scope score:update --scope score:admin`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
-			if r.UserID == "" {
-				return usagef("--user is required")
-			}
 			if ttl <= 0 {
 				return usagef("--ttl must be greater than 0")
 			}
@@ -78,5 +75,6 @@ func newTokenMintCmd(p *program) *cobra.Command {
 		"score:update (write for any user), score:operate (operate), score:admin (administer) or ws_conn (only join "+
 			"streams); repeatable")
 	flags.DurationVar(&ttl, "ttl", 15*time.Minute, "lifetime of the token")
+	requireFlags(cmd, "user")
 	return cmd
 }

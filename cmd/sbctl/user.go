@@ -38,9 +38,6 @@ func statusCmd(
   sbctl user %[1]s mallory --reason "ticket 4711"
   sbctl user %[1]s mallory --reason "ticket 4711" --output json`, verb)),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			if err := requireReason(reason); err != nil {
-				return err
-			}
 			if question != "" {
 				if err := p.confirm(cmd.Context(), fmt.Sprintf(question, args[0])); err != nil {
 					return err
@@ -65,6 +62,7 @@ func statusCmd(
 		}),
 	}
 	addReasonFlag(cmd, &reason)
+	requireFlags(cmd, "reason")
 	return cmd
 }
 
@@ -102,12 +100,6 @@ not adjust twice.`,
   sbctl user adjust alice --delta -50 --reason "counted by hand"
   sbctl user adjust alice --board weekly --delta 10 --reason "a lost match" --event-id ticket-4711`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			if err := requireReason(a.Reason); err != nil {
-				return err
-			}
-			if !cmd.Flags().Changed("delta") {
-				return usagef("--delta is required")
-			}
 			if a.Delta == 0 {
 				return usagef("--delta must not be 0")
 			}
@@ -127,6 +119,7 @@ not adjust twice.`,
 	cmd.Flags().Int64Var(&a.Delta, "delta", 0, "amount to add, signed")
 	cmd.Flags().StringVar(&a.EventID, "event-id", "", "event id of the adjustment (default: a new one)")
 	addReasonFlag(cmd, &a.Reason)
+	requireFlags(cmd, "delta", "reason")
 	return cmd
 }
 
@@ -205,9 +198,6 @@ command is interrupted, the server continues. Existing ledger archives are not c
   sbctl user erase alice --reason "requested on 2026-11-21"
   sbctl user erase alice --reason "requested on 2026-11-21" --yes --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			if err := requireReason(reason); err != nil {
-				return err
-			}
 			if err := p.confirm(cmd.Context(), fmt.Sprintf("Erase %s? This cannot be undone.", args[0])); err != nil {
 				return err
 			}
@@ -227,5 +217,6 @@ command is interrupted, the server continues. Existing ledger archives are not c
 		}),
 	}
 	addReasonFlag(cmd, &reason)
+	requireFlags(cmd, "reason")
 	return cmd
 }

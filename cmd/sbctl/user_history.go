@@ -42,11 +42,11 @@ banned today.`,
 				p.infof("%s on %s: best rank %s at %s, %s in the top 10", h.UserID, h.Board, ordinal(h.BestRank),
 					h.BestRankAt.Format(time.RFC3339), english.Count(h.DaysInTop10, "day"))
 				if h.Climb != nil {
-					p.infof("biggest climb: %s up from %s to %s", english.Count(h.Climb.Places, "place"),
+					p.infof("biggest climb: %s up from %s to %s", english.Count(h.Climb.Ranks, "rank"),
 						h.Climb.Began.Format(time.RFC3339), h.Climb.Ended.Format(time.RFC3339))
 				}
-				if h.Marks != nil {
-					printMarks(p.output, h.Marks)
+				if h.AllTime != nil {
+					printAllTime(p.output, h.AllTime)
 				}
 			}
 			return p.print(h, func() *table { return historyTable(h.Points) })
@@ -63,11 +63,11 @@ banned today.`,
 	return cmd
 }
 
-func printMarks(out *output, m *client.RankMarks) {
+func printAllTime(out *output, m *client.AllTimeRanks) {
 	out.infof("hourly samples since %s: best rank %s at %s, %s in the top 10", m.Since.Format(time.RFC3339),
 		ordinal(m.BestRank), m.BestRankAt.Format(time.RFC3339), english.Count(m.DaysInTop10, "day"))
 	if m.Climb != nil {
-		out.infof("biggest climb of these: %s up from %s to %s", english.Count(m.Climb.Places, "place"),
+		out.infof("biggest climb of these: %s up from %s to %s", english.Count(m.Climb.Ranks, "rank"),
 			m.Climb.Began.Format(time.RFC3339), m.Climb.Ended.Format(time.RFC3339))
 	}
 }

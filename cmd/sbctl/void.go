@@ -32,12 +32,6 @@ user have the same id, --kind says which is meant.`,
   sbctl event reverse match-8841 --user alice --reason "cheated last season" --open-boards
   sbctl event reverse ticket-17 --user alice --reason "adjusted twice" --kind adjustment`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			if r.UserID == "" {
-				return usagef("--user is required")
-			}
-			if err := requireReason(r.Reason); err != nil {
-				return err
-			}
 			if err := p.confirm(cmd.Context(), fmt.Sprintf("Reverse event %s of %s?", args[0], r.UserID)); err != nil {
 				return err
 			}
@@ -71,6 +65,7 @@ user have the same id, --kind says which is meant.`,
 	flags.BoolVar(&r.OpenBoards, "open-boards", false, "leave boards that have ended as they are")
 	flags.StringVar(&r.Kind, "kind", "", "event or adjustment, if both have the id")
 	addReasonFlag(cmd, &r.Reason)
+	requireFlags(cmd, "user", "reason")
 	return cmd
 }
 
@@ -89,9 +84,6 @@ preview. If no event matches, no job starts and the exit code is 3.`,
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) (err error) {
 			if (r.KeyID == "") == (r.Address == "") {
 				return usagef("pass either --key or --address")
-			}
-			if from == "" || to == "" {
-				return usagef("--from and --to are required")
 			}
 			if r.From, err = timeFlag("from", from); err != nil {
 				return err
@@ -115,6 +107,7 @@ preview. If no event matches, no job starts and the exit code is 3.`,
 	acceptSince(flags, "from", "to")
 	flags.BoolVar(&r.DryRun, "dry-run", false, "only count the events that would be reversed")
 	addReasonFlag(cmd, &r.Reason)
+	requireFlags(cmd, "from", "to")
 	return cmd
 }
 
@@ -341,9 +334,6 @@ func newUnvoidCmd(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := requireReason(reason); err != nil {
-				return err
-			}
 			if err := p.confirm(cmd.Context(), fmt.Sprintf("Undo void %d?", id)); err != nil {
 				return err
 			}
@@ -355,5 +345,6 @@ func newUnvoidCmd(p *program) *cobra.Command {
 		}),
 	}
 	addReasonFlag(cmd, &reason)
+	requireFlags(cmd, "reason")
 	return cmd
 }

@@ -41,13 +41,13 @@ table of 10 users every second. --plain prints one line per change, which suits 
 --output json prints one JSON object per state. It reconnects automatically and ends
 with exit code 0 when interrupted.
 
-With --replay, play back the past: by default the whole current period of the board, or the
+With --playback, play back the past: by default the whole current period of the board, or the
 last day of a board without periods. Space pauses, left and right go to the previous and the
 next change, + and - change the speed. --plain and output that is not a terminal print one
 line per change at that speed; --output json prints one JSON object per change without waiting.`,
 		Example: trimExamples(`
   sbctl watch
-  sbctl watch --replay --board cup:autumn --speed 3600x
+  sbctl watch --playback --board cup:autumn --speed 3600x
   sbctl watch --board global --plain`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			if limit != 10 && limit != 100 {
@@ -67,7 +67,7 @@ line per change at that speed; --output json prints one JSON object per change w
 				limit = 100
 			}
 			if past.on {
-				r, err := past.replay(c, board, limit)
+				r, err := past.playback(c, board, limit)
 				if err != nil {
 					return err
 				}

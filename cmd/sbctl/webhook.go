@@ -37,12 +37,6 @@ The secret is shown once. The receiver verifies messages with it.`,
   sbctl webhook create --url https://example.com/hooks --type season.closed,user.flagged
   sbctl webhook create --url https://example.com/hooks --type rank.reached --board arena --top 10 --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
-			switch {
-			case r.URL == "":
-				return usagef("--url is required")
-			case len(r.Types) == 0:
-				return usagef("--type is required: season.closed, user.flagged or rank.reached")
-			}
 			w, err := c.CreateWebhook(cmd.Context(), r)
 			if err != nil {
 				return err
@@ -56,6 +50,7 @@ The secret is shown once. The receiver verifies messages with it.`,
 		"type of message: season.closed, user.flagged or rank.reached (repeatable)")
 	flags.StringSliceVar(&r.Boards, "board", nil, "only messages about this board (repeatable; default: all)")
 	flags.IntVar(&r.Top, "top", 0, "rank to reach, 1 to 100, for rank.reached")
+	requireFlags(cmd, "url", "type")
 	return cmd
 }
 

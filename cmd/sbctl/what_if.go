@@ -46,9 +46,6 @@ nothing is voided: sbctl shows the new result and exits with 3.`,
   sbctl what-if --rules rules.json --since 2d --html what-if.html
   sbctl what-if --rules rules.json --since 2d --apply --reason "bots"`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) (err error) {
-			if rules == "" || since == "" {
-				return usagef("--rules and --since are required")
-			}
 			if r.Since, err = timeFlag("since", since); err != nil {
 				return err
 			}
@@ -74,6 +71,7 @@ nothing is voided: sbctl shows the new result and exits with 3.`,
 	flags.StringVar(&page, "html", "", "also write the result to this `file` as a page")
 	flags.BoolVar(&r.Apply, "apply", false, "void the rejected events")
 	addReasonFlag(cmd, &r.Reason)
+	requireFlags(cmd, "rules", "since")
 	return cmd
 }
 

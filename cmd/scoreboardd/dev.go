@@ -22,7 +22,7 @@ import (
 )
 
 func newDev(logs *asynclog.Writer) *cobra.Command {
-	var data string
+	var data, kill string
 	var ephemeral bool
 	cmd := &cobra.Command{
 		Use: "dev", Short: "Run a development stack: the daemon with PostgreSQL, Redis and Kafka", Args: noCommand,
@@ -32,15 +32,24 @@ downloaded once. If Redis is not installed, a stand-in in this process takes its
 place, as one always does for Kafka; the start-up message names the stand-ins. A
 backend set by flag or environment is used instead. Data is kept in --data and
 survives a restart. sbctl reads its address and credentials from sbctl.env in the
-same folder.`,
-		Example: "  scoreboardd dev\n  scoreboardd dev --ephemeral --addr 127.0.0.1:9090",
+same folder. PostgreSQL or Redis is started again 5 s after it ended. To rehearse
+such an outage, kill it with --kill in another terminal, and watch the board.`,
+		Example: "  scoreboardd dev\n  scoreboardd dev --ephemeral --addr 127.0.0.1:9090\n  scoreboardd dev --kill redis",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if kill != "" {
+				if err := devstack.Kill(data, kill); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "killed %s; the stack starts it again in %v\n", kill, devstack.RestartDelay)
+				return err
+			}
 			return runDev(cmd, logs, data, ephemeral)
 		},
 	}
 	cmd.Flags().StringVar(&data, "data", ".dev", "folder for data, secrets and sbctl.env")
 	cmd.Flags().BoolVar(&ephemeral, "ephemeral", false,
 		"keep no data; write only sbctl.env to the folder, and delete it at the end")
+	cmd.Flags().StringVar(&kill, "kill", "", "kill postgres or redis of the stack that runs on --data, and start nothing")
 	cmd.SetUsageFunc(devUsage)
 	return cmd
 }
@@ -175,7 +184,7 @@ func devEnv(stack *devstack.Stack, secrets *secrets) config.Lookup {
 	defaults := map[string]string{
 		"SCOREBOARD_ADDR": "127.0.0.1:8080", "SCOREBOARD_AUTH_DEV_ISSUER": "true",
 		"SCOREBOARD_WEBHOOKS_NETWORKS": "127.0.0.0/8,::1/128", "SCOREBOARD_LOG_LEVEL": "warn",
-		"SCOREBOARD_KAFKA_PARTITIONS": "4", "SCOREBOARD_AUTH_MAX_TOKEN_LIFE": (devTokenLife + time.Hour).String(),
+		"SCOREBOARD_KAFKA_PARTITIONS": "4", "SCOREBOARD_AUTH_MAX_TOKEN_TTL": (devTokenTTL + time.Hour).String(),
 		"SCOREBOARD_KAFKA_INCREMENTS_PARTITIONS": "4", "SCOREBOARD_AUTH_JWKS_NETWORKS": "127.0.0.0/8,::1/128",
 		"SCOREBOARD_DIALECTS": strings.Join(config.DialectNames, ","), "SCOREBOARD_CONSOLE_DEV_SIGN_IN": "true",
 		"SCOREBOARD_WEB_BOARDS": config.AllBoards, "SCOREBOARD_INGEST_ACTIONS": anyActions,

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -169,18 +170,32 @@ func TestEdgesRouteStreamsToGateways(t *testing.T) {
 	}
 }
 
-// Floods from one address end at the proxy, with the body of the daemon's own limits.
+// Floods from one address end at the proxy, with the body of the daemon's own limits. An address that the
+// configuration exempts has no limit.
 func TestProxyLimitsAddresses(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	proxy, _ := startNginx(t, h.start("--trusted-proxies", "127.0.0.1"))
-	limited := 0
+	if flood(t, proxy, "127.2.0.8") == 0 {
+		t.Error("600 requests at once passed, want some rejected beyond 200 and 100 a second")
+	}
+	if limited := flood(t, proxy, gameServer); limited != 0 {
+		t.Errorf("%d of 600 requests of an exempt address were rejected", limited)
+	}
+}
+
+// flood sends 600 requests from an address, and returns how many were rejected.
+func flood(t *testing.T, proxy, from string) (limited int) {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	transport := &http.Transport{DialContext: dialer.DialContext}
+	defer transport.CloseIdleConnections()
 	for range 600 {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+proxy+"/healthz", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := http.DefaultTransport.RoundTrip(req)
+		res, err := transport.RoundTrip(req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +212,5 @@ func TestProxyLimitsAddresses(t *testing.T) {
 			t.Fatalf("got %+v, %v with %v", e, err, res.Header)
 		}
 	}
-	if limited == 0 {
-		t.Error("600 requests at once passed, want some rejected beyond 200 and 100 a second")
-	}
+	return limited
 }

@@ -171,8 +171,8 @@ func TestRequestsSurviveHangingRedis(t *testing.T) {
 		t.Logf("%s: p95 %s, and %s while Redis hangs", k.name, before[i], after)
 		// It includes the store's work in place of Redis, and the noise of a busy machine, but
 		// no timeout.
-		if most := 2*before[i] + 80*time.Millisecond; after > most {
-			t.Errorf("%s: p95 is %s while Redis hangs, want at most %s", k.name, after, most)
+		if limit := 2*before[i] + 80*time.Millisecond; after > limit {
+			t.Errorf("%s: p95 is %s while Redis hangs, want at most %s", k.name, after, limit)
 		}
 	}
 	limited, carol := 0, h.token("carol", "")

@@ -42,6 +42,9 @@ http {
 }
 `
 
+// gameServer is an address without limits in these tests.
+const gameServer = "127.2.0.7"
+
 // startNginx starts nginx with the configuration of deploy/nginx before a daemon, and returns its
 // address and the folder of its cache.
 func startNginx(t *testing.T, d *daemon) (addr, cache string) { return startNginxBefore(t, d, d) }
@@ -65,6 +68,7 @@ func startNginxBefore(t *testing.T, d, gateway *daemon) (addr, cache string) {
 		{"/var/cache/nginx/scoreboard", cache},
 		{"listen 80;", "listen " + addr + ";"},
 		{`# https://game.example $http_origin;`, `https://game.example $http_origin;`},
+		{`# 203.0.113.7 0;`, gameServer + ` 0;`},
 	} {
 		if strings.Count(conf, change[0]) != 1 {
 			t.Fatalf("the configuration has no or several %q", change[0])

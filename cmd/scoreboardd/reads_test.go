@@ -142,7 +142,7 @@ func TestReadsEndToEnd(t *testing.T) {
 			}
 		}
 		list, err := game.Users(ctx, "", []string{"u9", "nobody", "u2", "u9x"})
-		if err != nil || len(list.Entries) != 2 || list.Entries[0].UserID != "u2" || list.Entries[1].Place != 2 ||
+		if err != nil || len(list.Entries) != 2 || list.Entries[0].UserID != "u2" || list.Entries[1].ListRank != 2 ||
 			list.Entries[1].Rank != 10 ||
 			len(list.NotFound) != 2 || list.Degraded {
 			t.Errorf("list: %+v, %v", list, err)

@@ -59,8 +59,8 @@ func loadSecrets(path string, ephemeral bool) (*secrets, error) {
 // devUser is the user of the development stack's token.
 const devUser = "dev"
 
-// devTokenLife keeps a developer's token valid for weeks.
-const devTokenLife = 30 * 24 * time.Hour
+// devTokenTTL keeps a developer's token valid for weeks.
+const devTokenTTL = 30 * 24 * time.Hour
 
 // register creates the signing key in the server.
 func (s *secrets) register(ctx context.Context, srv *server.Server) error {
@@ -71,7 +71,7 @@ func (s *secrets) register(ctx context.Context, srv *server.Server) error {
 // none before it has read the stored settings.
 func (s *secrets) writeEnv(path string, c *config.Config, api, ops net.Addr) error {
 	tokens := auth.NewTokens(c.Auth.JWTSecret, c.Auth.Issuer, c.Auth.Audience, time.Now)
-	token, _, err := tokens.Mint(devUser, "score:update score:admin", devTokenLife)
+	token, _, err := tokens.Mint(devUser, "score:update score:admin", devTokenTTL)
 	if err != nil {
 		return err
 	}

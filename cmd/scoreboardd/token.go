@@ -17,7 +17,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Bounds of a token's lifetime. auth.max_token_life can lower the maximum, because
+// Bounds of a token's lifetime. auth.max_token_ttl can lower the maximum, because
 // the daemon would reject the token.
 const (
 	minTokenTTL = time.Second
@@ -53,7 +53,7 @@ needs to run. Use it for the first operator, then create signing keys with
 	cmd.Flags().StringSliceVar(&scopes, "scope", nil,
 		"score:update (write for any user), score:operate (operate), score:admin (administer) or ws_conn (only join "+
 			"streams); repeatable")
-	cmd.Flags().DurationVar(&ttl, "ttl", time.Hour, "lifetime of the token, at most auth.max_token_life")
+	cmd.Flags().DurationVar(&ttl, "ttl", time.Hour, "lifetime of the token, at most auth.max_token_ttl")
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		own := pflag.NewFlagSet("", pflag.ContinueOnError)
 		own.AddFlagSet(cmd.LocalNonPersistentFlags())
@@ -88,8 +88,8 @@ func issueToken(c *config.Config, name string, scopes []string, ttl time.Duratio
 			config.EnvName("auth.jwt_secret"), config.FlagName("auth.jwt_secret"))
 	}
 	longest, because := maxTokenTTL, ""
-	if life := c.Auth.MaxTokenLife; life > 0 && life < longest {
-		longest, because = life, ", the setting auth.max_token_life"
+	if ttl := c.Auth.MaxTokenTTL; ttl > 0 && ttl < longest {
+		longest, because = ttl, ", the setting auth.max_token_ttl"
 	}
 	if ttl < minTokenTTL || ttl > longest {
 		return "", fmt.Errorf("--ttl must be %s to %s%s, not %s (%w)", minTokenTTL, longest, because, ttl, errUsage)

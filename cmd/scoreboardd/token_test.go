@@ -48,8 +48,8 @@ func TestTokenIsAccepted(t *testing.T) {
 	if claims.User != "root" || !claims.Has(auth.ScopeAdmin) || !claims.Has(auth.ScopeUpdate) {
 		t.Errorf("got %+v", claims)
 	}
-	if life := time.Until(claims.Expires); life > 2*time.Hour || life < 2*time.Hour-time.Minute {
-		t.Errorf("the token lives for %s, want 2h", life)
+	if ttl := time.Until(claims.Expires); ttl > 2*time.Hour || ttl < 2*time.Hour-time.Minute {
+		t.Errorf("the token lives for %s, want 2h", ttl)
 	}
 	// The issuer and the audience are settings, too.
 	stdout, _, _ = daemonCommand(t, []string{secret, "SCOREBOARD_AUTH_ISSUER=games", "SCOREBOARD_AUTH_AUDIENCE=eu"},
@@ -79,11 +79,11 @@ func TestTokenIsRefused(t *testing.T) {
 		"no user":       {secret, nil, 2, "--user is required"},
 		"invalid user":  {secret, []string{"--user", "a b"}, 2, `--user "a b"`},
 		"unknown scope": {secret, []string{"--user", "root", "--scope", "score:admn"}, 2, "did you mean score:admin?"},
-		"too long":      {secret, []string{"--user", "root", "--ttl", "25h"}, 2, "auth.max_token_life, not 25h"},
+		"too long":      {secret, []string{"--user", "root", "--ttl", "25h"}, 2, "auth.max_token_ttl, not 25h"},
 		"too short":     {secret, []string{"--user", "root", "--ttl", "0s"}, 2, "--ttl must be 1s to 24h"},
 		"absolute maximum": {
 			secret,
-			[]string{"--user", "root", "--ttl", "721h", "--auth-max-token-life", "0"},
+			[]string{"--user", "root", "--ttl", "721h", "--auth-max-token-ttl", "0"},
 			2,
 			"--ttl must be 1s to 720h",
 		},

@@ -60,7 +60,7 @@ func newGame(scores *client.Client, server, sdk string) http.Handler {
 	return mux
 }
 
-// session tells the page who plays. A real game would sign its players in here.
+// session names the player to the page. A real game would sign its players in here.
 func (g *game) session(w http.ResponseWriter, r *http.Request) {
 	p := g.player(r)
 	if p == nil {

@@ -27,8 +27,8 @@ end
 return 0`)
 
 // Take takes or renews the lease at key for owner; false if another owner holds it.
-func Take(ctx context.Context, rdb redis.Scripter, key, owner string, life time.Duration) (held bool, err error) {
-	n, err := take.Run(ctx, rdb, []string{key}, owner, life.Milliseconds()).Int64()
+func Take(ctx context.Context, rdb redis.Scripter, key, owner string, ttl time.Duration) (held bool, err error) {
+	n, err := take.Run(ctx, rdb, []string{key}, owner, ttl.Milliseconds()).Int64()
 	if err != nil {
 		return false, fmt.Errorf("take the lease %s: %w", key, err)
 	}

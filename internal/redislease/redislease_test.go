@@ -17,9 +17,9 @@ func TestOneOwnerAtATime(t *testing.T) {
 	backends.EachRedis(t, func(t *testing.T, url string) {
 		rdb := backends.RedisClient(t, url)
 		const key = "sb:test-lease"
-		take := func(what, owner string, life time.Duration, want bool) {
+		take := func(what, owner string, ttl time.Duration, want bool) {
 			t.Helper()
-			if held, err := redislease.Take(t.Context(), rdb, key, owner, life); err != nil || held != want {
+			if held, err := redislease.Take(t.Context(), rdb, key, owner, ttl); err != nil || held != want {
 				t.Fatalf("%s: got %t, %v, want %t", what, held, err, want)
 			}
 		}

@@ -195,10 +195,10 @@ const maxRedirects = 5
 // died cannot redirect to its successor.
 const slotsInterval = time.Second
 
-// replicaLife is how long a client of sentinels keeps a connection to a replica, unless the
+// replicaTTL is how long a client of sentinels keeps a connection to a replica, unless the
 // URL says less. After a failover the client would otherwise keep its connections to the
 // replica that was promoted, and use no other replica again.
-const replicaLife = 5 * time.Second
+const replicaTTL = 5 * time.Second
 
 // Open returns a client, which the caller closes. It connects when it is used. In a
 // cluster it retries what a server answers while a slot is being moved to another one.
@@ -214,8 +214,8 @@ func (o *Options) open(replica bool) redis.UniversalClient {
 	case o.MasterName != "":
 		f := o.Failover()
 		f.DialerRetries, f.ReplicaOnly = 1, replica // the next sentinel may answer
-		if replica && (f.ConnMaxLifetime <= 0 || f.ConnMaxLifetime > replicaLife) {
-			f.ConnMaxLifetime, f.ConnMaxLifetimeJitter = replicaLife, replicaLife/5 // not all at once
+		if replica && (f.ConnMaxLifetime <= 0 || f.ConnMaxLifetime > replicaTTL) {
+			f.ConnMaxLifetime, f.ConnMaxLifetimeJitter = replicaTTL, replicaTTL/5 // not all at once
 		}
 		return redis.NewFailoverClient(f)
 	case o.IsClusterMode:

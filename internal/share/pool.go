@@ -84,7 +84,7 @@ func (p *Pool) Try(ctx context.Context, claim Claim) (release func(), ok bool) {
 	return p.releaseOf(w), true
 }
 
-// enter adds a waiter, who may have a slot at once.
+// enter adds a waiter, which may have a slot at once.
 func (p *Pool) enter(ctx context.Context, claim Claim) (*waiter, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,9 +164,9 @@ func (p *Pool) give() {
 
 // may reports whether a waiter's caller, board and kind leave a slot to others.
 func (p *Pool) may(w *waiter) bool {
-	most := max(1, p.slots-1)
-	return (w.caller == nil || w.caller.held < most) && (w.Board == "" || p.boards[w.Board] < most) &&
-		(!w.Long || p.long < most)
+	limit := max(1, p.slots-1)
+	return (w.caller == nil || w.caller.held < limit) && (w.Board == "" || p.boards[w.Board] < limit) &&
+		(!w.Long || p.long < limit)
 }
 
 // before reports whether a gets a slot before b, which came earlier.

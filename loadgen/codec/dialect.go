@@ -49,9 +49,9 @@ func (c *Composer) AppendAction(b []byte, e *plan.Event, token string) []byte {
 	return c.appendPost(b, c.native+"/v1/actions", body, nil, token)
 }
 
-// AppendDialect appends request n in the shape of the plan's dialect. proof is the action
+// AppendDialect appends request n in the shape of the plan's dialect. action is the action
 // token of a write through highscore.
-func (c *Composer) AppendDialect(b []byte, n uint64, token, proof string) []byte {
+func (c *Composer) AppendDialect(b []byte, n uint64, token, action string) []byte {
 	k, write := c.plan.Write(n)
 	if !write {
 		b = c.appendDialectRead(append(append(b, "GET "...), c.path...), n)
@@ -64,7 +64,7 @@ func (c *Composer) AppendDialect(b []byte, n uint64, token, proof string) []byte
 	case plan.Highscore:
 		path = "/v1/scores/update"
 		body = append(e.AppendID([]byte(`{"action_id":"`)), `","action_token":"`...)
-		body = append(append(body, proof...), `","new_score":`...)
+		body = append(append(body, action...), `","new_score":`...)
 		body = append(strconv.AppendInt(body, e.Delta, 10), `,"timestamp":"`...)
 		body = append(append(body, at(&e)...), `"}`...)
 	case plan.Delta:

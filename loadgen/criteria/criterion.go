@@ -58,6 +58,12 @@ func unitOf(name string) (unit, bool) {
 // generators together.
 func (c Criterion) IsRate() bool { return c.unit == perSecond }
 
+// DependsOnMachine reports whether a quantity gets worse on a machine that is too weak for the load:
+// rates, times, errors and how far the generator is behind. What is lost or doubled does not.
+func (c Criterion) DependsOnMachine() bool {
+	return c.unit == perSecond || c.unit == duration || c.Name == "errors" || c.Name == "behind"
+}
+
 // IsShare reports whether a quantity is a percentage.
 func IsShare(name string) bool {
 	u, known := unitOf(name)

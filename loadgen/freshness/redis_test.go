@@ -16,7 +16,7 @@ func TestTopIsReadFromRedis(t *testing.T) {
 	t.Parallel()
 	r := ranking.New(backends.RedisClient(t, backends.Redis(t)))
 	board := &scoreboard.Board{ID: scoreboard.GlobalBoard, Order: scoreboard.OrderHighest, Created: time.UnixMicro(1)}
-	if ok, err := r.Mark(t.Context(), board, "t"); !ok || err != nil {
+	if ok, err := r.Claim(t.Context(), board, "t"); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	at := time.UnixMicro(5).UTC()

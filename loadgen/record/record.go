@@ -110,6 +110,22 @@ type Machine struct {
 	Go      string `json:"go"`
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
+	// Capacity is what the machine can give at all; absent if it was not measured.
+	Capacity *Capacity `json:"capacity,omitempty"`
+}
+
+// Capacity is what a machine can give without scoreboard, per second.
+type Capacity struct {
+	HTTP         float64 `json:"http_per_second"`                   // requests to a server that does nothing
+	Transactions float64 `json:"transactions_per_second,omitempty"` // of specification A; 0: not measured
+}
+
+// Increments is the highest rate of increments that the machine can give, per second.
+func (c *Capacity) Increments() float64 {
+	if c.Transactions > 0 {
+		return min(c.HTTP, c.Transactions)
+	}
+	return c.HTTP
 }
 
 // Ending is the end of a run.

@@ -28,9 +28,10 @@ type card struct {
 // but the tooltips and the zoom work without scripts.
 func (r *Report) HTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"ms":    func(v float64) string { return fmt.Sprintf("%.1f", v) },
-		"count": english.Grouped,
-		"mark":  func(result string) string { return resultMarks[result] },
+		"ms":        func(v float64) string { return fmt.Sprintf("%.1f", v) },
+		"count":     english.Grouped,
+		"parameter": parameterText,
+		"mark":      func(result string) string { return resultMarks[result] },
 	}).Parse(pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse the page: %w", err)
@@ -48,11 +49,15 @@ func (r *Report) HTML(w io.Writer) error {
 	}
 	type verdict struct {
 		Criterion
-		Shown, Word string
+		Shown, Word, Gives string
 	}
 	var verdicts []verdict
 	for _, c := range r.lines() {
-		verdicts = append(verdicts, verdict{c, c.shown, c.verdict()})
+		line := verdict{c, c.shown, c.verdict(), ""}
+		if c.Machine != nil {
+			line.Gives = english.Grouped(uint64(*c.Machine))
+		}
+		verdicts = append(verdicts, line)
 	}
 	charts := r.charts()
 	figures := make([]map[string]any, len(charts))
@@ -78,7 +83,7 @@ var resultMarks = map[string]string{
 // cards are the figures that matter most.
 func (r *Report) cards() []card {
 	verdict := card{Title: "Verdict", Value: r.Verdict, Note: r.criteriaMet()}
-	verdict.Class = map[string]string{Passed: "good", Failed: "bad", Scaled: "part"}[r.Verdict]
+	verdict.Class = map[string]string{Passed: "good", Failed: "bad", Scaled: "part", Undecidable: "part"}[r.Verdict]
 	seconds := max(r.Seconds, 0.001)
 	cards := []card{
 		verdict,

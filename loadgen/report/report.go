@@ -8,10 +8,12 @@ import (
 
 // The verdicts of a report. Scaled means that all criteria were met by a run that
 // required less than the full scenario or that ended early, which proves less.
+// Undecidable means that only criteria were missed that the machine cannot meet.
 const (
-	Passed = "passed"
-	Failed = "failed"
-	Scaled = "scaled"
+	Passed      = "passed"
+	Failed      = "failed"
+	Scaled      = "scaled"
+	Undecidable = "undecidable"
 )
 
 // Report is the result of a run. It is written as report.json.
@@ -80,7 +82,10 @@ type Criterion struct {
 	Peak     *float64 `json:"peak,omitempty"` // of the rate of increments: the highest mean over ten seconds
 	Pass     bool     `json:"pass"`
 	Skipped  string   `json:"skipped,omitempty"` // why it was not measured
-	shown    string
+	Machine  *float64 `json:"machine,omitempty"` // of a rate: what the machine gives at all, if that was measured
+	// Undecidable is why a missed criterion says nothing about the server.
+	Undecidable string `json:"undecidable,omitempty"`
+	shown       string
 }
 
 // Shown formats the measured value and its limit.

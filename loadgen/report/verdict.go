@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 )
@@ -19,17 +20,25 @@ func (r *Report) evaluate(h record.Header, shards int, skipped map[string]string
 	if h.Scaled || r.Cut || share < 1 {
 		r.Verdict = Scaled
 	}
-	for _, check := range h.Checks {
-		c, err := criteria.Parse(check.Text, check.Source)
-		if err != nil {
+	checks := make([]criteria.Criterion, len(h.Checks))
+	for i, check := range h.Checks {
+		var err error
+		if checks[i], err = criteria.Parse(check.Text, check.Source); err != nil {
 			return err
 		}
-		if c.IsRate() {
-			c.Limit *= share
+		if checks[i].IsRate() {
+			checks[i].Limit *= share
 		}
+	}
+	weak := weakness(h.Machine.Capacity, checks)
+	failed, undecidable := false, false
+	for _, c := range checks {
 		value, pass := c.Evaluate(r.Measured)
 		line := Criterion{
 			Name: c.Name, Source: c.Source, Limit: c.LimitText(), Measured: value, Pass: pass, shown: "not measured",
+		}
+		if give, measured := gives(h.Machine.Capacity, c); measured {
+			line.Machine = &give
 		}
 		if value != nil {
 			line.shown = c.Format(*value)
@@ -41,15 +50,49 @@ func (r *Report) evaluate(h record.Header, shards int, skipped map[string]string
 			r.LeftOut = append(r.LeftOut, line)
 			continue
 		}
-		r.Criteria = append(r.Criteria, line)
-		if !pass {
-			r.Verdict = Failed
+		switch {
+		case pass:
+		case weak != "" && c.DependsOnMachine():
+			line.Undecidable, undecidable = weak, true
+		default:
+			failed = true
 		}
+		r.Criteria = append(r.Criteria, line)
 	}
-	if len(r.LeftOut) > 0 && r.Verdict == Passed {
+	switch {
+	case failed:
+		r.Verdict = Failed
+	case undecidable:
+		r.Verdict = Undecidable
+	case len(r.LeftOut) > 0:
 		r.Verdict = Scaled
 	}
 	return nil
+}
+
+// gives is what the machine can give at all of a rate that the criterion limits.
+func gives(c *record.Capacity, of criteria.Criterion) (perSecond float64, measured bool) {
+	switch {
+	case c == nil || !of.IsRate():
+		return 0, false
+	case of.Name == "reads.rate":
+		return c.HTTP, true
+	}
+	return c.Increments(), true
+}
+
+// weakness says that the machine cannot give a rate that the criteria ask for, or nothing.
+func weakness(c *record.Capacity, checks []criteria.Criterion) string {
+	for _, check := range checks {
+		if give, measured := gives(c, check); measured && give < check.Limit {
+			by := fmt.Sprintf("%s/s of requests to an empty HTTP server", english.Grouped(uint64(c.HTTP)))
+			if c.Transactions > 0 {
+				by += fmt.Sprintf(" and %s/s of specification A's transaction alone", english.Grouped(uint64(c.Transactions)))
+			}
+			return fmt.Sprintf("this machine gives %s, and %s asks for %s", by, check.Name, check.LimitText())
+		}
+	}
+	return ""
 }
 
 // lines are all criteria. Those that were skipped come last.
@@ -57,10 +100,13 @@ func (r *Report) lines() []Criterion { return slices.Concat(r.Criteria, r.LeftOu
 
 // headline summarises the verdict.
 func (r *Report) headline() string {
-	missed, skipped := 0, len(r.LeftOut)
+	missed, skipped, why := 0, len(r.LeftOut), ""
 	for _, c := range r.Criteria {
 		if !c.Pass {
 			missed++
+		}
+		if c.Undecidable != "" {
+			why = c.Undecidable
 		}
 	}
 	left := ""
@@ -69,6 +115,8 @@ func (r *Report) headline() string {
 	}
 	n := len(r.Criteria) + skipped
 	switch {
+	case r.Verdict == Undecidable:
+		return fmt.Sprintf("%s: %d of %d criteria missed%s, but %s", r.Verdict, missed, n, left, why)
 	case missed > 0:
 		return fmt.Sprintf("%s: %d of %d criteria missed%s", r.Verdict, missed, n, left)
 	case skipped > 0:
@@ -81,7 +129,7 @@ func (r *Report) headline() string {
 
 // shownVerdict is the measured value with its verdict.
 func (c *Criterion) shownVerdict() string {
-	word := map[string]string{"ok": "met", "skip": "skipped", "FAIL": "missed"}[c.verdict()]
+	word := map[string]string{"ok": "met", "skip": "skipped", "open": "undecidable", "FAIL": "missed"}[c.verdict()]
 	return c.shown + ", " + word
 }
 
@@ -92,6 +140,8 @@ func (c *Criterion) verdict() string {
 		return "ok"
 	case c.Skipped != "":
 		return "skip"
+	case c.Undecidable != "":
+		return "open"
 	}
 	return "FAIL"
 }

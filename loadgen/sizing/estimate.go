@@ -55,7 +55,7 @@ func (l *Load) Check() error {
 	return nil
 }
 
-// Part is a role or a backend: so many nodes of that size.
+// Part is a role or a backend: a number of nodes of one size.
 type Part struct {
 	Name      string  `json:"part"`
 	Nodes     int64   `json:"nodes"`
@@ -137,7 +137,7 @@ func (s *sum) amount(name string, value float64, unit string) {
 	s.Amounts = append(s.Amounts, Amount{name, value, unit})
 }
 
-// cores are the cores that a part has to have for so many µs at a rate.
+// cores are the cores that a part has to have for a CPU time at a rate.
 func cores(rate, micros float64) float64 { return rate * micros / 1e6 / busy }
 
 func up(v float64) int64 { return int64(math.Ceil(v - 1e-9)) }

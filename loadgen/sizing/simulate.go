@@ -55,7 +55,7 @@ type Latency struct {
 	Batch float64 // mean increments in a transaction
 }
 
-// Simulate returns the latency of so many increments that arrive at random, at a rate a second. The
+// Simulate returns the latency of a number of increments that arrive at random, at a rate a second. The
 // same arguments have the same result.
 func Simulate(rate float64, increments int, lane *Lane) Latency {
 	rng := rand.New(rand.NewPCG(uint64(rate), uint64(increments)))

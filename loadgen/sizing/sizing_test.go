@@ -19,12 +19,12 @@ func TestSimulate(t *testing.T) {
 	// Without batches it is a queue of random arrivals and equal services (M/D/1). Half of the arrivals
 	// to one that is busy half of the time do not wait at all.
 	single := &Lane{First: time.Millisecond, Batch: 1, Each: time.Millisecond}
-	half, most := Simulate(500, n, single), Simulate(900, n, single)
+	half, busy := Simulate(500, n, single), Simulate(900, n, single)
 	if half.P50 > 1050*time.Microsecond || half.P95 < 2500*time.Microsecond || half.P95 > 3500*time.Microsecond {
 		t.Errorf("a queue that is busy half of the time: got %+v, want a median of 1 and a p95 of about 3 ms", half)
 	}
-	if most.P95 < 10*time.Millisecond || most.P95 > 20*time.Millisecond {
-		t.Errorf("a queue that is busy 90 %% of the time: got %+v, want 10 to 20 ms", most)
+	if busy.P95 < 10*time.Millisecond || busy.P95 > 20*time.Millisecond {
+		t.Errorf("a queue that is busy 90 %% of the time: got %+v, want 10 to 20 ms", busy)
 	}
 	// With batches a lane keeps up with far more than one transaction's rate: what comes while one is in
 	// flight is in the next.

@@ -21,8 +21,8 @@ type Archive struct {
 
 // The lease of the one process that reads the archive.
 const (
-	readLease     = "archive reading"
-	readLeaseLife = 30 * time.Second
+	readLease    = "archive reading"
+	readLeaseTTL = 30 * time.Second
 )
 
 // NewArchive returns an Archive.
@@ -42,7 +42,7 @@ func (a *Archive) Checkpoint(
 	ctx context.Context, board *scoreboard.Board, at time.Time, progress func(rows int64),
 ) (*scoreboard.KeptCheckpoint, error) {
 	var made *scoreboard.KeptCheckpoint
-	err := a.runner.Hold(ctx, readLease, readLeaseLife, func(ctx context.Context) (err error) {
+	err := a.runner.Hold(ctx, readLease, readLeaseTTL, func(ctx context.Context) (err error) {
 		made, err = a.pastBoards.MakeArchived(ctx, board, at, func(
 			ctx context.Context, do func(*scoreboard.ArchivedRow) error,
 		) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/users"
 )
 
-// Privacy reads and changes who sees users, and this node's list of them.
+// Privacy reads and changes the visibility of users, and this node's list of them.
 type Privacy struct {
 	Store *users.Visibility
 	List  *display.Hidden

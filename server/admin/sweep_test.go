@@ -7,7 +7,7 @@ import (
 )
 
 // The use of an action token is remembered until the last increment that was accepted
-// with it may have been delivered: the token is valid for its whole life, and the
+// with it may have been delivered: the token is valid until it expires, and the
 // increment for the window after it was accepted.
 func TestUsedTokensOutliveTheirIncrements(t *testing.T) {
 	t.Parallel()

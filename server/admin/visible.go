@@ -9,7 +9,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Visible waits until a change of who is on boards is visible: every ranking shows it, and
+// Visible waits until a change of the users on boards is visible: every ranking shows it, and
 // every node's cached standings have expired. After visibleTimeout the change is pending.
 type Visible struct {
 	Ranking  *ranking.Ranking

@@ -39,9 +39,9 @@ func TestWhatIfIsNotApplied(t *testing.T) {
 		MaxScore: scoreboard.MaxScore, MaxDelta: 1000, Created: since,
 	}
 	w := admin.WhatIf{PastBoards: s.PastBoards, Corrections: s.Corrections}
-	most := int64(500)
+	maxDelta := int64(500)
 	ask := func() *scoreboard.WhatIf {
-		return &scoreboard.WhatIf{Since: since, Rules: scoreboard.WhatIfRules{MaxDelta: &most}, Limit: 10}
+		return &scoreboard.WhatIf{Since: since, Rules: scoreboard.WhatIfRules{MaxDelta: &maxDelta}, Limit: 10}
 	}
 	r, err := w.WhatIf(t.Context(), &board, ask(), func(int64) {})
 	if err != nil || r.Rejected != 2 || len(r.Changes) != 1 || len(r.Changes[0].Deciding) != 2 ||

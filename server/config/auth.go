@@ -64,7 +64,7 @@ type Auth struct {
 	ClientIDs      []string
 	ScopeClaims    []string
 	UserClaim      string
-	MaxTokenLife   time.Duration
+	MaxTokenTTL    time.Duration
 	AttestationURL string
 	MasterKeys     []string // the first signs and encrypts, both are accepted
 	Signature      string
@@ -102,8 +102,8 @@ func (a *Auth) settings() []setting {
 			&a.UserClaim,
 		},
 		{
-			"auth.max_token_life", "maximum exp − iat of a bearer token; 0 disables the limit", "24h", live,
-			&a.MaxTokenLife,
+			"auth.max_token_ttl", "maximum exp − iat of a bearer token; 0 disables the limit", "24h", live,
+			&a.MaxTokenTTL,
 		},
 		{
 			"auth.attestation_jwks_url",
@@ -174,8 +174,8 @@ func (a *Auth) check(p *problems) {
 	} else if len(a.MasterKeys) == maxMasterKeys && strings.EqualFold(a.MasterKeys[0], a.MasterKeys[1]) {
 		p.add("auth.master_key", "must be two different keys during a rotation")
 	}
-	if a.MaxTokenLife < 0 {
-		p.add("auth.max_token_life", "must be 0 or greater, not %s", a.MaxTokenLife)
+	if a.MaxTokenTTL < 0 {
+		p.add("auth.max_token_ttl", "must be 0 or greater, not %s", a.MaxTokenTTL)
 	}
 	for _, claim := range a.ScopeClaims {
 		if slices.Contains(ownClaims, claim) {

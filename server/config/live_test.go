@@ -15,9 +15,9 @@ import (
 var invalid = map[string][]string{
 	"auth.jwks_url": nil, // its keys are read before it is stored: server/settings_test.go
 	"auth.issuer":   {""}, "auth.audience": {""}, "auth.client_ids": nil,
-	"auth.scope_claims":   {"scope,sub", "nickname"},
-	"auth.user_claim":     {"", "iss", "name"},
-	"auth.max_token_life": {"-1s", "soon"}, "auth.signature": {"maybe"},
+	"auth.scope_claims":  {"scope,sub", "nickname"},
+	"auth.user_claim":    {"", "iss", "name"},
+	"auth.max_token_ttl": {"-1s", "soon"}, "auth.signature": {"maybe"},
 	"auth.default_key": {"a key"}, "realtime.rank_lookups": {"9", "many"},
 	"ingest.overflow": {"drop"}, "ingest.async": {"perhaps"}, "ingest.actions": {"kill", "kill:2:1"},
 	"ingest.min_delta": {"-9007199254740992", "1.5"}, "ingest.max_delta": {"9007199254740992", ""},

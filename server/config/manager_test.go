@@ -112,18 +112,18 @@ func TestInvalidSettingsAreSkipped(t *testing.T) {
 	store.set("anomaly.country_header", "CF-IPCountry") // without trusted_proxies here
 	m := newManager(t, store, &fakeKeys{inUse: oldKeys}, map[string]string{})
 	m.Start(t.Context())
-	store.set("auth.max_token_life", "1h")
+	store.set("auth.max_token_ttl", "1h")
 	store.set("reads.top_n", "20 of a newer version")
 	store.set("limit.top_per_minute", "7")
 	m.Start(t.Context())
 	c := m.Current()
-	if c.Auth.MaxTokenLife != time.Hour || c.Limit.TopPerMinute != 7 || c.Anomaly.CountryHeader != "" {
-		t.Errorf("got a token life of %s, %d reads, country header %q; want the valid ones in force",
-			c.Auth.MaxTokenLife, c.Limit.TopPerMinute, c.Anomaly.CountryHeader)
+	if c.Auth.MaxTokenTTL != time.Hour || c.Limit.TopPerMinute != 7 || c.Anomaly.CountryHeader != "" {
+		t.Errorf("got a token TTL of %s, %d reads, country header %q; want the valid ones in force",
+			c.Auth.MaxTokenTTL, c.Limit.TopPerMinute, c.Anomaly.CountryHeader)
 	}
 	detail, unsafe := m.Status().Problem()
 	if unsafe || !strings.Contains(detail, "anomaly.country_header requires trusted_proxies") ||
-		!strings.Contains(detail, "reads.top_n") || strings.Contains(detail, "max_token_life") {
+		!strings.Contains(detail, "reads.top_n") || strings.Contains(detail, "max_token_ttl") {
 		t.Errorf("got %q, unsafe %t", detail, unsafe)
 	}
 	store.set("auth.signature", "perhaps") // of a newer version

@@ -102,7 +102,7 @@ func (l *Ledger) settings() []setting {
 	return []setting{
 		{
 			"ledger.window", "number of ledger partitions, of a month each, in which repeats are recognised: 2 to 4, " +
-				"the same on all nodes; proofs and queued increments are valid for 25, 56 or 86 days at most",
+				"the same on all nodes; attestations and queued increments are valid for 25, 56 or 86 days at most",
 			"2", fixed, &l.Window,
 		},
 		{
@@ -118,7 +118,7 @@ func (l *Ledger) settings() []setting {
 		{
 			"ledger.checkpoint_events",
 			"number of events after which the standings of a board that changed are stored, so that the board at a " +
-				"moment is read fast: 1000 to 500000; each checkpoint takes an estimated 12 bytes for each user",
+				"moment is read fast: 1000 to 500000; each checkpoint takes about 7.4 bytes for each user",
 			"100000", fixed, &l.CheckpointEvents,
 		},
 		{

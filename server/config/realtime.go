@@ -14,7 +14,7 @@ type Realtime struct {
 	Window                time.Duration
 	MaxWindow             time.Duration
 	Lag                   time.Duration
-	FramesPerMinute       int
+	MessagesPerMinute     int
 	Ping                  time.Duration
 	PongWait              time.Duration
 	SlowAfter             time.Duration
@@ -48,9 +48,9 @@ func (r *Realtime) settings() []setting {
 			"1s", fixed, &r.Lag,
 		},
 		{
-			"realtime.frames_per_minute",
+			"realtime.messages_per_minute",
 			"maximum number of messages per connection; 600 is 10 in any second, 20 is one in 3 s",
-			"600", fixed, &r.FramesPerMinute,
+			"600", fixed, &r.MessagesPerMinute,
 		},
 		{"realtime.ping", "interval between keepalives to an idle client", "30s", live, &r.Ping},
 		{"realtime.pong_wait", "silence after which a WebSocket client is disconnected", "60s", live, &r.PongWait},
@@ -121,7 +121,7 @@ const (
 	minRealtimePing   = time.Second
 
 	// A connection keeps 4 bytes for each message of a second.
-	maxFramesPerMinute = 6000
+	maxMessagesPerMinute = 6000
 )
 
 // joinsPerConnection is how often a minute a user may replace each connection.
@@ -157,7 +157,7 @@ func (r *Realtime) check(p *problems) {
 	if r.PongWait <= r.Ping {
 		p.add("realtime.pong_wait", "(%s) must be greater than realtime.ping (%s)", r.PongWait, r.Ping)
 	}
-	p.between("realtime.frames_per_minute", r.FramesPerMinute, 1, maxFramesPerMinute)
+	p.between("realtime.messages_per_minute", r.MessagesPerMinute, 1, maxMessagesPerMinute)
 	p.between("realtime.drain_percent", r.DrainPercent, 1, 100)
 	p.durationAtLeast("realtime.lifetime", r.Lifetime, 0)
 }

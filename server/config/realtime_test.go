@@ -16,8 +16,8 @@ func TestLoadRejectsRealtimeSettings(t *testing.T) {
 		"window of 0":               {"WINDOW", "0s", "realtime.window"},
 		"drain of 0 percent":        {"DRAIN_PERCENT", "0", "realtime.drain_percent"},
 		"negative connection limit": {"CONNECTIONS_PER_NODE", "-1", "realtime.connections_per_node"},
-		"0 frames":                  {"FRAMES_PER_MINUTE", "0", "realtime.frames_per_minute"},
-		"excessive frames":          {"FRAMES_PER_MINUTE", "1000000", "realtime.frames_per_minute"},
+		"0 messages":                {"MESSAGES_PER_MINUTE", "0", "realtime.messages_per_minute"},
+		"excessive messages":        {"MESSAGES_PER_MINUTE", "1000000", "realtime.messages_per_minute"},
 		"negative lifetime":         {"LIFETIME", "-1h", "realtime.lifetime"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,6 @@
 // random passwords that only the owner of the directory can read. The Kafka
 // stand-in has no password.
 //
-// Owner: the caller of Start must call Stop. On failure of a child, Died reports it;
-// nothing is restarted.
+// Owner: the caller of Start must call Stop. A child that ends is started again after
+// RestartDelay, on the same port and data; Died reports one that cannot be.
 package devstack

@@ -113,7 +113,7 @@ func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 		Env:     append(postgresEnv(), o.Env...),
 		Dir:     dir,
 		Log:     filepath.Join(dir, "postgres.log"),
-		Lock:    filepath.Join(dir, "postgres.lock"),
+		Lock:    lockOf(dir, "postgres"),
 		Signal:  syscall.SIGINT, // "fast" shutdown: disconnects clients and flushes data
 		Account: account,
 		// This process holds the lock, so a pid file is stale; its number may
@@ -193,7 +193,7 @@ func (p *Postgres) CopyAsStandby(ctx context.Context, dir string) error {
 		Env:     postgresEnv(),
 		Dir:     dir,
 		Log:     filepath.Join(dir, "copy.log"),
-		Lock:    filepath.Join(dir, "postgres.lock"),
+		Lock:    lockOf(dir, "postgres"),
 		Signal:  syscall.SIGKILL,
 		Account: p.account,
 	})
@@ -262,7 +262,7 @@ func initCluster(ctx context.Context, bin postgresBinaries, account process.Acco
 		Env:     postgresEnv(),
 		Dir:     dir,
 		Log:     filepath.Join(dir, "initdb.log"),
-		Lock:    filepath.Join(dir, "postgres.lock"),
+		Lock:    lockOf(dir, "postgres"),
 		Signal:  syscall.SIGKILL,
 		Account: account,
 	})

@@ -92,7 +92,7 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 		Env:    append(postgresEnv(), "LC_ALL=C"), // it does not start with a locale that is not installed
 		Dir:    o.Dir,
 		Log:    filepath.Join(o.Dir, "redis.log"),
-		Lock:   filepath.Join(o.Dir, "redis.lock"),
+		Lock:   lockOf(o.Dir, "redis"),
 		Signal: syscall.SIGTERM,
 	})
 	if err != nil {

@@ -47,7 +47,6 @@ type Stack struct {
 
 	died     chan error
 	stopping chan struct{}
-	watchers sync.WaitGroup
 	stops    []func(context.Context) error
 	release  []func() error // after everything has stopped, in reverse
 }
@@ -83,7 +82,7 @@ func Start(ctx context.Context, o Options) (*Stack, error) {
 	return s, nil
 }
 
-// Died reports a child that ended unexpectedly.
+// Died reports a child that could not be started again.
 func (s *Stack) Died() <-chan error { return s.died }
 
 // Stop stops all backends and waits for them; children still running when ctx ends
@@ -96,7 +95,6 @@ func (s *Stack) Stop(ctx context.Context) error {
 		all.Go(func() { errs[i] = stop(ctx) })
 	}
 	all.Wait()
-	s.watchers.Wait()
 	for i := len(s.release) - 1; i >= 0; i-- {
 		errs = append(errs, s.release[i]())
 	}
@@ -151,8 +149,15 @@ func (s *Stack) startPostgres(
 	if err != nil {
 		return fmt.Errorf("start PostgreSQL: %w", err)
 	}
-	onStop(p.Stop)
-	s.watch(p.Process)
+	again := PostgresOptions{Dir: filepath.Join(dir, "postgres"), Port: p.Port}
+	start := func(ctx context.Context) (*process.Process, error) {
+		p, err := StartPostgres(ctx, again)
+		if err != nil {
+			return nil, err
+		}
+		return p.Process, nil
+	}
+	s.keep(onStop, o.Log, &kept{name: "PostgreSQL", delay: RestartDelay, now: p.Process, start: start})
 	s.PostgresURL, s.OwnerURL = p.RuntimeURL(database), p.URL(database)
 	s.Parts[0] = Part{Name: "PostgreSQL", Detail: fmt.Sprintf("%d, 127.0.0.1:%d", p.Major, p.Port)}
 	return p.EnsureDatabase(ctx, database)
@@ -180,8 +185,15 @@ func (s *Stack) startRedis(ctx context.Context, o Options, dir string, onStop fu
 	if err != nil {
 		return fmt.Errorf("start Redis: %w", err)
 	}
-	onStop(r.Stop)
-	s.watch(r.Process)
+	again := RedisOptions{Dir: filepath.Join(dir, "redis"), Port: r.Port}
+	start := func(ctx context.Context) (*process.Process, error) {
+		r, err := StartRedis(ctx, again)
+		if err != nil {
+			return nil, err
+		}
+		return r.Process, nil
+	}
+	s.keep(onStop, o.Log, &kept{name: "Redis", delay: RestartDelay, now: r.Process, start: start})
 	s.RedisURL = r.URL()
 	s.Parts[1] = Part{Name: "Redis", Detail: fmt.Sprintf("%s, 127.0.0.1:%d", r.Program, r.Port)}
 	return nil
@@ -206,19 +218,4 @@ func (s *Stack) startKafka(o Options, dir string, onStop func(func(context.Conte
 			"not a substitute for tests with a real one",
 	}
 	return nil
-}
-
-// watch reports the end of a child unless Stop ended it.
-func (s *Stack) watch(p *process.Process) {
-	s.watchers.Go(func() {
-		select {
-		case <-s.stopping:
-		case <-p.Done():
-			select {
-			case <-s.stopping:
-			default:
-				s.died <- p.Err()
-			}
-		}
-	})
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -109,29 +108,62 @@ func TestExternalBackendsAreUsed(t *testing.T) {
 	}
 }
 
-func TestDeadChildIsReported(t *testing.T) {
+// PostgreSQL and Redis come back on the same addresses with their data, and nothing is reported.
+func TestKilledBackendsAreStartedAgain(t *testing.T) {
 	t.Parallel()
-	parent := t.TempDir()
-	stack := start(t, devstack.Options{Dir: parent})
+	dir := t.TempDir()
+	stack := start(t, devstack.Options{Dir: dir})
 	defer stop(t, stack)
-	pid, err := os.ReadFile(filepath.Join(parent, "redis", "redis.lock"))
-	if err != nil {
-		t.Fatal(err)
+	write(t, stack)
+	time.Sleep(1100 * time.Millisecond) // Redis syncs its file once a second
+	for _, backend := range []string{"redis", "postgres"} {
+		if err := devstack.Kill(dir, backend); err != nil {
+			t.Fatal(err)
+		}
 	}
-	number, err := strconv.Atoi(strings.TrimSpace(string(pid)))
-	if err != nil {
-		t.Fatal(err)
+	if err := devstack.Kill(dir, "redis"); err == nil {
+		t.Error("Redis was killed twice before it ran again")
 	}
-	if err := syscall.Kill(number, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
+	await := func(what string, ping func(context.Context) error) {
+		deadline := time.Now().Add(devstack.RestartDelay + 30*time.Second)
+		for ping(t.Context()) != nil {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s is not back", what)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
 	}
+	await("Redis", func(ctx context.Context) error {
+		options, err := redis.ParseURL(stack.RedisURL)
+		if err != nil {
+			return err
+		}
+		client := redis.NewClient(options)
+		defer func() { _ = client.Close() }()
+		return client.Ping(ctx).Err()
+	})
+	await("PostgreSQL", func(ctx context.Context) error {
+		conn, err := pgx.Connect(ctx, stack.OwnerURL)
+		if err != nil {
+			return err
+		}
+		return conn.Close(ctx)
+	})
+	read(t, stack)
 	select {
 	case err := <-stack.Died():
-		if !strings.Contains(err.Error(), "Redis") {
-			t.Errorf("got %q, want an error that names Redis", err)
+		t.Errorf("got %v, want nothing reported", err)
+	default:
+	}
+}
+
+// Kill says what it cannot kill.
+func TestKillWithoutAStack(t *testing.T) {
+	t.Parallel()
+	for backend, want := range map[string]string{"redis": "no development stack", "kafka": "must be postgres or redis"} {
+		if err := devstack.Kill(t.TempDir(), backend); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q in it", backend, err, want)
 		}
-	case <-time.After(5 * time.Second):
-		t.Error("the end of Redis was not reported")
 	}
 }
 

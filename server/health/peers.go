@@ -76,7 +76,7 @@ func (p *peers) note(store string, reports []scoreboard.NodeReport) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.now()
-	maps.DeleteFunc(p.known, func(_ source, known peer) bool { return now.Sub(known.seen) > reportLife })
+	maps.DeleteFunc(p.known, func(_ source, known peer) bool { return now.Sub(known.seen) > reportTTL })
 	for i := range reports {
 		r := &reports[i]
 		if r.Node == p.node {

@@ -20,8 +20,8 @@ func NewRedisReports(rdb redis.Scripter) RedisReports { return RedisReports{rdb}
 // reportsKey is the hash: by node, the time in seconds and the report.
 const reportsKey = "sb:nodes"
 
-// reportLife is how long a report is kept. Nobody acts on one that is this old.
-const reportLife = time.Minute
+// reportTTL is how long a report is kept. Nobody acts on one that is this old.
+const reportTTL = time.Minute
 
 var exchangeReports = redis.NewScript(`
 local now = tonumber(redis.call('TIME')[1])
@@ -53,7 +53,7 @@ func (r RedisReports) Exchange(
 		}
 	}
 	found, err := exchangeReports.Run(
-		ctx, r.rdb, []string{reportsKey}, node, text, int(reportLife.Seconds()),
+		ctx, r.rdb, []string{reportsKey}, node, text, int(reportTTL.Seconds()),
 	).StringSlice()
 	if err != nil {
 		return nil, fmt.Errorf("exchange reports of nodes: %w", err)

@@ -42,8 +42,8 @@ func (r *cache[K, V]) shard(key K) *cacheShard[K, V] {
 	return &r.shards[maphash.Comparable(r.seed, key)%uint64(len(r.shards))]
 }
 
-// get returns the answer under key if it is at most life old.
-func (r *cache[K, V]) get(key K, life time.Duration) (v V, ok bool) {
+// get returns the answer under key if it is at most ttl old.
+func (r *cache[K, V]) get(key K, ttl time.Duration) (v V, ok bool) {
 	s := r.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +51,7 @@ func (r *cache[K, V]) get(key K, life time.Duration) (v V, ok bool) {
 	if !ok {
 		c, ok = s.old[key]
 	}
-	if !ok || time.Since(c.at) > life {
+	if !ok || time.Since(c.at) > ttl {
 		return v, false
 	}
 	return c.value, true

@@ -7,7 +7,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// FriendLists reads who is a friend of whom.
+// FriendLists reads the friends of users.
 type FriendLists interface {
 	// Mutual returns which of others are friends of user.
 	Mutual(

@@ -13,7 +13,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// After so many consecutive failures a backend is not called for a pause, after
+// After a number of consecutive failures a backend is not called for a pause, after
 // which one call probes it.
 const (
 	failures = 3

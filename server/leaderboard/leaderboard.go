@@ -68,12 +68,12 @@ const (
 
 // Why an answer is degraded.
 const (
-	reasonCold      = "rebuilding"          // the ranking does not hold the board
-	reasonAway      = "ranking_unavailable" // the ranking does not answer
-	reasonNotYet    = "not_ranked_yet"      // the ranking is behind the store
-	reasonArchived  = "archived"            // the ranking no longer holds the board
-	reasonStoreDown = "store_unavailable"   // the ranking answers, but gets no changes and cannot be checked
-	reasonBehind    = "replica_behind"      // a replica answers that is behind, and its primary does not
+	reasonRebuilding = "rebuilding"          // the ranking does not hold the board
+	reasonAway       = "ranking_unavailable" // the ranking does not answer
+	reasonNotYet     = "not_ranked_yet"      // the ranking is behind the store
+	reasonArchived   = "archived"            // the ranking no longer holds the board
+	reasonStoreDown  = "store_unavailable"   // the ranking answers, but gets no changes and cannot be checked
+	reasonBehind     = "replica_behind"      // a replica answers that is behind, and its primary does not
 )
 
 // Options are the parts of a Leaderboard.
@@ -104,9 +104,9 @@ type Display interface {
 	Name(ctx context.Context, rows []scoreboard.Entry)
 	// Refresh returns rows as Show would show them now: the same ones if nothing differs.
 	Refresh(board scoreboard.BoardID, rows []scoreboard.Entry, except scoreboard.UserID) []scoreboard.Entry
-	// Version rises with every change of who is hidden.
+	// Version rises with every change of the hidden users.
 	Version() uint64
-	// Visibility returns who may see a user.
+	// Visibility returns to whom a user is visible.
 	Visibility(user scoreboard.UserID) scoreboard.Visibility
 }
 
@@ -131,7 +131,7 @@ func (ids) Visibility(scoreboard.UserID) scoreboard.Visibility { return scoreboa
 type Leaderboard struct {
 	Options
 	flight   singleflight.Group
-	heads    heads
+	tops     topCache
 	places   *cache[placeKey, *scoreboard.Place]
 	absent   *cache[placeKey, struct{}]
 	reads    *guard
@@ -153,9 +153,9 @@ type Leaderboard struct {
 // may get them, up to a number of rows; users without a standing long enough that
 // repeated requests do not reach the store.
 const (
-	cacheLife   = 5 * time.Second
+	cacheTTL    = 5 * time.Second
 	cacheRows   = 60_000
-	absentLife  = time.Second
+	absentTTL   = time.Second
 	absentUsers = 20_000
 )
 
@@ -169,8 +169,8 @@ func New(o Options) *Leaderboard {
 	}
 	l := &Leaderboard{
 		Options:       o,
-		places:        newCache[placeKey, *scoreboard.Place](cacheLife, cacheRows),
-		absent:        newCache[placeKey, struct{}](absentLife, absentUsers),
+		places:        newCache[placeKey, *scoreboard.Place](cacheTTL, cacheRows),
+		absent:        newCache[placeKey, struct{}](absentTTL, absentUsers),
 		reads:         newGuard("reads", rankingBudget),
 		receipts:      newGuard("receipts", rankBudget),
 		store:         newGuard("store", storeBudget),
@@ -187,7 +187,7 @@ func New(o Options) *Leaderboard {
 	l.store.slots = share.New(storeSlots)
 	l.guards = []*guard{l.reads, l.receipts, l.store, l.storeReceipts}
 	l.useReplicas()
-	l.heads.init(l.cached)
+	l.tops.init(l.cached)
 	return l
 }
 
@@ -207,7 +207,7 @@ func mark(reason string, degraded *string, state *scoreboard.BoardState) {
 	*state = degradedState(*degraded, *state)
 }
 
-// ShowNow returns top with the users hidden who must be hidden now, also where it was read
+// ShowNow returns top with those users hidden that must be now, also where it was read
 // before one of them was.
 func (l *Leaderboard) ShowNow(top *scoreboard.Top) *scoreboard.Top {
 	version := l.Display.Version()
@@ -238,7 +238,7 @@ func (l *Leaderboard) degrade(board *scoreboard.Board, err error) string {
 	}
 	if errors.Is(err, scoreboard.ErrNotLoaded) {
 		l.TriggerRebuild()
-		return reasonCold
+		return reasonRebuilding
 	}
 	l.Log.Debug("ranking did not answer", "board", board.ID, "err", fmt.Sprint(err))
 	return reasonAway
@@ -391,7 +391,7 @@ func (l *Leaderboard) list(
 
 func knownAbsent(absent *cache[placeKey, struct{}], board scoreboard.BoardID, users []scoreboard.UserID) bool {
 	for _, user := range users {
-		if _, known := absent.get(placeKey{board, user, 0}, absentLife); !known {
+		if _, known := absent.get(placeKey{board, user, 0}, absentTTL); !known {
 			return false
 		}
 	}

@@ -26,8 +26,8 @@ func (l *Leaderboard) Place(
 	if minVersion > 0 {
 		return l.await(ctx, board, user, k, minVersion)
 	}
-	if p := l.fromHead(board, user, k); p != nil {
-		l.heads.placed.Inc()
+	if p := l.fromTop(board, user, k); p != nil {
+		l.tops.placed.Inc()
 		return placeNow(l.Display, p), nil
 	}
 	key := placeKey{board.ID, user, k}
@@ -59,7 +59,7 @@ func (l *Leaderboard) Place(
 // CachedPlace returns a cached answer, for clients over their limit; nil if none
 // is recent enough.
 func (l *Leaderboard) CachedPlace(board scoreboard.BoardID, user scoreboard.UserID, k int) *scoreboard.Place {
-	p, _ := l.places.get(placeKey{board, user, k}, l.heads.find(board).maxStale())
+	p, _ := l.places.get(placeKey{board, user, k}, l.tops.find(board).maxStale())
 	return placeNow(l.Display, p)
 }
 
@@ -87,10 +87,10 @@ func (l *Leaderboard) HasStanding(
 	return has, err
 }
 
-// fromHead places a user from the cached head that other clients get at this
+// fromTop places a user from the cached top that other clients get at this
 // moment, so that the two agree; nil if the user is not in it.
-func (l *Leaderboard) fromHead(board *scoreboard.Board, user scoreboard.UserID, k int) *scoreboard.Place {
-	b := l.heads.find(board.ID)
+func (l *Leaderboard) fromTop(board *scoreboard.Board, user scoreboard.UserID, k int) *scoreboard.Place {
+	b := l.tops.find(board.ID)
 	if b == nil {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (l *Leaderboard) fromHead(board *scoreboard.Board, user scoreboard.UserID, 
 			return nil // among their neighbours, users see themselves
 		}
 		if i+k >= len(top.Entries) && int64(len(top.Entries)) < top.Total {
-			return nil // some neighbours are below the head
+			return nil // some neighbours are below the top
 		}
 		p := &scoreboard.Place{
 			Board:     top.Board,
@@ -181,7 +181,7 @@ func (l *Leaderboard) place(
 	if reason == "" && wire.CodeOf(err) == wire.CodeNotFound {
 		// The ranking may lag: a score that was just recorded is in the store.
 		key := placeKey{board.ID, user, 0}
-		if _, known := l.absent.get(key, absentLife); known {
+		if _, known := l.absent.get(key, absentTTL); known {
 			return nil, err
 		}
 		found, stored := scoreOf(ctx, l.Fallback, l.truth, board, user)

@@ -26,8 +26,8 @@ const maxBehind = 5 * time.Second
 const (
 	checkInterval = 500 * time.Millisecond
 	checkTimeout  = time.Second
-	// A check counts for checkLife. After that its replica is not read.
-	checkLife = 5 * time.Second
+	// A check counts for checkTTL. After that its replica is not read.
+	checkTTL = 5 * time.Second
 )
 
 // Replica watches a replica of a backend, and says whether it may be read. It compares the
@@ -208,7 +208,7 @@ func (r *Replica) Problem() string { return r.problemOf(r.last.Load()) }
 // old.
 func (r *Replica) trusted() bool {
 	c := r.last.Load()
-	return c.problem == "" && r.now().Sub(c.at) < checkLife
+	return c.problem == "" && r.now().Sub(c.at) < checkTTL
 }
 
 // usable reports whether the replica may be read now.

@@ -30,7 +30,7 @@ func (c *copyAt) set(asOf time.Time, id string, replica bool) {
 	c.Store(&scoreboard.Progress{AsOf: asOf, ID: id, Replica: replica})
 }
 
-// headOf is a ranking with one head, or none.
+// headOf is a ranking with one top, or none.
 type headOf struct {
 	hanging
 	top atomic.Pointer[scoreboard.Top]
@@ -85,7 +85,7 @@ func watch(t *testing.T, do func(r *replicaRig)) {
 	})
 }
 
-// settle lets a check and the cached head pass.
+// settle lets a check and the cached top pass.
 func settle() { time.Sleep(600 * time.Millisecond) }
 
 // replicaAt sets what the replica says of itself.

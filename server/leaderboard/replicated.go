@@ -228,7 +228,7 @@ func (l *Leaderboard) useReplicas() {
 	}
 }
 
-// newer returns the later of two heads, so that this node's head does not go back: notices
+// newer returns the later of two tops, so that this node's top does not go back: notices
 // come from the primary, and replicas are not equally fresh.
 func (l *Leaderboard) newer(before, top *scoreboard.Top) *scoreboard.Top {
 	if l.primary == nil || before == nil || top.Epoch == 0 || before.Epoch < top.Epoch ||
@@ -246,7 +246,7 @@ func (l *Leaderboard) newer(before, top *scoreboard.Top) *scoreboard.Top {
 	return &kept
 }
 
-// topOfPrimary returns the head of the primary if it is newer than top, which came from a
+// topOfPrimary returns the top of the primary if it is newer than top, which came from a
 // replica or does not have what a caller waits for.
 func (l *Leaderboard) topOfPrimary(
 	ctx context.Context, board *scoreboard.Board, top *scoreboard.Top,
@@ -254,7 +254,7 @@ func (l *Leaderboard) topOfPrimary(
 	if l.primary == nil {
 		return top
 	}
-	b := l.heads.get(board.ID, time.Now())
+	b := l.tops.get(board.ID, time.Now())
 	before := b.cached.Load()
 	next := &cachedTop{at: time.Now(), notices: b.notices.Load()}
 	shown := l.Display.Version()

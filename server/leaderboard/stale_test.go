@@ -66,7 +66,7 @@ func (s *slowFallback) count(ctx context.Context) error {
 	return s.wait(ctx)
 }
 
-// With neither backend answering, the last head is served with its age, the rest is
+// With neither backend answering, the last top is served with its age, the rest is
 // unavailable at once, and a database that hangs gets few calls.
 func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 	t.Parallel()
@@ -102,7 +102,7 @@ func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 	took := latencies(3*time.Second, func() {
 		top, err := l.Top(ctx, global, 0)
 		if err != nil || top.Degraded != "stale" || !top.AsOf.Equal(first.AsOf) || top.Version != 0 {
-			t.Fatalf("got %+v, %v, want the first head, marked", top, err)
+			t.Fatalf("got %+v, %v, want the first top, marked", top, err)
 		}
 		_, err = l.Place(ctx, global, "alice", 0, 0)
 		var known *scoreboard.Error
@@ -130,7 +130,7 @@ func TestLastHeadIsServedWithoutBackends(t *testing.T) {
 	}
 }
 
-// A notice invalidates a head that was read before it, and no later one.
+// A notice invalidates a top that was read before it, and no later one.
 func TestNoticeInvalidatesHead(t *testing.T) {
 	t.Parallel()
 	counted := &counting{}
@@ -166,7 +166,7 @@ func TestNoticeInvalidatesHead(t *testing.T) {
 	}
 	time.Sleep(300 * time.Millisecond) // a lost notice delays a change by no more
 	if got := version(); got < now+2 {
-		t.Errorf("without a notice for longer than headLife: version %d", got)
+		t.Errorf("without a notice for longer than topTTL: version %d", got)
 	}
 	waited := time.Now()
 	if top, err := l.Top(ctx, global, now+5); err != nil || top.Version < now+5 || time.Since(waited) > 5*time.Second {
@@ -196,7 +196,7 @@ func TestHiddenUserIsNotServedFromCache(t *testing.T) {
 	other := &scoreboard.Board{ID: "other"}
 	read := func(b *scoreboard.Board) {
 		t.Helper()
-		// The standing first: with a cached head it would come from there.
+		// The standing first: with a cached top it would come from there.
 		if _, err := l.Place(ctx, b, "bob", 1, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +207,7 @@ func TestHiddenUserIsNotServedFromCache(t *testing.T) {
 	is := func(what string, b *scoreboard.Board, want bool) {
 		t.Helper()
 		if top, place := l.CachedTop(b.ID) != nil, l.CachedPlace(b.ID, "bob", 1) != nil; top != want || place != want {
-			t.Errorf("%s: the head of %s is served: %t, the standing: %t, want %t", what, b.ID, top, place, want)
+			t.Errorf("%s: the top of %s is served: %t, the standing: %t, want %t", what, b.ID, top, place, want)
 		}
 	}
 	read(global)
@@ -224,7 +224,7 @@ func TestHiddenUserIsNotServedFromCache(t *testing.T) {
 		t.Errorf("a standing read while a user was banned is served, %v", err)
 	}
 	if _, err := l.ReadTop(ctx, "global"); err != nil || l.CachedTop("global") != nil {
-		t.Errorf("a head read while a user was banned is served, %v", err)
+		t.Errorf("a top read while a user was banned is served, %v", err)
 	}
 }
 

@@ -115,7 +115,7 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 func (b *Batch) next(
 	in *scoreboard.Increment, board *scoreboard.Board,
 ) (next scoreboard.Score, until time.Time, err error) {
-	if err := board.Require.CheckProofs(in); err != nil {
+	if err := board.Require.Check(in); err != nil {
 		return next, until, err
 	}
 	if err := board.CheckDelta(in.Delta); err != nil {

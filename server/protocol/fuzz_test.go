@@ -16,12 +16,12 @@ func FuzzDecodeBodies(f *testing.F) {
 	f.Add([]byte(`{"display_name":"Ada","avatar_url":"https://x.example/a"}`))
 	f.Add([]byte(`{"user_ids":["a"],"user_ids":["b"]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		const most = 3
+		const maxUsers = 3
 		if u, err := protocol.DecodeUsers(
 			body,
-			most,
+			maxUsers,
 		); err == nil &&
-			(!json.Valid(body) || len(u.UserIDs) < 1 || len(u.UserIDs) > most) {
+			(!json.Valid(body) || len(u.UserIDs) < 1 || len(u.UserIDs) > maxUsers) {
 			t.Fatalf("%q is decoded as %+v", body, u)
 		}
 		if p, err := protocol.DecodeProfile(body); err == nil && !json.Valid(body) {

@@ -38,7 +38,7 @@ func Entries(rows []scoreboard.Entry) []wire.Entry {
 func ListEntries(rows []scoreboard.Entry) []wire.ListEntry {
 	out := make([]wire.ListEntry, len(rows))
 	for i, e := range Entries(rows) {
-		out[i] = wire.ListEntry{Place: i + 1, Entry: e}
+		out[i] = wire.ListEntry{ListRank: i + 1, Entry: e}
 	}
 	return out
 }

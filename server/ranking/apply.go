@@ -47,7 +47,7 @@ func newApplier(
 // the store, and a rebuild started from now on includes them. Changes of a history
 // that the store has lost are skipped.
 //
-// When it returns, the head of a board in partitions includes the changes, so that a
+// When it returns, the merged top of a board in partitions includes the changes, so that a
 // heartbeat recorded afterwards is true of it.
 func (r *applier) Apply(
 	ctx context.Context, changes []scoreboard.Change,
@@ -162,7 +162,7 @@ func (r *applier) applyBatch(ctx context.Context, b *applying) error {
 		return err
 	}
 	for l, m := range merges {
-		err := r.partitions.MergeHead(ctx, l, m)
+		err := r.partitions.MergeTop(ctx, l, m)
 		switch {
 		case err == nil:
 			continue
@@ -175,7 +175,7 @@ func (r *applier) applyBatch(ctx context.Context, b *applying) error {
 		case !errors.Is(err, scoreboard.ErrNotLoaded):
 			return err
 		case m.Forwarded:
-			continue // not live yet: the rebuild merges the head when it is
+			continue // not live yet: the rebuild merges the top when it is
 		}
 		moved, err := r.layouts.HasMoved(ctx, l.Board, l.Count)
 		switch {

@@ -21,8 +21,8 @@ import (
 // asideKey is a hash: when a board was set aside, in seconds, and why.
 const asideKey = "sb:aside"
 
-// asideLife is how long boards that were set aside are reported.
-const asideLife = 24 * time.Hour
+// asideTTL is how long boards that were set aside are reported.
+const asideTTL = 24 * time.Hour
 
 // OnSetAside calls do for each board that this process sets aside. It is called before the
 // ranking is used.
@@ -37,7 +37,7 @@ func (r *remover) setAside(ctx context.Context, board scoreboard.BoardID, reason
 	r.onSetAside(board, reason)
 	text := strconv.FormatInt(time.Now().Unix(), 10) + " " + reason.Error()
 	_ = r.Redis.HSet(ctx, asideKey, string(board), text).Err() // a report; the board is rebuilt without it
-	_ = r.Redis.Expire(ctx, asideKey, asideLife).Err()         // likewise
+	_ = r.Redis.Expire(ctx, asideKey, asideTTL).Err()          // likewise
 	return nil
 }
 
@@ -94,7 +94,7 @@ func (r *remover) RecentlySetAside(ctx context.Context) ([]SetAside, error) {
 	for board, text := range found {
 		seconds, reason, _ := strings.Cut(text, " ")
 		at, err := strconv.ParseInt(seconds, 10, 64)
-		if err == nil && time.Since(time.Unix(at, 0)) < asideLife {
+		if err == nil && time.Since(time.Unix(at, 0)) < asideTTL {
 			list = append(list, SetAside{scoreboard.BoardID(board), time.Unix(at, 0).UTC(), reason})
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// breakages are what somebody may do to keys of a board, alice's piece of it, and its head.
+// breakages are what somebody may do to keys of a board, alice's piece of it, and its merged top.
 func breakages(b *scoreboard.Board) map[string]func(rig) error {
 	wrong := func(key string) func(r rig) error {
 		return func(r rig) error {
@@ -30,7 +30,7 @@ func breakages(b *scoreboard.Board) map[string]func(rig) error {
 		"layout": func(r rig) error { return r.rdb.Set(ctx, "sb:{global}:meta", "x", 0).Err() },
 	}
 	if b.Partitions > 1 {
-		all["head"] = func(r rig) error {
+		all["top"] = func(r rig) error {
 			return redis.NewScript(`redis.call('DEL', KEYS[1]); return redis.call('LPUSH', KEYS[1], 'x')`).
 				Run(ctx, r.rdb, []string{r.HeadKey(b)}).Err()
 		}
@@ -59,16 +59,16 @@ func TestBrokenKeyStopsOneBoardOnly(t *testing.T) {
 			}
 			r.Ranking = ranking.New(r.rdb) // another process, which knows no layout
 			r.OnSetAside(func(id scoreboard.BoardID, _ error) { aside = append(aside, id) })
-			cold, err := r.Apply(ctx, []scoreboard.Change{
+			notLoaded, err := r.Apply(ctx, []scoreboard.Change{
 				onBoard(b, change("alice", 6, 2, 2)), onBoard(other, change("carol", 1, 1, 1)),
 			})
-			if err != nil || len(cold) != 1 || cold[0] != b.ID {
-				t.Errorf("%s: cold %v, %v, want the broken board", name, cold, err)
+			if err != nil || len(notLoaded) != 1 || notLoaded[0] != b.ID {
+				t.Errorf("%s: not loaded %v, %v, want the broken board", name, notLoaded, err)
 			}
 			if top, err := r.Top(ctx, other.ID); err != nil || show(top.Entries) != "carol:1" {
 				t.Errorf("%s: the other board: %+v, %v", name, top, err)
 			}
-			if missing, _, unknown, err := r.Lost(ctx, []scoreboard.Board{*b, *other}); err != nil ||
+			if missing, _, unknown, err := r.Unhealthy(ctx, []scoreboard.Board{*b, *other}); err != nil ||
 				len(missing) != 1 || missing[0].ID != b.ID || unknown != 0 {
 				t.Errorf("%s: missing %v, unknown %d, %v, want the broken board", name, missing, unknown, err)
 			}
@@ -102,13 +102,13 @@ func TestBrokenKeyIsFoundWithoutChanges(t *testing.T) {
 			if err := breakIt(r); err != nil {
 				t.Fatal(err)
 			}
-			if missing, suspect, unknown, err := r.Lost(ctx, []scoreboard.Board{*b}); err != nil ||
+			if missing, suspect, unknown, err := r.Unhealthy(ctx, []scoreboard.Board{*b}); err != nil ||
 				len(missing)+len(suspect) != 1 || unknown != 0 {
 				t.Errorf("%s: missing %v, suspect %v, unknown %d, %v", name, missing, suspect, unknown, err)
 			}
 			rebuilt := false
 			for range 3 { // an attempt that finds the key broken sets the board aside
-				if ok, err := r.Mark(ctx, b, "again"); !ok || err != nil {
+				if ok, err := r.Claim(ctx, b, "again"); !ok || err != nil {
 					continue
 				}
 				states := []scoreboard.Change{onBoard(b, change("alice", 5, 1, 1))}
@@ -122,7 +122,7 @@ func TestBrokenKeyIsFoundWithoutChanges(t *testing.T) {
 				if rebuilt = err == nil; rebuilt {
 					break
 				}
-				if err := r.Unmark(ctx, b.ID, "again"); err != nil {
+				if err := r.Release(ctx, b.ID, "again"); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 			}
@@ -138,8 +138,8 @@ func TestSettingAsideEndsARebuild(t *testing.T) {
 	eachLayout(t, func(t *testing.T, b *scoreboard.Board) {
 		r := connect(t, backends.OwnRedis(t).URL)
 		r.warm(t, b, onBoard(b, change("alice", 5, 1, 1)))
-		if ok, err := r.Mark(ctx, b, "early"); !ok || err != nil {
-			t.Fatalf("mark: %v, %v", ok, err)
+		if ok, err := r.Claim(ctx, b, "early"); !ok || err != nil {
+			t.Fatalf("claim: %v, %v", ok, err)
 		}
 		if err := r.Fill(ctx, b.ID, "early", []scoreboard.Change{onBoard(b, change("alice", 5, 1, 1))}); err != nil {
 			t.Fatal(err)
@@ -147,9 +147,9 @@ func TestSettingAsideEndsARebuild(t *testing.T) {
 		if err := breakages(b)["facts"](r); err != nil {
 			t.Fatal(err)
 		}
-		cold, err := r.Apply(ctx, []scoreboard.Change{onBoard(b, change("alice", 6, 2, 2))})
-		if err != nil || len(cold) != 1 {
-			t.Fatalf("apply: cold %v, %v", cold, err)
+		notLoaded, err := r.Apply(ctx, []scoreboard.Change{onBoard(b, change("alice", 6, 2, 2))})
+		if err != nil || len(notLoaded) != 1 {
+			t.Fatalf("apply: not loaded %v, %v", notLoaded, err)
 		}
 		if _, err := r.Swap(ctx, b, "early", snapshot(1, 99)); err == nil {
 			t.Error("a rebuild that lacks a change replaced the board")

@@ -25,14 +25,14 @@ func TestScriptsUseOneClusterSlot(t *testing.T) {
 	theirs := change("bob", 4, 2, 2)
 	theirs.Board = other.ID
 	r.apply(t, change("alice", 5, 1, 1), theirs)
-	if ok, err := r.Mark(ctx, board, "beside"); !ok || err != nil {
+	if ok, err := r.Claim(ctx, board, "beside"); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	r.apply(t, change("alice", 6, 2, 2)) // live and shadow
 	if err := r.Fence(ctx, board.ID, "beside", time.UnixMicro(1)); err != nil {
 		t.Error(err)
 	}
-	if err := r.Unmark(ctx, board.ID, "beside"); err != nil {
+	if err := r.Release(ctx, board.ID, "beside"); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.OrphanedMembers(
@@ -146,7 +146,7 @@ func TestBoardsSpreadOverCluster(t *testing.T) {
 				b.ID, show(top.Entries), top.State, top.AsOf, began)
 		}
 	}
-	missing, suspect, unknown, err := s.Lost(ctx, s.boards)
+	missing, suspect, unknown, err := s.Unhealthy(ctx, s.boards)
 	if err != nil || len(missing)+len(suspect)+unknown != 0 {
 		t.Errorf("lost: %v, %v, %d, %v; want none", missing, suspect, unknown, err)
 	}
@@ -168,7 +168,7 @@ func TestLostShardIsSuspectAlone(t *testing.T) {
 	s := newSharded(t, 3)
 	check := func(what string, want func(i int) scoreboard.BoardState, down int) {
 		t.Helper()
-		missing, suspect, unknown, err := s.Lost(ctx, s.boards)
+		missing, suspect, unknown, err := s.Unhealthy(ctx, s.boards)
 		if (err != nil) != (down > 0) || unknown != down {
 			t.Errorf("%s: %d boards unknown (%v), want %d", what, unknown, err, down)
 		}

@@ -19,8 +19,8 @@ func (r rig) keyOf(b *scoreboard.Board, user scoreboard.UserID, key string) stri
 	return strings.TrimSuffix(facts, "meta") + key
 }
 
-// expectLost checks that everything says that a board is not loaded, and not that it is empty.
-func (r rig) expectLost(t *testing.T, b *scoreboard.Board) {
+// expectNotLoaded checks that everything says that a board is not loaded, and not that it is empty.
+func (r rig) expectNotLoaded(t *testing.T, b *scoreboard.Board) {
 	t.Helper()
 	users := []scoreboard.UserID{"alice"}
 	_, topErr := r.Top(ctx, b.ID)
@@ -36,16 +36,16 @@ func (r rig) expectLost(t *testing.T, b *scoreboard.Board) {
 			t.Errorf("%s: got %v, want not loaded", name, err)
 		}
 	}
-	missing, suspect, unknown, err := r.Lost(ctx, []scoreboard.Board{*b})
+	missing, suspect, unknown, err := r.Unhealthy(ctx, []scoreboard.Board{*b})
 	if err != nil || len(missing) != 1 || len(suspect)+unknown != 0 {
 		t.Errorf("missing %v, suspect %v, unknown %d, %v; want the board missing", missing, suspect, unknown, err)
 	}
 	if status, err := r.Status(ctx, b.ID); err != nil || status.State != scoreboard.StateRebuilding {
 		t.Errorf("status: got %+v, %v, want rebuilding", status, err)
 	}
-	cold, err := r.Apply(ctx, []scoreboard.Change{onBoard(b, change("alice", 7, 3, 3))})
-	if err != nil || len(cold) != 1 {
-		t.Errorf("apply: cold %v, %v, want the board", cold, err)
+	notLoaded, err := r.Apply(ctx, []scoreboard.Change{onBoard(b, change("alice", 7, 3, 3))})
+	if err != nil || len(notLoaded) != 1 {
+		t.Errorf("apply: not loaded %v, %v, want the board", notLoaded, err)
 	}
 }
 
@@ -59,8 +59,8 @@ func TestLostKeyIsNotAnEmptyBoard(t *testing.T) {
 			if n, err := r.rdb.Del(ctx, r.keyOf(b, "alice", key)).Result(); err != nil || n != 1 {
 				t.Fatalf("%s: removed %d keys, %v", key, n, err)
 			}
-			r.expectLost(t, b)
-			r.expectLost(t, b) // also after a change came
+			r.expectNotLoaded(t, b)
+			r.expectNotLoaded(t, b) // also after a change came
 			r.warm(t, b, onBoard(b, change("alice", 7, 3, 3)), onBoard(b, change("bob", 3, 1, 1)))
 			r.apply(t, onBoard(b, change("bob", 8, 2, 4)))
 			if top, err := r.Top(ctx, b.ID); err != nil || show(top.Entries) != "bob:8 alice:7" {

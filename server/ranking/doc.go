@@ -5,13 +5,13 @@
 // Promise. A change is applied only if its revision is newer than the stored one,
 // so duplicates, reordering and replays do nothing. The version of a board rises
 // exactly when membership, order or a score in its top 100 changes, in the script
-// that makes the change; the stored head and the sorted set therefore always
-// agree. Equal scores rank by who reached them first, then by user id, exactly as
+// that makes the change; the stored top and the sorted set therefore always
+// agree. Equal scores rank by the time at which they were reached, then by user id, exactly as
 // in PostgreSQL.
 //
 // A board in partitions is spread over several sorted sets by a hash of the user. Its
-// head is merged by the process that applied changes, before Apply returns: the promise
-// holds for it as well, except that sorted sets may be ahead of the head for that
+// top is merged by the process that applied changes, before Apply returns: the promise
+// holds for it as well, except that sorted sets may be ahead of the merged top for that
 // moment (docs/decisions/0055-boards-in-partitions.md).
 //
 // What the two have in common is in package piece. Packages whole and partitions answer and

@@ -20,10 +20,10 @@ func (r *Ranking) PartitionKey(b *scoreboard.Board, user scoreboard.UserID) stri
 	return r.conn.Keys.Live(l.Part(l.Of(user)))[0]
 }
 
-// HeadKey names the head of a board in partitions.
-func (r *Ranking) HeadKey(b *scoreboard.Board) string { return r.conn.Keys.Head(b.ID) }
+// HeadKey names the merged top of a board in partitions.
+func (r *Ranking) HeadKey(b *scoreboard.Board) string { return r.conn.Keys.Top(b.ID) }
 
-// MergeSlowly merges the head as a process that calls pause between reading the partitions and
+// MergeSlowly merges the top as a process that calls pause between reading the partitions and
 // storing what it merged. It reports whether that was stored.
 func (r *Ranking) MergeSlowly(ctx context.Context, b *scoreboard.Board, pause func()) (bool, error) {
 	l, _ := piece.LayoutOf(b)
@@ -32,11 +32,11 @@ func (r *Ranking) MergeSlowly(ctx context.Context, b *scoreboard.Board, pause fu
 		return false, err
 	}
 	pause()
-	return r.partitions.StoreHead(ctx, l, c, rows, &partitions.Merging{Applied: true})
+	return r.partitions.StoreTop(ctx, l, c, rows, &partitions.Merging{Applied: true})
 }
 
 // ApplyOnly applies a change of a board in partitions as a process that dies before it has
-// merged the head.
+// merged the merged top.
 func (r *Ranking) ApplyOnly(ctx context.Context, b *scoreboard.Board, c scoreboard.Change) error {
 	l, _ := piece.LayoutOf(b)
 	name := l.Part(l.Of(c.User))
@@ -57,13 +57,13 @@ func (r *Ranking) ApplyBefore(ctx context.Context, c scoreboard.Change) (int64, 
 
 // ParsePartition reads a reply about one user, with rows beside it.
 func ParsePartition(values []any) error {
-	_, err := partitions.ParsePartition(redis.NewCmdResult(values, nil), []partitions.Sought{{Before: 1}}, 1)
+	_, err := partitions.ParsePartition(redis.NewCmdResult(values, nil), []partitions.Position{{Before: 1}}, 1)
 	return err
 }
 
-// ParseHead reads a reply about a head.
-func ParseHead(values []any) error {
-	_, err := partitions.ParseHead(redis.NewCmdResult(values, nil))
+// ParseTop reads a reply about a merged top.
+func ParseTop(values []any) error {
+	_, err := partitions.ParseTop(redis.NewCmdResult(values, nil))
 	return err
 }
 

@@ -66,7 +66,7 @@ func (r rig) expectState(t *testing.T, why string, b *scoreboard.Board, want sco
 	if err != nil || top.State != want {
 		t.Errorf("%s: the board is %+v, %v; want it %s", why, top, err, want)
 	}
-	missing, suspect, unknown, err := r.Lost(ctx, []scoreboard.Board{*b})
+	missing, suspect, unknown, err := r.Unhealthy(ctx, []scoreboard.Board{*b})
 	healthy := len(missing)+len(suspect)+unknown == 0
 	if err != nil || healthy != (want == scoreboard.StateHealthy) {
 		t.Errorf("%s: missing %v, suspect %v, unknown %d, %v", why, missing, suspect, unknown, err)
@@ -158,7 +158,7 @@ func TestFollowingLateDoubtsNothing(t *testing.T) {
 	})
 }
 
-// The node that writes to the old primary ends before it has followed: who takes its partition
+// The node that writes to the old primary ends before it has followed: the node that takes its partition
 // over cannot know what it wrote.
 func TestSuccessorOfLateWriterDoubtsBoards(t *testing.T) {
 	eachLayout(t, func(t *testing.T, b *scoreboard.Board) {

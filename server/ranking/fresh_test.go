@@ -100,7 +100,7 @@ func TestOldStateOfRedisIsNotTrusted(t *testing.T) {
 func (r rig) expectCatchingUp(t testing.TB, why string, want time.Time) {
 	t.Helper()
 	r.expectAsOf(t, why, want, scoreboard.StateCatchingUp)
-	missing, suspect, _, err := r.Lost(ctx, []scoreboard.Board{*board})
+	missing, suspect, _, err := r.Unhealthy(ctx, []scoreboard.Board{*board})
 	if err != nil || len(missing) != 0 || len(suspect) != 1 {
 		t.Errorf("%s: missing %v, suspect %v, %v; want the board suspect", why, missing, suspect, err)
 	}
@@ -137,13 +137,13 @@ func TestBoardsOfLostHistoryAreNotRead(t *testing.T) {
 		if _, err := r.Place(ctx, board.ID, "bob", 0); !isNotLoaded(err) {
 			t.Errorf("place: got %v, want not loaded", err)
 		}
-		if _, suspect, _, err := r.Lost(ctx, []scoreboard.Board{*board}); err != nil || len(suspect) != 1 {
+		if _, suspect, _, err := r.Unhealthy(ctx, []scoreboard.Board{*board}); err != nil || len(suspect) != 1 {
 			t.Errorf("suspect %v, %v; want the board", suspect, err)
 		}
 		if c, err := r.Status(ctx, board.ID); err != nil || c.State != scoreboard.StateRebuilding {
 			t.Errorf("condition %+v, %v", c, err)
 		}
-		if _, err := r.Mark(ctx, board, "a"); err != nil {
+		if _, err := r.Claim(ctx, board, "a"); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.Fence(ctx, board.ID, "a", time.UnixMicro(7)); err != nil {
@@ -153,7 +153,7 @@ func TestBoardsOfLostHistoryAreNotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.is(t, "")
-		if _, suspect, _, err := r.Lost(ctx, []scoreboard.Board{*board}); err != nil || len(suspect) != 0 {
+		if _, suspect, _, err := r.Unhealthy(ctx, []scoreboard.Board{*board}); err != nil || len(suspect) != 0 {
 			t.Errorf("rebuilt: suspect %v, %v", suspect, err)
 		}
 	})

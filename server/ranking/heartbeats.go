@@ -103,7 +103,7 @@ func (r *heartbeats) beatBuckets(ctx context.Context, arguments func(bucket int)
 	return err
 }
 
-// Publishing is called by who publishes changes through the same Redis, before it does;
+// Publishing is called by a process that publishes changes through the same Redis, before it does;
 // the returned function when that has ended. Like a write to a board, what was published to a
 // server that was left may be missing on the next one.
 func (r *heartbeats) Publishing(ctx context.Context) (end func(), err error) {

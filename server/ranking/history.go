@@ -27,7 +27,7 @@ func (r *histories) History(ctx context.Context) (h scoreboard.History, err erro
 	}
 	h.ID = found["id"]
 	h.Position, _ = strconv.ParseInt(found["position"], 10, 64) // 0 if missing
-	h.Mark, _ = strconv.ParseInt(found["mark"], 10, 64)         // likewise: of an older build
+	h.Checks, _ = strconv.ParseInt(found["mark"], 10, 64)       // likewise: of an older build
 	if h.Adopted, err = strconv.ParseInt(found["adopted"], 10, 64); err != nil {
 		h.Adopted = scoreboard.UnknownAdoption
 	}
@@ -35,11 +35,11 @@ func (r *histories) History(ctx context.Context) (h scoreboard.History, err erro
 }
 
 // AdvanceHistory stores that now continues before, unless the stored history is no
-// longer before: another process has adopted a new one. The position and the mark never
+// longer before: another process has adopted a new one. The position and the checks never
 // go back.
 func (r *histories) AdvanceHistory(ctx context.Context, before, now scoreboard.History) error {
 	err := r.advance.Run(ctx, r.Redis, []string{piece.HistoryKey}, before.ID, before.Adopted,
-		now.ID, now.Position, now.Adopted, now.Mark).Err()
+		now.ID, now.Position, now.Adopted, now.Checks).Err()
 	if err != nil {
 		return piece.Translate(fmt.Errorf("store the ranking's history: %w", err))
 	}
@@ -49,7 +49,7 @@ func (r *histories) AdvanceHistory(ctx context.Context, before, now scoreboard.H
 // SetHistory stores the history that every board was rebuilt from.
 func (r *histories) SetHistory(ctx context.Context, h scoreboard.History) error {
 	err := r.Redis.HSet(
-		ctx, piece.HistoryKey, "id", h.ID, "position", h.Position, "adopted", h.Adopted, "mark", h.Mark,
+		ctx, piece.HistoryKey, "id", h.ID, "position", h.Position, "adopted", h.Adopted, "mark", h.Checks,
 	).Err()
 	if err != nil {
 		return piece.Translate(fmt.Errorf("store the ranking's history: %w", err))
@@ -74,7 +74,7 @@ func (r *histories) Distrust(ctx context.Context, adopted int64) error {
 }
 
 // Fence rejects changes that were recorded before since, from the shadow that
-// token marked and from the board that it becomes.
+// token claimed and from the board that it becomes.
 func (r *Ranking) Fence(ctx context.Context, board scoreboard.BoardID, token string, since time.Time) error {
 	if p := r.rebuilds.Rebuilding(board, token); p != nil {
 		if err := r.rebuilds.FenceLayout(ctx, p, token, since); err != nil {
@@ -84,7 +84,7 @@ func (r *Ranking) Fence(ctx context.Context, board scoreboard.BoardID, token str
 	}
 	n, err := r.shadows.Fence.Run(ctx, r.conn.Redis, r.conn.Keys.Shadow(board), token, since.UnixMicro()).Int64()
 	if err == nil && n == 0 {
-		err = piece.ErrMarkLost
+		err = piece.ErrClaimLost
 	}
 	if err != nil {
 		return piece.Translate(fmt.Errorf("fence the shadow of board %s: %w", board, err))

@@ -19,10 +19,10 @@ func TestChangesOfLostHistoryStayOut(t *testing.T) {
 		c.RecordedAt = at
 		return c
 	}
-	if ok, err := r.Mark(ctx, board, "token"); !ok || err != nil {
+	if ok, err := r.Claim(ctx, board, "token"); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	// A lost change between the mark and the fence.
+	// A lost change between the claim and the fence.
 	r.apply(t, at(change("mallory", 99, 9, 9), since.Add(-time.Second)))
 	if err := r.Fence(ctx, board.ID, "token", since); err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestChangesOfLostHistoryStayOut(t *testing.T) {
 	)
 	r.is(t, "carol:7 alice:4")
 	// An ordinary rebuild keeps the fence.
-	if ok, err := r.Mark(ctx, board, "again"); !ok || err != nil {
+	if ok, err := r.Claim(ctx, board, "again"); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	r.apply(t, at(change("mallory", 99, 9, 9), since.Add(-time.Second)))
@@ -86,9 +86,9 @@ func TestHistoryAdvancesOnlyFromWhatWasRead(t *testing.T) {
 	advance(none, a20, a10) // it was read before the first was stored
 	advance(a10, a20, a20)
 	advance(a10, history("a", 15, 0), a20) // slower than the other
-	marked := scoreboard.History{ID: "a", Position: 18, Mark: 7}
-	a20.Mark = 7
-	advance(a10, marked, a20) // each keeps what is further on
+	claimed := scoreboard.History{ID: "a", Position: 18, Checks: 7}
+	a20.Checks = 7
+	advance(a10, claimed, a20) // each keeps what is further on
 	b := history("b", 3, 99)
 	if err := r.SetHistory(ctx, b); err != nil {
 		t.Fatal(err)

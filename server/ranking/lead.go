@@ -13,8 +13,8 @@ const leaderKey = "sb:announcer"
 
 // Lead acquires or renews the lease of the announcer for owner. False: another
 // owner has it.
-func (r *Ranking) Lead(ctx context.Context, owner string, life time.Duration) (bool, error) {
-	held, err := redislease.Take(ctx, r.conn.Redis, leaderKey, owner, life)
+func (r *Ranking) Lead(ctx context.Context, owner string, ttl time.Duration) (bool, error) {
+	held, err := redislease.Take(ctx, r.conn.Redis, leaderKey, owner, ttl)
 	return held, piece.Translate(err)
 }
 

@@ -81,7 +81,7 @@ func parseNotice(payload string) (n scoreboard.Notice, err error) {
 	n.Board = scoreboard.BoardID(f[0])
 	if size := facts[4]; size >= 0 {
 		if size > int64(len(rest)) {
-			return n, fmt.Errorf("read a notice: the head is cut short")
+			return n, fmt.Errorf("read a notice: the merged top is cut short")
 		}
 		top := &scoreboard.Top{
 			Board:     n.Board,
@@ -90,7 +90,7 @@ func parseNotice(payload string) (n scoreboard.Notice, err error) {
 			UpdatedAt: updated,
 			Total:     facts[3],
 		}
-		if top.Entries, err = piece.UnpackHead(rest[:size], scoreboard.Order(f[4])); err != nil {
+		if top.Entries, err = piece.UnpackTop(rest[:size], scoreboard.Order(f[4])); err != nil {
 			return n, err
 		}
 		n.Top, rest = top, rest[size:]

@@ -155,11 +155,11 @@ func same(rt *rapid.T, what string, got, want *scoreboard.Top) {
 	}
 }
 
-// samePages compares the head, consecutive pages, and a page behind a position that
+// samePages compares the merged top, consecutive pages, and a page behind a position that
 // need not be taken.
 func samePages(rt *rapid.T, r *ranking.Ranking, pg *store.Store, b *scoreboard.Board) {
 	limit := rapid.IntRange(1, 5).Draw(rt, "limit")
-	head, err := r.Top(ctx, b.ID)
+	top, err := r.Top(ctx, b.ID)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func samePages(rt *rapid.T, r *ranking.Ranking, pg *store.Store, b *scoreboard.B
 	if err != nil {
 		rt.Fatal(err)
 	}
-	same(rt, "head", head, slow)
+	same(rt, "top", top, slow)
 	page := func(after scoreboard.Position) *scoreboard.Top {
 		got, err := r.Page(ctx, b.ID, &after, limit)
 		if err != nil {
@@ -180,16 +180,16 @@ func samePages(rt *rapid.T, r *ranking.Ranking, pg *store.Store, b *scoreboard.B
 		same(rt, fmt.Sprintf("page behind %+v", after), got, want)
 		return got
 	}
-	all := head.Entries[:min(limit, len(head.Entries))]
-	for len(all) > 0 && len(all) < len(head.Entries) {
-		next := page(head.Position(len(all)-1, b.Order))
+	all := top.Entries[:min(limit, len(top.Entries))]
+	for len(all) > 0 && len(all) < len(top.Entries) {
+		next := page(top.Position(len(all)-1, b.Order))
 		if len(next.Entries) == 0 {
 			break
 		}
 		all = append(all, next.Entries...)
 	}
-	if !slices.Equal(all, head.Entries) {
-		rt.Fatalf("pages of %d make %q, the board is %q", limit, show(all), show(head.Entries))
+	if !slices.Equal(all, top.Entries) {
+		rt.Fatalf("pages of %d make %q, the board is %q", limit, show(all), show(top.Entries))
 	}
 	page(scoreboard.Position{
 		Key:       rapid.Int64Range(-10, 10).Draw(rt, "key"),

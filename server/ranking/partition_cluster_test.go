@@ -50,9 +50,9 @@ func (s *spread) beat(t *testing.T) {
 	}
 }
 
-// lost returns what Lost says of the board: "", missing, suspect or unknown.
+// lost returns what Unhealthy says of the board: "", missing, suspect or unknown.
 func (s *spread) lost() string {
-	missing, suspect, unknown, _ := s.Lost(ctx, []scoreboard.Board{*s.board})
+	missing, suspect, unknown, _ := s.Unhealthy(ctx, []scoreboard.Board{*s.board})
 	switch {
 	case len(missing) > 0:
 		return "missing"

@@ -101,7 +101,7 @@ func runs(cmd redis.Cmder, hash string) bool {
 
 // tryRebuild is rebuild, until the process is killed. It reports whether it got to the end.
 func (p *process) tryRebuild(b *scoreboard.Board, token string, snapshotOf func() []scoreboard.Change) bool {
-	if ok, err := p.Mark(ctx, b, token); !ok || err != nil {
+	if ok, err := p.Claim(ctx, b, token); !ok || err != nil {
 		return false
 	}
 	states := snapshotOf()
@@ -261,7 +261,7 @@ func TestApplierPausedAnywhere(t *testing.T) {
 				if n%2 == 0 { // it has used the board before
 					applier.apply(t, old...)
 				}
-				if ok, err := r.Mark(ctx, to, "a"); !ok || err != nil {
+				if ok, err := r.Claim(ctx, to, "a"); !ok || err != nil {
 					t.Fatal(ok, err)
 				}
 				if err := r.Fill(ctx, to.ID, "a", old); err != nil {
@@ -332,7 +332,7 @@ func TestChangeAnywhereInRebuild(t *testing.T) {
 }
 
 // TestRebuilderPausedAnywhere stops a process that gives a board other partitions, before
-// each of its commands, until its marks have expired and another process has given the board
+// each of its commands, until its claims have expired and another process has given the board
 // yet other ones.
 func TestRebuilderPausedAnywhere(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
@@ -354,7 +354,7 @@ func TestRebuilderPausedAnywhere(t *testing.T) {
 					r.apply(t, stored[3])
 				})
 				if !rebuilder.tryRebuild(divided(layouts[1]), "a", snapshotOf) {
-					_ = rebuilder.Unmark(ctx, board.ID, "a")
+					_ = rebuilder.Release(ctx, board.ID, "a")
 				}
 				if reached = *paused; !reached {
 					break
@@ -429,7 +429,7 @@ func TestChangeReachesNewLayoutFirst(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
 		for from, to := range map[int]int{1: 4, 4: 1, 2: 3} {
 			r.warm(t, divided(from), change("alice", 5, 1, 1), change("bob", 4, 1, 1))
-			if ok, err := r.Mark(ctx, divided(to), "a"); !ok || err != nil {
+			if ok, err := r.Claim(ctx, divided(to), "a"); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 			if err := r.Fill(ctx, board.ID, "a",
@@ -471,13 +471,13 @@ func TestMarksOutliveShadows(t *testing.T) {
 			r.warm(t, divided(4), change("alice", 5, 1, 1))
 			slow := r.process(t)
 			slow.before = func(redis.Cmder) { time.Sleep(2 * time.Millisecond) }
-			if ok, err := slow.Mark(ctx, divided(to), "a"); !ok || err != nil {
+			if ok, err := slow.Claim(ctx, divided(to), "a"); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 			for range 2 {
 				last := r.expire(t, r.ShadowKeys(divided(1)))[0]
 				if first := slices.Min(r.expire(t, r.ShadowKeys(divided(4)))); first < last {
-					t.Errorf("to %d partitions: a mark expires %d ms before the shadow", to, last-first)
+					t.Errorf("to %d partitions: a claim expires %d ms before the shadow", to, last-first)
 				}
 				if err := slow.Fill(ctx, board.ID, "a", []scoreboard.Change{change("alice", 5, 1, 1)}); err != nil {
 					t.Fatal(err)

@@ -200,8 +200,8 @@ func TestLookupOfHangingServer(t *testing.T) {
 	})
 }
 
-// TestHeadWithoutThoseWhoLeft merges heads after many of the first have left, and after more
-// than a head of one partition have come: few rows of each partition are then not enough.
+// TestHeadWithoutThoseWhoLeft merges tops after many of the first have left, and after more
+// than a merged top of one partition have come: few rows of each partition are then not enough.
 func TestHeadWithoutThoseWhoLeft(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
 		b := divided(4)
@@ -260,7 +260,7 @@ func TestHeadWithoutThoseWhoLeft(t *testing.T) {
 				risen = append(risen, change(user, int64(50_000+i), 1, 3))
 			}
 		}
-		set("two heads of one partition come", risen...)
+		set("two tops of one partition come", risen...)
 	})
 }
 
@@ -410,7 +410,7 @@ func TestMalformedReplies(t *testing.T) {
 		"partition": {ranking.ParsePartition, []any{
 			list, "server", "0", "1", "1", "1", "1", "1", "1", int64(1), int64(1), "state", list,
 		}},
-		"head": {ranking.ParseHead, []any{
+		"top": {ranking.ParseTop, []any{
 			list, "server", "0", "1", "1", "1", "1", "1", "1", "highest", "2", "1 1", "", "3/1 1",
 		}},
 	} {
@@ -423,8 +423,8 @@ func TestMalformedReplies(t *testing.T) {
 			}
 			wrong := slices.Clone(of.values)
 			wrong[i] = 1.5
-			// A server without a name, a head without rows, and one without a total.
-			optional := i == 1 || (i == 11 || i == 13) && what == "head"
+			// A server without a name, a merged top without rows, and one without a total.
+			optional := i == 1 || (i == 11 || i == 13) && what == "top"
 			if err := of.parse(wrong); err == nil && !optional {
 				t.Errorf("%s: field %d was read as a wrong type", what, i)
 			}
@@ -432,7 +432,7 @@ func TestMalformedReplies(t *testing.T) {
 	}
 }
 
-// TestServerGoesBackBetweenCalls puts a server back to what it held before a heartbeat, after the head
+// TestServerGoesBackBetweenCalls puts a server back to what it held before a heartbeat, after the merged top
 // was read and before its partition is: no answer claims to include what came since.
 func TestServerGoesBackBetweenCalls(t *testing.T) {
 	r := rig{rdb: backends.OwnRedisCluster(t, 3, 0).Client()}
@@ -467,7 +467,7 @@ func TestServerGoesBackBetweenCalls(t *testing.T) {
 	}
 	first := true
 	reader.before = func(cmd redis.Cmder) {
-		if first { // the head is read now, after which the server goes back
+		if first { // the merged top is read now, after which the server goes back
 			first = false
 			return
 		}
@@ -479,14 +479,15 @@ func TestServerGoesBackBetweenCalls(t *testing.T) {
 	}
 	top, err := reader.Top(ctx, b.ID)
 	if err != nil || top.AsOf.After(former) || top.State == scoreboard.StateHealthy {
-		t.Errorf("the head: %v as of %s, %s; want as of %s, not healthy", err, top.AsOf, top.State, former)
+		t.Errorf("the merged top: %v as of %s, %s; want as of %s, not healthy", err, top.AsOf, top.State, former)
 	}
 	p, err := reader.Place(ctx, b.ID, scoreboard.UserID(user), 1)
 	if err != nil || p.AsOf.After(former) || p.Score == 20_000 {
 		t.Errorf("the place: %+v, %v; want the former one as of %s", p, err, former)
 	}
-	if cold, err := r.Apply(ctx, []scoreboard.Change{change("user-000", 30_000, 2, 3)}); err == nil && len(cold) == 0 {
-		t.Error("a head was merged without changes that it had included")
+	notLoaded, err := r.Apply(ctx, []scoreboard.Change{change("user-000", 30_000, 2, 3)})
+	if err == nil && len(notLoaded) == 0 {
+		t.Error("a merged top was merged without changes that it had included")
 	}
 }
 
@@ -507,7 +508,7 @@ func TestMalformedHeadIsReplaced(t *testing.T) {
 		}
 		r.apply(t, change("user-120", 9_995, 2, 2))
 		if top := r.top(t); len(top.Entries) != scoreboard.TopSize || top.Entries[1].User != "user-120" {
-			t.Errorf("the head is %s", show(top.Entries))
+			t.Errorf("the merged top is %s", show(top.Entries))
 		}
 	})
 }

@@ -15,7 +15,7 @@ import (
 // model is what a board should be.
 type model map[scoreboard.UserID]scoreboard.Change
 
-// ranked returns who is shown, in order.
+// ranked returns the users that are shown, in order.
 func (m model) ranked() []scoreboard.Change {
 	var list []scoreboard.Change
 	for _, c := range m {
@@ -39,7 +39,7 @@ func entries(rows []scoreboard.Change, first, last int) []scoreboard.Entry {
 }
 
 // TestPartitionsAgainstModel has two processes apply random changes with many equal scores to a
-// board in partitions, some of which empty its head or move it, and compares every read of a third
+// board in partitions, some of which empty its merged top or move it, and compares every read of a third
 // with a model.
 func TestPartitionsAgainstModel(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
@@ -64,7 +64,7 @@ type comparison struct {
 	writers  []rig
 	reader   rig
 	revision int64
-	head     []scoreboard.Entry
+	rows     []scoreboard.Entry
 	version  int64
 	beat     time.Time
 }
@@ -150,13 +150,13 @@ func (c *comparison) compareTop(rows []scoreboard.Change) {
 		c.Fatal(err)
 	}
 	if want := entries(rows, 0, 100); !slices.Equal(top.Entries, want) || top.Total != int64(len(rows)) {
-		c.Errorf("the head is %v of %d, want %v of %d", top.Entries, top.Total, want, len(rows))
+		c.Errorf("the merged top is %v of %d, want %v of %d", top.Entries, top.Total, want, len(rows))
 	}
-	if changed := !slices.Equal(top.Entries, c.head); c.head != nil && changed != (top.Version != c.version) ||
+	if changed := !slices.Equal(top.Entries, c.rows); c.rows != nil && changed != (top.Version != c.version) ||
 		top.Version < c.version {
-		c.Errorf("version %d follows %d; the head has changed: %v", top.Version, c.version, changed)
+		c.Errorf("version %d follows %d; the merged top has changed: %v", top.Version, c.version, changed)
 	}
-	c.head, c.version = top.Entries, top.Version
+	c.rows, c.version = top.Entries, top.Version
 	c.asOf("top", top.AsOf)
 }
 

@@ -46,8 +46,8 @@ func (r rig) another() rig { return rig{ranking.New(r.rdb), r.rdb} }
 func (r rig) rebuild(t testing.TB, b *scoreboard.Board, states func() []scoreboard.Change) {
 	t.Helper()
 	token := fmt.Sprint(rand.Int64())
-	if ok, err := r.Mark(ctx, b, token); !ok || err != nil {
-		t.Fatalf("mark: %v, %v", ok, err)
+	if ok, err := r.Claim(ctx, b, token); !ok || err != nil {
+		t.Fatalf("claim: %v, %v", ok, err)
 	}
 	read := states()
 	for chunk := range slices.Chunk(read, 50) {
@@ -204,7 +204,7 @@ func (r rig) allKeys(t testing.TB) []string {
 }
 
 // TestStaleMergerIsRejected stops a process between reading the partitions and storing the
-// head, while another one goes on, and while the board is rebuilt.
+// merged top, while another one goes on, and while the board is rebuilt.
 func TestStaleMergerIsRejected(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
 		b := divided(4)
@@ -233,7 +233,7 @@ func TestStaleMergerIsRejected(t *testing.T) {
 	})
 }
 
-// TestCrashedMergerIsHealed applies a change without merging the head; the next change, or
+// TestCrashedMergerIsHealed applies a change without merging the merged top; the next change, or
 // the next check, merges it.
 func TestCrashedMergerIsHealed(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
@@ -249,7 +249,7 @@ func TestCrashedMergerIsHealed(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.is(t, "alice:5 bob:4")
-		if missing, suspect, unknown, err := r.Lost(
+		if missing, suspect, unknown, err := r.Unhealthy(
 			ctx, []scoreboard.Board{*b},
 		); len(missing)+len(suspect)+unknown > 0 || err != nil {
 			t.Errorf("lost: %v, %v, %d, %v; want none", missing, suspect, unknown, err)
@@ -265,7 +265,7 @@ func TestCrashedMergerIsHealed(t *testing.T) {
 	})
 }
 
-// TestTotalOfPartitions reads a head whose partitions have got more and fewer users since it was merged: the
+// TestTotalOfPartitions reads a merged top whose partitions have got more and fewer users since it was merged: the
 // total is that of its rows, also after a build that stores none has merged it.
 func TestTotalOfPartitions(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
@@ -296,7 +296,7 @@ func TestTotalOfPartitions(t *testing.T) {
 	})
 }
 
-// TestNoticesOfPartitions counts notices: one for each batch, with the head if the merged
+// TestNoticesOfPartitions counts notices: one for each batch, with the merged top if the merged
 // top 100 changed.
 func TestNoticesOfPartitions(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
@@ -328,11 +328,11 @@ func TestNoticesOfPartitions(t *testing.T) {
 			}
 		}
 		version := r.top(t).Version
-		next := func(what string, head bool, users ...scoreboard.UserID) {
+		next := func(what string, withTop bool, users ...scoreboard.UserID) {
 			t.Helper()
 			n := <-notices
-			if (n.Top != nil) != head || n.Board != b.ID {
-				t.Fatalf("%s: got a notice with head %v, want %v", what, n.Top != nil, head)
+			if (n.Top != nil) != withTop || n.Board != b.ID {
+				t.Fatalf("%s: got a notice with a top: %v, want %v", what, n.Top != nil, withTop)
 			}
 			var moved []scoreboard.UserID
 			for _, m := range n.Moved {
@@ -342,7 +342,7 @@ func TestNoticesOfPartitions(t *testing.T) {
 			if !slices.Equal(moved, users) {
 				t.Errorf("%s: moved %v, want %v", what, moved, users)
 			}
-			if head {
+			if withTop {
 				version++
 				if n.Top.Version != version || len(n.Top.Entries) != 100 || n.Top.Total != 152 {
 					t.Errorf("%s: version %d with %d of %d, want %d with 100 of 152",
@@ -351,9 +351,9 @@ func TestNoticesOfPartitions(t *testing.T) {
 			}
 		}
 		r.apply(t, change("user-120", 850, 2, 2), change("user-130", 845, 2, 2))
-		next("below the head", false, "user-120", "user-130")
+		next("below the merged top", false, "user-120", "user-130")
 		r.apply(t, change("user-120", 990, 3, 3), change("user-140", 2, 2, 3))
-		next("in the head", true, "user-120", "user-140")
+		next("in the merged top", true, "user-120", "user-140")
 		r.apply(t, change("user-120", 990, 3, 3)) // nothing new: no notice
 		out := hidden(change("user-000", 1000, 2, 4))
 		r.apply(t, out)
@@ -373,7 +373,7 @@ func TestBuildWithoutPartitionsFails(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
 		r.warm(t, board, change("alice", 5, 1, 1))
 		b := divided(4)
-		if ok, err := r.Mark(ctx, b, "a"); !ok || err != nil {
+		if ok, err := r.Claim(ctx, b, "a"); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		if n, err := r.ApplyBefore(ctx, change("bob", 6, 1, 1)); n != 1 || err != nil {
@@ -387,7 +387,7 @@ func TestBuildWithoutPartitionsFails(t *testing.T) {
 			t.Errorf("swap: %v, want the reason", err)
 		}
 		r.is(t, "bob:6 alice:5")
-		if err := r.Unmark(ctx, b.ID, "a"); err != nil {
+		if err := r.Release(ctx, b.ID, "a"); err != nil {
 			t.Fatal(err)
 		}
 		for _, key := range r.allKeys(t) {

@@ -48,8 +48,8 @@ func onBoth(t *testing.T, do func(t *testing.T, r rig)) {
 // warm rebuilds a board from states.
 func (r rig) warm(t testing.TB, b *scoreboard.Board, states ...scoreboard.Change) {
 	t.Helper()
-	if ok, err := r.Mark(ctx, b, "warm"); !ok || err != nil {
-		t.Fatalf("mark: %v, %v", ok, err)
+	if ok, err := r.Claim(ctx, b, "warm"); !ok || err != nil {
+		t.Fatalf("claim: %v, %v", ok, err)
 	}
 	if len(states) > 0 {
 		if err := r.Fill(ctx, b.ID, "warm", states); err != nil {
@@ -72,9 +72,9 @@ func snapshot(users, epoch int64) *scoreboard.Snapshot {
 
 func (r rig) apply(t testing.TB, changes ...scoreboard.Change) {
 	t.Helper()
-	cold, err := r.Apply(ctx, changes)
-	if err != nil || len(cold) > 0 {
-		t.Fatalf("apply: cold %v, %v", cold, err)
+	notLoaded, err := r.Apply(ctx, changes)
+	if err != nil || len(notLoaded) > 0 {
+		t.Fatalf("apply: not loaded %v, %v", notLoaded, err)
 	}
 }
 
@@ -87,7 +87,7 @@ func (r rig) top(t testing.TB) *scoreboard.Top {
 	return top
 }
 
-// is compares the head of the board with "user:score" in order.
+// is compares the merged top of the board with "user:score" in order.
 func (r rig) is(t testing.TB, want string) {
 	t.Helper()
 	if got := show(r.top(t).Entries); got != want {
@@ -214,24 +214,24 @@ func TestFlushedBoardIsNotLoadedUntilRebuilt(t *testing.T) {
 		if err := r.rdb.FlushAll(ctx).Err(); err != nil {
 			t.Fatal(err)
 		}
-		cold, err := r.Apply(ctx, []scoreboard.Change{change("alice", 6, 2, 2)})
-		if err != nil || !slices.Equal(cold, []scoreboard.BoardID{board.ID}) {
-			t.Errorf("apply returned %v, %v; want the board as not loaded", cold, err)
+		notLoaded, err := r.Apply(ctx, []scoreboard.Change{change("alice", 6, 2, 2)})
+		if err != nil || !slices.Equal(notLoaded, []scoreboard.BoardID{board.ID}) {
+			t.Errorf("apply returned %v, %v; want the board as not loaded", notLoaded, err)
 		}
 		_, topErr := r.Top(ctx, board.ID)
 		_, placeErr := r.Place(ctx, board.ID, "alice", 3)
 		_, ranksErr := r.Ranks(ctx, board, []scoreboard.UserID{"alice"}, []*scoreboard.Score{nil})
 		for what, err := range map[string]error{"top": topErr, "place": placeErr, "ranks": ranksErr} {
 			if !isNotLoaded(err) {
-				t.Errorf("%s of a cold board: %v, want scoreboard.ErrNotLoaded", what, err)
+				t.Errorf("%s of a notLoaded board: %v, want scoreboard.ErrNotLoaded", what, err)
 			}
 		}
 		if keys := r.keys(t); len(keys) > 0 {
 			t.Errorf("found keys %q: only a rebuild creates a board", keys)
 		}
-		if cold, suspect, _, err := r.Lost(ctx, []scoreboard.Board{*board}); err != nil || len(cold) != 1 ||
-			len(suspect) != 0 {
-			t.Errorf("lost: %v, suspect: %v, %v; want one lost board", cold, suspect, err)
+		notLoaded, suspect, _, err := r.Unhealthy(ctx, []scoreboard.Board{*board})
+		if err != nil || len(notLoaded) != 1 || len(suspect) != 0 {
+			t.Errorf("not loaded: %v, suspect: %v, %v; want one board", notLoaded, suspect, err)
 		}
 		r.warm(t, board, change("alice", 6, 2, 2))
 		r.is(t, "alice:6")
@@ -255,9 +255,9 @@ func TestApplyToSeveralBoards(t *testing.T) {
 		low.Board, low.Key = other.ID, 3
 		lost := change("bob", 3, 1, 1)
 		lost.Board = "nowhere"
-		cold, err := r.Apply(ctx, []scoreboard.Change{lost, change("alice", 5, 1, 1), low})
-		if err != nil || !slices.Equal(cold, []scoreboard.BoardID{"nowhere"}) {
-			t.Fatalf("apply returned %v, %v; want nowhere as not loaded", cold, err)
+		notLoaded, err := r.Apply(ctx, []scoreboard.Change{lost, change("alice", 5, 1, 1), low})
+		if err != nil || !slices.Equal(notLoaded, []scoreboard.BoardID{"nowhere"}) {
+			t.Fatalf("apply returned %v, %v; want nowhere as not loaded", notLoaded, err)
 		}
 		r.is(t, "alice:5")
 		if top, err := r.Top(ctx, other.ID); err != nil || show(top.Entries) != "bob:3" {

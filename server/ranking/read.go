@@ -62,7 +62,7 @@ func onLayout[T any](
 	return do(r.whole, one)
 }
 
-// Top returns the head of a board, or scoreboard.ErrNotLoaded.
+// Top returns the merged top of a board, or scoreboard.ErrNotLoaded.
 func (r *Ranking) Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error) {
 	return onLayout(ctx, r, board, func(b boards, l piece.Layout) (*scoreboard.Top, error) { return b.Top(ctx, l) })
 }

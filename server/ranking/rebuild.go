@@ -12,27 +12,27 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Mark creates a shadow of a board under token, to which Apply writes from now on as
+// Claim creates a shadow of a board under token, to which Apply writes from now on as
 // well. False: another rebuild is running.
 //
 // The shadow is in as many partitions as the board will be from the swap on, also where the
 // live board is not.
-func (r *Ranking) Mark(ctx context.Context, board *scoreboard.Board, token string) (bool, error) {
+func (r *Ranking) Claim(ctx context.Context, board *scoreboard.Board, token string) (bool, error) {
 	shadow := r.conn.Keys.Shadow(board.ID)
-	n, err := r.shadows.Mark.Run(ctx, r.conn.Redis, shadow, token, piece.MarkLife.Milliseconds()).Int64()
-	marked := n == 1
-	if err == nil && marked {
-		if marked, err = r.rebuilds.MarkLayout(ctx, board, token); err != nil || !marked {
-			err = errors.Join(err, r.Unmark(ctx, board.ID, token))
+	n, err := r.shadows.Claim.Run(ctx, r.conn.Redis, shadow, token, piece.ClaimTTL.Milliseconds()).Int64()
+	claimed := n == 1
+	if err == nil && claimed {
+		if claimed, err = r.rebuilds.ClaimLayout(ctx, board, token); err != nil || !claimed {
+			err = errors.Join(err, r.Release(ctx, board.ID, token))
 		}
 	}
 	if err != nil {
-		return false, r.failed(ctx, board.ID, fmt.Errorf("mark a shadow of board %s: %w", board.ID, err))
+		return false, r.failed(ctx, board.ID, fmt.Errorf("claim a shadow of board %s: %w", board.ID, err))
 	}
-	return marked, nil
+	return claimed, nil
 }
 
-// Fill writes changes of one board to the shadow that token marked.
+// Fill writes changes of one board to the shadow that token claimed.
 func (r *Ranking) Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error {
 	if p := r.rebuilds.Rebuilding(board, token); p != nil {
 		if err := r.rebuilds.FillLayout(ctx, p, token, changes); err != nil {
@@ -41,13 +41,13 @@ func (r *Ranking) Fill(ctx context.Context, board scoreboard.BoardID, token stri
 		return nil
 	}
 	args := make([]any, 2, 2+6*len(changes))
-	args[0], args[1] = token, piece.MarkLife.Milliseconds()
+	args[0], args[1] = token, piece.ClaimTTL.Milliseconds()
 	for i := range changes {
 		args = piece.AppendChange(args, &changes[i])
 	}
 	n, err := r.shadows.Fill.Run(ctx, r.conn.Redis, r.conn.Keys.Shadow(board), args...).Int64()
 	if err == nil && n < 0 {
-		err = piece.ErrMarkLost
+		err = piece.ErrClaimLost
 	}
 	if err != nil {
 		return piece.Translate(fmt.Errorf("fill the shadow of board %s: %w", board, err))
@@ -64,7 +64,7 @@ func (r *Ranking) Epoch(ctx context.Context, board *scoreboard.Board) (int64, er
 			keys = append(keys, r.conn.Keys.Live(name)[0])
 		}
 	}
-	keys = append(keys, r.conn.Keys.Head(board.ID))
+	keys = append(keys, r.conn.Keys.Top(board.ID))
 	found := make([]*redis.StringCmd, len(keys))
 	_, _ = r.conn.Redis.Pipelined(ctx, func(pipe redis.Pipeliner) error { // each command has its own error
 		for i, key := range keys {
@@ -84,12 +84,12 @@ func (r *Ranking) Epoch(ctx context.Context, board *scoreboard.Board) (int64, er
 	return highest, nil
 }
 
-// Unmark removes the shadow that token marked, after an interrupted rebuild. If it
+// Release removes the shadow that token claimed, after an interrupted rebuild. If it
 // fails, the shadow expires.
-func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token string) error {
-	err := r.shadows.Unmark.Run(ctx, r.conn.Redis, r.conn.Keys.Shadow(board), token).Err()
+func (r *Ranking) Release(ctx context.Context, board scoreboard.BoardID, token string) error {
+	err := r.shadows.Release.Run(ctx, r.conn.Redis, r.conn.Keys.Shadow(board), token).Err()
 	if p := r.rebuilds.Rebuilding(board, token); p != nil {
-		err = errors.Join(err, r.rebuilds.UnmarkLayout(ctx, p, token))
+		err = errors.Join(err, r.rebuilds.ReleaseLayout(ctx, p, token))
 		_ = r.rebuilds.RemoveUnusedOf(ctx, board) // RemoveUnused repeats it
 	}
 	if err != nil {
@@ -98,9 +98,9 @@ func (r *Ranking) Unmark(ctx context.Context, board scoreboard.BoardID, token st
 	return nil
 }
 
-// Swap replaces the live board by the shadow that token marked, under a new epoch,
+// Swap replaces the live board by the shadow that token claimed, under a new epoch,
 // and publishes a notice. It fails, and changes nothing, if the shadow has lost
-// something since it was marked: a key, or users of the snapshot; or if the epoch is
+// something since it was claimed: a key, or users of the snapshot; or if the epoch is
 // not greater than the live board's. It returns the number of ranked users.
 func (r *Ranking) Swap(
 	ctx context.Context, board *scoreboard.Board, token string, s *scoreboard.Snapshot,

@@ -13,11 +13,11 @@ import (
 func TestRebuildUnderLoadLosesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		r.apply(t, change("alice", 5, 1, 1), change("ghost", 99, 1, 1))
-		if ok, err := r.Mark(ctx, board, "a"); !ok || err != nil {
+		if ok, err := r.Claim(ctx, board, "a"); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
-		if ok, err := r.Mark(ctx, board, "b"); ok || err != nil {
-			t.Errorf("a second mark: %v, %v; want false", ok, err)
+		if ok, err := r.Claim(ctx, board, "b"); ok || err != nil {
+			t.Errorf("a second claim: %v, %v; want false", ok, err)
 		}
 		r.apply(t, change("alice", 7, 3, 3), change("bob", 6, 1, 2)) // live, before the snapshot is written
 		r.is(t, "ghost:99 alice:7 bob:6")                            // reads are not affected
@@ -62,8 +62,8 @@ func TestInterruptedRebuildLeavesNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		r.apply(t, change("alice", 5, 1, 1))
 		want := r.keys(t)
-		for _, phase := range []string{"marked", "filled"} {
-			if ok, err := r.Mark(ctx, board, phase); !ok || err != nil {
+		for _, phase := range []string{"claimed", "filled"} {
+			if ok, err := r.Claim(ctx, board, phase); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
 			if phase == "filled" {
@@ -81,7 +81,7 @@ func TestInterruptedRebuildLeavesNothing(t *testing.T) {
 					t.Errorf("%s: %s never expires (%v)", phase, key, err)
 				}
 			}
-			if err := r.Unmark(ctx, board.ID, phase); err != nil {
+			if err := r.Release(ctx, board.ID, phase); err != nil {
 				t.Fatal(err)
 			}
 			if got := r.keys(t); !sameKeys(got, want) {
@@ -100,7 +100,7 @@ func sameKeys(a, b []string) bool {
 func TestSwapRejectsShadowThatLostUsers(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		r.apply(t, change("alice", 5, 1, 1))
-		if _, err := r.Mark(ctx, board, "a"); err != nil {
+		if _, err := r.Claim(ctx, board, "a"); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.Fill(ctx, board.ID, "a", []scoreboard.Change{change("bob", 1, 1, 1)}); err != nil {
@@ -118,7 +118,7 @@ func TestSwapRejectsShadowThatLostKey(t *testing.T) {
 	onBoth(t, func(t *testing.T, r rig) {
 		r.apply(t, change("alice", 5, 1, 1))
 		for _, key := range []string{"sb:{global}:shadow:rank", "sb:{global}:shadow:users"} {
-			if ok, err := r.Mark(ctx, board, "a"); err != nil || !ok {
+			if ok, err := r.Claim(ctx, board, "a"); err != nil || !ok {
 				t.Fatal(ok, err)
 			}
 			states := []scoreboard.Change{change("alice", 5, 1, 1), change("bob", 4, 1, 1)}
@@ -134,8 +134,8 @@ func TestSwapRejectsShadowThatLostKey(t *testing.T) {
 			}
 			r.is(t, "alice:5 carol:3 dave:2")
 		}
-		if ok, err := r.Mark(ctx, board, "b"); err != nil || !ok {
-			t.Fatalf("mark: %t, %v; want the useless shadow gone", ok, err)
+		if ok, err := r.Claim(ctx, board, "b"); err != nil || !ok {
+			t.Fatalf("claim: %t, %v; want the useless shadow gone", ok, err)
 		}
 		if _, err := r.Swap(ctx, board, "b", snapshot(0, 9)); err != nil {
 			t.Fatal(err)
@@ -150,14 +150,14 @@ func TestEpochsOnlyRise(t *testing.T) {
 			epoch int64
 			ok    bool
 		}{{7, true}, {7, false}, {6, false}, {8, true}, {scoreboard.MaxEpoch, true}} {
-			if _, err := r.Mark(ctx, board, "a"); err != nil {
+			if _, err := r.Claim(ctx, board, "a"); err != nil {
 				t.Fatal(err)
 			}
 			_, err := r.Swap(ctx, board, "a", snapshot(0, c.epoch))
 			if (err == nil) != c.ok {
 				t.Errorf("epoch %d: got %v", c.epoch, err)
 			}
-			if err := r.Unmark(ctx, board.ID, "a"); err != nil {
+			if err := r.Release(ctx, board.ID, "a"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -226,7 +226,7 @@ func TestRankingStatus(t *testing.T) {
 		if c := is(scoreboard.StateHealthy, 1); c.Epoch != 1 || c.Version != 2 || c.Rebuilding || c.Suspect {
 			t.Errorf("%+v", *c)
 		}
-		if _, err := r.Mark(ctx, board, "a"); err != nil {
+		if _, err := r.Claim(ctx, board, "a"); err != nil {
 			t.Fatal(err)
 		}
 		if c := is(scoreboard.StateHealthy, 1); !c.Rebuilding {

@@ -57,7 +57,7 @@ func (r *remover) drop(ctx context.Context, board *scoreboard.Board) error {
 		}
 	}
 	r.layouts.Counts.Delete(board.ID)
-	live := append(r.Keys.Live(board.ID), r.Keys.Head(board.ID))
+	live := append(r.Keys.Live(board.ID), r.Keys.Top(board.ID))
 	if err := r.Redis.Unlink(ctx, live...).Err(); err != nil {
 		return err
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Lost returns the boards that Redis does not hold, and those that cannot be trusted:
+// Unhealthy returns the boards that Redis does not hold, and those that cannot be trusted:
 // they were built on another server than the one that holds them now, and a restart or
 // a failover may have lost the latest changes; or the store has adopted another history
 // since. In a cluster an error may concern some boards only, which are then in neither
 // list: unknown counts them.
-func (r *Ranking) Lost(
+func (r *Ranking) Unhealthy(
 	ctx context.Context, boards []scoreboard.Board,
 ) (missing, suspect []scoreboard.Board, unknown int, err error) {
 	trusted, err := r.conn.Trust(ctx, r.conn.Keys.Of(boards))
@@ -63,7 +63,7 @@ func (r *Ranking) Loaded(ctx context.Context, boards []scoreboard.Board) ([]scor
 		_, err := r.conn.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 			for i := range some {
 				id := some[i].ID
-				answers[i] = p.Exists(ctx, r.conn.Keys.Live(id)[0], r.conn.Keys.Head(id), r.conn.Keys.Layouts(id))
+				answers[i] = p.Exists(ctx, r.conn.Keys.Live(id)[0], r.conn.Keys.Top(id), r.conn.Keys.Layouts(id))
 			}
 			return nil
 		})

@@ -40,9 +40,9 @@ func newWitness(c *piece.Conn) *witness {
 // unsure stands for a server in which a write may have ended after it was left.
 const unsure = "?"
 
-// fieldLife is how long a field counts as this process's own: longer than a failover takes, and
+// fieldTTL is how long a field counts as this process's own: longer than a failover takes, and
 // so short that its partition has hardly gone to another process, which ended, and come back.
-const fieldLife = time.Minute
+const fieldTTL = time.Minute
 
 // write notes that a write begins, and returns what notes that it has ended. One that was in
 // progress when another server was found may have gone to the one before.
@@ -95,7 +95,7 @@ func (w *witness) appendField(args []any, field string, at any) []any {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	own := "0"
-	if time.Since(w.fields[field]) < fieldLife {
+	if time.Since(w.fields[field]) < fieldTTL {
 		own = "1"
 	}
 	return append(args, field, at, own)

@@ -29,7 +29,7 @@ type board struct {
 	mu     sync.Mutex
 	latest *scoreboard.Top
 	sound  *scoreboard.Top // the last one that was not degraded: what clients have of its epoch and version
-	trace  *frameTrace     // of a change in latest that is not published yet; nil: none is traced
+	trace  *messageTrace   // of a change in latest that is not published yet; nil: none is traced
 	heard  time.Time       // when a whole state was last received that says how current it is
 	read   time.Time       // when it was last read
 	lower  time.Time       // since when only lower epochs were read; zero: the last one was not
@@ -61,7 +61,7 @@ func (b *board) notify(n *scoreboard.Notice, now time.Time) bool {
 		}
 		changed = b.accept(n.Top, n.Moved, false)
 		if changed && n.Trace != "" {
-			b.trace = newFrameTrace(b.hub.tracer, n, now)
+			b.trace = newMessageTrace(b.hub.tracer, n, now)
 		}
 	}
 	for _, m := range n.Moved {
@@ -202,18 +202,18 @@ func (b *board) markDoubted(state scoreboard.BoardState) bool {
 	return true
 }
 
-// lowerLife is how long only lower epochs are read before one is shown: longer than a node
+// lowerEpochWait is how long only lower epochs are read before one is shown: longer than a node
 // reads an old Redis, or a replica from before a rebuild.
-const lowerLife = 5 * time.Second
+const lowerEpochWait = 5 * time.Second
 
 // startOver handles a read of a lower epoch, or of one that contradicts, and reports whether it is to be shown: for
-// lowerLife there was no other, so the data were replaced by an older copy. No connection
+// lowerEpochWait there was no other, so the data were replaced by an older copy. No connection
 // sees it go back. Those that are open end, and clients begin again.
 func (b *board) startOver(now time.Time) bool {
 	if b.lower.IsZero() {
 		b.lower = now
 	}
-	if now.Sub(b.lower) < lowerLife {
+	if now.Sub(b.lower) < lowerEpochWait {
 		return false
 	}
 	for _, sub := range b.subs {
@@ -222,7 +222,7 @@ func (b *board) startOver(now time.Time) bool {
 	return true
 }
 
-// reshow publishes the newest state with the users hidden who must be now, and has the
+// reshow publishes the newest state with those users hidden that must be now, and has the
 // circles of the changed ones read.
 func (b *board) reshow(changed []scoreboard.UserID, window time.Duration) {
 	b.mu.Lock()

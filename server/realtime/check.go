@@ -151,7 +151,7 @@ func (h *Hub) board(ctx context.Context, id scoreboard.BoardID) (*board, error) 
 // than the first wait for it too.
 func (h *Hub) load(b *board) {
 	defer close(b.ready)
-	ctx, cancel := context.WithTimeout(h.life, readTimeout)
+	ctx, cancel := context.WithTimeout(h.lifetime, readTimeout)
 	defer cancel()
 	top, err := h.source.ReadTop(ctx, b.id)
 	if err != nil {

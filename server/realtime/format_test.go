@@ -105,7 +105,7 @@ func TestDialectFormats(t *testing.T) {
 	if got := resumed.raw(); got.id != "50:4" {
 		t.Errorf("event after resuming: got id %s, want 50:4", got.id)
 	}
-	if sent := gauge(t, r.hub, "frames_sent_total"); sent < 10 {
+	if sent := gauge(t, r.hub, "messages_sent_total"); sent < 10 {
 		t.Errorf("frames sent: counted %v, want at least 10", sent)
 	}
 	await(t, "frames to be counted, which happens after they are sent", func() bool {

@@ -22,7 +22,7 @@ type Frame struct {
 	JSON    []byte
 	RetryMS int64 // delay after which an EventSource reconnects; 0 for none
 
-	trace   *frameTrace // nil: it shows no traced change
+	trace   *messageTrace // nil: it shows no traced change
 	sent    [encodings]prometheus.Counter
 	encoded [encodings]struct {
 		once  sync.Once

@@ -25,13 +25,13 @@ type Hub struct {
 	queue         *queue
 	rankLookups   *rankLookups
 	friends       FriendsSource // nil: viewers have none
-	friendLookups *lookups
+	friendLookups *friendLookups
 	showNow       func(*scoreboard.Top) *scoreboard.Top
 	window        adaptiveWindow
 
-	life context.Context // ends with Run
-	end  context.CancelFunc
-	work sync.WaitGroup // goroutines of connections
+	lifetime context.Context // ends with Run
+	end      context.CancelFunc
+	work     sync.WaitGroup // goroutines of connections
 
 	mu        sync.RWMutex
 	boards    map[scoreboard.BoardID]*board
@@ -59,7 +59,7 @@ func NewHub(o Options, source Source, users Users, log *slog.Logger) *Hub {
 	h := &Hub{
 		source: source, users: users, log: log,
 		wheel: newWheel(time.Now()), queue: newQueue(),
-		friendLookups: newLookups(o.FriendLookups),
+		friendLookups: newFriendLookups(o.FriendLookups),
 		showNow:       func(top *scoreboard.Top) *scoreboard.Top { return top },
 		window:        adaptiveWindow{base: o.Window, max: o.MaxWindow, maxLag: o.Lag},
 		boards:        make(map[scoreboard.BoardID]*board),
@@ -72,7 +72,7 @@ func NewHub(o Options, source Source, users Users, log *slog.Logger) *Hub {
 	h.options.Store(&o)
 	h.rankLookups = newRankLookups(source, func() int { return h.Options().RankLookups })
 	h.metrics = newMetrics(h)
-	h.life, h.end = context.WithCancel(context.Background())
+	h.lifetime, h.end = context.WithCancel(context.Background())
 	return h
 }
 
@@ -82,7 +82,7 @@ func (h *Hub) Trace(t *tracing.Tracer) { h.tracer = t }
 // ShowFriends lets viewers ask for the standings of their friends. It is called before Run.
 func (h *Hub) ShowFriends(source FriendsSource) { h.friends = source }
 
-// ShowUsers has showNow return each state with the users hidden who must be hidden now: the
+// ShowUsers has showNow return each state with those users hidden that must be now: the
 // same state if nothing differs. It is called before Run.
 func (h *Hub) ShowUsers(showNow func(*scoreboard.Top) *scoreboard.Top) { h.showNow = showNow }
 
@@ -142,7 +142,7 @@ func (h *Hub) Begin() bool {
 func (h *Hub) Done() { h.work.Done() }
 
 // Context ends when Run does.
-func (h *Hub) Context() context.Context { return h.life }
+func (h *Hub) Context() context.Context { return h.lifetime }
 
 // millis is now in milliseconds since the hub was made. It wraps after 49 days;
 // only differences count.

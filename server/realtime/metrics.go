@@ -37,7 +37,7 @@ func newMetrics(h *Hub) *metrics {
 			Name: name("stalled_connections"), Help: "Connections whose client does not read what was written.",
 		}),
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: name("frames_sent_total"), Help: "Messages written, by dialect, type and transport.",
+			Name: name("messages_sent_total"), Help: "Messages written, by dialect, type and transport.",
 		}, []string{"dialect", "type", "transport"}),
 		skipped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: name("states_skipped_total"), Help: "States that were not sent because the connection was too slow.",

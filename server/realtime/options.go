@@ -19,20 +19,20 @@ type Source interface {
 // Options are the settings of a hub. A duration or size of 0 takes its default;
 // for the limits at the end 0 is off.
 type Options struct {
-	Window          time.Duration // at most one message in it; 200 ms
-	MaxWindow       time.Duration // to which the window widens under load; 1 s
-	Lag             time.Duration // beyond it the window widens; 1 s
-	FramesPerMinute int           // to one connection; 600, which is 10 in any second
-	Ping            time.Duration // interval of pings and SSE comments; 30 s
-	PongWait        time.Duration // a connection silent for so long is closed; 60 s
-	SlowAfter       time.Duration // a connection whose write stalls for so long is closed; 10 s
-	CheckEvery      time.Duration // a board without notices is read again after it; 1 s
-	Linger          time.Duration // a board without subscribers is kept for it; 1 min
-	Boards          int           // subscriptions of one connection; 10
-	RankLookups     int           // users whose ranks are read in a second; 20,000
-	FriendLookups   int           // reads of users' friends a second; 100
-	Rows            int           // of a board, unless the client requests another number; 10
-	IPv6Prefix      int           // bits of an IPv6 address that are one client; 64
+	Window            time.Duration // at most one message in it; 200 ms
+	MaxWindow         time.Duration // to which the window widens under load; 1 s
+	Lag               time.Duration // beyond it the window widens; 1 s
+	MessagesPerMinute int           // to one connection; 600, which is 10 in any second
+	Ping              time.Duration // interval of pings and SSE comments; 30 s
+	PongWait          time.Duration // a connection silent for so long is closed; 60 s
+	SlowAfter         time.Duration // a connection whose write stalls for so long is closed; 10 s
+	CheckEvery        time.Duration // a board without notices is read again after it; 1 s
+	Linger            time.Duration // a board without subscribers is kept for it; 1 min
+	Boards            int           // subscriptions of one connection; 10
+	RankLookups       int           // users whose ranks are read in a second; 20,000
+	FriendLookups     int           // reads of users' friends a second; 100
+	Rows              int           // of a board, unless the client requests another number; 10
+	IPv6Prefix        int           // bits of an IPv6 address that are one client; 64
 
 	DrainPercent    int           // of the connections closed each DrainEvery; 2
 	DrainEvery      time.Duration // 100 ms
@@ -72,7 +72,7 @@ func (o *Options) setDefaults() {
 		setting *int
 		def     int
 	}{
-		{&o.FramesPerMinute, 600},
+		{&o.MessagesPerMinute, 600},
 		{&o.Boards, scoreboard.MaxBoards},
 		{&o.RankLookups, 20_000},
 		{&o.FriendLookups, 100},
@@ -94,8 +94,8 @@ func (o *Options) frameCap(f *Format) (frames int, span uint32) {
 	if f.Burst > 0 {
 		return 1, uint32(f.Interval.Milliseconds())
 	}
-	frames = max(o.FramesPerMinute/60, 1)
-	return frames, uint32(frames * 60_000 / o.FramesPerMinute)
+	frames = max(o.MessagesPerMinute/60, 1)
+	return frames, uint32(frames * 60_000 / o.MessagesPerMinute)
 }
 
 // offRetry is Retry-After while streams are off.

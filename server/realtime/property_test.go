@@ -77,7 +77,7 @@ func TestVersionsNeverGoBack(t *testing.T) {
 	t.Logf("seed %d", seed)
 	boards := newRanking("global")
 	boards.set("global", manyUsers(130))
-	o := realtime.Options{Window: 10 * time.Millisecond, FramesPerMinute: 40 * 60, CheckEvery: 100 * time.Millisecond}
+	o := realtime.Options{Window: 10 * time.Millisecond, MessagesPerMinute: 40 * 60, CheckEvery: 100 * time.Millisecond}
 	nodes := []*rig{start(t, o, boards), start(t, o, boards)}
 
 	var wg sync.WaitGroup

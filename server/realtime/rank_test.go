@@ -138,7 +138,7 @@ func TestLookupsAreBounded(t *testing.T) {
 		for f := w.rank(); *f.Score != 49_049; f = w.rank() {
 			ranks++
 		}
-		if most := int(took/(100*time.Millisecond)) + 1; ranks > most {
+		if limit := int(took/(100*time.Millisecond)) + 1; ranks > limit {
 			t.Errorf("50 moves in %s came in %d frames, want one a window", took, ranks)
 		}
 	})
@@ -152,7 +152,7 @@ func TestOlderStateDoesNotResetRank(t *testing.T) {
 		r := startInMemory(t, realtime.Options{CheckEvery: time.Hour}, boards)
 		w := r.dial(query("user", string(user(149))))
 		w.frame()
-		time.Sleep(time.Second) // until the rank of who joins was read
+		time.Sleep(time.Second) // until the rank of the joining user was read
 		third := boards.set("global", of{user(149): 70_500})
 		fourth := boards.set("global", of{user(149): 100_500})
 		// The look-up is ahead of the notices.

@@ -97,6 +97,7 @@ func TestLowerEpochs(t *testing.T) {
 		if code, _ := w.closed(); code != 1012 {
 			t.Errorf("closed with %d, want 1012", code)
 		}
+		synctest.Wait() // the state is replaced right after the connections are ended
 		if f := r.dial("").frame(); f.Epoch != high-1 {
 			t.Errorf("newcomer: got epoch %d, want that of the restored data", f.Epoch)
 		}
@@ -177,8 +178,8 @@ func TestFramesOfABoardInDoubt(t *testing.T) {
 			}
 		}()
 		score := scoreboard.Score(10)
-		notify := func(most int, until func() bool) {
-			for i := 0; i < most && !until(); i++ {
+		notify := func(maxNotices int, until func() bool) {
+			for i := 0; i < maxNotices && !until(); i++ {
 				score++
 				n := boards.set("global", of{"alice": score})
 				n.Top.AsOf = time.Now()

@@ -51,7 +51,7 @@ func TestSlowConsumer(t *testing.T) {
 	}
 	const slowAfter = 2 * time.Second
 	r := start(t, realtime.Options{
-		Window: 5 * time.Millisecond, FramesPerMinute: 500 * 60, SlowAfter: slowAfter,
+		Window: 5 * time.Millisecond, MessagesPerMinute: 500 * 60, SlowAfter: slowAfter,
 	}, boards)
 	late := r.dialSmall("limit=100")
 	r.dialSmall("limit=100") // never reads
@@ -130,7 +130,7 @@ func framesBy(t *testing.T, h *realtime.Hub, transport string) (sum float64) {
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
-				if f.GetName() == "scoreboard_realtime_frames_sent_total" && l.GetValue() == transport {
+				if f.GetName() == "scoreboard_realtime_messages_sent_total" && l.GetValue() == transport {
 					sum += m.GetCounter().GetValue()
 				}
 			}
@@ -166,7 +166,7 @@ func TestSlowReaderSkipsStates(t *testing.T) {
 		boards.set("global", of{longUser(i): scoreboard.Score(i)})
 	}
 	r := start(t, realtime.Options{
-		Window: 2 * time.Millisecond, FramesPerMinute: 500 * 60, SlowAfter: slowAfter,
+		Window: 2 * time.Millisecond, MessagesPerMinute: 500 * 60, SlowAfter: slowAfter,
 	}, boards)
 	w := r.dialSmall("limit=100")
 	states, stalled := 0, 0
@@ -225,7 +225,7 @@ func pongsWaitBehindAStalledFrame(t *testing.T, begin func(*httptest.Server)) {
 		boards.set("global", of{longUser(i): scoreboard.Score(i)})
 	}
 	r := startOn(
-		t, realtime.Options{Window: time.Millisecond, FramesPerMinute: 1000 * 60, SlowAfter: 3 * timeout}, boards,
+		t, realtime.Options{Window: time.Millisecond, MessagesPerMinute: 1000 * 60, SlowAfter: 3 * timeout}, boards,
 		begin,
 	)
 	w := r.dialSmall("limit=100")

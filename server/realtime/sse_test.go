@@ -244,7 +244,7 @@ func TestEventsSlowConsumer(t *testing.T) {
 		boards.set("global", of{longUser(i): scoreboard.Score(i)})
 	}
 	r := start(t, realtime.Options{
-		Window: time.Millisecond, FramesPerMinute: 1000 * 60, SlowAfter: 200 * time.Millisecond,
+		Window: time.Millisecond, MessagesPerMinute: 1000 * 60, SlowAfter: 200 * time.Millisecond,
 	}, boards)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.http.URL+"/?limit=100", nil)
 	if err != nil {

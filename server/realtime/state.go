@@ -45,10 +45,10 @@ type state struct {
 	seq      uint64             // incremented when clients would see a difference
 	rowsSeq  uint64             // incremented when its rows differ
 	previous []scoreboard.Entry // the rows of seq−1
-	reshown  bool               // another state of this version had other rows: who is hidden has changed
+	reshown  bool               // another state of this version had other rows: the hidden users have changed
 
 	metrics *metrics
-	trace   *frameTrace // of a change that s shows first; nil: none is traced
+	trace   *messageTrace // of a change that s shows first; nil: none is traced
 	full    frameCache
 	mu      sync.Mutex
 	deltas  map[deltaOf]*Frame

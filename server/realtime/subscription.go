@@ -77,7 +77,7 @@ func (s *subscription) nextState() *Frame {
 	}
 	var f *Frame
 	if s.conn.delta && same && !s.fresh && !s.doubted && p.resumable() && seq == s.seq+1 &&
-		!p.reshown { // removed rows would name who is hidden now
+		!p.reshown { // removed rows would name users that are hidden now
 		f = p.delta(format, s.version)
 	}
 	if f == nil {

@@ -17,7 +17,7 @@ import (
 func TestWebSocketUnderTLS(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
-	o := realtime.Options{Window: time.Millisecond, FramesPerMinute: 1000 * 60, ConnectionsPerUser: 2}
+	o := realtime.Options{Window: time.Millisecond, MessagesPerMinute: 1000 * 60, ConnectionsPerUser: 2}
 	r := startOn(t, o, boards, (*httptest.Server).StartTLS)
 	w, closing := r.dial("user=alice"), r.dial("user=alice")
 	w.frame()

@@ -111,11 +111,11 @@ func TestWindow(t *testing.T) {
 	})
 }
 
-func TestFramesPerMinute(t *testing.T) {
+func TestMessagesPerMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		boards := newRanking("global", "b1", "b2")
-		r := startInMemory(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 10 * 60}, boards)
+		r := startInMemory(t, realtime.Options{Window: 20 * time.Millisecond, MessagesPerMinute: 10 * 60}, boards)
 		w := r.dial("")
 		w.send(`{"type":"subscribe","board":"b1"}`)
 		w.send(`{"type":"subscribe","board":"b2"}`)
@@ -161,7 +161,7 @@ func TestBoardsTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		boards := newRanking("global", "b1", "b2")
-		r := startInMemory(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 1 * 60}, boards)
+		r := startInMemory(t, realtime.Options{Window: 20 * time.Millisecond, MessagesPerMinute: 1 * 60}, boards)
 		w := r.dial("")
 		w.send(`{"type":"subscribe","board":"b1"}`)
 		w.send(`{"type":"subscribe","board":"b2"}`)
@@ -183,7 +183,7 @@ func TestDeltaNeedsItsBase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		boards := newRanking("global")
 		boards.set("global", of{"alice": 1})
-		r := startInMemory(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 2 * 60}, boards)
+		r := startInMemory(t, realtime.Options{Window: 20 * time.Millisecond, MessagesPerMinute: 2 * 60}, boards)
 		w := r.dial("delta=1")
 		w.expect(wire.FrameUpdated)
 		r.hub.Notify(boards.set("global", of{"bob": 2}))
@@ -253,11 +253,11 @@ func TestTooManyBoards(t *testing.T) {
 
 // A cap below one frame per second makes a pause, as with specification E's 20 per
 // minute.
-func TestFewFramesPerMinute(t *testing.T) {
+func TestFewMessagesPerMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		boards := newRanking("global")
-		r := startInMemory(t, realtime.Options{Window: 20 * time.Millisecond, FramesPerMinute: 40}, boards)
+		r := startInMemory(t, realtime.Options{Window: 20 * time.Millisecond, MessagesPerMinute: 40}, boards)
 		w := r.dial("")
 		w.frame()
 		at := time.Now()

@@ -17,7 +17,7 @@ type Profile struct {
 	AvatarURL   string
 	UpdatedAt   time.Time
 
-	hides UserID // who is shown as User; "" where User is the user's own id
+	hides UserID // the user that is shown as User; "" where User is the user's own id
 }
 
 // FoundUser is a user that was searched for by name.

@@ -63,7 +63,7 @@ type OrphanedMember struct {
 type History struct {
 	ID       string
 	Position int64 // durable bytes of the write-ahead log
-	Mark     int64 // increases with every check that finds no change; 0: not known
+	Checks   int64 // how many checks have found no change; 0: not known
 	// Adopted is when it was adopted in place of another history, in microseconds of
 	// Unix time: 0 if it never was, UnknownAdoption where an older build recorded it.
 	Adopted int64
@@ -80,7 +80,7 @@ func (h History) Follows(before History) bool {
 		return true
 	}
 	sameAdoption := before.Adopted == UnknownAdoption || h.Adopted == before.Adopted
-	return sameAdoption && h.ID == before.ID && h.Position >= before.Position && h.Mark >= before.Mark
+	return sameAdoption && h.ID == before.ID && h.Position >= before.Position && h.Checks >= before.Checks
 }
 
 // AdoptedAfter reports whether h was adopted after the adoption that before knows of.
@@ -94,5 +94,7 @@ func (h History) SameStore(other History) bool {
 	return len(a) == 3 && len(b) == 3 && a[0] == b[0] && a[2] == b[2]
 }
 
-// String returns the id, the position and the mark.
-func (h History) String() string { return fmt.Sprintf("%s at %d, mark %d", h.ID, h.Position, h.Mark) }
+// String returns the id, the position and the checks.
+func (h History) String() string {
+	return fmt.Sprintf("%s at %d, check %d", h.ID, h.Position, h.Checks)
+}

@@ -61,7 +61,7 @@ type Top struct {
 	Reached   []time.Time // when each of Entries was reached; nil in notices
 	State     BoardState
 	Degraded  string // why this is not from a healthy ranking; empty if it is
-	Shown     uint64 // the version of who is hidden in Entries
+	Shown     uint64 // the version of the users hidden in Entries
 }
 
 // Position returns the position of entry i on a board of this order.
@@ -94,7 +94,7 @@ type Place struct {
 	Neighbours []Entry // k above, the user, k below; nil unless requested
 	State      BoardState
 	Degraded   string
-	Shown      uint64 // the version of who is hidden in Neighbours, among whom User is not
+	Shown      uint64 // the version of the users hidden in Neighbours, among whom User is not
 	// Private says that the user is on no board. Rank, Total and Neighbours are as if the user
 	// were on this one.
 	Private bool
@@ -138,8 +138,8 @@ type RankPoint struct {
 	Total int64 // ranked users of the board
 }
 
-// RankMarks are what stands out among the hourly samples of a user's ranks on a board.
-type RankMarks struct {
+// AllTimeRanks are what stands out among the hourly samples of a user's ranks on a board.
+type AllTimeRanks struct {
 	BestRank    int64
 	BestRankAt  time.Time // first sample with this rank
 	DaysInTop10 int64     // days in UTC with a sample of rank 1 to 10
@@ -151,7 +151,7 @@ type RankMarks struct {
 // equal ones the first.
 type RankClimb struct {
 	Began, Ended time.Time
-	Places       int64
+	Ranks        int64
 }
 
 // Frame is the first rows of a board at a moment.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Visibility is who sees a user's id and profile on boards. Ranks and scores are the same for
+// Visibility is to whom a user's id and profile are shown on boards. Ranks and scores are the same for
 // all of them, but for private users, who are on no board.
 type Visibility string
 
@@ -49,7 +49,7 @@ func (v Visibility) Covers(to Visibility) bool {
 	return false
 }
 
-// Privacy is who sees a user.
+// Privacy is a user's visibility, with its history.
 type Privacy struct {
 	User       UserID
 	Visibility Visibility

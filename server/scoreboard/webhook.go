@@ -67,7 +67,7 @@ type WebhookDelivery struct {
 	Problem  string    // of the last attempt; "" without one
 }
 
-// WebhookTop is who was in the top of a board when it was last compared.
+// WebhookTop has the users in the top of a board when it was last compared.
 type WebhookTop struct {
 	Users    []UserID
 	Compared int64 // counts the comparisons that found a change

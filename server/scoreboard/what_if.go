@@ -28,8 +28,8 @@ type WhatIfRules struct {
 type Ties string
 
 const (
-	TiesFirst  Ties = "first"  // who reached the score first is ahead: the order of every board
-	TiesLast   Ties = "last"   // who reached it last is ahead
+	TiesFirst  Ties = "first"  // the user that reached the score first is ahead: the order of every board
+	TiesLast   Ties = "last"   // the user that reached it last is ahead
 	TiesShared Ties = "shared" // they have the same rank
 )
 

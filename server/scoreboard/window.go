@@ -24,7 +24,7 @@ func (w Window) Since(now time.Time) time.Time {
 
 // Guaranteed is how long a repeat is recognised at least, whatever the day of its first
 // record: the shortest months, less three days for clocks that differ. Nothing that
-// counts may be valid for longer, be it a proof or a record in a log.
+// counts may be valid for longer, be it an attestation or a record in a log.
 func (w Window) Guaranteed() time.Duration {
 	days := map[Window]int{2: 28, 3: 28 + 31, 4: 28 + 31 + 30}[w.partitions()]
 	return time.Duration(days-3) * 24 * time.Hour

@@ -35,14 +35,14 @@ func TestWindowSince(t *testing.T) {
 func TestWindowGuarantees(t *testing.T) {
 	t.Parallel()
 	for window := scoreboard.DefaultWindow; window <= scoreboard.MaxWindow; window++ {
-		least := time.Duration(1<<63 - 1)
+		shortest := time.Duration(1<<63 - 1)
 		for day := range 4 * 366 {
 			now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).AddDate(0, 0, day)
 			// The archive keeps what the database's clock, a day ahead, needs.
-			least = min(least, now.Sub(window.Since(now.Add(scoreboard.MaxClockSkew))))
+			shortest = min(shortest, now.Sub(window.Since(now.Add(scoreboard.MaxClockSkew))))
 		}
-		if left := least - window.Guaranteed(); left < scoreboard.MaxClockSkew || left > 5*24*time.Hour {
-			t.Errorf("window %d: repeats are recognised for %s at least, and %s is guaranteed", window, least,
+		if left := shortest - window.Guaranteed(); left < scoreboard.MaxClockSkew || left > 5*24*time.Hour {
+			t.Errorf("window %d: repeats are recognised for %s at shortest, and %s is guaranteed", window, shortest,
 				window.Guaranteed())
 		}
 	}

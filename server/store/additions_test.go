@@ -104,10 +104,10 @@ func TestAdditionsRecordWhatDecisionsDo(t *testing.T) {
 		}
 		both(`insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score,
     require_attestation)
-select name || $1, name || $1, mode, sort_order, -least, least, -most, most, name = 'proof' from (values
+select name || $1, name || $1, mode, sort_order, -least, least, -most, most, name = 'required' from (values
     ('sum', 'increment', 'highest', 100, 9007199254740991), ('low', 'increment', 'lowest', 100, 9007199254740991),
     ('tight', 'increment', 'highest', 5, 7), ('best', 'best', 'highest', 100, 100),
-    ('proof', 'increment', 'highest', 100, 100)) as t(name, mode, sort_order, least, most)`, fmt.Sprint(run))
+    ('required', 'increment', 'highest', 100, 100)) as t(name, mode, sort_order, least, most)`, fmt.Sprint(run))
 		// What names no board also counts on others, by rules that come and go.
 		ruleBoards := func() {
 			both(`with gone as (delete from board_rules), changed as (

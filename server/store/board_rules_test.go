@@ -282,12 +282,12 @@ func TestBoardsThatCannotHaveARule(t *testing.T) {
 			t.Errorf("board %s: got %v, want %s", board, err, code)
 		}
 	}
-	// A board with a rule cannot come to require a proof.
+	// A board with a rule cannot come to have requirements.
 	setRule(t, s, "free", scoreboard.BoardRule{})
 	change := &scoreboard.BoardChange{Require: &scoreboard.Requirements{Attestation: true}}
 	_, err := s.Boards.ChangeBoard(t.Context(), "free", change, nil)
 	if wire.CodeOf(err) != wire.CodeConflict {
-		t.Errorf("a proof for a board with a rule: got %v, want a conflict", err)
+		t.Errorf("a requirement for a board with a rule: got %v, want a conflict", err)
 	}
 	if _, err := s.Boards.ClearRule(t.Context(), "free", nil); err != nil {
 		t.Fatal(err)

@@ -111,30 +111,30 @@ func TestClockWentBackIntoClosedPeriod(t *testing.T) {
 func TestLeasesAfterTheClockWentBack(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
-	const life = 3 * time.Second
-	if _, _, ok, err := s.Outbox.ClaimShard(t.Context(), 0, "dead", life); err != nil || !ok {
+	const ttl = 3 * time.Second
+	if _, _, ok, err := s.Outbox.ClaimShard(t.Context(), 0, "dead", ttl); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	if held, err := s.Leases.TakeLease(t.Context(), "rollover", "dead", life); err != nil || !held {
+	if held, err := s.Leases.TakeLease(t.Context(), "rollover", "dead", ttl); err != nil || !held {
 		t.Fatal(held, err)
 	}
-	if _, err := s.Outbox.JoinRelays(t.Context(), "dead", life); err != nil {
+	if _, err := s.Outbox.JoinRelays(t.Context(), "dead", ttl); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, ok, err := s.Outbox.ClaimShard(t.Context(), 0, "live", life); err != nil || ok {
+	if _, _, ok, err := s.Outbox.ClaimShard(t.Context(), 0, "live", ttl); err != nil || ok {
 		t.Errorf("a lease that has not ended: claimed %t, %v", ok, err)
 	}
 	conn.Do(t, `update relay_shards set lease_until = lease_until + interval '2 days'`)
 	conn.Do(t, `update leases set until = until + interval '2 days'`)
 	conn.Do(t, `update relay_members set alive_until = alive_until + interval '2 days'`)
-	generation, _, ok, err := s.Outbox.ClaimShard(t.Context(), 0, "live", life)
+	generation, _, ok, err := s.Outbox.ClaimShard(t.Context(), 0, "live", ttl)
 	if err != nil || !ok || generation != 2 {
 		t.Errorf("the shard: claimed %t with generation %d, %v; want generation 2", ok, generation, err)
 	}
-	if held, err := s.Leases.TakeLease(t.Context(), "rollover", "live", life); err != nil || !held {
+	if held, err := s.Leases.TakeLease(t.Context(), "rollover", "live", ttl); err != nil || !held {
 		t.Errorf("the rollover: held %t, %v", held, err)
 	}
-	alive, err := s.Outbox.JoinRelays(t.Context(), "live", life)
+	alive, err := s.Outbox.JoinRelays(t.Context(), "live", ttl)
 	if err != nil || len(alive) != 1 || alive[0] != "live" {
 		t.Errorf("relays alive: %v, %v; want the live one", alive, err)
 	}

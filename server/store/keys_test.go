@@ -33,12 +33,12 @@ func nodesAt(t *testing.T, s *store.Store, now func() time.Time) (a, b *auth.Key
 	return rings[0], rings[1]
 }
 
-// createKey creates k1 with a secret; with life 0 it does not expire.
-func createKey(t *testing.T, s *store.Store, ring *auth.Keyring, secret string, life time.Duration) (
+// createKey creates k1 with a secret; with ttl 0 it does not expire.
+func createKey(t *testing.T, s *store.Store, ring *auth.Keyring, secret string, ttl time.Duration) (
 	scoreboard.Key, error,
 ) {
 	t.Helper()
-	return s.Keys.CreateKey(t.Context(), "k1", "game", ring.Encrypt("k1", secret), &scoreboard.KeyScope{}, life, nil)
+	return s.Keys.CreateKey(t.Context(), "k1", "game", ring.Encrypt("k1", secret), &scoreboard.KeyScope{}, ttl, nil)
 }
 
 // rotateKey replaces a key's secret, with an overlap of an hour.

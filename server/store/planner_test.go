@@ -47,13 +47,13 @@ func TestPlansReadOnlyTheRowsTheyNeed(t *testing.T) {
 			// dead versions of a frequently updated row while transactions of other
 			// tests in the cluster keep them from being vacuumed; a bad plan reads
 			// thousands of rows per increment.
-			for table, most := range map[string]int64{
+			for table, limit := range map[string]int64{
 				"users": 40 * items, "scores": 40 * items,
 				"user_score_histories": 2 * repeats, "outbox_score_updates": 0,
 			} {
-				if got := found[table]; got.Scanned > 0 || got.Indexed > most {
+				if got := found[table]; got.Scanned > 0 || got.Indexed > limit {
 					t.Errorf("%s: %d rows by scans and %d by indexes for %d increments, want none and at most %d",
-						table, got.Scanned, got.Indexed, items, most)
+						table, got.Scanned, got.Indexed, items, limit)
 				}
 			}
 		})

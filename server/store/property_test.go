@@ -38,9 +38,9 @@ type submission struct {
 }
 
 // Few users, events and deltas, so that repeats and conflicts are common.
-func drawSubmission(t *rapid.T, mostKind int) submission {
+func drawSubmission(t *rapid.T, maxKind int) submission {
 	s := submission{user: rapid.IntRange(0, 2).Draw(t, "user"), event: rapid.IntRange(0, 9).Draw(t, "event")}
-	kind := rapid.IntRange(0, mostKind).Draw(t, "kind")
+	kind := rapid.IntRange(0, maxKind).Draw(t, "kind")
 	switch {
 	case kind < 5:
 		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{{"sum"}, {"other"}, {"sum", "other"}, {"other", "sum"}}).
@@ -62,10 +62,10 @@ func drawSubmission(t *rapid.T, mostKind int) submission {
 
 // drawBatch draws submissions of every kind, or such as only add.
 var drawBatch = rapid.Custom(func(t *rapid.T) []submission {
-	mostKind := rapid.SampledFrom([]int{4, 9}).Draw(t, "most kind")
+	maxKind := rapid.SampledFrom([]int{4, 9}).Draw(t, "max kind")
 	batch := make([]submission, rapid.IntRange(1, 6).Draw(t, "batch"))
 	for i := range batch {
-		batch[i] = drawSubmission(t, mostKind)
+		batch[i] = drawSubmission(t, maxKind)
 	}
 	return batch
 })

@@ -47,10 +47,10 @@ func record(t testing.TB, s *store.Store, batch ...scoreboard.Increment) []score
 	return outcomes
 }
 
-func createBoard(t testing.TB, conn *backends.Conn, id, mode, order string, least, most int64) {
+func createBoard(t testing.TB, conn *backends.Conn, id, mode, order string, minDelta, maxDelta int64) {
 	t.Helper()
 	conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta)
-values ($1, $1, $2, $3, $4, $5)`, id, mode, order, least, most)
+values ($1, $1, $2, $3, $4, $5)`, id, mode, order, minDelta, maxDelta)
 }
 
 func TestBatchKeepsEachUsersOrder(t *testing.T) {

@@ -397,9 +397,9 @@ func TestBoardChangesWhileSeasonBegins(t *testing.T) {
 func TestLeaseIsExclusiveUntilItExpires(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)
-	take := func(owner string, life time.Duration, want bool) {
+	take := func(owner string, ttl time.Duration, want bool) {
 		t.Helper()
-		if mine, err := s.Leases.TakeLease(t.Context(), "l", owner, life); err != nil || mine != want {
+		if mine, err := s.Leases.TakeLease(t.Context(), "l", owner, ttl); err != nil || mine != want {
 			t.Errorf("%s: got %t, %v, want %t", owner, mine, err, want)
 		}
 	}

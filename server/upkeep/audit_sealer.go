@@ -42,7 +42,7 @@ func NewAuditSealer(t AuditTrail, r *Runner) *AuditSealer {
 		failures: counter("seal_failures_total", "Runs of the sealer that failed; the next one continues."),
 	}
 	s.job = r.NewJob(JobOptions{
-		Name: sealLease, Life: sealLeaseTTL, Interval: sealInterval,
+		Name: sealLease, TTL: sealLeaseTTL, Interval: sealInterval,
 		Failure: "audit trail not sealed", Level: slog.LevelWarn, Failures: s.failures,
 	})
 	return s

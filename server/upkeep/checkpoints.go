@@ -40,7 +40,7 @@ const (
 
 // CheckpointOptions are the settings of Checkpoints.
 type CheckpointOptions struct {
-	Events int64         // after so many events a board that changed gets a checkpoint
+	Events int64         // after this number of events a board that changed gets a checkpoint
 	Keep   time.Duration // for which moments checkpoints are kept
 }
 
@@ -74,7 +74,7 @@ func NewCheckpoints(o CheckpointOptions, m PastStandings, r *Runner) *Checkpoint
 		}),
 	}
 	w.job = r.NewJob(JobOptions{
-		Name: checkpointLease, Life: checkpointLeaseTTL, Interval: checkpointInterval,
+		Name: checkpointLease, TTL: checkpointLeaseTTL, Interval: checkpointInterval,
 		Failure: "checkpoints or samples of ranks not made", Level: slog.LevelWarn, Failures: w.failures,
 	})
 	return w

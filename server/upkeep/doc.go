@@ -39,7 +39,7 @@
 // Checkpoints makes checkpoints of standings, by which the board at a moment is read
 // fast, and samples ranks once an hour, in one process at a time.
 //
-// Promise: while one process with the role maintenance runs, at most so many events lie
+// Promise: while one process with the role maintenance runs, at most Events events lie
 // between a checkpoint of a board and the next one, plus those of a pass.
 //
 // Assumption: the store never reads a checkpoint that is not complete.
@@ -103,7 +103,7 @@
 // one loop: it takes the lease, runs work when that is due or triggered, and reports its
 // status and metrics.
 //
-// Promise: a process that dies or hangs holds up a job for about the life of its lease. Work that
+// Promise: a process that dies or hangs holds up a job for about the TTL of its lease. Work that
 // is made of transactions calls Keep before each; other long work has MaxRun, and the lease is
 // renewed beside it. Work never runs twice at once in a process, and its context ends with
 // the lease that is renewed beside it. Run returns soon after its context has ended, and

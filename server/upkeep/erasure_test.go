@@ -181,7 +181,7 @@ select 'gone-' || n, 'erased', 'erased-' || n, clock_timestamp() - interval '1 d
 
 // The name of an erased user is known for longer than an attestation or an increment
 // accepted for later is valid: it would count for a new user of the same name.
-func TestTombstoneOutlivesProofs(t *testing.T) {
+func TestTombstoneOutlivesTokens(t *testing.T) {
 	t.Parallel()
 	r := newModerationRig(t)
 	for window := scoreboard.DefaultWindow; window <= scoreboard.MaxWindow; window++ {

@@ -13,7 +13,7 @@ import (
 // JobOptions describe a job.
 type JobOptions struct {
 	Name     string        // of the job and of its lease
-	Life     time.Duration // of the lease; 0: there is none, and every process runs the job
+	TTL      time.Duration // of the lease; 0: there is none, and every process runs the job
 	Interval time.Duration // from the start of a run to the next one
 	First    time.Duration // from the start of the job to its first run
 	Retry    time.Duration // from the start of a run that failed to the next one; 0: Interval
@@ -108,7 +108,7 @@ func (j *Job) Run(ctx context.Context, work func(context.Context) error) error {
 			due = time.Now()
 		}
 	}
-	if j.Life > 0 {
+	if j.TTL > 0 {
 		j.runner.release(ctx, j.Name)
 	}
 	return nil
@@ -162,32 +162,32 @@ func (j *Job) runDue(ctx context.Context, asked time.Time, work func(context.Con
 
 // untilRenewal shortens a wait so that the lease is renewed in time.
 func (j *Job) untilRenewal(wait time.Duration) time.Duration {
-	if j.Life > 0 {
-		wait = min(wait, j.Life/4)
+	if j.TTL > 0 {
+		wait = min(wait, j.TTL/4)
 	}
 	return wait
 }
 
 // askEvery is how often a process asks for a lease that it does not hold.
-func (j *Job) askEvery() time.Duration { return max(min(j.Interval, j.Life/4), takeInterval) }
+func (j *Job) askEvery() time.Duration { return max(min(j.Interval, j.TTL/4), takeInterval) }
 
-// Keep takes the lease, or renews it once a quarter of its life has passed. Work that takes
+// Keep takes the lease, or renews it once a quarter of its TTL has passed. Work that takes
 // longer than that calls it before each of its transactions, so that it never goes on without
 // the lease for long, and a process that hangs loses it. The error is ErrLost if another process
 // holds it. Only work may call it.
 func (j *Job) Keep(ctx context.Context) error {
-	if j.Life == 0 {
+	if j.TTL == 0 {
 		j.setHolder(true)
 		return ctx.Err()
 	}
 	since := time.Since(j.tried)
 	switch {
-	case j.held && since < j.Life/4:
+	case j.held && since < j.TTL/4:
 		return nil
 	case !j.held && since < j.askEvery():
 		return ErrLost
 	}
-	held, err := j.runner.leases.TakeLease(ctx, j.Name, j.runner.owner, j.Life)
+	held, err := j.runner.leases.TakeLease(ctx, j.Name, j.runner.owner, j.TTL)
 	j.held, j.tried = held, time.Now()
 	j.setHolder(held)
 	if err == nil && !held {
@@ -200,7 +200,7 @@ func (j *Job) setHolder(held bool) {
 	j.mu.Lock()
 	j.status.Holder = held
 	j.mu.Unlock()
-	if j.Life > 0 {
+	if j.TTL > 0 {
 		value := 0.0
 		if held {
 			value = 1
@@ -229,7 +229,7 @@ func (j *Job) run(ctx context.Context, work func(context.Context) error) error {
 		j.succeed()
 	case errors.Is(err, ErrLost):
 		j.runner.runs.WithLabelValues(j.Name, "lost").Inc()
-		if j.Life > 0 {
+		if j.TTL > 0 {
 			j.held, j.tried = false, time.Now()
 			j.setHolder(false)
 		}
@@ -264,10 +264,10 @@ func (j *Job) work(ctx context.Context, work func(context.Context) error) error 
 	}
 	ctx, cancel := context.WithTimeout(ctx, j.MaxRun)
 	defer cancel()
-	if j.Life == 0 {
+	if j.TTL == 0 {
 		return work(ctx)
 	}
-	return j.runner.renewBeside(ctx, j.Name, j.Life, work)
+	return j.runner.renewBeside(ctx, j.Name, j.TTL, work)
 }
 
 func (j *Job) succeed() {

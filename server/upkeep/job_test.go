@@ -23,11 +23,11 @@ type leases struct {
 	released []string
 }
 
-func (l *leases) TakeLease(_ context.Context, name, owner string, life time.Duration) (bool, error) {
+func (l *leases) TakeLease(_ context.Context, name, owner string, ttl time.Duration) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked++
-	return l.free && name == "audit" && owner == "me" && life == time.Minute, l.fails
+	return l.free && name == "audit" && owner == "me" && ttl == time.Minute, l.fails
 }
 
 func (l *leases) ReleaseLease(ctx context.Context, name, owner string) error {
@@ -50,7 +50,7 @@ func (l *leases) set(free bool, fails error) {
 func newTestRunner(l Leases) *Runner { return NewRunner("me", l, slog.New(slog.DiscardHandler)) }
 
 func auditJob(r *Runner, edit func(*JobOptions)) *Job {
-	o := JobOptions{Name: "audit", Life: time.Minute, Interval: time.Second, Failure: "not done"}
+	o := JobOptions{Name: "audit", TTL: time.Minute, Interval: time.Second, Failure: "not done"}
 	if edit != nil {
 		edit(&o)
 	}
@@ -161,7 +161,7 @@ func TestJobWaitsForTheLease(t *testing.T) {
 			t.Errorf("with the lease: %d runs, %+v", runs, j.Status())
 		}
 		l.set(false, errors.New("down"))
-		pass(15 * time.Second) // it is renewed after a quarter of its life
+		pass(15 * time.Second) // it is renewed after a quarter of its TTL
 		before := runs
 		pass(5 * time.Second)
 		if runs != before || j.Status().Error != "down" || j.Status().Holder {
@@ -208,7 +208,7 @@ func TestJobWithoutLease(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l, runs := &leases{}, 0
-		j := auditJob(newTestRunner(l), func(o *JobOptions) { o.Life = 0 })
+		j := auditJob(newTestRunner(l), func(o *JobOptions) { o.TTL = 0 })
 		stop := start(t, j, func(context.Context) error {
 			if runs++; runs == 2 {
 				return ErrLost // of a lease that the work holds
@@ -290,7 +290,7 @@ func TestJobRenewsBesideWork(t *testing.T) {
 }
 
 // Work on request holds the lease for as long as it runs, and ends when the lease is lost: when
-// another process has it, or the database has not answered for half of its life.
+// another process has it, or the database has not answered for half of its TTL.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	for what, lose := range map[string]func(*leases){
@@ -361,9 +361,9 @@ func TestKeep(t *testing.T) {
 		}
 		keep("at first", nil, 1)
 		time.Sleep(14 * time.Second)
-		keep("before a quarter of its life", nil, 0)
+		keep("before a quarter of its ttl", nil, 0)
 		time.Sleep(time.Second)
-		keep("after a quarter of its life", nil, 1)
+		keep("after a quarter of its ttl", nil, 1)
 		time.Sleep(15 * time.Second)
 		l.free = false
 		keep("taken by another process", ErrLost, 1)

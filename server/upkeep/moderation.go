@@ -70,7 +70,7 @@ func NewModeration(
 		Failure: "void not advanced", Level: slog.LevelWarn, Failures: w.failures,
 	})
 	w.cleaning = runner.NewJob(JobOptions{
-		Name: cleanupJob, Life: cleanupLeaseTTL, Interval: cleanupInterval, MaxRun: cleanupMax,
+		Name: cleanupJob, TTL: cleanupLeaseTTL, Interval: cleanupInterval, MaxRun: cleanupMax,
 		Failure: "expired personal data not deleted", Level: slog.LevelWarn, Failures: w.failures,
 	})
 	return w

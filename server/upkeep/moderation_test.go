@@ -134,8 +134,8 @@ func (r *moderationRig) relay(t testing.TB) {
 		}
 		for range 2 {
 			rand.Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
-			if cold, err := r.ranking.Apply(ctx, changes); err != nil || len(cold) > 0 {
-				t.Fatal(cold, err)
+			if notLoaded, err := r.ranking.Apply(ctx, changes); err != nil || len(notLoaded) > 0 {
+				t.Fatal(notLoaded, err)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
-// setVisibility changes who sees a user.
+// setVisibility changes a user's visibility.
 func (r *moderationRig) setVisibility(t testing.TB, user scoreboard.UserID, to scoreboard.Visibility) {
 	t.Helper()
 	if _, _, err := r.Visibility.Put(ctx, user, to, nil); err != nil {

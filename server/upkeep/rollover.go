@@ -84,7 +84,7 @@ func NewRollover(b RolloverBoards, c Catalog, a Announcer, runner *Runner) *Roll
 		}),
 	}
 	r.job = runner.NewJob(JobOptions{
-		Name: rolloverLease, Life: rolloverLeaseTTL, Interval: rolloverInterval, Idle: r.idle,
+		Name: rolloverLease, TTL: rolloverLeaseTTL, Interval: rolloverInterval, Idle: r.idle,
 		Failure: "rollover failed", Level: slog.LevelWarn, Failures: r.failures,
 	})
 	return r

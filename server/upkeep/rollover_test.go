@@ -231,14 +231,14 @@ func TestRolloverResumesAfterAnyStep(t *testing.T) {
 					copied >= map[string]int64{"copy": 0, "halfway": 2, "seal": 5}[at]
 			})
 			r.run("b", r, func() bool { return r.state() == "frozen closed t, sealed t over 5, announced t" })
-			var rows, users, most int64
+			var rows, users, lastRank int64
 			if err := r.conn.QueryRow(t.Context(), `select count(*), count(distinct user_id), max(rank)
 from board_standings`).
-				Scan(&rows, &users, &most); err != nil {
+				Scan(&rows, &users, &lastRank); err != nil {
 				t.Fatal(err)
 			}
-			if rows != 5 || users != 5 || most != 5 {
-				t.Errorf("%d rows of %d users, ranks to %d, want 5", rows, users, most)
+			if rows != 5 || users != 5 || lastRank != 5 {
+				t.Errorf("%d rows of %d users, ranks to %d, want 5", rows, users, lastRank)
 			}
 		})
 	}

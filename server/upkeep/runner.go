@@ -14,7 +14,7 @@ import (
 // Leases are the leases in the store.
 type Leases interface {
 	// TakeLease takes or renews a lease; false if another owner holds it.
-	TakeLease(ctx context.Context, name, owner string, life time.Duration) (bool, error)
+	TakeLease(ctx context.Context, name, owner string, ttl time.Duration) (bool, error)
 	ReleaseLease(ctx context.Context, name, owner string) error
 }
 
@@ -87,12 +87,12 @@ func (r *Runner) Status() []JobStatus {
 // Hold takes a lease, renews it while work runs once, and releases it. If it cannot be taken,
 // also because this process holds it, or is lost, which ends the context of work, the error is
 // ErrLost, also where work has returned nil: another process may have begun before it ended.
-func (r *Runner) Hold(ctx context.Context, name string, life time.Duration, work func(context.Context) error) error {
+func (r *Runner) Hold(ctx context.Context, name string, ttl time.Duration, work func(context.Context) error) error {
 	if !r.claim(name) {
 		return ErrLost
 	}
 	defer r.unclaim(name)
-	held, err := r.leases.TakeLease(ctx, name, r.owner, life)
+	held, err := r.leases.TakeLease(ctx, name, r.owner, ttl)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (r *Runner) Hold(ctx context.Context, name string, life time.Duration, work
 		return ErrLost
 	}
 	defer r.release(ctx, name)
-	return r.renewBeside(ctx, name, life, work)
+	return r.renewBeside(ctx, name, ttl, work)
 }
 
 // claim has one caller in this process hold a lease: those in the database belong to processes.
@@ -123,11 +123,11 @@ func (r *Runner) unclaim(name string) {
 // renewBeside runs work and renews its lease meanwhile, until ctx ends. When the lease is lost,
 // the context of work ends, and the error is ErrLost.
 func (r *Runner) renewBeside(
-	ctx context.Context, name string, life time.Duration, work func(context.Context) error,
+	ctx context.Context, name string, ttl time.Duration, work func(context.Context) error,
 ) error {
 	ctx, lose := context.WithCancelCause(ctx)
 	var renewing sync.WaitGroup
-	renewing.Go(func() { lose(r.renewUntil(ctx, name, life)) })
+	renewing.Go(func() { lose(r.renewUntil(ctx, name, ttl)) })
 	err := work(ctx)
 	if cause := context.Cause(ctx); cause != nil && (err != nil || errors.Is(cause, ErrLost)) {
 		err = errors.Join(cause, err)
@@ -137,11 +137,11 @@ func (r *Runner) renewBeside(
 	return err
 }
 
-// renewUntil renews a lease at each quarter of its life until ctx ends; it returns an error when
-// the lease is lost. One that could not be renewed for half of its life counts as lost, so that
+// renewUntil renews a lease at each quarter of its TTL until ctx ends; it returns an error when
+// the lease is lost. One that could not be renewed for half of its TTL counts as lost, so that
 // work ends before another process begins.
-func (r *Runner) renewUntil(ctx context.Context, name string, life time.Duration) error {
-	tick := time.NewTicker(life / 4)
+func (r *Runner) renewUntil(ctx context.Context, name string, ttl time.Duration) error {
+	tick := time.NewTicker(ttl / 4)
 	defer tick.Stop()
 	for last := time.Now(); ; {
 		select {
@@ -149,11 +149,11 @@ func (r *Runner) renewUntil(ctx context.Context, name string, life time.Duration
 			return nil
 		case <-tick.C:
 		}
-		call, cancel := context.WithTimeout(ctx, life/4)
-		held, err := r.leases.TakeLease(call, name, r.owner, life)
+		call, cancel := context.WithTimeout(ctx, ttl/4)
+		held, err := r.leases.TakeLease(call, name, r.owner, ttl)
 		cancel()
 		switch {
-		case err == nil && !held, err != nil && time.Since(last) >= life/2:
+		case err == nil && !held, err != nil && time.Since(last) >= ttl/2:
 			return ErrLost
 		case err == nil:
 			last = time.Now()

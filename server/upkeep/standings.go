@@ -48,7 +48,7 @@ func NewStandings(t StandingsTable, r *Runner) *Standings {
 		}),
 	}
 	u.job = r.NewJob(JobOptions{
-		Name: standingsLease, Life: standingsLeaseTTL, Interval: standingsInterval, Idle: u.observeAge,
+		Name: standingsLease, TTL: standingsLeaseTTL, Interval: standingsInterval, Idle: u.observeAge,
 		Failure: "standings not updated", Level: slog.LevelWarn, Failures: u.failures,
 	})
 	return u

@@ -63,7 +63,7 @@ func NewTeams(
 		}),
 	}
 	w.job = r.NewJob(JobOptions{
-		Name: teamsLease, Life: teamsLeaseTTL, Interval: teamsInterval, Retry: teamsRetry, Idle: w.idle,
+		Name: teamsLease, TTL: teamsLeaseTTL, Interval: teamsInterval, Retry: teamsRetry, Idle: w.idle,
 		Failure: "scores of teams not computed", Level: slog.LevelWarn, Failures: w.failures,
 	})
 	return w

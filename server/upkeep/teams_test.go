@@ -19,13 +19,13 @@ type lease struct {
 	expires time.Time
 }
 
-func (l *lease) TakeLease(_ context.Context, _, owner string, life time.Duration) (bool, error) {
+func (l *lease) TakeLease(_ context.Context, _, owner string, ttl time.Duration) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.owner != owner && time.Now().Before(l.expires) {
 		return false, nil
 	}
-	l.owner, l.expires = owner, time.Now().Add(life)
+	l.owner, l.expires = owner, time.Now().Add(ttl)
 	return true, nil
 }
 

@@ -287,9 +287,9 @@ when (new.void_id = %d) execute function refuse()`, first.ID))
 		if v.State != scoreboard.VoidListing || v.Attempts != attempt || !strings.Contains(v.Problem, "no list") {
 			t.Fatalf("the first void: %+v, want %d failed attempts", v, attempt)
 		}
-		least := min(time.Second<<(attempt-1), time.Minute)
-		if left := time.Until(v.Next); left > least || left < least-time.Second {
-			t.Errorf("after attempt %d it waits for %s, want %s", attempt, left, least)
+		wait := min(time.Second<<(attempt-1), time.Minute)
+		if left := time.Until(v.Next); left > wait || left < wait-time.Second {
+			t.Errorf("after attempt %d it waits for %s, want %s", attempt, left, wait)
 		}
 		r.now(t)
 		r.run(t)

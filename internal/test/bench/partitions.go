@@ -103,8 +103,8 @@ func benchChange(board *scoreboard.Board, i int, revision int64) scoreboard.Chan
 // fillRanking builds a board with users, as a rebuild does.
 func fillRanking(ctx context.Context, r *ranking.Ranking, board *scoreboard.Board, users int) error {
 	const token, chunk = "bench", 1000
-	if marked, err := r.Mark(ctx, board, token); err != nil || !marked {
-		return fmt.Errorf("mark the board: %v, %w", marked, err)
+	if claimed, err := r.Claim(ctx, board, token); err != nil || !claimed {
+		return fmt.Errorf("claim the board: %v, %w", claimed, err)
 	}
 	for first := 0; first < users; first += chunk {
 		changes := make([]scoreboard.Change, 0, chunk)

@@ -2,26 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
-
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/loadgen/machine"
 	"github.com/scoreboard/scoreboard/server/pipeline/ingest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
 )
-
-// callers is the number of concurrent callers of the store.
-const callers = 64
 
 // storeBench uses the database of an installation without its daemon.
 type storeBench struct{ *rig }
@@ -47,7 +38,7 @@ func Store(ctx context.Context, o Options) error {
 	if err := r.createDatabase(ctx); err != nil {
 		return err
 	}
-	specified, err := r.specified(ctx)
+	specified, err := machine.Transactions(ctx, r.database, r.store)
 	if err != nil {
 		return err
 	}
@@ -56,102 +47,8 @@ func Store(ctx context.Context, o Options) error {
 		return err
 	}
 	r.printf("- one transaction per increment, %d callers: %.0f/s\n- group commit, %d callers: %.0f/s\n- ratio: %.1f\n",
-		callers, specified, callers, grouped, grouped/specified)
+		machine.Callers, specified, machine.Callers, grouped, grouped/specified)
 	return nil
-}
-
-// closedLoop calls do from all callers for a time, and returns the rate.
-func closedLoop(
-	ctx context.Context, d time.Duration, do func(ctx context.Context, user string) error,
-) (float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	var done atomic.Int64
-	var all sync.WaitGroup
-	errs := make([]error, callers)
-	started := time.Now()
-	for i := range callers {
-		all.Go(func() {
-			zipf := rand.NewZipf(rand.New(rand.NewPCG(uint64(i), 7)), skew, 1, users-1)
-			for ctx.Err() == nil {
-				if err := do(ctx, "user-"+strconv.FormatUint(zipf.Uint64(), 10)); err != nil {
-					if ctx.Err() == nil {
-						errs[i] = err
-					}
-					return
-				}
-				done.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	return float64(done.Load()) / time.Since(started).Seconds(), errors.Join(errs...)
-}
-
-const specifiedTables = `create schema specified;
-create table specified.users (user_id text primary key, score bigint not null default 0, updated_at timestamptz);
-create table specified.user_score_histories (event_id uuid primary key, user_id text not null, delta bigint not null,
-    ts timestamptz not null, previous_score bigint, new_score bigint);
-create index on specified.user_score_histories (user_id, ts desc);
-create table specified.outbox_score_updates (id bigserial primary key, event_id uuid unique, user_id text,
-    new_score bigint,
-    ts timestamptz, processed_at timestamptz);
-create index on specified.outbox_score_updates (processed_at nulls first);
-insert into specified.users (user_id) select 'user-' || n from generate_series(0, 9999) n`
-
-// specified runs the transaction of specification A for each increment.
-func (r storeBench) specified(ctx context.Context) (float64, error) {
-	c, err := pgxpool.ParseConfig(r.database)
-	if err != nil {
-		return 0, err
-	}
-	c.MaxConns = callers
-	pool, err := pgxpool.NewWithConfig(ctx, c)
-	if err != nil {
-		return 0, err
-	}
-	defer pool.Close()
-	if _, err := pool.Exec(ctx, specifiedTables); err != nil {
-		return 0, err
-	}
-	return closedLoop(ctx, r.store, func(ctx context.Context, user string) error {
-		return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-			var before, after int64
-			err := tx.QueryRow(ctx, `select score from specified.users where user_id = $1 for update`, user).
-				Scan(&before)
-			if err != nil {
-				return err
-			}
-			event := client.NewEventID()
-			if _, err := tx.Exec(
-				ctx,
-				`insert into specified.user_score_histories (event_id, user_id, delta, ts) values ($1, $2, 1, now())
-on conflict (event_id) do nothing`,
-				event,
-				user,
-			); err != nil {
-				return err
-			}
-			if err := tx.QueryRow(ctx, `update specified.users set score = score + 1, updated_at = now()
-where user_id = $1 returning score`, user).Scan(&after); err != nil {
-				return err
-			}
-			if _, err := tx.Exec(ctx,
-				`update specified.user_score_histories set previous_score = $2, new_score = $3 where event_id = $1`,
-				event, before, after); err != nil {
-				return err
-			}
-			_, err = tx.Exec(
-				ctx,
-				`insert into specified.outbox_score_updates (event_id, user_id, new_score, ts)
-values ($1, $2, $3, now())`,
-				event,
-				user,
-				after,
-			)
-			return err
-		})
-	})
 }
 
 type noRanks struct{}
@@ -176,7 +73,7 @@ func (r storeBench) grouped(ctx context.Context) (float64, error) {
 	running.Go(func() { _ = in.Run(runCtx) })
 	defer running.Wait()
 	defer stop()
-	return closedLoop(ctx, r.store, func(ctx context.Context, user string) error {
+	return machine.Rate(ctx, r.store, func(ctx context.Context, user string) error {
 		event, err := scoreboard.ParseEventID(scoreboard.UserID(user), client.NewEventID())
 		if err != nil {
 			return err

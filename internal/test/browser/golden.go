@@ -73,12 +73,12 @@ func differs(got *image.RGBA, want image.Image) string {
 	for y := range got.Bounds().Dy() {
 		for x := range got.Bounds().Dx() {
 			a, b := got.RGBAAt(x, y), color.RGBAModel.Convert(want.At(x, y)).(color.RGBA)
-			most := 0
+			largest := 0
 			for _, d := range []int{int(a.R) - int(b.R), int(a.G) - int(b.G), int(a.B) - int(b.B)} {
 				sum += max(d, -d)
-				most = max(most, d, -d)
+				largest = max(largest, d, -d)
 			}
-			if most > maxDifference {
+			if largest > maxDifference {
 				if differing == 0 {
 					first = image.Pt(x*square, y*square)
 				}

@@ -99,7 +99,7 @@ func (s *stack) firstPoint(t *testing.T) {
 	s.introduce(t)
 }
 
-// closed checks what a process in a container may do, and who sees secrets.
+// closed checks what a process in a container may do, and where secrets are visible.
 func (s *stack) closed(t *testing.T) {
 	s.start(t)
 	all := s.containers(t)

@@ -36,17 +36,17 @@ var defaults = map[string]string{
 // Token returns a user's token with scopes separated by spaces. Every node accepts it.
 func Token(user, scope string) string { return TokenFor(user, scope, time.Hour) }
 
-// TokenFor returns a token that expires after life, which may be negative.
-func TokenFor(user, scope string, life time.Duration) string {
-	return mint("scoreboard", user, scope, life)
+// TokenFor returns a token that expires after ttl, which may be negative.
+func TokenFor(user, scope string, ttl time.Duration) string {
+	return mint("scoreboard", user, scope, ttl)
 }
 
 // TokenOf returns a user's token for another audience, which no node accepts.
 func TokenOf(audience, user string) string { return mint(audience, user, "", time.Hour) }
 
-func mint(audience, user, scope string, life time.Duration) string {
+func mint(audience, user, scope string, ttl time.Duration) string {
 	issuer := auth.NewTokens(jwtSecret, "scoreboard-dev", audience, time.Now)
-	token, _, err := issuer.Mint(scoreboard.UserID(user), scope, life)
+	token, _, err := issuer.Mint(scoreboard.UserID(user), scope, ttl)
 	if err != nil {
 		panic(err) // only without a secret
 	}

@@ -88,9 +88,14 @@ type checker struct {
 	examples map[string][]json.RawMessage
 }
 
-// sentence checks a description.
+// sentence checks a description. It does not begin with the name of a Go type or field, as its comment does.
 func (c checker) sentence(of, text string) {
 	c.t.Helper()
+	first, _, _ := strings.Cut(text, " ")
+	_, field, _ := strings.Cut(of, ".")
+	if first == of || field != "" && strings.EqualFold(first, field) && strings.Contains(field, "_") {
+		c.t.Errorf("%s: the description begins with its name: %q", of, text)
+	}
 	if len(text) < 6 || !strings.HasSuffix(text, ".") {
 		c.t.Errorf("%s: got the description %q, want a sentence", of, text)
 	}

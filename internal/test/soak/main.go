@@ -79,7 +79,7 @@ type run struct {
 
 // soak starts an installation, runs the day, and checks everything.
 func soak(ctx context.Context, o options) (_ *report, err error) {
-	if o.duration < 20*time.Second || o.duration > tokenLife-time.Hour || o.rate < 1 || o.players < 1 {
+	if o.duration < 20*time.Second || o.duration > tokenTTL-time.Hour || o.rate < 1 || o.players < 1 {
 		return nil, errors.New("--duration must be 20s to 23h, --rate and --players at least 1")
 	}
 	s := &run{o: o, report: newReport(o)}

@@ -20,8 +20,8 @@ import (
 // league has seasons.
 const league = "league"
 
-// tokenLife is the longest that the server accepts.
-const tokenLife = 24 * time.Hour
+// tokenTTL is the longest that the server accepts.
+const tokenTTL = 24 * time.Hour
 
 // The players' clients.
 const (
@@ -54,7 +54,7 @@ func (s *run) newPlayers(ctx context.Context) (*players, error) {
 		p.urls = append(p.urls, strings.Replace(n.URL(), "http://", "https://", 1))
 	}
 	var err error
-	p.token, err = contract.Token(cluster.JWTSecret, "soak", auth.ScopeAdmin+" "+auth.ScopeUpdate, tokenLife)
+	p.token, err = contract.Token(cluster.JWTSecret, "soak", auth.ScopeAdmin+" "+auth.ScopeUpdate, tokenTTL)
 	if err != nil {
 		return nil, err
 	}

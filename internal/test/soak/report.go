@@ -79,9 +79,9 @@ func (r *report) judge() {
 			continue
 		}
 		mean, grown := trend(settled, i)
-		most := max(s.growth*mean, s.least)
-		r.require(grown <= most, s.name, "%+.1f %s after the first third, mean %.1f; at most %+.1f",
-			grown, s.unit, mean, most)
+		allowed := max(s.growth*mean, s.floor)
+		r.require(grown <= allowed, s.name, "%+.1f %s after the first third, mean %.1f; at most %+.1f",
+			grown, s.unit, mean, allowed)
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 )
 
 // series are what is sampled, in the order of the report. Growth is what a series may grow by after the
-// first third of the run, as a share of its mean, or least in its own unit: what a small series varies
+// first third of the run, as a share of its mean, or floor in its own unit: what a small series varies
 // by anyway. A series without bounds is shown only.
 var series = []struct {
 	name, unit    string
-	growth, least float64
+	growth, floor float64
 }{
 	{"resident", "MiB", 0.2, 24}, // of the first node, which is not restarted after the second hour
 	{"descriptors", "", 0.2, 30},

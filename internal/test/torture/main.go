@@ -80,7 +80,7 @@ func main() {
 	var o options
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the order of faults and requests")
 	flag.DurationVar(&o.duration, "duration", time.Minute, "how long to inject faults")
-	flag.Int64Var(&o.operations, "operations", 0, "repeat with the next seed and layout until so many operations "+
+	flag.Int64Var(&o.operations, "operations", 0, "repeat with the next seed and layout until that many operations "+
 		"were answered, or a violation is found")
 	flag.IntVar(&o.writers, "writers", 12, "clients that write")
 	flag.IntVar(&o.players, "players", 40, "users that they share")

@@ -42,12 +42,12 @@ func (r *watchers) watcher(ctx context.Context, rng *rand.Rand, sse bool) {
 		node := r.node(rng, "gateway")
 		board := []string{boardGlobal, boardArena, boardCourt}[rng.IntN(3)]
 		v := &view{site: r.site, board: board, scores: make(map[string]int64)}
-		life, cancel := context.WithTimeout(ctx, time.Duration(2+rng.IntN(15))*time.Second)
+		until, cancel := context.WithTimeout(ctx, time.Duration(2+rng.IntN(15))*time.Second)
 		path := node.URL() + "/v1/realtime/leaderboard?board=" + board
 		if sse {
-			r.followSSE(life, path, v.show)
+			r.followSSE(until, path, v.show)
 		} else {
-			r.followWebSocket(life, path, v.show)
+			r.followWebSocket(until, path, v.show)
 		}
 		cancel()
 		pause(ctx, time.Duration(50+rng.IntN(300))*time.Millisecond)

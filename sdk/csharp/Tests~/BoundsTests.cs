@@ -60,7 +60,7 @@ namespace Scoreboard.Client.Tests
                 var error = Failure(time, client.TopAsync());
                 Check.That(error.Message.Contains("no response within 10000 ms"), error.Message);
                 Check.Equal(time.Elapsed, 10000, "time");
-                time.Wait(client.TopAsync()); // fetches anew
+                time.Wait(client.TopAsync()); // fetches again
                 time.Wait(client.TopAsync()); // knows it
                 Check.Equal(script.Seen.Select(s => s.Header("Authorization")), new[] { "Bearer t", "Bearer t" }, "tokens");
                 Check.Equal(fetched, 2, "fetches");

@@ -31,7 +31,7 @@ namespace Scoreboard.Client.Tests
             set { refuses = value; }
         }
 
-        /// <summary>Breaks the connection instead of passing on the next so many responses.</summary>
+        /// <summary>Breaks the connection instead of passing on the next responses, as many as set here.</summary>
         public void Lose(int responses)
         {
             Interlocked.Exchange(ref lose, responses);

@@ -98,19 +98,19 @@ class Timeline:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ListEntry:
-    """A row of a list. rank is the rank on the board; place is the position in the list, from 1.
+    """A row of a list. rank is the rank on the board, list_rank the rank among the rows of the list, such as friends.
 
     Attributes:
         avatar_url: URL of the user's avatar: https, up to 512 characters.
         display_name: Name to show beside the score, 1 to 32 characters.
-        place: Position in the list, from 1.
+        list_rank: Rank among the rows of the list, from 1.
         private: True for a user who is not on any board: rank is the one that the score would have.
         rank: Rank on the board, from 1.
         score: Score on the board, in points within ±(2^53 − 1).
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
     """
 
-    place: int
+    list_rank: int
     rank: int
     score: int
     user_id: str
@@ -372,7 +372,7 @@ class RankingAnswer:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ScoreSources:
-    """ScoreSources are the changes of a score by their source, in points. Their sum is the score.
+    """The sum of a score's changes by their source, in points. Their sum is the score.
 
     Attributes:
         adjusted: By operators.
@@ -393,11 +393,12 @@ class ScoreSources:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RankTie:
-    """RankTie says who has the same score. Of equal scores, the one that was reached first ranks first.
+    """The number of users with the same score, and the first of them. Of equal scores, the one that was reached first
+    ranks first.
 
     Attributes:
         ahead: Of those, how many reached it before the user.
-        first: Who reached it first; absent if others are private.
+        first: User that reached it first; absent if others are private.
         first_at: When that was; absent as first is.
         users: With this score, including the user.
     """
@@ -458,18 +459,18 @@ class RankClimb:
     Attributes:
         began_at: point or sample before the climb.
         ended_at: point or sample after the climb.
-        places: By how many ranks.
+        ranks: By how many ranks.
     """
 
     began_at: datetime
     ended_at: datetime
-    places: int
+    ranks: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class RankMarks:
-    """RankMarks are a user's rank statistics on a board, computed from hourly samples of the first 1,000 ranks. Changes
-    between two samples are not included.
+class AllTimeRanks:
+    """The rank statistics of a user on a board, computed from hourly samples of the first 1,000 ranks. Changes between
+    two samples are not included.
 
     Attributes:
         best_rank: Lowest rank of a sample, from 1.
@@ -511,13 +512,13 @@ class RankHistory:
     the points is about these points only.
 
     Attributes:
+        all_time: Absent if no sample has the user, and with as=now.
         best_rank: Lowest rank of a point, from 1.
         best_rank_at: First point with this rank.
         biggest_climb: Absent if the rank never improved.
         board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
             and the period, such as daily:2026-11-21.
         days_in_top_10: Days in UTC with a point of rank 1 to 10.
-        marks: Of all time; absent if no sample has the user, and with as=now.
         points: From the first time to the last, at most 1,000.
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
     """
@@ -528,8 +529,8 @@ class RankHistory:
     days_in_top_10: int
     points: list[RankPoint]
     user_id: str
+    all_time: AllTimeRanks | None = None
     biggest_climb: RankClimb | None = None
-    marks: RankMarks | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -574,8 +575,7 @@ class Receipts:
     """The response to an increment on several boards.
 
     Attributes:
-        closed_boards: Closed_boards are the event's boards that have ended, on which a reversal with open_boards left
-            it as it was.
+        closed_boards: Lists the event's boards that have ended, on which a reversal with open_boards left it as it was.
         processed_event_id: Id of the event, as the client sent it.
         receipts: A receipt for each board, in the order of the request; in a look-up, by their names.
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.

@@ -14,7 +14,7 @@ class Proxy:
         self.latency = 0.0  # seconds, each way
         self.bytes_per_second = 0  # 0 is no limit
         self.refuse = False  # new connections
-        self.lose_answers = 0  # so many answers are lost: the connection breaks after the request was forwarded
+        self.lose_answers = 0  # that many answers are lost: the connection breaks after the request was forwarded
         self._pairs: set[tuple[socket.socket, socket.socket]] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]

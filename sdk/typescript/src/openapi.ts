@@ -1289,7 +1289,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** Change a board's labels, or the proof that its increments must carry */
+        /** Change a board's labels, or what its increments must carry */
         patch: operations["patchBoardsBoard"];
         trace?: never;
     };
@@ -1935,12 +1935,39 @@ export interface components {
             /** @description The operator's reason, for the audit trail, 1 to 500 characters. */
             reason: string;
         };
+        /** @description The rank statistics of a user on a board, computed from hourly samples of the first 1,000 ranks. Changes between two samples are not included. */
+        AllTimeRanks: {
+            /**
+             * Format: int64
+             * @description Lowest rank of a sample, from 1.
+             */
+            best_rank: number;
+            /**
+             * Format: date-time
+             * @description First sample with this rank.
+             */
+            best_rank_at: string;
+            /** @description Absent if the rank never improved. */
+            biggest_climb?: components["schemas"]["RankClimb"];
+            /**
+             * Format: int64
+             * @description Days in UTC with a sample of rank 1 to 10.
+             */
+            days_in_top_10: number;
+            /** @description How often ranks are sampled: hourly. */
+            samples: string;
+            /**
+             * Format: date-time
+             * @description First sample of the board.
+             */
+            since: string;
+        };
         /** @description The body of POST /v1/admin/ledger/archive. A dry run only lists the partitions. */
         ArchiveRequest: {
             /** @description true: only report what would be done, and change nothing. */
             dry_run?: boolean;
         };
-        /** @description Archived lists the ledger partitions that were archived or, in a dry run, would be. */
+        /** @description The list of ledger partitions that were archived or, in a dry run, would be. */
         Archived: {
             /** @description true: only report what would be done, and change nothing. */
             dry_run?: boolean;
@@ -2363,7 +2390,7 @@ export interface components {
              * Format: date-time
              * @description Time at which it became a dead letter.
              */
-            buried_at: string;
+            dead_lettered_at: string;
             /**
              * Format: int64
              * @description Number of the dead letter.
@@ -2535,7 +2562,7 @@ export interface components {
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
         };
-        /** @description FinalStandings answers GET /v1/boards/{board}/standings. */
+        /** @description The response of GET /v1/boards/{board}/standings. */
         FinalStandings: {
             /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
             board: string;
@@ -3043,7 +3070,7 @@ export interface components {
              */
             users: number;
         };
-        /** @description Key describes a signing key. secret is set only when the key is created or rotated. */
+        /** @description A signing key. secret is set only when the key is created or rotated. */
         Key: {
             /** @description Boards that the key may sign for; absent: all. */
             boards?: string[];
@@ -3112,7 +3139,7 @@ export interface components {
             /** @description Prefix of the user ids that the key may sign for. */
             user_prefix?: string;
         };
-        /** @description Keys answers GET /v1/admin/keys: every key, without its secret. */
+        /** @description The response of GET /v1/admin/keys: every key, without its secret. */
         Keys: {
             /** @description All keys, also revoked and expired ones. */
             keys: components["schemas"]["Key"][];
@@ -3164,7 +3191,7 @@ export interface components {
              */
             version: number | null;
         };
-        /** @description A row of a list. rank is the rank on the board; place is the position in the list, from 1. */
+        /** @description A row of a list. rank is the rank on the board, list_rank the rank among the rows of the list, such as friends. */
         ListEntry: {
             /** @description URL of the user's avatar: https, up to 512 characters. */
             avatar_url?: string;
@@ -3172,9 +3199,9 @@ export interface components {
             display_name?: string;
             /**
              * Format: int64
-             * @description Position in the list, from 1.
+             * @description Rank among the rows of the list, from 1.
              */
-            place: number;
+            list_rank: number;
             /** @description True for a user who is not on any board: rank is the one that the score would have. */
             private?: boolean;
             /**
@@ -3345,7 +3372,7 @@ export interface components {
              */
             version: number | null;
         };
-        /** @description The response of GET and PUT /v1/users/{user_id}/privacy: who sees the user's id and profile on boards. */
+        /** @description The response of GET and PUT /v1/users/{user_id}/privacy: to whom the user's id and profile on boards. */
         Privacy: {
             /**
              * Format: date-time
@@ -3404,7 +3431,7 @@ export interface components {
              * Format: int64
              * @description By how many ranks.
              */
-            places: number;
+            ranks: number;
         };
         /** @description The response of GET /v1/users/{user_id}/rank/explain: what a user's rank follows from, in one state of PostgreSQL. */
         RankExplanation: {
@@ -3464,6 +3491,8 @@ export interface components {
         };
         /** @description The response of GET /v1/users/{user_id}/history: a user's score and rank at regular times. What it says beside the points is about these points only. */
         RankHistory: {
+            /** @description Absent if no sample has the user, and with as=now. */
+            all_time?: components["schemas"]["AllTimeRanks"];
             /**
              * Format: int64
              * @description Lowest rank of a point, from 1.
@@ -3483,39 +3512,10 @@ export interface components {
              * @description Days in UTC with a point of rank 1 to 10.
              */
             days_in_top_10: number;
-            /** @description Of all time; absent if no sample has the user, and with as=now. */
-            marks?: components["schemas"]["RankMarks"];
             /** @description From the first time to the last, at most 1,000. */
             points: components["schemas"]["RankPoint"][];
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
-        };
-        /** @description RankMarks are a user's rank statistics on a board, computed from hourly samples of the first 1,000 ranks. Changes between two samples are not included. */
-        RankMarks: {
-            /**
-             * Format: int64
-             * @description Lowest rank of a sample, from 1.
-             */
-            best_rank: number;
-            /**
-             * Format: date-time
-             * @description First sample with this rank.
-             */
-            best_rank_at: string;
-            /** @description Absent if the rank never improved. */
-            biggest_climb?: components["schemas"]["RankClimb"];
-            /**
-             * Format: int64
-             * @description Days in UTC with a sample of rank 1 to 10.
-             */
-            days_in_top_10: number;
-            /** @description How often ranks are sampled: hourly. */
-            samples: string;
-            /**
-             * Format: date-time
-             * @description First sample of the board.
-             */
-            since: string;
         };
         /** @description The user directly ahead or behind. */
         RankNeighbour: {
@@ -3571,14 +3571,14 @@ export interface components {
              */
             total: number;
         };
-        /** @description RankTie says who has the same score. Of equal scores, the one that was reached first ranks first. */
+        /** @description The number of users with the same score, and the first of them. Of equal scores, the one that was reached first ranks first. */
         RankTie: {
             /**
              * Format: int64
              * @description Of those, how many reached it before the user.
              */
             ahead: number;
-            /** @description Who reached it first; absent if others are private. */
+            /** @description User that reached it first; absent if others are private. */
             first?: string;
             /**
              * Format: date-time
@@ -3743,7 +3743,7 @@ export interface components {
         };
         /** @description The response to an increment on several boards. */
         Receipts: {
-            /** @description Closed_boards are the event's boards that have ended, on which a reversal with open_boards left it as it was. */
+            /** @description Lists the event's boards that have ended, on which a reversal with open_boards left it as it was. */
             closed_boards?: string[];
             /** @description Id of the event, as the client sent it. */
             processed_event_id: string;
@@ -3861,7 +3861,7 @@ export interface components {
              */
             starts_at?: string;
         };
-        /** @description Rolled reports what a rollover did, or would do if dry_run is set. */
+        /** @description The result of a rollover or, if dry_run is set, what it would do. */
         Rolled: {
             /** @description Instances that were created. */
             created: string[];
@@ -3877,7 +3877,7 @@ export interface components {
             /** @description How long the old secret stays valid, such as 1h; 24h by default. */
             overlap?: string;
         };
-        /** @description ScoreSources are the changes of a score by their source, in points. Their sum is the score. */
+        /** @description The sum of a score's changes by their source, in points. Their sum is the score. */
         ScoreSources: {
             /**
              * Format: int64
@@ -4145,7 +4145,7 @@ export interface components {
              */
             next_after?: number;
         };
-        /** @description TeamRule says how a board of teams computes the score of a team from the scores of its members. */
+        /** @description How a board of teams computes the score of a team from the scores of its members. */
         TeamRule: {
             /**
              * @description sum, average (rounded) or best (the sum of the best members).
@@ -4307,7 +4307,7 @@ export interface components {
             status: string;
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
-            /** @description Void_failures are events that voids could not reverse or restore: at most 20, those of the newest voids first. */
+            /** @description Lists the events that voids could not reverse or restore: at most 20, those of the newest voids first. */
             void_failures?: components["schemas"]["VoidFailure"][];
         };
         /** @description A user's score on one board. A hidden score is in no ranking. */
@@ -4756,7 +4756,7 @@ export interface components {
             /** @description Void of the rejected events, if the result was applied. */
             void?: components["schemas"]["Void"];
         };
-        /** @description WhatIfAnomaly has the thresholds of the settings anomaly.* with the same names. An event beyond one of them does not count. */
+        /** @description A set of thresholds, those of the settings anomaly.* with the same names. An event beyond one of them does not count. */
         WhatIfAnomaly: {
             /** @description Number of points of a user in a time span, such as 1000/1h. */
             amount_max?: string;
@@ -4844,7 +4844,7 @@ export interface components {
              */
             since: string;
         };
-        /** @description WhatIfRules judge the submissions that were recorded since then. A rule that is absent changes nothing. */
+        /** @description A set of rules for the submissions that were recorded since then. A rule that is absent changes nothing. */
         WhatIfRules: {
             /** @description Anomalies that do not count. */
             anomaly?: components["schemas"]["WhatIfAnomaly"];
@@ -5407,16 +5407,16 @@ export interface operations {
                      *       "biggest_climb": {
                      *         "began_at": "2026-11-21T11:00:00Z",
                      *         "ended_at": "2026-11-21T12:00:00Z",
-                     *         "places": 3
+                     *         "ranks": 3
                      *       },
-                     *       "marks": {
+                     *       "all_time": {
                      *         "best_rank": 1,
                      *         "best_rank_at": "2026-11-19T20:00:00Z",
                      *         "days_in_top_10": 6,
                      *         "biggest_climb": {
                      *           "began_at": "2026-11-17T08:00:00Z",
                      *           "ended_at": "2026-11-17T09:00:00Z",
-                     *           "places": 212
+                     *           "ranks": 212
                      *         },
                      *         "since": "2026-10-30T07:00:00Z",
                      *         "samples": "hourly"
@@ -6218,7 +6218,7 @@ export interface operations {
                      *           "offset": 118204,
                      *           "reason": "decode an event: invalid board",
                      *           "attempts": 1,
-                     *           "buried_at": "2026-11-21T12:00:00Z"
+                     *           "dead_lettered_at": "2026-11-21T12:00:00Z"
                      *         }
                      *       ]
                      *     }
@@ -6264,7 +6264,7 @@ export interface operations {
                      *       "offset": 118204,
                      *       "reason": "decode an event: invalid board",
                      *       "attempts": 1,
-                     *       "buried_at": "2026-11-21T12:00:00Z",
+                     *       "dead_lettered_at": "2026-11-21T12:00:00Z",
                      *       "value": "eyJzY2hlbWEiOjEsImJvYXJkIjoiPyJ9"
                      *     }
                      */
@@ -6313,7 +6313,7 @@ export interface operations {
                      *       "offset": 118204,
                      *       "reason": "decode an event: invalid board",
                      *       "attempts": 1,
-                     *       "buried_at": "2026-11-21T12:00:00Z",
+                     *       "dead_lettered_at": "2026-11-21T12:00:00Z",
                      *       "value": "eyJzY2hlbWEiOjEsImJvYXJkIjoiPyJ9"
                      *     }
                      */
@@ -6362,7 +6362,7 @@ export interface operations {
                      *       "offset": 118204,
                      *       "reason": "decode an event: invalid board",
                      *       "attempts": 1,
-                     *       "buried_at": "2026-11-21T12:00:00Z",
+                     *       "dead_lettered_at": "2026-11-21T12:00:00Z",
                      *       "value": "eyJzY2hlbWEiOjEsImJvYXJkIjoiPyJ9"
                      *     }
                      */
@@ -10144,7 +10144,7 @@ export interface operations {
                      *       "board": "global",
                      *       "entries": [
                      *         {
-                     *           "place": 1,
+                     *           "list_rank": 1,
                      *           "rank": 1,
                      *           "user_id": "ada",
                      *           "score": 125,
@@ -10152,7 +10152,7 @@ export interface operations {
                      *           "avatar_url": "https://images.example.com/ada.png"
                      *         },
                      *         {
-                     *           "place": 2,
+                     *           "list_rank": 2,
                      *           "rank": 2,
                      *           "user_id": "bob",
                      *           "score": 90
@@ -10456,7 +10456,7 @@ export interface operations {
                      *       "board": "global",
                      *       "entries": [
                      *         {
-                     *           "place": 1,
+                     *           "list_rank": 1,
                      *           "rank": 1,
                      *           "user_id": "ada",
                      *           "score": 125,
@@ -10464,7 +10464,7 @@ export interface operations {
                      *           "avatar_url": "https://images.example.com/ada.png"
                      *         },
                      *         {
-                     *           "place": 2,
+                     *           "list_rank": 2,
                      *           "rank": 2,
                      *           "user_id": "bob",
                      *           "score": 90
@@ -11012,16 +11012,16 @@ export interface operations {
                      *       "biggest_climb": {
                      *         "began_at": "2026-11-21T11:00:00Z",
                      *         "ended_at": "2026-11-21T12:00:00Z",
-                     *         "places": 3
+                     *         "ranks": 3
                      *       },
-                     *       "marks": {
+                     *       "all_time": {
                      *         "best_rank": 1,
                      *         "best_rank_at": "2026-11-19T20:00:00Z",
                      *         "days_in_top_10": 6,
                      *         "biggest_climb": {
                      *           "began_at": "2026-11-17T08:00:00Z",
                      *           "ended_at": "2026-11-17T09:00:00Z",
-                     *           "places": 212
+                     *           "ranks": 212
                      *         },
                      *         "since": "2026-10-30T07:00:00Z",
                      *         "samples": "hourly"

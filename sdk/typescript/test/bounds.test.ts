@@ -70,7 +70,7 @@ test("a token that never comes is bounded", async (t) => {
   t.mock.timers.tick(10_000);
   assert.match((await first).message, /no response within 10000 ms/);
   assert.match((await hanging).message, /no response within 10000 ms/);
-  await sb.top(); // fetches anew
+  await sb.top(); // fetches again
   assert.deepEqual(sent, ["Bearer t"]);
 });
 

@@ -61,7 +61,7 @@ test("sse: a heartbeat confirms the rows", async () => {
   });
 });
 
-test("ws: subscribing anew is answered", async () => {
+test("ws: subscribing again is answered", async () => {
   // What a watch does on a silent WebSocket. The daemon must answer it, also with a ticket.
   const sb = new Scoreboard({ server: daemon.url, token: daemon.token("bob") });
   const { token } = await sb.realtimeToken("global");

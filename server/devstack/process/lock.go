@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -59,6 +61,34 @@ func WaitLock(ctx context.Context, path string) (*os.File, error) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// ErrNotHeld is returned for a lock that nobody holds.
+var ErrNotHeld = errors.New("not locked")
+
+// KillOwner kills the process that WriteOwner has named in a locked file, and waits until its
+// children have ended, too.
+func KillOwner(path string) error {
+	lock, err := Lock(path)
+	var held *LockedError
+	switch {
+	case err == nil:
+		_ = lock.Close()
+		return ErrNotHeld
+	case errors.Is(err, fs.ErrNotExist):
+		return ErrNotHeld
+	case !errors.As(err, &held):
+		return err
+	}
+	pid, err := strconv.Atoi(held.Owner)
+	if err != nil || pid <= 1 {
+		return fmt.Errorf("%s names no process", path)
+	}
+	killGroup(pid)
+	if lock, err = waitIfAny(context.Background(), path); err != nil {
+		return fmt.Errorf("wait for the end of process %d: %w", pid, err)
+	}
+	return lock.Close()
 }
 
 // WriteOwner writes the owner's process id into the lock file, for error messages.

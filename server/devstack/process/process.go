@@ -95,7 +95,7 @@ func Start(ctx context.Context, o Options) (*Process, error) {
 	return p, nil
 }
 
-// run locks its operating system thread for the life of the child: the death signal
+// run locks its operating system thread for the lifetime of the child: the death signal
 // is sent when the forking thread ends, not the process.
 func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()

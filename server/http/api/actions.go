@@ -14,8 +14,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// proofs verifies what comes with an increment beside its signature.
-type proofs struct {
+// tokenChecks verifies what comes with an increment beside its signature.
+type tokenChecks struct {
 	tokens       *auth.ActionTokens
 	attestations *auth.Attestations // nil without a key set of attesting servers
 	window       scoreboard.Window
@@ -23,10 +23,10 @@ type proofs struct {
 	now          clock
 }
 
-// checkProofs verifies the action token and the attestation of a request. A forged
+// checkRequired verifies the action token and the attestation of a request. A forged
 // one, or one for another increment, is rejected here. Any other objection is left
 // to the transaction, because a repeat is answered in spite of it.
-func (p *proofs) checkProofs(c *gin.Context, cmd *command) error {
+func (p *tokenChecks) checkRequired(c *gin.Context, cmd *command) error {
 	r, in := cmd.request, &cmd.Increment
 	if r.ActionToken != "" {
 		action, err := p.tokens.Verify(r.ActionToken)
@@ -54,9 +54,9 @@ func (p *proofs) checkProofs(c *gin.Context, cmd *command) error {
 	return p.checkAttestation(c, cmd)
 }
 
-// checkAttestation verifies the attestation of a request, as checkProofs does. A server's
+// checkAttestation verifies the attestation of a request, as checkRequired does. A server's
 // client certificate counts as one.
-func (p *proofs) checkAttestation(c *gin.Context, cmd *command) error {
+func (p *tokenChecks) checkAttestation(c *gin.Context, cmd *command) error {
 	r, in := cmd.request, &cmd.Increment
 	if r.Attestation == "" {
 		in.Attested = p.peers.peerServer(c.Request) != nil
@@ -87,7 +87,7 @@ func (p *proofs) checkAttestation(c *gin.Context, cmd *command) error {
 		cmd.vouched = true
 		if attestation.Timeless() {
 			// It could be used again when its event is forgotten, with another timestamp: so it
-			// lets the caller write, but is no proof for boards that require one.
+			// lets the caller write, but does not satisfy a board that requires one.
 			attestation.Issued, in.Attested = in.Client, false
 		}
 	}
@@ -174,7 +174,7 @@ func (h *actions) newAction(
 	}
 	_, _ = rand.Read(action.ID[:]) // never fails
 	action.ID[6], action.ID[8] = action.ID[6]&0x0f|0x40, action.ID[8]&0x3f|0x80
-	life := scoreboard.MaxActionTTL
+	ttl := scoreboard.MaxActionTTL
 	for _, id := range boards {
 		board, err := h.access.board(ctx, id, caller)
 		if err != nil {
@@ -186,27 +186,27 @@ func (h *actions) newAction(
 		action.MinDelta = max(action.MinDelta, board.MinDelta)
 		action.MaxDelta = min(action.MaxDelta, board.MaxDelta)
 		action.MinTime = max(action.MinTime, board.Require.MinActionTime)
-		life = min(life, actionTTL(&board.Require))
+		ttl = min(ttl, actionTTL(&board.Require))
 	}
-	if err := applyRequestedBounds(action, r, &life); err != nil {
+	if err := applyRequestedBounds(action, r, &ttl); err != nil {
 		return nil, err
 	}
-	action.Expires = action.Issued.Add(life)
+	action.Expires = action.Issued.Add(ttl)
 	return action, nil
 }
 
 // applyRequestedBounds narrows an action to the requested bounds. They cannot be
 // wider than those of its boards.
-func applyRequestedBounds(a *scoreboard.Action, r *wire.ActionRequest, life *time.Duration) error {
-	ttl, err := duration("ttl", r.TTL, *life, *life)
+func applyRequestedBounds(a *scoreboard.Action, r *wire.ActionRequest, maxTTL *time.Duration) error {
+	ttl, err := duration("ttl", r.TTL, *maxTTL, *maxTTL)
 	if err != nil {
 		return err
 	}
-	least, err := duration("min_duration", r.MinDuration, a.MinTime, ttl)
+	minTime, err := duration("min_duration", r.MinDuration, a.MinTime, ttl)
 	if err != nil {
 		return err
 	}
-	if least < a.MinTime || least >= ttl {
+	if minTime < a.MinTime || minTime >= ttl {
 		return scoreboard.Invalid("min_duration",
 			"min_duration must be at least %s and shorter than the ttl of %s", a.MinTime, ttl)
 	}
@@ -223,6 +223,6 @@ func applyRequestedBounds(a *scoreboard.Action, r *wire.ActionRequest, life *tim
 	if a.MinDelta > a.MaxDelta {
 		return scoreboard.Invalid("max_delta", "max_delta must not be below min_delta")
 	}
-	a.MinTime, *life = least, ttl
+	a.MinTime, *maxTTL = minTime, ttl
 	return nil
 }

@@ -18,13 +18,13 @@ const maxBatchBody = 1 << 20
 
 // batches records increments in batches.
 type batches struct {
-	submitter  Submitter
-	admission  *admission
-	signatures *signatures
-	proofs     *proofs
-	updates    Rate
-	policy     *atomic.Pointer[Policy]
-	failures   *failures
+	submitter   Submitter
+	admission   *admission
+	signatures  *signatures
+	tokenChecks *tokenChecks
+	updates     Rate
+	policy      *atomic.Pointer[Policy]
+	failures    *failures
 }
 
 // batch is POST /v1/scores/increments: a result for each item, in their order.
@@ -103,7 +103,7 @@ func (h *batches) batchItem(
 		err = by.restrict(&cmd.Increment)
 	}
 	if err == nil {
-		err = h.proofs.checkProofs(c, cmd)
+		err = h.tokenChecks.checkRequired(c, cmd)
 	}
 	if err == nil {
 		charged, err = h.signatures.chargeKey(ctx, by)

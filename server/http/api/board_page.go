@@ -246,7 +246,7 @@ func (d *pageData) pageStream(c *gin.Context, caller *auth.Claims) error {
 	})
 }
 
-// frames is the Content-Security-Policy directive of who may frame a page.
+// frames is the Content-Security-Policy directive that lists the origins that may frame a page.
 type frames func(listing Listing, board scoreboard.BoardID) string
 
 func pageFrames(Listing, scoreboard.BoardID) string { return "frame-ancestors 'none'" }
@@ -255,7 +255,7 @@ func embedFrames(listing Listing, board scoreboard.BoardID) string {
 	return "frame-ancestors " + strings.Join(append([]string{"'self'"}, listing.OriginsOf(board)...), " ")
 }
 
-// pagePolicy is the Content-Security-Policy of pages, but for who may frame them. They load
+// pagePolicy is the Content-Security-Policy of pages, except the origins that may frame them. They load
 // their own assets and data; no script may write HTML.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'; "

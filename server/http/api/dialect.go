@@ -84,7 +84,7 @@ const (
 	StreamTokenInQuery                   // one of Call.StreamToken
 )
 
-// Access is who may use a route of a dialect, and which limit counts its requests.
+// Access is which callers may use a route of a dialect, and which limit counts its requests.
 type Access int
 
 // The accesses, each as that of a native route.

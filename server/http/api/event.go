@@ -50,7 +50,7 @@ func (h *events) event(c *gin.Context, caller *auth.Claims) error {
 		case statusErr != nil && wire.CodeOf(statusErr) != wire.CodeNotFound:
 			return statusErr
 		}
-		// Between the two lookups it may have been recorded and its mark cleared. A
+		// Between the two lookups it may have been recorded and its marker cleared. A
 		// receipt outlives an earlier rejection.
 		receipts, err = h.events.Event(c.Request.Context(), user, event)
 		if wire.CodeOf(err) == wire.CodeNotFound && rejected != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// between is a ledger and its pending marks. The event is recorded, and its mark
+// between is a ledger and its pending markers. The event is recorded, and its marker
 // cleared, between the lookups, so that the first lookup of each misses it.
 type between struct{ lookups int }
 
@@ -30,7 +30,7 @@ func (b *between) Accept(context.Context, scoreboard.Increment) ([]scoreboard.Re
 }
 
 func (b *between) Status(context.Context, scoreboard.UserID, scoreboard.EventID) (bool, *scoreboard.Error, error) {
-	return false, nil, scoreboard.Errorf(wire.CodeNotFound, "no mark")
+	return false, nil, scoreboard.Errorf(wire.CodeNotFound, "no marker")
 }
 
 func (b *between) Rank(context.Context, []*scoreboard.Receipt) {}

@@ -68,18 +68,18 @@ type parts struct {
 	policy   *atomic.Pointer[Policy]
 	failures *failures
 
-	access     *boardAccess
-	lookups    *lookups
-	reasons    *reasons
-	past       *pastReads
-	userBoards *userBoards
-	pages      *topPages
-	signatures *signatures
-	proofs     *proofs
-	admission  *admission
-	ranks      *ranks
-	tickets    *tickets
-	streams    *streams // nil: there are none
+	access      *boardAccess
+	lookups     *lookups
+	reasons     *reasons
+	past        *pastReads
+	userBoards  *userBoards
+	pages       *topPages
+	signatures  *signatures
+	tokenChecks *tokenChecks
+	admission   *admission
+	ranks       *ranks
+	tickets     *tickets
+	streams     *streams // nil: there are none
 }
 
 func newParts(o *Options, f *failures) *parts {
@@ -91,8 +91,10 @@ func newParts(o *Options, f *failures) *parts {
 		past:       &pastReads{store: o.PastBoards, now: o.Now},
 		userBoards: &userBoards{access: access, catalog: o.Catalog, reads: o.Reads},
 		pages:      &topPages{cursors: o.CursorKeys, now: o.Now},
-		signatures: &signatures{keyring: o.Keyring, policy: policy, limit: o.Limits.Key},
-		proofs: &proofs{
+		signatures: &signatures{
+			keyring: o.Keyring, policy: policy, limit: o.Limits.Key, explain: o.DevIssuer,
+		},
+		tokenChecks: &tokenChecks{
 			tokens: o.ActionTokens, attestations: o.Attestations, window: o.Window, peers: o.Peers, now: o.Now,
 		},
 		ranks:   &ranks{o.Ranker},
@@ -100,7 +102,8 @@ func newParts(o *Options, f *failures) *parts {
 	}
 	p.admission = &admission{
 		updates: o.Limits.Updates.Users,
-		catalog: o.Catalog, policy: policy, signatures: p.signatures, proofs: p.proofs, countries: o.Countries,
+		catalog: o.Catalog, policy: policy, signatures: p.signatures, tokenChecks: p.tokenChecks,
+		countries: o.Countries,
 	}
 	if o.WebSockets != nil {
 		p.streams = &streams{
@@ -160,7 +163,7 @@ func (p *parts) addWrites(h *handlers) {
 		ranks: p.ranks,
 	}
 	h.batches = &batches{
-		submitter: p.Submitter, admission: p.admission, signatures: p.signatures, proofs: p.proofs,
+		submitter: p.Submitter, admission: p.admission, signatures: p.signatures, tokenChecks: p.tokenChecks,
 		updates: p.Limits.Updates, policy: p.policy, failures: p.failures,
 	}
 	h.actions = &actions{tokens: p.ActionTokens, access: p.access, now: p.Now}

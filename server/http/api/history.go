@@ -131,7 +131,7 @@ func (s *histories) history(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-// rankHistory reads a user's ranks and, only for those who may read them, the marks. These count what
+// rankHistory reads a user's ranks and, only for those who may read them, the all-time ranks. These count what
 // was reversed later, so there are none with as=now.
 func (s *histories) rankHistory(
 	ctx context.Context, board *scoreboard.Board, moment scoreboard.PastTime, caller *auth.Claims,
@@ -146,9 +146,9 @@ func (s *histories) rankHistory(
 	if moment.Now {
 		return h, nil
 	}
-	m, err := s.store.Marks(ctx, board.ID, id)
+	m, err := s.store.AllTimeRanks(ctx, board.ID, id)
 	if m != nil {
-		h.Marks = &wire.RankMarks{
+		h.AllTime = &wire.AllTimeRanks{
 			BestRank: m.BestRank, BestRankAt: m.BestRankAt, DaysInTop10: m.DaysInTop10, Since: m.Since,
 			Climb: (*wire.RankClimb)(m.Climb), Samples: "hourly",
 		}
@@ -210,9 +210,9 @@ func historyJSON(
 		if i == 0 || points[i-1].Rank == 0 {
 			continue
 		}
-		places := points[i-1].Rank - p.Rank
-		if places > 0 && (h.Climb == nil || places > h.Climb.Places) {
-			h.Climb = &wire.RankClimb{Began: points[i-1].At, Ended: p.At, Places: places}
+		ranks := points[i-1].Rank - p.Rank
+		if ranks > 0 && (h.Climb == nil || ranks > h.Climb.Ranks) {
+			h.Climb = &wire.RankClimb{Began: points[i-1].At, Ended: p.At, Ranks: ranks}
 		}
 	}
 	return h

@@ -159,12 +159,12 @@ func (h *increments) increment(c *gin.Context, caller *auth.Claims) error {
 
 // admission checks increments before they are recorded.
 type admission struct {
-	catalog    Catalog
-	policy     *atomic.Pointer[Policy]
-	signatures *signatures
-	proofs     *proofs
-	countries  Countries // nil: only the edge's country header is used
-	updates    Limit     // of users, for writes without a token
+	catalog     Catalog
+	policy      *atomic.Pointer[Policy]
+	signatures  *signatures
+	tokenChecks *tokenChecks
+	countries   Countries // nil: only the edge's country header is used
+	updates     Limit     // of users, for writes without a token
 }
 
 // admit checks everything about a request that can be checked before the transaction,
@@ -174,7 +174,7 @@ func (a *admission) admit(
 ) (keyCharge, error) {
 	came := time.Now()
 	if cmd.dialectForm != nil {
-		if err := a.proofs.checkAttestation(c, cmd); err != nil {
+		if err := a.tokenChecks.checkAttestation(c, cmd); err != nil {
 			return keyCharge{}, err
 		}
 	}
@@ -196,7 +196,7 @@ func (a *admission) admit(
 	if by.scope == nil && !cmd.unsignedByRules {
 		cmd.ByRules = false
 	}
-	if err := a.proofs.checkProofs(c, cmd); err != nil {
+	if err := a.tokenChecks.checkRequired(c, cmd); err != nil {
 		return keyCharge{}, err
 	}
 	charge, err := a.signatures.chargeKey(c.Request.Context(), by)

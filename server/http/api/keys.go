@@ -18,7 +18,7 @@ import (
 // Keys stores signing keys. A change and its audit entry are one transaction.
 type Keys interface {
 	CreateKey(
-		ctx context.Context, id, name string, encrypted []byte, scope *scoreboard.KeyScope, life time.Duration,
+		ctx context.Context, id, name string, encrypted []byte, scope *scoreboard.KeyScope, ttl time.Duration,
 		why *scoreboard.AuditEntry,
 	) (scoreboard.Key, error)
 	RotateKey(
@@ -32,7 +32,7 @@ type Keys interface {
 const (
 	maxKeyName     = 128 // characters
 	maxKeyBoards   = 100
-	maxKeyLife     = 10 * 366 * 24 * time.Hour
+	maxKeyTTL      = 10 * 366 * 24 * time.Hour
 	maxKeyRate     = 1_000_000 // events a minute, the precision of the buckets
 	defaultOverlap = 24 * time.Hour
 	maxOverlap     = 30 * 24 * time.Hour
@@ -63,11 +63,11 @@ func (h *keys) createKey(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	life, err := duration("ttl", r.TTL, 0, maxKeyLife)
+	ttl, err := duration("ttl", r.TTL, 0, maxKeyTTL)
 	if err != nil {
 		return err
 	}
-	if r.TTL != "" && life <= 0 { // not: never expires
+	if r.TTL != "" && ttl <= 0 { // not: never expires
 		return scoreboard.Invalid("ttl", "ttl must be greater than 0; without it the key does not expire")
 	}
 	for _, board := range scope.Boards {
@@ -77,7 +77,7 @@ func (h *keys) createKey(c *gin.Context, caller *auth.Claims) error {
 	}
 	id, secret := NewKey()
 	why := auditEntry(c, caller, "key:"+id)
-	key, err := h.store.CreateKey(c.Request.Context(), id, r.Name, h.keyring.Encrypt(id, secret), scope, life, why)
+	key, err := h.store.CreateKey(c.Request.Context(), id, r.Name, h.keyring.Encrypt(id, secret), scope, ttl, why)
 	if err != nil {
 		return err
 	}
@@ -203,8 +203,8 @@ func (h *keys) revokeKey(c *gin.Context, caller *auth.Claims) error {
 
 // The lifetimes of development tokens.
 const (
-	defaultTokenLife = 15 * time.Minute
-	maxTokenLife     = 24 * time.Hour
+	defaultTokenTTL = 15 * time.Minute
+	maxTokenTTL     = 24 * time.Hour
 )
 
 // devTokens mints tokens, for development.
@@ -224,7 +224,7 @@ func (h *devTokens) mintToken(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	life, err := duration("ttl", r.TTL, defaultTokenLife, maxTokenLife)
+	ttl, err := duration("ttl", r.TTL, defaultTokenTTL, maxTokenTTL)
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,7 @@ func (h *devTokens) mintToken(c *gin.Context, caller *auth.Claims) error {
 	if err := h.trail.Add(c.Request.Context(), why); err != nil {
 		return err
 	}
-	token, expires, err := h.tokens.Mint(user, r.Scope, life)
+	token, expires, err := h.tokens.Mint(user, r.Scope, ttl)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ type Rate struct {
 type Limits struct {
 	Updates, Actions, Events, Top, Rank, Tickets, Joins, Admin Rate
 
-	// Key is the limit of a signing key with so many events a minute.
+	// Key is the limit of a signing key with perMinute events a minute.
 	Key       func(perMinute int) KeyLimit
 	Address   Limit // every request, by address
 	Anonymous Limit // clients without a token, by address

@@ -166,7 +166,7 @@ var exampleVoid = wire.Void{
 
 var exampleLetter = wire.DeadLetter{
 	ID: 1, Topic: "scoreboard.events.v1", Partition: 3, Offset: 118_204, Reason: "decode an event: invalid board",
-	Attempts: 1, BuriedAt: at("2026-11-21T12:00:00Z"),
+	Attempts: 1, DeadLetteredAt: at("2026-11-21T12:00:00Z"),
 }
 
 var exampleSetting = wire.Setting{
@@ -275,12 +275,12 @@ var examples = []any{
 		},
 		BestRank: 1, BestRankAt: at("2026-11-21T12:00:00Z"), DaysInTop10: 1,
 		Climb: &wire.RankClimb{
-			Began: at("2026-11-21T11:00:00Z"), Ended: at("2026-11-21T12:00:00Z"), Places: 3,
+			Began: at("2026-11-21T11:00:00Z"), Ended: at("2026-11-21T12:00:00Z"), Ranks: 3,
 		},
-		Marks: &wire.RankMarks{
+		AllTime: &wire.AllTimeRanks{
 			BestRank: 1, BestRankAt: at("2026-11-19T20:00:00Z"), DaysInTop10: 6,
 			Climb: &wire.RankClimb{
-				Began: at("2026-11-17T08:00:00Z"), Ended: at("2026-11-17T09:00:00Z"), Places: 212,
+				Began: at("2026-11-17T08:00:00Z"), Ended: at("2026-11-17T09:00:00Z"), Ranks: 212,
 			},
 			Since: at("2026-10-30T07:00:00Z"), Samples: "hourly",
 		},
@@ -313,7 +313,7 @@ var examples = []any{
 	wire.Users{Board: "global", UserIDs: []string{"ada", "bob", "nobody"}},
 	wire.List{
 		Board: "global", Entries: []wire.ListEntry{
-			{Place: 1, Entry: exampleEntries[0]}, {Place: 2, Entry: exampleEntries[1]},
+			{ListRank: 1, Entry: exampleEntries[0]}, {ListRank: 2, Entry: exampleEntries[1]},
 		},
 		NotFound: []string{"nobody"}, Total: 12_000, Version: new(int64(4211)), Epoch: new(int64(7)),
 		AsOf: at("2026-11-21T12:00:00.2Z"), AgeMS: 180, BoardState: "HEALTHY",

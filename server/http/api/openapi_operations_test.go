@@ -363,7 +363,7 @@ func boardOperations() []operation {
 			wire.Boards{}, notFound),
 		reads("GET /v1/boards/:board", "boards", "Get a board", nil, wire.Board{}, readCodes...),
 		created(change("POST /v1/boards", "Create a board", wire.BoardRequest{}, conflict)),
-		change("PATCH /v1/boards/:board", "Change a board's labels, or the proof that its increments must carry",
+		change("PATCH /v1/boards/:board", "Change a board's labels, or what its increments must carry",
 			wire.BoardChange{}, notFound, conflict),
 		change("POST /v1/boards/:board/freeze", "Freeze a board: reject its writes", nil, notFound, conflict),
 		change("POST /v1/boards/:board/unfreeze", "Unfreeze a board", nil, notFound, conflict),

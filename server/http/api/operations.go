@@ -135,7 +135,7 @@ func (h *deadLetters) listDeadLetters(c *gin.Context, _ *auth.Claims) error {
 func deadLetterJSON(l *scoreboard.DeadLetter) wire.DeadLetter {
 	return wire.DeadLetter{
 		ID: l.ID, Topic: l.Topic, Partition: l.Partition, Offset: l.Offset, Reason: l.Reason,
-		Attempts: l.Attempts, BuriedAt: l.StoredAt, Value: l.Value,
+		Attempts: l.Attempts, DeadLetteredAt: l.StoredAt, Value: l.Value,
 	}
 }
 

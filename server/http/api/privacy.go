@@ -14,7 +14,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// UserPrivacy stores who sees users.
+// UserPrivacy stores the visibility of users.
 type UserPrivacy interface {
 	Privacy(ctx context.Context, user scoreboard.UserID) (scoreboard.Privacy, error)
 	// SetVisibility returns what is then stored. why is the audit entry of an operator, nil
@@ -28,12 +28,12 @@ type UserPrivacy interface {
 	) (scoreboard.Privacy, error)
 }
 
-// Hidden knows who sees users, without a call of the store.
+// Hidden knows the visibility of users, without a call of the store.
 type Hidden interface {
 	Visibility(user scoreboard.UserID) scoreboard.Visibility
 }
 
-// privacy shows and changes who sees users.
+// privacy shows and changes the visibility of users.
 type privacy struct {
 	store UserPrivacy
 }

@@ -92,8 +92,8 @@ func parseRequirements(to *scoreboard.Requirements, r *wire.BoardRequest) (err e
 	if to.ActionTTL, err = duration("action_ttl", r.ActionTTL, 0, scoreboard.MaxActionTTL); err != nil {
 		return err
 	}
-	if r.ActionTTL != "" && to.ActionTTL < scoreboard.MinActionLife {
-		return scoreboard.Invalid("action_ttl", "action_ttl must be at least %s", scoreboard.MinActionLife)
+	if r.ActionTTL != "" && to.ActionTTL < scoreboard.MinActionTTL {
+		return scoreboard.Invalid("action_ttl", "action_ttl must be at least %s", scoreboard.MinActionTTL)
 	}
 	to.MinActionTime, err = duration("action_min", r.ActionMin, 0, actionTTL(to)-time.Millisecond)
 	return err

@@ -145,12 +145,12 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-func TestTokenMaxLife(t *testing.T) {
+func TestTokenMaxTTL(t *testing.T) {
 	t.Parallel()
 	now := noon
 	tokens := auth.NewTokens(jwtSecret, "iss", "aud", clock(&now))
-	mint := func(life time.Duration) string {
-		token, _, err := tokens.Mint("alice", "", life)
+	mint := func(ttl time.Duration) string {
+		token, _, err := tokens.Mint("alice", "", ttl)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestTokenMaxLife(t *testing.T) {
 	if _, err := tokens.Verify(t.Context(), longer); err != nil {
 		t.Fatalf("without a maximum: %v", err)
 	}
-	tokens.Configure(auth.Policy{Issuer: "iss", Audience: "aud", UserClaim: "sub", MaxLife: 24 * time.Hour})
+	tokens.Configure(auth.Policy{Issuer: "iss", Audience: "aud", UserClaim: "sub", MaxTTL: 24 * time.Hour})
 	if _, err := tokens.Verify(t.Context(), day); err != nil {
 		t.Errorf("with the maximum lifetime: %v", err)
 	}

@@ -21,9 +21,9 @@ import (
 // Skew bounds the difference of a signature's time to the clock (specification A).
 const Skew = 60 * time.Second
 
-// keyLife is how long a key is cached, and so how long a revoked key may still be
+// keyTTL is how long a key is cached, and so how long a revoked key may still be
 // accepted while the store answers.
-const keyLife = time.Second
+const keyTTL = time.Second
 
 // maxKeys bounds the cached keys.
 const maxKeys = 10_000
@@ -154,7 +154,7 @@ func (k *Keyring) Check(
 	cached := k.known[keyID]
 	k.mu.RUnlock()
 	match := cached.signed(text, given, now)
-	if match && now.Sub(cached.read) < keyLife {
+	if match && now.Sub(cached.read) < keyTTL {
 		return &cached.scope, nil
 	}
 	key, err := k.reads.do(ctx, keyID, cached != nil)

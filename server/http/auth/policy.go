@@ -21,7 +21,7 @@ type Policy struct {
 	ScopeClaims []string
 	// UserClaim is the claim that names the user; an email must be verified.
 	UserClaim string
-	MaxLife   time.Duration // maximum of exp − iat; 0 for none
+	MaxTTL    time.Duration // maximum of exp − iat; 0 for none
 }
 
 // jwtClaims are the claims of a token.
@@ -53,10 +53,10 @@ func (p *Policy) check(c *jwtClaims) *Rejection {
 	switch {
 	case c.ExpiresAt == nil:
 		return &Rejection{ReasonTime, "it has no exp"}
-	case p.MaxLife > 0 && c.IssuedAt == nil:
-		return &Rejection{ReasonLifetime, "it has no iat, which the setting auth.max_token_life requires"}
-	case p.MaxLife > 0 && c.ExpiresAt.Sub(c.IssuedAt.Time) > p.MaxLife:
-		return &Rejection{ReasonLifetime, "its exp − iat is more than the setting auth.max_token_life"}
+	case p.MaxTTL > 0 && c.IssuedAt == nil:
+		return &Rejection{ReasonLifetime, "it has no iat, which the setting auth.max_token_ttl requires"}
+	case p.MaxTTL > 0 && c.ExpiresAt.Sub(c.IssuedAt.Time) > p.MaxTTL:
+		return &Rejection{ReasonLifetime, "its exp − iat is more than the setting auth.max_token_ttl"}
 	case len(c.Audience) > 0:
 		if !slices.Contains(c.Audience, p.Audience) {
 			return &Rejection{ReasonAudience, "its aud does not contain the setting auth.audience"}

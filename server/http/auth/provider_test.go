@@ -167,7 +167,7 @@ func (p *provider) keySet(now *atomic.Int64) *auth.KeySet {
 
 func (p *provider) tokens(keys *auth.KeySet, now *atomic.Int64) *auth.Tokens {
 	return auth.NewProviderTokens(keys, auth.Policy{
-		Issuer: "iss", Audience: "aud", ScopeClaims: []string{"scope"}, UserClaim: "sub", MaxLife: 24 * time.Hour,
+		Issuer: "iss", Audience: "aud", ScopeClaims: []string{"scope"}, UserClaim: "sub", MaxTTL: 24 * time.Hour,
 	},
 		func() time.Time { return time.Unix(0, now.Load()) })
 }

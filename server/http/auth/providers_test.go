@@ -250,7 +250,7 @@ func TestTokensOfProviders(t *testing.T) {
 	}
 	for _, test := range issuedTokens {
 		policy := test.policy
-		policy.MaxLife = 24 * time.Hour
+		policy.MaxTTL = 24 * time.Hour
 		if policy.UserClaim == "" {
 			policy.UserClaim = "sub"
 		}

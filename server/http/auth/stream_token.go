@@ -14,8 +14,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// StreamTokenLife is how long a stream token can be redeemed.
-const StreamTokenLife = time.Minute
+// StreamTokenTTL is how long a stream token can be redeemed.
+const StreamTokenTTL = time.Minute
 
 // The claims of every stream token, and its typ. No bearer token has this typ, or is
 // signed with this key.
@@ -30,7 +30,7 @@ const maxStreamToken = 1024
 
 // StreamTokens issues and redeems tokens that open WebSockets of one client: join tickets in the
 // shape of a JWT with the scope ws_conn. Their keys are derived from the master keys, so it
-// makes no difference who issues bearer tokens. As of other tickets, Redis holds a hash
+// does not depend on the issuer of bearer tokens. As of other tickets, Redis holds a hash
 // and whom it is for, so none is redeemed after Redis has lost it.
 type StreamTokens struct {
 	keys    [][]byte // the first signs
@@ -48,7 +48,7 @@ func NewStreamTokens(
 		return nil, err
 	}
 	tickets := NewTickets(rdb, now)
-	tickets.prefix, tickets.life = "sb:stream-token:", StreamTokenLife
+	tickets.prefix, tickets.ttl = "sb:stream-token:", StreamTokenTTL
 	return &StreamTokens{keys, tickets, jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithIssuer(streamIssuer),
 		jwt.WithAudience(streamAudience), jwt.WithExpirationRequired(), jwt.WithNotBeforeRequired(),
@@ -57,7 +57,7 @@ func NewStreamTokens(
 }
 
 // Issue returns a token for the caller to watch a board. It expires after
-// StreamTokenLife, or with the caller's bearer token if that is sooner.
+// StreamTokenTTL, or with the caller's bearer token if that is sooner.
 func (s *StreamTokens) Issue(
 	ctx context.Context, caller *Claims, board scoreboard.BoardID,
 ) (token string, expires time.Time, err error) {

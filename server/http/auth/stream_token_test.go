@@ -37,9 +37,9 @@ func TestStreamTokens(t *testing.T) {
 	issue := func(who *auth.Claims) string {
 		t.Helper()
 		token, expires, err := here.Issue(t.Context(), who, "global")
-		if life := time.Until(expires); err != nil || life > auth.StreamTokenLife ||
-			life < min(time.Until(who.Expires), auth.StreamTokenLife)-2*time.Second {
-			t.Fatalf("a token expires in %s, %v", life, err)
+		if ttl := time.Until(expires); err != nil || ttl > auth.StreamTokenTTL ||
+			ttl < min(time.Until(who.Expires), auth.StreamTokenTTL)-2*time.Second {
+			t.Fatalf("a token expires in %s, %v", ttl, err)
 		}
 		return token
 	}

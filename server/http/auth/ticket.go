@@ -24,8 +24,8 @@ var luaRedeem string
 //go:embed hold.lua
 var luaHold string
 
-// TicketLife is how long a join ticket can be redeemed.
-const TicketLife = 30 * time.Second
+// TicketTTL is how long a join ticket can be redeemed.
+const TicketTTL = 30 * time.Second
 
 // maxTicketLength bounds what is hashed; tickets have 26 characters, stream tokens more.
 const maxTicketLength = 128
@@ -36,7 +36,7 @@ const maxTicketLength = 128
 type Tickets struct {
 	rdb    redis.UniversalClient
 	prefix string // of keys in Redis
-	life   time.Duration
+	ttl    time.Duration
 	redeem *redis.Script
 	hold   *redis.Script
 	now    func() time.Time
@@ -45,7 +45,7 @@ type Tickets struct {
 // NewTickets uses rdb, which the caller closes.
 func NewTickets(rdb redis.UniversalClient, now func() time.Time) *Tickets {
 	return &Tickets{
-		rdb: rdb, prefix: "sb:ticket:", life: TicketLife,
+		rdb: rdb, prefix: "sb:ticket:", ttl: TicketTTL,
 		redeem: redis.NewScript(luaRedeem), hold: redis.NewScript(luaHold), now: now,
 	}
 }
@@ -58,7 +58,7 @@ func (t *Tickets) key(ticket string) string {
 // expiry returns when what is issued now for a caller expires: with the caller's token,
 // if that is sooner. Within the leeway a token that has expired is still accepted.
 func (t *Tickets) expiry(now time.Time, caller *Claims) time.Time {
-	expires := now.Add(t.life)
+	expires := now.Add(t.ttl)
 	if caller.Expires.Before(expires) {
 		expires = caller.Expires
 	}
@@ -68,7 +68,7 @@ func (t *Tickets) expiry(now time.Time, caller *Claims) time.Time {
 	return expires
 }
 
-// Issue returns a ticket for the caller to join a board. It expires after TicketLife,
+// Issue returns a ticket for the caller to join a board. It expires after TicketTTL,
 // or with the caller's bearer token if that is sooner.
 func (t *Tickets) Issue(
 	ctx context.Context, caller *Claims, board scoreboard.BoardID,
@@ -80,13 +80,19 @@ func (t *Tickets) Issue(
 }
 
 func (t *Tickets) store(
-	ctx context.Context, ticket string, caller *Claims, board scoreboard.BoardID, life time.Duration,
+	ctx context.Context, ticket string, caller *Claims, board scoreboard.BoardID, ttl time.Duration,
 ) error {
+	if caller.Certificate {
+		// Whoever redeems a ticket does so on another connection, which would outlive the
+		// certificate's authority.
+		return scoreboard.Errorf(wire.CodeForbidden,
+			"no tickets for client certificates: open the stream with the certificate")
+	}
 	key := t.key(ticket)
 	_, err := t.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		p.HSet(ctx, key, "board", string(board), "user", string(caller.User),
 			"scopes", strings.Join(caller.Scopes, " "), "expires", caller.Expires.UnixMilli(), "key", caller.Key)
-		p.PExpire(ctx, key, life)
+		p.PExpire(ctx, key, ttl)
 		return nil
 	})
 	if err != nil {
@@ -136,14 +142,14 @@ func (t *Tickets) consume(
 
 // Hold keeps a redeemed ticket valid while the stream is open that it has opened, but
 // not beyond its bearer token. When the last stream has ended, it is valid for another
-// TicketLife, for the client to reconnect.
+// TicketTTL, for the client to reconnect.
 func (t *Tickets) Hold(ctx context.Context, ticket string, open bool) error {
 	n := -1
 	if open {
 		n = 1
 	}
 	err := t.hold.Run(ctx, t.rdb, []string{t.key(ticket)}, n, t.now().UnixMilli(),
-		t.life.Milliseconds()).Err()
+		t.ttl.Milliseconds()).Err()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return ticketsUnavailable(err)
 	}

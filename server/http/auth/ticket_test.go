@@ -22,11 +22,11 @@ func twoNodes(t *testing.T) (a, b *auth.Tickets, rdb *redis.Client) {
 	return auth.NewTickets(rdb, time.Now), auth.NewTickets(rdb, time.Now), rdb
 }
 
-func alice(life time.Duration) *auth.Claims {
+func alice(ttl time.Duration) *auth.Claims {
 	return &auth.Claims{
 		User:    "alice",
 		Scopes:  []string{"score:update", "x"},
-		Expires: time.Now().Add(life).Truncate(time.Second),
+		Expires: time.Now().Add(ttl).Truncate(time.Second),
 	}
 }
 
@@ -36,8 +36,8 @@ func issue(t *testing.T, tickets *auth.Tickets, who *auth.Claims) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if life := time.Until(expires); life <= 0 || life > auth.TicketLife {
-		t.Errorf("a ticket expires in %s, want at most %s", life, auth.TicketLife)
+	if ttl := time.Until(expires); ttl <= 0 || ttl > auth.TicketTTL {
+		t.Errorf("a ticket expires in %s, want at most %s", ttl, auth.TicketTTL)
 	}
 	return ticket
 }
@@ -69,6 +69,22 @@ func redeemConcurrently(t *testing.T, who *auth.Claims, redeem func(i int) (*aut
 	if won.Load() != 1 || used.Load() != attempts-1 {
 		t.Errorf("got %d of %d concurrent uses accepted, %d rejected as used; want 1 and all others",
 			won.Load(), attempts, used.Load())
+	}
+}
+
+// A ticket is redeemed on another connection, which nobody closes when the authority of a
+// certificate is removed.
+func TestCertificateGetsNoTicket(t *testing.T) {
+	t.Parallel()
+	tickets, _, rdb := twoNodes(t)
+	who := alice(time.Hour)
+	who.Certificate = true
+	if ticket, _, err := tickets.Issue(t.Context(), who, "global"); wire.CodeOf(err) != wire.CodeForbidden {
+		t.Errorf("a ticket: got %q, %v, want forbidden", ticket, err)
+	}
+	token, _, err := streamTokens(t, "0f", rdb, time.Now).Issue(t.Context(), who, "global")
+	if wire.CodeOf(err) != wire.CodeForbidden {
+		t.Errorf("a stream token: got %q, %v, want forbidden", token, err)
 	}
 }
 
@@ -126,9 +142,9 @@ func TestTicketResumesFromSameAddress(t *testing.T) {
 		t.Fatalf("keys: got %v", keys)
 	}
 	// A ticket that has opened no stream expires as one that was not used.
-	life := func() time.Duration { return rdb.PTTL(t.Context(), keys[0]).Val() }
-	if got := life(); got <= 0 || got > auth.TicketLife {
-		t.Errorf("without a stream it can be resumed for %s, want at most %s", got, auth.TicketLife)
+	ttl := func() time.Duration { return rdb.PTTL(t.Context(), keys[0]).Val() }
+	if got := ttl(); got <= 0 || got > auth.TicketTTL {
+		t.Errorf("without a stream it can be resumed for %s, want at most %s", got, auth.TicketTTL)
 	}
 	hold := func(open bool) {
 		t.Helper()
@@ -138,13 +154,13 @@ func TestTicketResumesFromSameAddress(t *testing.T) {
 	}
 	for _, open := range []bool{true, true, false} { // the client reconnects before its first stream is closed
 		hold(open)
-		if got := life(); got < 50*time.Minute || got > time.Hour {
+		if got := ttl(); got < 50*time.Minute || got > time.Hour {
 			t.Errorf("with a stream it can be resumed for %s, want until its token expires in an hour", got)
 		}
 	}
 	hold(false)
-	if got := life(); got <= 0 || got > auth.TicketLife {
-		t.Errorf("after its streams it can be resumed for %s, want at most %s", got, auth.TicketLife)
+	if got := ttl(); got <= 0 || got > auth.TicketTTL {
+		t.Errorf("after its streams it can be resumed for %s, want at most %s", got, auth.TicketTTL)
 	}
 	rdb.Del(t.Context(), keys...) // as Redis does when it expires
 	hold(true)
@@ -172,9 +188,9 @@ func TestInvalidTickets(t *testing.T) {
 	t.Parallel()
 	here, _, rdb := twoNodes(t)
 	late := issue(t, here, alice(time.Hour))
-	life := rdb.PTTL(t.Context(), rdb.Keys(t.Context(), "sb:ticket:*").Val()[0]).Val()
-	if life <= 0 || life > auth.TicketLife {
-		t.Errorf("an unused ticket expires in %s, want %s", life, auth.TicketLife)
+	ttl := rdb.PTTL(t.Context(), rdb.Keys(t.Context(), "sb:ticket:*").Val()[0]).Val()
+	if ttl <= 0 || ttl > auth.TicketTTL {
+		t.Errorf("an unused ticket expires in %s, want %s", ttl, auth.TicketTTL)
 	}
 	rdb.Del(t.Context(), rdb.Keys(t.Context(), "sb:ticket:*").Val()...) // as Redis does when it expires
 	for name, ticket := range map[string]string{

@@ -50,6 +50,8 @@ type Claims struct {
 	// Key identifies the provider's key that signed the token: its digest, a space, its
 	// id. It is "" for a development issuer.
 	Key string
+	// Certificate says that the claims are of a client certificate, not of a token.
+	Certificate bool
 }
 
 // Has reports whether the token has a scope, or one that implies it.
@@ -271,7 +273,7 @@ func (t *Tokens) Recheck(ctx context.Context, c *Claims) error {
 	if t.policy.Load() == nil {
 		return errSuspended()
 	}
-	if t.keys == nil || c.Key == "" { // a certificate's, or of a node of the version before
+	if t.keys == nil || c.Key == "" { // of a node of the version before
 		return nil
 	}
 	_, kid, _ := strings.Cut(c.Key, " ")
@@ -316,7 +318,7 @@ func unauthorized(message string) error {
 }
 
 // Mint issues a token of the development issuer.
-func (t *Tokens) Mint(user scoreboard.UserID, scope string, life time.Duration) (string, time.Time, error) {
+func (t *Tokens) Mint(user scoreboard.UserID, scope string, ttl time.Duration) (string, time.Time, error) {
 	if len(t.secret) == 0 {
 		return "", time.Time{}, errors.New("mint a token: this server uses an identity provider")
 	}
@@ -324,7 +326,7 @@ func (t *Tokens) Mint(user scoreboard.UserID, scope string, life time.Duration) 
 	if policy == nil {
 		return "", time.Time{}, errors.New("mint a token: the settings have not been read yet")
 	}
-	expires := now.Add(life).Truncate(time.Second)
+	expires := now.Add(ttl).Truncate(time.Second)
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwtClaims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Subject: string(user), Issuer: policy.Issuer, Audience: jwt.ClaimStrings{policy.Audience},

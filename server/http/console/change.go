@@ -338,7 +338,7 @@ func (c *changeForms) showSecret(
 		d.Facts = []fact{{"Address", text(made.URL)}, {"Webhook", code(made.WebhookID)}}
 	}
 	c.screen.render(w, r, http.StatusOK, "secret", &view{
-		Title: "Copy the secret now", Section: ch.section, Session: s, Notice: ch.done,
+		Title: "Copy the secret now", Section: ch.section, Session: s, Confirmation: ch.done,
 		Audit: Root + "/audit?" + url.Values{"action": {ch.action}}.Encode(), Data: d,
 	})
 	return nil

@@ -6,7 +6,7 @@
 // limits, validation and audit are the API's. It knows the shapes of package protocol only.
 //
 // A session is an encrypted cookie that holds the token. Nothing about it is stored, so every
-// node with the same master key accepts it. It ends with the token, after sessionLife, or
+// node with the same master key accepts it. It ends with the token, after sessionTTL, or
 // when the person signs out. Withdrawing the key of a token ends its sessions.
 //
 // Every change needs a form with a reason and a token against forged requests, and is

@@ -27,7 +27,7 @@ type OIDC struct {
 }
 
 const (
-	signInLife     = 10 * time.Minute // from the start of a sign-in to its end
+	signInTTL      = 10 * time.Minute // from the start of a sign-in to its end
 	providerTime   = 10 * time.Second // for one request to the provider
 	maxProvider    = 1 << 20          // bytes of one answer of the provider
 	providerRetain = time.Hour        // how long its discovery document is kept
@@ -104,9 +104,9 @@ func (c *signIns) startOIDC(w http.ResponseWriter, r *http.Request) {
 	}
 	s := signInState{
 		State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(),
-		To: localPath(r.URL.Query().Get("to")), Expires: c.now().Add(signInLife),
+		To: localPath(r.URL.Query().Get("to")), Expires: c.now().Add(signInTTL),
 	}
-	c.sessions.setCookie(w, r, signInCookie, c.sessions.encrypt(purposeSignIn, s), signInLife, http.SameSiteLaxMode)
+	c.sessions.setCookie(w, r, signInCookie, c.sessions.encrypt(purposeSignIn, s), signInTTL, http.SameSiteLaxMode)
 	http.Redirect(w, r, client.AuthCodeURL(s.State, oidc.Nonce(s.Nonce), oauth2.S256ChallengeOption(s.Verifier)),
 		http.StatusSeeOther)
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/scoreboard/scoreboard/internal/publicnet"
 )
 
-// sessionLife is the longest life of a session. One whose token expires earlier ends then.
-const sessionLife = 8 * time.Hour
+// sessionTTL is the longest TTL of a session. One whose token expires earlier ends then.
+const sessionTTL = 8 * time.Hour
 
 // maxToken is the longest token of a session, in bytes: encrypted, it must fit into a cookie,
 // of which browsers keep 4,096 bytes.
@@ -158,11 +158,11 @@ func (c *sessions) secure(r *http.Request) bool {
 
 // setCookie sets a cookie that scripts cannot read; an empty value deletes it.
 func (c *sessions) setCookie(
-	w http.ResponseWriter, r *http.Request, name, value string, life time.Duration, site http.SameSite,
+	w http.ResponseWriter, r *http.Request, name, value string, ttl time.Duration, site http.SameSite,
 ) {
 	k := &http.Cookie{ //nolint:gosec // G124: without TLS, which checkHost allows on loopback only, Secure is off
 		Name: c.cookieName(r, name), Value: value, Path: "/", Secure: c.secure(r), HttpOnly: true, SameSite: site,
-		MaxAge: int(life.Seconds()),
+		MaxAge: int(ttl.Seconds()),
 	}
 	if value == "" {
 		k.MaxAge = -1
@@ -219,7 +219,7 @@ func (c *sessions) session(r *http.Request) *session {
 // begin starts the session of a token that the API has accepted.
 func (c *sessions) begin(w http.ResponseWriter, r *http.Request, token string, claims Claims) {
 	s := session{
-		ID: rand.Text(), Token: token, User: claims.User, Scopes: claims.Scopes, Expires: c.now().Add(sessionLife),
+		ID: rand.Text(), Token: token, User: claims.User, Scopes: claims.Scopes, Expires: c.now().Add(sessionTTL),
 	}
 	if claims.Expires.Before(s.Expires) {
 		s.Expires = claims.Expires

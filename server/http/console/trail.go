@@ -127,7 +127,7 @@ var letterList = &list[wire.DeadLetter]{
 			v.Href = Root + "/dead-letters/" + strconv.FormatInt(l.ID, 10)
 			return v
 		}},
-		{"buried_at", "Time", func(l wire.DeadLetter) cell { return timeOf(l.BuriedAt) }},
+		{"dead_lettered_at", "Time", func(l wire.DeadLetter) cell { return timeOf(l.DeadLetteredAt) }},
 		{"topic", "Topic", func(l wire.DeadLetter) cell { return code(l.Topic) }},
 		{"partition", "Partition", func(l wire.DeadLetter) cell { return number(int64(l.Partition)) }},
 		{"offset", "Offset", func(l wire.DeadLetter) cell { return number(l.Offset) }},
@@ -153,7 +153,7 @@ func letterFacts(l *wire.DeadLetter) []fact {
 		{"Partition", number(int64(l.Partition))},
 		{"Offset", number(l.Offset)},
 		{"Attempts", number(int64(l.Attempts))},
-		{"Time", timeOf(l.BuriedAt)},
+		{"Time", timeOf(l.DeadLetteredAt)},
 	}
 }
 

@@ -82,7 +82,7 @@ func (m *module) update(c *api.Call) error {
 		protocol.Field{Name: "actionId", To: &r.action},
 		protocol.Field{Name: "scoreIncrement", To: &points, Given: &given},
 		protocol.Field{Name: "timestamp", To: &r.timestamp},
-		// Not of the specification: proofs, for boards that require them.
+		// Not of the specification, for boards that require them.
 		protocol.Field{Name: "actionToken", To: &r.token},
 		protocol.Field{Name: "attestation", To: &r.attestation},
 	); err != nil {

@@ -45,7 +45,7 @@ var (
 	ofPoints   = object{"minimum": -int64(scoreboard.MaxScore), "maximum": int64(scoreboard.MaxScore)}
 	ofScore    = object{"minimum": 0, "maximum": int64(scoreboard.MaxScore)}
 	ofTime     = object{"format": "date-time", "minLength": 1}
-	ofProof    = object{"minLength": 1, "maxLength": 3000}
+	ofToken    = object{"minLength": 1, "maxLength": 3000}
 	orAbsent   = object{"type": "string", "pattern": "^$|" + patternID, "maxLength": scoreboard.MaxEventIDLength}
 	paramUser  = param{"path", "user_id", meanings["userId"], withType("string", ofUser), "user_123"}
 	everywhere = []wire.Code{
@@ -143,7 +143,7 @@ func highscoreDocument() *document {
 			"data or error.",
 		envelope: true, strict: true, noToken: []string{"GET /v1/leaderboard", "GET /v1/ws/leaderboard"},
 		bounds: map[string]object{
-			"action_id": ofEvent, "action_token": ofProof, "new_score": ofScore, "timestamp": ofTime,
+			"action_id": ofEvent, "action_token": ofToken, "new_score": ofScore, "timestamp": ofTime,
 		},
 		operations: []operation{
 			{

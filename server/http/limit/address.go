@@ -10,7 +10,7 @@ import (
 
 // ByAddress is a limit whose keys are addresses. Of an IPv6 address it counts the
 // network that one client has (the setting limit.ipv6_prefix), and beyond that the
-// site, at scoreboard.SiteFactor times the rate: who owns a /48 has 65,536 clients.
+// site, at scoreboard.SiteFactor times the rate: the owner of a /48 has 65,536 clients.
 type ByAddress struct {
 	clients, sites *Adjustable
 	bits           atomic.Int32

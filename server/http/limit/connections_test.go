@@ -80,8 +80,8 @@ func TestConnectionsOfAllNodesCount(t *testing.T) {
 		if open, ok := a.Join(t.Context(), "bob", 1); open != 1 || !ok {
 			t.Errorf("another user: got %d open, %t", open, ok)
 		}
-		if life := rdb.PTTL(t.Context(), aliceKey).Val(); life <= 0 || life > time.Minute {
-			t.Errorf("the key lives for %s, want at most a lease", life)
+		if ttl := rdb.PTTL(t.Context(), aliceKey).Val(); ttl <= 0 || ttl > time.Minute {
+			t.Errorf("the key lives for %s, want at most a lease", ttl)
 		}
 		b.Leave("alice")
 		await(t, "free place on node a", func() bool {

@@ -37,9 +37,9 @@ func (m *model) node(perMinute, burst int) *Bucket {
 func checkBound(t *rapid.T, who string, admitted []time.Time, interval time.Duration, more int64) {
 	for i := range admitted {
 		for j := i; j < len(admitted); j++ {
-			most := int64(admitted[j].Sub(admitted[i])/interval) + more
-			if got := int64(j - i + 1); got > most {
-				t.Fatalf("%s: admitted %d within %s, want at most %d", who, got, admitted[j].Sub(admitted[i]), most)
+			limit := int64(admitted[j].Sub(admitted[i])/interval) + more
+			if got := int64(j - i + 1); got > limit {
+				t.Fatalf("%s: admitted %d within %s, want at most %d", who, got, admitted[j].Sub(admitted[i]), limit)
 			}
 		}
 	}
@@ -143,8 +143,8 @@ func TestKeyStatesAreBounded(t *testing.T) {
 	for i := range b.keys.shards {
 		held += len(b.keys.shards[i].young) + len(b.keys.shards[i].old)
 	}
-	if most := 2 * shards * generation; held > most {
-		t.Errorf("got %d keys, want at most %d", held, most)
+	if limit := 2 * shards * generation; held > limit {
+		t.Errorf("got %d keys, want at most %d", held, limit)
 	}
 }
 

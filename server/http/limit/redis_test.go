@@ -65,8 +65,8 @@ func TestNodesShareBuckets(t *testing.T) {
 			if in := time.Until(time.UnixMicro(full)); err != nil || in <= 0 || in > time.Minute {
 				t.Errorf("%s is full in %s (%v), want within a minute", key, in, err)
 			}
-			if life := rdb.PTTL(t.Context(), key).Val(); life <= 0 || life > time.Minute {
-				t.Errorf("%s lives for %s, want no longer than the bucket takes to fill", key, life)
+			if ttl := rdb.PTTL(t.Context(), key).Val(); ttl <= 0 || ttl > time.Minute {
+				t.Errorf("%s lives for %s, want no longer than the bucket takes to fill", key, ttl)
 			}
 		}
 	})
@@ -109,13 +109,13 @@ func TestNodesTogetherKeepRate(t *testing.T) {
 		for i := range admitted {
 			for j := i; j < len(admitted); j++ {
 				within := admitted[j].after.Sub(admitted[i].before)
-				if got, most := j-i+1, int(within/interval)+burst+nodes*slice; got > most {
-					t.Fatalf("admitted %d within %s, want at most %d", got, within, most)
+				if got, limit := j-i+1, int(within/interval)+burst+nodes*slice; got > limit {
+					t.Fatalf("admitted %d within %s, want at most %d", got, within, limit)
 				}
 			}
 		}
-		if got, least := len(admitted), int(took/interval)*8/10; got < least {
-			t.Errorf("admitted %d in %s, want at least %d", got, took, least)
+		if got, minimum := len(admitted), int(took/interval)*8/10; got < minimum {
+			t.Errorf("admitted %d in %s, want at least %d", got, took, minimum)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// PrivacySource stores who sees users.
+// PrivacySource stores the visibility of users.
 type PrivacySource interface {
 	// Hidden returns up to limit users who are not public, by id, after an id.
 	Hidden(ctx context.Context, after scoreboard.UserID, limit int) ([]scoreboard.Privacy, error)
@@ -86,7 +86,7 @@ func (l *Hidden) Collectors() []prometheus.Collector { return []prometheus.Colle
 // Version rises with every change of the list; 0 before it is loaded.
 func (l *Hidden) Version() uint64 { return l.version.Load() }
 
-// Visibility returns who may see a user; nobody before the list is loaded.
+// Visibility returns to whom a user is visible; to nobody before the list is loaded.
 func (l *Hidden) Visibility(user scoreboard.UserID) scoreboard.Visibility {
 	if l.version.Load() == 0 {
 		return scoreboard.VisibilityPseudonym
@@ -110,7 +110,7 @@ func (l *Hidden) Hide(board scoreboard.BoardID, rows []scoreboard.Entry, except 
 	l.apply(board, rows, except, func() []scoreboard.Entry { return rows })
 }
 
-// Refresh returns rows, which may be shared, with the users hidden who must be now: the same
+// Refresh returns rows, which may be shared, with those users hidden that must be now: the same
 // rows if nothing differs.
 func (l *Hidden) Refresh(
 	board scoreboard.BoardID, rows []scoreboard.Entry, except scoreboard.UserID,

@@ -19,7 +19,7 @@ type Ranking interface {
 	Follow(ctx context.Context, do func(scoreboard.Notice), bad func(error)) error
 	Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error)
 	// Lead takes or renews the lease of the one announcer.
-	Lead(ctx context.Context, owner string, life time.Duration) (bool, error)
+	Lead(ctx context.Context, owner string, ttl time.Duration) (bool, error)
 	Resign(ctx context.Context, owner string) error
 }
 

@@ -86,7 +86,7 @@ type rig struct {
 func open(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{Ranking: ranking.New(backends.RedisClient(t, backends.Redis(t)))}
-	if _, err := r.Mark(ctx, &global, "t"); err != nil {
+	if _, err := r.Claim(ctx, &global, "t"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Swap(ctx, &global, "t", &scoreboard.Snapshot{Epoch: 1, AsOf: global.Created}); err != nil {
@@ -232,7 +232,7 @@ func TestMovesAfterRestoreAreAnnounced(t *testing.T) {
 	r.revision = 10
 	rebuilt := func(epoch int64) {
 		t.Helper()
-		if _, err := r.Mark(ctx, &global, "t"); err != nil {
+		if _, err := r.Claim(ctx, &global, "t"); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.Swap(ctx, &global, "t", &scoreboard.Snapshot{Epoch: epoch, AsOf: global.Created}); err != nil {

@@ -13,23 +13,23 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Marks remember events that are accepted and not recorded yet. A mark may be lost
+// Markers remember events that are accepted and not recorded yet. A marker may be lost
 // at any time.
-type Marks interface {
-	// Begin marks events that are about to be published. For each it returns the
-	// existing mark, which it keeps, or nil.
-	Begin(ctx context.Context, batch []scoreboard.Increment) ([]*Mark, error)
-	// Confirm turns the marks of published increments to produced.
+type Markers interface {
+	// Begin sets markers for events that are about to be published. For each it returns the
+	// existing marker, which it keeps, or nil.
+	Begin(ctx context.Context, batch []scoreboard.Increment) ([]*Marker, error)
+	// Confirm turns the markers of published increments to produced.
 	Confirm(ctx context.Context, batch []scoreboard.Increment) error
-	// Abort removes the marks that Begin has set for these very increments, unless
+	// Abort removes the markers that Begin has set for these very increments, unless
 	// they are confirmed.
 	Abort(ctx context.Context, batch []scoreboard.Increment) error
-	// Recorded removes the marks of events that are in the ledger.
+	// Recorded removes the markers of events that are in the ledger.
 	Recorded(ctx context.Context, batch []scoreboard.Increment) error
-	// Rejected removes the marks of rejected increments, but not of later attempts.
+	// Rejected removes the markers of rejected increments, but not of later attempts.
 	Rejected(ctx context.Context, batch []scoreboard.Increment) error
-	// Find returns the mark of an event; nil if there is none.
-	Find(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (*Mark, error)
+	// Find returns the marker of an event; nil if there is none.
+	Find(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (*Marker, error)
 }
 
 // Known looks up events without a lock. It returns receipts or a conflict for
@@ -60,18 +60,18 @@ type Backlog interface {
 	AwaitConsumed(ctx context.Context) error
 }
 
-// Marks and the ledger are optional: without them a repeat is published again,
+// Markers and the ledger are optional: without them a repeat is published again,
 // and recognised when it is recorded.
 const (
-	markTimeout    = 100 * time.Millisecond
+	markerTimeout  = 100 * time.Millisecond
 	knownTimeout   = 250 * time.Millisecond
 	brokerTimeout  = 5 * time.Second
 	backlogTimeout = 1500 * time.Millisecond
 )
 
-// markTrust is how long after its acceptance an event is pending because its mark says so.
-// Then the queue is asked: it may have lost the event, and the mark is elsewhere.
-const markTrust = 10 * time.Second
+// markerTrust is how long after its acceptance an event is pending because its marker says so.
+// Then the queue is asked: it may have lost the event, and the marker is elsewhere.
+const markerTrust = 10 * time.Second
 
 // warnInterval is the shortest time between two warnings about increments that were not accepted.
 const warnInterval = 10 * time.Second
@@ -79,24 +79,24 @@ const warnInterval = 10 * time.Second
 // backlogWaits bounds the look-ups that wait for the backlog at once.
 const backlogWaits = 32
 
-// The breaker of the marks opens after markFailures in a row, and then lets one
-// call through in each markRetryInterval.
+// The breaker of the markers opens after markerFailures in a row, and then lets one
+// call through in each markerRetryInterval.
 const (
-	markFailures      = 3
-	markRetryInterval = time.Second
+	markerFailures      = 3
+	markerRetryInterval = time.Second
 )
 
 // Acceptor publishes increments to a queue and answers them with 202, which means
-// that the queue has acknowledged them. It works without the store and without marks: a
+// that the queue has acknowledged them. It works without the store and without markers: a
 // repeat may then be published twice, and the ledger records it once.
 type Acceptor struct {
-	marks   Marks
+	markers Markers
 	known   Known
 	broker  Broker
 	backlog Backlog
 	now     func() time.Time
 	log     *slog.Logger
-	breaker *retry.Breaker // of marks
+	breaker *retry.Breaker // of markers
 	calls   chan *accepting
 	waits   chan struct{}
 	batch   int
@@ -118,11 +118,11 @@ type accepting struct {
 // NewAcceptor returns an acceptor with a bounded queue; Run starts it. now is the
 // clock that decides the period of an increment.
 func NewAcceptor(
-	o Options, m Marks, k Known, b Broker, backlog Backlog, now func() time.Time, log *slog.Logger,
+	o Options, m Markers, k Known, b Broker, backlog Backlog, now func() time.Time, log *slog.Logger,
 ) *Acceptor {
 	return &Acceptor{
-		marks: m, known: k, broker: b, backlog: backlog, now: now, log: log,
-		breaker: retry.NewBreaker(markFailures, markRetryInterval, time.Now),
+		markers: m, known: k, broker: b, backlog: backlog, now: now, log: log,
+		breaker: retry.NewBreaker(markerFailures, markerRetryInterval, time.Now),
 		calls:   make(chan *accepting, o.Queue), waits: make(chan struct{}, backlogWaits),
 		batch: o.Batch, wait: o.Wait,
 	}
@@ -252,13 +252,13 @@ func errConflict(in *scoreboard.Increment) error {
 }
 
 // dedupe answers the events that are recorded or in the queue, and returns the others.
-// It sets marks before it reads the ledger, so that an event recorded in between
-// is found by one of the two. A mark that is not confirmed says only that somebody
+// It sets markers before it reads the ledger, so that an event recorded in between
+// is found by one of the two. A marker that is not confirmed says only that somebody
 // meant to publish the event, and one that is not recent, that the queue had it and may have
 // lost it: it is published again.
 func (a *Acceptor) dedupe(batch []*accepting) []*accepting {
 	increments := incrementsOf(batch)
-	marks := a.mark(increments)
+	markers := a.setMarkers(increments)
 	ctx, cancel := context.WithTimeout(context.Background(), knownTimeout)
 	known, err := a.known.Known(ctx, increments)
 	cancel()
@@ -267,27 +267,27 @@ func (a *Acceptor) dedupe(batch []*accepting) []*accepting {
 		known = make([]scoreboard.Outcome, len(batch))
 	}
 	var fresh []*accepting
-	var recorded []scoreboard.Increment // need no mark, but have just got one
+	var recorded []scoreboard.Increment // need no marker, but have just got one
 	for i, c := range batch {
 		switch {
 		case known[i].Err != nil || known[i].Receipts != nil:
 			c.outcome = known[i]
-			if marks[i] == nil {
+			if markers[i] == nil {
 				recorded = append(recorded, c.increment)
 			}
-		case marks[i] != nil && marks[i].Hash != c.increment.PayloadHash():
+		case markers[i] != nil && markers[i].Hash != c.increment.PayloadHash():
 			c.outcome.Err = errConflict(&c.increment)
-		case marks[i] != nil && marks[i].Produced && a.recent(marks[i]): // pending already
+		case markers[i] != nil && markers[i].Produced && a.recent(markers[i]): // pending already
 		default:
 			fresh = append(fresh, c)
 		}
 	}
-	a.update(recorded, a.marks.Abort)
+	a.update(recorded, a.markers.Abort)
 	return fresh
 }
 
-// recent reports whether an event is pending because its mark says so.
-func (a *Acceptor) recent(m *Mark) bool { return a.now().Sub(m.Accepted).Abs() < markTrust }
+// recent reports whether an event is pending because its marker says so.
+func (a *Acceptor) recent(m *Marker) bool { return a.now().Sub(m.Accepted).Abs() < markerTrust }
 
 func incrementsOf(batch []*accepting) []scoreboard.Increment {
 	increments := make([]scoreboard.Increment, len(batch))
@@ -297,25 +297,25 @@ func incrementsOf(batch []*accepting) []scoreboard.Increment {
 	return increments
 }
 
-// mark marks increments and returns the marks that existed before. It returns none
+// setMarkers sets markers for increments and returns those that existed before. It returns none
 // if Redis does not answer in time, or the breaker is open.
-func (a *Acceptor) mark(increments []scoreboard.Increment) []*Mark {
-	if timeout, ok := a.breaker.Budget(markTimeout); ok {
+func (a *Acceptor) setMarkers(increments []scoreboard.Increment) []*Marker {
+	if timeout, ok := a.breaker.Budget(markerTimeout); ok {
 		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		defer cancel()
-		marks, err := a.marks.Begin(ctx, increments)
+		markers, err := a.markers.Begin(ctx, increments)
 		a.breaker.Done(err == nil)
 		if err == nil {
-			return marks
+			return markers
 		}
-		a.log.Debug("accepting without marks", "err", err)
+		a.log.Debug("accepting without markers", "err", err)
 	}
-	return make([]*Mark, len(increments))
+	return make([]*Marker, len(increments))
 }
 
-// produce publishes increments. Those that are acknowledged have their marks
-// confirmed. The others are rejected, and lose the marks that this process has set:
-// a mark that another process has set or confirmed says something about its own
+// produce publishes increments. Those that are acknowledged have their markers
+// confirmed. The others are rejected, and lose the markers that this process has set:
+// a marker that another process has set or confirmed says something about its own
 // attempt.
 func (a *Acceptor) produce(fresh []*accepting) {
 	if len(fresh) == 0 {
@@ -325,7 +325,7 @@ func (a *Acceptor) produce(fresh []*accepting) {
 	ctx, cancel := context.WithTimeout(context.Background(), brokerTimeout)
 	defer cancel()
 	n, err := a.broker.Accept(ctx, increments)
-	a.update(increments[:n], a.marks.Confirm)
+	a.update(increments[:n], a.markers.Confirm)
 	if err == nil {
 		return
 	}
@@ -335,7 +335,7 @@ func (a *Acceptor) produce(fresh []*accepting) {
 	for _, c := range fresh[n:] {
 		c.outcome.Err = notAccepted(err)
 	}
-	a.update(increments[n:], a.marks.Abort)
+	a.update(increments[n:], a.markers.Abort)
 }
 
 // warn logs that increments were not accepted, at most once in warnInterval: an outage fails
@@ -366,13 +366,13 @@ func notAccepted(err error) error {
 	}
 }
 
-// update changes marks with do. Without an answer they stay as they are: then a
+// update changes markers with do. Without an answer they stay as they are: then a
 // repeat is published again, and a look-up waits for the backlog.
 func (a *Acceptor) update(batch []scoreboard.Increment, do func(context.Context, []scoreboard.Increment) error) {
 	if len(batch) == 0 {
 		return
 	}
-	timeout, ok := a.breaker.Budget(markTimeout)
+	timeout, ok := a.breaker.Budget(markerTimeout)
 	if !ok {
 		return
 	}
@@ -381,31 +381,31 @@ func (a *Acceptor) update(batch []scoreboard.Increment, do func(context.Context,
 	err := do(ctx, batch)
 	a.breaker.Done(err == nil)
 	if err != nil {
-		a.log.Debug("marks not updated", "count", len(batch), "err", err)
+		a.log.Debug("markers not updated", "count", len(batch), "err", err)
 	}
 }
 
 // Status returns the state of an event that has no receipt: pending, or the error
 // that it was rejected with; of an attempt that was accepted after a rejection,
 // pending. If the event is unknown the error is not_found, and then it was not
-// accepted before the call, or the queue has lost it: where no recent mark says that it is
+// accepted before the call, or the queue has lost it: where no recent marker says that it is
 // pending, Status waits until the intake has consumed what the queue holds. If that takes
-// too long, the event is pending if it has a mark; otherwise the error is unavailable.
+// too long, the event is pending if it has a marker; otherwise the error is unavailable.
 // The event may have been recorded meanwhile.
 func (a *Acceptor) Status(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (
 	pending bool, rejected *scoreboard.Error, err error,
 ) {
 	for waited := false; ; waited = true {
-		mark, markErr := a.find(ctx, user, event)
+		marker, markerErr := a.find(ctx, user, event)
 		rejection, err := a.known.Rejection(ctx, user, event)
-		confirmed := mark != nil && mark.Produced
-		undecided := confirmed && (rejection == nil || mark.Accepted.After(rejection.Accepted))
+		confirmed := marker != nil && marker.Produced
+		undecided := confirmed && (rejection == nil || marker.Accepted.After(rejection.Accepted))
 		switch {
-		case undecided && (err != nil || a.recent(mark)):
+		case undecided && (err != nil || a.recent(marker)):
 			return true, nil, nil
 		case err != nil:
 			return false, nil, err
-		case rejection != nil && (waited || confirmed && !undecided || mark == nil && markErr == nil):
+		case rejection != nil && (waited || confirmed && !undecided || marker == nil && markerErr == nil):
 			return false, rejection.Reason, nil
 		case waited:
 			return false, nil, scoreboard.Errorf(wire.CodeNotFound,
@@ -420,21 +420,21 @@ func (a *Acceptor) Status(ctx context.Context, user scoreboard.UserID, event sco
 	}
 }
 
-var errNoMarks = errors.New("the marks are not available")
+var errNoMarkers = errors.New("the markers are not available")
 
-// find returns the mark of an event; nil if there is none.
-func (a *Acceptor) find(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (*Mark, error) {
-	timeout, ok := a.breaker.Budget(markTimeout)
+// find returns the marker of an event; nil if there is none.
+func (a *Acceptor) find(ctx context.Context, user scoreboard.UserID, event scoreboard.EventID) (*Marker, error) {
+	timeout, ok := a.breaker.Budget(markerTimeout)
 	if !ok {
-		return nil, errNoMarks
+		return nil, errNoMarkers
 	}
 	findCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	mark, err := a.marks.Find(findCtx, user, event)
+	marker, err := a.markers.Find(findCtx, user, event)
 	if ctx.Err() == nil {
 		a.breaker.Done(err == nil)
 	}
-	return mark, err
+	return marker, err
 }
 
 // awaitBacklog waits until the intake has consumed everything that was published

@@ -19,10 +19,10 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// world is what several acceptors share: marks, a ledger and the log of a broker.
+// world is what several acceptors share: markers, a ledger and the log of a broker.
 type world struct {
-	rdb   *redis.Client
-	marks *ingest.RedisMarks
+	rdb     *redis.Client
+	markers *ingest.RedisMarkers
 
 	mu         sync.Mutex
 	log        []scoreboard.Increment
@@ -36,7 +36,7 @@ func newWorld(t *testing.T, url string) *world {
 	t.Helper()
 	rdb := backends.RedisClient(t, url)
 	return &world{
-		rdb: rdb, marks: ingest.NewRedisMarks(rdb), recorded: map[scoreboard.EventID]bool{},
+		rdb: rdb, markers: ingest.NewRedisMarkers(rdb), recorded: map[scoreboard.EventID]bool{},
 		rejections: map[scoreboard.EventID]*scoreboard.Rejection{},
 	}
 }
@@ -127,7 +127,7 @@ func (w *world) acceptor(t *testing.T, b broker) *ingest.Acceptor {
 func (w *world) acceptorAt(t *testing.T, b broker, ahead time.Duration) *ingest.Acceptor {
 	t.Helper()
 	now := func() time.Time { return time.Now().Add(ahead) }
-	a := ingest.NewAcceptor(lanes, w.marks, w, b, w, now, slog.New(slog.DiscardHandler))
+	a := ingest.NewAcceptor(lanes, w.markers, w, b, w, now, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = a.Run(ctx) })
@@ -156,11 +156,11 @@ func wantCode(t *testing.T, what string, err error, want wire.Code) {
 func TestAcceptedMeansProduced(t *testing.T) {
 	t.Parallel()
 	backends.EachRedis(t, func(t *testing.T, url string) {
-		t.Run("a node dies between mark and acknowledgement", func(t *testing.T) {
+		t.Run("a node dies between marker and acknowledgement", func(t *testing.T) {
 			w := newWorld(t, url)
 			in := event(t, "killed", 5)
 			in.Accepted = time.Now().Truncate(time.Microsecond)
-			if _, err := w.marks.Begin(t.Context(), []scoreboard.Increment{in}); err != nil {
+			if _, err := w.markers.Begin(t.Context(), []scoreboard.Increment{in}); err != nil {
 				t.Fatal(err)
 			}
 			if _, _, err := w.acceptor(t, broken).Status(t.Context(), in.User, in.Event); wire.CodeOf(err) !=
@@ -201,7 +201,7 @@ func TestAcceptedMeansProduced(t *testing.T) {
 			if n := w.logged(); n != 1 {
 				t.Errorf("%d records after a 202, want 1", n)
 			}
-			close(fail) // the first node now takes its mark away, but not the second one's
+			close(fail) // the first node now takes its marker away, but not the second one's
 			_, err = w.acceptor(t, w.working).Accept(t.Context(), event(t, "two-nodes", 6))
 			wantCode(t, "another payload", err, wire.CodeEventConflict)
 			for range 50 {
@@ -282,7 +282,7 @@ func TestAcceptedMeansProduced(t *testing.T) {
 			wantCode(t, "another payload", err, wire.CodeEventConflict)
 		})
 
-		t.Run("a mark of an earlier version", func(t *testing.T) {
+		t.Run("a marker of an earlier version", func(t *testing.T) {
 			w := newWorld(t, url)
 			in := event(t, "old", 5)
 			hash := in.PayloadHash()
@@ -298,14 +298,14 @@ func TestAcceptedMeansProduced(t *testing.T) {
 			_, err = w.acceptor(t, w.working).Accept(t.Context(), in)
 			wantCode(t, "another repeat", err, "")
 			if n := w.logged(); n != 1 {
-				t.Errorf("%d records after the mark was confirmed, want 1", n)
+				t.Errorf("%d records after the marker was confirmed, want 1", n)
 			}
 		})
 	})
 }
 
-// A look-up never says that an accepted event is unknown, even without marks.
-func TestStatusOfAcceptedEventWithoutMarks(t *testing.T) {
+// A look-up never says that an accepted event is unknown, even without markers.
+func TestStatusOfAcceptedEventWithoutMarkers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, backends.Redis(t))
 	a := w.acceptor(t, w.working)
@@ -314,11 +314,11 @@ func TestStatusOfAcceptedEventWithoutMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if pending, _, err := a.Status(t.Context(), in.User, in.Event); err != nil || !pending {
-		t.Errorf("with its mark: pending %t, %v", pending, err)
+		t.Errorf("with its marker: pending %t, %v", pending, err)
 	}
 	w.rdb.FlushAll(t.Context())
 	_, _, err := a.Status(t.Context(), in.User, in.Event)
-	wantCode(t, "its mark is lost, and the intake is behind", err, wire.CodeUnavailable)
+	wantCode(t, "its marker is lost, and the intake is behind", err, wire.CodeUnavailable)
 	consumed := time.AfterFunc(100*time.Millisecond, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -337,7 +337,7 @@ func TestStatusOfAcceptedEventWithoutMarks(t *testing.T) {
 }
 
 // A rejected event that is accepted again is pending again. The intake's news of the
-// first attempt do not remove the mark of the second.
+// first attempt do not remove the marker of the second.
 func TestLaterAttemptIsPending(t *testing.T) {
 	t.Parallel()
 	backends.EachRedis(t, func(t *testing.T, url string) {
@@ -366,9 +366,9 @@ func TestLaterAttemptIsPending(t *testing.T) {
 		}
 		reject()
 		if _, rejected, err := a.Status(t.Context(), in.User, in.Event); err != nil || rejected == nil {
-			t.Errorf("rejected, its mark not cleared: got %v, %v, want rejected", rejected, err)
+			t.Errorf("rejected, its marker not cleared: got %v, %v, want rejected", rejected, err)
 		}
-		if err := w.marks.Rejected(t.Context(), []scoreboard.Increment{first}); err != nil {
+		if err := w.markers.Rejected(t.Context(), []scoreboard.Increment{first}); err != nil {
 			t.Fatal(err)
 		}
 		if _, rejected, err := a.Status(t.Context(), in.User, in.Event); err != nil || rejected == nil {
@@ -379,7 +379,7 @@ func TestLaterAttemptIsPending(t *testing.T) {
 			t.Fatalf("accepted again: %v, %d records", err, w.logged())
 		}
 		status("accepted again", "pending")
-		if err := w.marks.Rejected(t.Context(), []scoreboard.Increment{first}); err != nil {
+		if err := w.markers.Rejected(t.Context(), []scoreboard.Increment{first}); err != nil {
 			t.Fatal(err)
 		}
 		status("the first attempt is delivered again", "pending")
@@ -387,14 +387,14 @@ func TestLaterAttemptIsPending(t *testing.T) {
 }
 
 // A later attempt whose time is earlier, because the clock has gone back, is rejected for
-// good although the first, which was never published, has left its mark.
+// good although the first, which was never published, has left its marker.
 func TestRejectedAfterTheClockWentBack(t *testing.T) {
 	t.Parallel()
 	backends.EachRedis(t, func(t *testing.T, url string) {
 		w := newWorld(t, url)
 		killed := event(t, "again", 5)
 		killed.Accepted = time.Now().Add(10 * time.Minute).UTC().Truncate(time.Microsecond)
-		if _, err := w.marks.Begin(t.Context(), []scoreboard.Increment{killed}); err != nil {
+		if _, err := w.markers.Begin(t.Context(), []scoreboard.Increment{killed}); err != nil {
 			t.Fatal(err)
 		}
 		a, in := w.acceptor(t, w.working), event(t, "again", 5)
@@ -411,7 +411,7 @@ func TestRejectedAfterTheClockWentBack(t *testing.T) {
 			Reason: scoreboard.Errorf(wire.CodeBoardClosed, "closed"), Accepted: second.Accepted,
 		}
 		w.mu.Unlock()
-		if err := w.marks.Rejected(t.Context(), []scoreboard.Increment{second}); err != nil {
+		if err := w.markers.Rejected(t.Context(), []scoreboard.Increment{second}); err != nil {
 			t.Fatal(err)
 		}
 		pending, rejected, err = a.Status(t.Context(), in.User, in.Event)
@@ -438,7 +438,7 @@ func TestAcceptedTimeIsTheDatabases(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	w := newWorld(t, backends.Redis(t))
-	a := ingest.NewAcceptor(lanes, w.marks, w, broker(w.working), w, clock.Now, slog.New(slog.DiscardHandler))
+	a := ingest.NewAcceptor(lanes, w.markers, w, broker(w.working), w, clock.Now, slog.New(slog.DiscardHandler))
 	all.Go(func() { _ = a.Run(ctx) })
 	if _, err := a.Accept(t.Context(), event(t, "e", 5)); err != nil {
 		t.Fatal(err)
@@ -454,7 +454,7 @@ func TestOutageOfTheQueueIsOneWarning(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, backends.Redis(t))
 	var log bytes.Buffer
-	a := ingest.NewAcceptor(lanes, w.marks, w, broker(broken), w, time.Now, slog.New(slog.NewTextHandler(&log, nil)))
+	a := ingest.NewAcceptor(lanes, w.markers, w, broker(broken), w, time.Now, slog.New(slog.NewTextHandler(&log, nil)))
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = a.Run(ctx) })
@@ -493,7 +493,7 @@ func TestAcceptedRecordNamesRulesIfAny(t *testing.T) {
 	}
 }
 
-// The queue has lost an event, as a Redis that failed over does, and the mark is still there.
+// The queue has lost an event, as a Redis that failed over does, and the marker is still there.
 // The event is not pending for longer than a moment, and a repeat publishes it again.
 func TestLostEventIsNotPending(t *testing.T) {
 	t.Parallel()
@@ -547,7 +547,7 @@ func TestRepeatWhileTheLedgerIsSlow(t *testing.T) {
 	w.recorded[in.Event] = true
 	w.mu.Unlock()
 	run := func(k ingest.Known) *ingest.Acceptor {
-		a := ingest.NewAcceptor(lanes, w.marks, k, broker(w.working), w, time.Now, slog.New(slog.DiscardHandler))
+		a := ingest.NewAcceptor(lanes, w.markers, k, broker(w.working), w, time.Now, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(context.Background())
 		var all sync.WaitGroup
 		all.Go(func() { _ = a.Run(ctx) })

@@ -47,7 +47,7 @@ type Intake struct {
 	ingest       *Ingest
 	dead         []DeadLetters
 	rejections   Rejections
-	marks        Marks
+	markers      Markers
 	window       scoreboard.Window // in which repeats are recognised; older increments are not recorded
 	clock        *Clock
 	log          *slog.Logger
@@ -58,14 +58,14 @@ type Intake struct {
 // NewIntake returns an intake of sources; Run starts it. Records that cannot be recorded go to every
 // one of the dead letters.
 func NewIntake(
-	sources []Source, in *Ingest, d []DeadLetters, r Rejections, m Marks, window scoreboard.Window, clock *Clock,
+	sources []Source, in *Ingest, d []DeadLetters, r Rejections, m Markers, window scoreboard.Window, clock *Clock,
 	log *slog.Logger,
 ) *Intake {
 	return &Intake{
-		sources: sources, ingest: in, dead: d, rejections: r, marks: m, window: window, clock: clock,
+		sources: sources, ingest: in, dead: d, rejections: r, markers: m, window: window, clock: clock,
 		log: log,
 		deadLettered: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "scoreboard_intake_buried_total", Help: "Accepted increments that went to the dead letters.",
+			Name: "scoreboard_intake_dead_letters_total", Help: "Accepted increments that went to the dead letters.",
 		}),
 		newer: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_intake_newer_schema_total", Help: "Partitions paused at a record with a newer schema.",
@@ -221,8 +221,8 @@ func (k *Intake) record(ctx context.Context, todo []waiting) (rest []waiting, er
 			rejected, err = nil, rejectErr
 		}
 	}
-	k.clear(ctx, done, k.marks.Recorded)
-	k.clear(ctx, rejected, k.marks.Rejected)
+	k.clear(ctx, done, k.markers.Recorded)
+	k.clear(ctx, rejected, k.markers.Rejected)
 	return rest, err
 }
 
@@ -269,10 +269,10 @@ func (k *Intake) clear(
 	if len(batch) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, markTimeout)
+	ctx, cancel := context.WithTimeout(ctx, markerTimeout)
 	defer cancel()
 	if err := do(ctx, batch); err != nil {
-		k.log.Debug("marks left to expire", "count", len(batch), "err", err)
+		k.log.Debug("markers left to expire", "count", len(batch), "err", err)
 	}
 }
 
@@ -299,7 +299,7 @@ func (k *Intake) abandon(ctx context.Context, w *waiting, reason error) error {
 		}
 		k.log.Error("event without an outcome", "user", w.increment.User, "event", w.increment.Event.Text, "err", err)
 	}
-	k.clear(ctx, one, k.marks.Rejected)
+	k.clear(ctx, one, k.markers.Rejected)
 	return nil
 }
 

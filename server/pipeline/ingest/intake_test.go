@@ -80,11 +80,11 @@ func (d *delivery) Rejected(_ context.Context, batch []scoreboard.Increment) ([]
 	return decided, nil
 }
 
-// noMarks implements ingest.Marks.
-type noMarks struct{ ingest.Marks }
+// noMarkers implements ingest.Markers.
+type noMarkers struct{ ingest.Markers }
 
-func (noMarks) Recorded(context.Context, []scoreboard.Increment) error { return nil }
-func (noMarks) Rejected(context.Context, []scoreboard.Increment) error { return nil }
+func (noMarkers) Recorded(context.Context, []scoreboard.Increment) error { return nil }
+func (noMarkers) Rejected(context.Context, []scoreboard.Increment) error { return nil }
 
 // deliver hands records of events to an intake over l and waits for the commit.
 func deliver(t *testing.T, l ledger, d *delivery, events ...string) {
@@ -102,7 +102,7 @@ func deliver(t *testing.T, l ledger, d *delivery, events ...string) {
 	defer all.Wait()
 	defer cancel()
 	k := ingest.NewIntake(
-		[]ingest.Source{d}, in, []ingest.DeadLetters{d}, d, noMarks{}, scoreboard.DefaultWindow, d.clock(),
+		[]ingest.Source{d}, in, []ingest.DeadLetters{d}, d, noMarkers{}, scoreboard.DefaultWindow, d.clock(),
 		slog.New(slog.DiscardHandler),
 	)
 	all.Go(func() { _ = k.Run(ctx) })

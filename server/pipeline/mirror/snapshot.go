@@ -18,8 +18,8 @@ type Standings interface {
 	) (asOf time.Time, err error)
 }
 
-// Mark remembers that a feed has its snapshot.
-type Mark interface {
+// Written remembers that a feed has its snapshot.
+type Written interface {
 	Done(ctx context.Context) (bool, error)
 	Set(ctx context.Context) error
 }
@@ -29,7 +29,7 @@ type Mark interface {
 // what it lacks, so the snapshot may be written beside newer changes, and twice.
 type Snapshot struct {
 	Standings Standings
-	Mark      Mark
+	Written   Written
 }
 
 const (
@@ -55,7 +55,7 @@ func (f *feed) runSnapshot(ctx context.Context) {
 
 func (f *feed) snapshot(ctx context.Context) error {
 	s := f.Snapshot
-	if done, err := s.Mark.Done(ctx); err != nil || done {
+	if done, err := s.Written.Done(ctx); err != nil || done {
 		return err
 	}
 	users := 0
@@ -74,26 +74,26 @@ func (f *feed) snapshot(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write the scores of board %s: %w", f.Board, err)
 	}
-	if err := s.Mark.Set(ctx); err != nil {
+	if err := s.Written.Set(ctx); err != nil {
 		return err
 	}
 	f.m.log.Info("snapshot written", "feed", f.Name, "board", f.Board, "users", users)
 	return nil
 }
 
-// RedisMark is a Mark in Redis. If Redis loses it, the snapshot is written again.
-type RedisMark struct {
+// RedisWritten is a Written in Redis. If Redis loses it, the snapshot is written again.
+type RedisWritten struct {
 	rdb redis.UniversalClient
 	key string
 }
 
-// NewRedisMark returns the mark of an output, such as a topic.
-func NewRedisMark(rdb redis.UniversalClient, output string) *RedisMark {
-	return &RedisMark{rdb, "sb:mirror:snapshot:" + output}
+// NewRedisWritten remembers the snapshot of an output, such as a topic.
+func NewRedisWritten(rdb redis.UniversalClient, output string) *RedisWritten {
+	return &RedisWritten{rdb, "sb:mirror:snapshot:" + output}
 }
 
-// Done implements Mark.
-func (m *RedisMark) Done(ctx context.Context) (bool, error) {
+// Done implements Written.
+func (m *RedisWritten) Done(ctx context.Context) (bool, error) {
 	n, err := m.rdb.Exists(ctx, m.key).Result()
 	if err != nil {
 		return false, fmt.Errorf("read whether there was a snapshot: %w", err)
@@ -101,8 +101,8 @@ func (m *RedisMark) Done(ctx context.Context) (bool, error) {
 	return n > 0, nil
 }
 
-// Set implements Mark.
-func (m *RedisMark) Set(ctx context.Context) error {
+// Set implements Written.
+func (m *RedisWritten) Set(ctx context.Context) error {
 	if err := m.rdb.Set(ctx, m.key, time.Now().UTC().Format(time.RFC3339), 0).Err(); err != nil {
 		return fmt.Errorf("remember the snapshot: %w", err)
 	}

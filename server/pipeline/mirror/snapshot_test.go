@@ -26,17 +26,17 @@ func (s states) Standings(
 	return time.Time{}, nil
 }
 
-// mark is a mark that fails at first.
-type mark struct{ done, failed atomic.Bool }
+// writtenAtLast is a Written that fails at first.
+type writtenAtLast struct{ done, failed atomic.Bool }
 
-func (m *mark) Done(context.Context) (bool, error) {
+func (m *writtenAtLast) Done(context.Context) (bool, error) {
 	if !m.failed.Swap(true) {
 		return false, errAway
 	}
 	return m.done.Load(), nil
 }
 
-func (m *mark) Set(context.Context) error {
+func (m *writtenAtLast) Set(context.Context) error {
 	m.done.Store(true)
 	return nil
 }
@@ -50,14 +50,14 @@ func TestFirstStartWritesASnapshot(t *testing.T) {
 	erased := change("plain", "4", 7)
 	banned.Hidden, anonymous.Hidden, erased.Hidden, erased.Version = true, true, true, 0
 	before := states{change("plain", "1", 4), banned, anonymous, erased, change("plain", "3", 2)}
-	feed := func(s *sink, m *mark) *mirror.Mirror {
+	feed := func(s *sink, m *writtenAtLast) *mirror.Mirror {
 		idle := source{paused: make(chan map[int]int64, 1)}
 		return mirror.New([]mirror.Feed{{
 			Name: "plain", Board: "plain", Sources: []mirror.Source{idle}, Sink: s,
-			Snapshot: &mirror.Snapshot{Standings: before, Mark: m},
+			Snapshot: &mirror.Snapshot{Standings: before, Written: m},
 		}}, quiet)
 	}
-	first, written := &sink{broken: true, accepts: 0}, &mark{}
+	first, written := &sink{broken: true, accepts: 0}, &writtenAtLast{}
 	backends.Run(t, feed(first, written).Run)
 	time.Sleep(50 * time.Millisecond)
 	if written.done.Load() {
@@ -81,7 +81,7 @@ func TestRedisMark(t *testing.T) {
 	t.Parallel()
 	rdb := backends.RedisClient(t, backends.Redis(t))
 	for output, want := range map[string]bool{"a": true, "b": false} {
-		m := mirror.NewRedisMark(rdb, backends.Prefix(t)+output)
+		m := mirror.NewRedisWritten(rdb, backends.Prefix(t)+output)
 		if want {
 			if err := m.Set(t.Context()); err != nil {
 				t.Fatal(err)

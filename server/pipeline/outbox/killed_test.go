@@ -31,12 +31,12 @@ func (d *mortalQueue) AdvanceShard(
 }
 
 func (d *mortalQueue) ClaimShard(
-	ctx context.Context, shard int, owner string, life time.Duration,
+	ctx context.Context, shard int, owner string, ttl time.Duration,
 ) (int64, scoreboard.Cursor, bool, error) {
 	if d.dead.Load() {
 		return 0, scoreboard.Cursor{}, false, errKilled
 	}
-	return d.rig.Outbox.ClaimShard(ctx, shard, owner, life)
+	return d.rig.Outbox.ClaimShard(ctx, shard, owner, ttl)
 }
 
 func (d *mortalQueue) ReleaseShard(ctx context.Context, shard int, generation int64) error {
@@ -46,11 +46,11 @@ func (d *mortalQueue) ReleaseShard(ctx context.Context, shard int, generation in
 	return d.rig.Outbox.ReleaseShard(ctx, shard, generation)
 }
 
-func (d *mortalQueue) JoinRelays(ctx context.Context, owner string, life time.Duration) ([]string, error) {
+func (d *mortalQueue) JoinRelays(ctx context.Context, owner string, ttl time.Duration) ([]string, error) {
 	if d.dead.Load() {
 		return nil, errKilled
 	}
-	return d.rig.Outbox.JoinRelays(ctx, owner, life)
+	return d.rig.Outbox.JoinRelays(ctx, owner, ttl)
 }
 
 func (d *mortalQueue) LeaveRelays(ctx context.Context, owner string) error {

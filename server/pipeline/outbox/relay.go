@@ -17,14 +17,14 @@ import (
 // once the lease has a newer one.
 type Queue interface {
 	OutboxPage(ctx context.Context, shard int, after scoreboard.Cursor, limit int) (scoreboard.OutboxPage, error)
-	ClaimShard(ctx context.Context, shard int, owner string, life time.Duration) (
+	ClaimShard(ctx context.Context, shard int, owner string, ttl time.Duration) (
 		generation int64, at scoreboard.Cursor, ok bool, err error)
 	AdvanceShard(ctx context.Context, shard int, generation int64, to scoreboard.Cursor) (bool, error)
 	ReleaseShard(ctx context.Context, shard int, generation int64) error
 	RecordFailure(ctx context.Context, shard int, generation int64, attempts int, reason string) error
 	// JoinRelays marks owner as alive, and returns all live relays in an order
 	// that is the same for all of them.
-	JoinRelays(ctx context.Context, owner string, life time.Duration) (alive []string, err error)
+	JoinRelays(ctx context.Context, owner string, ttl time.Duration) (alive []string, err error)
 	LeaveRelays(ctx context.Context, owner string) error
 	// OutboxShards returns the number of shards that have rows.
 	OutboxShards(ctx context.Context) (int, error)
@@ -146,9 +146,10 @@ func newMetrics() *metrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_outbox_" + name, Help: help})
 	}
 	return &metrics{
-		published:   counter("published_total", "Changes that the transport has acknowledged."),
-		failures:    counter("failures_total", "Failures after which a relay started again from its cursor."),
-		deadLetters: counter("buried_total", "Rows that the transport rejected and that went to the dead letters."),
+		published: counter("published_total", "Changes that the transport has acknowledged."),
+		failures:  counter("failures_total", "Failures after which a relay started again from its cursor."),
+		deadLetters: counter(
+			"dead_letters_total", "Rows that the transport rejected and that went to the dead letters."),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "scoreboard_outbox_lag_seconds",
 			Help:    "Time from recording a change to its acknowledgement, for the last change of each batch.",

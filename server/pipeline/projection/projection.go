@@ -31,7 +31,7 @@ type Source interface {
 
 // Ranking is where changes are applied.
 type Ranking interface {
-	Apply(ctx context.Context, changes []scoreboard.Change) (cold []scoreboard.BoardID, err error)
+	Apply(ctx context.Context, changes []scoreboard.Change) (notLoaded []scoreboard.BoardID, err error)
 	RecordHeartbeats(ctx context.Context, beats []scoreboard.Heartbeat) error
 }
 
@@ -139,12 +139,12 @@ func (p *Projection) handle(
 func (p *Projection) apply(ctx context.Context, s Source, b *batch, spans changeSpans) error {
 	if len(b.changes) > 0 {
 		called := spans.call(b)
-		cold, err := p.ranking.Apply(ctx, b.changes)
+		notLoaded, err := p.ranking.Apply(ctx, b.changes)
 		called(err)
 		if err != nil {
 			return err
 		}
-		for _, board := range cold {
+		for _, board := range notLoaded {
 			if err := p.handleMissing(ctx, b, board); err != nil {
 				return err
 			}
@@ -224,7 +224,7 @@ func newMetrics() *metrics {
 	return &metrics{
 		applied:     counter("applied_total", "Changes applied to the ranking, including those that it already had."),
 		failures:    counter("failures_total", "Failed attempts to consume or apply a batch."),
-		deadLetters: counter("buried_total", "Records that went to the dead letters."),
+		deadLetters: counter("dead_letters_total", "Records that went to the dead letters."),
 		newer:       counter("newer_schema_total", "Partitions paused at an event with a newer schema."),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "scoreboard_projection_lag_seconds",

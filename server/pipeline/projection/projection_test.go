@@ -91,7 +91,7 @@ func open(t *testing.T) *rig {
 	})
 	r.ranking = ranking.New(r.rdb)
 	r.Projection = r.restarted()
-	if _, err := r.ranking.Mark(ctx, global, "t"); err != nil {
+	if _, err := r.ranking.Claim(ctx, global, "t"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.ranking.Swap(ctx, global, "t", &scoreboard.Snapshot{Epoch: 1, AsOf: global.Created}); err != nil {

@@ -184,7 +184,7 @@ func (d *DeadLetters) Add(ctx context.Context, letter *scoreboard.DeadLetter) er
 			{Key: "reason", Value: []byte(letter.Reason)},
 			{Key: "partition", Value: partition},
 			{Key: "offset", Value: []byte(strconv.FormatInt(letter.Offset, 10))},
-			{Key: "buried_at", Value: []byte(time.Now().UTC().Format(time.RFC3339Nano))},
+			{Key: "dead_lettered_at", Value: []byte(time.Now().UTC().Format(time.RFC3339Nano))},
 		},
 	}})
 	return err

@@ -1,6 +1,6 @@
 -- KEYS: history. ARGV: id and adoption as the caller has read them, then id,
--- position, adoption and mark of the history that continues it. Stores it unless
--- another one was stored since. A position and a mark that are further on stay.
+-- position, adoption and checks of the history that continues it. Stores it unless
+-- another one was stored since. A position and checks that are further on stay.
 local facts = redis.call('HMGET', KEYS[1], 'id', 'adopted', 'position', 'mark')
 if (facts[1] or '') ~= ARGV[1] or (facts[2] or '-1') ~= ARGV[2] then
     return 0

@@ -3,7 +3,7 @@
 -- earliest time at which a change was recorded), complete, server, forwarded, then changes.
 -- Returns how many changes were newer; -1 where the board is not loaded; or, with
 -- nothing applied, -since where a change was recorded before since, in a history
--- that the store has lost. While a rebuild has marked a shadow, the shadow gets
+-- that the store has lost. While a rebuild has claimed a shadow, the shadow gets
 -- every change too; if the rebuild lays the board out otherwise, the caller has to apply
 -- them there first: where is returned, with nothing applied, unless it is what forwarded
 -- says. complete is added to the notice if every change was newer, and server names the one

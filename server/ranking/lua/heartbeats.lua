@@ -7,7 +7,7 @@
 --
 -- In a failover some processes write to the old server longer than others. What they wrote to
 -- it after a board was rebuilt on this one is missing here, although everything is applied. So
--- a caller that comes from another server doubts the boards that were marked before its last
+-- a caller that comes from another server doubts the boards that were claimed before its last
 -- write: their snapshots may lack it. So does one that takes over a field that nobody has
 -- recorded since the server changed: the process before may have died on the old one.
 --

@@ -163,7 +163,7 @@ func lastDeadline(batch []*lookup) time.Time {
 // askBatch asks once, and sets the answer of every lookup whose places did not change; the
 // snapshot is nil if the answers do not fit together.
 func (r *Boards) askBatch(ctx context.Context, l piece.Layout, batch []*lookup, last bool) (*snapshot, error) {
-	head, err := r.askStates(ctx, l, batch)
+	top, err := r.askStates(ctx, l, batch)
 	if err != nil {
 		return nil, err
 	}
@@ -172,8 +172,8 @@ func (r *Boards) askBatch(ctx context.Context, l piece.Layout, batch []*lookup, 
 		users = append(users, q.users...)
 	}
 	mine, index := l.Divide(users)
-	list, asked := seek(batch)
-	got, err := r.askParts(ctx, l, head, &question{sought: list, users: mine})
+	list, indexes := seek(batch)
+	got, err := r.askParts(ctx, l, top, &query{positions: list, users: mine})
 	if err != nil {
 		return nil, piece.Translate(err)
 	}
@@ -185,15 +185,15 @@ func (r *Boards) askBatch(ctx context.Context, l piece.Layout, batch []*lookup, 
 	first := 0 // index of the lookup's first user
 	for _, q := range batch {
 		end := first + len(q.users)
-		q.resolve(s, states[first:end], list, asked[first:end])
+		q.resolve(s, states[first:end], list, indexes[first:end])
 		first = end
 	}
 	return s, nil
 }
 
-// askStates reads the head, and the states of lookups that have neither those of an earlier attempt
+// askStates reads the merged top, and the states of lookups that have neither those of an earlier attempt
 // nor a guess.
-func (r *Boards) askStates(ctx context.Context, l piece.Layout, batch []*lookup) (*boardHead, error) {
+func (r *Boards) askStates(ctx context.Context, l piece.Layout, batch []*lookup) (*mergedTop, error) {
 	var users []scoreboard.UserID
 	for _, q := range batch {
 		if q.unknown() {
@@ -201,7 +201,7 @@ func (r *Boards) askStates(ctx context.Context, l piece.Layout, batch []*lookup)
 		}
 	}
 	mine, index := l.Divide(users)
-	head, found, err := r.askHead(ctx, l, mine)
+	top, found, err := r.askTop(ctx, l, mine)
 	if err != nil {
 		return nil, piece.Translate(err)
 	}
@@ -214,7 +214,7 @@ func (r *Boards) askStates(ctx context.Context, l piece.Layout, batch []*lookup)
 			q.states, states = states[:len(q.users):len(q.users)], states[len(q.users):]
 		}
 	}
-	return head, nil
+	return top, nil
 }
 
 func (q *lookup) unknown() bool { return q.states == nil && q.guess == nil }
@@ -244,31 +244,31 @@ func join(parts []*partition, index [][]int, users int) ([]string, bool) {
 
 // seek returns what to ask of each partition for the users of lookups, and the index of each user's
 // position in it, -1 without one.
-func seek(batch []*lookup) (list []Sought, asked []int) {
+func seek(batch []*lookup) (list []Position, indexes []int) {
 	for _, q := range batch {
 		for i := range q.users {
 			at, ok := q.at(i)
 			if !ok {
-				asked = append(asked, -1)
+				indexes = append(indexes, -1)
 				continue
 			}
-			asked = append(asked, len(list))
-			s := Sought{at: &at}
+			indexes = append(indexes, len(list))
+			s := Position{at: &at}
 			if i == 0 {
 				s.Before, s.from = q.before, q.from
 			}
 			list = append(list, s)
 		}
 	}
-	return list, asked
+	return list, indexes
 }
 
 // resolve sets the states, and the answer if they have the places that were asked for.
-func (q *lookup) resolve(s *snapshot, states []string, list []Sought, asked []int) {
+func (q *lookup) resolve(s *snapshot, states []string, list []Position, indexes []int) {
 	q.states = states
 	q.attempts++
 	counts := make([]int64, len(q.users))
-	for i, at := range asked {
+	for i, at := range indexes {
 		now, ok := q.place(i, states[i])
 		if ok != (at >= 0) || ok && now != *list[at].at {
 			return
@@ -278,8 +278,8 @@ func (q *lookup) resolve(s *snapshot, states []string, list []Sought, asked []in
 			counts[i] = s.upTo(at)
 		}
 	}
-	if q.before+q.from > 0 && asked[0] >= 0 {
-		q.rows = s.rows(asked[0])
+	if q.before+q.from > 0 && indexes[0] >= 0 {
+		q.rows = s.rows(indexes[0])
 	}
 	q.snapshot, q.counts = s, counts
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// mergeAttempts bounds how often a head is merged again because another process stored a
+// mergeAttempts bounds how often a top is merged again because another process stored a
 // newer one of some partition meanwhile. One of them always succeeds.
 const mergeAttempts = 10
 
-// Merging is what changed in a board's partitions since a head was last merged.
+// Merging is what changed in a board's partitions since a merged top was last merged.
 type Merging struct {
 	Applied   bool
 	Changes   []piece.UserChanges
@@ -49,29 +49,29 @@ func (m *Merging) words() []byte {
 	return m.moved
 }
 
-// MergeHead reads the first rows of all partitions, and stores the merged head unless a
-// newer one is stored. When it returns, the head includes every change that was applied
+// MergeTop reads the first rows of all partitions, and stores the merged top unless a
+// newer one is stored. When it returns, the merged top includes every change that was applied
 // before the call. A process that stops for a minute between reading and storing stores
 // nothing: a sequence has moved on by then, or the epoch.
 //
 // It returns scoreboard.ErrNotLoaded where a partition is missing, was not swapped in with
-// the others, or has lost changes that the head includes; a rebuild is due then.
-func (r *Boards) MergeHead(ctx context.Context, l piece.Layout, m *Merging) error {
+// the others, or has lost changes that the merged top includes; a rebuild is due then.
+func (r *Boards) MergeTop(ctx context.Context, l piece.Layout, m *Merging) error {
 	contended := false
 	for attempt := range mergeAttempts {
 		got, rows, err := r.AskFirst(ctx, l)
 		if err != nil {
-			return piece.Translate(fmt.Errorf("merge the head of board %s: %w", l.Board, err))
+			return piece.Translate(fmt.Errorf("merge the top of board %s: %w", l.Board, err))
 		}
 		if !got.complete() {
 			return scoreboard.ErrNotLoaded
 		}
 		if got.sameEpoch() {
 			contended = true
-			if !dominates(got.seqs(), got.head.seqs) {
+			if !dominates(got.seqs(), got.top.seqs) {
 				return scoreboard.ErrNotLoaded
 			}
-			done, err := r.StoreHead(ctx, l, got, rows, m)
+			done, err := r.StoreTop(ctx, l, got, rows, m)
 			if done || err != nil {
 				return err
 			}
@@ -86,21 +86,21 @@ func (r *Boards) MergeHead(ctx context.Context, l piece.Layout, m *Merging) erro
 		return scoreboard.ErrNotLoaded // an interrupted rebuild has left partitions of two epochs
 	}
 	return piece.Unavailable("the ranking is unavailable",
-		fmt.Errorf("merge the head of board %s: %w", l.Board, errContended))
+		fmt.Errorf("merge the top of board %s: %w", l.Board, errContended))
 }
 
-// AskFirst asks for the first rows of a board. The head that is stored says where they end, unless
+// AskFirst asks for the first rows of a board. The merged top that is stored says where they end, unless
 // users have left it: then few rows of each partition are enough.
 func (r *Boards) AskFirst(ctx context.Context, l piece.Layout) (*reading, []row, error) {
-	head, _, err := r.askHead(ctx, l, nil)
+	top, _, err := r.askTop(ctx, l, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	if head != nil && head.seqs != nil {
+	if top != nil && top.seqs != nil {
 		// Rows that cannot be read are replaced.
-		if rows, err := unpackRows(head.rows); err == nil && len(rows) == scoreboard.TopSize {
+		if rows, err := unpackRows(top.rows); err == nil && len(rows) == scoreboard.TopSize {
 			last := rows[len(rows)-1]
-			got, err := r.askParts(ctx, l, head, &question{sought: []Sought{{
+			got, err := r.askParts(ctx, l, top, &query{positions: []Position{{
 				at: &position{last.key, last.member}, Before: scoreboard.TopSize,
 			}}})
 			if err != nil || !got.complete() || got.includesFirst() {
@@ -108,12 +108,12 @@ func (r *Boards) AskFirst(ctx context.Context, l piece.Layout) (*reading, []row,
 			}
 		}
 	}
-	got, err := r.askParts(ctx, l, head, &question{sought: []Sought{{from: scoreboard.TopSize}}})
+	got, err := r.askParts(ctx, l, top, &query{positions: []Position{{from: scoreboard.TopSize}}})
 	return got, got.firstRows(), err
 }
 
-// includesFirst reports whether the rows before what was sought are all rows there, and enough for a
-// head.
+// includesFirst reports whether the rows before the position are all rows there, and enough for a
+// top.
 func (got *reading) includesFirst() bool {
 	for _, p := range got.parts {
 		if p.upTo[0] > scoreboard.TopSize {
@@ -123,7 +123,7 @@ func (got *reading) includesFirst() bool {
 	return got.upTo(0) >= scoreboard.TopSize
 }
 
-// firstRows returns the rows of a head; nil for a reading that is not complete.
+// firstRows returns the rows of a merged top; nil for a reading that is not complete.
 func (got *reading) firstRows() []row {
 	if got == nil || !got.complete() {
 		return nil
@@ -132,22 +132,22 @@ func (got *reading) firstRows() []row {
 	return rows[:min(len(rows), scoreboard.TopSize)]
 }
 
-// StoreHead stores rows, the first of got. False: a newer head is stored, or one of another
+// StoreTop stores rows, the first of got. False: a newer top is stored, or one of another
 // epoch.
-func (r *Boards) StoreHead(ctx context.Context, l piece.Layout, got *reading, rows []row, m *Merging) (bool, error) {
-	updated := got.head.updated
+func (r *Boards) StoreTop(ctx context.Context, l piece.Layout, got *reading, rows []row, m *Merging) (bool, error) {
+	updated := got.top.updated
 	for _, p := range got.parts {
 		updated = max(updated, p.updated)
 	}
 	seqs := got.seqs()
-	if !m.Applied && slices.Equal(seqs, got.head.seqs) {
+	if !m.Applied && slices.Equal(seqs, got.top.seqs) {
 		return true, nil
 	}
 	top, members := packRows(rows)
-	n, err := r.merge.Run(ctx, r.Redis, []string{r.Keys.Head(l.Board)}, piece.Channel, string(l.Board), got.head.epoch,
+	n, err := r.merge.Run(ctx, r.Redis, []string{r.Keys.Top(l.Board)}, piece.Channel, string(l.Board), got.top.epoch,
 		formatSequences(seqs), updated, got.total(), m.words(), top, members).Int64()
 	if err != nil {
-		return false, piece.Translate(fmt.Errorf("store the head of board %s: %w", l.Board, err))
+		return false, piece.Translate(fmt.Errorf("store the merged top of board %s: %w", l.Board, err))
 	}
 	return n == 1, nil
 }
@@ -165,7 +165,7 @@ func formatSequences(seqs []int64) string {
 	return string(b)
 }
 
-// packRows packs rows as head in put.lua does, and once more with the whole member.
+// packRows packs rows as first_rows in put.lua does, and once more with the whole member.
 func packRows(rows []row) (top, members []byte) {
 	for i := range rows {
 		top = appendRow(top, rows[i].key, rows[i].member[piece.PrefixLength:])
@@ -188,7 +188,7 @@ func unpackRows(packed string) ([]row, error) {
 		key, rest, ok2 := strings.Cut(rest, " ")
 		n, err := strconv.Atoi(length)
 		if !ok || !ok2 || err != nil || n <= piece.PrefixLength || n > len(rest) {
-			return nil, fmt.Errorf("read the head of a board: row %d is malformed", len(rows)+1)
+			return nil, fmt.Errorf("read the merged top of a board: row %d is malformed", len(rows)+1)
 		}
 		k, err := piece.ParseKey(key)
 		if err != nil {

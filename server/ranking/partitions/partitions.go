@@ -6,13 +6,13 @@ import (
 	"github.com/scoreboard/scoreboard/server/ranking/piece"
 )
 
-// Boards reads boards in partitions, and merges their heads.
+// Boards reads boards in partitions, and merges their tops.
 type Boards struct {
 	*piece.Conn
-	layouts           *Layouts
-	pieces            *piece.States
-	part, head, merge *redis.Script
-	lookups           lookups
+	layouts          *Layouts
+	pieces           *piece.States
+	part, top, merge *redis.Script
+	lookups          lookups
 }
 
 // New reads and repairs by c; of says which boards are in partitions.
@@ -20,7 +20,7 @@ func New(c *piece.Conn, of *Layouts, p *piece.States) *Boards {
 	return &Boards{
 		Conn: c, layouts: of, pieces: p,
 		part:    redis.NewScript(piece.LuaCounts + piece.LuaSearch + luaPart),
-		head:    redis.NewScript(luaHead),
+		top:     redis.NewScript(luaTop),
 		merge:   redis.NewScript(luaMerge),
 		lookups: lookups{waiting: make(map[piece.Layout][]*lookup)},
 	}

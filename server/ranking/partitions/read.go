@@ -12,20 +12,20 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Top reads the head of a board in partitions, with the total of the moment when it was merged: the
+// Top reads the merged top of a board in partitions, with the total of the moment when it was merged: the
 // partitions may have more users by now than its rows.
 func (r *Boards) Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, error) {
-	s, err := r.readSnapshot(ctx, l, &question{})
+	s, err := r.readSnapshot(ctx, l, &query{})
 	if err != nil {
 		return nil, err
 	}
-	rows, err := unpackRows(s.head.rows)
+	rows, err := unpackRows(s.top.rows)
 	if err != nil {
 		return nil, err
 	}
-	top := s.top(l, rows, 0)
-	if s.head.total >= 0 {
-		top.Total = s.head.total
+	top := s.page(l, rows, 0)
+	if s.top.total >= 0 {
+		top.Total = s.top.total
 	}
 	return top, nil
 }
@@ -35,7 +35,7 @@ func (r *Boards) Around(
 	ctx context.Context, l piece.Layout, of *scoreboard.Position, before, behind int,
 ) (*scoreboard.Top, error) {
 	at := position{of.Key, piece.Prefix(of.ReachedAt) + string(of.User)}
-	s, err := r.readSnapshot(ctx, l, &question{sought: []Sought{{at: &at, Before: before, from: behind}}})
+	s, err := r.readSnapshot(ctx, l, &query{positions: []Position{{at: &at, Before: before, from: behind}}})
 	if err != nil {
 		return nil, err
 	}
@@ -45,13 +45,13 @@ func (r *Boards) Around(
 		ahead++
 	}
 	first := max(ahead-before, 0)
-	return s.top(l, rows[first:min(ahead+behind, len(rows))], s.upTo(0)-int64(ahead-first)), nil
+	return s.page(l, rows[first:min(ahead+behind, len(rows))], s.upTo(0)-int64(ahead-first)), nil
 }
 
 // top makes a page of rows; first is the 0-based rank of the first row.
-func (s *snapshot) top(l piece.Layout, rows []row, first int64) *scoreboard.Top {
+func (s *snapshot) page(l piece.Layout, rows []row, first int64) *scoreboard.Top {
 	top := &scoreboard.Top{
-		Board: l.Board, Epoch: s.head.epoch, Version: s.head.version, UpdatedAt: piece.MicroTime(s.head.updated),
+		Board: l.Board, Epoch: s.top.epoch, Version: s.top.version, UpdatedAt: piece.MicroTime(s.top.updated),
 		AsOf: s.asOf, Total: s.total(), State: s.state,
 		Entries: s.entries(rows, first), Reached: make([]time.Time, len(rows)),
 	}
@@ -66,7 +66,7 @@ func (s *snapshot) entries(rows []row, first int64) []scoreboard.Entry {
 	for i := range rows {
 		entries[i] = scoreboard.Entry{
 			Rank: first + int64(i) + 1, User: scoreboard.UserID(rows[i].member[piece.PrefixLength:]),
-			Score: s.head.order.Score(rows[i].key),
+			Score: s.top.order.Score(rows[i].key),
 		}
 	}
 	return entries
@@ -103,8 +103,8 @@ func (r *Boards) Place(
 		return nil, err
 	}
 	p := &scoreboard.Place{
-		Board: l.Board, User: user, Score: s.head.order.Score(kept.Key), Rank: at.counts[0], Total: s.total(),
-		Version: s.head.version, Epoch: s.head.epoch, UpdatedAt: piece.ReachedAt(at.states[0]), AsOf: s.asOf,
+		Board: l.Board, User: user, Score: s.top.order.Score(kept.Key), Rank: at.counts[0], Total: s.total(),
+		Version: s.top.version, Epoch: s.top.epoch, UpdatedAt: piece.ReachedAt(at.states[0]), AsOf: s.asOf,
 		UserVersion: kept.Version, Revision: kept.Revision, State: s.state,
 	}
 	if k > 0 {
@@ -130,7 +130,7 @@ func (r *Boards) List(
 	}
 	s := of.snapshot
 	list := &scoreboard.List{
-		Board: l.Board, Epoch: s.head.epoch, Version: s.head.version, AsOf: s.asOf, Total: s.total(), State: s.state,
+		Board: l.Board, Epoch: s.top.epoch, Version: s.top.version, AsOf: s.asOf, Total: s.total(), State: s.state,
 	}
 	for i, user := range users {
 		if of.counts[i] < 0 {
@@ -142,7 +142,7 @@ func (r *Boards) List(
 			return nil, err
 		}
 		list.Entries = append(list.Entries, scoreboard.Entry{
-			Rank: of.counts[i], User: user, Score: s.head.order.Score(kept.Key),
+			Rank: of.counts[i], User: user, Score: s.top.order.Score(kept.Key),
 		})
 	}
 	slices.SortFunc(list.Entries, func(a, b scoreboard.Entry) int { return cmp.Compare(a.Rank, b.Rank) })

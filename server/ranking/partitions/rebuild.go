@@ -13,12 +13,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Relayout is a rebuild of a board that is, or will be, in partitions. Its mark is the
+// Relayout is a rebuild of a board that is, or will be, in partitions. Its claim is the
 // shadow of the board itself; the partitions have shadows of their own, with the same token.
 //
 // If the live board has another layout, a process that changes one of its pieces is told to
-// change the shadows first (apply.lua). These marks are renewed after the shadows', so that
-// they expire last: what can be swapped in has every change since it was marked.
+// change the shadows first (apply.lua). These claims are renewed after the shadows', so that
+// they expire last: what can be swapped in has every change since it was claimed.
 type Relayout struct {
 	To   piece.Layout // of one partition: in one piece
 	live []scoreboard.BoardID
@@ -50,8 +50,8 @@ func (p *Relayout) shadows() []scoreboard.BoardID {
 	return shadows
 }
 
-// marks names the live pieces that have a mark beside those.
-func (p *Relayout) marks() []scoreboard.BoardID {
+// claims names the live pieces that have a claim beside those.
+func (p *Relayout) claims() []scoreboard.BoardID {
 	return slices.DeleteFunc(slices.Clone(p.live), func(name scoreboard.BoardID) bool { return name == p.To.Board })
 }
 
@@ -73,7 +73,7 @@ type Rebuilds struct {
 	relayouts                      sync.Map // by rebuildKey: the rebuilds of this process
 }
 
-// NewRebuilds merges heads by parts.
+// NewRebuilds merges tops by parts.
 func NewRebuilds(c *piece.Conn, of *Layouts, parts *Boards, shadows piece.ShadowScripts) *Rebuilds {
 	return &Rebuilds{
 		Conn: c, layouts: of, partitions: parts, shadows: shadows,
@@ -97,9 +97,9 @@ func (r *Rebuilds) Rebuilding(board scoreboard.BoardID, token string) *Relayout 
 	return p.(*Relayout)
 }
 
-// MarkLayout marks what a rebuild needs beside the shadow of the board, which is marked.
-// False: another rebuild has marked some of it.
-func (r *Rebuilds) MarkLayout(ctx context.Context, b *scoreboard.Board, token string) (bool, error) {
+// ClaimLayout claims what a rebuild needs beside the shadow of the board, which is claimed.
+// False: another rebuild has claimed some of it.
+func (r *Rebuilds) ClaimLayout(ctx context.Context, b *scoreboard.Board, token string) (bool, error) {
 	p := &Relayout{To: piece.Layout{Board: b.ID, Count: max(b.Partitions, 1)}}
 	now, divided, err := r.layouts.Learn(ctx, b.ID)
 	if err != nil {
@@ -123,41 +123,41 @@ func (r *Rebuilds) MarkLayout(ctx context.Context, b *scoreboard.Board, token st
 		}
 	}
 	r.relayouts.Store(rebuildKey{b.ID, token}, p)
-	marked := true
+	claimed := true
 	names := p.targets()
 	if p.To.Count == 1 {
 		names = nil // it is the shadow of the board
 	}
-	if err := r.Each(ctx, append(names, p.marks()...), func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {
-		return run(r.shadows.Mark, r.Keys.Shadow(name), token, piece.MarkLife.Milliseconds())
+	if err := r.Each(ctx, append(names, p.claims()...), func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {
+		return run(r.shadows.Claim, r.Keys.Shadow(name), token, piece.ClaimTTL.Milliseconds())
 	}, func(_ scoreboard.BoardID, n int64) error {
-		marked = marked && n == 1
+		claimed = claimed && n == 1
 		return nil
-	}); err != nil || !marked {
+	}); err != nil || !claimed {
 		return false, err
 	}
 	err = r.Each(ctx, p.live, func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {
 		return run(r.redirect, r.Keys.Shadow(name), token, p.To.Count)
-	}, ownMark)
+	}, ownClaim)
 	return err == nil, err
 }
 
-// ownMark is for scripts that return 0 or less where a mark is not the caller's.
-func ownMark(_ scoreboard.BoardID, n int64) error {
+// ownClaim is for scripts that return 0 or less where a claim is not the caller's.
+func ownClaim(_ scoreboard.BoardID, n int64) error {
 	if n <= 0 {
-		return piece.ErrMarkLost
+		return piece.ErrClaimLost
 	}
 	return nil
 }
 
-// FillLayout renews the shadows and writes changes to them, then renews the marks.
+// FillLayout renews the shadows and writes changes to them, then renews the claims.
 func (r *Rebuilds) FillLayout(ctx context.Context, p *Relayout, token string, changes []scoreboard.Change) error {
 	fill := func(run piece.Runner, name scoreboard.BoardID, args ...any) *redis.Cmd {
-		return run(r.shadows.Fill, r.Keys.Shadow(name), append([]any{token, piece.MarkLife.Milliseconds()}, args...)...)
+		return run(r.shadows.Fill, r.Keys.Shadow(name), append([]any{token, piece.ClaimTTL.Milliseconds()}, args...)...)
 	}
 	owned := func(_ scoreboard.BoardID, n int64) error {
 		if n < 0 {
-			return piece.ErrMarkLost
+			return piece.ErrClaimLost
 		}
 		return nil
 	}
@@ -171,30 +171,30 @@ func (r *Rebuilds) FillLayout(ctx context.Context, p *Relayout, token string, ch
 	}, owned); err != nil {
 		return err
 	}
-	return r.Each(ctx, p.marks(), func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {
+	return r.Each(ctx, p.claims(), func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {
 		return fill(run, name)
 	}, owned)
 }
 
-// FenceLayout fences the marks of live pieces, then the shadows.
+// FenceLayout fences the claims of live pieces, then the shadows.
 func (r *Rebuilds) FenceLayout(ctx context.Context, p *Relayout, token string, since time.Time) error {
 	fence := func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {
 		return run(r.shadows.Fence, r.Keys.Shadow(name), token, since.UnixMicro())
 	}
-	if err := r.Each(ctx, p.marks(), fence, ownMark); err != nil {
+	if err := r.Each(ctx, p.claims(), fence, ownClaim); err != nil {
 		return err
 	}
-	return r.Each(ctx, p.shadows(), fence, ownMark)
+	return r.Each(ctx, p.shadows(), fence, ownClaim)
 }
 
-// UnmarkLayout removes the marks, then the shadows.
-func (r *Rebuilds) UnmarkLayout(ctx context.Context, p *Relayout, token string) error {
+// ReleaseLayout removes the claims, then the shadows.
+func (r *Rebuilds) ReleaseLayout(ctx context.Context, p *Relayout, token string) error {
 	r.relayouts.Delete(rebuildKey{p.To.Board, token})
-	unmark := func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {
-		return run(r.shadows.Unmark, r.Keys.Shadow(name), token)
+	release := func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {
+		return run(r.shadows.Release, r.Keys.Shadow(name), token)
 	}
 	ignore := func(scoreboard.BoardID, int64) error { return nil }
-	return errors.Join(r.Each(ctx, p.marks(), unmark, ignore), r.Each(ctx, p.shadows(), unmark, ignore))
+	return errors.Join(r.Each(ctx, p.claims(), release, ignore), r.Each(ctx, p.shadows(), release, ignore))
 }
 
 // SwapLayout replaces the live board by the shadows.
@@ -205,7 +205,7 @@ func (r *Rebuilds) SwapLayout(
 		return 0, err
 	}
 	if p.To.Count == 1 {
-		users, err := piece.Swapped(r.join.Run(ctx, r.Redis, append(r.Keys.Both(board.ID), r.Keys.Head(board.ID)),
+		users, err := piece.Swapped(r.join.Run(ctx, r.Redis, append(r.Keys.Both(board.ID), r.Keys.Top(board.ID)),
 			piece.SwapArguments(board, board.ID, token, s, s.Users)...))
 		if err != nil {
 			return 0, err
@@ -227,7 +227,7 @@ func (r *Rebuilds) SwapLayout(
 	if err != nil {
 		return 0, err
 	}
-	keys := append([]string{r.Keys.Head(board.ID)}, r.Keys.Both(board.ID)...)
+	keys := append([]string{r.Keys.Top(board.ID)}, r.Keys.Both(board.ID)...)
 	n, err := r.Begin.Run(ctx, r.Redis, keys, token, s.Epoch, s.UpdatedAt.UnixMicro(), string(board.Order),
 		time.Now().UnixMicro(), s.AsOf.UnixMicro(), p.To.Count).Int64()
 	if err == nil {
@@ -237,17 +237,17 @@ func (r *Rebuilds) SwapLayout(
 		return 0, err
 	}
 	r.layouts.Counts.Store(board.ID, p.To.Count)
-	if err := r.partitions.MergeHead(ctx, p.To, &Merging{}); err != nil {
+	if err := r.partitions.MergeTop(ctx, p.To, &Merging{}); err != nil {
 		return 0, err
 	}
 	r.leaveFormer(ctx, p, token)
 	return users, nil
 }
 
-// leaveFormer removes the marks of a rebuild that has replaced the board, and what it
-// replaced. If that fails, the marks expire, and RemoveUnused removes the rest.
+// leaveFormer removes the claims of a rebuild that has replaced the board, and what it
+// replaced. If that fails, the claims expire, and RemoveUnused removes the rest.
 func (r *Rebuilds) leaveFormer(ctx context.Context, p *Relayout, token string) {
-	_ = r.UnmarkLayout(ctx, p, token)
+	_ = r.ReleaseLayout(ctx, p, token)
 	_ = r.RemoveUnusedOf(ctx, p.To.Board)
 }
 

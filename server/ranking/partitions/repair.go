@@ -28,7 +28,7 @@ func (r *Boards) States(
 	return states, nil
 }
 
-// Repair replaces a wrong state, and merges the head.
+// Repair replaces a wrong state, and merges the top.
 func (r *Boards) Repair(
 	ctx context.Context, l piece.Layout, correct *scoreboard.Change, wrong scoreboard.RankedState,
 ) (bool, error) {
@@ -36,14 +36,14 @@ func (r *Boards) Repair(
 	if err != nil || !repaired {
 		return false, err
 	}
-	return true, r.MergeHead(ctx, l, &Merging{Applied: true, moved: piece.AppendMoved(nil, correct)})
+	return true, r.MergeTop(ctx, l, &Merging{Applied: true, moved: piece.AppendMoved(nil, correct)})
 }
 
-// Remove removes an orphaned member, and merges the head.
+// Remove removes an orphaned member, and merges the top.
 func (r *Boards) Remove(ctx context.Context, l piece.Layout, s scoreboard.OrphanedMember) (bool, error) {
 	removed, err := r.pieces.OrphansOf(ctx, r.pieces.QuietOrphans, l.Part(l.Of(s.User)), true, []string{s.Member})
 	if err != nil || len(removed) == 0 {
 		return false, err
 	}
-	return true, r.MergeHead(ctx, l, &Merging{Applied: true})
+	return true, r.MergeTop(ctx, l, &Merging{Applied: true})
 }

@@ -7,8 +7,8 @@ import (
 //go:embed lua/part.lua
 var luaPart string
 
-//go:embed lua/head.lua
-var luaHead string
+//go:embed lua/top.lua
+var luaTop string
 
 //go:embed lua/merge.lua
 var luaMerge string

@@ -38,16 +38,16 @@ type position struct {
 	member string
 }
 
-// Sought is a position to count the rows up to, and how many rows to return on both sides of it.
-type Sought struct {
+// Position is a position to count the rows up to, and how many rows to return on both sides of it.
+type Position struct {
 	at           *position // nil: before all rows
 	Before, from int
 }
 
-// question is what is asked of every partition at once.
-type question struct {
-	sought []Sought
-	users  [][]scoreboard.UserID // whose states to return, by partition; nil: none
+// query is what is asked of every partition at once.
+type query struct {
+	positions []Position
+	users     [][]scoreboard.UserID // whose states to return, by partition; nil: none
 }
 
 // partition is what a partition answered.
@@ -55,13 +55,13 @@ type partition struct {
 	piece.Basis
 	fresh                      *piece.Freshness
 	epoch, seq, updated, total int64
-	upTo                       []int64 // by sought
+	upTo                       []int64 // by position
 	states                     []string
-	rows                       [][]row // by sought
+	rows                       [][]row // by position
 }
 
-// boardHead is what the head of a board holds.
-type boardHead struct {
+// mergedTop is what the merged top of a board holds.
+type mergedTop struct {
 	piece.Basis
 	fresh                   *piece.Freshness
 	epoch, version, updated int64
@@ -72,23 +72,23 @@ type boardHead struct {
 	total                   int64 // users ranked when rows were merged; -1 if a build before has merged them
 }
 
-// reading is the head, and the answers of all partitions, asked at once after it: each is of
+// reading is the merged top, and the answers of all partitions, asked at once after it: each is of
 // one moment of its partition. Freshness is of the same moment as what it comes with.
 type reading struct {
-	head  *boardHead // nil: not loaded
+	top   *mergedTop // nil: not loaded
 	parts []*partition
 }
 
-// complete reports whether the head is of as many partitions, and all of them are loaded.
+// complete reports whether the merged top is of as many partitions, and all of them are loaded.
 func (got *reading) complete() bool {
-	return got.head != nil && got.head.of == len(got.parts) && !slices.Contains(got.parts, nil)
+	return got.top != nil && got.top.of == len(got.parts) && !slices.Contains(got.parts, nil)
 }
 
 // sameEpoch reports whether a complete reading is of one epoch; false while a rebuild swaps
 // partitions in.
 func (got *reading) sameEpoch() bool {
 	for _, p := range got.parts {
-		if p.epoch != got.head.epoch {
+		if p.epoch != got.top.epoch {
 			return false
 		}
 	}
@@ -112,7 +112,7 @@ func (got *reading) total() (n int64) {
 	return n
 }
 
-// upTo is how many members are at what was sought or before it.
+// upTo is how many members are at the position or before it.
 func (got *reading) upTo(i int) (n int64) {
 	for _, p := range got.parts {
 		n += p.upTo[i]
@@ -120,7 +120,7 @@ func (got *reading) upTo(i int) (n int64) {
 	return n
 }
 
-// rows returns the rows of all partitions around what was sought, in order.
+// rows returns the rows of all partitions around the position, in order.
 func (got *reading) rows(i int) []row {
 	var all []row
 	for _, p := range got.parts {
@@ -148,24 +148,24 @@ const readAttempts = 6
 // ReadPause is how long the first repeated read waits; each further one waits twice as long.
 const ReadPause = time.Millisecond
 
-// ask reads the head, then asks every partition.
-func (r *Boards) ask(ctx context.Context, l piece.Layout, q *question) (*reading, error) {
-	head, _, err := r.askHead(ctx, l, nil)
+// ask reads the merged top, then asks every partition.
+func (r *Boards) ask(ctx context.Context, l piece.Layout, q *query) (*reading, error) {
+	top, _, err := r.askTop(ctx, l, nil)
 	if err != nil {
 		return nil, err
 	}
-	return r.askParts(ctx, l, head, q)
+	return r.askParts(ctx, l, top, q)
 }
 
-// askHead reads the head, and the states of users from the partitions that have any: those
+// askTop reads the merged top, and the states of users from the partitions that have any: those
 // of partitions that are not loaded are missing.
-func (r *Boards) askHead(
+func (r *Boards) askTop(
 	ctx context.Context, l piece.Layout, mine [][]scoreboard.UserID,
-) (head *boardHead, states []*partition, err error) {
+) (top *mergedTop, states []*partition, err error) {
 	var answer *redis.Cmd
 	answers := make([]*redis.Cmd, len(mine))
 	err = r.Pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
-		answer = run(r.head, []string{r.Keys.Head(l.Board), r.Keys.Fresh(r.Keys.Bucket(l.Board))})
+		answer = run(r.top, []string{r.Keys.Top(l.Board), r.Keys.Fresh(r.Keys.Bucket(l.Board))})
 		for i, users := range mine {
 			if len(users) > 0 {
 				answers[i] = run(r.part, r.partKeys(l, i), partArguments(false, nil, users)...)
@@ -175,7 +175,7 @@ func (r *Boards) askHead(
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, nil, err
 	}
-	if head, err = ParseHead(answer); err != nil {
+	if top, err = ParseTop(answer); err != nil {
 		return nil, nil, err
 	}
 	states = make([]*partition, len(mine))
@@ -187,12 +187,12 @@ func (r *Boards) askHead(
 			return nil, nil, err
 		}
 	}
-	return head, states, nil
+	return top, states, nil
 }
 
 // askParts asks every partition at once, in one round trip to each server. A bucket's first
 // partition returns its freshness: the others are on the same server, and asked after it.
-func (r *Boards) askParts(ctx context.Context, l piece.Layout, head *boardHead, q *question) (*reading, error) {
+func (r *Boards) askParts(ctx context.Context, l piece.Layout, top *mergedTop, q *query) (*reading, error) {
 	answers := make([]*redis.Cmd, l.Count)
 	first := make(map[int]int, l.Count) // partition, by bucket
 	for i := l.Count - 1; i >= 0; i-- {
@@ -207,15 +207,15 @@ func (r *Boards) askParts(ctx context.Context, l piece.Layout, head *boardHead, 
 	err := r.Pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
 		for i := range answers {
 			fresh := first[r.Keys.Bucket(l.Part(i))] == i
-			answers[i] = run(r.part, r.partKeys(l, i), partArguments(fresh, q.sought, own(i))...)
+			answers[i] = run(r.part, r.partKeys(l, i), partArguments(fresh, q.positions, own(i))...)
 		}
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, err
 	}
-	got := &reading{head: head, parts: make([]*partition, l.Count)}
+	got := &reading{top: top, parts: make([]*partition, l.Count)}
 	for i, answer := range answers {
-		if got.parts[i], err = ParsePartition(answer, q.sought, len(own(i))); err != nil {
+		if got.parts[i], err = ParsePartition(answer, q.positions, len(own(i))); err != nil {
 			return nil, err
 		}
 		if p := got.parts[i]; p != nil {
@@ -233,7 +233,7 @@ func (r *Boards) partKeys(l piece.Layout, i int) []string {
 	return append(r.Keys.Live(name), r.Keys.Fresh(r.Keys.Bucket(name)))
 }
 
-func partArguments(fresh bool, list []Sought, users []scoreboard.UserID) []any {
+func partArguments(fresh bool, list []Position, users []scoreboard.UserID) []any {
 	args := make([]any, 2, 2+4*len(list)+len(users))
 	args[0], args[1] = 0, len(list)
 	if fresh {
@@ -252,8 +252,8 @@ func partArguments(fresh bool, list []Sought, users []scoreboard.UserID) []any {
 	return args
 }
 
-// ParseHead reads what head.lua returned; nil for a head that is not there.
-func ParseHead(answer *redis.Cmd) (*boardHead, error) {
+// ParseTop reads what top.lua returned; nil for a merged top that is not there.
+func ParseTop(answer *redis.Cmd) (*mergedTop, error) {
 	values, err := answer.Slice()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
@@ -265,7 +265,7 @@ func ParseHead(answer *redis.Cmd) (*boardHead, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &boardHead{fresh: reply.Freshness(), total: -1}
+	h := &mergedTop{fresh: reply.Freshness(), total: -1}
 	h.Basis = reply.Basis()
 	h.epoch, h.version, h.updated = reply.Int(0), reply.Int(1), reply.Int(2)
 	h.order = scoreboard.Order(reply.Text(3))
@@ -286,7 +286,7 @@ func ParseHead(answer *redis.Cmd) (*boardHead, error) {
 
 // ParsePartition reads what part.lua returned, without freshness unless it was asked for; nil
 // for a partition that is not loaded.
-func ParsePartition(answer *redis.Cmd, list []Sought, users int) (*partition, error) {
+func ParsePartition(answer *redis.Cmd, list []Position, users int) (*partition, error) {
 	values, err := answer.Slice()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
@@ -350,7 +350,7 @@ func parseRows(value any) ([]row, error) {
 	return rows, reply.Err
 }
 
-// parseTotal reads how many users were ranked when the head had these sequences, -1 if the total is of
+// parseTotal reads how many users were ranked when the merged top had these sequences, -1 if the total is of
 // others.
 func parseTotal(text, seqs string) (int64, error) {
 	total, of, _ := strings.Cut(text, "/")
@@ -383,9 +383,9 @@ type snapshot struct {
 	state scoreboard.BoardState
 }
 
-// readSnapshot asks until head and partitions are of one epoch, and the partitions include what
-// the head does; scoreboard.ErrNotLoaded if one is missing, or they do not come to fit.
-func (r *Boards) readSnapshot(ctx context.Context, l piece.Layout, q *question) (s *snapshot, err error) {
+// readSnapshot asks until the merged top and partitions are of one epoch, and the partitions include what
+// the merged top does; scoreboard.ErrNotLoaded if one is missing, or they do not come to fit.
+func (r *Boards) readSnapshot(ctx context.Context, l piece.Layout, q *query) (s *snapshot, err error) {
 	return s, retryRead(ctx, func(last bool) (bool, error) {
 		got, err := r.ask(ctx, l, q)
 		if err != nil {
@@ -413,18 +413,18 @@ func retryRead(ctx context.Context, read func(last bool) (bool, error)) error {
 }
 
 // snapshot returns the reading if it fits together, or nil. At the last attempt it may lack changes
-// that the head includes.
+// that the merged top includes.
 func (got *reading) snapshot(last bool) (*snapshot, error) {
 	switch {
 	case !got.complete():
 		return nil, scoreboard.ErrNotLoaded
-	case !got.sameEpoch() || got.head.seqs == nil:
+	case !got.sameEpoch() || got.top.seqs == nil:
 		return nil, nil // a rebuild swaps partitions in
 	}
 	s := &snapshot{reading: got, state: scoreboard.StateHealthy}
-	if !dominates(got.seqs(), got.head.seqs) {
+	if !dominates(got.seqs(), got.top.seqs) {
 		// A partition went back: its server then is another one, which as_of takes into
-		// account. Or its replica is behind that of the head.
+		// account. Or its replica is behind that of the merged top.
 		if !last {
 			return nil, nil
 		}
@@ -433,7 +433,7 @@ func (got *reading) snapshot(last bool) (*snapshot, error) {
 	return s, s.evaluate()
 }
 
-// evaluate sets the oldest time, and the worst state, of the partitions and the head.
+// evaluate sets the oldest time, and the worst state, of the partitions and the merged top.
 func (s *snapshot) evaluate() error {
 	add := func(f *piece.Freshness, b *piece.Basis) error {
 		asOf, state, err := f.Evaluate(b)
@@ -448,7 +448,7 @@ func (s *snapshot) evaluate() error {
 		}
 		return nil
 	}
-	if err := add(s.head.fresh, &s.head.Basis); err != nil {
+	if err := add(s.top.fresh, &s.top.Basis); err != nil {
 		return err
 	}
 	for _, p := range s.parts {

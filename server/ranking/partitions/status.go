@@ -11,7 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// condition is what Lost says about a board.
+// condition is what Unhealthy says about a board.
 type condition int
 
 const (
@@ -24,7 +24,7 @@ const (
 // ConditionOf checks a board that the catalog has in partitions. One that is laid out
 // otherwise is suspect: a rebuild gives it its partitions while it stays online.
 //
-// A head that lacks what its partitions have is merged: its process died before it could.
+// A merged top that lacks what its partitions have is merged: its process died before it could.
 func (r *Boards) ConditionOf(
 	ctx context.Context, b *scoreboard.Board, trusted map[int]*piece.Holder,
 ) (condition, error) {
@@ -46,7 +46,7 @@ func (r *Boards) ConditionOf(
 		}
 		return ConditionSuspect, nil
 	}
-	got, err := r.ask(ctx, now, &question{})
+	got, err := r.ask(ctx, now, &query{})
 	if piece.IsBroken(err) {
 		return ConditionMissing, nil
 	}
@@ -56,7 +56,7 @@ func (r *Boards) ConditionOf(
 	if !got.complete() || !got.sameEpoch() {
 		return ConditionMissing, nil
 	}
-	bases := []*piece.Basis{&got.head.Basis}
+	bases := []*piece.Basis{&got.top.Basis}
 	names := []scoreboard.BoardID{b.ID}
 	for i, p := range got.parts {
 		bases, names = append(bases, &p.Basis), append(names, now.Part(i))
@@ -73,8 +73,8 @@ func (r *Boards) ConditionOf(
 	if !wantsParts || now != want {
 		return ConditionSuspect, nil
 	}
-	if !dominates(got.head.seqs, got.seqs()) || got.head.seqs == nil {
-		if err := r.MergeHead(ctx, now, &Merging{}); err != nil && !errors.Is(err, scoreboard.ErrNotLoaded) {
+	if !dominates(got.top.seqs, got.seqs()) || got.top.seqs == nil {
+		if err := r.MergeTop(ctx, now, &Merging{}); err != nil && !errors.Is(err, scoreboard.ErrNotLoaded) {
 			return found, err
 		}
 	}
@@ -83,7 +83,7 @@ func (r *Boards) ConditionOf(
 
 // IsLoaded reports whether Redis holds anything of a board in partitions.
 func (r *Boards) IsLoaded(ctx context.Context, l piece.Layout) (bool, error) {
-	keys := []string{r.Keys.Head(l.Board), r.Keys.Live(l.Board)[0]}
+	keys := []string{r.Keys.Top(l.Board), r.Keys.Live(l.Board)[0]}
 	for _, name := range l.Parts() {
 		keys = append(keys, r.Keys.Live(name)[0])
 	}
@@ -116,7 +116,7 @@ func (r *Boards) Status(ctx context.Context, l piece.Layout) (*scoreboard.Rankin
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.readSnapshot(ctx, l, &question{})
+	s, err := r.readSnapshot(ctx, l, &query{})
 	if errors.Is(err, scoreboard.ErrNotLoaded) {
 		return status, nil
 	}
@@ -124,13 +124,13 @@ func (r *Boards) Status(ctx context.Context, l piece.Layout) (*scoreboard.Rankin
 		return nil, fmt.Errorf("read the ranking status of board %s: %w", l.Board, err)
 	}
 	status.State, status.AsOf, status.Members = s.state, s.asOf, s.total()
-	status.Epoch, status.Version, status.Built = s.head.epoch, s.head.version, s.head.Built
-	keys := []string{r.Keys.Head(l.Board)}
+	status.Epoch, status.Version, status.Built = s.top.epoch, s.top.version, s.top.Built
+	keys := []string{r.Keys.Top(l.Board)}
 	for i, p := range s.parts {
 		keys = append(keys, r.Keys.Live(l.Part(i))...)
 		status.Suspect = status.Suspect || trusted[r.Keys.Bucket(l.Part(i))].Doubts(&p.Basis)
 	}
-	if status.Suspect = status.Suspect || trusted[r.Keys.Bucket(l.Board)].Doubts(&s.head.Basis); status.Suspect {
+	if status.Suspect = status.Suspect || trusted[r.Keys.Bucket(l.Board)].Doubts(&s.top.Basis); status.Suspect {
 		status.State = scoreboard.StateCatchingUp
 	}
 	for _, key := range keys {

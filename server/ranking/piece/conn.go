@@ -127,7 +127,7 @@ func (r *Conn) ReplicaOf(ctx context.Context, bucket int) (redis.UniversalClient
 const BoardsPerTrip = 500
 
 // Holder is the server that holds a bucket, when the store's history was adopted, and before
-// when no board may have been marked.
+// when no board may have been claimed.
 type Holder struct {
 	Server           string // its process and its replication history; empty on a stand-in
 	adopted, doubted int64
@@ -135,7 +135,7 @@ type Holder struct {
 
 // Doubts reports whether a board must be rebuilt before it can be trusted.
 func (h *Holder) Doubts(b *Basis) bool {
-	return h != nil && (b.Server != h.Server || b.Since < h.adopted || b.Marked < h.doubted)
+	return h != nil && (b.Server != h.Server || b.Since < h.adopted || b.RebuildBegan < h.doubted)
 }
 
 // Trust returns the holders of buckets, without those that did not answer, and the

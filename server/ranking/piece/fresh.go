@@ -11,9 +11,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// freshLife is how long the ranking's freshness is cached. This can only make an answer look
+// freshTTL is how long the ranking's freshness is cached. This can only make an answer look
 // older than it is: each read asks its server for the beat that the cached freshness has.
-const freshLife = 100 * time.Millisecond
+const freshTTL = 100 * time.Millisecond
 
 // Freshness is how far the changes of all shards and partitions were applied at a
 // point in time. Redis may return with an older state: changes that were applied to
@@ -27,16 +27,16 @@ type Freshness struct {
 	formerServer string
 	formerAsOf   time.Time
 	adopted      int64 // microseconds; boards built from an earlier history are lost
-	doubted      int64 // microseconds of Server; boards marked before it may lack changes
+	doubted      int64 // microseconds of Server; boards claimed before it may lack changes
 }
 
 // Basis is what a board says about itself.
 type Basis struct {
-	Server string    // that it was built on
-	Since  int64     // when the history that it was built from was adopted; 0: never
-	AsOf   int64     // microseconds: every change committed before it was in the snapshot; 0: unknown
-	Built  time.Time // when it replaced the board before
-	Marked int64     // microseconds of Server: when its rebuild began; 0: by an older build
+	Server       string    // that it was built on
+	Since        int64     // when the history that it was built from was adopted; 0: never
+	AsOf         int64     // microseconds: every change committed before it was in the snapshot; 0: unknown
+	Built        time.Time // when it replaced the board before
+	RebuildBegan int64     // microseconds of Server: when its rebuild began; 0: by an older build
 }
 
 // Evaluate returns the time before which every committed change is in a board, and the
@@ -48,7 +48,7 @@ func (f *Freshness) Evaluate(b *Basis) (time.Time, scoreboard.BoardState, error)
 		asOf = MicroTime(b.AsOf)
 	}
 	applied := f.AsOf
-	suspect := f.Server != "" && b.Server != f.Server || b.Marked < f.doubted // an older build names no server
+	suspect := f.Server != "" && b.Server != f.Server || b.RebuildBegan < f.doubted // an older build names no server
 	if suspect {
 		applied = time.Time{}
 		if b.Server == f.formerServer {
@@ -69,7 +69,7 @@ func (f *Freshness) Evaluate(b *Basis) (time.Time, scoreboard.BoardState, error)
 
 // Recent returns the cached freshness of a bucket, or nil if it is too old.
 func (r *Conn) Recent(bucket int) *Freshness {
-	if known := r.Known[bucket].Load(); known != nil && time.Since(known.at) < freshLife {
+	if known := r.Known[bucket].Load(); known != nil && time.Since(known.at) < freshTTL {
 		return known
 	}
 	return nil

@@ -24,7 +24,7 @@ const Channel = "sb:notices"
 // "server" the server that these times are true of; in "former" the time up to which
 // everything was applied on the server before it, and that server; in "adopted" when
 // the store's history was adopted: boards built before it are not readable; in "doubted" the time
-// of the server before which no board may have been marked for its rebuild.
+// of the server before which no board may have been claimed for its rebuild.
 //
 // It is the record of the only bucket. In a cluster the record of a bucket has a single
 // time instead, as of one shard with one partition: the earliest in this hash.
@@ -122,8 +122,8 @@ func (k Keyspace) Fresh(bucket int) string {
 
 func tag(bucket int) string { return "sb:{" + strconv.Itoa(Tags[bucket]) + "}:" }
 
-// Head names the head of a board in partitions.
-func (k Keyspace) Head(b scoreboard.BoardID) string {
+// Top names the merged top of a board in partitions. Its name in Redis is older than this word.
+func (k Keyspace) Top(b scoreboard.BoardID) string {
 	if k.Clustered {
 		return tag(k.Bucket(b)) + "head:" + string(b)
 	}

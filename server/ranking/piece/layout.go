@@ -9,7 +9,7 @@ import (
 )
 
 // A board in partitions has the keys of a board for each partition, which holds the users
-// that hash to it, and a head: the facts of the board and its first rows, merged of the
+// that hash to it, and a merged top: the facts of the board and its first rows, merged of the
 // partitions'. Partitions are spread over the servers of a cluster, so no script can use
 // two of them. The keys that the board would have in one piece say that it is in
 // partitions: divide.lua.

@@ -69,15 +69,15 @@ func ParseKey(s string) (int64, error) {
 	return int64(f), nil
 }
 
-// UnpackHead parses what head in put.lua packed: "length key user" for each row.
-func UnpackHead(packed string, order scoreboard.Order) ([]scoreboard.Entry, error) {
+// UnpackTop parses what first_rows in put.lua packed: "length key user" for each row.
+func UnpackTop(packed string, order scoreboard.Order) ([]scoreboard.Entry, error) {
 	entries := make([]scoreboard.Entry, 0, scoreboard.TopSize)
 	for packed != "" {
 		length, rest, ok := strings.Cut(packed, " ")
 		key, rest, ok2 := strings.Cut(rest, " ")
 		n, err := strconv.Atoi(length)
 		if !ok || !ok2 || err != nil || n < 1 || n > len(rest) {
-			return nil, fmt.Errorf("read the head of a board: row %d is malformed", len(entries)+1)
+			return nil, fmt.Errorf("read the merged top of a board: row %d is malformed", len(entries)+1)
 		}
 		k, err := ParseKey(key)
 		if err != nil {

@@ -52,7 +52,7 @@ func TestOutagesAreUnavailable(t *testing.T) {
 		"wrong type":        {redisError("WRONGTYPE Operation against a key"), wire.CodeInternal},
 		"caller left":       {context.Canceled, wire.CodeInternal},
 		"not loaded":        {scoreboard.ErrNotLoaded, wire.CodeInternal},
-		"shadow lost":       {ErrMarkLost, wire.CodeUnavailable},
+		"shadow lost":       {ErrClaimLost, wire.CodeUnavailable},
 		"known":             {scoreboard.Errorf(wire.CodeConflict, "x"), wire.CodeConflict},
 	} {
 		err := Translate(fmt.Errorf("do: %w", c.err))

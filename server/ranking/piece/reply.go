@@ -17,7 +17,7 @@ type Reply struct {
 	Err    error
 }
 
-// NewReply returns a reply of so many values.
+// NewReply returns a reply of want values.
 func NewReply(values []any, want int) (*Reply, error) {
 	if len(values) != want {
 		return nil, fmt.Errorf("a script replied with %d values, want %d", len(values), want)
@@ -33,7 +33,7 @@ func (r *Reply) Basis() Basis {
 		}
 		return r.Int(i)
 	}
-	b := Basis{Since: optional(1), AsOf: optional(2), Built: MicroTime(r.Int(3)), Marked: optional(4)}
+	b := Basis{Since: optional(1), AsOf: optional(2), Built: MicroTime(r.Int(3)), RebuildBegan: optional(4)}
 	b.Server, _ = r.Values[0].(string)
 	r.Values = r.Values[5:]
 	return b

@@ -16,8 +16,8 @@ var luaFill string
 //go:embed lua/swap.lua
 var LuaSwap string
 
-//go:embed lua/mark.lua
-var luaMark string
+//go:embed lua/claim.lua
+var luaClaim string
 
 //go:embed lua/server.lua
 var LuaServer string
@@ -25,8 +25,8 @@ var LuaServer string
 //go:embed lua/trusted.lua
 var LuaTrusted string
 
-//go:embed lua/unmark.lua
-var luaUnmark string
+//go:embed lua/release.lua
+var luaRelease string
 
 //go:embed lua/states.lua
 var luaStates string

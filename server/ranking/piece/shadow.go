@@ -9,25 +9,25 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// MarkLife is how long a shadow lives after the last call of its rebuild, so that an
+// ClaimTTL is how long a shadow lives after the last call of its rebuild, so that an
 // interrupted rebuild leaves nothing behind.
-const MarkLife = 15 * time.Second
+const ClaimTTL = 15 * time.Second
 
 // ShadowScripts are scripts for the shadow of a board, or of a partition of one.
-type ShadowScripts struct{ Mark, Fill, Fence, Unmark *redis.Script }
+type ShadowScripts struct{ Claim, Fill, Fence, Release *redis.Script }
 
 // NewShadowScripts returns the scripts.
 func NewShadowScripts() ShadowScripts {
 	return ShadowScripts{
-		Mark:   redis.NewScript(LuaServer + LuaStamp + luaMark),
-		Fill:   redis.NewScript(LuaPut + luaFill),
-		Fence:  redis.NewScript(LuaStamp + luaFence),
-		Unmark: redis.NewScript(luaUnmark),
+		Claim:   redis.NewScript(LuaServer + LuaStamp + luaClaim),
+		Fill:    redis.NewScript(LuaPut + luaFill),
+		Fence:   redis.NewScript(LuaStamp + luaFence),
+		Release: redis.NewScript(luaRelease),
 	}
 }
 
 var (
-	ErrMarkLost = Unavailable("the rebuild was interrupted; start it again",
+	ErrClaimLost = Unavailable("the rebuild was interrupted; start it again",
 		errors.New("the shadow belongs to another rebuild or has expired"))
 	ErrShadowShort = Unavailable("the rebuild was interrupted; start it again",
 		errors.New("the shadow has lost users"))
@@ -45,7 +45,7 @@ func SwapError(n int64) error {
 	case n >= 0:
 		return nil
 	case n == -1:
-		return ErrMarkLost
+		return ErrClaimLost
 	case n == -2:
 		return ErrShadowShort
 	case n == -4:

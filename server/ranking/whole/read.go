@@ -37,7 +37,7 @@ func New(c *piece.Conn, p *piece.States) *Boards {
 	}
 }
 
-// Top returns the head.
+// Top returns the merged top.
 func (r *Boards) Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, error) {
 	return r.rows(ctx, l.Board, r.top, scoreboard.TopSize)
 }

@@ -33,8 +33,8 @@ where family_id = $1 and status <> 'archived' and closed_at is null`
 )
 
 // ChangeBoard changes a board: its labels, with those of all its instances; its bounds, the
-// proofs that increments need, and in how many partitions it is ranked, with those of its
-// instances that have not ended. Bounds and proofs apply to every transaction that locks the
+// requirements of increments, and in how many partitions it is ranked, with those of its
+// instances that have not ended. Bounds and requirements apply to every transaction that locks the
 // board afterwards, the partitions from the next rebuild on, which is due then. For an archived board it
 // returns a conflict.
 func (s *Boards) ChangeBoard(
@@ -111,7 +111,7 @@ func sortedTags(tags []string) []string {
 }
 
 // checkUnruled returns a conflict if requirements are for a board with a rule: increments
-// that do not name it have no proof for it.
+// that do not name it cannot meet its requirements.
 func checkUnruled(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, r *scoreboard.Requirements) error {
 	if !r.ActionToken && !r.Attestation {
 		return nil
@@ -122,7 +122,7 @@ func checkUnruled(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, r *scor
 	ruled, err := hasRule(ctx, tx, id)
 	if err == nil && ruled {
 		err = scoreboard.Errorf(wire.CodeConflict,
-			"board %s has a rule; increments that match it do not name the board and carry no proof for it", id)
+			"board %s has a rule; increments that match it do not name the board and cannot meet requirements", id)
 	}
 	return err
 }

@@ -42,13 +42,13 @@ func wait(attempts int) time.Duration { return min(minWait<<min(attempts-1, 10),
 // ClaimVoid claims a void that has work to do now and is not claimed, for a time; nil if
 // there is none. The one that has waited longest comes first, so that none holds up
 // another.
-func (c *Corrections) ClaimVoid(ctx context.Context, life time.Duration) (*scoreboard.Void, error) {
+func (c *Corrections) ClaimVoid(ctx context.Context, ttl time.Duration) (*scoreboard.Void, error) {
 	v, err := scanVoid(c.db.QueryRow(ctx, `update voids set lease_until = clock_timestamp() + $1::interval
 where id = (select id from voids where state in ('listing', 'reversing', 'undoing')
         and lease_until not between clock_timestamp() and clock_timestamp() + 10 * $1::interval
         and next_at not between clock_timestamp() and clock_timestamp() + 2 * $2::interval
     order by next_at, id limit 1 for update skip locked)
-returning `+voidColumns, life, maxWait))
+returning `+voidColumns, ttl, maxWait))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // no work is not an error
 	}
@@ -81,13 +81,13 @@ func (c *Corrections) ReleaseVoid(ctx context.Context, v *scoreboard.Void, failu
 }
 
 // StepVoid runs one transaction of a void, or more if one fails, and extends its claim
-// by life. It reports whether there is more to do now. An error means that the database
+// by ttl. It reports whether there is more to do now. An error means that the database
 // does not work; the failure of an event is stored with the event.
-func (c *Corrections) StepVoid(ctx context.Context, v *scoreboard.Void, life time.Duration) (more bool, err error) {
+func (c *Corrections) StepVoid(ctx context.Context, v *scoreboard.Void, ttl time.Duration) (more bool, err error) {
 	if v.State == scoreboard.VoidListing {
-		more, err = c.listVoid(ctx, v, life)
+		more, err = c.listVoid(ctx, v, ttl)
 	} else {
-		more, err = c.correctSome(ctx, v, life)
+		more, err = c.correctSome(ctx, v, ttl)
 	}
 	if err != nil {
 		return false, pg.Translate(fmt.Errorf("run void %d: %w", v.ID, err))
@@ -97,7 +97,7 @@ func (c *Corrections) StepVoid(ctx context.Context, v *scoreboard.Void, life tim
 
 // listVoid lists the void's events. Reading does not delay the outbox, so it uses
 // one snapshot; the list is written in chunks. An interrupted listing starts over.
-func (c *Corrections) listVoid(ctx context.Context, v *scoreboard.Void, life time.Duration) (listed bool, err error) {
+func (c *Corrections) listVoid(ctx context.Context, v *scoreboard.Void, ttl time.Duration) (listed bool, err error) {
 	// A row's time lies between the beginning and the commit of its transaction, so
 	// earlier transactions could still add rows of the period. A role sees those of its own
 	// sessions only: these are this role's, and the owner's, which daemons of the version
@@ -141,7 +141,7 @@ on conflict do nothing`,
 				v.ID,
 				users,
 				events,
-				life,
+				ttl,
 			); err != nil {
 				return err
 			}
@@ -166,8 +166,8 @@ type voidStep struct {
 }
 
 // correctSome reverses or restores the next events of a void.
-func (c *Corrections) correctSome(ctx context.Context, v *scoreboard.Void, life time.Duration) (more bool, err error) {
-	s := voidStep{corrections: c, void: v, from: "todo", to: "reversed", end: time.Now().Add(life / 3)}
+func (c *Corrections) correctSome(ctx context.Context, v *scoreboard.Void, ttl time.Duration) (more bool, err error) {
+	s := voidStep{corrections: c, void: v, from: "todo", to: "reversed", end: time.Now().Add(ttl / 3)}
 	end := scoreboard.VoidDone
 	if v.State == scoreboard.VoidUndoing {
 		s.from, s.to, end = "reversed", "undone", scoreboard.VoidUndone
@@ -199,7 +199,7 @@ func (c *Corrections) correctSome(ctx context.Context, v *scoreboard.Void, life 
 	if err := s.correct(ctx, found); err != nil {
 		return false, err
 	}
-	_, err = c.db.Exec(ctx, `update voids set lease_until = clock_timestamp() + $2::interval where id = $1`, v.ID, life)
+	_, err = c.db.Exec(ctx, `update voids set lease_until = clock_timestamp() + $2::interval where id = $1`, v.ID, ttl)
 	return true, err
 }
 
@@ -281,16 +281,16 @@ func (s *voidStep) park(ctx context.Context, events []ledger.Event, reason error
 	for i := range events {
 		users[i], ids[i] = string(events[i].User), events[i].ID
 	}
-	most := maxAttempts
+	limit := maxAttempts
 	if temporary(reason) {
-		most = math.MaxInt32
+		limit = math.MaxInt32
 	}
 	_, err := s.corrections.db.Exec(ctx, `update void_events as v set attempts = attempts + 1, note = $5,
     state = case when attempts + 1 < $6 then state else 'skipped' end,
     next_at = clock_timestamp() + least(power(2, least(attempts, 10)) * $7::interval, $8::interval)
 from unnest($2::text[], $3::uuid[]) as t(u, e)
 where v.void_id = $1 and v.user_id = t.u and v.event_id = t.e and v.state = $4`,
-		s.void.ID, users, ids, s.from, describe(reason), most, minWait, maxWait)
+		s.void.ID, users, ids, s.from, describe(reason), limit, minWait, maxWait)
 	return err
 }
 

@@ -116,7 +116,7 @@ type archivedName struct {
 	Created time.Time
 }
 
-// readUsers reads who can be on the board, and of whom events were ever reversed.
+// readUsers reads the users that can be on the board, and those with events that were ever reversed.
 func (a *archivedBoard) readUsers(ctx context.Context) error {
 	var n int64
 	err := a.m.db.QueryRow(ctx, `select count(*) from scores where board_id = $1 and version > 0`, a.board).Scan(&n)

@@ -52,7 +52,7 @@ on conflict (board_id) do nothing`
 )
 
 // Count counts what was recorded since the last call, and returns the boards of which a
-// checkpoint is due: after so many events on all boards, or a day, if they changed. A
+// checkpoint is due: after a number of events on all boards, or a day, if they changed. A
 // checkpoint must be at the returned time.
 func (m *PastBoards) Count(ctx context.Context, events int64) (due []scoreboard.BoardID, at time.Time, err error) {
 	for more := true; more; {
@@ -326,13 +326,13 @@ func (w *writer) later(ctx context.Context, tx pgx.Tx) (later []ranked, err erro
 const sqlBlocks = `insert into checkpoint_blocks (checkpoint_id, block, users, order_key, reached_at, standings)
 select $1, * from unnest($2::integer[], $3::integer[], $4::bigint[], $5::timestamptz[], $6::bytea[])`
 
-// write writes what is pending, as long as it is at least so many standings, in blocks.
-func (w *writer) write(ctx context.Context, least int) error {
+// write writes what is pending, as long as it is at least minPending standings, in blocks.
+func (w *writer) write(ctx context.Context, minPending int) error {
 	var blocks, users []int
 	var keys []int64
 	var reached []time.Time
 	var encoded [][]byte
-	for len(w.pending) >= least {
+	for len(w.pending) >= minPending {
 		n := min(w.m.blockUsers, len(w.pending))
 		part := w.pending[:n]
 		blocks, users, keys = append(blocks, w.block), append(users, n), append(keys, part[0].key)

@@ -106,7 +106,7 @@ and (s.order_key, s.reached_at, s.user_id) < (own.order_key, own.reached_at, own
 }
 
 // For those who may not see banned users, a past board leaves out who is banned now, as it
-// leaves out who is erased; the ranks behind close up.
+// leaves out erased users; the ranks behind close up.
 func TestBannedUsersAreMasked(t *testing.T) {
 	t.Parallel()
 	s, _ := storetest.New(t)

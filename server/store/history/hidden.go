@@ -9,12 +9,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// A checkpoint tells who was hidden when it was made: they are in a block of their own. So a read
+// A checkpoint tells which users were hidden when it was made: they are in a block of their own. So a read
 // needs the private periods only of the users who scored since and are hidden in it or not in it, and
 // of those whose visibility changed since. Operators make bans, players make private periods: of
 // those, no read goes through all.
 const (
-	// sqlHidden returns who is hidden at every moment: who is erased now, or banned now if that
+	// sqlHidden returns the users hidden at every moment: those erased now, or banned now if that
 	// hides, or of some users who is private now if that hides.
 	sqlHidden = `select user_id from users where status in ('banned', 'erased') and (status = 'erased' or $1)
 union select user_id from private_users where user_id = any($2) and until is null and $1`
@@ -104,7 +104,7 @@ func (l *loader) addUncertain(ctx context.Context, users, scored userSet) error 
 	return nil
 }
 
-// hide reads who is banned or erased, and which of users are private, at the moment.
+// hide reads which users are banned or erased, and which of users are private, at the moment.
 func (l *loader) hide(ctx context.Context, users userSet) error {
 	list := slices.Collect(maps.Keys(users))
 	err := l.readUsers(ctx, l.hidden, sqlHidden, l.at.Now || l.at.Masked, list)
@@ -137,7 +137,7 @@ func (l *loader) findMasked(ctx context.Context, users userSet) error {
 	return err
 }
 
-// readBans reads who was banned when, up to the last time.
+// readBans reads which users were banned when, up to the last time.
 func (a *series) readBans(ctx context.Context) (err error) {
 	a.bans, err = a.readStatuses(ctx, banned,
 		`select user_id, status = 'banned', at from user_statuses where at <= $1 order by at, id`, a.at.At)
@@ -151,7 +151,7 @@ where user_id = any($3) and since <= $1 and coalesce(until, 'infinity') > $2
 union all select user_id, false, until from private_users
 where user_id = any($3) and until <= $1 and until > $2 order by 3, 1, 2`
 
-// readVisibility reads who is hidden at which of the times: bans, and private periods of the users
+// readVisibility reads which users are hidden at which of the times: bans, and private periods of the users
 // whom the checkpoint leaves uncertain, whose scores are computed again, and of also.
 func (s *sweep) readVisibility(ctx context.Context, also []scoreboard.UserID) error {
 	users, scored := make(userSet), make(userSet)

@@ -160,9 +160,9 @@ type ledgerRow struct {
 func (r *ledgerRow) moved() bool { return !r.had || r.score != r.previous }
 
 // eachRow calls do with the rows after the checkpoint, up to the moment, in any order. It
-// returns their number, which is most+1 if there are more than most.
-func (l *loader) eachRow(ctx context.Context, most int, do func(*ledgerRow)) (n int, err error) {
-	rows, err := l.tx.Query(ctx, sqlRows, binaryColumns, l.board.ID, l.since, l.at.At, most+1)
+// returns their number, which is limit+1 if there are more than most.
+func (l *loader) eachRow(ctx context.Context, limit int, do func(*ledgerRow)) (n int, err error) {
+	rows, err := l.tx.Query(ctx, sqlRows, binaryColumns, l.board.ID, l.since, l.at.At, limit+1)
 	if err != nil {
 		return 0, err
 	}
@@ -201,13 +201,13 @@ func (r *ledgerRow) decode(columns [][]byte) bool {
 	return true
 }
 
-func (l *loader) readChanges(ctx context.Context, most int) error {
-	n, err := l.eachRow(ctx, most, l.add)
+func (l *loader) readChanges(ctx context.Context, limit int) error {
+	n, err := l.eachRow(ctx, limit, l.add)
 	if err != nil {
 		return err
 	}
-	if n > most {
-		return l.gone("more than %d events since the last checkpoint", most)
+	if n > limit {
+		return l.gone("more than %d events since the last checkpoint", limit)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// After so many events or so long, a timeline goes on in another read.
+// Beyond these numbers of events and this time, a timeline goes on in another read.
 const (
 	timelineEvents = 200_000
 	timelineTime   = time.Second

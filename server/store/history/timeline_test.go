@@ -121,12 +121,12 @@ func TestTimelineInParts(t *testing.T) {
 			w.step()
 		}
 		w.s.PastBoards.SetMaxEvents(int(w.conn.Count(t, sqlMostEvents)))
-		most := 0
+		largest := 0
 		for range 40 {
 			board, at := w.some()
-			most = max(most, w.checkTimeline(board, false, at, 3))
+			largest = max(largest, w.checkTimeline(board, false, at, 3))
 		}
-		if most > 1 {
+		if largest > 1 {
 			return
 		}
 	}

@@ -231,12 +231,12 @@ where h.recorded_at >= $2 and ($3 or h.board_id = $1)
 order by h.user_id, h.recorded_at, h.board_id <> $1, h.version limit $4`
 
 // read judges the rows of the ledger, one user after another.
-func (t *trial) read(ctx context.Context, tx pgx.Tx, most int, progress func(rows int64)) error {
+func (t *trial) read(ctx context.Context, tx pgx.Tx, limit int, progress func(rows int64)) error {
 	before, boards := t.trial.Context()
 	if err := t.checkContext(ctx, tx, before); err != nil {
 		return err
 	}
-	rows, err := tx.Query(ctx, sqlTrial, t.board.ID, t.ask.Since.Add(-before), boards, most+1)
+	rows, err := tx.Query(ctx, sqlTrial, t.board.ID, t.ask.Since.Add(-before), boards, limit+1)
 	if err != nil {
 		return err
 	}
@@ -262,8 +262,8 @@ func (t *trial) read(ctx context.Context, tx pgx.Tx, most int, progress func(row
 	}); err != nil {
 		return err
 	}
-	if n > int64(most) {
-		return scoreboard.Invalid("since", "more than %d events must be read; choose a later since", most)
+	if n > int64(limit) {
+		return scoreboard.Invalid("since", "more than %d events must be read; choose a later since", limit)
 	}
 	t.finish(at)
 	t.result.Digest = hex.EncodeToString(t.digest.Sum(nil))

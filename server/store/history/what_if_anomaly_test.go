@@ -201,9 +201,9 @@ func TestWhatIfAnomalies(t *testing.T) {
 				})
 		},
 		"frequency": func(p *players) int { // so many events on all boards; one on several counts once
-			most, per := 1+p.rng.Int64N(6), p.span()
+			limit, per := 1+p.rng.Int64N(6), p.span()
 			return p.check("frequency", scoreboard.Anomalies{
-				Frequency: enforce, MaxEvents: scoreboard.Quota{N: most, Per: per},
+				Frequency: enforce, MaxEvents: scoreboard.Quota{N: limit, Per: per},
 			}, func(e *played, past []*played) bool {
 				n := int64(0)
 				for _, o := range past {
@@ -211,13 +211,13 @@ func TestWhatIfAnomalies(t *testing.T) {
 						n++
 					}
 				}
-				return n >= most
+				return n >= limit
 			})
 		},
 		"amount": func(p *players) int { // so many points on the board, the event's own included
-			most, per := 20+p.rng.Int64N(60), p.span()
+			limit, per := 20+p.rng.Int64N(60), p.span()
 			return p.check("amount", scoreboard.Anomalies{
-				Amount: enforce, MaxPoints: scoreboard.Quota{N: most, Per: per},
+				Amount: enforce, MaxPoints: scoreboard.Quota{N: limit, Per: per},
 			}, func(e *played, past []*played) bool {
 				sum := e.delta
 				for _, o := range past {
@@ -225,7 +225,7 @@ func TestWhatIfAnomalies(t *testing.T) {
 						sum += o.delta
 					}
 				}
-				return sum > most
+				return sum > limit
 			})
 		},
 		"travel": func(p *players) int { // another country than the last known one, on any board

@@ -112,7 +112,7 @@ func (w *world) undo() {
 	}
 }
 
-// hide changes who sees a user, which changes no standing.
+// hide changes a user's visibility, which changes no standing.
 func (w *world) hide(user scoreboard.UserID) {
 	w.t.Helper()
 	if w.erased[user] {

@@ -46,14 +46,16 @@ func readActivity(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) erro
 	}
 	var q pgx.Batch
 	if len(a.Actions) > 0 {
-		most := scoreboard.MaxQuota * scoreboard.MaxBoards
-		q.Queue(sqlPastActions, a.ActionUsers, a.Actions, a.ActionWindows, most).Query(func(rows pgx.Rows) error {
+		limit := scoreboard.MaxQuota * scoreboard.MaxBoards
+		q.Queue(sqlPastActions, a.ActionUsers, a.Actions, a.ActionWindows, limit).Query(func(rows pgx.Rows) error {
 			return readActions(rows, a)
 		})
 	}
 	if n > 0 {
-		most := n * scoreboard.MaxBoards
-		q.Queue(sqlPastRows, b.UserNames, window, n, most).Query(func(rows pgx.Rows) error { return readRows(rows, b) })
+		limit := n * scoreboard.MaxBoards
+		q.Queue(sqlPastRows, b.UserNames, window, n, limit).Query(func(rows pgx.Rows) error {
+			return readRows(rows, b)
+		})
 	}
 	return conn.SendBatch(ctx, &q).Close()
 }

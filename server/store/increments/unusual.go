@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	unusualFor  = time.Second
-	unusualMost = 1_000
+	unusualFor = time.Second
+	maxUnusual = 1_000
 )
 
 // unusual are users and boards that have just needed a decision: batches with them are
@@ -53,7 +53,7 @@ func (u *unusual) remember(users, boards []string) {
 		u.users, u.boards = make(map[scoreboard.UserID]bool), make(map[scoreboard.BoardID]bool)
 	}
 	for _, id := range users {
-		if len(u.users) < unusualMost {
+		if len(u.users) < maxUnusual {
 			u.users[scoreboard.UserID(id)] = true
 		}
 	}

@@ -139,7 +139,7 @@ from webhooks as w cross join lateral (select count(*) as pending, min(created_a
 }
 
 // DeleteOld deletes at most limit deliveries that ended longer ago than delivered or
-// failed, by their state, and who was in the top of boards that have ended.
+// failed, by their state, and the users in the top of boards that have ended.
 func (s *Webhooks) DeleteOld(ctx context.Context, delivered, failed time.Duration, limit int) error {
 	_, err := s.db.Exec(ctx, `with ended as (
     delete from webhook_tops using boards where webhook_tops.board_id = boards.board_id and closed_at is not null)

@@ -85,19 +85,19 @@ from unnest($1::text[]) as t(id) left join lateral (
 }
 
 // CreateKey stores a new key with its first encrypted secret; a conflict if the id is
-// taken. A key with life 0 does not expire.
+// taken. A key with ttl 0 does not expire.
 func (s *Keys) CreateKey(
 	ctx context.Context,
 	id, name string,
 	encrypted []byte,
 	scope *scoreboard.KeyScope,
-	life time.Duration,
+	ttl time.Duration,
 	audit *scoreboard.AuditEntry,
 ) (k scoreboard.Key, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		var expires *float64 // seconds
-		if life > 0 {
-			seconds := life.Seconds()
+		if ttl > 0 {
+			seconds := ttl.Seconds()
 			expires = &seconds
 		}
 		_, err := tx.Exec(ctx, `insert into keys (key_id, name, boards, user_prefix, max_delta, per_minute, expires_at)

@@ -11,7 +11,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// Leases stores who holds which lease.
+// Leases stores the holders of leases.
 type Leases struct{ db *pg.DB }
 
 // NewLeases returns the leases in db.
@@ -20,12 +20,12 @@ func NewLeases(db *pg.DB) *Leases { return &Leases{db} }
 // TakeLease takes or renews a lease for owner; false if another owner holds it. A
 // lease that ends much later than a new one would was taken before the clock went
 // back, and is free.
-func (s *Leases) TakeLease(ctx context.Context, name, owner string, life time.Duration) (mine bool, err error) {
+func (s *Leases) TakeLease(ctx context.Context, name, owner string, ttl time.Duration) (mine bool, err error) {
 	err = s.db.QueryRow(ctx, `insert into leases (name, owner, until) values ($1, $2, clock_timestamp() + $3::interval)
 on conflict (name) do update set owner = excluded.owner, until = excluded.until
 where leases.owner = excluded.owner
     or leases.until not between clock_timestamp() and clock_timestamp() + 10 * $3::interval
-returning true`, name, owner, life).Scan(&mine)
+returning true`, name, owner, ttl).Scan(&mine)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return false, pg.Translate(fmt.Errorf("acquire lease %s: %w", name, err))
 	}

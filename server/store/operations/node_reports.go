@@ -17,8 +17,8 @@ type NodeReports struct{ db *pg.DB }
 // NewNodeReports returns the reports in db.
 func NewNodeReports(db *pg.DB) *NodeReports { return &NodeReports{db} }
 
-// reportLife is how long a report is kept. Nobody acts on one that is this old.
-const reportLife = time.Minute
+// reportTTL is how long a report is kept. Nobody acts on one that is this old.
+const reportTTL = time.Minute
 
 // Exchange stores a node's report, unless it is nil, and returns those of all nodes.
 func (n *NodeReports) Exchange(
@@ -33,7 +33,7 @@ on conflict (node) do update set roles = excluded.roles, reaches = excluded.reac
 		b.Queue(`delete from node_reports where node in (
     select node from node_reports
     where reported_at not between clock_timestamp() - $1::interval and clock_timestamp() + $1::interval
-    for update skip locked)`, reportLife)
+    for update skip locked)`, reportTTL)
 	}
 	b.Queue(`select node, roles, reaches, sequence from node_reports order by node`).Query(func(rows pgx.Rows) error {
 		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[scoreboard.NodeReport])

@@ -84,7 +84,7 @@ returning `+deliveryColumns, id, message, scoreboard.WebhookTest, payload)
 	return d, err
 }
 
-// Top returns who was in the top of a board when a webhook last compared it; nil if it
+// Top returns the users in the top of a board when a webhook last compared it; nil if it
 // never did.
 func (s *Webhooks) Top(
 	ctx context.Context, webhook string, board scoreboard.BoardID,

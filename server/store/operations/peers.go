@@ -11,16 +11,16 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// JoinTransportPeers registers owner as alive for life, with the transports that it
+// JoinTransportPeers registers owner as alive for ttl, with the transports that it
 // supports.
 func (s *Settings) JoinTransportPeers(
-	ctx context.Context, owner string, transports []string, life time.Duration,
+	ctx context.Context, owner string, transports []string, ttl time.Duration,
 ) error {
 	var b pgx.Batch
 	b.Queue(`insert into carriers (owner, transports, alive_until) values ($1, $2, clock_timestamp() + $3::interval)
-on conflict (owner) do update set alive_until = excluded.alive_until`, owner, transports, life)
+on conflict (owner) do update set alive_until = excluded.alive_until`, owner, transports, ttl)
 	b.Queue(`delete from carriers where alive_until < clock_timestamp() - interval '1 minute'
-    or alive_until > clock_timestamp() + 10 * $1::interval`, life) // from before the clock went back
+    or alive_until > clock_timestamp() + 10 * $1::interval`, ttl) // from before the clock went back
 	if err := s.db.SendBatch(ctx, &b).Close(); err != nil {
 		return pg.Translate(fmt.Errorf("register the transport peer: %w", err))
 	}

@@ -96,7 +96,7 @@ func (o *Outbox) ClaimShard(
 	ctx context.Context,
 	shard int,
 	owner string,
-	life time.Duration,
+	ttl time.Duration,
 ) (generation int64, at scoreboard.Cursor, ok bool, err error) {
 	const sql = `insert into relay_shards as r (shard, owner, generation, lease_until, history)
 values ($1, $2, 1, clock_timestamp() + $3::interval, store_history())
@@ -106,7 +106,7 @@ on conflict (shard) do update set owner = $2, lease_until = clock_timestamp() + 
 where r.owner = $2 or r.lease_until not between clock_timestamp() and clock_timestamp() + 10 * $3::interval
 returning generation, cursor_xid, cursor_id, coalesce(history <> store_history(), false)`
 	var another bool
-	err = o.db.QueryRow(ctx, sql, shard, owner, life).Scan(&generation, &at.XID, &at.ID, &another)
+	err = o.db.QueryRow(ctx, sql, shard, owner, ttl).Scan(&generation, &at.XID, &at.ID, &another)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, at, false, nil
 	}

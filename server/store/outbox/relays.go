@@ -10,15 +10,15 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// JoinRelays registers owner as alive for life, and returns all relays that are
+// JoinRelays registers owner as alive for ttl, and returns all relays that are
 // alive, in the order in which they joined. One that would be alive for much longer
 // was registered before the clock went back, and is not.
-func (o *Outbox) JoinRelays(ctx context.Context, owner string, life time.Duration) (alive []string, err error) {
+func (o *Outbox) JoinRelays(ctx context.Context, owner string, ttl time.Duration) (alive []string, err error) {
 	var b pgx.Batch
 	b.Queue(`insert into relay_members (owner, alive_until) values ($1, clock_timestamp() + $2::interval)
-on conflict (owner) do update set alive_until = excluded.alive_until`, owner, life)
+on conflict (owner) do update set alive_until = excluded.alive_until`, owner, ttl)
 	b.Queue(`delete from relay_members where alive_until < clock_timestamp() - interval '1 minute'
-    or alive_until > clock_timestamp() + 10 * $1::interval`, life)
+    or alive_until > clock_timestamp() + 10 * $1::interval`, ttl)
 	b.Queue(`select owner from relay_members where alive_until > clock_timestamp() order by joined_at, owner`).
 		Query(func(rows pgx.Rows) error {
 			alive, err = pgx.CollectRows(rows, pgx.RowTo[string])

@@ -1,8 +1,8 @@
 package reads
 
-// SetCheckpoints makes boards of more than small users large, with a checkpoint at
+// SetAnchors makes boards of more than small users large, with a anchor at
 // every step-th standing.
-func (r *Reads) SetCheckpoints(small, step int64) { r.index = newRankIndex(r.db, small, step) }
+func (r *Reads) SetAnchors(small, step int64) { r.index = newRankIndex(r.db, small, step) }
 
 // SetSizes sets how many rows of the outbox a pass reads, and how many standings one
 // transaction writes.

@@ -30,7 +30,7 @@ type Reads struct {
 
 // New returns a Reads over db.
 func New(db *pg.DB) *Reads {
-	return &Reads{db: db, index: newRankIndex(db, smallBoard, checkpointStep)}
+	return &Reads{db: db, index: newRankIndex(db, smallBoard, anchorStep)}
 }
 
 // Replica returns r for a database that is a streaming replica. check is called with the

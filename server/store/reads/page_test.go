@@ -36,9 +36,9 @@ from (select i, (i * 7919) % greatest($1 / 20, 1) as s from generate_series(1, $
 	storetest.CopyScores(t, s, conn)
 }
 
-// Ranks counted from checkpoints equal ranks counted from the top, as do the ranks
+// Ranks counted from anchors equal ranks counted from the top, as do the ranks
 // of pages, neighbours and lists.
-func TestCheckpointRanksEqualFullCounts(t *testing.T) {
+func TestAnchorRanksEqualFullCounts(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	const users = 700
@@ -62,7 +62,7 @@ func TestCheckpointRanksEqualFullCounts(t *testing.T) {
 		}
 	}
 	for _, step := range []int64{1, 7, 100, 686, 5000} {
-		s.Reads.SetCheckpoints(10, step)
+		s.Reads.SetAnchors(10, step)
 		for _, want := range wants {
 			got, err := s.Reads.Place(ctx, largeBoard, want.User, 3)
 			if err != nil || got.Rank != want.Rank || got.Total != want.Total ||
@@ -102,12 +102,12 @@ func TestCheckpointRanksEqualFullCounts(t *testing.T) {
 	}
 }
 
-// Answers are as of the scan that made the checkpoints, until the next scan; a
+// Answers are as of the scan that made the anchors, until the next scan; a
 // standing that has moved since then has its new place.
-func TestCheckpointsExpire(t *testing.T) {
+func TestAnchorsExpire(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
-	s.Reads.SetCheckpoints(10, 20)
+	s.Reads.SetAnchors(10, 20)
 	fillBoard(t, s, conn, 300)
 	first, err := s.Reads.Place(t.Context(), largeBoard, "u7", 1)
 	if err != nil {
@@ -134,7 +134,7 @@ func TestCheckpointsExpire(t *testing.T) {
 }
 
 // On a large board neither a place nor a page reads more of the index than the span
-// between two checkpoints, and nothing reads the table.
+// between two anchors, and nothing reads the table.
 func TestLargeBoardReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	for name, analyse := range map[string]bool{"never analysed": false, "analysed": true} {
@@ -153,7 +153,7 @@ func TestLargeBoardReadsAreBounded(t *testing.T) {
 			if analyse {
 				conn.Do(t, `analyze`)
 			}
-			s.Reads.SetCheckpoints(1000, 100)
+			s.Reads.SetAnchors(1000, 100)
 			for range questions {
 				user := scoreboard.UserID(fmt.Sprint("u", 1+50*rand.IntN(users/50)))
 				p, err := s.Reads.Place(t.Context(), largeBoard, user, k)
@@ -169,13 +169,13 @@ func TestLargeBoardReadsAreBounded(t *testing.T) {
 			got := storetest.TableReads(t, conn)["standings"]
 			// Two counts of at most a step each, the rows shown, and a few scans.
 			scans := int64(users) * 6
-			if most := scans + questions*(2*100+2*k+2*10+10); got.Scanned > 0 || got.Indexed > most {
+			if limit := scans + questions*(2*100+2*k+2*10+10); got.Scanned > 0 || got.Indexed > limit {
 				t.Errorf(
 					"%d calls read %d rows by scans and %d by indexes, want none and at most %d",
 					questions,
 					got.Scanned,
 					got.Indexed,
-					most,
+					limit,
 				)
 			}
 		})

@@ -17,23 +17,23 @@ import (
 // in the database index standings_ranking. On a board of up to smallBoard users these
 // are counted, which is exact and takes milliseconds. On a larger board a count
 // from the top would read half the board on average. There, one scan of the index
-// stores every checkpointStep-th standing with its rank, and only the standings
-// between the nearest checkpoint and the user are counted. Such ranks are exact as
-// of the scan and ignore moves across the checkpoint since then: they are at most
-// checkpointsLife old, which as_of shows.
+// stores every anchorStep-th standing with its rank, and only the standings
+// between the nearest anchor and the user are counted. Such ranks are exact as
+// of the scan and ignore moves across the anchor since then: they are at most
+// anchorsTTL old, which as_of shows.
 const (
-	smallBoard      = 10_000
-	checkpointStep  = 1000
-	checkpointsLife = 2 * time.Second
-	// Expired checkpoints are used while the next scan runs.
-	checkpointsOld = 10 * time.Second
-	scanTimeout    = 10 * time.Second
-	maxBoards      = 256 // whose checkpoints are kept
+	smallBoard = 10_000
+	anchorStep = 1000
+	anchorsTTL = 2 * time.Second
+	// Expired anchors are used while the next scan runs.
+	maxAnchorAge = 10 * time.Second
+	scanTimeout  = 10 * time.Second
+	maxBoards    = 256 // whose anchors are kept
 )
 
-// checkpoints are every step-th standing of a board, in order; none on a small
+// anchors are every step-th standing of a board, in order; none on a small
 // board.
-type checkpoints struct {
+type anchors struct {
 	asOf  time.Time
 	total int64
 	at    []scoreboard.Position // at[i] has rank (i+1)·step
@@ -42,7 +42,7 @@ type checkpoints struct {
 	of    scoreboard.Progress // of the database that was scanned
 }
 
-// rankIndex caches the checkpoints of boards that were read.
+// rankIndex caches the anchors of boards that were read.
 type rankIndex struct {
 	db     *pg.DB
 	flight singleflight.Group
@@ -50,23 +50,23 @@ type rankIndex struct {
 	step   int64
 
 	mu    sync.Mutex
-	known map[scoreboard.BoardID]*checkpoints
+	known map[scoreboard.BoardID]*anchors
 }
 
 func newRankIndex(db *pg.DB, small, step int64) *rankIndex {
-	return &rankIndex{db: db, small: small, step: step, known: make(map[scoreboard.BoardID]*checkpoints)}
+	return &rankIndex{db: db, small: small, step: step, known: make(map[scoreboard.BoardID]*anchors)}
 }
 
-// checkpoints returns those of a board, and scans it if they are too old.
-func (x *rankIndex) checkpoints(ctx context.Context, board scoreboard.BoardID) (*checkpoints, error) {
+// anchors returns those of a board, and scans it if they are too old.
+func (x *rankIndex) anchors(ctx context.Context, board scoreboard.BoardID) (*anchors, error) {
 	x.mu.Lock()
 	c := x.known[board]
 	x.mu.Unlock()
-	age := checkpointsOld
+	age := maxAnchorAge
 	if c != nil {
 		age = time.Since(c.made)
 	}
-	if age < checkpointsLife {
+	if age < anchorsTTL {
 		return c, nil
 	}
 	// The scan outlives the first caller: others wait for it, and later ones use it.
@@ -75,7 +75,7 @@ func (x *rankIndex) checkpoints(ctx context.Context, board scoreboard.BoardID) (
 		defer cancel()
 		return x.scan(ctx, board)
 	})
-	if age < checkpointsOld {
+	if age < maxAnchorAge {
 		return c, nil
 	}
 	select {
@@ -83,25 +83,25 @@ func (x *rankIndex) checkpoints(ctx context.Context, board scoreboard.BoardID) (
 		if done.Err != nil {
 			return nil, done.Err
 		}
-		return done.Val.(*checkpoints), nil
+		return done.Val.(*anchors), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// scan counts a board and, if it is large, finds its checkpoints: each from the
+// scan counts a board and, if it is large, finds its anchors: each from the
 // previous one, using only the database index.
-func (x *rankIndex) scan(ctx context.Context, board scoreboard.BoardID) (*checkpoints, error) {
-	const sqlCheckpoints = `with recursive checkpoint as (
+func (x *rankIndex) scan(ctx context.Context, board scoreboard.BoardID) (*anchors, error) {
+	const sqlAnchors = `with recursive anchor as (
     (select order_key, reached_at, user_id from standings where board_id = $1 and not hidden
      order by order_key, reached_at, user_id offset $2 - 1 limit 1)
   union all
-    select n.order_key, n.reached_at, n.user_id from checkpoint m cross join lateral (
+    select n.order_key, n.reached_at, n.user_id from anchor m cross join lateral (
         select order_key, reached_at, user_id from standings where board_id = $1 and not hidden
         and (order_key, reached_at, user_id) > (m.order_key, m.reached_at, m.user_id)
         order by order_key, reached_at, user_id offset $2 - 1 limit 1) n
-) select order_key, reached_at, user_id from checkpoint`
-	c := &checkpoints{step: x.step}
+) select order_key, reached_at, user_id from anchor`
+	c := &anchors{step: x.step}
 	before := time.Now()
 	err := pgx.BeginTxFunc(ctx, x.db, pg.Snapshot, func(tx pgx.Tx) error {
 		var err error
@@ -118,7 +118,7 @@ order by order_key, reached_at, user_id limit $2) few`,
 		if err != nil || c.total <= x.small {
 			return err
 		}
-		rows, err := tx.Query(ctx, sqlCheckpoints, board, c.step)
+		rows, err := tx.Query(ctx, sqlAnchors, board, c.step)
 		if err != nil {
 			return err
 		}
@@ -155,9 +155,9 @@ where board_id = $1 and not hidden and (order_key, reached_at, user_id) > ($2, $
 	return c, nil
 }
 
-// before returns the last checkpoint before a position, and its rank; without one a
+// before returns the last anchor before a position, and its rank; without one a
 // position before all, and 1.
-func (c *checkpoints) before(p *scoreboard.Position) (from scoreboard.Position, rank int64) {
+func (c *anchors) before(p *scoreboard.Position) (from scoreboard.Position, rank int64) {
 	n := sort.Search(len(c.at), func(i int) bool { return c.at[i].Compare(p) >= 0 })
 	if n == 0 {
 		return beforeAll, 1

@@ -46,13 +46,13 @@ type snapshot struct {
 	pgx.Tx
 	board scoreboard.BoardID
 	asOf  time.Time
-	known *checkpoints
+	known *anchors
 }
 
 // inSnapshot calls do with a consistent view of a board. On a large board the
-// answer is as old as its checkpoints.
+// answer is as old as its anchors.
 func (r *Reads) inSnapshot(ctx context.Context, board scoreboard.BoardID, do func(tx *snapshot) error) error {
-	c, err := r.index.checkpoints(ctx, board)
+	c, err := r.index.anchors(ctx, board)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (r *Reads) inSnapshot(ctx context.Context, board scoreboard.BoardID, do fun
 		s := &snapshot{Tx: tx, board: board, known: c}
 		p, err := pg.CheckProgress(ctx, tx, r.check)
 		if err == nil && r.check != nil {
-			// The checkpoints may be of another server. They may also be older.
+			// The anchors may be of another server. They may also be older.
 			err = r.check(scoreboard.Progress{AsOf: p.AsOf, ID: c.of.ID, Replica: c.of.Replica})
 		}
 		if err != nil {
@@ -101,7 +101,7 @@ func (tx *snapshot) total(ctx context.Context, some []own) (n int64, err error) 
 
 // ranks returns the rank of each position: 1 + the standings ahead of it. Positions are in
 // order, so a count can continue from the previous position if that is nearer than a
-// checkpoint: together they read a part of the index at most once.
+// anchor: together they read a part of the index at most once.
 func (tx *snapshot) ranks(ctx context.Context, of []scoreboard.Position) ([]int64, error) {
 	if len(of) == 0 {
 		return nil, nil

@@ -205,7 +205,7 @@ where board_id = 'global'`)
 }
 
 // check compares a page with what was the state of each user at its as_of or later. No user
-// who is hidden now is shown.
+// users that are hidden now are shown.
 func (h history) check(t *testing.T, page *scoreboard.Top) {
 	t.Helper()
 	shown := make(map[scoreboard.UserID]scoreboard.Score)
@@ -550,8 +550,8 @@ func TestPassesReadOnlyNewChanges(t *testing.T) {
 	same(t, conn)
 	s.Close()
 	got := storetest.TableReads(t, conn)["outbox_score_updates"]
-	if most := int64(2 * users * rounds); got.Scanned > 0 || got.Indexed > most {
+	if limit := int64(2 * users * rounds); got.Scanned > 0 || got.Indexed > limit {
 		t.Errorf("%d changes read by scans and %d by the index, want none and at most %d", got.Scanned,
-			got.Indexed, most)
+			got.Indexed, limit)
 	}
 }

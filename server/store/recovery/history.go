@@ -22,18 +22,18 @@ else pg_current_wal_flush_lsn() - '0/0'::pg_lsn end::bigint,
     coalesce((select (extract(epoch from max(since)) * 1000000)::bigint from adopted_histories), 0),
     (select mark from history_mark), coalesce((select min(history) from relay_shards where history <> h), '')
 from store_history() as h`
-	if err := r.db.QueryRow(ctx, sql).Scan(&now.ID, &now.Position, &now.Adopted, &now.Mark, &cursors); err != nil {
+	if err := r.db.QueryRow(ctx, sql).Scan(&now.ID, &now.Position, &now.Adopted, &now.Checks, &cursors); err != nil {
 		return now, "", pg.Translate(fmt.Errorf("read the store's history: %w", err))
 	}
 	return now, cursors, nil
 }
 
-// MarkHistory increases the mark and returns it once it is durable.
-func (r *Recovery) MarkHistory(ctx context.Context) (mark int64, err error) {
-	if err := r.db.QueryRow(ctx, `update history_mark set mark = mark + 1 returning mark`).Scan(&mark); err != nil {
-		return 0, pg.Translate(fmt.Errorf("mark the store's history: %w", err))
+// CountCheck counts a check of the history and returns it once it is durable.
+func (r *Recovery) CountCheck(ctx context.Context) (checks int64, err error) {
+	if err := r.db.QueryRow(ctx, `update history_mark set mark = mark + 1 returning mark`).Scan(&checks); err != nil {
+		return 0, pg.Translate(fmt.Errorf("count a check of the store's history: %w", err))
 	}
-	return mark, nil
+	return checks, nil
 }
 
 // AdoptHistory moves the relays' cursors to the database's history, now, in place of

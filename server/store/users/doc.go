@@ -7,7 +7,7 @@
 //
 // Profiles stores users' display names and avatars.
 //
-// Teams stores who is a member of which team when, and computes the scores of teams from
+// Teams stores the memberships of teams, and computes the scores of teams from
 // those of their members. A user is in at most one team of a board at a time. The score that
 // counts at the start and the end of a membership is exact, because it is read under the
 // user's lock. A team's score is what its members had in one snapshot, which was taken under
@@ -16,5 +16,5 @@
 // appears below the oldest running transaction. A pass that was interrupted is repeated from
 // the same cursor. After a minute without a pass, all teams are compared with their members.
 //
-// Visibility stores who sees users on boards.
+// Visibility stores to whom users are visible on boards.
 package users

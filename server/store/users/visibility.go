@@ -46,7 +46,7 @@ func scanVisibility(row pgx.CollectableRow) (p scoreboard.Privacy, err error) {
 	return p, err
 }
 
-// Put stores who sees a user, under the user's lock, as every write that names a user, and
+// Put stores a user's visibility, under the user's lock, as every write that names a user, and
 // returns it with the scores that it hides or shows: all of them, if the user leaves the
 // boards or comes back. audit is the entry of an operator, nil for the user. It is gone for an
 // erased user, forbidden to a frozen one who leaves the boards or comes back, and rate_limited
@@ -199,7 +199,7 @@ func (s *Visibility) beginPeriod(ctx context.Context, tx pgx.Tx, u *ledger.Locke
 	return err
 }
 
-// Get returns who sees a user: everyone, if the user has never changed that.
+// Get returns a user's visibility: public, if the user has never changed that.
 func (s *Visibility) Get(ctx context.Context, user scoreboard.UserID) (scoreboard.Privacy, error) {
 	all, err := s.list(ctx, `select `+visibilityColumns+` from user_privacy p where user_id = $1`, user)
 	if err == nil && len(all) == 0 {

@@ -35,7 +35,7 @@ type Options struct {
 const (
 	interval  = time.Hour
 	lease     = "archive"
-	leaseLife = 30 * time.Second
+	leaseTTL  = 30 * time.Second
 	chunkRows = 2000
 )
 
@@ -91,7 +91,7 @@ func (a *Archive) ListOld(ctx context.Context) ([]scoreboard.Partition, error) {
 // manifests of those that were dropped, also with an error: upkeep.ErrLost while another
 // call works on the storage, in any process.
 func (a *Archive) ArchiveOld(ctx context.Context) (done []Manifest, err error) {
-	err = a.runner.Hold(ctx, lease, leaseLife, func(ctx context.Context) (err error) {
+	err = a.runner.Hold(ctx, lease, leaseTTL, func(ctx context.Context) (err error) {
 		done, err = a.archiveOld(ctx)
 		return err
 	})

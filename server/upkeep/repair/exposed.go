@@ -16,7 +16,7 @@ type ExposedUsers interface {
 	HideExposed(ctx context.Context, user scoreboard.UserID) error
 }
 
-// hideExposed hides the users of a board who must be hidden.
+// hideExposed hides those users of a board that must be hidden.
 func hideExposed(ctx context.Context, store ExposedUsers, board scoreboard.BoardID) error {
 	for {
 		users, err := store.Exposed(ctx, board, "")
@@ -31,7 +31,7 @@ func hideExposed(ctx context.Context, store ExposedUsers, board scoreboard.Board
 	}
 }
 
-// checkExposed reports the users of a board who must be hidden and are shown, and hides them
+// checkExposed reports those users of a board that must be hidden and are shown, and hides them
 // with Repair.
 func (c *Check) checkExposed(ctx context.Context, board scoreboard.BoardID, v *VerifyResult) error {
 	users, err := c.Store.Exposed(ctx, board, c.User)

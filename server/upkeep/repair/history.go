@@ -15,14 +15,14 @@ import (
 // relay's cursors belong to, or empty.
 type HistorySource interface {
 	History(ctx context.Context) (now scoreboard.History, cursors string, err error)
-	// MarkHistory increases the history's mark and returns it once it is durable.
-	MarkHistory(ctx context.Context) (mark int64, err error)
+	// CountCheck counts a check of the history and returns it once it is durable.
+	CountCheck(ctx context.Context) (checks int64, err error)
 	// AdoptHistory returns a conflict if the database's history is no longer now.
 	AdoptHistory(ctx context.Context, now, before scoreboard.History, why *scoreboard.AuditEntry) error
 }
 
-// HistoryMarker stores, in Redis, the history that the ranking was built from.
-type HistoryMarker interface {
+// HistoryRecorder stores, in Redis, the history that the ranking was built from.
+type HistoryRecorder interface {
 	History(ctx context.Context) (scoreboard.History, error)
 	// AdvanceHistory stores now unless the history is no longer before.
 	AdvanceHistory(ctx context.Context, before, now scoreboard.History) error
@@ -53,21 +53,21 @@ func (c *HistoryChange) String() string {
 
 // CheckHistory compares the history of the store with that of the ranking. It
 // returns nil if the store's only continues.
-func CheckHistory(ctx context.Context, store HistorySource, ranking HistoryMarker) (*HistoryChange, error) {
+func CheckHistory(ctx context.Context, store HistorySource, ranking HistoryRecorder) (*HistoryChange, error) {
 	change, _, _, err := compareHistory(ctx, store, ranking)
 	return change, err
 }
 
 // KeepHistory is CheckHistory that stores, where nothing has changed, how far the
-// history has come, and a new mark. A restored store has an older mark, which nobody
+// history has come, and one more check. A restored store has fewer checks, which nobody
 // increases before it is adopted. So what was recorded more than a check before the
 // loss is not needed to find it, however far the log has come since.
-func KeepHistory(ctx context.Context, store HistorySource, ranking HistoryMarker) (*HistoryChange, error) {
+func KeepHistory(ctx context.Context, store HistorySource, ranking HistoryRecorder) (*HistoryChange, error) {
 	change, before, now, err := compareHistory(ctx, store, ranking)
 	if err != nil || change != nil {
 		return change, err
 	}
-	if now.Mark, err = store.MarkHistory(ctx); err != nil {
+	if now.Checks, err = store.CountCheck(ctx); err != nil {
 		return nil, err
 	}
 	return nil, ranking.AdvanceHistory(ctx, before, now)
@@ -75,11 +75,11 @@ func KeepHistory(ctx context.Context, store HistorySource, ranking HistoryMarker
 
 // compareHistory also returns the ranking's history and the store's.
 //
-// The position and the mark in the ranking were in the store before they were in the
+// The position and the checks in the ranking were in the store before they were in the
 // ranking. So the ranking is read first: what is read from the store later is never
 // lower, whichever process has advanced the ranking's meanwhile.
 func compareHistory(
-	ctx context.Context, store HistorySource, ranking HistoryMarker,
+	ctx context.Context, store HistorySource, ranking HistoryRecorder,
 ) (change *HistoryChange, before, now scoreboard.History, err error) {
 	if before, err = ranking.History(ctx); err != nil {
 		return nil, before, now, err
@@ -106,13 +106,13 @@ func compareHistory(
 // was built from.
 type Adoption struct {
 	Store   HistorySource
-	Ranking HistoryMarker
+	Ranking HistoryRecorder
 	Runner  *upkeep.Runner
 }
 
 const (
-	adoptionLease     = "history"
-	adoptionLeaseLife = 10 * time.Second
+	adoptionLease    = "history"
+	adoptionLeaseTTL = 10 * time.Second
 )
 
 // The action and the target of an adoption in the audit log.
@@ -136,7 +136,7 @@ func (a *Adoption) Run(
 	ctx context.Context, why *scoreboard.AuditEntry, mayAdopt func(*HistoryChange) error,
 	rebuild func(context.Context) error,
 ) error {
-	err := a.Runner.Hold(ctx, adoptionLease, adoptionLeaseLife, func(ctx context.Context) error {
+	err := a.Runner.Hold(ctx, adoptionLease, adoptionLeaseTTL, func(ctx context.Context) error {
 		return a.adopt(ctx, why, mayAdopt, rebuild)
 	})
 	if errors.Is(err, upkeep.ErrLost) {

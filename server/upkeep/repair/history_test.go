@@ -203,15 +203,15 @@ func TestOtherDatabaseNeedsAnOperator(t *testing.T) {
 	other.same(t)
 }
 
-// advancingMarker has another process check the history just before it is read.
-type advancingMarker struct {
-	repair.HistoryMarker
+// advancingRecorder has another process check the history just before it is read.
+type advancingRecorder struct {
+	repair.HistoryRecorder
 	advance func()
 }
 
-func (m advancingMarker) History(ctx context.Context) (scoreboard.History, error) {
+func (m advancingRecorder) History(ctx context.Context) (scoreboard.History, error) {
 	m.advance()
-	return m.HistoryMarker.History(ctx)
+	return m.HistoryRecorder.History(ctx)
 }
 
 // TestTwoNodesKeepTheHistory has one node store a position that the log reached after
@@ -220,7 +220,7 @@ func TestTwoNodesKeepTheHistory(t *testing.T) {
 	t.Parallel()
 	r := open(t)
 	for n := range 3 {
-		marker := advancingMarker{r.ranking, func() {
+		marker := advancingRecorder{r.ranking, func() {
 			r.record(t, 10*n, 10)
 			if change := r.checkHistory(t); change != nil {
 				t.Errorf("the other node: %s", change)

@@ -47,7 +47,7 @@ func NewPass(
 	return &Pass{
 		check: check, catalog: c, halted: halted, log: log,
 		job: r.NewJob(upkeep.JobOptions{
-			Name: passJob, Life: passLease, Interval: interval, First: min(interval, passDelay),
+			Name: passJob, TTL: passLease, Interval: interval, First: min(interval, passDelay),
 			MaxRun: passMaxRun, Runs: runs, Retry: min(interval/passRetries, time.Minute),
 			Failure: "full comparison failed", Level: slog.LevelWarn,
 		}),

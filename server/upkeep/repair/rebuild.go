@@ -29,14 +29,16 @@ type RebuildSource interface {
 
 // RebuildTarget is the ranking that is rebuilt.
 type RebuildTarget interface {
-	Mark(ctx context.Context, board *scoreboard.Board, token string) (bool, error)
+	Claim(ctx context.Context, board *scoreboard.Board, token string) (bool, error)
 	Fence(ctx context.Context, board scoreboard.BoardID, token string, since time.Time) error
 	Fill(ctx context.Context, board scoreboard.BoardID, token string, changes []scoreboard.Change) error
 	Epoch(ctx context.Context, board *scoreboard.Board) (int64, error)
 	Swap(ctx context.Context, board *scoreboard.Board, token string, s *scoreboard.Snapshot) (int64, error)
-	Unmark(ctx context.Context, board scoreboard.BoardID, token string) error
-	// Lost returns an error also where it concerns some boards only, which it counts.
-	Lost(ctx context.Context, boards []scoreboard.Board) (cold, suspect []scoreboard.Board, unknown int, err error)
+	Release(ctx context.Context, board scoreboard.BoardID, token string) error
+	// Unhealthy returns an error also where it concerns some boards only, which it counts.
+	Unhealthy(ctx context.Context, boards []scoreboard.Board) (
+		notLoaded, suspect []scoreboard.Board, unknown int, err error,
+	)
 	Loaded(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error)
 	Drop(ctx context.Context, board *scoreboard.Board) error
 	// RemoveUnused removes what an interrupted rebuild has left of boards.
@@ -75,11 +77,11 @@ func Rebuild(
 		board = &changed
 	}
 	token := rand.Text()
-	marked, err := ranking.Mark(ctx, board, token)
+	claimed, err := ranking.Claim(ctx, board, token)
 	if err != nil {
 		return nil, fmt.Errorf("rebuild: %w", err)
 	}
-	if !marked {
+	if !claimed {
 		return nil, scoreboard.Errorf(wire.CodeConflict, "board %s is already being rebuilt", board.ID)
 	}
 	done, err := fillAndSwap(ctx, store, ranking, board, token, progress)
@@ -87,7 +89,7 @@ func Rebuild(
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		// If Redis is unreachable, the shadow expires.
-		return nil, errors.Join(fmt.Errorf("rebuild: %w", err), ranking.Unmark(ctx, board.ID, token))
+		return nil, errors.Join(fmt.Errorf("rebuild: %w", err), ranking.Release(ctx, board.ID, token))
 	}
 	done.Elapsed = time.Since(started)
 	return done, nil

@@ -33,7 +33,7 @@ type RebuilderStore interface {
 // RebuilderRanking is the ranking that the rebuilder keeps up to date.
 type RebuilderRanking interface {
 	RebuildTarget
-	HistoryMarker
+	HistoryRecorder
 }
 
 // Rebuilder rebuilds boards that are missing from Redis, and those that a
@@ -71,7 +71,7 @@ func NewRebuilder(
 	return &Rebuilder{
 		catalog: c, store: s, ranking: r, log: log, checked: make(chan struct{}),
 		adoption: Adoption{Store: s, Ranking: r, Runner: runner},
-		// Without a lease: every process must know whether it is halted, a rebuild has a mark in
+		// Without a lease: every process must know whether it is halted, a rebuild has a claim in
 		// Redis, and an adoption a lease.
 		job: runner.NewJob(upkeep.JobOptions{
 			Name: "rebuild", Interval: checkInterval, Failure: "boards not checked", Level: slog.LevelWarn,
@@ -152,8 +152,8 @@ func (r *Rebuilder) Sync(ctx context.Context, family scoreboard.BoardID) error {
 	if err != nil {
 		return err
 	}
-	cold, _, _, err := r.ranking.Lost(ctx, ranked)
-	_, rebuildErr := r.rebuild(ctx, cold)
+	notLoaded, _, _, err := r.ranking.Unhealthy(ctx, ranked)
+	_, rebuildErr := r.rebuild(ctx, notLoaded)
 	return errors.Join(err, rebuildErr, r.dropArchived(ctx, inFamily))
 }
 
@@ -188,7 +188,7 @@ func (r *Rebuilder) dropArchived(ctx context.Context, match func(*scoreboard.Boa
 	return nil
 }
 
-// check rebuilds every board that is cold or suspect, or all boards if the
+// check rebuilds every board that is not loaded or suspect, or all boards if the
 // store went back in time. It changes nothing while the store is a different
 // database.
 func (r *Rebuilder) check(ctx context.Context) error {
@@ -205,18 +205,18 @@ func (r *Rebuilder) check(ctx context.Context) error {
 		return r.followHistory(ctx, change, ranked)
 	}
 	r.historyChanged.Set(0)
-	cold, suspect, unknown, err := r.ranking.Lost(ctx, ranked)
+	notLoaded, suspect, unknown, err := r.ranking.Unhealthy(ctx, ranked)
 	// Reads of boards on a server that does not answer fall back to the store, too.
-	r.setBoardStates(len(ranked), len(cold)+unknown, len(suspect))
-	_, rebuildErr := r.rebuild(ctx, append(cold, suspect...)) // boards without a live ranking first
+	r.setBoardStates(len(ranked), len(notLoaded)+unknown, len(suspect))
+	_, rebuildErr := r.rebuild(ctx, append(notLoaded, suspect...)) // boards without a live ranking first
 	return errors.Join(err, rebuildErr)
 }
 
-func (r *Rebuilder) setBoardStates(total, cold, suspect int) {
+func (r *Rebuilder) setBoardStates(total, notLoaded, suspect int) {
 	for state, n := range map[scoreboard.BoardState]int{
-		scoreboard.StateRebuilding: cold,
+		scoreboard.StateRebuilding: notLoaded,
 		scoreboard.StateCatchingUp: suspect,
-		scoreboard.StateHealthy:    total - cold - suspect,
+		scoreboard.StateHealthy:    total - notLoaded - suspect,
 	} {
 		r.boards.Set(float64(n), string(state))
 	}

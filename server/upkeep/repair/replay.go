@@ -26,7 +26,7 @@ type Log interface {
 // ReplayTarget is the ranking that a replay writes.
 type ReplayTarget interface {
 	States(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) ([]scoreboard.RankedState, error)
-	Apply(ctx context.Context, changes []scoreboard.Change) (cold []scoreboard.BoardID, err error)
+	Apply(ctx context.Context, changes []scoreboard.Change) (notLoaded []scoreboard.BoardID, err error)
 }
 
 // Replay applies the retained records of a log again, from an offset of one

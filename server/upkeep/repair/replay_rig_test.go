@@ -36,7 +36,7 @@ func newReplayRig(t *testing.T, log repair.Log, producer transport.Producer, rdb
 		ranking.New(rdb),
 		scoreboard.Board{ID: "global", Order: scoreboard.OrderHighest, Created: time.UnixMicro(1)},
 	}
-	if _, err := p.ranking.Mark(ctx, &p.board, "t"); err != nil {
+	if _, err := p.ranking.Claim(ctx, &p.board, "t"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.ranking.Swap(ctx, &p.board, "t", &scoreboard.Snapshot{Epoch: 1, AsOf: p.board.Created}); err != nil {

@@ -142,7 +142,7 @@ func New(o Options) *Worker {
 	w.delivered = w.attempts.WithLabelValues("delivered")
 	w.retried, w.failed = w.attempts.WithLabelValues("retried"), w.attempts.WithLabelValues("failed")
 	w.job = o.Runner.NewJob(upkeep.JobOptions{
-		Name: leaseName, Life: leaseTTL, Interval: interval, Idle: w.idle,
+		Name: leaseName, TTL: leaseTTL, Interval: interval, Idle: w.idle,
 		Failure: "webhooks failed", Level: slog.LevelWarn, Failures: w.errors,
 	})
 	return w

@@ -121,12 +121,12 @@ func (c *Cluster) startBackends(ctx context.Context) (err error) {
 
 // AwaitReady waits until every running node answers /readyz with 200 and reaches every
 // backend.
-func (c *Cluster) AwaitReady(ctx context.Context, atMost time.Duration) error {
-	deadline := time.Now().Add(atMost)
+func (c *Cluster) AwaitReady(ctx context.Context, timeout time.Duration) error {
+	deadline := time.Now().Add(timeout)
 	for _, n := range c.Nodes {
 		for !n.ready(ctx) {
 			if time.Now().After(deadline) {
-				return fmt.Errorf("node %d is not ready within %s; see %s", n.ID, atMost, n.log)
+				return fmt.Errorf("node %d is not ready within %s; see %s", n.ID, timeout, n.log)
 			}
 			time.Sleep(50 * time.Millisecond)
 		}

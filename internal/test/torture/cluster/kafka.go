@@ -143,7 +143,7 @@ func idsOf(brokers []kafka.Broker) (ids []int) {
 }
 
 // RecreateTopic deletes a topic with all its records, where it exists, and creates it
-// with so many partitions.
+// with that number of partitions.
 func (k *brokerSet) RecreateTopic(ctx context.Context, topic string, partitions int) error {
 	return k.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
 		deleted, err := client.DeleteTopics(ctx, &kafka.DeleteTopicsRequest{Topics: []string{topic}})

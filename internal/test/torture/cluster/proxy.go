@@ -22,7 +22,7 @@ type Fault struct {
 	// CutAtCommit cuts a PostgreSQL connection when the server reports a COMMIT:
 	// the transaction is committed, and the client never learns it.
 	CutAtCommit bool
-	// CutAfter cuts a PostgreSQL connection after so many messages of a client
+	// CutAfter cuts a PostgreSQL connection after that many messages of a client
 	// have been forwarded; 0 never.
 	CutAfter int
 	// OnCut is called, in a goroutine of its own, when a connection is cut; may be nil.

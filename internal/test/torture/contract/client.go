@@ -37,11 +37,11 @@ type Client struct {
 }
 
 // Token makes a bearer token of the development issuer.
-func Token(secret, user, scope string, life time.Duration) (string, error) {
+func Token(secret, user, scope string, ttl time.Duration) (string, error) {
 	now := time.Now()
 	claims := jwt.MapClaims{
 		"sub": user, "iss": "scoreboard-dev", "aud": "scoreboard",
-		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(life).Unix(),
+		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(ttl).Unix(),
 	}
 	if scope != "" {
 		claims["scope"] = scope

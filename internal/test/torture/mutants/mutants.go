@@ -109,8 +109,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "202 before the log has the event", file: "server/pipeline/ingest/acceptor.go",
-		old:   "case marks[i] != nil && marks[i].Produced && a.recent(marks[i]): // pending already",
-		new:   "case marks[i] != nil:",
+		old:   "case markers[i] != nil && markers[i].Produced && a.recent(markers[i]): // pending already",
+		new:   "case markers[i] != nil:",
 		args:  []string{"--only", "kafka half-open,node killed at a message", "--writers", "48", "--duration", "70s"},
 		rules: []string{"202 without an outcome", "404 after a 202"},
 	},
@@ -121,11 +121,11 @@ var mutants = []mutant{
 		rules: []string{"stale"},
 	},
 	{
-		// A rebuild into other partitions stops for a moment, and the marks expire meanwhile.
+		// A rebuild into other partitions stops for a moment, and the claims expire meanwhile.
 		name: "changes not sent to new partitions", file: "server/ranking/partitions/rebuild.go",
 		old: "	if err := r.countShadows(ctx, p, s.Users); err != nil {",
-		new: "	_ = r.Each(ctx, p.marks(), func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {\n" +
-			"\t\treturn run(r.shadows.Unmark, r.Keys.Shadow(name), token)\n\t}, ownMark)\n" +
+		new: "	_ = r.Each(ctx, p.claims(), func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {\n" +
+			"\t\treturn run(r.shadows.Release, r.Keys.Shadow(name), token)\n\t}, ownClaim)\n" +
 			"\ttime.Sleep(time.Second)\n" +
 			"	if err := r.countShadows(ctx, p, s.Users); err != nil {",
 		args:  []string{"--only", "delayed", "--players", "200", "--writers", "36", "--duration", "60s"},
@@ -160,14 +160,14 @@ var mutants = []mutant{
 		rules: []string{"202 without an outcome", "404 after a 202", "stale", "convergence"},
 	},
 	{
-		name: "a lost event is pending as long as its mark", file: "server/pipeline/ingest/acceptor.go",
-		old: "case undecided && (err != nil || a.recent(mark)):", new: "case undecided:",
+		name: "a lost event is pending as long as its marker", file: "server/pipeline/ingest/acceptor.go",
+		old: "case undecided && (err != nil || a.recent(marker)):", new: "case undecided:",
 		args:  []string{"--only", "topic of increments recreated,postgres paused"},
 		rules: []string{"pending without end"},
 	},
 	{
 		name: "a lost event is not published again", file: "server/pipeline/ingest/acceptor.go",
-		old: "marks[i].Produced && a.recent(marks[i]):", new: "marks[i].Produced:",
+		old: "markers[i].Produced && a.recent(markers[i]):", new: "markers[i].Produced:",
 		args:  []string{"--only", "topic of increments recreated,postgres paused"},
 		rules: []string{"202 without an outcome"},
 	},

@@ -46,7 +46,7 @@ namespace Scoreboard.Client
                 if (current == null || Ended(current)) current = fetch(cancel);
                 known = current;
             }
-            // The fetch belongs to the try that began it: when that is cancelled, the next one fetches anew.
+            // The fetch belongs to the try that began it: when that is cancelled, the next one fetches again.
             var cancelled = new TaskCompletionSource<IssuedToken>();
             using (cancel.Register(() => Forget(known, cancelled)))
             {

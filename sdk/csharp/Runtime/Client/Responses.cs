@@ -4,6 +4,53 @@ using System.Collections.Generic;
 
 namespace Scoreboard.Client
 {
+    /// <summary>The rank statistics of a user on a board, computed from hourly samples of the first 1,000 ranks.
+    /// Changes between two samples are not included.</summary>
+    public sealed partial class AllTimeRanks
+    {
+        /// <summary>Lowest rank of a sample, from 1.</summary>
+        public long BestRank { get; internal set; }
+
+        /// <summary>First sample with this rank.</summary>
+        public DateTimeOffset BestRankAt { get; internal set; }
+
+        /// <summary>Absent if the rank never improved.</summary>
+        public RankClimb BiggestClimb { get; internal set; }
+
+        /// <summary>Days in UTC with a sample of rank 1 to 10.</summary>
+        public long DaysInTop10 { get; internal set; }
+
+        /// <summary>How often ranks are sampled: hourly.</summary>
+        public string Samples { get; internal set; } = "";
+
+        /// <summary>First sample of the board.</summary>
+        public DateTimeOffset Since { get; internal set; }
+
+        internal static AllTimeRanks Read(JsonReader r)
+        {
+            var v = new AllTimeRanks();
+            r.BeginObject();
+            while (r.NextField())
+            {
+                if (!v.ReadField(r)) r.Skip();
+            }
+            return v;
+        }
+
+        /// <summary>Reads the latest field; false if it is not one of these.</summary>
+        internal bool ReadField(JsonReader r)
+        {
+            if (r.Is("best_rank")) BestRank = r.Long();
+            else if (r.Is("best_rank_at")) BestRankAt = r.Time();
+            else if (r.Is("biggest_climb")) BiggestClimb = r.Null() ? null : RankClimb.Read(r);
+            else if (r.Is("days_in_top_10")) DaysInTop10 = r.Long();
+            else if (r.Is("samples")) Samples = r.Text();
+            else if (r.Is("since")) Since = r.Time();
+            else return false;
+            return true;
+        }
+    }
+
     /// <summary>One row of a board.</summary>
     public sealed partial class Entry
     {
@@ -267,7 +314,7 @@ namespace Scoreboard.Client
         }
     }
 
-    /// <summary>The response of GET and PUT /v1/users/{user_id}/privacy: who sees the user's id and profile on
+    /// <summary>The response of GET and PUT /v1/users/{user_id}/privacy: to whom the user's id and profile on
     /// boards.</summary>
     public sealed partial class Privacy
     {
@@ -355,7 +402,7 @@ namespace Scoreboard.Client
         public DateTimeOffset EndedAt { get; internal set; }
 
         /// <summary>By how many ranks.</summary>
-        public long Places { get; internal set; }
+        public long Ranks { get; internal set; }
 
         internal static RankClimb Read(JsonReader r)
         {
@@ -373,7 +420,7 @@ namespace Scoreboard.Client
         {
             if (r.Is("began_at")) BeganAt = r.Time();
             else if (r.Is("ended_at")) EndedAt = r.Time();
-            else if (r.Is("places")) Places = r.Long();
+            else if (r.Is("ranks")) Ranks = r.Long();
             else return false;
             return true;
         }
@@ -471,6 +518,9 @@ namespace Scoreboard.Client
     /// beside the points is about these points only.</summary>
     public sealed partial class RankHistory
     {
+        /// <summary>Absent if no sample has the user, and with as=now.</summary>
+        public AllTimeRanks AllTime { get; internal set; }
+
         /// <summary>Lowest rank of a point, from 1.</summary>
         public long BestRank { get; internal set; }
 
@@ -486,9 +536,6 @@ namespace Scoreboard.Client
 
         /// <summary>Days in UTC with a point of rank 1 to 10.</summary>
         public long DaysInTop10 { get; internal set; }
-
-        /// <summary>Of all time; absent if no sample has the user, and with as=now.</summary>
-        public RankMarks Marks { get; internal set; }
 
         /// <summary>From the first time to the last, at most 1,000.</summary>
         public IReadOnlyList<RankPoint> Points { get; internal set; } = new RankPoint[0];
@@ -510,61 +557,14 @@ namespace Scoreboard.Client
         /// <summary>Reads the latest field; false if it is not one of these.</summary>
         internal bool ReadField(JsonReader r)
         {
-            if (r.Is("best_rank")) BestRank = r.Long();
+            if (r.Is("all_time")) AllTime = r.Null() ? null : AllTimeRanks.Read(r);
+            else if (r.Is("best_rank")) BestRank = r.Long();
             else if (r.Is("best_rank_at")) BestRankAt = r.Time();
             else if (r.Is("biggest_climb")) BiggestClimb = r.Null() ? null : RankClimb.Read(r);
             else if (r.Is("board")) Board = r.Text();
             else if (r.Is("days_in_top_10")) DaysInTop10 = r.Long();
-            else if (r.Is("marks")) Marks = r.Null() ? null : RankMarks.Read(r);
             else if (r.Is("points")) Points = r.List(RankPoint.Read);
             else if (r.Is("user_id")) UserId = r.Text();
-            else return false;
-            return true;
-        }
-    }
-
-    /// <summary>RankMarks are a user's rank statistics on a board, computed from hourly samples of the first 1,000
-    /// ranks. Changes between two samples are not included.</summary>
-    public sealed partial class RankMarks
-    {
-        /// <summary>Lowest rank of a sample, from 1.</summary>
-        public long BestRank { get; internal set; }
-
-        /// <summary>First sample with this rank.</summary>
-        public DateTimeOffset BestRankAt { get; internal set; }
-
-        /// <summary>Absent if the rank never improved.</summary>
-        public RankClimb BiggestClimb { get; internal set; }
-
-        /// <summary>Days in UTC with a sample of rank 1 to 10.</summary>
-        public long DaysInTop10 { get; internal set; }
-
-        /// <summary>How often ranks are sampled: hourly.</summary>
-        public string Samples { get; internal set; } = "";
-
-        /// <summary>First sample of the board.</summary>
-        public DateTimeOffset Since { get; internal set; }
-
-        internal static RankMarks Read(JsonReader r)
-        {
-            var v = new RankMarks();
-            r.BeginObject();
-            while (r.NextField())
-            {
-                if (!v.ReadField(r)) r.Skip();
-            }
-            return v;
-        }
-
-        /// <summary>Reads the latest field; false if it is not one of these.</summary>
-        internal bool ReadField(JsonReader r)
-        {
-            if (r.Is("best_rank")) BestRank = r.Long();
-            else if (r.Is("best_rank_at")) BestRankAt = r.Time();
-            else if (r.Is("biggest_climb")) BiggestClimb = r.Null() ? null : RankClimb.Read(r);
-            else if (r.Is("days_in_top_10")) DaysInTop10 = r.Long();
-            else if (r.Is("samples")) Samples = r.Text();
-            else if (r.Is("since")) Since = r.Time();
             else return false;
             return true;
         }
@@ -662,14 +662,14 @@ namespace Scoreboard.Client
         }
     }
 
-    /// <summary>RankTie says who has the same score. Of equal scores, the one that was reached first ranks
-    /// first.</summary>
+    /// <summary>The number of users with the same score, and the first of them. Of equal scores, the one that was
+    /// reached first ranks first.</summary>
     public sealed partial class RankTie
     {
         /// <summary>Of those, how many reached it before the user.</summary>
         public long Ahead { get; internal set; }
 
-        /// <summary>Who reached it first; absent if others are private.</summary>
+        /// <summary>User that reached it first; absent if others are private.</summary>
         public string First { get; internal set; } = "";
 
         /// <summary>When that was; absent as first is.</summary>
@@ -827,7 +827,7 @@ namespace Scoreboard.Client
         }
     }
 
-    /// <summary>ScoreSources are the changes of a score by their source, in points. Their sum is the score.</summary>
+    /// <summary>The sum of a score's changes by their source, in points. Their sum is the score.</summary>
     public sealed partial class ScoreSources
     {
         /// <summary>By operators.</summary>
@@ -1281,7 +1281,8 @@ namespace Scoreboard.Client
         }
     }
 
-    /// <summary>A row of a list. rank is the rank on the board; place is the position in the list, from 1.</summary>
+    /// <summary>A row of a list. rank is the rank on the board, list_rank the rank among the rows of the list, such as
+    /// friends.</summary>
     public sealed partial class UserListEntry
     {
         /// <summary>URL of the user's avatar: https, up to 512 characters.</summary>
@@ -1290,8 +1291,8 @@ namespace Scoreboard.Client
         /// <summary>Name to show beside the score, 1 to 32 characters.</summary>
         public string DisplayName { get; internal set; } = "";
 
-        /// <summary>Position in the list, from 1.</summary>
-        public long Place { get; internal set; }
+        /// <summary>Rank among the rows of the list, from 1.</summary>
+        public long ListRank { get; internal set; }
 
         /// <summary>True for a user who is not on any board: rank is the one that the score would have.</summary>
         public bool Private { get; internal set; }
@@ -1321,7 +1322,7 @@ namespace Scoreboard.Client
         {
             if (r.Is("avatar_url")) AvatarUrl = r.Text();
             else if (r.Is("display_name")) DisplayName = r.Text();
-            else if (r.Is("place")) Place = r.Long();
+            else if (r.Is("list_rank")) ListRank = r.Long();
             else if (r.Is("private")) Private = r.Bool();
             else if (r.Is("rank")) Rank = r.Long();
             else if (r.Is("score")) Score = r.Long();

@@ -22,7 +22,7 @@ namespace Scoreboard.Client
             return SendAsync("PUT", path, body.Close('}').ToString(), Profile.Read, cancel);
         }
 
-        /// <summary>Reads who sees a user's id and profile on boards.</summary>
+        /// <summary>Reads a user's visibility on boards.</summary>
         public Task<Privacy> PrivacyAsync(string userId, CancellationToken cancel = default(CancellationToken))
         {
             return GetAsync("/v1/users/" + Calls.Segment(userId) + "/privacy", new Query(), Privacy.Read, cancel);

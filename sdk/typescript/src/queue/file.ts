@@ -205,7 +205,7 @@ async function linked(from: string, to: string): Promise<boolean> {
 
 /**
  * Removes the lock of a holder that ended. Several processes may have seen it, and one of them may have
- * its own lock there already: only who creates the claim on this holder's lock may remove it.
+ * its own lock there already: only the process that creates the claim on this holder's lock may remove it.
  */
 async function removeVoid(path: string, holder: string): Promise<void> {
   const claim = `${lockOf(path)}.${createHash("sha256").update(holder).digest("hex").slice(0, 16)}`;

@@ -33,7 +33,7 @@ export async function followSocket(w: Watcher, signal: AbortSignal): Promise<voi
   await new Promise<never>((_, reject) => {
     const abort = () => end(abortedError(signal));
     const watchdog = new Watchdog((silence) => end(wrap("read the stream", silence)));
-    // Pings are not shown to programs. If nothing else arrives, subscribing anew makes the server
+    // Pings are not shown to programs. If nothing else arrives, subscribing again makes the server
     // send the current state, by which a dead connection is noticed.
     const confirm = setInterval(() => {
       if (Date.now() - heardAt < MAX_SILENCE / 3 || !opened) return;

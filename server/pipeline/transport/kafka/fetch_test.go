@@ -65,7 +65,7 @@ func TestFetchSendsOneRequestToEachLeader(t *testing.T) {
 	}
 	before, began := requests.Load(), time.Now()
 	time.Sleep(3 * time.Second)
-	if n, most := requests.Load()-before, int64(3*(time.Since(began).Seconds()+1)); n < 3 || n > most {
+	if n, limit := requests.Load()-before, int64(3*(time.Since(began).Seconds()+1)); n < 3 || n > limit {
 		t.Errorf("%d requests while nothing came, want 3 a second", n)
 	}
 	for move := range int32(3) {

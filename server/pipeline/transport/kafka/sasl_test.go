@@ -25,7 +25,7 @@ import (
 type secured struct {
 	broker *backends.KafkaServer
 	ports  map[string]int
-	files  map[string]tlsfiles.Files // by who has them
+	files  map[string]tlsfiles.Files // by their owner
 }
 
 const saslUser = "ada"
@@ -60,7 +60,7 @@ func newSecured(t *testing.T) *secured {
 	return s
 }
 
-// connect returns a client of a listener. who has the files for TLS; "" does without.
+// connect returns a client of a listener. owner has the files for TLS; "" does without.
 func (s *secured) connect(t *testing.T, listener, who, mechanism, password string) *kafka.Client {
 	t.Helper()
 	host := "localhost"

@@ -16,11 +16,11 @@ import (
 // luaOwned returns nil without the lease. What follows is the script's own.
 const luaOwned = `
 local stream, lease = KEYS[1], KEYS[2]
-local group, member, life, count, start = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local group, member, ttl, count, start = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 if redis.call('GET', lease) ~= member then
     return false
 end
-redis.call('PEXPIRE', lease, life)
+redis.call('PEXPIRE', lease, ttl)
 `
 
 var renewScript = redis.NewScript(luaOwned + `return {{}, ''}`)

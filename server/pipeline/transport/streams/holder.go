@@ -13,7 +13,7 @@ import (
 // owner of the rankings hears of it before the next entry is handled. A slot that is moved
 // to another server looks the same.
 
-// holder returns who holds a stream, and who held it when that was last recorded.
+// holder returns the owner of a stream, and the owner when that was last recorded.
 var holder = redis.NewScript(`
 local function info(section, field)
     local text = redis.pcall('INFO', section)

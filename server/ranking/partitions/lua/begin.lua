@@ -1,7 +1,7 @@
--- KEYS: head, then meta, rank, users of the board, then the same of its shadow.
+-- KEYS: merged top, then meta, rank, users of the board, then the same of its shadow.
 -- ARGV: token, epoch, updated (microseconds), order, now (microseconds), as of
 -- (microseconds), partitions.
--- Begins the head of a board in partitions whose shadows were swapped in under this
+-- Begins the merged top of a board in partitions whose shadows were swapped in under this
 -- epoch, in place of what was live. It has no rows until they are merged. Returns 1; -1
 -- if the shadow is not the caller's; -3 if the epoch is not greater than the live
 -- board's; -4 if a build that knows no partitions applied a change meanwhile, which they

@@ -1,5 +1,5 @@
 -- Before swap.lua, where the shadow replaces a board in partitions by one in one piece.
--- KEYS: those of swap.lua, then the head. ARGV: those of swap.lua.
+-- KEYS: those of swap.lua, then the merged top. ARGV: those of swap.lua.
 if redis.call('TYPE', KEYS[1]).ok == 'string' then
     local facts = redis.call('HMGET', KEYS[7], 'epoch', 'since')
     if redis.call('HGET', KEYS[4], 'token') ~= ARGV[1] then

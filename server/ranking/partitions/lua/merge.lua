@@ -1,9 +1,9 @@
--- KEYS: head. ARGV: channel, board, epoch, sequences of the partitions, updated
+-- KEYS: merged top. ARGV: channel, board, epoch, sequences of the partitions, updated
 -- (microseconds), total, moved, top, rows.
 -- Stores what was merged of the partitions when their sequences were those given, and
 -- publishes a notice if the top 100 changed or users moved. Returns 1; 0, with nothing
 -- stored, if any of the stored sequences is greater: then this was merged of older
--- partitions; -1 if the head has another epoch, or there is none.
+-- partitions; -1 if the merged top has another epoch, or there is none.
 local facts = redis.call('HMGET', KEYS[1], 'epoch', 'seqs', 'top', 'order')
 if facts[1] ~= ARGV[3] then
     return -1

@@ -1,5 +1,5 @@
 -- KEYS: meta, rank, users of the shadow.
--- ARGV: token, milliseconds until the mark expires, then changes.
+-- ARGV: token, milliseconds until the claim expires, then changes.
 -- Returns how many were newer, or -1 if the shadow is not the caller's.
 if redis.call('HGET', KEYS[1], 'token') ~= ARGV[1] then
     return -1

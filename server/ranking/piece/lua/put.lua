@@ -52,9 +52,9 @@ local function put(rank, users, first)
     return #fresh / 2
 end
 
--- head packs the first 100 rows, each as "length key user". It leaves out reached_at,
+-- first_rows packs the first 100 rows, each as "length key user". It leaves out reached_at,
 -- which does not change the version.
-local function head(rank)
+local function first_rows(rank)
     local rows = redis.call('ZRANGE', rank, 0, 99, 'WITHSCORES')
     local packed = {}
     for i = 1, #rows, 2 do
@@ -63,9 +63,9 @@ local function head(rank)
     return table.concat(packed)
 end
 
--- renew stores the head and returns it if it changed, which makes a new version.
+-- renew stores the merged top and returns it if it changed, which makes a new version.
 local function renew(meta, rank)
-    local top = head(rank)
+    local top = first_rows(rank)
     if top == redis.call('HGET', meta, 'top') then
         return nil
     end
@@ -74,7 +74,7 @@ local function renew(meta, rank)
     return top
 end
 
--- announce publishes a notice: one line of metadata, the head if it changed, and
+-- announce publishes a notice: one line of metadata, the merged top if it changed, and
 -- the users that moved.
 local function announce(channel, board, meta, rank, top, moved)
     local facts = redis.call('HMGET', meta, 'epoch', 'version', 'updated', 'order')

@@ -1,6 +1,6 @@
--- What differs in a partition of a board: its head is merged with those of the others
+-- What differs in a partition of a board: its top is merged with those of the others
 -- outside, so a change only counts up the partition's sequence, and publishes nothing.
-local function head()
+local function first_rows()
     return ''
 end
 

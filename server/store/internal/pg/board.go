@@ -24,12 +24,12 @@ const BoardColumns = `board_id, family_id, mode, sort_order, status, min_delta, 
 // ScanBoard scans BoardColumns, after any columns selected before them.
 func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
 	var start, end, closed *time.Time
-	var minAge, life int64 // milliseconds
+	var minAge, ttl int64 // milliseconds
 	var source *scoreboard.BoardID
 	var team scoreboard.TeamRule
 	err = row.Scan(append(before, &b.ID, &b.Family, &b.Mode, &b.Order, &b.Status, &b.MinDelta, &b.MaxDelta,
 		&b.MinScore, &b.MaxScore, &b.Public, &b.Region, &b.Created, &b.Period, &b.TimeZone, &b.WeekStart,
-		&start, &end, &closed, &b.Require.ActionToken, &b.Require.Attestation, &minAge, &life,
+		&start, &end, &closed, &b.Require.ActionToken, &b.Require.Attestation, &minAge, &ttl,
 		&b.StandingsVersion, &b.StandingsHash,
 		&source, &team.Aggregate, &team.Best, &team.Moves, &b.Platform, &b.Tags, &b.RulesVersion, &b.Partitions,
 		&b.BoundsVersion)...)
@@ -38,7 +38,7 @@ func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
 		b.Team = &team
 	}
 	b.Require.MinActionTime = time.Duration(minAge) * time.Millisecond
-	b.Require.ActionTTL = time.Duration(life) * time.Millisecond
+	b.Require.ActionTTL = time.Duration(ttl) * time.Millisecond
 	b.Created = b.Created.UTC()
 	for to, t := range map[*time.Time]*time.Time{&b.PeriodStart: start, &b.PeriodEnd: end, &b.Closed: closed} {
 		if t != nil {

@@ -90,7 +90,7 @@ const Retries = 20
 // Retry repeats do while its error is retryable.
 func Retry(ctx context.Context, do func() error) error { return RetryTimes(ctx, Retries, do) }
 
-// RetryTimes runs do at most so many times, while its error is retryable.
+// RetryTimes runs do at most that many times, while its error is retryable.
 func RetryTimes(ctx context.Context, times int, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()

@@ -216,11 +216,11 @@ namespace Scoreboard.Client
         private void Compact()
         {
             var next = path + ".new";
-            using (var anew = new FileStream(next, FileMode.Create, FileAccess.Write, FileShare.Read))
+            using (var copy = new FileStream(next, FileMode.Create, FileAccess.Write, FileShare.Read))
             {
                 var bytes = Utf8.GetBytes(string.Concat(queued.Values.Select(LineOf)));
-                anew.Write(bytes, 0, bytes.Length);
-                anew.Flush(true);
+                copy.Write(bytes, 0, bytes.Length);
+                copy.Flush(true);
             }
             file?.Dispose();
             file = null;

@@ -40,7 +40,7 @@ namespace Scoreboard.Client
         }
 
         /// <summary>
-        /// Pings are not shown to programs. If nothing else arrives, subscribing anew makes the server send the current
+        /// Pings are not shown to programs. If nothing else arrives, subscribing again makes the server send the current
         /// state, by which a dead connection is noticed.
         /// </summary>
         protected override async Task ConfirmAsync(CancellationToken cancel)

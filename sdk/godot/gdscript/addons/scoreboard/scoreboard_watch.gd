@@ -180,7 +180,7 @@ func _rows(from: Dictionary, rows: Array, connection: String, more: Dictionary) 
 	var degraded: String = from.get("degraded_reason", "")
 	if degraded == "" and from.get("degraded", false):
 		degraded = "unknown"
-	if degraded == "" and from.get("board_state", "HEALTHY") != "HEALTHY": # rows may lack changes
+	if degraded == "" and from.get("board_state", "HEALTHY") != "HEALTHY":  # rows may lack changes
 		degraded = from["board_state"].to_lower()
 	more.merge({"board": from["board"], "top": rows, "degraded": degraded, "connection": connection})
 	_show(more)
