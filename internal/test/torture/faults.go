@@ -436,7 +436,7 @@ func (r *run) restoreRedis(rng *rand.Rand) func() {
 // in an order that the seed decides. It leaves everything healthy.
 func (r *run) schedule(ctx context.Context, rng *rand.Rand) {
 	var drawn []fault
-	for _, f := range faults {
+	for _, f := range slices.Concat(faults, hostFaults) {
 		if r.wanted(f.name) && r.cluster.Can(f.needs) && (!f.acts("kafka") || r.cluster.Can(cluster.Broker)) {
 			drawn = append(drawn, f)
 		}

@@ -20,6 +20,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,7 @@ type options struct {
 	only       string
 	binary     string
 	earlier    string
+	earlierAt  string
 	dir        string
 }
 
@@ -57,6 +59,10 @@ var layouts = map[string]cluster.Options{
 	"direct":   {Roles: []string{"", ""}, Transport: "direct"},
 	"brokers":  {Roles: []string{"", ""}, Brokers: 3},
 	"disks":    {Roles: []string{"", ""}, Transport: "direct", Disks: true},
+	// Every role is on two of three hosts, behind an edge.
+	"containers": {Containers: true, Roles: []string{
+		"api,read,relay,intake", "api,read,gateway,projector,maintenance", "gateway,relay,projector,intake,maintenance",
+	}},
 }
 
 // layoutNames are the layouts in the order in which a long run takes them.
@@ -85,11 +91,14 @@ func main() {
 	flag.IntVar(&o.writers, "writers", 12, "clients that write")
 	flag.IntVar(&o.players, "players", 40, "users that they share")
 	flag.IntVar(&o.pauseMS, "pause", 20, "longest pause of a client between requests, in milliseconds")
-	flag.StringVar(&o.layout, "layout", "two", "installation: "+strings.Join(layoutNames, ", ")+"; see docs/torture.md")
+	flag.StringVar(&o.layout, "layout", "two", "installation: "+strings.Join(layoutNames, ", ")+
+		" or containers; see docs/torture.md")
 	flag.StringVar(&o.only, "only", "", "inject only faults whose name contains this, or one of several, "+
 		"separated by commas")
 	flag.StringVar(&o.binary, "binary", "bin/scoreboardd", "the daemon to run")
-	flag.StringVar(&o.earlier, "earlier", "", "the daemon of an earlier version, which the last node runs")
+	flag.StringVar(&o.earlier, "earlier", "", "the daemon of an earlier version, which some nodes run")
+	flag.StringVar(&o.earlierAt, "earlier-nodes", "", "numbers of these nodes, from 0 and separated by commas; "+
+		"when empty the last one")
 	flag.StringVar(&o.dir, "dir", "", "folder for data and logs, kept afterwards; when empty a temporary one, "+
 		"kept if a violation was found")
 	flag.Parse()
@@ -180,8 +189,16 @@ func newRun(ctx context.Context, o options) (r *run, err error) {
 		return nil, err
 	}
 	layout.Dir, layout.Binary, layout.Earlier = o.dir, o.binary, o.earlier
+	if layout.EarlierNodes, err = o.earlierNodes(len(layout.Roles)); err != nil {
+		return nil, err
+	}
 	if layout.Clocks {
 		if layout.Binary, err = buildWithClock(ctx, o.dir); err != nil {
+			return nil, err
+		}
+	}
+	if layout.Containers {
+		if layout.Binary, err = buildStatic(ctx, o.dir); err != nil {
 			return nil, err
 		}
 	}
@@ -221,6 +238,36 @@ func newRun(ctx context.Context, o options) (r *run, err error) {
 	}
 	r.report(time.Since(began))
 	return r, nil
+}
+
+// buildStatic builds a daemon that needs no files beside it.
+func buildStatic(ctx context.Context, dir string) (binary string, err error) {
+	binary = filepath.Join(dir, "scoreboardd")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/scoreboardd")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the daemon: %w\n%s", err, out)
+	}
+	return binary, nil
+}
+
+// earlierNodes are the nodes of so many that run an earlier version.
+func (o options) earlierNodes(nodes int) ([]int, error) {
+	if o.earlier == "" {
+		return nil, nil
+	}
+	if o.earlierAt == "" {
+		return []int{nodes - 1}, nil
+	}
+	var all []int
+	for text := range strings.SplitSeq(o.earlierAt, ",") {
+		id, err := strconv.Atoi(text)
+		if err != nil || id < 0 || id >= nodes {
+			return nil, fmt.Errorf("--earlier-nodes: %q is none of the %d nodes", text, nodes)
+		}
+		all = append(all, id)
+	}
+	return all, nil
 }
 
 // buildWithClock builds a daemon whose clock can be set.

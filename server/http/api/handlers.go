@@ -92,7 +92,7 @@ func newParts(o *Options, f *failures) *parts {
 		userBoards: &userBoards{access: access, catalog: o.Catalog, reads: o.Reads},
 		pages:      &topPages{cursors: o.CursorKeys, now: o.Now},
 		signatures: &signatures{
-			keyring: o.Keyring, policy: policy, limit: o.Limits.Key, explain: o.DevIssuer,
+			keyring: o.Keyring, policy: policy, limit: o.Limits.Key, hints: o.DevIssuer,
 		},
 		tokenChecks: &tokenChecks{
 			tokens: o.ActionTokens, attestations: o.Attestations, window: o.Window, peers: o.Peers, now: o.Now,

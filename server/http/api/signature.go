@@ -28,9 +28,9 @@ type signatures struct {
 	keyring *auth.Keyring
 	policy  *atomic.Pointer[Policy]
 	limit   func(perMinute int) KeyLimit // nil is off
-	// explain says in rejections which text was to be signed, for development. It is made of the
+	// hints says in rejections which text was to be signed, for development. It is made of the
 	// request alone, but in production nobody gets a hint.
-	explain bool
+	hints bool
 }
 
 // checkSignature verifies the header scheme if its header is present, else the
@@ -44,7 +44,7 @@ func (s *signatures) checkSignature(c *gin.Context, cmd *command, body []byte, o
 		if optional {
 			return signer{}, nil
 		}
-		return signer{}, s.reject(cmd.request.KeyID, cmd.request.FieldText())
+		return signer{}, s.mismatch(cmd.request.KeyID, cmd.request.FieldText())
 	}
 	r := cmd.request
 	if cmd.Attributes != nil {
@@ -71,15 +71,15 @@ func (s *signatures) verifySignature(
 ) (signer, error) {
 	scope, err := s.keyring.Check(c.Request.Context(), keyID, text, signature, at)
 	if wire.CodeOf(err) == wire.CodeInvalidSignature {
-		err = s.reject(keyID, text)
+		err = s.mismatch(keyID, text)
 	}
 	return signer{keyID, scope}, err
 }
 
-// reject returns the error of a signature that is not accepted.
-func (s *signatures) reject(keyID string, text []byte) error {
+// mismatch returns the error of a signature that is not accepted.
+func (s *signatures) mismatch(keyID string, text []byte) error {
 	err := auth.ErrSignature()
-	if !s.explain {
+	if !s.hints {
 		return err
 	}
 	return scoreboard.Errorf(wire.CodeInvalidSignature,

@@ -22,7 +22,7 @@ const JWTSecret = "a secret of the torture test, long enough for HS256"
 type Options struct {
 	Dir      string   // for data and logs, made when missing
 	Binary   string   // of scoreboardd
-	Earlier  string   // of an earlier version, which the last node runs; empty: none
+	Earlier  string   // of an earlier version
 	Roles    []string // one entry per node: its --roles, "" for all
 	Settings []string // NAME=value, for every node
 	Brokers  int      // of Kafka; more than two can lose one
@@ -31,16 +31,23 @@ type Options struct {
 	Redis     RedisKind
 	Standby   bool // PostgreSQL has a synchronous standby
 	Disks     bool // the first disk of PostgreSQL and of Kafka can be filled; requires root
+	// EarlierNodes are the ids of the nodes that run Earlier.
+	EarlierNodes []int
 	// Clocks of nodes and of PostgreSQL can be set; requires libfaketime, and a
 	// Binary built with clock.Overlay.
 	Clocks bool
+	// Containers has each node, and an edge in front of them, in a container with a network of its
+	// own; requires root, a Docker engine, and a static Binary.
+	Containers bool
 }
 
 // Cluster is a running installation.
 type Cluster struct {
 	Nodes []*Node
+	Edge  *Node // nginx, with which clients reach any node; nil: none
 
-	o Options
+	o     Options
+	hosts []*host // of the nodes and the edge; nil: none
 	*brokerSet
 	mu       sync.Mutex // of all below
 	postgres *devstack.Postgres
@@ -63,6 +70,12 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 			c.Close()
 		}
 	}()
+	if o.Containers {
+		if err := c.startHosts(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c.brokerSet.host = c.proxyHost(0)
 	if err := c.startBackends(ctx); err != nil {
 		return nil, err
 	}
@@ -82,7 +95,10 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 			return nil, err
 		}
 	}
-	return c, c.AwaitReady(ctx, time.Minute)
+	if err := c.AwaitReady(ctx, time.Minute); err != nil || !o.Containers {
+		return c, err
+	}
+	return c, c.startEdge(ctx)
 }
 
 func (c *Cluster) startBackends(ctx context.Context) (err error) {
@@ -155,6 +171,8 @@ func (c *Cluster) Can(what Ability) bool {
 		return c.o.Redis == Sentinels
 	case Slots:
 		return c.o.Redis == RedisCluster
+	case Hosts:
+		return c.o.Containers
 	}
 	return true
 }
@@ -168,6 +186,7 @@ const (
 	Disks   Ability = "disks that can be filled"
 	Clocks  Ability = "clocks that can be set"
 	Brokers Ability = "three brokers"
+	Hosts   Ability = "nodes on several hosts"
 
 	Broker    Ability = "a broker"
 	OneBroker Ability = "a single broker"
@@ -259,6 +278,9 @@ func (c *Cluster) Close() {
 		n.Kill()
 		n.postgres.Close()
 		n.redis.Close()
+	}
+	if c.hosts != nil {
+		_ = removeHosts(context.Background()) // the next run does it otherwise
 	}
 	for _, b := range c.brokers {
 		if b.KafkaBroker != nil {

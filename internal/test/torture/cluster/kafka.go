@@ -40,6 +40,7 @@ type brokerSet struct {
 	o       Options
 	brokers []*broker
 	dirs    map[Backend]string // of the cluster
+	host    string             // where their proxies listen
 }
 
 func (k *brokerSet) startKafka(ctx context.Context) error {
@@ -51,7 +52,7 @@ func (k *brokerSet) startKafka(ctx context.Context) error {
 			k.dirs[b.name] = filepath.Join(k.o.Dir, string(b.name))
 		}
 		var err error
-		if b.net, err = Listen(ctx, ""); err != nil {
+		if b.net, err = listenOn(ctx, k.host, ""); err != nil {
 			return err
 		}
 		k.brokers = append(k.brokers, b)

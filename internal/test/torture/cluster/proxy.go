@@ -64,7 +64,11 @@ func (l *link) reset() {
 // Listen starts a proxy on a free port of 127.0.0.1. The target may be set
 // later, before the first connection.
 func Listen(ctx context.Context, target string) (*Proxy, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	return listenOn(ctx, "127.0.0.1", target)
+}
+
+func listenOn(ctx context.Context, host, target string) (*Proxy, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("listen for a proxy: %w", err)
 	}

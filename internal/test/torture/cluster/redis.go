@@ -165,13 +165,13 @@ func (s *redisSet) nodeURL(proxies Proxies) string {
 	return "redis://" + login + hosts[0] + "/0"
 }
 
-// proxiesOf makes the proxies of a node: to every server, then to every sentinel. What these say of
-// the servers' addresses names the proxies of this node.
-func (s *redisSet) proxiesOf(ctx context.Context) (Proxies, error) {
+// proxiesOf makes the proxies of a node, which listen on a host: to every server, then to every sentinel.
+// What these say of the servers' addresses names the proxies of this node.
+func (s *redisSet) proxiesOf(ctx context.Context, host string) (Proxies, error) {
 	var all Proxies
 	names := make(map[string]string)
 	for _, one := range append(append([]*redisServer(nil), s.servers...), s.sentinels...) {
-		p, err := Listen(ctx, one.addr())
+		p, err := listenOn(ctx, host, one.addr())
 		if err != nil {
 			return all, err
 		}
