@@ -259,10 +259,13 @@ func (m *maker) content(route string, v any) object {
 		kind, body["schema"] = "text/event-stream", m.SchemaOf(reflect.TypeOf(v.of))
 	case oneOf:
 		var schemas []object
+		var names []string
 		for _, one := range v {
 			schemas = append(schemas, m.SchemaOf(reflect.TypeOf(one)))
+			names = append(names, reflect.TypeOf(one).Name())
 		}
-		body["schema"] = object{"oneOf": schemas}
+		// Generators of clients name the type by its title.
+		body["schema"] = object{"oneOf": schemas, "title": strings.Join(names, "Or")}
 	default:
 		body["schema"] = m.SchemaOf(reflect.TypeOf(v))
 	}
