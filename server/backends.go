@@ -123,6 +123,7 @@ func (b *backends) openRedis() (redis.UniversalClient, error) {
 	if b.config.Has(config.RoleIntake) {
 		o.PoolSize += queueShards
 	}
+	o.OnConnect = func(ctx context.Context, conn *redis.Conn) error { return b.ranking.Connected(ctx, conn) }
 	return o.Open(), nil
 }
 

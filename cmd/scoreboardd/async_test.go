@@ -22,6 +22,7 @@ type asyncCaller struct {
 	d      *daemon
 	bearer string
 	signer client.Signer
+	http   *http.Client
 
 	retryAfter string // of the last response
 }
@@ -39,7 +40,7 @@ func (h *harness) async(d *daemon, user, scope string) *asyncCaller {
 	}
 	return &asyncCaller{
 		h: h, d: d, bearer: "Bearer " + h.token(user, scope),
-		signer: client.Signer{KeyID: key.KeyID, Secret: key.Secret},
+		signer: client.Signer{KeyID: key.KeyID, Secret: key.Secret}, http: http.DefaultClient,
 	}
 }
 
@@ -75,7 +76,7 @@ func (a *asyncCaller) event(id string) (int, string, string) {
 func (a *asyncCaller) do(req *http.Request) (int, string, string) {
 	a.h.t.Helper()
 	req.Header.Set("Authorization", a.bearer)
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := a.http.Do(req)
 	if err != nil {
 		a.h.t.Fatal(err)
 	}

@@ -117,6 +117,23 @@ func TestClientCertificateAttests(t *testing.T) {
 			t.Errorf("the certificate of arena-1: got %d %+v", status, e)
 		}
 	}
+	for path, want := range map[string]int{
+		"/v1/realtime/token?board=vouched":  http.StatusForbidden, // it would outlive the authority
+		"/v1/leaderboard/top?board=vouched": http.StatusOK,
+	} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.url+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := arena.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("%s: got %d, want %d", path, res.StatusCode, want)
+		}
+	}
 	good()
 	good() // a repeat
 	if n := h.sql(

@@ -41,7 +41,7 @@ type Postgres struct {
 	Port     int
 	Major    int
 	password string
-	bin      string // folder of the programs
+	data     string // folder of the cluster
 	account  process.Account
 }
 
@@ -105,7 +105,7 @@ func StartPostgres(ctx context.Context, o PostgresOptions) (*Postgres, error) {
 			return nil, err
 		}
 	}
-	p := &Postgres{Port: port, Major: bin.major, password: string(password), bin: bin.dir, account: account}
+	p := &Postgres{Port: port, Major: bin.major, password: string(password), data: data, account: account}
 	p.Process, err = process.Start(ctx, process.Options{
 		Name:    "PostgreSQL",
 		Path:    filepath.Join(bin.dir, "postgres"),
@@ -168,46 +168,6 @@ func (p *Postgres) EnsureDatabase(ctx context.Context, name string) error {
 	}
 	if _, err := conn.Exec(ctx, "create database "+pgx.Identifier{name}.Sanitize()); err != nil {
 		return fmt.Errorf("create database %s: %w", name, err)
-	}
-	return nil
-}
-
-// CopyAsStandby fills dir, which must be absent or empty, so that StartPostgres starts a
-// hot standby of p there.
-func (p *Postgres) CopyAsStandby(ctx context.Context, dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("create the directory of a standby: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "password"), []byte(p.password), 0o600); err != nil {
-		return fmt.Errorf("write the password of a standby: %w", err)
-	}
-	if err := chown(dir, p.account); err != nil {
-		return err
-	}
-	copying, err := process.Start(ctx, process.Options{
-		Name: "pg_basebackup",
-		Path: filepath.Join(p.bin, "pg_basebackup"),
-		Args: []string{
-			"-D", filepath.Join(dir, "data"), "-d", p.URL("postgres"), "--write-recovery-conf", "--checkpoint=fast",
-		},
-		Env:     postgresEnv(),
-		Dir:     dir,
-		Log:     filepath.Join(dir, "copy.log"),
-		Lock:    lockOf(dir, "postgres"),
-		Signal:  syscall.SIGKILL,
-		Account: p.account,
-	})
-	if err != nil {
-		return err
-	}
-	select {
-	case <-copying.Done():
-	case <-ctx.Done():
-		copying.Kill()
-		return fmt.Errorf("copy PostgreSQL: %w", ctx.Err())
-	}
-	if !copying.Succeeded() {
-		return fmt.Errorf("copy PostgreSQL: %w", copying.Err())
 	}
 	return nil
 }

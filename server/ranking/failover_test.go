@@ -28,6 +28,7 @@ func newNode(t *testing.T, at *backends.RedisServer) *node {
 		o.Dialer = func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, n.at.Load().Host())
 		}
+		o.OnConnect = func(ctx context.Context, conn *redis.Conn) error { return n.Connected(ctx, conn) }
 	})
 	n.Ranking = ranking.New(n.rdb)
 	return n
@@ -166,6 +167,39 @@ func TestSuccessorOfLateWriterDoubtsBoards(t *testing.T) {
 		first.beatOf(t, 0)
 		first.beatOf(t, 1)
 		first.expectState(t, "after the takeover", b, scoreboard.StateCatchingUp)
+	})
+}
+
+// A node is led to the new primary and back to the old one between two heartbeats. What it wrote meanwhile is
+// not on the old one.
+func TestShortVisitDoubtsBoards(t *testing.T) {
+	eachLayout(t, func(t *testing.T, b *scoreboard.Board) {
+		old := backends.OwnRedis(t)
+		other := old.Replica()
+		n := newNode(t, old)
+		n.warm(t, b)
+		n.apply(t, onBoard(b, change("alice", 5, 1, 1)))
+		n.beatOf(t, 0)
+		n.beatOf(t, 1)
+		n.expectState(t, "before", b, scoreboard.StateHealthy)
+		promoted := backends.RedisClient(t, other.URL)
+		waitFor(t, "the replica", func() bool {
+			fields, err := promoted.HLen(ctx, "sb:fresh").Result()
+			return err == nil && fields >= 5
+		})
+		if err := promoted.ReplicaOf(ctx, "NO", "ONE").Err(); err != nil {
+			t.Fatal(err)
+		}
+		n.follow(t, other)
+		n.apply(t, onBoard(b, change("alice", 9, 2, 2)))
+		n.follow(t, old)
+		n.beatOf(t, 0)
+		n.beatOf(t, 1)
+		n.expectState(t, "after the visit", b, scoreboard.StateCatchingUp)
+		n.warm(t, b, onBoard(b, change("alice", 9, 2, 2)))
+		n.beatOf(t, 0)
+		n.beatOf(t, 1)
+		n.expectState(t, "rebuilt", b, scoreboard.StateHealthy)
 	})
 }
 

@@ -3,8 +3,11 @@ package ranking
 import (
 	"context"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/server/ranking/piece"
 )
@@ -13,6 +16,9 @@ import (
 // the last one ended. In a failover one process may write to the old server for longer than the
 // others. When it finds the new one, heartbeats.lua doubts the boards that were rebuilt there
 // before the last write to the old one.
+//
+// A client may also be led to another server and back between two heartbeats, each to the first one. So each new
+// connection tells which server it leads to.
 type witness struct {
 	conn    *piece.Conn
 	mu      sync.Mutex
@@ -22,6 +28,7 @@ type witness struct {
 	ended   time.Time            // the last write; zero if there was none
 	changes int                  // how often another server was found
 	asked   bool                 // for the server of every bucket
+	leads   string               // the server that the last new connection leads to; empty in a cluster
 }
 
 func newWitness(c *piece.Conn) *witness {
@@ -112,11 +119,50 @@ func (w *witness) found(bucket int, server string) {
 	}
 }
 
+// connected notes the server that a new connection leads to. Writes may have gone to another one until now.
+func (w *witness) connected(server string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.leads != "" && w.leads != server {
+		w.forget()
+		w.changes++
+	}
+	w.leads = server
+}
+
 // changed returns how often another server was found.
 func (w *witness) changed() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.changes
+}
+
+// Connected is called with each new connection of the client before it is used (redis.Options.OnConnect). In a
+// cluster it does nothing: there every server has connections.
+func (r *heartbeats) Connected(ctx context.Context, conn *redis.Conn) error {
+	if r.Keys.Clustered {
+		return nil
+	}
+	var server, replication *redis.StringCmd
+	_, err := conn.Pipelined(ctx, func(p redis.Pipeliner) error {
+		server, replication = p.Info(ctx, "server"), p.Info(ctx, "replication")
+		return nil
+	})
+	if err != nil || infoField(server.Val(), "redis_mode") == "sentinel" {
+		return nil //nolint:nilerr // what is sent next shows it, too
+	}
+	r.witness.connected(infoField(server.Val(), "run_id") + "/" + infoField(replication.Val(), "master_replid"))
+	return nil
+}
+
+// infoField returns a field of INFO; empty if it is missing.
+func infoField(text, field string) string {
+	for line := range strings.Lines(text) {
+		if name, value, _ := strings.Cut(strings.TrimSpace(line), ":"); name == field {
+			return value
+		}
+	}
+	return ""
 }
 
 // ask asks for the servers that this process is about to write to, once.

@@ -1,6 +1,7 @@
 package realtime
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,10 +28,11 @@ type board struct {
 
 	mu     sync.Mutex
 	latest *scoreboard.Top
-	trace  *messageTrace // of a change in latest that is not published yet; nil: none is traced
-	heard  time.Time     // when a whole state was last received that says how current it is
-	read   time.Time     // when it was last read
-	lower  time.Time     // since when only lower epochs were read; zero: the last one was not
+	sound  *scoreboard.Top // the last one that was not degraded: what clients have of its epoch and version
+	trace  *messageTrace   // of a change in latest that is not published yet; nil: none is traced
+	heard  time.Time       // when a whole state was last received that says how current it is
+	read   time.Time       // when it was last read
+	lower  time.Time       // since when only lower epochs were read; zero: the last one was not
 	subs   []*subscription
 	timed  int       // of subs, those whose format needs Top.Reached
 	left   time.Time // when the last subscriber left
@@ -101,9 +103,10 @@ func (b *board) unconfirmed(now time.Time) time.Duration {
 }
 
 // markDegraded marks the last state as degraded, because b could not be read.
-func (b *board) markDegraded(reason string) bool {
+func (b *board) markDegraded(reason string, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.read = now
 	if b.latest == nil || b.latest.Degraded == reason {
 		return false
 	}
@@ -144,20 +147,31 @@ func (b *board) accept(top *scoreboard.Top, moved []scoreboard.Moved, read bool)
 		t := *top
 		t.Epoch, t.Version = cur.Epoch, cur.Version
 		top = &t
-	case top.Epoch == cur.Epoch:
+	case top.Epoch == cur.Epoch && top.Version < cur.Version:
 		b.lower = time.Time{}
-		if top.Version < cur.Version || top.Version == cur.Version && cur.Degraded == "" && !b.explains(top) &&
-			doubt(top) == doubt(cur) {
+		return read && b.markDoubted(doubt(top))
+	case top.Epoch < cur.Epoch, b.contradicts(top):
+		if !read {
+			return false
+		}
+		if doubt(top) != "" { // it is rebuilt under a higher epoch
+			return b.markDoubted(doubt(top))
+		}
+		if !b.startOver(time.Now()) {
+			return false
+		}
+	case top.Epoch == cur.Epoch:
+		if top.Version == cur.Version && cur.Degraded == "" && !b.explains(top) && doubt(top) == doubt(cur) {
+			b.lower = time.Time{}
 			return false
 		}
 		top = top.After(cur, moved)
-	case top.Epoch < cur.Epoch:
-		if !read || !b.startOver(time.Now()) {
-			return false
-		}
 	}
 	b.lower = time.Time{}
 	b.latest = top
+	if top.Degraded == "" {
+		b.sound = top
+	}
 	if cur != nil && top.Degraded == "" && (cur.Epoch != top.Epoch || cur.Board != top.Board) {
 		b.refreshStandings()
 		b.refreshCircles(time.Now())
@@ -165,11 +179,34 @@ func (b *board) accept(top *scoreboard.Top, moved []scoreboard.Moved, read bool)
 	return true
 }
 
+// contradicts reports whether top has the epoch and version of what clients have, and other scores: a replica of
+// Redis that lagged was promoted, or an old server has returned, and came to that version in another way.
+func (b *board) contradicts(top *scoreboard.Top) bool {
+	if b.sound == nil || top.Board != b.sound.Board || top.Epoch != b.sound.Epoch || top.Version != b.sound.Version {
+		return false
+	}
+	return !slices.EqualFunc(top.Entries, b.hub.showNow(b.sound).Entries, func(x, y scoreboard.Entry) bool {
+		return x.User == y.User && x.Score == y.Score
+	})
+}
+
+// markDoubted keeps the newest state and says of it that its ranking is in doubt: the state that was read, of a
+// replica of Redis that was promoted although it lagged, is not shown.
+func (b *board) markDoubted(state scoreboard.BoardState) bool {
+	if state == "" || b.latest.Degraded != "" || doubt(b.latest) == state {
+		return false
+	}
+	t := *b.latest
+	t.State = state
+	b.latest = &t
+	return true
+}
+
 // lowerEpochWait is how long only lower epochs are read before one is shown: longer than a node
 // reads an old Redis, or a replica from before a rebuild.
 const lowerEpochWait = 5 * time.Second
 
-// startOver handles a read of a lower epoch, and reports whether it is to be shown: for
+// startOver handles a read of a lower epoch, or of one that contradicts, and reports whether it is to be shown: for
 // lowerEpochWait there was no other, so the data were replaced by an older copy. No connection
 // sees it go back. Those that are open end, and clients begin again.
 func (b *board) startOver(now time.Time) bool {

@@ -21,7 +21,7 @@ const maxUnread = 5
 
 // check reads, until ctx ends, the boards that received no whole state for a
 // while: this makes up for lost notices, follows a family to its next instance,
-// and refreshes a degraded board.
+// and refreshes a board that is degraded or in doubt.
 func (h *Hub) check(ctx context.Context) {
 	// Three quarters of silence and at most one until the tick make CheckEvery.
 	tick := time.NewTicker(h.options.Load().CheckEvery / 4)
@@ -63,8 +63,7 @@ func (h *Hub) silent(now time.Time) []*board {
 		case b.latest == nil: // its first read is under way
 		case len(b.subs) > 0:
 			b.refreshCircles(now.Add(-circleAge))
-			if every := h.options.Load().CheckEvery; b.unexplained() || doubt(b.latest) != "" ||
-				now.Sub(b.heard) >= every*3/4 || now.Sub(b.read) >= maxUnread*every {
+			if b.mustRead(now, h.options.Load().CheckEvery) {
 				silent = append(silent, b)
 			}
 		case now.Sub(b.left) > h.options.Load().Linger:
@@ -76,10 +75,23 @@ func (h *Hub) silent(now time.Time) []*board {
 	return silent
 }
 
+// mustRead reports whether a board is to be read with this check: once an interval while notices do not tell all
+// that there is to know, and at once for times that they lack.
+func (b *board) mustRead(now time.Time, every time.Duration) bool {
+	interval, unread := every*3/4, now.Sub(b.read)
+	switch {
+	case b.unexplained(), unread >= maxUnread*every:
+		return true
+	case doubt(b.latest) != "", now.Sub(b.heard) >= interval:
+		return unread >= interval
+	}
+	return false
+}
+
 func (h *Hub) checked(b *board, top *scoreboard.Top, err error) {
 	if err != nil {
 		h.metrics.checks.WithLabelValues("failed").Inc()
-		if b.markDegraded(string(wire.CodeOf(err))) {
+		if b.markDegraded(string(wire.CodeOf(err)), time.Now()) {
 			h.log.Warn("board cannot be read; streaming its last state", "board", b.id, "err", err)
 			h.markChanged(b)
 		}
@@ -153,6 +165,9 @@ func (h *Hub) load(b *board) {
 	b.mu.Lock()
 	b.heard, b.read, b.left = now, now, now
 	b.latest = h.showNow(top)
+	if top.Degraded == "" {
+		b.sound = b.latest
+	}
 	for s := range shapes {
 		b.show(s, 0)
 	}

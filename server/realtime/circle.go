@@ -61,6 +61,7 @@ func (b *board) detachCircle(sub *subscription) {
 	c.subs = slices.DeleteFunc(c.subs, func(s *subscription) bool { return s == sub })
 	if len(c.subs) == 0 {
 		delete(b.circles, c.user)
+		b.hub.friendLookups.drop(c.user, c)
 		c.follow(nil)
 	}
 }
@@ -120,11 +121,11 @@ func (b *board) refreshCircles(before time.Time) {
 func (c *circle) enqueue() {
 	if !c.queued && c.board.circles[c.user] == c {
 		c.queued = true
-		c.board.hub.friendLookups.enqueue(c)
+		c.board.hub.friendLookups.add(c.user, c)
 	}
 }
 
-// lookUp implements lookup.
+// lookUp reads the list of friends with their standings.
 func (c *circle) lookUp(ctx context.Context) {
 	began := time.Now() // a change from now on may be missing in the list
 	list, err := c.board.hub.friends.ReadFriends(ctx, c.board.id, c.user)

@@ -181,3 +181,68 @@ func TestFriendLookupsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// Viewers who leave a board and join it again and again do not delay the friends of others: what
+// nobody waits for is not read.
+func TestRejoiningDelaysNoOthersFriends(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := &circles{ranking: newRanking("global")}
+		c.set("global", manyUsers(20))
+		r := startInMemory(t, realtime.Options{FriendLookups: 10}, c)
+		r.hub.ShowFriends(c)
+		var restless []*watcher
+		for i := range 8 {
+			restless = append(restless, r.dial("friends=1&"+query("user", string(user(i)))))
+		}
+		for range 25 {
+			for _, w := range restless {
+				w.send(`{"type":"unsubscribe","board":"global"}`)
+				w.send(`{"type":"subscribe","board":"global"}`)
+			}
+			time.Sleep(400 * time.Millisecond)
+		}
+		c.befriend(user(15), user(16))
+		began := time.Now()
+		r.dial("friends=1&" + query("user", string(user(15)))).friends()
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("the friends of another user came after %s, want them within 2 s", took)
+		}
+		for _, w := range restless {
+			w.send(`{"type":"unsubscribe","board":"global"}`)
+		}
+		time.Sleep(time.Second) // for what is read already
+		before := c.reads()
+		time.Sleep(10 * time.Second)
+		if late := c.reads() - before; late > 0 {
+			t.Errorf("%d lists were read after their viewers had left", late)
+		}
+	})
+}
+
+// A user who follows many boards waits longer than one who follows one board.
+func TestViewersTakeTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		boards := make([]scoreboard.BoardID, 10)
+		for i := range boards {
+			boards[i] = scoreboard.BoardID(fmt.Sprintf("b%d", i))
+		}
+		c := &circles{ranking: newRanking(boards...)}
+		for _, b := range boards {
+			c.set(b, manyUsers(5))
+		}
+		r := startInMemory(t, realtime.Options{FriendLookups: 10}, c)
+		r.hub.ShowFriends(c)
+		for _, b := range boards {
+			for i := range 4 {
+				r.dial("friends=1&" + query("user", string(user(i)), "board", string(b)))
+			}
+		}
+		began := time.Now()
+		r.dial("friends=1&" + query("user", string(user(4)), "board", "b0")).friends()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the friends of a user of one board came after %s, want them within a second", took)
+		}
+	})
+}

@@ -25,7 +25,7 @@ type Hub struct {
 	queue         *queue
 	rankLookups   *rankLookups
 	friends       FriendsSource // nil: viewers have none
-	friendLookups *lookups
+	friendLookups *friendLookups
 	showNow       func(*scoreboard.Top) *scoreboard.Top
 	window        adaptiveWindow
 
@@ -59,7 +59,7 @@ func NewHub(o Options, source Source, users Users, log *slog.Logger) *Hub {
 	h := &Hub{
 		source: source, users: users, log: log,
 		wheel: newWheel(time.Now()), queue: newQueue(),
-		friendLookups: newLookups(o.FriendLookups),
+		friendLookups: newFriendLookups(o.FriendLookups),
 		showNow:       func(top *scoreboard.Top) *scoreboard.Top { return top },
 		window:        adaptiveWindow{base: o.Window, max: o.MaxWindow, maxLag: o.Lag},
 		boards:        make(map[scoreboard.BoardID]*board),

@@ -3,7 +3,6 @@ package realtime
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -12,31 +11,19 @@ import (
 )
 
 // rankLookups reads the standings of viewers below the top, those of one board together. One
-// is queued at most once, so the queue is bounded by the number of viewers.
+// is queued at most once and leaves the queue with its last viewer, so the queue is bounded by
+// the number of viewers.
 type rankLookups struct {
+	*turns[*standing]
 	source    Source
 	perSecond func() int
-	mu        sync.Mutex
-	queued    []*standing
-	wake      chan struct{}
 }
 
 // maxRankLookup is how many standings one read has: what the API allows its clients, too.
 const maxRankLookup = 100
 
 func newRankLookups(source Source, perSecond func() int) *rankLookups {
-	return &rankLookups{source: source, perSecond: perSecond, wake: make(chan struct{}, 1)}
-}
-
-// enqueue requests a look-up that is not queued.
-func (l *rankLookups) enqueue(st *standing) {
-	l.mu.Lock()
-	l.queued = append(l.queued, st)
-	l.mu.Unlock()
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	return &rankLookups{turns: newTurns[*standing](), source: source, perSecond: perSecond}
 }
 
 // run does what is queued until ctx ends. After a round it waits at least as long as that
@@ -77,17 +64,6 @@ func (l *rankLookups) round(ctx context.Context) bool {
 	}
 	_ = g.Wait() // each read has handled its error
 	return len(batch) > 0
-}
-
-// take returns at most n of what is queued.
-func (l *rankLookups) take(n int) []*standing {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n = min(n, len(l.queued))
-	batch := slices.Clone(l.queued[:n])
-	l.queued = append(l.queued[:0], l.queued[n:]...)
-	clear(l.queued[len(l.queued):cap(l.queued)])
-	return batch
 }
 
 // read looks up standings of a board.

@@ -97,6 +97,7 @@ func TestLowerEpochs(t *testing.T) {
 		if code, _ := w.closed(); code != 1012 {
 			t.Errorf("closed with %d, want 1012", code)
 		}
+		synctest.Wait() // the state is replaced right after the connections are ended
 		if f := r.dial("").frame(); f.Epoch != high-1 {
 			t.Errorf("newcomer: got epoch %d, want that of the restored data", f.Epoch)
 		}
@@ -191,15 +192,70 @@ func TestFramesOfABoardInDoubt(t *testing.T) {
 		if len(inDoubt) == 0 {
 			t.Fatal("no frame says that the busy board is in doubt")
 		}
-		// While it is, it is read with each check, so that its end is noticed.
+		// While it is, it is read in every interval, so that its end is noticed.
 		before, after := 0, 0
 		boards.edit(func() { before = boards.reads })
 		notify(20, func() bool { return false })
 		boards.edit(func() { after = boards.reads })
 		if after-before < 4 {
-			t.Errorf("%d reads in 400 ms of doubt, want one with each check", after-before)
+			t.Errorf("%d reads in 400 ms of doubt, want one in every interval", after-before)
 		}
 	})
+}
+
+// A replica that is promoted although it lags has an earlier state of the board. The newest one stays, and is
+// marked until the board is rebuilt.
+func TestFailoverToALaggingRedis(t *testing.T) {
+	t.Parallel()
+	for name, lag := range map[string]func(*scores){
+		"version": func(s *scores) { s.version -= 2 },
+		"epoch":   func(s *scores) { s.epoch-- },
+		"content": func(*scores) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				boards := newRanking("global")
+				for i := range 4 {
+					boards.set("global", of{"alice": scoreboard.Score(i + 1)})
+				}
+				r := startInMemory(t, realtime.Options{}, boards)
+				w := r.dial("delta=1")
+				before := w.frame()
+				boards.edit(func() {
+					lag(boards.boards["global"])
+					boards.boards["global"].of["alice"] = 2
+					boards.boards["global"].top = boards.boards["global"].ranked()
+					boards.state = scoreboard.StateCatchingUp
+				})
+				f := w.frame()
+				if f.Type != wire.FrameUpdated || f.BoardState != "CATCHING_UP" || f.Epoch != before.Epoch ||
+					f.Version != before.Version || f.Top[0].Score != 4 {
+					t.Errorf("got %+v, want the state of before, catching up", f)
+				}
+				if n := r.dial("").frame(); n.BoardState != "CATCHING_UP" || n.Version != before.Version {
+					t.Errorf("newcomer: got %+v, want the state of before, catching up", n)
+				}
+				reads := func() (n int) {
+					boards.edit(func() { n = boards.reads })
+					return n
+				}
+				n := reads()
+				time.Sleep(8 * time.Second)
+				if n = reads() - n; n < 8 || n > 11 {
+					t.Errorf("%d reads in 8 s of doubt, want one a second", n)
+				}
+				boards.edit(func() {
+					boards.boards["global"].epoch, boards.boards["global"].version = before.Epoch+1, 0
+					boards.state = ""
+				})
+				boards.set("global", of{"alice": 5})
+				if f := w.frame(); f.BoardState != "" || f.Epoch != before.Epoch+1 || f.Top[0].Score != 5 {
+					t.Errorf("got %+v, want the rebuilt board, healthy", f)
+				}
+			})
+		})
+	}
 }
 
 func TestDegraded(t *testing.T) {
@@ -235,6 +291,58 @@ func TestDegraded(t *testing.T) {
 		}
 		if code := r.dial("board=global").frame(); code.Degraded {
 			t.Errorf("newcomer: got %+v, want healthy", code)
+		}
+	})
+}
+
+// A Redis that was left for a while and returns may have come to a version in another way. While the board could
+// not be read, too, clients have the content that they were shown of it, until the board is rebuilt.
+func TestReturnOfAnOldRedis(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		boards.set("global", of{"alice": 1})
+		r := startInMemory(t, realtime.Options{}, boards)
+		w := r.dial("")
+		before := w.frame()
+		boards.edit(func() { boards.err = errors.New("backend lost") })
+		if f := w.frame(); !f.Degraded || f.Version != before.Version {
+			t.Errorf("got %+v, want the state of before, degraded", f)
+		}
+		boards.edit(func() {
+			boards.err = nil
+			boards.boards["global"].of["alice"] = 9
+			boards.boards["global"].top = boards.boards["global"].ranked()
+		})
+		time.Sleep(3 * time.Second)
+		if f := r.dial("").frame(); !f.Degraded || f.Top[0].Score != 1 {
+			t.Errorf("newcomer: got %+v, want what the others have, degraded", f)
+		}
+		boards.edit(func() { boards.boards["global"].epoch++ })
+		if f := w.frame(); f.Degraded || f.Epoch != before.Epoch+1 || f.Top[0].Score != 9 {
+			t.Errorf("got %+v, want the rebuilt board", f)
+		}
+	})
+}
+
+// A board that cannot be read is not read more often than others, as its backend has trouble enough.
+func TestReadsOfAnUnreadableBoard(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		r := startInMemory(t, realtime.Options{}, boards)
+		w := r.dial("")
+		w.frame()
+		boards.edit(func() { boards.err = errors.New("backend lost") })
+		if f := w.frame(); !f.Degraded {
+			t.Errorf("got %+v, want degraded", f)
+		}
+		before, after := 0, 0
+		boards.edit(func() { before = boards.reads })
+		time.Sleep(10 * time.Second)
+		boards.edit(func() { after = boards.reads })
+		if n := after - before; n < 9 || n > 14 {
+			t.Errorf("%d reads in 10 s, want about one a second", n)
 		}
 	})
 }

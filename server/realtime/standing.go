@@ -69,6 +69,7 @@ func (b *board) detach(sub *subscription) {
 	if len(st.subs) == 0 {
 		delete(b.users, st.user)
 		delete(b.inTop, st)
+		b.hub.rankLookups.drop(st.user, st)
 	}
 }
 
@@ -176,7 +177,7 @@ func (st *standing) update(e scoreboard.Entry, epoch, version int64, ts time.Tim
 func (st *standing) enqueue() {
 	if !st.queued {
 		st.queued = true
-		st.board.hub.rankLookups.enqueue(st)
+		st.board.hub.rankLookups.add(st.user, st)
 	}
 }
 

@@ -65,7 +65,7 @@ func TestFriendsAgainstModel(t *testing.T) {
 					var made int
 					made, err = s.Friends.Import(t.Context(), [][2]scoreboard.UserID{
 						{name(i), name(j)}, {name(j), name(i)},
-					})
+					}, nil)
 					if err == nil && (made == 0) != were {
 						t.Errorf("imported %d pairs; friends before: %t", made, were)
 					}
@@ -138,7 +138,7 @@ select 'ada', 'f' || i from generate_series(1, $1) i`, scoreboard.MaxFriends-1)
 	}
 	if _, err := s.Friends.Import(t.Context(), [][2]scoreboard.UserID{
 		{"bob", "carol"}, {"dan", "ada"},
-	}); wire.CodeOf(err) != wire.CodeConflict {
+	}, nil); wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("an import beyond the limit: %v, want a conflict", err)
 	}
 	if n := conn.Count(t, `select count(*) from friends`); n != scoreboard.MaxFriends {
@@ -174,7 +174,7 @@ func TestFriendsByStatus(t *testing.T) {
 			t.Errorf("the removal by an %s user: %v", user, err)
 		}
 	}
-	_, err := s.Friends.Import(t.Context(), [][2]scoreboard.UserID{{"active", "erased"}})
+	_, err := s.Friends.Import(t.Context(), [][2]scoreboard.UserID{{"active", "erased"}}, nil)
 	if wire.CodeOf(err) != wire.CodeGone {
 		t.Errorf("an import of an erased user: %v, want gone", err)
 	}

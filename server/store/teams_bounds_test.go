@@ -18,7 +18,7 @@ func TestBoundsOfTeams(t *testing.T) {
 	s, conn := storetest.New(t)
 	makeTeamBoards(t, s, conn)
 	ctx := t.Context()
-	if _, err := s.Teams.Join(ctx, "sum-with", "ants", "ada"); err != nil {
+	if _, err := s.Teams.Join(ctx, "sum-with", "ants", "ada", nil); err != nil {
 		t.Fatal(err)
 	}
 	full := func(what string, err error, text string) {
@@ -31,24 +31,24 @@ func TestBoundsOfTeams(t *testing.T) {
 
 	conn.Do(t, `update teams set members = $1 where team = 'ants'`, scoreboard.MaxTeamMembers)
 	before := stored()
-	_, err := s.Teams.Join(ctx, "sum-with", "ants", "bob")
+	_, err := s.Teams.Join(ctx, "sum-with", "ants", "bob", nil)
 	full("one member more", err, "10000 members")
-	if _, err := s.Teams.Join(ctx, "sum-with", "ants", "ada"); err != nil {
+	if _, err := s.Teams.Join(ctx, "sum-with", "ants", "ada", nil); err != nil {
 		t.Errorf("a member who joins again: %v", err)
 	}
 	conn.Do(t, `update teams set members = $1 - 1 where team = 'ants'`, scoreboard.MaxTeamMembers)
-	if _, err := s.Teams.Join(ctx, "sum-with", "ants", "bob"); err != nil {
+	if _, err := s.Teams.Join(ctx, "sum-with", "ants", "bob", nil); err != nil {
 		t.Errorf("the last place: %v", err)
 	}
 
 	conn.Do(t, `update teams set members = 1, memberships = $1 where team = 'ants'`, scoreboard.MaxTeamMemberships)
-	_, err = s.Teams.Join(ctx, "sum-with", "ants", "cyd")
+	_, err = s.Teams.Join(ctx, "sum-with", "ants", "cyd", nil)
 	full("one membership more", err, "50000 memberships")
 
 	conn.Do(t, `insert into team_members (board_id, team, user_id, joined_at, joined_score, left_at, left_score)
 select 'sum-with', 'bees', 'dan', now(), 0, now(), 0 from generate_series(1, $1::integer)`,
 		scoreboard.MaxUserMemberships)
-	_, err = s.Teams.Join(ctx, "sum-with", "bees", "dan")
+	_, err = s.Teams.Join(ctx, "sum-with", "bees", "dan", nil)
 	full("one membership of a user more", err, "1000 memberships")
 	for i := range scoreboard.MaxTeamBoards - 6 { // six are over arena
 		makeTeamBoard(t, s, scoreboard.BoardID(fmt.Sprint("more", i)), teamBoards["sum-with"])
@@ -72,7 +72,7 @@ func TestOutboxWaitsForTeams(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	makeTeamBoards(t, s, conn)
-	if _, err := s.Teams.Join(t.Context(), "sum-with", "ants", "ada"); err != nil {
+	if _, err := s.Teams.Join(t.Context(), "sum-with", "ants", "ada", nil); err != nil {
 		t.Fatal(err)
 	}
 	computeTeams(t, s, conn)

@@ -329,14 +329,14 @@ func (a *teamActor) change(user scoreboard.UserID, u *modelUser, event string, t
 	case kind < 15:
 		board, team := a.board(), teams[a.random.IntN(len(teams))]
 		a.until(func() error {
-			_, err := a.s.Teams.Join(ctx, board, team, user)
+			_, err := a.s.Teams.Join(ctx, board, team, user, nil)
 			return err
 		})
 		u.move(board, team)
 	case kind < 17:
 		board, team := a.board(), teams[a.random.IntN(len(teams))]
 		a.until(func() error {
-			_, err := a.s.Teams.Leave(ctx, board, team, user)
+			_, err := a.s.Teams.Leave(ctx, board, team, user, nil)
 			if wire.CodeOf(err) == wire.CodeNotFound {
 				return nil
 			}
@@ -448,7 +448,7 @@ func TestTeamsCountIncrementsThatCommitLate(t *testing.T) {
 	})
 	record(t, s, increment("ada", 10, "e1", "arena"), increment("bob", 1, "e2", "arena"))
 	for _, user := range []scoreboard.UserID{"ada", "bob"} {
-		if _, err := s.Teams.Join(t.Context(), "clans", "red", user); err != nil {
+		if _, err := s.Teams.Join(t.Context(), "clans", "red", user, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -497,12 +497,12 @@ func TestTeamsCountFirstScoreOfFormerMember(t *testing.T) {
 		Source: "arena", Aggregate: scoreboard.AggregateAverage, Moves: scoreboard.MovesFromNow,
 	})
 	for _, user := range []scoreboard.UserID{"ada", "bob"} {
-		if _, err := s.Teams.Join(t.Context(), "clans", "red", user); err != nil {
+		if _, err := s.Teams.Join(t.Context(), "clans", "red", user, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
 	record(t, s, increment("ada", 90, "e1", "arena"))
-	if _, err := s.Teams.Leave(t.Context(), "clans", "red", "bob"); err != nil {
+	if _, err := s.Teams.Leave(t.Context(), "clans", "red", "bob", nil); err != nil {
 		t.Fatal(err)
 	}
 	computeTeams(t, s, conn)

@@ -32,12 +32,12 @@ SCOREBOARD_{{ . | upper | replace "." "_" }}
 {{- /* what Go may use of a memory limit: nine tenths, since stacks of threads, buffers of the
        kernel and the collector itself count, too; takes a dict of component and limit */ -}}
 {{- define "scoreboard.memory" -}}
-{{- $unit := regexFind "[A-Za-z]*$" .limit -}}
-{{- $mebi := get (dict "Mi" 1 "Gi" 1024) $unit -}}
-{{- if not $mebi -}}
-{{- fail (printf "components.%s.resources.limits.memory must be in Mi or Gi, not %q" .component .limit) -}}
+{{- $limit := toString .limit -}}
+{{- if not (regexMatch "^[0-9.]*[1-9][0-9.]*(Mi|Gi)$" $limit) -}}
+{{- fail (printf "components.%s.resources.limits.memory must be in Mi or Gi, not %q" .component $limit) -}}
 {{- end -}}
-{{ div (mul (trimSuffix $unit .limit | int64) $mebi 9) 10 }}MiB
+{{- $mebi := ternary 1024 1 (hasSuffix "Gi" $limit) -}}
+{{ mulf (regexFind "^[0-9.]+" $limit | float64) $mebi 0.9 | floor | int64 }}MiB
 {{- end }}
 
 {{- define "scoreboard.podSecurity" -}}

@@ -22,6 +22,8 @@ type fault struct {
 	begin func(r *run, rng *rand.Rand) (end func())
 	needs cluster.Ability // without it, the installation cannot have this fault
 	loses bool            // Redis may lose what it had shown
+	// promotes: likewise if Redis has replicas, one of which may take over.
+	promotes bool
 }
 
 // acts says whether a fault acts on a backend, or on nodes.
@@ -51,6 +53,13 @@ var faults = []fault{
 		r.must(n.Start())
 		return func() {}
 	}},
+	{name: "node started without kafka", needs: cluster.OneBroker, begin: func(r *run, rng *rand.Rand) func() {
+		return r.startWithout(rng, cluster.Kafka)
+	}},
+	{
+		name: "node started without redis", loses: true, needs: cluster.OneRedis,
+		begin: func(r *run, rng *rand.Rand) func() { return r.startWithout(rng, cluster.Redis) },
+	},
 	{name: "clock of a node stepped", needs: cluster.Clocks, begin: func(r *run, rng *rand.Rand) func() {
 		n := r.anyNode(rng)
 		r.must(n.SetClock(wrong(rng)))
@@ -58,12 +67,16 @@ var faults = []fault{
 	}},
 	{name: "clock of a node slewed", needs: cluster.Clocks, begin: slewed},
 	{name: "postgres killed", begin: killed(cluster.Postgres)},
-	{name: "redis killed", loses: true, begin: killed(cluster.Redis)},
+	{name: "redis killed", loses: true, begin: func(r *run, rng *rand.Rand) func() {
+		return killed(r.cluster.AnyRedis(rng))(r, rng)
+	}},
 	{name: "kafka killed", begin: func(r *run, rng *rand.Rand) func() {
 		return killed(r.cluster.AnyBroker(rng))(r, rng)
 	}},
 	{name: "postgres paused", begin: paused(cluster.Postgres)},
-	{name: "redis paused", begin: paused(cluster.Redis)},
+	{name: "redis paused", promotes: true, begin: func(r *run, rng *rand.Rand) func() {
+		return paused(r.cluster.AnyRedis(rng))(r, rng)
+	}},
 	{name: "kafka paused", begin: func(r *run, rng *rand.Rand) func() {
 		return paused(r.cluster.AnyBroker(rng))(r, rng)
 	}},
@@ -113,11 +126,36 @@ var faults = []fault{
 	{name: "redis full", begin: func(r *run, _ *rand.Rand) func() {
 		return r.limitRedis()
 	}},
-	{name: "redis restored from an old copy", loses: true, begin: func(r *run, rng *rand.Rand) func() {
-		return r.restoreRedis(rng)
-	}},
+	{
+		name: "redis restored from an old copy", loses: true, needs: cluster.OneRedis,
+		begin: func(r *run, rng *rand.Rand) func() { return r.restoreRedis(rng) },
+	},
 	{name: "redis failed over", loses: true, begin: func(r *run, rng *rand.Rand) func() {
-		r.must(r.cluster.FailOverRedis(context.Background(), time.Duration(rng.IntN(1000))*time.Millisecond))
+		lost := time.Duration(rng.IntN(1000)) * time.Millisecond
+		r.must(r.cluster.FailOverRedis(context.Background(), rng, lost))
+		return func() {}
+	}},
+	{
+		name: "redis left for a replica for a while", loses: true, needs: cluster.OneRedis,
+		begin: func(r *run, rng *rand.Rand) func() {
+			back, err := r.cluster.LeaveRedis(context.Background(), time.Duration(rng.IntN(1000))*time.Millisecond)
+			r.must(err)
+			if err != nil {
+				return func() {}
+			}
+			return func() { r.must(back()) }
+		},
+	},
+	{name: "redis zone separated", loses: true, needs: cluster.Zones, begin: func(r *run, rng *rand.Rand) func() {
+		heal, err := r.cluster.PartitionZone(r.anyNode(rng))
+		r.must(err)
+		if heal == nil {
+			return func() {}
+		}
+		return heal
+	}},
+	{name: "redis slots moved", needs: cluster.Slots, begin: func(r *run, rng *rand.Rand) func() {
+		r.must(r.cluster.MoveSlots(context.Background(), rng, 300+rng.IntN(1500)))
 		return func() {}
 	}},
 	{name: "postgres answers swallowed", begin: func(r *run, rng *rand.Rand) func() {
@@ -157,6 +195,13 @@ var faults = []fault{
 		}
 		return func() {}
 	}},
+	{name: "kafka leader elected uncleanly", needs: cluster.Brokers, begin: func(r *run, rng *rand.Rand) func() {
+		topic := []string{topicChanges, topicIncrements}[rng.IntN(2)]
+		alone := time.Duration(500+rng.IntN(1500)) * time.Millisecond
+		r.mustWithin(func(ctx context.Context) error { return r.cluster.ElectUncleanly(ctx, rng, topic, alone) })
+		r.players.replaced(topic)
+		return func() {}
+	}},
 	{name: "kafka topic of changes recreated", begin: func(r *run, _ *rand.Rand) func() {
 		return r.recreate(topicChanges)
 	}},
@@ -194,13 +239,19 @@ const (
 	partitions      = 16
 )
 
-func netFault(p *cluster.Proxy, f cluster.Fault) func() {
+// network is what a fault of the network is set in.
+type network interface {
+	Set(f cluster.Fault)
+	Reset()
+}
+
+func netFault(p network, f cluster.Fault) func() {
 	p.Set(f)
 	return func() { p.Set(cluster.Fault{}) }
 }
 
 // swallowed drops answers, and then cuts the connections that wait for them.
-func swallowed(p *cluster.Proxy) func() {
+func swallowed(p network) func() {
 	p.Set(cluster.Fault{Swallow: true})
 	return func() {
 		p.Reset()
@@ -248,6 +299,25 @@ func (r *run) killAt(rng *rand.Rand, f cluster.Fault) func() {
 	}
 }
 
+// startTime is how long a node may take to serve that is started while a backend is down.
+const startTime = 30 * time.Second
+
+// startWithout starts a node while a backend is down. It serves what does not need it.
+func (r *run) startWithout(rng *rand.Rand, b cluster.Backend) func() {
+	n := r.node(rng, "api")
+	n.Stop()
+	r.cluster.KillBackend(b)
+	r.must(n.Start())
+	for deadline := time.Now().Add(startTime); !n.Serving(context.Background()); time.Sleep(50 * time.Millisecond) {
+		if n.Exited() || time.Now().After(deadline) {
+			r.log.Violate("availability", "", "node %d, started while %s is down, does not serve within %s",
+				n.ID, b, startTime)
+			break
+		}
+	}
+	return func() { r.startBackend(b) }
+}
+
 func killed(b cluster.Backend) func(*run, *rand.Rand) func() {
 	return func(r *run, _ *rand.Rand) func() {
 		r.cluster.KillBackend(b)
@@ -268,6 +338,11 @@ func diskFull(b cluster.Backend) func(*run, *rand.Rand) func() {
 		r.must(err)
 		if err != nil {
 			return func() {}
+		}
+		if b == cluster.Postgres {
+			for _, n := range r.cluster.Nodes {
+				n.PostgresNet().Reset() // new sessions do not start
+			}
 		}
 		return func() { r.mustWithin(free) }
 	}
@@ -361,7 +436,7 @@ func (r *run) restoreRedis(rng *rand.Rand) func() {
 // in an order that the seed decides. It leaves everything healthy.
 func (r *run) schedule(ctx context.Context, rng *rand.Rand) {
 	var drawn []fault
-	for _, f := range faults {
+	for _, f := range slices.Concat(faults, hostFaults) {
 		if r.wanted(f.name) && r.cluster.Can(f.needs) && (!f.acts("kafka") || r.cluster.Can(cluster.Broker)) {
 			drawn = append(drawn, f)
 		}
@@ -386,8 +461,8 @@ func (r *run) schedule(ctx context.Context, rng *rand.Rand) {
 			target, _, _ := strings.Cut(f.name, " ")
 			hit = append(hit, target)
 			r.log.Note("", "fault: %s", f.name)
-			if f.loses {
-				r.redisLost.Store(true)
+			if f.loses || f.promotes && !r.cluster.Can(cluster.OneRedis) {
+				r.players.redisLost(true)
 				lost = true
 			}
 			ends = append(ends, f.begin(r, rng))
@@ -396,8 +471,9 @@ func (r *run) schedule(ctx context.Context, rng *rand.Rand) {
 		for i := len(ends) - 1; i >= 0; i-- {
 			ends[i]()
 		}
-		if lost && !r.cluster.Can(cluster.Broker) {
-			r.players.replaced(topicIncrements) // the streams of Redis
+		if lost {
+			r.mustWithin(r.cluster.AwaitPrimaries)
+			r.players.redisLost(false)
 		}
 		r.log.Note("", "faults end")
 		r.revive()

@@ -12,6 +12,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,6 +43,7 @@ type options struct {
 	only       string
 	binary     string
 	earlier    string
+	earlierAt  string
 	dir        string
 }
 
@@ -50,11 +53,27 @@ var layouts = map[string]cluster.Options{
 	"split": {Roles: split},
 	"wide":  {Roles: []string{"", ""}, Brokers: 3, Standby: true, Disks: true, Clocks: true},
 	// Several readers of the streams follow each other.
-	"streams": {Roles: []string{"", "", ""}, Streams: true},
+	"streams":  {Roles: threeNodes, Transport: "streams"},
+	"sentinel": {Roles: threeNodes, Transport: "streams", Redis: cluster.Sentinels, Settings: manyRelays},
+	"cluster":  {Roles: threeNodes, Transport: "streams", Redis: cluster.RedisCluster, Settings: manyRelays},
+	"direct":   {Roles: []string{"", ""}, Transport: "direct"},
+	"brokers":  {Roles: []string{"", ""}, Brokers: 3},
+	"disks":    {Roles: []string{"", ""}, Transport: "direct", Disks: true},
+	// Every role is on two of three hosts, behind an edge.
+	"containers": {Containers: true, Roles: []string{
+		"api,read,relay,intake", "api,read,gateway,projector,maintenance", "gateway,relay,projector,intake,maintenance",
+	}},
 }
 
 // layoutNames are the layouts in the order in which a long run takes them.
-var layoutNames = []string{"two", "split", "wide", "streams"}
+var layoutNames = []string{
+	"two", "split", "wide", "streams", "sentinel", "cluster", "direct", "brokers", "disks",
+}
+
+var threeNodes = []string{"", "", ""}
+
+// manyRelays gives every node something to publish, also the one that a fault separates.
+var manyRelays = []string{"SCOREBOARD_OUTBOX_SHARDS=6"}
 
 var split = []string{
 	"api,read,gateway",
@@ -72,13 +91,14 @@ func main() {
 	flag.IntVar(&o.writers, "writers", 12, "clients that write")
 	flag.IntVar(&o.players, "players", 40, "users that they share")
 	flag.IntVar(&o.pauseMS, "pause", 20, "longest pause of a client between requests, in milliseconds")
-	flag.StringVar(&o.layout, "layout", "two", "installation: two (nodes with all roles), split (four nodes), "+
-		"streams (three nodes without Kafka) or wide (as two, with three brokers, a standby, and disks and clocks "+
-		"that can be wrong; as root)")
+	flag.StringVar(&o.layout, "layout", "two", "installation: "+strings.Join(layoutNames, ", ")+
+		" or containers; see docs/torture.md")
 	flag.StringVar(&o.only, "only", "", "inject only faults whose name contains this, or one of several, "+
 		"separated by commas")
 	flag.StringVar(&o.binary, "binary", "bin/scoreboardd", "the daemon to run")
-	flag.StringVar(&o.earlier, "earlier", "", "the daemon of an earlier version, which the last node runs")
+	flag.StringVar(&o.earlier, "earlier", "", "the daemon of an earlier version, which some nodes run")
+	flag.StringVar(&o.earlierAt, "earlier-nodes", "", "numbers of these nodes, from 0 and separated by commas; "+
+		"when empty the last one")
 	flag.StringVar(&o.dir, "dir", "", "folder for data and logs, kept afterwards; when empty a temporary one, "+
 		"kept if a violation was found")
 	flag.Parse()
@@ -169,8 +189,16 @@ func newRun(ctx context.Context, o options) (r *run, err error) {
 		return nil, err
 	}
 	layout.Dir, layout.Binary, layout.Earlier = o.dir, o.binary, o.earlier
+	if layout.EarlierNodes, err = o.earlierNodes(len(layout.Roles)); err != nil {
+		return nil, err
+	}
 	if layout.Clocks {
 		if layout.Binary, err = buildWithClock(ctx, o.dir); err != nil {
+			return nil, err
+		}
+	}
+	if layout.Containers {
+		if layout.Binary, err = buildStatic(ctx, o.dir); err != nil {
 			return nil, err
 		}
 	}
@@ -212,6 +240,36 @@ func newRun(ctx context.Context, o options) (r *run, err error) {
 	return r, nil
 }
 
+// buildStatic builds a daemon that needs no files beside it.
+func buildStatic(ctx context.Context, dir string) (binary string, err error) {
+	binary = filepath.Join(dir, "scoreboardd")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/scoreboardd")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the daemon: %w\n%s", err, out)
+	}
+	return binary, nil
+}
+
+// earlierNodes are the nodes of so many that run an earlier version.
+func (o options) earlierNodes(nodes int) ([]int, error) {
+	if o.earlier == "" {
+		return nil, nil
+	}
+	if o.earlierAt == "" {
+		return []int{nodes - 1}, nil
+	}
+	var all []int
+	for text := range strings.SplitSeq(o.earlierAt, ",") {
+		id, err := strconv.Atoi(text)
+		if err != nil || id < 0 || id >= nodes {
+			return nil, fmt.Errorf("--earlier-nodes: %q is none of the %d nodes", text, nodes)
+		}
+		all = append(all, id)
+	}
+	return all, nil
+}
+
 // buildWithClock builds a daemon whose clock can be set.
 func buildWithClock(ctx context.Context, dir string) (binary string, err error) {
 	if err := cluster.Available(); err != nil {
@@ -232,7 +290,12 @@ func buildWithClock(ctx context.Context, dir string) (binary string, err error) 
 // enter makes a token, a key and the boards.
 func (r *run) enter(ctx context.Context) error {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
-	c := &contract.Client{HTTP: &http.Client{Transport: transport}, Answered: new(atomic.Int64)}
+	c := &contract.Client{
+		HTTP: &http.Client{Transport: transport}, Answered: new(atomic.Int64),
+		Broken: func(method, path string, answer []byte) {
+			r.log.Violate("internal error", "", "%s %s was answered with 500: %.300s", method, path, answer)
+		},
+	}
 	var err error
 	if c.Token, err = contract.Token(
 		cluster.JWTSecret,
@@ -368,6 +431,7 @@ func (r *run) report(took time.Duration) {
 		len(r.log.Events()), c.acknowledged, c.rejected, c.accepted, c.lookUps, c.unclear,
 		len(r.log.Reads()), r.partitions.sets, c.faults, r.server.Answered.Load(), took.Round(time.Second),
 	)
+	fmt.Println("faults:", r.faults())
 	violations := r.log.Violations()
 	if len(violations) == 0 {
 		fmt.Println("no violation")
@@ -392,6 +456,21 @@ func (r *run) report(took time.Duration) {
 	}
 	fmt.Printf("repeat with: --seed %d --layout %s --duration %s --writers %d --players %d --pause %d --only %q\n",
 		r.o.seed, r.o.layout, r.o.duration, r.o.writers, r.o.players, r.o.pauseMS, r.o.only)
+}
+
+// faults is what was injected, and how often.
+func (r *run) faults() string {
+	times := make(map[string]int)
+	for _, n := range r.log.Notes() {
+		if name, ok := strings.CutPrefix(n.Text, "fault: "); ok {
+			times[name]++
+		}
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(times)) {
+		all = append(all, fmt.Sprintf("%s (%d)", name, times[name]))
+	}
+	return strings.Join(all, ", ")
 }
 
 // story prints what happened to one user, beside the faults, in order.

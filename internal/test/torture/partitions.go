@@ -48,11 +48,11 @@ func (r *partitioning) divide(ctx context.Context) error {
 	r.last = make(map[string]int)
 	for i, board := range dividedBoards {
 		count := partitionCounts[1+i]
-		last := r.cluster.Nodes[len(r.cluster.Nodes)-1]
-		if !last.Serves("api") {
-			last = r.cluster.Nodes[0]
+		node, ok := r.cluster.Oldest("api")
+		if !ok {
+			return nil // only a projector is of an earlier version, and cannot say what it knows
 		}
-		status, err := r.server.Call(ctx, last.URL(), http.MethodPatch, "/v1/boards/"+board,
+		status, err := r.server.Call(ctx, node.URL(), http.MethodPatch, "/v1/boards/"+board,
 			map[string]any{"partitions": count}, nil)
 		switch {
 		case err != nil || status >= 300 && r.o.earlier == "":

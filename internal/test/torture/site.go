@@ -46,6 +46,9 @@ func (s *site) node(rng *rand.Rand, role string) *cluster.Node {
 			fit = append(fit, n)
 		}
 	}
+	if edge := s.cluster.Edge; edge != nil && edge.Serves(role) && rng.IntN(2) == 0 {
+		return edge
+	}
 	return fit[rng.IntN(len(fit))]
 }
 

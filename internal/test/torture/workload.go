@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -64,6 +65,20 @@ func (r *players) replaced(topic string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.lostUntil = r.log.Now()
+}
+
+// redisLost notes that Redis is about to lose what it had shown, and later that it loses no more. Without Kafka,
+// accepted increments are in its streams.
+func (r *players) redisLost(begins bool) {
+	r.site.redisLost.Store(true)
+	if r.cluster.Can(cluster.Broker) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.lostUntil = r.log.Now(); begins {
+		r.lostUntil = math.MaxInt64
+	}
 }
 
 // mayBeLost says whether an accepted event was deleted with its log.
@@ -198,6 +213,9 @@ func (r *players) take(e *contract.Event, a contract.Answer, err error) bool {
 	switch {
 	case err != nil || a.Status >= 500 || a.Status == http.StatusTooManyRequests ||
 		slices.Contains([]string{"unavailable", "overloaded", "internal", "rate_limited"}, a.Code):
+		if a.Code == "internal" && a.Status == http.StatusOK { // of an item in a batch
+			r.log.Violate("internal error", e.UserID, "event %s failed in a batch: %s", e.EventID, a.Message)
+		}
 		e.Maybe = e.Maybe || err != nil || a.Status >= 500
 	case a.Status == http.StatusUnauthorized: // a clock is wrong: the request is too old, or from the future
 	case a.Status == http.StatusAccepted || a.State == "pending":

@@ -44,6 +44,17 @@ func auditEntry(c *gin.Context, caller *auth.Claims, target string) *scoreboard.
 	return e
 }
 
+// operatorsEntry is newAuditEntry for a route of servers: nil, unless an operator makes the
+// change with the scope of one.
+func operatorsEntry(c *gin.Context, caller *auth.Claims, target string, detail map[string]any) *scoreboard.AuditEntry {
+	if !caller.Has(auth.ScopeOperate) {
+		return nil
+	}
+	e := newAuditEntry(c, caller, target, "")
+	e.Detail = auditDetail(detail)
+	return e
+}
+
 // skipAudit marks a request that has changed nothing.
 func skipAudit(c *gin.Context) { c.Set(keyAudited, true) }
 

@@ -33,8 +33,9 @@ type Friends interface {
 	List(
 		ctx context.Context, user scoreboard.UserID, state scoreboard.FriendState, after scoreboard.UserID, limit int,
 	) ([]scoreboard.Friend, error)
-	// Import makes the users of each pair friends, and returns how many pairs were not.
-	Import(ctx context.Context, pairs [][2]scoreboard.UserID) (int, error)
+	// Import makes the users of each pair friends, and returns how many pairs were not. why is
+	// the audit entry of an operator's change, else nil.
+	Import(ctx context.Context, pairs [][2]scoreboard.UserID, why *scoreboard.AuditEntry) (int, error)
 }
 
 // The bounds of the friends API.
@@ -127,7 +128,7 @@ func (h *friends) listFriends(c *gin.Context, caller *auth.Claims) error {
 }
 
 // importFriends is POST /v1/friends, for servers that know the friends of their users.
-func (h *friends) importFriends(c *gin.Context, _ *auth.Claims) error {
+func (h *friends) importFriends(c *gin.Context, caller *auth.Claims) error {
 	var r wire.FriendPairs
 	body, err := readBody(c, maxPairsBody)
 	if err != nil {
@@ -146,7 +147,9 @@ func (h *friends) importFriends(c *gin.Context, _ *auth.Claims) error {
 			return scoreboard.Invalid(fmt.Sprintf("pairs[%d]", i), "pairs[%d]: %s", i, err.Message)
 		}
 	}
-	added, err := h.store.Import(c.Request.Context(), pairs)
+	// Without the users: they could not be erased from the audit trail later.
+	why := operatorsEntry(c, caller, "friends", map[string]any{"pairs": len(pairs)})
+	added, err := h.store.Import(c.Request.Context(), pairs, why)
 	if err != nil {
 		return err
 	}

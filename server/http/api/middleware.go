@@ -249,7 +249,7 @@ func (p peers) peerServer(r *http.Request) *auth.Claims {
 	if err != nil {
 		return nil
 	}
-	return &auth.Claims{User: user, Scopes: []string{auth.ScopeUpdate}, Expires: leaf.NotAfter}
+	return &auth.Claims{User: user, Scopes: []string{auth.ScopeUpdate}, Expires: leaf.NotAfter, Certificate: true}
 }
 
 // actsForAll reports whether a caller may act for all users.

@@ -225,7 +225,8 @@ func (h *handlers) routes() []route {
 			own("DELETE", pathFriends+"/:user_id", noParameters, &l.Updates, h.friends.removeFriend),
 			route{
 				method: "POST", path: "/v1/friends", query: noParameters, scope: auth.ScopeUpdate, rate: &l.Updates,
-				audit: unaudited, data: showsAll, handle: h.friends.importFriends,
+				audit: auditedByHandler, data: showsAll, handle: h.friends.importFriends,
+				action: "friend.import", // for operators only
 			})
 	}
 	t = append(t, h.teamRoutes()...)
@@ -265,13 +266,18 @@ func (h *handlers) teamRoutes() []route {
 			data: showsAll, handle: handle, operators: method == "GET",
 		}
 	}
+	changes := func(method, path, action string, handle handler) route {
+		r := server(method, path, noParameters, &h.limits.Updates, handle)
+		r.audit, r.action = auditedByHandler, action // for operators only
+		return r
+	}
 	const member = "/v1/boards/:board/teams/:team/members/:user_id"
 	return []route{
 		server("GET", "/v1/boards/:board/teams", pageParameters, &h.limits.Rank, h.teams.listTeams),
 		server("GET", "/v1/boards/:board/teams/:team/members", parameters{"history", "after", "limit"},
 			&h.limits.Rank, h.teams.listMembers),
-		server("PUT", member, noParameters, &h.limits.Updates, h.teams.joinTeam),
-		server("DELETE", member, noParameters, &h.limits.Updates, h.teams.leaveTeam),
+		changes("PUT", member, "team.join", h.teams.joinTeam),
+		changes("DELETE", member, "team.leave", h.teams.leaveTeam),
 	}
 }
 

@@ -14,13 +14,16 @@ import (
 
 // Teams stores the memberships of teams, with their times.
 type Teams interface {
-	// Join makes a user a member of a team, and ends the membership of another team.
+	// Join makes a user a member of a team, and ends the membership of another team. why is the
+	// audit entry of an operator's change, else nil.
 	Join(
 		ctx context.Context, board scoreboard.BoardID, team scoreboard.Team, user scoreboard.UserID,
+		why *scoreboard.AuditEntry,
 	) (*scoreboard.TeamMembership, error)
-	// Leave ends a membership; not_found if the user never was a member.
+	// Leave ends a membership; not_found if the user never was a member. why is as in Join.
 	Leave(
 		ctx context.Context, board scoreboard.BoardID, team scoreboard.Team, user scoreboard.UserID,
+		why *scoreboard.AuditEntry,
 	) (*scoreboard.TeamMembership, error)
 	// List returns up to limit teams, by name, after a name.
 	List(
@@ -36,7 +39,7 @@ type Teams interface {
 const defaultTeams, maxTeams = 100, 1000
 
 type membershipChange func(
-	context.Context, scoreboard.BoardID, scoreboard.Team, scoreboard.UserID,
+	context.Context, scoreboard.BoardID, scoreboard.Team, scoreboard.UserID, *scoreboard.AuditEntry,
 ) (*scoreboard.TeamMembership, error)
 
 // teams shows and changes the members of teams.
@@ -45,21 +48,21 @@ type teams struct {
 }
 
 // joinTeam is PUT /v1/boards/{board}/teams/{team}/members/{user_id}.
-func (h *teams) joinTeam(c *gin.Context, _ *auth.Claims) error {
+func (h *teams) joinTeam(c *gin.Context, caller *auth.Claims) error {
 	if err := decodeNothing(c); err != nil {
 		return err
 	}
-	return changeMembership(c, scoreboard.ParseClientUserID, h.store.Join)
+	return changeMembership(c, caller, scoreboard.ParseClientUserID, h.store.Join)
 }
 
 // leaveTeam is DELETE /v1/boards/{board}/teams/{team}/members/{user_id}.
-func (h *teams) leaveTeam(c *gin.Context, _ *auth.Claims) error {
-	return changeMembership(c, scoreboard.ParseUserID, h.store.Leave)
+func (h *teams) leaveTeam(c *gin.Context, caller *auth.Claims) error {
+	return changeMembership(c, caller, scoreboard.ParseUserID, h.store.Leave)
 }
 
 // changeMembership changes the membership in the path, and answers with it.
 func changeMembership(
-	c *gin.Context, parse func(string) (scoreboard.UserID, error), change membershipChange,
+	c *gin.Context, caller *auth.Claims, parse func(string) (scoreboard.UserID, error), change membershipChange,
 ) error {
 	board, team, err := teamOfPath(c)
 	if err != nil {
@@ -69,7 +72,8 @@ func changeMembership(
 	if err != nil {
 		return err
 	}
-	m, err := change(c.Request.Context(), board, team, user)
+	why := operatorsEntry(c, caller, scoreboard.AuditUser(user), map[string]any{"board": board, "team": team})
+	m, err := change(c.Request.Context(), board, team, user, why)
 	if err != nil {
 		return err
 	}

@@ -82,6 +82,12 @@ func (t *Tickets) Issue(
 func (t *Tickets) store(
 	ctx context.Context, ticket string, caller *Claims, board scoreboard.BoardID, ttl time.Duration,
 ) error {
+	if caller.Certificate {
+		// Whoever redeems a ticket does so on another connection, which would outlive the
+		// certificate's authority.
+		return scoreboard.Errorf(wire.CodeForbidden,
+			"no tickets for client certificates: open the stream with the certificate")
+	}
 	key := t.key(ticket)
 	_, err := t.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		p.HSet(ctx, key, "board", string(board), "user", string(caller.User),

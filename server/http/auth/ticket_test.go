@@ -72,6 +72,22 @@ func redeemConcurrently(t *testing.T, who *auth.Claims, redeem func(i int) (*aut
 	}
 }
 
+// A ticket is redeemed on another connection, which nobody closes when the authority of a
+// certificate is removed.
+func TestCertificateGetsNoTicket(t *testing.T) {
+	t.Parallel()
+	tickets, _, rdb := twoNodes(t)
+	who := alice(time.Hour)
+	who.Certificate = true
+	if ticket, _, err := tickets.Issue(t.Context(), who, "global"); wire.CodeOf(err) != wire.CodeForbidden {
+		t.Errorf("a ticket: got %q, %v, want forbidden", ticket, err)
+	}
+	token, _, err := streamTokens(t, "0f", rdb, time.Now).Issue(t.Context(), who, "global")
+	if wire.CodeOf(err) != wire.CodeForbidden {
+		t.Errorf("a stream token: got %q, %v, want forbidden", token, err)
+	}
+}
+
 func TestTicketIsRedeemedOnceOnAnyNode(t *testing.T) {
 	t.Parallel()
 	here, there, rdb := twoNodes(t)

@@ -50,6 +50,8 @@ type Claims struct {
 	// Key identifies the provider's key that signed the token: its digest, a space, its
 	// id. It is "" for a development issuer.
 	Key string
+	// Certificate says that the claims are of a client certificate, not of a token.
+	Certificate bool
 }
 
 // Has reports whether the token has a scope, or one that implies it.
@@ -271,7 +273,7 @@ func (t *Tokens) Recheck(ctx context.Context, c *Claims) error {
 	if t.policy.Load() == nil {
 		return errSuspended()
 	}
-	if t.keys == nil || c.Key == "" { // a certificate's, or of a node of the version before
+	if t.keys == nil || c.Key == "" { // of a node of the version before
 		return nil
 	}
 	_, kid, _ := strings.Cut(c.Key, " ")

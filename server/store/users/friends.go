@@ -68,8 +68,10 @@ where (user_id, friend_user_id) in (($1, $2), ($2, $1))`, user, other)
 }
 
 // Import makes the users of each pair friends, all or none, and returns how many pairs were
-// not friends before. It is gone for an erased user.
-func (f *Friends) Import(ctx context.Context, pairs [][2]scoreboard.UserID) (made int, err error) {
+// not friends before. It is gone for an erased user. A change writes why, unless that is nil.
+func (f *Friends) Import(
+	ctx context.Context, pairs [][2]scoreboard.UserID, why *scoreboard.AuditEntry,
+) (made int, err error) {
 	edges := make([]edge, 0, 2*len(pairs))
 	var users []scoreboard.UserID
 	seen := make(map[scoreboard.UserID]bool, 2*len(pairs))
@@ -101,6 +103,11 @@ func (f *Friends) Import(ctx context.Context, pairs [][2]scoreboard.UserID) (mad
 			complete[edge{min(e.user, e.other), max(e.user, e.other)}] = true
 		}
 		made = len(complete)
+		if made > 0 {
+			if err := pg.WriteAudit(ctx, tx, why); err != nil {
+				return err
+			}
+		}
 		return forgetCreated(ctx, tx, locked)
 	})
 	if err != nil {

@@ -55,9 +55,10 @@ func findTeam(ctx context.Context, q pg.Querier, sql string, args ...any) (*scor
 
 // Join makes a user a member of a team, from now on, and ends the membership of another team
 // of the board. A member stays one. It is gone for an erased user; a conflict says that the
-// team or the user's history is full.
+// team or the user's history is full. A change writes why, unless that is nil.
 func (t *Teams) Join(
 	ctx context.Context, board scoreboard.BoardID, team scoreboard.Team, user scoreboard.UserID,
+	why *scoreboard.AuditEntry,
 ) (m *scoreboard.TeamMembership, err error) {
 	err = t.change(ctx, board, user, func(tx pgx.Tx, c *change) error {
 		if c.user.Status == scoreboard.UserErased {
@@ -66,8 +67,10 @@ func (t *Teams) Join(
 		if m = c.current; m != nil && m.Team == team {
 			return nil
 		}
-		m, err = c.join(ctx, tx, team)
-		return err
+		if m, err = c.join(ctx, tx, team); err != nil {
+			return err
+		}
+		return pg.WriteAudit(ctx, tx, why)
 	})
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("add %s to team %s of board %s: %w", user, team, board, err))
@@ -76,17 +79,21 @@ func (t *Teams) Join(
 }
 
 // Leave ends a membership. It returns the last membership of the user in the team, also if
-// that had ended before; a not_found if the user never was a member.
+// that had ended before; a not_found if the user never was a member. A change writes why,
+// unless that is nil.
 func (t *Teams) Leave(
 	ctx context.Context, board scoreboard.BoardID, team scoreboard.Team, user scoreboard.UserID,
+	why *scoreboard.AuditEntry,
 ) (m *scoreboard.TeamMembership, err error) {
 	err = t.change(ctx, board, user, func(tx pgx.Tx, c *change) error {
 		if c.current != nil && c.current.Team == team {
 			if err := c.count(ctx, tx, team, -1); err != nil {
 				return err
 			}
-			m, err = c.leave(ctx, tx)
-			return err
+			if m, err = c.leave(ctx, tx); err != nil {
+				return err
+			}
+			return pg.WriteAudit(ctx, tx, why)
 		}
 		m, err = findTeam(ctx, tx, `user_id = $1 and board_id = $2 and team = $3 order by membership_id desc limit 1`,
 			user, board, team)

@@ -27,7 +27,7 @@ func TestVerifyFindsWrongTeams(t *testing.T) {
 	for user, team := range map[scoreboard.UserID]scoreboard.Team{
 		"user0": "ants", "user1": "ants", "user2": "bees", "user3": "cats",
 	} {
-		if _, err := r.Teams.Join(ctx, board.ID, team, user); err != nil {
+		if _, err := r.Teams.Join(ctx, board.ID, team, user, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -21,29 +22,38 @@ const JWTSecret = "a secret of the torture test, long enough for HS256"
 type Options struct {
 	Dir      string   // for data and logs, made when missing
 	Binary   string   // of scoreboardd
-	Earlier  string   // of an earlier version, which the last node runs; empty: none
+	Earlier  string   // of an earlier version
 	Roles    []string // one entry per node: its --roles, "" for all
 	Settings []string // NAME=value, for every node
 	Brokers  int      // of Kafka; more than two can lose one
-	Streams  bool     // Redis streams instead of Kafka
-	Standby  bool     // PostgreSQL has a synchronous standby
-	Disks    bool     // the first disk of PostgreSQL and of Kafka can be filled; requires root
+	// Transport is streams or direct; empty: Kafka. Without Kafka, accepted increments go over streams.
+	Transport string
+	Redis     RedisKind
+	Standby   bool // PostgreSQL has a synchronous standby
+	Disks     bool // the first disk of PostgreSQL and of Kafka can be filled; requires root
+	// EarlierNodes are the ids of the nodes that run Earlier.
+	EarlierNodes []int
 	// Clocks of nodes and of PostgreSQL can be set; requires libfaketime, and a
 	// Binary built with clock.Overlay.
 	Clocks bool
+	// Containers has each node, and an edge in front of them, in a container with a network of its
+	// own; requires root, a Docker engine, and a static Binary.
+	Containers bool
 }
 
 // Cluster is a running installation.
 type Cluster struct {
 	Nodes []*Node
+	Edge  *Node // nginx, with which clients reach any node; nil: none
 
-	o Options
+	o     Options
+	hosts []*host // of the nodes and the edge; nil: none
 	*brokerSet
 	mu       sync.Mutex // of all below
 	postgres *devstack.Postgres
 	standby  *devstack.Postgres // nil: none
 	spare    string             // folder of the standby, or of the next one
-	redis    *devstack.Redis
+	redis    *redisSet
 	dirs     map[Backend]string
 	clock    clockFile // of PostgreSQL
 	mounts   []string
@@ -52,12 +62,20 @@ type Cluster struct {
 // Start starts the backends and all nodes, and waits until they are ready.
 func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 	dirs := make(map[Backend]string)
-	c := &Cluster{o: o, brokerSet: &brokerSet{o: o, dirs: dirs}, dirs: dirs}
+	c := &Cluster{
+		o: o, brokerSet: &brokerSet{o: o, dirs: dirs}, dirs: dirs, redis: &redisSet{kind: o.Redis, dir: o.Dir},
+	}
 	defer func() {
 		if err != nil {
 			c.Close()
 		}
 	}()
+	if o.Containers {
+		if err := c.startHosts(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c.brokerSet.host = c.proxyHost(0)
 	if err := c.startBackends(ctx); err != nil {
 		return nil, err
 	}
@@ -77,13 +95,16 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 			return nil, err
 		}
 	}
-	return c, c.AwaitReady(ctx, time.Minute)
+	if err := c.AwaitReady(ctx, time.Minute); err != nil || !o.Containers {
+		return c, err
+	}
+	return c, c.startEdge(ctx)
 }
 
 func (c *Cluster) startBackends(ctx context.Context) (err error) {
 	for _, b := range []Backend{Postgres, Redis, Kafka} {
 		c.dirs[b] = filepath.Join(c.o.Dir, string(b))
-		if !c.o.Disks || b == Redis {
+		if !c.o.Disks || b == Redis || b == Kafka && !c.Can(Broker) {
 			continue
 		}
 		if err := c.mount(b); err != nil {
@@ -105,10 +126,10 @@ func (c *Cluster) startBackends(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if c.redis, err = devstack.StartRedis(ctx, devstack.RedisOptions{Dir: c.dirs[Redis]}); err != nil {
+	if err := c.redis.start(ctx); err != nil {
 		return err
 	}
-	if c.o.Streams {
+	if !c.Can(Broker) {
 		return nil
 	}
 	return c.startKafka(ctx)
@@ -141,9 +162,17 @@ func (c *Cluster) Can(what Ability) bool {
 	case Brokers:
 		return c.o.Brokers > 2
 	case OneBroker:
-		return c.o.Brokers < 2 && !c.o.Streams
+		return c.o.Brokers < 2 && c.Can(Broker)
 	case Broker:
-		return !c.o.Streams
+		return c.o.Transport == ""
+	case OneRedis:
+		return c.o.Redis == SingleRedis
+	case Zones:
+		return c.o.Redis == Sentinels
+	case Slots:
+		return c.o.Redis == RedisCluster
+	case Hosts:
+		return c.o.Containers
 	}
 	return true
 }
@@ -157,28 +186,33 @@ const (
 	Disks   Ability = "disks that can be filled"
 	Clocks  Ability = "clocks that can be set"
 	Brokers Ability = "three brokers"
+	Hosts   Ability = "nodes on several hosts"
 
 	Broker    Ability = "a broker"
 	OneBroker Ability = "a single broker"
+
+	OneRedis Ability = "a single Redis"
+	Zones    Ability = "a zone that can be separated"
+	Slots    Ability = "slots that can be moved"
 )
 
-// Backend names one backend: PostgreSQL's primary, Redis, or a broker.
+// Backend names one backend: PostgreSQL's primary, a server of Redis, or a broker.
 type Backend string
 
-// The backends. Broker returns further ones.
+// The backends. AnyRedis and AnyBroker return further ones.
 const (
 	Postgres Backend = "postgres"
-	Redis    Backend = "redis"
+	Redis    Backend = "redis" // the first server
 	Kafka    Backend = "kafka" // the first broker
 )
 
 // process is the running process of a backend. The caller holds the lock.
 func (c *Cluster) process(b Backend) *process.Process {
-	switch b {
-	case Postgres:
+	if b == Postgres {
 		return c.postgres.Process
-	case Redis:
-		return c.redis.Process
+	}
+	if one := c.redis.find(b); one != nil {
+		return one.Process
 	}
 	return c.brokerOf(b).Process
 }
@@ -195,28 +229,20 @@ func (c *Cluster) KillBackend(b Backend) {
 func (c *Cluster) StartBackend(ctx context.Context, b Backend) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-c.process(b).Done():
-	default:
+	if running(c.process(b)) {
 		return nil
 	}
-	switch b {
-	case Postgres:
-		p, err := devstack.StartPostgres(ctx, c.postgresOptions(c.dirs[b], c.postgres.Port))
-		if err != nil {
-			return err
-		}
-		c.postgres = p
-	case Redis:
-		r, err := devstack.StartRedis(ctx, devstack.RedisOptions{Dir: c.dirs[b], Port: c.redis.Port})
-		if err != nil {
-			return err
-		}
-		c.redis = r
-	default:
+	if one := c.redis.find(b); one != nil {
+		return one.start(ctx)
+	}
+	if b != Postgres {
 		return c.brokerOf(b).start(ctx)
 	}
-	return nil
+	p, err := devstack.StartPostgres(ctx, c.postgresOptions(c.dirs[b], c.postgres.Port))
+	if err == nil {
+		c.postgres = p
+	}
+	return err
 }
 
 // Pause stops a backend's processes where they are; Resume continues them.
@@ -241,7 +267,7 @@ func (c *Cluster) Dir(b Backend) string {
 // retarget points every node's proxy at another server and cuts what is open.
 func (c *Cluster) retarget(proxy func(*Node) *Proxy, address string) {
 	for _, n := range c.Nodes {
-		proxy(n).SetTarget(hostOf(address))
+		proxy(n).SetTarget(address)
 		proxy(n).Reset()
 	}
 }
@@ -253,15 +279,16 @@ func (c *Cluster) Close() {
 		n.postgres.Close()
 		n.redis.Close()
 	}
+	if c.hosts != nil {
+		_ = removeHosts(context.Background()) // the next run does it otherwise
+	}
 	for _, b := range c.brokers {
 		if b.KafkaBroker != nil {
 			b.Kill()
 		}
 		b.net.Close()
 	}
-	if c.redis != nil {
-		c.redis.Kill()
-	}
+	c.redis.close()
 	if c.standby != nil {
 		c.standby.Kill()
 	}
@@ -290,10 +317,25 @@ func (c *Cluster) mount(b Backend) error {
 	return nil
 }
 
+// removeInitFiles removes the files from which PostgreSQL's sessions know its catalogues, as it does itself when
+// these change. The next session writes them, or ends.
+func removeInitFiles(disk string) {
+	_ = filepath.WalkDir(disk, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && filepath.Base(path) == "pg_internal.init" {
+			_ = os.Remove(path) // it may be gone already
+		}
+		return nil
+	})
+}
+
 // FillDisk leaves no room on the disk of a backend; the returned function frees it and
 // starts what has ended for lack of it.
 func (c *Cluster) FillDisk(b Backend) (free func(context.Context) error, err error) {
-	name := filepath.Join(c.o.Dir, "disk-"+string(b), "ballast")
+	disk := filepath.Join(c.o.Dir, "disk-"+string(b))
+	if b == Postgres {
+		removeInitFiles(disk)
+	}
+	name := filepath.Join(disk, "ballast")
 	f, err := os.Create(name)
 	if err != nil {
 		return nil, fmt.Errorf("fill the disk of %s: %w", b, err)

@@ -25,6 +25,9 @@ type broker struct {
 	o                     backends.KafkaOptions
 }
 
+// id is the broker's in the metadata of Kafka.
+func (b *broker) id() int { return b.o.Node + 1 }
+
 func (b *broker) start(ctx context.Context) (err error) {
 	if b.KafkaBroker, err = backends.StartKafka(ctx, b.o); err == nil {
 		b.net.SetTarget(b.Brokers[0])
@@ -37,6 +40,7 @@ type brokerSet struct {
 	o       Options
 	brokers []*broker
 	dirs    map[Backend]string // of the cluster
+	host    string             // where their proxies listen
 }
 
 func (k *brokerSet) startKafka(ctx context.Context) error {
@@ -48,7 +52,7 @@ func (k *brokerSet) startKafka(ctx context.Context) error {
 			k.dirs[b.name] = filepath.Join(k.o.Dir, string(b.name))
 		}
 		var err error
-		if b.net, err = Listen(ctx, ""); err != nil {
+		if b.net, err = listenOn(ctx, k.host, ""); err != nil {
 			return err
 		}
 		k.brokers = append(k.brokers, b)
@@ -95,25 +99,26 @@ func (k *brokerSet) KafkaNet(b Backend) *Proxy { return k.brokerOf(b).net }
 // MoveLeaders moves the leader of every partition to the first replica that is in
 // sync, as a rolling upgrade does at its end.
 func (k *brokerSet) MoveLeaders(ctx context.Context, topic string) error {
+	// Every replica list turns by one, and the first of a list becomes the leader.
+	return k.reassign(ctx, topic, func(replicas []int) []int { return append(replicas[1:], replicas[0]) })
+}
+
+// reassign gives every partition of a topic other replicas, the first of which leads if it is in sync.
+func (k *brokerSet) reassign(ctx context.Context, topic string, to func(replicas []int) []int) error {
 	return k.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
 		partitions, err := partitionsOf(ctx, client, topic)
 		if err != nil {
 			return err
 		}
-		// Every replica list turns by one, and the first of a list becomes the leader.
 		move := &kafka.AlterPartitionReassignmentsRequest{Topic: topic, Timeout: 10 * time.Second}
 		var ids []int
 		for _, p := range partitions {
-			var turned []int
-			for _, r := range p.Replicas {
-				turned = append(turned, r.ID)
-			}
-			if len(turned) == 0 {
+			replicas := idsOf(p.Replicas)
+			if len(replicas) == 0 {
 				continue
 			}
-			turned = append(turned[1:], turned[0])
 			move.Assignments = append(move.Assignments, kafka.AlterPartitionReassignmentsRequestAssignment{
-				Topic: topic, PartitionID: p.ID, BrokerIDs: turned,
+				Topic: topic, PartitionID: p.ID, BrokerIDs: to(replicas),
 			})
 			ids = append(ids, p.ID)
 		}
@@ -129,6 +134,13 @@ func (k *brokerSet) MoveLeaders(ctx context.Context, topic string) error {
 		})
 		return err
 	})
+}
+
+func idsOf(brokers []kafka.Broker) (ids []int) {
+	for _, b := range brokers {
+		ids = append(ids, b.ID)
+	}
+	return ids
 }
 
 // RecreateTopic deletes a topic with all its records, where it exists, and creates it

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,11 +27,13 @@ type Node struct {
 	ID    int
 	Roles string
 
-	cluster         *Cluster
-	binary          string
-	postgres, redis *Proxy
-	api, ops, log   string
-	clock           clockFile
+	cluster       *Cluster
+	binary        string
+	postgres      *Proxy
+	redis         Proxies // to the servers, then to the sentinels
+	api, ops, log string
+	clock         clockFile
+	host          *host // nil: this machine
 
 	mu  sync.Mutex
 	cmd *exec.Cmd // nil while it is down
@@ -39,17 +43,20 @@ type Node struct {
 func (c *Cluster) newNode(ctx context.Context, id int, roles string) (*Node, error) {
 	n := &Node{ID: id, Roles: roles, cluster: c, log: filepath.Join(c.o.Dir, fmt.Sprintf("node-%d.log", id))}
 	n.binary = c.o.Binary
-	if id == len(c.o.Roles)-1 && c.o.Earlier != "" {
+	if slices.Contains(c.o.EarlierNodes, id) {
 		n.binary = c.o.Earlier
 	}
 	var err error
 	if n.clock, err = c.newClock(fmt.Sprintf("node-%d", id)); err != nil {
 		return nil, err
 	}
-	if n.postgres, err = Listen(ctx, hostOf(c.postgres.URL("torture"))); err != nil {
+	if c.hosts != nil {
+		n.host = c.hosts[id]
+	}
+	if n.postgres, err = listenOn(ctx, c.proxyHost(id), hostOf(c.postgres.URL("torture"))); err != nil {
 		return nil, err
 	}
-	if n.redis, err = Listen(ctx, hostOf(c.redis.URL())); err != nil {
+	if n.redis, err = c.redis.proxiesOf(ctx, c.proxyHost(id)); err != nil {
 		return nil, err
 	}
 	for _, addr := range []*string{&n.api, &n.ops} {
@@ -85,6 +92,17 @@ func (n *Node) Serves(role string) bool {
 	return n.Roles == "" || strings.Contains(","+n.Roles+",", ","+role+",")
 }
 
+// Oldest is a node with a role, of the earlier version if any node is: false when only nodes
+// without this role are.
+func (c *Cluster) Oldest(role string) (*Node, bool) {
+	for _, n := range c.Nodes {
+		if n.Serves(role) && (len(c.o.EarlierNodes) == 0 || slices.Contains(c.o.EarlierNodes, n.ID)) {
+			return n, true
+		}
+	}
+	return nil, false
+}
+
 // URL is the node's API.
 func (n *Node) URL() string { return "http://" + n.api }
 
@@ -94,8 +112,11 @@ func (n *Node) OpsURL() string { return "http://" + n.ops }
 // PostgresNet is the node's proxy to PostgreSQL.
 func (n *Node) PostgresNet() *Proxy { return n.postgres }
 
-// RedisNet is the node's proxy to Redis.
-func (n *Node) RedisNet() *Proxy { return n.redis }
+// RedisNet is the node's proxies to Redis.
+func (n *Node) RedisNet() Proxies { return n.redis }
+
+// redisNet is the node's proxy to a single Redis.
+func (n *Node) redisNet() *Proxy { return n.redis[0] }
 
 // SetClock moves the node's clock; 0 sets it right. Without Options.Clocks it does
 // nothing.
@@ -120,19 +141,15 @@ func (n *Node) Start() error {
 		return fmt.Errorf("open the log of node %d: %w", n.ID, err)
 	}
 	defer func() { _ = log.Close() }()
-	args := []string{"--addr", n.api, "--ops-addr", n.ops}
+	var args []string
 	if n.Roles != "" {
 		args = append(args, "--roles", n.Roles)
 	}
-	cmd := exec.Command(n.binary, args...) //nolint:noctx // it ends by Kill or Stop
-	cmd.Stderr = log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Env = append(
-		os.Environ(),
-		"SCOREBOARD_POSTGRES_URL="+through(n.cluster.postgres.RuntimeURL(database), n.postgres),
-		"SCOREBOARD_REDIS_URL="+through(n.cluster.RedisURL(), n.redis),
-		"SCOREBOARD_AUTH_JWT_SECRET="+JWTSecret,
-		"SCOREBOARD_AUTH_MASTER_KEY="+backends.MasterKey,
+	env := []string{
+		"SCOREBOARD_POSTGRES_URL=" + through(n.cluster.postgres.RuntimeURL(database), n.postgres),
+		"SCOREBOARD_REDIS_URL=" + n.cluster.redis.nodeURL(n.redis),
+		"SCOREBOARD_AUTH_JWT_SECRET=" + JWTSecret,
+		"SCOREBOARD_AUTH_MASTER_KEY=" + backends.MasterKey,
 		"SCOREBOARD_BOARDS_CLOSE_GRACE=2s", "SCOREBOARD_DRAIN_DELAY=0s",
 		"SCOREBOARD_LIMIT_UPDATES_PER_MINUTE=0",
 		"SCOREBOARD_LIMIT_TOP_PER_MINUTE=0",
@@ -142,14 +159,24 @@ func (n *Node) Start() error {
 		"SCOREBOARD_REALTIME_CONNECTIONS_PER_USER=0",
 		"SCOREBOARD_REALTIME_CONNECTIONS_PER_ADDRESS=0",
 		"SCOREBOARD_REALTIME_JOINS_PER_SECOND=0",
-	)
-	if n.cluster.o.Streams {
-		cmd.Env = append(cmd.Env, "SCOREBOARD_TRANSPORT=streams")
-	} else {
-		cmd.Env = append(cmd.Env, "SCOREBOARD_KAFKA_BROKERS="+strings.Join(n.cluster.kafkaAddrs(), ","))
 	}
-	cmd.Env = append(cmd.Env, n.cluster.o.Settings...)
-	cmd.Env = append(cmd.Env, Variable+"="+n.clock.path)
+	if transport := n.cluster.o.Transport; transport != "" {
+		env = append(env, "SCOREBOARD_TRANSPORT="+transport)
+	} else {
+		env = append(env, "SCOREBOARD_KAFKA_BROKERS="+strings.Join(n.cluster.kafkaAddrs(), ","))
+	}
+	env = append(env, n.cluster.o.Settings...)
+	env = append(env, Variable+"="+n.clock.path)
+	var cmd *exec.Cmd
+	if n.host != nil {
+		cmd = n.host.command(n.binary, n.api, n.ops, args, env)
+	} else {
+		args = append(args, "--addr", n.api, "--ops-addr", n.ops)
+		cmd = exec.Command(n.binary, args...) //nolint:noctx // it ends by Kill or Stop
+		cmd.Env = append(os.Environ(), env...)
+	}
+	cmd.Stderr = log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start node %d: %w", n.ID, err)
 	}
@@ -173,12 +200,12 @@ func (n *Node) stop(s syscall.Signal) {
 	if n.cmd == nil {
 		return
 	}
-	_ = n.cmd.Process.Signal(syscall.SIGCONT)
-	_ = n.cmd.Process.Signal(s)
+	n.send(syscall.SIGCONT)
+	n.send(s)
 	select {
 	case <-n.end:
 	case <-time.After(30 * time.Second):
-		_ = n.cmd.Process.Kill()
+		n.send(syscall.SIGKILL)
 		<-n.end
 	}
 	n.cmd = nil
@@ -210,31 +237,56 @@ func (n *Node) signal(s syscall.Signal) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.cmd != nil {
-		_ = n.cmd.Process.Signal(s)
+		n.send(s)
 	}
 }
 
-// ready reports whether the node answers /readyz with 200 and reaches every backend.
+// send sends a signal to the process, which runs or has ended by itself. The caller holds the lock.
+func (n *Node) send(s syscall.Signal) {
+	switch {
+	case n.host == nil:
+		_ = n.cmd.Process.Signal(s)
+	case s == syscall.SIGSTOP:
+		n.host.tell("pause")
+	case s == syscall.SIGCONT:
+		n.host.tell("unpause")
+	default:
+		n.host.tell("kill", "--signal", strconv.Itoa(int(s)))
+	}
+}
+
+// Serving reports whether the node answers /readyz with 200.
+func (n *Node) Serving(ctx context.Context) bool {
+	_, ok := n.report(ctx)
+	return ok
+}
+
+// ready reports whether the node is serving and reaches every backend.
 func (n *Node) ready(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.ops+"/readyz", nil)
-	if err != nil {
-		return false
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = resp.Body.Close() }()
-	var report map[string]string
-	if resp.StatusCode != http.StatusOK || json.NewDecoder(resp.Body).Decode(&report) != nil {
-		return false
-	}
+	report, ok := n.report(ctx)
 	for _, backend := range []string{"postgres", "redis", "kafka"} {
 		if state, used := report[backend]; used && state != "ok" {
 			return false
 		}
 	}
-	return true
+	return ok
+}
+
+// report is what /readyz says of the backends; false unless its status is 200.
+func (n *Node) report(ctx context.Context) (report map[string]string, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.ops+"/readyz", nil)
+	if err != nil {
+		return nil, false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, false
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK || json.NewDecoder(resp.Body).Decode(&report) != nil {
+		return nil, false
+	}
+	return report, true
 }

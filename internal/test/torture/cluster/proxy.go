@@ -35,6 +35,7 @@ type Proxy struct {
 	target   string
 
 	mu      sync.Mutex
+	rename  func([]byte) []byte // of what the server says; nil: as it is
 	fault   Fault
 	changed chan struct{} // closed when the fault changes
 	conns   map[*link]bool
@@ -63,7 +64,11 @@ func (l *link) reset() {
 // Listen starts a proxy on a free port of 127.0.0.1. The target may be set
 // later, before the first connection.
 func Listen(ctx context.Context, target string) (*Proxy, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	return listenOn(ctx, "127.0.0.1", target)
+}
+
+func listenOn(ctx context.Context, host, target string) (*Proxy, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, fmt.Errorf("listen for a proxy: %w", err)
 	}
@@ -174,12 +179,15 @@ func (p *Proxy) copy(l *link, to io.Writer, from io.Reader, m *messages, request
 func (p *Proxy) pass(l *link, to io.Writer, chunk []byte, m *messages, request bool) error {
 	for {
 		p.mu.Lock()
-		fault, changed, closed := p.fault, p.changed, p.closed
+		fault, changed, closed, rename := p.fault, p.changed, p.closed, p.rename
 		p.mu.Unlock()
 		if closed {
 			return errCut
 		}
 		if !fault.Stall {
+			if rename != nil && !request {
+				chunk = rename(chunk)
+			}
 			if fault.Delay > 0 {
 				time.Sleep(fault.Delay)
 			}

@@ -32,6 +32,8 @@ type Client struct {
 	// Answered counts the operations that were answered: an increment, each item of a
 	// batch, a read, a look-up, a change. Copies of a client share it.
 	Answered *atomic.Int64
+	// Broken is told of every answer with status 500: whatever fails around a server, it says 503.
+	Broken func(method, path string, answer []byte)
 }
 
 // Token makes a bearer token of the development issuer.
@@ -326,6 +328,9 @@ func (c *Client) do(ctx context.Context, server, method, path string, header htt
 		return 0, err
 	}
 	c.Answered.Add(1)
+	if resp.StatusCode == http.StatusInternalServerError && c.Broken != nil {
+		c.Broken(method, path, answer)
+	}
 	if out == nil || len(answer) == 0 {
 		return resp.StatusCode, nil
 	}

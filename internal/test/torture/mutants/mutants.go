@@ -178,6 +178,35 @@ var mutants = []mutant{
 		rules: []string{"stale", "convergence"},
 	},
 	{
+		name: "boards from before another node's switch are trusted", file: "server/ranking/lua/heartbeats.lua",
+		old: "if doubted and doubted > tonumber(", new: "if false and doubted > tonumber(",
+		args: []string{
+			"--only", "redis zone", "--layout", "sentinel", "--players", "100", "--writers", "36", "--duration", "80s",
+		},
+		rules: []string{"stale", "convergence"},
+	},
+	{
+		name: "no start without Kafka", file: "server/start.go",
+		old:   "outage: func(err error) bool { return !errors.Is(err, kafka.ErrTooFewPartitions) },",
+		new:   "outage: func(err error) bool { return errors.Is(err, kafka.ErrTooFewPartitions) },",
+		args:  []string{"--only", "started without kafka"},
+		rules: []string{"availability"},
+	},
+	{
+		name: "a full disk is an internal error", file: "server/store/internal/pg/sqlstate.go",
+		old:   "`could not write init file` on a full disk\", true,",
+		new:   "`could not write init file` on a full disk\", false,",
+		args:  []string{"--only", "postgres disk full", "--layout", "disks", "--duration", "60s"},
+		rules: []string{"internal error"},
+	},
+	{
+		name: "a short visit to another Redis is not noticed", file: "server/ranking/witness.go",
+		old:   "if w.leads != \"\" && w.leads != server {",
+		new:   "if w.leads == \"?\" {",
+		args:  []string{"--only", "redis left", "--layout", "direct", "--duration", "80s"},
+		rules: []string{"stale", "convergence"},
+	},
+	{
 		name: "changes of a lost history applied", file: "server/ranking/lua/apply.lua",
 		old: "if tonumber(ARGV[5]) < since then", new: "if false then",
 		args:  []string{"--only", "postgres goes back in time"},
