@@ -51,7 +51,8 @@ func TestExpressionsParse(t *testing.T) {
 		for _, p := range d.Panels {
 			for _, l := range p.Lines {
 				n++
-				expr := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(grafana.OfInstance(l.Expr))
+				expr := grafana.OfInstance(l.Expr)
+				expr = strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(expr)
 				fmt.Fprintf(&rules, "  - record: panel:%d\n    expr: %q\n", n, expr)
 			}
 		}

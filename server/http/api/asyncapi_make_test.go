@@ -65,8 +65,8 @@ func makeAsyncAPI(t *testing.T) []byte {
 		"info": object{
 			"title": "scoreboard streams and webhooks", "version": "1",
 			"description": "The messages that scoreboard sends as they happen: over WebSockets and event streams to " +
-				"clients that follow a board, and as requests to webhooks. /docs/protocol and /docs/webhooks have the " +
-				"rules, such as which of two messages is newer, and the codes of closes. /openapi.json describes " +
+				"clients that follow a board, and as requests to webhooks. /docs/protocol and /docs/webhooks have " +
+				"the rules, such as which of two messages is newer, and the codes of closes. /openapi.json describes " +
 				"the other operations. Ignore types and fields that you do not know: later versions may add some.",
 		},
 		"defaultContentType": "application/json",

@@ -123,7 +123,8 @@ func TestAsyncAPIExamples(t *testing.T) {
 		var section string
 		for _, s := range sections {
 			// A delta has the fields of the section before it.
-			if strings.HasPrefix(s, m.kind+"\n") || m.kind == wire.FrameDelta && strings.HasPrefix(s, wire.FrameUpdated+"\n") {
+			if strings.HasPrefix(s, m.kind+"\n") ||
+				m.kind == wire.FrameDelta && strings.HasPrefix(s, wire.FrameUpdated+"\n") {
 				section += s
 			}
 		}

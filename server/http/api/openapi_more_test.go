@@ -14,7 +14,7 @@ var descriptions = map[string]string{
 	"GET /docs":                              "Served from the server itself, in the version that it runs.",
 	"GET /docs/:page": "A page by its name, such as docs/signing, or a file that a page links " +
 		"to.",
-	"GET /openapi.json": "The document describes the version of the server that answers.",
+	"GET /openapi.json":  "The document describes the version of the server that answers.",
 	"GET /asyncapi.json": "AsyncAPI 3: WebSocket, event stream and webhooks, with an example of each message.",
 	"POST /v1/actions": "For boards that require an action token. The token goes into the action_token of the " +
 		"increment, once.",

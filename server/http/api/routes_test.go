@@ -590,7 +590,9 @@ func TestAllowedMethods(t *testing.T) {
 func TestPagesAreNotFramed(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
-	for _, path := range []string{rootPath, docsPath, docsPath + "/api", openAPIPath, asyncAPIPath, pathTop, "/unknown"} {
+	for _, path := range []string{
+		rootPath, docsPath, docsPath + "/api", openAPIPath, asyncAPIPath, pathTop, "/unknown",
+	} {
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		if policy := w.Header().Get("Content-Security-Policy"); !strings.Contains(policy, "frame-ancestors 'none'") {
