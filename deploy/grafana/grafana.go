@@ -100,8 +100,8 @@ func overview() Dashboard {
 			figure("Changes in the outbox", "short", "Recorded, and not published yet.", Limit{100, 1000},
 				"sum(max by (shard) (scoreboard_outbox_depth_rows))"),
 			figure("New dead letters", "short", "In 15 minutes.", Limit{1, 1},
-				"sum(increase(scoreboard_projection_dead_letters_total[15m]))"+
-					" + sum(increase(scoreboard_outbox_dead_letters_total[15m]))"),
+				"sum(increase(scoreboard_projection_dead_letters_total[15m])) + "+
+					"sum(increase(scoreboard_outbox_dead_letters_total[15m]))"),
 			graph("Requests", "reqps", "By API: native or a dialect.", line(rate(requests, "dialect"), "{{dialect}}")),
 			graph("Increments", "short", "Recorded, repeated, rejected and refused, per second.",
 				line(total("scoreboard_ingest_accepted_total"), "recorded"),
