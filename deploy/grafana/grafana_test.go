@@ -77,7 +77,7 @@ func TestMetricsExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	alerts, err := os.ReadFile("../alerts.yml")
+	alerts, err := os.ReadFile("../prometheus/alerts.yml")
 	if err != nil {
 		t.Fatal(err)
 	}
