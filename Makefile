@@ -76,7 +76,7 @@ bench-realtime: ## measure the gateway: idle connections, a hot board, stalled c
 bench-read: build ## measure reads: mixed at fixed rates, in a closed loop, without Redis, memory of many boards
 	go run ./internal/test/bench read
 
-bench-pastBoards: build ## measure past boards, checkpoints, a what-if (about five minutes); BENCH_SCALE=0.02 for a small run
+bench-past: build ## measure past boards, checkpoints, a what-if (about five minutes); BENCH_SCALE=0.02 for a small run
 	go run ./internal/test/bench past --scale $${BENCH_SCALE:-1}
 
 bench-pipeline: build ## measure projection, rebuild, verify, replay, a backlog during writes; BENCH_SCALE=0.02 for a small run

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
@@ -35,6 +36,8 @@ func (e *Error) Error() string {
 		s += e.Err.Error()
 	case e.Message == "":
 		s += string(e.Code)
+	case strings.Contains(e.Message, strings.ReplaceAll(string(e.Code), "_", " ")): // says it
+		s += e.Message
 	default:
 		s += fmt.Sprintf("%s (%s)", e.Message, e.Code)
 	}

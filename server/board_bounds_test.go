@@ -50,7 +50,8 @@ func TestBoundsOfBoardsCanBeChanged(t *testing.T) {
 		}
 	}
 	minDelta, maxDelta := int64(5), int64(4)
-	if _, err := c.SetBoard(t.Context(), "arena", client.BoardChange{MinDelta: &minDelta, MaxDelta: &maxDelta}); err == nil {
+	change := client.BoardChange{MinDelta: &minDelta, MaxDelta: &maxDelta}
+	if _, err := c.SetBoard(t.Context(), "arena", change); err == nil {
 		t.Error("a minimum above the maximum is accepted")
 	}
 }

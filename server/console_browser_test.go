@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"flag"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -286,6 +287,8 @@ func TestConsoleOperatesInBrowser(t *testing.T) {
 	b.open("/console", 1360, "light")
 	b.run(chromedp.Click(`button[value=development]`), chromedp.WaitVisible("#stage-ranking"))
 	b.awaitText("#stage-ranking .figure", "4") // bob is banned
+	uptime := b.text("#uptime")
+	h.await("the uptime to move", func() bool { return b.text("#uptime") != uptime })
 	if _, err := n.client("game", auth.ScopeUpdate).
 		Submit(t.Context(), client.Increment{User: "mallory", Delta: 9}); err != nil {
 		t.Fatal(err)
@@ -365,4 +368,62 @@ func TestOverviewOfTwoNodes(t *testing.T) {
 				?.filter(([node, samples]) => node && samples.length > 1).length].join()`, &shown))
 		return shown == "2,2,2"
 	})
+}
+
+// Tables and charts have one clock: UTC or the zone of the browser. It is remembered, and named
+// wherever there are times.
+func TestConsoleClock(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "auth-dev-issuer", "true", "console-dev-sign-in", "true")
+	furnish(t, n, backends.Connect(t, h.postgres))
+	b := newTab(t, n.Ops)
+	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := cdppage.AddScriptToEvaluateOnNewDocument(`window.written = new Set();
+			const write = CanvasRenderingContext2D.prototype.fillText;
+			CanvasRenderingContext2D.prototype.fillText = function(text, ...at) {
+				written.add(text);
+				return write.call(this, text, ...at);
+			}`).Do(ctx)
+		return err
+	}), emulation.SetTimezoneOverride("Asia/Kolkata"))
+	b.open("/console/audit", 1360, "light")
+	b.run(chromedp.Click(`button[value=development]`), chromedp.WaitVisible("td.time time"))
+	// shown compares the first time of the table with its machine-readable value.
+	const shown = `(() => {
+		const time = document.querySelector("td.time time")
+		const [, date, clock, zone] = /^(\S+) (\S+) (\S+)$/.exec(time.textContent)
+		return [zone, Math.round((Date.parse(date + "T" + clock + "Z") - Date.parse(time.dateTime)) / 60000)].join(" ")
+	})()`
+	value := func(script string) (out string) {
+		b.run(chromedp.Evaluate(script, &out))
+		return out
+	}
+	if got := value(shown); got != "UTC 0" {
+		t.Errorf("the table is in %s, want UTC", got)
+	}
+	b.run(chromedp.Click("[data-clock-toggle]"))
+	if got := value(shown); got != "GMT+5:30 330" {
+		t.Errorf("the table is in %s, want the browser's zone", got)
+	}
+	// The labels of charts are at full minutes, which differ by half an hour.
+	hours := `[...written].filter(text => /^\d\d:\d\d$/.test(text)).map(text => (text.slice(0, 2) * 60 + +text.slice(3)
+		- (Date.now() / 60000 | 0)) % 1440 + 1440).map(late => late % 1440 > 720 ? late % 1440 - 1440 : late % 1440)`
+	chart := func(low, high int) bool {
+		script := fmt.Sprintf("(() => { const all = %s; return all.length > 0 && all.every(m => m >= %d && m <= %d) })()",
+			hours, low, high)
+		var ok bool
+		b.run(chromedp.Evaluate(script, &ok))
+		return ok
+	}
+	b.open("/console", 1360, "light")
+	h.await("labels in the browser's zone", func() bool { return chart(330-65, 330) })
+	if got := b.text(".charts h2 small"); got != "GMT+5:30" {
+		t.Errorf("the chart names the zone %q", got)
+	}
+	b.run(chromedp.Evaluate(`written.clear()`, nil), chromedp.Click("[data-clock-toggle]"))
+	h.await("labels in UTC", func() bool { return chart(-65, 0) })
+	if got := b.text(".charts h2 small"); got != "UTC" {
+		t.Errorf("the chart names the zone %q", got)
+	}
 }

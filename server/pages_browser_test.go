@@ -351,6 +351,92 @@ func TestPageOfViewer(t *testing.T) {
 	}
 }
 
+// The card of a player and the table show the same score at every moment, and neighbours that the
+// table shows are not repeated.
+func TestPageShowsOneScoreOfAPlayer(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "web-boards", "*", "limit-anonymous-per-minute", "0")
+	game := n.client("game", auth.ScopeUpdate)
+	submit := func(user string, delta int64) {
+		t.Helper()
+		if _, err := game.Submit(t.Context(), client.Increment{User: user, Delta: delta}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 15 {
+		submit(fmt.Sprint("user-", i), int64(100-i))
+	}
+	h.await("all rows", func() bool {
+		_, _, body := request(t, "GET", n.URL+"/b/global", "", nil)
+		return strings.Contains(body, ">15</span> players")
+	})
+	v := newViewer(t, 2*awaitTimeout, emulation.SetDeviceMetricsOverride(1280, 900, 1, false))
+	v.run(chromedp.Navigate(n.URL + "/b/global?player=user-3"))
+	v.await("the stream", live)
+	v.await("the card", `document.getElementById("place").textContent.includes("with 97 points")`)
+	if got := v.value(`String(document.getElementById("near").checkVisibility())`); got != "false" {
+		t.Error("the neighbours repeat rows of the table")
+	}
+	v.value(`window.differ = [], new MutationObserver(() => {
+		const score = document.querySelector('#rows tr[data-user="user-3"] data')?.textContent;
+		const card = document.getElementById("place").textContent;
+		if (score && !card.includes(` + "`with ${score} points`" + `)) window.differ.push([score, card]);
+	}).observe(document.querySelector("#rows tbody"), {childList: true, subtree: true})`)
+	v.value(`window.animated = [], window.animate = Element.prototype.animate,
+		Element.prototype.animate = function(frames, options) {
+			if (frames[0].transform?.startsWith("scale")) window.animated.push(this.localName);
+			return window.animate.call(this, frames, options);
+		}, ""`)
+	for range 3 {
+		submit("user-3", 100)
+	}
+	v.await("the score", shows("user-3", 397))
+	// A cell that grew would break the border of its row.
+	if got := v.value(`[...new Set(window.animated)].join()`); got != "data" {
+		t.Errorf("a changed score grows as %q, want its number alone", got)
+	}
+	if got := v.value(`JSON.stringify(window.differ)`); got != "[]" {
+		t.Errorf("the row and the card differ: %s", got)
+	}
+	v.run(chromedp.Navigate(n.URL + "/b/global?player=user-9"))
+	v.await("the neighbours below the table", `document.querySelectorAll("#near tbody tr").length === 5 &&
+		document.getElementById("near").checkVisibility()`)
+	v.check(n.URL)
+}
+
+// The viewer chooses between UTC and the own zone; the page remembers it, and names the zone.
+func TestPageShowsTheZoneOfTimes(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "web-boards", "*", "limit-anonymous-per-minute", "0")
+	game := n.client("game", auth.ScopeUpdate)
+	if _, err := game.Submit(t.Context(), client.Increment{User: "ada", Delta: 7}); err != nil {
+		t.Fatal(err)
+	}
+	v := newViewer(t, 2*awaitTimeout, emulation.SetDeviceMetricsOverride(1280, 900, 1, false),
+		emulation.SetTimezoneOverride("Asia/Kolkata"))
+	open := func() string {
+		t.Helper()
+		v.await("the stream", live)
+		v.run(chromedp.Click("#replay"))
+		v.await("the moment", `/:\d\d/.test(document.querySelector(".moment")?.textContent)`)
+		return v.value(`document.querySelector(".moment").textContent`)
+	}
+	v.run(chromedp.Navigate(n.URL + "/b/global"))
+	if got := open(); !strings.HasSuffix(got, "GMT+5:30") {
+		t.Errorf("the moment is %q, want the viewer's zone named", got)
+	}
+	v.run(chromedp.Click("#clock"))
+	v.await("UTC", `document.querySelector(".moment").textContent.endsWith("UTC") &&
+		document.getElementById("clock").textContent === "Times in UTC"`)
+	v.run(chromedp.Reload())
+	if got := open(); !strings.HasSuffix(got, "UTC") {
+		t.Errorf("after a reload the moment is %q, want the choice remembered", got)
+	}
+	v.check(n.URL)
+}
+
 // While rows rise and fall, enter and leave, and the table grows, nothing on a page jumps: rows
 // move by transforms alone.
 func TestPageDoesNotShift(t *testing.T) {

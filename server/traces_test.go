@@ -171,7 +171,8 @@ func TestTraceReachesTheMessage(t *testing.T) {
 				t.Errorf("the response has the traceparent %q", answered)
 			}
 			path := slices.Concat([]string{"POST " + incrementRoute}, c.want, []string{
-				"ingest batch", "record increments", "publish change", "apply change", "apply to ranking", "send message",
+				"ingest batch", "record increments", "publish change", "apply change", "apply to ranking",
+				"send message",
 			})
 			got := spans.await(t, id, path)
 			if len(got) != len(path) {

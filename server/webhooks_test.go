@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/openapi"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
@@ -170,8 +172,13 @@ values ('size', 'flag', 'mallory', 'cup:one', gen_random_uuid(), 'e', 1, 'a test
 	if len(closed) != 1 || closed[0].message.Data.Board != "cup:one" || closed[0].message.Data.Users != 3 {
 		t.Errorf("seasons: got %+v, want cup:one with 3 users, once", closed)
 	}
+	document, err := os.ReadFile("http/api/asyncapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
 	ids := make(map[string]bool)
 	for _, m := range r.got {
+		openapi.CheckMessage(t, document, []byte(m.body))
 		if err := verify(t, hook.Secret, &m); err != nil || ids[m.id] {
 			t.Errorf("%s: got %v and the id %s, want a valid signature and another id for each message",
 				m.body, err, m.id)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/charmbracelet/bubbles/key"
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/scoreboard/scoreboard/client"
 )
@@ -195,14 +194,14 @@ func (pane *chooserPane) chooserView(width, height int) []string {
 	for i := first; i < min(first+room, len(c.items)); i++ {
 		one := c.items[i]
 		note := ""
-		if wide := listWidth - 2 - ansi.StringWidth(one.label) - 2; wide > len(one.note)-1 {
+		if wide := listWidth - 2 - cells(one.label) - 2; wide > len(one.note)-1 {
 			note = one.note
 		}
 		mark, label := " ", Printable(one.label)
 		if i == c.at {
 			mark = th.key.paint(th.mark)
 		}
-		line := fit(mark+" "+fit(label, min(ansi.StringWidth(label), listWidth-2), th.more)+"  "+th.dim.paint(note),
+		line := fit(mark+" "+fit(label, min(cells(label), listWidth-2), th.more)+"  "+th.dim.paint(note),
 			listWidth, th.more)
 		if i == c.at {
 			line = th.onSelected(line)

@@ -3,6 +3,8 @@ package tui
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -95,15 +97,22 @@ func (pane *playerPane) dayLine(width int) string {
 		}
 	}
 	heights := make([]float64, len(values))
+	flat := true
 	for i, v := range values {
 		if v != 0 {
 			heights[i] = v - worst + 1
+			flat = flat && v == first
 		}
 	}
 	th := &pane.theme
+	curve := th.sparkline(heights)
+	if flat { // of full blocks it would be a bar
+		curve = strings.Repeat(" ", slices.IndexFunc(values, func(v float64) bool { return v != 0 }))
+		curve += strings.Repeat(th.box[4], len(values)-len(curve))
+	}
 	words := fmt.Sprintf("  #%s %s #%s, best #%s", grouped(int64(-first)), th.to,
 		grouped(int64(-values[len(values)-1])), grouped(min(d.best, int64(-values[len(values)-1]))))
-	line := th.dim.paint("last day ") + th.spark.paint(th.sparkline(heights)) + words
+	line := th.dim.paint("last day ") + th.spark.paint(curve) + words
 	if len("last day ")+len(values)+len(words) > width {
 		return ""
 	}

@@ -91,3 +91,24 @@ func TestGoldenLastDay(t *testing.T) {
 		}
 	}
 }
+
+// A rank that never changes is a line, not a bar of full blocks.
+func TestSteadyRankIsALine(t *testing.T) {
+	s := newScreen(t, 80, 24, plain)
+	busy(s)
+	openBob(s)
+	s.player.place = nil
+	steady := client.RankHistory{BestRank: 2}
+	for i := range 6 {
+		p := client.RankPoint{At: start.Add(time.Duration(i) * time.Hour), Total: 40}
+		if i > 1 {
+			p.Rank, p.Score = new(int64(2)), new(int64(5))
+		}
+		steady.Points = append(steady.Points, p)
+	}
+	s.days = map[string]day{dayKey(s.watching, "bob"): {readAt: s.clock}}
+	s.Update(dayMsg{board: s.watching, user: "bob", history: steady})
+	if got, want := ansi.Strip(s.dayLine(78)), "last day   ────  #2 → #2, best #2"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/scoreboard/scoreboard/client"
 )
@@ -130,7 +129,7 @@ func (pane *headerPane) line() string {
 	if board == "" {
 		board = "scoreboard"
 	}
-	left := " " + th.title.paint(fit(Printable(board), min(ansi.StringWidth(board), pane.width/3), th.more))
+	left := " " + th.title.paint(fit(Printable(board), min(cells(board), pane.width/3), th.more))
 	if words := pane.periodWords(Printable(period)); words != "" && pane.width >= 60 {
 		left += th.dim.paint(th.between + words)
 	} else if period != "" {

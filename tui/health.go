@@ -243,8 +243,8 @@ func (pane *healthPane) healthPanel(width int) []string {
 	wideName, wideValue, wideWords := 0, 0, 2
 	for _, s := range stages {
 		wideName = max(wideName, len(s.name))
-		wideValue = max(wideValue, ansi.StringWidth(s.value))
-		wideWords = max(wideWords, ansi.StringWidth(s.problem))
+		wideValue = max(wideValue, cells(s.value))
+		wideWords = max(wideWords, cells(s.problem))
 	}
 	sparks := min(width-wideName-wideValue-wideWords-6, seriesLength)
 	var lines []string
@@ -297,7 +297,7 @@ func (pane *healthPane) healthLine(width int) string {
 		text = " " + th.warn.paint(outdated)
 	}
 	for _, f := range figures {
-		if ansi.StringWidth(text+th.between+f) > width {
+		if cells(text+th.between+f) > width {
 			break
 		}
 		text += th.dim.paint(th.between + f)

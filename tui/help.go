@@ -218,10 +218,10 @@ func (t *theme) panel(title string, lines []string, width, height int) []string 
 // top and bottom are the first and the last line of a panel.
 func (t *theme) top(title string, width int) string {
 	title = Printable(title)
-	if room := width - 6; ansi.StringWidth(title) > room {
+	if room := width - 6; cells(title) > room {
 		title = fit(title, room, t.more)
 	}
-	rest := strings.Repeat(t.box[4], max(width-ansi.StringWidth(title)-5, 0))
+	rest := strings.Repeat(t.box[4], max(width-cells(title)-5, 0))
 	return t.border.paint(t.box[0]+t.box[4]+" ") + t.strong.paint(title) + " " + t.border.paint(rest+t.box[1])
 }
 

@@ -110,6 +110,9 @@ type model struct {
 	answer terminalAnswer
 	wakeAt time.Time // of the pending tick; zero: none
 
+	drawn string // what View returned last
+	same  bool   // the last message changed nothing of it
+
 	states <-chan client.State
 	stop   context.CancelFunc
 
@@ -250,6 +253,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.handle(msg)
 	if m.toast != "" && !m.now().Before(m.toastUntil) {
 		m.notify("")
+		m.same = false
 	}
 	return m, tea.Batch(cmd, m.wake())
 }
@@ -264,6 +268,12 @@ func (m *model) wake() tea.Cmd {
 }
 
 func (m *model) handle(msg tea.Msg) tea.Cmd {
+	switch msg.(type) {
+	case listenMsg, readMeMsg, readInfoMsg, readStatusMsg, readPlayerMsg:
+		m.same = true // they only ask for what another message brings
+	default:
+		m.same = false
+	}
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height

@@ -51,6 +51,23 @@ func TestRowsMoveToTheirPlaces(t *testing.T) {
 	}
 }
 
+// While two rows swap, the ranks on the screen rise from the top to the bottom.
+func TestRanksStandStill(t *testing.T) {
+	s := newScreen(t, 80, 24, plain)
+	s.Update(state(entries("a", 9, "b", 8, "c", 7, "d", 6, "e", 5)))
+	s.Update(state(entries("e", 10, "a", 9, "b", 8, "c", 7, "d", 6)))
+	for range 5 {
+		var ranks []string
+		for _, line := range s.boardPane.rows(5, 78) {
+			ranks = append(ranks, strings.Fields(ansi.Strip(line))[0])
+		}
+		if got := strings.Join(ranks, " "); got != "1 2 3 4 5" {
+			t.Errorf("%v after the change the ranks are %s", s.clock.Sub(start), got)
+		}
+		s.wait(slideFrame)
+	}
+}
+
 // A state in which many scores change is drawn once, and the next one is read later: no
 // eye follows, and each frame costs on a slow connection.
 func TestHecticBoardStandsStill(t *testing.T) {

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/scoreboard/scoreboard/client"
 )
 
@@ -81,7 +79,7 @@ func frame(s *client.State, status string, now time.Time, explain func(error) st
 	b.WriteByte('\n')
 	widest := 0
 	for _, e := range s.Entries {
-		widest = max(widest, ansi.StringWidth(name(e, false)))
+		widest = max(widest, cells(name(e, false)))
 	}
 	for _, e := range s.Entries {
 		fmt.Fprintf(&b, "%4d  %s  %12d\n", e.Rank, fit(name(e, false), widest, ""), e.Score)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/charmbracelet/bubbles/key"
 	tea "github.com/charmbracelet/bubbletea"
-	"github.com/charmbracelet/x/ansi"
 
 	"github.com/scoreboard/scoreboard/client"
 )
@@ -186,7 +185,7 @@ func (pane *headerPane) reelLine(width int) string {
 	}
 	const layout = "2 Jan 15:04"
 	from, to := r.start.UTC().Format(layout), r.end.UTC().Format(layout)
-	room := width - ansi.StringWidth(left) - len(from) - len(to) - 4
+	room := width - cells(left) - len(from) - len(to) - 4
 	if room < minBar {
 		return fit(left+th.dim.paint(from+" - "+to), width, th.more)
 	}

@@ -222,7 +222,7 @@ func (pane *playerPane) neighbourSection(width int) []string {
 	}
 	wideName, wideScore := 0, 0
 	for _, e := range p.place.Neighbours {
-		wideName = max(wideName, ansi.StringWidth(pane.labelOf(e)))
+		wideName = max(wideName, cells(pane.labelOf(e)))
 		wideScore = max(wideScore, len(grouped(e.Score)))
 	}
 	wideName = min(wideName, maxName, width-wideScore-10)
@@ -326,26 +326,36 @@ func (pane *playerPane) rankSection(width, height int) []string {
 	return append(lines, pane.theme.chart(values, width, height, label)...)
 }
 
-// chart draws values as a filled curve, with the largest and the smallest on the left.
+// chart draws values as a filled curve, with the largest and the smallest on the left. A value that
+// never changes is a line.
 func (t *theme) chart(values []float64, width, height int, label func(float64) string) []string {
 	lowest, highest := values[0], values[0]
 	for _, v := range values {
 		lowest, highest = min(lowest, v), max(highest, v)
 	}
-	axis := max(ansi.StringWidth(label(lowest)), ansi.StringWidth(label(highest)))
+	axis := max(cells(label(lowest)), cells(label(highest)))
 	width -= axis + 1
 	if width < 1 || height < 1 {
 		return nil
+	}
+	if highest == lowest {
+		lines := make([]string, height)
+		for y := range lines {
+			lines[y] = strings.Repeat(" ", axis)
+		}
+		flat := ink{}
+		if len(t.bar) > 0 {
+			flat = t.bar[0]
+		}
+		lines[height/2] = t.dim.paint(label(lowest)) + " " + flat.paint(strings.Repeat(t.box[4], width))
+		return lines
 	}
 	blocks := append(slices.Clone(t.sparks), t.full)
 	steps := len(blocks)
 	filled := make([]int, width) // in steps
 	for x := range filled {
 		v := values[min(x*len(values)/width, len(values)-1)]
-		share := 1.0
-		if highest > lowest {
-			share = (v - lowest) / (highest - lowest)
-		}
+		share := (v - lowest) / (highest - lowest)
 		filled[x] = 1 + int(math.Round(share*float64(height*steps-1)))
 	}
 	lines := make([]string, 0, height)

@@ -110,7 +110,11 @@ func TestChart(t *testing.T) {
 	if len(got) != 2 || ansi.Strip(got[0]) != "10   ▁▁██" || ansi.Strip(got[1]) != " 0 ▁▁████" {
 		t.Errorf("got\n%s", strings.Join(got, "\n"))
 	}
-	if got := s.theme.chart([]float64{3, 3}, 9, 1, func(float64) string { return "3" }); got[0] != "3 ███████" {
-		t.Errorf("constant: got %q, want a full line", got)
+	if got := s.theme.chart([]float64{3, 3}, 9, 1, func(float64) string { return "3" }); got[0] != "3 ───────" {
+		t.Errorf("constant: got %q, want a line", got)
+	}
+	flat := strings.Join(s.theme.chart([]float64{3, 3}, 9, 5, func(float64) string { return "3" }), "/")
+	if want := " / /3 ───────/ / "; flat != want {
+		t.Errorf("constant: got %q, want %q", flat, want)
 	}
 }

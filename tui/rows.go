@@ -4,8 +4,6 @@ import (
 	"math"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/scoreboard/scoreboard/client"
 )
 
@@ -62,7 +60,7 @@ func (pane *boardPane) layout(width int) layout {
 	widen := func(e client.Entry, label string) {
 		l.rank = max(l.rank, len(grouped(e.Rank)))
 		l.score = max(l.score, len(grouped(e.Score)))
-		pane.widest = max(pane.widest, ansi.StringWidth(label))
+		pane.widest = max(pane.widest, cells(label))
 	}
 	for i := range pane.board.rows {
 		r := &pane.board.rows[i]
@@ -148,8 +146,9 @@ func (pane *boardPane) rows(room, width int) []string {
 	pane.scroll(0) // the board may be shorter now, or the screen taller
 	order := pane.inMotion()
 	var lines []string
-	for _, r := range order[pane.first:min(pane.first+pane.room, len(order))] {
-		line := pane.line(r, l) + strings.Repeat(" ", max(width-l.width(), 0))
+	for i, r := range order[pane.first:min(pane.first+pane.room, len(order))] {
+		// The ranks stand still while users move past them: never is one above a better one.
+		line := pane.line(r, pane.board.rows[pane.first+i].Rank, l) + strings.Repeat(" ", max(width-l.width(), 0))
 		if r.UserID == pane.selected {
 			line = pane.theme.onSelected(line)
 		}
@@ -165,11 +164,12 @@ func (pane *boardPane) rows(room, width int) []string {
 	return lines
 }
 
-func (pane *boardPane) line(r *row, l layout) string {
+// line draws a user at the place of a rank.
+func (pane *boardPane) line(r *row, rank int64, l layout) string {
 	th, now := &pane.theme, pane.now()
 	ofRank, ofName := th.dim, ink{}
-	if r.Rank >= 1 && r.Rank <= int64(len(th.podium)) {
-		ofRank = th.podium[r.Rank-1]
+	if rank >= 1 && rank <= int64(len(th.podium)) {
+		ofRank = th.podium[rank-1]
 		ofName = ofRank
 	}
 	if pane.isMe(r.UserID) {
@@ -184,7 +184,7 @@ func (pane *boardPane) line(r *row, l layout) string {
 	}
 	ofScore := pane.scoreInk(r)
 	parts := []string{
-		cursor + ofRank.paint(fitRight(grouped(r.Rank), l.rank)) + tie + pane.movement(r, l.move) + " " +
+		cursor + ofRank.paint(fitRight(grouped(rank), l.rank)) + tie + pane.movement(r, l.move) + " " +
 			ofName.paint(fit(pane.label(r.Entry), l.name, th.more)),
 	}
 	score := fitRight(grouped(r.Score), l.score)
@@ -284,7 +284,7 @@ func (pane *boardPane) ownRows(width, room int) []string {
 		lines = append(lines, pane.theme.border.paint(strings.Repeat(pane.theme.separator, width)))
 	}
 	for _, e := range around {
-		line := pane.line(&row{Entry: e, previousRank: e.Rank}, l)
+		line := pane.line(&row{Entry: e, previousRank: e.Rank}, e.Rank, l)
 		lines = append(lines, line+strings.Repeat(" ", max(width-l.width(), 0)))
 	}
 	return lines

@@ -64,24 +64,34 @@ func toASCII(s string) string {
 	}, s)
 }
 
+// cells is the width of a text on the screen. Most texts are ASCII, whose bytes need no grouping.
+func cells(s string) int {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return ansi.StringWidth(s)
+		}
+	}
+	return len(s)
+}
+
 // fit truncates or pads s on the right to exactly w cells.
 func fit(s string, w int, more string) string {
 	if w <= 0 {
 		return ""
 	}
-	if ansi.StringWidth(s) > w {
+	if cells(s) > w {
 		s = ansi.Truncate(s, w, more)
 	}
 	mark := ""
 	if rightToLeft(s) {
 		mark = leftToRight
 	}
-	return s + mark + strings.Repeat(" ", w-ansi.StringWidth(s))
+	return s + mark + strings.Repeat(" ", w-cells(s))
 }
 
 // fitRight pads s on the left to exactly w cells.
 func fitRight(s string, w int) string {
-	if n := w - ansi.StringWidth(s); n > 0 {
+	if n := w - cells(s); n > 0 {
 		return strings.Repeat(" ", n) + s
 	}
 	return ansi.Truncate(s, w, "")
@@ -131,4 +141,4 @@ func age(d time.Duration) string {
 }
 
 // pad fills a line with spaces to a width.
-func pad(s string, w int) string { return s + strings.Repeat(" ", max(w-ansi.StringWidth(s), 0)) }
+func pad(s string, w int) string { return s + strings.Repeat(" ", max(w-cells(s), 0)) }

@@ -20,7 +20,15 @@ const (
 	minActivity = 5
 )
 
+// View draws the screen. The program calls it after every message.
 func (m *model) View() string {
+	if !m.same || m.drawn == "" {
+		m.drawn = m.draw()
+	}
+	return m.drawn
+}
+
+func (m *model) draw() string {
 	switch {
 	case m.width == 0 || m.ended:
 		return ""
@@ -177,7 +185,7 @@ func placeLine(p *client.Place) string {
 
 // overlay draws a box over the middle of the lines.
 func (m *model) overlay(lines, box []string) {
-	width := ansi.StringWidth(box[0])
+	width := cells(box[0])
 	top, left := max((len(lines)-len(box))/2, 0), max((m.width-width)/2, 0)
 	for i, b := range box {
 		if top+i >= len(lines) {
@@ -190,7 +198,7 @@ func (m *model) overlay(lines, box []string) {
 
 // spread aligns two texts to the ends of a line and truncates the left one.
 func spread(left, right string, width int, more string) string {
-	room := width - ansi.StringWidth(right) - 1
+	room := width - cells(right) - 1
 	if room < 0 {
 		return ansi.Truncate(right, width, "")
 	}

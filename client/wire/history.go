@@ -93,8 +93,8 @@ type RankNeighbour struct {
 	ReachedAt  time.Time `json:"reached_at"`
 }
 
-// RankTie is the number of users with the same score, and the first of them. Of equal scores, the one that was reached first ranks
-// first.
+// RankTie is the number of users with the same score, and the first of them. Of equal scores, the
+// one that was reached first ranks first.
 type RankTie struct {
 	Users   int64      `json:"users"`              // with this score, including the user
 	Ahead   int64      `json:"ahead"`              // of those, how many reached it before the user

@@ -67,6 +67,14 @@ type RankingStatus struct {
 	AgeMS      *int64     `json:"age_ms,omitempty"` // how far the ranking is behind the ledger, in milliseconds
 }
 
+// ShownState is State, but NOT_LOADED for a ranking that reads do without while no rebuild runs.
+func (s *RankingStatus) ShownState() string {
+	if s.State == "DEGRADED_REBUILDING" && !s.Rebuilding {
+		return "NOT_LOADED"
+	}
+	return s.State
+}
+
 // JobRequest is the body of POST /v1/admin/rebuild, /verify and /reconcile. It selects
 // one board or all. UserID applies to verify and reconcile, Repair to reconcile.
 type JobRequest struct {

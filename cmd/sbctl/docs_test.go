@@ -64,8 +64,9 @@ func TestCommandsOfPagesRun(t *testing.T) {
 			}
 		}
 	}
-	t.Chdir(t.TempDir())                                                                    // for commands that write files
-	if err := os.WriteFile("rules.json", []byte(`{"max_delta": 500}`), 0o600); err != nil { // docs/what-if.md
+	t.Chdir(t.TempDir())                  // for commands that write files
+	rules := []byte(`{"max_delta": 500}`) // of docs/what-if.md
+	if err := os.WriteFile("rules.json", rules, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var checks errgroup.Group

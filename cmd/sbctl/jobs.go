@@ -114,7 +114,7 @@ func rankingStatus(ctx context.Context, out *output, c *client.Client, r client.
 	return out.print(all, func() *table {
 		t := newTable("BOARD", "STATE", ">EPOCH", ">MEMBERS", ">BYTES")
 		for _, k := range all {
-			t.add(k.Board, k.State, fmt.Sprint(k.Epoch), fmt.Sprint(k.Members), fmt.Sprint(k.Bytes))
+			t.add(k.Board, k.ShownState(), fmt.Sprint(k.Epoch), fmt.Sprint(k.Members), fmt.Sprint(k.Bytes))
 		}
 		return t
 	})
@@ -140,7 +140,7 @@ func rankedBoards(ctx context.Context, c *client.Client) (names []string, err er
 }
 
 func addRankingRows(t *table, k *client.RankingStatus) {
-	t.add("state", k.State)
+	t.add("state", k.ShownState())
 	if k.Partitions > 1 {
 		t.add("partitions now", fmt.Sprint(k.Partitions))
 	}

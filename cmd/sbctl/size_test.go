@@ -63,7 +63,8 @@ func TestFiguresOnSeveralPagesAgree(t *testing.T) {
 		}
 		return m[1]
 	}
-	bytesPerUser, viewer := coefficient("Redis, per user and board"), coefficient("gateway, CPU per message to a viewer")
+	bytesPerUser := coefficient("Redis, per user and board")
+	viewer := coefficient("gateway, CPU per message to a viewer")
 	const capacity, performance, scale = "docs/runbook/capacity.md", "docs/performance.md", "docs/scale.md"
 	for _, f := range []struct{ page, pattern, want string }{
 		{"docs/redis.md", `about (\d+) bytes a user`, bytesPerUser},

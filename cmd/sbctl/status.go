@@ -90,7 +90,7 @@ func statusTable(s *client.Status) *table {
 		t.add("connections", strings.Join(parts, ", "))
 	}
 	if b := s.Board; b != nil {
-		row := fmt.Sprintf("%s, %s, version %d", b.State, english.Count(b.Members, "member"), b.Version)
+		row := fmt.Sprintf("%s, %s, version %d", b.ShownState(), english.Count(b.Members, "member"), b.Version)
 		if b.AgeMS != nil {
 			row += fmt.Sprintf(", %v behind", ms(*b.AgeMS))
 		}

@@ -350,7 +350,8 @@ func TestPoisonEntriesOfStreams(t *testing.T) {
 	if page, err := root.DeadLetters(ctx, 0); err != nil || len(page.Letters) != 2 {
 		t.Errorf("letters left: %+v, %v; want the malformed ones", page.Letters, err)
 	}
-	if metrics, err := d.metrics(); err != nil || !strings.Contains(metrics, "scoreboard_intake_dead_letters_total 3\n") ||
+	metrics, err := d.metrics()
+	if err != nil || !strings.Contains(metrics, "scoreboard_intake_dead_letters_total 3\n") ||
 		!strings.Contains(metrics, `scoreboard_broker_lag_records{group="score-intake",topic="score:increments"} 0`) {
 		t.Errorf("the metrics lack 3 letters or a lag of 0")
 	}

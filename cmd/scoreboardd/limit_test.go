@@ -172,7 +172,7 @@ func TestRequestsSurviveHangingRedis(t *testing.T) {
 		// It includes the store's work in place of Redis, and the noise of a busy machine, but
 		// no timeout.
 		if limit := 2*before[i] + 80*time.Millisecond; after > limit {
-			t.Errorf("%s: p95 is %s while Redis hangs, want at limit %s", k.name, after, limit)
+			t.Errorf("%s: p95 is %s while Redis hangs, want at most %s", k.name, after, limit)
 		}
 	}
 	limited, carol := 0, h.token("carol", "")

@@ -6,9 +6,11 @@ package grafana
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"strings"
 )
 
-// Dashboard is a page of panels, three in a row.
+// Dashboard is a page of panels, graphs three in a row, below a row of figures if it has any.
 type Dashboard struct {
 	Name   string // of its file, and its id in Grafana
 	Title  string
@@ -16,18 +18,28 @@ type Dashboard struct {
 	Panels []Panel
 }
 
-// Panel is a graph.
+// Panel is a graph, or a figure that says at a glance whether it is well.
 type Panel struct {
 	Title string
 	About string
 	Unit  string // of Grafana: s, bytes, reqps, percentunit, short
 	Lines []Line
+	Limit *Limit // of a figure; nil: a graph
 }
+
+// Limit is from where on a figure is yellow, and red. Red is where an alert fires.
+type Limit struct{ Warn, Bad float64 }
 
 // Line is a query and the name of its series.
 type Line struct{ Expr, Legend string }
 
-func graph(title, unit, about string, lines ...Line) Panel { return Panel{title, about, unit, lines} }
+func graph(title, unit, about string, lines ...Line) Panel {
+	return Panel{Title: title, About: about, Unit: unit, Lines: lines}
+}
+
+func figure(title, unit, about string, limit Limit, expr string) Panel {
+	return Panel{Title: title, About: about, Unit: unit, Lines: []Line{{expr, ""}}, Limit: &limit}
+}
 
 func line(expr, legend string) Line { return Line{expr, legend} }
 
@@ -76,6 +88,18 @@ func overview() Dashboard {
 		"scoreboard-overview", "Scoreboard: overview",
 		"Rates, errors, latencies, freshness and lag.",
 		[]Panel{
+			figure("Nodes that are not ready", "short", "Nodes that Prometheus does not reach count, too.",
+				Limit{1, 1}, `count(up{job="scoreboardd"} == 0 or scoreboard_ready == 0) or vector(0)`),
+			figure("5xx", "percentunit", "Share of responses in 5 minutes.", Limit{0.001, 0.01}, share(`status=~"5.."`, "5m")),
+			figure("Slowest 1 % of increments", "s", "Over 5 minutes.", Limit{0.25, 0.5},
+				`histogram_quantile(0.99, sum by (le) (rate(scoreboard_api_request_seconds_bucket{`+
+					`route="/v1/scores/increment"}[5m])))`),
+			figure("Age of the ranking", "s", "How old what clients see is.", Limit{5, 30},
+				"max(scoreboard_ranking_age_seconds)"),
+			figure("Changes in the outbox", "short", "Recorded, and not published yet.", Limit{100, 1000},
+				"sum(max by (shard) (scoreboard_outbox_depth_rows))"),
+			figure("New dead letters", "short", "In 15 minutes.", Limit{1, 1},
+				"sum(increase(scoreboard_projection_buried_total[15m])) + sum(increase(scoreboard_outbox_buried_total[15m]))"),
 			graph("Requests", "reqps", "By API: native or a dialect.", line(rate(requests, "dialect"), "{{dialect}}")),
 			graph("Increments", "short", "Recorded, repeated, rejected and refused, per second.",
 				line(total("scoreboard_ingest_accepted_total"), "recorded"),
@@ -340,18 +364,33 @@ func capacity() Dashboard {
 func (d *Dashboard) Encode() ([]byte, error) {
 	source := map[string]string{"type": "prometheus", "uid": "${datasource}"}
 	const columns, width, height = 3, 8, 8
+	figures := 0 // they come first
+	for _, p := range d.Panels {
+		if p.Limit != nil {
+			figures++
+		}
+	}
+	top := 0
+	if figures > 0 {
+		top = figureHeight
+	}
 	panels := make([]any, len(d.Panels))
 	for i, p := range d.Panels {
 		targets := make([]any, len(p.Lines))
 		for j, l := range p.Lines {
 			targets[j] = map[string]any{
-				"refId": string(rune('A' + j)), "expr": l.Expr, "legendFormat": l.Legend, "datasource": source,
+				"refId": string(rune('A' + j)), "expr": OfInstance(l.Expr), "legendFormat": l.Legend, "datasource": source,
 			}
 		}
+		if p.Limit != nil {
+			panels[i] = p.encodeFigure(i, 24/figures, targets, source)
+			continue
+		}
+		place := i - figures
 		panels[i] = map[string]any{
 			"id": i + 1, "type": "timeseries", "title": p.Title, "description": p.About, "datasource": source,
 			"targets": targets, "gridPos": map[string]int{
-				"x": i % columns * width, "y": i / columns * height, "w": width, "h": height,
+				"x": place % columns * width, "y": top + place/columns*height, "w": width, "h": height,
 			},
 			"fieldConfig": map[string]any{
 				"defaults":  map[string]any{"unit": p.Unit, "min": 0, "custom": map[string]any{"fillOpacity": 8}},
@@ -367,9 +406,21 @@ func (d *Dashboard) Encode() ([]byte, error) {
 		"uid": d.Name, "title": d.Title, "description": d.About, "tags": []string{"scoreboard"}, "editable": true,
 		"schemaVersion": 41, "version": 1, "refresh": "30s", "timezone": "utc",
 		"time": map[string]string{"from": "now-1h", "to": "now"}, "panels": panels,
-		"templating": map[string]any{"list": []any{map[string]any{
-			"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Prometheus",
-		}}},
+		"templating": map[string]any{"list": []any{
+			map[string]any{"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Prometheus"},
+			map[string]any{
+				"name": "instance", "type": "query", "label": "Instance", "datasource": source, "refresh": 2,
+				"query": map[string]string{"query": "label_values(scoreboard_ready, instance)", "refId": "instance"},
+				"multi": true, "includeAll": true, "allValue": ".*", "sort": 1,
+				"current": map[string]any{"text": "All", "value": "$__all"},
+			},
+		}},
+		"annotations": map[string]any{"list": []any{
+			annotation(source, "Starts", "blue", "A node started, as in a deploy",
+				`(time() - process_start_time_seconds{job="scoreboardd"}) < 60`, "{{instance}}"),
+			annotation(source, "Rebuilds", "orange", "A ranking was rebuilt because Redis lost it",
+				"increase(scoreboard_repair_rebuilds_total[1m]) > 0", "{{instance}}"),
+		}},
 		"links": []any{map[string]any{
 			"type": "dashboards", "tags": []string{"scoreboard"}, "title": "Scoreboard", "asDropdown": true,
 		}},
@@ -378,4 +429,51 @@ func (d *Dashboard) Encode() ([]byte, error) {
 		return nil, fmt.Errorf("encode the dashboard %s: %w", d.Name, err)
 	}
 	return append(b, '\n'), nil
+}
+
+// figureHeight is that of the row of figures.
+const figureHeight = 4
+
+// encodeFigure returns the figure with its place in the first row.
+func (p *Panel) encodeFigure(i, width int, targets []any, source any) map[string]any {
+	return map[string]any{
+		"id": i + 1, "type": "stat", "title": p.Title, "description": p.About, "datasource": source,
+		"targets": targets,
+		"gridPos": map[string]int{"x": i * width, "y": 0, "w": width, "h": figureHeight},
+		"fieldConfig": map[string]any{
+			"defaults": map[string]any{"unit": p.Unit, "noValue": "–", "thresholds": map[string]any{
+				"mode": "absolute", "steps": []any{
+					map[string]any{"color": "green", "value": nil},
+					map[string]any{"color": "yellow", "value": p.Limit.Warn},
+					map[string]any{"color": "red", "value": p.Limit.Bad},
+				},
+			}},
+			"overrides": []any{},
+		},
+		"options": map[string]any{
+			"colorMode": "background", "graphMode": "area", "textMode": "value",
+			"reduceOptions": map[string]any{"calcs": []string{"lastNotNull"}},
+		},
+	}
+}
+
+func annotation(source any, name, colour, title, expr, text string) map[string]any {
+	return map[string]any{
+		"name": name, "datasource": source, "enable": true, "iconColor": colour, "expr": OfInstance(expr),
+		"titleFormat": title, "textFormat": text, "step": "60s",
+	}
+}
+
+var metricName = regexp.MustCompile(`\b(?:scoreboard|process|go)_[a-z0-9_]+(?:\{|\b)|\bup\{`)
+
+// OfInstance narrows the metrics of an expression down to the instances that are chosen on the
+// dashboard.
+func OfInstance(expr string) string {
+	const matcher = `instance=~"$instance"`
+	return metricName.ReplaceAllStringFunc(expr, func(found string) string {
+		if name, ok := strings.CutSuffix(found, "{"); ok {
+			return name + "{" + matcher + ", "
+		}
+		return found + "{" + matcher + "}"
+	})
 }

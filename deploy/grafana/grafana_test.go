@@ -51,7 +51,7 @@ func TestExpressionsParse(t *testing.T) {
 		for _, p := range d.Panels {
 			for _, l := range p.Lines {
 				n++
-				expr := strings.ReplaceAll(l.Expr, "$__rate_interval", "1m")
+				expr := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(grafana.OfInstance(l.Expr))
 				fmt.Fprintf(&rules, "  - record: panel:%d\n    expr: %q\n", n, expr)
 			}
 		}
@@ -64,5 +64,37 @@ func TestExpressionsParse(t *testing.T) {
 	output, err := exec.CommandContext(t.Context(), promtool, "check", "rules", at).CombinedOutput()
 	if err != nil || !strings.Contains(string(output), fmt.Sprintf("%d rules found", n)) {
 		t.Errorf("%d expressions: %v:\n%s", n, err, output)
+	}
+}
+
+// The first row answers whether it is well, and every panel follows the choice of instances.
+func TestFirstRowAndInstances(t *testing.T) {
+	t.Parallel()
+	for expr, want := range map[string]string{
+		`sum(rate(scoreboard_a_total[1m]))`:       `sum(rate(scoreboard_a_total{instance=~"$instance"}[1m]))`,
+		`max by (kind) (scoreboard_b{state="x"})`: `max by (kind) (scoreboard_b{instance=~"$instance", state="x"})`,
+		`count(up{job="scoreboardd"} == 0)`:       `count(up{instance=~"$instance", job="scoreboardd"} == 0)`,
+		`vector(0) or go_goroutines / process_open_fds`: `vector(0) or go_goroutines{instance=~"$instance"} / ` +
+			`process_open_fds{instance=~"$instance"}`,
+	} {
+		if got := grafana.OfInstance(expr); got != want {
+			t.Errorf("%s: got %s, want %s", expr, got, want)
+		}
+	}
+	for _, d := range grafana.Dashboards() {
+		figures, graphs := 0, 0
+		for _, p := range d.Panels {
+			switch {
+			case p.Limit == nil:
+				graphs++
+			case graphs > 0:
+				t.Errorf("%s: the figure %s is not in the first row", d.Name, p.Title)
+			default:
+				figures++
+			}
+		}
+		if d.Name == "scoreboard-overview" && figures < 4 || figures > 0 && 24%figures != 0 {
+			t.Errorf("%s has %d figures", d.Name, figures)
+		}
 	}
 }

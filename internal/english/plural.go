@@ -2,6 +2,7 @@ package english
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -15,8 +16,12 @@ func Count[N int | int64 | uint64](n N, noun string) string {
 
 // Grouped is an integer, of any type, with separators of thousands: "1,234", "-1,234".
 func Grouped(integer any) string {
-	digits := fmt.Sprint(integer)
-	sign := ""
+	digits, sign := "", ""
+	if n, ok := integer.(int64); ok { // without reflection: screens format thousands of them
+		digits = strconv.FormatInt(n, 10)
+	} else {
+		digits = fmt.Sprint(integer)
+	}
 	if strings.HasPrefix(digits, "-") {
 		sign, digits = "-", digits[1:]
 	}

@@ -201,7 +201,7 @@ func differences(r, other *Report) (mismatches, rest []Difference) {
 		})
 	}
 	for _, f := range []Difference{
-		{"seed", fmt.Sprint(r.Parameters["seed"]), fmt.Sprint(other.Parameters["seed"])},
+		{"seed", parameterText(r.Parameters["seed"]), parameterText(other.Parameters["seed"])},
 		{"version", r.Machine.Version, other.Machine.Version},
 		{"commit", r.Machine.Commit, other.Machine.Commit},
 		{"Go version", r.Machine.Go, other.Machine.Go},

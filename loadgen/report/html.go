@@ -28,9 +28,10 @@ type card struct {
 // but the tooltips and the zoom work without scripts.
 func (r *Report) HTML(w io.Writer) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
-		"ms":    func(v float64) string { return fmt.Sprintf("%.1f", v) },
-		"count": english.Grouped,
-		"mark":  func(result string) string { return resultMarks[result] },
+		"ms":        func(v float64) string { return fmt.Sprintf("%.1f", v) },
+		"count":     english.Grouped,
+		"parameter": parameterText,
+		"mark":      func(result string) string { return resultMarks[result] },
 	}).Parse(pageTemplate)
 	if err != nil {
 		return fmt.Errorf("parse the page: %w", err)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,25 @@ func TestNoChartWithoutSamples(t *testing.T) {
 		}
 		if got := strings.Count(page.String(), "<figure>"); got != 5+n {
 			t.Errorf("sampled %v: got %d charts, want %d", sampled, got, 5+n)
+		}
+	}
+}
+
+// A recorded run has its parameters from JSON, where numbers are floats: the seed keeps all digits,
+// because a run is repeated with it.
+func TestSeedKeepsItsDigits(t *testing.T) {
+	t.Parallel()
+	r := &Report{}
+	if err := json.Unmarshal([]byte(`{"parameters": {"seed": 1795744495123456, "reads": 0.1}}`), r); err != nil {
+		t.Fatal(err)
+	}
+	var page strings.Builder
+	if err := r.HTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"line": ParametersText(r.Parameters), "page": page.String()} {
+		if !strings.Contains(text, "1795744495123456") || !strings.Contains(text, "0.1") {
+			t.Errorf("the %s lacks the seed or the share of reads:\n%s", name, text)
 		}
 	}
 }

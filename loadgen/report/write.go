@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/scoreboard/scoreboard/internal/english"
@@ -128,11 +129,20 @@ func ParametersText(parameters map[string]any) string {
 	return strings.Join(parameterLines(parameters), ", ")
 }
 
+// parameterText formats a parameter. Integers such as the seed are floats once they were read from
+// JSON, and keep all of their digits.
+func parameterText(value any) string {
+	if f, ok := value.(float64); ok {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return fmt.Sprint(value)
+}
+
 // parameterLines formats the parameters, sorted by name.
 func parameterLines(parameters map[string]any) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {
-		lines = append(lines, fmt.Sprintf("%s: %v", name, parameters[name]))
+		lines = append(lines, name+": "+parameterText(parameters[name]))
 	}
 	return lines
 }

@@ -37,7 +37,8 @@ var groups = map[string]struct{ title, about string }{
 			"([redis](redis.md#without-kafka)). Missing topics are created.",
 	},
 	"auth": {
-		"Tokens and signatures", "[tokens.md](tokens.md) describes tokens, [requirements.md](requirements.md) attestations, and " +
+		"Tokens and signatures",
+		"[tokens.md](tokens.md) describes tokens, [requirements.md](requirements.md) attestations, and " +
 			"[signing.md](signing.md) signatures.",
 	},
 	"ingest": {

@@ -204,7 +204,7 @@ func TestHangingRankingIsNotCalled(t *testing.T) {
 func TestNegativeAnswersKeepBreakerClosed(t *testing.T) {
 	t.Parallel()
 	for name, no := range map[string]error{
-		"notLoaded": scoreboard.ErrNotLoaded, "not found": scoreboard.Errorf(wire.CodeNotFound, "no such user"),
+		"not loaded": scoreboard.ErrNotLoaded, "not found": scoreboard.Errorf(wire.CodeNotFound, "no such user"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -129,7 +129,8 @@ select user_id, board_id, order_key, reached_at, recorded_at, revision, hidden f
 	}
 	after := rowsOf(t, conn, s)
 	// One scan of the standings for all of them would be too much; the rows of a user are few.
-	for table, limit := range map[string]int64{"standings": users / 2, "scores": 40 * requests, "users": 40 * requests} {
+	limits := map[string]int64{"standings": users / 2, "scores": 40 * requests, "users": 40 * requests}
+	for table, limit := range limits {
 		if n := after[table] - before[table]; n > limit {
 			t.Errorf("%d requests read %d rows of %s, want at most %d", requests, n, table, limit)
 		}

@@ -485,7 +485,8 @@ func TestServerGoesBackBetweenCalls(t *testing.T) {
 	if err != nil || p.AsOf.After(former) || p.Score == 20_000 {
 		t.Errorf("the place: %+v, %v; want the former one as of %s", p, err, former)
 	}
-	if notLoaded, err := r.Apply(ctx, []scoreboard.Change{change("user-000", 30_000, 2, 3)}); err == nil && len(notLoaded) == 0 {
+	notLoaded, err := r.Apply(ctx, []scoreboard.Change{change("user-000", 30_000, 2, 3)})
+	if err == nil && len(notLoaded) == 0 {
 		t.Error("a merged top was merged without changes that it had included")
 	}
 }

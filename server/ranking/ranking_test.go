@@ -229,9 +229,9 @@ func TestFlushedBoardIsNotLoadedUntilRebuilt(t *testing.T) {
 		if keys := r.keys(t); len(keys) > 0 {
 			t.Errorf("found keys %q: only a rebuild creates a board", keys)
 		}
-		if notLoaded, suspect, _, err := r.Unhealthy(ctx, []scoreboard.Board{*board}); err != nil || len(notLoaded) != 1 ||
-			len(suspect) != 0 {
-			t.Errorf("not loaded: %v, suspect: %v, %v; want one board", notLoaded, suspect, err)
+		missing, suspect, _, err := r.Unhealthy(ctx, []scoreboard.Board{*board})
+		if err != nil || len(missing) != 1 || len(suspect) != 0 {
+			t.Errorf("missing: %v, suspect: %v, %v; want one board", missing, suspect, err)
 		}
 		r.warm(t, board, change("alice", 6, 2, 2))
 		r.is(t, "alice:6")

@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/test/openapi"
 	"github.com/scoreboard/scoreboard/server/realtime"
 )
 
@@ -69,9 +70,14 @@ var varying = regexp.MustCompile(`"(ts)":"[^"]+"|"(reconnect_after_ms)":\d+|(?m:
 func fixed(message string) string { return varying.ReplaceAllString(message, "$1$2$3") }
 
 // The messages that the page shows are those of one session, as the server sends them.
+// The AsyncAPI document describes all of them.
 func TestPageShowsRealMessages(t *testing.T) {
 	t.Parallel()
 	page := readProtocolPage(t)
+	document, err := os.ReadFile("../http/api/asyncapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
 	boards := newRanking("global")
 	boards.edit(func() {
 		b := boards.boards["global"]
@@ -89,6 +95,7 @@ func TestPageShowsRealMessages(t *testing.T) {
 		if err != nil {
 			t.Fatalf("after %q: %v", sent, err)
 		}
+		openapi.CheckMessage(t, document, data)
 		sent = append(sent, fixed(string(data)))
 	}
 	stream := r.stream("expires=300")

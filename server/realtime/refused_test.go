@@ -50,6 +50,22 @@ func TestBadInput(t *testing.T) {
 				}
 			}
 		}, wire.CloseLimit, "too many pings"},
+		{"10,000 pongs", func(_ *testing.T, w *watcher) {
+			for range 10_000 {
+				if w.ws.WriteMessage(websocket.PongMessage, nil) != nil {
+					return
+				}
+			}
+		}, wire.CloseLimit, "too many pings"},
+		{"a message that never ends", func(_ *testing.T, w *watcher) {
+			first := byte(0x01)
+			for range 1000 {
+				if _, err := w.ws.NetConn().Write([]byte{first, 0x80, 0, 0, 0, 0}); err != nil {
+					return
+				}
+				first = 0
+			}
+		}, websocket.CloseMessageTooBig, "message too big"},
 		{"reserved bits", func(t *testing.T, w *watcher) {
 			if _, err := w.ws.NetConn().Write([]byte{0xf1, 0x80, 0, 0, 0, 0}); err != nil {
 				t.Fatal(err)

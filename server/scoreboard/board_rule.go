@@ -161,7 +161,7 @@ func (b *Board) CheckRuled(mode Mode) error {
 			b.ID, b.Mode, mode, GlobalBoard)
 	case b.Require.ActionToken || b.Require.Attestation:
 		return Errorf(wire.CodeConflict,
-			"board %s requires an action token or an attestation, which increments that do not name it cannot carry", b.ID)
+			"board %s has requirements, which increments that do not name it cannot meet", b.ID)
 	}
 	return nil
 }

@@ -120,6 +120,26 @@ func TestImportAddsTheDifference(t *testing.T) {
 	wantSums(t, conn)
 }
 
+// A player who computes the id of an import's event, and records one with it first, loses
+// nothing of the import, nor keeps the import from being counted once.
+func TestImportIDTakenByPlayer(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	create(t, s, boardOf("b"))
+	for _, name := range []string{"import|csv|b|1", "import|csv|b|2"} {
+		record(t, s, increment("zoe", 1, scoreboard.NamedEventID("zoe", name).Text, "b"))
+	}
+	id := startImport(t, s, "csv", "b")
+	wantOutcome(t, writeImport(t, s, id, "zoe", 100), 1, 0, 0)
+	wantOutcome(t, writeImport(t, s, id, "zoe", 110), 1, 0, 0)
+	wantOutcome(t, writeImport(t, s, id, "zoe", 110), 0, 1, 0)
+	wantBoard(t, s, "b", "zoe 112")
+	wantSums(t, conn)
+	if n := conn.Count(t, `select count(*) - count(distinct event_id) from user_score_histories`); n != 2 {
+		t.Errorf("%d ids of the import were taken, want 2: its ids have changed", n)
+	}
+}
+
 // On best and latest boards an import submits the scores.
 func TestImportSubmitsToBestAndLatest(t *testing.T) {
 	t.Parallel()

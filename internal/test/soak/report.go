@@ -80,7 +80,7 @@ func (r *report) judge() {
 		}
 		mean, grown := trend(settled, i)
 		allowed := max(s.growth*mean, s.floor)
-		r.require(grown <= allowed, s.name, "%+.1f %s after the first third, mean %.1f; at allowed %+.1f",
+		r.require(grown <= allowed, s.name, "%+.1f %s after the first third, mean %.1f; at most %+.1f",
 			grown, s.unit, mean, allowed)
 	}
 }

@@ -339,6 +339,11 @@ func diskFull(b cluster.Backend) func(*run, *rand.Rand) func() {
 		if err != nil {
 			return func() {}
 		}
+		if b == cluster.Postgres {
+			for _, n := range r.cluster.Nodes {
+				n.PostgresNet().Reset() // new sessions do not start
+			}
+		}
 		return func() { r.mustWithin(free) }
 	}
 }

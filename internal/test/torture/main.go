@@ -54,11 +54,11 @@ var layouts = map[string]cluster.Options{
 	"wide":  {Roles: []string{"", ""}, Brokers: 3, Standby: true, Disks: true, Clocks: true},
 	// Several readers of the streams follow each other.
 	"streams":  {Roles: threeNodes, Transport: "streams"},
-	"sentinel": {Roles: threeNodes, Transport: "streams", Redis: cluster.Sentinels},
-	"cluster":  {Roles: threeNodes, Transport: "streams", Redis: cluster.RedisCluster},
+	"sentinel": {Roles: threeNodes, Transport: "streams", Redis: cluster.Sentinels, Settings: manyRelays},
+	"cluster":  {Roles: threeNodes, Transport: "streams", Redis: cluster.RedisCluster, Settings: manyRelays},
 	"direct":   {Roles: []string{"", ""}, Transport: "direct"},
 	"brokers":  {Roles: []string{"", ""}, Brokers: 3},
-	"disks":    {Roles: []string{"", ""}, Disks: true},
+	"disks":    {Roles: []string{"", ""}, Transport: "direct", Disks: true},
 	// Every role is on two of three hosts, behind an edge.
 	"containers": {Containers: true, Roles: []string{
 		"api,read,relay,intake", "api,read,gateway,projector,maintenance", "gateway,relay,projector,intake,maintenance",
@@ -71,6 +71,9 @@ var layoutNames = []string{
 }
 
 var threeNodes = []string{"", "", ""}
+
+// manyRelays gives every node something to publish, also the one that a fault separates.
+var manyRelays = []string{"SCOREBOARD_OUTBOX_SHARDS=6"}
 
 var split = []string{
 	"api,read,gateway",

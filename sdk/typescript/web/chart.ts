@@ -28,7 +28,10 @@ export function draw(
     scores.push({ at: Date.now(), value: now.score });
   }
   if (ranks.length < 2) {
-    box.replaceChildren(make("p", "dim", "No ranks in the last day yet."));
+    const [only] = ranks;
+    box.replaceChildren(make("p", "dim", only
+      ? `#${count(only.value)} now. A chart appears with the next rank: one is kept each hour.`
+      : "No ranks in the last day."));
     return;
   }
   const first = Math.min(...history.points.map((p) => Date.parse(p.at)));

@@ -1,10 +1,11 @@
 // The script of a board's page and of its page for iframes. The page is complete without it; it
 // keeps the rows current, and adds what needs a script.
-import type { Place, RankHistory, Statement } from "../src/types.js";
+import type { Entry, Place, RankHistory, Statement } from "../src/types.js";
 import { segment } from "../src/transport.js";
 import type { Connection, State } from "../src/watch/state.js";
+import { timeText, turnClock, zoneName } from "./clock.js";
 import { ageOf, type Query, serverOf, Source, warningOf } from "./live.js";
-import { count, make, Rows } from "./rows.js";
+import { count, make, Rows, slide } from "./rows.js";
 
 const $ = <T extends HTMLElement>(id: string): T | null => document.getElementById(id) as T | null;
 
@@ -169,24 +170,65 @@ function showMove(rank: number): void {
   if (rank && place && rank !== place.rank) announce(`You are now #${count(rank)}.`);
 }
 
+/** The rows that the table shows, of the present. */
+let top: readonly Entry[] = [...$<HTMLTableElement>("rows")!.tBodies[0]!.rows].map((tr) => ({
+  userId: tr.dataset["user"] ?? "", rank: Number(tr.querySelector<HTMLElement>(".rank")?.dataset["rank"]),
+  score: Number(tr.querySelector("data")?.value), displayName: tr.querySelector(".name")?.textContent ?? "",
+}));
+rows.shown = (entries) => {
+  if (closeTimeline) return;
+  top = entries;
+  showPlace();
+};
+
+/** percentileOf is the share of players below a rank, as the server rounds it. */
+function percentileOf(rank: number, total: number): number {
+  return Math.floor(((total - rank) * 2000 + total) / (2 * total)) / 10;
+}
+
+/** showPlace shows the player's standing: where the table has a row of a player, as that row does. */
+function showPlace(): void {
+  const table = near;
+  if (!place || !table) return;
+  const own = top.find((e) => e.userId === player);
+  const { rank, score } = own ?? place;
+  const total = Math.max(place.total, rank);
+  const percentile = own ? percentileOf(rank, total) : place.percentile;
+  const neighbours = (place.neighbours ?? []).map((e) => top.find((row) => row.userId === e.userId) ?? e)
+    .sort((a, b) => a.rank - b.rank);
+  const bdi = make("bdi", "", neighbours.find((e) => e.userId === player)?.displayName || player);
+  bdi.dir = "auto";
+  const text = ` is #${count(rank)} of ${count(total)} with ${count(score)} points, ahead of ${percentile} %.`;
+  if ($("place")!.textContent !== bdi.textContent + text) $("place")!.replaceChildren(bdi, text);
+  nearRows!.show(neighbours, player);
+  hideNear(neighbours.every((e) => top.includes(e)));
+}
+
+/** hideNear hides the neighbours, who are all in the table, or shows them. What is below moves there. */
+function hideNear(hidden: boolean): void {
+  const foot = document.querySelector<HTMLElement>(".foot");
+  if (!near || !foot || near.hidden === hidden) return;
+  const before = foot.getBoundingClientRect().top;
+  near.hidden = hidden;
+  if (!matchMedia("(prefers-reduced-motion: reduce)").matches) {
+    slide(foot, before - foot.getBoundingClientRect().top, false);
+  }
+}
+
 function showPlayer(read: Place | undefined): void {
   const section = $("player");
   if (!section || !near) return;
   place = read;
-  const name = read?.neighbours?.find((e) => e.userId === player)?.displayName || player;
-  const bdi = make("bdi", "", name);
-  bdi.dir = "auto";
   if (read) {
-    $("place")!.replaceChildren(
-      bdi, ` is #${count(read.rank)} of ${count(read.total)} with ${count(read.score)} points, ahead of ${read.percentile} %.`,
-    );
-    nearRows!.show(read.neighbours ?? [], player);
+    showPlace();
     showTotal(read.total);
   } else {
+    const bdi = make("bdi", "", player);
+    bdi.dir = "auto";
     $("place")!.replaceChildren("No score of ", bdi, " on this board.");
     nearRows!.show([]);
+    hideNear(true);
   }
-  near.hidden = !read;
   $("chart")!.hidden = !read;
   if (read) void showChart();
   section.hidden = false;
@@ -238,6 +280,24 @@ function choose(user: string): void {
     place = undefined;
     $("player")!.hidden = true;
   }
+}
+
+// ---- the clock
+
+/** showTimes writes the times of the page in the zone that the viewer chose. */
+function showTimes(): void {
+  const time = document.querySelector<HTMLTimeElement>("#status time[data-clock]");
+  if (time) set(time, timeText(new Date(time.dateTime)));
+  set($("clock"), `Times in ${zoneName()}`);
+}
+
+function enableClock(): void {
+  const button = $("clock");
+  if (button) button.hidden = false;
+  button?.addEventListener("click", turnClock);
+  addEventListener("clockchange", showTimes);
+  if (document.querySelector("time[data-clock]")) renew($("status")!);
+  showTimes();
 }
 
 // ---- the stream
@@ -327,7 +387,6 @@ function enableStatement(): void {
   if (!dialog || !body) return;
   const more = $<HTMLButtonElement>("events-more")!;
   let cursor: string | undefined;
-  const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
   const load = async (): Promise<void> => {
     try {
       const page = await source.transport.try<Statement>({
@@ -337,7 +396,7 @@ function enableStatement(): void {
         const tr = make("tr");
         const delta = `${e.delta > 0 ? "+" : ""}${count(e.delta)}`;
         tr.append(
-          make("td", "", times.format(new Date(e.recordedAt))), make("td", "event", e.action || e.kind || e.eventId),
+          make("td", "", timeText(new Date(e.recordedAt))), make("td", "event", e.action || e.kind || e.eventId),
           make("td", "score", delta), make("td", "score", count(e.newScore)),
         );
         body.append(tr);
@@ -424,7 +483,7 @@ function enableTimeline(): void {
       const status = $("status")!;
       const [kind, words] = [status.dataset["kind"], $("connection")?.textContent ?? ""];
       closeTimeline = open(box, {
-        transport: source.transport, path: source.path, limit: query.limit, announce: say,
+        transport: source.transport, path: source.path, limit: query.limit, announce: say, timeText,
         show: (entries, total) => {
           rows.show(entries, player);
           $("empty")!.hidden = entries.length > 0;
@@ -463,6 +522,7 @@ async function showPresent(): Promise<void> {
   showTotal(top.total);
 }
 
+enableClock();
 enableTools();
 enableTimeline();
 enableStatement();

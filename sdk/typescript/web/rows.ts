@@ -108,7 +108,7 @@ class Row {
     if (!tied) return;
     const mark = make("span", "tie");
     const sign = make("span", "", "=");
-    mark.title = "Tied: ahead is who reached the score first";
+    mark.title = "Tied: the player who reached the score first is ahead";
     sign.ariaHidden = "true";
     mark.append(sign, make("span", "quiet", " tied "));
     this.#score.prepend(mark);
@@ -125,6 +125,8 @@ export class Rows {
   #moving: Animation[] = [];
   #waiting?: { entries: readonly Entry[]; own: string };
   readonly #still = matchMedia("(prefers-reduced-motion: reduce)");
+  /** It is called with the rows that the table shows, as soon as it shows them. */
+  shown: (entries: readonly Entry[]) => void = () => {};
 
   /** The table may have rows already, from the server. What is below it moves with its end. */
   constructor(readonly body: HTMLTableSectionElement, readonly below: readonly HTMLElement[] = []) {
@@ -184,13 +186,14 @@ export class Rows {
       if (!moves || !seen(i) && !seen(place ?? i)) return;
       if (place === undefined) this.#moving.push(...slide(row.tr, height, true));
       else if (place !== i) this.#moving.push(...slide(row.tr, (place - i) * height, false));
-      if (changed) pulse(row.tr.lastElementChild!);
+      if (changed) pulse(row.tr.querySelector("data")!);
     });
     tops.forEach((before, i) => {
       const element = this.below[i]!;
       const moved = before - element.getBoundingClientRect().top;
       if (moved) this.#moving.push(...slide(element, moved, false));
     });
+    this.shown(entries);
   }
 }
 
@@ -199,7 +202,7 @@ function nextFrame(): Promise<unknown> {
 }
 
 /** slide lets an element start where it was, and move to where it is. */
-function slide(element: HTMLElement, from: number, enters: boolean): Animation[] {
+export function slide(element: HTMLElement, from: number, enters: boolean): Animation[] {
   const options: KeyframeAnimationOptions = { duration: MOVE_TIME, easing: "cubic-bezier(.2, 0, 0, 1)" };
   const move = element.animate([{ transform: `translateY(${from}px)` }, { transform: "translateY(0)" }], options);
   if (enters) return [move, element.animate([{ opacity: 0 }, { opacity: 1 }], options)];
@@ -208,6 +211,7 @@ function slide(element: HTMLElement, from: number, enters: boolean): Animation[]
   return [move, element.animate([{ zIndex: 1 }, { zIndex: 1 }], options)];
 }
 
-function pulse(cell: Element): void {
-  cell.animate([{ transform: "scale(1.08)" }, { transform: "none" }], { duration: MOVE_TIME, easing: "ease-out" });
+/** pulse marks a changed score: the number alone, because the cell has the border of the row. */
+function pulse(score: Element): void {
+  score.animate([{ transform: "scale(1.08)" }, { transform: "none" }], { duration: MOVE_TIME, easing: "ease-out" });
 }

@@ -10,6 +10,8 @@ export interface Stage {
   limit: number;
   show: (rows: Top["entries"], total: number) => void;
   announce: (text: string) => void;
+  /** The text of a time, in the zone that the viewer chose. */
+  timeText: (at: number) => string;
   /** The timeline has ended: the page shows the present again. */
   closed: () => void;
 }
@@ -33,7 +35,6 @@ export function open(box: HTMLElement, stage: Stage): () => void {
   let speed = 1, playing = false, closed = false, shown = -1;
   let last = performance.now();
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
   const button = (id: string, text: string, click: () => void): HTMLButtonElement => {
     const b = make("button", "", text);
@@ -77,7 +78,7 @@ export function open(box: HTMLElement, stage: Stage): () => void {
     playing = on;
     last = performance.now();
     play.textContent = on ? "Pause" : "Play";
-    if (!on && frames.length > 0) stage.announce(`${times.format(at)}. ${leader()}`);
+    if (!on && frames.length > 0) stage.announce(`${stage.timeText(at)}. ${leader()}`);
   }
 
   /** leader says in a sentence who is first. */
@@ -99,7 +100,7 @@ export function open(box: HTMLElement, stage: Stage): () => void {
       if (parse(frames[middle]!.at) <= at) low = middle + 1;
       else high = middle;
     }
-    const text = times.format(at);
+    const text = stage.timeText(at);
     if (time.textContent !== text) {
       time.textContent = text;
       time.dateTime = new Date(at).toISOString();
@@ -161,10 +162,16 @@ export function open(box: HTMLElement, stage: Stage): () => void {
     if (at >= end) setPlaying(false);
   }, TICK);
 
+  const turned = (): void => {
+    if (end > 0) draw();
+  };
+  addEventListener("clockchange", turned);
+
   function close(): void {
     if (closed) return;
     closed = true;
     clearInterval(tick);
+    removeEventListener("clockchange", turned);
     box.hidden = true;
     box.replaceChildren();
     stage.closed();

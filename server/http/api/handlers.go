@@ -91,7 +91,9 @@ func newParts(o *Options, f *failures) *parts {
 		past:       &pastReads{store: o.PastBoards, now: o.Now},
 		userBoards: &userBoards{access: access, catalog: o.Catalog, reads: o.Reads},
 		pages:      &topPages{cursors: o.CursorKeys, now: o.Now},
-		signatures: &signatures{keyring: o.Keyring, policy: policy, limit: o.Limits.Key},
+		signatures: &signatures{
+			keyring: o.Keyring, policy: policy, limit: o.Limits.Key, hints: o.DevIssuer,
+		},
 		tokenChecks: &tokenChecks{
 			tokens: o.ActionTokens, attestations: o.Attestations, window: o.Window, peers: o.Peers, now: o.Now,
 		},
@@ -100,7 +102,8 @@ func newParts(o *Options, f *failures) *parts {
 	}
 	p.admission = &admission{
 		updates: o.Limits.Updates.Users,
-		catalog: o.Catalog, policy: policy, signatures: p.signatures, tokenChecks: p.tokenChecks, countries: o.Countries,
+		catalog: o.Catalog, policy: policy, signatures: p.signatures, tokenChecks: p.tokenChecks,
+		countries: o.Countries,
 	}
 	if o.WebSockets != nil {
 		p.streams = &streams{

@@ -15,6 +15,7 @@ import (
 
 const (
 	openAPIPath  = "/openapi.json"
+	asyncAPIPath = "/asyncapi.json"
 	docsPath     = "/docs"
 	docsPagePath = docsPath + "/:page"
 )
@@ -26,14 +27,20 @@ const (
 //go:embed openapi.json
 var openAPI []byte
 
+// asyncAPI describes the messages of streams and webhooks. It is generated from a table
+// of messages and their types (go test ./server/http/api -run AsyncAPI -update).
+//
+//go:embed asyncapi.json
+var asyncAPI []byte
+
 // reference is the page of the native API in the documentation.
 var reference = docs.API{Path: openAPIPath, Document: openAPI}
 
 // documentation is the site of all processes without dialects: it is rendered once.
 var documentation = docs.New(repository.Docs, reference)
 
-// docsRoutes are the routes of the documentation and of the OpenAPI document. They need
-// no token, because neither contains data.
+// docsRoutes are the routes of the documentation and of the OpenAPI and AsyncAPI documents.
+// They need no token, because none of them contains data.
 func (h *handlers) docsRoutes() []route {
 	page := func(c *gin.Context, _ *auth.Claims) error {
 		name := c.Param("page") // empty for the index
@@ -45,6 +52,7 @@ func (h *handlers) docsRoutes() []route {
 	}
 	return []route{
 		openRoute(docsPath, page), openRoute(docsPagePath, page), documentRoute(openAPIPath, openAPI),
+		documentRoute(asyncAPIPath, asyncAPI),
 	}
 }
 
@@ -56,7 +64,7 @@ func openRoute(path string, handle handler) route {
 	}
 }
 
-// documentRoute serves an OpenAPI document.
+// documentRoute serves an OpenAPI or AsyncAPI document.
 func documentRoute(path string, document []byte) route {
 	return openRoute(path, func(c *gin.Context, _ *auth.Claims) error {
 		c.Header("Cache-Control", "max-age=300")

@@ -177,7 +177,7 @@ var bodyItems = map[string]object{
 // bodyRules are the rules on fields together that a schema can express. Package api has
 // more, such as that a season must end after its start.
 var bodyRules = map[string]object{
-	"JobRequest": {"oneOf": []object{
+	"JobRequest": {"anyOf": []object{ // which exclude each other
 		{"required": []string{"board"}, "properties": object{
 			"board": object{"minLength": 1}, "all": object{"const": false},
 		}},
@@ -193,7 +193,7 @@ var bodyRules = map[string]object{
 var oneSetting = object{"oneOf": []object{
 	{"required": []string{"value"}, "properties": object{"reset": object{"const": false}}},
 	{"required": []string{"reset"}, "properties": object{"reset": object{"const": true}}, "not": object{
-		"required": []string{"value"},
+		"required": []string{"value"}, "properties": object{"value": object{}},
 	}},
 }}
 

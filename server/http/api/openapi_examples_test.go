@@ -473,6 +473,10 @@ var examples = []any{
 
 // exampleOfRoute has bodies that differ from those of their type.
 var exampleOfRoute = map[string]any{
+	"GET " + asyncAPIPath: map[string]any{
+		"asyncapi": "3.0.0", "info": object{"title": "scoreboard streams and webhooks", "version": "1"},
+		"channels": object{}, "operations": object{},
+	},
 	"GET /v1/boards/:board": board(global),
 	"PATCH /v1/boards/:board": board(func(b *wire.Board) {
 		global(b)

@@ -28,6 +28,7 @@ var everywhere = []wire.Code{
 type maker struct {
 	*openapi.Maker
 	failures object                // the responses of errors, by name
+	examples object                // of errors, by code
 	query    map[string]parameters // by route
 	scopes   map[string][]string   // of the token, one of which opens the route
 }
@@ -40,7 +41,7 @@ func makeDocument(t *testing.T) []byte {
 			Comments: openapi.Comments(t, "../../../client/wire/*.go"),
 			Answers:  answerBounds,
 		},
-		failures: object{}, query: map[string]parameters{}, scopes: map[string][]string{},
+		failures: object{}, examples: object{}, query: map[string]parameters{}, scopes: map[string][]string{},
 	}
 	for _, r := range everything(&trail{}).handlers.routes() {
 		m.query[r.method+" "+r.path] = r.query
@@ -66,15 +67,22 @@ func makeDocument(t *testing.T) []byte {
 	m.SchemaOf(reflect.TypeFor[wire.Error]())
 	m.CheckMeanings()
 	codes := slices.Sorted(maps.Keys(statuses))
+	for name := range descriptions {
+		if m.query[name] == nil && !slices.ContainsFunc(operations(), func(o operation) bool { return o.route == name }) {
+			t.Errorf("descriptions has %s, which is no operation", name)
+		}
+	}
 	m.Schemas["Error"].(object)["properties"].(object)["error_code"].(object)["enum"] = codes
 	document := object{
 		"openapi": "3.1.0",
 		"info": object{
-			"title": "scoreboard", "version": "1",
+			"title": "scoreboard", "version": "1.0.0",
+			"license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
 			"description": "A real-time leaderboard that counts every event exactly once.\n\n" +
 				"Requests need a bearer token. The security of an operation names the scope that its token needs; " +
 				"score:admin implies score:operate. Writes of scores are also signed with a key, either in the body " +
-				"(the field scheme) or in headers (the header scheme). Durations are Go durations, such as 500ms, " +
+				"(the field scheme) or in the headers X-Scoreboard-Key, X-Scoreboard-Timestamp and X-Scoreboard-Signature " +
+				"(the header scheme; see /docs/signing). Durations are Go durations, such as 500ms, " +
 				"30s or 24h. Every response has the headers X-Request-Id and traceparent. The body of an error is " +
 				"an Error; responses with status 429 or 503 have the header Retry-After. Fields are in snake_case, " +
 				"times are RFC 3339 in UTC, and scores are integers.",
@@ -96,21 +104,13 @@ func makeDocument(t *testing.T) []byte {
 		"paths":    paths,
 		"security": []object{{"token": []string{}}},
 		"components": object{
-			"schemas": m.Schemas, "responses": m.failures, "examples": errorExamples(),
+			"schemas": m.Schemas, "responses": m.failures, "examples": m.examples,
 			"securitySchemes": object{
-				"token":     object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
-				"key":       headerScheme("X-Scoreboard-Key", "The key's id."),
-				"timestamp": headerScheme("X-Scoreboard-Timestamp", "The time of signing, in seconds of Unix time."),
-				"signature": headerScheme("X-Scoreboard-Signature", "v1= and, in hex, the HMAC-SHA256 of "+
-					"METHOD\\nPATH?QUERY\\nkey\\ntimestamp\\nhex(SHA-256(body))."),
+				"token": object{"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
 			},
 		},
 	}
 	return openapi.Marshal(t, document)
-}
-
-func headerScheme(name, description string) object {
-	return object{"type": "apiKey", "in": "header", "name": name, "description": description}
 }
 
 // checkQuery fails unless exactly the parameters of the route table are described.
@@ -134,9 +134,11 @@ func (m *maker) checkQuery(o operation) {
 func (m *maker) operation(o operation, path string) object {
 	method, route, _ := strings.Cut(o.route, " ")
 	op := object{"tags": []string{o.tag}, "summary": o.summary, "operationId": operationID(method, path)}
-	if o.more != "" {
-		op["description"] = o.more
+	about, listed := descriptions[o.route]
+	if (o.more != "") == listed {
+		m.T.Errorf("%s: the table of operations or descriptions says more than the summary, and not both", o.route)
 	}
+	op["description"] = o.more + about
 	var parameters []object
 	for part := range strings.SplitSeq(route, "/") {
 		if name, ok := strings.CutPrefix(part, ":"); ok {
@@ -233,6 +235,7 @@ func (m *maker) failure(codes []string) object {
 		shown := object{}
 		for _, code := range codes {
 			shown[code] = object{"$ref": "#/components/examples/" + code}
+			m.examples[code] = object{"value": exampleError(wire.Code(code))}
 		}
 		m.failures[name] = object{
 			"description": strings.Join(codes, ", "),
@@ -242,14 +245,6 @@ func (m *maker) failure(codes []string) object {
 		}
 	}
 	return object{"$ref": "#/components/responses/" + name}
-}
-
-func errorExamples() object {
-	all := object{}
-	for code := range statuses {
-		all[string(code)] = object{"value": exampleError(code)}
-	}
-	return all
 }
 
 // content is a body by its media type, with its example.
@@ -264,10 +259,13 @@ func (m *maker) content(route string, v any) object {
 		kind, body["schema"] = "text/event-stream", m.SchemaOf(reflect.TypeOf(v.of))
 	case oneOf:
 		var schemas []object
+		var names []string
 		for _, one := range v {
 			schemas = append(schemas, m.SchemaOf(reflect.TypeOf(one)))
+			names = append(names, reflect.TypeOf(one).Name())
 		}
-		body["schema"] = object{"oneOf": schemas}
+		// Generators of clients name the type by its title.
+		body["schema"] = object{"oneOf": schemas, "title": strings.Join(names, "Or")}
 	default:
 		body["schema"] = m.SchemaOf(reflect.TypeOf(v))
 	}

@@ -71,8 +71,8 @@ var (
 	}
 )
 
-func with(codes []wire.Code, more ...wire.Code) []wire.Code {
-	return slices.Concat(codes, more)
+func with[T any](some []T, more ...T) []T {
+	return slices.Concat(some, more)
 }
 
 // pathParams describes the parameters of paths.
@@ -137,6 +137,8 @@ func aboutOperations() []operation {
 		reads("GET "+rootPath, "about", "Show what this is and where to look; a page if Accept prefers text/html", nil,
 			wire.FrontPage{}),
 		reads("GET "+openAPIPath, "about", "Get this document", nil, map[string]any{}),
+		reads("GET "+asyncAPIPath, "about", "Get the messages of streams and webhooks, as an AsyncAPI 3 document", nil,
+			map[string]any{}),
 		reads("GET "+docsPath, "about", "Show the index of the documentation", nil, media("text/html")),
 		reads("GET "+docsPagePath, "about", "Show a page of the documentation, or one of its files", nil,
 			media("text/html"), notFound),

@@ -168,6 +168,7 @@ func TestOpenAPIServed(t *testing.T) {
 	a := everything(&trail{})
 	for path, wants := range map[string][2]string{
 		openAPIPath:            {"application/json", `"/v1/scores/increment"`},
+		asyncAPIPath:           {"application/json", `"leaderboard.updated"`},
 		docsPath:               {"text/html; charset=utf-8", `href="docs/first-point"`},
 		docsPath + "/api":      {"text/html; charset=utf-8", "Submit an increment"},
 		docsPath + "/security": {"text/html; charset=utf-8", "Two roles"},

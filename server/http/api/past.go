@@ -28,7 +28,9 @@ type PastBoards interface {
 		ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, user scoreboard.UserID, times []time.Time,
 	) ([]scoreboard.RankPoint, error)
 	// AllTimeRanks returns what stands out among all samples of a user's ranks; nil without one.
-	AllTimeRanks(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.AllTimeRanks, error)
+	AllTimeRanks(
+		ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID,
+	) (*scoreboard.AllTimeRanks, error)
 	// Timeline returns the first rows of a board at times, which rise, where they changed, and how
 	// many of the times it covers.
 	Timeline(

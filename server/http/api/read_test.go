@@ -206,7 +206,8 @@ func TestReadJSONMatchesTypes(t *testing.T) {
 		}
 	}
 	list := body[wire.List](t, r.ask("POST", "/v1/leaderboard/users", `{"user_ids":["b","a"]}`, name, token))
-	if len(list.Entries) != 1 || list.Entries[0].ListRank != 1 || list.Entries[0].Rank != 9 || len(list.NotFound) != 1 ||
+	if len(list.Entries) != 1 || list.Entries[0].ListRank != 1 || list.Entries[0].Rank != 9 ||
+		len(list.NotFound) != 1 ||
 		list.NotFound[0] != "a" {
 		t.Errorf("list: %+v", list)
 	}

@@ -352,7 +352,8 @@ func TestEveryRouteIsLimited(t *testing.T) {
 		row := route{method: r.Method, path: r.Path}
 		tokens := []string{user, server}
 		switch {
-		case r.Path == rootPath, r.Path == openAPIPath, r.Path == docsPath, r.Path == docsPagePath, r.Path == pathAsset:
+		case r.Path == rootPath, r.Path == openAPIPath, r.Path == asyncAPIPath, r.Path == docsPath,
+			r.Path == docsPagePath, r.Path == pathAsset:
 			tokens = []string{""}
 		case strings.HasPrefix(r.Path, pathPage), r.Path == pathEmbed:
 			tokens = append(tokens, "")
@@ -589,7 +590,7 @@ func TestAllowedMethods(t *testing.T) {
 func TestPagesAreNotFramed(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{})
-	for _, path := range []string{rootPath, docsPath, docsPath + "/api", openAPIPath, pathTop, "/unknown"} {
+	for _, path := range []string{rootPath, docsPath, docsPath + "/api", openAPIPath, asyncAPIPath, pathTop, "/unknown"} {
 		w := httptest.NewRecorder()
 		a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		if policy := w.Header().Get("Content-Security-Policy"); !strings.Contains(policy, "frame-ancestors 'none'") {

@@ -28,6 +28,9 @@ type signatures struct {
 	keyring *auth.Keyring
 	policy  *atomic.Pointer[Policy]
 	limit   func(perMinute int) KeyLimit // nil is off
+	// hints says in rejections which text was to be signed, for development. It is made of the
+	// request alone, but in production nobody gets a hint.
+	hints bool
 }
 
 // checkSignature verifies the header scheme if its header is present, else the
@@ -41,7 +44,7 @@ func (s *signatures) checkSignature(c *gin.Context, cmd *command, body []byte, o
 		if optional {
 			return signer{}, nil
 		}
-		return signer{}, auth.ErrSignature()
+		return signer{}, s.mismatch(cmd.request.KeyID, cmd.request.FieldText())
 	}
 	r := cmd.request
 	if cmd.Attributes != nil {
@@ -67,7 +70,21 @@ func (s *signatures) verifySignature(
 	c *gin.Context, keyID string, text []byte, signature string, at time.Time,
 ) (signer, error) {
 	scope, err := s.keyring.Check(c.Request.Context(), keyID, text, signature, at)
+	if wire.CodeOf(err) == wire.CodeInvalidSignature {
+		err = s.mismatch(keyID, text)
+	}
 	return signer{keyID, scope}, err
+}
+
+// mismatch returns the error of a signature that is not accepted.
+func (s *signatures) mismatch(keyID string, text []byte) error {
+	err := auth.ErrSignature()
+	if !s.hints {
+		return err
+	}
+	return scoreboard.Errorf(wire.CodeInvalidSignature,
+		"%v; in development: the text to sign is %q, with the secret of the key %q",
+		err, text, cmp.Or(keyID, s.policy.Load().DefaultKey))
 }
 
 // restrict returns why the key may not sign an increment, and keeps rules from adding boards

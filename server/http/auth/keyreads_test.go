@@ -90,7 +90,7 @@ func TestFloodOfKeysLetsValidKeyPass(t *testing.T) {
 			t.Errorf("%d of 3000 invented keys are an invalid signature", wrong.Load())
 		}
 		if s.highest.Load() != 1 || s.runs.Load() > 20 || s.largest.Load() > 500 {
-			t.Errorf("%d statements, %d at once, of at highest %d keys", s.runs.Load(), s.highest.Load(), s.largest.Load())
+			t.Errorf("%d statements, %d at once, of at most %d keys", s.runs.Load(), s.highest.Load(), s.largest.Load())
 		}
 	})
 }

@@ -213,7 +213,7 @@ func boardFacts(b *wire.Board) []fact {
 
 func rankingFacts(s *wire.RankingStatus) []fact {
 	out := []fact{
-		{"State", badge(s.State)},
+		{"State", badge(s.ShownState())},
 		{"Users", number(s.Members)},
 		{"Epoch", text(strconv.FormatInt(s.Epoch, 10))},
 		{"Version", number(s.Version)},

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata")
@@ -277,6 +279,18 @@ func TestExportedCells(t *testing.T) {
 	} {
 		if got := plainCell(in); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}
+
+// A ranking that is not loaded is rebuilding only while a rebuild runs.
+func TestStateOfTheRanking(t *testing.T) {
+	t.Parallel()
+	for rebuilding, want := range map[bool]string{false: "not loaded", true: "degraded rebuilding"} {
+		board := &wire.RankingStatus{Board: "global", State: "DEGRADED_REBUILDING", Rebuilding: rebuilding}
+		st := rankingStage(&wire.Status{Board: board})
+		if st.State != want || st.Tone != "bad" {
+			t.Errorf("with a rebuild %t: got %s in %s, want %s", rebuilding, st.State, st.Tone, want)
 		}
 	}
 }

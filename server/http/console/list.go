@@ -51,7 +51,8 @@ var tones = map[string]string{
 	"ok": "good", "active": "good", "HEALTHY": "good", "done": "good", "confirmed": "bad", "dismissed": "",
 	"warn": "warn", "frozen": "warn", "open": "warn", "CATCHING_UP": "warn", "undoing": "warn", "reversing": "warn",
 	"listing": "warn", "running": "warn", "fail": "bad", "banned": "bad", "DEGRADED_REBUILDING": "bad",
-	"failed": "bad", "revoked": "bad", "expired": "bad", "erased": "bad", "skipped": "", "archived": "",
+	"NOT_LOADED": "bad",
+	"failed":     "bad", "revoked": "bad", "expired": "bad", "erased": "bad", "skipped": "", "archived": "",
 	"stopped": "", "lost": "bad", "enabled": "good", "disabled": "bad", "delivered": "good", "pending": "warn",
 	"valid": "good", "changed": "warn", "enforce": "bad",
 }

@@ -72,7 +72,7 @@ var sections = []section{
 func parsePages(files *design.Files) pages {
 	base := template.Must(template.New("layout").Funcs(template.FuncMap{
 		"asset": func(name string) string { return Root + "/assets/" + files.Name(name) },
-		"num":   formatNumber, "when": formatTime, "root": func() string { return Root },
+		"num":   formatNumber, "when": timeOrNone, "root": func() string { return Root },
 		"sections": func() []section { return sections }, "query": url.QueryEscape, "roleOf": roleOf,
 		"iso": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 	}).ParseFS(pageFiles, "pages/layout.html", "pages/parts.html"))
@@ -115,19 +115,12 @@ func formatNumber(v any) string {
 	return strings.Replace(english.Grouped(text), "-", "−", 1)
 }
 
-// formatTime shows a time in UTC.
-func formatTime(v any) string {
-	switch t := v.(type) {
-	case time.Time:
-		if !t.IsZero() {
-			return t.UTC().Format("2006-01-02 15:04:05") + " UTC"
-		}
-	case *time.Time:
-		if t != nil {
-			return formatTime(*t)
-		}
+// formatTime shows a time in UTC. The script of the page shows it in the zone that a person chose.
+func formatTime(t time.Time) string {
+	if t.IsZero() {
+		return "–"
 	}
-	return "–"
+	return t.UTC().Format("2006-01-02 15:04:05") + " UTC"
 }
 
 // renderer renders pages.

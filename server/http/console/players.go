@@ -287,7 +287,7 @@ func signed(n int64) cell {
 type stage struct {
 	Label, Detail string
 	Tone          string // good, warn or "" for not yet
-	At            string
+	At            cell
 }
 
 // eventView is the page of an event.
@@ -378,7 +378,7 @@ func eventStages(k *call, s *session, e *wire.StatementEntry) []stage {
 		{Label: "Accepted", Detail: sender, Tone: "good"},
 		{
 			Label: "Recorded", Detail: fmt.Sprintf("version %d of the score", e.Version), Tone: "good",
-			At: formatTime(e.RecordedAt),
+			At: timeOf(e.RecordedAt),
 		},
 	}
 	published, ranked := stage{Label: "Published"}, stage{Label: "Ranked"}
@@ -403,7 +403,7 @@ func eventStages(k *call, s *session, e *wire.StatementEntry) []stage {
 	case err != nil:
 		ranked.Detail = failureOf(err).Message
 	case st.AsOf != nil && !st.AsOf.Before(e.RecordedAt):
-		ranked.Tone, ranked.Detail = "good", fmt.Sprintf("the ranking is complete to %s", formatTime(*st.AsOf))
+		ranked.Tone, ranked.Detail, ranked.At = "good", "the ranking is complete to", timeOf(*st.AsOf)
 	default:
 		ranked.Tone, ranked.Detail = "warn", "the ranking is not that far yet"
 	}

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/xml"
 	"errors"
@@ -14,7 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/scoreboard/scoreboard/internal/design"
+	"github.com/scoreboard/scoreboard/internal/test/browser"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -113,6 +117,27 @@ func hostile() *Board {
 	}
 }
 
+// A player in the rows has one score on the page, that of the row, and no neighbours that only
+// repeat rows.
+func TestPlayerHasOneScore(t *testing.T) {
+	t.Parallel()
+	b := hostile()
+	place := &scoreboard.Place{User: "d", Rank: 3, Score: 752, Total: 5, Neighbours: []scoreboard.Entry{
+		{Rank: 2, User: "b", Score: 800}, {Rank: 3, User: "d", Score: 752}, {Rank: 4, User: "c", Score: 40},
+	}}
+	b.Player = &Player{ID: "d", Place: place}
+	page := string(New().Page(b))
+	if want := `is #4 of 5 with −1,234,567 points, ahead of 20 %.`; !strings.Contains(page, want) ||
+		strings.Contains(page, "752") || strings.Count(page, `data-user="d"`) != 1 {
+		t.Errorf("want %q and each player once:\n%s", want, page)
+	}
+	place.Neighbours = append(place.Neighbours, scoreboard.Entry{Rank: 5, User: "e", Score: -2_000_000})
+	page = string(New().Page(b))
+	if strings.Count(page, `data-user="d"`) != 2 || strings.Contains(page, "752") || !strings.Contains(page, "−2,000,000") {
+		t.Errorf("want the neighbours, as the rows show them:\n%s", page)
+	}
+}
+
 func TestTextStaysText(t *testing.T) {
 	t.Parallel()
 	s, b := New(), hostile()
@@ -199,11 +224,41 @@ func TestTagIgnoresTime(t *testing.T) {
 func TestShorten(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"short": "short", "Bartholomew Rochester": "Bartholomew Roches…", "漢字漢字漢字漢字漢字": "漢字漢字漢字漢字漢…",
-		"": "",
+		"short": "short", "Bartholomew Rochester": "Bartholome…", "漢字漢字漢字漢字漢字漢字": "漢字漢字漢字漢…", "": "",
 	} {
-		if got := shorten(text, cardWidth); got != want {
+		if got := shorten(text, 236, cardSize); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// No name on the picture is wider than its place, where it would be cut without an ellipsis.
+func TestNamesFitOnTheCard(t *testing.T) {
+	t.Parallel()
+	ctx := browser.New(t, time.Minute)
+	b := &Board{Shown: scoreboard.BoardID(strings.Repeat("Wm-board", 8)), Limit: 10, Top: &scoreboard.Top{Total: 10}}
+	for i, name := range []string{
+		"WWWWWWWWWWWWWWWWWWWWWWWWWWWWWWWW", "Bartholomew Rochester the Third of", "illillillillillillillillillillil",
+		"漢字漢字漢字漢字漢字漢字漢字漢字", "😀😀😀😀😀😀😀😀😀😀😀😀😀😀", "ДЖЩФЮЫЖЩФЮЫДЖЩФЮЫЖЩФЮЫ", "ada",
+	} {
+		for _, score := range []scoreboard.Score{scoreboard.MaxScore, 5} {
+			b.Top.Entries = []scoreboard.Entry{
+				{Rank: int64(i + 1), User: "u", Score: score, Profile: &scoreboard.Profile{DisplayName: name}},
+			}
+			row := b.CardRows()[0]
+			if short := name == "ada" && score == 5; short && row.Short != name ||
+				row.Short != name && !strings.HasSuffix(row.Short, "…") {
+				t.Errorf("%s is shown as %q", name, row.Short)
+			}
+			var wide []string
+			err := chromedp.Run(ctx,
+				chromedp.Navigate("data:image/svg+xml;base64,"+base64.StdEncoding.EncodeToString(New().Card(b))),
+				chromedp.Evaluate(`[...document.querySelectorAll("svg svg")].filter(place =>
+					place.querySelector("text").getComputedTextLength() > place.getAttribute("width"))
+					.map(place => place.textContent)`, &wide))
+			if err != nil || len(wide) > 0 {
+				t.Errorf("%v; cut without an ellipsis: %q", err, wide)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/scoreboard/scoreboard/internal/design"
@@ -132,12 +134,48 @@ func (b *Board) Rows() []row {
 	return b.rows(b.Top.Entries[:min(b.Limit, len(b.Top.Entries))])
 }
 
-// Neighbours are the rows around the player.
+// Place is the standing of the player; nil without one. If the page shows a row of the player, it
+// is as that row: the place was read at another time.
+func (b *Board) Place() *scoreboard.Place {
+	if b.Player == nil || b.Player.Place == nil {
+		return nil
+	}
+	p := *b.Player.Place
+	if shown := b.shown(p.User); shown != nil {
+		p.Rank, p.Score, p.Total = shown.Rank, shown.Score, max(p.Total, shown.Rank)
+	}
+	return &p
+}
+
+// shown returns the row of a user among those that the page shows, or nil.
+func (b *Board) shown(user scoreboard.UserID) *scoreboard.Entry {
+	for i := range b.Top.Entries[:min(b.Limit, len(b.Top.Entries))] {
+		if b.Top.Entries[i].User == user {
+			return &b.Top.Entries[i]
+		}
+	}
+	return nil
+}
+
+// Neighbours are the rows around the player; none if the page shows all of them anyway. Those that
+// it does show are as there.
 func (b *Board) Neighbours() []row {
 	if b.Player == nil || b.Player.Place == nil {
 		return nil
 	}
-	return b.rows(b.Player.Place.Neighbours)
+	near, others := slices.Clone(b.Player.Place.Neighbours), false
+	for i := range near {
+		if shown := b.shown(near[i].User); shown != nil {
+			near[i] = *shown
+		} else {
+			others = true
+		}
+	}
+	if !others {
+		return nil
+	}
+	slices.SortStableFunc(near, func(a, b scoreboard.Entry) int { return cmp.Compare(a.Rank, b.Rank) })
+	return b.rows(near)
 }
 
 func (b *Board) rows(entries []scoreboard.Entry) []row {
@@ -309,9 +347,11 @@ const (
 	cardLeft, cardTop    = 64, 148
 	cardColumn, cardLine = 548, 90
 	cardLines            = 5
-	cardWidth            = 18  // of a name, in characters of a Latin script
 	cardName             = 404 // from the start of a name to the end of the score
 	cardDigit            = 17  // of a score, with the space between its groups
+	cardSize             = 28  // of the font of names
+	cardHeading          = 730 // of the title
+	cardHeadingSize      = 52
 )
 
 // CardRows are the rows of the picture, in two columns.
@@ -325,27 +365,45 @@ func (b *Board) CardRows() []cardRow {
 		if i < 3 {
 			colour = []string{design.Dark.Gold, design.Dark.Silver, design.Dark.Bronze}[i]
 		}
+		nameWidth := cardName - cardDigit*len(count(int64(r.Score)))
 		rows = append(rows, cardRow{
 			row: r, X: cardLeft + i/cardLines*cardColumn, Y: cardTop + i%cardLines*cardLine,
-			Short: shorten(r.Name(), cardWidth), Colour: colour,
-			NameWidth: cardName - cardDigit*len(count(int64(r.Score))),
+			Short: shorten(r.Name(), nameWidth, cardSize), Colour: colour, NameWidth: nameWidth,
 		})
 	}
 	return rows
 }
 
-// shorten cuts a text that is wider than width characters of a Latin script. Characters of
-// East Asian scripts count twice.
-func shorten(text string, width int) string {
-	at := 0
+// CardTitle is the title on the picture, with an ellipsis where it is cut.
+func (b *Board) CardTitle() string { return shorten(b.Title(), cardHeading, cardHeadingSize) }
+
+// shorten cuts a text that would be wider than so many pixels in bold letters of a size, and ends it
+// with an ellipsis. Which font draws the picture is unknown, so that the widths are those of a wide one.
+func shorten(text string, width, size int) string {
+	room := 100 * width / size // in hundredths of the size
+	cut, at := 0, 0
 	for i, r := range text {
-		at++
-		if r >= 0x1100 {
-			at++
+		if at += runeWidth(r); at > room {
+			return strings.TrimRight(text[:cut], " ") + "…"
 		}
-		if at > width {
-			return text[:i] + "…"
+		if at+runeWidth('…') <= room {
+			cut = i + utf8.RuneLen(r)
 		}
 	}
 	return text
+}
+
+// runeWidth is the width of a bold character, in hundredths of the font's size.
+func runeWidth(r rune) int {
+	switch {
+	case r >= 0x1100: // East Asian, emoji
+		return 105
+	case strings.ContainsRune("iIjl.,:;'|! ", r):
+		return 40
+	case strings.ContainsRune("mwMW@…%", r), r >= 0x400 && unicode.IsUpper(r):
+		return 110
+	case unicode.IsUpper(r):
+		return 80
+	}
+	return 71
 }

@@ -146,9 +146,10 @@ func newMetrics() *metrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_outbox_" + name, Help: help})
 	}
 	return &metrics{
-		published:   counter("published_total", "Changes that the transport has acknowledged."),
-		failures:    counter("failures_total", "Failures after which a relay started again from its cursor."),
-		deadLetters: counter("dead_letters_total", "Rows that the transport rejected and that went to the dead letters."),
+		published: counter("published_total", "Changes that the transport has acknowledged."),
+		failures:  counter("failures_total", "Failures after which a relay started again from its cursor."),
+		deadLetters: counter(
+			"dead_letters_total", "Rows that the transport rejected and that went to the dead letters."),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "scoreboard_outbox_lag_seconds",
 			Help:    "Time from recording a change to its acknowledgement, for the last change of each batch.",

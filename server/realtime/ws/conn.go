@@ -14,7 +14,7 @@ import (
 const (
 	readLimit = 4 << 10 // of a client's message; beyond it 1009
 
-	// Limits on commands, and separately on pings: a burst, and a rate per second.
+	// Limits on commands, and separately on pings and pongs: a burst, and a rate per second.
 	commandBurst = 20
 	commandRate  = 5
 )
@@ -24,9 +24,9 @@ type conn struct {
 	socket.Conn
 	parser        parser
 	commands      realtime.Bucket
-	pings         realtime.Bucket
-	ignored       int  // bytes received after the end was decided
-	ignoreInput   bool // the client violated the protocol
+	pings         realtime.Bucket // and pongs
+	ignored       int             // bytes received after the end was decided
+	ignoreInput   bool            // the client violated the protocol
 	closeReceived bool
 }
 
@@ -83,11 +83,12 @@ func (c *conn) message(op byte, payload []byte) bool {
 		c.closeReceived = true
 		c.WriteClose(appendFrame(nil, opClose, payload[:min(len(payload), 2)]))
 		return false
-	case op == opPong || c.Ending() != nil:
-	case op == opPing && !c.pings.Take(time.Now(), commandRate, commandBurst):
+	case c.Ending() != nil:
+	case (op == opPing || op == opPong) && !c.pings.Take(time.Now(), commandRate, commandBurst):
 		c.Finish(wire.CloseLimit, "too many pings", nil)
 	case op == opPing:
 		_ = c.Write(appendFrame(nil, opPong, payload)) // an error ends the reader
+	case op == opPong:
 	case !c.commands.Take(time.Now(), commandRate, commandBurst):
 		c.Finish(wire.CloseLimit, "too many commands", nil)
 	case c.Format().Commands:

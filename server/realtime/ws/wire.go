@@ -71,7 +71,11 @@ type parser struct {
 	rest  []byte // the beginning of an incomplete frame
 	text  []byte // the fragments of an incomplete message
 	open  bool   // a message is incomplete
+	parts uint8  // fragments of it
 }
+
+// maxParts bounds the fragments of a message, which may be empty: a message would never end.
+const maxParts = 64
 
 // feed parses the next bytes and calls on with each complete message: text, ping,
 // pong or close. It stops when on returns false. It overwrites data.
@@ -97,12 +101,15 @@ func (p *parser) feed(data []byte, on func(op byte, payload []byte) bool) *viola
 				return badFrame
 			}
 		case !f.fin:
+			if p.parts++; p.parts > maxParts {
+				return tooBig
+			}
 			p.open, p.text = true, append(p.text, payload...)
 			continue
 		default:
 			if p.open {
 				op, payload = opText, append(p.text, payload...)
-				p.open, p.text = false, nil
+				p.open, p.text, p.parts = false, nil, 0
 			}
 			if !utf8.Valid(payload) {
 				return notUTF8

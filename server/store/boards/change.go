@@ -111,7 +111,7 @@ func sortedTags(tags []string) []string {
 }
 
 // checkUnruled returns a conflict if requirements are for a board with a rule: increments
-// that do not name it carry nothing that it requires.
+// that do not name it cannot meet its requirements.
 func checkUnruled(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, r *scoreboard.Requirements) error {
 	if !r.ActionToken && !r.Attestation {
 		return nil
@@ -122,7 +122,7 @@ func checkUnruled(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, r *scor
 	ruled, err := hasRule(ctx, tx, id)
 	if err == nil && ruled {
 		err = scoreboard.Errorf(wire.CodeConflict,
-			"board %s has a rule; increments that match it do not name the board and carry nothing that it requires", id)
+			"board %s has a rule; increments that match it do not name the board and cannot meet requirements", id)
 	}
 	return err
 }

@@ -53,7 +53,9 @@ func readActivity(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) erro
 	}
 	if n > 0 {
 		limit := n * scoreboard.MaxBoards
-		q.Queue(sqlPastRows, b.UserNames, window, n, limit).Query(func(rows pgx.Rows) error { return readRows(rows, b) })
+		q.Queue(sqlPastRows, b.UserNames, window, n, limit).Query(func(rows pgx.Rows) error {
+			return readRows(rows, b)
+		})
 	}
 	return conn.SendBatch(ctx, &q).Close()
 }

@@ -39,7 +39,8 @@ from user_score_histories h where user_id collate "POSIX" = $1 order by recorded
 	},
 	{
 		"dead_letter",
-		`select topic, partition, record_offset, reason, buried_at as dead_lettered_at, encode(value, 'base64') as value from dead_letters
+		`select topic, partition, record_offset, reason, buried_at as dead_lettered_at,
+            encode(value, 'base64') as value from dead_letters
 where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0 order by id`,
 	},
 	{

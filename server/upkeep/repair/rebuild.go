@@ -36,7 +36,9 @@ type RebuildTarget interface {
 	Swap(ctx context.Context, board *scoreboard.Board, token string, s *scoreboard.Snapshot) (int64, error)
 	Release(ctx context.Context, board scoreboard.BoardID, token string) error
 	// Unhealthy returns an error also where it concerns some boards only, which it counts.
-	Unhealthy(ctx context.Context, boards []scoreboard.Board) (notLoaded, suspect []scoreboard.Board, unknown int, err error)
+	Unhealthy(ctx context.Context, boards []scoreboard.Board) (
+		notLoaded, suspect []scoreboard.Board, unknown int, err error,
+	)
 	Loaded(ctx context.Context, boards []scoreboard.Board) ([]scoreboard.Board, error)
 	Drop(ctx context.Context, board *scoreboard.Board) error
 	// RemoveUnused removes what an interrupted rebuild has left of boards.

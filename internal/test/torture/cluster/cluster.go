@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -103,7 +104,7 @@ func Start(ctx context.Context, o Options) (_ *Cluster, err error) {
 func (c *Cluster) startBackends(ctx context.Context) (err error) {
 	for _, b := range []Backend{Postgres, Redis, Kafka} {
 		c.dirs[b] = filepath.Join(c.o.Dir, string(b))
-		if !c.o.Disks || b == Redis {
+		if !c.o.Disks || b == Redis || b == Kafka && !c.Can(Broker) {
 			continue
 		}
 		if err := c.mount(b); err != nil {
@@ -316,10 +317,25 @@ func (c *Cluster) mount(b Backend) error {
 	return nil
 }
 
+// removeInitFiles removes the files from which PostgreSQL's sessions know its catalogues, as it does itself when
+// these change. The next session writes them, or ends.
+func removeInitFiles(disk string) {
+	_ = filepath.WalkDir(disk, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && filepath.Base(path) == "pg_internal.init" {
+			_ = os.Remove(path) // it may be gone already
+		}
+		return nil
+	})
+}
+
 // FillDisk leaves no room on the disk of a backend; the returned function frees it and
 // starts what has ended for lack of it.
 func (c *Cluster) FillDisk(b Backend) (free func(context.Context) error, err error) {
-	name := filepath.Join(c.o.Dir, "disk-"+string(b), "ballast")
+	disk := filepath.Join(c.o.Dir, "disk-"+string(b))
+	if b == Postgres {
+		removeInitFiles(disk)
+	}
+	name := filepath.Join(disk, "ballast")
 	f, err := os.Create(name)
 	if err != nil {
 		return nil, fmt.Errorf("fill the disk of %s: %w", b, err)

@@ -1,4 +1,4 @@
-// What every page does: theme, menu, times in the viewer's zone, forms that are sent once,
+// What every page does: theme, menu, times of the chosen clock, forms that are sent once,
 // and pages that follow something in progress.
 const root = document.documentElement
 
@@ -15,14 +15,19 @@ menu?.addEventListener("click", () => {
   menu.setAttribute("aria-expanded", String(open))
 })
 
-const local = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" })
 function showTimes(within) {
   for (const time of within.querySelectorAll("time[datetime]")) {
     const at = new Date(time.dateTime)
-    if (!isNaN(at)) time.title = local.format(at) + " here"
+    if (!isNaN(at)) time.textContent = clock.text(at)
   }
 }
-showTimes(document)
+function showClock() {
+  for (const zone of document.querySelectorAll("[data-zone]")) zone.textContent = clock.zone()
+  showTimes(document)
+}
+document.querySelector("[data-clock-toggle]")?.addEventListener("click", () => clock.turn())
+addEventListener("clockchange", showClock)
+showClock()
 
 for (const form of document.querySelectorAll("form[data-once]")) {
   form.addEventListener("submit", (event) => {

@@ -25,7 +25,6 @@ function forget() {
 forget()
 
 const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 })
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" })
 const charts = new Map()
 
 function token(name) {
@@ -63,7 +62,7 @@ function draw() {
       width: Math.max(box.clientWidth, 200), height: 144, legend: { show: false }, cursor: { show: false },
       padding: [8, 8, 0, 0],
       scales: { x: { time: true, range: span }, y: { range: (_, low, high) => [0, Math.max(1, (high ?? 0) * 1.1)] } },
-      axes: [{ ...axis, grid: { show: false }, space: 70, size: 26, values: (_, all) => all.map((v) => clock.format(v * 1000)) }, { ...axis, size: 44, space: 34, values: (_, all) => all.map((v) => compact.format(v)) }],
+      axes: [{ ...axis, grid: { show: false }, space: 70, size: 26, values: (_, all) => all.map((v) => clock.minute(v * 1000)) }, { ...axis, size: 44, space: 34, values: (_, all) => all.map((v) => compact.format(v)) }],
       series: [{}, ...lines],
     }, data(i), box))
   }
@@ -109,6 +108,7 @@ function show(state) {
       element("b", "", check.name), element("span", "", check.detail),
     ])))
   set(document.getElementById("node"), state.node)
+  set(document.getElementById("uptime"), state.uptime)
   const before = [...samples.keys()].join()
   forget()
   if (!samples.has(state.node) && samples.size < maxNodes) samples.set(state.node, [])
@@ -140,6 +140,7 @@ async function read() {
 
 draw()
 addEventListener("themechange", draw)
+addEventListener("clockchange", draw)
 let resized
 addEventListener("resize", () => {
   clearTimeout(resized)
