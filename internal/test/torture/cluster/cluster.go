@@ -317,7 +317,7 @@ func (c *Cluster) mount(b Backend) error {
 	return nil
 }
 
-// removeInitFiles removes the files from which PostgreSQL's sessions know its catalogues, as it does itself when
+// removeInitFiles removes the files from which PostgreSQL's sessions know its catalogs, as it does itself when
 // these change. The next session writes them, or ends.
 func removeInitFiles(disk string) {
 	_ = filepath.WalkDir(disk, func(path string, _ fs.DirEntry, err error) error {
