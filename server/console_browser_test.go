@@ -410,7 +410,8 @@ func TestConsoleClock(t *testing.T) {
 	hours := `[...written].filter(text => /^\d\d:\d\d$/.test(text)).map(text => (text.slice(0, 2) * 60 + +text.slice(3)
 		- (Date.now() / 60000 | 0)) % 1440 + 1440).map(late => late % 1440 > 720 ? late % 1440 - 1440 : late % 1440)`
 	chart := func(low, high int) bool {
-		script := fmt.Sprintf("(() => { const all = %s; return all.length > 0 && all.every(m => m >= %d && m <= %d) })()",
+		script := fmt.Sprintf(
+			"(() => { const all = %s; return all.length > 0 && all.every(m => m >= %d && m <= %d) })()",
 			hours, low, high)
 		var ok bool
 		b.run(chromedp.Evaluate(script, &ok))

@@ -47,7 +47,8 @@ func (n *node) paths(t *testing.T) (paths []string) {
 	}
 	values := strings.NewReplacer("{board}", "global", "{user_id}", "alice", "{event_id}", "first", "{id}", "1")
 	for path, methods := range description.Paths {
-		if methods["get"] != nil && path != "/v1/realtime/leaderboard" && path != "/openapi.json" && path != "/asyncapi.json" &&
+		if methods["get"] != nil && path != "/v1/realtime/leaderboard" && path != "/openapi.json" &&
+			path != "/asyncapi.json" &&
 			path != "/" && !strings.HasPrefix(path, "/docs") {
 			paths = append(paths, values.Replace(path))
 		}

@@ -34,13 +34,15 @@ backend set by flag or environment is used instead. Data is kept in --data and
 survives a restart. sbctl reads its address and credentials from sbctl.env in the
 same folder. PostgreSQL or Redis is started again 5 s after it ended. To rehearse
 such an outage, kill it with --kill in another terminal, and watch the board.`,
-		Example: "  scoreboardd dev\n  scoreboardd dev --ephemeral --addr 127.0.0.1:9090\n  scoreboardd dev --kill redis",
+		Example: "  scoreboardd dev\n  scoreboardd dev --ephemeral --addr 127.0.0.1:9090\n" +
+			"  scoreboardd dev --kill redis",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if kill != "" {
 				if err := devstack.Kill(data, kill); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "killed %s; the stack starts it again in %v\n", kill, devstack.RestartDelay)
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "killed %s; the stack starts it again in %v\n",
+					kill, devstack.RestartDelay)
 				return err
 			}
 			return runDev(cmd, logs, data, ephemeral)
@@ -49,7 +51,8 @@ such an outage, kill it with --kill in another terminal, and watch the board.`,
 	cmd.Flags().StringVar(&data, "data", ".dev", "folder for data, secrets and sbctl.env")
 	cmd.Flags().BoolVar(&ephemeral, "ephemeral", false,
 		"keep no data; write only sbctl.env to the folder, and delete it at the end")
-	cmd.Flags().StringVar(&kill, "kill", "", "kill postgres or redis of the stack that runs on --data, and start nothing")
+	cmd.Flags().StringVar(&kill, "kill", "",
+		"kill postgres or redis of the stack that runs on --data, and start nothing")
 	cmd.SetUsageFunc(devUsage)
 	return cmd
 }

@@ -90,7 +90,8 @@ func overview() Dashboard {
 		[]Panel{
 			figure("Nodes that are not ready", "short", "Nodes that Prometheus does not reach count, too.",
 				Limit{1, 1}, `count(up{job="scoreboardd"} == 0 or scoreboard_ready == 0) or vector(0)`),
-			figure("5xx", "percentunit", "Share of responses in 5 minutes.", Limit{0.001, 0.01}, share(`status=~"5.."`, "5m")),
+			figure("5xx", "percentunit", "Share of responses in 5 minutes.", Limit{0.001, 0.01},
+				share(`status=~"5.."`, "5m")),
 			figure("Slowest 1 % of increments", "s", "Over 5 minutes.", Limit{0.25, 0.5},
 				`histogram_quantile(0.99, sum by (le) (rate(scoreboard_api_request_seconds_bucket{`+
 					`route="/v1/scores/increment"}[5m])))`),
@@ -99,7 +100,8 @@ func overview() Dashboard {
 			figure("Changes in the outbox", "short", "Recorded, and not published yet.", Limit{100, 1000},
 				"sum(max by (shard) (scoreboard_outbox_depth_rows))"),
 			figure("New dead letters", "short", "In 15 minutes.", Limit{1, 1},
-				"sum(increase(scoreboard_projection_buried_total[15m])) + sum(increase(scoreboard_outbox_buried_total[15m]))"),
+				"sum(increase(scoreboard_projection_dead_letters_total[15m])) + "+
+					"sum(increase(scoreboard_outbox_dead_letters_total[15m]))"),
 			graph("Requests", "reqps", "By API: native or a dialect.", line(rate(requests, "dialect"), "{{dialect}}")),
 			graph("Increments", "short", "Recorded, repeated, rejected and refused, per second.",
 				line(total("scoreboard_ingest_accepted_total"), "recorded"),
@@ -379,7 +381,8 @@ func (d *Dashboard) Encode() ([]byte, error) {
 		targets := make([]any, len(p.Lines))
 		for j, l := range p.Lines {
 			targets[j] = map[string]any{
-				"refId": string(rune('A' + j)), "expr": OfInstance(l.Expr), "legendFormat": l.Legend, "datasource": source,
+				"refId": string(rune('A' + j)), "expr": OfInstance(l.Expr), "legendFormat": l.Legend,
+				"datasource": source,
 			}
 		}
 		if p.Limit != nil {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,7 +53,8 @@ func TestExpressionsParse(t *testing.T) {
 		for _, p := range d.Panels {
 			for _, l := range p.Lines {
 				n++
-				expr := strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(grafana.OfInstance(l.Expr))
+				expr := grafana.OfInstance(l.Expr)
+				expr = strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(expr)
 				fmt.Fprintf(&rules, "  - record: panel:%d\n    expr: %q\n", n, expr)
 			}
 		}
@@ -64,6 +67,44 @@ func TestExpressionsParse(t *testing.T) {
 	output, err := exec.CommandContext(t.Context(), promtool, "check", "rules", at).CombinedOutput()
 	if err != nil || !strings.Contains(string(output), fmt.Sprintf("%d rules found", n)) {
 		t.Errorf("%d expressions: %v:\n%s", n, err, output)
+	}
+}
+
+// Every metric of ours in a panel and in an alert rule exists.
+func TestMetricsExist(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts, err := os.ReadFile("../prometheus/alerts.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := []string{string(alerts)}
+	for _, d := range grafana.Dashboards() {
+		for _, p := range d.Panels {
+			for _, l := range p.Lines {
+				texts = append(texts, l.Expr)
+			}
+		}
+	}
+	recorded := regexp.MustCompile(`record: (\S+)`).FindAllStringSubmatch(string(alerts), -1)
+	found := 0
+	for _, name := range regexp.MustCompile(`\bscoreboard_[a-z0-9_]+`).FindAllString(strings.Join(texts, "\n"), -1) {
+		base := name
+		for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+			base = strings.TrimSuffix(base, suffix)
+		}
+		known := strings.Contains(string(page), "`"+name+"`") || strings.Contains(string(page), "`"+base+"`") ||
+			slices.ContainsFunc(recorded, func(r []string) bool { return r[1] == name })
+		if !known {
+			t.Errorf("%s is no metric", name)
+		}
+		found++
+	}
+	if found < 100 {
+		t.Errorf("found %d names, want those of all panels and rules", found)
 	}
 }
 

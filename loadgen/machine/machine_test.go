@@ -26,8 +26,8 @@ func TestTransactions(t *testing.T) {
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
 	var left int
-	if err := conn.QueryRow(t.Context(),
-		"select count(*) from pg_namespace where nspname like 'scoreboard_measure_%'").Scan(&left); err != nil || left != 0 {
+	const schemas = "select count(*) from pg_namespace where nspname like 'scoreboard_measure_%'"
+	if err := conn.QueryRow(t.Context(), schemas).Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d schemas are left, %v", left, err)
 	}
 	if _, err := Transactions(t.Context(), "postgres://127.0.0.1:1/none", time.Second); err == nil {

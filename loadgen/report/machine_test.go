@@ -14,6 +14,7 @@ import (
 func TestWeakMachine(t *testing.T) {
 	t.Parallel()
 	weak := &record.Capacity{HTTP: 9000, Transactions: 40}
+	strong := &record.Capacity{HTTP: 9000, Transactions: 76}
 	for name, c := range map[string]struct {
 		capacity *record.Capacity
 		lost     float64
@@ -21,7 +22,7 @@ func TestWeakMachine(t *testing.T) {
 		want     string
 	}{
 		"not measured":             {nil, 0, "increments.rate >= 75", Failed},
-		"strong":                   {&record.Capacity{HTTP: 9000, Transactions: 76}, 0, "increments.rate >= 75", Failed},
+		"strong":                   {strong, 0, "increments.rate >= 75", Failed},
 		"strong, by HTTP alone":    {&record.Capacity{HTTP: 76}, 0, "increments.rate >= 75", Failed},
 		"weak":                     {weak, 0, "increments.rate >= 75", Undecidable},
 		"weak, by HTTP alone":      {&record.Capacity{HTTP: 40}, 0, "increments.rate >= 75", Undecidable},

@@ -87,7 +87,8 @@ func weakness(c *record.Capacity, checks []criteria.Criterion) string {
 		if give, measured := gives(c, check); measured && give < check.Limit {
 			by := fmt.Sprintf("%s/s of requests to an empty HTTP server", english.Grouped(uint64(c.HTTP)))
 			if c.Transactions > 0 {
-				by += fmt.Sprintf(" and %s/s of specification A's transaction alone", english.Grouped(uint64(c.Transactions)))
+				by += fmt.Sprintf(" and %s/s of specification A's transaction alone",
+					english.Grouped(uint64(c.Transactions)))
 			}
 			return fmt.Sprintf("this machine gives %s, and %s asks for %s", by, check.Name, check.LimitText())
 		}

@@ -160,7 +160,9 @@ func TestKilledBackendsAreStartedAgain(t *testing.T) {
 // Kill says what it cannot kill.
 func TestKillWithoutAStack(t *testing.T) {
 	t.Parallel()
-	for backend, want := range map[string]string{"redis": "no development stack", "kafka": "must be postgres or redis"} {
+	for backend, want := range map[string]string{
+		"redis": "no development stack", "kafka": "must be postgres or redis",
+	} {
 		if err := devstack.Kill(t.TempDir(), backend); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q in it", backend, err, want)
 		}

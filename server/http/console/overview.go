@@ -222,7 +222,8 @@ func totalLag(s *wire.Status) *int64 {
 func rankingStage(s *wire.Status) pipelineStage {
 	st := pipelineStage{ID: "ranking", Label: "Ranking", Value: "–", Unit: "users"}
 	if b := s.Board; b != nil {
-		st.Value, st.State, st.Tone = formatNumber(b.Members), strings.ToLower(strings.ReplaceAll(b.ShownState(), "_", " ")),
+		st.Value, st.State, st.Tone = formatNumber(b.Members),
+			strings.ToLower(strings.ReplaceAll(b.ShownState(), "_", " ")),
 			tones[b.ShownState()]
 		if b.AgeMS != nil {
 			st.Detail = formatNumber(*b.AgeMS) + " ms behind"

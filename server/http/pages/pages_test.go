@@ -133,7 +133,8 @@ func TestPlayerHasOneScore(t *testing.T) {
 	}
 	place.Neighbours = append(place.Neighbours, scoreboard.Entry{Rank: 5, User: "e", Score: -2_000_000})
 	page = string(New().Page(b))
-	if strings.Count(page, `data-user="d"`) != 2 || strings.Contains(page, "752") || !strings.Contains(page, "−2,000,000") {
+	if strings.Count(page, `data-user="d"`) != 2 || strings.Contains(page, "752") ||
+		!strings.Contains(page, "−2,000,000") {
 		t.Errorf("want the neighbours, as the rows show them:\n%s", page)
 	}
 }

@@ -84,8 +84,10 @@ func TestParser(t *testing.T) {
 		{"too big", masked(0x81, strings.Repeat("x", 301)), nil, 1009},
 		{"too big in fragments", join(masked(0x01, long), masked(0x80, long)), nil, 1009},
 		{"empty fragments", join(masked(0x01, "a"), bytes.Repeat(masked(0x00, ""), maxParts)), nil, 1009},
-		{"many messages in fragments", bytes.Repeat(join(masked(0x01, "a"), masked(0x80, "b")), 2*maxParts),
-			slices.Repeat([]string{"1 ab"}, 2*maxParts), 0},
+		{
+			"many messages in fragments", bytes.Repeat(join(masked(0x01, "a"), masked(0x80, "b")), 2*maxParts),
+			slices.Repeat([]string{"1 ab"}, 2*maxParts), 0,
+		},
 		{"maximum size", masked(0x81, strings.Repeat("x", 300)), []string{"1 " + strings.Repeat("x", 300)}, 0},
 		{"length beyond 63 bits", []byte{0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, nil, 1009},
 	}

@@ -317,12 +317,12 @@ func (c *Cluster) mount(b Backend) error {
 	return nil
 }
 
-// removeInitFiles removes the files from which PostgreSQL's sessions know its catalogues, as it does itself when
+// removeInitFiles removes the files from which PostgreSQL's sessions know its catalogs, as it does itself when
 // these change. The next session writes them, or ends.
 func removeInitFiles(disk string) {
 	_ = filepath.WalkDir(disk, func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && filepath.Base(path) == "pg_internal.init" {
-			_ = os.Remove(path) // it may be gone already
+			_ = os.Remove(path) //nolint:gosec,nolintlint // it may be gone already; nobody else writes there
 		}
 		return nil
 	})

@@ -181,7 +181,7 @@ var mutants = []mutant{
 		name: "boards from before another node's switch are trusted", file: "server/ranking/lua/heartbeats.lua",
 		old: "if doubted and doubted > tonumber(", new: "if false and doubted > tonumber(",
 		args: []string{
-			"--only", "redis zone", "--layout", "sentinel", "--players", "100", "--writers", "36", "--duration", "80s",
+			"--only", "redis zone", "--layout", "sentinel", "--players", "100", "--writers", "36", "--duration", "100s",
 		},
 		rules: []string{"stale", "convergence"},
 	},
@@ -191,13 +191,6 @@ var mutants = []mutant{
 		new:   "outage: func(err error) bool { return errors.Is(err, kafka.ErrTooFewPartitions) },",
 		args:  []string{"--only", "started without kafka"},
 		rules: []string{"availability"},
-	},
-	{
-		name: "a full disk is an internal error", file: "server/store/internal/pg/sqlstate.go",
-		old:   "`could not write init file` on a full disk\", true,",
-		new:   "`could not write init file` on a full disk\", false,",
-		args:  []string{"--only", "postgres disk full", "--layout", "disks", "--duration", "60s"},
-		rules: []string{"internal error"},
 	},
 	{
 		name: "a short visit to another Redis is not noticed", file: "server/ranking/witness.go",
