@@ -68,13 +68,8 @@ func makeDocument(t *testing.T) []byte {
 	m.CheckMeanings()
 	codes := slices.Sorted(maps.Keys(statuses))
 	for name := range descriptions {
-<<<<<<< HEAD
 		isRoute := func(o operation) bool { return o.route == name }
 		if m.query[name] == nil && !slices.ContainsFunc(operations(), isRoute) {
-=======
-		described := func(o operation) bool { return o.route == name }
-		if m.query[name] == nil && !slices.ContainsFunc(operations(), described) {
->>>>>>> h-clients
 			t.Errorf("descriptions has %s, which is no operation", name)
 		}
 	}
@@ -89,8 +84,7 @@ func makeDocument(t *testing.T) []byte {
 				"score:admin implies score:operate. Writes of scores are also signed with a key, either in the body " +
 				"(the field scheme) or in the headers X-Scoreboard-Key, X-Scoreboard-Timestamp and " +
 				"X-Scoreboard-Signature (the header scheme; see /docs/signing). Durations are Go durations, " +
-				"such as 500ms, " +
-				"30s or 24h. Every response has the headers X-Request-Id and traceparent. The body of an error is " +
+				"such as 500ms, 30s or 24h. Every response has the headers X-Request-Id and traceparent. The body of an error is " +
 				"an Error; responses with status 429 or 503 have the header Retry-After. Fields are in snake_case, " +
 				"times are RFC 3339 in UTC, and scores are integers.",
 		},
