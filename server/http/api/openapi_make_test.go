@@ -85,7 +85,8 @@ func makeDocument(t *testing.T) []byte {
 				"(the field scheme) or in the headers X-Scoreboard-Key, X-Scoreboard-Timestamp and " +
 				"X-Scoreboard-Signature (the header scheme; see /docs/signing). Durations are Go durations, " +
 				"such as 500ms, 30s or 24h. Every response has the headers X-Request-Id and traceparent. The body " +
-				"of an error is an Error; responses with status 429 or 503 have the header Retry-After. Fields are in snake_case, " +
+				"of an error is an Error; responses with status 429 or 503 have the header Retry-After. Fields " +
+				"are in snake_case, " +
 				"times are RFC 3339 in UTC, and scores are integers.",
 		},
 		"servers": []object{{"url": "/"}},
