@@ -21,11 +21,11 @@ var hostFaults = []fault{
 		return r.impaired(rng, cluster.Impairment{Delay: 2 * time.Millisecond, Loss: 0.01 + 0.19*rng.Float64()})
 	}},
 	{name: "edge killed", needs: cluster.Hosts, begin: func(r *run, _ *rand.Rand) func() {
-		r.cluster.KillEdge()
-		return func() { r.mustWithin(r.cluster.StartEdge) }
+		r.cluster.Edge.Kill()
+		return func() { r.mustWithin(r.cluster.Edge.Start) }
 	}},
 	{name: "edge partitioned", needs: cluster.Hosts, begin: func(r *run, rng *rand.Rand) func() {
-		return r.healed(r.cluster.PartitionEdge(context.Background(), r.anyNode(rng)))
+		return r.healed(r.cluster.Edge.Partition(context.Background(), r.anyNode(rng)))
 	}},
 }
 

@@ -47,7 +47,7 @@ func (s *site) node(rng *rand.Rand, role string) *cluster.Node {
 		}
 	}
 	if edge := s.cluster.Edge; edge != nil && edge.Serves(role) && rng.IntN(2) == 0 {
-		return edge
+		return edge.Node
 	}
 	return fit[rng.IntN(len(fit))]
 }

@@ -44,7 +44,7 @@ type Options struct {
 // Cluster is a running installation.
 type Cluster struct {
 	Nodes []*Node
-	Edge  *Node // nginx, with which clients reach any node; nil: none
+	Edge  *Edge // nil: none
 
 	o     Options
 	hosts []*host // of the nodes and the edge; nil: none
@@ -264,9 +264,9 @@ func (c *Cluster) Dir(b Backend) string {
 	return c.dirs[b]
 }
 
-// retarget points every node's proxy at another server and cuts what is open.
-func (c *Cluster) retarget(proxy func(*Node) *Proxy, address string) {
-	for _, n := range c.Nodes {
+// retarget points one proxy of each node at another server and cuts what is open.
+func retarget(nodes []*Node, proxy func(*Node) *Proxy, address string) {
+	for _, n := range nodes {
 		proxy(n).SetTarget(address)
 		proxy(n).Reset()
 	}

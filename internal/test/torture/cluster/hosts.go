@@ -119,9 +119,12 @@ func (n *Node) Partition(ctx context.Context) (heal func(context.Context) error,
 	return n.host.leave(ctx, n.host)
 }
 
-// PartitionEdge cuts a node off from the edge only.
-func (c *Cluster) PartitionEdge(ctx context.Context, n *Node) (heal func(context.Context) error, err error) {
-	return c.Edge.host.leave(ctx, n.host)
+// Edge is nginx, with which clients reach any node.
+type Edge struct{ *Node }
+
+// Partition cuts a node off from the edge only.
+func (e *Edge) Partition(ctx context.Context, n *Node) (heal func(context.Context) error, err error) {
+	return e.host.leave(ctx, n.host)
 }
 
 // leave disconnects the container from a host's network.
@@ -194,9 +197,9 @@ func (c *Cluster) startEdge(ctx context.Context) error {
 		return err
 	}
 	h := c.hosts[len(c.Nodes)]
-	c.Edge = &Node{
+	c.Edge = &Edge{&Node{
 		ID: len(c.Nodes), Roles: "api,read,gateway", cluster: c, host: h, api: fmt.Sprintf("127.0.0.1:%d", port),
-	}
+	}}
 	create := []string{
 		"create", "--name", h.name, "--label", label, "--network", h.network, "--publish", c.Edge.api + ":80",
 		"--volume", dir + ":/etc/nginx:ro", "--tmpfs", "/run", "--tmpfs", "/var",
@@ -214,20 +217,20 @@ func (c *Cluster) startEdge(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.StartEdge(ctx)
+	return c.Edge.Start(ctx)
 }
 
-// KillEdge ends nginx at once.
-func (c *Cluster) KillEdge() { c.Edge.host.tell("kill") }
+// Kill ends nginx at once.
+func (e *Edge) Kill() { e.host.tell("kill") }
 
-// StartEdge starts nginx and waits until it passes requests.
-func (c *Cluster) StartEdge(ctx context.Context) error {
-	if _, err := docker(ctx, "start", c.Edge.host.name); err != nil {
+// Start starts nginx and waits until it passes requests.
+func (e *Edge) Start(ctx context.Context) error {
+	if _, err := docker(ctx, "start", e.host.name); err != nil {
 		return err
 	}
 	var last string
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Edge.URL()+"/v1/leaderboard/top", nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.URL()+"/v1/leaderboard/top", nil)
 		if err != nil {
 			return err
 		}

@@ -46,12 +46,12 @@ func (c *Cluster) ElectUncleanly(ctx context.Context, rng *rand.Rand, topic stri
 
 // awaitLeader returns when a broker leads every partition of a topic and exactly those in sync are in
 // sync. It tries again what brings that about.
-func (c *Cluster) awaitLeader(ctx context.Context, topic string, leader int, inSync []int, try func() error) error {
+func (k *brokerSet) awaitLeader(ctx context.Context, topic string, leader int, inSync []int, try func() error) error {
 	inSync = slices.Sorted(slices.Values(inSync))
 	for {
 		last := try()
 		state := ""
-		err := c.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
+		err := k.onKafka(ctx, func(ctx context.Context, client *kafka.Client) error {
 			partitions, err := partitionsOf(ctx, client, topic)
 			for _, p := range partitions {
 				ids := slices.Sorted(slices.Values(idsOf(p.Isr)))

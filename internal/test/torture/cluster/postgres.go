@@ -85,7 +85,7 @@ func (c *Cluster) FailOver(ctx context.Context) error {
 		}
 		return replicate(ctx, conn, "")
 	})
-	c.retarget((*Node).PostgresNet, hostOf(c.postgres.URL(database)))
+	retarget(c.Nodes, (*Node).PostgresNet, hostOf(c.postgres.URL(database)))
 	return err
 }
 

@@ -263,7 +263,7 @@ func (c *Cluster) FailOverRedis(ctx context.Context, rng *rand.Rand, lost time.D
 		return c.redis.takeOver(rng)
 	}
 	old := c.redis.servers[0]
-	replica, err := c.promoteReplica(ctx, old)
+	replica, err := c.redis.promoteReplica(ctx, old)
 	if err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func (c *Cluster) FailOverRedis(ctx context.Context, rng *rand.Rand, lost time.D
 		return fmt.Errorf("clear the folder of the ended Redis: %w", err)
 	}
 	c.redis.servers[0], c.dirs[Redis] = replica, replica.o.Dir
-	c.retarget((*Node).redisNet, replica.addr())
+	retarget(c.Nodes, (*Node).redisNet, replica.addr())
 	return nil
 }
 
@@ -283,22 +283,22 @@ func (c *Cluster) LeaveRedis(ctx context.Context, lost time.Duration) (back func
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := c.redis.servers[0]
-	replica, err := c.promoteReplica(ctx, old)
+	replica, err := c.redis.promoteReplica(ctx, old)
 	if err != nil {
 		return nil, err
 	}
 	time.Sleep(lost)
-	c.retarget((*Node).redisNet, replica.addr())
+	retarget(c.Nodes, (*Node).redisNet, replica.addr())
 	return func() error {
-		c.retarget((*Node).redisNet, old.addr())
+		retarget(c.Nodes, (*Node).redisNet, old.addr())
 		replica.Kill()
 		return os.RemoveAll(replica.o.Dir)
 	}, nil
 }
 
 // promoteReplica starts a replica of a server, and separates them when they are in step.
-func (c *Cluster) promoteReplica(ctx context.Context, old *redisServer) (*redisServer, error) {
-	replica, err := c.redis.newServer(ctx, "redis-"+strconv.Itoa(old.o.Port)) // a name that is not in use
+func (s *redisSet) promoteReplica(ctx context.Context, old *redisServer) (*redisServer, error) {
+	replica, err := s.newServer(ctx, "redis-"+strconv.Itoa(old.o.Port)) // a name that is not in use
 	if err != nil {
 		return nil, err
 	}
