@@ -419,7 +419,7 @@ func TestPageShowsTheZoneOfTimes(t *testing.T) {
 	open := func() string {
 		t.Helper()
 		v.await("the stream", live)
-		v.run(chromedp.Click("#replay"))
+		v.run(chromedp.Click("#playback"))
 		v.await("the moment", `/:\d\d/.test(document.querySelector(".moment")?.textContent)`)
 		return v.value(`document.querySelector(".moment").textContent`)
 	}
