@@ -56,8 +56,10 @@ func TestPicturesOfPages(t *testing.T) {
 		chromedp.WaitVisible(".side"),
 	}
 	takePictures(ctx, t, chromedp.Tasks{}, []pagePicture{
-		{"board-light", n.URL + "/b/global?player=user-9", "light", 1000, 1050,
-			live + ` && document.getElementById("chart").childElementCount > 0`},
+		{
+			"board-light", n.URL + "/b/global?player=user-9", "light", 1000, 1050,
+			live + ` && document.getElementById("chart").childElementCount > 0`,
+		},
 		{"board-dark", n.URL + "/b/global", "dark", 1000, 800, live},
 		{"board-phone", n.URL + "/b/global", "light", 360, 800, live},
 		{"board-wall", n.URL + "/b/global?kiosk=1", "dark", 1280, 720, live},
