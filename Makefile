@@ -39,7 +39,7 @@ demo: build ## watch a game on the development stack: a season ends, a cheater i
 dev: build ## run the development stack in the foreground, data in .dev
 	@exec bin/scoreboardd dev
 
-test: ## run every check on real backends, with its own set-up (21 minutes on two cores)
+test: ## run every check on real backends, with its own set-up (20 minutes on two cores)
 	@.ci/test
 
 sdk: build ## check the TypeScript SDK: types, build, tests with a real daemon, size
