@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/scoreboard/scoreboard/server/devstack/process"
@@ -41,15 +42,11 @@ func (s *Stack) keep(onStop func(func(context.Context) error), log *slog.Logger,
 				return
 			case <-k.now.Done():
 			}
-			ended = append(ended, time.Now())
-			recent := 0
-			for _, at := range ended {
-				if time.Since(at) < restartWindow {
-					recent++
-				}
-			}
-			if ended = ended[len(ended)-recent:]; recent > maxRestarts {
-				s.died <- fmt.Errorf("ended %d times within %v: %w", recent, restartWindow, k.now.Err())
+			ended = slices.DeleteFunc(append(ended, time.Now()), func(at time.Time) bool {
+				return time.Since(at) >= restartWindow
+			})
+			if len(ended) > maxRestarts {
+				s.died <- fmt.Errorf("ended %d times within %v: %w", len(ended), restartWindow, k.now.Err())
 				return
 			}
 			log.Warn("backend ended; it is started again", "name", k.name, "after", k.delay.String(),

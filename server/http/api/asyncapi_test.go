@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"reflect"
@@ -18,17 +17,7 @@ import (
 // The embedded document is what the messages, the types and their comments generate.
 func TestAsyncAPIUpToDate(t *testing.T) {
 	t.Parallel()
-	want := makeAsyncAPI(t)
-	if *update {
-		if err := os.WriteFile("asyncapi.json", want, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if !bytes.Equal(asyncAPI, want) {
-		t.Error("asyncapi.json does not match the messages and types; " +
-			"rewrite it with: go test ./server/http/api -run AsyncAPI -update")
-	}
+	checkDocument(t, "asyncapi.json", asyncAPI, makeAsyncAPI(t), "AsyncAPI")
 }
 
 // The tables of messages in pages are those of the document.

@@ -19,21 +19,26 @@ import (
 	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
-var update = flag.Bool("update", false, "rewrite openapi.json")
+var update = flag.Bool("update", false, "rewrite openapi.json and asyncapi.json")
 
 // The embedded document is what the operations, the types and their comments generate.
 func TestOpenAPIUpToDate(t *testing.T) {
 	t.Parallel()
-	want := makeDocument(t)
+	checkDocument(t, "openapi.json", openAPI, makeDocument(t), "OpenAPIUpToDate")
+}
+
+// checkDocument compares an embedded document with the one that is generated, or rewrites it.
+func checkDocument(t *testing.T, name string, embedded, want []byte, tests string) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile("openapi.json", want, 0o644); err != nil {
+		if err := os.WriteFile(name, want, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if !bytes.Equal(openAPI, want) {
-		t.Error("openapi.json does not match the routes and types; " +
-			"rewrite it with: go test ./server/http/api -run OpenAPIUpToDate -update")
+	if !bytes.Equal(embedded, want) {
+		t.Errorf("%s does not match what generates it; rewrite it with: go test ./server/http/api -run %s -update",
+			name, tests)
 	}
 }
 
