@@ -172,7 +172,7 @@ func (s *Server) makeConsole() error {
 		return err
 	}
 	o := console.Options{
-		API: s.api, ActionScopes: s.api.ActionScopes(), Keys: keys, URL: c.URL, Log: s.log, Now: time.Now,
+		API: s.api, Keys: keys, URL: c.URL, Log: s.log, Now: time.Now,
 		Verify: func(ctx context.Context, token string) (console.Claims, error) {
 			claims, err := s.tokens.Verify(ctx, token)
 			if err != nil {
@@ -183,6 +183,9 @@ func (s *Server) makeConsole() error {
 		OIDC: console.OIDC{
 			Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Scopes: c.OIDCScopes,
 		},
+	}
+	for _, r := range s.api.Operations() {
+		o.Operations = append(o.Operations, console.Operation(r))
 	}
 	if c.DevSignIn {
 		o.Mint = func() (string, error) {

@@ -418,13 +418,18 @@ func (h *handlers) adminRoutes() []route {
 	return t
 }
 
-// ActionScopes returns the scope that each audited operation of operators requires, by its
-// action. Operations with one action require one scope.
-func (a *API) ActionScopes() map[string]string {
-	out := make(map[string]string)
+// Operation is a route for operators or administrators.
+type Operation struct {
+	Action       string // in the audit trail; "": not audited
+	Method, Path string
+	Scope        string // that it requires; the same for all of one action
+}
+
+// Operations returns the routes for operators and administrators.
+func (a *API) Operations() (out []Operation) {
 	for _, r := range a.handlers.routes() {
-		if r.action != "" && r.operates() {
-			out[r.action] = r.scope
+		if r.operates() {
+			out = append(out, Operation{r.action, r.method, r.path, r.scope})
 		}
 	}
 	return out

@@ -49,7 +49,7 @@ func visibility(public bool) string {
 // offer returns those of the links that the session may follow.
 func offer(s *session, links ...link) (out []link) {
 	for _, l := range links {
-		if s.May(s.scopeOf(l.Action)) {
+		if s.May(s.scopeOf(l.Operation)) {
 			out = append(out, l)
 		}
 	}
@@ -62,7 +62,7 @@ func changeLink(name, label string, values ...string) link {
 	for i := 0; i+1 < len(values); i += 2 {
 		q.Set(values[i], values[i+1])
 	}
-	l := link{Label: label, Href: Root + "/changes/" + name, Action: changes[name].action}
+	l := link{Label: label, Href: Root + "/changes/" + name, Operation: changes[name].operation()}
 	if len(q) > 0 {
 		l.Href += "?" + q.Encode()
 	}

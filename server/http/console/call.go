@@ -24,19 +24,21 @@ const (
 // call asks the API for the person of a session. The API sees the person's token, address,
 // user agent and the id of the request.
 type call struct {
-	api    http.Handler
-	log    *slog.Logger
-	now    func() time.Time
-	ctx    context.Context
-	header http.Header
-	remote string
+	api        http.Handler
+	operations operations
+	log        *slog.Logger
+	now        func() time.Time
+	ctx        context.Context
+	header     http.Header
+	remote     string
 }
 
 // caller calls the API for people.
 type caller struct {
-	api http.Handler
-	log *slog.Logger
-	now func() time.Time
+	api        http.Handler
+	operations operations
+	log        *slog.Logger
+	now        func() time.Time
 }
 
 func (c *caller) as(r *http.Request, s *session) *call {
@@ -46,7 +48,9 @@ func (c *caller) as(r *http.Request, s *session) *call {
 			h[name] = values
 		}
 	}
-	return &call{api: c.api, log: c.log, now: c.now, ctx: r.Context(), header: h, remote: r.RemoteAddr}
+	return &call{
+		api: c.api, operations: c.operations, log: c.log, now: c.now, ctx: r.Context(), header: h, remote: r.RemoteAddr,
+	}
 }
 
 // failure is why a page cannot be shown or a change was not made, and what to do.
@@ -120,14 +124,27 @@ func (k *call) get(path string, query url.Values, out any) error {
 	return k.do(http.MethodGet, path, query, nil, out)
 }
 
-// last is do for an answer of lines, and decodes the last one. A line that is an error is a
-// *failure.
-func (k *call) last(method, path string, query url.Values, body any) (wire.JobLine, error) {
+// operate is do for an operation of the API.
+func (k *call) operate(operation string, q request, out any) error {
+	method, path, err := k.operations.target(operation, q.ids)
+	if err != nil {
+		return err
+	}
+	return k.do(method, path, q.query, q.body, out)
+}
+
+// last is operate for an answer of lines, and returns the last one. A line that is an error
+// is a *failure.
+func (k *call) last(operation string, q request) (wire.JobLine, error) {
+	method, path, err := k.operations.target(operation, q.ids)
+	if err != nil {
+		return wire.JobLine{}, err
+	}
 	ctx, cancel := context.WithTimeout(k.ctx, callTime)
 	defer cancel()
 	var line wire.JobLine
 	w := &answerBuffer{header: make(http.Header)}
-	if err := k.send(ctx, w, method, path, query, body); err != nil {
+	if err := k.send(ctx, w, method, path, q.query, q.body); err != nil {
 		return line, err
 	}
 	if w.status >= http.StatusBadRequest {

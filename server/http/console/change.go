@@ -15,7 +15,8 @@ type change struct {
 	verb        string // on the button that applies it
 	section     string
 	danger      bool
-	action      string // of its audit entries; the API's route with it says which scope it requires
+	action      string // of its audit entries, which the API's routes name too; "": not audited
+	route       string // "POST /v1/…", where action does not say which route makes the change
 	intro       string // what it does, in the form
 	done        string // what it has done
 	fields      []field
@@ -38,11 +39,14 @@ type change struct {
 	then func(c *changeForms, k *call, v url.Values, answer json.RawMessage) (string, error)
 }
 
-// request is a request of the API.
+// operation is what the table of the API's routes calls the change.
+func (ch *change) operation() string { return cmp.Or(ch.route, ch.action) }
+
+// request is what a change gives to an operation of the API.
 type request struct {
-	method, path string
-	query        url.Values
-	body         any
+	ids   []string // that the path names, in its order
+	query url.Values
+	body  any
 }
 
 // field is an input of a form.
@@ -98,7 +102,7 @@ func findChange(r *http.Request, s *session) (*change, error) {
 			Next: "Choose a page from the menu.",
 		}
 	}
-	if scope := s.scopeOf(ch.action); !s.May(scope) {
+	if scope := s.scopeOf(ch.operation()); !s.May(scope) {
 		return nil, lacks(scope)
 	}
 	return ch, nil
@@ -246,7 +250,7 @@ func (c *changeForms) applyChange(w http.ResponseWriter, r *http.Request, s *ses
 		return c.showChange(w, r, s, http.StatusOK, ch, shown)
 	}
 	if ch.job {
-		id, err := c.startJob(k, q)
+		id, err := c.startJob(k, ch.operation(), q)
 		if err != nil {
 			return reject(err)
 		}
@@ -254,7 +258,7 @@ func (c *changeForms) applyChange(w http.ResponseWriter, r *http.Request, s *ses
 		return nil
 	}
 	var answer json.RawMessage
-	if err := k.do(q.method, q.path, q.query, q.body, &answer); err != nil {
+	if err := k.operate(ch.operation(), q, &answer); err != nil {
 		return reject(err)
 	}
 	if ch.secret {

@@ -26,13 +26,9 @@ func makeChanges() map[string]*change {
 	return out
 }
 
-func boardPath(v url.Values) string { return "/v1/boards/" + url.PathEscape(v.Get("board")) }
+func boardIDs(v url.Values) []string { return []string{v.Get("board")} }
 
 func playerPath(v url.Values) string { return Root + "/players/" + url.PathEscape(v.Get("user")) }
-
-func adminUser(v url.Values, suffix string) string {
-	return "/v1/admin/users/" + url.PathEscape(v.Get("user")) + suffix
-}
 
 // reasonQuery is the reason in the query, where the API expects it there.
 func reasonQuery(v url.Values) url.Values { return url.Values{"reason": {v.Get(reasonField)}} }
@@ -79,7 +75,7 @@ func userChanges() (out []*change) {
 			command: func(v url.Values) []string { return []string{"user", s.name, v.Get("user")} },
 			request: func(v url.Values) (request, error) {
 				return request{
-					http.MethodPost, adminUser(v, "/"+s.name), nil, wire.ReasonRequest{Reason: v.Get(reasonField)},
+					ids: []string{v.Get("user")}, body: wire.ReasonRequest{Reason: v.Get(reasonField)},
 				}, nil
 			},
 			back: playerPath,

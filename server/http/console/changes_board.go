@@ -3,7 +3,6 @@ package console
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -95,7 +94,7 @@ func boardChanges() []*change {
 					count := int(n)
 					body.Partitions = &count
 				}
-				return request{http.MethodPost, "/v1/boards", reasonQuery(v), body}, nil
+				return request{query: reasonQuery(v), body: body}, nil
 			},
 			back:  func(url.Values) string { return Root + "/boards" },
 			after: func(v url.Values, _ json.RawMessage) string { return page(v) },
@@ -125,7 +124,7 @@ func boardChanges() []*change {
 			},
 			request: func(v url.Values) (request, error) {
 				region, platform, tags := v.Get("region"), v.Get("platform"), splitTags(v.Get("tags"))
-				return request{http.MethodPatch, boardPath(v), reasonQuery(v), wire.BoardChange{
+				return request{ids: boardIDs(v), query: reasonQuery(v), body: wire.BoardChange{
 					Region: &region, Platform: &platform, Tags: &tags,
 				}}, nil
 			},
@@ -157,7 +156,7 @@ func boardChanges() []*change {
 					return request{}, err
 				}
 				count := int(n)
-				return request{http.MethodPatch, boardPath(v), reasonQuery(v), wire.BoardChange{
+				return request{ids: boardIDs(v), query: reasonQuery(v), body: wire.BoardChange{
 					Partitions: &count,
 				}}, nil
 			},
@@ -197,7 +196,7 @@ func boardChanges() []*change {
 					return nil, err
 				}
 				var out wire.Rolled
-				if err := k.do(q.method, q.path, q.query, q.body, &out); err != nil {
+				if err := k.operate("board.roll", q, &out); err != nil {
 					return nil, err
 				}
 				facts := []fact{{"Boards to create", text(orNone(strings.Join(out.Created, ", ")))}}
@@ -265,7 +264,7 @@ func boardChanges() []*change {
 				if ttl := v.Get("action_ttl"); ttl != "" {
 					body.ActionTTL = &ttl
 				}
-				return request{http.MethodPatch, boardPath(v), reasonQuery(v), body}, nil
+				return request{ids: boardIDs(v), query: reasonQuery(v), body: body}, nil
 			},
 			back: page,
 		},
@@ -297,7 +296,7 @@ func boardChanges() []*change {
 			effect:  func(v url.Values) string { return fmt.Sprintf(s.effect, v.Get("board")) },
 			command: func(v url.Values) []string { return []string{"board", s.name, v.Get("board")} },
 			request: func(v url.Values) (request, error) {
-				return request{http.MethodPost, boardPath(v) + "/" + s.name, reasonQuery(v), nil}, nil
+				return request{ids: boardIDs(v), query: reasonQuery(v)}, nil
 			},
 			back: page,
 		})
@@ -314,5 +313,5 @@ func rollRequest(v url.Values, dry bool) (request, error) {
 		}
 		body.EndsAt = &at
 	}
-	return request{http.MethodPost, boardPath(v) + "/roll", reasonQuery(v), body}, nil
+	return request{ids: boardIDs(v), query: reasonQuery(v), body: body}, nil
 }

@@ -3,7 +3,6 @@ package console
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"net/url"
 
 	"github.com/scoreboard/scoreboard/client/wire"
@@ -33,7 +32,7 @@ func letterChanges() []*change {
 			dryRun:  show,
 			command: func(v url.Values) []string { return []string{"dlq", "requeue", v.Get("id")} },
 			request: func(v url.Values) (request, error) {
-				return request{http.MethodPost, path(v) + "/requeue", reasonQuery(v), nil}, nil
+				return request{ids: []string{v.Get("id")}, query: reasonQuery(v)}, nil
 			},
 			back: list,
 		},
@@ -47,7 +46,7 @@ func letterChanges() []*change {
 			dryRun:  show,
 			command: func(v url.Values) []string { return []string{"dlq", "drop", v.Get("id")} },
 			request: func(v url.Values) (request, error) {
-				return request{http.MethodDelete, path(v), reasonQuery(v), nil}, nil
+				return request{ids: []string{v.Get("id")}, query: reasonQuery(v)}, nil
 			},
 			back: list,
 		},
@@ -74,8 +73,7 @@ func integrityChanges() (out []*change) {
 			command: func(v url.Values) []string { return []string{"flag", s.name, v.Get("id")} },
 			request: func(v url.Values) (request, error) {
 				return request{
-					http.MethodPost, "/v1/admin/flags/" + url.PathEscape(v.Get("id")) + "/" + s.name, nil,
-					wire.ReasonRequest{Reason: v.Get(reasonField)},
+					ids: []string{v.Get("id")}, body: wire.ReasonRequest{Reason: v.Get(reasonField)},
 				}, nil
 			},
 			back: func(v url.Values) string { return Root + "/integrity/flags/" + url.PathEscape(v.Get("id")) },
@@ -83,6 +81,9 @@ func integrityChanges() (out []*change) {
 	}
 	return append(out, voidChanges()...)
 }
+
+// voidRoute creates a void. A what-if that becomes one has the same action.
+const voidRoute = "POST /v1/admin/voids"
 
 func voidChanges() []*change {
 	return []*change{
@@ -93,6 +94,7 @@ func voidChanges() []*change {
 			section: "integrity",
 			danger:  true,
 			action:  "void.create",
+			route:   voidRoute,
 			intro: "Reverses all events that one key signed or one address sent in a time range. A void can be " +
 				"undone within 30 days.",
 			done: "The void has started.",
@@ -117,7 +119,7 @@ func voidChanges() []*change {
 					return nil, err
 				}
 				var p wire.VoidPreview
-				if err := k.do(q.method, q.path, nil, q.body, &p); err != nil {
+				if err := k.operate(voidRoute, q, &p); err != nil {
 					return nil, err
 				}
 				facts := []fact{{"Events to reverse", number(p.Events)}, {"Users", number(p.Users)}}
@@ -162,8 +164,7 @@ func voidChanges() []*change {
 			command: func(v url.Values) []string { return []string{"event", "unvoid", v.Get("id")} },
 			request: func(v url.Values) (request, error) {
 				return request{
-					http.MethodPost, "/v1/admin/voids/" + url.PathEscape(v.Get("id")) + "/undo", nil,
-					wire.ReasonRequest{Reason: v.Get(reasonField)},
+					ids: []string{v.Get("id")}, body: wire.ReasonRequest{Reason: v.Get(reasonField)},
 				}, nil
 			},
 			back: func(v url.Values) string { return Root + "/integrity/voids/" + url.PathEscape(v.Get("id")) },
@@ -188,5 +189,5 @@ func voidRequest(v url.Values, dry bool) (request, error) {
 	if body.To, err = scoreboard.ParseTime(v.Get("to")); err != nil {
 		return request{}, badTime("to", "To")
 	}
-	return request{http.MethodPost, "/v1/admin/voids", nil, body}, nil
+	return request{body: body}, nil
 }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"net/http"
 	"net/url"
 
 	"github.com/scoreboard/scoreboard/client/wire"
@@ -53,7 +52,7 @@ func jobChanges() []*change {
 			},
 			command: func(v url.Values) []string { return append([]string{"rebuild"}, flags(v)...) },
 			request: func(v url.Values) (request, error) {
-				return request{http.MethodPost, "/v1/admin/rebuild", reasonQuery(v), scope(v)}, nil
+				return request{query: reasonQuery(v), body: scope(v)}, nil
 			},
 			back: back,
 		},
@@ -62,7 +61,7 @@ func jobChanges() []*change {
 			title:   "Verify ledger, scores and ranking",
 			verb:    "Start verification",
 			section: "jobs",
-			action:  "",
+			route:   "POST /v1/admin/verify",
 			intro:   "Compares ledger, scores and ranking. Changes nothing.",
 			done:    "The verification has started.",
 			job:     true,
@@ -73,7 +72,7 @@ func jobChanges() []*change {
 			},
 			command: func(v url.Values) []string { return append([]string{"verify"}, flags(v)...) },
 			request: func(v url.Values) (request, error) {
-				return request{http.MethodPost, "/v1/admin/verify", nil, scope(v)}, nil
+				return request{body: scope(v)}, nil
 			},
 			back: back,
 		},
@@ -89,7 +88,7 @@ func jobChanges() []*change {
 			request: func(v url.Values) (request, error) {
 				body := scope(v)
 				body.Repair = true
-				return request{http.MethodPost, "/v1/admin/reconcile", reasonQuery(v), body}, nil
+				return request{query: reasonQuery(v), body: body}, nil
 			},
 			back: back,
 		},
@@ -110,8 +109,7 @@ func jobChanges() []*change {
 			},
 			command: func(v url.Values) []string { return []string{"job", "stop", v.Get("id")} },
 			request: func(v url.Values) (request, error) {
-				path := "/v1/admin/jobs/" + url.PathEscape(v.Get("id")) + "/stop"
-				return request{http.MethodPost, path, reasonQuery(v), nil}, nil
+				return request{ids: []string{v.Get("id")}, query: reasonQuery(v)}, nil
 			},
 			back: func(v url.Values) string { return Root + "/jobs/" + url.PathEscape(v.Get("id")) },
 		},

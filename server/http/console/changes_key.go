@@ -1,7 +1,6 @@
 package console
 
 import (
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 func keyChanges() []*change {
 	key := field{Name: "key", Label: "Key", Kind: "hidden"}
 	list := func(url.Values) string { return Root + "/keys" }
-	path := func(v url.Values) string { return "/v1/admin/keys/" + url.PathEscape(v.Get("key")) }
 	return []*change{
 		{
 			name:    "key-create",
@@ -72,7 +70,7 @@ func keyChanges() []*change {
 					}
 					body.PerMinute = int(n)
 				}
-				return request{http.MethodPost, "/v1/admin/keys", reasonQuery(v), body}, nil
+				return request{query: reasonQuery(v), body: body}, nil
 			},
 			back: list,
 		},
@@ -102,10 +100,8 @@ func keyChanges() []*change {
 			},
 			request: func(v url.Values) (request, error) {
 				return request{
-					http.MethodPost,
-					path(v) + "/rotate",
-					reasonQuery(v),
-					wire.RotateRequest{Overlap: v.Get("overlap")},
+					ids: []string{v.Get("key")}, query: reasonQuery(v),
+					body: wire.RotateRequest{Overlap: v.Get("overlap")},
 				}, nil
 			},
 			back: list,
@@ -123,7 +119,7 @@ func keyChanges() []*change {
 			},
 			command: func(v url.Values) []string { return []string{"key", "revoke", v.Get("key")} },
 			request: func(v url.Values) (request, error) {
-				return request{http.MethodDelete, path(v), reasonQuery(v), nil}, nil
+				return request{ids: []string{v.Get("key")}, query: reasonQuery(v)}, nil
 			},
 			back: list,
 		},

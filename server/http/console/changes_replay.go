@@ -1,7 +1,6 @@
 package console
 
 import (
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -43,7 +42,7 @@ func replayChange() *change {
 				return nil, err
 			}
 			body.DryRun = true
-			line, err := k.last(http.MethodPost, "/v1/admin/replay", nil, body)
+			line, err := k.last("ranking.replay", request{body: body})
 			if err != nil || line.Replayed == nil {
 				return nil, err
 			}
@@ -52,7 +51,7 @@ func replayChange() *change {
 		command: replayCommand,
 		request: func(v url.Values) (request, error) {
 			body, err := replayBody(v)
-			return request{http.MethodPost, "/v1/admin/replay", reasonQuery(v), body}, err
+			return request{query: reasonQuery(v), body: body}, err
 		},
 		back: func(url.Values) string { return Root + "/jobs" },
 	}

@@ -3,7 +3,6 @@ package console
 import (
 	"crypto/rand"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -39,7 +38,7 @@ func scoreChanges() []*change {
 			},
 			request: func(v url.Values) (request, error) {
 				n, err := integer(v, "delta", "Points")
-				return request{http.MethodPost, adminUser(v, "/adjust"), nil, wire.AdjustRequest{
+				return request{ids: []string{v.Get("user")}, body: wire.AdjustRequest{
 					Board: v.Get("board"), Delta: n, EventID: v.Get("event"), Reason: v.Get(reasonField),
 				}}, err
 			},
@@ -80,8 +79,8 @@ func scoreChanges() []*change {
 			},
 			request: func(v url.Values) (request, error) {
 				return request{
-					http.MethodPost, "/v1/admin/events/" + url.PathEscape(v.Get("event")) + "/reverse", nil,
-					wire.ReverseRequest{
+					ids: []string{v.Get("event")},
+					body: wire.ReverseRequest{
 						UserID: v.Get("user"), Reason: v.Get(reasonField), Kind: v.Get("kind"),
 						OpenBoards: v.Get("open") != "",
 					},

@@ -10,7 +10,6 @@ import (
 // settingChanges change settings that are live.
 func settingChanges() []*change {
 	setting := field{Name: "name", Label: "Setting", Kind: "hidden"}
-	path := func(v url.Values) string { return "/v1/admin/settings/" + url.PathEscape(v.Get("name")) }
 	list := func(v url.Values) string { return Root + "/settings?name=" + url.QueryEscape(v.Get("name")) }
 	return []*change{
 		{
@@ -34,7 +33,8 @@ func settingChanges() []*change {
 			request: func(v url.Values) (request, error) {
 				value := v.Get("value")
 				return request{
-					http.MethodPut, path(v), nil, wire.SettingRequest{Value: &value, Reason: v.Get(reasonField)},
+					ids:  []string{v.Get("name")},
+					body: wire.SettingRequest{Value: &value, Reason: v.Get(reasonField)},
 				}, nil
 			},
 			back: list,
@@ -55,10 +55,8 @@ func settingChanges() []*change {
 			command: func(v url.Values) []string { return []string{"settings", "set", "--reset", v.Get("name")} },
 			request: func(v url.Values) (request, error) {
 				return request{
-					http.MethodPut,
-					path(v),
-					nil,
-					wire.SettingRequest{Reset: true, Reason: v.Get(reasonField)},
+					ids:  []string{v.Get("name")},
+					body: wire.SettingRequest{Reset: true, Reason: v.Get(reasonField)},
 				}, nil
 			},
 			back: list,

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"net/http"
 	"net/url"
 	"strconv"
 
@@ -13,11 +12,8 @@ func webhookChanges() []*change {
 	hook := field{Name: "webhook", Label: "Webhook", Kind: "hidden"}
 	list := func(url.Values) string { return Root + "/webhooks" }
 	page := func(v url.Values) string { return webhookHref(v.Get("webhook")) }
-	path := func(v url.Values) string { return "/v1/admin/webhooks/" + url.PathEscape(v.Get("webhook")) }
-	post := func(suffix string) func(v url.Values) (request, error) {
-		return func(v url.Values) (request, error) {
-			return request{http.MethodPost, path(v) + suffix, reasonQuery(v), nil}, nil
-		}
+	plain := func(v url.Values) (request, error) {
+		return request{ids: []string{v.Get("webhook")}, query: reasonQuery(v)}, nil
 	}
 	return []*change{
 		{
@@ -69,7 +65,7 @@ func webhookChanges() []*change {
 					}
 					body.Top = int(n)
 				}
-				return request{http.MethodPost, "/v1/admin/webhooks", reasonQuery(v), body}, nil
+				return request{query: reasonQuery(v), body: body}, nil
 			},
 			back: list,
 		},
@@ -91,7 +87,7 @@ func webhookChanges() []*change {
 			},
 			request: func(v url.Values) (request, error) {
 				body := wire.RotateRequest{Overlap: v.Get("overlap")}
-				return request{http.MethodPost, path(v) + "/rotate", reasonQuery(v), body}, nil
+				return request{ids: []string{v.Get("webhook")}, query: reasonQuery(v), body: body}, nil
 			},
 			back: page,
 		},
@@ -103,7 +99,7 @@ func webhookChanges() []*change {
 			command: func(v url.Values) []string {
 				return []string{"webhook", "enable", v.Get("webhook")}
 			},
-			request: post("/enable"), back: page,
+			request: plain, back: page,
 		},
 		{
 			name: "webhook-test", title: "Send test message", verb: "Send message", section: "webhooks",
@@ -113,7 +109,7 @@ func webhookChanges() []*change {
 				return "One signed message without data is sent. Its outcome is in the list of deliveries."
 			},
 			command: func(v url.Values) []string { return []string{"webhook", "test", v.Get("webhook")} },
-			request: post("/test"), back: page,
+			request: plain, back: page,
 		},
 		{
 			name: "webhook-retry", title: "Send message again", verb: "Send again", section: "webhooks",
@@ -131,7 +127,7 @@ func webhookChanges() []*change {
 				if err != nil {
 					return request{}, err
 				}
-				return post("/deliveries/" + strconv.FormatInt(n, 10) + "/retry")(v)
+				return request{ids: []string{v.Get("webhook"), strconv.FormatInt(n, 10)}, query: reasonQuery(v)}, nil
 			},
 			back: page,
 		},
@@ -143,10 +139,8 @@ func webhookChanges() []*change {
 				return "It receives nothing more, and its pending messages are deleted. This cannot be undone."
 			},
 			command: func(v url.Values) []string { return []string{"webhook", "delete", v.Get("webhook")} },
-			request: func(v url.Values) (request, error) {
-				return request{http.MethodDelete, path(v), reasonQuery(v), nil}, nil
-			},
-			back: list,
+			request: plain,
+			back:    list,
 		},
 	}
 }

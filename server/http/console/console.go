@@ -24,8 +24,8 @@ const Root = "/console"
 type Options struct {
 	// API answers every read and change.
 	API http.Handler
-	// ActionScopes are the scopes that the API requires, by the action of the audit trail.
-	ActionScopes map[string]string
+	// Operations are the API's routes for operators and administrators that this node serves.
+	Operations []Operation
 	// Keys encrypt sessions: each has 32 bytes, and all nodes have the same. The first encrypts, and
 	// what any of them has encrypted is valid.
 	Keys [][]byte
@@ -67,12 +67,13 @@ func New(o Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &sessions{keys: o.Keys, ciphers: ciphers, origin: origin, actionScopes: o.ActionScopes, now: o.Now}
+	served := newOperations(o.Operations)
+	in := &sessions{keys: o.Keys, ciphers: ciphers, origin: origin, operations: served, now: o.Now}
 	files, err := loadAssets()
 	if err != nil {
 		return nil, err
 	}
-	api, imports := &caller{api: o.API, log: o.Log, now: o.Now}, &importRuns{}
+	api, imports := &caller{api: o.API, operations: served, log: o.Log, now: o.Now}, &importRuns{}
 	screen := &renderer{pages: parsePages(files), sessions: in, log: o.Log}
 	c := &Console{
 		sessions: in, screen: screen, forged: http.NewCrossOriginProtection(), mux: http.NewServeMux(),

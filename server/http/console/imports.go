@@ -297,7 +297,7 @@ func importChanges() []*change {
 			}
 			var before wire.Import
 			body := wire.ImportRequest{Source: v.Get("source"), Board: v.Get("board"), DryRun: true}
-			if err := k.do(http.MethodPost, "/v1/admin/imports", nil, body, &before); err != nil {
+			if err := k.operate("import.start", request{body: body}, &before); err != nil {
 				return nil, err
 			}
 			users, sum, _ := fileSummary(records)
@@ -314,7 +314,7 @@ func importChanges() []*change {
 		request: func(v url.Values) (request, error) {
 			body := wire.ImportRequest{Source: v.Get("source"), Board: v.Get("board")}
 			_, err := readCSV(v)
-			return request{http.MethodPost, "/v1/admin/imports", reasonQuery(v), body}, err
+			return request{query: reasonQuery(v), body: body}, err
 		},
 		back: func(url.Values) string { return Root + "/imports" },
 		then: func(c *changeForms, k *call, v url.Values, answer json.RawMessage) (string, error) {

@@ -60,11 +60,15 @@ func (b *background) do(k *call, run func(*call)) error {
 }
 
 // startJob has the API run a job, and returns its number once it runs.
-func (c *changeForms) startJob(k *call, q request) (string, error) {
+func (c *changeForms) startJob(k *call, operation string, q request) (string, error) {
+	method, path, err := k.operations.target(operation, q.ids)
+	if err != nil {
+		return "", err
+	}
 	answer := &jobAnswer{answerBuffer: answerBuffer{header: make(http.Header)}, began: make(chan struct{})}
 	ended := make(chan error, 1)
 	if err := c.background.do(k, func(k *call) {
-		err := k.send(k.ctx, answer, q.method, q.path, q.query, q.body)
+		err := k.send(k.ctx, answer, method, path, q.query, q.body)
 		if err == nil && answer.status >= http.StatusBadRequest {
 			err = readFailure(answer.status, answer.body.Bytes())
 		}

@@ -39,7 +39,7 @@ type view struct {
 // link leads to a page.
 type link struct {
 	Label, Href, Tone string
-	Action            string // of the audit trail, if it leads to a change
+	Operation         string // of the API, if it leads to a change
 }
 
 // section is an entry of the menu.

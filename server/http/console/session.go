@@ -1,7 +1,6 @@
 package console
 
 import (
-	"cmp"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hmac"
@@ -37,7 +36,7 @@ type session struct {
 	Scopes  []string  `json:"scopes"`
 	Expires time.Time `json:"expires"`
 
-	actions map[string]string // Options.ActionScopes
+	operations operations // of this node
 }
 
 // Scopes of the API. An administrator may do what an operator may.
@@ -53,14 +52,13 @@ func (s *session) May(scope string) bool {
 		scope == scopeOperate && slices.Contains(s.Scopes, scopeAdmin)
 }
 
-// scopeOf returns the scope that the API requires for an action of the audit trail. What
-// is not audited changes nothing, and is open to operators. An action that this node does
+// scopeOf returns the scope that the API requires for an operation. One that this node does
 // not serve requires more than anybody has.
-func (s *session) scopeOf(action string) string {
-	if action == "" {
-		return scopeOperate
+func (s *session) scopeOf(operation string) string {
+	if routes := s.operations[operation]; len(routes) > 0 {
+		return routes[0].Scope
 	}
-	return cmp.Or(s.actions[action], "unknown")
+	return "unknown"
 }
 
 // lacks is the failure of a session without a scope that something requires.
@@ -100,11 +98,11 @@ func newCiphers(keys [][]byte) ([]cipher.AEAD, error) {
 
 // sessions encrypts sessions into cookies, and decrypts them.
 type sessions struct {
-	keys         [][]byte      // Options.Keys
-	ciphers      []cipher.AEAD // of keys
-	origin       *url.URL      // of the console; nil for none
-	actionScopes map[string]string
-	now          func() time.Time
+	keys       [][]byte      // Options.Keys
+	ciphers    []cipher.AEAD // of keys
+	origin     *url.URL      // of the console; nil for none
+	operations operations
+	now        func() time.Time
 }
 
 // encrypt encrypts v for a purpose.
@@ -212,7 +210,7 @@ func (c *sessions) session(r *http.Request) *session {
 	if !c.decrypt(purposeSession, k.Value, &s) || !c.now().Before(s.Expires) {
 		return nil
 	}
-	s.actions = c.actionScopes
+	s.operations = c.operations
 	return &s
 }
 
