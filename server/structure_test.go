@@ -271,6 +271,79 @@ func TestToursNameEveryFolder(t *testing.T) {
 // hiddenFolders hold no component, as the scripts beside one.
 var hiddenFolders = []string{"testdata", "internal", "lua"}
 
+// README says what each folder of the project holds, and CONTRIBUTING, README and the tours
+// name targets that make help lists in a group.
+func TestReadmeNamesFoldersAndTargets(t *testing.T) {
+	t.Parallel()
+	entries, err := os.ReadDir("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var folders []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !slices.Contains(outputFolders, e.Name()) {
+			folders = append(folders, e.Name())
+		}
+	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, line, _ := strings.Cut(string(readme), "**Folders**:")
+	line, _, _ = strings.Cut(line, "\n\n")
+	var named []string
+	for _, m := range regexp.MustCompile("`([a-z]+)`").FindAllStringSubmatch(line, -1) {
+		named = append(named, m[1])
+	}
+	slices.Sort(named)
+	if !slices.Equal(named, folders) {
+		t.Errorf("README.md names the folders %v, there are %v", named, folders)
+	}
+
+	help, err := exec.Command("make", "-C", "..", "--no-print-directory", "help").Output()
+	if err != nil {
+		t.Fatalf("make help: %v", err)
+	}
+	targets := map[string]int{}
+	groups := 0
+	for line := range strings.Lines(string(help)) {
+		switch {
+		case strings.HasPrefix(line, "  "):
+			targets[strings.Fields(line)[0]]++
+		case strings.TrimSpace(line) != "":
+			groups++
+		}
+	}
+	if groups < 4 || groups > 6 {
+		t.Errorf("make help has %d groups, 4 to 6 are readable", groups)
+	}
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, phony, _ := strings.Cut(string(makefile), ".PHONY:")
+	phony, _, _ = strings.Cut(phony, "\n")
+	for _, target := range strings.Fields(phony) {
+		if targets[target] != 1 && target != "help" {
+			t.Errorf("make help lists %s %d times", target, targets[target])
+		}
+	}
+	for _, page := range []string{"../README.md", "../CONTRIBUTING.md", "../docs/architecture.md", "doc.go"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile("(?m)(?:`|^)make ([a-z-]+)").FindAllStringSubmatch(string(text), -1) {
+			if targets[m[1]] == 0 && m[1] != "help" {
+				t.Errorf("%s names make %s, which make help does not list", page, m[1])
+			}
+		}
+	}
+}
+
+// outputFolders are made by builds and runs, and not part of the project.
+var outputFolders = []string{"bin", "dist", "out"}
+
 // server/ is the assembly: what a component does is in the component's folder.
 func TestServerHasFewFiles(t *testing.T) {
 	t.Parallel()
