@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/internal/tracing"
 	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/health"
@@ -73,6 +74,16 @@ type Server struct {
 	closing sync.Once
 }
 
+// buildInfo says which build runs: during an upgrade, and where a change began.
+func buildInfo() prometheus.Collector {
+	b := buildinfo.Read()
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name:        "scoreboard_build_info",
+		Help:        "Always 1, with the version, commit and toolchain of the process as labels.",
+		ConstLabels: prometheus.Labels{"version": b.Version, "commit": b.Commit, "go": b.Go},
+	}, func() float64 { return 1 })
+}
+
 // New builds a server from its configuration. It connects lazily: an unreachable
 // backend is found when the server runs. If New fails, it closes what it opened.
 func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, err error) {
@@ -86,6 +97,7 @@ func New(ctx context.Context, c *config.Config, log *slog.Logger) (_ *Server, er
 		}
 	}()
 	s.Register(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.Register(buildInfo())
 	s.Register(s.produced.Collectors()...)
 	if err := s.makeTracer(); err != nil {
 		return nil, err

@@ -133,8 +133,8 @@ func TestAlertsHavePagesAndTests(t *testing.T) {
 	}
 	for _, a := range alerts {
 		name := strings.ToLower(regexp.MustCompile(`([a-z])([A-Z])`).ReplaceAllString(a.Name, "$1-$2"))
-		const at = "https://github.com/scoreboard/scoreboard/blob/main/docs/runbook/"
-		if want := at + name + ".md"; a.Annotations["runbook_url"] != want {
+		// The server has the page; TestEveryPageIsServed shows that it is there.
+		if want := "http://localhost:8080/docs/" + name; a.Annotations["runbook_url"] != want {
 			t.Errorf("%s: runbook_url is %q, want %q", a.Name, a.Annotations["runbook_url"], want)
 		}
 		page, err := os.ReadFile(filepath.Join("..", "..", "docs", "runbook", name+".md"))
