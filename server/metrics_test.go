@@ -36,7 +36,7 @@ const (
 
 // metricGroups are the headings, by the second part of the metrics' names.
 var metricGroups = []struct{ title, prefixes string }{
-	{"Process", "ready backend tls settings clock log"},
+	{"Process", "build ready backend tls settings clock log"},
 	{"Requests", "api limit"},
 	{"Writes", "ingest ledger anomalies intake"},
 	{"Outbox and transport", "outbox broker notices announce"},
