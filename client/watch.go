@@ -204,21 +204,21 @@ func (w *watcher) heartbeat(kind Connection) {
 var errClosing = errors.New("the server is closing the connection")
 
 // frame handles one message of a stream.
-func (w *watcher) frame(kind Connection, f *wire.Frame) error {
+func (w *watcher) frame(kind Connection, f *wire.Message) error {
 	switch f.Type {
-	case wire.FrameUpdated:
+	case wire.MessageUpdated:
 		w.heard(kind)
 		w.apply(f.Epoch, f.Version, State{
 			Board: f.Board, Entries: f.Top, UpdatedAt: f.TS,
 			Degraded: degradedReason(f.Degraded, f.DegradedReason, f.BoardState),
 		})
-	case wire.FrameRank:
+	case wire.MessageRank:
 		w.heard(kind)
 		w.ownChange(f)
-	case wire.FrameError: // about the stream itself: this client sends no commands
+	case wire.MessageError: // about the stream itself: this client sends no commands
 		code := wire.Code(f.ErrorCode)
 		return &Error{Op: "read the stream", Status: statusOf(code), Code: code, Message: f.Message, Attempts: 1}
-	case wire.FrameBye:
+	case wire.MessageBye:
 		// Wait at least a moment, even if the server did not ask for a delay.
 		asked := time.Duration(f.ReconnectAfterMS) * time.Millisecond
 		w.reconnectAfter = min(max(asked, w.c.timeouts.retryBase), w.c.timeouts.maxReconnectAfter)
@@ -264,7 +264,7 @@ func (w *watcher) show(s State) {
 	w.publish()
 }
 
-func (w *watcher) ownChange(f *wire.Frame) {
+func (w *watcher) ownChange(f *wire.Message) {
 	m := Move{UserID: f.UserID, version: f.Version, epoch: f.Epoch}
 	if f.Score != nil {
 		m.Score = *f.Score

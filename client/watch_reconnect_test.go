@@ -18,7 +18,7 @@ func TestWatchSurvivesRestart(t *testing.T) {
 	wait(t, states, "the snapshot", leads("alice", client.WebSocket))
 
 	start := time.Now() // the client cannot know before that it shall wait
-	s.Disconnect(&wire.Frame{Type: wire.FrameBye, Reason: "restart", ReconnectAfterMS: 300})
+	s.Disconnect(&wire.Message{Type: wire.MessageBye, Reason: "restart", ReconnectAfterMS: 300})
 	away := wait(t, states, "the connection away",
 		func(s client.State) bool { return s.Connection == client.Disconnected })
 	if away.Err == nil || len(away.Entries) != 1 {

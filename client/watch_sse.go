@@ -40,7 +40,7 @@ func (w *watcher) sse(ctx context.Context) (received bool, err error) {
 			if len(data) == 0 {
 				continue
 			}
-			var f wire.Frame
+			var f wire.Message
 			if err := json.Unmarshal(data, &f); err != nil {
 				return received, fmt.Errorf("decode a frame: %w", err)
 			}

@@ -157,17 +157,17 @@ func TestWatchIgnoresOlderStates(t *testing.T) {
 	states := newClient(t, s, options("bob")).Watch(t.Context(), "", client.WatchOptions{})
 	now := wait(t, states, "the snapshot", leads("bob", client.WebSocket))
 
-	s.Push(wire.Frame{
-		Type: wire.FrameUpdated, Board: "global", Epoch: now.Epoch - 1, Version: now.Version + 99,
+	s.Push(wire.Message{
+		Type: wire.MessageUpdated, Board: "global", Epoch: now.Epoch - 1, Version: now.Version + 99,
 		Top: []wire.Entry{{Rank: 1, UserID: "old-epoch", Score: 1}},
 	})
-	s.Push(wire.Frame{
-		Type: wire.FrameUpdated, Board: "global", Epoch: now.Epoch, Version: now.Version - 1,
+	s.Push(wire.Message{
+		Type: wire.MessageUpdated, Board: "global", Epoch: now.Epoch, Version: now.Version - 1,
 		Top: []wire.Entry{{Rank: 1, UserID: "old-version", Score: 1}},
 	})
-	s.Push(wire.Frame{Type: "leaderboard.of-a-newer-protocol"})
-	s.Push(wire.Frame{
-		Type: wire.FrameUpdated, Board: "global", Epoch: now.Epoch + 1, Version: 1,
+	s.Push(wire.Message{Type: "leaderboard.of-a-newer-protocol"})
+	s.Push(wire.Message{
+		Type: wire.MessageUpdated, Board: "global", Epoch: now.Epoch + 1, Version: 1,
 		Top: []wire.Entry{{Rank: 1, UserID: "rebuilt", Score: 1}},
 	})
 	wait(t, states, "the newer epoch", func(s client.State) bool {
@@ -213,8 +213,8 @@ func TestWatchFollowsLowerEpochThatStays(t *testing.T) {
 			first := wait(t, states, "the snapshot", leads("bob", connection))
 			if connection != client.Polling {
 				waitWhile(t, states, "bob's own change", func() {
-					before.Push(wire.Frame{
-						Type: wire.FrameRank, UserID: "bob", Score: &[]int64{9}[0], Version: 50, Epoch: first.Epoch,
+					before.Push(wire.Message{
+						Type: wire.MessageRank, UserID: "bob", Score: &[]int64{9}[0], Version: 50, Epoch: first.Epoch,
 					})
 				}, func(s client.State) bool { return s.Me != nil })
 			}
@@ -258,8 +258,8 @@ func TestWatchSkipsStatesForSlowReaders(t *testing.T) {
 	now := wait(t, states, "the connection",
 		func(s client.State) bool { return s.Connection == client.WebSocket && s.Degraded == "" })
 	for i := range int64(100) {
-		s.Push(wire.Frame{
-			Type: wire.FrameUpdated, Board: "global", Epoch: now.Epoch, Version: now.Version + i + 1,
+		s.Push(wire.Message{
+			Type: wire.MessageUpdated, Board: "global", Epoch: now.Epoch, Version: now.Version + i + 1,
 		})
 	}
 	s.Disconnect(nil)

@@ -59,7 +59,7 @@ func (w *watcher) websocket(ctx context.Context) (received bool, err error) {
 			return received, closeError(err)
 		}
 		extendDeadline()
-		var f wire.Frame
+		var f wire.Message
 		if err := json.Unmarshal(message, &f); err != nil {
 			return received, fmt.Errorf("decode a frame: %w", err)
 		}

@@ -63,7 +63,7 @@ func dial(t *testing.T, address string, header http.Header) (*websocket.Conn, in
 	return ws, res.StatusCode
 }
 
-func frame(t *testing.T, ws *websocket.Conn) (f wire.Frame) {
+func frame(t *testing.T, ws *websocket.Conn) (f wire.Message) {
 	t.Helper()
 	if err := ws.ReadJSON(&f); err != nil {
 		t.Fatalf("read a frame: %v", err)
@@ -114,12 +114,12 @@ func TestJoin(t *testing.T) {
 	t.Run("a ticket opens one WebSocket, on any node", func(t *testing.T) {
 		ticket := take(t, "global")
 		ws, _ := dial(t, other.live("token", ticket), nil)
-		if f := frame(t, ws); f.Type != wire.FrameUpdated || f.Board != "global" {
+		if f := frame(t, ws); f.Type != wire.MessageUpdated || f.Board != "global" {
 			t.Errorf("got %+v, want a snapshot", f)
 		}
 		for _, node := range []*node{n, other} {
 			again, _ := dial(t, node.live("token", ticket), nil)
-			if f := frame(t, again); f.Type != wire.FrameError || f.ErrorCode != "token_used" || f.Message == "" {
+			if f := frame(t, again); f.Type != wire.MessageError || f.ErrorCode != "token_used" || f.Message == "" {
 				t.Errorf("again: got %+v, want the error", f)
 			}
 			if code, reason := closed(t, again); code != wire.CloseToken || reason != "token_used" {
@@ -139,7 +139,7 @@ func TestJoin(t *testing.T) {
 			t.Fatal(err)
 		}
 		f := frame(t, ws)
-		for f.Type == wire.FrameUpdated {
+		for f.Type == wire.MessageUpdated {
 			f = frame(t, ws)
 		}
 		if f.ErrorCode != "forbidden" {

@@ -212,10 +212,10 @@ func TestDisableAndEnableStreams(t *testing.T) {
 	frame(t, ws)
 	change("false")
 	f := frame(t, ws)
-	for f.Type == wire.FrameUpdated {
+	for f.Type == wire.MessageUpdated {
 		f = frame(t, ws)
 	}
-	if f.Type != wire.FrameBye || f.ReconnectAfterMS == 0 {
+	if f.Type != wire.MessageBye || f.ReconnectAfterMS == 0 {
 		t.Errorf("got %+v, want a bye frame with a reconnect delay", f)
 	}
 	closed(t, ws)

@@ -17,7 +17,7 @@ import (
 
 // subscribe subscribes to another board and returns the response: a frame of that
 // board or an error.
-func subscribe(t *testing.T, ws *websocket.Conn, board string) wire.Frame {
+func subscribe(t *testing.T, ws *websocket.Conn, board string) wire.Message {
 	t.Helper()
 	if err := ws.WriteJSON(wire.Command{Type: "subscribe", Board: board}); err != nil {
 		t.Fatal(err)
@@ -68,12 +68,12 @@ func TestStreamsOfPrivateBoards(t *testing.T) {
 	}
 
 	ws, _ = dial(t, n.live("board", "staff"), game)
-	if f := frame(t, ws); f.Type != wire.FrameUpdated || f.Board != "staff" {
+	if f := frame(t, ws); f.Type != wire.MessageUpdated || f.Board != "staff" {
 		t.Errorf("a server: got %+v, want the board", f)
 	}
 	ws, _ = dial(t, n.live("board", "staff", "token", n.ticket(t, h.token("game", auth.ScopeUpdate, time.Hour),
 		"staff")), nil)
-	if f := frame(t, ws); f.Type != wire.FrameUpdated || f.Board != "staff" {
+	if f := frame(t, ws); f.Type != wire.MessageUpdated || f.Board != "staff" {
 		t.Errorf("a server's ticket: got %+v, want the board", f)
 	}
 
@@ -84,7 +84,7 @@ func TestStreamsOfPrivateBoards(t *testing.T) {
 	}
 
 	ws, _ = dial(t, open.live(), nil)
-	if f := frame(t, ws); f.Type != wire.FrameUpdated || f.Board != "global" {
+	if f := frame(t, ws); f.Type != wire.MessageUpdated || f.Board != "global" {
 		t.Errorf("an anonymous client on a public board: got %+v, want the board", f)
 	}
 	ws, _ = dial(t, open.live("board", "staff"), nil)

@@ -6,8 +6,8 @@ import "time"
 // development issuer.
 type TokenRequest struct {
 	UserID string `json:"user_id"`         // user of the token: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -
-	Scope  string `json:"scope,omitempty"` // scopes, separated by spaces
-	TTL    string `json:"ttl,omitempty"`   // lifetime, such as 1h; 15m by default
+	Scope  string `json:"scope,omitempty"` // the token's scopes, separated by spaces
+	TTL    string `json:"ttl,omitempty"`   // the token's lifetime, such as 1h; 15m by default
 }
 
 // Token is a bearer token.
@@ -55,10 +55,10 @@ type Key struct {
 
 // MasterKeyRotation is the response of POST /v1/admin/master-key/rotate.
 type MasterKeyRotation struct {
-	Encrypted int `json:"encrypted"` // secrets that were encrypted with the second master key until now
-	Unchanged int `json:"unchanged"` // secrets that were encrypted with the first master key already
-	// Unreadable are the keys and webhooks with a secret that neither master key of the node has
-	// encrypted, at most 100.
+	Encrypted int `json:"encrypted"` // number of secrets that were encrypted with the second master key until now
+	Unchanged int `json:"unchanged"` // number of secrets that were encrypted with the first master key already
+	// Ids of keys and webhooks with a secret that neither master key of the node has encrypted, at
+	// most 100.
 	Unreadable []string `json:"unreadable"`
 }
 

@@ -7,7 +7,8 @@ import "time"
 type BoardRequest struct {
 	// Name of the new board: 1 to 48 of the characters a-z 0-9 _ . and -, the first a letter or digit.
 	Board string `json:"board"`
-	// Increment (adds deltas), best (keeps the better score) or latest (keeps the last one).
+	// How increments count: increment (adds deltas; the default), best (keeps the better score) or latest (keeps the
+	// last one).
 	Mode  string `json:"mode,omitempty"`
 	Order string `json:"order,omitempty"` // score that ranks first: highest or lowest
 	// Minimum delta of an increment, in points; 1 by default if the board adds them.
@@ -122,7 +123,7 @@ type BoardRuleRequest struct {
 // BoardRule is the rule of a board. It is in force while the board is active.
 type BoardRule struct {
 	Board      string              `json:"board"`
-	Status     string              `json:"status"`               // the rule is in force while it is active
+	Status     string              `json:"status"`               // status of the board; the rule is in force while it is active
 	Actions    []string            `json:"actions,omitempty"`    // accepted actions of the increment
 	Regions    []string            `json:"regions,omitempty"`    // accepted values of the attribute region
 	Attributes map[string][]string `json:"attributes,omitempty"` // accepted values of other attributes, by name
@@ -130,7 +131,7 @@ type BoardRule struct {
 
 // BoardRules is the response of GET /v1/admin/board-rules.
 type BoardRules struct {
-	Rules []BoardRule `json:"rules"` // by the names of the boards
+	Rules []BoardRule `json:"rules"` // the rules, ordered by board
 }
 
 // Boards is a page of boards, by name. NextAfter is the value of after for the next page.

@@ -20,5 +20,5 @@ type Check struct {
 // backends.
 type Checks struct {
 	Version string  `json:"version"` // version of the server
-	Checks  []Check `json:"checks"`  // results, in the order in which the checks ran
+	Checks  []Check `json:"checks"`  // the results in the order in which the checks ran
 }

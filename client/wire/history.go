@@ -3,18 +3,18 @@ package wire
 import "time"
 
 // RankHistory is the response of GET /v1/users/{user_id}/history: a user's score and rank
-// at regular times. What it says beside the points is about these points only.
+// at regular times. Its other fields consider only these points.
 type RankHistory struct {
 	Board  string      `json:"board"`
 	UserID string      `json:"user_id"`
-	Points []RankPoint `json:"points"` // from the first time to the last, at most 1,000
+	Points []RankPoint `json:"points"` // one for each time, oldest first, at most 1,000
 
 	BestRank    int64      `json:"best_rank"`               // lowest rank of a point, from 1
 	BestRankAt  time.Time  `json:"best_rank_at"`            // first point with this rank
 	DaysInTop10 int64      `json:"days_in_top_10"`          // days in UTC with a point of rank 1 to 10
-	Climb       *RankClimb `json:"biggest_climb,omitempty"` // absent if the rank never improved
+	Climb       *RankClimb `json:"biggest_climb,omitempty"` // largest improvement; absent if the rank never improved
 
-	AllTime *AllTimeRanks `json:"all_time,omitempty"` // absent if no sample has the user, and with as=now
+	AllTime *AllTimeRanks `json:"all_time,omitempty"` // statistics of all samples; absent if no sample has the user, and with as=now
 }
 
 // AllTimeRanks is the rank statistics of a user on a board, computed from hourly samples of the first
@@ -31,27 +31,27 @@ type AllTimeRanks struct {
 // RankPoint is a user's score and rank at a time: with everything recorded at or before it.
 type RankPoint struct {
 	At    time.Time `json:"at"`    // time of the point
-	Score *int64    `json:"score"` // null if the user had no score, or was hidden
-	Rank  *int64    `json:"rank"`  // null if the user had no score, or was hidden
+	Score *int64    `json:"score"` // score at this time; null if the user had none, or was hidden
+	Rank  *int64    `json:"rank"`  // rank at this time; null if the user had no score, or was hidden
 	Total int64     `json:"total"`
 }
 
 // RankClimb is the largest improvement of a rank between two consecutive points or samples; of
 // equal ones the first.
 type RankClimb struct {
-	Began time.Time `json:"began_at"` // point or sample before the climb
-	Ended time.Time `json:"ended_at"` // point or sample after the climb
-	Ranks int64     `json:"ranks"`    // by how many ranks
+	Began time.Time `json:"began_at"` // time of the point or sample before the climb
+	Ended time.Time `json:"ended_at"` // time of the point or sample after the climb
+	Ranks int64     `json:"ranks"`    // number of ranks gained
 }
 
 // Timeline is the response of GET /v1/leaderboard/timeline: the first rows of a board at regular
-// times, or the first part of them. The next part begins at NextFrom.
+// times, or a part of them. The next part begins at NextFrom.
 type Timeline struct {
 	Board  string          `json:"board"`
 	Start  time.Time       `json:"starts_at"` // time of the first frame
 	End    time.Time       `json:"ends_at"`   // last step of the timeline; send it as to for the next part
 	StepMS int64           `json:"step_ms"`   // time between two steps in milliseconds, for the next part
-	Frames []TimelineFrame `json:"frames"`    // where the rows changed, with the first step of the part
+	Frames []TimelineFrame `json:"frames"`    // the steps at which the rows changed, and the first step of the part
 
 	// NextFrom is the time from which the next part continues; absent on the last one.
 	NextFrom *time.Time `json:"next_from,omitempty"`
@@ -64,8 +64,8 @@ type TimelineFrame struct {
 	Entries []Entry   `json:"entries"` // the rows, best first
 }
 
-// RankExplanation is the response of GET /v1/users/{user_id}/rank/explain: what a user's rank
-// follows from, in one state of PostgreSQL.
+// RankExplanation is the response of GET /v1/users/{user_id}/rank/explain: why a user has this
+// rank, from one snapshot of PostgreSQL.
 type RankExplanation struct {
 	Board     string    `json:"board"`
 	UserID    string    `json:"user_id"`
@@ -78,12 +78,12 @@ type RankExplanation struct {
 	Above       *RankNeighbour   `json:"above,omitempty"`       // user directly ahead; absent for the first
 	Below       *RankNeighbour   `json:"below,omitempty"`       // user directly behind; absent for the last
 	Tie         RankTie          `json:"tie"`                   // users with the same score
-	HiddenAhead int64            `json:"hidden_ahead"`          // banned users who would rank ahead
-	Sources     ScoreSources     `json:"sources"`               // what the score is made of
-	Events      int64            `json:"events"`                // events of the user on the board in the ledger
-	Latest      []StatementEntry `json:"latest"`                // latest events, newest first, at most 10
+	HiddenAhead int64            `json:"hidden_ahead"`          // number of banned users who would rank ahead
+	Sources     ScoreSources     `json:"sources"`               // the score's changes by origin
+	Events      int64            `json:"events"`                // number of the user's events on the board in the ledger
+	Latest      []StatementEntry `json:"latest"`                // the latest events (at most 10), newest first
 	NextCursor  string           `json:"next_cursor,omitempty"` // cursor of the statement of the board for older events
-	Ranking     *RankingAnswer   `json:"ranking,omitempty"`     // what reads answer now; absent if they have no rank
+	Ranking     *RankingAnswer   `json:"ranking,omitempty"`     // response of a read at about the same time; absent if it has no rank
 }
 
 // RankNeighbour is the user directly ahead or behind.
@@ -96,29 +96,29 @@ type RankNeighbour struct {
 // RankTie is the number of users with the same score, and the first of them. Of equal scores, the
 // one that was reached first ranks first.
 type RankTie struct {
-	Users   int64      `json:"users"`              // with this score, including the user
-	Ahead   int64      `json:"ahead"`              // of those, how many reached it before the user
-	First   string     `json:"first,omitempty"`    // user that reached it first; absent if others are private
-	FirstAt *time.Time `json:"first_at,omitempty"` // when that was; absent as first is
+	Users   int64      `json:"users"`              // number of users with this score, including the user
+	Ahead   int64      `json:"ahead"`              // number of these users who reached it before the user
+	First   string     `json:"first,omitempty"`    // user who reached it first; absent if the user may not see other users
+	FirstAt *time.Time `json:"first_at,omitempty"` // time at which that user reached it; absent without first
 }
 
 // ScoreSources is the sum of a score's changes by their source, in points. Their sum is the score.
 type ScoreSources struct {
-	Submitted  int64 `json:"submitted"`  // by events of clients and servers
-	Adjusted   int64 `json:"adjusted"`   // by operators
-	Reversed   int64 `json:"reversed"`   // by reversals and voids
-	Reinstated int64 `json:"reinstated"` // by undone voids
-	Imported   int64 `json:"imported"`   // from another system
-	Archived   int64 `json:"archived"`   // by events that are in the ledger archive
+	Submitted  int64 `json:"submitted"`  // points from events of clients and servers
+	Adjusted   int64 `json:"adjusted"`   // points from adjustments by operators
+	Reversed   int64 `json:"reversed"`   // points from reversals and voids
+	Reinstated int64 `json:"reinstated"` // points from undone voids
+	Imported   int64 `json:"imported"`   // points from another system
+	Archived   int64 `json:"archived"`   // points from events that are in the ledger archive
 }
 
-// RankingAnswer is what a read of the user's rank answers at the same time. It is not of the
-// same state: a difference while events are recorded is a matter of milliseconds.
+// RankingAnswer is the response of GET /v1/users/{user_id}/rank at about the same time. It is not from
+// the same snapshot: while events are recorded, the two can differ for some milliseconds.
 type RankingAnswer struct {
 	Score          int64     `json:"score"`
 	Rank           int64     `json:"rank"`
 	AsOf           time.Time `json:"as_of"`
-	Agrees         bool      `json:"agrees"` // whether score and rank are the same
+	Agrees         bool      `json:"agrees"` // true if score and rank are those of the explanation
 	Degraded       bool      `json:"degraded"`
 	DegradedReason string    `json:"degraded_reason,omitempty"`
 }

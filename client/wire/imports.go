@@ -36,9 +36,9 @@ type Imports struct {
 type ImportSummary struct {
 	Board string `json:"board"` // the board, or the period that scores count in
 	Users int64  `json:"users"` // number of imported users on the board
-	Sum   string `json:"sum"`   // of their scores, in decimal
-	// Sum, modulo 2^64 and in decimal, over the imported users of the first 8 bytes, big endian, of the MD5 of the
-	// user id, a space and the score.
+	Sum   string `json:"sum"`   // sum of their scores, in decimal
+	// Digest is, in decimal, the sum modulo 2^64 over the imported users: of each the first 8 bytes, big endian, of
+	// the MD5 of the user id, a space and the score.
 	Digest string   `json:"digest"`
 	Top    []string `json:"top"`    // the first 100 of them, best first
 	Others int64    `json:"others"` // number of users on the board that were not imported
@@ -53,7 +53,7 @@ type ImportRecord struct {
 // ImportRecords is the body of POST /v1/admin/imports/{id}/records: up to 500 records of
 // different users, in the order in which equal scores rank.
 type ImportRecords struct {
-	Records []ImportRecord `json:"records"` // 1 to 500
+	Records []ImportRecord `json:"records"` // up to 500 records, at least one
 }
 
 // ImportedRecords is the response of POST /v1/admin/imports/{id}/records.

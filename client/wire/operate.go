@@ -32,7 +32,7 @@ type OutboxShard struct {
 // base64.
 type DeadLetter struct {
 	ID             int64     `json:"id"`               // number of the dead letter
-	Topic          string    `json:"topic"`            // topic (or stream) of the record
+	Topic          string    `json:"topic"`            // the record's topic or stream
 	Partition      int       `json:"partition"`        // partition of the record, from 0
 	Offset         int64     `json:"offset"`           // offset of the record in its partition
 	Reason         string    `json:"reason"`           // why it could not be processed, in words

@@ -7,11 +7,11 @@ type PrivacyRequest struct {
 	Visibility string `json:"visibility"` // public, friends, pseudonym or private
 }
 
-// Privacy is the response of GET and PUT /v1/users/{user_id}/privacy: to whom the user's id
+// Privacy is the response of GET and PUT /v1/users/{user_id}/privacy: who sees the user's id
 // and profile on boards.
 type Privacy struct {
 	UserID     string     `json:"user_id"`
 	Visibility string     `json:"visibility"`        // public, friends, pseudonym or private
-	ChangedAt  *time.Time `json:"changed_at"`        // null if it was never changed
+	ChangedAt  *time.Time `json:"changed_at"`        // time of the last change; null if there was none
 	Pending    bool       `json:"pending,omitempty"` // true if some boards do not reflect this change yet
 }

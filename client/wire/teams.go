@@ -22,29 +22,29 @@ type TeamMember struct {
 	Board    string    `json:"board"`
 	Team     string    `json:"team"` // name of the team, unique on its board
 	UserID   string    `json:"user_id"`
-	JoinedAt time.Time `json:"joined_at"` // from when on the user counts for the team
+	JoinedAt time.Time `json:"joined_at"` // time from which the user counts for the team
 	// Score of the user on the source board when the user joined, 0 without one.
 	JoinedScore int64      `json:"joined_score"`
-	LeftAt      *time.Time `json:"left_at,omitempty"`    // absent for a member
+	LeftAt      *time.Time `json:"left_at,omitempty"`    // end of the membership; absent for a member
 	LeftScore   *int64     `json:"left_score,omitempty"` // score of the user when the user left
 }
 
 // TeamMembers is the response of GET /v1/boards/{board}/teams/{team}/members.
 type TeamMembers struct {
-	Members   []TeamMember `json:"members"`              // in the order of joining
-	NextAfter int64        `json:"next_after,omitempty"` // absent on the last page
+	Members   []TeamMember `json:"members"`              // ordered by the time of joining
+	NextAfter int64        `json:"next_after,omitempty"` // value of after for the next page; absent on the last page
 }
 
 // Team is a team of a board. Its standing is that of the user id.
 type Team struct {
 	Team      string    `json:"team"`    // name of the team, unique on its board
-	UserID    string    `json:"user_id"` // of the team on its board: team: and its name
+	UserID    string    `json:"user_id"` // user id of the team on its board: team: and its name
 	Members   int       `json:"members"` // number of users in the team
 	CreatedAt time.Time `json:"created_at"`
 }
 
 // Teams is the response of GET /v1/boards/{board}/teams.
 type Teams struct {
-	Teams     []Team `json:"teams"`                // by name
-	NextAfter string `json:"next_after,omitempty"` // absent on the last page
+	Teams     []Team `json:"teams"`                // ordered by name
+	NextAfter string `json:"next_after,omitempty"` // value of after for the next page; absent on the last page
 }

@@ -7,7 +7,7 @@ import (
 
 // WebhookMessage is the body of a request to a webhook.
 type WebhookMessage struct {
-	Type      string          `json:"type"`      // season.closed, user.flagged, rank.reached or webhook.test
+	Type      string          `json:"type"`      // types of the messages: season.closed, user.flagged or rank.reached or webhook.test
 	Timestamp time.Time       `json:"timestamp"` // of the cause
 	Data      json.RawMessage `json:"data"`
 }
@@ -26,14 +26,14 @@ type Webhook struct {
 	WebhookID  string     `json:"webhook_id"`                // id of the webhook, such as wh_7f3a9c2e5b1d
 	URL        string     `json:"url"`                       // address that receives the messages
 	Types      []string   `json:"types"`                     // types of the messages
-	Boards     []string   `json:"boards,omitempty"`          // absent: all boards
+	Boards     []string   `json:"boards,omitempty"`          // boards that it watches; absent for all
 	Top        int        `json:"top,omitempty"`             // rank to reach, for rank.reached
-	Secret     string     `json:"secret,omitempty"`          // shown once
+	Secret     string     `json:"secret,omitempty"`          // secret that signs; shown only once
 	CreatedAt  time.Time  `json:"created_at"`                // time of its creation
-	DisabledAt *time.Time `json:"disabled_at,omitempty"`     // since when it receives nothing
-	Reason     string     `json:"disabled_reason,omitempty"` // why it receives nothing
+	DisabledAt *time.Time `json:"disabled_at,omitempty"`     // time at which it was disabled
+	Reason     string     `json:"disabled_reason,omitempty"` // reason for which it was disabled
 	Generation int        `json:"generation"`                // number of its secrets so far
-	// Until then messages are signed with the previous secret too.
+	// Time until which messages are also signed with the previous secret.
 	RetiresAt *time.Time `json:"retires_at,omitempty"`
 	Pending   int        `json:"pending"` // deliveries that wait for their next attempt, at most 10000
 	// Age of the oldest pending delivery, in seconds.
@@ -47,9 +47,9 @@ type Webhooks struct {
 
 // WebhookRequest is the body of POST /v1/admin/webhooks.
 type WebhookRequest struct {
-	URL    string   `json:"url"`              // https; http for addresses of this machine only
+	URL    string   `json:"url"`              // address that receives the messages: https, or http on this machine
 	Types  []string `json:"types"`            // season.closed, user.flagged, rank.reached
-	Boards []string `json:"boards,omitempty"` // absent: all boards; required for rank.reached
+	Boards []string `json:"boards,omitempty"` // boards to watch; absent for all; required for rank.reached
 	Top    int      `json:"top,omitempty"`    // rank to reach, 1 to 100; for rank.reached
 }
 

@@ -2,15 +2,14 @@ package wire
 
 import "time"
 
-// WhatIfRequest is the body of POST /v1/admin/what-if: how would a board stand if these rules
-// had been in force since a time? Apply voids the events that they reject, if they are the
-// ones of Digest.
+// WhatIfRequest is the body of POST /v1/admin/what-if: rules that are assumed to have been in force
+// since a time. With Apply, the events that they reject are voided, if they are still those of Digest.
 type WhatIfRequest struct {
 	Board string      `json:"board,omitempty"` // name of the board; global by default
 	Since time.Time   `json:"since"`           // time from which on the rules are in force
-	Rules WhatIfRules `json:"rules"`           // at least one rule
+	Rules WhatIfRules `json:"rules"`           // the rules, at least one
 	Limit int         `json:"limit,omitempty"` // number of users to list, 1 to 1,000; 100 by default
-	// Apply voids the rejected events: at most 100,000. It requires Digest and Reason.
+	// True to void the rejected events, at most 100,000. It requires Digest and Reason.
 	Apply  bool   `json:"apply,omitempty"`
 	Digest string `json:"digest,omitempty"` // digest of the result to apply
 	Reason string `json:"reason,omitempty"` // the operator's reason, for the audit trail, 1 to 500 characters

@@ -94,7 +94,7 @@ type Error struct {
 	ErrorCode string `json:"error_code"`         // what is wrong, for programs
 	Message   string `json:"message"`            // what is wrong and what to do, for people; it may change
 	EventID   string `json:"event_id,omitempty"` // event of the request, if it has one
-	Field     string `json:"field,omitempty"`    // field or parameter that is wrong, if it is one
+	Field     string `json:"field,omitempty"`    // name of the field or parameter that is wrong, if any
 	// Narrows down delta_out_of_range (delta_limits, board_bounds, action_rule, action_bounds or key_scope) and
 	// rule_violated (action_by).
 	Reason string `json:"reason,omitempty"`
@@ -122,7 +122,7 @@ type BatchResults struct {
 type BatchResult struct {
 	Status  string   `json:"status"`            // done or rejected
 	Receipt *Receipt `json:"receipt,omitempty"` // if done: the increment's receipt
-	// Receipts replaces Receipt for an item with boards.
+	// For an item with boards: a receipt for each, instead of Receipt.
 	Receipts []Receipt `json:"receipts,omitempty"`
 	Error    *Error    `json:"error,omitempty"` // if rejected: why
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/docpage"
 )
@@ -88,11 +90,49 @@ func checkFirstPoint(t *testing.T, p docpage.Page, out string) {
 	}
 }
 
+// createDatabase runs the SQL of the page under names of its own, and returns the URL of the
+// database for its owner.
+func createDatabase(t *testing.T, statements string) string {
+	t.Helper()
+	at, err := url.Parse(backends.Owner(backends.Postgres(t, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := pgx.Connect(t.Context(), at.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.ReplaceAll(strings.Trim(at.Path, "/"), "-", "_") + "_page"
+	t.Cleanup(func() {
+		for _, drop := range []string{
+			"drop database " + name + " with (force)", "drop role " + name,
+		} {
+			if _, err := admin.Exec(context.Background(), drop); err != nil {
+				t.Error(err)
+			}
+		}
+		_ = admin.Close(context.Background())
+	})
+	ran := 0
+	for statement := range strings.SplitSeq(strings.TrimSpace(statements), ";\n") {
+		statement = regexp.MustCompile(`\bscoreboard\b`).ReplaceAllString(strings.TrimSuffix(statement, ";"), name)
+		if _, err := admin.Exec(t.Context(), statement); err != nil {
+			t.Fatalf("%s: %v", statement, err)
+		}
+		ran++
+	}
+	if ran != 2 {
+		t.Fatalf("the page has %d statements:\n%s", ran, statements)
+	}
+	at.User, at.Path = url.UserPassword(name, name), "/"+name
+	return at.String()
+}
+
 func TestFirstPointWithProcesses(t *testing.T) {
 	t.Parallel()
 	p := readPage(t, firstPoint)
 	script := p.Script(t, withProcesses, withCompose)
-	postgres := backends.Postgres(t, nil)
+	postgres := createDatabase(t, p.SQL)
 	checkFirstPoint(t, p, shell(t, t.TempDir(), script, map[string]string{},
 		"postgres://scoreboard:scoreboard@127.0.0.1:5432/scoreboard", postgres,
 		"postgres://scoreboard_runtime:scoreboard_runtime@127.0.0.1:5432/scoreboard", backends.Runtime(postgres),

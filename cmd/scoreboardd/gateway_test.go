@@ -71,11 +71,11 @@ func (w *roamingClient) visit(ctx context.Context, url string, frames int) {
 	defer func() { _ = ws.Close() }()
 	for range frames {
 		_ = ws.SetReadDeadline(time.Now().Add(400 * time.Millisecond))
-		var f wire.Frame
+		var f wire.Message
 		if ws.ReadJSON(&f) != nil {
 			return
 		}
-		if f.Type != wire.FrameUpdated {
+		if f.Type != wire.MessageUpdated {
 			continue
 		}
 		w.frames++
@@ -222,7 +222,7 @@ func subscribed(ctx context.Context, t *testing.T, h *harness, game *client.Clie
 		versions := make(map[int64]bool)
 		seen = append(seen, versions)
 		reading.Go(func() {
-			var f wire.Frame
+			var f wire.Message
 			for ws.ReadJSON(&f) == nil {
 				versions[f.Version] = true
 			}

@@ -90,11 +90,11 @@ func TestProxyPassesPrivateReadsAndStreams(t *testing.T) {
 		defer func() { _ = res.Body.Close() }()
 		defer func() { _ = ws.Close() }()
 		for {
-			var f wire.Frame
+			var f wire.Message
 			if err := errors.Join(ws.SetReadDeadline(time.Now().Add(20*time.Second)), ws.ReadJSON(&f)); err != nil {
 				t.Fatal(err)
 			}
-			if f.Type == wire.FrameUpdated && len(f.Top) > 0 {
+			if f.Type == wire.MessageUpdated && len(f.Top) > 0 {
 				return
 			}
 		}

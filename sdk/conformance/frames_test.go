@@ -146,7 +146,7 @@ func TestDeltas(t *testing.T) {
 func (v frameVector) merge(t *testing.T) {
 	var have *state
 	for i, step := range v.Steps {
-		var f wire.Frame
+		var f wire.Message
 		if err := json.Unmarshal(step.Frame, &f); err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func (v frameVector) merge(t *testing.T) {
 		resync := false
 		switch {
 		case older:
-		case f.Type == wire.FrameUpdated:
+		case f.Type == wire.MessageUpdated:
 			have = &state{
 				Board: f.Board, Epoch: f.Epoch, Version: f.Version, Degraded: f.DegradedReason, Top: f.Top,
 			}
@@ -182,7 +182,7 @@ func (v frameVector) merge(t *testing.T) {
 	}
 }
 
-func mergeRows(rows []rowOf, f *wire.Frame) []rowOf {
+func mergeRows(rows []rowOf, f *wire.Message) []rowOf {
 	out := []rowOf{}
 	for _, e := range rows {
 		changed := slices.ContainsFunc(f.Changed, func(c rowOf) bool { return c.UserID == e.UserID })

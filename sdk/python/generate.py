@@ -14,7 +14,7 @@ TARGET = HERE / "scoreboard/_types.py"
 ROOTS = [
     "Action",
     "Timeline",
-    "Frame",
+    "Message",
     "JoinTicket",
     "List",
     "Place",

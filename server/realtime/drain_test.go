@@ -41,7 +41,7 @@ func TestDrain(t *testing.T) {
 				}
 				mu.Lock()
 				defer mu.Unlock()
-				if f.Type != wire.FrameBye || code != 1012 || f.Reason != "restart" || f.ReconnectAfterMS < 0 ||
+				if f.Type != wire.MessageBye || code != 1012 || f.Reason != "restart" || f.ReconnectAfterMS < 0 ||
 					f.ReconnectAfterMS > 5000 {
 					t.Errorf("closed with %d after %+v, want 1012 after a restart's bye", code, f)
 				}
@@ -53,7 +53,7 @@ func TestDrain(t *testing.T) {
 		go func() { drained <- r.hub.Drain(t.Context()) }()
 		await(t, "joins to be refused", func() bool {
 			w := r.dial("")
-			if f := w.frame(); f.Type == wire.FrameUpdated {
+			if f := w.frame(); f.Type == wire.MessageUpdated {
 				_ = w.ws.Close()
 				return false
 			}
@@ -138,7 +138,7 @@ func TestLimits(t *testing.T) {
 				var open []*watcher
 				for _, q := range c.queries[:len(c.queries)-1] {
 					w := r.dial(q)
-					w.expect(wire.FrameUpdated)
+					w.expect(wire.MessageUpdated)
 					open = append(open, w)
 				}
 				last := c.queries[len(c.queries)-1]
@@ -149,7 +149,7 @@ func TestLimits(t *testing.T) {
 					_ = w.ws.Close()
 				}
 				await(t, "capacity", func() bool {
-					return r.dial(last).frame().Type == wire.FrameUpdated
+					return r.dial(last).frame().Type == wire.MessageUpdated
 				})
 			})
 		})
@@ -162,7 +162,7 @@ func TestLifetime(t *testing.T) {
 		r := startInMemory(t, realtime.Options{Lifetime: 400 * time.Millisecond}, newRanking("global"))
 		w := r.dial("")
 		w.frame()
-		if f := w.expect(wire.FrameBye); f.Reason != "lifetime" {
+		if f := w.expect(wire.MessageBye); f.Reason != "lifetime" {
 			t.Errorf("bye: got %+v, want lifetime", f)
 		}
 		if code, _ := w.closed(); code != 1012 {

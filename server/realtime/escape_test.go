@@ -11,7 +11,7 @@ import (
 
 func TestErrorFramesAreEscaped(t *testing.T) {
 	t.Parallel()
-	var f wire.Frame
+	var f wire.Message
 	err := scoreboard.Invalid("x\u2066", "unknown\x1b[2J \u202etype")
 	if err := json.Unmarshal(realtime.Native.Error(err, "daily").JSON, &f); err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func TestDialectFormats(t *testing.T) {
 		return fmt.Sprintf(`{"userId":%s,"nickName":"%s","score":%d,"rank":%d,"updatedAt":"%s"}`,
 			user, strings.Trim(user, `"`), score, rank, reachedAt(scoreboard.Score(score)).Format(time.RFC3339))
 	}
-	native.expect(wire.FrameUpdated)
+	native.expect(wire.MessageUpdated)
 	highscore.expectText(`{"type":"LEADERBOARD_UPDATE","data":{"entries":[` +
 		`{"rank":1,"player_id":"17","username":"17","score":9},` +
 		`{"rank":2,"player_id":"alice","username":"alice","score":5}],"updated_at":NOW}}`)
@@ -84,9 +84,9 @@ func TestDialectFormats(t *testing.T) {
 	highscore.send(`{"type":"subscribe","board":"nosuch"}`)
 	delta.send(`not JSON`)
 	boards.edit(func() { boards.reason = "redis_unavailable" })
-	native.expect(wire.FrameUpdated)
+	native.expect(wire.MessageUpdated)
 	boards.edit(func() { boards.reason, boards.boards["global"].epoch = "", 50 })
-	native.expect(wire.FrameUpdated)
+	native.expect(wire.MessageUpdated)
 	r.hub.Notify(boards.set("global", of{"alice": 12}))
 	highscore.expectText(`{"type":"LEADERBOARD_UPDATE","data":{"entries":[` +
 		`{"rank":1,"player_id":"alice","username":"alice","score":12},` +

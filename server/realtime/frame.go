@@ -60,30 +60,30 @@ func NewFrame(kind string, v any) *Frame {
 // Native is the format of the native API.
 var Native = &Format{
 	State: func(v *StateView) *Frame {
-		head := nativeHead(wire.FrameUpdated, v)
+		head := nativeHead(wire.MessageUpdated, v)
 		return NewFrame(head.Type, updatedFrame{head, protocol.Entries(v.Rows)})
 	},
 	Delta: func(v *StateView, before []scoreboard.Entry, base int64) *Frame {
-		head := nativeHead(wire.FrameDelta, v)
+		head := nativeHead(wire.MessageDelta, v)
 		changed, removed := difference(before, v.Rows)
 		return NewFrame(head.Type, deltaFrame{head, base, changed, removed})
 	},
 	Rank: func(v *RankView) *Frame {
-		return NewFrame(wire.FrameRank, rankFrame{
-			Type: wire.FrameRank, Board: string(v.Board), UserID: string(v.User),
+		return NewFrame(wire.MessageRank, rankFrame{
+			Type: wire.MessageRank, Board: string(v.Board), UserID: string(v.User),
 			Score: int64(v.Score), Rank: v.Rank, PreviousRank: v.Previous,
 			Version: v.Version, Epoch: v.Epoch, TS: v.TS,
 		})
 	},
 	Friends: func(v *FriendsView) *Frame {
-		return NewFrame(wire.FrameFriends, friendsFrame{
-			Type: wire.FrameFriends, Board: string(v.Board), UserID: string(v.User),
+		return NewFrame(wire.MessageFriends, friendsFrame{
+			Type: wire.MessageFriends, Board: string(v.Board), UserID: string(v.User),
 			Version: v.Version, Epoch: v.Epoch, TS: v.TS, Friends: protocol.ListEntries(v.Rows),
 		})
 	},
 	Bye: func(reason string, reconnect time.Duration) *Frame {
 		ms := reconnect.Milliseconds()
-		f := NewFrame(wire.FrameBye, byeFrame{Type: wire.FrameBye, Reason: reason, ReconnectAfterMS: ms})
+		f := NewFrame(wire.MessageBye, byeFrame{Type: wire.MessageBye, Reason: reason, ReconnectAfterMS: ms})
 		f.RetryMS = ms
 		return f
 	},
@@ -103,8 +103,8 @@ func newError(err error, board scoreboard.BoardID) *Frame {
 	known := &scoreboard.Error{Code: wire.CodeInternal, Message: "internal error"}
 	_ = errors.As(err, &known)
 	e := protocol.NewError(known)
-	return NewFrame(wire.FrameError, errorFrame{
-		Type: wire.FrameError, ErrorCode: e.ErrorCode, Message: e.Message, Field: e.Field, Board: string(board),
+	return NewFrame(wire.MessageError, errorFrame{
+		Type: wire.MessageError, ErrorCode: e.ErrorCode, Message: e.Message, Field: e.Field, Board: string(board),
 	})
 }
 

@@ -65,13 +65,13 @@ func (c *circles) reads() int {
 func (w *watcher) friends() string {
 	w.t.Helper()
 	for {
-		if f := w.frame(); f.Type == wire.FrameFriends {
+		if f := w.frame(); f.Type == wire.MessageFriends {
 			return friendsIn(f)
 		}
 	}
 }
 
-func friendsIn(f wire.Frame) (text string) {
+func friendsIn(f wire.Message) (text string) {
 	for _, e := range f.Friends {
 		text += fmt.Sprintf("%d. %s #%d %d, ", e.ListRank, e.UserID, e.Rank, e.Score)
 	}
@@ -88,7 +88,7 @@ func TestFriendsInStream(t *testing.T) {
 		r.hub.ShowFriends(c)
 		w, phone := r.dial("user=u120&friends=1"), r.dial("user=u120&friends=1")
 		for _, without := range []*watcher{r.dial("user=u121"), r.dial("friends=1")} {
-			without.expect(wire.FrameUpdated)
+			without.expect(wire.MessageUpdated)
 			without.quiet(time.Second)
 		}
 		const first = "1. u000 #1 150000, 2. u120 #121 30000, 3. u130 #131 20000, "
@@ -144,7 +144,7 @@ func TestFriendsAfterOutage(t *testing.T) {
 		w := r.dial("user=ada&friends=1")
 		w.friends()
 		c.edit(func() { c.reason = "ranking_unavailable" })
-		if f := w.expect(wire.FrameUpdated); !f.Degraded {
+		if f := w.expect(wire.MessageUpdated); !f.Degraded {
 			t.Fatalf("got %+v, want a degraded state", f)
 		}
 		n := c.set("global", of{"ada": 10})

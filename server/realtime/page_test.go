@@ -46,7 +46,7 @@ func readProtocolPage(t *testing.T) *protocolPage {
 		if err := json.Unmarshal([]byte(example), &head); err != nil {
 			t.Fatalf("%s: %v", example, err)
 		}
-		var to any = &wire.Frame{}
+		var to any = &wire.Message{}
 		switch head.Type {
 		case "":
 			to = &wire.JoinTicket{}
@@ -107,7 +107,7 @@ func TestPageShowsRealMessages(t *testing.T) {
 	got(w) // the delta
 	got(w) // alice's rank
 	friends := r.dial("user=alice&friends=1")
-	friends.expect(wire.FrameUpdated)
+	friends.expect(wire.MessageUpdated)
 	got(friends)
 	w.send(`{"type":"follow","board":"daily"}`)
 	got(w)
@@ -162,7 +162,7 @@ func TestPageIsComplete(t *testing.T) {
 	t.Parallel()
 	page := readProtocolPage(t)
 	for _, kind := range []string{
-		wire.FrameUpdated, wire.FrameDelta, wire.FrameRank, wire.FrameBye, wire.FrameError,
+		wire.MessageUpdated, wire.MessageDelta, wire.MessageRank, wire.MessageBye, wire.MessageError,
 	} {
 		if !strings.Contains(page.text, "\n### "+kind+"\n") {
 			t.Errorf("no heading %s", kind)

@@ -22,15 +22,15 @@ type screen struct {
 }
 
 // show applies a frame as a client does.
-func (s *screen) show(t *testing.T, f wire.Frame) {
+func (s *screen) show(t *testing.T, f wire.Message) {
 	t.Helper()
 	if f.Epoch == s.epoch && f.Version < s.version {
 		t.Errorf("version went back from %d to %d", s.version, f.Version)
 	}
 	switch f.Type {
-	case wire.FrameUpdated:
+	case wire.MessageUpdated:
 		s.top = f.Top
-	case wire.FrameDelta:
+	case wire.MessageDelta:
 		if f.Epoch != s.epoch || f.Base != s.version {
 			t.Errorf("delta of base %d:%d, have %d:%d", f.Epoch, f.Base, s.epoch, s.version)
 		}

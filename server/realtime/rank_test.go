@@ -11,16 +11,16 @@ import (
 )
 
 // rank reads up to the next user.rank.updated.
-func (w *watcher) rank() wire.Frame {
+func (w *watcher) rank() wire.Message {
 	w.t.Helper()
 	for {
-		if f := w.frame(); f.Type == wire.FrameRank {
+		if f := w.frame(); f.Type == wire.MessageRank {
 			return f
 		}
 	}
 }
 
-func checkRank(t *testing.T, f wire.Frame, user string, rank, previous, version int64) {
+func checkRank(t *testing.T, f wire.Message, user string, rank, previous, version int64) {
 	t.Helper()
 	was := int64(0)
 	if f.PreviousRank != nil {
@@ -39,7 +39,7 @@ func TestOwnRankInTheTop(t *testing.T) {
 	r := start(t, realtime.Options{}, boards)
 	alice, phone, bob := r.dial("user=alice"), r.dial("user=alice"), r.dial("user=bob")
 	for _, w := range []*watcher{alice, phone, bob} {
-		w.expect(wire.FrameUpdated)
+		w.expect(wire.MessageUpdated)
 	}
 	r.hub.Notify(boards.set("global", of{"alice": 10}))
 	// Alice moved and overtook Bob, whose own version did not change.
@@ -82,7 +82,7 @@ func TestNoRankFrameForUnrankedUser(t *testing.T) {
 		w := r.dial("user=alice")
 		w.frame()
 		r.hub.Notify(boards.set("global", of{"bob": 1}))
-		w.expect(wire.FrameUpdated)
+		w.expect(wire.MessageUpdated)
 		w.quiet(300 * time.Millisecond)
 	})
 }

@@ -90,7 +90,7 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	r.hub.Notify(boards.set("global", of{"alice": 1}))
-	bystander.expect(wire.FrameUpdated)
+	bystander.expect(wire.MessageUpdated)
 	await(t, "all other connections to be closed", func() bool { return gauge(t, r.hub, "connections") == 1 })
 }
 
@@ -108,7 +108,7 @@ func TestPingsDoNotCountAsCommands(t *testing.T) {
 		w.send(`{"type":"unsubscribe","board":"b1"}`)
 	}
 	w.send(`{"type":"subscribe","board":"b1"}`)
-	if f := w.expect(wire.FrameUpdated); f.Board != "b1" {
+	if f := w.expect(wire.MessageUpdated); f.Board != "b1" {
 		t.Errorf("got %+v, want b1", f)
 	}
 }
@@ -118,7 +118,7 @@ func TestJoinRefused(t *testing.T) {
 	r := start(t, realtime.Options{}, newRanking("global", "secret"))
 	for board, want := range map[string]string{"nosuch": "not_found", "secret": "forbidden"} {
 		w := r.dial(query("board", board))
-		if f := w.expect(wire.FrameError); f.ErrorCode != want {
+		if f := w.expect(wire.MessageError); f.ErrorCode != want {
 			t.Errorf("%s: got %+v, want %s", board, f, want)
 		}
 		if code, reason := w.closed(); code != wire.CloseForbidden || reason != want {
@@ -166,7 +166,7 @@ func TestTokenExpires(t *testing.T) {
 	r := start(t, realtime.Options{}, newRanking("global"))
 	w := r.dial("expires=300")
 	w.frame()
-	if f := w.expect(wire.FrameBye); f.Reason != "token expired" {
+	if f := w.expect(wire.MessageBye); f.Reason != "token expired" {
 		t.Errorf("bye: got %+v, want token expired", f)
 	}
 	if code, _ := w.closed(); code != wire.CloseToken {

@@ -21,7 +21,7 @@ func TestLostNoticeIsRepairedWithinASecond(t *testing.T) {
 		for i := range 3 {
 			lost := time.Now()
 			boards.set("global", of{"alice": 1, user(i): 2})
-			w.expect(wire.FrameUpdated)
+			w.expect(wire.MessageUpdated)
 			if took := time.Since(lost); took > time.Second {
 				t.Errorf("repaired after %s, want within a second", took)
 			}
@@ -91,7 +91,7 @@ func TestLowerEpochs(t *testing.T) {
 		if f := r.dial("").frame(); f.Epoch != high {
 			t.Errorf("newcomer: got epoch %d, want %d", f.Epoch, high)
 		}
-		for f := w.frame(); f.Type != wire.FrameBye; f = w.frame() {
+		for f := w.frame(); f.Type != wire.MessageBye; f = w.frame() {
 			t.Errorf("got %+v, want nothing but the end", f)
 		}
 		if code, _ := w.closed(); code != 1012 {
@@ -116,7 +116,7 @@ func TestFamilyMovesToNextInstance(t *testing.T) {
 			t.Errorf("board: got %s, want the instance", f.Board)
 		}
 		r.hub.Notify(boards.set("daily", of{"alice": 2}))
-		w.expect(wire.FrameUpdated)
+		w.expect(wire.MessageUpdated)
 		boards.edit(func() {
 			b := newRanking("daily").boards["daily"]
 			b.instance, b.epoch = "daily:2026-11-22", 5
@@ -144,24 +144,24 @@ func TestFramesOfABoardInDoubt(t *testing.T) {
 		boards.state = scoreboard.StateCatchingUp
 		r := startInMemory(t, realtime.Options{CheckEvery: 100 * time.Millisecond}, boards)
 		w := r.dial("delta=1")
-		if f := w.expect(wire.FrameUpdated); f.BoardState != "CATCHING_UP" || f.Degraded || f.Version != 2 {
+		if f := w.expect(wire.MessageUpdated); f.BoardState != "CATCHING_UP" || f.Degraded || f.Version != 2 {
 			t.Errorf("on connect: got %+v, want it catching up", f)
 		}
 		r.hub.Notify(boards.set("global", of{"alice": 2}))
-		if f := w.expect(wire.FrameUpdated); f.BoardState != "CATCHING_UP" || f.Version != 3 {
+		if f := w.expect(wire.MessageUpdated); f.BoardState != "CATCHING_UP" || f.Version != 3 {
 			t.Errorf("after a notice: got %+v, want it catching up, and whole", f)
 		}
 		// A client that has the version learns of the state.
 		again, events := r.dial("epoch=10&version=3"), r.listen("")
-		if f := again.expect(wire.FrameUpdated); f.BoardState != "CATCHING_UP" {
+		if f := again.expect(wire.MessageUpdated); f.BoardState != "CATCHING_UP" {
 			t.Errorf("on resuming: got %+v, want it catching up", f)
 		}
 		if e, f := events.next(); e.id != "0:0" || f.BoardState != "CATCHING_UP" {
 			t.Errorf("as an event: got %+v, want an id that cannot be resumed from", e)
 		}
 		boards.edit(func() { boards.state = "" })
-		for what, f := range map[string]wire.Frame{"first": w.frame(), "second": again.frame()} {
-			if f.Type != wire.FrameUpdated || f.BoardState != "" || f.Version != 3 {
+		for what, f := range map[string]wire.Message{"first": w.frame(), "second": again.frame()} {
+			if f.Type != wire.MessageUpdated || f.BoardState != "" || f.Version != 3 {
 				t.Errorf("the %s connection: got %+v, want the same version, healthy", what, f)
 			}
 		}
@@ -229,7 +229,7 @@ func TestFailoverToALaggingRedis(t *testing.T) {
 					boards.state = scoreboard.StateCatchingUp
 				})
 				f := w.frame()
-				if f.Type != wire.FrameUpdated || f.BoardState != "CATCHING_UP" || f.Epoch != before.Epoch ||
+				if f.Type != wire.MessageUpdated || f.BoardState != "CATCHING_UP" || f.Epoch != before.Epoch ||
 					f.Version != before.Version || f.Top[0].Score != 4 {
 					t.Errorf("got %+v, want the state of before, catching up", f)
 				}
@@ -353,14 +353,14 @@ func TestUnreadableBoard(t *testing.T) {
 	boards.err = errors.New("backend lost")
 	r := start(t, realtime.Options{}, boards)
 	w := r.dial("")
-	if f := w.expect(wire.FrameError); f.ErrorCode != "unavailable" {
+	if f := w.expect(wire.MessageError); f.ErrorCode != "unavailable" {
 		t.Errorf("got %+v, want unavailable", f)
 	}
 	if code, _ := w.closed(); code != 1012 {
 		t.Errorf("code: got %d, want 1012, try again later", code)
 	}
 	boards.edit(func() { boards.err = nil })
-	r.dial("").expect(wire.FrameUpdated)
+	r.dial("").expect(wire.MessageUpdated)
 }
 
 func TestResume(t *testing.T) {
@@ -398,7 +398,7 @@ func TestImpossibleTimesEndNoDaemon(t *testing.T) {
 		n := boards.set("global", of{"alice": scoreboard.Score(2 + i)})
 		n.Top.UpdatedAt, n.Top.AsOf = at, at
 		r.hub.Notify(n)
-		for seen := map[string]bool{}; !seen[wire.FrameUpdated]; {
+		for seen := map[string]bool{}; !seen[wire.MessageUpdated]; {
 			f := w.frame()
 			seen[f.Type] = true
 			if !scoreboard.IsWritable(f.TS) {

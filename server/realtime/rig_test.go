@@ -174,7 +174,7 @@ func (w *watcher) read() ([]byte, error) {
 }
 
 // frame reads the next frame.
-func (w *watcher) frame() wire.Frame {
+func (w *watcher) frame() wire.Message {
 	w.t.Helper()
 	data, err := w.read()
 	if err != nil {
@@ -198,9 +198,9 @@ func (r *rig) get(path string) int {
 	return res.StatusCode
 }
 
-func decode(t *testing.T, data []byte) wire.Frame {
+func decode(t *testing.T, data []byte) wire.Message {
 	t.Helper()
-	var f wire.Frame
+	var f wire.Message
 	if err := json.Unmarshal(data, &f); err != nil {
 		t.Fatalf("frame %s: %v", data, err)
 	}
@@ -208,7 +208,7 @@ func decode(t *testing.T, data []byte) wire.Frame {
 }
 
 // expect reads the next frame, which must be of that type.
-func (w *watcher) expect(kind string) wire.Frame {
+func (w *watcher) expect(kind string) wire.Message {
 	w.t.Helper()
 	f := w.frame()
 	if f.Type != kind {

@@ -106,7 +106,7 @@ func TestSlowConsumer(t *testing.T) {
 }
 
 // try is frame for goroutines other than the test's.
-func (w *watcher) try() (f wire.Frame, ok bool) {
+func (w *watcher) try() (f wire.Message, ok bool) {
 	data, err := w.read()
 	if err == nil {
 		err = json.Unmarshal(data, &f)
@@ -189,7 +189,7 @@ func TestSlowReaderSkipsStates(t *testing.T) {
 	top, _ := boards.ReadTop(t.Context(), "global")
 	frames := 0
 	for {
-		f := w.expect(wire.FrameUpdated)
+		f := w.expect(wire.MessageUpdated)
 		frames++
 		if f.Version == top.Version {
 			break
@@ -201,9 +201,9 @@ func TestSlowReaderSkipsStates(t *testing.T) {
 	// Once it has caught up, its past stalls do not count.
 	time.Sleep(slowAfter * 5 / 4)
 	r.hub.Notify(boards.set("global", of{longUser(0): 5000}))
-	w.expect(wire.FrameUpdated)
+	w.expect(wire.MessageUpdated)
 	r.hub.Notify(boards.set("global", of{longUser(0): 5001}))
-	w.expect(wire.FrameUpdated)
+	w.expect(wire.MessageUpdated)
 }
 
 // Writes wait behind a stalled frame; under TLS too, where every write blocks.
@@ -255,7 +255,7 @@ func pongsWaitBehindAStalledFrame(t *testing.T, begin func(*httptest.Server)) {
 	for w.frame().Version != top.Version {
 	}
 	w.send("[")
-	w.expect(wire.FrameError)
+	w.expect(wire.MessageError)
 	if pongs != 5 {
 		t.Errorf("pongs: got %d, want 5", pongs)
 	}

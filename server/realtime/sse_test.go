@@ -80,7 +80,7 @@ func (l *listener) parse(body io.Reader) {
 }
 
 // next is the next event that is no comment, and its frame.
-func (l *listener) next() (event, wire.Frame) {
+func (l *listener) next() (event, wire.Message) {
 	l.t.Helper()
 	for {
 		select {
@@ -129,7 +129,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
-	if e, f := l.next(); e.id != "10:2" || f.Type != wire.FrameUpdated || len(f.Top) != 1 {
+	if e, f := l.next(); e.id != "10:2" || f.Type != wire.MessageUpdated || len(f.Top) != 1 {
 		t.Errorf("got %+v, want a snapshot with id 10:2", e)
 	}
 	r.hub.Notify(boards.set("global", of{"alice": 6}))
@@ -137,7 +137,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("got %+v, want id 10:3", e)
 	}
 	// The user's frame has the board's id, because a client resumes from that.
-	if e, f := l.next(); e.id != "10:3" || f.Type != wire.FrameRank {
+	if e, f := l.next(); e.id != "10:3" || f.Type != wire.MessageRank {
 		t.Errorf("got %+v, want the rank under id 10:3", e)
 	}
 }
@@ -173,7 +173,7 @@ func TestEventsDelta(t *testing.T) {
 	l.next()
 	r.hub.Notify(boards.set("global", of{"carol": 1}))
 	e, f := l.next()
-	if f.Type != wire.FrameDelta || f.Base != 2 || f.Version != 3 || len(f.Changed) != 1 ||
+	if f.Type != wire.MessageDelta || f.Base != 2 || f.Version != 3 || len(f.Changed) != 1 ||
 		f.Changed[0].UserID != "carol" {
 		t.Errorf("got %+v, want only carol", f)
 	}
@@ -201,7 +201,7 @@ func TestEventsEnd(t *testing.T) {
 	short.next()
 	long.next()
 	e, f := short.next()
-	if f.Type != wire.FrameBye || f.Reason != "token expired" || e.retry == "" {
+	if f.Type != wire.MessageBye || f.Reason != "token expired" || e.retry == "" {
 		t.Errorf("got %+v, want a bye with a retry", e)
 	}
 	if e, ok := <-short.events; ok {
@@ -223,7 +223,7 @@ func TestEventsRefused(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", query, got, want)
 		}
 	}
-	if f := r.dial("user=a").expect(wire.FrameError); f.Message != "1 of 1 streams of this user are in use" {
+	if f := r.dial("user=a").expect(wire.MessageError); f.Message != "1 of 1 streams of this user are in use" {
 		t.Errorf("message: got %q, want how many streams are in use", f.Message)
 	}
 	if n := gauge(t, r.hub, "connections"); n != 1 {

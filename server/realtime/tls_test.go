@@ -29,7 +29,7 @@ func TestWebSocketUnderTLS(t *testing.T) {
 	for i := range 50 {
 		score := scoreboard.Score(i + 1)
 		r.hub.Notify(boards.set("global", of{"alice": score}))
-		for f := w.frame(); f.Type != wire.FrameRank || *f.Score != int64(score); f = w.frame() {
+		for f := w.frame(); f.Type != wire.MessageRank || *f.Score != int64(score); f = w.frame() {
 		}
 	}
 	if err := w.ws.WriteMessage(websocket.BinaryMessage, []byte("hello")); err != nil {
@@ -66,7 +66,7 @@ func TestEventsUnderTLS(t *testing.T) {
 			if e, _ := l.next(); e.id != "10:3" {
 				t.Errorf("got %+v, want 10:3", e)
 			}
-			if e, f := l.next(); e.id != "10:3" || f.Type != wire.FrameRank {
+			if e, f := l.next(); e.id != "10:3" || f.Type != wire.MessageRank {
 				t.Errorf("got %+v, want the rank", e)
 			}
 			if res := r.listen("user=alice").res; res.StatusCode != 429 ||
@@ -76,7 +76,7 @@ func TestEventsUnderTLS(t *testing.T) {
 			if e := <-l.events; e.comment == "" {
 				t.Errorf("got %+v, want a comment", e)
 			}
-			if e, f := l.next(); f.Type != wire.FrameBye || e.retry == "" || e.id != "10:3" {
+			if e, f := l.next(); f.Type != wire.MessageBye || e.retry == "" || e.id != "10:3" {
 				t.Errorf("got %+v, want a bye", e)
 			}
 			if e, ok := <-l.events; ok {

@@ -20,7 +20,7 @@ func TestSnapshotThenChanges(t *testing.T) {
 	boards.set("global", of{"alice": 5})
 	r := start(t, realtime.Options{}, boards)
 	w := r.dial("")
-	f := w.expect(wire.FrameUpdated)
+	f := w.expect(wire.MessageUpdated)
 	if len(f.Top) != 1 || f.Top[0] != (wire.Entry{Rank: 1, UserID: "alice", Score: 5}) {
 		t.Errorf("top: got %+v, want alice with 5", f.Top)
 	}
@@ -28,7 +28,7 @@ func TestSnapshotThenChanges(t *testing.T) {
 		t.Errorf("frame: got %+v, want board global, version 2, epoch 10 and a time", f)
 	}
 	r.hub.Notify(boards.set("global", of{"bob": 7}))
-	f = w.expect(wire.FrameUpdated)
+	f = w.expect(wire.MessageUpdated)
 	if len(f.Top) != 2 || f.Top[0].UserID != "bob" || f.Version != 3 {
 		t.Errorf("frame: got %+v, want bob first at version 3", f)
 	}
@@ -185,18 +185,18 @@ func TestDeltaNeedsItsBase(t *testing.T) {
 		boards.set("global", of{"alice": 1})
 		r := startInMemory(t, realtime.Options{Window: 20 * time.Millisecond, MessagesPerMinute: 2 * 60}, boards)
 		w := r.dial("delta=1")
-		w.expect(wire.FrameUpdated)
+		w.expect(wire.MessageUpdated)
 		r.hub.Notify(boards.set("global", of{"bob": 2}))
-		w.expect(wire.FrameDelta)
+		w.expect(wire.MessageDelta)
 		for i := range 3 { // while the connection is at its cap
 			time.Sleep(50 * time.Millisecond)
 			r.hub.Notify(boards.set("global", of{user(i): 3}))
 		}
-		if f := w.expect(wire.FrameUpdated); len(f.Top) != 5 || f.Version != 6 {
+		if f := w.expect(wire.MessageUpdated); len(f.Top) != 5 || f.Version != 6 {
 			t.Errorf("after skipped states: got %+v, want a snapshot", f)
 		}
 		r.hub.Notify(boards.set("global", of{"bob": 20}))
-		if f := w.expect(wire.FrameDelta); f.Base != 6 || len(f.Removed) != 0 || f.Changed[0].UserID != "bob" {
+		if f := w.expect(wire.MessageDelta); f.Base != 6 || len(f.Removed) != 0 || f.Changed[0].UserID != "bob" {
 			t.Errorf("then: got %+v, want a delta", f)
 		}
 	})
@@ -209,7 +209,7 @@ func TestSeveralBoards(t *testing.T) {
 	w := r.dial("")
 	w.frame()
 	w.send(`{"type":"subscribe","board":"daily"}`)
-	if f := w.expect(wire.FrameUpdated); f.Board != "daily" {
+	if f := w.expect(wire.MessageUpdated); f.Board != "daily" {
 		t.Errorf("board: got %s, want daily", f.Board)
 	}
 	refused := []struct{ command, code string }{
@@ -222,7 +222,7 @@ func TestSeveralBoards(t *testing.T) {
 	}
 	for _, c := range refused {
 		w.send(c.command)
-		if f := w.expect(wire.FrameError); f.ErrorCode != c.code || f.Message == "" {
+		if f := w.expect(wire.MessageError); f.ErrorCode != c.code || f.Message == "" {
 			t.Errorf("%s: got %+v, want error %s", c.command, f, c.code)
 		}
 	}
@@ -230,10 +230,10 @@ func TestSeveralBoards(t *testing.T) {
 	w.send(`{"type":"unsubscribe","board":"daily"}`)
 	w.send(`{"type":"unsubscribe","board":"daily"}`)
 	w.send(`{"type":"unknown","board":"daily"}`)
-	w.expect(wire.FrameError)
+	w.expect(wire.MessageError)
 	r.hub.Notify(boards.set("daily", of{"alice": 1}))
 	r.hub.Notify(boards.set("global", of{"bob": 1}))
-	if f := w.expect(wire.FrameUpdated); f.Board != "global" {
+	if f := w.expect(wire.MessageUpdated); f.Board != "global" {
 		t.Errorf("board: got %s, want global only", f.Board)
 	}
 }
@@ -244,9 +244,9 @@ func TestTooManyBoards(t *testing.T) {
 	w := r.dial("")
 	w.frame()
 	w.send(`{"type":"subscribe","board":"b1"}`)
-	w.expect(wire.FrameUpdated)
+	w.expect(wire.MessageUpdated)
 	w.send(`{"type":"subscribe","board":"b2"}`)
-	if f := w.expect(wire.FrameError); f.ErrorCode != "rate_limited" {
+	if f := w.expect(wire.MessageError); f.ErrorCode != "rate_limited" {
 		t.Errorf("got %+v, want rate_limited", f)
 	}
 }
@@ -263,7 +263,7 @@ func TestFewMessagesPerMinute(t *testing.T) {
 		at := time.Now()
 		for i := range 2 {
 			r.hub.Notify(boards.set("global", of{"alice": scoreboard.Score(i + 1)}))
-			w.expect(wire.FrameUpdated)
+			w.expect(wire.MessageUpdated)
 			if gap := time.Since(at); gap < 1500*time.Millisecond {
 				t.Errorf("frames %s apart, want 1.5 s", gap)
 			}

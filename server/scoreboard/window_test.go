@@ -1,6 +1,10 @@
 package scoreboard_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -44,6 +48,37 @@ func TestWindowGuarantees(t *testing.T) {
 		if left := shortest - window.Guaranteed(); left < scoreboard.MaxClockSkew || left > 5*24*time.Hour {
 			t.Errorf("window %d: repeats are recognised for %s at shortest, and %s is guaranteed", window, shortest,
 				window.Guaranteed())
+		}
+	}
+}
+
+// What pages say and offline queues assume is what the window guarantees. A queue that sent an
+// increment once must not send it after that.
+func TestWindowInPagesAndQueues(t *testing.T) {
+	t.Parallel()
+	days := func(w scoreboard.Window) int { return int(w.Guaranteed() / (24 * time.Hour)) }
+	shortest, longest := days(scoreboard.DefaultWindow), days(scoreboard.MaxWindow)
+	for path, want := range map[string]string{
+		"README.md":            fmt.Sprintf("[%d days](docs/requirements.md)", shortest),
+		"docs/requirements.md": fmt.Sprintf("| 2 | %d days |\n| 3 | %d days |\n| 4 | %d days |", shortest, days(3), longest),
+		"docs/settings.md":     fmt.Sprintf("valid for %d, %d or %d days at most", shortest, days(3), longest),
+		"docs/dialects.md":     fmt.Sprintf("at least %d days by default, %d with the largest window", shortest, longest),
+
+		"sdk/typescript/README.md":                                 fmt.Sprintf("more than %d days ago", shortest),
+		"sdk/python/README.md":                                     fmt.Sprintf("more than %d days ago", shortest),
+		"sdk/csharp/README.md":                                     fmt.Sprintf("more than %d days ago", shortest),
+		"sdk/typescript/src/queue/queue.ts":                        fmt.Sprintf("MAX_AGE = %d * 24 * 3600_000;", shortest),
+		"sdk/python/scoreboard/_store.py":                          fmt.Sprintf("MAX_AGE = %d * 24 * 3600\n", shortest),
+		"sdk/godot/README.md":                                      fmt.Sprintf("more than %d days ago", shortest),
+		"sdk/godot/gdscript/addons/scoreboard/scoreboard_queue.gd": fmt.Sprintf("MAX_AGE := %d * 24 * 3600\n", shortest),
+		"sdk/csharp/Runtime/Client/Queue/OfflineQueue.cs":          fmt.Sprintf("MaxAge = TimeSpan.FromDays(%d);", shortest),
+	} {
+		text, err := os.ReadFile(filepath.Join("..", "..", path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), strings.Join(strings.Fields(want), " ")) {
+			t.Errorf("%s lacks %q", path, want)
 		}
 	}
 }

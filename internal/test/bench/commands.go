@@ -82,7 +82,7 @@ var benchmarks = []benchmark{
 		"scorebench generator", Generator, nil,
 	},
 	{
-		"screen", "Measure the dashboard: CPU time and bytes to the terminal, idle and at 50 updates/s",
+		"screen", "Measure the screen of sbctl watch: CPU time and bytes to the terminal, idle and at 50 updates/s",
 		"scorebench screen", Screen, nil,
 	},
 	{

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// screenRate is the rate of updates per second while the dashboard is measured.
+	// screenRate is the rate of updates per second while the screen is measured.
 	screenRate = 50
 	// screenUsers is how many users the board has.
 	screenUsers = 60
 )
 
-// Screen measures the dashboard on a terminal of 120x40 with true colours: its CPU time
+// Screen measures sbctl watch on a terminal of 120x40 with true colours: its CPU time
 // and the bytes that it writes, on an idle board and at 50 updates per second.
 func Screen(ctx context.Context, o Options) error {
 	sizes := o.sizes()

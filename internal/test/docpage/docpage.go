@@ -14,6 +14,7 @@ type Page struct {
 	Commands map[string][]string // the lines of its blocks marked as sh, by heading
 	Output   string              // the blocks without a mark
 	Go       string              // the blocks marked as go
+	SQL      string              // the blocks marked as sql
 	Rows     [][]string          // the cells of its tables
 }
 
@@ -37,6 +38,8 @@ func Read(t testing.TB, root, path string) Page {
 			p.Output += line + "\n"
 		case block == "```go":
 			p.Go += line + "\n"
+		case block == "```sql":
+			p.SQL += line + "\n"
 		case block != "":
 		case strings.HasPrefix(line, "```"):
 			block = line

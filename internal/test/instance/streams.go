@@ -59,14 +59,14 @@ func (s *Server) openStreams() []*stream {
 }
 
 // Push sends a frame to all streams unchanged.
-func (s *Server) Push(f wire.Frame) {
+func (s *Server) Push(f wire.Message) {
 	for _, open := range s.openStreams() {
 		_ = open.write(open.encode(&f)) // fails only if the client has gone
 	}
 }
 
 // Disconnect ends all streams, after a bye frame if one is given.
-func (s *Server) Disconnect(bye *wire.Frame) {
+func (s *Server) Disconnect(bye *wire.Message) {
 	if bye != nil {
 		s.Push(*bye)
 	}
@@ -78,7 +78,7 @@ func (s *Server) Disconnect(bye *wire.Frame) {
 // stream relays the messages of a node's stream to a client. A message is a frame,
 // or over SSE an event or a comment.
 type stream struct {
-	encode func(f *wire.Frame) []byte
+	encode func(f *wire.Message) []byte
 	read   func() ([]byte, error)
 	stop   context.CancelFunc // makes read and send fail
 	done   <-chan struct{}    // closed by stop
@@ -250,7 +250,7 @@ func (s *Server) relayEvents(w http.ResponseWriter, r *http.Request, delay time.
 	}
 	lines := bufio.NewReader(res.Body)
 	_ = s.relay(&stream{
-		encode: func(f *wire.Frame) []byte {
+		encode: func(f *wire.Message) []byte {
 			return fmt.Appendf(nil, "event: %s\nid: %d:%d\ndata: %s\n\n", f.Type, f.Epoch, f.Version, encode(f))
 		},
 		read: func() (event []byte, err error) {
@@ -285,7 +285,7 @@ func respond(w http.ResponseWriter, res *http.Response) {
 	_, _ = io.Copy(w, res.Body)
 }
 
-func encode(f *wire.Frame) []byte {
+func encode(f *wire.Message) []byte {
 	text, err := json.Marshal(f)
 	if err != nil { // a frame has no values that JSON lacks
 		panic(err)

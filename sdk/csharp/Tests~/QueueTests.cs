@@ -157,7 +157,7 @@ namespace Scoreboard.Client.Tests
                     }
                     time.Wait(queue.AddAsync(Event(1))); // never sent
                 }
-                time.Pass(TimeSpan.FromDays(28).TotalMilliseconds);
+                time.Pass(TimeSpan.FromDays(25.1).TotalMilliseconds);
                 using (var store = new FileStore(path))
                 {
                     var sent = new List<string>();

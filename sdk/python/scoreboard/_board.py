@@ -8,7 +8,7 @@ from typing import Literal
 
 from scoreboard._call import status_of
 from scoreboard._config import Config
-from scoreboard._types import Entry, Frame, Top
+from scoreboard._types import Entry, Message, Top
 from scoreboard.errors import error_of
 
 Connection = Literal["ws", "sse", "polling", "disconnected"]
@@ -75,7 +75,7 @@ class _Rows:
     degraded: str
 
 
-def _degraded(rows: Frame | Top) -> str:
+def _degraded(rows: Message | Top) -> str:
     """Why rows are not from a healthy ranking, or may lack changes; empty if neither."""
     if rows.degraded:
         return rows.degraded_reason or "unknown"
@@ -103,7 +103,7 @@ class Board:
             return ""
         return f"{self.state.epoch}:{self.state.version}"
 
-    def frame(self, kind: Connection, f: Frame) -> None:
+    def frame(self, kind: Connection, f: Message) -> None:
         """Apply a message. Raises StreamClosing, Resync, or the ScoreboardError that the server sent."""
         if f.type == "leaderboard.updated":
             self._heard(kind)
@@ -147,10 +147,10 @@ class Board:
         self._change(connection="disconnected", error=error)
         self._publish(self.state)
 
-    def _rows(self, f: Frame, top: list[Entry]) -> _Rows:
+    def _rows(self, f: Message, top: list[Entry]) -> _Rows:
         return _Rows(f.epoch or 0, f.version or 0, f.board or self.state.board, top, f.ts, _degraded(f))
 
-    def _delta(self, f: Frame) -> None:
+    def _delta(self, f: Message) -> None:
         epoch, version = f.epoch or 0, f.version or 0
         have: _Rows | None = self._shown()
         if have is not None and epoch < have.epoch:
@@ -204,7 +204,7 @@ class Board:
         self._me_order = (0, 0)  # any change from now on is newer
         return True
 
-    def _own_change(self, f: Frame) -> None:
+    def _own_change(self, f: Message) -> None:
         epoch, version = f.epoch or 0, f.version or 0
         if self.state.me is None or epoch > self._me_order[0] or version >= self._me_order[1]:
             self._me_order = (epoch, version)

@@ -14,9 +14,9 @@ from scoreboard.errors import ScoreboardError, error_of, unavailable
 
 MAX_INCREMENT = 4096  # bytes, as of a request
 
-# The server recognises a repeat for at least a month. What was first sent longer ago, or at a time that the clock now
-# calls the future, might count twice.
-MAX_AGE = 27 * 24 * 3600
+# The server recognises a repeat for at least 25 days (ledger.window). What was first sent longer ago, or at a time that
+# the clock now calls the future, might count twice.
+MAX_AGE = 25 * 24 * 3600
 MAX_CLOCK_STEP = 3600
 
 _SCHEMA = """

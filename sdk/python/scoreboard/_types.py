@@ -75,14 +75,14 @@ class TimelineFrame:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Timeline:
-    """The response of GET /v1/leaderboard/timeline: the first rows of a board at regular times, or the first part of
-    them. The next part begins at next_from.
+    """The response of GET /v1/leaderboard/timeline: the first rows of a board at regular times, or a part of them. The
+    next part begins at next_from.
 
     Attributes:
         board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
             and the period, such as daily:2026-11-21.
         ends_at: Last step of the timeline; send it as to for the next part.
-        frames: Where the rows changed, with the first step of the part.
+        frames: The steps at which the rows changed, and the first step of the part.
         next_from: The time from which the next part continues; absent on the last one.
         starts_at: Time of the first frame.
         step_ms: Time between two steps in milliseconds, for the next part.
@@ -120,7 +120,7 @@ class ListEntry:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Frame:
+class Message:
     """A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id
     <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated,
     user.friends.updated, bye or error.
@@ -131,10 +131,10 @@ class Frame:
             and the period, such as daily:2026-11-21.
         board_state: State of the board's ranking: CATCHING_UP or DEGRADED_REBUILDING; absent while it is HEALTHY.
         changed: In leaderboard.delta: new and changed rows.
-        degraded: True if the frame is not from a healthy ranking.
+        degraded: True if the message is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
             store_unavailable, replica_behind, stale or archived.
-        epoch: Number of the ranking: a frame with a higher epoch is newer, whatever its version.
+        epoch: Number of the ranking: a message with a higher epoch is newer, whatever its version.
         error_code: In error: the code of the rejected command.
         field: In error: the field of the command that is wrong.
         friends: In user.friends.updated: the user and the user's friends who are on the board, best first.
@@ -146,12 +146,12 @@ class Frame:
         removed: In leaderboard.delta: users who left the rows.
         score: In user.rank.updated: the user's new score, in points.
         top: In leaderboard.updated: the first rows of the board, best first.
-        ts: Time of the state in the frame.
-        type: Type of the frame: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or
-            error.
+        ts: Time of the state in the message.
+        type: Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye
+            or error.
         user_id: In user.rank.updated and user.friends.updated: the user whose standing changed.
         version: Version of the board's top 100, which rises within an epoch.
-        window_ms: Time in milliseconds between frames while an overloaded server sends fewer.
+        window_ms: Time in milliseconds between messages while an overloaded server sends fewer.
     """
 
     type: str
@@ -349,11 +349,11 @@ class StatementEntry:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RankingAnswer:
-    """What a read of the user's rank answers at the same time. It is not of the same state: a difference while events
-    are recorded is a matter of milliseconds.
+    """The response of GET /v1/users/{user_id}/rank at about the same time. It is not from the same snapshot: while
+    events are recorded, the two can differ for some milliseconds.
 
     Attributes:
-        agrees: Whether score and rank are the same.
+        agrees: True if score and rank are those of the explanation.
         as_of: Everything that was committed before this time is included.
         degraded: True if the response is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
@@ -375,12 +375,12 @@ class ScoreSources:
     """The sum of a score's changes by their source, in points. Their sum is the score.
 
     Attributes:
-        adjusted: By operators.
-        archived: By events that are in the ledger archive.
-        imported: From another system.
-        reinstated: By undone voids.
-        reversed: By reversals and voids.
-        submitted: By events of clients and servers.
+        adjusted: Points from adjustments by operators.
+        archived: Points from events that are in the ledger archive.
+        imported: Points from another system.
+        reinstated: Points from undone voids.
+        reversed: Points from reversals and voids.
+        submitted: Points from events of clients and servers.
     """
 
     adjusted: int
@@ -397,10 +397,10 @@ class RankTie:
     ranks first.
 
     Attributes:
-        ahead: Of those, how many reached it before the user.
-        first: User that reached it first; absent if others are private.
-        first_at: When that was; absent as first is.
-        users: With this score, including the user.
+        ahead: Number of these users who reached it before the user.
+        first: User who reached it first; absent if the user may not see other users.
+        first_at: Time at which that user reached it; absent without first.
+        users: Number of users with this score, including the user.
     """
 
     ahead: int
@@ -411,8 +411,7 @@ class RankTie:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RankExplanation:
-    """The response of GET /v1/users/{user_id}/rank/explain: what a user's rank follows from, in one state of
-    PostgreSQL.
+    """The response of GET /v1/users/{user_id}/rank/explain: why a user has this rank, from one snapshot of PostgreSQL.
 
     Attributes:
         above: User directly ahead; absent for the first.
@@ -420,15 +419,15 @@ class RankExplanation:
         below: User directly behind; absent for the last.
         board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
             and the period, such as daily:2026-11-21.
-        events: Events of the user on the board in the ledger.
-        hidden_ahead: Banned users who would rank ahead.
-        latest: Latest events, newest first, at most 10.
+        events: Number of the user's events on the board in the ledger.
+        hidden_ahead: Number of banned users who would rank ahead.
+        latest: The latest events (at most 10), newest first.
         next_cursor: Cursor of the statement of the board for older events.
         rank: Rank on the board, from 1.
-        ranking: What reads answer now; absent if they have no rank.
+        ranking: Response of a read at about the same time; absent if it has no rank.
         reached_at: Time at which the user reached the score; of equal scores, the earlier one ranks first.
         score: The user's score on the board, in points within ±(2^53 − 1).
-        sources: What the score is made of.
+        sources: The score's changes by origin.
         tie: Users with the same score.
         total: Number of users on the board.
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
@@ -457,9 +456,9 @@ class RankClimb:
     """The largest improvement of a rank between two consecutive points or samples; of equal ones the first.
 
     Attributes:
-        began_at: point or sample before the climb.
-        ended_at: point or sample after the climb.
-        ranks: By how many ranks.
+        began_at: Time of the point or sample before the climb.
+        ended_at: Time of the point or sample after the climb.
+        ranks: Number of ranks gained.
     """
 
     began_at: datetime
@@ -495,8 +494,8 @@ class RankPoint:
 
     Attributes:
         at: Time of the point.
-        rank: Null if the user had no score, or was hidden.
-        score: Null if the user had no score, or was hidden.
+        rank: Rank at this time; null if the user had no score, or was hidden.
+        score: Score at this time; null if the user had none, or was hidden.
         total: Number of users on the board.
     """
 
@@ -508,18 +507,18 @@ class RankPoint:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RankHistory:
-    """The response of GET /v1/users/{user_id}/history: a user's score and rank at regular times. What it says beside
-    the points is about these points only.
+    """The response of GET /v1/users/{user_id}/history: a user's score and rank at regular times. Its other fields
+    consider only these points.
 
     Attributes:
-        all_time: Absent if no sample has the user, and with as=now.
+        all_time: Statistics of all samples; absent if no sample has the user, and with as=now.
         best_rank: Lowest rank of a point, from 1.
         best_rank_at: First point with this rank.
-        biggest_climb: Absent if the rank never improved.
+        biggest_climb: Largest improvement; absent if the rank never improved.
         board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
             and the period, such as daily:2026-11-21.
         days_in_top_10: Days in UTC with a point of rank 1 to 10.
-        points: From the first time to the last, at most 1,000.
+        points: One for each time, oldest first, at most 1,000.
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
     """
 

@@ -16,7 +16,7 @@ from scoreboard._board import Board, Resync, State, StreamClosing
 from scoreboard._config import MAX_FRAME, MAX_RESPONSE, Config
 from scoreboard._decode import decode
 from scoreboard._event_stream import EventStream
-from scoreboard._types import Frame, Top
+from scoreboard._types import Message, Top
 from scoreboard.errors import ScoreboardError, error_of, unavailable
 
 # What a stream may fail with. Anything else is a mistake in a program.
@@ -218,7 +218,7 @@ class Watcher:
             raise
 
     def _message(self, kind: Any, data: str | bytes) -> None:
-        self._board.frame(kind, decode(Frame, json.loads(data)))
+        self._board.frame(kind, decode(Message, json.loads(data)))
         self._received = True
 
     # Polling

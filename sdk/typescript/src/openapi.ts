@@ -104,7 +104,7 @@ export interface components {
             error?: components["schemas"]["Error"];
             /** @description If done: the increment's receipt. */
             receipt?: components["schemas"]["Receipt"];
-            /** @description Receipts replaces receipt for an item with boards. */
+            /** @description For an item with boards: a receipt for each, instead of receipt. */
             receipts?: components["schemas"]["Receipt"][];
             /**
              * @description done or rejected.
@@ -142,7 +142,7 @@ export interface components {
             error_code: "board_closed" | "conflict" | "delta_out_of_range" | "event_conflict" | "forbidden" | "gone" | "internal" | "invalid_request" | "invalid_signature" | "method_not_allowed" | "not_found" | "not_settled" | "overloaded" | "payload_too_large" | "rate_limited" | "rule_violated" | "score_out_of_range" | "token_used" | "unauthorized" | "unavailable" | "unsupported_media_type";
             /** @description Event of the request, if it has one. */
             event_id?: string;
-            /** @description field or parameter that is wrong, if it is one. */
+            /** @description Name of the field or parameter that is wrong, if any. */
             field?: string;
             /** @description What is wrong and what to do, for people; it may change. */
             message: string;
@@ -155,82 +155,6 @@ export interface components {
              * @description The rank that the requested score would have, if the user is not on the board.
              */
             would_rank?: number;
-        };
-        /** @description A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or error. */
-        Frame: {
-            /**
-             * Format: int64
-             * @description In leaderboard.delta: the version that the changes apply to.
-             */
-            base?: number;
-            /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
-            board?: string;
-            /** @description State of the board's ranking: CATCHING_UP or DEGRADED_REBUILDING; absent while it is HEALTHY. */
-            board_state?: string;
-            /** @description In leaderboard.delta: new and changed rows. */
-            changed?: components["schemas"]["Entry"][];
-            /** @description True if the frame is not from a healthy ranking. */
-            degraded?: boolean;
-            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
-            degraded_reason?: string;
-            /**
-             * Format: int64
-             * @description Number of the ranking: a frame with a higher epoch is newer, whatever its version.
-             */
-            epoch?: number;
-            /** @description In error: the code of the rejected command. */
-            error_code?: string;
-            /** @description In error: the field of the command that is wrong. */
-            field?: string;
-            /** @description In user.friends.updated: the user and the user's friends who are on the board, best first. */
-            friends?: components["schemas"]["ListEntry"][];
-            /** @description In error: what is wrong with the command, in words. */
-            message?: string;
-            /**
-             * Format: int64
-             * @description In user.rank.updated: the rank before, from 1; absent if the server does not know it.
-             */
-            previous_rank?: number;
-            /**
-             * Format: int64
-             * @description In user.rank.updated: the new rank, from 1.
-             */
-            rank?: number;
-            /** @description In bye: why the server closes the connection. */
-            reason?: string;
-            /**
-             * Format: int64
-             * @description In bye: milliseconds to wait before you reconnect.
-             */
-            reconnect_after_ms?: number;
-            /** @description In leaderboard.delta: users who left the rows. */
-            removed?: string[];
-            /**
-             * Format: int64
-             * @description In user.rank.updated: the user's new score, in points.
-             */
-            score?: number;
-            /** @description In leaderboard.updated: the first rows of the board, best first. */
-            top?: components["schemas"]["Entry"][];
-            /**
-             * Format: date-time
-             * @description Time of the state in the frame.
-             */
-            ts?: string;
-            /** @description Type of the frame: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or error. */
-            type: string;
-            /** @description In user.rank.updated and user.friends.updated: the user whose standing changed. */
-            user_id?: string;
-            /**
-             * Format: int64
-             * @description Version of the board's top 100, which rises within an epoch.
-             */
-            version?: number;
-            /**
-             * Format: int64
-             * @description Time in milliseconds between frames while an overloaded server sends fewer.
-             */
-            window_ms?: number;
         };
         /** @description The body of POST /v1/scores/increment and an item of a batch. */
         IncrementRequest: {
@@ -343,6 +267,82 @@ export interface components {
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
         };
+        /** @description A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or error. */
+        Message: {
+            /**
+             * Format: int64
+             * @description In leaderboard.delta: the version that the changes apply to.
+             */
+            base?: number;
+            /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
+            board?: string;
+            /** @description State of the board's ranking: CATCHING_UP or DEGRADED_REBUILDING; absent while it is HEALTHY. */
+            board_state?: string;
+            /** @description In leaderboard.delta: new and changed rows. */
+            changed?: components["schemas"]["Entry"][];
+            /** @description True if the message is not from a healthy ranking. */
+            degraded?: boolean;
+            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
+            degraded_reason?: string;
+            /**
+             * Format: int64
+             * @description Number of the ranking: a message with a higher epoch is newer, whatever its version.
+             */
+            epoch?: number;
+            /** @description In error: the code of the rejected command. */
+            error_code?: string;
+            /** @description In error: the field of the command that is wrong. */
+            field?: string;
+            /** @description In user.friends.updated: the user and the user's friends who are on the board, best first. */
+            friends?: components["schemas"]["ListEntry"][];
+            /** @description In error: what is wrong with the command, in words. */
+            message?: string;
+            /**
+             * Format: int64
+             * @description In user.rank.updated: the rank before, from 1; absent if the server does not know it.
+             */
+            previous_rank?: number;
+            /**
+             * Format: int64
+             * @description In user.rank.updated: the new rank, from 1.
+             */
+            rank?: number;
+            /** @description In bye: why the server closes the connection. */
+            reason?: string;
+            /**
+             * Format: int64
+             * @description In bye: milliseconds to wait before you reconnect.
+             */
+            reconnect_after_ms?: number;
+            /** @description In leaderboard.delta: users who left the rows. */
+            removed?: string[];
+            /**
+             * Format: int64
+             * @description In user.rank.updated: the user's new score, in points.
+             */
+            score?: number;
+            /** @description In leaderboard.updated: the first rows of the board, best first. */
+            top?: components["schemas"]["Entry"][];
+            /**
+             * Format: date-time
+             * @description Time of the state in the message.
+             */
+            ts?: string;
+            /** @description Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or error. */
+            type: string;
+            /** @description In user.rank.updated and user.friends.updated: the user whose standing changed. */
+            user_id?: string;
+            /**
+             * Format: int64
+             * @description Version of the board's top 100, which rises within an epoch.
+             */
+            version?: number;
+            /**
+             * Format: int64
+             * @description Time in milliseconds between messages while an overloaded server sends fewer.
+             */
+            window_ms?: number;
+        };
         /** @description The standing of one user on a board. percentile is the share of users ranked below, in percent. */
         Place: {
             /**
@@ -427,21 +427,21 @@ export interface components {
         RankClimb: {
             /**
              * Format: date-time
-             * @description point or sample before the climb.
+             * @description Time of the point or sample before the climb.
              */
             began_at: string;
             /**
              * Format: date-time
-             * @description point or sample after the climb.
+             * @description Time of the point or sample after the climb.
              */
             ended_at: string;
             /**
              * Format: int64
-             * @description By how many ranks.
+             * @description Number of ranks gained.
              */
             ranks: number;
         };
-        /** @description The response of GET /v1/users/{user_id}/rank/explain: what a user's rank follows from, in one state of PostgreSQL. */
+        /** @description The response of GET /v1/users/{user_id}/rank/explain: why a user has this rank, from one snapshot of PostgreSQL. */
         RankExplanation: {
             /** @description User directly ahead; absent for the first. */
             above?: components["schemas"]["RankNeighbour"];
@@ -456,15 +456,15 @@ export interface components {
             board: string;
             /**
              * Format: int64
-             * @description Events of the user on the board in the ledger.
+             * @description Number of the user's events on the board in the ledger.
              */
             events: number;
             /**
              * Format: int64
-             * @description Banned users who would rank ahead.
+             * @description Number of banned users who would rank ahead.
              */
             hidden_ahead: number;
-            /** @description Latest events, newest first, at most 10. */
+            /** @description The latest events (at most 10), newest first. */
             latest: components["schemas"]["StatementEntry"][];
             /** @description Cursor of the statement of the board for older events. */
             next_cursor?: string;
@@ -473,7 +473,7 @@ export interface components {
              * @description Rank on the board, from 1.
              */
             rank: number;
-            /** @description What reads answer now; absent if they have no rank. */
+            /** @description Response of a read at about the same time; absent if it has no rank. */
             ranking?: components["schemas"]["RankingAnswer"];
             /**
              * Format: date-time
@@ -485,7 +485,7 @@ export interface components {
              * @description The user's score on the board, in points within ±(2^53 − 1).
              */
             score: number;
-            /** @description What the score is made of. */
+            /** @description The score's changes by origin. */
             sources: components["schemas"]["ScoreSources"];
             /** @description Users with the same score. */
             tie: components["schemas"]["RankTie"];
@@ -497,9 +497,9 @@ export interface components {
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
         };
-        /** @description The response of GET /v1/users/{user_id}/history: a user's score and rank at regular times. What it says beside the points is about these points only. */
+        /** @description The response of GET /v1/users/{user_id}/history: a user's score and rank at regular times. Its other fields consider only these points. */
         RankHistory: {
-            /** @description Absent if no sample has the user, and with as=now. */
+            /** @description Statistics of all samples; absent if no sample has the user, and with as=now. */
             all_time?: components["schemas"]["AllTimeRanks"];
             /**
              * Format: int64
@@ -511,7 +511,7 @@ export interface components {
              * @description First point with this rank.
              */
             best_rank_at: string;
-            /** @description Absent if the rank never improved. */
+            /** @description Largest improvement; absent if the rank never improved. */
             biggest_climb?: components["schemas"]["RankClimb"];
             /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
             board: string;
@@ -520,7 +520,7 @@ export interface components {
              * @description Days in UTC with a point of rank 1 to 10.
              */
             days_in_top_10: number;
-            /** @description From the first time to the last, at most 1,000. */
+            /** @description One for each time, oldest first, at most 1,000. */
             points: components["schemas"]["RankPoint"][];
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
@@ -565,12 +565,12 @@ export interface components {
             at: string;
             /**
              * Format: int64
-             * @description Null if the user had no score, or was hidden.
+             * @description Rank at this time; null if the user had no score, or was hidden.
              */
             rank: number | null;
             /**
              * Format: int64
-             * @description Null if the user had no score, or was hidden.
+             * @description Score at this time; null if the user had none, or was hidden.
              */
             score: number | null;
             /**
@@ -583,25 +583,25 @@ export interface components {
         RankTie: {
             /**
              * Format: int64
-             * @description Of those, how many reached it before the user.
+             * @description Number of these users who reached it before the user.
              */
             ahead: number;
-            /** @description User that reached it first; absent if others are private. */
+            /** @description User who reached it first; absent if the user may not see other users. */
             first?: string;
             /**
              * Format: date-time
-             * @description When that was; absent as first is.
+             * @description Time at which that user reached it; absent without first.
              */
             first_at?: string;
             /**
              * Format: int64
-             * @description With this score, including the user.
+             * @description Number of users with this score, including the user.
              */
             users: number;
         };
-        /** @description What a read of the user's rank answers at the same time. It is not of the same state: a difference while events are recorded is a matter of milliseconds. */
+        /** @description The response of GET /v1/users/{user_id}/rank at about the same time. It is not from the same snapshot: while events are recorded, the two can differ for some milliseconds. */
         RankingAnswer: {
-            /** @description Whether score and rank are the same. */
+            /** @description True if score and rank are those of the explanation. */
             agrees: boolean;
             /**
              * Format: date-time
@@ -677,32 +677,32 @@ export interface components {
         ScoreSources: {
             /**
              * Format: int64
-             * @description By operators.
+             * @description Points from adjustments by operators.
              */
             adjusted: number;
             /**
              * Format: int64
-             * @description By events that are in the ledger archive.
+             * @description Points from events that are in the ledger archive.
              */
             archived: number;
             /**
              * Format: int64
-             * @description From another system.
+             * @description Points from another system.
              */
             imported: number;
             /**
              * Format: int64
-             * @description By undone voids.
+             * @description Points from undone voids.
              */
             reinstated: number;
             /**
              * Format: int64
-             * @description By reversals and voids.
+             * @description Points from reversals and voids.
              */
             reversed: number;
             /**
              * Format: int64
-             * @description By events of clients and servers.
+             * @description Points from events of clients and servers.
              */
             submitted: number;
         };
@@ -765,7 +765,7 @@ export interface components {
              */
             version: number;
         };
-        /** @description The response of GET /v1/leaderboard/timeline: the first rows of a board at regular times, or the first part of them. The next part begins at next_from. */
+        /** @description The response of GET /v1/leaderboard/timeline: the first rows of a board at regular times, or a part of them. The next part begins at next_from. */
         Timeline: {
             /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
             board: string;
@@ -774,7 +774,7 @@ export interface components {
              * @description Last step of the timeline; send it as to for the next part.
              */
             ends_at: string;
-            /** @description Where the rows changed, with the first step of the part. */
+            /** @description The steps at which the rows changed, and the first step of the part. */
             frames: components["schemas"]["TimelineFrame"][];
             /**
              * Format: date-time
@@ -854,7 +854,7 @@ export interface components {
         };
         /** @description The body of POST /v1/leaderboard/users. */
         Users: {
-            /** @description board, or a family to use its current instance; global by default. */
+            /** @description Name of the board, or of a family for its current instance; global by default. */
             board?: string;
             /** @description 1 to 100 different user ids. */
             user_ids: string[];

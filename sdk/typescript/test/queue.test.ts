@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, test } from "node:test";
 
-import { type Increment, ScoreboardError } from "@scoreboard/client";
+import { type Increment, type Receipt, ScoreboardError } from "@scoreboard/client";
 import { IndexedDBStore, OfflineQueue, type QueueOptions, type QueueStore } from "@scoreboard/client/queue";
 import { FileStore } from "@scoreboard/client/queue/node";
 
@@ -48,6 +48,32 @@ async function send(store: QueueStore, options: Omit<QueueOptions, "store">): Pr
 const event = (n: number): Increment => ({ userId: "alice", delta: n + 1, eventId: `e${n}` });
 
 for (const [name, open] of stores) {
+  test(`${name}: what might count twice is not sent`, async (t) => {
+    const day = 24 * 3600_000;
+    t.mock.timers.enable({ apis: ["Date"], now: 1_795_262_400_000 });
+    for (const [passed, batch, rejected] of [
+      [24 * day, 1, []], [25.1 * day, 1, ["e0 gone"]], [25.1 * day, 100, ["e0 gone"]], [-600_000, 1, []], [-2 * day, 1, ["e0 gone"]],
+    ] as const) {
+      t.mock.timers.setTime(1_795_262_400_000);
+      const store = await open();
+      await store.put({ userId: "alice", delta: 1, eventId: "e0" }, 10);
+      const ended = new AbortController();
+      const lost = { submit: () => Promise.reject(unavailable()), submitBatch: () => Promise.reject(unavailable()) };
+      await new OfflineQueue({ store, batch, sender: lost, onWaiting: () => ended.abort() }).run(ended.signal);
+      await store.put({ userId: "alice", delta: 2, eventId: "e1" }, 10); // never sent
+      t.mock.timers.setTime(1_795_262_400_000 + passed);
+      const got: string[] = [];
+      const sent: string[] = [];
+      await send(store, {
+        batch, onRejected: (i, e) => void got.push(`${i.eventId} ${e.code}`), onSent: (i) => void sent.push(i.eventId),
+        sender: { submit: async () => ({}), submitBatch: async (all) => all.map(() => ({ receipt: {} as Receipt })) },
+      });
+      assert.deepEqual(got, rejected);
+      assert.deepEqual(sent, rejected.length > 0 ? ["e1"] : ["e0", "e1"]);
+      await store.close();
+    }
+  });
+
   test(`${name}: sends in order, each once`, async () => {
     const store = await open();
     const sent: string[] = [];

@@ -55,7 +55,7 @@ func makeAsyncAPI(t *testing.T) []byte {
 	}
 	// The types that messages are parts of are not schemas of their own.
 	for _, whole := range []reflect.Type{
-		reflect.TypeFor[wire.Frame](), reflect.TypeFor[wire.Command](), reflect.TypeFor[wire.WebhookMessage](),
+		reflect.TypeFor[wire.Message](), reflect.TypeFor[wire.Command](), reflect.TypeFor[wire.WebhookMessage](),
 	} {
 		delete(m.Schemas, whole.Name())
 	}

@@ -40,7 +40,7 @@ var health = []string{"degraded", "degraded_reason", "board_state", "window_ms"}
 func messages() []message {
 	everyStream := []string{channelWebSocket, channelEventStream, channelPageStream}
 	userStreams := []string{channelWebSocket, channelEventStream}
-	frame, command := reflect.TypeFor[wire.Frame](), reflect.TypeFor[wire.Command]()
+	frame, command := reflect.TypeFor[wire.Message](), reflect.TypeFor[wire.Command]()
 	hook := func(kind scoreboard.WebhookType, data reflect.Type, when, about string) message {
 		return message{
 			kind: string(kind), channels: []string{channelWebhook}, of: reflect.TypeFor[wire.WebhookMessage](),
@@ -49,30 +49,30 @@ func messages() []message {
 	}
 	return []message{
 		{
-			kind: wire.FrameUpdated, channels: everyStream, of: frame, required: with(state, "top"), optional: health,
+			kind: wire.MessageUpdated, channels: everyStream, of: frame, required: with(state, "top"), optional: health,
 			when: "on connect, and when the top of the board has changed: the whole top",
 		},
 		{
-			kind: wire.FrameDelta, channels: everyStream, of: frame,
+			kind: wire.MessageDelta, channels: everyStream, of: frame,
 			required: with(state, "base", "changed", "removed"), optional: health,
 			when: "with `delta=1`, when the top of the board has changed: what differs from the message before",
 		},
 		{
-			kind: wire.FrameRank, channels: userStreams, of: frame,
+			kind: wire.MessageRank, channels: userStreams, of: frame,
 			required: []string{"board", "epoch", "ts", "user_id", "score", "rank"},
 			optional: []string{"version", "previous_rank"},
 			when:     "when the rank or the score of the user whose token opened the stream has changed",
 		},
 		{
-			kind: wire.FrameFriends, channels: userStreams, of: frame, required: with(state, "user_id", "friends"),
+			kind: wire.MessageFriends, channels: userStreams, of: frame, required: with(state, "user_id", "friends"),
 			when: "with `friends=1`, after connecting, and when the standing of the user or of a friend has changed",
 		},
 		{
-			kind: wire.FrameBye, channels: everyStream, of: frame, required: []string{"reason", "reconnect_after_ms"},
+			kind: wire.MessageBye, channels: everyStream, of: frame, required: []string{"reason", "reconnect_after_ms"},
 			when: "before the server closes the connection",
 		},
 		{
-			kind: wire.FrameError, channels: []string{channelWebSocket}, of: frame,
+			kind: wire.MessageError, channels: []string{channelWebSocket}, of: frame,
 			required: []string{"error_code", "message"}, optional: []string{"field", "board"},
 			when: "when a command, or the connection, was rejected",
 		},

@@ -46,19 +46,19 @@ func TestAsyncAPITablesUpToDate(t *testing.T) {
 	}
 }
 
-// Every type of frame, of command and of webhook message is described, with every field of its Go type.
+// Every type of message, of command and of webhook message is described, with every field of its Go type.
 func TestAsyncAPIHasEveryMessage(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile("../../../client/wire/frame.go")
+	source, err := os.ReadFile("../../../client/wire/message.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want []string
-	for _, found := range regexp.MustCompile(`(?m)^\tFrame\w+ += "([a-z.]+)"`).FindAllSubmatch(source, -1) {
+	for _, found := range regexp.MustCompile(`(?m)^\tMessage\w+ += "([a-z.]+)"`).FindAllSubmatch(source, -1) {
 		want = append(want, string(found[1]))
 	}
 	if len(want) < 6 {
-		t.Errorf("got the frames %q, want at least 6", want)
+		t.Errorf("got the messages of streams %q, want at least 6", want)
 	}
 	want = append(want, "subscribe", "unsubscribe", string(scoreboard.WebhookTest))
 	for _, kind := range scoreboard.WebhookTypes {
@@ -113,7 +113,7 @@ func TestAsyncAPIExamples(t *testing.T) {
 		for _, s := range sections {
 			// A delta has the fields of the section before it.
 			if strings.HasPrefix(s, m.kind+"\n") ||
-				m.kind == wire.FrameDelta && strings.HasPrefix(s, wire.FrameUpdated+"\n") {
+				m.kind == wire.MessageDelta && strings.HasPrefix(s, wire.MessageUpdated+"\n") {
 				section += s
 			}
 		}

@@ -170,7 +170,7 @@ var exampleLetter = wire.DeadLetter{
 }
 
 var exampleSetting = wire.Setting{
-	Name: "reads.top_n", Value: "10", Source: "default", Meaning: "rows in a realtime frame: 10 or 100", Live: true,
+	Name: "reads.top_n", Value: "10", Source: "default", Meaning: "rows in a message of a stream: 10 or 100", Live: true,
 }
 
 var exampleRanking = wire.RankingStatus{
@@ -342,8 +342,8 @@ var examples = []any{
 	wire.TeamMembers{Members: []wire.TeamMember{exampleMember}},
 	exampleMember,
 	wire.JoinTicket{Token: "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhZGEifQ.c2ln", ExpiresAt: at("2026-11-21T12:00:30Z")},
-	wire.Frame{
-		Type: wire.FrameUpdated, Board: "global", Version: 4211, Epoch: 7, TS: at("2026-11-21T12:00:00.2Z"),
+	wire.Message{
+		Type: wire.MessageUpdated, Board: "global", Version: 4211, Epoch: 7, TS: at("2026-11-21T12:00:00.2Z"),
 		Top: exampleEntries,
 	},
 	wire.BoardRequest{Board: "daily", Region: "eu", Period: "daily", TimeZone: "Europe/Berlin"},
@@ -522,7 +522,7 @@ var exampleOfRoute = map[string]any{
 		Status: wire.StatusDone,
 	},
 	"PUT /v1/admin/settings/:name": wire.Setting{
-		Name: "reads.top_n", Value: "100", Source: "store", Meaning: "rows in a realtime frame: 10 or 100", Live: true,
+		Name: "reads.top_n", Value: "100", Source: "store", Meaning: "rows in a message of a stream: 10 or 100", Live: true,
 		Version: 3, ChangedAt: new(at("2026-11-21T12:00:00Z")), ChangedBy: "operator",
 	},
 	"POST /v1/admin/flags/:id/dismiss":        flagged(func(f *wire.Flag) { f.State = "dismissed" }),

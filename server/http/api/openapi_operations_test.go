@@ -174,7 +174,7 @@ func pageOperations() []operation {
 			{"delta", "string", "1 to receive changes instead of full states"},
 			{"last_event_id", "string", "id of the last event received, for clients that cannot set Last-Event-ID"},
 			{"lastEventId", "string", "the same, as polyfills of EventSource send it"},
-		}, stream{wire.Frame{}}, readCodes...), "Sends server-sent events, as "+pathRealtime+" does."),
+		}, stream{wire.Message{}}, readCodes...), "Sends server-sent events, as "+pathRealtime+" does."),
 		reads("GET "+pathAsset, "pages", "Get a script, style sheet or picture that pages load", nil,
 			media("text/javascript"), notFound),
 	}
@@ -326,7 +326,7 @@ func readOperations() []operation {
 		{
 			route: "GET " + pathRealtime, tag: "realtime", summary: "Follow a board",
 			more: "Upgrades to a WebSocket or, with Accept: text/event-stream, sends server-sent events. " +
-				"Both send the same frames.",
+				"Both send the same messages.",
 			query: []param{
 				queryBoardParam,
 				{"token", "string", "join ticket, for clients that cannot set headers"},
@@ -336,7 +336,7 @@ func readOperations() []operation {
 				{"last_event_id", "string", "id of the last event received, for clients that cannot set Last-Event-ID"},
 				{"lastEventId", "string", "the same, as polyfills of EventSource send it"},
 			},
-			answers: map[int]any{101: nil, 200: stream{wire.Frame{}}},
+			answers: map[int]any{101: nil, 200: stream{wire.Message{}}},
 			codes:   with(readCodes, wire.CodeTokenUsed),
 		},
 	}
@@ -542,7 +542,7 @@ func adminOperations() []operation {
 		described(job("POST /v1/admin/what-if",
 			"Show what a board would look like if other rules had been in force since a time",
 			wire.WhatIfRequest{}, notFound, conflict),
-			"It changes nothing, unless apply voids the rejected events."),
+			"It changes nothing, unless apply is set: then the rejected events are voided."),
 		job("POST /v1/admin/replay", "Apply retained events or dead letters again",
 			wire.ReplayRequest{}, notFound, conflict, wire.CodeGone),
 		job("POST /v1/admin/ledger/archive", "Move old ledger partitions to the archive",

@@ -270,7 +270,7 @@ func TestSixthStreamOnTwoGateways(t *testing.T) {
 			if err != nil {
 				return errors.As(err, &end) && end.Code == wire.CloseLimit
 			}
-			if strings.Contains(string(data), wire.FrameUpdated) {
+			if strings.Contains(string(data), wire.MessageUpdated) {
 				return false
 			}
 		}

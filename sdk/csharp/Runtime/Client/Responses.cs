@@ -101,7 +101,7 @@ namespace Scoreboard.Client
     /// user.</summary>
     public sealed partial class Friend
     {
-        /// <summary>Of the state; absent for none.</summary>
+        /// <summary>Start of the state; absent for none.</summary>
         public DateTimeOffset? Since { get; internal set; }
 
         /// <summary>mutual: both are friends. requested: the token's user has asked. received: the other one has asked.
@@ -136,10 +136,10 @@ namespace Scoreboard.Client
     /// <summary>The response of GET /v1/users/me/friends.</summary>
     public sealed partial class FriendList
     {
-        /// <summary>By user id.</summary>
+        /// <summary>Ordered by user id.</summary>
         public IReadOnlyList<Friend> Friends { get; internal set; } = new Friend[0];
 
-        /// <summary>Absent on the last page.</summary>
+        /// <summary>Value of after for the next page; absent on the last page.</summary>
         public string NextAfter { get; internal set; } = "";
 
         internal static FriendList Read(JsonReader r)
@@ -169,7 +169,7 @@ namespace Scoreboard.Client
         /// <summary>Pairs that were not friends before.</summary>
         public long Added { get; internal set; }
 
-        /// <summary>That were sent.</summary>
+        /// <summary>Number of pairs in the request.</summary>
         public long Pairs { get; internal set; }
 
         internal static FriendsImported Read(JsonReader r)
@@ -314,11 +314,11 @@ namespace Scoreboard.Client
         }
     }
 
-    /// <summary>The response of GET and PUT /v1/users/{user_id}/privacy: to whom the user's id and profile on
+    /// <summary>The response of GET and PUT /v1/users/{user_id}/privacy: who sees the user's id and profile on
     /// boards.</summary>
     public sealed partial class Privacy
     {
-        /// <summary>Null if it was never changed.</summary>
+        /// <summary>Time of the last change; null if there was none.</summary>
         public DateTimeOffset? ChangedAt { get; internal set; }
 
         /// <summary>True if some boards do not reflect this change yet.</summary>
@@ -395,13 +395,13 @@ namespace Scoreboard.Client
     /// first.</summary>
     public sealed partial class RankClimb
     {
-        /// <summary>point or sample before the climb.</summary>
+        /// <summary>Time of the point or sample before the climb.</summary>
         public DateTimeOffset BeganAt { get; internal set; }
 
-        /// <summary>point or sample after the climb.</summary>
+        /// <summary>Time of the point or sample after the climb.</summary>
         public DateTimeOffset EndedAt { get; internal set; }
 
-        /// <summary>By how many ranks.</summary>
+        /// <summary>Number of ranks gained.</summary>
         public long Ranks { get; internal set; }
 
         internal static RankClimb Read(JsonReader r)
@@ -426,7 +426,7 @@ namespace Scoreboard.Client
         }
     }
 
-    /// <summary>The response of GET /v1/users/{user_id}/rank/explain: what a user's rank follows from, in one state of
+    /// <summary>The response of GET /v1/users/{user_id}/rank/explain: why a user has this rank, from one snapshot of
     /// PostgreSQL.</summary>
     public sealed partial class RankExplanation
     {
@@ -443,13 +443,13 @@ namespace Scoreboard.Client
         /// colon and the period, such as daily:2026-11-21.</summary>
         public string Board { get; internal set; } = "";
 
-        /// <summary>Events of the user on the board in the ledger.</summary>
+        /// <summary>Number of the user's events on the board in the ledger.</summary>
         public long Events { get; internal set; }
 
-        /// <summary>Banned users who would rank ahead.</summary>
+        /// <summary>Number of banned users who would rank ahead.</summary>
         public long HiddenAhead { get; internal set; }
 
-        /// <summary>Latest events, newest first, at most 10.</summary>
+        /// <summary>The latest events (at most 10), newest first.</summary>
         public IReadOnlyList<StatementEntry> Latest { get; internal set; } = new StatementEntry[0];
 
         /// <summary>Cursor of the statement of the board for older events.</summary>
@@ -458,7 +458,7 @@ namespace Scoreboard.Client
         /// <summary>Rank on the board, from 1.</summary>
         public long Rank { get; internal set; }
 
-        /// <summary>What reads answer now; absent if they have no rank.</summary>
+        /// <summary>Response of a read at about the same time; absent if it has no rank.</summary>
         public RankingAnswer Ranking { get; internal set; }
 
         /// <summary>Time at which the user reached the score; of equal scores, the earlier one ranks first.</summary>
@@ -467,7 +467,7 @@ namespace Scoreboard.Client
         /// <summary>The user's score on the board, in points within ±(2^53 − 1).</summary>
         public long Score { get; internal set; }
 
-        /// <summary>What the score is made of.</summary>
+        /// <summary>The score's changes by origin.</summary>
         public ScoreSources Sources { get; internal set; }
 
         /// <summary>Users with the same score.</summary>
@@ -514,11 +514,11 @@ namespace Scoreboard.Client
         }
     }
 
-    /// <summary>The response of GET /v1/users/{user_id}/history: a user's score and rank at regular times. What it says
-    /// beside the points is about these points only.</summary>
+    /// <summary>The response of GET /v1/users/{user_id}/history: a user's score and rank at regular times. Its other
+    /// fields consider only these points.</summary>
     public sealed partial class RankHistory
     {
-        /// <summary>Absent if no sample has the user, and with as=now.</summary>
+        /// <summary>Statistics of all samples; absent if no sample has the user, and with as=now.</summary>
         public AllTimeRanks AllTime { get; internal set; }
 
         /// <summary>Lowest rank of a point, from 1.</summary>
@@ -527,7 +527,7 @@ namespace Scoreboard.Client
         /// <summary>First point with this rank.</summary>
         public DateTimeOffset BestRankAt { get; internal set; }
 
-        /// <summary>Absent if the rank never improved.</summary>
+        /// <summary>Largest improvement; absent if the rank never improved.</summary>
         public RankClimb BiggestClimb { get; internal set; }
 
         /// <summary>Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a
@@ -537,7 +537,7 @@ namespace Scoreboard.Client
         /// <summary>Days in UTC with a point of rank 1 to 10.</summary>
         public long DaysInTop10 { get; internal set; }
 
-        /// <summary>From the first time to the last, at most 1,000.</summary>
+        /// <summary>One for each time, oldest first, at most 1,000.</summary>
         public IReadOnlyList<RankPoint> Points { get; internal set; } = new RankPoint[0];
 
         /// <summary>Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.</summary>
@@ -630,10 +630,10 @@ namespace Scoreboard.Client
         /// <summary>Time of the point.</summary>
         public DateTimeOffset At { get; internal set; }
 
-        /// <summary>Null if the user had no score, or was hidden.</summary>
+        /// <summary>Rank at this time; null if the user had no score, or was hidden.</summary>
         public long? Rank { get; internal set; }
 
-        /// <summary>Null if the user had no score, or was hidden.</summary>
+        /// <summary>Score at this time; null if the user had none, or was hidden.</summary>
         public long? Score { get; internal set; }
 
         /// <summary>Number of users on the board.</summary>
@@ -666,16 +666,16 @@ namespace Scoreboard.Client
     /// reached first ranks first.</summary>
     public sealed partial class RankTie
     {
-        /// <summary>Of those, how many reached it before the user.</summary>
+        /// <summary>Number of these users who reached it before the user.</summary>
         public long Ahead { get; internal set; }
 
-        /// <summary>User that reached it first; absent if others are private.</summary>
+        /// <summary>User who reached it first; absent if the user may not see other users.</summary>
         public string First { get; internal set; } = "";
 
-        /// <summary>When that was; absent as first is.</summary>
+        /// <summary>Time at which that user reached it; absent without first.</summary>
         public DateTimeOffset? FirstAt { get; internal set; }
 
-        /// <summary>With this score, including the user.</summary>
+        /// <summary>Number of users with this score, including the user.</summary>
         public long Users { get; internal set; }
 
         internal static RankTie Read(JsonReader r)
@@ -701,11 +701,11 @@ namespace Scoreboard.Client
         }
     }
 
-    /// <summary>What a read of the user's rank answers at the same time. It is not of the same state: a difference
-    /// while events are recorded is a matter of milliseconds.</summary>
+    /// <summary>The response of GET /v1/users/{user_id}/rank at about the same time. It is not from the same snapshot:
+    /// while events are recorded, the two can differ for some milliseconds.</summary>
     public sealed partial class RankingAnswer
     {
-        /// <summary>Whether score and rank are the same.</summary>
+        /// <summary>True if score and rank are those of the explanation.</summary>
         public bool Agrees { get; internal set; }
 
         /// <summary>Everything that was committed before this time is included.</summary>
@@ -830,22 +830,22 @@ namespace Scoreboard.Client
     /// <summary>The sum of a score's changes by their source, in points. Their sum is the score.</summary>
     public sealed partial class ScoreSources
     {
-        /// <summary>By operators.</summary>
+        /// <summary>Points from adjustments by operators.</summary>
         public long Adjusted { get; internal set; }
 
-        /// <summary>By events that are in the ledger archive.</summary>
+        /// <summary>Points from events that are in the ledger archive.</summary>
         public long Archived { get; internal set; }
 
-        /// <summary>From another system.</summary>
+        /// <summary>Points from another system.</summary>
         public long Imported { get; internal set; }
 
-        /// <summary>By undone voids.</summary>
+        /// <summary>Points from undone voids.</summary>
         public long Reinstated { get; internal set; }
 
-        /// <summary>By reversals and voids.</summary>
+        /// <summary>Points from reversals and voids.</summary>
         public long Reversed { get; internal set; }
 
-        /// <summary>By events of clients and servers.</summary>
+        /// <summary>Points from events of clients and servers.</summary>
         public long Submitted { get; internal set; }
 
         internal static ScoreSources Read(JsonReader r)
@@ -1055,8 +1055,8 @@ namespace Scoreboard.Client
         }
     }
 
-    /// <summary>The response of GET /v1/leaderboard/timeline: the first rows of a board at regular times, or the first
-    /// part of them. The next part begins at next_from.</summary>
+    /// <summary>The response of GET /v1/leaderboard/timeline: the first rows of a board at regular times, or a part of
+    /// them. The next part begins at next_from.</summary>
     public sealed partial class Timeline
     {
         /// <summary>Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a
@@ -1066,7 +1066,7 @@ namespace Scoreboard.Client
         /// <summary>Last step of the timeline; send it as to for the next part.</summary>
         public DateTimeOffset EndsAt { get; internal set; }
 
-        /// <summary>Where the rows changed, with the first step of the part.</summary>
+        /// <summary>The steps at which the rows changed, and the first step of the part.</summary>
         public IReadOnlyList<TimelineFrame> Frames { get; internal set; } = new TimelineFrame[0];
 
         /// <summary>The time from which the next part continues; absent on the last one.</summary>

@@ -4,8 +4,8 @@ import { dirname, resolve } from "node:path";
 
 import type { Queued, QueuedIncrement, QueueStore } from "./store.js";
 
-/** Line is a line of the file: an increment that was added, or keys that were removed. */
-type Line = Queued | { removed: number[] };
+/** Line is a line of the file: an increment that was added, or keys that were first sent, or removed. */
+type Line = Queued | { sent: number[]; at: number } | { removed: number[] };
 
 const openPaths = new Set<string>();
 
@@ -17,7 +17,7 @@ const idOf = (i: QueuedIncrement): string => `${i.userId} ${i.eventId}`;
  * put returns. One process at a time can use the file.
  */
 export class FileStore implements QueueStore {
-  readonly #queued = new Map<number, QueuedIncrement>();
+  readonly #queued = new Map<number, Queued>();
   readonly #ids = new Map<string, number>();
   #file!: FileHandle;
   #lines = 0; // in the file
@@ -48,7 +48,7 @@ export class FileStore implements QueueStore {
     if (known !== undefined) {
       await this.#writing; // so that it is on disk
       await this.#last;
-      return this.#queued.get(known) ?? increment;
+      return this.#queued.get(known)?.increment ?? increment;
     }
     if (this.#queued.size >= max) return undefined;
     const added = { key: this.#nextKey++, increment };
@@ -60,10 +60,15 @@ export class FileStore implements QueueStore {
   async first(limit: number): Promise<Queued[]> {
     await this.#last;
     const first: Queued[] = [];
-    for (const [key, increment] of this.#queued) {
-      if (first.push({ key, increment }) === limit) break;
+    for (const queued of this.#queued.values()) {
+      if (first.push({ ...queued }) === limit) break;
     }
     return first;
+  }
+
+  async sending(keys: number[], at: number): Promise<void> {
+    this.#apply({ sent: keys, at });
+    await this.#write({ sent: keys, at });
   }
 
   async remove(keys: number[]): Promise<void> {
@@ -90,13 +95,20 @@ export class FileStore implements QueueStore {
   #apply(line: Line): void {
     if ("removed" in line) {
       for (const key of line.removed) {
-        const increment = this.#queued.get(key);
-        if (increment) this.#ids.delete(idOf(increment));
+        const queued = this.#queued.get(key);
+        if (queued) this.#ids.delete(idOf(queued.increment));
         this.#queued.delete(key);
       }
       return;
     }
-    this.#queued.set(line.key, line.increment);
+    if ("sent" in line) {
+      for (const key of line.sent) {
+        const queued = this.#queued.get(key);
+        if (queued) this.#queued.set(key, { ...queued, firstSent: line.at });
+      }
+      return;
+    }
+    this.#queued.set(line.key, line);
     this.#ids.set(idOf(line.increment), line.key);
     this.#nextKey = Math.max(this.#nextKey, line.key + 1);
   }
@@ -145,7 +157,7 @@ export class FileStore implements QueueStore {
   async #compact(): Promise<void> {
     const path = `${this.path}.new`;
     const file = await open(path, "w", 0o600);
-    const waiting = [...this.#queued].map(([key, increment]) => ({ key, increment }));
+    const waiting = [...this.#queued.values()];
     await file.writeFile(textOf(waiting));
     await file.sync();
     await rename(path, this.path);

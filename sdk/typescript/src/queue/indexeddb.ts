@@ -3,6 +3,9 @@ import type { Queued, QueuedIncrement, QueueStore } from "./store.js";
 const INCREMENTS = "increments";
 const EVENT = "event";
 
+/** Stored is an increment in the database. */
+type Stored = QueuedIncrement & { firstSent?: number };
+
 /** IndexedDBStore keeps a queue in the browser. Pages of one origin share a queue by its name. */
 export class IndexedDBStore implements QueueStore {
   readonly #db: IDBDatabase;
@@ -36,7 +39,19 @@ export class IndexedDBStore implements QueueStore {
     const [keys, values] = await Promise.all([
       result(increments.getAllKeys(null, limit)), result(increments.getAll(null, limit)),
     ]);
-    return keys.map((key, n) => ({ key: key as number, increment: values[n] as QueuedIncrement }));
+    return keys.map((key, n) => {
+      const { firstSent, ...increment } = values[n] as Stored;
+      return { key: key as number, increment, firstSent };
+    });
+  }
+
+  async sending(keys: number[], at: number): Promise<void> {
+    const { increments, committed } = this.#transaction("readwrite");
+    for (const key of keys) {
+      const stored = (await result(increments.get(key))) as Stored | undefined;
+      if (stored) increments.put({ ...stored, firstSent: at }, key);
+    }
+    await committed;
   }
 
   async remove(keys: number[]): Promise<void> {

@@ -36,6 +36,13 @@ export interface QueueOptions {
 /** The maximum time between two tries, in milliseconds. */
 const MAX_WAIT = 30_000;
 
+/**
+ * The server recognises a repeat for at least 25 days (ledger.window). What was first sent longer ago, or
+ * at a time that the clock now calls the future, might count twice. In milliseconds.
+ */
+const MAX_AGE = 25 * 24 * 3600_000;
+const MAX_CLOCK_STEP = 3600_000;
+
 /** The maximum size of an increment in the queue, in characters: that of a request. */
 const MAX_INCREMENT = 4096;
 
@@ -115,15 +122,20 @@ export class OfflineQueue {
 
   /** Sends increments and returns the error after which to wait, if any. */
   async #sendSome(queued: Queued[], signal: AbortSignal): Promise<ScoreboardError | undefined> {
-    const { store, sender, onSent, onRejected, batch = 1 } = this.#options;
-    const results = batch > 1
-      ? await this.#batch(queued.map((q) => q.increment), signal)
-      : [await sender.submit(queued[0]!.increment, { signal }).then(sent, failed)];
+    const { store, onSent, onRejected } = this.#options;
+    const now = Date.now();
+    const old = queued.filter((q) => mayCountTwice(q, now));
+    const young = queued.filter((q) => !old.includes(q));
+    const unsent = young.filter((q) => q.firstSent === undefined).map((q) => q.key);
+    if (unsent.length > 0) await store.sending(unsent, now);
+    const results: Outcome[] = young.length > 0 ? await this.#submit(young, signal) : [];
+    const tried = [...young.slice(0, results.length), ...old];
+    results.push(...old.map(({ increment }) => ({ error: tooOld(increment) })));
     const settled: number[] = [];
     let later: ScoreboardError | undefined;
     let fatal: ScoreboardError | undefined;
     for (const [n, { error }] of results.entries()) {
-      const { key, increment } = queued[n]!;
+      const { key, increment } = tried[n]!;
       if (!error) {
         settled.push(key);
       } else if (waits(error)) {
@@ -136,14 +148,17 @@ export class OfflineQueue {
       }
     }
     if (settled.length > 0) await store.remove(settled);
-    results.forEach(({ receipt, error }, n) => error || onSent?.(queued[n]!.increment, receipt));
+    results.forEach(({ receipt, error }, n) => error || onSent?.(tried[n]!.increment, receipt));
     if (fatal) throw fatal;
     return later;
   }
 
-  async #batch(increments: QueuedIncrement[], signal: AbortSignal): Promise<Outcome[]> {
+  async #submit(queued: Queued[], signal: AbortSignal): Promise<Outcome[]> {
+    const { sender, batch = 1 } = this.#options;
+    const increments = queued.map((q) => q.increment);
+    if (batch === 1) return [await sender.submit(increments[0]!, { signal }).then(sent, failed)];
     try {
-      return await this.#options.sender.submitBatch!(increments, { signal });
+      return [...(await sender.submitBatch!(increments, { signal }))];
     } catch (error) {
       const { error: e } = failed(error);
       // The batch as a whole was rejected, so none of its increments was processed.
@@ -170,6 +185,16 @@ interface Outcome {
 
 const sent = (receipt: unknown): Outcome => ({ receipt });
 const failed = (error: unknown): { receipt?: undefined; error: ScoreboardError } => ({ error: wrap("send an increment", error) });
+
+/** Whether the server may have counted an increment, and forgotten that it did. */
+function mayCountTwice({ firstSent }: Queued, now: number): boolean {
+  return firstSent !== undefined && (now - firstSent > MAX_AGE || firstSent - now > MAX_CLOCK_STEP);
+}
+
+function tooOld({ eventId }: QueuedIncrement): ScoreboardError {
+  const message = "first sent so long ago that the server might count it again";
+  return new ScoreboardError({ code: "gone", message, eventId });
+}
 
 /** Whether an increment may be counted later, also with another token or key. */
 function waits(error: ScoreboardError): boolean {

@@ -7,6 +7,8 @@ export type QueuedIncrement = Increment & { eventId: string };
 export interface Queued {
   key: number;
   increment: QueuedIncrement;
+  /** When it was first sent, in milliseconds of Unix time; absent before. */
+  firstSent?: number | undefined;
 }
 
 /** QueueStore keeps the increments of a queue. */
@@ -19,6 +21,8 @@ export interface QueueStore {
   put(increment: QueuedIncrement, max: number): Promise<QueuedIncrement | undefined>;
   /** first returns up to limit increments from the front, in order. */
   first(limit: number): Promise<Queued[]>;
+  /** sending notes durably, before increments are sent for the first time, when that is. */
+  sending(keys: number[], at: number): Promise<void>;
   /** remove deletes increments. If that is lost in a crash, they are sent again and count once. */
   remove(keys: number[]): Promise<void>;
   size(): Promise<number>;

@@ -45,8 +45,8 @@ export interface Move {
   previousRank: number;
 }
 
-/** Frame is a message of a stream. */
-export type Frame = Camel<components["schemas"]["Frame"]>;
+/** Message is a message of a stream. */
+export type Message = Camel<components["schemas"]["Message"]>;
 
 /** Rows are what a frame or a poll says about a board. */
 export type Rows = Pick<State, "board" | "top" | "updatedAt" | "degraded">;
@@ -94,7 +94,7 @@ export class BoardState {
   }
 
   /** delta applies changed rows. It returns false if the rows are not those of the delta's base. */
-  delta(f: Frame): boolean {
+  delta(f: Message): boolean {
     const { state } = this;
     const lower = this.#lower;
     const { epoch = 0, version = 0 } = f;
@@ -121,7 +121,7 @@ export class BoardState {
   }
 
   /** move applies a change of the user's own standing, unless it is older than the one shown. */
-  move(f: Frame): void {
+  move(f: Message): void {
     const { version = 0, epoch = 0 } = f;
     if (this.#mine && version < this.#mine.version && epoch <= this.#mine.epoch) return;
     this.#mine = { version, epoch };
@@ -142,7 +142,7 @@ export class BoardState {
 }
 
 /** merge is the rows after a delta. */
-function merge(rows: Rows, f: Frame): Rows {
+function merge(rows: Rows, f: Message): Rows {
   const gone = new Set([...(f.removed ?? []), ...(f.changed ?? []).map((e) => e.userId)]);
   const top = [...rows.top.filter((e) => !gone.has(e.userId)), ...(f.changed ?? [])];
   top.sort((a, b) => a.rank - b.rank);

@@ -1,6 +1,6 @@
 import type { Query } from "../transport.js";
 import { camel } from "../camel.js";
-import type { Frame } from "./state.js";
+import type { Message } from "./state.js";
 import type { Watcher } from "./watch.js";
 
 /** Routes are where a watch reads a board. */
@@ -28,8 +28,8 @@ export function streamQuery({ routes, query, board }: Watcher): Query {
 }
 
 /** decode parses a message. */
-export function decode(text: string): Frame {
-  return camel(JSON.parse(text)) as Frame;
+export function decode(text: string): Message {
+  return camel(JSON.parse(text)) as Message;
 }
 
 /** Watchdog ends a stream that is silent for too long. */

@@ -5,7 +5,7 @@ import { jitter, sleep } from "../wait.js";
 import { Latest } from "./latest.js";
 import { followEvents } from "./sse.js";
 import { apiRoutes } from "./stream.js";
-import { BoardState, type Connection, type Frame, type State, type WatchOptions } from "./state.js";
+import { BoardState, type Connection, type Message, type State, type WatchOptions } from "./state.js";
 import { followSocket } from "./ws.js";
 
 const POLL_MIN = 1_000;
@@ -92,7 +92,7 @@ export class Watcher {
   }
 
   /** frame handles a message of a stream. It throws if the message ends the stream. */
-  frame(kind: Connection, f: Frame): void {
+  frame(kind: Connection, f: Message): void {
     switch (f.type) {
       case "leaderboard.updated":
         this.#heard(kind);

@@ -52,9 +52,9 @@ namespace Scoreboard.Client
         private static readonly TimeSpan MaxWait = TimeSpan.FromSeconds(30);
         private static readonly TimeSpan FirstWait = TimeSpan.FromMilliseconds(200);
 
-        // The server recognises a repeat for at least a month. What was first sent longer ago, or at a time that the clock
-        // now calls the future, might count twice.
-        private static readonly TimeSpan MaxAge = TimeSpan.FromDays(27);
+        // The server recognises a repeat for at least 25 days (ledger.window). What was first sent longer ago, or at a time
+        // that the clock now calls the future, might count twice.
+        private static readonly TimeSpan MaxAge = TimeSpan.FromDays(25);
         private static readonly TimeSpan MaxClockStep = TimeSpan.FromHours(1);
 
         private readonly QueueOptions options;

@@ -15,8 +15,8 @@ signal waiting(error: Dictionary)
 signal _added
 
 const MAX_WAIT := 30.0
-## The server recognises a repeat for at least a month.
-const MAX_AGE := 27 * 24 * 3600
+## The server recognises a repeat for at least 25 days (ledger.window).
+const MAX_AGE := 25 * 24 * 3600
 const MAX_CLOCK_STEP := 3600
 const MAX_LINES := 200
 

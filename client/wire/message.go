@@ -2,35 +2,35 @@ package wire
 
 import "time"
 
-// The types of realtime frames.
+// The types of messages.
 const (
-	FrameUpdated = "leaderboard.updated"
-	FrameDelta   = "leaderboard.delta"
-	FrameRank    = "user.rank.updated"
-	FrameFriends = "user.friends.updated"
-	FrameBye     = "bye"
-	FrameError   = "error" // answers a command; the connection stays open
+	MessageUpdated = "leaderboard.updated"
+	MessageDelta   = "leaderboard.delta"
+	MessageRank    = "user.rank.updated"
+	MessageFriends = "user.friends.updated"
+	MessageBye     = "bye"
+	MessageError   = "error" // answers a command; the connection stays open
 )
 
-// Frame is a realtime message: a WebSocket text message, or the data of a server-sent
+// Message is a realtime message: a WebSocket text message, or the data of a server-sent
 // event with the name in Type and the id <epoch>:<version>. Which fields are set depends
 // on Type: leaderboard.updated, leaderboard.delta, user.rank.updated,
 // user.friends.updated, bye or error.
-type Frame struct {
-	// Type of the frame: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or error.
+type Message struct {
+	// Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or error.
 	Type    string `json:"type"`
 	Board   string `json:"board,omitempty"`
 	Version int64  `json:"version,omitempty"` // version of the board's top 100, which rises within an epoch
-	// Number of the ranking: a frame with a higher epoch is newer, whatever its version.
+	// Number of the ranking: a message with a higher epoch is newer, whatever its version.
 	Epoch int64     `json:"epoch,omitempty"`
-	TS    time.Time `json:"ts,omitzero"` // time of the state in the frame
+	TS    time.Time `json:"ts,omitzero"` // time of the state in the message
 	// In leaderboard.updated: the first rows of the board, best first.
 	Top            []Entry `json:"top,omitempty"`
-	Degraded       bool    `json:"degraded,omitempty"` // true if the frame is not from a healthy ranking
+	Degraded       bool    `json:"degraded,omitempty"` // true if the message is not from a healthy ranking
 	DegradedReason string  `json:"degraded_reason,omitempty"`
 	// State of the board's ranking: CATCHING_UP or DEGRADED_REBUILDING; absent while it is HEALTHY.
 	BoardState string `json:"board_state,omitempty"`
-	// Time in milliseconds between frames while an overloaded server sends fewer.
+	// Time in milliseconds between messages while an overloaded server sends fewer.
 	WindowMS int64 `json:"window_ms,omitempty"`
 
 	Base    int64    `json:"base,omitempty"`    // in leaderboard.delta: the version that the changes apply to
