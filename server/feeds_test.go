@@ -178,3 +178,44 @@ func TestMirrorWritesFeeds(t *testing.T) {
 		t.Errorf("got the CloudEvents\n%s\nwant one that matches\n%s", strings.Join(got, "\n"), first)
 	}
 }
+
+// The feed of specification B has its records byte for byte, keyed by player: of a month, of a
+// score that is beaten, and of a ban; and none of a score that is not higher.
+func TestMirrorWritesFeedOfB(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	brokers, prefix := h.useKafka()
+	for name, value := range map[string]string{
+		"dialects": "highscore", "dialect-highscore-action-min": "0s", "mirror-highscore-topic": prefix + "score_updates",
+		"mirror-plain-topic": "", "mirror-delta-stream": "", "mirror-cloudevents-topic": "",
+		"mirror-group": prefix + "mirror", "mirror-partitions": "2",
+	} {
+		h.settings[name] = value
+	}
+	broker := kafka.New(kafka.Options{Brokers: brokers, Timeout: 5 * time.Second})
+	t.Cleanup(broker.Close)
+	n := h.start("api,relay,projector,maintenance,mirror")
+	for _, s := range []struct {
+		user, action string
+		score        int
+	}{{"user_123", "m1", 12345}, {"user_123", "m2", 100}, {"7", "m3", 50}, {"user_123", "m4", 12346}} {
+		token := n.startAction(t, s.user, `{"action_id":"`+s.action+`"}`)
+		status, _, answer := request(t, "POST", n.URL+"/v1/scores/update", fmt.Sprintf(
+			`{"action_id":%q,"action_token":%q,"new_score":%d,"timestamp":"2026-02-02T10:30:00Z"}`, s.action, token, s.score),
+			bearer(h.token(s.user, "", time.Hour)))
+		if status != 200 {
+			t.Fatalf("%s: got %d %s", s.action, status, answer)
+		}
+	}
+	if _, err := n.client("root", auth.ScopeAdmin).Ban(t.Context(), "7", "a test"); err != nil {
+		t.Fatal(err)
+	}
+	record := func(user, score string) string {
+		return user + ` \{"player_id":"` + user + `","score":` + score + `,"ts":"` + timePattern + `"\}`
+	}
+	want := []string{record("7", "0"), record("7", "50"), record("user_123", "12345"), record("user_123", "12346")}
+	h.await("the records of B", func() bool { return len(recordsOf(t, broker, prefix+"score_updates")) >= len(want) })
+	if got := recordsOf(t, broker, prefix+"score_updates"); !matchAll(got, want) {
+		t.Errorf("got the records\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/migrations"
 	"github.com/scoreboard/scoreboard/server/http/auth"
@@ -113,4 +114,68 @@ func TestUnknownBoardsWithoutPostgres(t *testing.T) {
 	check(http.StatusNotFound)
 	own.Stop()
 	check(http.StatusServiceUnavailable)
+}
+
+// The database has become read-only, as after a failover behind an address or when a provider's disk is
+// full. Writes get a 503 with a time, reads go on, the doctor names it, and nothing needs a restart.
+func TestDatabaseBecomesReadOnly(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles)
+	game, root := n.client("game", auth.ScopeUpdate), n.client("root", auth.ScopeAdmin)
+	if _, err := game.Submit(t.Context(), client.Increment{User: "bob", Delta: 1}); err != nil {
+		t.Fatal(err)
+	}
+	h.ranked(n, "global", "bob", 1)
+	db := backends.Connect(t, h.postgres)
+	switchTo := func(readOnly string) {
+		db.Do(t, `alter database "`+db.Config().Database+`" set default_transaction_read_only = `+readOnly)
+	}
+	write := func(event string) (int, http.Header, string) {
+		return request(t, http.MethodPost, n.URL+"/v1/scores/increment", `{"user_id":"bob","delta":1,"event_id":"`+event+
+			`","timestamp":"`+time.Now().UTC().Format(time.RFC3339)+`"}`, bearer(h.token("game", auth.ScopeUpdate, time.Hour)))
+	}
+	switchTo("on")
+	// The connections of before still write: a failover would have ended them.
+	db.Do(t, `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+		and pid <> pg_backend_pid() and backend_type = 'client backend'`)
+	for range 5 {
+		status, header, answer := write("during")
+		if status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" ||
+			!strings.Contains(answer, `"error_code":"unavailable"`) {
+			t.Fatalf("a write: got %d %s, Retry-After %q, want a 503 with a time", status, answer, header.Get("Retry-After"))
+		}
+	}
+	if _, body := h.get(t, n.URL+"/v1/leaderboard/top", bearer(h.token("eve", "", time.Hour))); !strings.Contains(body,
+		`"bob"`) {
+		t.Errorf("a read: got %s, want the row", body)
+	}
+	h.await("the doctor to name it", func() bool {
+		found, err := root.Checks(t.Context())
+		if err != nil {
+			return false
+		}
+		for _, c := range found.Checks {
+			if c.Name == "postgres" && c.Status != wire.CheckOK && strings.Contains(c.Detail, "read-only") {
+				return true
+			}
+		}
+		return false
+	})
+	h.await("readiness to report it", func() bool {
+		_, body := h.get(t, n.Ops+"/readyz", nil)
+		return strings.Contains(body, "read-only")
+	})
+	switchTo("off")
+	h.await("writes to succeed again", func() bool {
+		status, _, answer := write("during")
+		if status != http.StatusOK && status != http.StatusServiceUnavailable {
+			t.Fatalf("got %d %s", status, answer)
+		}
+		return status == http.StatusOK
+	})
+	h.ranked(n, "global", "bob", 2)
+	if status, body := h.get(t, n.Ops+"/readyz", nil); status != http.StatusOK {
+		t.Errorf("afterwards: got %d %s, want ready", status, body)
+	}
 }

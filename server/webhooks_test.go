@@ -46,7 +46,8 @@ type receiver struct {
 
 	mu     sync.Mutex
 	got    []received
-	answer int // status; 0 is 200
+	answer int    // status; 0 is 200
+	after  string // Retry-After
 }
 
 func newReceiver(t *testing.T) *receiver {
@@ -64,6 +65,9 @@ func newReceiver(t *testing.T) *receiver {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.got = append(r.got, m)
+		if r.after != "" {
+			w.Header().Set("Retry-After", r.after)
+		}
 		if r.answer != 0 {
 			w.WriteHeader(r.answer)
 		}
@@ -276,6 +280,50 @@ func TestWebhookRetries(t *testing.T) {
 	last := r.all("webhook.test")[len(all)]
 	if verify(t, hook.Secret, &last) == nil || verify(t, rotated.Secret, &last) == nil {
 		t.Error("a message is signed with a secret that was replaced without an overlap")
+	}
+}
+
+// A receiver says in seconds or by a date when it wants the next attempt, and gets it within an hour.
+func TestWebhookWaitsForItsReceiver(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	root := h.start(allRoles, loopback...).client("root", auth.ScopeAdmin)
+	for name, c := range map[string]struct {
+		after    string
+		min, max time.Duration
+	}{
+		"seconds":     {"600", 9 * time.Minute, 10 * time.Minute},
+		"a date":      {time.Now().Add(20 * time.Minute).UTC().Format(http.TimeFormat), 19 * time.Minute, 20 * time.Minute},
+		"a late date": {time.Now().Add(30 * time.Hour).UTC().Format(http.TimeFormat), 59 * time.Minute, time.Hour},
+		"a past date": {time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat), 0, time.Minute},
+		"nonsense":    {"soon", 0, time.Minute},
+	} {
+		r := newReceiver(t)
+		r.after = c.after
+		r.answers(http.StatusServiceUnavailable)
+		hook, err := root.CreateWebhook(t.Context(), client.WebhookRequest{URL: r.URL, Types: []string{"user.flagged"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		if _, err := root.TestWebhook(t.Context(), hook.WebhookID); err != nil {
+			t.Fatal(err)
+		}
+		var first client.WebhookDelivery
+		h.await("the first attempt to be stored", func() bool {
+			page, err := root.WebhookDeliveries(t.Context(), hook.WebhookID, client.DeliveryQuery{})
+			if err != nil || len(page.Deliveries) != 1 {
+				t.Fatalf("got %+v, %v, want one delivery", page, err)
+			}
+			first = page.Deliveries[0]
+			return first.Status == http.StatusServiceUnavailable
+		})
+		if first.NextAt == nil {
+			t.Fatalf("%s: no attempt follows: %+v", name, first)
+		}
+		if wait := first.NextAt.Sub(begun); wait < c.min || wait > c.max+time.Minute {
+			t.Errorf("%s: Retry-After %s: the next attempt is %v later, want %v to %v", name, c.after, wait, c.min, c.max)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -94,6 +95,45 @@ func TestProfileTokenStaysWithItsServer(t *testing.T) {
 		got := s.Token.Value + s.KeyID.Value + s.KeySecret.Value
 		if want := map[bool]string{true: "secret-tokenk1s"}[c.sent]; got != want {
 			t.Errorf("%s: sent %q to %s, want %q", c.name, got, s.Server.Value, want)
+		}
+	}
+}
+
+// The end of a line that Windows leaves in a variable, a file or the output of a command is no
+// part of a token or a secret.
+func TestSecretsWithoutLineEnds(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	dir := filepath.Join(home, ".config", "sbctl")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		filepath.Join(dir, "config.yaml"): "profiles:\r\n  one:\r\n    server: https://scores.example\r\n" +
+			"    key_id: k1\r\n    token: {file: ~/token}\r\n    key_secret: {command: [printf, 's3cret\\r\\n']}\r\n" +
+			"  two:\r\n    server: https://scores.example\r\n    key_id: k1\r\n" +
+			"    token: {env: A_TOKEN}\r\n    key_secret: {env: A_SECRET}\r\n",
+		filepath.Join(home, "token"): "a.b.c\r\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, env := range map[string]map[string]string{
+		"file and command": {"SBCTL_PROFILE": "one"},
+		"variables":        {"SBCTL_PROFILE": "two", "A_TOKEN": "a.b.c\r\n", "A_SECRET": "s3cret\r"},
+		"SBCTL variables": {
+			"SBCTL_SERVER": "https://scores.example\r\n", "SBCTL_TOKEN": "a.b.c\r", "SBCTL_KEY_ID": "k1\r",
+			"SBCTL_KEY_SECRET": "s3cret\r\n",
+		},
+	} {
+		env["HOME"] = home
+		p := newProgram(&process{stderr: io.Discard, env: env})
+		p.profiles.chosen = env["SBCTL_PROFILE"]
+		s, err := p.resolve()
+		got := []string{s.Server.Value, s.Token.Value, s.KeyID.Value, s.KeySecret.Value}
+		if err != nil || !slices.Equal(got, []string{"https://scores.example", "a.b.c", "k1", "s3cret"}) {
+			t.Errorf("%s: got %q, %v", name, got, err)
 		}
 	}
 }

@@ -14,6 +14,9 @@ type decimal struct{ pflag.Value }
 
 // Set implements pflag.Value.
 func (d decimal) Set(text string) error {
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return d.Value.Set(strconv.FormatUint(n, 10)) // without leading zeros
+	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return errors.New("must be a decimal integer")
@@ -26,7 +29,7 @@ func decimalFlags(cmd *cobra.Command) {
 	for _, flags := range []*pflag.FlagSet{cmd.Flags(), cmd.PersistentFlags()} {
 		flags.VisitAll(func(f *pflag.Flag) {
 			switch f.Value.Type() {
-			case "int", "int64":
+			case "int", "int64", "uint64":
 				f.Value = decimal{f.Value}
 			}
 		})

@@ -163,18 +163,18 @@ func Load(flags, env Lookup, file io.Reader) (*Config, []Value, error) {
 	}
 	find := func(s setting, aliases map[string]alias) (string, Source) {
 		if t, ok := flags(FlagName(s.name)); ok {
-			return t, FromFlag
+			return withoutLineEnd(t), FromFlag
 		}
 		if t, ok := env(EnvName(s.name)); ok {
-			return strings.TrimRight(t, "\r\n"), FromEnv // of files of Windows
+			return withoutLineEnd(t), FromEnv
 		}
 		if a, ok := aliases[s.name]; ok {
 			if t, ok := env(a.name); ok {
-				return a.text(t), FromEnv + ": " + Source(a.name)
+				return a.text(withoutLineEnd(t)), FromEnv + ": " + Source(a.name)
 			}
 		}
 		if t, ok := inFile[s.name]; ok {
-			return t, FromFile
+			return withoutLineEnd(t), FromFile
 		}
 		return s.value, FromDefault
 	}
@@ -298,6 +298,10 @@ func networks(text string) (parsed []netip.Prefix, err error) {
 	}
 	return parsed, nil
 }
+
+// withoutLineEnd takes off what files of Windows, secret stores and blocks of YAML leave behind
+// a value.
+func withoutLineEnd(text string) string { return strings.TrimRight(text, "\r\n") }
 
 // list splits at commas and drops empty parts.
 func list(text string) []string {

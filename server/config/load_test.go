@@ -53,6 +53,32 @@ func TestSourcesByPrecedence(t *testing.T) {
 	}
 }
 
+// A secret, like every value, ends before the end of a line that an editor, Windows or a
+// secret store leaves behind it.
+func TestSecretsWithoutLineEnds(t *testing.T) {
+	t.Parallel()
+	const secret = "0123456789abcdef0123456789abcdef"
+	for name, c := range map[string]struct {
+		flags, env config.Lookup
+		file       string
+	}{
+		"variable":       {lookup(), lookup("SCOREBOARD_AUTH_JWT_SECRET", secret+"\r\n"), ""},
+		"flag":           {lookup("auth-jwt-secret", secret+"\r"), lookup(), ""},
+		"file":           {lookup(), lookup(), "auth.jwt_secret: " + secret + "\r\ningest.batch: 7\r\n"},
+		"quoted in file": {lookup(), lookup(), `auth.jwt_secret: "` + secret + `\r\n"`},
+		"block in file":  {lookup(), lookup(), "auth.jwt_secret: |\r\n  " + secret + "\r\n"},
+	} {
+		got, _, err := config.Load(c.flags, c.env, strings.NewReader(c.file))
+		if err != nil || got.Auth.JWTSecret != secret {
+			t.Errorf("%s: got %q, %v", name, got.Auth.JWTSecret, err)
+		}
+	}
+	env := lookup("SCOREBOARD_DIALECTS", "delta\r", "RATE_LIMIT_DURATION", "10\r\n")
+	if got, _, err := config.Load(lookup(), env, nil); err != nil || got.Limit.UpdatesWindow != 10*time.Second {
+		t.Errorf("a name of specification C: got %v, %v", got.Limit.UpdatesWindow, err)
+	}
+}
+
 // A list in the file may be a list of YAML. The end of a line that Windows leaves in a
 // variable is no part of the value.
 func TestListsAndLineEnds(t *testing.T) {

@@ -26,9 +26,12 @@ func TestFeedsByteForByte(t *testing.T) {
 			`"id":"123/7/3f000000-0000-0000-0000-00000000005b","subject":"123","time":"2026-11-23T11:00:00.123456Z",` +
 			`"partitionkey":"plain/123","datacontenttype":"application/json","data":` + event + `}`
 		score = `{"userId":123,"score":4500,"version":7,"updatedAt":"2026-11-23T11:00:00.123456Z"}`
+		// An id is a text here, also one that is a number.
+		highscore = `{"player_id":"123","score":4500,"ts":"2026-11-23T11:00:00.123456Z"}`
 	)
 	for want, got := range map[string][]byte{
 		score: protocol.AppendScoreEvent(nil, &c), cloudEvent: protocol.AppendCloudEvent(nil, &c),
+		highscore: protocol.AppendHighscoreEvent(nil, &c),
 	} {
 		if string(got) != want || !json.Valid(got) {
 			t.Errorf("got\n%s\nwant\n%s", got, want)

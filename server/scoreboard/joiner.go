@@ -16,15 +16,15 @@ const (
 )
 
 // joins reports whether the joiner or non-joiner at index i of a name does what it is for. Before
-// is the character before it, without marks. Both follow a virama, in scripts of India; a
-// non-joiner stands between two letters of Arabic that would be joined, as in Persian
-// (RFC 5892, appendix A); a joiner stands between two emoji.
+// is the character before it, without marks. Both follow a virama, in scripts of India, also where
+// a word ends, as those of Malayalam do; a non-joiner stands between two letters of Arabic that
+// would be joined, as in Persian (RFC 5892, appendix A); a joiner stands between two emoji.
 func joins(name []rune, i int, before rune) bool {
+	if i > 0 && isVirama(name[i-1]) {
+		return true
+	}
 	if i == 0 || i+1 == len(name) {
 		return false
-	}
-	if isVirama(name[i-1]) {
-		return unicode.Is(unicode.L, name[i+1])
 	}
 	if name[i] == zeroWidthJoiner {
 		return isEmoji(before) && isEmoji(name[i+1])

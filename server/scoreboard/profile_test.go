@@ -51,7 +51,9 @@ func TestNamesOfLanguagesAndEmoji(t *testing.T) {
 	t.Parallel()
 	for name, ok := range map[string]bool{
 		"می\u200cخواهم": true, "کتاب\u200cها": true, // Persian
-		"ශ්\u200dරී": true, "ക്\u200d": false, "ന്\u200dറ": true, "क्\u200cष": true, // Sinhala, Malayalam, Hindi
+		"ශ්\u200dරී": true, "ന്\u200dറ": true, "क्\u200cष": true, // Sinhala, Malayalam, Hindi
+		"അവന്\u200d": true, "അവന്\u200d കുട്ടി": true, "അവന്\u200d2": true, "क्\u200d": true, // and at an end
+		"അവന്\u200d\u200d": false, "അവന\u200d": false, "അവന്\u200c\u200d": false,
 		"دا\u200cد": false, "ر\u200cم": false, "ء\u200cم": false, // not joined anyway: invisible
 		"م\u200c": false, "\u200cم": false, "م\u200ca": false, "क\u200cष": false, "م\u200dم": false,
 		"\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f Ada": true, // England

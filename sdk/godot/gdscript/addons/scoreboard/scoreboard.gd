@@ -21,6 +21,8 @@ const CODES := {
 	504: "unavailable",
 }
 
+const MONTHS := ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
 ## Address of the server, such as "https://scores.example.com".
 @export var server := ""
 ## The player's bearer token. Set it again before it expires.
@@ -245,8 +247,20 @@ func _error(code: String, message: String, status: int) -> Dictionary:
 func _retry_after(headers: PackedStringArray) -> float:
 	for header in headers:
 		if header.to_lower().begins_with("retry-after:"):
-			return maxf(header.get_slice(":", 1).strip_edges().to_float(), 0.0)
+			var text := header.substr(header.find(":") + 1).strip_edges()
+			if text.is_valid_int():
+				return maxf(text.to_float(), 0.0)
+			return maxf(_date(text) - Time.get_unix_time_from_system(), 0.0)
 	return 0.0
+
+
+## Seconds since 1970 of a date of HTTP, such as "Sat, 01 Jan 2000 00:00:30 GMT"; 0 if it is none.
+static func _date(text: String) -> float:
+	var parts := text.split(" ")
+	if parts.size() != 6 or not MONTHS.has(parts[2]):
+		return 0.0
+	var date := "%s-%02d-%sT%s" % [parts[3], MONTHS.find(parts[2]) + 1, parts[1], parts[4]]
+	return float(Time.get_unix_time_from_datetime_string(date))
 
 
 ## A JSON value with whole numbers as integers; Godot reads all numbers as floats.
