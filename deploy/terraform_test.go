@@ -274,6 +274,54 @@ func TestTerraformConnectionsSuffice(t *testing.T) {
 	}
 }
 
+// Pods reach the networks of the backends on their ports, and the internet; Prometheus alone reads
+// metrics. The values that Terraform outputs replace those of values-large.yaml, and are no looser.
+func TestTerraformNetworksAreClosed(t *testing.T) {
+	outputs, network := readText(t, terraform+"outputs.tf"), readText(t, terraform+"network.tf")
+	policy := largeValues(t)["networkPolicy"].(map[string]any)
+	for _, selector := range find(`\{(app\.kubernetes\.io/name: \w+)\}`, readText(t, "chart/values.yaml")) {
+		name, value, _ := strings.Cut(selector, ": ")
+		if !strings.Contains(outputs, fmt.Sprintf("podSelector       = { matchLabels = { %q = %q } }", name, value)) {
+			t.Errorf("metrics are open to others than pods with %s", selector)
+		}
+	}
+	var except []any
+	for _, rule := range policy["egress"].([]any) {
+		for _, to := range rule.(map[string]any)["to"].([]any) {
+			if block, ok := to.(map[string]any)["ipBlock"].(map[string]any); ok && block["cidr"] == "0.0.0.0/0" {
+				except = block["except"].([]any)
+			}
+		}
+	}
+	private := fmt.Sprintf("private_networks = [%s]", strings.Join(quoted(except), ", "))
+	if len(except) != 5 || !strings.Contains(outputs, private) {
+		t.Errorf("outputs.tf does not say %s", private)
+	}
+	start := strings.Index(outputs, "egress = jsonencode([")
+	egress := outputs[start : start+strings.Index(outputs[start:], "\n    ])")]
+	if rules, to := strings.Count(egress, "ports = ["), strings.Count(egress, "to    = [")+
+		strings.Count(egress, ", to = ["); rules != to || rules < 4 {
+		t.Errorf("%d of %d rules of egress say to where", to, rules)
+	}
+	if strings.Contains(egress, "var.network") || strings.Count(egress, `"0.0.0.0/0"`) != 1 ||
+		!strings.Contains(egress, `{ cidr = "0.0.0.0/0", except = local.private_networks }`) {
+		t.Errorf("egress is open to the whole network: %s", egress)
+	}
+	if got := find(`cidr_ipv4 += "([^"]*)"`, readConfiguration(t)); !slices.Equal(got, []string{"0.0.0.0/0"}) {
+		t.Errorf("security groups are open to %q, want only the load balancer to everybody", got)
+	}
+	if !strings.Contains(network, "cidr_block        = local.backend_networks[count.index]") {
+		t.Error("the backends are in other networks than those that pods reach")
+	}
+}
+
+func quoted(values []any) (out []string) {
+	for _, v := range values {
+		out = append(out, fmt.Sprintf("%q", v))
+	}
+	return out
+}
+
 func TestTerraformReadmeNamesEachOutput(t *testing.T) {
 	outputs := find(`(?m)^output "(\w+)"`, readConfiguration(t))
 	readme, err := os.ReadFile(terraform + "README.md")

@@ -229,7 +229,7 @@ func (s *Server) makeDoctor() health.Doctor {
 		History: func(ctx context.Context) (*repair.HistoryChange, error) {
 			return repair.CheckHistory(ctx, s.store.Recovery, s.ranking)
 		},
-		Deployed: s.config, Current: s.settings.Current, Settings: s.settingsProblem,
+		Current: s.settings.Current, Settings: s.settingsProblem,
 	}
 	if s.kafka != nil {
 		d.Kafka = s.preparations.pingKafka

@@ -245,3 +245,37 @@ func names(s client.State) (all []string) {
 	}
 	return all
 }
+
+// Settings that operators change at run time are checked as they are in force: doctor and the
+// console say that a token alone is enough to write as soon as it is, and no longer.
+func TestChecksFollowSettings(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles)
+	root := n.client("root", auth.ScopeAdmin)
+	detail := func() string {
+		checks, err := root.Checks(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range checks.Checks {
+			if c.Name == "configuration" {
+				return c.Status + ": " + c.Detail
+			}
+		}
+		return ""
+	}
+	for _, change := range []struct{ name, value, says string }{
+		{"auth.signature", "optional", "warn: auth.signature is optional"},
+		{"limit.updates_per_minute", "0", "; limit.updates_per_minute is off"},
+		{"auth.signature", "required", "warn: limit.updates_per_minute is off"},
+		{"limit.updates_per_minute", "10", "ok: roles"},
+	} {
+		if _, err := root.ChangeSetting(t.Context(), change.name, client.SettingRequest{
+			Value: &change.value, Reason: "test",
+		}); err != nil {
+			t.Fatal(err)
+		}
+		h.await(change.says, func() bool { return strings.Contains(detail(), change.says) })
+	}
+}

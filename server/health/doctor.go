@@ -63,7 +63,6 @@ type Doctor struct {
 	Lag      func() map[string]int64 // by topic; returns nil in a process that consumes none
 	// Damage describes the damaged logs of this process's consumers; "" without any.
 	Damage   func() string
-	Deployed *config.Config
 	Current  func() *config.Config // with the changes of operators
 	Settings Settings
 	// Mirror describes what keeps the feeds of the role mirror from being complete and
@@ -449,20 +448,21 @@ func (d Doctor) replicas(context.Context) wire.Check {
 	return c
 }
 
-// configuration warns about settings that are for development only.
+// configuration warns about settings that are for development only, as they are in force now.
 func (d Doctor) configuration(context.Context) wire.Check {
-	c := d.Deployed
+	c := d.Current()
 	check := wire.Check{
 		Name: "configuration", Status: wire.CheckOK,
-		Detail: fmt.Sprintf("roles %v, transport %s", c.Roles, d.Current().Transport),
+		Detail: fmt.Sprintf("roles %v, transport %s", c.Roles, c.Transport),
 	}
 	var insecure []string
-	switch {
-	case c.Auth.Signature == config.SignatureOptional:
+	if c.Auth.Signature == config.SignatureOptional {
 		insecure = append(insecure, "auth.signature is optional: a bearer token alone is enough to write")
-	case c.Auth.DevIssuer:
+	}
+	if c.Auth.DevIssuer {
 		insecure = append(insecure, "auth.dev_issuer is on: score:admin can issue tokens for any user")
-	case c.Limit.UpdatesPerMinute == 0 && c.Has(config.RoleAPI):
+	}
+	if c.Limit.UpdatesPerMinute == 0 && c.Has(config.RoleAPI) {
 		insecure = append(insecure, "limit.updates_per_minute is off")
 	}
 	for _, name := range c.Dialects.Unsigned() {

@@ -184,7 +184,7 @@ func New(o Options) *Leaderboard {
 			Help: "Reads by kind, and by whether this node's cache had the answer.",
 		}, []string{"what", "result"}),
 	}
-	l.store.slots = share.New(storeSlots)
+	l.store.slots, l.storeReceipts.slots = share.New(storeSlots), share.New(storeSlots)
 	l.guards = []*guard{l.reads, l.receipts, l.store, l.storeReceipts}
 	l.useReplicas()
 	l.tops.init(l.cached)

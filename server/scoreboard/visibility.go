@@ -49,6 +49,12 @@ func (v Visibility) Covers(to Visibility) bool {
 	return false
 }
 
+// Hides reports whether a change to another visibility shows the user to nobody who does not see
+// them now, or takes them off the boards.
+func (v Visibility) Hides(to Visibility) bool {
+	return v != to && (v.Covers(to) || to == VisibilityPrivate)
+}
+
 // Privacy is a user's visibility, with its history.
 type Privacy struct {
 	User       UserID

@@ -9,8 +9,9 @@ data "aws_availability_zones" "main" {
 }
 
 locals {
-  zones           = slice(data.aws_availability_zones.main.names, 0, 3)
-  public_networks = [for i in range(3) : cidrsubnet(var.network, 8, 240 + i)]
+  zones            = slice(data.aws_availability_zones.main.names, 0, 3)
+  public_networks  = [for i in range(3) : cidrsubnet(var.network, 8, 240 + i)]
+  backend_networks = [for i in range(3) : cidrsubnet(var.network, 8, 200 + i)]
 }
 
 resource "aws_vpc" "main" {
@@ -45,7 +46,7 @@ resource "aws_subnet" "backends" {
   count             = 3
   vpc_id            = aws_vpc.main.id
   availability_zone = local.zones[count.index]
-  cidr_block        = cidrsubnet(var.network, 8, 200 + count.index)
+  cidr_block        = local.backend_networks[count.index]
   tags              = { Name = "${var.name}-backends-${count.index}" }
 }
 

@@ -1,9 +1,12 @@
 # What the chart needs to know, and nothing secret. README.md says how to use each.
 locals {
   from_edge = [for network in local.public_networks : { ipBlock = { cidr = network } }]
-  from_monitoring = [
-    { namespaceSelector = { matchLabels = { "kubernetes.io/metadata.name" = "monitoring" } } },
-  ]
+  monitoring = { matchLabels = { "kubernetes.io/metadata.name" = "monitoring" } }
+  from_prometheus = [{
+    namespaceSelector = local.monitoring
+    podSelector       = { matchLabels = { "app.kubernetes.io/name" = "prometheus" } }
+  }]
+  private_networks = ["10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"]
 }
 
 output "values" {
@@ -19,13 +22,18 @@ output "values" {
     migrate_secret           = aws_secretsmanager_secret.migrate.name
     archive                  = "s3://${aws_s3_bucket.archive.bucket}/ledger?region=${var.region}"
     from_edge                = jsonencode(local.from_edge)
-    from_monitoring_and_edge = jsonencode(concat(local.from_monitoring, local.from_edge))
+    from_prometheus_and_edge = jsonencode(concat(local.from_prometheus, local.from_edge))
     egress = jsonencode([
       {
         ports = [for port in values(local.backend_ports) : { port = port }]
-        to    = [{ ipBlock = { cidr = var.network } }]
+        to    = [for network in local.backend_networks : { ipBlock = { cidr = network } }]
       },
-      { ports = [{ port = 443 }] }, # key sets, and the archive
+      { ports = [{ port = 4317, endPort = 4318 }], to = [{ namespaceSelector = local.monitoring }] }, # traces
+      # Key sets, the archive, webhooks: the internet, and no private network.
+      {
+        ports = [{ port = 443 }]
+        to    = [{ ipBlock = { cidr = "0.0.0.0/0", except = local.private_networks } }]
+      },
       # Credentials of the archive, from the agent of EKS Pod Identity.
       { ports = [{ port = 80 }], to = [{ ipBlock = { cidr = "169.254.170.23/32" } }] },
     ])

@@ -61,6 +61,7 @@ func skipAudit(c *gin.Context) { c.Set(keyAudited, true) }
 // auditTrail answers what the audit trail contains.
 type auditTrail struct {
 	trail Trail
+	slots jobSlots
 	log   *slog.Logger
 }
 
@@ -153,6 +154,11 @@ func (h *auditTrail) verifyAudit(c *gin.Context, _ *auth.Claims) error {
 		}
 		known = &head
 	}
+	done, err := h.slots.take(c.Request.Context(), "")
+	if err != nil {
+		return err
+	}
+	defer done()
 	chain, err := h.trail.VerifyChain(c.Request.Context(), known)
 	if err != nil {
 		return err

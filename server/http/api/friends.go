@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -48,6 +49,21 @@ const (
 // friends shows and changes the friends of users.
 type friends struct {
 	store Friends
+	reads FriendReads
+	turns *share.Pool
+}
+
+// hides reports whether a request ends a friendship, so that the other no longer sees what
+// friends see.
+func (h *friends) hides(c *gin.Context, caller *auth.Claims) bool {
+	other, err := otherUser(c, caller, caller.UserID)
+	if err != nil {
+		return false
+	}
+	return takeTurn(c, h.turns, func(ctx context.Context) (bool, error) {
+		mutual, err := h.reads.Mutual(ctx, caller.User, []scoreboard.UserID{other})
+		return len(mutual) > 0, err
+	})
 }
 
 // askFriend is PUT /v1/users/me/friends/{user_id}.

@@ -80,6 +80,7 @@ type parts struct {
 	ranks       *ranks
 	tickets     *tickets
 	streams     *streams // nil: there are none
+	slots       jobSlots
 }
 
 func newParts(o *Options, f *failures) *parts {
@@ -98,6 +99,7 @@ func newParts(o *Options, f *failures) *parts {
 			tokens: o.ActionTokens, attestations: o.Attestations, window: o.Window, peers: o.Peers, now: o.Now,
 		},
 		ranks:   &ranks{o.Ranker},
+		slots:   jobSlots{share.New(maxJobs)},
 		tickets: &tickets{store: o.Tickets, access: access, log: o.Log},
 	}
 	p.admission = &admission{
@@ -128,7 +130,7 @@ func (p *parts) dialects() *dialectRoutes {
 // handlers makes the handlers of what this process has.
 func (p *parts) handlers() *handlers {
 	h := &handlers{
-		limits: &p.Limits, site: documentation, listing: p.Pages, audit: &auditTrail{trail: p.Trail, log: p.Log},
+		limits: &p.Limits, site: documentation, listing: p.Pages, audit: &auditTrail{trail: p.Trail, slots: p.slots, log: p.Log},
 		tickets: p.tickets, streams: p.streams,
 	}
 	if p.Submitter != nil {
@@ -204,14 +206,15 @@ func (p *parts) addPages(h *handlers) {
 }
 
 func (p *parts) addUsers(h *handlers) {
+	turns := share.New(hidingReads)
 	if p.Profiles != nil {
 		h.profiles = &profiles{p.Profiles}
 	}
 	if p.Privacy != nil {
-		h.privacy = &privacy{p.Privacy}
+		h.privacy = &privacy{p.Privacy, turns}
 	}
 	if p.Friends != nil {
-		h.friends = &friends{p.Friends}
+		h.friends = &friends{p.Friends, p.FriendReads, turns}
 	}
 	if p.Teams != nil {
 		h.teams = &teams{p.Teams}
@@ -248,11 +251,11 @@ func (p *parts) addAdministration(h *handlers) {
 func (p *parts) addModeration(h *handlers) {
 	h.moderation = &moderation{store: p.Moderation, catalog: p.Catalog, ranks: p.ranks}
 	h.voids = &voids{store: p.Moderation, now: p.Now}
-	h.userData = &userData{store: p.Moderation, trail: p.Trail, log: p.Log}
+	h.userData = &userData{store: p.Moderation, slots: p.slots, trail: p.Trail, log: p.Log}
 }
 
 func (p *parts) addOperations(h *handlers) {
-	o, slots := p.Operations, jobSlots{share.New(maxJobs)}
+	o, slots := p.Operations, p.slots
 	runner := &jobRunner{jobs: o.JobLog, node: o.NodeName, slots: slots, trail: p.Trail, log: p.Log}
 	h.status = &status{
 		node: o.Node, queue: o.Outbox, rankings: o.Rankings, doctor: o.Doctor, jobs: o.Jobs, catalog: p.Catalog,

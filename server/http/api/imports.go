@@ -25,6 +25,8 @@ type Imports interface {
 	StartImport(
 		ctx context.Context, source string, board scoreboard.BoardID, why *scoreboard.AuditEntry,
 	) (scoreboard.Import, error)
+	// ImportBoard returns the board of an import.
+	ImportBoard(ctx context.Context, id int64) (scoreboard.BoardID, error)
 	// SummarizeImport returns what the import's board has of its users.
 	SummarizeImport(ctx context.Context, id int64) (scoreboard.BoardID, scoreboard.ImportSummary, error)
 	// WriteImport writes what is new in the records, in their order.
@@ -116,14 +118,18 @@ func (h *imports) summarizeImport(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	done, err := h.slots.take(c.Request.Context(), "import:"+strconv.FormatInt(id, 10))
+	board, err := h.store.ImportBoard(c.Request.Context(), id)
+	if err != nil {
+		return err
+	}
+	done, err := h.slots.take(c.Request.Context(), "board:"+string(board))
 	if err != nil {
 		return err
 	}
 	defer done()
 	ctx, cancel := context.WithTimeout(c.Request.Context(), maxExportTime)
 	defer cancel()
-	board, s, err := h.store.SummarizeImport(ctx, id)
+	_, s, err := h.store.SummarizeImport(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,8 @@ func (h *rankingJobs) runBoardJob(c *gin.Context, caller *auth.Claims, do boardJ
 // jobSlots has a slot for each running job.
 type jobSlots struct{ pool *share.Pool }
 
-// take takes a slot until release is called, or returns a conflict. target is what the job is about.
+// take takes a slot until release is called, or returns a conflict. target is what the job is about,
+// "" if that is neither a board nor all of them.
 func (s jobSlots) take(ctx context.Context, target string) (release func(), err error) {
 	release, ok := s.pool.Try(ctx, share.Claim{Board: target})
 	if !ok {

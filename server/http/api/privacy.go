@@ -1,8 +1,10 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -36,6 +39,54 @@ type Hidden interface {
 // privacy shows and changes the visibility of users.
 type privacy struct {
 	store UserPrivacy
+	turns *share.Pool
+}
+
+// hidingReads is how many requests over a limit a process asks the store about at a time,
+// whether they hide their user: a caller's requests leave one of them to others.
+const hidingReads = 2
+
+// hides reports whether a request shows the user to fewer people than now. Repeats do not, so
+// between two that do there is always one that counts against the limits.
+func (h *privacy) hides(c *gin.Context, caller *auth.Claims) bool {
+	user, err := ownOrOperated(c, caller, "the privacy of a user")
+	if err != nil {
+		return false
+	}
+	to, err := peekVisibility(c)
+	if err != nil {
+		return false
+	}
+	return takeTurn(c, h.turns, func(ctx context.Context) (bool, error) {
+		now, err := h.store.Privacy(ctx, user)
+		return err == nil && now.Visibility.Hides(to), err
+	})
+}
+
+// peekVisibility reads the visibility that a request asks for, and leaves the body to its handler.
+func peekVisibility(c *gin.Context) (scoreboard.Visibility, error) {
+	body, err := readBody(c, maxBody)
+	if err != nil {
+		return "", err
+	}
+	c.Request.Body = io.NopCloser(bytes.NewReader(body))
+	c.Request.ContentLength = int64(len(body))
+	var in wire.PrivacyRequest
+	if err := decodeObject(c, body, &in); err != nil {
+		return "", err
+	}
+	return scoreboard.ParseVisibility(in.Visibility)
+}
+
+// takeTurn asks the store when it is the caller's turn; false if it cannot.
+func takeTurn(c *gin.Context, turns *share.Pool, ask func(context.Context) (bool, error)) bool {
+	release, err := turns.Take(c.Request.Context(), share.Claim{})
+	if err != nil {
+		return false
+	}
+	defer release()
+	yes, err := ask(c.Request.Context())
+	return err == nil && yes
 }
 
 // showPrivacy is GET /v1/users/{user_id}/privacy, for the user and for operators.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -33,6 +34,9 @@ type route struct {
 	// stale answers a client over the limit from the cache, or returns the rejection;
 	// nil where nothing is cached.
 	stale func(c *gin.Context, caller *auth.Claims, rejection error) error
+	// hides reports whether a request over a limit shows the user to fewer people, and so is
+	// served nevertheless; nil: none does.
+	hides func(c *gin.Context, caller *auth.Claims) bool
 	// operators says that score:operate opens the route as well as its scope does.
 	operators bool
 	stream    *liveStream // that it opens; nil: none
@@ -216,13 +220,15 @@ func (h *handlers) routes() []route {
 			method: "PUT", path: pathPrivacy, query: reasonParameter, scope: anyToken,
 			rate: &l.Updates, audit: auditedByHandler, data: showsUser,
 			handle: h.privacy.setPrivacy, action: "user.privacy", // for operators only
+			hides: h.privacy.hides,
 		})
 	}
 	if h.friends != nil {
-		t = append(t,
+		remove := own("DELETE", pathFriends+"/:user_id", noParameters, &l.Updates, h.friends.removeFriend)
+		remove.hides = h.friends.hides
+		t = append(t, remove,
 			own("GET", pathFriends, parameters{"state", "after", "limit"}, &l.Rank, h.friends.listFriends),
 			own("PUT", pathFriends+"/:user_id", noParameters, &l.Updates, h.friends.askFriend),
-			own("DELETE", pathFriends+"/:user_id", noParameters, &l.Updates, h.friends.removeFriend),
 			route{
 				method: "POST", path: "/v1/friends", query: noParameters, scope: auth.ScopeUpdate, rate: &l.Updates,
 				audit: auditedByHandler, data: showsAll, handle: h.friends.importFriends,
@@ -461,17 +467,19 @@ func (a *API) serve(r route) gin.HandlerFunc {
 }
 
 // run authenticates, authorizes and limits a request before its body is read,
-// so that a rejected request costs little and a repeat counts against the limit.
+// so that a rejected request costs little and a repeat counts against the limit. Over a limit,
+// only what hides the user is read further.
 func (a *API) run(c *gin.Context, r route) error {
-	if err := take(c.Request.Context(), a.limits.Address, address(c.Request)); err != nil {
-		return err
+	over := take(c.Request.Context(), a.limits.Address, address(c.Request))
+	if over != nil && r.hides == nil {
+		return over
 	}
 	if err := r.checkText(c); err != nil {
 		return err
 	}
 	caller, err := a.callers.authenticate(c, r)
 	if err != nil {
-		return err
+		return cmp.Or(over, err)
 	}
 	c.Request = c.Request.WithContext(share.WithCaller(c.Request.Context(), string(caller.User)))
 	if caller.JoinsOnly() && r.stream == nil {
@@ -480,11 +488,15 @@ func (a *API) run(c *gin.Context, r route) error {
 	if !r.opens(caller) {
 		return scoreboard.Errorf(wire.CodeForbidden, "the token lacks the scope %s", r.requires())
 	}
-	if err := a.checkRate(c, r, caller); err != nil {
-		if r.stale == nil {
-			return err
-		}
-		return r.stale(c, caller, err)
+	if over == nil {
+		over = a.checkRate(c, r, caller)
+	}
+	switch {
+	case over == nil || r.hides != nil && r.hides(c, caller):
+	case r.stale != nil:
+		return r.stale(c, caller, over)
+	default:
+		return over
 	}
 	if r.operates() || r.stream != nil {
 		clearWriteDeadline(c)

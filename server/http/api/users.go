@@ -30,6 +30,7 @@ type PersonalData interface {
 // userData shows, exports and erases what is stored about a user.
 type userData struct {
 	store Moderation
+	slots jobSlots
 	trail Trail
 	log   *slog.Logger
 }
@@ -72,10 +73,15 @@ func (h *userData) export(c *gin.Context, caller *auth.Claims) error {
 	if err == nil && !known {
 		err = scoreboard.Errorf(wire.CodeNotFound, "user %s not found", user)
 	}
-	if err == nil {
-		err = h.trail.Add(ctx, newAuditEntry(c, caller, scoreboard.AuditUser(user), ""))
-	}
 	if err != nil {
+		return err
+	}
+	done, err := h.slots.take(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := h.trail.Add(ctx, newAuditEntry(c, caller, scoreboard.AuditUser(user), "")); err != nil {
 		return err
 	}
 	c.Header("Content-Type", "application/x-ndjson")

@@ -27,6 +27,18 @@ where s.board_id = $2 and not s.hidden`
 	sqlShown = `select count(*) from scores where board_id = $1 and not hidden`
 )
 
+// ImportBoard returns the board of an import, or a not_found.
+func (s *Imports) ImportBoard(ctx context.Context, id int64) (board scoreboard.BoardID, err error) {
+	err = s.db.QueryRow(ctx, `select board_id from imports where import_id = $1`, id).Scan(&board)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return "", scoreboard.Errorf(wire.CodeNotFound, "import %d not found", id)
+	case err != nil:
+		return "", pg.Translate(fmt.Errorf("read import %d: %w", id, err))
+	}
+	return board, nil
+}
+
 // SummarizeImport returns the board of an import, and what it has of the import's users, at
 // one moment. It reads the whole board; the caller bounds the time.
 func (s *Imports) SummarizeImport(
