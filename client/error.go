@@ -24,8 +24,9 @@ type Error struct {
 	EventID    string      // of the increment; safe to send again
 	RequestID  string      // finds the request in the server's logs
 	RetryAfter time.Duration
-	WouldRank  int64 // in a not_found: the rank of the score in question
-	Attempts   int   // number of tries
+	WouldRank  int64     // in a not_found: the rank of the score in question
+	NextReset  time.Time // in an attempts_used: when the next period begins; zero if none is planned
+	Attempts   int       // number of tries
 	Err        error
 }
 
@@ -77,6 +78,7 @@ func responseError(r *http.Response, body []byte, now time.Time) *Error {
 	if json.Unmarshal(body, &p) == nil && p.ErrorCode != "" {
 		e.Code, e.Message, e.Field, e.EventID = wire.Code(p.ErrorCode), p.Message, p.Field, p.EventID
 		e.Reason, e.WouldRank = wire.Reason(p.Reason), p.WouldRank
+		e.NextReset = timeOf(p.NextReset)
 		if p.RequestID != "" {
 			e.RequestID = p.RequestID
 		}
@@ -85,6 +87,14 @@ func responseError(r *http.Response, body []byte, now time.Time) *Error {
 	e.Message = "unexpected response " + r.Status + ", not from this API"
 	e.Code = codeOfStatus(r.StatusCode)
 	return e
+}
+
+// timeOf is an optional time; zero if it is absent.
+func timeOf(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
 }
 
 // statusOf is the HTTP status of a code that arrived without one.

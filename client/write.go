@@ -216,8 +216,9 @@ func batchResult(r wire.BatchResult, eventID string) Result {
 		return Result{Err: &Error{
 			Op: "submit an increment of a batch", Status: http.StatusOK, Attempts: 1,
 			Code: wire.Code(r.Error.ErrorCode), Message: r.Error.Message, Field: r.Error.Field,
-			Reason:  wire.Reason(r.Error.Reason),
-			EventID: eventID, RequestID: r.Error.RequestID,
+			Reason:    wire.Reason(r.Error.Reason),
+			NextReset: timeOf(r.Error.NextReset),
+			EventID:   eventID, RequestID: r.Error.RequestID,
 		}}
 	case r.Receipt != nil:
 		return Result{Receipt: *r.Receipt}

@@ -46,7 +46,7 @@ func (s *Server) makeAPI() error {
 	s.add("settings", s.settings)
 	s.Register(s.store.Increments.Collectors()...)
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
-		o.PastBoards = s.store.PastBoards
+		o.PastBoards, o.Attempts = s.store.PastBoards, s.store.Reads
 		o.Reads, o.Ledger, o.Show, o.Hidden = s.reads, s.store.Reads, s.display().ShowEveryone, s.hidden
 		if r := s.replicas.fallback; r != nil && c.ReadsReplicas() {
 			past := pastReads{s.store, s.replicas.store, r.State}
@@ -99,9 +99,13 @@ func (s *Server) mountDialects() error {
 
 // boards is how boards are changed.
 func (s *Server) boards() admin.Boards {
-	return admin.Boards{
+	b := admin.Boards{
 		Boards: s.store.Boards, Catalog: s.catalog, Rebuilder: s.rebuilder, Rollover: s.rollover, Log: s.log,
 	}
+	if c := &s.config.Dialects; c.Has(config.DialectPlain) {
+		b.Plain = scoreboard.BoardID(c.Plain.Board)
+	}
+	return b
 }
 
 // makeVerifiers makes the verifiers of signatures, action tokens and attestations.

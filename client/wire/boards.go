@@ -41,6 +41,9 @@ type BoardRequest struct {
 	// Number of Redis keys over which the ranking is spread by user, for a board that is
 	// larger than one server; 1 by default.
 	Partitions *int `json:"partitions,omitempty"`
+	// Maximum number of events of a user that are recorded in a period, whether they improve the score or
+	// not; without a period, for all time. 0, the default: no limit.
+	Attempts *int64 `json:"attempts,omitempty"`
 }
 
 // BoardChange is the body of PATCH /v1/boards/{board}. Absent fields stay unchanged;
@@ -61,6 +64,9 @@ type BoardChange struct {
 	MaxDelta *int64 `json:"max_delta,omitempty"`
 	MinScore *int64 `json:"min_score,omitempty"`
 	MaxScore *int64 `json:"max_score,omitempty"`
+	// Maximum number of events of a user that are recorded in a period, from now on; 0: no limit. Events of
+	// the current period count.
+	Attempts *int64 `json:"attempts,omitempty"`
 }
 
 // The values of Require.
@@ -84,7 +90,9 @@ type Board struct {
 	MaxDelta int64  `json:"max_delta"`
 	MinScore int64  `json:"min_score"`
 	MaxScore int64  `json:"max_score"`
-	// How often the bounds were set: 1 since the board was created, one more with each change.
+	// Maximum number of events of a user that are recorded in a period; absent if there is no limit.
+	Attempts int64 `json:"attempts,omitempty"`
+	// How often the bounds and the attempts were set: 1 since the board was created, one more with each change.
 	BoundsVersion int64      `json:"bounds_version"`
 	Public        bool       `json:"public"`               // whether users see the board without a scope
 	Region        string     `json:"region,omitempty"`     // label to filter boards by, named as a board

@@ -17,6 +17,7 @@ const (
 	CodeEventConflict        Code = "event_conflict"
 	CodeBoardClosed          Code = "board_closed"
 	CodeTokenUsed            Code = "token_used"
+	CodeAttemptsUsed         Code = "attempts_used"
 	CodeConflict             Code = "conflict"
 	CodeNotSettled           Code = "not_settled"
 	CodeGone                 Code = "gone"

@@ -117,6 +117,9 @@ func (p *Place) AppendJSON(b []byte) []byte {
 	if p.Private {
 		b = append(b, `,"private":true`...)
 	}
+	if p.AttemptsLeft != nil {
+		b = strconv.AppendInt(append(b, `,"attempts_left":`...), *p.AttemptsLeft, 10)
+	}
 	return append(b, '}')
 }
 

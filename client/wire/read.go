@@ -52,6 +52,9 @@ type Place struct {
 	Neighbours     []Entry   `json:"neighbours,omitempty"` // the user and up to k rows above and below, best first
 	// true for a user who is not on any board: rank, total and neighbours are as if the user were on this one
 	Private bool `json:"private,omitempty"`
+	// How many more events of the user the board records in its period, for reads of one's own standing, of
+	// servers and of operators; absent without a limit, and for past moments.
+	AttemptsLeft *int64 `json:"attempts_left,omitempty"`
 }
 
 // JoinTicket is the response of GET /v1/realtime/token.

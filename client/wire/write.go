@@ -103,6 +103,8 @@ type Error struct {
 	// WouldRank is the rank that the requested score would have, if the user is not on
 	// the board.
 	WouldRank int64 `json:"would_rank,omitempty"`
+	// When the next period begins, in attempts_used; absent if no next period is planned.
+	NextReset *time.Time `json:"next_reset,omitempty"`
 }
 
 // Batch is the body of POST /v1/scores/increments: up to 500 items.

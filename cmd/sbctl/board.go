@@ -35,12 +35,14 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	var partitions int
 	bounds := map[string]**int64{
 		"min-delta": &r.MinDelta, "max-delta": &r.MaxDelta, "min-score": &r.MinScore, "max-score": &r.MaxScore,
+		"attempts": &r.Attempts,
 	}
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Create a board", Args: exactArgs("NAME"),
 		Example: trimExamples(`
   sbctl board create daily --period daily --time-zone Europe/Berlin
   sbctl board create race --mode best --order lowest --min-delta 0
+  sbctl board create cup --mode best --period weekly --attempts 3
   sbctl board create clans --team-of arena --aggregate best:5 --moves from-now`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
 			r.Board = args[0]
@@ -99,6 +101,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.Int64("max-delta", 0, "maximum delta (default 1000000; on best and latest boards the maximum score)")
 	f.Int64("min-score", 0, "minimum score (default −(2^53 − 1))")
 	f.Int64("max-score", 0, "maximum score (default 2^53 − 1)")
+	f.Int64("attempts", 0, "maximum number of events of a user per period; 0: no limit")
 	return cmd
 }
 
@@ -116,6 +119,7 @@ func boardTable(b, current *client.Board) *table {
 		{"delta", deltaCell(b)},
 		{"teams", teamCell(b)},
 		{"score", fmt.Sprintf("%d to %d", b.MinScore, b.MaxScore)},
+		{"attempts", attemptsCell(b)},
 		{"public", strconv.FormatBool(b.Public)},
 		{"region", b.Region},
 		{"platform", b.Platform},
@@ -145,6 +149,17 @@ func partitionsCell(b *client.Board) string {
 		return ""
 	}
 	return strconv.Itoa(b.Partitions)
+}
+
+// attemptsCell is how many events of a user are recorded; "" without a limit.
+func attemptsCell(b *client.Board) string {
+	switch {
+	case b.Attempts == 0:
+		return ""
+	case b.Period == "none":
+		return fmt.Sprintf("%d per user", b.Attempts)
+	}
+	return fmt.Sprintf("%d per user and period", b.Attempts)
 }
 
 // deltaCell is the bounds of increments; "" for a board that takes none.

@@ -14,7 +14,7 @@ func newBoardSetCmd(p *program) *cobra.Command {
 	var minDuration, ttl, region, platform string
 	var tags []string
 	var partitions int
-	var minDelta, maxDelta, minScore, maxScore int64
+	var minDelta, maxDelta, minScore, maxScore, attempts int64
 	cmd := &cobra.Command{
 		Use: "set NAME", Short: "Change a board's labels, bounds, requirements, or partitions",
 		Args: exactArgs("NAME"),
@@ -24,7 +24,8 @@ partitions of its ranking. Options that are not given keep their values; an empt
 A requirement applies immediately and in every period that has not ended. Increments
 counted before stay counted, and a repeat of one returns its receipt.
 
-Bounds, wider or narrower, apply in the same way. Scores outside stay as they are.
+Bounds, wider or narrower, apply in the same way. Scores outside stay as they are. So
+does a limit of attempts: events of the current period count, and 0 removes it.
 
 With --partitions, the ranking is spread over another number of Redis keys. It is
 rebuilt while it stays online; sbctl board show shows when it is done. All nodes must
@@ -34,6 +35,7 @@ run a version that knows partitions.`,
   sbctl board set global --require action-token --action-min 30s
   sbctl board set global --require none
   sbctl board set arena --min-delta -50 --max-delta 5000
+  sbctl board set daily --attempts 3
   sbctl board set global --partitions 8`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			var r client.BoardChange
@@ -68,6 +70,7 @@ run a version that knows partitions.`,
 			}{
 				"min-delta": {&r.MinDelta, &minDelta}, "max-delta": {&r.MaxDelta, &maxDelta},
 				"min-score": {&r.MinScore, &minScore}, "max-score": {&r.MaxScore, &maxScore},
+				"attempts": {&r.Attempts, &attempts},
 			} {
 				if flags.Changed(name) {
 					*set.to = set.from
@@ -75,7 +78,7 @@ run a version that knows partitions.`,
 			}
 			if r == (client.BoardChange{}) {
 				return usagef("nothing to change; pass --region, --platform, --tag, --require, --action-min, " +
-					"--action-ttl, --min-delta, --max-delta, --min-score, --max-score or --partitions")
+					"--action-ttl, --min-delta, --max-delta, --min-score, --max-score, --attempts or --partitions")
 			}
 			b, err := c.SetBoard(cmd.Context(), args[0], r)
 			if err != nil {
@@ -95,6 +98,7 @@ run a version that knows partitions.`,
 	f.Int64Var(&maxDelta, "max-delta", 0, "maximum delta of an increment")
 	f.Int64Var(&minScore, "min-score", 0, "minimum score")
 	f.Int64Var(&maxScore, "max-score", 0, "maximum score")
+	f.Int64Var(&attempts, "attempts", 0, "maximum number of events of a user per period; 0: no limit")
 	f.IntVar(&partitions, "partitions", 0, "number of Redis keys to spread the ranking over: 1 to 64")
 	return cmd
 }

@@ -277,6 +277,7 @@ type clientError struct {
 	RequestID    *string `json:"request_id,omitempty"`
 	RetryAfterMS *int64  `json:"retry_after_ms,omitempty"`
 	WouldRank    *int64  `json:"would_rank,omitempty"`
+	NextReset    *string `json:"next_reset,omitempty"`
 	Attempts     *int    `json:"attempts,omitempty"`
 	Temporary    *bool   `json:"temporary,omitempty"`
 	NextStep     *string `json:"next_step,omitempty"`
@@ -304,6 +305,7 @@ func (want *clientError) check(t *testing.T, err error) {
 	same(t, "request id", want.RequestID, e.RequestID)
 	same(t, "retry after", want.RetryAfterMS, e.RetryAfter.Milliseconds())
 	same(t, "would rank", want.WouldRank, e.WouldRank)
+	same(t, "next reset", want.NextReset, e.NextReset.Format(time.RFC3339))
 	same(t, "attempts", want.Attempts, e.Attempts)
 	same(t, "temporary", want.Temporary, e.Temporary())
 	same(t, "next step", want.NextStep, e.NextStep())

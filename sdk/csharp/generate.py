@@ -30,6 +30,9 @@ namespace Scoreboard.Client
 
 SCALARS = {"integer": ("long", "Long"), "number": ("double", "Double"), "boolean": ("bool", "Bool")}
 
+# Optional numbers of which 0 says something else than their absence.
+OPTIONAL = ("attempts_left",)
+
 
 def pascal(name: str) -> str:
     return re.sub(r"(?:^|_)(\w)", lambda m: m[1].upper(), name)
@@ -68,7 +71,7 @@ def member(key: str, schema: dict[str, Any]) -> tuple[str, str, str]:
         return name, "", f"r.Null() ? null : {name}.Read(r)"
     kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     (kind,) = [k for k in kinds if k != "null"]
-    nullable = "null" in kinds
+    nullable = "null" in kinds or key in OPTIONAL
     if kind == "array":
         item = reference(schema["items"])
         name = RENAMED.get(item, item) or "string"

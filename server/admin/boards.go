@@ -19,12 +19,27 @@ type Boards struct {
 	Rebuilder *repair.Rebuilder
 	Rollover  *upkeep.Rollover
 	Log       *slog.Logger
+	// Plain is the board of the dialect plain, which does not record all that is submitted; "": it is not
+	// enabled.
+	Plain scoreboard.BoardID
+}
+
+// checkAttempts returns an invalid_request if a board that cannot have attempts is to get them.
+func (b Boards) checkAttempts(id scoreboard.BoardID, attempts int64) error {
+	if attempts == 0 || id != b.Plain {
+		return nil
+	}
+	return scoreboard.Invalid("attempts",
+		"board %s is that of the dialect plain, which records improvements alone, so its attempts cannot be counted", id)
 }
 
 // CreateBoard implements api.Boards.
 func (b Boards) CreateBoard(
 	ctx context.Context, board *scoreboard.Board, season *scoreboard.Span, why *scoreboard.AuditEntry,
 ) (*scoreboard.Board, error) {
+	if err := b.checkAttempts(board.ID, board.Attempts); err != nil {
+		return nil, err
+	}
 	return b.changed(ctx)(b.Boards.CreateBoard(ctx, board, season, why))
 }
 
@@ -46,6 +61,11 @@ func (b Boards) UnfreezeBoard(
 func (b Boards) ChangeBoard(
 	ctx context.Context, id scoreboard.BoardID, change *scoreboard.BoardChange, why *scoreboard.AuditEntry,
 ) (*scoreboard.Board, error) {
+	if bounds := change.Bounds; bounds != nil && bounds.Attempts != nil {
+		if err := b.checkAttempts(id, *bounds.Attempts); err != nil {
+			return nil, err
+		}
+	}
 	made, err := b.changed(ctx)(b.Boards.ChangeBoard(ctx, id, change, why))
 	if err == nil && change.Partitions != nil {
 		b.Rebuilder.Trigger()

@@ -105,7 +105,12 @@ type Score struct {
 	// zero for none with a minimum duration.
 	ActionUntil time.Time
 
-	lastRow int // index in Rows of the user's last row on the board; -1: none
+	// Uncounted is how many of the Version rows are no attempts: rows of corrections and
+	// imports, and events of clients that are reversed.
+	Uncounted int64
+
+	discounted int64 // by how much the batch has changed Uncounted
+	lastRow    int   // index in Rows of the user's last row on the board; -1: none
 }
 
 // NewBatch prepares the reads for items, of which either all or none have an internal
@@ -229,6 +234,9 @@ func (e *knownEvent) add(receipt scoreboard.Receipt) {
 	}
 	e.receipts = append(e.receipts, receipt)
 }
+
+// attempts is how many events of the user on the board are recorded and not reversed.
+func (s *Score) attempts() int64 { return s.Version - s.Uncounted }
 
 // ScorePairs are the pairs of user and board whose scores are read.
 type ScorePairs struct {

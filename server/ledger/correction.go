@@ -189,13 +189,21 @@ func (b *Batch) Correct(
 		}
 	}
 	receipts := make([]scoreboard.Receipt, 0, len(e.Boards))
+	returned := int64(0) // attempts
+	switch {
+	case e.Admin: // no attempt
+	case c.Undo:
+		returned = -1
+	default:
+		returned = 1
+	}
 	for n, name := range e.Boards {
 		if b.hasEnded(name) {
 			continue
 		}
 		row := b.Items[i]
 		row.Delta = int64(to[n].Score - b.scores[ScoreKey{e.User, name}].Value)
-		receipts = append(receipts, b.amend(&row, b.Hashes[i], b.boards[name], to[n]))
+		receipts = append(receipts, b.amend(&row, b.Hashes[i], b.boards[name], to[n], returned))
 	}
 	return receipts, nil
 }
@@ -220,7 +228,7 @@ func (b *Batch) Adjust() (replayed bool, err error) {
 	if err := board.CheckScore(to.Score); err != nil {
 		return false, err
 	}
-	b.Outcomes[0].Receipts = []scoreboard.Receipt{b.amend(in, b.Hashes[0], board, to)}
+	b.Outcomes[0].Receipts = []scoreboard.Receipt{b.amend(in, b.Hashes[0], board, to, 0)}
 	return false, nil
 }
 
@@ -229,12 +237,14 @@ func (b *Batch) moved(user scoreboard.UserID, board scoreboard.BoardID, delta in
 	return Standing{b.scores[ScoreKey{user, board}].Value + scoreboard.Score(delta), true, b.users[user].time}
 }
 
-// amend appends the row that changes a user's score to a standing.
+// amend appends the row that changes a user's score to a standing, which is no attempt.
+// Returned is how many attempts it gives back beside; −1 takes one.
 func (b *Batch) amend(
 	in *scoreboard.Increment,
 	hash [16]byte,
 	board *scoreboard.Board,
 	to Standing,
+	returned int64,
 ) scoreboard.Receipt {
 	user, s := b.users[in.User], b.scores[ScoreKey{in.User, board.ID}]
 	receipt := newReceipt(in, board, s, to.Score, user)
@@ -250,6 +260,9 @@ func (b *Batch) amend(
 	receipt.Version = s.Version
 	s.lastRow = b.Rows.add(in, hash, receipt, board.Order.Key(to.Score), s, changed, Shard(in.User, b.shards))
 	b.Rows.hide(s.lastRow, hidden, !to.Exists)
+	s.Uncounted += 1 + returned
+	s.discounted += 1 + returned
+	b.Rows.discount(s.lastRow, s.discounted)
 	return receipt
 }
 

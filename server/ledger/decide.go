@@ -118,6 +118,12 @@ func (b *Batch) next(
 	if err := board.Require.Check(in); err != nil {
 		return next, until, err
 	}
+	if board.Attempts > 0 {
+		used := b.scores[ScoreKey{in.User, board.ID}].attempts()
+		if err := board.CheckAttempts(used, b.nextReset(board)); err != nil {
+			return next, until, err
+		}
+	}
 	if err := board.CheckDelta(in.Delta); err != nil {
 		return next, until, err
 	}

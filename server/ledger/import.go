@@ -49,7 +49,7 @@ func (b *Batch) Import(i int, before Imported, event scoreboard.EventID) error {
 	if err := board.CheckScore(to.Score); err != nil {
 		return err
 	}
-	b.Outcomes[i].Receipts = []scoreboard.Receipt{b.amend(in, b.Hashes[i], board, to)}
+	b.Outcomes[i].Receipts = []scoreboard.Receipt{b.amend(in, b.Hashes[i], board, to, 0)}
 	return nil
 }
 

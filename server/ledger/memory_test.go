@@ -181,7 +181,10 @@ func (m *memory) readActivity(b *ledger.Batch) {
 // commit keeps the rows of a batch, and checks what holds for the rows of any batch.
 func (m *memory) commit(t rapid.TB, b *ledger.Batch) {
 	t.Helper()
-	last := make(map[ledger.ScoreKey]int)
+	last, uncounted := make(map[ledger.ScoreKey]int), make(map[ledger.ScoreKey]int64)
+	for key, s := range m.scores {
+		uncounted[key] = s.Uncounted
+	}
 	for i := range b.Rows.Len() {
 		last[ledger.ScoreKey{User: scoreboard.UserID(b.Rows.Users[i]), Board: scoreboard.BoardID(b.Rows.Boards[i])}] = i
 	}
@@ -219,7 +222,12 @@ func (m *memory) commit(t rapid.TB, b *ledger.Batch) {
 		m.rows = append(m.rows, r)
 		m.scores[key] = ledger.Score{
 			Exists: !r.empty, Hidden: r.hidden, Value: r.receipt.NewScore, Version: r.receipt.Version,
-			Revision: r.revision, ReachedAt: r.reached,
+			Revision: r.revision, ReachedAt: r.reached, Uncounted: before.Uncounted,
+		}
+		if b.Rows.Last[i] && i < len(b.Rows.Uncounted) {
+			s := m.scores[key]
+			s.Uncounted = uncounted[key] + b.Rows.Uncounted[i]
+			m.scores[key] = s
 		}
 	}
 	for i, id := range b.Tokens.Used {

@@ -77,6 +77,16 @@ func (m *model) standing(
 	return score, exists, reached
 }
 
+// attempts counts the submissions of a user on a board that are not reversed.
+func (m *model) attempts(user scoreboard.UserID, id scoreboard.BoardID) (n int64) {
+	for _, e := range m.events {
+		if e.user == user && slices.Contains(e.boards, id) && !e.adjust && !e.reversed {
+			n++
+		}
+	}
+	return n
+}
+
 func (m *model) find(user scoreboard.UserID, id [16]byte) *modelEvent {
 	for _, e := range m.events {
 		if e.user == user && e.id == id {
@@ -127,6 +137,8 @@ func (m *model) fits(e *modelEvent) wire.Code {
 			return wire.CodeBoardClosed
 		case i > 0 && b.Mode != m.boards[e.boards[0]].Mode:
 			return wire.CodeRuleViolated
+		case b.Attempts > 0 && m.attempts(e.user, id) > b.Attempts: // the event is one of them
+			return wire.CodeAttemptsUsed
 		case e.delta == 0 && b.Mode == scoreboard.ModeIncrement:
 			return wire.CodeInvalidRequest
 		case e.delta < b.MinDelta || e.delta > b.MaxDelta:
@@ -201,7 +213,7 @@ type machine struct {
 	model     *model
 	submitted []scoreboard.Increment
 
-	recorded, repeats, conflicts, rejected, reversed, restored int
+	recorded, repeats, conflicts, rejected, reversed, restored, used int
 }
 
 var propertyUsers = []scoreboard.UserID{"ada", "bob"}
@@ -211,9 +223,9 @@ func newMachine() *machine {
 	tight.MinScore, tight.MaxScore, tight.MaxDelta = -2, 6, 5
 	high.MinScore, high.MaxScore, high.MinDelta, high.MaxDelta = -2, 7, -4, 9
 	low.MinScore = -3
-	boards := []*scoreboard.Board{
-		board("sum", scoreboard.ModeIncrement), tight, high, low, board("last", scoreboard.ModeLatest),
-	}
+	last := board("last", scoreboard.ModeLatest)
+	last.Attempts, tight.Attempts = 3, 5
+	boards := []*scoreboard.Board{board("sum", scoreboard.ModeIncrement), tight, high, low, last}
 	m := &machine{memory: newMemory(boards...), model: &model{
 		boards: make(map[scoreboard.BoardID]*scoreboard.Board), status: make(map[scoreboard.UserID]string),
 		private: make(map[scoreboard.UserID]bool),
@@ -264,6 +276,8 @@ func (m *machine) submit(t *rapid.T) {
 		switch {
 		case e == nil && code == wire.CodeEventConflict:
 			m.conflicts++
+		case e == nil && code == wire.CodeAttemptsUsed:
+			m.used++
 		case e == nil:
 			m.rejected++
 		case e.receipts == nil:
@@ -422,6 +436,9 @@ func (m *machine) check(t *rapid.T) {
 					sum += scoreboard.Score(r.receipt.Applied)
 				}
 			}
+			if used := got.Version - got.Uncounted; used != m.model.attempts(user, id) {
+				t.Fatalf("%s on %s: %d attempts used, want %d", user, id, used, m.model.attempts(user, id))
+			}
 			if version != got.Version || sum != score {
 				t.Fatalf("%s on %s: %d rows with a sum of %d, the score is %+v", user, id, version, sum, got)
 			}
@@ -458,10 +475,12 @@ func TestLedgerMatchesAReplay(t *testing.T) {
 		total.recorded, total.repeats = total.recorded+m.recorded, total.repeats+m.repeats
 		total.conflicts, total.rejected = total.conflicts+m.conflicts, total.rejected+m.rejected
 		total.reversed, total.restored = total.reversed+m.reversed, total.restored+m.restored
+		total.used += m.used
 	})
-	t.Logf("%d recorded, %d repeats, %d conflicts, %d rejected, %d reversed, %d restored",
-		total.recorded, total.repeats, total.conflicts, total.rejected, total.reversed, total.restored)
-	if min(total.recorded, total.repeats, total.conflicts, total.rejected, total.reversed, total.restored) == 0 {
+	t.Logf("%d recorded, %d repeats, %d conflicts, %d rejected, %d without attempts left, %d reversed, %d restored",
+		total.recorded, total.repeats, total.conflicts, total.rejected, total.used, total.reversed, total.restored)
+	if min(total.recorded, total.repeats, total.conflicts, total.rejected, total.used, total.reversed,
+		total.restored) == 0 {
 		t.Error("something was never tried: the test proves nothing about it")
 	}
 }

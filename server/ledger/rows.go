@@ -25,6 +25,8 @@ type Rows struct {
 	Last             []bool // is the new state of the score
 	ActionUntil      []*time.Time
 	Hidden, Empty    []bool // false behind the last row that is one of them
+	// Uncounted is by how much Score.Uncounted has grown in the batch; 0 behind the last row of a correction.
+	Uncounted []int64
 }
 
 // Details are the columns of rows that tell how each increment was submitted. Optional
@@ -106,6 +108,14 @@ func setTime(column []*time.Time, n int, v time.Time) []*time.Time {
 		column = append(column, nil)
 	}
 	return append(column, &v)
+}
+
+// discount sets by how much the user's uncounted rows have grown with row n.
+func (r *Rows) discount(n int, uncounted int64) {
+	for len(r.Uncounted) < n {
+		r.Uncounted = append(r.Uncounted, 0)
+	}
+	r.Uncounted = append(r.Uncounted, uncounted)
 }
 
 // hide sets whether the score of row n is hidden and whether it is empty.

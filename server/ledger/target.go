@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -59,6 +60,20 @@ func (b *Batch) target(in *scoreboard.Increment, name scoreboard.BoardID) (*scor
 		return nil, scoreboard.Errorf(wire.CodeBoardClosed, "board %s has no current season", name)
 	}
 	return nil, &MissingInstanceError{board}
+}
+
+// nextReset returns when the period after that of an instance begins; zero for a board
+// without periods, and for a season after which none is planned.
+func (b *Batch) nextReset(board *scoreboard.Board) time.Time {
+	if board.Period != scoreboard.PeriodSeason {
+		return board.PeriodEnd
+	}
+	for _, later := range b.instances[board.Family] { // by their ends
+		if !later.PeriodStart.Before(board.PeriodEnd) {
+			return later.PeriodStart
+		}
+	}
+	return time.Time{}
 }
 
 // openBoard returns the board called name if it accepts writes.

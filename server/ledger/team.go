@@ -37,6 +37,6 @@ func (b *Batch) SetTeam(i int, to *scoreboard.Score) (bool, error) {
 	}
 	in.Delta = int64(next.Score - s.Value)
 	in.Event = scoreboard.NamedEventID(in.User, fmt.Sprintf("team|%s|%d", board.ID, s.Version+1))
-	b.Outcomes[i].Receipts = []scoreboard.Receipt{b.amend(in, in.PayloadHash(), board, next)}
+	b.Outcomes[i].Receipts = []scoreboard.Receipt{b.amend(in, in.PayloadHash(), board, next, 0)}
 	return true, nil
 }

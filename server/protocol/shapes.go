@@ -68,8 +68,12 @@ func EncodeWebhook(t scoreboard.WebhookType, occurred time.Time, data json.RawMe
 // messages and fields repeat what was sent. Every error that leaves the server is made
 // here.
 func NewError(e *scoreboard.Error) wire.Error {
-	return wire.Error{
+	out := wire.Error{
 		ErrorCode: string(e.Code), Message: scoreboard.Escape(e.Message), Field: scoreboard.Escape(e.Field),
 		Reason: string(e.Reason), WouldRank: e.WouldRank,
 	}
+	if !e.NextReset.IsZero() {
+		out.NextReset = &e.NextReset
+	}
+	return out
 }

@@ -104,6 +104,8 @@ type Board struct {
 	MaxDelta int64
 	MinScore Score
 	MaxScore Score
+	// Attempts is how many events of a user are recorded in a period; 0: no limit.
+	Attempts int64
 	// BoundsVersion counts the changes of these bounds, from 1; an instance has that of its
 	// board.
 	BoundsVersion int64
@@ -232,7 +234,7 @@ func CheckPartitions(n int) error {
 }
 
 // BoundsChange is a change of a board's bounds. What is nil stays as it is.
-type BoundsChange struct{ MinDelta, MaxDelta, MinScore, MaxScore *int64 }
+type BoundsChange struct{ MinDelta, MaxDelta, MinScore, MaxScore, Attempts *int64 }
 
 // Apply changes the bounds of a board. It returns an invalid_request if they are not valid,
 // and reports whether they differ from those before.
@@ -242,7 +244,7 @@ func (c *BoundsChange) Apply(b *Board) (changed bool, err error) {
 	}
 	for to, value := range map[*int64]*int64{
 		&b.MinDelta: c.MinDelta, &b.MaxDelta: c.MaxDelta,
-		(*int64)(&b.MinScore): c.MinScore, (*int64)(&b.MaxScore): c.MaxScore,
+		(*int64)(&b.MinScore): c.MinScore, (*int64)(&b.MaxScore): c.MaxScore, &b.Attempts: c.Attempts,
 	} {
 		if value != nil && *value != *to {
 			*to, changed = *value, true
@@ -252,6 +254,9 @@ func (c *BoundsChange) Apply(b *Board) (changed bool, err error) {
 }
 
 func (b *Board) checkBounds() error {
+	if err := CheckAttempts(b.Attempts); err != nil {
+		return err
+	}
 	for _, bounds := range []struct {
 		name     string
 		min, max int64

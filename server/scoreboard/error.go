@@ -30,6 +30,7 @@ type Error struct {
 	Reason     wire.Reason   // which rule rejected the request, if Code alone does not say
 	RetryAfter time.Duration // set for rate_limited, overloaded and unavailable
 	WouldRank  int64         // of a requested score, in a not_found
+	NextReset  time.Time     // when the next period begins, in an attempts_used; zero: never, or it is not planned
 	Err        error
 }
 

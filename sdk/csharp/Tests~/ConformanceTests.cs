@@ -243,6 +243,7 @@ namespace Scoreboard.Client.Tests
                 { "status", e.Status }, { "code", e.Code }, { "message", e.Message }, { "field", e.Field },
                 { "reason", e.Reason }, { "event_id", e.EventId }, { "request_id", e.RequestId },
                 { "retry_after_ms", e.RetryAfter.TotalMilliseconds }, { "would_rank", e.WouldRank },
+                { "next_reset", e.NextReset },
                 { "attempts", e.Attempts }, { "temporary", e.Temporary }, { "next_step", e.NextStep },
             };
             want.Only(got.Keys.ToArray());

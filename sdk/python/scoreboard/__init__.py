@@ -31,6 +31,7 @@ from scoreboard._version import __version__
 from scoreboard.aio import AsyncScoreboard
 from scoreboard.client import Scoreboard
 from scoreboard.errors import (
+    AttemptsUsedError,
     BoardClosedError,
     ConflictError,
     DeltaOutOfRangeError,
@@ -62,6 +63,7 @@ __all__ = [
     "AsyncOfflineQueue",
     "AsyncRenewingToken",
     "AsyncScoreboard",
+    "AttemptsUsedError",
     "BatchResult",
     "BoardClosedError",
     "ConflictError",

@@ -141,6 +141,8 @@ def body_error(value: Any, **common: Any) -> ScoreboardError | None:
         common["request_id"] = value["request_id"]
     if type(value.get("would_rank")) is int:
         common["would_rank"] = value["would_rank"]
+    if isinstance(value.get("next_reset"), str):
+        common["next_reset"] = value["next_reset"]
     return error_of(texts.pop("error_code"), texts.pop("message"), **texts, **common)
 
 

@@ -233,6 +233,8 @@ class Place:
     Attributes:
         age_ms: Age of the response in milliseconds: the time since as_of.
         as_of: Everything that was committed before this time is included.
+        attempts_left: How many more events of the user the board records in its period, for reads of one's own
+            standing, of servers and of operators; absent without a limit, and for past moments.
         board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
             and the period, such as daily:2026-11-21.
         board_state: State of the board's ranking: HEALTHY, CATCHING_UP or DEGRADED_REBUILDING.
@@ -264,6 +266,7 @@ class Place:
     updated_at: datetime
     user_id: str
     version: int | None
+    attempts_left: int | None = None
     board_state: str | None = None
     degraded_reason: str | None = None
     neighbours: list[Entry] = dataclasses.field(default_factory=list)

@@ -17,6 +17,7 @@ _NEXT_STEPS = {
     "event_conflict": "Use a new event id; this one belongs to another increment.",
     "board_closed": "Write to an open board; this one accepts no more scores.",
     "token_used": "Get a new token; this one was used.",
+    "attempts_used": "Wait for the next period; all attempts of this one are used.",
     "conflict": "Read the current state, then decide again.",
     "not_settled": "Wait as long as the server asks, then read it again.",
     "gone": "Do not send it again; what it names no longer exists.",
@@ -43,6 +44,7 @@ class ScoreboardError(Exception):
         request_id: Finds the request in the server's logs.
         retry_after: Seconds after which the server asks for the next try; 0 if it does not.
         would_rank: In a not_found: the rank of the score in question; 0 without one.
+        next_reset: In an attempts_used: when the next period begins, in RFC 3339; "" if none is planned.
         attempts: Number of tries.
     """
 
@@ -59,6 +61,7 @@ class ScoreboardError(Exception):
         request_id: str = "",
         retry_after: float = 0,
         would_rank: int = 0,
+        next_reset: str = "",
         attempts: int = 1,
     ) -> None:
         super().__init__(message)
@@ -72,6 +75,7 @@ class ScoreboardError(Exception):
         self.request_id = request_id
         self.retry_after = retry_after
         self.would_rank = would_rank
+        self.next_reset = next_reset
         self.attempts = attempts
 
     def __str__(self) -> str:
@@ -138,6 +142,10 @@ class TokenUsedError(ScoreboardError):
     """409: the action token or ticket was used."""
 
 
+class AttemptsUsedError(ScoreboardError):
+    """409: all attempts of the period are used; next_reset says when the next one begins."""
+
+
 class ConflictError(ScoreboardError):
     """409: the state has changed since it was read."""
 
@@ -191,6 +199,7 @@ _CLASSES: dict[str, type[ScoreboardError]] = {
     "event_conflict": EventConflictError,
     "board_closed": BoardClosedError,
     "token_used": TokenUsedError,
+    "attempts_used": AttemptsUsedError,
     "conflict": ConflictError,
     "not_settled": NotSettledError,
     "gone": GoneError,

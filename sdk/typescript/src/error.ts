@@ -14,6 +14,7 @@ export interface ErrorFields {
   requestId?: string;
   retryAfter?: number;
   wouldRank?: number;
+  nextReset?: string;
   cause?: unknown;
 }
 
@@ -31,6 +32,7 @@ const nextSteps: Record<string, string> = {
   event_conflict: "Use a new event id; this one belongs to another increment.",
   board_closed: "Write to an open board; this one accepts no more scores.",
   token_used: "Get a new token; this one was used.",
+  attempts_used: "Wait for the next period; all attempts of this one are used.",
   conflict: "Read the current state, then decide again.",
   not_settled: "Wait as long as the server asks, then read it again.",
   gone: "Do not send it again; what it names no longer exists.",
@@ -63,6 +65,8 @@ export class ScoreboardError extends Error {
   readonly retryAfter: number;
   /** In a not_found: the rank of the score in question; 0 if there is none. */
   readonly wouldRank: number;
+  /** In an attempts_used: when the next period begins, in RFC 3339; "" if none is planned. */
+  readonly nextReset: string;
   /** Number of tries. */
   readonly attempts: number = 1;
 
@@ -77,6 +81,7 @@ export class ScoreboardError extends Error {
     this.requestId = fields.requestId ?? "";
     this.retryAfter = fields.retryAfter ?? 0;
     this.wouldRank = fields.wouldRank ?? 0;
+    this.nextReset = fields.nextReset ?? "";
   }
 
   /** Whether the same call may succeed later: the server was overloaded, failing or unreachable. */
@@ -131,6 +136,7 @@ export function responseError(status: number, headers: Headers, body: string): S
     reason: sent.reason,
     eventId: sent.event_id,
     wouldRank: sent.would_rank,
+    nextReset: sent.next_reset,
     requestId: sent.request_id || base.requestId,
   });
 }

@@ -139,13 +139,18 @@ export interface components {
              * @description What is wrong, for programs.
              * @enum {string}
              */
-            error_code: "board_closed" | "conflict" | "delta_out_of_range" | "event_conflict" | "forbidden" | "gone" | "internal" | "invalid_request" | "invalid_signature" | "method_not_allowed" | "not_found" | "not_settled" | "overloaded" | "payload_too_large" | "rate_limited" | "rule_violated" | "score_out_of_range" | "token_used" | "unauthorized" | "unavailable" | "unsupported_media_type";
+            error_code: "attempts_used" | "board_closed" | "conflict" | "delta_out_of_range" | "event_conflict" | "forbidden" | "gone" | "internal" | "invalid_request" | "invalid_signature" | "method_not_allowed" | "not_found" | "not_settled" | "overloaded" | "payload_too_large" | "rate_limited" | "rule_violated" | "score_out_of_range" | "token_used" | "unauthorized" | "unavailable" | "unsupported_media_type";
             /** @description Event of the request, if it has one. */
             event_id?: string;
             /** @description Name of the field or parameter that is wrong, if any. */
             field?: string;
             /** @description What is wrong and what to do, for people; it may change. */
             message: string;
+            /**
+             * Format: date-time
+             * @description When the next period begins, in attempts_used; absent if no next period is planned.
+             */
+            next_reset?: string;
             /** @description Narrows down delta_out_of_range (delta_limits, board_bounds, action_rule, action_bounds or key_scope) and rule_violated (action_by). */
             reason?: string;
             /** @description Id of the request, as in the response header X-Request-Id and in the log. */
@@ -355,6 +360,11 @@ export interface components {
              * @description Everything that was committed before this time is included.
              */
             as_of: string;
+            /**
+             * Format: int64
+             * @description How many more events of the user the board records in its period, for reads of one's own standing, of servers and of operators; absent without a limit, and for past moments.
+             */
+            attempts_left?: number;
             /** @description Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon and the period, such as daily:2026-11-21. */
             board: string;
             /** @description State of the board's ranking: HEALTHY, CATCHING_UP or DEGRADED_REBUILDING. */

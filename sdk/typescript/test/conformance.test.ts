@@ -31,7 +31,7 @@ test("signatures", async () => {
 
 interface VectorError {
   status?: number; code?: string; message?: string; field?: string; reason?: string; event_id?: string;
-  request_id?: string; retry_after_ms?: number; would_rank?: number; attempts?: number; temporary?: boolean;
+  request_id?: string; retry_after_ms?: number; would_rank?: number; next_reset?: string; attempts?: number; temporary?: boolean;
   next_step?: string;
 }
 
@@ -39,7 +39,7 @@ function checkError(want: VectorError, e: unknown): void {
   assert.ok(e instanceof ScoreboardError, String(e));
   const got: Required<VectorError> = {
     status: e.status, code: e.code, message: e.message, field: e.field, reason: e.reason, event_id: e.eventId,
-    request_id: e.requestId, retry_after_ms: e.retryAfter, would_rank: e.wouldRank, attempts: e.attempts,
+    request_id: e.requestId, retry_after_ms: e.retryAfter, would_rank: e.wouldRank, next_reset: e.nextReset, attempts: e.attempts,
     temporary: e.temporary, next_step: e.nextStep,
   };
   only(want, ...Object.keys(got));

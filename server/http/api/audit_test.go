@@ -195,6 +195,7 @@ func allOptions(kept Trail) Options {
 		Submitter:    struct{ Submitter }{},
 		Reads:        struct{ Leaderboard }{},
 		PastBoards:   struct{ PastBoards }{},
+		Attempts:     struct{ AttemptCounter }{},
 		Live:         struct{ Live }{},
 		WebSockets:   struct{ WebSockets }{},
 		EventStreams: struct{ Stream }{},

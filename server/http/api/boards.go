@@ -121,6 +121,7 @@ func newBoard(r *wire.BoardRequest) (*scoreboard.Board, error) {
 	}
 	override(&b.MinDelta, r.MinDelta)
 	override(&b.MaxDelta, r.MaxDelta)
+	override(&b.Attempts, r.Attempts)
 	var err error
 	if b.Period, err = scoreboard.ParsePeriod(r.Period); err != nil {
 		return nil, err
@@ -139,9 +140,10 @@ func parseTeam(b *scoreboard.Board, r *wire.BoardRequest) error {
 	if r.Team == nil {
 		return nil
 	}
-	if r.Mode != "" || r.Order != "" || r.MinDelta != nil || r.MaxDelta != nil || len(r.Require) > 0 {
+	if r.Mode != "" || r.Order != "" || r.MinDelta != nil || r.MaxDelta != nil || len(r.Require) > 0 ||
+		r.Attempts != nil {
 		return scoreboard.Invalid("team", "a board of teams takes no increments and has the order of its source; "+
-			"leave out mode, order, min_delta, max_delta and require")
+			"leave out mode, order, min_delta, max_delta, require and attempts")
 	}
 	b.Mode = scoreboard.ModeLatest
 	b.Team = &scoreboard.TeamRule{
@@ -299,7 +301,7 @@ func (h *boards) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Bo
 		Public: b.Public, Region: b.Region, Platform: b.Platform, Tags: b.Tags, Period: string(b.Period),
 		PeriodStart: timePtr(b.PeriodStart), PeriodEnd: timePtr(b.PeriodEnd),
 		CreatedAt: b.Created, ClosedAt: timePtr(b.Closed),
-		BoundsVersion: b.BoundsVersion, StandingsHash: standingsHash(caller, b),
+		Attempts: b.Attempts, BoundsVersion: b.BoundsVersion, StandingsHash: standingsHash(caller, b),
 		Team: h.teamRule(c, caller, b.Team), Partitions: b.Partitions,
 	}
 	if b.Team != nil { // it takes no increments

@@ -120,6 +120,7 @@ var bodyBounds = map[string]object{
 	"week_start": weekdays, "season": families,
 	"require":    enum(wire.RequireActionToken, wire.RequireAttestation),
 	"partitions": integers(1, scoreboard.MaxPartitions),
+	"attempts":   integers(0, scoreboard.MaxAttempts),
 	"topic":      text(maxBody), "partition": integers(0, math.MaxInt32), "from_offset": integers(0, math.MaxInt64),
 	"per_minute": integers(0, maxKeyRate), "display_name": text(scoreboard.MaxDisplayName),
 	"visibility": enum("public", "friends", "pseudonym", "private"),

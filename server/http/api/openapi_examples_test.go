@@ -35,6 +35,8 @@ func at(text string) time.Time {
 	return t
 }
 
+var exampleMidnight = at("2026-11-22T00:00:00Z")
+
 // named are several examples of one body, by name.
 type named map[string]any
 
@@ -601,7 +603,12 @@ var exampleErrors = map[wire.Code]wire.Error{
 	wire.CodeEventConflict: {
 		Message: "the event id was used with another payload", EventID: exampleEvent,
 	},
-	wire.CodeBoardClosed:          {Message: "board daily:2026-11-20 is frozen", EventID: exampleEvent},
+	wire.CodeBoardClosed: {Message: "board daily:2026-11-20 is frozen", EventID: exampleEvent},
+	wire.CodeAttemptsUsed: {
+		Message: "all attempts on board daily:2026-11-21 are used: 3 of 3; the next period begins at " +
+			"2026-11-22T00:00:00Z",
+		EventID: exampleEvent, NextReset: &exampleMidnight,
+	},
 	wire.CodeTokenUsed:            {Message: "the action token was used before", EventID: exampleEvent},
 	wire.CodeConflict:             {Message: "board daily exists"},
 	wire.CodeGone:                 {Message: "the cursor is of a period that has ended", Field: "cursor"},

@@ -66,7 +66,7 @@ var (
 	adminCodes = []wire.Code{tooLarge, mediaType}
 	writeCodes = []wire.Code{
 		wire.CodeInvalidSignature, notFound, wire.CodeEventConflict,
-		wire.CodeBoardClosed, wire.CodeTokenUsed, tooLarge, mediaType, wire.CodeDeltaOutOfRange,
+		wire.CodeBoardClosed, wire.CodeTokenUsed, wire.CodeAttemptsUsed, tooLarge, mediaType, wire.CodeDeltaOutOfRange,
 		wire.CodeScoreOutOfRange, wire.CodeRuleViolated, wire.CodeGone,
 	}
 )

@@ -13,6 +13,12 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// AttemptCounter counts the attempts of users.
+type AttemptCounter interface {
+	// Attempts returns how many events of a user a board has recorded that are not reversed.
+	Attempts(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (int64, error)
+}
+
 // placeQuery are the parameters of a read of one user.
 type placeQuery struct {
 	board      *scoreboard.Board
@@ -27,6 +33,7 @@ type placeQuery struct {
 // places answers with the standings of single users.
 type places struct {
 	reads      Leaderboard
+	attempts   AttemptCounter
 	pastBoards PastBoards
 	past       *pastReads
 	boards     *userBoards
@@ -150,8 +157,27 @@ func (h *places) place(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return aboutUser(err, q.user)
 	}
-	respondPlace(c, p, caller, h.now)
+	out := placeJSON(p, caller, h.now)
+	if q.user == caller.User || actsForAll(caller) {
+		out.AttemptsLeft = h.attemptsLeft(ctx, q.board, q.user)
+	}
+	respondPlace(c, out)
 	return nil
+}
+
+// attemptsLeft returns how many more events of a user a board records in its period; nil
+// without a limit, and while the store does not answer.
+func (h *places) attemptsLeft(
+	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID,
+) *int64 {
+	if board.Attempts == 0 {
+		return nil
+	}
+	used, err := h.attempts.Attempts(ctx, board.ID, user)
+	if err != nil {
+		return nil
+	}
+	return board.AttemptsLeft(used)
 }
 
 // stalePlace answers with the cached standing, and reports whether there was one.
@@ -164,12 +190,12 @@ func (h *places) stalePlace(c *gin.Context, caller *auth.Claims) (bool, error) {
 	if p == nil {
 		return false, nil
 	}
-	respondPlace(c, p, caller, h.now)
+	respondPlace(c, placeJSON(p, caller, h.now))
 	return true, nil
 }
 
-func respondPlace(c *gin.Context, p *scoreboard.Place, caller *auth.Claims, now clock) {
-	out := wire.Place{
+func placeJSON(p *scoreboard.Place, caller *auth.Claims, now clock) *wire.Place {
+	out := &wire.Place{
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
 		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: now.age(p.AsOf),
 		BoardState: string(p.State), Degraded: p.Degraded != "", DegradedReason: p.Degraded,
@@ -181,5 +207,9 @@ func respondPlace(c *gin.Context, p *scoreboard.Place, caller *auth.Claims, now 
 	if !out.Degraded && !out.Private {
 		out.Version, out.Epoch = &p.Version, &p.Epoch
 	}
+	return out
+}
+
+func respondPlace(c *gin.Context, out *wire.Place) {
 	respondJSON(c, http.StatusOK, out.AppendJSON(make([]byte, 0, 384+96*len(out.Neighbours))))
 }

@@ -30,13 +30,14 @@ func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 	}
 	if r == (wire.BoardChange{}) {
 		return scoreboard.Invalid("", "nothing to change: specify region, platform, tags, require, action_min, "+
-			"action_ttl, min_delta, max_delta, min_score, max_score or partitions")
+			"action_ttl, min_delta, max_delta, min_score, max_score, attempts or partitions")
 	}
 	change := &scoreboard.BoardChange{Region: r.Region, Platform: r.Platform, Tags: r.Tags, Partitions: r.Partitions}
-	if r.MinDelta != nil || r.MaxDelta != nil || r.MinScore != nil || r.MaxScore != nil {
-		change.Bounds = &scoreboard.BoundsChange{
-			MinDelta: r.MinDelta, MaxDelta: r.MaxDelta, MinScore: r.MinScore, MaxScore: r.MaxScore,
-		}
+	bounds := scoreboard.BoundsChange{
+		MinDelta: r.MinDelta, MaxDelta: r.MaxDelta, MinScore: r.MinScore, MaxScore: r.MaxScore, Attempts: r.Attempts,
+	}
+	if bounds != (scoreboard.BoundsChange{}) {
+		change.Bounds = &bounds
 	}
 	if err := change.Check(); err != nil {
 		return err

@@ -28,6 +28,7 @@ var statuses = map[wire.Code]int{
 	wire.CodeEventConflict:        http.StatusConflict,
 	wire.CodeBoardClosed:          http.StatusConflict,
 	wire.CodeTokenUsed:            http.StatusConflict,
+	wire.CodeAttemptsUsed:         http.StatusConflict,
 	wire.CodeConflict:             http.StatusConflict,
 	wire.CodeNotSettled:           http.StatusConflict,
 	wire.CodeGone:                 http.StatusGone,

@@ -167,6 +167,7 @@ func boardActions(b *wire.Board, family bool) (out []link) {
 		out = append(out, changeLink("board-require", "Requirements", "board", b.Board),
 			changeLink("board-label", "Labels", "board", b.Board, "region", b.Region, "platform", b.Platform,
 				"tags", strings.Join(b.Tags, ",")),
+			changeLink("board-attempts", "Attempts", "board", b.Board, "attempts", strconv.FormatInt(b.Attempts, 10)),
 			changeLink("board-partitions", "Partitions", "board", b.Board, "partitions", strconv.Itoa(b.Partitions)))
 	}
 	if !family {
@@ -200,6 +201,7 @@ func boardFacts(b *wire.Board) []fact {
 	add("Region", text(b.Region), b.Region != "")
 	add("Platform", text(b.Platform), b.Platform != "")
 	add("Tags", text(strings.Join(b.Tags, ", ")), len(b.Tags) > 0)
+	add("Attempts", text(strconv.FormatInt(b.Attempts, 10)+" per user and period"), b.Attempts > 0)
 	add("Partitions", text(strconv.Itoa(b.Partitions)), b.Partitions > 1)
 	add("Time zone", text(b.TimeZone), b.TimeZone != "")
 	add("Begins", timeOrNone(b.PeriodStart), b.PeriodStart != nil)

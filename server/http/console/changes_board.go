@@ -14,6 +14,7 @@ const (
 	labelHint = "A label to filter boards by."
 	tagsHint  = "At most 10 labels to filter boards by, separated by commas."
 
+	attemptsHint   = "Maximum number of events of a user that are recorded in a period; 0 is no limit."
 	partitionsHint = "1 to 64 Redis keys to spread the ranking over, for a board larger than one server."
 )
 
@@ -55,6 +56,7 @@ func boardChanges() []*change {
 				{Name: "platform", Label: "Platform", Kind: "text", Hint: labelHint},
 				{Name: "tags", Label: "Tags", Kind: "text", Hint: tagsHint},
 				{Name: "visibility", Label: "Visibility", Kind: "choice", Options: []string{"public", "private"}},
+				{Name: "attempts", Label: "Attempts", Kind: "number", Hint: attemptsHint + " 0 if empty."},
 				{Name: "partitions", Label: "Partitions", Kind: "number", Hint: partitionsHint + " 1 if empty."},
 			},
 			effect: func(v url.Values) string {
@@ -74,8 +76,10 @@ func boardChanges() []*change {
 				if v.Get("visibility") == "private" {
 					words = append(words, "--private")
 				}
-				if v.Get("partitions") != "" {
-					words = append(words, "--partitions", v.Get("partitions"))
+				for _, name := range []string{"attempts", "partitions"} {
+					if v.Get(name) != "" {
+						words = append(words, "--"+name, v.Get(name))
+					}
 				}
 				return words
 			},
@@ -85,6 +89,13 @@ func boardChanges() []*change {
 					Board: v.Get("board"), Mode: v.Get("mode"), Order: v.Get("order"), Period: v.Get("period"),
 					TimeZone: v.Get("time_zone"), Season: v.Get("season"), Region: v.Get("region"), Public: &public,
 					Platform: v.Get("platform"), Tags: splitTags(v.Get("tags")),
+				}
+				if v.Get("attempts") != "" {
+					n, err := integer(v, "attempts", "The number of attempts")
+					if err != nil {
+						return request{}, err
+					}
+					body.Attempts = &n
 				}
 				if v.Get("partitions") != "" {
 					n, err := integer(v, "partitions", "The number of partitions")
@@ -127,6 +138,37 @@ func boardChanges() []*change {
 				return request{ids: boardIDs(v), query: reasonQuery(v), body: wire.BoardChange{
 					Region: &region, Platform: &platform, Tags: &tags,
 				}}, nil
+			},
+			back: page,
+		},
+		{
+			name:    "board-attempts",
+			title:   "Change attempts",
+			verb:    "Change board",
+			section: "boards",
+			action:  "board.set",
+			intro:   "Limits how many events of a user are recorded in a period, whether they improve the score or not.",
+			done:    "The board is changed.",
+			fields: []field{
+				boardField,
+				{Name: "attempts", Label: "Attempts", Kind: "number", Required: true, Hint: attemptsHint},
+			},
+			effect: func(v url.Values) string {
+				if v.Get("attempts") == "0" {
+					return "The board " + v.Get("board") + " records every event."
+				}
+				return "The board " + v.Get("board") + " rejects what a user submits after " + v.Get("attempts") +
+					" events in a period; those of the current period count. Scores do not change."
+			},
+			command: func(v url.Values) []string {
+				return []string{"board", "set", v.Get("board"), "--attempts", v.Get("attempts")}
+			},
+			request: func(v url.Values) (request, error) {
+				n, err := integer(v, "attempts", "The number of attempts")
+				if err != nil {
+					return request{}, err
+				}
+				return request{http.MethodPatch, boardPath(v), reasonQuery(v), wire.BoardChange{Attempts: &n}}, nil
 			},
 			back: page,
 		},

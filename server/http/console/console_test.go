@@ -54,6 +54,7 @@ func TestChangesAreListed(t *testing.T) {
 		"tags":       {"duel, ranked"},
 		"visibility": {"private"},
 		"partitions": {"8"},
+		"attempts":   {"3"},
 		"ends":       {"2099-01-01T00:00:00Z"},
 		"require":    {"action-token,attestation"},
 		"action_min": {"30s"},

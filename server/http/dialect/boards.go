@@ -78,6 +78,10 @@ func EnsureBoards(ctx context.Context, c *config.Dialects, boards Creator) error
 			return fmt.Errorf("board %s has mode %s and order %s, and its dialect requires mode %s and order %s: "+
 				"name another one in dialect.NAME.board", b.ID, found.Mode, found.Order, b.Mode, b.Order)
 		}
+		if found.Attempts > 0 && string(b.ID) == c.Plain.Board && c.Has(config.DialectPlain) {
+			return fmt.Errorf("board %s limits the attempts of users, which the dialect plain cannot count: set them "+
+				"to 0, or name another board in dialect.plain.board", b.ID)
+		}
 	}
 	return setBounds(ctx, c, boards)
 }

@@ -55,7 +55,7 @@ var (
 	ofWrites = []wire.Code{
 		wire.CodeInvalidSignature, wire.CodeEventConflict, wire.CodeBoardClosed, wire.CodeGone,
 		wire.CodePayloadTooLarge, wire.CodeUnsupportedMediaType, wire.CodeDeltaOutOfRange,
-		wire.CodeScoreOutOfRange, wire.CodeRuleViolated,
+		wire.CodeScoreOutOfRange, wire.CodeRuleViolated, wire.CodeAttemptsUsed,
 	}
 )
 
@@ -325,7 +325,9 @@ func plainDocument() *document {
 				body: plainRequest{}, requests: map[string]string{"score": `{"score":4500}`},
 				answer: plainStanding{}, responses: map[string]string{
 					"standing": `{"userId":123,"score":4500,"rank":7,"updatedAt":"2026-02-02T10:30:00Z"}`,
-				}, codes: ofWrites,
+				}, codes: slices.DeleteFunc(slices.Clone(ofWrites), func(c wire.Code) bool {
+					return c == wire.CodeAttemptsUsed // its board has no limit
+				}),
 			},
 			{
 				route: "GET /leaderboard/top", id: "plainGetTop", summary: "List the first ten users",

@@ -28,7 +28,8 @@ where family_id = $1`
 where family_id = $1 and status <> 'archived' and closed_at is null`
 
 	// The board itself has the version that its next instances get.
-	sqlBound = `update boards set min_delta = $2, max_delta = $3, min_score = $4, max_score = $5, bounds_version = $6
+	sqlBound = `update boards set min_delta = $2, max_delta = $3, min_score = $4, max_score = $5, bounds_version = $6,
+    attempts = $7
 where family_id = $1 and status <> 'archived' and closed_at is null`
 )
 
@@ -89,7 +90,7 @@ func (s *Boards) ChangeBoard(
 	return b, nil
 }
 
-// changeBounds changes the bounds of a board. Scores that are outside stay as they are.
+// changeBounds changes the bounds and the attempts of a board. Scores that are outside stay as they are.
 func changeBounds(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, change *scoreboard.BoundsChange) error {
 	b, err := pg.FindBoard(ctx, tx, id)
 	if err != nil {
@@ -99,7 +100,8 @@ func changeBounds(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, change 
 	if err != nil || !changed {
 		return err
 	}
-	_, err = tx.Exec(ctx, sqlBound, id, b.MinDelta, b.MaxDelta, b.MinScore, b.MaxScore, b.BoundsVersion+1)
+	_, err = tx.Exec(ctx, sqlBound, id, b.MinDelta, b.MaxDelta, b.MinScore, b.MaxScore, b.BoundsVersion+1,
+		b.Attempts)
 	return err
 }
 

@@ -85,7 +85,7 @@ namespace Scoreboard.Client
         /// <summary>Reads an error of the API; null for an object that is none.</summary>
         internal static ScoreboardException Read(JsonReader r, int status)
         {
-            string code = "", message = "", field = "", reason = "", eventId = "", requestId = "";
+            string code = "", message = "", field = "", reason = "", eventId = "", requestId = "", nextReset = "";
             long wouldRank = 0;
             r.BeginObject();
             while (r.NextField())
@@ -97,12 +97,14 @@ namespace Scoreboard.Client
                 else if (r.Is("event_id")) eventId = r.Text();
                 else if (r.Is("request_id")) requestId = r.Text();
                 else if (r.Is("would_rank")) wouldRank = r.Long();
+                else if (r.Is("next_reset")) nextReset = r.Text();
                 else r.Skip();
             }
             if (code == "") return null;
             return new ScoreboardException(code, message == "" ? code : message, status)
             {
                 Field = field, Reason = reason, EventId = eventId, RequestId = requestId, WouldRank = wouldRank,
+                NextReset = nextReset,
             };
         }
 

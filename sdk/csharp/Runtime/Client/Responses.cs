@@ -233,6 +233,10 @@ namespace Scoreboard.Client
         /// <summary>Everything that was committed before this time is included.</summary>
         public DateTimeOffset AsOf { get; internal set; }
 
+        /// <summary>How many more events of the user the board records in its period, for reads of one's own standing,
+        /// of servers and of operators; absent without a limit, and for past moments.</summary>
+        public long? AttemptsLeft { get; internal set; }
+
         /// <summary>Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a
         /// colon and the period, such as daily:2026-11-21.</summary>
         public string Board { get; internal set; } = "";
@@ -295,6 +299,7 @@ namespace Scoreboard.Client
         {
             if (r.Is("age_ms")) AgeMs = r.Long();
             else if (r.Is("as_of")) AsOf = r.Time();
+            else if (r.Is("attempts_left")) AttemptsLeft = r.Null() ? (long?)null : r.Long();
             else if (r.Is("board")) Board = r.Text();
             else if (r.Is("board_state")) BoardState = r.Text();
             else if (r.Is("degraded")) Degraded = r.Bool();

@@ -24,6 +24,7 @@ namespace Scoreboard.Client
             { "event_conflict", "Use a new event id; this one belongs to another increment." },
             { "board_closed", "Write to an open board; this one accepts no more scores." },
             { "token_used", "Get a new token; this one was used." },
+            { "attempts_used", "Wait for the next period; all attempts of this one are used." },
             { "conflict", "Read the current state, then decide again." },
             { "not_settled", "Wait as long as the server asks, then read it again." },
             { "gone", "Do not send it again; what it names no longer exists." },
@@ -65,6 +66,9 @@ namespace Scoreboard.Client
 
         /// <summary>In a not_found: the rank of the score in question; 0 if there is none.</summary>
         public long WouldRank { get; internal set; }
+
+        /// <summary>In an attempts_used: when the next period begins, in RFC 3339; "" if none is planned.</summary>
+        public string NextReset { get; internal set; } = "";
 
         /// <summary>Number of tries.</summary>
         public int Attempts { get; internal set; } = 1;
