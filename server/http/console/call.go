@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 )
 
 const (
@@ -46,7 +47,9 @@ func (c *caller) as(r *http.Request, s *session) *call {
 			h[name] = values
 		}
 	}
-	return &call{api: c.api, log: c.log, now: c.now, ctx: r.Context(), header: h, remote: r.RemoteAddr}
+	return &call{
+		api: c.api, log: c.log, now: c.now, ctx: share.WithCaller(r.Context(), s.User), header: h, remote: r.RemoteAddr,
+	}
 }
 
 // failure is why a page cannot be shown or a change was not made, and what to do.
