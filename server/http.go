@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/pprof"
 	"slices"
@@ -183,6 +184,10 @@ func (s *Server) makeConsole() error {
 				return console.Claims{}, err
 			}
 			return console.Claims{User: string(claims.User), Scopes: claims.Scopes, Expires: claims.Expires}, nil
+		},
+		Limit: func(r *http.Request) time.Duration {
+			host, _, _ := net.SplitHostPort(r.RemoteAddr)
+			return s.limits.Anonymous.Take(r.Context(), host)
 		},
 		OIDC: console.OIDC{
 			Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Scopes: c.OIDCScopes,

@@ -141,7 +141,7 @@ func (n *Nakama) Records(ctx context.Context, b *Board) ([]scoreboard.ImportReco
 	if err != nil {
 		return nil, fmt.Errorf("read board %s: %w", b.ID, err)
 	}
-	records := make([]scoreboard.ImportRecord, 0, b.Records)
+	records := make([]scoreboard.ImportRecord, 0, b.room())
 	var owner string
 	var score int64
 	_, err = pgx.ForEachRow(rows, []any{&owner, &score}, func() error {

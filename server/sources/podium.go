@@ -101,18 +101,23 @@ func (p *Podium) names(ctx context.Context) (names []string, err error) {
 // between.
 const pageSize = 5_000
 
+// maxIdlePages bounds a scan that does not end.
+const maxIdlePages = 1_000
+
 // Records reads a board, best first. It reads by ZSCAN: in pages by rank, a member that
 // rises into a page that was read would be missed. Each score was the member's at some
 // moment of the reading.
 func (p *Podium) Records(ctx context.Context, b *Board) ([]scoreboard.ImportRecord, error) {
-	records := make([]scoreboard.ImportRecord, 0, b.Records)
-	places := make(map[scoreboard.UserID]int, b.Records)
+	records := make([]scoreboard.ImportRecord, 0, b.room())
+	places := make(map[scoreboard.UserID]int, b.room())
+	idle := 0 // pages without a member that was not read before
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
 		var page []string // members and scores by turns
 		var err error
 		if page, cursor, err = p.db.ZScan(ctx, b.ID, cursor, "", pageSize).Result(); err != nil {
 			return nil, fmt.Errorf("read board %s: %w", b.ID, err)
 		}
+		before := len(records)
 		for i := 0; i+1 < len(page); i += 2 {
 			score, err := strconv.ParseFloat(page[i+1], 64)
 			if err != nil || score != float64(int64(score)) {
@@ -131,6 +136,12 @@ func (p *Podium) Records(ctx context.Context, b *Board) ([]scoreboard.ImportReco
 			}
 			places[r.User] = len(records)
 			records = append(records, r)
+		}
+		if idle++; len(records) > before {
+			idle = 0
+		}
+		if idle == maxIdlePages {
+			return nil, fmt.Errorf("read board %s: the scan returns the same members again and again", b.ID)
 		}
 	}
 	slices.SortFunc(records, func(x, y scoreboard.ImportRecord) int {

@@ -29,6 +29,10 @@ type Board struct {
 	Unsupported string
 }
 
+// room is how many records to make room for before they are read: the other system says how many
+// there are, and may be wrong.
+func (b *Board) room() int64 { return max(0, min(b.Records, 100_000)) }
+
 // errTooMany is the error of a board with more than MaxRecords.
 var errTooMany = fmt.Errorf("the board has more than %d records", MaxRecords)
 

@@ -29,6 +29,12 @@ func TableReads(t *testing.T, conn *backends.Conn) map[string]Reads {
 			t.Fatal("the store's connections are still open after 10 s")
 		}
 	}
+	return ReadsNow(t, conn)
+}
+
+// ReadsNow is TableReads of what connections that were closed have reported.
+func ReadsNow(t *testing.T, conn *backends.Conn) map[string]Reads {
+	t.Helper()
 	rows, err := conn.Query(t.Context(), `select t.relname, t.seq_tup_read,
     coalesce((select sum(i.idx_tup_read) from pg_stat_user_indexes i where i.relid = t.relid), 0)::bigint
 from pg_stat_user_tables t`)

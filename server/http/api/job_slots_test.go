@@ -35,7 +35,9 @@ func (s *slowReads) VerifyChain(context.Context, *scoreboard.AuditSeal) (*scoreb
 	return &scoreboard.AuditChain{}, nil
 }
 
-func (s *slowReads) ImportBoard(context.Context, int64) (scoreboard.BoardID, error) { return "global", nil }
+func (s *slowReads) ImportBoard(context.Context, int64) (scoreboard.BoardID, error) {
+	return "global", nil
+}
 
 func (s *slowReads) SummarizeImport(
 	context.Context, int64,

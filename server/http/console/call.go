@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 )
 
 const (
@@ -49,7 +50,8 @@ func (c *caller) as(r *http.Request, s *session) *call {
 		}
 	}
 	return &call{
-		api: c.api, operations: c.operations, log: c.log, now: c.now, ctx: r.Context(), header: h, remote: r.RemoteAddr,
+		api: c.api, operations: c.operations, log: c.log, now: c.now, ctx: share.WithCaller(r.Context(), s.User),
+		header: h, remote: r.RemoteAddr,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/internal/design"
+	"github.com/scoreboard/scoreboard/internal/share"
 )
 
 // Root is the path of the console. All its pages are below it.
@@ -36,6 +37,9 @@ type Options struct {
 	URL string
 	// OIDC is the identity provider; its zero value for none.
 	OIDC OIDC
+	// Limit returns how long a client must wait until it may have the identity provider asked; nil
+	// for no limit.
+	Limit func(*http.Request) time.Duration
 	// Mint issues a token for the sign-in by one click of development; nil for none.
 	Mint func() (string, error)
 	Log  *slog.Logger
@@ -63,6 +67,9 @@ func New(o Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Limit == nil {
+		o.Limit = func(*http.Request) time.Duration { return 0 }
+	}
 	origin, err := originOf(&o)
 	if err != nil {
 		return nil, err
@@ -73,7 +80,8 @@ func New(o Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	api, imports := &caller{api: o.API, operations: served, log: o.Log, now: o.Now}, &importRuns{}
+	api := &caller{api: o.API, operations: served, log: o.Log, now: o.Now}
+	imports := &importRuns{turns: share.New(maxRunningRuns)}
 	screen := &renderer{pages: parsePages(files), sessions: in, log: o.Log}
 	c := &Console{
 		sessions: in, screen: screen, forged: http.NewCrossOriginProtection(), mux: http.NewServeMux(),
@@ -81,7 +89,7 @@ func New(o Options) (*Console, error) {
 		signIns: &signIns{
 			sessions: in, screen: screen, caller: api, oidc: o.OIDC,
 			issuer: issuer{of: o.OIDC, origin: origin, now: o.Now},
-			mint:   o.Mint, verify: o.Verify, log: o.Log, now: o.Now,
+			limit:  o.Limit, mint: o.Mint, verify: o.Verify, log: o.Log, now: o.Now,
 		},
 		views: &views{screen: screen, caller: api, imports: imports, now: o.Now},
 	}

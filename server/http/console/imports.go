@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"math/big"
 	"net/http"
@@ -12,19 +13,22 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/sources"
 )
 
 const (
 	maxRuns        = 20  // imports whose progress this process keeps, running ones included
-	maxRunningRuns = 2   // at once
+	maxRunningRuns = 2   // at once, one of them of one person or on one board
 	maxRejected    = 100 // that are shown
 )
 
 // importRuns are the uploaded files that this process writes or has written. The API stores
 // how many users and events each import has, for all nodes.
 type importRuns struct {
+	turns *share.Pool
+
 	mu   sync.Mutex
 	kept []*importRun // newest first
 }
@@ -45,24 +49,21 @@ type importRun struct {
 	summary            *wire.ImportSummary
 }
 
-// start keeps a run, or returns a failure if too many run.
-func (i *importRuns) start(run *importRun) error {
+// start keeps a run until it ends and longer, or returns a failure if too many run; the caller
+// calls ended when it has.
+func (i *importRuns) start(ctx context.Context, board string, run *importRun) (ended func(), err error) {
+	ended, ok := i.turns.Try(ctx, share.Claim{Board: board})
+	if !ok {
+		return nil, &failure{
+			Status: http.StatusConflict, Code: "conflict",
+			Message: "Two imports are already running on this node, or one of yours or to this board.",
+			Next:    "Wait until one has ended. Nothing was written.",
+		}
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	running := 0
-	for _, other := range i.kept {
-		if !other.isEnded() {
-			running++
-		}
-	}
-	if running >= maxRunningRuns {
-		return &failure{
-			Status: http.StatusConflict, Code: "conflict", Message: "Two imports are already running on this node.",
-			Next: "Wait until one has ended. Nothing was written.",
-		}
-	}
 	i.kept = append([]*importRun{run}, i.kept[:min(len(i.kept), maxRuns-1)]...)
-	return nil
+	return ended, nil
 }
 
 // find returns the newest run of an import, nil for none.
@@ -75,12 +76,6 @@ func (i *importRuns) find(id int64) *importRun {
 		}
 	}
 	return nil
-}
-
-func (o *importRun) isEnded() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.ended
 }
 
 // write sends the records, and reads what the board has of them.
@@ -328,10 +323,15 @@ func importChanges() []*change {
 			}
 			run := &importRun{id: made.ImportID}
 			run.users, _, run.digest = fileSummary(records)
-			if err := c.imports.start(run); err != nil {
+			ended, err := c.imports.start(k.ctx, v.Get("board"), run)
+			if err != nil {
 				return "", err
 			}
-			if err := c.background.do(k, func(k *call) { run.write(k, reasonQuery(v), records) }); err != nil {
+			if err := c.background.do(k, func(k *call) {
+				defer ended()
+				run.write(k, reasonQuery(v), records)
+			}); err != nil {
+				ended()
 				return "", err
 			}
 			return importHref(made.ImportID), nil

@@ -8,14 +8,17 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+	"golang.org/x/sync/singleflight"
 )
 
 // OIDC is an identity provider whose access tokens the API accepts.
@@ -30,7 +33,8 @@ const (
 	signInTTL      = 10 * time.Minute // from the start of a sign-in to its end
 	providerTime   = 10 * time.Second // for one request to the provider
 	maxProvider    = 1 << 20          // bytes of one answer of the provider
-	providerRetain = time.Hour        // how long its discovery document is kept
+	providerRetain = time.Hour        // how long its discovery document is kept before it is read again
+	providerPause  = 2 * time.Second  // between two reads that fail
 )
 
 // signInState is what a browser keeps between the start and the end of a sign-in.
@@ -41,12 +45,15 @@ type signInState struct {
 
 // issuer is the discovered identity provider.
 type issuer struct {
-	of       OIDC
-	origin   *url.URL
-	now      func() time.Time
+	of     OIDC
+	origin *url.URL
+	now    func() time.Time
+	reads  singleflight.Group
+
 	mu       sync.Mutex
 	provider *oidc.Provider
-	read     time.Time
+	err      error     // of the last read, if it failed
+	due      time.Time // when to read again
 }
 
 // boundedTransport bounds the answers of a provider.
@@ -73,22 +80,52 @@ func (i *issuer) context() context.Context {
 	})
 }
 
-// client returns the client of the provider, which is discovered when it is first needed.
-func (i *issuer) client() (*oidc.Provider, *oauth2.Config, error) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	o := i.of
-	if i.provider == nil || i.now().Sub(i.read) > providerRetain {
-		p, err := oidc.NewProvider(i.context(), o.Issuer)
-		if err != nil {
-			return nil, nil, err
+// client returns the client of the provider, which is discovered when it is first needed. However
+// many ask while it does not answer, it is asked once at a time, and nobody waits for the requests
+// of others; what was read before stays in use.
+func (i *issuer) client(ctx context.Context) (*oidc.Provider, *oauth2.Config, error) {
+	provider, err, due := i.known()
+	if due {
+		read := i.reads.DoChan("", func() (any, error) {
+			i.discover()
+			return nil, nil //nolint:nilnil // it is kept
+		})
+		if provider == nil {
+			select {
+			case <-read:
+			case <-ctx.Done():
+				return nil, nil, ctx.Err()
+			}
+			provider, err, _ = i.known()
 		}
-		i.provider, i.read = p, i.now()
 	}
-	return i.provider, &oauth2.Config{
-		ClientID: o.ClientID, ClientSecret: o.ClientSecret, Endpoint: i.provider.Endpoint(), Scopes: o.Scopes,
+	if provider == nil {
+		return nil, nil, err
+	}
+	o := i.of
+	return provider, &oauth2.Config{
+		ClientID: o.ClientID, ClientSecret: o.ClientSecret, Endpoint: provider.Endpoint(), Scopes: o.Scopes,
 		RedirectURL: i.origin.Scheme + "://" + i.origin.Host + Root + "/sign-in/callback",
 	}, nil
+}
+
+// known returns what is known of the provider, and whether it is time to read it again.
+func (i *issuer) known() (provider *oidc.Provider, err error, due bool) { //nolint:revive // err is a value here
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.provider, i.err, !i.now().Before(i.due)
+}
+
+// discover reads the provider's document.
+func (i *issuer) discover() {
+	provider, err := oidc.NewProvider(i.context(), i.of.Issuer)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.err = err; err != nil {
+		i.due = i.now().Add(providerPause)
+		return
+	}
+	i.provider, i.due = provider, i.now().Add(providerRetain)
 }
 
 // startOIDC sends the browser to the identity provider.
@@ -97,7 +134,10 @@ func (c *signIns) startOIDC(w http.ResponseWriter, r *http.Request) {
 		askToSignIn(w, r)
 		return
 	}
-	_, client, err := c.issuer.client()
+	if c.overLimit(w, r) {
+		return
+	}
+	_, client, err := c.issuer.client(r.Context())
 	if err != nil {
 		c.failOIDC(w, r, "discovery", err)
 		return
@@ -129,6 +169,9 @@ func (c *signIns) finishOIDC(w http.ResponseWriter, r *http.Request) {
 		c.failOIDC(w, r, "authorization", errors.New("the identity provider answered "+firstRunes(code, 60)))
 		return
 	}
+	if c.overLimit(w, r) {
+		return
+	}
 	token, stage, err := c.exchange(r, &s, q)
 	if err != nil {
 		c.failOIDC(w, r, stage, err)
@@ -145,7 +188,7 @@ func (c *signIns) finishOIDC(w http.ResponseWriter, r *http.Request) {
 // exchange returns the access token for the provider's code, after it has verified the ID
 // token. On failure it returns the stage that failed.
 func (c *signIns) exchange(r *http.Request, s *signInState, q url.Values) (token, stage string, err error) {
-	provider, client, err := c.issuer.client()
+	provider, client, err := c.issuer.client(r.Context())
 	if err != nil {
 		return "", "discovery", err
 	}
@@ -177,13 +220,25 @@ func subjectOf(token string) string {
 	if len(parts) != 3 {
 		return ""
 	}
-	var claims struct {
-		Subject string `json:"sub"`
+	var claims map[string]json.RawMessage // the fields of a struct would match names in any case
+	var subject string
+	if body, err := base64.RawURLEncoding.DecodeString(parts[1]); err == nil && json.Unmarshal(body, &claims) == nil {
+		_ = json.Unmarshal(claims["sub"], &subject) // without a subject it is nobody's
 	}
-	if body, err := base64.RawURLEncoding.DecodeString(parts[1]); err == nil {
-		_ = json.Unmarshal(body, &claims) // without a subject it is nobody's
+	return subject
+}
+
+// overLimit answers a client who starts or ends too many sign-ins: each has the provider asked.
+func (c *signIns) overLimit(w http.ResponseWriter, r *http.Request) bool {
+	wait := c.limit(r)
+	if wait <= 0 {
+		return false
 	}
-	return claims.Subject
+	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	c.showSignIn(w, r, http.StatusTooManyRequests, signInData{To: Root, Problem: &failure{
+		Message: "Too many sign-ins from your address.", Next: "Wait a minute and sign in again.",
+	}})
+	return true
 }
 
 func (c *signIns) failOIDC(w http.ResponseWriter, r *http.Request, stage string, err error) {

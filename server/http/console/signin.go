@@ -47,6 +47,7 @@ type signIns struct {
 	caller   *caller
 	oidc     OIDC
 	issuer   issuer
+	limit    func(*http.Request) time.Duration
 	mint     func() (string, error) // nil for none
 	verify   func(ctx context.Context, token string) (Claims, error)
 	log      *slog.Logger

@@ -1,0 +1,163 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/internal/test/storetest"
+	"github.com/scoreboard/scoreboard/server/http/auth"
+)
+
+// rowsOfARequest is how many rows and entries of indexes a read may cost in PostgreSQL: those of the
+// caller's own, of a page, and of up to 500 friends, each looked up in two indexes.
+const rowsOfARequest = 2_000
+
+// Whoever asks, and however many users, friends and events there are, a request reads a few rows.
+// The board has 40,000 users, and one user has 30,000 requests to be a friend.
+func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	conn := backends.Connect(t, h.postgres)
+	fillForRowCounts(t, conn)
+	h.settings["reads-anonymous"] = "true"
+	h.settings["limit-anonymous-per-minute"], h.settings["limit-admin-per-minute"] = "0", "0"
+	h.settings["limit-events-per-minute"], h.settings["limit-address-per-minute"] = "0", "0"
+	built := h.start(allRoles)
+	h.await("standings", func() bool {
+		return conn.Count(t, `select count(*) from standings where board_id = 'global'`) >= 40_000
+	})
+	built.stop()
+	n := h.start("api", "postgres-max-conns", "2")
+
+	anyone := []string{
+		"GET /v1/leaderboard/top?limit=100", "GET /v1/leaderboard/top?board=arena", "GET /v1/users/u20000/score",
+		"GET /v1/users/u20000/rank?k=5", "GET /v1/users/nobody/rank", "GET /v1/users/private/rank",
+		`POST /v1/leaderboard/users {"user_ids":["u00001","u20000","private","banned","nobody"]}`,
+	}
+	player := []string{
+		"GET /v1/leaderboard/me?k=10", "GET /v1/leaderboard/me?board=arena", "GET /v1/leaderboard/friends",
+		"GET /v1/users/me/friends?limit=500", "GET /v1/users/me/friends?state=requested&limit=500",
+		"GET /v1/users/me/friends?state=received&limit=500",
+		"GET /v1/users/me/friends?state=received&limit=500&after=u20000", "GET /v1/users/USER/statement",
+		"GET /v1/users/USER/profile", "GET /v1/users/USER/privacy", "GET /v1/users/USER/rank/explain",
+		"GET /v1/events/3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b", "GET /v1/boards", "GET /v1/boards/global",
+		`PUT /v1/users/me/friends/nobody-2`, `DELETE /v1/users/me/friends/nobody-2`,
+		`PUT /v1/users/USER/privacy {"visibility":"friends"}`,
+	}
+	server := []string{
+		"GET /v1/leaderboard/me?board=secret", "GET /v1/users/private/rank", "GET /v1/users/banned/score",
+		"GET /v1/boards/clans/teams", "GET /v1/boards/clans/teams/red/members",
+		`POST /v1/friends {"pairs":[{"user_id":"star","friend_id":"nobody-3"}]}`,
+		`POST /v1/scores/increment {"user_id":"star","delta":1,"event_id":"EVENT","timestamp":"NOW"}`,
+	}
+	operator := []string{
+		"GET /v1/admin/users?name=u2", "GET /v1/admin/users/star", "GET /v1/admin/users/private",
+		"GET /v1/admin/checks", "GET /v1/admin/status", "GET /v1/admin/outbox", "GET /v1/admin/flags",
+		"GET /v1/admin/voids", "GET /v1/admin/jobs", "GET /v1/admin/imports", "GET /v1/admin/dead-letters",
+		"GET /v1/admin/audit?limit=100", "GET /v1/admin/keys", "GET /v1/admin/webhooks", "GET /v1/admin/settings",
+		"GET /v1/admin/boards/global/ranking", "GET /v1/users/star/statement", "GET /v1/users/private/statement",
+		`POST /v1/admin/users/u30000/freeze {"reason":"a test"}`,
+	}
+	admin := []string{"GET /v1/admin/users/private/export"}
+	for _, caller := range []struct {
+		what, user, scope string
+		asks              [][]string
+	}{
+		{"anonymous", "", "", [][]string{anyone}},
+		{"player", "u20000", "", [][]string{anyone, player}},
+		{"popular player", "star", "", [][]string{anyone, player}},
+		{"private player", "private", "", [][]string{anyone, player}},
+		{"banned player", "banned", "", [][]string{anyone, player}},
+		{"server key", "game", auth.ScopeUpdate, [][]string{anyone, server}},
+		{"operator", "op", auth.ScopeOperate, [][]string{anyone, operator}},
+		{"administrator", "root", auth.ScopeAdmin, [][]string{operator, admin}},
+	} {
+		var token http.Header
+		if caller.user != "" {
+			token = bearer(h.token(caller.user, caller.scope, time.Hour))
+		}
+		for _, list := range caller.asks {
+			for _, ask := range list {
+				before := rowsOfNode(t, conn)
+				const answers = 12 // PostgreSQL plans a statement once for all values after five
+				times := int64(0)
+				for answered := 0; answered < answers && times < 200; times++ {
+					method, rest, _ := strings.Cut(ask, " ")
+					path, body, _ := strings.Cut(rest, " ")
+					body = strings.NewReplacer("EVENT", fmt.Sprintf("3f8a2c1e-6b0d-4b7e-9a53-%012d", times),
+						"NOW", time.Now().UTC().Format(time.RFC3339)).Replace(body)
+					path = strings.ReplaceAll(path, "USER", caller.user)
+					switch status, _, answer := request(t, method, n.URL+path, body, token); {
+					case status >= http.StatusInternalServerError: // its connection was closed, to count
+						time.Sleep(20 * time.Millisecond)
+					case status == http.StatusBadRequest || status == http.StatusUnauthorized ||
+						status == http.StatusTooManyRequests:
+						t.Fatalf("%s, %s: %d %s", caller.what, ask, status, answer)
+					default:
+						answered++
+					}
+				}
+				rows, most := int64(0), ""
+				for table, read := range rowsOfNode(t, conn) {
+					if delta := read - before[table]; delta > 0 {
+						rows += delta
+						most += fmt.Sprintf(" %s %d", table, delta)
+					}
+				}
+				if times == 200 {
+					t.Errorf("%s, %s: only server errors", caller.what, ask)
+				}
+				if rows > rowsOfARequest*times {
+					t.Errorf("%s, %s: %d rows and index entries each, want at most %d:%s",
+						caller.what, ask, rows/times, rowsOfARequest, most)
+				}
+			}
+		}
+	}
+}
+
+// fillForRowCounts makes many users with scores, a private and a banned one, and the star, whom
+// everybody asks to be a friend.
+func fillForRowCounts(t *testing.T, conn *backends.Conn) {
+	t.Helper()
+	conn.Do(t, `insert into users (user_id) select 'u' || lpad(i::text, 5, '0') from generate_series(1, 40000) i`)
+	conn.Do(t, `insert into users (user_id, private) values ('star', false), ('private', true)`)
+	conn.Do(t, `insert into users (user_id, status) values ('banned', 'banned')`)
+	conn.Do(t, `insert into user_privacy (user_id, visibility, pseudonym_key) values ('private', 'private', sha256('test'))`)
+	conn.Do(t, `insert into private_users (user_id, since) values ('private', now() - interval '1 day')`)
+	for _, board := range []string{"arena", "secret", "clans"} {
+		conn.Do(t, `insert into boards select (jsonb_populate_record(b, jsonb_build_object('board_id', $1::text,
+    'family_id', $1::text, 'public', $1 <> 'secret'))).* from boards b where board_id = 'global'`, board)
+	}
+	conn.Do(t, `insert into scores (user_id, board_id, score, order_key, reached_at, recorded_at, version, revision, hidden)
+select user_id, board_id, n, -n, now() - n * interval '1 ms', now(), 1, 1, user_id in ('private', 'banned')
+from (select user_id, row_number() over (order by user_id) as n from users) as u, (values ('global'), ('arena')) as b (board_id)`)
+	conn.Do(t, `insert into friends (user_id, friend_user_id)
+select 'u' || lpad(i::text, 5, '0'), f from generate_series(1, 30000) i, (values ('star')) as s (f)`)
+	conn.Do(t, `insert into friends (user_id, friend_user_id)
+select s, 'u' || lpad((i * 70)::text, 5, '0') from generate_series(1, 480) i,
+    (values ('star'), ('private'), ('banned'), ('u20000')) as u (s) where s <> 'u' || lpad((i * 70)::text, 5, '0')`)
+	conn.Do(t, `insert into friends (user_id, friend_user_id)
+select 'u' || lpad((i * 70)::text, 5, '0'), s from generate_series(1, 400) i,
+    (values ('private'), ('banned'), ('u20000')) as u (s) where s <> 'u' || lpad((i * 70)::text, 5, '0')
+on conflict do nothing`)
+	conn.Do(t, `vacuum analyze`)
+}
+
+// rowsOfNode closes the connections of the nodes, which then report what they have read, and returns
+// the rows and index entries by table.
+func rowsOfNode(t *testing.T, conn *backends.Conn) map[string]int64 {
+	t.Helper()
+	conn.Do(t, `select pg_terminate_backend(pid) from pg_stat_activity
+where datname = current_database() and pid <> pg_backend_pid()`)
+	conn.Do(t, `select pg_stat_clear_snapshot()`)
+	rows := map[string]int64{}
+	for table, r := range storetest.ReadsNow(t, conn) {
+		rows[table] = r.Scanned + r.Indexed
+	}
+	return rows
+}
