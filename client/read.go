@@ -118,13 +118,13 @@ func (c *Client) Statement(ctx context.Context, user string, q StatementQuery) (
 	return statement, err
 }
 
-// RankHistory is a user's score and rank at Points of time, and what stands out among them.
+// RankHistory is a user's score and rank at Points of time, with a summary of them.
 type RankHistory = wire.RankHistory
 
 // RankPoint is a user's score and rank at a time; nil if the user had none.
 type RankPoint = wire.RankPoint
 
-// AllTimeRanks are what stands out among hourly samples of a user's ranks.
+// AllTimeRanks are statistics of hourly samples of a user's ranks.
 type AllTimeRanks = wire.AllTimeRanks
 
 // HistoryQuery selects the points of a RankHistory.

@@ -79,7 +79,7 @@ end
 $$;
 -- +goose StatementEnd
 
--- fill_standings copies the next scores, at most so many, and returns whether there are
+-- fill_standings copies up to most of the next scores, and returns whether there are
 -- more. After the last ones standings are complete as of the reset.
 -- +goose StatementBegin
 create or replace function fill_standings(most integer) returns boolean

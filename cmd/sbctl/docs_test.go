@@ -46,9 +46,9 @@ func TestDocsNameCommandsThatExist(t *testing.T) {
 }
 
 // Every command of a page runs: none is a usage error. They run in process, against a server that
-// knows nothing, so that what they do is left to the tests of each command. Not run are those that
-// open a browser, or migrate a database that may be there; within a sentence, the names of commands without
-// arguments, and of flags without values, which are mentions; and those with placeholders, such as ID.
+// knows nothing, so that what they do is left to the tests of each command: the browser is /bin/true, no
+// database is reached, and placeholders, such as ID, have values. Not run are, within a sentence, the names of
+// commands without arguments, and of flags without values, which are mentions; and those that leave out a part (…).
 func TestCommandsOfPagesRun(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -71,18 +71,23 @@ func TestCommandsOfPagesRun(t *testing.T) {
 	}
 	var checks errgroup.Group
 	checks.SetLimit(32)
-	ran := 0
+	ran, special := 0, 0
 	for line, page := range lines {
-		args := wordsOf(line)
-		if placeholder.MatchString(line) || args[0] == "open" || args[0] == "migrate" {
+		if strings.Contains(line, "…") {
 			continue
 		}
-		ran++
+		args := wordsOf(filledIn(line))
+		if ran++; args[0] == "migrate" || args[0] == "open" {
+			special++
+		}
 		checks.Go(func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
 			var problem strings.Builder
-			environ := []string{"SBCTL_SERVER=" + server.URL, "SBCTL_TOKEN=t", "SBCTL_KEY_ID=k", "SBCTL_KEY_SECRET=s"}
+			environ := []string{
+				"SBCTL_SERVER=" + server.URL, "SBCTL_TOKEN=t", "SBCTL_KEY_ID=k", "SBCTL_KEY_SECRET=s",
+				"BROWSER=/bin/true", "SCOREBOARD_POSTGRES_URL=" + noDatabase,
+			}
 			code := run(ctx, args, strings.NewReader(""), io.Discard, &problem, environ)
 			if code == exitUsage && !notWrong.MatchString(problem.String()) {
 				t.Errorf("%s: sbctl %s: %s", page, line, problem.String())
@@ -91,15 +96,35 @@ func TestCommandsOfPagesRun(t *testing.T) {
 		})
 	}
 	_ = checks.Wait()
-	if ran < 130 {
-		t.Errorf("only %d commands were run", ran)
+	if ran < 170 || special < 3 {
+		t.Errorf("only %d commands were run, %d of them of open and migrate", ran, special)
 	}
+}
+
+// noDatabase is the URL of a database that cannot be reached.
+const noDatabase = "postgres://scoreboard@127.0.0.1:1/scoreboard"
+
+// filledIn is a command line with values for what readers replace: no databases, but those of noDatabase.
+func filledIn(line string) string {
+	line = regexp.MustCompile(`postgres://\S+`).ReplaceAllString(line, noDatabase)
+	line = strings.ReplaceAll(line, "--dialect NAME", "--dialect plain")
+	return placeholder.ReplaceAllStringFunc(line, func(found string) string {
+		name := strings.TrimLeft(found, " =/:")
+		value, ok := map[string]string{
+			"ID": "17", "DELIVERY": "17", "TIME": "2026-11-21T12:00:00Z", "FILE": "rules.json", "PATH": "out",
+			"VALUE": "20", "SHELL": "bash",
+		}[name]
+		if !ok {
+			value = strings.ToLower(name)
+		}
+		return strings.TrimSuffix(found, name) + value
+	})
 }
 
 // placeholder is a word that readers replace. notWrong are usage errors of commands that are right: they
 // ask, or the line is a mention of a flag.
 var (
-	placeholder = regexp.MustCompile(`(^|[ =/:])[A-Z]{2,}\b|…`)
+	placeholder = regexp.MustCompile(`(^|[ =/:])([A-Z]{2,}|K)\b`)
 	notWrong    = regexp.MustCompile(`pass --yes|flag needs an argument`)
 )
 

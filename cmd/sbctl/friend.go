@@ -90,7 +90,8 @@ func newFriendTopCmd(p *program) *cobra.Command {
 	var board string
 	cmd := &cobra.Command{
 		Use: "top", Short: "Rank the token's user among friends", Args: exactArgs(),
-		Long: `Rank the token's user among friends. PLACE is the rank among them, RANK that on the board.`,
+		Long: `Rank the token's user among friends. LIST RANK is the rank among them, RANK the one on the
+board.`,
 		Example: trimExamples(`
   sbctl friend top
   sbctl friend top --board arena --output json`),
@@ -105,7 +106,7 @@ func newFriendTopCmd(p *program) *cobra.Command {
 					ms(list.AgeMS), degradedNote(list.Degraded, list.DegradedReason))
 			}
 			return p.print(list, func() *table {
-				t := newTable(">PLACE", ">RANK", "USER", ">SCORE")
+				t := newTable(">LIST RANK", ">RANK", "USER", ">SCORE")
 				for _, e := range list.Entries {
 					t.add(strconv.Itoa(e.ListRank), number(e.Rank), shownName(e.Entry), number(e.Score))
 				}

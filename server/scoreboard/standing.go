@@ -138,7 +138,7 @@ type RankPoint struct {
 	Total int64 // ranked users of the board
 }
 
-// AllTimeRanks are what stands out among the hourly samples of a user's ranks on a board.
+// AllTimeRanks are statistics of the hourly samples of a user's ranks on a board.
 type AllTimeRanks struct {
 	BestRank    int64
 	BestRankAt  time.Time // first sample with this rank

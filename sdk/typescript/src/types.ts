@@ -26,7 +26,7 @@ export interface Place extends Camel<Schemas["Place"]> {}
 /** List is the standings of a list of users: entries, best first, and notFound. */
 export interface List extends Camel<Schemas["List"]> {}
 
-/** RankHistory is a user's score and rank at points of time, and what stands out among them. */
+/** RankHistory is a user's score and rank at points of time, with a summary of them. */
 export interface RankHistory extends Camel<Schemas["RankHistory"]> {}
 
 /** Timeline is the first rows of a board over time: frames where they changed, and nextFrom if there are more. */

@@ -186,7 +186,7 @@ func (d *pageData) pageHistory(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-// historyJSON also finds what stands out among the points, of which one has a rank.
+// historyJSON also summarises the points, of which one has a rank.
 func historyJSON(
 	board scoreboard.BoardID, user scoreboard.UserID, points []scoreboard.RankPoint,
 ) *wire.RankHistory {

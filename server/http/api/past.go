@@ -27,7 +27,7 @@ type PastBoards interface {
 	History(
 		ctx context.Context, board *scoreboard.Board, at scoreboard.PastTime, user scoreboard.UserID, times []time.Time,
 	) ([]scoreboard.RankPoint, error)
-	// AllTimeRanks returns what stands out among all samples of a user's ranks; nil without one.
+	// AllTimeRanks returns the statistics of all samples of a user's ranks; nil without one.
 	AllTimeRanks(
 		ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID,
 	) (*scoreboard.AllTimeRanks, error)

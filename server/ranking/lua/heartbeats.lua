@@ -2,7 +2,7 @@
 -- before, for how many microseconds it has not written to any ('' if it never did), then of
 -- each: field, microseconds, 1 if the caller recorded this field a moment ago. A time never goes back: what was applied stays applied. But it is
 -- true only of what this server holds: another one, or the same after a restart, may
--- have lost the latest changes. Then the times start anew, and how far the former
+-- have lost the latest changes. Then the times start over, and how far the former
 -- server had come is kept for the boards that were built on it.
 --
 -- In a failover some processes write to the old server longer than others. What they wrote to

@@ -169,7 +169,7 @@ func (m *PastBoards) mark(
 	})
 }
 
-// AllTimeRanks returns what stands out among all samples of a user's ranks; nil without one.
+// AllTimeRanks returns the statistics of all samples of a user's ranks; nil without one.
 func (m *PastBoards) AllTimeRanks(
 	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID,
 ) (*scoreboard.AllTimeRanks, error) {

@@ -25,7 +25,7 @@ func (s *rankSample) rank(user scoreboard.UserID) int64 {
 	return 1 + int64(slices.Index(s.users, user))
 }
 
-// allTimeOf finds what stands out in samples, one after the other.
+// allTimeOf computes the statistics of samples, one after the other.
 func allTimeOf(samples []rankSample, user scoreboard.UserID) *scoreboard.AllTimeRanks {
 	k := &scoreboard.AllTimeRanks{Since: samples[0].hour}
 	days := make(map[string]bool)

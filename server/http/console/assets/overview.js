@@ -116,7 +116,7 @@ function show(state) {
   try {
     sessionStorage.setItem(store, JSON.stringify([...samples]))
   } catch {
-    // The storage is full or not allowed: the charts begin anew with the next page.
+    // The storage is full or not allowed: the charts start over with the next page.
   }
   if ([...samples.keys()].join() !== before) return draw()
   for (const [i, name] of names.entries()) charts.get(name)?.setData(data(i))

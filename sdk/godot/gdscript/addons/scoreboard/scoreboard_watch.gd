@@ -72,7 +72,7 @@ func _process(_delta: float) -> void:
 	elif silent > (OPENING_MSEC if opening else SILENCE_MSEC):
 		_end()
 	elif not opening and silent > SILENCE_MSEC / 3.0 and _confirmed < _heard:
-		# Pings are not shown to programs. Subscribing anew is answered.
+		# Pings are not shown to programs. Subscribing again is answered.
 		_confirmed = Time.get_ticks_msec()
 		for type: String in ["unsubscribe", "subscribe"]:
 			_socket.send_text(JSON.stringify({"type": type, "board": board}))
