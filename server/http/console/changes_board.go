@@ -168,7 +168,7 @@ func boardChanges() []*change {
 				if err != nil {
 					return request{}, err
 				}
-				return request{http.MethodPatch, boardPath(v), reasonQuery(v), wire.BoardChange{Attempts: &n}}, nil
+				return request{ids: boardIDs(v), query: reasonQuery(v), body: wire.BoardChange{Attempts: &n}}, nil
 			},
 			back: page,
 		},
