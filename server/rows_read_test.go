@@ -127,15 +127,18 @@ func fillForRowCounts(t *testing.T, conn *backends.Conn) {
 	conn.Do(t, `insert into users (user_id) select 'u' || lpad(i::text, 5, '0') from generate_series(1, 40000) i`)
 	conn.Do(t, `insert into users (user_id, private) values ('star', false), ('private', true)`)
 	conn.Do(t, `insert into users (user_id, status) values ('banned', 'banned')`)
-	conn.Do(t, `insert into user_privacy (user_id, visibility, pseudonym_key) values ('private', 'private', sha256('test'))`)
+	conn.Do(t, `insert into user_privacy (user_id, visibility, pseudonym_key)
+values ('private', 'private', sha256('test'))`)
 	conn.Do(t, `insert into private_users (user_id, since) values ('private', now() - interval '1 day')`)
 	for _, board := range []string{"arena", "secret", "clans"} {
 		conn.Do(t, `insert into boards select (jsonb_populate_record(b, jsonb_build_object('board_id', $1::text,
     'family_id', $1::text, 'public', $1 <> 'secret'))).* from boards b where board_id = 'global'`, board)
 	}
-	conn.Do(t, `insert into scores (user_id, board_id, score, order_key, reached_at, recorded_at, version, revision, hidden)
+	conn.Do(t, `insert into scores (user_id, board_id, score, order_key, reached_at, recorded_at,
+    version, revision, hidden)
 select user_id, board_id, n, -n, now() - n * interval '1 ms', now(), 1, 1, user_id in ('private', 'banned')
-from (select user_id, row_number() over (order by user_id) as n from users) as u, (values ('global'), ('arena')) as b (board_id)`)
+from (select user_id, row_number() over (order by user_id) as n from users) as u,
+    (values ('global'), ('arena')) as b (board_id)`)
 	conn.Do(t, `insert into friends (user_id, friend_user_id)
 select 'u' || lpad(i::text, 5, '0'), f from generate_series(1, 30000) i, (values ('star')) as s (f)`)
 	conn.Do(t, `insert into friends (user_id, friend_user_id)
