@@ -130,8 +130,9 @@ type BoardRuleRequest struct {
 
 // BoardRule is the rule of a board. It is in force while the board is active.
 type BoardRule struct {
-	Board      string              `json:"board"`
-	Status     string              `json:"status"`               // status of the board; the rule is in force while it is active
+	Board string `json:"board"`
+	// Status of the board; the rule is in force while it is active.
+	Status     string              `json:"status"`
 	Actions    []string            `json:"actions,omitempty"`    // accepted actions of the increment
 	Regions    []string            `json:"regions,omitempty"`    // accepted values of the attribute region
 	Attributes map[string][]string `json:"attributes,omitempty"` // accepted values of other attributes, by name

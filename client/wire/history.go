@@ -14,7 +14,8 @@ type RankHistory struct {
 	DaysInTop10 int64      `json:"days_in_top_10"`          // days in UTC with a point of rank 1 to 10
 	Climb       *RankClimb `json:"biggest_climb,omitempty"` // largest improvement; absent if the rank never improved
 
-	AllTime *AllTimeRanks `json:"all_time,omitempty"` // statistics of all samples; absent if no sample has the user, and with as=now
+	// Statistics of all samples; absent if no sample has the user, and with as=now.
+	AllTime *AllTimeRanks `json:"all_time,omitempty"`
 }
 
 // AllTimeRanks is the rank statistics of a user on a board, computed from hourly samples of the first
@@ -83,7 +84,8 @@ type RankExplanation struct {
 	Events      int64            `json:"events"`                // number of the user's events on the board in the ledger
 	Latest      []StatementEntry `json:"latest"`                // the latest events (at most 10), newest first
 	NextCursor  string           `json:"next_cursor,omitempty"` // cursor of the statement of the board for older events
-	Ranking     *RankingAnswer   `json:"ranking,omitempty"`     // response of a read at about the same time; absent if it has no rank
+	// Response of a read at about the same time; absent if it has no rank.
+	Ranking *RankingAnswer `json:"ranking,omitempty"`
 }
 
 // RankNeighbour is the user directly ahead or behind.

@@ -65,8 +65,9 @@ type JoinTicket struct {
 
 // Users is the body of POST /v1/leaderboard/users.
 type Users struct {
-	Board   string   `json:"board,omitempty"` // name of the board, or of a family for its current instance; global by default
-	UserIDs []string `json:"user_ids"`        // 1 to 100 different user ids
+	// Name of the board, or of a family for its current instance; global by default.
+	Board   string   `json:"board,omitempty"`
+	UserIDs []string `json:"user_ids"` // 1 to 100 different user ids
 }
 
 // List is the response of POST /v1/leaderboard/users: the requested users who are on the

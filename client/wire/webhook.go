@@ -7,7 +7,8 @@ import (
 
 // WebhookMessage is the body of a request to a webhook.
 type WebhookMessage struct {
-	Type      string          `json:"type"`      // types of the messages: season.closed, user.flagged or rank.reached or webhook.test
+	// Type of the message: season.closed, user.flagged, rank.reached or webhook.test.
+	Type      string          `json:"type"`
 	Timestamp time.Time       `json:"timestamp"` // of the cause
 	Data      json.RawMessage `json:"data"`
 }
@@ -48,7 +49,7 @@ type Webhooks struct {
 // WebhookRequest is the body of POST /v1/admin/webhooks.
 type WebhookRequest struct {
 	URL    string   `json:"url"`              // address that receives the messages: https, or http on this machine
-	Types  []string `json:"types"`            // season.closed, user.flagged, rank.reached
+	Types  []string `json:"types"`            // types of the messages: season.closed, user.flagged or rank.reached
 	Boards []string `json:"boards,omitempty"` // boards to watch; absent for all; required for rank.reached
 	Top    int      `json:"top,omitempty"`    // rank to reach, 1 to 100; for rank.reached
 }
