@@ -103,7 +103,12 @@ type Board struct {
 	WeekStart     string     `json:"week_start,omitempty"` // first day of the week of a weekly board, such as monday
 	PeriodStart   *time.Time `json:"period_start,omitempty"`
 	PeriodEnd     *time.Time `json:"period_end,omitempty"` // end of the period, exclusive
-	CreatedAt     time.Time  `json:"created_at"`
+	// When the period ends: that of an instance, or the current one of a family.
+	EndsAt *time.Time `json:"ends_at,omitempty"`
+	// When the next period begins; absent without periods, for a period that is over, and if no next season is
+	// planned.
+	NextReset *time.Time `json:"next_reset,omitempty"`
+	CreatedAt time.Time  `json:"created_at"`
 	// Time at which the final standings were stored; absent for a period that has not ended.
 	ClosedAt *time.Time `json:"closed_at,omitempty"`
 	// What increments need in addition to a signature: action-token, attestation or both.

@@ -120,7 +120,17 @@ func (p *Place) AppendJSON(b []byte) []byte {
 	if p.AttemptsLeft != nil {
 		b = strconv.AppendInt(append(b, `,"attempts_left":`...), *p.AttemptsLeft, 10)
 	}
+	b = appendTime(b, `,"ends_at":"`, p.EndsAt)
+	b = appendTime(b, `,"next_reset":"`, p.NextReset)
 	return append(b, '}')
+}
+
+// appendTime appends an optional field; nothing for nil.
+func appendTime(b []byte, name string, t *time.Time) []byte {
+	if t == nil {
+		return b
+	}
+	return append(t.AppendFormat(append(b, name...), time.RFC3339Nano), '"')
 }
 
 func appendNullable(b []byte, v *int64) []byte {

@@ -55,6 +55,11 @@ type Place struct {
 	// How many more events of the user the board records in its period, for reads of one's own standing, of
 	// servers and of operators; absent without a limit, and for past moments.
 	AttemptsLeft *int64 `json:"attempts_left,omitempty"`
+	// When the board's period ends; absent without periods, and for past moments.
+	EndsAt *time.Time `json:"ends_at,omitempty"`
+	// When the next period begins; absent without periods, for a period that is over, and if no next season is
+	// planned.
+	NextReset *time.Time `json:"next_reset,omitempty"`
 }
 
 // JoinTicket is the response of GET /v1/realtime/token.

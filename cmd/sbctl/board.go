@@ -131,6 +131,7 @@ func boardTable(b, current *client.Board) *table {
 		{"week start", b.WeekStart},
 		{"from", timeCell(b.PeriodStart)},
 		{"to", timeCell(b.PeriodEnd)},
+		{"next reset", timeCell(b.NextReset)},
 		{"created", timeCell(&b.CreatedAt)},
 		{"closed", timeCell(b.ClosedAt)},
 		{"standings", b.StandingsHash},

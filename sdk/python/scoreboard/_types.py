@@ -241,8 +241,11 @@ class Place:
         degraded: True if the response is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
             store_unavailable, replica_behind, stale or archived.
+        ends_at: When the board's period ends; absent without periods, and for past moments.
         epoch: Number of the ranking, which rises with each rebuild; null if the response is degraded.
         neighbours: The user and up to k rows above and below, best first.
+        next_reset: When the next period begins; absent without periods, for a period that is over, and if no next
+            season is planned.
         percentile: Share of users ranked below, in percent with one decimal.
         private: True for a user who is not on any board: rank, total and neighbours are as if the user were on this
             one.
@@ -269,7 +272,9 @@ class Place:
     attempts_left: int | None = None
     board_state: str | None = None
     degraded_reason: str | None = None
+    ends_at: datetime | None = None
     neighbours: list[Entry] = dataclasses.field(default_factory=list)
+    next_reset: datetime | None = None
     private: bool = False
 
 

@@ -374,12 +374,22 @@ export interface components {
             /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
             degraded_reason?: string;
             /**
+             * Format: date-time
+             * @description When the board's period ends; absent without periods, and for past moments.
+             */
+            ends_at?: string;
+            /**
              * Format: int64
              * @description Number of the ranking, which rises with each rebuild; null if the response is degraded.
              */
             epoch: number | null;
             /** @description The user and up to k rows above and below, best first. */
             neighbours?: components["schemas"]["Entry"][];
+            /**
+             * Format: date-time
+             * @description When the next period begins; absent without periods, for a period that is over, and if no next season is planned.
+             */
+            next_reset?: string;
             /** @description Share of users ranked below, in percent with one decimal. */
             percentile: number;
             /** @description True for a user who is not on any board: rank, total and neighbours are as if the user were on this one. */

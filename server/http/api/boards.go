@@ -313,13 +313,32 @@ func (h *boards) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Bo
 	if b.Period == scoreboard.PeriodWeekly {
 		out.WeekStart = strings.ToLower(b.WeekStart.String())
 	}
+	instance := b
 	if b.IsFamily() {
 		if current, err := h.catalog.Board(c.Request.Context(), b.ID); err == nil {
 			out.Current = string(current.ID)
+			instance = current
 		}
 	} else if b.ID != b.Family {
 		out.Family = string(b.Family)
 	}
+	out.EndsAt, out.NextReset = periodTimes(c.Request.Context(), h.catalog, instance, h.now)
 	addRequirements(&out, &b.Require)
 	return out
+}
+
+// periodTimes returns when the period of an instance ends, and when the next one begins; nil
+// where there is none.
+func periodTimes(
+	ctx context.Context, catalog Catalog, b *scoreboard.Board, now clock,
+) (ends, next *time.Time) {
+	if b.PeriodEnd.IsZero() {
+		return nil, nil
+	}
+	var periods []*scoreboard.Board
+	if b.Period == scoreboard.PeriodSeason {
+		// Only while the store has not answered yet are they unknown.
+		periods, _ = catalog.Periods(ctx, b.Family)
+	}
+	return timePtr(b.PeriodEnd), timePtr(b.NextReset(periods, now()))
 }

@@ -161,6 +161,7 @@ func (h *places) place(c *gin.Context, caller *auth.Claims) error {
 	if q.user == caller.User || actsForAll(caller) {
 		out.AttemptsLeft = h.attemptsLeft(ctx, q.board, q.user)
 	}
+	out.EndsAt, out.NextReset = periodTimes(ctx, h.boards.catalog, q.board, h.now)
 	respondPlace(c, out)
 	return nil
 }

@@ -206,6 +206,7 @@ func boardFacts(b *wire.Board) []fact {
 	add("Time zone", text(b.TimeZone), b.TimeZone != "")
 	add("Begins", timeOrNone(b.PeriodStart), b.PeriodStart != nil)
 	add("Ends", timeOrNone(b.PeriodEnd), b.PeriodEnd != nil)
+	add("Next period begins", timeOrNone(b.NextReset), b.NextReset != nil)
 	add("Closed", timeOrNone(b.ClosedAt), b.ClosedAt != nil)
 	for _, need := range b.Require {
 		add("Increments need", code(need), true)

@@ -251,11 +251,18 @@ namespace Scoreboard.Client
         /// replica_behind, stale or archived.</summary>
         public string DegradedReason { get; internal set; } = "";
 
+        /// <summary>When the board's period ends; absent without periods, and for past moments.</summary>
+        public DateTimeOffset? EndsAt { get; internal set; }
+
         /// <summary>Number of the ranking, which rises with each rebuild; null if the response is degraded.</summary>
         public long? Epoch { get; internal set; }
 
         /// <summary>The user and up to k rows above and below, best first.</summary>
         public IReadOnlyList<Entry> Neighbours { get; internal set; } = new Entry[0];
+
+        /// <summary>When the next period begins; absent without periods, for a period that is over, and if no next
+        /// season is planned.</summary>
+        public DateTimeOffset? NextReset { get; internal set; }
 
         /// <summary>Share of users ranked below, in percent with one decimal.</summary>
         public double Percentile { get; internal set; }
@@ -304,8 +311,10 @@ namespace Scoreboard.Client
             else if (r.Is("board_state")) BoardState = r.Text();
             else if (r.Is("degraded")) Degraded = r.Bool();
             else if (r.Is("degraded_reason")) DegradedReason = r.Text();
+            else if (r.Is("ends_at")) EndsAt = r.Null() ? (DateTimeOffset?)null : r.Time();
             else if (r.Is("epoch")) Epoch = r.Null() ? (long?)null : r.Long();
             else if (r.Is("neighbours")) Neighbours = r.List(Entry.Read);
+            else if (r.Is("next_reset")) NextReset = r.Null() ? (DateTimeOffset?)null : r.Time();
             else if (r.Is("percentile")) Percentile = r.Double();
             else if (r.Is("private")) Private = r.Bool();
             else if (r.Is("rank")) Rank = r.Long();
