@@ -36,8 +36,9 @@ func TestModuleProofsAndRules(t *testing.T) {
 	}
 	proven.stop()
 	start := func(board, signature string) *node {
-		return h.start(allRoles, "dialects", "module", "dialect-module-board", board, "dialect-module-signature", signature,
-			"ingest-actions", "win:1:100;once=0s,draw:1:100;once=0s", "auth-attestation-jwks-url", game.URL,
+		return h.start(allRoles, "dialects", "module", "dialect-module-board", board,
+			"dialect-module-signature", signature, "ingest-actions", "win:1:100;once=0s,draw:1:100;once=0s",
+			"auth-attestation-jwks-url", game.URL,
 			"auth-jwks-networks", "127.0.0.0/8")
 	}
 	// The user, the action and the time are the event, on whichever board.
@@ -80,7 +81,8 @@ func TestModuleProofsAndRules(t *testing.T) {
 	}
 	check("without an attestation", n, body(7, noon, ""), 400, `"field":"attestation"`)
 	check("with one of fewer points", n, body(7, noon, attest(6, noon)), 403, `"error_code":"forbidden"`)
-	check("with one of another time", n, body(7, "2026-11-23T12:05:00Z", attest(7, noon)), 403, `"error_code":"forbidden"`)
+	check("with one of another time", n, body(7, "2026-11-23T12:05:00Z", attest(7, noon)), 403,
+		`"error_code":"forbidden"`)
 	for range 2 {
 		check("with its own", n, body(7, noon, attest(7, noon)), 200, `"newScore":7`)
 	}
@@ -93,7 +95,8 @@ func TestModuleProofsAndRules(t *testing.T) {
 	}
 	check("without a signature", n, body(9, "2026-11-23T12:09:00Z", ""), 200, `"newScore":9`)
 	text := body(11, "2026-11-23T12:10:00Z", "")
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.URL+"/api/v1/scores/update", strings.NewReader(text))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.URL+"/api/v1/scores/update",
+		strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -186,8 +186,9 @@ func TestMirrorWritesFeedOfB(t *testing.T) {
 	h := newHarness(t)
 	brokers, prefix := h.useKafka()
 	for name, value := range map[string]string{
-		"dialects": "highscore", "dialect-highscore-action-min": "0s", "mirror-highscore-topic": prefix + "score_updates",
-		"mirror-plain-topic": "", "mirror-delta-stream": "", "mirror-cloudevents-topic": "",
+		"dialects": "highscore", "dialect-highscore-action-min": "0s",
+		"mirror-highscore-topic": prefix + "score_updates",
+		"mirror-plain-topic":     "", "mirror-delta-stream": "", "mirror-cloudevents-topic": "",
 		"mirror-group": prefix + "mirror", "mirror-partitions": "2",
 	} {
 		h.settings[name] = value
@@ -200,8 +201,9 @@ func TestMirrorWritesFeedOfB(t *testing.T) {
 		score        int
 	}{{"user_123", "m1", 12345}, {"user_123", "m2", 100}, {"7", "m3", 50}, {"user_123", "m4", 12346}} {
 		token := n.startAction(t, s.user, `{"action_id":"`+s.action+`"}`)
-		status, _, answer := request(t, "POST", n.URL+"/v1/scores/update", fmt.Sprintf(
-			`{"action_id":%q,"action_token":%q,"new_score":%d,"timestamp":"2026-02-02T10:30:00Z"}`, s.action, token, s.score),
+		body := fmt.Sprintf(`{"action_id":%q,"action_token":%q,"new_score":%d,"timestamp":"2026-02-02T10:30:00Z"}`,
+			s.action, token, s.score)
+		status, _, answer := request(t, "POST", n.URL+"/v1/scores/update", body,
 			bearer(h.token(s.user, "", time.Hour)))
 		if status != 200 {
 			t.Fatalf("%s: got %d %s", s.action, status, answer)

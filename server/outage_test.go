@@ -132,8 +132,10 @@ func TestDatabaseBecomesReadOnly(t *testing.T) {
 		db.Do(t, `alter database "`+db.Config().Database+`" set default_transaction_read_only = `+readOnly)
 	}
 	write := func(event string) (int, http.Header, string) {
-		return request(t, http.MethodPost, n.URL+"/v1/scores/increment", `{"user_id":"bob","delta":1,"event_id":"`+event+
-			`","timestamp":"`+time.Now().UTC().Format(time.RFC3339)+`"}`, bearer(h.token("game", auth.ScopeUpdate, time.Hour)))
+		body := `{"user_id":"bob","delta":1,"event_id":"` + event + `","timestamp":"` +
+			time.Now().UTC().Format(time.RFC3339) + `"}`
+		return request(t, http.MethodPost, n.URL+"/v1/scores/increment", body,
+			bearer(h.token("game", auth.ScopeUpdate, time.Hour)))
 	}
 	switchTo("on")
 	// The connections of before still write: a failover would have ended them.
@@ -143,7 +145,8 @@ func TestDatabaseBecomesReadOnly(t *testing.T) {
 		status, header, answer := write("during")
 		if status != http.StatusServiceUnavailable || header.Get("Retry-After") == "" ||
 			!strings.Contains(answer, `"error_code":"unavailable"`) {
-			t.Fatalf("a write: got %d %s, Retry-After %q, want a 503 with a time", status, answer, header.Get("Retry-After"))
+			t.Fatalf("a write: got %d %s, Retry-After %q, want a 503 with a time", status, answer,
+				header.Get("Retry-After"))
 		}
 	}
 	if _, body := h.get(t, n.URL+"/v1/leaderboard/top", bearer(h.token("eve", "", time.Hour))); !strings.Contains(body,

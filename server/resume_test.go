@@ -62,7 +62,8 @@ func TestStreamsResumeByEveryName(t *testing.T) {
 	submit := func(delta int64) {
 		t.Helper()
 		for _, board := range []string{"global", "plain"} {
-			if _, err := game.Submit(t.Context(), client.Increment{User: "ada", Board: board, Delta: delta}); err != nil {
+			in := client.Increment{User: "ada", Board: board, Delta: delta}
+			if _, err := game.Submit(t.Context(), in); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -288,14 +288,15 @@ func TestWebhookWaitsForItsReceiver(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	root := h.start(allRoles, loopback...).client("root", auth.ScopeAdmin)
+	date := func(in time.Duration) string { return time.Now().Add(in).UTC().Format(http.TimeFormat) }
 	for name, c := range map[string]struct {
 		after    string
 		min, max time.Duration
 	}{
 		"seconds":     {"600", 9 * time.Minute, 10 * time.Minute},
-		"a date":      {time.Now().Add(20 * time.Minute).UTC().Format(http.TimeFormat), 19 * time.Minute, 20 * time.Minute},
-		"a late date": {time.Now().Add(30 * time.Hour).UTC().Format(http.TimeFormat), 59 * time.Minute, time.Hour},
-		"a past date": {time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat), 0, time.Minute},
+		"a date":      {date(20 * time.Minute), 19 * time.Minute, 20 * time.Minute},
+		"a late date": {date(30 * time.Hour), 59 * time.Minute, time.Hour},
+		"a past date": {date(-time.Hour), 0, time.Minute},
 		"nonsense":    {"soon", 0, time.Minute},
 	} {
 		r := newReceiver(t)
@@ -322,7 +323,8 @@ func TestWebhookWaitsForItsReceiver(t *testing.T) {
 			t.Fatalf("%s: no attempt follows: %+v", name, first)
 		}
 		if wait := first.NextAt.Sub(begun); wait < c.min || wait > c.max+time.Minute {
-			t.Errorf("%s: Retry-After %s: the next attempt is %v later, want %v to %v", name, c.after, wait, c.min, c.max)
+			t.Errorf("%s: Retry-After %s: the next attempt is %v later, want %v to %v", name, c.after, wait, c.min,
+				c.max)
 		}
 	}
 }
