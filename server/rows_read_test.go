@@ -82,42 +82,57 @@ func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
 		}
 		for _, list := range caller.asks {
 			for _, ask := range list {
-				before := rowsOfNode(t, conn)
-				const answers = 12 // PostgreSQL plans a statement once for all values after five
-				times := int64(0)
-				for answered := 0; answered < answers && times < 200; times++ {
-					method, rest, _ := strings.Cut(ask, " ")
-					path, body, _ := strings.Cut(rest, " ")
-					body = strings.NewReplacer("EVENT", fmt.Sprintf("3f8a2c1e-6b0d-4b7e-9a53-%012d", times),
-						"NOW", time.Now().UTC().Format(time.RFC3339)).Replace(body)
-					path = strings.ReplaceAll(path, "USER", caller.user)
-					switch status, _, answer := request(t, method, n.URL+path, body, token); {
-					case status >= http.StatusInternalServerError: // its connection was closed, to count
-						time.Sleep(20 * time.Millisecond)
-					case status == http.StatusBadRequest || status == http.StatusUnauthorized ||
-						status == http.StatusTooManyRequests:
-						t.Fatalf("%s, %s: %d %s", caller.what, ask, status, answer)
-					default:
-						answered++
+				// A ranking that does not answer in time has PostgreSQL asked: only what reads many rows
+				// again and again does so for the request.
+				for try := 1; ; try++ {
+					rows, most := rowsOfRequest(t, conn, n, ask, caller.user, token)
+					if rows <= rowsOfARequest {
+						break
 					}
-				}
-				rows, most := int64(0), ""
-				for table, read := range rowsOfNode(t, conn) {
-					if delta := read - before[table]; delta > 0 {
-						rows += delta
-						most += fmt.Sprintf(" %s %d", table, delta)
+					if try == 3 {
+						t.Errorf("%s, %s: %d rows and index entries each, want at most %d:%s",
+							caller.what, ask, rows, rowsOfARequest, most)
+						break
 					}
-				}
-				if times == 200 {
-					t.Errorf("%s, %s: only server errors", caller.what, ask)
-				}
-				if rows > rowsOfARequest*times {
-					t.Errorf("%s, %s: %d rows and index entries each, want at most %d:%s",
-						caller.what, ask, rows/times, rowsOfARequest, most)
 				}
 			}
 		}
 	}
+}
+
+// rowsOfRequest returns how many rows and index entries a request reads, and of which tables.
+func rowsOfRequest(
+	t *testing.T, conn *backends.Conn, n *node, ask, user string, token http.Header,
+) (rows int64, most string) {
+	t.Helper()
+	before := rowsOfNode(t, conn)
+	const answers, attempts = 12, 200 // PostgreSQL plans a statement once for all values after five
+	times := int64(0)
+	for answered := 0; answered < answers; times++ {
+		method, rest, _ := strings.Cut(ask, " ")
+		path, body, _ := strings.Cut(rest, " ")
+		body = strings.NewReplacer("EVENT", fmt.Sprintf("3f8a2c1e-6b0d-4b7e-9a53-%012d", times),
+			"NOW", time.Now().UTC().Format(time.RFC3339)).Replace(body)
+		status, _, answer := request(t, method, n.URL+strings.ReplaceAll(path, "USER", user), body, token)
+		switch {
+		case times == attempts:
+			t.Fatalf("%s of %s: only server errors: %s", ask, user, answer)
+		case status >= http.StatusInternalServerError: // its connection was closed, to count
+			time.Sleep(20 * time.Millisecond)
+		case status == http.StatusBadRequest || status == http.StatusUnauthorized ||
+			status == http.StatusTooManyRequests:
+			t.Fatalf("%s of %s: %d %s", ask, user, status, answer)
+		default:
+			answered++
+		}
+	}
+	for table, read := range rowsOfNode(t, conn) {
+		if delta := read - before[table]; delta > 0 {
+			rows += delta
+			most += fmt.Sprintf(" %s %d", table, delta)
+		}
+	}
+	return rows / times, most
 }
 
 // fillForRowCounts makes many users with scores, a private and a banned one, and the star, whom
@@ -139,6 +154,8 @@ values ('private', 'private', sha256('test'))`)
 select user_id, board_id, n, -n, now() - n * interval '1 ms', now(), 1, 1, user_id in ('private', 'banned')
 from (select user_id, row_number() over (order by user_id) as n from users) as u,
     (values ('global'), ('arena')) as b (board_id)`)
+	conn.Do(t, `vacuum analyze`)
+	// PostgreSQL knows nothing of these yet, as after an import of friends.
 	conn.Do(t, `insert into friends (user_id, friend_user_id)
 select 'u' || lpad(i::text, 5, '0'), f from generate_series(1, 30000) i, (values ('star')) as s (f)`)
 	conn.Do(t, `insert into friends (user_id, friend_user_id)
@@ -148,7 +165,6 @@ select s, 'u' || lpad((i * 70)::text, 5, '0') from generate_series(1, 480) i,
 select 'u' || lpad((i * 70)::text, 5, '0'), s from generate_series(1, 400) i,
     (values ('private'), ('banned'), ('u20000')) as u (s) where s <> 'u' || lpad((i * 70)::text, 5, '0')
 on conflict do nothing`)
-	conn.Do(t, `vacuum analyze`)
 }
 
 // rowsOfNode closes the connections of the nodes, which then report what they have read, and returns

@@ -1,6 +1,6 @@
 # What the chart needs to know, and nothing secret. README.md says how to use each.
 locals {
-  from_edge = [for network in local.public_networks : { ipBlock = { cidr = network } }]
+  from_edge  = [for network in local.public_networks : { ipBlock = { cidr = network } }]
   monitoring = { matchLabels = { "kubernetes.io/metadata.name" = "monitoring" } }
   from_prometheus = [{
     namespaceSelector = local.monitoring
