@@ -52,6 +52,10 @@ type Place struct {
 	Neighbours     []Entry   `json:"neighbours,omitempty"` // the user and up to k rows above and below, best first
 	// true for a user who is not on any board: rank, total and neighbours are as if the user were on this one
 	Private bool `json:"private,omitempty"`
+	// Tier of the board that the user is in; absent where the user is in none, and for a past time.
+	Tier string `json:"tier,omitempty"`
+	// The tier above, and how far it is; absent for a user in the first tier, and on a board without tiers.
+	NextTier *NextTier `json:"next_tier,omitempty"`
 }
 
 // JoinTicket is the response of GET /v1/realtime/token.

@@ -7,7 +7,7 @@ import (
 
 // WebhookMessage is the body of a request to a webhook.
 type WebhookMessage struct {
-	Type      string          `json:"type"`      // season.closed, user.flagged, rank.reached or webhook.test
+	Type      string          `json:"type"`      // season.closed, user.flagged, rank.reached, user.tier.updated or webhook.test
 	Timestamp time.Time       `json:"timestamp"` // of the cause
 	Data      json.RawMessage `json:"data"`
 }
@@ -17,6 +17,16 @@ type RankReached struct {
 	Board  string `json:"board"` // the instance
 	Family string `json:"family"`
 	Top    int    `json:"top"` // the rank that the webhook watches
+	Entry
+}
+
+// TierUpdated is the data of user.tier.updated: a user's own event has moved the user to another
+// tier of a board.
+type TierUpdated struct {
+	Board        string `json:"board"` // the instance
+	Family       string `json:"family"`
+	Tier         string `json:"tier,omitempty"`          // that the event led to; absent for none
+	PreviousTier string `json:"previous_tier,omitempty"` // in which the user would be without the event; absent for none
 	Entry
 }
 
@@ -48,7 +58,7 @@ type Webhooks struct {
 // WebhookRequest is the body of POST /v1/admin/webhooks.
 type WebhookRequest struct {
 	URL    string   `json:"url"`              // https; http for addresses of this machine only
-	Types  []string `json:"types"`            // season.closed, user.flagged, rank.reached
+	Types  []string `json:"types"`            // season.closed, user.flagged, rank.reached, user.tier.updated
 	Boards []string `json:"boards,omitempty"` // absent: all boards; required for rank.reached
 	Top    int      `json:"top,omitempty"`    // rank to reach, 1 to 100; for rank.reached
 }

@@ -214,7 +214,7 @@ func (d *pageData) pagePlayer(c *gin.Context, caller *auth.Claims) error {
 		return aboutUser(err, user)
 	}
 	setPageCache(c)
-	respondPlace(c, p, anonymous, d.now)
+	respondPlace(c, p, b, anonymous, d.now)
 	return nil
 }
 

@@ -150,7 +150,7 @@ func (h *places) place(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return aboutUser(err, q.user)
 	}
-	respondPlace(c, p, caller, h.now)
+	respondPlace(c, p, q.board, caller, h.now)
 	return nil
 }
 
@@ -164,11 +164,11 @@ func (h *places) stalePlace(c *gin.Context, caller *auth.Claims) (bool, error) {
 	if p == nil {
 		return false, nil
 	}
-	respondPlace(c, p, caller, h.now)
+	respondPlace(c, p, q.board, caller, h.now)
 	return true, nil
 }
 
-func respondPlace(c *gin.Context, p *scoreboard.Place, caller *auth.Claims, now clock) {
+func respondPlace(c *gin.Context, p *scoreboard.Place, board *scoreboard.Board, caller *auth.Claims, now clock) {
 	out := wire.Place{
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
 		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: now.age(p.AsOf),
@@ -181,5 +181,6 @@ func respondPlace(c *gin.Context, p *scoreboard.Place, caller *auth.Claims, now 
 	if !out.Degraded && !out.Private {
 		out.Version, out.Epoch = &p.Version, &p.Epoch
 	}
+	addTier(&out, p, board)
 	respondJSON(c, http.StatusOK, out.AppendJSON(make([]byte, 0, 384+96*len(out.Neighbours))))
 }

@@ -167,6 +167,7 @@ func boardActions(b *wire.Board, family bool) (out []link) {
 		out = append(out, changeLink("board-require", "Requirements", "board", b.Board),
 			changeLink("board-label", "Labels", "board", b.Board, "region", b.Region, "platform", b.Platform,
 				"tags", strings.Join(b.Tags, ",")),
+			changeLink("board-tiers", "Tiers", "board", b.Board, "tiers", wire.TiersText(b.Tiers)),
 			changeLink("board-partitions", "Partitions", "board", b.Board, "partitions", strconv.Itoa(b.Partitions)))
 	}
 	if !family {
@@ -200,6 +201,7 @@ func boardFacts(b *wire.Board) []fact {
 	add("Region", text(b.Region), b.Region != "")
 	add("Platform", text(b.Platform), b.Platform != "")
 	add("Tags", text(strings.Join(b.Tags, ", ")), len(b.Tags) > 0)
+	add("Tiers", text(strings.ReplaceAll(wire.TiersText(b.Tiers), ",", ", ")), len(b.Tiers) > 0)
 	add("Partitions", text(strconv.Itoa(b.Partitions)), b.Partitions > 1)
 	add("Time zone", text(b.TimeZone), b.TimeZone != "")
 	add("Begins", timeOrNone(b.PeriodStart), b.PeriodStart != nil)
