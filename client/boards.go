@@ -19,6 +19,8 @@ type (
 	BoardRequest = wire.BoardRequest
 	// BoardChange lists the changes to a board.
 	BoardChange = wire.BoardChange
+	// Tier is a named band of a board: exactly one of Rank, Percentile and Score is set.
+	Tier = wire.Tier
 )
 
 // BoardQuery filters boards; all fields that are set must match.

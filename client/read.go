@@ -20,8 +20,12 @@ type Entry = wire.Entry
 type Top = wire.Top
 
 // Place is one user's standing: Score, Rank, Total, Percentile (the share of users
-// ranked below) and, if requested, Neighbours.
+// ranked below), on a board with tiers the Tier and how far the NextTier is, and, if
+// requested, Neighbours.
 type Place = wire.Place
+
+// NextTier is the tier before that of a user, and how far the user is from it.
+type NextTier = wire.NextTier
 
 // List is the standings of a list of users: Entries, best first, each with its Place
 // in the list and its Rank on the board, and NotFound.
@@ -37,6 +41,7 @@ type TopQuery struct {
 	Limit      int    // 1 to 100; 10 when 0
 	Cursor     string // NextCursor of the previous page
 	MinVersion int64  // wait up to 1 s for this version of the board
+	Tier       string // only the users in this tier of the board; without MinVersion and At
 
 	At    time.Time // the standings at this moment; zero: now
 	AsNow bool      // with At: without the events that are reversed, and the users that are banned, now
@@ -50,6 +55,7 @@ func (c *Client) Top(ctx context.Context, q TopQuery) (Top, error) {
 	setInt(query, "limit", int64(q.Limit))
 	setInt(query, "min_version", q.MinVersion)
 	setText(query, "cursor", q.Cursor)
+	setText(query, "tier", q.Tier)
 	setPast(query, q.At, q.AsNow)
 	var top Top
 	err := c.do(ctx, call{op: "read the top", method: http.MethodGet, path: "/v1/leaderboard/top", query: query}, &top)

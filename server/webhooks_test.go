@@ -36,6 +36,9 @@ type received struct {
 			Rank   int    `json:"rank"`
 			Top    any    `json:"top"`
 			Users  int    `json:"users"`
+
+			Tier         string `json:"tier"`
+			PreviousTier string `json:"previous_tier"`
 		} `json:"data"`
 	}
 }

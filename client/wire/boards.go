@@ -38,6 +38,9 @@ type BoardRequest struct {
 	// How the scores of teams are computed; absent for a board of users.
 	Team *TeamRule `json:"team,omitempty"`
 
+	// Named bands of the standings, at most 20, the best first; none by default.
+	Tiers []Tier `json:"tiers,omitempty"`
+
 	// Number of Redis keys over which the ranking is spread by user, for a board that is
 	// larger than one server; 1 by default.
 	Partitions *int `json:"partitions,omitempty"`
@@ -56,6 +59,9 @@ type BoardChange struct {
 	Require   *[]string `json:"require,omitempty"`
 	ActionMin *string   `json:"action_min,omitempty"`
 	ActionTTL *string   `json:"action_ttl,omitempty"`
+	// Named bands of the standings, at most 20, the best first; they replace the current ones, and an empty list
+	// removes those.
+	Tiers *[]Tier `json:"tiers,omitempty"`
 	// Number of Redis keys over which the ranking is spread by user; the ranking is rebuilt
 	// while it stays online.
 	Partitions *int `json:"partitions,omitempty"`
@@ -118,8 +124,10 @@ type Board struct {
 	// StandingsHash is the hash of the final standings of a period that has ended.
 	StandingsHash string `json:"standings_hash,omitempty"`
 	// How the scores of teams are computed; absent for a board of users.
-	Team       *TeamRule `json:"team,omitempty"`
-	Partitions int       `json:"partitions"` // number of Redis keys over which the ranking is spread by user
+	Team *TeamRule `json:"team,omitempty"`
+	// Named bands of the standings, the best first; absent without any.
+	Tiers      []Tier `json:"tiers,omitempty"`
+	Partitions int    `json:"partitions"` // number of Redis keys over which the ranking is spread by user
 }
 
 // BoardRuleRequest is the body of PUT /v1/admin/board-rules/{board}. An increment that names

@@ -122,6 +122,24 @@ func (p *Place) AppendJSON(b []byte) []byte {
 	}
 	b = appendTime(b, `,"ends_at":"`, p.EndsAt)
 	b = appendTime(b, `,"next_reset":"`, p.NextReset)
+	if p.Tier != "" {
+		b = appendText(append(b, `,"tier":`...), p.Tier)
+	}
+	if p.NextTier != nil {
+		b = p.NextTier.AppendJSON(append(b, `,"next_tier":`...))
+	}
+	return append(b, '}')
+}
+
+// AppendJSON appends t as encoding/json would encode it.
+func (t *NextTier) AppendJSON(b []byte) []byte {
+	b = appendText(append(b, `{"name":`...), t.Name)
+	if t.Ranks != 0 {
+		b = strconv.AppendInt(append(b, `,"ranks":`...), t.Ranks, 10)
+	}
+	if t.Points != 0 {
+		b = strconv.AppendInt(append(b, `,"points":`...), t.Points, 10)
+	}
 	return append(b, '}')
 }
 

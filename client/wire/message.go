@@ -7,6 +7,7 @@ const (
 	MessageUpdated = "leaderboard.updated"
 	MessageDelta   = "leaderboard.delta"
 	MessageRank    = "user.rank.updated"
+	MessageTier    = "user.tier.updated"
 	MessageFriends = "user.friends.updated"
 	MessageBye     = "bye"
 	MessageError   = "error" // answers a command; the connection stays open
@@ -14,10 +15,11 @@ const (
 
 // Message is a realtime message: a WebSocket text message, or the data of a server-sent
 // event with the name in Type and the id <epoch>:<version>. Which fields are set depends
-// on Type: leaderboard.updated, leaderboard.delta, user.rank.updated,
+// on Type: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated,
 // user.friends.updated, bye or error.
 type Message struct {
-	// Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or error.
+	// Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated,
+	// user.friends.updated, bye or error.
 	Type    string `json:"type"`
 	Board   string `json:"board,omitempty"`
 	Version int64  `json:"version,omitempty"` // version of the board's top 100, which rises within an epoch
@@ -37,13 +39,19 @@ type Message struct {
 	Changed []Entry  `json:"changed,omitempty"` // in leaderboard.delta: new and changed rows
 	Removed []string `json:"removed,omitempty"` // in leaderboard.delta: users who left the rows
 
-	// In user.rank.updated and user.friends.updated: the user whose standing changed.
+	// In user.rank.updated, user.tier.updated and user.friends.updated: the user whose standing changed.
 	UserID string `json:"user_id,omitempty"`
-	Score  *int64 `json:"score,omitempty"` // in user.rank.updated: the user's new score, in points
-	// In user.rank.updated: the new rank, from 1.
+	// In user.rank.updated and user.tier.updated: the user's new score, in points.
+	Score *int64 `json:"score,omitempty"`
+	// In user.rank.updated and user.tier.updated: the new rank, from 1.
 	Rank *int64 `json:"rank,omitempty"`
 	// In user.rank.updated: the rank before, from 1; absent if the server does not know it.
 	PreviousRank *int64 `json:"previous_rank,omitempty"`
+
+	// In user.tier.updated: the tier that the user is in now; absent for none.
+	Tier string `json:"tier,omitempty"`
+	// In user.tier.updated: the tier before; absent for none.
+	PreviousTier string `json:"previous_tier,omitempty"`
 
 	// In user.friends.updated: the user and the user's friends who are on the board, best first.
 	Friends []ListEntry `json:"friends,omitempty"`

@@ -60,6 +60,10 @@ type Place struct {
 	// When the next period begins; absent without periods, for a period that is over, and if no next season is
 	// planned.
 	NextReset *time.Time `json:"next_reset,omitempty"`
+	// Tier of the board that the user is in; absent where the user is in none, and for a past time.
+	Tier string `json:"tier,omitempty"`
+	// The tier above, and how far it is; absent for a user in the first tier, and on a board without tiers.
+	NextTier *NextTier `json:"next_tier,omitempty"`
 }
 
 // JoinTicket is the response of GET /v1/realtime/token.

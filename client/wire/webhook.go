@@ -7,7 +7,7 @@ import (
 
 // WebhookMessage is the body of a request to a webhook.
 type WebhookMessage struct {
-	// Type of the message: season.closed, user.flagged, rank.reached or webhook.test.
+	// Type of the message: season.closed, user.flagged, rank.reached, user.tier.updated or webhook.test.
 	Type      string          `json:"type"`
 	Timestamp time.Time       `json:"timestamp"` // of the cause
 	Data      json.RawMessage `json:"data"`
@@ -18,6 +18,16 @@ type RankReached struct {
 	Board  string `json:"board"` // the instance
 	Family string `json:"family"`
 	Top    int    `json:"top"` // the rank that the webhook watches
+	Entry
+}
+
+// TierUpdated is the data of user.tier.updated: a user's own event has moved the user to another
+// tier of a board.
+type TierUpdated struct {
+	Board        string `json:"board"` // the instance
+	Family       string `json:"family"`
+	Tier         string `json:"tier,omitempty"`          // that the event led to; absent for none
+	PreviousTier string `json:"previous_tier,omitempty"` // in which the user would be without the event; absent for none
 	Entry
 }
 
@@ -48,8 +58,9 @@ type Webhooks struct {
 
 // WebhookRequest is the body of POST /v1/admin/webhooks.
 type WebhookRequest struct {
-	URL    string   `json:"url"`              // address that receives the messages: https, or http on this machine
-	Types  []string `json:"types"`            // types of the messages: season.closed, user.flagged or rank.reached
+	URL string `json:"url"` // address that receives the messages: https, or http on this machine
+	// Types of the messages: season.closed, user.flagged, rank.reached or user.tier.updated.
+	Types  []string `json:"types"`
 	Boards []string `json:"boards,omitempty"` // boards to watch; absent for all; required for rank.reached
 	Top    int      `json:"top,omitempty"`    // rank to reach, 1 to 100; for rank.reached
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/tui"
 )
 
@@ -49,6 +50,11 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 			if err := team.apply(cmd, &r); err != nil {
 				return err
 			}
+			if tiers, err := tiersOf(cmd); err != nil {
+				return err
+			} else if tiers != nil {
+				r.Tiers = *tiers
+			}
 			if private {
 				r.Public = new(bool)
 			}
@@ -78,6 +84,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 		}),
 	}
 	team.add(cmd)
+	addTiersFlag(cmd, "named bands of the standings, best first, such as gold=rank:10,silver=percentile:25,bronze=score:100")
 	f := cmd.Flags()
 	f.StringVar(&r.Mode, "mode", "increment",
 		"how a submission changes the score: increment (adds), best (replaces a worse one), latest (replaces)")
@@ -136,6 +143,7 @@ func boardTable(b, current *client.Board) *table {
 		{"closed", timeCell(b.ClosedAt)},
 		{"standings", b.StandingsHash},
 		{"partitions", partitionsCell(b)},
+		{"tiers", wire.TiersText(b.Tiers)},
 	} {
 		if row[1] != "" {
 			t.add(row[0], row[1])

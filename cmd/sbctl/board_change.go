@@ -16,16 +16,19 @@ func newBoardSetCmd(p *program) *cobra.Command {
 	var partitions int
 	var minDelta, maxDelta, minScore, maxScore, attempts int64
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Change a board's labels, bounds, requirements, or partitions",
+		Use: "set NAME", Short: "Change a board's labels, bounds, requirements, tiers, or partitions",
 		Args: exactArgs("NAME"),
-		Long: `Change a board's labels, the bounds of its increments, its requirements, or the
-partitions of its ranking. Options that are not given keep their values; an empty label removes the label.
+		Long: `Change a board's labels, the bounds of its increments, its requirements, its tiers,
+or the partitions of its ranking. Options that are not given keep their values; an empty label removes the label.
 
 A requirement applies immediately and in every period that has not ended. Increments
 counted before stay counted, and a repeat of one returns its receipt.
 
 Bounds, wider or narrower, apply in the same way. Scores outside stay as they are. So
 does a limit of attempts: events of the current period count, and 0 removes it.
+
+Tiers replace the current ones, also in the periods that have not ended. A user is in the
+first tier that holds: up to a rank, the first percent of the users, or up to a score.
 
 With --partitions, the ranking is spread over another number of Redis keys. It is
 rebuilt while it stays online; sbctl board show shows when it is done. All nodes must
@@ -36,6 +39,7 @@ run a version that knows partitions.`,
   sbctl board set global --require none
   sbctl board set arena --min-delta -50 --max-delta 5000
   sbctl board set daily --attempts 3
+  sbctl board set arena --tiers champion=rank:1,gold=percentile:5,silver=score:1000
   sbctl board set global --partitions 8`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			var r client.BoardChange
@@ -64,6 +68,10 @@ run a version that knows partitions.`,
 			if flags.Changed("partitions") {
 				r.Partitions = &partitions
 			}
+			var err error
+			if r.Tiers, err = tiersOf(cmd); err != nil {
+				return err
+			}
 			for name, set := range map[string]struct {
 				to   **int64
 				from *int64
@@ -78,7 +86,7 @@ run a version that knows partitions.`,
 			}
 			if r == (client.BoardChange{}) {
 				return usagef("nothing to change; pass --region, --platform, --tag, --require, --action-min, " +
-					"--action-ttl, --min-delta, --max-delta, --min-score, --max-score, --attempts or --partitions")
+					"--action-ttl, --min-delta, --max-delta, --min-score, --max-score, --attempts, --tiers or --partitions")
 			}
 			b, err := c.SetBoard(cmd.Context(), args[0], r)
 			if err != nil {
@@ -99,6 +107,7 @@ run a version that knows partitions.`,
 	f.Int64Var(&minScore, "min-score", 0, "minimum score")
 	f.Int64Var(&maxScore, "max-score", 0, "maximum score")
 	f.Int64Var(&attempts, "attempts", 0, "maximum number of events of a user per period; 0: no limit")
+	addTiersFlag(cmd, "named bands of the standings, best first, such as gold=rank:10,silver=percentile:25; or none")
 	f.IntVar(&partitions, "partitions", 0, "number of Redis keys to spread the ranking over: 1 to 64")
 	return cmd
 }

@@ -62,6 +62,9 @@ func newRankCmd(p *program) *cobra.Command {
 				p.infof("%s is %s of %d on %s, ahead of %.1f %% of users%s", place.UserID, ordinal(place.Rank),
 					place.Total, place.Board, place.Percentile, degradedNote(place.Degraded, place.DegradedReason))
 			}
+			if tier := tierCell(&place); !p.structured() && len(place.Neighbours) > 0 && tier != "" {
+				p.infof("tier: %s", tier)
+			}
 			if !p.structured() && len(place.Neighbours) > 0 && place.Private {
 				p.infof("%s is private: %s", place.UserID, privateNote)
 			}

@@ -46,6 +46,9 @@ func placeTable(place client.Place) *table {
 	t.add("score", number(place.Score))
 	t.add("rank", fmt.Sprintf("%d of %d", place.Rank, place.Total))
 	t.add("ahead of", fmt.Sprintf("%.1f %% of users", place.Percentile))
+	if tier := tierCell(&place); tier != "" {
+		t.add("tier", tier)
+	}
 	if place.Private {
 		t.add("private", privateNote)
 	}

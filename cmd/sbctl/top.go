@@ -27,6 +27,7 @@ is kept for seven days. It requires the scope score:operate.`,
 		Example: trimExamples(`
   sbctl top --at "yesterday 18:00"
   sbctl top --at 2026-01-31T18:00:00Z --archived
+  sbctl top --board arena --tier gold
   sbctl top --limit 100 --board global --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			if q.Limit < 1 || q.Limit > 100 {
@@ -57,6 +58,7 @@ is kept for seven days. It requires the scope score:operate.`,
 		}),
 	}
 	cmd.Flags().IntVar(&q.Limit, "limit", 10, "number of users, 1 to 100")
+	cmd.Flags().StringVar(&q.Tier, "tier", "", "only users in this tier of the board")
 	cmd.Flags().StringVar(&q.Cursor, "cursor", "", "continue from the cursor of the previous page")
 	past.add(cmd)
 	addBoardFlag(cmd, &q.Board)

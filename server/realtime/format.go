@@ -24,6 +24,8 @@ type Format struct {
 	Delta func(v *StateView, before []scoreboard.Entry, base int64) *Frame
 	// Rank writes the viewer's own standing. nil: viewers get none.
 	Rank func(*RankView) *Frame
+	// Tier writes that the viewer is in another tier. nil: viewers are not told.
+	Tier func(*TierView) *Frame
 	// Friends writes the standings of the viewer's friends. nil: viewers get none.
 	Friends func(*FriendsView) *Frame
 	// Bye announces that the server closes the connection, and how long the client
@@ -75,6 +77,12 @@ type RankView struct {
 	Version  int64  // the user's; 0 until the user moved
 	Epoch    int64  // of the board
 	TS       time.Time
+}
+
+// TierView is a change of the tier that a viewer is in.
+type TierView struct {
+	RankView
+	Tier, PreviousTier string // "" for none
 }
 
 // FriendsView is the standings of a viewer and the viewer's friends, best first.

@@ -75,6 +75,13 @@ var Native = &Format{
 			Version: v.Version, Epoch: v.Epoch, TS: v.TS,
 		})
 	},
+	Tier: func(v *TierView) *Frame {
+		return NewFrame(wire.MessageTier, tierFrame{
+			Type: wire.MessageTier, Board: string(v.Board), UserID: string(v.User),
+			Tier: v.Tier, PreviousTier: v.PreviousTier,
+			Score: int64(v.Score), Rank: v.Rank, Version: v.Version, Epoch: v.Epoch, TS: v.TS,
+		})
+	},
 	Friends: func(v *FriendsView) *Frame {
 		return NewFrame(wire.MessageFriends, friendsFrame{
 			Type: wire.MessageFriends, Board: string(v.Board), UserID: string(v.User),
@@ -148,6 +155,18 @@ type (
 		Rank         int64     `json:"rank"`
 		PreviousRank *int64    `json:"previous_rank,omitempty"` // absent if unknown
 		Version      int64     `json:"version,omitempty"`       // the user's; absent until the user moved
+		Epoch        int64     `json:"epoch"`
+		TS           time.Time `json:"ts"`
+	}
+	tierFrame struct {
+		Type         string    `json:"type"`
+		Board        string    `json:"board"`
+		UserID       string    `json:"user_id"`
+		Tier         string    `json:"tier,omitempty"`          // absent for none
+		PreviousTier string    `json:"previous_tier,omitempty"` // absent for none
+		Score        int64     `json:"score"`
+		Rank         int64     `json:"rank"`
+		Version      int64     `json:"version,omitempty"` // the user's; absent until the user moved
 		Epoch        int64     `json:"epoch"`
 		TS           time.Time `json:"ts"`
 	}

@@ -27,6 +27,7 @@ type Hub struct {
 	friends       FriendsSource // nil: viewers have none
 	friendLookups *friendLookups
 	showNow       func(*scoreboard.Top) *scoreboard.Top
+	tiers         func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order)
 	window        adaptiveWindow
 
 	lifetime context.Context // ends with Run
@@ -61,6 +62,7 @@ func NewHub(o Options, source Source, users Users, log *slog.Logger) *Hub {
 		wheel: newWheel(time.Now()), queue: newQueue(),
 		friendLookups: newFriendLookups(o.FriendLookups),
 		showNow:       func(top *scoreboard.Top) *scoreboard.Top { return top },
+		tiers:         func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order) { return nil, "" },
 		window:        adaptiveWindow{base: o.Window, max: o.MaxWindow, maxLag: o.Lag},
 		boards:        make(map[scoreboard.BoardID]*board),
 		instances:     make(map[scoreboard.BoardID][]*board),
@@ -81,6 +83,12 @@ func (h *Hub) Trace(t *tracing.Tracer) { h.tracer = t }
 
 // ShowFriends lets viewers ask for the standings of their friends. It is called before Run.
 func (h *Hub) ShowFriends(source FriendsSource) { h.friends = source }
+
+// ShowTiers has viewers told when they come into another tier: tiers returns those of a board,
+// and its order, without waiting. It is called before Run.
+func (h *Hub) ShowTiers(tiers func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order)) {
+	h.tiers = tiers
+}
 
 // ShowUsers has showNow return each state with those users hidden that must be now: the
 // same state if nothing differs. It is called before Run.

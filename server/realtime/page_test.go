@@ -18,6 +18,7 @@ import (
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/openapi"
 	"github.com/scoreboard/scoreboard/server/realtime"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // protocolPage is docs/protocol.md.
@@ -88,6 +89,9 @@ func TestPageShowsRealMessages(t *testing.T) {
 	friendsOf := &circles{ranking: boards}
 	friendsOf.befriend("alice", "bob")
 	r.hub.ShowFriends(friendsOf)
+	r.hub.ShowTiers(func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order) {
+		return scoreboard.Tiers{{Name: "gold", Rank: 1}, {Name: "silver", Rank: 10}}, scoreboard.OrderHighest
+	})
 	var sent []string
 	got := func(w *watcher) {
 		t.Helper()
@@ -106,6 +110,7 @@ func TestPageShowsRealMessages(t *testing.T) {
 	r.hub.Notify(boards.set("global", of{"alice": 42}))
 	got(w) // the delta
 	got(w) // alice's rank
+	got(w) // and tier
 	friends := r.dial("user=alice&friends=1")
 	friends.expect(wire.MessageUpdated)
 	got(friends)
@@ -162,7 +167,7 @@ func TestPageIsComplete(t *testing.T) {
 	t.Parallel()
 	page := readProtocolPage(t)
 	for _, kind := range []string{
-		wire.MessageUpdated, wire.MessageDelta, wire.MessageRank, wire.MessageBye, wire.MessageError,
+		wire.MessageUpdated, wire.MessageDelta, wire.MessageRank, wire.MessageTier, wire.MessageBye, wire.MessageError,
 	} {
 		if !strings.Contains(page.text, "\n### "+kind+"\n") {
 			t.Errorf("no heading %s", kind)

@@ -28,7 +28,8 @@ type standing struct {
 	moved  bool   // in board.moved
 	queued bool   // in Hub.rankLookups
 	sent   atomic.Pointer[rankState]
-	seq    uint64 // of sent
+	seq    uint64                    // of sent
+	tier   atomic.Pointer[tierState] // nil: the board has no tiers, or the standing is not known yet
 }
 
 // rankState is the newest change of a standing.
@@ -51,6 +52,7 @@ func (b *board) attach(user scoreboard.UserID, sub *subscription) {
 		i := slices.IndexFunc(b.latest.Entries, func(e scoreboard.Entry) bool { return e.ID() == user })
 		if i >= 0 && b.latest.Degraded == "" {
 			st.place(b.latest.Entries[i], b.latest.Epoch, b.latest.Version)
+			st.seeTier(b.tiersNow(), b.latest.Total, b.latest.UpdatedAt)
 			b.inTop[st] = struct{}{}
 		} else if b.latest.Degraded == "" {
 			st.enqueue() // so that the first move tells from where
@@ -60,6 +62,9 @@ func (b *board) attach(user scoreboard.UserID, sub *subscription) {
 	sub.standing = st
 	if r := st.sent.Load(); r != nil {
 		sub.rankSeq = r.seq
+	}
+	if t := st.tier.Load(); t != nil {
+		sub.tierSeq = t.seq
 	}
 }
 
@@ -119,7 +124,7 @@ func (b *board) updateRanks() bool {
 		return false
 	}
 	b.round++
-	active := false
+	active, tiers := false, b.tiersNow()
 	for _, e := range top.Entries {
 		st := b.users[e.ID()]
 		if st == nil {
@@ -127,8 +132,9 @@ func (b *board) updateRanks() bool {
 		}
 		st.round = b.round
 		b.inTop[st] = struct{}{}
-		if !st.ahead(top.Epoch, top.Version) && st.update(e, top.Epoch, top.Version, top.UpdatedAt) {
-			active = true
+		if !st.ahead(top.Epoch, top.Version) {
+			active = st.update(e, top.Epoch, top.Version, top.UpdatedAt) || active
+			active = st.seeTier(tiers, top.Total, top.UpdatedAt) || active
 		}
 	}
 	for st := range b.inTop {
@@ -193,6 +199,7 @@ func (st *standing) resolve(list *scoreboard.List, e *scoreboard.Entry, err erro
 		// Not from a healthy ranking, or older than the known place.
 	case e == nil:
 		st.known = false // users without a score and hidden ones have no rank
+		st.leaveTier(b.tiersNow())
 	default:
 		row := scoreboard.Entry{Rank: e.Rank, User: st.user, Score: e.Score}
 		if !st.known && st.revision == 0 { // the user has joined, and has not moved
@@ -200,6 +207,7 @@ func (st *standing) resolve(list *scoreboard.List, e *scoreboard.Entry, err erro
 		} else {
 			st.update(row, list.Epoch, list.Version, list.AsOf)
 		}
+		st.seeTier(b.tiersNow(), list.Total, list.AsOf)
 		if e.Rank <= scoreboard.TopSize {
 			b.inTop[st] = struct{}{}
 		}

@@ -16,6 +16,7 @@ type subscription struct {
 
 	standing *standing // of the viewer; nil for anonymous ones
 	rankSeq  uint64
+	tierSeq  uint64
 
 	circle     *circle // of the viewer's friends; nil: not asked for
 	friendsSeq uint64
@@ -29,8 +30,9 @@ func (s *subscription) eventID() string { return eventID(s.epoch, s.version, !s.
 // reach the client later than the rank.
 func (s *subscription) next() *Frame {
 	var r *rankState
+	var t *tierState
 	if s.standing != nil {
-		r = s.standing.sent.Load()
+		r, t = s.standing.sent.Load(), s.standing.tier.Load()
 	}
 	if f := s.nextState(); f != nil {
 		return f
@@ -39,6 +41,9 @@ func (s *subscription) next() *Frame {
 	if r != nil && r.seq != s.rankSeq {
 		s.rankSeq = r.seq
 		return r.frames.get(format, s.conn.hub.metrics, func() *Frame { return format.Rank(&r.view) })
+	}
+	if f := s.nextTier(t); f != nil {
+		return f
 	}
 	if s.circle == nil {
 		return nil

@@ -128,6 +128,8 @@ type Board struct {
 
 	Require Requirements
 	Team    *TeamRule // of a board of teams, whose scores are computed; nil: it takes increments
+	// Tiers are the named bands of the standings, the best first; nil: none.
+	Tiers Tiers
 	// RulesVersion counts the changes of all boards' rules, on the default board.
 	RulesVersion int64
 }
@@ -213,6 +215,9 @@ func (b *Board) Check() error {
 	}
 	if b.WeekStart != time.Monday && b.Period != PeriodWeekly {
 		return Invalid("week_start", "week_start is for weekly boards")
+	}
+	if err := b.Tiers.Check(); err != nil {
+		return err
 	}
 	if b.Team != nil {
 		if err := b.Team.Check(); err != nil {

@@ -51,6 +51,7 @@ type BoardChange struct {
 	Tags             *[]string
 	Partitions       *int
 	Bounds           *BoundsChange
+	Tiers            *Tiers // empty: none
 }
 
 // Check validates the labels and partitions of a change. It returns an invalid_request.
@@ -64,6 +65,11 @@ func (c *BoardChange) Check() error {
 	}
 	if c.Tags != nil {
 		l.Tags = *c.Tags
+	}
+	if c.Tiers != nil {
+		if err := c.Tiers.Check(); err != nil {
+			return err
+		}
 	}
 	if c.Partitions != nil {
 		if err := CheckPartitions(*c.Partitions); err != nil {

@@ -12,14 +12,15 @@ type WebhookType string
 
 // The types.
 const (
-	WebhookSeasonClosed WebhookType = "season.closed" // a period has ended with final standings
-	WebhookUserFlagged  WebhookType = "user.flagged"  // a user's events look suspicious
-	WebhookRankReached  WebhookType = "rank.reached"  // a user has entered the top of a board
-	WebhookTest         WebhookType = "webhook.test"  // an operator tries the webhook; never subscribed to
+	WebhookSeasonClosed WebhookType = "season.closed"     // a period has ended with final standings
+	WebhookUserFlagged  WebhookType = "user.flagged"      // a user's events look suspicious
+	WebhookRankReached  WebhookType = "rank.reached"      // a user has entered the top of a board
+	WebhookTierUpdated  WebhookType = "user.tier.updated" // a user's own event has moved the user to another tier
+	WebhookTest         WebhookType = "webhook.test"      // an operator tries the webhook; never subscribed to
 )
 
 // WebhookTypes are the types that a webhook can subscribe to.
-var WebhookTypes = []WebhookType{WebhookSeasonClosed, WebhookUserFlagged, WebhookRankReached}
+var WebhookTypes = []WebhookType{WebhookSeasonClosed, WebhookUserFlagged, WebhookRankReached, WebhookTierUpdated}
 
 // Webhook is an address that receives messages as HTTP requests, without its secrets.
 type Webhook struct {
@@ -75,6 +76,12 @@ type WebhookTop struct {
 
 // WebhookRankMessage is a message of WebhookRankReached: its id and its payload in JSON.
 type WebhookRankMessage struct{ ID, Payload string }
+
+// WebhookTierMessage is a message of WebhookTierUpdated, and the webhooks that want it.
+type WebhookTierMessage struct {
+	ID, Payload string
+	Webhooks    []string
+}
 
 // MaxWebhookPending is the number of pending deliveries with which a webhook is disabled.
 const MaxWebhookPending = 10_000

@@ -159,6 +159,16 @@ func (k *catalog) current(family scoreboard.BoardID) *scoreboard.Board {
 	return nil
 }
 
+// Tiers returns the tiers of a board and its order, as last read, without waiting.
+func (c *Catalog) Tiers(id scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order) {
+	if k := c.known.Load(); k != nil {
+		if b := k.boards[id]; b != nil {
+			return b.Tiers, b.Order
+		}
+	}
+	return nil, ""
+}
+
 // All returns every board by id; the map must not be modified.
 func (c *Catalog) All(ctx context.Context) (map[scoreboard.BoardID]*scoreboard.Board, error) {
 	k, err := c.any(ctx)

@@ -218,8 +218,8 @@ def start_action(user_id: str, fields: Mapping[str, Any]) -> Call[Action]:
     return Call("start an action", "POST", "/v1/actions", lambda v: decode(Action, v), body=lambda _: body)
 
 
-def top(board: str, limit: int, cursor: str, min_version: int) -> Call[Top]:
-    query = _query(board=board, limit=limit, cursor=cursor, min_version=min_version)
+def top(board: str, limit: int, cursor: str, tier: str, min_version: int) -> Call[Top]:
+    query = _query(board=board, limit=limit, cursor=cursor, tier=tier, min_version=min_version)
     return Call("read the top", "GET", "/v1/leaderboard/top", lambda v: decode(Top, v), query)
 
 

@@ -213,12 +213,14 @@ class AsyncScoreboard:
         board: str = "",
         limit: int = 0,
         cursor: str = "",
+        tier: str = "",
         min_version: int = 0,
         timeout: float | None = None,
     ) -> Top:
         """Read the top of a board (global without one), or with a cursor the next page: up to 100 rows, 10 without a
-        limit. min_version waits up to a second for that version of the board."""
-        return await self._do(_operations.top(board, limit, cursor, min_version), timeout)
+        limit. With a tier only the users in that tier of the board. min_version waits up to a second for that version
+        of the board."""
+        return await self._do(_operations.top(board, limit, cursor, tier, min_version), timeout)
 
     async def entries(
         self, *, board: str = "", page_size: int = MAX_PAGE, timeout: float | None = None

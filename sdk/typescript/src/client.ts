@@ -172,10 +172,10 @@ export class Scoreboard {
    * top reads the top of a board, or with a cursor the next page. A cursor is a standing, not an
    * offset: while others move, users whose standing is unchanged are neither skipped nor repeated.
    */
-  async top({ board, limit, cursor, minVersion }: TopQuery = {}, options?: CallOptions): Promise<Top> {
+  async top({ board, limit, cursor, tier, minVersion }: TopQuery = {}, options?: CallOptions): Promise<Top> {
     return this.#transport.send({
       method: "GET", path: "/v1/leaderboard/top",
-      query: { board, limit: limit || undefined, min_version: minVersion || undefined, cursor },
+      query: { board, limit: limit || undefined, min_version: minVersion || undefined, tier, cursor },
     }, options?.signal);
   }
 

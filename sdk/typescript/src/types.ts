@@ -107,6 +107,8 @@ export interface TopQuery {
   limit?: number;
   /** nextCursor of the page before. */
   cursor?: string;
+  /** Only users in this tier of the board; without minVersion. */
+  tier?: string;
   /** Waits up to 1 s for this version of the board. */
   minVersion?: number;
 }

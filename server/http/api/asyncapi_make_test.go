@@ -37,20 +37,20 @@ func makeAsyncAPI(t *testing.T) []byte {
 	described, byChannel := object{}, map[string][]object{}
 	for _, one := range messages() {
 		content := object{
-			"name": one.kind, "title": one.kind, "summary": openapi.Sentence(withoutMarkdown(one.when)),
+			"name": one.name(), "title": one.name(), "summary": openapi.Sentence(withoutMarkdown(one.when)),
 			"contentType": "application/json", "payload": payload(m, one),
-			"examples": []object{{"payload": json.RawMessage(examples[one.kind])}},
+			"examples": []object{{"payload": json.RawMessage(examples[one.name()])}},
 		}
 		if one.data != nil {
 			content["description"] = openapi.Sentence("data: " + withoutMarkdown(one.about))
 			content["headers"] = object{"$ref": "#/components/schemas/WebhookHeaders"}
 		}
-		described[one.kind] = content
+		described[one.name()] = content
 		for _, channel := range one.channels {
 			if one.command {
 				channel = commandsOf(channel)
 			}
-			byChannel[channel] = append(byChannel[channel], object{"$ref": "#/components/messages/" + one.kind})
+			byChannel[channel] = append(byChannel[channel], object{"$ref": "#/components/messages/" + one.name()})
 		}
 	}
 	// The types that messages are parts of are not schemas of their own.

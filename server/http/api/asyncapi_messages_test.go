@@ -31,6 +31,14 @@ type message struct {
 	about    string       // what data is, in Markdown
 }
 
+// name is the name of a message in the document: a webhook's may have the type of a stream's.
+func (m *message) name() string {
+	if m.kind == string(scoreboard.WebhookTierUpdated) && m.data != nil {
+		return "webhook." + m.kind
+	}
+	return m.kind
+}
+
 // state are the fields that say which state of a board a message shows.
 var state = []string{"board", "version", "epoch", "ts"}
 
@@ -64,6 +72,12 @@ func messages() []message {
 			when:     "when the rank or the score of the user whose token opened the stream has changed",
 		},
 		{
+			kind: wire.MessageTier, channels: userStreams, of: frame,
+			required: []string{"board", "epoch", "ts", "user_id", "score", "rank"},
+			optional: []string{"version", "tier", "previous_tier"},
+			when:     "on a board with tiers, when the user whose token opened the stream has come into another one",
+		},
+		{
 			kind: wire.MessageFriends, channels: userStreams, of: frame, required: with(state, "user_id", "friends"),
 			when: "with `friends=1`, after connecting, and when the standing of the user or of a friend has changed",
 		},
@@ -94,6 +108,9 @@ func messages() []message {
 		hook(scoreboard.WebhookRankReached, reflect.TypeFor[wire.RankReached](),
 			"a user has entered the top N (`--top`) of a board in `--board`",
 			"`board`, `family`, `top`, `rank`, `user_id`, `score`"),
+		hook(scoreboard.WebhookTierUpdated, reflect.TypeFor[wire.TierUpdated](),
+			"a user's own event has moved the user to another [tier](tiers.md) of a board",
+			"`board`, `family`, `tier`, `previous_tier`, `rank`, `user_id`, `score`"),
 		hook(scoreboard.WebhookTest, reflect.TypeFor[struct{}](), "`sbctl webhook test ID`", "empty"),
 	}
 }
@@ -123,6 +140,10 @@ func exampleWebhookMessages() map[string]string {
 		"user.flagged":  encode(scoreboard.WebhookUserFlagged, exampleFlag),
 		"rank.reached": encode(scoreboard.WebhookRankReached, wire.RankReached{
 			Board: "global", Family: "global", Top: 10, Entry: wire.Entry{Rank: 4, UserID: "ada", Score: 125},
+		}),
+		"webhook.user.tier.updated": encode(scoreboard.WebhookTierUpdated, wire.TierUpdated{
+			Board: "global", Family: "global", Tier: "gold", PreviousTier: "silver",
+			Entry: wire.Entry{Rank: 4, UserID: "ada", Score: 125},
 		}),
 		"webhook.test": encode(scoreboard.WebhookTest, struct{}{}),
 	}

@@ -100,7 +100,7 @@ func TestAsyncAPIExamples(t *testing.T) {
 	page := readPage(t, "protocol.md")
 	sections := regexp.MustCompile(`(?m)^##+ `).Split(page, -1)
 	for _, m := range messages() {
-		examples := d.Components.Messages[m.kind].Examples
+		examples := d.Components.Messages[m.name()].Examples
 		if len(examples) == 0 || len(examples[0].Payload) == 0 {
 			t.Errorf("%s has no example", m.kind)
 			continue

@@ -214,7 +214,7 @@ func (d *pageData) pagePlayer(c *gin.Context, caller *auth.Claims) error {
 		return aboutUser(err, user)
 	}
 	setPageCache(c)
-	respondPlace(c, placeJSON(p, anonymous, d.now))
+	respondPlace(c, placeJSON(p, b, anonymous, d.now))
 	return nil
 }
 

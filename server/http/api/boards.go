@@ -104,6 +104,11 @@ func newBoard(r *wire.BoardRequest) (*scoreboard.Board, error) {
 	if err := parseTeam(b, r); err != nil {
 		return nil, err
 	}
+	tiers, err := parseTiers(r.Tiers)
+	if err != nil {
+		return nil, err
+	}
+	b.Tiers = tiers
 	if r.Mode != "" {
 		b.Mode = scoreboard.Mode(r.Mode)
 	}
@@ -122,7 +127,6 @@ func newBoard(r *wire.BoardRequest) (*scoreboard.Board, error) {
 	override(&b.MinDelta, r.MinDelta)
 	override(&b.MaxDelta, r.MaxDelta)
 	override(&b.Attempts, r.Attempts)
-	var err error
 	if b.Period, err = scoreboard.ParsePeriod(r.Period); err != nil {
 		return nil, err
 	}
@@ -303,6 +307,7 @@ func (h *boards) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Bo
 		CreatedAt: b.Created, ClosedAt: timePtr(b.Closed),
 		Attempts: b.Attempts, BoundsVersion: b.BoundsVersion, StandingsHash: standingsHash(caller, b),
 		Team: h.teamRule(c, caller, b.Team), Partitions: b.Partitions,
+		Tiers: tiersJSON(b.Tiers),
 	}
 	if b.Team != nil { // it takes no increments
 		out.MinDelta, out.MaxDelta = 0, 0

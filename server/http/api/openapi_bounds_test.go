@@ -54,7 +54,7 @@ var pathBounds = map[string]object{
 
 // queryBounds are the bounds of query parameters: of one route, or of all.
 var queryBounds = map[string]object{
-	"board": boardIDs, "user_id": userIDs, "score": scores, "k": integers(0, maxNeighbours),
+	"board": boardIDs, "tier": families, "user_id": userIDs, "score": scores, "k": integers(0, maxNeighbours),
 	"min_version": integers(1, maxVersion), "reason": text(scoreboard.MaxReason),
 	"wait": durations, "last_event_id": text(maxParameter), "lastEventId": text(maxParameter),
 	"token": text(maxParameter), "cursor": text(maxParameter),
@@ -121,6 +121,8 @@ var bodyBounds = map[string]object{
 	"require":    enum(wire.RequireActionToken, wire.RequireAttestation),
 	"partitions": integers(1, scoreboard.MaxPartitions),
 	"attempts":   integers(0, scoreboard.MaxAttempts),
+	"tiers":      {}, "Tier.name": families, "Tier.rank": integers(0, scoreboard.MaxScore),
+	"percentile": {"minimum": 0, "maximum": 100},
 	"topic":      text(maxBody), "partition": integers(0, math.MaxInt32), "from_offset": integers(0, math.MaxInt64),
 	"per_minute": integers(0, maxKeyRate), "display_name": text(scoreboard.MaxDisplayName),
 	"visibility": enum("public", "friends", "pseudonym", "private"),
@@ -153,7 +155,7 @@ var bodyBounds = map[string]object{
 	"KeyRequest.max_delta":    integers(0, scoreboard.MaxScore),
 	"SettingChange.name":      text(maxBody),
 	"WebhookRequest.url":      {"pattern": patternWebhookURL, "maxLength": maxWebhookURL},
-	"WebhookRequest.types":    enum("season.closed", "user.flagged", "rank.reached"),
+	"WebhookRequest.types":    enum("season.closed", "user.flagged", "rank.reached", "user.tier.updated"),
 	"WebhookRequest.boards":   families,
 	"WebhookRequest.top":      integers(0, scoreboard.TopSize),
 }
@@ -162,10 +164,11 @@ var bodyBounds = map[string]object{
 var bodyItems = map[string]object{
 	"IncrementRequest.boards": list(1, scoreboard.MaxBoards), "ActionRequest.boards": list(1, scoreboard.MaxBoards),
 	"BoardRequest.tags": list(0, scoreboard.MaxTags), "BoardChange.tags": list(0, scoreboard.MaxTags),
+	"BoardRequest.tiers": list(0, scoreboard.MaxTiers), "BoardChange.tiers": list(0, scoreboard.MaxTiers),
 	"BoardRuleRequest.actions": list(0, scoreboard.MaxRuleValues),
 	"BoardRuleRequest.regions": list(0, scoreboard.MaxRuleValues),
 	"KeyRequest.boards":        list(0, maxKeyBoards),
-	"WebhookRequest.types":     list(1, 3), "WebhookRequest.boards": list(1, maxWebhookBoards),
+	"WebhookRequest.types":     list(1, 4), "WebhookRequest.boards": list(1, maxWebhookBoards),
 	"Users.user_ids":           list(1, maxUsers),
 	"WhatIfRules.void_users":   list(0, scoreboard.MaxRuleNames),
 	"WhatIfRules.void_keys":    list(0, scoreboard.MaxRuleNames),

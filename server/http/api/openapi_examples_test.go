@@ -107,6 +107,7 @@ var exampleBoard = wire.Board{
 	MaxDelta: 1_000_000, MinScore: -scoreboard.MaxScore, MaxScore: scoreboard.MaxScore, Public: true, Region: "eu",
 	Period: "daily", TimeZone: "Europe/Berlin", PeriodStart: new(at("2026-11-20T23:00:00Z")),
 	PeriodEnd: new(at("2026-11-21T23:00:00Z")), CreatedAt: at("2026-11-20T22:00:00Z"), Partitions: 1,
+	Tiers: []wire.Tier{{Name: "gold", Rank: 10}, {Name: "silver", Percentile: 25}},
 }
 
 var exampleRule = wire.BoardRule{
@@ -268,6 +269,7 @@ var examples = []any{
 		Board: "global", UserID: "ada", Score: 125, Rank: 1, Total: 12_000, Percentile: 99.9,
 		Version: new(int64(4211)), Epoch: new(int64(7)), UpdatedAt: at("2026-11-21T12:00:00.123456Z"),
 		AsOf: at("2026-11-21T12:00:00.2Z"), AgeMS: 180, BoardState: "HEALTHY", Neighbours: exampleEntries,
+		Tier: "silver", NextTier: &wire.NextTier{Name: "gold", Points: 20},
 	},
 	wire.RankHistory{
 		Board: "global", UserID: "ada", Points: []wire.RankPoint{

@@ -214,7 +214,9 @@ func readOperations() []operation {
 			more: "The first page has an ETag. With wait and after, the request is a long poll: " +
 				"it returns 304 if the board does not change in time. With at, version and epoch are null.",
 			query: []param{
-				queryLimit, queryBoardParam, queryCursor, queryMinVersion,
+				queryLimit, queryBoardParam,
+				{"tier", "string", "only users in this tier of the board; without min_version, wait, after, at and as"},
+				queryCursor, queryMinVersion,
 				{"wait", "string", "maximum wait of a long poll, such as 25s"},
 				{"after", "string", "with wait: the version that the client already has, as <epoch>:<version>"},
 				queryAt, queryAs,

@@ -157,7 +157,7 @@ func (h *places) place(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return aboutUser(err, q.user)
 	}
-	out := placeJSON(p, caller, h.now)
+	out := placeJSON(p, q.board, caller, h.now)
 	if q.user == caller.User || actsForAll(caller) {
 		out.AttemptsLeft = h.attemptsLeft(ctx, q.board, q.user)
 	}
@@ -191,11 +191,11 @@ func (h *places) stalePlace(c *gin.Context, caller *auth.Claims) (bool, error) {
 	if p == nil {
 		return false, nil
 	}
-	respondPlace(c, placeJSON(p, caller, h.now))
+	respondPlace(c, placeJSON(p, q.board, caller, h.now))
 	return true, nil
 }
 
-func placeJSON(p *scoreboard.Place, caller *auth.Claims, now clock) *wire.Place {
+func placeJSON(p *scoreboard.Place, board *scoreboard.Board, caller *auth.Claims, now clock) *wire.Place {
 	out := &wire.Place{
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
 		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: now.age(p.AsOf),
@@ -208,6 +208,7 @@ func placeJSON(p *scoreboard.Place, caller *auth.Claims, now clock) *wire.Place 
 	if !out.Degraded && !out.Private {
 		out.Version, out.Epoch = &p.Version, &p.Epoch
 	}
+	addTier(out, p, board)
 	return out
 }
 

@@ -29,6 +29,11 @@ type Leaderboard interface {
 	) (*scoreboard.Place, error)
 	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
 	RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (int64, error)
+	// TierPage returns up to limit users of a tier, those behind a position if there is one, and
+	// whether there are more of them.
+	TierPage(
+		ctx context.Context, board *scoreboard.Board, tier int, after *scoreboard.Position, limit int,
+	) (page *scoreboard.Top, more bool, err error)
 	// HasStanding reads from the store whether a user is on a board, which need not exist.
 	HasStanding(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (bool, error)
 	// CachedTop and CachedPlace return a recent answer for clients over the limit;
@@ -70,6 +75,7 @@ type topQuery struct {
 	minVersion int64
 	after      *scoreboard.Position // nil: the first page
 	at         *scoreboard.PastTime // nil: now
+	tier       int                  // index in the board's tiers; -1: all users
 }
 
 // topReads answers with the rows of boards.
@@ -104,6 +110,9 @@ func (h *topReads) topQuery(c *gin.Context, caller *auth.Claims) (q topQuery, er
 			return q, err
 		}
 	}
+	if q.tier, err = queryTier(c, q.board); err != nil {
+		return q, err
+	}
 	if cursor := c.Query("cursor"); cursor != "" {
 		q.after, err = h.cursors.decodeCursor(cursor, q.board)
 	}
@@ -118,6 +127,9 @@ func (h *topReads) top(c *gin.Context, caller *auth.Claims) error {
 	}
 	if q.at != nil {
 		return h.topAt(c, caller, q, q.at)
+	}
+	if q.tier >= 0 {
+		return h.topOfTier(c, caller, q)
 	}
 	if q.after != nil {
 		page, err := h.reads.Page(c.Request.Context(), q.board, q.after, q.limit)
@@ -169,7 +181,7 @@ func (t *topPages) respondPage(c *gin.Context, caller *auth.Claims, page *scoreb
 // staleTop answers with the cached first rows, and reports whether there were any.
 func (h *topReads) staleTop(c *gin.Context, caller *auth.Claims) (bool, error) {
 	q, err := h.topQuery(c, caller)
-	if err != nil || q.after != nil || q.at != nil || q.minVersion > 0 || c.Query("wait") != "" {
+	if err != nil || q.after != nil || q.at != nil || q.tier >= 0 || q.minVersion > 0 || c.Query("wait") != "" {
 		return false, err
 	}
 	top := h.reads.CachedTop(q.board.ID)

@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// setBoard is PATCH /v1/boards/{board}: its labels, the bounds and requirements of increments
+// setBoard is PATCH /v1/boards/{board}: its labels and tiers, the bounds and requirements of increments
 // from now on, and in how many partitions it is ranked once it is rebuilt. Absent fields stay
 // unchanged; repeats of recorded increments get their receipts.
 func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
@@ -30,7 +30,7 @@ func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 	}
 	if r == (wire.BoardChange{}) {
 		return scoreboard.Invalid("", "nothing to change: specify region, platform, tags, require, action_min, "+
-			"action_ttl, min_delta, max_delta, min_score, max_score, attempts or partitions")
+			"action_ttl, min_delta, max_delta, min_score, max_score, attempts, tiers or partitions")
 	}
 	change := &scoreboard.BoardChange{Region: r.Region, Platform: r.Platform, Tags: r.Tags, Partitions: r.Partitions}
 	bounds := scoreboard.BoundsChange{
@@ -38,6 +38,13 @@ func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 	}
 	if bounds != (scoreboard.BoundsChange{}) {
 		change.Bounds = &bounds
+	}
+	if r.Tiers != nil {
+		tiers, err := parseTiers(*r.Tiers)
+		if err != nil {
+			return err
+		}
+		change.Tiers = &tiers
 	}
 	if err := change.Check(); err != nil {
 		return err

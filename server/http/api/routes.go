@@ -187,7 +187,7 @@ func (h *handlers) routes() []route {
 		}
 		t = append(t,
 			cached(board("GET", pathTop,
-				parameters{"limit", "board", "cursor", "min_version", "wait", "after", "at", "as"},
+				parameters{"limit", "board", "tier", "cursor", "min_version", "wait", "after", "at", "as"},
 				optionalToken, &l.Top, h.tops.top), h.tops.staleTop),
 			board("GET", pathTimeline, timelineParameters, optionalToken, &l.Top, h.timelines.timeline),
 			cached(board("GET", pathMe, placeParameters, anyToken, &l.Rank, h.places.place), h.places.stalePlace),

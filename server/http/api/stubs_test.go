@@ -103,6 +103,12 @@ func (s *standins) RankOf(context.Context, *scoreboard.Board, scoreboard.Score) 
 	return 17, nil
 }
 
+func (s *standins) TierPage(
+	_ context.Context, b *scoreboard.Board, _ int, _ *scoreboard.Position, limit int,
+) (*scoreboard.Top, bool, error) {
+	return s.rows(b.ID, 1, limit), true, nil
+}
+
 func (s *standins) HasStanding(_ context.Context, _ scoreboard.BoardID, user scoreboard.UserID) (bool, error) {
 	return user != "nobody", nil
 }

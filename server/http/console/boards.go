@@ -168,6 +168,7 @@ func boardActions(b *wire.Board, family bool) (out []link) {
 			changeLink("board-label", "Labels", "board", b.Board, "region", b.Region, "platform", b.Platform,
 				"tags", strings.Join(b.Tags, ",")),
 			changeLink("board-attempts", "Attempts", "board", b.Board, "attempts", strconv.FormatInt(b.Attempts, 10)),
+			changeLink("board-tiers", "Tiers", "board", b.Board, "tiers", wire.TiersText(b.Tiers)),
 			changeLink("board-partitions", "Partitions", "board", b.Board, "partitions", strconv.Itoa(b.Partitions)))
 	}
 	if !family {
@@ -202,6 +203,7 @@ func boardFacts(b *wire.Board) []fact {
 	add("Platform", text(b.Platform), b.Platform != "")
 	add("Tags", text(strings.Join(b.Tags, ", ")), len(b.Tags) > 0)
 	add("Attempts", text(strconv.FormatInt(b.Attempts, 10)+" per user and period"), b.Attempts > 0)
+	add("Tiers", text(strings.ReplaceAll(wire.TiersText(b.Tiers), ",", ", ")), len(b.Tiers) > 0)
 	add("Partitions", text(strconv.Itoa(b.Partitions)), b.Partitions > 1)
 	add("Time zone", text(b.TimeZone), b.TimeZone != "")
 	add("Begins", timeOrNone(b.PeriodStart), b.PeriodStart != nil)

@@ -76,6 +76,7 @@ func TestChangesAreListed(t *testing.T) {
 		"overlap":     {"1h"},
 		"url":         {"https://example.com/hook"},
 		"types":       {"season.closed, rank.reached"},
+		"tiers":       {"gold=rank:10,silver=percentile:25"},
 		"top":         {"10"},
 		"webhook":     {"wh_1"},
 		"delivery":    {"17"},

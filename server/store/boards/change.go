@@ -33,8 +33,8 @@ where family_id = $1 and status <> 'archived' and closed_at is null`
 where family_id = $1 and status <> 'archived' and closed_at is null`
 )
 
-// ChangeBoard changes a board: its labels, with those of all its instances; its bounds, the
-// requirements of increments, and in how many partitions it is ranked, with those of its
+// ChangeBoard changes a board: its labels, with those of all its instances; its bounds, its tiers,
+// the requirements of increments, and in how many partitions it is ranked, with those of its
 // instances that have not ended. Bounds and requirements apply to every transaction that locks the
 // board afterwards, the partitions from the next rebuild on, which is due then. For an archived board it
 // returns a conflict.
@@ -68,6 +68,11 @@ func (s *Boards) ChangeBoard(
 		}
 		if change.Bounds != nil {
 			if err := changeBounds(ctx, tx, id, change.Bounds); err != nil {
+				return err
+			}
+		}
+		if change.Tiers != nil {
+			if err := setTiers(ctx, tx, id, *change.Tiers); err != nil {
 				return err
 			}
 		}

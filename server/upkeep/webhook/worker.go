@@ -32,6 +32,10 @@ type Store interface {
 		users []scoreboard.UserID, messages []scoreboard.WebhookRankMessage,
 	) (saved bool, err error)
 
+	// TierMoves returns how users' own events have moved them on boards since the last SaveTierMoves.
+	TierMoves(ctx context.Context, boards []scoreboard.BoardID) (scoreboard.TierMoves, error)
+	SaveTierMoves(ctx context.Context, m *scoreboard.TierMoves, messages []scoreboard.WebhookTierMessage) error
+
 	Claim(ctx context.Context, webhook string, claim time.Duration) (*scoreboard.WebhookDelivery, error)
 	Finish(ctx context.Context, d *scoreboard.WebhookDelivery, wait time.Duration) error
 	Backlogs(ctx context.Context, limit int) (map[string]scoreboard.WebhookBacklog, error)
@@ -41,6 +45,7 @@ type Store interface {
 // Boards looks boards up.
 type Boards interface {
 	Board(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
+	All(ctx context.Context) (map[scoreboard.BoardID]*scoreboard.Board, error)
 }
 
 // Seasons reads final standings.
@@ -55,9 +60,14 @@ type Flags interface {
 	Flag(ctx context.Context, id int64) (*scoreboard.Flag, error)
 }
 
-// Ranking reads the first rows of a board.
+// Ranking reads standings.
 type Ranking interface {
 	Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error)
+	Place(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, k int) (*scoreboard.Place, error)
+	// Around returns up to before standings at or ahead of a position, and up to behind behind it.
+	Around(
+		ctx context.Context, board scoreboard.BoardID, at *scoreboard.Position, before, behind int,
+	) (*scoreboard.Top, error)
 }
 
 // Options are the parts of a Worker.
@@ -172,7 +182,8 @@ func (w *Worker) work(ctx, sending context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(w.queueMessages(ctx, hooks), w.compareTops(ctx, hooks), w.watchBacklogs(ctx, hooks))
+	err = errors.Join(w.queueMessages(ctx, hooks), w.compareTops(ctx, hooks), w.compareTiers(ctx, hooks),
+		w.watchBacklogs(ctx, hooks))
 	for i := range hooks {
 		if hooks[i].Disabled.IsZero() {
 			w.startSender(sending, &hooks[i])

@@ -15,6 +15,9 @@ namespace Scoreboard.Client
         /// <summary>NextCursor of the page before.</summary>
         public string Cursor;
 
+        /// <summary>Only users in this tier of the board; without MinVersion.</summary>
+        public string Tier;
+
         /// <summary>Waits up to 1 s for this version of the board.</summary>
         public long MinVersion;
     }

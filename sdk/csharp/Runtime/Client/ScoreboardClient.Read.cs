@@ -14,7 +14,7 @@ namespace Scoreboard.Client
         public Task<Top> TopAsync(TopQuery q = default(TopQuery), CancellationToken cancel = default(CancellationToken))
         {
             var query = new Query().Add("board", q.Board).Add("limit", Set(q.Limit)).Add("min_version", Set(q.MinVersion));
-            return GetAsync("/v1/leaderboard/top", query.Add("cursor", q.Cursor), Top.Read, cancel);
+            return GetAsync("/v1/leaderboard/top", query.Add("cursor", q.Cursor).Add("tier", q.Tier), Top.Read, cancel);
         }
 
         /// <summary>Reads the rows of a board, page by page.</summary>

@@ -1,0 +1,115 @@
+package leaderboard_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/server/leaderboard"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// sortedRows is a ranking that answers pages from rows in order.
+type sortedRows struct {
+	hanging
+	rows  []scoreboard.Position
+	reads int
+}
+
+func (s *sortedRows) Page(
+	_ context.Context, board scoreboard.BoardID, after *scoreboard.Position, limit int,
+) (*scoreboard.Top, error) {
+	s.reads++
+	first := sort.Search(len(s.rows), func(i int) bool { return s.rows[i].Compare(after) > 0 })
+	top := &scoreboard.Top{Board: board, Total: int64(len(s.rows)), AsOf: time.Now(), State: scoreboard.StateHealthy}
+	for i := first; i < min(first+limit, len(s.rows)); i++ {
+		top.Entries = append(top.Entries, scoreboard.Entry{
+			Rank: int64(i) + 1, User: s.rows[i].User, Score: scoreboard.OrderHighest.Score(s.rows[i].Key),
+		})
+		top.Reached = append(top.Reached, s.rows[i].ReachedAt)
+	}
+	return top, nil
+}
+
+// manyRows are users, of whom many have the same score, and many of those since the same time.
+func manyRows(rng *rand.Rand, users int) []scoreboard.Position {
+	scores, times := 1+rng.IntN(users), 1+rng.IntN(users)
+	rows := make([]scoreboard.Position, users)
+	for i := range rows {
+		rows[i] = scoreboard.Position{
+			Key:       scoreboard.OrderHighest.Key(scoreboard.Score(rng.IntN(scores) - scores/2)),
+			ReachedAt: time.UnixMicro(int64(1 + rng.IntN(times))), User: scoreboard.UserID(fmt.Sprintf("u%d", i)),
+		}
+	}
+	slices.SortFunc(rows, func(a, b scoreboard.Position) int { return a.Compare(&b) })
+	return rows
+}
+
+func pagesOf(source leaderboard.Ranking) *leaderboard.Leaderboard {
+	return leaderboard.New(leaderboard.Options{
+		Catalog: oneBoard{}, Ranking: source, Fallback: plainFallback{}, TriggerRebuild: func() {},
+		Log: slog.New(slog.DiscardHandler),
+	})
+}
+
+// The pages of a tier have exactly its users, in order, on boards of every shape.
+func TestPagesOfATierHaveItsUsers(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(43, 4))
+	for range 60 {
+		source := &sortedRows{rows: manyRows(rng, 1+rng.IntN(3000))}
+		total := int64(len(source.rows))
+		score := scoreboard.OrderHighest.Score(source.rows[rng.IntN(len(source.rows))].Key)
+		board := &scoreboard.Board{ID: "arena", Order: scoreboard.OrderHighest, Tiers: scoreboard.Tiers{
+			{Name: "first", Rank: 1 + rng.Int64N(10)}, {Name: "some", Percent: 1 + rng.Int64N(60_000)},
+			{Name: "score", Score: &score}, {Name: "rank", Rank: 1 + rng.Int64N(total)}, {Name: "all", Percent: 100_000},
+		}}
+		l := pagesOf(source)
+		for tier := range board.Tiers {
+			var want, got []scoreboard.UserID
+			for i, p := range source.rows {
+				if board.Tiers.Of(board.Order, int64(i)+1, total, board.Order.Score(p.Key)) == tier {
+					want = append(want, p.User)
+				}
+			}
+			var after *scoreboard.Position
+			for more := true; more; {
+				page, next, err := l.TierPage(t.Context(), board, tier, after, 100)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range page.Entries {
+					got = append(got, page.Entries[i].User)
+				}
+				if more = next; more {
+					p := page.Position(len(page.Entries)-1, board.Order)
+					after = &p
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("tier %s of %d users: got %d users, want %d", board.Tiers[tier].Name, total, len(got), len(want))
+			}
+		}
+	}
+}
+
+// Where a tier begins is found with few reads, however large the board is.
+func TestTierOfALargeBoardIsFoundQuickly(t *testing.T) {
+	t.Parallel()
+	source := &sortedRows{rows: manyRows(rand.New(rand.NewPCG(43, 5)), 200_000)}
+	board := &scoreboard.Board{ID: "arena", Order: scoreboard.OrderHighest, Tiers: scoreboard.Tiers{
+		{Name: "gold", Rank: 100_000}, {Name: "silver", Percent: 100_000},
+	}}
+	page, more, err := pagesOf(source).TierPage(t.Context(), board, 1, nil, 10)
+	if err != nil || !more || len(page.Entries) != 10 || page.Entries[0].Rank != 100_001 {
+		t.Fatalf("got %+v, %v, %v, want ranks from 100001", page, more, err)
+	}
+	if source.reads > 80 {
+		t.Errorf("%d reads, want at most 80", source.reads)
+	}
+}
