@@ -337,10 +337,21 @@ func (r route) isView() bool {
 // isList reports whether a POST only reads.
 func (r route) isList() bool { return r.path == pathUsers }
 
-// Every route answers 429 to callers over their limit.
+// noFriends are the friends of nobody.
+type noFriends struct{ FriendReads }
+
+func (noFriends) Mutual(
+	context.Context, scoreboard.UserID, []scoreboard.UserID,
+) ([]scoreboard.UserID, error) {
+	return nil, nil
+}
+
+// Every route answers 429 to callers over their limit, but for what hides them.
 func TestEveryRouteIsLimited(t *testing.T) {
 	t.Parallel()
-	a := everything(&trail{}, func(o *Options) { o.Reads, o.Catalog = nothingCached{}, openBoard{} })
+	a := everything(&trail{}, func(o *Options) {
+		o.Reads, o.Catalog, o.FriendReads = nothingCached{}, openBoard{}, noFriends{}
+	})
 	a.limits.Anonymous = full{}
 	for limits, i := reflect.ValueOf(a.limits).Elem(), 0; i < limits.NumField(); i++ {
 		if limits.Field(i).Type() == reflect.TypeFor[Rate]() {
