@@ -23,7 +23,8 @@ func TestTiersOfBoards(t *testing.T) {
 	end := time.Now().Add(time.Hour).UTC()
 	made, err := c.CreateBoard(t.Context(), client.BoardRequest{
 		Board: "cup", Period: "season", Season: "one", EndsAt: &end,
-		Tiers: []client.Tier{{Name: "gold", Rank: 1}, {Name: "silver", Percentile: 33.5}, {Name: "bronze", Score: new(int64(3))}},
+		Tiers: []client.Tier{{Name: "gold", Rank: 1}, {Name: "silver", Percentile: 33.5},
+			{Name: "bronze", Score: new(int64(3))}},
 	})
 	if err != nil || wire.TiersText(made.Tiers) != "gold=rank:1,silver=percentile:33.5,bronze=score:3" {
 		t.Fatalf("got %+v, %v", made.Tiers, err)
@@ -33,7 +34,8 @@ func TestTiersOfBoards(t *testing.T) {
 	}
 	for i := range 8 { // u8 is first, then u7; bronze down to u3
 		user := fmt.Sprintf("u%d", i+1)
-		if _, err := c.Submit(t.Context(), client.Increment{User: user, Board: "cup", Delta: int64(i + 1)}); err != nil {
+		in := client.Increment{User: user, Board: "cup", Delta: int64(i + 1)}
+		if _, err := c.Submit(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -91,7 +93,8 @@ func TestTiersOfBoards(t *testing.T) {
 		b, err := c.Board(t.Context(), "cup:one")
 		return err == nil && b.ClosedAt != nil
 	})
-	changed, err := c.SetBoard(t.Context(), "cup", client.BoardChange{Tiers: &[]client.Tier{{Name: "all", Percentile: 100}}})
+	all := []client.Tier{{Name: "all", Percentile: 100}}
+	changed, err := c.SetBoard(t.Context(), "cup", client.BoardChange{Tiers: &all})
 	if err != nil || wire.TiersText(changed.Tiers) != "all=percentile:100" {
 		t.Fatalf("got %+v, %v", changed.Tiers, err)
 	}
@@ -102,11 +105,13 @@ func TestTiersOfBoards(t *testing.T) {
 			t.Errorf("%s: got %+v, %v, want %s", board, b.Tiers, err, want)
 		}
 	}
-	if b, err := c.SetBoard(t.Context(), "cup", client.BoardChange{Tiers: &[]client.Tier{}}); err != nil || b.Tiers != nil {
+	none := client.BoardChange{Tiers: &[]client.Tier{}}
+	if b, err := c.SetBoard(t.Context(), "cup", none); err != nil || b.Tiers != nil {
 		t.Errorf("none: got %+v, %v", b.Tiers, err)
 	}
 	for _, bad := range [][]client.Tier{
-		{{Name: "gold"}}, {{Name: "gold", Rank: 1, Percentile: 5}}, {{Name: "gold", Percentile: 0.0001}}, {{Name: "", Rank: 1}},
+		{{Name: "gold"}}, {{Name: "gold", Rank: 1, Percentile: 5}}, {{Name: "gold", Percentile: 0.0001}},
+		{{Name: "", Rank: 1}},
 	} {
 		_, err := c.SetBoard(t.Context(), "cup", client.BoardChange{Tiers: &bad})
 		if wire.CodeOf(err) != wire.CodeInvalidRequest {
@@ -159,7 +164,8 @@ func TestWebhookOfTiers(t *testing.T) {
 		{"ada", 100, 4}, // silver → gold
 		{"bob", 1, 4},   // stays in silver, where ada's event has moved bob
 	} {
-		if _, err := game.Submit(t.Context(), client.Increment{User: m.user, Board: "arena", Delta: m.delta}); err != nil {
+		in := client.Increment{User: m.user, Board: "arena", Delta: m.delta}
+		if _, err := game.Submit(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 		before := passes()

@@ -84,7 +84,8 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 		}),
 	}
 	team.add(cmd)
-	addTiersFlag(cmd, "named bands of the standings, best first, such as gold=rank:10,silver=percentile:25,bronze=score:100")
+	addTiersFlag(cmd, "named bands of the standings, best first, such as "+
+		"gold=rank:10,silver=percentile:25,bronze=score:100")
 	f := cmd.Flags()
 	f.StringVar(&r.Mode, "mode", "increment",
 		"how a submission changes the score: increment (adds), best (replaces a worse one), latest (replaces)")

@@ -67,7 +67,8 @@ func TestPagesOfATierHaveItsUsers(t *testing.T) {
 		score := scoreboard.OrderHighest.Score(source.rows[rng.IntN(len(source.rows))].Key)
 		board := &scoreboard.Board{ID: "arena", Order: scoreboard.OrderHighest, Tiers: scoreboard.Tiers{
 			{Name: "first", Rank: 1 + rng.Int64N(10)}, {Name: "some", Percent: 1 + rng.Int64N(60_000)},
-			{Name: "score", Score: &score}, {Name: "rank", Rank: 1 + rng.Int64N(total)}, {Name: "all", Percent: 100_000},
+			{Name: "score", Score: &score}, {Name: "rank", Rank: 1 + rng.Int64N(total)},
+			{Name: "all", Percent: 100_000},
 		}}
 		l := pagesOf(source)
 		for tier := range board.Tiers {
@@ -92,7 +93,8 @@ func TestPagesOfATierHaveItsUsers(t *testing.T) {
 				}
 			}
 			if !slices.Equal(got, want) {
-				t.Fatalf("tier %s of %d users: got %d users, want %d", board.Tiers[tier].Name, total, len(got), len(want))
+				t.Fatalf("tier %s of %d users: got %d users, want %d", board.Tiers[tier].Name, total,
+					len(got), len(want))
 			}
 		}
 	}

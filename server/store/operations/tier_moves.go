@@ -19,8 +19,8 @@ const (
     set_config('jit', 'off', true)`
 
 	// Without a pass for so long, which is less than the outbox keeps, it begins with what is new.
-	sqlTierState = `select cluster is null or cluster <> c and '' not in (cluster, c) or cursor_xid > pg_snapshot_xmax(s)
-        or passed_at < clock_timestamp() - interval '4 minutes',
+	sqlTierState = `select cluster is null or cluster <> c and '' not in (cluster, c)
+        or cursor_xid > pg_snapshot_xmax(s) or passed_at < clock_timestamp() - interval '4 minutes',
     cursor_xid, pg_snapshot_xmin(s)
 from tier_state, standings_cluster() as c, pg_current_snapshot() as s`
 
@@ -50,7 +50,8 @@ cross join lateral (select recorded_at from user_score_histories as h
     order by h.user_id collate "POSIX", h.recorded_at desc limit 1) as h`
 
 	// Only if no other process has moved the cursor since it was read.
-	sqlMoveTierCursor = `update tier_state set cluster = standings_cluster(), cursor_xid = $2, passed_at = clock_timestamp()
+	sqlMoveTierCursor = `update tier_state set cluster = standings_cluster(), cursor_xid = $2,
+    passed_at = clock_timestamp()
 where cursor_xid = $1`
 )
 
