@@ -123,7 +123,7 @@ class ListEntry:
 class Message:
     """A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id
     <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated,
-    user.friends.updated, bye or error.
+    user.tier.updated, user.friends.updated, bye or error.
 
     Attributes:
         base: In leaderboard.delta: the version that the changes apply to.
@@ -140,16 +140,18 @@ class Message:
         friends: In user.friends.updated: the user and the user's friends who are on the board, best first.
         message: In error: what is wrong with the command, in words.
         previous_rank: In user.rank.updated: the rank before, from 1; absent if the server does not know it.
-        rank: In user.rank.updated: the new rank, from 1.
+        previous_tier: In user.tier.updated: the tier before; absent for none.
+        rank: In user.rank.updated and user.tier.updated: the new rank, from 1.
         reason: In bye: why the server closes the connection.
         reconnect_after_ms: In bye: milliseconds to wait before you reconnect.
         removed: In leaderboard.delta: users who left the rows.
-        score: In user.rank.updated: the user's new score, in points.
+        score: In user.rank.updated and user.tier.updated: the user's new score, in points.
+        tier: In user.tier.updated: the tier that the user is in now; absent for none.
         top: In leaderboard.updated: the first rows of the board, best first.
         ts: Time of the state in the message.
-        type: Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye
-            or error.
-        user_id: In user.rank.updated and user.friends.updated: the user whose standing changed.
+        type: Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated,
+            user.friends.updated, bye or error.
+        user_id: In user.rank.updated, user.tier.updated and user.friends.updated: the user whose standing changed.
         version: Version of the board's top 100, which rises within an epoch.
         window_ms: Time in milliseconds between messages while an overloaded server sends fewer.
     """
@@ -167,11 +169,13 @@ class Message:
     friends: list[ListEntry] = dataclasses.field(default_factory=list)
     message: str | None = None
     previous_rank: int | None = None
+    previous_tier: str | None = None
     rank: int | None = None
     reason: str | None = None
     reconnect_after_ms: int | None = None
     removed: list[str] = dataclasses.field(default_factory=list)
     score: int | None = None
+    tier: str | None = None
     top: list[Entry] = dataclasses.field(default_factory=list)
     ts: datetime | None = None
     user_id: str | None = None
@@ -227,6 +231,21 @@ class List:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class NextTier:
+    """The tier before that of a user, and how far the user is from it.
+
+    Attributes:
+        name: Name of the tier.
+        points: Points to gain, or to lose where the lowest score ranks first, for a tier by score.
+        ranks: Ranks to climb, for a tier by rank or percentile.
+    """
+
+    name: str
+    points: int | None = None
+    ranks: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Place:
     """The standing of one user on a board. percentile is the share of users ranked below, in percent.
 
@@ -246,11 +265,13 @@ class Place:
         neighbours: The user and up to k rows above and below, best first.
         next_reset: When the next period begins; absent without periods, for a period that is over, and if no next
             season is planned.
+        next_tier: The tier above, and how far it is; absent for a user in the first tier, and on a board without tiers.
         percentile: Share of users ranked below, in percent with one decimal.
         private: True for a user who is not on any board: rank, total and neighbours are as if the user were on this
             one.
         rank: Rank on the board, from 1.
         score: The user's score on the board, in points within ±(2^53 − 1).
+        tier: Tier of the board that the user is in; absent where the user is in none, and for a past time.
         total: Number of users on the board.
         updated_at: Time at which the user reached the score.
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
@@ -275,7 +296,9 @@ class Place:
     ends_at: datetime | None = None
     neighbours: list[Entry] = dataclasses.field(default_factory=list)
     next_reset: datetime | None = None
+    next_tier: NextTier | None = None
     private: bool = False
+    tier: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -272,7 +272,7 @@ export interface components {
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
         };
-        /** @description A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or error. */
+        /** @description A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated, user.friends.updated, bye or error. */
         Message: {
             /**
              * Format: int64
@@ -307,9 +307,11 @@ export interface components {
              * @description In user.rank.updated: the rank before, from 1; absent if the server does not know it.
              */
             previous_rank?: number;
+            /** @description In user.tier.updated: the tier before; absent for none. */
+            previous_tier?: string;
             /**
              * Format: int64
-             * @description In user.rank.updated: the new rank, from 1.
+             * @description In user.rank.updated and user.tier.updated: the new rank, from 1.
              */
             rank?: number;
             /** @description In bye: why the server closes the connection. */
@@ -323,9 +325,11 @@ export interface components {
             removed?: string[];
             /**
              * Format: int64
-             * @description In user.rank.updated: the user's new score, in points.
+             * @description In user.rank.updated and user.tier.updated: the user's new score, in points.
              */
             score?: number;
+            /** @description In user.tier.updated: the tier that the user is in now; absent for none. */
+            tier?: string;
             /** @description In leaderboard.updated: the first rows of the board, best first. */
             top?: components["schemas"]["Entry"][];
             /**
@@ -333,9 +337,9 @@ export interface components {
              * @description Time of the state in the message.
              */
             ts?: string;
-            /** @description Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.friends.updated, bye or error. */
+            /** @description Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated, user.friends.updated, bye or error. */
             type: string;
-            /** @description In user.rank.updated and user.friends.updated: the user whose standing changed. */
+            /** @description In user.rank.updated, user.tier.updated and user.friends.updated: the user whose standing changed. */
             user_id?: string;
             /**
              * Format: int64
@@ -347,6 +351,21 @@ export interface components {
              * @description Time in milliseconds between messages while an overloaded server sends fewer.
              */
             window_ms?: number;
+        };
+        /** @description The tier before that of a user, and how far the user is from it. */
+        NextTier: {
+            /** @description Name of the tier. */
+            name: string;
+            /**
+             * Format: int64
+             * @description Points to gain, or to lose where the lowest score ranks first, for a tier by score.
+             */
+            points?: number;
+            /**
+             * Format: int64
+             * @description Ranks to climb, for a tier by rank or percentile.
+             */
+            ranks?: number;
         };
         /** @description The standing of one user on a board. percentile is the share of users ranked below, in percent. */
         Place: {
@@ -390,6 +409,8 @@ export interface components {
              * @description When the next period begins; absent without periods, for a period that is over, and if no next season is planned.
              */
             next_reset?: string;
+            /** @description The tier above, and how far it is; absent for a user in the first tier, and on a board without tiers. */
+            next_tier?: components["schemas"]["NextTier"];
             /** @description Share of users ranked below, in percent with one decimal. */
             percentile: number;
             /** @description True for a user who is not on any board: rank, total and neighbours are as if the user were on this one. */
@@ -404,6 +425,8 @@ export interface components {
              * @description The user's score on the board, in points within ±(2^53 − 1).
              */
             score: number;
+            /** @description Tier of the board that the user is in; absent where the user is in none, and for a past time. */
+            tier?: string;
             /**
              * Format: int64
              * @description Number of users on the board.

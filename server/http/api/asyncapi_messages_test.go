@@ -79,7 +79,7 @@ func messages() []message {
 		},
 		{
 			kind: wire.MessageFriends, channels: userStreams, of: frame, required: with(state, "user_id", "friends"),
-			when: "with `friends=1`, after connecting, and when the standing of the user or of a friend has changed",
+			when: "with `friends=1`, on connect, and when the standing of the user or of a friend has changed",
 		},
 		{
 			kind: wire.MessageBye, channels: everyStream, of: frame, required: []string{"reason", "reconnect_after_ms"},

@@ -223,6 +223,40 @@ namespace Scoreboard.Client
         }
     }
 
+    /// <summary>The tier before that of a user, and how far the user is from it.</summary>
+    public sealed partial class NextTier
+    {
+        /// <summary>Name of the tier.</summary>
+        public string Name { get; internal set; } = "";
+
+        /// <summary>Points to gain, or to lose where the lowest score ranks first, for a tier by score.</summary>
+        public long Points { get; internal set; }
+
+        /// <summary>Ranks to climb, for a tier by rank or percentile.</summary>
+        public long Ranks { get; internal set; }
+
+        internal static NextTier Read(JsonReader r)
+        {
+            var v = new NextTier();
+            r.BeginObject();
+            while (r.NextField())
+            {
+                if (!v.ReadField(r)) r.Skip();
+            }
+            return v;
+        }
+
+        /// <summary>Reads the latest field; false if it is not one of these.</summary>
+        internal bool ReadField(JsonReader r)
+        {
+            if (r.Is("name")) Name = r.Text();
+            else if (r.Is("points")) Points = r.Long();
+            else if (r.Is("ranks")) Ranks = r.Long();
+            else return false;
+            return true;
+        }
+    }
+
     /// <summary>The standing of one user on a board. percentile is the share of users ranked below, in
     /// percent.</summary>
     public sealed partial class Place
@@ -264,6 +298,10 @@ namespace Scoreboard.Client
         /// season is planned.</summary>
         public DateTimeOffset? NextReset { get; internal set; }
 
+        /// <summary>The tier above, and how far it is; absent for a user in the first tier, and on a board without
+        /// tiers.</summary>
+        public NextTier NextTier { get; internal set; }
+
         /// <summary>Share of users ranked below, in percent with one decimal.</summary>
         public double Percentile { get; internal set; }
 
@@ -276,6 +314,10 @@ namespace Scoreboard.Client
 
         /// <summary>The user's score on the board, in points within ±(2^53 − 1).</summary>
         public long Score { get; internal set; }
+
+        /// <summary>Tier of the board that the user is in; absent where the user is in none, and for a past
+        /// time.</summary>
+        public string Tier { get; internal set; } = "";
 
         /// <summary>Number of users on the board.</summary>
         public long Total { get; internal set; }
@@ -315,10 +357,12 @@ namespace Scoreboard.Client
             else if (r.Is("epoch")) Epoch = r.Null() ? (long?)null : r.Long();
             else if (r.Is("neighbours")) Neighbours = r.List(Entry.Read);
             else if (r.Is("next_reset")) NextReset = r.Null() ? (DateTimeOffset?)null : r.Time();
+            else if (r.Is("next_tier")) NextTier = r.Null() ? null : NextTier.Read(r);
             else if (r.Is("percentile")) Percentile = r.Double();
             else if (r.Is("private")) Private = r.Bool();
             else if (r.Is("rank")) Rank = r.Long();
             else if (r.Is("score")) Score = r.Long();
+            else if (r.Is("tier")) Tier = r.Text();
             else if (r.Is("total")) Total = r.Long();
             else if (r.Is("updated_at")) UpdatedAt = r.Time();
             else if (r.Is("user_id")) UserId = r.Text();
