@@ -25,7 +25,8 @@ func TestModuleProofsAndRules(t *testing.T) {
 	root := proven.client("root", auth.ScopeAdmin)
 	for _, b := range []client.BoardRequest{
 		{Board: "timed", Require: []string{"action-token"}, ActionTTL: "1h"},
-		{Board: "vouched", Require: []string{"attestation"}}, {Board: "wins"},
+		{Board: "vouched", Require: []string{"attestation"}},
+		{Board: "wins"},
 	} {
 		if _, err := root.CreateBoard(t.Context(), b); err != nil {
 			t.Fatal(err)

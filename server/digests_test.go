@@ -146,8 +146,9 @@ func TestKeysInRedisAreListed(t *testing.T) {
 	n := h.start(allRoles + ",intake")
 	ada := bearer(h.token("ada", "", time.Hour))
 	ada.Set("Prefer", "respond-async")
-	status, _, body := request(t, http.MethodPost, n.URL+"/v1/scores/increment", `{"user_id":"ada","delta":5,"event_id":`+
-		`"3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b","timestamp":"`+time.Now().UTC().Format(time.RFC3339)+`"}`, ada)
+	status, _, body := request(t, http.MethodPost, n.URL+"/v1/scores/increment", `{"user_id":"ada","delta":5,`+
+		`"event_id":"3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b",`+
+		`"timestamp":"`+time.Now().UTC().Format(time.RFC3339)+`"}`, ada)
 	if status != http.StatusAccepted {
 		t.Fatalf("an increment for later: %d %s", status, body)
 	}

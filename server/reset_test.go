@@ -34,7 +34,8 @@ func TestReadsSayWhenPeriodsEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			p, err := ada.Me(t.Context(), client.PlaceQuery{Board: board})
-			return err == nil && is(b.EndsAt, ends) && is(b.NextReset, next) && is(p.EndsAt, ends) && is(p.NextReset, next)
+			return err == nil && is(b.EndsAt, ends) && is(b.NextReset, next) &&
+				is(p.EndsAt, ends) && is(p.NextReset, next)
 		})
 	}
 	for _, board := range []string{"daily", "season", "global"} {

@@ -300,7 +300,7 @@ func TestReadmeNamesFoldersAndTargets(t *testing.T) {
 		t.Errorf("README.md names the folders %v, there are %v", named, folders)
 	}
 
-	help, err := exec.Command("make", "-C", "..", "--no-print-directory", "help").Output()
+	help, err := exec.CommandContext(t.Context(), "make", "-C", "..", "--no-print-directory", "help").Output()
 	if err != nil {
 		t.Fatalf("make help: %v", err)
 	}

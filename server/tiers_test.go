@@ -23,8 +23,11 @@ func TestTiersOfBoards(t *testing.T) {
 	end := time.Now().Add(time.Hour).UTC()
 	made, err := c.CreateBoard(t.Context(), client.BoardRequest{
 		Board: "cup", Period: "season", Season: "one", EndsAt: &end,
-		Tiers: []client.Tier{{Name: "gold", Rank: 1}, {Name: "silver", Percentile: 33.5},
-			{Name: "bronze", Score: new(int64(3))}},
+		Tiers: []client.Tier{
+			{Name: "gold", Rank: 1},
+			{Name: "silver", Percentile: 33.5},
+			{Name: "bronze", Score: new(int64(3))},
+		},
 	})
 	if err != nil || wire.TiersText(made.Tiers) != "gold=rank:1,silver=percentile:33.5,bronze=score:3" {
 		t.Fatalf("got %+v, %v", made.Tiers, err)
@@ -110,7 +113,9 @@ func TestTiersOfBoards(t *testing.T) {
 		t.Errorf("none: got %+v, %v", b.Tiers, err)
 	}
 	for _, bad := range [][]client.Tier{
-		{{Name: "gold"}}, {{Name: "gold", Rank: 1, Percentile: 5}}, {{Name: "gold", Percentile: 0.0001}},
+		{{Name: "gold"}},
+		{{Name: "gold", Rank: 1, Percentile: 5}},
+		{{Name: "gold", Percentile: 0.0001}},
 		{{Name: "", Rank: 1}},
 	} {
 		_, err := c.SetBoard(t.Context(), "cup", client.BoardChange{Tiers: &bad})

@@ -81,7 +81,7 @@ type RankExplanation struct {
 	Tie         RankTie          `json:"tie"`                   // users with the same score
 	HiddenAhead int64            `json:"hidden_ahead"`          // number of banned users who would rank ahead
 	Sources     ScoreSources     `json:"sources"`               // the score's changes by origin
-	Events      int64            `json:"events"`                // number of the user's events on the board in the ledger
+	Events      int64            `json:"events"`                // the user's events on the board in the ledger
 	Latest      []StatementEntry `json:"latest"`                // the latest events (at most 10), newest first
 	NextCursor  string           `json:"next_cursor,omitempty"` // cursor of the statement of the board for older events
 	// Response of a read at about the same time; absent if it has no rank.
@@ -100,7 +100,7 @@ type RankNeighbour struct {
 type RankTie struct {
 	Users   int64      `json:"users"`              // number of users with this score, including the user
 	Ahead   int64      `json:"ahead"`              // number of these users who reached it before the user
-	First   string     `json:"first,omitempty"`    // user who reached it first; absent if the user may not see other users
+	First   string     `json:"first,omitempty"`    // user who reached it first; absent if others may not be seen
 	FirstAt *time.Time `json:"first_at,omitempty"` // time at which that user reached it; absent without first
 }
 

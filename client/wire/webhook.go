@@ -27,7 +27,7 @@ type TierUpdated struct {
 	Board        string `json:"board"` // the instance
 	Family       string `json:"family"`
 	Tier         string `json:"tier,omitempty"`          // that the event led to; absent for none
-	PreviousTier string `json:"previous_tier,omitempty"` // in which the user would be without the event; absent for none
+	PreviousTier string `json:"previous_tier,omitempty"` // without the event; absent for none
 	Entry
 }
 

@@ -85,8 +85,9 @@ run a version that knows partitions.`,
 				}
 			}
 			if r == (client.BoardChange{}) {
-				return usagef("nothing to change; pass --region, --platform, --tag, --require, --action-min, " +
-					"--action-ttl, --min-delta, --max-delta, --min-score, --max-score, --attempts, --tiers or --partitions")
+				return usagef("nothing to change; pass --region, --platform, --tag, --require, " +
+					"--action-min, --action-ttl, --min-delta, --max-delta, --min-score, --max-score, " +
+					"--attempts, --tiers or --partitions")
 			}
 			b, err := c.SetBoard(cmd.Context(), args[0], r)
 			if err != nil {

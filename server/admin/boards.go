@@ -30,7 +30,7 @@ func (b Boards) checkAttempts(id scoreboard.BoardID, attempts int64) error {
 		return nil
 	}
 	return scoreboard.Invalid("attempts",
-		"board %s is that of the dialect plain, which records improvements alone, so its attempts cannot be counted", id)
+		"board %s is that of the dialect plain, which records improvements only: its attempts cannot be counted", id)
 }
 
 // CreateBoard implements api.Boards.

@@ -60,8 +60,10 @@ func TestLookUpsInTheStoreHaveShares(t *testing.T) {
 		}},
 	} {
 		for by, caller := range map[string]func(i int) (string, scoreboard.BoardID){
-			"one caller": func(i int) (string, scoreboard.BoardID) { return "eve", scoreboard.BoardID(fmt.Sprint("b", i)) },
-			"one board":  func(i int) (string, scoreboard.BoardID) { return fmt.Sprint("u", i), "busy" },
+			"one caller": func(i int) (string, scoreboard.BoardID) {
+				return "eve", scoreboard.BoardID(fmt.Sprint("b", i))
+			},
+			"one board": func(i int) (string, scoreboard.BoardID) { return fmt.Sprint("u", i), "busy" },
 		} {
 			synctest.Test(t, func(t *testing.T) {
 				var running atomic.Int32

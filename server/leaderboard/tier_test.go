@@ -66,8 +66,10 @@ func TestPagesOfATierHaveItsUsers(t *testing.T) {
 		total := int64(len(source.rows))
 		score := scoreboard.OrderHighest.Score(source.rows[rng.IntN(len(source.rows))].Key)
 		board := &scoreboard.Board{ID: "arena", Order: scoreboard.OrderHighest, Tiers: scoreboard.Tiers{
-			{Name: "first", Rank: 1 + rng.Int64N(10)}, {Name: "some", Percent: 1 + rng.Int64N(60_000)},
-			{Name: "score", Score: &score}, {Name: "rank", Rank: 1 + rng.Int64N(total)},
+			{Name: "first", Rank: 1 + rng.Int64N(10)},
+			{Name: "some", Percent: 1 + rng.Int64N(60_000)},
+			{Name: "score", Score: &score},
+			{Name: "rank", Rank: 1 + rng.Int64N(total)},
 			{Name: "all", Percent: 100_000},
 		}}
 		l := pagesOf(source)

@@ -34,7 +34,7 @@ func TestOwnTier(t *testing.T) {
 	alice, phone, bob := r.dial("user=alice"), r.dial("user=alice"), r.dial("user=bob")
 	dave := r.dial("user=dave") // without a score
 	for _, w := range []*watcher{alice, phone, bob, dave} {
-		w.expect(wire.FrameUpdated)
+		w.expect(wire.MessageUpdated)
 	}
 	check := func(w *watcher, user, tier, before string) {
 		t.Helper()

@@ -94,8 +94,15 @@ func TestTiersAgreeWithANaiveModel(t *testing.T) {
 func TestLastRankOfManyUsers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ percent, total, want int64 }{
-		{100_000, 1, 1}, {1, 1, 1}, {50_000, 3, 2}, {33_333, 3, 1}, {33_334, 3, 2}, {5_000, 0, 0},
-		{100_000, scoreboard.MaxScore, scoreboard.MaxScore}, {1, 100_001, 2}, {1, 100_000, 1},
+		{100_000, 1, 1},
+		{1, 1, 1},
+		{50_000, 3, 2},
+		{33_333, 3, 1},
+		{33_334, 3, 2},
+		{5_000, 0, 0},
+		{100_000, scoreboard.MaxScore, scoreboard.MaxScore},
+		{1, 100_001, 2},
+		{1, 100_000, 1},
 	} {
 		tier := scoreboard.Tier{Percent: c.percent}
 		if got := tier.LastRank(c.total); got != c.want {

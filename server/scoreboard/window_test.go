@@ -58,20 +58,22 @@ func TestWindowInPagesAndQueues(t *testing.T) {
 	t.Parallel()
 	days := func(w scoreboard.Window) int { return int(w.Guaranteed() / (24 * time.Hour)) }
 	shortest, longest := days(scoreboard.DefaultWindow), days(scoreboard.MaxWindow)
+	text := fmt.Sprintf
 	for path, want := range map[string]string{
-		"README.md":            fmt.Sprintf("[%d days](docs/requirements.md)", shortest),
-		"docs/requirements.md": fmt.Sprintf("| 2 | %d days |\n| 3 | %d days |\n| 4 | %d days |", shortest, days(3), longest),
-		"docs/settings.md":     fmt.Sprintf("valid for %d, %d or %d days at most", shortest, days(3), longest),
-		"docs/dialects.md":     fmt.Sprintf("at least %d days by default, %d with the largest window", shortest, longest),
+		"README.md":            text("[%d days](docs/requirements.md)", shortest),
+		"docs/requirements.md": text("| 2 | %d days |\n| 3 | %d days |\n| 4 | %d days |", shortest, days(3), longest),
+		"docs/settings.md":     text("valid for %d, %d or %d days at most", shortest, days(3), longest),
+		"docs/dialects.md":     text("at least %d days by default, %d with the largest window", shortest, longest),
 
-		"sdk/typescript/README.md":                                 fmt.Sprintf("more than %d days ago", shortest),
-		"sdk/python/README.md":                                     fmt.Sprintf("more than %d days ago", shortest),
-		"sdk/csharp/README.md":                                     fmt.Sprintf("more than %d days ago", shortest),
-		"sdk/typescript/src/queue/queue.ts":                        fmt.Sprintf("MAX_AGE = %d * 24 * 3600_000;", shortest),
-		"sdk/python/scoreboard/_store.py":                          fmt.Sprintf("MAX_AGE = %d * 24 * 3600\n", shortest),
-		"sdk/godot/README.md":                                      fmt.Sprintf("more than %d days ago", shortest),
-		"sdk/godot/gdscript/addons/scoreboard/scoreboard_queue.gd": fmt.Sprintf("MAX_AGE := %d * 24 * 3600\n", shortest),
-		"sdk/csharp/Runtime/Client/Queue/OfflineQueue.cs":          fmt.Sprintf("MaxAge = TimeSpan.FromDays(%d);", shortest),
+		"sdk/typescript/README.md":                        text("more than %d days ago", shortest),
+		"sdk/python/README.md":                            text("more than %d days ago", shortest),
+		"sdk/csharp/README.md":                            text("more than %d days ago", shortest),
+		"sdk/godot/README.md":                             text("more than %d days ago", shortest),
+		"sdk/typescript/src/queue/queue.ts":               text("MAX_AGE = %d * 24 * 3600_000;", shortest),
+		"sdk/python/scoreboard/_store.py":                 text("MAX_AGE = %d * 24 * 3600\n", shortest),
+		"sdk/csharp/Runtime/Client/Queue/OfflineQueue.cs": text("MaxAge = TimeSpan.FromDays(%d);", shortest),
+		"sdk/godot/gdscript/addons/scoreboard/scoreboard_queue.gd": text(
+			"MAX_AGE := %d * 24 * 3600\n", shortest),
 	} {
 		text, err := os.ReadFile(filepath.Join("..", "..", path))
 		if err != nil {

@@ -89,7 +89,8 @@ func TestAttemptsCountWhatWasRecordedBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	left(1)
-	if _, err := s.Corrections.Adjust(t.Context(), "ada", "global", 5, increment("ada", 5, "a1").Event, why); err != nil {
+	event := increment("ada", 5, "a1").Event
+	if _, err := s.Corrections.Adjust(t.Context(), "ada", "global", 5, event, why); err != nil {
 		t.Fatal(err)
 	}
 	left(1)

@@ -429,7 +429,7 @@ class RankTie:
 
     Attributes:
         ahead: Number of these users who reached it before the user.
-        first: User who reached it first; absent if the user may not see other users.
+        first: User who reached it first; absent if others may not be seen.
         first_at: Time at which that user reached it; absent without first.
         users: Number of users with this score, including the user.
     """
@@ -450,7 +450,7 @@ class RankExplanation:
         below: User directly behind; absent for the last.
         board: Name of the board: 1 to 48 of the characters a-z 0-9 _ . and -, and for the board of one period a colon
             and the period, such as daily:2026-11-21.
-        events: Number of the user's events on the board in the ledger.
+        events: The user's events on the board in the ledger.
         hidden_ahead: Number of banned users who would rank ahead.
         latest: The latest events (at most 10), newest first.
         next_cursor: Cursor of the statement of the board for older events.

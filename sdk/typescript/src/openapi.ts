@@ -499,7 +499,7 @@ export interface components {
             board: string;
             /**
              * Format: int64
-             * @description Number of the user's events on the board in the ledger.
+             * @description The user's events on the board in the ledger.
              */
             events: number;
             /**
@@ -629,7 +629,7 @@ export interface components {
              * @description Number of these users who reached it before the user.
              */
             ahead: number;
-            /** @description User who reached it first; absent if the user may not see other users. */
+            /** @description User who reached it first; absent if others may not be seen. */
             first?: string;
             /**
              * Format: date-time

@@ -130,7 +130,8 @@ func (p *parts) dialects() *dialectRoutes {
 // handlers makes the handlers of what this process has.
 func (p *parts) handlers() *handlers {
 	h := &handlers{
-		limits: &p.Limits, site: documentation, listing: p.Pages, audit: &auditTrail{trail: p.Trail, slots: p.slots, log: p.Log},
+		limits: &p.Limits, site: documentation, listing: p.Pages,
+		audit:   &auditTrail{trail: p.Trail, slots: p.slots, log: p.Log},
 		tickets: p.tickets, streams: p.streams,
 	}
 	if p.Submitter != nil {

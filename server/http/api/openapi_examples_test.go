@@ -173,7 +173,8 @@ var exampleLetter = wire.DeadLetter{
 }
 
 var exampleSetting = wire.Setting{
-	Name: "reads.top_n", Value: "10", Source: "default", Meaning: "rows in a message of a stream: 10 or 100", Live: true,
+	Name: "reads.top_n", Value: "10", Source: "default", Meaning: "rows in a message of a stream: 10 or 100",
+	Live: true,
 }
 
 var exampleRanking = wire.RankingStatus{
@@ -526,7 +527,8 @@ var exampleOfRoute = map[string]any{
 		Status: wire.StatusDone,
 	},
 	"PUT /v1/admin/settings/:name": wire.Setting{
-		Name: "reads.top_n", Value: "100", Source: "store", Meaning: "rows in a message of a stream: 10 or 100", Live: true,
+		Name: "reads.top_n", Value: "100", Source: "store", Meaning: "rows in a message of a stream: 10 or 100",
+		Live:    true,
 		Version: 3, ChangedAt: new(at("2026-11-21T12:00:00Z")), ChangedBy: "operator",
 	},
 	"POST /v1/admin/flags/:id/dismiss":        flagged(func(f *wire.Flag) { f.State = "dismissed" }),

@@ -147,7 +147,7 @@ func boardChanges() []*change {
 			verb:    "Change board",
 			section: "boards",
 			action:  "board.set",
-			intro:   "Limits how many events of a user are recorded in a period, whether they improve the score or not.",
+			intro:   "Limits how many events of a user are recorded in a period, improvements or not.",
 			done:    "The board is changed.",
 			fields: []field{
 				boardField,

@@ -109,8 +109,9 @@ func TestSignInsAtTheProviderAreLimited(t *testing.T) {
 	over := false
 	key := make([]byte, 32)
 	c, err := New(Options{
-		API: http.NotFoundHandler(), Keys: [][]byte{key}, URL: "http://127.0.0.1", OIDC: OIDC{Issuer: p.URL, ClientID: "c"},
-		Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		API: http.NotFoundHandler(), Keys: [][]byte{key}, URL: "http://127.0.0.1",
+		OIDC: OIDC{Issuer: p.URL, ClientID: "c"},
+		Log:  slog.New(slog.DiscardHandler), Now: time.Now,
 		Limit: func(*http.Request) time.Duration {
 			if over {
 				return 1500 * time.Millisecond

@@ -501,7 +501,7 @@ namespace Scoreboard.Client
         /// colon and the period, such as daily:2026-11-21.</summary>
         public string Board { get; internal set; } = "";
 
-        /// <summary>Number of the user's events on the board in the ledger.</summary>
+        /// <summary>The user's events on the board in the ledger.</summary>
         public long Events { get; internal set; }
 
         /// <summary>Number of banned users who would rank ahead.</summary>
@@ -727,7 +727,7 @@ namespace Scoreboard.Client
         /// <summary>Number of these users who reached it before the user.</summary>
         public long Ahead { get; internal set; }
 
-        /// <summary>User who reached it first; absent if the user may not see other users.</summary>
+        /// <summary>User who reached it first; absent if others may not be seen.</summary>
         public string First { get; internal set; } = "";
 
         /// <summary>Time at which that user reached it; absent without first.</summary>

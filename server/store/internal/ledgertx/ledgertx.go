@@ -84,7 +84,8 @@ from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lat
     where user_id = t.u and event_id = t.e and (source = 'admin') = $4 and recorded_at >= $3 offset 0) as h
 order by t.n`
 
-	sqlScores = `select t.n, s.score, s.version, s.revision, s.reached_at, s.hidden, s.empty, s.action_until, s.uncounted
+	sqlScores = `select t.n, s.score, s.version, s.revision, s.reached_at, s.hidden, s.empty, s.action_until,
+    s.uncounted
 from unnest($1::text[], $2::text[]) with ordinality as t(u, b, n) cross join lateral (
     select * from scores where user_id = t.u and board_id = t.b offset 0) as s`
 
