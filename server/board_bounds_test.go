@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
@@ -53,5 +54,10 @@ func TestBoundsOfBoardsCanBeChanged(t *testing.T) {
 	change := client.BoardChange{MinDelta: &minDelta, MaxDelta: &maxDelta}
 	if _, err := c.SetBoard(t.Context(), "arena", change); err == nil {
 		t.Error("a minimum above the maximum is accepted")
+	}
+	entries := backends.Connect(t, h.postgres).Count(t,
+		`select count(*) from audit_log where action = 'board.set' and target = 'board:arena' and actor = 'root'`)
+	if entries != 3 { // of each request that was accepted
+		t.Errorf("%d entries are in the audit trail, want 3", entries)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/internal/test/fixtures"
 	"github.com/scoreboard/scoreboard/server/config"
+	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
 // The key of conformanceNode, which the node creates.
@@ -99,6 +100,13 @@ func TestConformsToA(t *testing.T) {
 	if slices.Sort(errors); len(slices.Compact(errors)) != 1 {
 		t.Errorf("failures differ: %v", errors)
 	}
+	// Without auth.default_key, a signature that names no key fails in the same way.
+	bare := h.start("api", "transport", "direct")
+	noDefault := specClient{t, bare.URL, c.auth}
+	got := fmt.Sprint(noDefault.call("POST", path, body(1, other, now, defaultSecret), 401, "error_code")["error_code"])
+	if got != errors[0] {
+		t.Errorf("without a default key: got %s, want %s", got, errors[0])
+	}
 	h.ranked(n, "global", "u1", 123)
 	c.call("POST", path, body(123, event, now, defaultSecret), 200, "rank")
 	c.call("GET", "/v1/leaderboard/top?limit=10", "", 200, "entries", "updated_at")
@@ -109,6 +117,23 @@ func TestConformsToA(t *testing.T) {
 	ws, _ := dial(t, fmt.Sprintf("%s/v1/realtime/leaderboard?token=%s", n.URL, token), nil)
 	if frame := next(t, ws); !strings.HasPrefix(frame, `{"type":"leaderboard.updated"`) {
 		t.Errorf("got %s", frame)
+	}
+
+	// The default key has no more rights than any other: revoked, it signs nothing.
+	if err := n.client("root", auth.ScopeAdmin).RevokeKey(t.Context(), defaultKey); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(awaitTimeout)
+	for i := 0; ; i++ {
+		signed := body(1, fmt.Sprintf("7c9e6679-7425-40de-944b-%012d", i), time.Now(), defaultSecret)
+		status, _, answer := request(t, http.MethodPost, n.URL+path, signed, c.auth)
+		if status == http.StatusUnauthorized {
+			break
+		}
+		if status != http.StatusOK || time.Now().After(deadline) {
+			t.Fatalf("with a revoked default key: got %d %s, want 401", status, answer)
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 

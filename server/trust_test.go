@@ -119,6 +119,12 @@ func TestAnomalyModes(t *testing.T) {
 				t.Errorf("%s, over the limit: got %d %s, want %d", c.mode, status, answer, c.status)
 			}
 		}
+		// What the alert Anomalies counts.
+		if c.mode != "off" {
+			if found := n.metric(t, "scoreboard_anomalies_total", `mode="`+c.mode+`"`); found < 1 {
+				t.Errorf("%s: %v anomalies are counted, want at least 1", c.mode, found)
+			}
+		}
 		n.stop()
 		logged := 0
 		for line := range strings.Lines(n.Log()) {

@@ -58,7 +58,7 @@ var printed = map[string][]any{
 	"settings list": {[]client.Setting{}}, "settings get": {client.Setting{}},
 	"settings set": {client.Setting{}, []client.Setting{}},
 	"job list":     {[]client.Job{}}, "job stop": {client.Job{}},
-	"key create": {client.Key{}}, "key list": {[]client.Key{}}, "key revoke": nil, "key rotate": {client.Key{}},
+	"key create": {client.Key{}}, "key list": {[]client.Key{}}, "key revoke": nil, "key rotate": {client.Key{}, client.MasterKeyRotation{}},
 	"ledger archive": {client.Archived{}},
 	"webhook create": {client.Webhook{}}, "webhook list": {[]client.Webhook{}}, "webhook rotate": {client.Webhook{}},
 	"webhook enable": nil, "webhook delete": nil, "webhook test": {client.WebhookDelivery{}},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -16,7 +18,17 @@ import (
 const (
 	tierGap      = 100
 	maxTierReads = 256
+	// tierSearches is how many searches run at a time on a node, at most one less for one caller or board.
+	tierSearches = 4
 )
+
+// errNoTierSearch is the error of a tier in the middle of a board that only the store has: there, a
+// search would count thousands of rows.
+var errNoTierSearch = &scoreboard.Error{
+	Code:       wire.CodeUnavailable,
+	Message:    "this tier cannot be listed while the ranking does not have the board",
+	RetryAfter: pause,
+}
 
 // firstTime is before every time of a standing.
 var firstTime = time.UnixMicro(0).UTC()
@@ -34,7 +46,16 @@ func (l *Leaderboard) TierPage(
 		return nil, false, err
 	}
 	if s.earlier(page, len(page.Entries)-1) { // also where a cursor is ahead of the tier
-		if after, err = s.search(ctx, page); err != nil {
+		if page.Degraded != "" {
+			return nil, false, errNoTierSearch
+		}
+		release, err := l.tierTurns.Take(ctx, share.Claim{Board: string(board.ID)})
+		if err != nil {
+			return nil, false, errBreakerOpen
+		}
+		after, err = s.search(ctx, page)
+		release()
+		if err != nil {
 			return nil, false, err
 		}
 		if page, err = l.Page(ctx, board, after, limit+1+tierGap); err != nil {
@@ -98,6 +119,9 @@ func (s *tierSearch) search(ctx context.Context, page *scoreboard.Top) (*scorebo
 		row, err := s.l.Page(ctx, s.board, &mid, 1)
 		if err != nil {
 			return nil, err
+		}
+		if row.Degraded != "" {
+			return nil, errNoTierSearch
 		}
 		if s.earlier(row, 0) {
 			lo, loRank = row.Position(0, s.board.Order), row.Entries[0].Rank

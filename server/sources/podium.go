@@ -82,20 +82,31 @@ func (p *Podium) Boards(ctx context.Context, names []string) ([]Board, error) {
 
 func (p *Podium) names(ctx context.Context) (names []string, err error) {
 	seen := make(map[string]bool) // a scan may return a key twice
-	keys := p.db.ScanType(ctx, 0, "", scanCount, "zset").Iterator()
-	for keys.Next(ctx) {
-		name := keys.Val()
-		if strings.HasSuffix(name, ttlSuffix) || seen[name] {
-			continue
+	cursor := uint64(0)
+	for range maxScanPages {
+		var keys []string
+		if keys, cursor, err = p.db.ScanType(ctx, cursor, "", scanCount, "zset").Result(); err != nil {
+			return nil, err
 		}
-		if len(names) == maxBoards {
-			return nil, fmt.Errorf("more than %d sorted sets; name the boards", maxBoards)
+		for _, name := range keys {
+			if strings.HasSuffix(name, ttlSuffix) || seen[name] {
+				continue
+			}
+			if len(names) == maxBoards {
+				return nil, fmt.Errorf("more than %d sorted sets; name the boards", maxBoards)
+			}
+			seen[name] = true
+			names = append(names, name)
 		}
-		seen[name] = true
-		names = append(names, name)
+		if cursor == 0 {
+			return names, nil
+		}
 	}
-	return names, keys.Err()
+	return nil, fmt.Errorf("the scan of the keys has not ended after %d pages", maxScanPages)
 }
+
+// maxScanPages bounds a scan of the keys that does not end; of a Redis with as many keys, name the boards.
+const maxScanPages = 1_000_000
 
 // pageSize is about how many members are read at once, so that Redis answers others in
 // between.

@@ -106,3 +106,25 @@ func TestJobThatEndsAfterAnErasure(t *testing.T) {
 		t.Errorf("the job that waited: %v, %s; want no name", err, line(during))
 	}
 }
+
+// The last run of a job is that of any process, and one from before the clock went back is none.
+func TestLastRunOfAJob(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	if _, ran, err := s.Leases.SinceRun(t.Context(), "reconcile"); err != nil || ran {
+		t.Fatalf("before the first run: got %t, %v", ran, err)
+	}
+	for _, took := range []time.Duration{2 * time.Hour, time.Hour} {
+		if err := s.Leases.RecordRun(t.Context(), "reconcile", took); err != nil {
+			t.Fatal(err)
+		}
+		ago, ran, err := s.Leases.SinceRun(t.Context(), "reconcile")
+		if err != nil || !ran || ago < took || ago > took+time.Minute {
+			t.Errorf("a run that began %s ago: got %s, %t, %v", took, ago, ran, err)
+		}
+	}
+	conn.Do(t, `update job_runs set started_at = clock_timestamp() + interval '1 hour'`)
+	if ago, ran, err := s.Leases.SinceRun(t.Context(), "reconcile"); err != nil || ran {
+		t.Errorf("a run of the future: got %s, %t, %v, want none", ago, ran, err)
+	}
+}

@@ -13,12 +13,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// AttemptCounter counts the attempts of users.
-type AttemptCounter interface {
-	// Attempts returns how many events of a user a board has recorded that are not reversed.
-	Attempts(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (int64, error)
-}
-
 // placeQuery are the parameters of a read of one user.
 type placeQuery struct {
 	board      *scoreboard.Board
@@ -33,7 +27,7 @@ type placeQuery struct {
 // places answers with the standings of single users.
 type places struct {
 	reads      Leaderboard
-	attempts   AttemptCounter
+	attempts   *attempts
 	pastBoards PastBoards
 	past       *pastReads
 	boards     *userBoards
@@ -174,8 +168,8 @@ func (h *places) attemptsLeft(
 	if board.Attempts == 0 {
 		return nil
 	}
-	used, err := h.attempts.Attempts(ctx, board.ID, user)
-	if err != nil {
+	used, ok := h.attempts.used(ctx, board.ID, user)
+	if !ok {
 		return nil
 	}
 	return board.AttemptsLeft(used)

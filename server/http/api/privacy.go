@@ -54,7 +54,7 @@ func (h *privacy) hides(c *gin.Context, caller *auth.Claims) bool {
 		return false
 	}
 	to, err := peekVisibility(c)
-	if err != nil {
+	if err != nil || to == scoreboard.VisibilityPublic { // which hides nobody, and must not take turns from who hides
 		return false
 	}
 	return takeTurn(c, h.turns, func(ctx context.Context) (bool, error) {

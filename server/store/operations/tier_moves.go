@@ -56,7 +56,7 @@ where cursor_xid = $1`
 )
 
 // maxTierMoves bounds the changes that one pass reads.
-const maxTierMoves = 2000
+const maxTierMoves = 500
 
 // tierChange is a change of a user's score by an own event.
 type tierChange struct {

@@ -123,6 +123,10 @@ func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 	stop()
 	all.Wait()
 	r.same(t)
+	// Passes of all processes, also of those that start later, are due by this.
+	if ago, ran, err := r.Leases.SinceRun(ctx, "reconcile"); err != nil || !ran || ago > time.Minute {
+		t.Errorf("the last pass began %s ago (%t, %v), want it stored", ago, ran, err)
+	}
 	repaired := 0.0
 	for _, p := range passes {
 		var m dto.Metric

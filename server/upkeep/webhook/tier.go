@@ -6,11 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
+
+// maxTierWait is how long moves of all boards wait for a ranking that lacks one of them.
+const maxTierWait = 10 * time.Second
 
 // errRankingBehind says that the ranking does not have a move yet.
 var errRankingBehind = errors.New("the ranking is behind the moves of users between tiers")
@@ -54,9 +58,16 @@ func (w *Worker) compareTiers(ctx context.Context, hooks []scoreboard.Webhook) e
 	for i := range moves.Moves {
 		m := &moves.Moves[i]
 		payload, err := w.tierMessage(ctx, all[m.Board], m)
-		if errors.Is(err, errRankingBehind) {
-			w.Log.Debug("tiers not compared for webhooks", "board", m.Board, "err", err)
-			return nil // the next pass begins here again
+		if errors.Is(err, errRankingBehind) || errors.Is(err, scoreboard.ErrNotLoaded) {
+			if w.behind.IsZero() {
+				w.behind = time.Now()
+			}
+			if time.Since(w.behind) < maxTierWait {
+				w.Log.Debug("tiers not compared for webhooks", "board", m.Board, "err", err)
+				return nil // the next pass begins here again
+			}
+			w.Log.Warn("no message about a move between tiers: the ranking does not have it", "board", m.Board, "err", err)
+			continue
 		}
 		if err != nil {
 			return err
@@ -67,6 +78,7 @@ func (w *Worker) compareTiers(ctx context.Context, hooks []scoreboard.Webhook) e
 			})
 		}
 	}
+	w.behind = time.Time{}
 	return w.Store.SaveTierMoves(ctx, &moves, messages)
 }
 

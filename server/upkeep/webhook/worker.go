@@ -108,6 +108,7 @@ type Worker struct {
 	client  *http.Client
 	tops    map[topKey]topVersion // compared before, while this process holds the lease
 	counted time.Time             // of the backlogs
+	behind  time.Time             // since when a ranking lacks moves between tiers; zero: none does
 	cleaned time.Time
 
 	sending sync.WaitGroup

@@ -81,9 +81,9 @@ func _send_first() -> Dictionary:
 	var increment: Dictionary = first["increment"]
 	var now := int(Time.get_unix_time_from_system())
 	if first["at"] == 0:
-		first["at"] = now
 		if not _append({"sent": now}):
 			return {"error_code": "unavailable", "message": "the queue cannot be written"}
+		first["at"] = now
 	var age: int = now - first["at"]
 	var result := {"error_code": "gone", "message": "first sent too long ago", "temporary": false}
 	if age <= MAX_AGE and age >= -MAX_CLOCK_STEP:
