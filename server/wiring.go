@@ -231,7 +231,7 @@ func (s *Server) makeHub() {
 	s.hub.Trace(s.tracer)
 	s.hub.ShowFriends(s.friends())
 	s.hub.ShowUsers(s.reads.ShowNow)
-	s.hub.ShowTiers(s.catalog.Tiers)
+	s.hub.Tiers = s.catalog.Tiers
 	s.hidden.OnChange(s.hub.Reshow)
 	s.add("hub", s.hub)
 	if c.Has(config.RoleGateway) && c.Realtime.Bus == config.BusKafka {

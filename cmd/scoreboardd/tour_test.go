@@ -77,7 +77,7 @@ page() { printf '\n== %s\n' "$1"; }
 	out := shell(t, dir, prelude+
 		"page README.md\n"+readme.Script(t, []string{"Quick start", "Your first increment"}, nil)+
 		"page first.go\ngo run "+golangMain+"\n"+
-		"page docs/boards.md\n"+boards.Script(t, []string{"", "Labels", "Rules"}, nil)+
+		"page docs/boards.md\n"+boards.Script(t, []string{"", "Attempts", "Labels", "Rules"}, nil)+
 		"page docs/reading.md\n"+reading.Script(t, []string{""}, nil)+
 		"page docs/signing.md\n"+signing.Script(t, []string{
 		"In the body", "In the headers", "When a request is rejected",

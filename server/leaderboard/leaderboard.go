@@ -129,7 +129,6 @@ func (ids) Visibility(scoreboard.UserID) scoreboard.Visibility { return scoreboa
 
 // Leaderboard answers reads.
 type Leaderboard struct {
-	tierTurns *share.Pool // of searches for where a tier begins
 	Options
 	flight   singleflight.Group
 	tops     topCache
@@ -186,7 +185,6 @@ func New(o Options) *Leaderboard {
 		}, []string{"what", "result"}),
 	}
 	l.store.slots, l.storeReceipts.slots = share.New(storeSlots), share.New(storeSlots)
-	l.tierTurns = share.New(tierSearches)
 	l.guards = []*guard{l.reads, l.receipts, l.store, l.storeReceipts}
 	l.useReplicas()
 	l.tops.init(l.cached)

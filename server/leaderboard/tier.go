@@ -33,23 +33,34 @@ var errNoTierSearch = &scoreboard.Error{
 // firstTime is before every time of a standing.
 var firstTime = time.UnixMicro(0).UTC()
 
+// TierReads lists the users of tiers.
+type TierReads struct {
+	reads *Leaderboard
+	turns *share.Pool // of searches for where a tier begins
+}
+
+// NewTierReads returns reads of tiers by those of pages.
+func NewTierReads(reads *Leaderboard) *TierReads {
+	return &TierReads{reads: reads, turns: share.New(tierSearches)}
+}
+
 // TierPage returns up to limit users of a tier, those behind a position if there is one, and
 // whether there are more of them.
-func (l *Leaderboard) TierPage(
+func (t *TierReads) TierPage(
 	ctx context.Context, board *scoreboard.Board, tier int, after *scoreboard.Position, limit int,
 ) (page *scoreboard.Top, more bool, err error) {
-	s := tierSearch{l: l, board: board, tier: tier}
+	s := tierSearch{l: t.reads, board: board, tier: tier}
 	if after == nil {
 		after = s.start()
 	}
-	if page, err = l.Page(ctx, board, after, limit+1); err != nil {
+	if page, err = t.reads.Page(ctx, board, after, limit+1); err != nil {
 		return nil, false, err
 	}
 	if s.earlier(page, len(page.Entries)-1) { // also where a cursor is ahead of the tier
 		if page.Degraded != "" {
 			return nil, false, errNoTierSearch
 		}
-		release, err := l.tierTurns.Take(ctx, share.Claim{Board: string(board.ID)})
+		release, err := t.turns.Take(ctx, share.Claim{Board: string(board.ID)})
 		if err != nil {
 			return nil, false, errBreakerOpen
 		}
@@ -58,7 +69,7 @@ func (l *Leaderboard) TierPage(
 		if err != nil {
 			return nil, false, err
 		}
-		if page, err = l.Page(ctx, board, after, limit+1+tierGap); err != nil {
+		if page, err = t.reads.Page(ctx, board, after, limit+1+tierGap); err != nil {
 			return nil, false, err
 		}
 	} else if s.earlier(page, 0) { // the tier begins within the page
@@ -67,7 +78,7 @@ func (l *Leaderboard) TierPage(
 			first++
 		}
 		before := page.Position(first-1, board.Order)
-		if page, err = l.Page(ctx, board, &before, limit+1); err != nil {
+		if page, err = t.reads.Page(ctx, board, &before, limit+1); err != nil {
 			return nil, false, err
 		}
 	}

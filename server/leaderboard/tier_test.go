@@ -72,7 +72,7 @@ func TestPagesOfATierHaveItsUsers(t *testing.T) {
 			{Name: "rank", Rank: 1 + rng.Int64N(total)},
 			{Name: "all", Percent: 100_000},
 		}}
-		l := pagesOf(source)
+		l := leaderboard.NewTierReads(pagesOf(source))
 		for tier := range board.Tiers {
 			var want, got []scoreboard.UserID
 			for i, p := range source.rows {
@@ -109,7 +109,7 @@ func TestTierOfALargeBoardIsFoundQuickly(t *testing.T) {
 	board := &scoreboard.Board{ID: "arena", Order: scoreboard.OrderHighest, Tiers: scoreboard.Tiers{
 		{Name: "gold", Rank: 100_000}, {Name: "silver", Percent: 100_000},
 	}}
-	page, more, err := pagesOf(source).TierPage(t.Context(), board, 1, nil, 10)
+	page, more, err := leaderboard.NewTierReads(pagesOf(source)).TierPage(t.Context(), board, 1, nil, 10)
 	if err != nil || !more || len(page.Entries) != 10 || page.Entries[0].Rank != 100_001 {
 		t.Fatalf("got %+v, %v, %v, want ranks from 100001", page, more, err)
 	}

@@ -14,6 +14,10 @@ import (
 
 // Hub holds the boards that this node streams and the connections to them.
 type Hub struct {
+	// Tiers returns those of a board, and its order, without waiting: viewers are told when they come
+	// into another one. It is set before Run.
+	Tiers func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order)
+
 	options atomic.Pointer[Options]
 	source  Source
 	users   Users
@@ -27,7 +31,6 @@ type Hub struct {
 	friends       FriendsSource // nil: viewers have none
 	friendLookups *friendLookups
 	showNow       func(*scoreboard.Top) *scoreboard.Top
-	tiers         func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order)
 	window        adaptiveWindow
 
 	lifetime context.Context // ends with Run
@@ -62,7 +65,7 @@ func NewHub(o Options, source Source, users Users, log *slog.Logger) *Hub {
 		wheel: newWheel(time.Now()), queue: newQueue(),
 		friendLookups: newFriendLookups(o.FriendLookups),
 		showNow:       func(top *scoreboard.Top) *scoreboard.Top { return top },
-		tiers:         func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order) { return nil, "" },
+		Tiers:         noTiers,
 		window:        adaptiveWindow{base: o.Window, max: o.MaxWindow, maxLag: o.Lag},
 		boards:        make(map[scoreboard.BoardID]*board),
 		instances:     make(map[scoreboard.BoardID][]*board),
@@ -84,11 +87,8 @@ func (h *Hub) Trace(t *tracing.Tracer) { h.tracer = t }
 // ShowFriends lets viewers ask for the standings of their friends. It is called before Run.
 func (h *Hub) ShowFriends(source FriendsSource) { h.friends = source }
 
-// ShowTiers has viewers told when they come into another tier: tiers returns those of a board,
-// and its order, without waiting. It is called before Run.
-func (h *Hub) ShowTiers(tiers func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order)) {
-	h.tiers = tiers
-}
+// noTiers is Hub.Tiers where no board has any.
+func noTiers(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order) { return nil, "" }
 
 // ShowUsers has showNow return each state with those users hidden that must be now: the
 // same state if nothing differs. It is called before Run.

@@ -89,9 +89,9 @@ func TestPageShowsRealMessages(t *testing.T) {
 	friendsOf := &circles{ranking: boards}
 	friendsOf.befriend("alice", "bob")
 	r.hub.ShowFriends(friendsOf)
-	r.hub.ShowTiers(func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order) {
+	r.hub.Tiers = func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order) {
 		return scoreboard.Tiers{{Name: "gold", Rank: 1}, {Name: "silver", Rank: 10}}, scoreboard.OrderHighest
-	})
+	}
 	var sent []string
 	got := func(w *watcher) {
 		t.Helper()

@@ -66,7 +66,7 @@ func TestRanksOfTenThousandViewers(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				source := &slowRanking{took: c.took}
-				h := &Hub{rankLookups: newRankLookups(source, func() int { return c.perSecond })}
+				h := &Hub{Tiers: noTiers, rankLookups: newRankLookups(source, func() int { return c.perSecond })}
 				var all []*board
 				for i := range boards {
 					id := scoreboard.BoardID(fmt.Sprint("board-", i))

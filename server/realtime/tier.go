@@ -23,7 +23,7 @@ type boardTiers struct {
 
 // tiersNow returns the tiers of the board's newest state.
 func (b *board) tiersNow() (t boardTiers) {
-	t.tiers, t.order = b.hub.tiers(b.latest.Board)
+	t.tiers, t.order = b.hub.Tiers(b.latest.Board)
 	return t
 }
 

@@ -28,9 +28,9 @@ func TestOwnTier(t *testing.T) {
 	tiers := scoreboard.Tiers{
 		{Name: "legend", Score: &hundred}, {Name: "gold", Rank: 1}, {Name: "silver", Percent: 50_000},
 	}
-	r.hub.ShowTiers(func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order) {
+	r.hub.Tiers = func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order) {
 		return tiers, scoreboard.OrderHighest
-	})
+	}
 	alice, phone, bob := r.dial("user=alice"), r.dial("user=alice"), r.dial("user=bob")
 	dave := r.dial("user=dave") // without a score
 	for _, w := range []*watcher{alice, phone, bob, dave} {

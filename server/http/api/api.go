@@ -116,6 +116,7 @@ type Options struct {
 	Reads       Leaderboard
 	PastBoards  PastBoards     // set where Reads is
 	Attempts    AttemptCounter // set where Reads is
+	Tiers       TierReads      // set where Reads is
 	Profiles    Profiles
 	ExternalIDs ExternalIDs // nil: they are not stored
 	Friends     Friends

@@ -196,6 +196,7 @@ func allOptions(kept Trail) Options {
 		Reads:        struct{ Leaderboard }{},
 		PastBoards:   struct{ PastBoards }{},
 		Attempts:     struct{ AttemptCounter }{},
+		Tiers:        struct{ TierReads }{},
 		Live:         struct{ Live }{},
 		WebSockets:   struct{ WebSockets }{},
 		EventStreams: struct{ Stream }{},

@@ -29,17 +29,21 @@ type Leaderboard interface {
 	) (*scoreboard.Place, error)
 	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
 	RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (int64, error)
-	// TierPage returns up to limit users of a tier, those behind a position if there is one, and
-	// whether there are more of them.
-	TierPage(
-		ctx context.Context, board *scoreboard.Board, tier int, after *scoreboard.Position, limit int,
-	) (page *scoreboard.Top, more bool, err error)
 	// HasStanding reads from the store whether a user is on a board, which need not exist.
 	HasStanding(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (bool, error)
 	// CachedTop and CachedPlace return a recent answer for clients over the limit;
 	// nil if none is cached.
 	CachedTop(board scoreboard.BoardID) *scoreboard.Top
 	CachedPlace(board scoreboard.BoardID, user scoreboard.UserID, k int) *scoreboard.Place
+}
+
+// TierReads lists the users of tiers.
+type TierReads interface {
+	// TierPage returns up to limit users of a tier, those behind a position if there is one, and
+	// whether there are more of them.
+	TierPage(
+		ctx context.Context, board *scoreboard.Board, tier int, after *scoreboard.Position, limit int,
+	) (page *scoreboard.Top, more bool, err error)
 }
 
 // The bounds of reads.
@@ -81,6 +85,7 @@ type topQuery struct {
 // topReads answers with the rows of boards.
 type topReads struct {
 	reads      Leaderboard
+	tiers      TierReads
 	pastBoards PastBoards
 	past       *pastReads
 	live       Live // nil: long polls do not wait

@@ -71,7 +71,7 @@ func queryTier(c *gin.Context, board *scoreboard.Board) (int, error) {
 
 // topOfTier answers with the users in a tier, best first.
 func (h *topReads) topOfTier(c *gin.Context, caller *auth.Claims, q topQuery) error {
-	page, more, err := h.reads.TierPage(c.Request.Context(), q.board, q.tier, q.after, q.limit)
+	page, more, err := h.tiers.TierPage(c.Request.Context(), q.board, q.tier, q.after, q.limit)
 	if err != nil {
 		return err
 	}

@@ -306,7 +306,7 @@ func commandLine(words []string) string {
 // quoteWord quotes a word for a shell if it needs it.
 func quoteWord(w string) string {
 	plain := strings.IndexFunc(w, func(r rune) bool {
-		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:@-/+,", r)
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:@-/+,=", r)
 	}) < 0
 	if plain && w != "" {
 		return w
