@@ -175,8 +175,8 @@ func (p *parts) addWrites(h *handlers) {
 
 func (p *parts) addReads(h *handlers) {
 	h.tops = &topReads{
-		reads: p.Reads, tiers: p.Tiers, pastBoards: p.PastBoards, past: p.past, live: p.Live, access: p.access, cursors: p.CursorKeys,
-		pages: p.pages, show: p.Show, policy: p.policy, now: p.Now,
+		reads: p.Reads, tiers: p.Tiers, pastBoards: p.PastBoards, past: p.past, live: p.Live, access: p.access,
+		cursors: p.CursorKeys, pages: p.pages, show: p.Show, policy: p.policy, now: p.Now,
 	}
 	h.places = &places{
 		reads: p.Reads, pastBoards: p.PastBoards, past: p.past, boards: p.userBoards, lookups: p.lookups,

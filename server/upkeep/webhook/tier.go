@@ -66,7 +66,8 @@ func (w *Worker) compareTiers(ctx context.Context, hooks []scoreboard.Webhook) e
 				w.Log.Debug("tiers not compared for webhooks", "board", m.Board, "err", err)
 				return nil // the next pass begins here again
 			}
-			w.Log.Warn("no message about a move between tiers: the ranking does not have it", "board", m.Board, "err", err)
+			w.Log.Warn("no message about a move between tiers: the ranking does not have it",
+				"board", m.Board, "err", err)
 			continue
 		}
 		if err != nil {
