@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -116,4 +117,49 @@ func TestTierOfALargeBoardIsFoundQuickly(t *testing.T) {
 	if source.reads > 80 {
 		t.Errorf("%d reads, want at most 80", source.reads)
 	}
+}
+
+// storedRows is a store with the rows of a board.
+type storedRows struct {
+	plainFallback
+	rows *sortedRows
+}
+
+func (s *storedRows) Page(
+	ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int,
+) (*scoreboard.Top, error) {
+	return s.rows.Page(ctx, board.ID, after, limit)
+}
+
+// Without the ranking the first tiers are listed from the store, and no search is made there.
+func TestTiersWithoutTheRanking(t *testing.T) {
+	t.Parallel()
+	rows := &sortedRows{rows: manyRows(rand.New(rand.NewPCG(43, 5)), 3000)}
+	l := leaderboard.NewTierReads(leaderboard.New(leaderboard.Options{
+		Catalog: oneBoard{}, Ranking: &missing{}, Fallback: &storedRows{rows: rows}, TriggerRebuild: func() {},
+		Log: slog.New(slog.DiscardHandler),
+	}))
+	board := &scoreboard.Board{ID: "arena", Order: scoreboard.OrderHighest, Tiers: scoreboard.Tiers{
+		{Name: "gold", Rank: 10}, {Name: "silver", Rank: 2000}, {Name: "bronze", Percent: 100_000},
+	}}
+	page, more, err := l.TierPage(t.Context(), board, 1, nil, 100)
+	if err != nil || !more || len(page.Entries) != 100 || page.Entries[0].Rank != 11 || page.Degraded == "" {
+		t.Errorf("got %+v, %t, %v, want the ranks from 11 of a degraded board", page, more, err)
+	}
+	rows.reads = 0
+	if _, _, err := l.TierPage(t.Context(), board, 2, nil, 100); wire.CodeOf(err) != wire.CodeUnavailable {
+		t.Errorf("got %v, want unavailable", err)
+	}
+	if rows.reads != 1 {
+		t.Errorf("the store read %d pages, want 1", rows.reads)
+	}
+}
+
+// missing is a ranking that does not have the board.
+type missing struct{ hanging }
+
+func (*missing) Page(
+	context.Context, scoreboard.BoardID, *scoreboard.Position, int,
+) (*scoreboard.Top, error) {
+	return nil, scoreboard.ErrNotLoaded
 }
