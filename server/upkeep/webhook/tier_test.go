@@ -67,7 +67,8 @@ func TestMoveThatTheRankingLacks(t *testing.T) {
 				Board: "arena", User: user, After: scoreboard.Position{Key: -5, User: user}, Revision: 1,
 			}
 		}
-		store := &tierStore{moves: scoreboard.TierMoves{Moves: []scoreboard.TierMove{move("bob"), move("carl"), move("dan")}}}
+		moves := []scoreboard.TierMove{move("bob"), move("carl"), move("dan")}
+		store := &tierStore{moves: scoreboard.TierMoves{Moves: moves}}
 		w := New(Options{
 			Store: store, Boards: tierBoards{}, Ranking: staleRanking{},
 			Hide: func(scoreboard.BoardID, []scoreboard.Entry) {}, Log: slog.New(slog.DiscardHandler),
@@ -84,7 +85,7 @@ func TestMoveThatTheRankingLacks(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		if waited := time.Since(began); waited < maxTierWait || len(store.saved) != 2 {
-			t.Errorf("after %s got %d messages, want those of bob and dan after %s", waited, len(store.saved), maxTierWait)
+			t.Errorf("after %s got %d messages, want bob's and dan's after %s", waited, len(store.saved), maxTierWait)
 		}
 	})
 }
