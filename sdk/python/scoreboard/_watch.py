@@ -232,7 +232,7 @@ class Watcher:
         while True:
             wait = waits.poll_min + self._config.random() * (waits.poll_max - waits.poll_min)
             try:
-                top = await self._read(_operations.top(self._name, self._limit, "", 0))
+                top = await self._read(_operations.top(self._name, self._limit, "", "", 0))
             except ScoreboardError as error:
                 error.op = "poll the top"
                 if error.status in (401, 403, 404):
