@@ -87,8 +87,13 @@ func TestFindMax(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := m.Tries[len(m.Tries)-1]
-	if m.Rate < 40 || m.Rate > 50 || m.Report == nil || last.Rate != m.Rate || last.Missed != "" {
+	if m.Rate < 40 || m.Report == nil || last.Rate != m.Rate || last.Missed != "" {
 		t.Errorf("got %+v", m)
+	}
+	// A busy machine sends less than a rate asks for, and what was not sent cannot be rejected.
+	passedAbove := func(t Try) bool { return t.Missed == "" && t.Got > 50 }
+	if slices.ContainsFunc(m.Tries, passedAbove) {
+		t.Errorf("more than the server's quota passed: %+v", m.Tries)
 	}
 	failedAbove := func(t Try) bool { return t.Missed != "" && t.Rate > m.Rate }
 	if !slices.ContainsFunc(m.Tries, failedAbove) || len(messages) < len(m.Tries) {
