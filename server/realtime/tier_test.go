@@ -18,7 +18,7 @@ func (w *watcher) tier() wire.Message {
 	}
 }
 
-// Users are told when they come into another tier, whoever moved, and only then.
+// Users are told when they come into another tier, by a move of their own or of others, and only then.
 func TestOwnTier(t *testing.T) {
 	t.Parallel()
 	boards := newRanking("global")
