@@ -42,7 +42,7 @@ func Pipeline(ctx context.Context, o Options) error {
 		return err
 	}
 	for _, part := range []func(context.Context, pipelineSize) error{
-		r.rebuildUnderReads, r.verifyLedger, r.redisMemory, r.projectBacklog, r.replay, r.projectionLag,
+		r.rebuildUnderReads, r.verifyLedger, r.redisMemory, r.projectBacklogs, r.replay, r.projectionLag,
 		r.drainUnderLoad,
 	} {
 		if err := part(ctx, size); err != nil {
