@@ -47,7 +47,7 @@ func (s *Server) makeAPI() error {
 	s.add("settings", s.settings)
 	s.Register(s.store.Increments.Collectors()...)
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
-		o.PastBoards, o.Attempts, o.Tiers = s.store.PastBoards, s.store.Reads, leaderboard.NewTierReads(s.reads)
+		o.PastBoards, o.Tiers = s.store.PastBoards, leaderboard.NewTierReads(s.reads)
 		o.Reads, o.Ledger, o.Show, o.Hidden = s.reads, s.store.Reads, s.display().ShowEveryone, s.hidden
 		if r := s.replicas.fallback; r != nil && c.ReadsReplicas() {
 			past := pastReads{s.store, s.replicas.store, r.State}

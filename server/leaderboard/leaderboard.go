@@ -90,6 +90,8 @@ type Options struct {
 	TriggerRebuild func()
 	// StoreUnavailable reports whether the store has stopped answering; nil is never.
 	StoreUnavailable func() bool
+	// AttemptCounts counts the attempts of users on boards that limit them.
+	AttemptCounts AttemptCounter
 	// UserCache is how long a user's standing is cached; 0 is not at all.
 	UserCache time.Duration
 	Display   Display // nil shows everyone under the id alone
@@ -141,6 +143,7 @@ type Leaderboard struct {
 	cached   *prometheus.CounterVec
 
 	storeReceipts *guard // the store, for receipts
+	attempts      *guard // the store, for counts of attempts
 
 	ranking  Ranking   // Ranking, or its replica
 	fallback Standings // Fallback, or its replica
@@ -175,6 +178,7 @@ func New(o Options) *Leaderboard {
 		receipts:      newGuard("receipts", rankBudget),
 		store:         newGuard("store", storeBudget),
 		storeReceipts: newGuard("receipts from the store", storeRankBudget),
+		attempts:      newGuard("attempts", attemptsBudget),
 		degraded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_leaderboard_degraded_reads_total",
 			Help: "Reads that PostgreSQL answered because the ranking could not.",
@@ -185,7 +189,8 @@ func New(o Options) *Leaderboard {
 		}, []string{"what", "result"}),
 	}
 	l.store.slots, l.storeReceipts.slots = share.New(storeSlots), share.New(storeSlots)
-	l.guards = []*guard{l.reads, l.receipts, l.store, l.storeReceipts}
+	l.attempts.slots = share.New(attemptsSlots)
+	l.guards = []*guard{l.reads, l.receipts, l.store, l.storeReceipts, l.attempts}
 	l.useReplicas()
 	l.tops.init(l.cached)
 	return l

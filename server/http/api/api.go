@@ -114,9 +114,8 @@ type Options struct {
 	Events      Events
 	Ranker      Ranker
 	Reads       Leaderboard
-	PastBoards  PastBoards     // set where Reads is
-	Attempts    AttemptCounter // set where Reads is
-	Tiers       TierReads      // set where Reads is
+	PastBoards  PastBoards // set where Reads is
+	Tiers       TierReads  // set where Reads is
 	Profiles    Profiles
 	ExternalIDs ExternalIDs // nil: they are not stored
 	Friends     Friends

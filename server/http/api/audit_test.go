@@ -195,7 +195,6 @@ func allOptions(kept Trail) Options {
 		Submitter:    struct{ Submitter }{},
 		Reads:        struct{ Leaderboard }{},
 		PastBoards:   struct{ PastBoards }{},
-		Attempts:     struct{ AttemptCounter }{},
 		Tiers:        struct{ TierReads }{},
 		Live:         struct{ Live }{},
 		WebSockets:   struct{ WebSockets }{},

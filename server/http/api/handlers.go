@@ -180,7 +180,7 @@ func (p *parts) addReads(h *handlers) {
 	}
 	h.places = &places{
 		reads: p.Reads, pastBoards: p.PastBoards, past: p.past, boards: p.userBoards, lookups: p.lookups,
-		reasons: p.reasons, show: p.Show, now: p.Now, attempts: newAttempts(p.Attempts),
+		reasons: p.reasons, show: p.Show, now: p.Now,
 	}
 	h.lists = &userLists{reads: p.Reads, access: p.access, lookups: p.lookups, now: p.Now}
 	h.friendsBoards = &friendsBoards{reads: p.FriendReads, access: p.access, now: p.Now}

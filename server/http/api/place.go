@@ -27,7 +27,6 @@ type placeQuery struct {
 // places answers with the standings of single users.
 type places struct {
 	reads      Leaderboard
-	attempts   *attempts
 	pastBoards PastBoards
 	past       *pastReads
 	boards     *userBoards
@@ -168,8 +167,8 @@ func (h *places) attemptsLeft(
 	if board.Attempts == 0 {
 		return nil
 	}
-	used, ok := h.attempts.used(ctx, board.ID, user)
-	if !ok {
+	used, err := h.reads.AttemptsUsed(ctx, board.ID, user)
+	if err != nil {
 		return nil
 	}
 	return board.AttemptsLeft(used)

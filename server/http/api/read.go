@@ -35,6 +35,8 @@ type Leaderboard interface {
 	// nil if none is cached.
 	CachedTop(board scoreboard.BoardID) *scoreboard.Top
 	CachedPlace(board scoreboard.BoardID, user scoreboard.UserID, k int) *scoreboard.Place
+	// AttemptsUsed returns how many events of a user a board has recorded that are not reversed.
+	AttemptsUsed(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (int64, error)
 }
 
 // TierReads lists the users of tiers.
