@@ -203,8 +203,8 @@ func (w *watcher) heartbeat(kind Connection) {
 // errClosing ends a stream after a bye message.
 var errClosing = errors.New("the server is closing the connection")
 
-// frame handles one message of a stream.
-func (w *watcher) frame(kind Connection, f *wire.Message) error {
+// message handles one message of a stream.
+func (w *watcher) message(kind Connection, f *wire.Message) error {
 	switch f.Type {
 	case wire.MessageUpdated:
 		w.heard(kind)

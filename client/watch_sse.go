@@ -31,7 +31,7 @@ func (w *watcher) sse(ctx context.Context) (received bool, err error) {
 	defer func() { _ = body.Close() }()
 	var data []byte
 	lines := bufio.NewScanner(body)
-	lines.Buffer(make([]byte, 0, 4<<10), maxFrame)
+	lines.Buffer(make([]byte, 0, 4<<10), maxMessage)
 	for lines.Scan() {
 		watchdog.Reset(w.c.timeouts.maxSilence)
 		line := lines.Bytes()
@@ -42,10 +42,10 @@ func (w *watcher) sse(ctx context.Context) (received bool, err error) {
 			}
 			var f wire.Message
 			if err := json.Unmarshal(data, &f); err != nil {
-				return received, fmt.Errorf("decode a frame: %w", err)
+				return received, fmt.Errorf("decode a message: %w", err)
 			}
 			data = data[:0]
-			if err := w.frame(SSE, &f); err != nil {
+			if err := w.message(SSE, &f); err != nil {
 				return received, err
 			}
 			received = true
@@ -55,8 +55,8 @@ func (w *watcher) sse(ctx context.Context) (received bool, err error) {
 		default:
 			// The message in data has all that event and id say.
 			if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-				if len(data)+len(rest) > maxFrame {
-					return received, fmt.Errorf("read the stream: an event of over %d bytes", maxFrame)
+				if len(data)+len(rest) > maxMessage {
+					return received, fmt.Errorf("read the stream: an event of over %d bytes", maxMessage)
 				}
 				data = append(data, bytes.TrimPrefix(rest, []byte(" "))...)
 				data = append(data, '\n')

@@ -15,8 +15,8 @@ import (
 	"github.com/scoreboard/scoreboard/client/wire"
 )
 
-// maxFrame limits one message; 100 rows with names and avatars are far smaller.
-const maxFrame = 1 << 20
+// maxMessage limits one message; 100 rows with names and avatars are far smaller.
+const maxMessage = 1 << 20
 
 // websocket follows the stream over one WebSocket until it ends.
 func (w *watcher) websocket(ctx context.Context) (received bool, err error) {
@@ -32,7 +32,7 @@ func (w *watcher) websocket(ctx context.Context) (received bool, err error) {
 	})
 	defer stop()
 	defer func() { _ = conn.Close() }()
-	conn.SetReadLimit(maxFrame)
+	conn.SetReadLimit(maxMessage)
 	extendDeadline := func() { _ = conn.SetReadDeadline(time.Now().Add(w.c.timeouts.maxSilence)) }
 	extendDeadline()
 	conn.SetPingHandler(func(data string) error {
@@ -61,9 +61,9 @@ func (w *watcher) websocket(ctx context.Context) (received bool, err error) {
 		extendDeadline()
 		var f wire.Message
 		if err := json.Unmarshal(message, &f); err != nil {
-			return received, fmt.Errorf("decode a frame: %w", err)
+			return received, fmt.Errorf("decode a message: %w", err)
 		}
-		if err := w.frame(WebSocket, &f); err != nil {
+		if err := w.message(WebSocket, &f); err != nil {
 			return received, err
 		}
 		received = true

@@ -278,7 +278,7 @@ func entries(rows []dialectRow) []client.Entry {
 	return all
 }
 
-// dialectRows are the rows of a response or a frame; plain has a bare array.
+// dialectRows are the rows of a response or a message; plain has a bare array.
 type dialectRows struct {
 	Top  []dialectRow
 	Data struct {

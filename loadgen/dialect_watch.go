@@ -115,11 +115,11 @@ func (d *dialectAPI) followEvents(ctx context.Context, path, token string, seen 
 	return lines.Err()
 }
 
-// show passes on the rows of a frame; one without rows is about the user alone.
-func show(frame []byte, seen func([]client.Entry)) error {
+// show passes on the rows of a message; one without rows is about the user alone.
+func show(message []byte, seen func([]client.Entry)) error {
 	var rows dialectRows
-	if err := json.Unmarshal(frame, &rows); err != nil {
-		return fmt.Errorf("decode a frame: %w", err)
+	if err := json.Unmarshal(message, &rows); err != nil {
+		return fmt.Errorf("decode a message: %w", err)
 	}
 	if all := rows.entries(); len(all) > 0 {
 		seen(all)

@@ -81,7 +81,7 @@ type Monitor struct {
 	mu           sync.Mutex
 	expected     map[string]int64
 	uncertain    map[string]bool // users with a step of unknown outcome
-	disconnected int             // watchers without a frame before the first step
+	disconnected int             // watchers without a message before the first step
 	reconnects   int
 	failures     int
 	lastError    error
@@ -154,7 +154,7 @@ func (m *Monitor) Notes() []string {
 	defer m.mu.Unlock()
 	var notes []string
 	if m.disconnected > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d watchers received no frame within %v",
+		notes = append(notes, fmt.Sprintf("%d of %d watchers received no message within %v",
 			m.disconnected, m.Watchers, maxConnect))
 	}
 	if m.reconnects > 0 {
@@ -260,7 +260,7 @@ func (m *Monitor) stepped(user string, step Step, err error) {
 	m.expected[user] = step.After
 }
 
-// awaitWatchers waits for the first frame of each watcher, and returns how many
+// awaitWatchers waits for the first message of each watcher, and returns how many
 // are missing.
 func (m *Monitor) awaitWatchers(ctx context.Context, ready <-chan struct{}) int {
 	deadline := time.NewTimer(maxConnect)
@@ -277,7 +277,7 @@ func (m *Monitor) awaitWatchers(ctx context.Context, ready <-chan struct{}) int 
 	return 0
 }
 
-// watch follows the board as a client. Its first frame makes it ready.
+// watch follows the board as a client. Its first message makes it ready.
 func (m *Monitor) watch(ctx context.Context, i int, after time.Duration, ready chan<- struct{}) {
 	if !retry.Sleep(ctx, after) {
 		return

@@ -35,9 +35,9 @@ const circleAge = 30 * time.Second
 
 // circleState is the newest list of a circle.
 type circleState struct {
-	seq    uint64
-	view   FriendsView
-	frames frameCache
+	seq      uint64
+	view     FriendsView
+	messages messageCache
 }
 
 // attachCircle gives sub its viewer's circle, which all connections of the user share.

@@ -46,7 +46,7 @@ type Conn struct {
 	sent    []uint32 // when the last messages were sent, a ring of the cap's size; milliseconds of the hub
 	full    uint32   // when the burst of its format is full again; milliseconds of the hub
 	subs    []*subscription
-	replies []*Frame // to commands
+	replies []*Message // to commands
 }
 
 // Transport carries messages to a client. None of its methods blocks.
@@ -63,7 +63,7 @@ type Transport interface {
 type Ending struct {
 	Code   int // of a WebSocket's close
 	Reason string
-	Bye    *Frame // nil for none
+	Bye    *Message // nil for none
 }
 
 const (
@@ -96,8 +96,8 @@ func (c *Conn) Format() *Format { return c.format }
 // Open starts the timers of an admitted connection. False: the hub has closed.
 func (c *Conn) Open(now time.Time) bool {
 	o := c.hub.options.Load()
-	frames, span := o.frameCap(c.format)
-	c.sent = make([]uint32, frames)
+	messages, span := o.messageCap(c.format)
+	c.sent = make([]uint32, messages)
 	for i := range c.sent {
 		c.sent[i] = c.hub.millis(now) - span
 	}
@@ -177,7 +177,7 @@ func (c *Conn) fire(t *timer, now time.Time) {
 }
 
 // Finish ends c. Only the first call counts.
-func (c *Conn) Finish(code int, reason string, bye *Frame) {
+func (c *Conn) Finish(code int, reason string, bye *Message) {
 	if c.ending.CompareAndSwap(nil, &Ending{code, reason, bye}) {
 		c.out.Closing()
 	}
@@ -204,7 +204,7 @@ func (c *Conn) EventID() string {
 
 // Next returns the message to write now, or nil. Boards take turns. Where the cap
 // holds a message back, a timer wakes c when it may be sent.
-func (c *Conn) Next(now time.Time) *Frame {
+func (c *Conn) Next(now time.Time) *Message {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.replies) > 0 {
@@ -233,7 +233,7 @@ func (c *Conn) Next(now time.Time) *Frame {
 
 // held is for how many milliseconds the cap holds messages back.
 func (c *Conn) held(millis uint32) uint32 {
-	_, span := c.hub.options.Load().frameCap(c.format)
+	_, span := c.hub.options.Load().messageCap(c.format)
 	wait := uint32(0)
 	if since := millis - c.sent[c.sentAt]; since < span {
 		wait = span - since
@@ -267,7 +267,7 @@ func (c *Conn) count(millis uint32) {
 
 // bye makes the message that announces the end of c, with a random reconnect delay; nil
 // where the format has none.
-func (c *Conn) bye(reason string) *Frame {
+func (c *Conn) bye(reason string) *Message {
 	if c.format.Bye == nil {
 		return nil
 	}
@@ -282,7 +282,7 @@ func (c *Conn) ReplyError(err error, board scoreboard.BoardID) {
 }
 
 // reply sends a reply to a command, regardless of the cap.
-func (c *Conn) reply(f *Frame) {
+func (c *Conn) reply(f *Message) {
 	c.mu.Lock()
 	full := len(c.replies) == maxReplies
 	if !full {
@@ -297,7 +297,7 @@ func (c *Conn) reply(f *Frame) {
 }
 
 // TakeReplies returns the replies that have not been sent.
-func (c *Conn) TakeReplies() []*Frame {
+func (c *Conn) TakeReplies() []*Message {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	replies := c.replies

@@ -18,21 +18,21 @@ type Format struct {
 	Name string // label "dialect" of metrics; "" is the native format
 
 	// State writes a state. Its id is set by the hub.
-	State func(*StateView) *Frame
+	State func(*StateView) *Message
 	// Delta writes what changed since the rows before, which the client has at
 	// version base. nil: clients always get the whole state.
-	Delta func(v *StateView, before []scoreboard.Entry, base int64) *Frame
+	Delta func(v *StateView, before []scoreboard.Entry, base int64) *Message
 	// Rank writes the viewer's own standing. nil: viewers get none.
-	Rank func(*RankView) *Frame
+	Rank func(*RankView) *Message
 	// Tier writes that the viewer is in another tier. nil: viewers are not told.
-	Tier func(*TierView) *Frame
+	Tier func(*TierView) *Message
 	// Friends writes the standings of the viewer's friends. nil: viewers get none.
-	Friends func(*FriendsView) *Frame
+	Friends func(*FriendsView) *Message
 	// Bye announces that the server closes the connection, and how long the client
 	// should wait before it reconnects. nil: the close code has to do.
-	Bye func(reason string, reconnect time.Duration) *Frame
+	Bye func(reason string, reconnect time.Duration) *Message
 	// Error reports an error about a board. nil: the close code has to do.
-	Error func(err error, board scoreboard.BoardID) *Frame
+	Error func(err error, board scoreboard.BoardID) *Message
 
 	Commands bool // clients may subscribe to more boards; otherwise their messages are ignored
 	RowsOnly bool // a state is sent only if its rows differ, not because it is degraded or rebuilt
@@ -96,7 +96,7 @@ type FriendsView struct {
 }
 
 // label is what a message of f is counted as.
-func (f *Format) label(m *metrics, made *Frame) *Frame {
+func (f *Format) label(m *metrics, made *Message) *Message {
 	if made != nil {
 		for encoding, transport := range transports {
 			made.sent[encoding] = m.sent.WithLabelValues(f.Name, made.Kind, transport)
@@ -105,36 +105,36 @@ func (f *Format) label(m *metrics, made *Frame) *Frame {
 	return made
 }
 
-// frameCache keeps the messages of one value, one for each format that was requested.
-type frameCache struct {
-	first atomic.Pointer[cachedFrame]
+// messageCache keeps the messages of one value, one for each format that was requested.
+type messageCache struct {
+	first atomic.Pointer[cachedMessage]
 	mu    sync.Mutex // held while a message is written
 }
 
-type cachedFrame struct {
-	format *Format
-	frame  *Frame
-	next   *cachedFrame
+type cachedMessage struct {
+	format  *Format
+	message *Message
+	next    *cachedMessage
 }
 
 // get returns the message of a format, which write makes for the first caller.
-func (c *frameCache) get(f *Format, m *metrics, write func() *Frame) *Frame {
+func (c *messageCache) get(f *Format, m *metrics, write func() *Message) *Message {
 	if have := c.find(f); have != nil {
-		return have.frame
+		return have.message
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if have := c.find(f); have != nil {
-		return have.frame
+		return have.message
 	}
 	timer := prometheus.NewTimer(m.encode)
-	frame := f.label(m, write())
+	message := f.label(m, write())
 	timer.ObserveDuration()
-	c.first.Store(&cachedFrame{f, frame, c.first.Load()})
-	return frame
+	c.first.Store(&cachedMessage{f, message, c.first.Load()})
+	return message
 }
 
-func (c *frameCache) find(f *Format) *cachedFrame {
+func (c *messageCache) find(f *Format) *cachedMessage {
 	for have := c.first.Load(); have != nil; have = have.next {
 		if have.format == f {
 			return have

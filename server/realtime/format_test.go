@@ -177,13 +177,13 @@ func TestFormatIsEncodedOncePerState(t *testing.T) {
 	var states, ranks atomic.Int64
 	format := &realtime.Format{
 		Name: "counted",
-		State: func(v *realtime.StateView) *realtime.Frame {
+		State: func(v *realtime.StateView) *realtime.Message {
 			states.Add(1)
-			return realtime.NewFrame("state", v.Version)
+			return realtime.NewMessage("state", v.Version)
 		},
-		Rank: func(v *realtime.RankView) *realtime.Frame {
+		Rank: func(v *realtime.RankView) *realtime.Message {
 			ranks.Add(1)
-			return realtime.NewFrame("rank", v.Rank)
+			return realtime.NewMessage("rank", v.Rank)
 		},
 	}
 	boards := newRanking("global")
@@ -202,7 +202,7 @@ func TestFormatIsEncodedOncePerState(t *testing.T) {
 		t.Helper()
 		for _, c := range conns {
 			for _, want := range want {
-				var f *realtime.Frame
+				var f *realtime.Message
 				await(t, want, func() bool { f = c.Next(time.Now()); return f != nil })
 				if string(f.JSON) != want {
 					t.Fatalf("got %s, want %s", f.JSON, want)
@@ -272,7 +272,7 @@ func TestFramesOfAFormatArePaced(t *testing.T) {
 		const burst, interval, refill = 3, 40 * time.Millisecond, 150 * time.Millisecond
 		format := &realtime.Format{
 			Burst: burst, Interval: interval, Refill: refill,
-			State: func(v *realtime.StateView) *realtime.Frame { return realtime.NewFrame("state", v.Version) },
+			State: func(v *realtime.StateView) *realtime.Message { return realtime.NewMessage("state", v.Version) },
 		}
 		boards := newRanking("global")
 		r := startInMemory(t, realtime.Options{Window: time.Millisecond}, boards)

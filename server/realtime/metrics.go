@@ -73,7 +73,7 @@ func newMetrics(h *Hub) *metrics {
 }
 
 // CountSent counts a message that was written.
-func (m *metrics) CountSent(f *Frame, as Encoding) {
+func (m *metrics) CountSent(f *Message, as Encoding) {
 	f.sent[as].Inc()
 	f.trace.end(as)
 }

@@ -88,14 +88,14 @@ func (o *Options) setDefaults() {
 	o.MaxWindow = max(o.MaxWindow, o.Window)
 }
 
-// frameCap returns how many messages a connection gets in any span, in
+// messageCap returns how many messages a connection gets in any span, in
 // milliseconds: a second's worth, or one where the cap is lower than that.
-func (o *Options) frameCap(f *Format) (frames int, span uint32) {
+func (o *Options) messageCap(f *Format) (messages int, span uint32) {
 	if f.Burst > 0 {
 		return 1, uint32(f.Interval.Milliseconds())
 	}
-	frames = max(o.MessagesPerMinute/60, 1)
-	return frames, uint32(frames * 60_000 / o.MessagesPerMinute)
+	messages = max(o.MessagesPerMinute/60, 1)
+	return messages, uint32(messages * 60_000 / o.MessagesPerMinute)
 }
 
 // offRetry is Retry-After while streams are off.

@@ -34,9 +34,9 @@ type standing struct {
 
 // rankState is the newest change of a standing.
 type rankState struct {
-	seq    uint64
-	view   RankView
-	frames frameCache
+	seq      uint64
+	view     RankView
+	messages messageCache
 }
 
 // attach gives sub its viewer's standing, which all connections of the user share.

@@ -39,7 +39,7 @@ func (h *Hub) rows(s shape) int {
 }
 
 // state is what is published of a board for one shape. It is immutable; its
-// frames are encoded when first needed.
+// messages are encoded when first needed.
 type state struct {
 	StateView
 	seq      uint64             // incremented when clients would see a difference
@@ -49,9 +49,9 @@ type state struct {
 
 	metrics *metrics
 	trace   *messageTrace // of a change that s shows first; nil: none is traced
-	full    frameCache
+	full    messageCache
 	mu      sync.Mutex
-	deltas  map[deltaOf]*Frame
+	deltas  map[deltaOf]*Message
 }
 
 // deltaOf is what a delta is for.
@@ -93,13 +93,13 @@ func (s *state) seqFor(f *Format) uint64 {
 // complete reports whether s has what a format writes.
 func (s *state) complete(f *Format) bool { return !f.Reached || len(s.Reached) == len(s.Rows) }
 
-func (s *state) snapshot(f *Format) *Frame {
-	return s.full.get(f, s.metrics, func() *Frame { return s.named(f.State(&s.StateView)) })
+func (s *state) snapshot(f *Format) *Message {
+	return s.full.get(f, s.metrics, func() *Message { return s.named(f.State(&s.StateView)) })
 }
 
 // delta is the message for a client that has the rows of seq−1 at version base,
 // or nil beyond maxDeltas.
-func (s *state) delta(format *Format, base int64) *Frame {
+func (s *state) delta(format *Format, base int64) *Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := deltaOf{format, base}
@@ -109,7 +109,7 @@ func (s *state) delta(format *Format, base int64) *Frame {
 	start := time.Now()
 	f := format.label(s.metrics, s.named(format.Delta(&s.StateView, s.previous, base)))
 	if s.deltas == nil {
-		s.deltas = make(map[deltaOf]*Frame, 1)
+		s.deltas = make(map[deltaOf]*Message, 1)
 	}
 	s.deltas[of] = f
 	s.metrics.encode.Observe(time.Since(start).Seconds())
@@ -117,7 +117,7 @@ func (s *state) delta(format *Format, base int64) *Frame {
 }
 
 // named gives a message the id of s.
-func (s *state) named(f *Frame) *Frame {
+func (s *state) named(f *Message) *Message {
 	f.ID, f.trace = eventID(s.Epoch, s.Version, s.resumable()), s.trace
 	return f
 }

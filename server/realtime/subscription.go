@@ -28,7 +28,7 @@ func (s *subscription) eventID() string { return eventID(s.epoch, s.version, !s.
 // next returns the message that is due, or nil: always the newest state. The rank
 // is loaded first: it is stored after the state it comes from, which must not
 // reach the client later than the rank.
-func (s *subscription) next() *Frame {
+func (s *subscription) next() *Message {
 	var r *rankState
 	var t *tierState
 	if s.standing != nil {
@@ -40,7 +40,7 @@ func (s *subscription) next() *Frame {
 	format := s.conn.format
 	if r != nil && r.seq != s.rankSeq {
 		s.rankSeq = r.seq
-		return r.frames.get(format, s.conn.hub.metrics, func() *Frame { return format.Rank(&r.view) })
+		return r.messages.get(format, s.conn.hub.metrics, func() *Message { return format.Rank(&r.view) })
 	}
 	if f := s.nextTier(t); f != nil {
 		return f
@@ -53,10 +53,10 @@ func (s *subscription) next() *Frame {
 		return nil
 	}
 	s.friendsSeq = f.seq
-	return f.frames.get(format, s.conn.hub.metrics, func() *Frame { return format.Friends(&f.view) })
+	return f.messages.get(format, s.conn.hub.metrics, func() *Message { return format.Friends(&f.view) })
 }
 
-func (s *subscription) nextState() *Frame {
+func (s *subscription) nextState() *Message {
 	p, format := s.board.published[s.shape].Load(), s.conn.format
 	if p == nil {
 		return nil
@@ -80,7 +80,7 @@ func (s *subscription) nextState() *Frame {
 	if !s.fresh && seq > s.seq+1 {
 		s.conn.hub.metrics.skipped.Add(float64(seq - s.seq - 1))
 	}
-	var f *Frame
+	var f *Message
 	if s.conn.delta && same && !s.fresh && !s.doubted && p.resumable() && seq == s.seq+1 &&
 		!p.reshown { // removed rows would name users that are hidden now
 		f = p.delta(format, s.version)

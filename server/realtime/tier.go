@@ -9,10 +9,10 @@ import (
 // tierState is the tier that a viewer is in, as far as the viewer's standing is known; a
 // standing has one only on a board with tiers.
 type tierState struct {
-	seq    uint64 // 0: there is nothing to tell
-	board  scoreboard.BoardID
-	view   TierView
-	frames frameCache
+	seq      uint64 // 0: there is nothing to tell
+	board    scoreboard.BoardID
+	view     TierView
+	messages messageCache
 }
 
 // boardTiers are the tiers of a board, and what they depend on beside a standing.
@@ -74,11 +74,11 @@ func (st *standing) leaveTier(t boardTiers) {
 }
 
 // nextTier returns the message that says the viewer's new tier, if it is due.
-func (s *subscription) nextTier(t *tierState) *Frame {
+func (s *subscription) nextTier(t *tierState) *Message {
 	format := s.conn.format
 	if t == nil || t.seq == s.tierSeq || format.Tier == nil {
 		return nil
 	}
 	s.tierSeq = t.seq
-	return t.frames.get(format, s.conn.hub.metrics, func() *Frame { return format.Tier(&t.view) })
+	return t.messages.get(format, s.conn.hub.metrics, func() *Message { return format.Tier(&t.view) })
 }

@@ -8,7 +8,7 @@ using System.Threading.Tasks;
 
 namespace Scoreboard.Client.Tests
 {
-    /// <summary>The vectors of sdk/conformance, all but those of frames.</summary>
+    /// <summary>The vectors of sdk/conformance, all but those of messages.</summary>
     public static class ConformanceTests
     {
         private const string Server = "https://scores.example.com";

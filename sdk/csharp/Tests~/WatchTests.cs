@@ -9,7 +9,7 @@ namespace Scoreboard.Client.Tests
     /// <summary>What a watch does beyond the vectors.</summary>
     public static class WatchTests
     {
-        private const string Frame = "{\"type\":\"leaderboard.updated\",\"board\":\"global\",\"epoch\":7,\"version\":1,\"ts\":\"2026-11-21T12:00:00Z\",\"top\":[]}";
+        private const string Message = "{\"type\":\"leaderboard.updated\",\"board\":\"global\",\"epoch\":7,\"version\":1,\"ts\":\"2026-11-21T12:00:00Z\",\"top\":[]}";
 
         [Test]
         public static void ASilentWebSocketIsTriedThenReplaced()
@@ -19,10 +19,10 @@ namespace Scoreboard.Client.Tests
                 var streams = new Streams(time);
                 var watch = NewWatch(time, time.Platform(streams, streams));
                 WatchState last = null;
-                var reading = FramesTests.ReadAsync(watch, s => last = s.Copy());
+                var reading = MessagesTests.ReadAsync(watch, s => last = s.Copy());
                 time.Drain();
                 var socket = streams.Connects.Single();
-                socket.Send(Frame);
+                socket.Send(Message);
                 time.Drain();
                 Check.Equal(last.Connection.ToString(), "WebSocket", "connection");
                 time.Pass(24000);
@@ -47,9 +47,9 @@ namespace Scoreboard.Client.Tests
                 using (var watch = NewWatch(time, time.Platform(streams)))
                 {
                     WatchState last = null;
-                    Calls.Forget(FramesTests.ReadAsync(watch, s => last = s.Copy()));
+                    Calls.Forget(MessagesTests.ReadAsync(watch, s => last = s.Copy()));
                     time.Drain();
-                    streams.Connects[0].Send(Frame);
+                    streams.Connects[0].Send(Message);
                     for (var n = 0; n < 3; n++)
                     {
                         time.Pass(30000);
@@ -78,7 +78,7 @@ namespace Scoreboard.Client.Tests
                     time.Drain();
                     for (var n = 1; n <= 5; n++)
                     {
-                        streams.Connects[0].Send(Frame.Replace("\"version\":1", "\"version\":" + n));
+                        streams.Connects[0].Send(Message.Replace("\"version\":1", "\"version\":" + n));
                         time.Drain();
                     }
                     Check.That(time.Wait(first), "a state");
@@ -108,14 +108,14 @@ namespace Scoreboard.Client.Tests
             var rows = Enumerable.Range(0, 10).Select(n => Row(n + 1, n, 100 - n));
             Feed(watcher, "{\"type\":\"leaderboard.updated\",\"board\":\"global\",\"epoch\":7,\"version\":0,\"ts\":\"2026-11-21T12:00:00Z\",\"top\":[" + string.Join(",", rows) + "]}");
             // Two deltas undo each other, but for their versions, of which the bytes are changed in place.
-            var frames = new[] { Delta(0, 1), Delta(1, 0) };
+            var messages = new[] { Delta(0, 1), Delta(1, 0) };
             var before = 0;
             for (var n = 0; n < 101000; n++)
             {
-                var frame = frames[n % 2];
-                Digits(frame, "\"version\":", n + 1);
-                Digits(frame, "\"base\":", n);
-                watcher.OnMessage(Connection.WebSocket, frame, frame.Length);
+                var message = messages[n % 2];
+                Digits(message, "\"version\":", n + 1);
+                Digits(message, "\"base\":", n);
+                watcher.OnMessage(Connection.WebSocket, message, message.Length);
                 if (n != 1000) continue;
                 GC.Collect();
                 before = GC.CollectionCount(0);
@@ -137,16 +137,16 @@ namespace Scoreboard.Client.Tests
             return "{\"rank\":" + rank + ",\"user_id\":\"player-" + user + "\",\"score\":" + score + ",\"display_name\":\"Zo\u00eb " + user + "\"}";
         }
 
-        private static void Digits(byte[] frame, string field, int value)
+        private static void Digits(byte[] message, string field, int value)
         {
             var at = 0;
-            for (var n = 0; n < field.Length; at++) n = frame[at] == field[n] ? n + 1 : 0;
-            for (var n = at + 5; n >= at; n--, value /= 10) frame[n] = (byte)('0' + value % 10);
+            for (var n = 0; n < field.Length; at++) n = message[at] == field[n] ? n + 1 : 0;
+            for (var n = at + 5; n >= at; n--, value /= 10) message[n] = (byte)('0' + value % 10);
         }
 
-        private static void Feed(Watcher watcher, string frame)
+        private static void Feed(Watcher watcher, string message)
         {
-            var bytes = Encoding.UTF8.GetBytes(frame);
+            var bytes = Encoding.UTF8.GetBytes(message);
             watcher.OnMessage(Connection.WebSocket, bytes, bytes.Length);
         }
 

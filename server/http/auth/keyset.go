@@ -290,7 +290,7 @@ func (k *KeySet) readAgain(ctx context.Context) error {
 // readOnce ends within the timeout of fetch.
 func (k *KeySet) readOnce(ctx context.Context, done chan struct{}) {
 	if err := k.refresh(ctx); err != nil {
-		k.log.Warn("key set not read for an unknown key", "err", err)
+		k.log.WarnContext(ctx, "key set not read for an unknown key", "err", err)
 	}
 	k.mu.Lock()
 	k.reading = nil

@@ -10,9 +10,9 @@ import (
 // Request the default number of rows.
 var DeltaStream = &realtime.Format{
 	Name: "delta", RowsOnly: true, ConnectionsPerUser: 3,
-	State: func(v *realtime.StateView) *realtime.Frame {
+	State: func(v *realtime.StateView) *realtime.Message {
 		const kind = "leaderboard_update"
-		return realtime.NewFrame(kind, deltaUpdate{kind, deltaRows(v.Rows), v.AsOf})
+		return realtime.NewMessage(kind, deltaUpdate{kind, deltaRows(v.Rows), v.AsOf})
 	},
 }
 

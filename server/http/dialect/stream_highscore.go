@@ -11,22 +11,22 @@ import (
 // and to the user's own connections the user's score and rank. Request ten rows.
 var HighscoreStream = &realtime.Format{
 	Name: "highscore", RowsOnly: true, ConnectionsPerUser: 5,
-	State: func(v *realtime.StateView) *realtime.Frame {
-		return highscoreFrame("LEADERBOARD_UPDATE", highscoreChange{highscoreRows(v.Rows), v.TS})
+	State: func(v *realtime.StateView) *realtime.Message {
+		return highscoreMessage("LEADERBOARD_UPDATE", highscoreChange{highscoreRows(v.Rows), v.TS})
 	},
-	Rank: func(v *realtime.RankView) *realtime.Frame {
+	Rank: func(v *realtime.RankView) *realtime.Message {
 		gained := int64(0)
 		if v.Previous != nil {
 			gained = *v.Previous - v.Rank
 		}
-		return highscoreFrame("SCORE_UPDATE", highscoreMove{
+		return highscoreMessage("SCORE_UPDATE", highscoreMove{
 			PlayerID: string(v.User), NewScore: int64(v.Score), NewRank: v.Rank, RankChange: fmt.Sprintf("%+d", gained),
 		})
 	},
 }
 
-func highscoreFrame(kind string, data any) *realtime.Frame {
-	return realtime.NewFrame(kind, struct {
+func highscoreMessage(kind string, data any) *realtime.Message {
+	return realtime.NewMessage(kind, struct {
 		Type string `json:"type"`
 		Data any    `json:"data"`
 	}{kind, data})

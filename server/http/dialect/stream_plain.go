@@ -12,7 +12,7 @@ import (
 var PlainStream = &realtime.Format{
 	Name: "plain", RowsOnly: true, Reached: true,
 	Burst: 4, Interval: 500 * time.Millisecond, Refill: 3750 * time.Millisecond, // 4 + 16 in a minute
-	State: func(v *realtime.StateView) *realtime.Frame {
-		return realtime.NewFrame("leaderboard", plainRows(v.Rows, v.Reached))
+	State: func(v *realtime.StateView) *realtime.Message {
+		return realtime.NewMessage("leaderboard", plainRows(v.Rows, v.Reached))
 	},
 }

@@ -34,7 +34,7 @@ func (c *conn) LastHeard() time.Time { return time.Now() }
 func (c *conn) Encoding() realtime.Encoding { return realtime.SSE }
 
 // Encode implements [socket.Protocol].
-func (c *conn) Encode(f *realtime.Frame) []byte { return event(f, c.EventID()) }
+func (c *conn) Encode(f *realtime.Message) []byte { return event(f, c.EventID()) }
 
 // Keepalive implements [socket.Protocol].
 func (c *conn) Keepalive() []byte { return pingComment }
@@ -52,7 +52,7 @@ var pingComment = []byte(": ping\n\n")
 
 // event returns f as an event. A message that is no state gets the id of the last
 // state, which the client names when it reconnects.
-func event(f *realtime.Frame, id string) []byte {
+func event(f *realtime.Message, id string) []byte {
 	encoded := f.Encoded(realtime.SSE, encode)
 	if f.ID != "" || id == "" {
 		return encoded
@@ -60,7 +60,7 @@ func event(f *realtime.Frame, id string) []byte {
 	return append(appendLine(make([]byte, 0, len(encoded)+len(id)+8), "id: ", id), encoded...)
 }
 
-func encode(f *realtime.Frame) []byte {
+func encode(f *realtime.Message) []byte {
 	b := make([]byte, 0, len(f.JSON)+len(f.Kind)+len(f.ID)+48)
 	if f.ID != "" {
 		b = appendLine(b, "id: ", f.ID)

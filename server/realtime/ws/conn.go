@@ -43,10 +43,10 @@ func (c *conn) Kind() string { return "websocket" }
 func (c *conn) Encoding() realtime.Encoding { return realtime.WebSocket }
 
 // Encode implements [socket.Protocol].
-func (c *conn) Encode(f *realtime.Frame) []byte { return encode(f) }
+func (c *conn) Encode(f *realtime.Message) []byte { return encode(f) }
 
-func encode(f *realtime.Frame) []byte {
-	return f.Encoded(realtime.WebSocket, func(f *realtime.Frame) []byte {
+func encode(f *realtime.Message) []byte {
+	return f.Encoded(realtime.WebSocket, func(f *realtime.Message) []byte {
 		return appendFrame(make([]byte, 0, len(f.JSON)+4), opText, f.JSON)
 	})
 }

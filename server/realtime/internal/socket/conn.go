@@ -27,7 +27,7 @@ type Protocol interface {
 	// Encoding is how frames are encoded.
 	Encoding() realtime.Encoding
 	// Encode returns a frame as bytes.
-	Encode(f *realtime.Frame) []byte
+	Encode(f *realtime.Message) []byte
 	// Keepalive returns the bytes of a ping.
 	Keepalive() []byte
 	// CloseMessage returns the last bytes before the end of the stream, if any.
@@ -129,7 +129,7 @@ func (c *Conn) Flush() {
 	}
 }
 
-func (c *Conn) send(f *realtime.Frame) error {
+func (c *Conn) send(f *realtime.Message) error {
 	if err := c.socket.write(c.protocol.Encode(f)); err != nil {
 		return err
 	}

@@ -66,27 +66,27 @@ namespace Scoreboard.Client
         }
 
         /// <summary>Applies changed rows. It returns false if the rows are not those of the delta's base.</summary>
-        internal bool Delta(Frame f)
+        internal bool Delta(StreamMessage m)
         {
-            if (f.Epoch < State.Epoch)
+            if (m.Epoch < State.Epoch)
             {
-                if (lowerSince != null && lower.Epoch == f.Epoch && lower.Version == f.Base && lower.Degraded == "")
+                if (lowerSince != null && lower.Epoch == m.Epoch && lower.Version == m.Base && lower.Degraded == "")
                 {
-                    Merge(lower, f);
+                    Merge(lower, m);
                 }
                 return true;
             }
-            if (f.Epoch == State.Epoch
-                && (f.Version < State.Version || (f.Version == State.Version && State.Degraded == "")))
+            if (m.Epoch == State.Epoch
+                && (m.Version < State.Version || (m.Version == State.Version && State.Degraded == "")))
             {
                 return true;
             }
-            if (!synced || State.Degraded != "" || f.Epoch != State.Epoch || f.Base != State.Version)
+            if (!synced || State.Degraded != "" || m.Epoch != State.Epoch || m.Base != State.Version)
             {
                 synced = false;
                 return false;
             }
-            Merge(State, f);
+            Merge(State, m);
             return true;
         }
 
@@ -100,13 +100,13 @@ namespace Scoreboard.Client
         }
 
         /// <summary>Applies a change of the user's own standing, unless it is older than the one shown.</summary>
-        internal void Move(Frame f)
+        internal void Move(StreamMessage m)
         {
-            if (moved && f.Version < movedVersion && f.Epoch <= movedEpoch) return;
+            if (moved && m.Version < movedVersion && m.Epoch <= movedEpoch) return;
             moved = true;
-            movedVersion = f.Version;
-            movedEpoch = f.Epoch;
-            State.Me = new Move { UserId = f.UserId, Score = f.Score, Rank = f.Rank, PreviousRank = f.PreviousRank };
+            movedVersion = m.Version;
+            movedEpoch = m.Epoch;
+            State.Me = new Move { UserId = m.UserId, Score = m.Score, Rank = m.Rank, PreviousRank = m.PreviousRank };
         }
 
         /// <summary>Whether a state with a lower epoch replaces the one shown: nothing else has arrived for a while.</summary>
@@ -132,16 +132,16 @@ namespace Scoreboard.Client
         }
 
         /// <summary>Applies a delta to the rows of a state.</summary>
-        private void Merge(WatchState before, Frame f)
+        private void Merge(WatchState before, StreamMessage m)
         {
             merged.Clear();
             foreach (var row in before.Top)
             {
-                if (!f.Removed.Contains(row.UserId) && !f.Changed.Contains(row.UserId)) merged.Add().CopyFrom(row);
+                if (!m.Removed.Contains(row.UserId) && !m.Changed.Contains(row.UserId)) merged.Add().CopyFrom(row);
             }
-            foreach (var row in f.Changed) merged.Add().CopyFrom(row);
+            foreach (var row in m.Changed) merged.Add().CopyFrom(row);
             merged.Sort();
-            Snapshot(f.Epoch, f.Version, f.Board != "" ? f.Board : before.Board, merged, f.At, "");
+            Snapshot(m.Epoch, m.Version, m.Board != "" ? m.Board : before.Board, merged, m.At, "");
         }
     }
 }

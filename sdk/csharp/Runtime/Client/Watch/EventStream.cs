@@ -41,7 +41,7 @@ namespace Scoreboard.Client
                     cancel.ThrowIfCancellationRequested();
                     length += count;
                     ReadLines();
-                    if (length + dataLength > MaxFrame) throw Errors.Connection("an event of over " + MaxFrame + " bytes");
+                    if (length + dataLength > MaxMessage) throw Errors.Connection("an event of over " + MaxMessage + " bytes");
                 }
             }
         }
@@ -79,7 +79,7 @@ namespace Scoreboard.Client
             {
                 Watcher.OnKeepalive(Connection.EventStream);
             }
-            else if (IsData(start, count)) // the frame has all that event and id say
+            else if (IsData(start, count)) // the message has all that event and id say
             {
                 Append(start + 5, count - 5);
             }

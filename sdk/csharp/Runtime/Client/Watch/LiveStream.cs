@@ -11,7 +11,7 @@ namespace Scoreboard.Client
     internal abstract class LiveStream
     {
         /// <summary>The maximum size of a message in bytes; 100 rows with names and avatars are far smaller.</summary>
-        protected const int MaxFrame = 1 << 20;
+        protected const int MaxMessage = 1 << 20;
 
         /// <summary>A stream is dead after this time without a message. The server sends a keepalive every 30 s.</summary>
         private static readonly TimeSpan MaxSilence = TimeSpan.FromSeconds(75);

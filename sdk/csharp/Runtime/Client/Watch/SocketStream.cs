@@ -75,7 +75,7 @@ namespace Scoreboard.Client
             {
                 if (length == buffer.Length)
                 {
-                    if (length >= MaxFrame) throw Errors.Connection("a message of over " + MaxFrame + " bytes");
+                    if (length >= MaxMessage) throw Errors.Connection("a message of over " + MaxMessage + " bytes");
                     Array.Resize(ref buffer, 2 * length);
                 }
                 var piece = await open.ReceiveAsync(buffer, length, cancel).ConfigureAwait(Stay);

@@ -21,7 +21,7 @@ namespace Scoreboard.Client
         private readonly Action<WatchState> put;
         private readonly bool stay;
         private readonly JsonReader reader = new JsonReader(new StringCache());
-        private readonly Frame frame = new Frame();
+        private readonly StreamMessage message = new StreamMessage();
         private readonly Rows polled = new Rows();
         private bool connected; // ever
         private Exception streamError;
@@ -81,23 +81,23 @@ namespace Scoreboard.Client
         internal void OnMessage(Connection connection, byte[] data, int length)
         {
             reader.Reset(data, length);
-            frame.Fill(reader);
-            switch (frame.Type)
+            message.Fill(reader);
+            switch (message.Type)
             {
                 case "leaderboard.updated":
                     Heard(connection);
-                    Board.Snapshot(frame.Epoch, frame.Version, frame.Board, frame.Top, frame.At, frame.Degraded);
+                    Board.Snapshot(message.Epoch, message.Version, message.Board, message.Top, message.At, message.Degraded);
                     break;
                 case "leaderboard.delta":
                     Heard(connection);
-                    if (!Board.Delta(frame)) Resync();
+                    if (!Board.Delta(message)) Resync();
                     break;
                 case "user.rank.updated":
                     Heard(connection);
-                    Board.Move(frame);
+                    Board.Move(message);
                     break;
                 case "error": // about the stream itself, because commands of this client are valid
-                    throw Errors.OfCode(frame.ErrorCode, frame.Message);
+                    throw Errors.OfCode(message.ErrorCode, message.Message);
                 case "bye":
                     Bye();
                     break;
@@ -109,7 +109,7 @@ namespace Scoreboard.Client
             put(Board.State);
         }
 
-        /// <summary>Handles a message other than a frame: the state is still current.</summary>
+        /// <summary>Handles a message without a state: the state is still current.</summary>
         internal void OnKeepalive(Connection connection)
         {
             Received = true;
@@ -148,9 +148,9 @@ namespace Scoreboard.Client
         private void Bye()
         {
             // Wait at least a moment, even if the server did not ask for a delay.
-            var wait = TimeSpan.FromMilliseconds(Math.Min(frame.ReconnectAfterMs, MaxReconnectAfter.TotalMilliseconds));
+            var wait = TimeSpan.FromMilliseconds(Math.Min(message.ReconnectAfterMs, MaxReconnectAfter.TotalMilliseconds));
             reconnectAfter = wait > MinReconnectAfter ? wait : MinReconnectAfter;
-            throw Errors.Connection("the server is closing the connection: " + frame.Reason);
+            throw Errors.Connection("the server is closing the connection: " + message.Reason);
         }
 
         /// <summary>Connects again at once; not if that was done just before, for it would not help.</summary>
@@ -193,7 +193,7 @@ namespace Scoreboard.Client
             var top = await Calls.TryAsync(call, Client.Top.Read, cancel).ConfigureAwait(stay);
             Heard(Connection.Polling);
             polled.CopyFrom(top.Entries);
-            var degraded = Frame.DegradedOf(top.Degraded, top.DegradedReason, top.BoardState);
+            var degraded = StreamMessage.DegradedOf(top.Degraded, top.DegradedReason, top.BoardState);
             // A degraded response has no version.
             if (top.Epoch == null || top.Version == null) Board.Show(top.Board, polled, top.UpdatedAt, degraded);
             else Board.Snapshot(top.Epoch.Value, top.Version.Value, top.Board, polled, top.UpdatedAt, degraded);

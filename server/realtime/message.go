@@ -15,8 +15,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Frame is one message, encoded once for all its connections.
-type Frame struct {
+// Message is one message, encoded once for all its connections.
+type Message struct {
 	Kind    string
 	ID      string // epoch:version of a state; "" for other messages
 	JSON    []byte
@@ -41,56 +41,56 @@ const (
 )
 
 // Encoded returns f as encode makes it, once for all callers.
-func (f *Frame) Encoded(as Encoding, encode func(*Frame) []byte) []byte {
+func (f *Message) Encoded(as Encoding, encode func(*Message) []byte) []byte {
 	e := &f.encoded[as]
 	e.once.Do(func() { e.bytes = encode(f) })
 	return e.bytes
 }
 
-// NewFrame encodes v, which must always marshal: every time in it is a
+// NewMessage encodes v, which must always marshal: every time in it is a
 // scoreboard.WritableTime.
-func NewFrame(kind string, v any) *Frame {
+func NewMessage(kind string, v any) *Message {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("realtime: encode " + kind + ": " + err.Error())
 	}
-	return &Frame{Kind: kind, JSON: b}
+	return &Message{Kind: kind, JSON: b}
 }
 
 // Native is the format of the native API.
 var Native = &Format{
-	State: func(v *StateView) *Frame {
+	State: func(v *StateView) *Message {
 		head := nativeHead(wire.MessageUpdated, v)
-		return NewFrame(head.Type, updatedFrame{head, protocol.Entries(v.Rows)})
+		return NewMessage(head.Type, updatedMessage{head, protocol.Entries(v.Rows)})
 	},
-	Delta: func(v *StateView, before []scoreboard.Entry, base int64) *Frame {
+	Delta: func(v *StateView, before []scoreboard.Entry, base int64) *Message {
 		head := nativeHead(wire.MessageDelta, v)
 		changed, removed := difference(before, v.Rows)
-		return NewFrame(head.Type, deltaFrame{head, base, changed, removed})
+		return NewMessage(head.Type, deltaMessage{head, base, changed, removed})
 	},
-	Rank: func(v *RankView) *Frame {
-		return NewFrame(wire.MessageRank, rankFrame{
+	Rank: func(v *RankView) *Message {
+		return NewMessage(wire.MessageRank, rankMessage{
 			Type: wire.MessageRank, Board: string(v.Board), UserID: string(v.User),
 			Score: int64(v.Score), Rank: v.Rank, PreviousRank: v.Previous,
 			Version: v.Version, Epoch: v.Epoch, TS: v.TS,
 		})
 	},
-	Tier: func(v *TierView) *Frame {
-		return NewFrame(wire.MessageTier, tierFrame{
+	Tier: func(v *TierView) *Message {
+		return NewMessage(wire.MessageTier, tierMessage{
 			Type: wire.MessageTier, Board: string(v.Board), UserID: string(v.User),
 			Tier: v.Tier, PreviousTier: v.PreviousTier,
 			Score: int64(v.Score), Rank: v.Rank, Version: v.Version, Epoch: v.Epoch, TS: v.TS,
 		})
 	},
-	Friends: func(v *FriendsView) *Frame {
-		return NewFrame(wire.MessageFriends, friendsFrame{
+	Friends: func(v *FriendsView) *Message {
+		return NewMessage(wire.MessageFriends, friendsMessage{
 			Type: wire.MessageFriends, Board: string(v.Board), UserID: string(v.User),
 			Version: v.Version, Epoch: v.Epoch, TS: v.TS, Friends: protocol.ListEntries(v.Rows),
 		})
 	},
-	Bye: func(reason string, reconnect time.Duration) *Frame {
+	Bye: func(reason string, reconnect time.Duration) *Message {
 		ms := reconnect.Milliseconds()
-		f := NewFrame(wire.MessageBye, byeFrame{Type: wire.MessageBye, Reason: reason, ReconnectAfterMS: ms})
+		f := NewMessage(wire.MessageBye, byeMessage{Type: wire.MessageBye, Reason: reason, ReconnectAfterMS: ms})
 		f.RetryMS = ms
 		return f
 	},
@@ -106,11 +106,11 @@ func nativeHead(kind string, v *StateView) stateHead {
 	}
 }
 
-func newError(err error, board scoreboard.BoardID) *Frame {
+func newError(err error, board scoreboard.BoardID) *Message {
 	known := &scoreboard.Error{Code: wire.CodeInternal, Message: "internal error"}
 	_ = errors.As(err, &known)
 	e := protocol.NewError(known)
-	return NewFrame(wire.MessageError, errorFrame{
+	return NewMessage(wire.MessageError, errorMessage{
 		Type: wire.MessageError, ErrorCode: e.ErrorCode, Message: e.Message, Field: e.Field, Board: string(board),
 	})
 }
@@ -123,7 +123,7 @@ func eventID(epoch, version int64, resumable bool) string {
 	return strconv.FormatInt(epoch, 10) + ":" + strconv.FormatInt(version, 10)
 }
 
-// The messages as they are written. Unlike in protocol.Frame, the fields of a type
+// The messages as they are written. Unlike in wire.Message, the fields of a type
 // are always present, an empty board as "top":[].
 type (
 	stateHead struct {
@@ -137,17 +137,17 @@ type (
 		BoardState     string    `json:"board_state,omitempty"` // absent if it is HEALTHY
 		WindowMS       int64     `json:"window_ms,omitempty"`
 	}
-	updatedFrame struct {
+	updatedMessage struct {
 		stateHead
 		Top []wire.Entry `json:"top"`
 	}
-	deltaFrame struct {
+	deltaMessage struct {
 		stateHead
 		Base    int64        `json:"base"`
 		Changed []wire.Entry `json:"changed"`
 		Removed []string     `json:"removed"`
 	}
-	rankFrame struct {
+	rankMessage struct {
 		Type         string    `json:"type"`
 		Board        string    `json:"board"`
 		UserID       string    `json:"user_id"`
@@ -158,7 +158,7 @@ type (
 		Epoch        int64     `json:"epoch"`
 		TS           time.Time `json:"ts"`
 	}
-	tierFrame struct {
+	tierMessage struct {
 		Type         string    `json:"type"`
 		Board        string    `json:"board"`
 		UserID       string    `json:"user_id"`
@@ -170,7 +170,7 @@ type (
 		Epoch        int64     `json:"epoch"`
 		TS           time.Time `json:"ts"`
 	}
-	friendsFrame struct {
+	friendsMessage struct {
 		Type    string           `json:"type"`
 		Board   string           `json:"board"`
 		UserID  string           `json:"user_id"`
@@ -179,12 +179,12 @@ type (
 		TS      time.Time        `json:"ts"`
 		Friends []wire.ListEntry `json:"friends"`
 	}
-	byeFrame struct {
+	byeMessage struct {
 		Type             string `json:"type"`
 		Reason           string `json:"reason"`
 		ReconnectAfterMS int64  `json:"reconnect_after_ms"`
 	}
-	errorFrame struct {
+	errorMessage struct {
 		Type      string `json:"type"`
 		ErrorCode string `json:"error_code"`
 		Message   string `json:"message"`

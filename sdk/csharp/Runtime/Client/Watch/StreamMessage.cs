@@ -4,7 +4,7 @@ using System.Collections.Generic;
 namespace Scoreboard.Client
 {
     /// <summary>A message of a stream. It is filled again with each message.</summary>
-    internal sealed class Frame
+    internal sealed class StreamMessage
     {
         internal string Type, Board, BoardState, DegradedReason, ErrorCode, Message, Reason, UserId;
         internal long Epoch, Version, Base, Score, Rank, PreviousRank, ReconnectAfterMs;

@@ -9,10 +9,10 @@ using System.Threading.Tasks;
 namespace Scoreboard.Client.Tests
 {
     /// <summary>
-    /// The vectors of frames. The client always asks for deltas, so it runs all of them over such a stream: once over
+    /// The vectors of messages. The client always asks for deltas, so it runs all of them over such a stream: once over
     /// server-sent events, once over WebSockets.
     /// </summary>
-    public static class FramesTests
+    public static class MessagesTests
     {
         [Test]
         public static void OverEventStream()
@@ -160,9 +160,9 @@ namespace Scoreboard.Client.Tests
         }
 
         /// <summary>Sends a message; null for a keepalive.</summary>
-        public void Send(string frame)
+        public void Send(string message)
         {
-            var text = socket ? frame : frame == null ? ": ping\n\n" : "event: x\nid: 1:1\ndata: " + frame + "\n\n";
+            var text = socket ? message : message == null ? ": ping\n\n" : "event: x\nid: 1:1\ndata: " + message + "\n\n";
             pieces.Enqueue(Encoding.UTF8.GetBytes(text));
             waiting.TrySetResult(true);
         }
