@@ -79,7 +79,7 @@ func TestFiguresOnSeveralPagesAgree(t *testing.T) {
 		{performance, `256 connections \| ([0-9,]+)/s, p99`, "13,540"},
 		{"README.md", `signed, recorded[^|]*\| ([0-9,]+ \| [0-9,]+) \|`, "3,201 | 4,513"},
 		{performance, `scoreboard \| ([0-9,]+) and`, "3,201"},
-		{"docs/history.md", `checkpoint takes ([0-9.]+) bytes per user`, "7.4"},
+		{"docs/history-operations.md", `checkpoint takes ([0-9.]+) bytes per user`, "7.4"},
 		{"docs/settings.md", `takes about ([0-9.]+) bytes for each user`, "7.4"},
 		{"docs/dependencies.md", `dwarf=false.\) \| 153 s \| ([0-9.]+) MB`, "58.3"},
 		{performance, "size of `scoreboardd`, `sbctl` \\| ([0-9.]+),", "58.3"},
