@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/ledger"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -108,6 +109,9 @@ func TestPeriodsThatAreNotCurrent(t *testing.T) {
 	in := increment("ada", 1, "e", "all")
 	in.IfPeriod = "all:2026-11-21"
 	wantCode(t, "a board without periods", m.record(t, in)[0].Err, wire.CodeInvalidRequest)
+	if _, added := ledger.NewAdditions([]scoreboard.Increment{in}, shards, nil); added {
+		t.Error("PostgreSQL adds it up without a decision")
+	}
 }
 
 func TestPeriodMustBeOfANamedBoard(t *testing.T) {

@@ -204,7 +204,7 @@ namespace Scoreboard.Client.Tests
         {
             if (seen.Body == null) return;
             var increments = new Vector(seen.Body).List("items").Cast<Dictionary<string, object>>().ToList();
-            if (v.Get("call").Has("submit")) increments.Add(seen.Body);
+            if (v.Get("call").Has("submit") || v.Get("call").Has("submit_boards")) increments.Add(seen.Body);
             foreach (var increment in increments)
             {
                 var stamp = (string)increment["timestamp"];
