@@ -85,7 +85,10 @@ func TestConformsToA(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 	}
-	c.call("POST", path, body(124, event, now, defaultSecret), 409)
+	conflict := c.call("POST", path, body(124, event, now, defaultSecret), 409, "error_code", "message")
+	if conflict["event_id"] != event {
+		t.Errorf("got %v, want the event's id", conflict)
+	}
 	const other = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 	failures := map[string]string{
 		"wrong secret": body(1, other, now, "another"), "an hour old": body(1, other, now.Add(-time.Hour),

@@ -35,10 +35,15 @@ func (r *remover) setAside(ctx context.Context, board scoreboard.BoardID, reason
 		return piece.Translate(fmt.Errorf("set board %s aside: %w", board, err))
 	}
 	r.onSetAside(board, reason)
-	text := strconv.FormatInt(time.Now().Unix(), 10) + " " + reason.Error()
-	_ = r.Redis.HSet(ctx, asideKey, string(board), text).Err() // a report; the board is rebuilt without it
-	_ = r.Redis.Expire(ctx, asideKey, asideTTL).Err()          // likewise
+	r.report(ctx, board, reason)
 	return nil
+}
+
+// report has a board listed by RecentlySetAside.
+func (r *remover) report(ctx context.Context, board scoreboard.BoardID, reason error) {
+	text := strconv.FormatInt(time.Now().Unix(), 10) + " " + reason.Error()
+	_ = r.Redis.HSet(ctx, asideKey, string(board), text).Err() // the board is rebuilt without it
+	_ = r.Redis.Expire(ctx, asideKey, asideTTL).Err()          // likewise
 }
 
 // IsBroken reports whether an error is about what the keys of a board hold: a rebuild replaces them.
@@ -83,8 +88,8 @@ type SetAside struct {
 	Reason string
 }
 
-// RecentlySetAside lists the boards that were set aside in the last day, by any process, the
-// latest first.
+// RecentlySetAside lists the boards that any process set aside in the last day, or found broken before it
+// had to, the latest first.
 func (r *remover) RecentlySetAside(ctx context.Context) ([]SetAside, error) {
 	found, err := r.Redis.HGetAll(ctx, asideKey).Result()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Unhealthy returns the boards that Redis does not hold, and those that cannot be trusted:
+// Unhealthy returns the boards that Redis does not hold, or of which a key is broken, and those that cannot be trusted:
 // they were built on another server than the one that holds them now, and a restart or
 // a failover may have lost the latest changes; or the store has adopted another history
 // since. In a cluster an error may concern some boards only, which are then in neither
@@ -28,11 +28,20 @@ func (r *Ranking) Unhealthy(
 	for i, b := range boards {
 		if _, divided := piece.LayoutOf(&b); divided || piece.IsDivided(found[i].Err) {
 			condition, oneErr := r.partitions.ConditionOf(ctx, &b, trusted)
-			if oneErr != nil && err == nil {
+			if oneErr != nil && err == nil && condition != partitions.ConditionBroken {
 				err = oneErr
 			}
 			switch condition {
 			case partitions.ConditionHealthy:
+			case partitions.ConditionBroken:
+				missing = append(missing, b)
+				if oneErr == nil {
+					again, _ := r.whole.Bases(ctx, boards[i:i+1])
+					oneErr = again[0].Err
+				}
+				if piece.IsBroken(oneErr) {
+					r.report(ctx, b.ID, oneErr)
+				}
 			case partitions.ConditionMissing:
 				missing = append(missing, b)
 			case partitions.ConditionSuspect:
@@ -44,8 +53,11 @@ func (r *Ranking) Unhealthy(
 		}
 		holder := trusted[r.conn.Keys.Bucket(b.ID)]
 		switch {
-		case found[i].Err == nil && found[i].Basis == nil, piece.IsBroken(found[i].Err):
+		case found[i].Err == nil && found[i].Basis == nil:
 			missing = append(missing, b)
+		case piece.IsBroken(found[i].Err):
+			missing = append(missing, b)
+			r.report(ctx, b.ID, found[i].Err)
 		case holder == nil || found[i].Err != nil:
 			unknown++
 		case holder.Doubts(found[i].Basis):

@@ -9,6 +9,15 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// Specification E allows one event in 500 ms, and 20 in a minute.
+func TestPaceOfPlainStream(t *testing.T) {
+	t.Parallel()
+	f := dialect.PlainStream
+	if minute := f.Burst + int(time.Minute/f.Refill); minute > 20 || f.Interval < 500*time.Millisecond {
+		t.Errorf("%d events in a minute and one in %s, want at most 20 and one in 500 ms", minute, f.Interval)
+	}
+}
+
 func TestStreamFramesAreGolden(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 2, 2, 10, 30, 1, 0, time.UTC)

@@ -19,6 +19,7 @@ const (
 	ConditionMissing
 	ConditionSuspect
 	ConditionUnknown
+	ConditionBroken // with the error that says why, where it is known
 )
 
 // ConditionOf checks a board that the catalog has in partitions. One that is laid out
@@ -31,7 +32,7 @@ func (r *Boards) ConditionOf(
 	now, divided, err := r.layouts.Learn(ctx, b.ID)
 	switch {
 	case piece.IsBroken(err):
-		return ConditionMissing, nil
+		return ConditionBroken, err
 	case err != nil:
 		return ConditionUnknown, err
 	}
@@ -41,14 +42,16 @@ func (r *Boards) ConditionOf(
 		switch {
 		case err != nil:
 			return ConditionUnknown, piece.Translate(fmt.Errorf("check board %s: %w", b.ID, err))
-		case n == 0, !wantsParts: // a key of it is of another type
+		case n == 0:
 			return ConditionMissing, nil
+		case !wantsParts: // a key of it is of another type, or it was in partitions a moment ago
+			return ConditionBroken, nil
 		}
 		return ConditionSuspect, nil
 	}
 	got, err := r.ask(ctx, now, &query{})
 	if piece.IsBroken(err) {
-		return ConditionMissing, nil
+		return ConditionBroken, err
 	}
 	if err != nil {
 		return ConditionUnknown, piece.Translate(fmt.Errorf("check board %s: %w", b.ID, err))
