@@ -23,10 +23,13 @@ func TestIncrementsForAPeriodThroughTheAPI(t *testing.T) {
 	n := h.start(allRoles+",intake", "ingest-async", "true", "auth-attestation-jwks-url", game.URL,
 		"auth-jwks-networks", "127.0.0.0/8")
 	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
-	current := make(map[string]string)
+	current, ends := make(map[string]string), time.Now().Add(24*time.Hour)
 	for _, r := range []client.BoardRequest{
-		{Board: "season", Period: "season", Season: "autumn"}, {Board: "plainly"},
-		{Board: "vouched", Period: "season", Season: "autumn", Require: []string{wire.RequireAttestation}},
+		{Board: "season", Period: "season", Season: "autumn", EndsAt: &ends}, {Board: "plainly"},
+		{
+			Board: "vouched", Period: "season", Season: "autumn", EndsAt: &ends,
+			Require: []string{wire.RequireAttestation},
+		},
 	} {
 		b, err := root.CreateBoard(t.Context(), r)
 		if err != nil {
