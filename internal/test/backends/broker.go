@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 
@@ -125,6 +126,13 @@ num.network.threads=2
 num.io.threads=4
 `
 
+// kafkaQuorum is added for nodes that elect a controller. While they start at once on few processors, they
+// answer each other late, and elections and sessions of one and two seconds would fail again and again.
+const kafkaQuorum = `controller.quorum.election.timeout.ms=4000
+controller.quorum.fetch.timeout.ms=6000
+broker.session.timeout.ms=4000
+`
+
 // kafkaClusterID is an arbitrary valid id: each broker is its own cluster.
 const kafkaClusterID = "c2NvcmVib2FyZC10ZXN0cw"
 
@@ -163,6 +171,11 @@ func StartKafka(ctx context.Context, o KafkaOptions) (*KafkaBroker, error) {
 	}
 	properties := fmt.Appendf(nil, kafkaProperties, k.Ports[0], k.Ports[1], advertised, o.Node+1,
 		strings.Join(voters, ","), len(voters), (len(voters)+1)/2)
+	limit, options := time.Minute, []string{"-Xmx512m", "-XX:+UseSerialGC"}
+	if len(voters) > 1 {
+		properties = append(properties, kafkaQuorum...)
+		limit, options = 3*time.Minute, []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
+	}
 	if o.Secure != nil {
 		if properties, err = o.Secure.apply(ctx, o.Dir, properties); err != nil {
 			return nil, err
@@ -193,7 +206,7 @@ func StartKafka(ctx context.Context, o KafkaOptions) (*KafkaBroker, error) {
 	k.Process, err = process.Start(ctx, process.Options{
 		Name:   "Kafka",
 		Path:   java,
-		Args:   []string{"-Xmx512m", "-XX:+UseSerialGC", "-cp", classes, "kafka.Kafka", "server.properties"},
+		Args:   append(options, "-cp", classes, "kafka.Kafka", "server.properties"),
 		Env:    os.Environ(),
 		Dir:    o.Dir,
 		Log:    filepath.Join(o.Dir, "kafka.log"),
@@ -203,7 +216,7 @@ func StartKafka(ctx context.Context, o KafkaOptions) (*KafkaBroker, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := k.AwaitReady(ctx, k.answers); err != nil {
+	if err := k.AwaitReadyWithin(ctx, limit, k.answers); err != nil {
 		k.Kill()
 		return nil, err
 	}

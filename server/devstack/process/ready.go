@@ -18,7 +18,14 @@ const (
 // AwaitReady polls until the server answers, it ends or ctx ends, for at most a
 // minute.
 func (p *Process) AwaitReady(ctx context.Context, answers func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	return p.AwaitReadyWithin(ctx, readyTimeout, answers)
+}
+
+// AwaitReadyWithin is AwaitReady with another limit.
+func (p *Process) AwaitReadyWithin(
+	ctx context.Context, limit time.Duration, answers func(context.Context) error,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
 		err := answers(ctx)

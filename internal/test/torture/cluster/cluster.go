@@ -332,9 +332,6 @@ func removeInitFiles(disk string) {
 // starts what has ended for lack of it.
 func (c *Cluster) FillDisk(b Backend) (free func(context.Context) error, err error) {
 	disk := filepath.Join(c.o.Dir, "disk-"+string(b))
-	if b == Postgres {
-		removeInitFiles(disk)
-	}
 	name := filepath.Join(disk, "ballast")
 	f, err := os.Create(name)
 	if err != nil {
@@ -344,8 +341,13 @@ func (c *Cluster) FillDisk(b Backend) (free func(context.Context) error, err err
 	for err == nil { // until no space is left
 		_, err = f.Write(chunk)
 	}
-	for err = nil; err == nil; {
-		_, err = f.Write(chunk[:1])
+	if b == Postgres {
+		removeInitFiles(disk) // only now: a session that starts before the disk is full would write them again
+	}
+	for _, size := range []int{1 << 12, 1} {
+		for err = nil; err == nil; {
+			_, err = f.Write(chunk[:size])
+		}
 	}
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("fill the disk of %s: %w", b, err)

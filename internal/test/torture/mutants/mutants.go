@@ -186,6 +186,20 @@ var mutants = []mutant{
 		rules: []string{"stale", "convergence"},
 	},
 	{
+		name: "older states of a board are shown", file: "server/realtime/board.go",
+		old:   "	case cur == nil:\n",
+		new:   "	case cur == nil || read && top.Degraded == \"\":\n",
+		args:  []string{"--only", "redis left,redis restored", "--layout", "direct", "--duration", "60s"},
+		rules: []string{"frames go back", "two contents"},
+	},
+	{
+		name: "a full disk is an internal error", file: "server/store/internal/pg/errors.go",
+		old:   "	var connect *pgconn.ConnectError // whatever a server says to a login\n",
+		new:   "	var connect *pgconn.ConnectError\n	if Code(err) == \"XX000\" {\n		return false\n	}\n",
+		args:  []string{"--only", "postgres disk full", "--layout", "disks"},
+		rules: []string{"internal error"},
+	},
+	{
 		name: "no start without Kafka", file: "server/start.go",
 		old:   "outage: func(err error) bool { return !errors.Is(err, kafka.ErrTooFewPartitions) },",
 		new:   "outage: func(err error) bool { return errors.Is(err, kafka.ErrTooFewPartitions) },",
