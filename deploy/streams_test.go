@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"maps"
+	"net/netip"
 	"os"
 	"regexp"
 	"slices"
@@ -154,6 +155,11 @@ func TestProductionValues(t *testing.T) {
 		} {
 			if !ok {
 				t.Errorf("values-%s.yaml lacks %s", file, what)
+			}
+		}
+		for _, network := range c.TrustedProxies {
+			if prefix, err := netip.ParsePrefix(network); err != nil || prefix.Bits() < 24 { // whoever is in it can claim any client address
+				t.Errorf("values-%s.yaml trusts all of %s as proxies", file, network)
 			}
 		}
 		annotations := values["ingress"].(map[string]any)["annotations"].(map[string]any)

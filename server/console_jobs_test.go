@@ -246,6 +246,11 @@ func TestConsoleUploads(t *testing.T) {
 			t.Errorf("%s: got %d, want %d and %q: %.2000s", name, status, c.status, c.want, body)
 		}
 	}
+	_, body, _ := root.upload("import", "file", `../..\<script>alert(1)</script>$(id).csv`, header+"ada,5\n", good)
+	if !strings.Contains(body, "&lt;script&gt;") || strings.Contains(body, "<script>alert") ||
+		strings.Contains(body, "../") {
+		t.Errorf("the name of a file is shown as it is: %s", body)
+	}
 	for _, table := range []string{"imports", "audit_log"} {
 		if n := db.Count(t, `select count(*) from `+table); n != 0 {
 			t.Errorf("a review has written to %s", table)
@@ -259,7 +264,6 @@ func TestConsoleUploads(t *testing.T) {
 	}
 	file.WriteString("high,9007199254740991\n")
 	_, _, at := root.upload("import", "file", "f.csv", file.String(), good)
-	var body string
 	h.await("the import to end", func() bool {
 		_, body, _ = root.get(at)
 		return strings.Contains(body, `data-refresh=""`)

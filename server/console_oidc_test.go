@@ -195,3 +195,45 @@ func forward(t *testing.T, to string) http.Handler {
 		r.Out.Host = r.In.Host
 	}}
 }
+
+// Sign-ins count by the address of the client, also behind a proxy, and apart from other requests
+// without a token: any site can have a browser send those.
+func TestSignInsCountByAddress(t *testing.T) {
+	t.Parallel()
+	p := newSignInProvider(t)
+	h := newHarness(t)
+	h.settings["auth-jwt-secret"], h.settings["auth-jwks-networks"] = "", "127.0.0.0/8,::1/128"
+	h.settings["auth-jwks-url"], h.settings["auth-issuer"] = p.issuer+"/keys", p.issuer
+	n := h.start(allRoles, "console-oidc-issuer", p.issuer, "console-oidc-client-id", consoleClient,
+		"console-oidc-client-secret", consoleSecret, "limit-anonymous-per-minute", "4", "trusted-proxies", "127.0.0.0/8")
+	ask := func(url, address string) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Forwarded-For", address)
+		res, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		return res.StatusCode
+	}
+	signIn := func(address string) int { return ask(n.Ops+"/console/sign-in/oidc", address) }
+	until := func(what string, ask func() int) {
+		t.Helper()
+		for i := 0; ask() != http.StatusTooManyRequests; i++ {
+			if i == 20 {
+				t.Fatalf("%s have no limit", what)
+			}
+		}
+	}
+	until("requests without a token", func() int { return ask(n.URL+"/openapi.json", "203.0.113.1") })
+	if got := signIn("203.0.113.1"); got != http.StatusSeeOther {
+		t.Errorf("a sign-in after other requests: got %d, want 303", got)
+	}
+	until("sign-ins", func() int { return signIn("203.0.113.1") })
+	if got := signIn("203.0.113.2"); got != http.StatusSeeOther {
+		t.Errorf("a sign-in from another address: got %d, want 303", got)
+	}
+}

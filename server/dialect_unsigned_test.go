@@ -22,7 +22,8 @@ func TestUnsignedWritesOfDialects(t *testing.T) {
 	h, own := conformanceNode(t)
 	names := strings.Join(config.DialectNames, ",")
 	global := h.start(allRoles, "transport", "direct", "dialects", names, "dialect-delta-board", "global",
-		"dialect-module-board", "global", "ingest-actions", "win:1:100")
+		"dialect-module-board", "global", "dialect-plain-board", "global", "dialect-highscore-board", "global",
+		"ingest-actions", "win:1:100")
 	optional := h.start(allRoles, "transport", "direct", "dialects", names, "dialect-delta-board", "global",
 		"dialect-delta-signature", "optional")
 	root := own.client("root", auth.ScopeAdmin)
@@ -79,6 +80,17 @@ func TestUnsignedWritesOfDialects(t *testing.T) {
 	if status, _, _ := request(t, http.MethodPost, global.URL+"/api/v1/scores/update", module,
 		bearer(h.token("alice", "", time.Hour))); status != http.StatusUnauthorized {
 		t.Errorf("module on global: got %d, want 401", status)
+	}
+	token := global.startAction(t, "alice", `{"action_id":"m1"}`)
+	for path, body := range map[string]string{
+		"/scores":           `{"score":5}`,
+		"/v1/scores/update": strings.ReplaceAll(dialectRequests["POST /v1/scores/update"], "TOKEN", token),
+	} {
+		if status, _, answer := request(t, http.MethodPost, global.URL+path, body,
+			bearer(h.token("alice", "", time.Hour))); status != http.StatusUnauthorized ||
+			!strings.Contains(answer, "ignature") {
+			t.Errorf("%s on global: got %d %s, want a 401 for the signature", path, status, answer)
+		}
 	}
 	for to, want := range map[*node]int{own: 200, global: 401, optional: 401} {
 		if status, body := h.get(t, to.URL+"/delta/v1/leaderboard/top", nil); status != want {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -185,5 +186,54 @@ func TestFriendRequestsThatAreRejected(t *testing.T) {
 	}
 	if rows := backends.Connect(t, h.postgres).Count(t, `select count(*) from friends`); rows != 0 {
 		t.Errorf("rejected requests left %d rows", rows)
+	}
+}
+
+// To whom asks them to be a friend, a user who was erased and one who never was differ in nothing: every
+// answer, the lists, the board of friends and look-ups.
+func TestErasedFriendLooksUnused(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "limit-updates-per-minute", "600")
+	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	const gone, never = "user-gone", "user-none"
+	for _, user := range []string{gone, "ada", "eve"} {
+		if _, err := root.Submit(t.Context(), client.Increment{User: user, Delta: 5}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := root.Erase(t.Context(), gone, "a test"); err != nil {
+		t.Fatal(err)
+	}
+	conn := backends.Connect(t, h.postgres)
+	h.await("the erasure", func() bool {
+		return conn.Count(t, `select count(*) from scores where user_id = $1`, gone) == 0
+	})
+	times := regexp.MustCompile(`"(since|as_of|updated_at|request_id)":"[^"]*"|"(age_ms|version|epoch|total)":\d+`)
+	asks := func(other string) (all []string) {
+		token := bearer(h.token("ada", "", time.Hour))
+		for _, ask := range []string{
+			"GET /v1/users/OTHER/score", "GET /v1/users/OTHER/rank", "GET /v1/users/OTHER/profile",
+			"PUT /v1/users/me/friends/OTHER", "PUT /v1/users/me/friends/OTHER",
+			"GET /v1/users/me/friends?state=requested", "GET /v1/users/me/friends", "GET /v1/leaderboard/friends",
+			"GET /v1/users/me/friends?state=received", "DELETE /v1/users/me/friends/OTHER",
+			"GET /v1/users/me/friends?state=requested", "DELETE /v1/users/me/friends/OTHER",
+		} {
+			method, path, _ := strings.Cut(strings.ReplaceAll(ask, "OTHER", other), " ")
+			status, _, body := request(t, method, n.URL+path, "", token)
+			body = times.ReplaceAllString(strings.ReplaceAll(body, other, "OTHER"), "")
+			all = append(all, fmt.Sprint(ask, " ", status, " ", body))
+		}
+		return all
+	}
+	erased, unused := asks(gone), asks(never)
+	for i := range erased {
+		if erased[i] != unused[i] {
+			t.Errorf("of the erased user:\n%s\nof one who never was:\n%s", erased[i], unused[i])
+		}
+	}
+	if !strings.Contains(erased[3], ` 200 `) || !strings.Contains(erased[5], "OTHER") ||
+		strings.Contains(erased[10], "OTHER") {
+		t.Errorf("the request is not stored and taken back: %q", erased)
 	}
 }

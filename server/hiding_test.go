@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
@@ -26,6 +27,8 @@ func TestHidingIsNeverLimited(t *testing.T) {
 			if _, err := root.ImportFriends(t.Context(), pairs); err != nil {
 				t.Fatal(err)
 			}
+			backends.Connect(t, h.postgres).Do(t,
+				`insert into friends (user_id, friend_user_id) values ('ada', 'carol')`) // who has not answered
 			n := h.start(allRoles, settings...)
 			ada := bearer(h.token("ada", "", time.Hour))
 			ask := func(method, path, body string) int {
@@ -52,6 +55,11 @@ func TestHidingIsNeverLimited(t *testing.T) {
 				{"back to a pseudonym", http.StatusTooManyRequests, setting("pseudonym")},
 				{"ending a friendship", http.StatusOK, ask(http.MethodDelete, "/v1/users/me/friends/bob", "")},
 				{"ending it again", http.StatusTooManyRequests, ask(http.MethodDelete, "/v1/users/me/friends/bob", "")},
+				{"taking back a request", http.StatusOK, ask(http.MethodDelete, "/v1/users/me/friends/carol", "")},
+				{
+					"taking it back again", http.StatusTooManyRequests,
+					ask(http.MethodDelete, "/v1/users/me/friends/carol", ""),
+				},
 				{"another's", http.StatusTooManyRequests, ask(http.MethodPut, "/v1/users/bob/privacy",
 					`{"visibility":"private"}`)},
 			} {

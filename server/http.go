@@ -187,7 +187,7 @@ func (s *Server) makeConsole() error {
 		},
 		Limit: func(r *http.Request) time.Duration {
 			host, _, _ := net.SplitHostPort(r.RemoteAddr)
-			return s.limits.Anonymous.Take(r.Context(), host)
+			return s.limits.SignIns.Take(r.Context(), host)
 		},
 		OIDC: console.OIDC{
 			Issuer: c.OIDCIssuer, ClientID: c.OIDCClientID, ClientSecret: c.OIDCClientSecret, Scopes: c.OIDCScopes,

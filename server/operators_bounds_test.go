@@ -89,10 +89,30 @@ func TestWebhookAddressesAreMasked(t *testing.T) {
 	admin, operator := n.client("root", auth.ScopeAdmin), n.client("op", auth.ScopeOperate)
 	const address = "https://hooks.example/services/T0/secret?token=secret"
 	ctx := t.Context()
-	if _, err := admin.CreateWebhook(ctx, client.WebhookRequest{
+	made, err := admin.CreateWebhook(ctx, client.WebhookRequest{
 		URL: address, Types: []string{"season.closed"},
-	}); err != nil {
+	})
+	if err != nil || made.URL != address {
+		t.Fatalf("got %+v, %v", made, err)
+	}
+	if _, err := operator.TestWebhook(ctx, made.WebhookID); err != nil {
 		t.Fatal(err)
+	}
+	shown, err := operator.EnableWebhook(ctx, made.WebhookID)
+	if err != nil || shown.URL != "https://hooks.example/********" {
+		t.Errorf("enabled by an operator: %+v, %v", shown, err)
+	}
+	h.await("a delivery that fails", func() bool {
+		list, err := operator.WebhookDeliveries(ctx, made.WebhookID, client.DeliveryQuery{})
+		text, _ := json.Marshal(list)
+		if err != nil || strings.Contains(string(text), "secret") {
+			t.Fatalf("the deliveries are %s, %v", text, err)
+		}
+		return strings.Contains(string(text), `"problem":"`)
+	})
+	_, page, _ := newVisitor(t, n.Ops).signIn(h.token("op", auth.ScopeOperate, time.Hour)).get("/console/webhooks")
+	if strings.Contains(page, "secret?") || strings.Contains(page, "/T0/") || !strings.Contains(page, "hooks.example") {
+		t.Errorf("the console shows an operator %s", page)
 	}
 	for c, want := range map[*client.Client]string{admin: address, operator: "https://hooks.example/********"} {
 		all, err := c.Webhooks(ctx)

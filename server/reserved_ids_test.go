@@ -2,12 +2,15 @@ package server_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
@@ -15,7 +18,7 @@ import (
 // still read and moderated.
 func TestReservedIDsComeInNowhere(t *testing.T) {
 	t.Parallel()
-	h, n := dialectNode(t)
+	h, n := dialectNode(t, "auth-dev-issuer", "true")
 	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
 	ctx := t.Context()
 	if _, err := root.CreateBoard(ctx, client.BoardRequest{
@@ -24,6 +27,10 @@ func TestReservedIDsComeInNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := root.JoinTeam(ctx, "clans", "ants", "ada"); err != nil {
+		t.Fatal(err)
+	}
+	run, err := root.StartImport(ctx, client.ImportRequest{Source: "csv", Board: "global"})
+	if err != nil {
 		t.Fatal(err)
 	}
 	server := bearer(h.token("game", auth.ScopeUpdate, time.Hour))
@@ -40,6 +47,17 @@ func TestReservedIDsComeInNowhere(t *testing.T) {
 			"an adjustment": {
 				http.MethodPost, "/v1/admin/users/" + id + "/adjust", `{"delta":1,"event_id":"e","reason":"r"}`,
 				operator,
+			},
+			"an increment in the dialect module": {
+				http.MethodPost, "/api/v1/scores/update", `{"userId":"` + id +
+					`","actionId":"win","scoreIncrement":5,"timestamp":"2026-01-01T00:00:00Z"}`, server,
+			},
+			"a development token": {
+				http.MethodPost, "/v1/admin/tokens", `{"user_id":"` + id + `"}`, operator,
+			},
+			"a record of an import": {
+				http.MethodPost, fmt.Sprintf("/v1/admin/imports/%d/records", run.ImportID),
+				`{"records":[{"user_id":"` + id + `","score":1}]}`, operator,
 			},
 			"an increment in a dialect": {
 				http.MethodPost, "/delta/v1/score/update", `{"userId":"` + id +
@@ -59,11 +77,19 @@ func TestReservedIDsComeInNowhere(t *testing.T) {
 				t.Errorf("%s of %s: %d %s, want a 400", what, id, status, answer)
 			}
 		}
+		batch := `{"items":[` + increment + `,` + strings.ReplaceAll(increment, id, "bob") + `]}`
+		status, _, answer := request(t, http.MethodPost, n.URL+"/v1/scores/increments", batch, server)
+		var results wire.BatchResults
+		if err := json.Unmarshal([]byte(answer), &results); err != nil || status != http.StatusOK ||
+			len(results.Results) != 2 || results.Results[0].Status != "rejected" ||
+			!strings.Contains(results.Results[0].Error.Message, "must not") {
+			t.Errorf("a batch with %s: %d %s, %v; want it rejected", id, status, answer, err)
+		}
 		// The provider's user of that id is one with a derived id.
 		own := bearer(h.token(id, "", time.Hour))
-		status, _, answer := request(t, http.MethodPut, n.URL+"/v1/users/"+id+"/profile", `{"display_name":"Imp"}`, own)
+		status, _, answer = request(t, http.MethodPut, n.URL+"/v1/users/"+id+"/profile", `{"display_name":"Imp"}`, own)
 		var p client.Profile
-		err := json.Unmarshal([]byte(answer), &p)
+		err = json.Unmarshal([]byte(answer), &p)
 		if err != nil || status != http.StatusOK || !strings.HasPrefix(p.UserID, "x:") {
 			t.Errorf("the profile of the token of %s: %d %s, want that of a derived id", id, status, answer)
 		}
@@ -73,5 +99,52 @@ func TestReservedIDsComeInNowhere(t *testing.T) {
 	}
 	if _, err := root.Ban(ctx, "team:ants", "test"); err != nil {
 		t.Errorf("an operator cannot ban a reserved id: %v", err)
+	}
+}
+
+// A user whose id was accepted before it was reserved is still read, exported, moderated and erased.
+func TestReservedIDsFromBefore(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "transport", "direct")
+	db := backends.Connect(t, h.postgres)
+	ctx := t.Context()
+	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	for _, id := range []string{"erased-x", "role:x", "scoreboardd"} {
+		old := "old-" + strings.NewReplacer(":", "-").Replace(id)
+		if _, err := root.Submit(ctx, client.Increment{User: old, Delta: 7}); err != nil {
+			t.Fatal(err)
+		}
+		h.ranked(n, "global", old, 7)
+		for _, table := range []string{"users", "scores", "user_score_histories", "standings"} {
+			db.Do(t, `update `+table+` set user_id = $1 where user_id = $2`, id, old)
+		}
+		if _, err := root.Rebuild(ctx, client.JobRequest{Board: "global"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		h.ranked(n, "global", id, 7)
+		if p, err := root.Score(ctx, id, client.PlaceQuery{}); err != nil || p.Score != 7 {
+			t.Errorf("%s is read as %+v, %v", id, p, err)
+		}
+		if s, err := root.Statement(ctx, id, client.StatementQuery{}); err != nil || len(s.Entries) != 1 {
+			t.Errorf("the statement of %s: %+v, %v", id, s, err)
+		}
+		status, _, text := request(t, http.MethodGet, n.URL+"/v1/admin/users/"+id+"/export", "",
+			bearer(h.token("root", auth.ScopeAdmin, time.Hour)))
+		if status != http.StatusOK || !strings.Contains(text, `"score":7`) {
+			t.Errorf("the export of %s: %d %s", id, status, text)
+		}
+		if _, err := root.Freeze(ctx, id, "a test"); err != nil {
+			t.Errorf("freeze %s: %v", id, err)
+		}
+		if _, err := root.Erase(ctx, id, "a test"); err != nil {
+			t.Errorf("erase %s: %v", id, err)
+		}
+		h.await("the erasure of "+id, func() bool {
+			return db.Count(t, `select count(*) from scores where user_id = $1`, id) == 0
+		})
+	}
+	if n := db.Count(t, `select sum(score) from scores`); n != 21 {
+		t.Errorf("the scores sum up to %d, want 21", n)
 	}
 }

@@ -251,8 +251,15 @@ func names(s client.State) (all []string) {
 func TestChecksFollowSettings(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	n := h.start(allRoles)
+	n := h.start(allRoles, "dialects", "delta,module", "dialect-delta-board", "global", "dialect-delta-signature",
+		"optional")
 	root := n.client("root", auth.ScopeAdmin)
+	const unsigned = "dialect.delta.signature is optional: a bearer token alone is enough to write to board global " +
+		"and to boards with rules"
+	_, page, _ := newVisitor(t, n.Ops).signIn(h.token("root", auth.ScopeAdmin, time.Hour)).get("/console")
+	if !strings.Contains(page, unsigned) || strings.Contains(page, "dialect.module.signature") {
+		t.Errorf("the console does not show the unsigned writes of delta alone: %s", page)
+	}
 	detail := func() string {
 		checks, err := root.Checks(t.Context())
 		if err != nil {
@@ -267,9 +274,9 @@ func TestChecksFollowSettings(t *testing.T) {
 	}
 	for _, change := range []struct{ name, value, says string }{
 		{"auth.signature", "optional", "warn: auth.signature is optional"},
-		{"limit.updates_per_minute", "0", "; limit.updates_per_minute is off"},
-		{"auth.signature", "required", "warn: limit.updates_per_minute is off"},
-		{"limit.updates_per_minute", "10", "ok: roles"},
+		{"limit.updates_per_minute", "0", "; limit.updates_per_minute is off; " + unsigned},
+		{"auth.signature", "required", "warn: limit.updates_per_minute is off; " + unsigned},
+		{"limit.updates_per_minute", "10", "warn: " + unsigned},
 	} {
 		if _, err := root.ChangeSetting(t.Context(), change.name, client.SettingRequest{
 			Value: &change.value, Reason: "test",

@@ -188,6 +188,10 @@ func TestSealNamesNobody(t *testing.T) {
 	server := bearer(r.token("game", auth.ScopeUpdate, time.Hour))
 	before := r.standings(t, "cup:one", operator)
 	checkSeal(t, before, 0)
+	if n := r.db.Count(t, `select count(*) from board_standings where length(salt) = 16`); n != 12 { // 128 bits
+		t.Errorf("%d rows of 12 have a salt of 16 bytes", n)
+	}
+	r.checkSaltsAreKept(t)
 	checkSeal(t, r.standings(t, "cup:one", player), 1)
 	other := r.standings(t, "cup:two", player)
 	if one := r.standings(t, "cup:one", player); one.Entries[1].UserID == other.Entries[1].UserID ||
@@ -213,6 +217,42 @@ func TestSealNamesNobody(t *testing.T) {
 and user_id like 'erased-%'`); n != 2 {
 		t.Errorf("%d rows of the erased user without a salt, want 2", n)
 	}
+}
+
+// checkSaltsAreKept checks that nothing but an erasure deletes a salt.
+func (r *sealedRig) checkSaltsAreKept(t *testing.T) {
+	t.Helper()
+	salts := func() (all string) {
+		t.Helper()
+		if err := r.db.QueryRow(t.Context(), `select string_agg(board_id || user_id || encode(salt, 'hex'), ' '
+    order by board_id, user_id) from board_standings`).Scan(&all); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	kept := salts()
+	do := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if got := salts(); got != kept {
+			t.Errorf("%s changes the salts", what)
+		}
+	}
+	ctx := t.Context()
+	for _, to := range []string{"private", "public", "pseudonym"} {
+		_, err := r.root.SetPrivacy(ctx, veiledUser, to)
+		do("a user who becomes "+to, err)
+	}
+	_, err := r.root.Ban(ctx, "user-050", "a test")
+	do("a ban", err)
+	_, err = r.root.Unban(ctx, "user-050", "a test")
+	do("the end of a ban", err)
+	_, err = r.root.PutProfile(ctx, "user-050", client.Profile{DisplayName: "Ada"})
+	do("a name", err)
+	_, err = r.root.ArchiveBoard(ctx, "cup:two")
+	do("archiving the board", err)
 }
 
 // Standings that were sealed before migration 58 have the hash of format 1.

@@ -108,6 +108,13 @@ func (p *Pool) enter(ctx context.Context, claim Claim) (*waiter, error) {
 	return w, nil
 }
 
+// Waiting returns how many wait for a slot.
+func (p *Pool) Waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.waiting)
+}
+
 // leave removes a waiter; false if it has a slot.
 func (p *Pool) leave(w *waiter) bool {
 	p.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -74,5 +75,44 @@ values ('a', 'a', 'increment', 'highest', 1, 100, true), ('b', 'b', 'increment',
 	if !errors.As(err, &late) || late.Code != wire.CodeRateLimited || late.RetryAfter != time.Second ||
 		time.Since(began) > maxImportWait+time.Second {
 		t.Errorf("got %v after %v", err, time.Since(began))
+	}
+}
+
+// Of the records that wait to be written, those of callers take turns: who sends many at once does not
+// keep another's waiting behind all of them.
+func TestImportsTakeTurns(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, public)
+values ('a', 'a', 'increment', 'highest', 1, 100, true)`)
+	imports := NewImports(s.Imports, 1_000_000)
+	by := scoreboard.AuditEntry{Actor: "root", Action: "import.start", Target: "board:a"}
+	run, err := imports.StartImport(t.Context(), "csv", "a", &by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release, ok := imports.turn.Try(share.WithCaller(t.Context(), "eve"), share.Claim{})
+	if !ok {
+		t.Fatal("no turn")
+	}
+	var all sync.WaitGroup
+	for i, caller := range []string{"eve", "eve", "eve", "ada"} {
+		records := []scoreboard.ImportRecord{{User: scoreboard.UserID(fmt.Sprint(caller, i)), Score: 1}}
+		all.Go(func() {
+			ctx := share.WithCaller(t.Context(), caller)
+			if _, err := imports.WriteImport(ctx, run.ID, records, &by); err != nil {
+				t.Errorf("%s: %v", caller, err)
+			}
+		})
+		for imports.turn.Waiting() <= i {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	release()
+	all.Wait()
+	var first string
+	if err := conn.QueryRow(t.Context(), `select user_id from user_score_histories order by recorded_at limit 1`).
+		Scan(&first); err != nil || first != "ada3" {
+		t.Errorf("%s was written first, %v; want ada3", first, err)
 	}
 }

@@ -7,10 +7,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sort"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/server/leaderboard"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -162,4 +164,67 @@ func (*missing) Page(
 	context.Context, scoreboard.BoardID, *scoreboard.Position, int,
 ) (*scoreboard.Top, error) {
 	return nil, scoreboard.ErrNotLoaded
+}
+
+// waitingRows answers the reads of searches when they may go on.
+type waitingRows struct {
+	sortedRows
+	began, goOn chan struct{}
+}
+
+func (s *waitingRows) Page(
+	ctx context.Context, board scoreboard.BoardID, after *scoreboard.Position, limit int,
+) (*scoreboard.Top, error) {
+	if limit == 1 { // of a search; a page begins with one row more
+		select {
+		case s.began <- struct{}{}:
+		case <-s.goOn:
+		}
+		<-s.goOn
+	}
+	rows := sortedRows{rows: s.rows}
+	return rows.Page(ctx, board, after, limit)
+}
+
+// Of the searches for where a tier begins, one caller or one board's readers leave a place to others.
+func TestTierSearchesHaveShares(t *testing.T) {
+	t.Parallel()
+	tiers := scoreboard.Tiers{{Name: "gold", Rank: 2000}, {Name: "silver", Percent: 100_000}}
+	for what, of := range map[string]func(i int) (string, scoreboard.BoardID){
+		"one caller": func(i int) (string, scoreboard.BoardID) { return "eve", scoreboard.BoardID(fmt.Sprint("b", i)) },
+		"one board":  func(i int) (string, scoreboard.BoardID) { return fmt.Sprint("u", i), "busy" },
+	} {
+		source := &waitingRows{
+			sortedRows: sortedRows{rows: manyRows(rand.New(rand.NewPCG(43, 5)), 5000)},
+			began:      make(chan struct{}, 100), goOn: make(chan struct{}),
+		}
+		l := leaderboard.NewTierReads(pagesOf(source))
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		search := func(caller string, board scoreboard.BoardID) {
+			all.Go(func() {
+				b := &scoreboard.Board{ID: board, Order: scoreboard.OrderHighest, Tiers: tiers}
+				_, _, _ = l.TierPage(share.WithCaller(ctx, caller), b, 1, nil, 10)
+			})
+		}
+		for i := range 10 {
+			search(of(i))
+		}
+		for range 3 {
+			<-source.began
+		}
+		time.Sleep(20 * time.Millisecond)
+		if n := len(source.began); n != 0 {
+			t.Errorf("%s: %d searches run, want 3", what, 3+n)
+		}
+		search("ada", "other")
+		select {
+		case <-source.began:
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s: another's search waits", what)
+		}
+		cancel()
+		close(source.goOn)
+		all.Wait()
+	}
 }

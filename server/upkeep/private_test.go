@@ -171,6 +171,9 @@ func TestShortPublicPhaseCountsAsPrivate(t *testing.T) {
 func TestPrivatePeriodsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newModerationRig(t)
+	if n := r.Visibility.MaxPeriods; n != 64 { // as docs/privacy.md and docs/threats.md say
+		t.Errorf("a user has at most %d periods, want 64", n)
+	}
 	r.Visibility.MinPublic, r.Visibility.MaxPeriods = 0, 4
 	put := func(to scoreboard.Visibility) {
 		t.Helper()

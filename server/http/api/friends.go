@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/gin-gonic/gin"
 
@@ -28,6 +29,8 @@ type FriendReads interface {
 type Friends interface {
 	// Ask stores a request of user to other, or accepts that of other.
 	Ask(ctx context.Context, user, other scoreboard.UserID) (scoreboard.Friend, error)
+	// Asked returns which of others user has asked to be friends, or whose requests user has accepted.
+	Asked(ctx context.Context, user scoreboard.UserID, others []scoreboard.UserID) ([]scoreboard.UserID, error)
 	// Remove ends a friendship, or takes back or declines a request.
 	Remove(ctx context.Context, user, other scoreboard.UserID) error
 	// List returns up to limit users, by name, after a name.
@@ -49,20 +52,22 @@ const (
 // friends shows and changes the friends of users.
 type friends struct {
 	store Friends
-	reads FriendReads
-	turns *share.Pool
+	asked *hiding[[]scoreboard.UserID]
 }
 
-// hides reports whether a request ends a friendship, so that the other no longer sees what
-// friends see.
+func newFriends(store Friends, turns *share.Pool) *friends {
+	return &friends{store, newHiding(turns, store.Asked)}
+}
+
+// hides reports whether a request ends a friendship, or takes back a request that the other could
+// accept, so that the other does not see what friends see.
 func (h *friends) hides(c *gin.Context, caller *auth.Claims) bool {
 	other, err := otherUser(c, caller, caller.UserID)
 	if err != nil {
 		return false
 	}
-	return takeTurn(c, h.turns, func(ctx context.Context) (bool, error) {
-		mutual, err := h.reads.Mutual(ctx, caller.User, []scoreboard.UserID{other})
-		return len(mutual) > 0, err
+	return h.asked.hides(c.Request.Context(), caller.User, other, func(asked []scoreboard.UserID) bool {
+		return slices.Contains(asked, other)
 	})
 }
 

@@ -212,10 +212,10 @@ func (p *parts) addUsers(h *handlers) {
 		h.profiles = &profiles{p.Profiles}
 	}
 	if p.Privacy != nil {
-		h.privacy = &privacy{p.Privacy, turns}
+		h.privacy = newPrivacy(p.Privacy, turns)
 	}
 	if p.Friends != nil {
-		h.friends = &friends{p.Friends, p.FriendReads, turns}
+		h.friends = newFriends(p.Friends, turns)
 	}
 	if p.Teams != nil {
 		h.teams = &teams{p.Teams}

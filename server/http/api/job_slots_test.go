@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -44,6 +45,99 @@ func (s *slowReads) SummarizeImport(
 ) (scoreboard.BoardID, scoreboard.ImportSummary, error) {
 	s.wait()
 	return "global", scoreboard.ImportSummary{}, nil
+}
+
+// slowBoards answers what reads or rebuilds whole boards when it may go on.
+type slowBoards struct {
+	Jobs
+	JobLog
+	openBoard
+	*slowReads
+}
+
+func (s *slowBoards) Export(context.Context, scoreboard.BoardID, func([]scoreboard.FinalStanding) error) error {
+	s.wait()
+	return nil
+}
+
+func (s *slowBoards) Board(_ context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	return &scoreboard.Board{ID: id, Family: id, Public: true}, nil
+}
+
+func (s *slowBoards) Halted(context.Context) (string, error) { return "", nil }
+
+func (s *slowBoards) Rebuild(
+	context.Context, *scoreboard.Board, func(users, total int64),
+) (wire.Rebuilt, error) {
+	s.wait()
+	return wire.Rebuilt{}, nil
+}
+
+func (s *slowBoards) Start(context.Context, *scoreboard.Job) error { return nil }
+
+func (s *slowBoards) Report(context.Context, int64, []byte) (bool, error) { return false, nil }
+
+func (s *slowBoards) End(context.Context, int64, string, []byte) error { return nil }
+
+// So have exports of boards, and jobs that rebuild, compare or repair rankings.
+func TestJobsOnBoardsHaveShares(t *testing.T) {
+	t.Parallel()
+	export := func(board string) (method, path, body string) {
+		return http.MethodGet, "/v1/admin/boards/" + board + "/export", ""
+	}
+	rebuild := func(board string) (method, path, body string) {
+		return http.MethodPost, pathRebuild, `{"board":"` + board + `"}`
+	}
+	for name, c := range map[string]struct {
+		first, other func(board string) (method, path, body string)
+		board        func(i int) string
+		caller       func(i int) scoreboard.UserID
+	}{
+		"exports of one caller": {
+			export, export, func(i int) string { return fmt.Sprint("b", i) },
+			func(int) scoreboard.UserID { return "eve" },
+		},
+		"exports of one board": {
+			export, rebuild, func(int) string { return "busy" },
+			func(i int) scoreboard.UserID { return scoreboard.UserID(fmt.Sprint("op", i)) },
+		},
+		"jobs of one caller": {
+			rebuild, export, func(i int) string { return fmt.Sprint("b", i) },
+			func(int) scoreboard.UserID { return "eve" },
+		},
+		"jobs on one board": {
+			rebuild, rebuild, func(int) string { return "busy" },
+			func(i int) scoreboard.UserID { return scoreboard.UserID(fmt.Sprint("op", i)) },
+		},
+	} {
+		slow := &slowBoards{slowReads: &slowReads{began: make(chan struct{}), goOn: make(chan struct{})}}
+		a := everything(&trail{}, func(o *Options) {
+			o.Catalog = slow
+			o.Operations = &Operations{Exports: slow, Jobs: slow, JobLog: slow}
+		})
+		ask := func(of func(string) (string, string, string), board string, caller scoreboard.UserID) int {
+			method, path, body := of(board)
+			return asks(t, a, route{method: method, path: path}, "", minted(t, a, caller, auth.ScopeAdmin), body)
+		}
+		var running sync.WaitGroup
+		begin := func(of func(string) (string, string, string), board string, caller scoreboard.UserID) {
+			running.Go(func() {
+				if status := ask(of, board, caller); status != http.StatusOK {
+					t.Errorf("%s: on %s by %s: %d", name, board, caller, status)
+				}
+			})
+			<-slow.began
+		}
+		for i := range maxJobs - 1 {
+			begin(c.first, c.board(i), c.caller(i))
+		}
+		if status := ask(c.first, c.board(maxJobs), c.caller(maxJobs)); status != http.StatusConflict {
+			t.Errorf("%s: the last slot: %d, want 409", name, status)
+		}
+		begin(c.other, "another", "ada")
+		close(slow.goOn)
+		running.Wait()
+	}
 }
 
 // Exports of users, checks of the audit trail and summaries of imports have slots, of which neither

@@ -34,8 +34,8 @@ func TestClientCertificateActsAsServer(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, req)
-		if w.Header().Get("Strict-Transport-Security") == "" {
-			t.Error("no Strict-Transport-Security header over TLS")
+		if got := w.Header().Get("Strict-Transport-Security"); got != "max-age=31536000" { // a year
+			t.Errorf("Strict-Transport-Security over TLS is %q", got)
 		}
 		return w.Code
 	}

@@ -39,12 +39,15 @@ type Hidden interface {
 // privacy shows and changes the visibility of users.
 type privacy struct {
 	store UserPrivacy
-	turns *share.Pool
+	now   *hiding[scoreboard.Privacy]
 }
 
-// hidingReads is how many requests over a limit a process asks the store about at a time,
-// whether they hide their user: a caller's requests leave one of them to others.
-const hidingReads = 2
+func newPrivacy(store UserPrivacy, turns *share.Pool) *privacy {
+	return &privacy{store, newHiding(turns,
+		func(ctx context.Context, user scoreboard.UserID, _ []scoreboard.UserID) (scoreboard.Privacy, error) {
+			return store.Privacy(ctx, user)
+		})}
+}
 
 // hides reports whether a request shows the user to fewer people than now. Repeats do not, so
 // between two that do there is always one that counts against the limits.
@@ -57,9 +60,8 @@ func (h *privacy) hides(c *gin.Context, caller *auth.Claims) bool {
 	if err != nil || to == scoreboard.VisibilityPublic { // which hides nobody, and must not take turns from who hides
 		return false
 	}
-	return takeTurn(c, h.turns, func(ctx context.Context) (bool, error) {
-		now, err := h.store.Privacy(ctx, user)
-		return err == nil && now.Visibility.Hides(to), err
+	return h.now.hides(c.Request.Context(), user, "", func(now scoreboard.Privacy) bool {
+		return now.Visibility.Hides(to)
 	})
 }
 
@@ -76,17 +78,6 @@ func peekVisibility(c *gin.Context) (scoreboard.Visibility, error) {
 		return "", err
 	}
 	return scoreboard.ParseVisibility(in.Visibility)
-}
-
-// takeTurn asks the store when it is the caller's turn; false if it cannot.
-func takeTurn(c *gin.Context, turns *share.Pool, ask func(context.Context) (bool, error)) bool {
-	release, err := turns.Take(c.Request.Context(), share.Claim{})
-	if err != nil {
-		return false
-	}
-	defer release()
-	yes, err := ask(c.Request.Context())
-	return err == nil && yes
 }
 
 // showPrivacy is GET /v1/users/{user_id}/privacy, for the user and for operators.

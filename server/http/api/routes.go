@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -478,8 +477,12 @@ func (a *API) run(c *gin.Context, r route) error {
 		return err
 	}
 	caller, err := a.callers.authenticate(c, r)
+	if err != nil && over != nil {
+		_ = a.countAuthFailure(c, err) // which counts as any other
+		return over
+	}
 	if err != nil {
-		return cmp.Or(over, err)
+		return err
 	}
 	c.Request = c.Request.WithContext(share.WithCaller(c.Request.Context(), string(caller.User)))
 	if caller.JoinsOnly() && r.stream == nil {

@@ -338,9 +338,9 @@ func (r route) isView() bool {
 func (r route) isList() bool { return r.path == pathUsers }
 
 // noFriends are the friends of nobody.
-type noFriends struct{ FriendReads }
+type noFriends struct{ Friends }
 
-func (noFriends) Mutual(
+func (noFriends) Asked(
 	context.Context, scoreboard.UserID, []scoreboard.UserID,
 ) ([]scoreboard.UserID, error) {
 	return nil, nil
@@ -350,7 +350,7 @@ func (noFriends) Mutual(
 func TestEveryRouteIsLimited(t *testing.T) {
 	t.Parallel()
 	a := everything(&trail{}, func(o *Options) {
-		o.Reads, o.Catalog, o.FriendReads = nothingCached{}, openBoard{}, noFriends{}
+		o.Reads, o.Catalog, o.Friends = nothingCached{}, openBoard{}, noFriends{}
 	})
 	a.limits.Anonymous = full{}
 	for limits, i := reflect.ValueOf(a.limits).Elem(), 0; i < limits.NumField(); i++ {

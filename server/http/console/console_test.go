@@ -146,6 +146,22 @@ func TestSignInLeadsToTheConsole(t *testing.T) {
 	}
 }
 
+// Signing out deletes the cookie, and what pages have stored.
+func TestSignOutClearsTheBrowser(t *testing.T) {
+	t.Parallel()
+	c := newTest(t, http.NotFoundHandler(), func(*Options) {})
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/console/sign-out", nil)
+	if err := c.signIns.signOut(w, r, nil); err != nil {
+		t.Fatal(err)
+	}
+	cookies := w.Result().Cookies()
+	if len(cookies) != 1 || cookies[0].Name != sessionCookie || cookies[0].MaxAge >= 0 ||
+		w.Header().Get("Clear-Site-Data") != `"storage"` {
+		t.Errorf("got %v", w.Header())
+	}
+}
+
 // A text encrypted for one purpose, changed or too old is no session.
 func TestSealedSessions(t *testing.T) {
 	t.Parallel()
@@ -186,6 +202,19 @@ func TestSealedSessions(t *testing.T) {
 	} {
 		if s != nil {
 			t.Errorf("a text %s is the session of %s", name, s.User)
+		}
+	}
+	// A session ends after eight hours, however long its token lives.
+	w := httptest.NewRecorder()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/console", nil)
+	c.sessions.begin(w, r, "token", Claims{User: "ada", Expires: now.Add(48 * time.Hour)})
+	began, cookies := now, w.Result().Cookies()
+	if len(cookies) != 1 || cookies[0].MaxAge != int((8*time.Hour).Seconds()) {
+		t.Fatalf("got %v, want a cookie for eight hours", cookies)
+	}
+	for after, valid := range map[time.Duration]bool{8*time.Hour - time.Second: true, 8 * time.Hour: false} {
+		if now = began.Add(after); (read(c, cookies[0].Value) != nil) != valid {
+			t.Errorf("after %s the session is valid: %t", after, !valid)
 		}
 	}
 	tokens := map[string]bool{}

@@ -128,9 +128,12 @@ func (i *issuer) discover() {
 	i.provider, i.due = provider, i.now().Add(providerRetain)
 }
 
-// startOIDC sends the browser to the identity provider.
+// startOIDC sends the browser to the identity provider, from this site's own page. What another site
+// starts, such as by the address of a picture, counts against no limit and leaves the cookie of a
+// sign-in that runs.
 func (c *signIns) startOIDC(w http.ResponseWriter, r *http.Request) {
-	if c.oidc.Issuer == "" {
+	if site := r.Header.Get("Sec-Fetch-Site"); c.oidc.Issuer == "" ||
+		site != "" && site != "same-origin" && site != "none" {
 		askToSignIn(w, r)
 		return
 	}

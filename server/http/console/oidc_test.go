@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -101,18 +102,20 @@ func TestProviderThatHangsDelaysNobody(t *testing.T) {
 	}
 }
 
-// Starting sign-ins counts against a limit, since each may have the provider asked.
+// Starting sign-ins counts against a limit, since each may have the provider asked. What another site
+// has a browser request starts none: it must neither use up the limit nor replace a sign-in that runs.
 func TestSignInsAtTheProviderAreLimited(t *testing.T) {
 	t.Parallel()
 	p := newHesitant(t)
 	p.set(func() bool { return true })
-	over := false
+	over, taken := false, 0
 	key := make([]byte, 32)
 	c, err := New(Options{
 		API: http.NotFoundHandler(), Keys: [][]byte{key}, URL: "http://127.0.0.1",
 		OIDC: OIDC{Issuer: p.URL, ClientID: "c"},
 		Log:  slog.New(slog.DiscardHandler), Now: time.Now,
 		Limit: func(*http.Request) time.Duration {
+			taken++
 			if over {
 				return 1500 * time.Millisecond
 			}
@@ -122,11 +125,23 @@ func TestSignInsAtTheProviderAreLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	start := func() *httptest.ResponseRecorder {
+	started := func(site string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1/console/sign-in/oidc", nil)
+		r.Header.Set("Sec-Fetch-Site", site)
 		c.ServeHTTP(w, r)
 		return w
+	}
+	start := func() *httptest.ResponseRecorder { return started("same-origin") }
+	for _, site := range []string{"cross-site", "same-site"} {
+		w := started(site)
+		if w.Code != http.StatusSeeOther || w.Header().Get("Location") == "" || w.Header().Get("Set-Cookie") != "" ||
+			!strings.HasPrefix(w.Header().Get("Location"), "/console/sign-in?") {
+			t.Errorf("started by another site: got %d %v", w.Code, w.Header())
+		}
+	}
+	if asked, counted := p.asked.Load(), taken; asked != 0 || counted != 0 {
+		t.Errorf("other sites: the provider was asked %d times, and %d starts counted", asked, counted)
 	}
 	if w := start(); w.Code != http.StatusSeeOther {
 		t.Fatalf("got %d %s", w.Code, w.Body)

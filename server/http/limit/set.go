@@ -34,6 +34,8 @@ type Set struct {
 
 	Updates, Actions, Events, Top, Rank, Tickets, Joins, Admin Pair
 	Anonymous, Address, AuthFailures                           *ByAddress
+	// SignIns is by address at the rate of Anonymous: other sites can have a browser use up that one.
+	SignIns *ByAddress
 
 	mu      sync.Mutex
 	perRate map[int]*Bucket // of signing keys
@@ -51,7 +53,7 @@ func NewSet(l *Limiter, r Rates) *Set {
 		limiter: l, Updates: pair("updates"), Actions: pair("actions"), Events: pair("events"), Top: pair("top"),
 		Rank: pair("rank"), Tickets: pair("tickets"), Joins: pair("joins"), Admin: pair("admin"),
 		Anonymous: newByAddress("anonymous"), Address: newByAddress("address"),
-		AuthFailures: newByAddress("auth_failures"), perRate: make(map[int]*Bucket),
+		AuthFailures: newByAddress("auth_failures"), SignIns: newByAddress("sign_ins"), perRate: make(map[int]*Bucket),
 	}
 	s.Configure(r)
 	return s
@@ -71,6 +73,7 @@ func (s *Set) Configure(r Rates) {
 	s.Joins.set(s.limiter, r.Joins, r.Joins)
 	s.Admin.set(s.limiter, r.Admin, r.Admin)
 	s.Anonymous.set(s.limiter, r.Anonymous, r.IPv6Prefix)
+	s.SignIns.set(s.limiter, r.Anonymous, r.IPv6Prefix)
 	s.Address.set(s.limiter, r.Address, r.IPv6Prefix)
 	s.AuthFailures.set(s.limiter, r.AuthFailures, r.IPv6Prefix)
 }

@@ -36,6 +36,14 @@ func (m *PastBoards) HoldWhatIf() (release func()) {
 	return release
 }
 
+// TakeWhatIf waits for the turn of a what-if, which runs until release is called.
+func (m *PastBoards) TakeWhatIf(ctx context.Context, board *scoreboard.Board) (release func(), err error) {
+	return m.takeWhatIf(ctx, board)
+}
+
+// WaitingWhatIfs returns how many wait for their turn.
+func (m *PastBoards) WaitingWhatIfs() int { return m.whatIf.Waiting() }
+
 // HoldRead is as a read of a board that runs until release is called; false without a slot.
 func (m *PastBoards) HoldRead(ctx context.Context, board scoreboard.BoardID, long bool) (release func(), ok bool) {
 	return m.slots.Try(ctx, share.Claim{Board: string(board), Long: long})

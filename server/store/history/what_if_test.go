@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/share"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -607,6 +608,37 @@ func TestWhatIfWhileOthersWrite(t *testing.T) {
 	}
 	cancel()
 	writers.Wait()
+}
+
+// Callers take turns: one who has others waiting does not keep another from the next what-if.
+func TestWhatIfCallersTakeTurns(t *testing.T) {
+	t.Parallel()
+	s, _ := storetest.New(t)
+	take := func(caller string) (release func()) {
+		release, err := s.PastBoards.TakeWhatIf(share.WithCaller(t.Context(), caller), &global)
+		if err != nil {
+			t.Errorf("%s: %v", caller, err)
+			return func() {}
+		}
+		return release
+	}
+	release := take("eve")
+	var order []string // a turn at a time
+	var all sync.WaitGroup
+	for i, caller := range []string{"eve", "eve", "ada"} {
+		all.Go(func() {
+			defer take(caller)()
+			order = append(order, caller)
+		})
+		for s.PastBoards.WaitingWhatIfs() <= i {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	release()
+	all.Wait()
+	if len(order) != 3 || order[0] != "ada" {
+		t.Errorf("got the order %v, want ada first", order)
+	}
 }
 
 // A node runs one what-if at a time, and each reads a bounded number of events.

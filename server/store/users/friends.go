@@ -222,6 +222,22 @@ where exists (select from friends where user_id = $1 and friend_user_id = o)
 	return mutual, nil
 }
 
+// Asked returns which of others user has asked to be friends, or whose requests user has accepted.
+func (f *Friends) Asked(
+	ctx context.Context, user scoreboard.UserID, others []scoreboard.UserID,
+) ([]scoreboard.UserID, error) {
+	rows, err := f.db.Query(ctx, `select friend_user_id from friends
+where user_id = $1 and friend_user_id = any($2)`, user, others)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("look for requests of %s: %w", user, err))
+	}
+	asked, err := pgx.CollectRows(rows, pgx.RowTo[scoreboard.UserID])
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("look for requests of %s: %w", user, err))
+	}
+	return asked, nil
+}
+
 // List returns up to limit users that are to user what state says, by name, after a name.
 func (f *Friends) List(
 	ctx context.Context, user scoreboard.UserID, state scoreboard.FriendState, after scoreboard.UserID, limit int,
