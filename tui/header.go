@@ -201,6 +201,8 @@ func (pane *headerPane) periodWords(period string) string {
 			words = start.Format("January 2006")
 		case "season":
 			words = "season " + period
+		case "cron":
+			words = "since " + start.Format("Mon 2 Jan 15:04")
 		}
 	} else if b.Period == "none" {
 		words = "all time"

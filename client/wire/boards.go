@@ -21,13 +21,16 @@ type BoardRequest struct {
 	// Label to filter boards by, such as pc, named as a board.
 	Platform string   `json:"platform,omitempty"`
 	Tags     []string `json:"tags,omitempty"`   // up to 10 labels to filter boards by, named as boards
-	Period   string   `json:"period,omitempty"` // none, daily, weekly, monthly or season
+	Period   string   `json:"period,omitempty"` // none, daily, weekly, monthly, season or cron
 	// IANA name of the time zone, such as Europe/Berlin; UTC by default.
-	TimeZone  string     `json:"time_zone,omitempty"`
-	WeekStart string     `json:"week_start,omitempty"` // first day of the week, such as monday, for weekly boards
-	Season    string     `json:"season,omitempty"`     // name of the first season
-	StartsAt  *time.Time `json:"starts_at,omitempty"`  // start of the first season; now by default
-	EndsAt    *time.Time `json:"ends_at,omitempty"`
+	TimeZone  string `json:"time_zone,omitempty"`
+	WeekStart string `json:"week_start,omitempty"` // first day of the week, such as monday, for weekly boards
+	// When periods begin in the time zone, as five fields of cron: minute, hour, day of the month, month and day of
+	// the week, such as 0 18 * * fri. With the period cron only; a period lasts a day to a year.
+	Schedule string     `json:"schedule,omitempty"`
+	Season   string     `json:"season,omitempty"`    // name of the first season
+	StartsAt *time.Time `json:"starts_at,omitempty"` // start of the first season; now by default
+	EndsAt   *time.Time `json:"ends_at,omitempty"`
 
 	// Require lists what increments need in addition to a signature: action-token or
 	// attestation.
@@ -47,6 +50,8 @@ type BoardRequest struct {
 	// Maximum number of events of a user that are recorded in a period, whether they improve the score or
 	// not; without a period, for all time. 0, the default: no limit.
 	Attempts *int64 `json:"attempts,omitempty"`
+
+	DryRun bool `json:"dry_run,omitempty"`
 }
 
 // BoardChange is the body of PATCH /v1/boards/{board}. Absent fields stay unchanged;
@@ -99,22 +104,26 @@ type Board struct {
 	// Maximum number of events of a user that are recorded in a period; absent if there is no limit.
 	Attempts int64 `json:"attempts,omitempty"`
 	// How often the bounds and the attempts were set: 1 since the board was created, one more with each change.
-	BoundsVersion int64      `json:"bounds_version"`
-	Public        bool       `json:"public"`               // whether users see the board without a scope
-	Region        string     `json:"region,omitempty"`     // label to filter boards by, named as a board
-	Platform      string     `json:"platform,omitempty"`   // label to filter boards by, such as pc
-	Tags          []string   `json:"tags,omitempty"`       // labels to filter boards by, in order
-	Period        string     `json:"period"`               // none, daily, weekly, monthly or season
-	TimeZone      string     `json:"time_zone,omitempty"`  // IANA name of the time zone in which periods begin and end
-	WeekStart     string     `json:"week_start,omitempty"` // first day of the week of a weekly board, such as monday
-	PeriodStart   *time.Time `json:"period_start,omitempty"`
-	PeriodEnd     *time.Time `json:"period_end,omitempty"` // end of the period, exclusive
+	BoundsVersion int64    `json:"bounds_version"`
+	Public        bool     `json:"public"`               // whether users see the board without a scope
+	Region        string   `json:"region,omitempty"`     // label to filter boards by, named as a board
+	Platform      string   `json:"platform,omitempty"`   // label to filter boards by, such as pc
+	Tags          []string `json:"tags,omitempty"`       // labels to filter boards by, in order
+	Period        string   `json:"period"`               // none, daily, weekly, monthly, season or cron
+	TimeZone      string   `json:"time_zone,omitempty"`  // IANA name of the time zone in which periods begin and end
+	WeekStart     string   `json:"week_start,omitempty"` // first day of the week of a weekly board, such as monday
+	// When periods begin in the time zone, as five fields of cron; with the period cron only.
+	Schedule    string     `json:"schedule,omitempty"`
+	PeriodStart *time.Time `json:"period_start,omitempty"`
+	PeriodEnd   *time.Time `json:"period_end,omitempty"` // end of the period, exclusive
 	// When the period ends: that of an instance, or the current one of a family.
 	EndsAt *time.Time `json:"ends_at,omitempty"`
 	// When the next period begins; absent without periods, for a period that is over, and if no next season is
 	// planned.
 	NextReset *time.Time `json:"next_reset,omitempty"`
-	CreatedAt time.Time  `json:"created_at"`
+	// When the next ten periods begin; in answers of a dry run only.
+	NextResets []time.Time `json:"next_resets,omitempty"`
+	CreatedAt  time.Time   `json:"created_at"`
 	// Time at which the final standings were stored; absent for a period that has not ended.
 	ClosedAt *time.Time `json:"closed_at,omitempty"`
 	// What increments need in addition to a signature: action-token, attestation or both.

@@ -44,6 +44,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
   sbctl board create daily --period daily --time-zone Europe/Berlin
   sbctl board create race --mode best --order lowest --min-delta 0
   sbctl board create cup --mode best --period weekly --attempts 3
+  sbctl board create friday --period cron --schedule "0 18 * * fri" --time-zone Europe/Berlin --dry-run
   sbctl board create clans --team-of arena --aggregate best:5 --moves from-now`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
 			r.Board = args[0]
@@ -80,6 +81,9 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if r.DryRun {
+				p.infof("dry run: board %s was not created", b.Board)
+			}
 			return p.print(b, func() *table { return boardTable(&b, nil) })
 		}),
 	}
@@ -90,8 +94,12 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.StringVar(&r.Mode, "mode", "increment",
 		"how a submission changes the score: increment (adds), best (replaces a worse one), latest (replaces)")
 	f.StringVar(&r.Order, "order", "highest", "which score ranks first: highest or lowest")
-	f.StringVar(&r.Period, "period", "none", "how often the board restarts: none, daily, weekly, monthly or season")
-	f.StringVar(&r.TimeZone, "time-zone", "UTC", "time zone in which periods end at midnight, such as Europe/Berlin")
+	f.StringVar(&r.Period, "period", "none",
+		"how often the board restarts: none, daily, weekly, monthly, season or cron")
+	f.StringVar(&r.Schedule, "schedule", "",
+		"when periods begin, with --period cron: minute, hour, day of the month, month, day of the week")
+	f.BoolVar(&r.DryRun, "dry-run", false, "show the board and its next ten resets without creating it")
+	f.StringVar(&r.TimeZone, "time-zone", "UTC", "time zone in which periods begin and end, such as Europe/Berlin")
 	f.StringVar(&r.WeekStart, "week-start", "monday", "first day of a weekly period")
 	f.StringVar(&r.Region, "region", "", "label to filter boards by, such as eu")
 	f.StringVar(&r.Platform, "platform", "", "label to filter boards by, such as pc")
@@ -137,6 +145,7 @@ func boardTable(b, current *client.Board) *table {
 		{"period", b.Period},
 		{"time zone", b.TimeZone},
 		{"week start", b.WeekStart},
+		{"schedule", b.Schedule},
 		{"from", timeCell(b.PeriodStart)},
 		{"to", timeCell(b.PeriodEnd)},
 		{"next reset", timeCell(b.NextReset)},
@@ -149,6 +158,9 @@ func boardTable(b, current *client.Board) *table {
 		if row[1] != "" {
 			t.add(row[0], row[1])
 		}
+	}
+	for _, at := range b.NextResets {
+		t.add("reset", timeCell(&at))
 	}
 	return t
 }
@@ -242,7 +254,7 @@ func newBoardListCmd(p *program) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&q.Family, "family", "", "only this board and its periods")
-	f.StringVar(&q.Period, "period", "", "only boards with this period: none, daily, weekly, monthly or season")
+	f.StringVar(&q.Period, "period", "", "only boards with this period: none, daily, weekly, monthly, season or cron")
 	f.StringVar(&q.Region, "region", "", "only boards of this region")
 	f.StringVar(&q.Platform, "platform", "", "only boards of this platform")
 	f.StringVar(&q.Tag, "tag", "", "only boards with this tag")

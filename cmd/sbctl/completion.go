@@ -67,7 +67,7 @@ func (w *completer) argumentCompletion(noun, verb, argument string) cobra.Comple
 // flagWords are the values of flags with few values, by the name of the flag and, if it
 // has different ones elsewhere, the command.
 var flagWords = map[string][]string{
-	"board list period": {"none", "daily", "weekly", "monthly", "season"},
+	"board list period": {"none", "daily", "weekly", "monthly", "season", "cron"},
 	"board list status": {"active", "frozen", "archived"},
 	"board set require": {"action-token", "attestation", "none"},
 	"color":             colorModes,
@@ -76,7 +76,7 @@ var flagWords = map[string][]string{
 	"load run mode":     {"sync", "async", "batch"},
 	"mode":              {"increment", "best", "latest"},
 	"order":             {"highest", "lowest"},
-	"period":            {"none", "daily", "weekly", "monthly", "season"},
+	"period":            {"none", "daily", "weekly", "monthly", "season", "cron"},
 	"require":           {"action-token", "attestation"},
 	"scope":             scopes,
 	"week-start":        {"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"},

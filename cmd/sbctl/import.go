@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -129,7 +130,7 @@ func newImportNakamaCmd(p *program) *cobra.Command {
 		Use: "nakama [LEADERBOARD…]", Short: "Import leaderboards from Nakama's database",
 		Long: `Import leaderboards from Nakama's database: all, or those that are named. Boards that do
 not exist are created: the operators best, set and incr become the modes best, latest
-and increment; daily, weekly and monthly resets at midnight UTC become periods. The user
+and increment; reset schedules become periods (UTC). The user
 ids are the owner ids. Of a board that resets, the current period is imported.`,
 		Example: trimExamples(`
   sbctl import nakama --postgres postgres://user@host/nakama --dry-run
@@ -205,6 +206,7 @@ type planned struct {
 	Mode        string   `json:"mode"`
 	Order       string   `json:"order"`
 	Period      string   `json:"period"`
+	Schedule    string   `json:"schedule,omitempty"` // of a board with the period cron
 	Records     int      `json:"records"`
 	Imported    int64    `json:"imported"` // users, by earlier runs
 	NotImported []string `json:"not_imported"`
@@ -232,7 +234,8 @@ func (b *planned) noteCell() string {
 func planTable(plan []*planned) *table {
 	t := newTable("SOURCE", "BOARD", "MODE", "ORDER", "PERIOD", ">RECORDS", ">IMPORTED", "NOTE")
 	for _, b := range plan {
-		t.add(b.Source, b.Board, b.Mode, b.Order, b.Period, fmt.Sprint(b.Records), fmt.Sprint(b.Imported), b.noteCell())
+		t.add(b.Source, b.Board, b.Mode, b.Order, cmp.Or(b.Schedule, b.Period), fmt.Sprint(b.Records),
+			fmt.Sprint(b.Imported), b.noteCell())
 	}
 	return t
 }

@@ -103,7 +103,7 @@ func (r *importRun) plan(ctx context.Context, names []string) ([]*planned, error
 	for _, from := range boards {
 		b := &planned{
 			Source: r.source(from.ID), Board: r.flags.board, Mode: string(from.Mode), Order: string(from.Order),
-			Period: string(from.Period), NotImported: from.Lost, from: from,
+			Period: string(from.Period), Schedule: from.Schedule, NotImported: from.Lost, from: from,
 		}
 		if b.Board == "" {
 			b.Board = from.ID
@@ -147,7 +147,7 @@ func (r *importRun) examine(ctx context.Context, b *planned) error {
 			b.Problem = fmt.Sprintf("board %s has the mode %s and the order %s", b.Board, to.Mode, to.Order)
 			return nil
 		}
-		b.Mode, b.Order, b.Period = to.Mode, to.Order, to.Period
+		b.Mode, b.Order, b.Period, b.Schedule = to.Mode, to.Order, to.Period, to.Schedule
 		minScore, maxScore = scoreboard.Score(to.MinScore), scoreboard.Score(to.MaxScore)
 	}
 	if b.records, err = r.from.Records(ctx, &b.from); err != nil {
@@ -240,7 +240,7 @@ func (r *importRun) followBoard(ctx context.Context, b *planned, result *importe
 func (r *importRun) start(ctx context.Context, b *planned) error {
 	if b.Create {
 		_, err := r.c.CreateBoard(ctx, client.BoardRequest{
-			Board: b.Board, Mode: b.Mode, Order: b.Order, Period: b.Period,
+			Board: b.Board, Mode: b.Mode, Order: b.Order, Period: b.Period, Schedule: b.Schedule,
 		})
 		if err != nil {
 			return err

@@ -43,6 +43,16 @@ func (b Boards) CreateBoard(
 	return b.changed(ctx)(b.Boards.CreateBoard(ctx, board, season, why))
 }
 
+// PreviewBoard implements api.Boards.
+func (b Boards) PreviewBoard(
+	ctx context.Context, board *scoreboard.Board, season *scoreboard.Span,
+) (*scoreboard.Board, error) {
+	if err := b.checkAttempts(board.ID, board.Attempts); err != nil {
+		return nil, err
+	}
+	return b.Boards.PreviewBoard(ctx, board, season)
+}
+
 // FreezeBoard implements api.Boards.
 func (b Boards) FreezeBoard(
 	ctx context.Context, id scoreboard.BoardID, why *scoreboard.AuditEntry,

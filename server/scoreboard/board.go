@@ -116,8 +116,9 @@ type Board struct {
 	Created    time.Time
 
 	Period    Period
-	TimeZone  string       // periods end at its midnight
+	TimeZone  string       // periods end at its midnight, or by the schedule in it
 	WeekStart time.Weekday // of weekly boards
+	Schedule  string       // when periods begin, for ParseSchedule; only with PeriodCron
 	// Of an instance, zero otherwise.
 	PeriodStart, PeriodEnd time.Time
 	Closed                 time.Time // of the last write
@@ -216,6 +217,9 @@ func (b *Board) Check() error {
 	if b.WeekStart != time.Monday && b.Period != PeriodWeekly {
 		return Invalid("week_start", "week_start is for weekly boards")
 	}
+	if err := b.checkSchedule(); err != nil {
+		return err
+	}
 	if err := b.Tiers.Check(); err != nil {
 		return err
 	}
@@ -228,6 +232,20 @@ func (b *Board) Check() error {
 		}
 	}
 	return b.checkBounds()
+}
+
+func (b *Board) checkSchedule() error {
+	if b.Period != PeriodCron {
+		if b.Schedule != "" {
+			return Invalid("schedule", "schedule is for period=cron")
+		}
+		return nil
+	}
+	schedule, err := ParseSchedule(b.Schedule)
+	if err != nil {
+		return err
+	}
+	return schedule.Check()
 }
 
 // CheckPartitions validates the number of partitions of a board's ranking.

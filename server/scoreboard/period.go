@@ -19,11 +19,14 @@ const (
 	PeriodWeekly  Period = "weekly"
 	PeriodMonthly Period = "monthly"
 	PeriodSeason  Period = "season" // named, with explicit bounds
+	PeriodCron    Period = "cron"   // by a Schedule
 )
 
 // Span is one period of a board, from Start up to but excluding End.
 type Span struct {
-	Name       string // the instance name after the colon: 2026-11-21, 2026-w47, 2026-11, or a season's
+	// The instance name after the colon: 2026-11-21, 2026-w47, 2026-11, 2026-11-21t1800z, or a
+	// season's.
+	Name       string
 	Start, End time.Time
 }
 
@@ -35,7 +38,8 @@ func (b BoardID) Instance(s Span) BoardID { return b + ":" + BoardID(s.Name) }
 
 // SpanAt returns the calendar period of b that contains t. A day begins when the
 // clocks of the board's zone first show its date, so with daylight saving time it
-// has 23 to 25 hours. It fails for a board without a calendar.
+// has 23 to 25 hours; a period of a schedule begins when they first show its time. It fails
+// for a board without a calendar.
 func (b *Board) SpanAt(t time.Time) (Span, error) {
 	zone, err := Zone(b.TimeZone)
 	if err != nil {
@@ -60,6 +64,12 @@ func (b *Board) SpanAt(t time.Time) (Span, error) {
 	case PeriodMonthly:
 		name = fmt.Sprintf("%04d-%02d", year, month)
 		day, months = 1, 1
+	case PeriodCron:
+		schedule, err := ParseSchedule(b.Schedule)
+		if err != nil {
+			return Span{}, err
+		}
+		return schedule.span(t, zone)
 	default:
 		return Span{}, fmt.Errorf("board %s has no calendar", b.ID)
 	}
@@ -69,25 +79,31 @@ func (b *Board) SpanAt(t time.Time) (Span, error) {
 // dayStart returns the first instant at which the clocks of a zone show a date, or
 // a later date if they skip it.
 func dayStart(year int, month time.Month, day int, zone *time.Location) time.Time {
-	midnight := time.Date(year, month, day, 0, 0, 0, 0, time.UTC) // the local time to find
-	// The offset changes at most once within a day of midnight, so the result is
-	// midnight by the offset before the change, the change itself, or midnight by
-	// the offset after it.
-	near := time.Date(year, month, day, 0, 0, 0, 0, zone)
+	return firstShown(year, month, day, 0, 0, zone)
+}
+
+// firstShown returns the first instant at which the clocks of a zone show a time, or a
+// later one if they skip it.
+func firstShown(year int, month time.Month, day, hour, minute int, zone *time.Location) time.Time {
+	shown := time.Date(year, month, day, hour, minute, 0, 0, time.UTC) // the local time to find
+	// The offset changes at most once within a day of that time, so the result is the
+	// time by the offset before the change, the change itself, or the time by the offset
+	// after it.
+	near := time.Date(year, month, day, hour, minute, 0, 0, zone)
 	from, to := near.Add(-26*time.Hour), near.Add(26*time.Hour)
 	_, before := from.Zone()
 	if _, change := from.ZoneBounds(); !change.IsZero() && change.Before(to) {
 		_, after := change.Zone()
-		t := midnight.Add(-time.Duration(before) * time.Second)
+		t := shown.Add(-time.Duration(before) * time.Second)
 		switch {
 		case t.Before(change):
 			return t.UTC()
-		case midnight.Add(-time.Duration(after) * time.Second).Before(change):
-			return change.UTC() // the clocks skip midnight
+		case shown.Add(-time.Duration(after) * time.Second).Before(change):
+			return change.UTC() // the clocks skip the time
 		}
 		before = after
 	}
-	return midnight.Add(-time.Duration(before) * time.Second).UTC()
+	return shown.Add(-time.Duration(before) * time.Second).UTC()
 }
 
 // Zone returns the time zone of an IANA name, such as Europe/Berlin.
@@ -107,10 +123,10 @@ func ParsePeriod(s string) (Period, error) {
 	switch p := Period(s); p {
 	case "":
 		return PeriodNone, nil
-	case PeriodNone, PeriodDaily, PeriodWeekly, PeriodMonthly, PeriodSeason:
+	case PeriodNone, PeriodDaily, PeriodWeekly, PeriodMonthly, PeriodSeason, PeriodCron:
 		return p, nil
 	}
-	return "", Invalid("period", "period must be none, daily, weekly, monthly or season")
+	return "", Invalid("period", "period must be none, daily, weekly, monthly, season or cron")
 }
 
 // ParseWeekday parses the English name of a day; "" is Monday.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -105,7 +106,7 @@ func (b *Board) describe(order, operator, duration int, schedule string) {
 	}
 	period, known := nakamaPeriods[schedule]
 	if b.Period = period; !known {
-		b.Unsupported = fmt.Sprintf("no period is like the reset schedule %q", schedule)
+		b.schedule(schedule)
 	}
 	switch operator {
 	case 0:
@@ -121,6 +122,21 @@ func (b *Board) describe(order, operator, duration int, schedule string) {
 	if duration > 0 {
 		b.Lost = append(b.Lost, "the rules of the tournament")
 	}
+}
+
+// schedule sets the period of a reset schedule, if it means the same here.
+func (b *Board) schedule(text string) {
+	clean := scoreboard.CleanSchedule(text)
+	s, err := scoreboard.ParseSchedule(clean)
+	if err == nil {
+		err = s.Check()
+	}
+	// Nakama takes a step of all days as a restriction.
+	if f := strings.Fields(clean); err != nil || strings.HasPrefix(f[2], "*/") || strings.HasPrefix(f[4], "*/") {
+		b.Unsupported = fmt.Sprintf("no period is like the reset schedule %q", text)
+		return
+	}
+	b.Period, b.Schedule = scoreboard.PeriodCron, clean
 }
 
 // Constants, because a direction is no parameter.

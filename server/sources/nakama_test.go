@@ -56,7 +56,8 @@ func TestNakama(t *testing.T) {
 			"2 subscores, except for the order of equal scores", "the metadata of 1 records",
 		}},
 		{"monthly", "", "latest", "highest", "monthly", 0, nil},
-		{"odd", `no period is like the reset schedule "0 12 * * 3"`, "best", "highest", "", 0, nil},
+		{"odd", "", "best", "highest", "cron", 0, nil},
+		{"often", `no period is like the reset schedule "0 */6 * * *"`, "best", "highest", "", 0, nil},
 		{"weekly", "", "best", "highest", "weekly", 0, nil},
 	}
 	var got []row

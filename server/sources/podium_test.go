@@ -56,10 +56,11 @@ func TestPodium(t *testing.T) {
 	}
 	slices.SortFunc(boards, func(a, b sources.Board) int { return strings.Compare(a.ID, b.ID) })
 	got := fmt.Sprintf("%+v", boards)
-	const want = "[{ID:cup-year2026week47 Mode:increment Order:highest Period:none Records:1 " +
+	const want = "[{ID:cup-year2026week47 Mode:increment Order:highest Period:none Schedule: Records:1 " +
 		"Lost:[the expiry of the board] Unsupported:} " +
-		"{ID:kills Mode:increment Order:highest Period:none Records:4 Lost:[the expiry of 1 scores] Unsupported:} " +
-		"{ID:ratios Mode:increment Order:highest Period:none Records:1 Lost:[] Unsupported:}]"
+		"{ID:kills Mode:increment Order:highest Period:none Schedule: Records:4 " +
+		"Lost:[the expiry of 1 scores] Unsupported:} " +
+		"{ID:ratios Mode:increment Order:highest Period:none Schedule: Records:1 Lost:[] Unsupported:}]"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

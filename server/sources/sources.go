@@ -18,11 +18,13 @@ const MaxRecords = 10_000_000
 
 // Board is a board of another system.
 type Board struct {
-	ID      string // there
-	Mode    scoreboard.Mode
-	Order   scoreboard.Order
-	Period  scoreboard.Period
-	Records int64
+	ID     string // there
+	Mode   scoreboard.Mode
+	Order  scoreboard.Order
+	Period scoreboard.Period
+	// Schedule is that of a board with the period cron, in UTC.
+	Schedule string
+	Records  int64
 	// Lost is what of the board has no counterpart here, in words.
 	Lost []string
 	// Unsupported is why the board cannot be imported; "" if it can.

@@ -19,7 +19,8 @@ var seasonMeanings = map[string]string{
 	"data": "what the message is about", "timestamp": "time of the cause",
 	"schema":   "format of the event: 1",
 	"event_id": "id of the event, the same in every copy of it", "family": "the periodic board",
-	"period": "daily, weekly, monthly or season", "region": "region of the board", "mode": "increment, best or latest",
+	"period": "daily, weekly, monthly, season or cron", "region": "region of the board",
+	"mode":  "increment, best or latest",
 	"order": "highest or lowest: which score ranks first", "users": "number of users with final standings",
 	"standings_version": "format of standings_hash", "top": "the first ten users, best first",
 }

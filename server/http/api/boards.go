@@ -23,6 +23,8 @@ type Boards interface {
 	CreateBoard(
 		ctx context.Context, b *scoreboard.Board, season *scoreboard.Span, why *scoreboard.AuditEntry,
 	) (*scoreboard.Board, error)
+	// PreviewBoard returns what CreateBoard would, and changes nothing.
+	PreviewBoard(ctx context.Context, b *scoreboard.Board, season *scoreboard.Span) (*scoreboard.Board, error)
 	FindBoards(ctx context.Context, f scoreboard.BoardFilter) ([]scoreboard.Board, error)
 	FindBoard(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error)
 	// FindPublicBoard returns a not_found for a private board, after the same work.
@@ -65,7 +67,11 @@ type boards struct {
 	now     clock
 }
 
-// createBoard is POST /v1/boards.
+// previewedResets is how many resets of a new board a dry run says.
+const previewedResets = 10
+
+// createBoard is POST /v1/boards. A dry run checks what creating the board would, and answers
+// with the board and its next resets.
 func (h *boards) createBoard(c *gin.Context, caller *auth.Claims) error {
 	var r wire.BoardRequest
 	if err := decode(c, &r); err != nil {
@@ -80,6 +86,18 @@ func (h *boards) createBoard(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	why := auditEntry(c, caller, "board:"+string(board.ID))
+	if r.DryRun {
+		made, err := h.store.PreviewBoard(c.Request.Context(), board, season)
+		if err != nil {
+			return err
+		}
+		out := h.boardJSON(c, caller, made)
+		if out.NextResets, err = made.Resets(h.now(), previewedResets); err != nil {
+			return err
+		}
+		respond(c, http.StatusOK, out)
+		return nil
+	}
 	made, err := h.store.CreateBoard(c.Request.Context(), board, season, why)
 	if err != nil {
 		return err
@@ -130,6 +148,7 @@ func newBoard(r *wire.BoardRequest) (*scoreboard.Board, error) {
 	if b.Period, err = scoreboard.ParsePeriod(r.Period); err != nil {
 		return nil, err
 	}
+	b.Schedule = scoreboard.CleanSchedule(r.Schedule)
 	if b.WeekStart, err = scoreboard.ParseWeekday(r.WeekStart); err != nil {
 		return nil, err
 	}
@@ -305,8 +324,9 @@ func (h *boards) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Bo
 		Public: b.Public, Region: b.Region, Platform: b.Platform, Tags: b.Tags, Period: string(b.Period),
 		PeriodStart: timePtr(b.PeriodStart), PeriodEnd: timePtr(b.PeriodEnd),
 		CreatedAt: b.Created, ClosedAt: timePtr(b.Closed),
-		Attempts: b.Attempts, BoundsVersion: b.BoundsVersion, StandingsHash: standingsHash(caller, b),
-		Team: h.teamRule(c, caller, b.Team), Partitions: b.Partitions,
+		Schedule: b.Schedule, Attempts: b.Attempts, BoundsVersion: b.BoundsVersion,
+		StandingsHash: standingsHash(caller, b),
+		Team:          h.teamRule(c, caller, b.Team), Partitions: b.Partitions,
 		Tiers: tiersJSON(b.Tiers),
 	}
 	if b.Team != nil { // it takes no increments

@@ -40,7 +40,7 @@ var (
 	scores    = integers(-scoreboard.MaxScore, scoreboard.MaxScore)
 	durations = object{"pattern": patternDuration}
 	states    = enum("active", "frozen", "archived")
-	periods   = enum("none", "daily", "weekly", "monthly", "season")
+	periods   = enum("none", "daily", "weekly", "monthly", "season", "cron")
 	weekdays  = object{"pattern": "^([Mm][Oo][Nn]|[Tt][Uu][Ee][Ss]|[Ww][Ee][Dd][Nn][Ee][Ss]|[Tt][Hh][Uu][Rr][Ss]|" +
 		"[Ff][Rr][Ii]|[Ss][Aa][Tt][Uu][Rr]|[Ss][Uu][Nn])[Dd][Aa][Yy]$"}
 )
@@ -117,7 +117,7 @@ var bodyBounds = map[string]object{
 	"kind":  enum(string(scoreboard.KindEvent), string(scoreboard.KindAdjustment)),
 	"order": enum("highest", "lowest"), "region": families, "platform": families, "tags": families,
 	"period": periods, "time_zone": text(64),
-	"week_start": weekdays, "season": families,
+	"week_start": weekdays, "season": families, "schedule": text(100),
 	"require":    enum(wire.RequireActionToken, wire.RequireAttestation),
 	"partitions": integers(1, scoreboard.MaxPartitions),
 	"attempts":   integers(0, scoreboard.MaxAttempts),

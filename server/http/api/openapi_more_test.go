@@ -110,8 +110,9 @@ var descriptions = map[string]string{
 	"POST /v1/admin/webhooks/:webhook_id/rotate": "The new secret is in this response only. Messages are signed " +
 		"with both during the overlap.",
 
-	"GET /v1/boards":                 "By name. A family has periods, each of which is a board of its own.",
-	"POST /v1/boards":                "What a board counts, its order, mode and period, cannot be changed later.",
+	"GET /v1/boards": "By name. A family has periods, each of which is a board of its own.",
+	"POST /v1/boards": "What a board counts, its order, mode and period, cannot be changed later. " +
+		"With dry_run, nothing is created: the answer is a 200 with the board and its next ten resets.",
 	"POST /v1/boards/roll":           "The server does this automatically, too.",
 	"GET /v1/boards/:board":          "Of a family, the state of its current period.",
 	"PATCH /v1/boards/:board":        "Fields that are left out stay as they are.",

@@ -106,6 +106,12 @@ func created(o operation) operation {
 	return o
 }
 
+// previewed adds the status 200 of a dry run to an operation.
+func previewed(o operation) operation {
+	o.answers[200] = o.answers[201]
+	return o
+}
+
 // accepted changes the status of an operation to 202.
 func accepted(o operation) operation {
 	o.answers = map[int]any{202: o.answers[200]}
@@ -356,7 +362,7 @@ func boardOperations() []operation {
 		reads("GET /v1/boards", "boards", "List boards",
 			[]param{
 				{"family", "string", "only instances of this family"},
-				{"period", "string", "only boards with this period: none, daily, weekly, monthly or season"},
+				{"period", "string", "only boards with this period: none, daily, weekly, monthly, season or cron"},
 				{"region", "string", "only boards in this region"},
 				{"platform", "string", "only boards of this platform"},
 				{"tag", "string", "only boards with this tag"},
@@ -366,7 +372,7 @@ func boardOperations() []operation {
 			},
 			wire.Boards{}, notFound),
 		reads("GET /v1/boards/:board", "boards", "Get a board", nil, wire.Board{}, readCodes...),
-		created(change("POST /v1/boards", "Create a board", wire.BoardRequest{}, conflict)),
+		previewed(created(change("POST /v1/boards", "Create a board", wire.BoardRequest{}, conflict))),
 		change("PATCH /v1/boards/:board", "Change a board's labels, or what its increments must carry",
 			wire.BoardChange{}, notFound, conflict),
 		change("POST /v1/boards/:board/freeze", "Freeze a board: reject its writes", nil, notFound, conflict),

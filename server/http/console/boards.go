@@ -16,7 +16,7 @@ var boardList = &list[wire.Board]{
 	empty: "No board matches. Create one, or clear the filter.",
 	filters: []filter{
 		{Name: "family", Label: "Family"},
-		{Name: "period", Label: "Period", Options: []string{"", "none", "daily", "weekly", "monthly", "season"}},
+		{Name: "period", Label: "Period", Options: []string{"", "none", "daily", "weekly", "monthly", "season", "cron"}},
 		{Name: "status", Label: "Status", Options: []string{"", "active", "frozen", "archived"}},
 		{Name: "region", Label: "Region"},
 		{Name: "platform", Label: "Platform"},
@@ -205,6 +205,7 @@ func boardFacts(b *wire.Board) []fact {
 	add("Attempts", text(strconv.FormatInt(b.Attempts, 10)+" per user and period"), b.Attempts > 0)
 	add("Tiers", text(strings.ReplaceAll(wire.TiersText(b.Tiers), ",", ", ")), len(b.Tiers) > 0)
 	add("Partitions", text(strconv.Itoa(b.Partitions)), b.Partitions > 1)
+	add("Schedule", code(b.Schedule), b.Schedule != "")
 	add("Time zone", text(b.TimeZone), b.TimeZone != "")
 	add("Begins", timeOrNone(b.PeriodStart), b.PeriodStart != nil)
 	add("Ends", timeOrNone(b.PeriodEnd), b.PeriodEnd != nil)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -13,6 +14,9 @@ import (
 const (
 	labelHint = "A label to filter boards by."
 	tagsHint  = "At most 10 labels to filter boards by, separated by commas."
+
+	scheduleHint = "When periods begin, only for the period cron: minute, hour, day of the month, month and day of " +
+		"the week, such as 0 18 * * fri."
 
 	attemptsHint   = "Maximum number of events of a user that are recorded in a period; 0 is no limit."
 	partitionsHint = "1 to 64 Redis keys to spread the ranking over, for a board larger than one server."
@@ -48,10 +52,15 @@ func boardChanges() []*change {
 				{Name: "order", Label: "First is the", Kind: "choice", Options: []string{"highest", "lowest"}},
 				{
 					Name: "period", Label: "Period", Kind: "choice",
-					Options: []string{"none", "daily", "weekly", "monthly", "season"},
+					Options: []string{"none", "daily", "weekly", "monthly", "season", "cron"},
 				},
+				{Name: "schedule", Label: "Schedule", Kind: "text", Hint: scheduleHint},
 				{Name: "time_zone", Label: "Time zone", Kind: "text", Hint: "Such as Europe/Berlin; UTC if empty."},
 				{Name: "season", Label: "First season", Kind: "text", Hint: "Only for the period season."},
+				{
+					Name: "ends", Label: "End of the first season", Kind: "time",
+					Hint: "RFC 3339, such as 2027-03-31T00:00:00Z",
+				},
 				{Name: "region", Label: "Region", Kind: "text", Hint: labelHint},
 				{Name: "platform", Label: "Platform", Kind: "text", Hint: labelHint},
 				{Name: "tags", Label: "Tags", Kind: "text", Hint: tagsHint},
@@ -65,7 +74,9 @@ func boardChanges() []*change {
 			},
 			command: func(v url.Values) []string {
 				words := []string{"board", "create", v.Get("board")}
-				for _, name := range []string{"mode", "order", "period", "time_zone", "season", "region", "platform"} {
+				for _, name := range []string{
+					"mode", "order", "period", "schedule", "time_zone", "season", "ends", "region", "platform",
+				} {
 					if v.Get(name) != "" {
 						words = append(words, "--"+strings.ReplaceAll(name, "_", "-"), v.Get(name))
 					}
@@ -83,32 +94,24 @@ func boardChanges() []*change {
 				}
 				return words
 			},
-			request: func(v url.Values) (request, error) {
-				public := v.Get("visibility") != "private"
-				body := wire.BoardRequest{
-					Board: v.Get("board"), Mode: v.Get("mode"), Order: v.Get("order"), Period: v.Get("period"),
-					TimeZone: v.Get("time_zone"), Season: v.Get("season"), Region: v.Get("region"), Public: &public,
-					Platform: v.Get("platform"), Tags: splitTags(v.Get("tags")),
+			dryRun: func(k *call, v url.Values) ([]fact, error) {
+				q, err := createRequest(v, true)
+				if err != nil {
+					return nil, err
 				}
-				if v.Get("attempts") != "" {
-					n, err := integer(v, "attempts", "The number of attempts")
-					if err != nil {
-						return request{}, err
-					}
-					body.Attempts = &n
+				var out wire.Board
+				if err := k.operate("board.create", q, &out); err != nil {
+					return nil, err
 				}
-				if v.Get("partitions") != "" {
-					n, err := integer(v, "partitions", "The number of partitions")
-					if err != nil {
-						return request{}, err
-					}
-					count := int(n)
-					body.Partitions = &count
+				facts := []fact{{"Bounds of a delta", text(fmt.Sprintf("%d to %d", out.MinDelta, out.MaxDelta))}}
+				for i, at := range out.NextResets {
+					facts = append(facts, fact{fmt.Sprintf("Reset %d", i+1), text(at.Format(time.RFC3339))})
 				}
-				return request{query: reasonQuery(v), body: body}, nil
+				return facts, nil
 			},
-			back:  func(url.Values) string { return Root + "/boards" },
-			after: func(v url.Values, _ json.RawMessage) string { return page(v) },
+			request: func(v url.Values) (request, error) { return createRequest(v, false) },
+			back:    func(url.Values) string { return Root + "/boards" },
+			after:   func(v url.Values, _ json.RawMessage) string { return page(v) },
 		},
 		{
 			name:    "board-label",
@@ -344,6 +347,38 @@ func boardChanges() []*change {
 		})
 	}
 	return out
+}
+
+func createRequest(v url.Values, dry bool) (request, error) {
+	public := v.Get("visibility") != "private"
+	body := wire.BoardRequest{
+		Board: v.Get("board"), Mode: v.Get("mode"), Order: v.Get("order"), Period: v.Get("period"),
+		TimeZone: v.Get("time_zone"), Season: v.Get("season"), Region: v.Get("region"), Public: &public,
+		Platform: v.Get("platform"), Tags: splitTags(v.Get("tags")), Schedule: v.Get("schedule"), DryRun: dry,
+	}
+	if text := v.Get("ends"); text != "" {
+		at, err := scoreboard.ParseTime(text)
+		if err != nil {
+			return request{}, badTime("ends", "The end of the season")
+		}
+		body.EndsAt = &at
+	}
+	if v.Get("attempts") != "" {
+		n, err := integer(v, "attempts", "The number of attempts")
+		if err != nil {
+			return request{}, err
+		}
+		body.Attempts = &n
+	}
+	if v.Get("partitions") != "" {
+		n, err := integer(v, "partitions", "The number of partitions")
+		if err != nil {
+			return request{}, err
+		}
+		count := int(n)
+		body.Partitions = &count
+	}
+	return request{query: reasonQuery(v), body: body}, nil
 }
 
 func rollRequest(v url.Values, dry bool) (request, error) {

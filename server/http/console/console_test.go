@@ -56,6 +56,7 @@ func TestChangesAreListed(t *testing.T) {
 		"partitions": {"8"},
 		"attempts":   {"3"},
 		"ends":       {"2099-01-01T00:00:00Z"},
+		"schedule":   {"0 18 * * fri"},
 		"require":    {"action-token,attestation"},
 		"action_min": {"30s"},
 		"action_ttl": {"1h"},

@@ -3,7 +3,9 @@
 package boards
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -92,6 +94,19 @@ func (s *Boards) CreateBoard(
 	season *scoreboard.Span,
 	audit *scoreboard.AuditEntry,
 ) (*scoreboard.Board, error) {
+	return s.createBoard(ctx, b, season, audit, nil)
+}
+
+// PreviewBoard returns what CreateBoard would, and changes nothing.
+func (s *Boards) PreviewBoard(
+	ctx context.Context, b *scoreboard.Board, season *scoreboard.Span,
+) (*scoreboard.Board, error) {
+	return s.createBoard(ctx, b, season, nil, errDry)
+}
+
+func (s *Boards) createBoard(
+	ctx context.Context, b *scoreboard.Board, season *scoreboard.Span, audit *scoreboard.AuditEntry, end error,
+) (*scoreboard.Board, error) {
 	var made *scoreboard.Board
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		team, err := checkTeam(ctx, tx, b)
@@ -102,10 +117,11 @@ func (s *Boards) CreateBoard(
 			ctx,
 			`insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score,
     public, region, period, time_zone, week_start, require_action_token, require_attestation, action_least_ms,
-        action_life_ms, source_board, aggregate, best_of, moves, platform, tags, partitions, attempts, tiers)
+        action_life_ms, source_board, aggregate, best_of, moves, platform, tags, partitions, attempts, tiers,
+    schedule)
 values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, $14, $15, $16,
     nullif($17, ''), nullif($18, ''), nullif($19, 0), nullif($20, ''), nullif($21, ''), $22,
-    $23, $24, $25)`,
+    $23, $24, $25, nullif($26, ''))`,
 			b.ID,
 			b.Mode,
 			b.Order,
@@ -130,6 +146,7 @@ values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, 
 			sortedTags(b.Tags),
 			max(b.Partitions, 1),
 			b.Attempts, tiersColumn(b.Tiers),
+			b.Schedule,
 		)
 		if pg.Code(err) == pg.UniqueViolation {
 			return scoreboard.Errorf(wire.CodeConflict, "board %s already exists", b.ID)
@@ -140,20 +157,23 @@ values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, 
 		if err := pg.WriteAudit(ctx, tx, audit); err != nil {
 			return err
 		}
-		if made, err = pg.FindBoard(ctx, tx, b.ID); err != nil || b.Period == scoreboard.PeriodNone {
+		if made, err = pg.FindBoard(ctx, tx, b.ID); err != nil {
 			return err
+		}
+		if b.Period == scoreboard.PeriodNone {
+			return end
 		}
 		if b.Period == scoreboard.PeriodSeason {
 			first := *season
 			if first.Start.IsZero() {
 				first.Start = made.Created
 			}
-			return makeInstance(ctx, tx, made, first)
+			return cmp.Or(makeInstance(ctx, tx, made, first), end)
 		}
 		_, err = makeAhead(ctx, tx, made)
-		return err
+		return cmp.Or(err, end)
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errDry) {
 		return nil, pg.Translate(fmt.Errorf("create board %s: %w", b.ID, err))
 	}
 	return made, nil
