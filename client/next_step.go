@@ -15,6 +15,7 @@ var nextSteps = map[wire.Code]string{
 	wire.CodeBoardClosed:          "Write to an open board; this one accepts no more scores.",
 	wire.CodeTokenUsed:            "Get a new token; this one was used.",
 	wire.CodeAttemptsUsed:         "Wait for the next period; all attempts of this one are used.",
+	wire.CodePeriodEnded:          "Read the board; the increment was for a period that is not the current one.",
 	wire.CodeConflict:             "Read the current state, then decide again.",
 	wire.CodeNotSettled:           "Wait as long as the server asks, then read it again.",
 	wire.CodeGone:                 "Do not send it again; what it names no longer exists.",

@@ -31,6 +31,9 @@ type Increment struct {
 	// Attributes, such as region and platform, are what rules of boards compare. They need
 	// an increment without Board.
 	Attributes map[string]string
+	// IfPeriod has it count only while this is the current period of a board that it names,
+	// such as weekly:2026-w47; else the code is period_ended.
+	IfPeriod string
 }
 
 // Receipt is the outcome of an increment on one board: NewScore,
@@ -48,9 +51,12 @@ func NewEventID() string {
 func (in *Increment) request() *wire.IncrementRequest {
 	return &wire.IncrementRequest{
 		UserID: in.User, Delta: in.Delta, EventID: in.EventID, Board: in.Board, Action: in.Action,
-		ActionToken: in.ActionToken, Attestation: in.Attestation, Attributes: in.Attributes,
+		ActionToken: in.ActionToken, Attestation: in.Attestation, Attributes: in.Attributes, IfPeriod: in.IfPeriod,
 	}
 }
+
+// signedInHeaders reports whether it has what the signature of its fields does not cover.
+func (in *Increment) signedInHeaders() bool { return len(in.Attributes) > 0 || in.IfPeriod != "" }
 
 // Submit counts an increment and returns its receipt. It retries temporary errors
 // with the same event id, so the increment counts at most once. An *Error has the
@@ -98,11 +104,11 @@ func (c *Client) submit(ctx context.Context, in *Increment, boards []string) ([]
 	var response eventResponse
 	err := c.do(ctx, call{
 		op: opSubmit, method: http.MethodPost, path: "/v1/scores/increment",
-		eventID: in.EventID, sign: len(in.Attributes) > 0, // which the field signature does not cover
+		eventID: in.EventID, sign: in.signedInHeaders(),
 		body: func(now time.Time) any {
 			r := in.request()
 			r.Boards = boards
-			if len(in.Attributes) > 0 {
+			if in.signedInHeaders() {
 				r.Timestamp = now.UTC().Format(time.RFC3339)
 			} else {
 				c.signer.Fields(r, now)

@@ -174,6 +174,25 @@ func TestByteOrderMark(t *testing.T) {
 	}
 }
 
+// Both forms of a file have the period that must be current.
+func TestLinesForAPeriod(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"user_id,delta,board,if_period\na,1,w,w:1\n", `{"user_id":"a","delta":1,"board":"w","if_period":"w:1"}` + "\n",
+	} {
+		l := newLedger()
+		var got []string
+		l.before = func(in client.Increment) error {
+			got = append(got, in.Board+" "+in.IfPeriod)
+			return nil
+		}
+		if tally, _, err := submit(t, t.Context(), l, text, ""); err != nil || tally.Done != 1 ||
+			!slices.Equal(got, []string{"w w:1"}) {
+			t.Errorf("%q: got %v, %+v, %v", text, got, tally, err)
+		}
+	}
+}
+
 func TestInvalidColumns(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"user_id,score\na,1\n", "user_id\na\n"} {

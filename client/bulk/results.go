@@ -221,5 +221,8 @@ func sumOf(it *item) uint16 {
 	for _, name := range slices.Sorted(maps.Keys(it.in.Attributes)) {
 		_, _ = fmt.Fprintf(h, " %q=%q", name, it.in.Attributes[name])
 	}
+	if it.in.IfPeriod != "" {
+		_, _ = fmt.Fprintf(h, " if %q", it.in.IfPeriod)
+	}
 	return uint16(h.Sum32()%0xffff) + 1
 }

@@ -113,6 +113,7 @@ func (n *ndjson) parse(text []byte) item {
 		Action string `json:"action"`
 
 		Attributes map[string]string `json:"attributes"`
+		IfPeriod   string            `json:"if_period"`
 	}
 	// A misspelt "board" must not become a point on the global board.
 	d := json.NewDecoder(bytes.NewReader(jsonint.Plain(text)))
@@ -129,7 +130,7 @@ func (n *ndjson) parse(text []byte) item {
 	}
 	return item{line: n.line, in: client.Increment{
 		User: fields.User, Delta: *fields.Delta, EventID: fields.Event, Board: fields.Board, Action: fields.Action,
-		Attributes: fields.Attributes,
+		Attributes: fields.Attributes, IfPeriod: fields.IfPeriod,
 	}}
 }
 
@@ -158,7 +159,7 @@ type csvSource struct {
 	first   string
 }
 
-var csvColumns = []string{"user_id", "delta", "event_id", "board", "action"}
+var csvColumns = []string{"user_id", "delta", "event_id", "board", "action", "if_period"}
 
 func newCSV(r io.Reader) (*csvSource, error) {
 	c := &csvSource{r: csv.NewReader(withoutMark(r))}
@@ -212,6 +213,8 @@ func (c *csvSource) next() (item, error) {
 			it.in.Board = value
 		case "action":
 			it.in.Action = value
+		case "if_period":
+			it.in.IfPeriod = value
 		}
 	}
 	return it, nil

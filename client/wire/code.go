@@ -18,6 +18,7 @@ const (
 	CodeBoardClosed          Code = "board_closed"
 	CodeTokenUsed            Code = "token_used"
 	CodeAttemptsUsed         Code = "attempts_used"
+	CodePeriodEnded          Code = "period_ended"
 	CodeConflict             Code = "conflict"
 	CodeNotSettled           Code = "not_settled"
 	CodeGone                 Code = "gone"

@@ -26,6 +26,9 @@ type IncrementRequest struct {
 	// Attributes that board rules match, such as region and platform: up to 8, not with board or boards. They require
 	// the header scheme, because the field scheme does not cover them.
 	Attributes map[string]string `json:"attributes,omitempty"`
+	// Counts only while this is the current period of one of the boards that the increment names, such as
+	// weekly:2026-w47. Requires the header scheme, because the field scheme does not cover it.
+	IfPeriod string `json:"if_period,omitempty"`
 
 	WithoutDelta bool   `json:"-"` // the decoded body has none, which is not the 0 that some boards accept
 	SignedDelta  string `json:"-"` // as it stands in the decoded body, if that is not the plain integer

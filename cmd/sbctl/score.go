@@ -88,7 +88,7 @@ The server counts an event id of a user once, however often it is submitted. A
 failed submit prints its event id; retrying with --event-id is safe.
 
 --file takes NDJSON, lines of {"user_id", "delta", "event_id"?, "board"?,
-"action"?, "attributes"?}, or, if its name ends in .csv, CSV with these names in the first line.
+"action"?, "attributes"?, "if_period"?}, or, if its name ends in .csv, CSV with these names in the first line.
 Lines are sent in batches, which require the scope score:update; with a user's
 token they are sent one by one.
 
@@ -102,6 +102,7 @@ unreachable, and finished by an earlier run. Exit code 3: some lines were reject
   sbctl score submit --user alice --delta 5
   sbctl score submit --user alice --delta 5 --event-id match-8841 --board global
   sbctl score submit --user alice --delta 5 --attribute region=eu --attribute platform=pc
+  sbctl score submit --user alice --delta 5 --board weekly --if-period weekly:2026-w47
   sbctl score submit --file events.ndjson --workers 4`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
 			if f.file != "" && p.curl {
@@ -121,6 +122,8 @@ unreachable, and finished by an earlier run. Exit code 3: some lines were reject
 	flags.StringVar(&f.in.Action, "action", "", "name of the user's action")
 	flags.StringArrayVar(&f.attributes, "attribute", nil,
 		"`name=value` for board rules, such as region=eu; repeat it for more")
+	flags.StringVar(&f.in.IfPeriod, "if-period", "",
+		"count only while this is the current `period` of the board, such as weekly:2026-w47")
 	flags.StringVar(&f.in.ActionToken, "action-token", "", "token of a started action (POST /v1/actions)")
 	flags.StringVar(&f.in.Attestation, "attestation", "", "attestation signed by a game server")
 	flags.StringVar(&f.file, "file", "", "submit the lines of this file; - reads stdin")

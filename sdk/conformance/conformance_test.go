@@ -220,7 +220,7 @@ func (p *place) query() client.PlaceQuery {
 func increment(r wire.IncrementRequest) client.Increment {
 	return client.Increment{
 		User: r.UserID, Delta: r.Delta, EventID: r.EventID, Board: r.Board, Action: r.Action,
-		ActionToken: r.ActionToken, Attestation: r.Attestation, Attributes: r.Attributes,
+		ActionToken: r.ActionToken, Attestation: r.Attestation, Attributes: r.Attributes, IfPeriod: r.IfPeriod,
 	}
 }
 

@@ -23,15 +23,19 @@ func (e *MissingInstanceError) Retryable() bool { return true }
 // target returns the board that an increment to name counts on, or a not_found or
 // board_closed. For a family that is the instance at the time of recording, by the
 // database's clock; for an increment accepted earlier, the instance at the time of
-// acceptance while that is not closed.
+// acceptance while that is not closed. It is a period_ended if the increment must count in
+// another one.
 //
 // A user's own time may be ahead of the clock, by days if the clock has gone back. It
 // does not decide: everyone counts in the same instance. If the clock has gone back
 // into a period that is closed already, the next one that is not closed is current.
 func (b *Batch) target(in *scoreboard.Increment, name scoreboard.BoardID) (*scoreboard.Board, error) {
 	board, err := b.openBoard(name)
-	if err != nil || !board.IsFamily() {
+	if err != nil {
 		return board, err
+	}
+	if !board.IsFamily() {
+		return board, in.CheckPeriodic(board)
 	}
 	now := b.users[in.User].now()
 	at := now
@@ -47,6 +51,9 @@ func (b *Batch) target(in *scoreboard.Increment, name scoreboard.BoardID) (*scor
 				instance = later
 			}
 		}
+		if err := in.CheckPeriod(name, instance.ID); err != nil {
+			return nil, err
+		}
 		if instance.Status != scoreboard.StatusActive {
 			return nil, scoreboard.Errorf(wire.CodeBoardClosed, "board %s is %s", instance.ID, instance.Status)
 		}
@@ -57,6 +64,9 @@ func (b *Batch) target(in *scoreboard.Increment, name scoreboard.BoardID) (*scor
 		return nil, scoreboard.Errorf(wire.CodeBoardClosed,
 			"the period of board %s in which the increment was accepted is closed", name)
 	case board.Period == scoreboard.PeriodSeason:
+		if err := in.CheckPeriod(name, ""); err != nil {
+			return nil, err
+		}
 		return nil, scoreboard.Errorf(wire.CodeBoardClosed, "board %s has no current season", name)
 	}
 	return nil, &MissingInstanceError{board}

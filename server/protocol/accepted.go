@@ -34,6 +34,8 @@ type wireIncrement struct {
 	ByRules    bool                 `json:"by_rules,omitempty"`
 	RuleBoards []scoreboard.BoardID `json:"rule_boards,omitempty"`
 	Attributes map[string]string    `json:"attributes,omitempty"`
+	// Nor does one that does not know this read the record of an increment that has it.
+	IfPeriod scoreboard.BoardID `json:"if_period,omitempty"`
 }
 
 // EncodeAccepted encodes an increment that the server has accepted, with the time of
@@ -45,6 +47,7 @@ func EncodeAccepted(in *scoreboard.Increment) []byte {
 		KeyID: in.KeyID, Signer: in.Signer, Address: in.Address, Agent: in.Agent,
 		Trace: in.Trace, Attested: in.Attested, Server: in.Server, Country: in.Country,
 		ByRules: in.ByRules, RuleBoards: in.RuleBoards, Attributes: in.Attributes.Map(),
+		IfPeriod: in.IfPeriod,
 	}
 	if in.ActionID != [16]byte{} {
 		w.ActionID = scoreboard.FormatUUID(in.ActionID)
@@ -91,6 +94,9 @@ func DecodeAccepted(value []byte) (*scoreboard.Increment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode an accepted increment: %w", err)
 	}
+	if err := scoreboard.CheckIfPeriod(w.IfPeriod, w.Boards); err != nil {
+		return nil, fmt.Errorf("decode an accepted increment: %w", err)
+	}
 	var action [16]byte
 	if w.ActionID != "" {
 		id, err := scoreboard.ParseUUID(w.ActionID)
@@ -104,5 +110,6 @@ func DecodeAccepted(value []byte) (*scoreboard.Increment, error) {
 		Accepted: w.AcceptedAt, Source: scoreboard.SourceAsync, KeyID: w.KeyID, Signer: w.Signer, Address: w.Address,
 		Agent: w.Agent, Trace: w.Trace, ActionID: action, Attested: w.Attested, Server: w.Server, Country: w.Country,
 		ByRules: w.ByRules, RuleBoards: w.RuleBoards, Attributes: attributes,
+		IfPeriod: w.IfPeriod,
 	}, nil
 }

@@ -100,6 +100,8 @@ func (s *scanner) increment(r *wire.IncrementRequest) error {
 			r.Attestation, err = s.text("attestation")
 		case "attributes":
 			r.Attributes, err = s.attributes()
+		case "if_period":
+			r.IfPeriod, err = s.text("if_period")
 		default:
 			err = unknown(name)
 		}

@@ -72,6 +72,8 @@ func TestDecodeIncrementRejects(t *testing.T) {
 			"boards",
 			wire.CodeInvalidRequest,
 		},
+		{"two periods", `{"if_period":"w:1","if_period":"w:2"}`, "if_period", wire.CodeInvalidRequest},
+		{"a period as an object", `{"if_period":{}}`, "if_period", wire.CodeInvalidRequest},
 		{"boards as a string", `{"boards":"a"}`, "boards", wire.CodeInvalidRequest},
 	}
 	for _, c := range cases {

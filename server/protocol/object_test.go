@@ -68,6 +68,8 @@ func FuzzDecodeAccepted(f *testing.F) {
 				`"action_id":"3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b"}`,
 		),
 	)
+	f.Add([]byte(`{"schema":1,"user_id":"a","delta":5,"event_id":"e","boards":["weekly"],` +
+		`"timestamp":"2026-11-21T12:00:00Z","accepted_at":"2026-11-21T12:00:00Z","if_period":"weekly:2026-w47"}`))
 	f.Add([]byte(`{"schema":9}`))
 	f.Add([]byte(`null`))
 	f.Add([]byte(`{"schema":1,"user_id":"a","delta":5,"event_id":"e","boards":["global"],"timestamp":"` +
@@ -81,7 +83,8 @@ func FuzzDecodeAccepted(f *testing.F) {
 			t.Fatalf("%q is decoded as %+v", value, in)
 		}
 		again, err := protocol.DecodeAccepted(protocol.EncodeAccepted(in))
-		if err != nil || again.PayloadHash() != in.PayloadHash() || !again.Accepted.Equal(in.Accepted) {
+		if err != nil || again.PayloadHash() != in.PayloadHash() || again.IfPeriod != in.IfPeriod ||
+			!again.Accepted.Equal(in.Accepted) {
 			t.Fatalf("%+v became %+v, %v", in, again, err)
 		}
 	})

@@ -20,7 +20,9 @@ type Increment struct {
 	RuleBoards []BoardID
 	Matched    []BoardID // by rules, in order; set when it is recorded
 	Attributes Attributes
-	Action     string
+	// IfPeriod is the period of one of Boards that must be current; "": any is.
+	IfPeriod BoardID
+	Action   string
 	// Once is the window of its action's rule, if that has none; see Rule.Once.
 	Once   time.Duration
 	Client time.Time // the client's timestamp, kept for the audit only

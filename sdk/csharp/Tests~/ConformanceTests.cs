@@ -204,7 +204,7 @@ namespace Scoreboard.Client.Tests
         {
             if (seen.Body == null) return;
             var increments = new Vector(seen.Body).List("items").Cast<Dictionary<string, object>>().ToList();
-            if (v.Get("call").Has("submit")) increments.Add(seen.Body);
+            if (v.Get("call").Has("submit") || v.Get("call").Has("submit_boards")) increments.Add(seen.Body);
             foreach (var increment in increments)
             {
                 var stamp = (string)increment["timestamp"];
@@ -291,13 +291,15 @@ namespace Scoreboard.Client.Tests
 
         private static Increment IncrementOf(Vector v)
         {
-            v.Only("user_id", "delta", "event_id", "board", "boards", "action", "action_token", "attestation", "attributes");
+            v.Only("user_id", "delta", "event_id", "board", "boards", "action", "action_token", "attestation", "attributes",
+                "if_period");
             return new Increment
             {
                 UserId = v.Text("user_id"), Delta = v.Long("delta"), EventId = v.Text("event_id"), Board = v.Text("board"),
                 Action = v.Text("action"), ActionToken = v.Text("action_token"), Attestation = v.Text("attestation"),
                 Attributes = v.Has("attributes")
                     ? v.Get("attributes").Fields.ToDictionary(f => f.Key, f => (string)f.Value) : null,
+                IfPeriod = v.Text("if_period"),
             };
         }
 

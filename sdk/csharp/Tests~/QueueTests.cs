@@ -185,6 +185,7 @@ namespace Scoreboard.Client.Tests
                     {
                         var e = Event(n);
                         e.Attributes = attributes;
+                        e.IfPeriod = "weekly:2026-w47";
                         time.Wait(Ended(store.AddAsync(e)));
                     }
                     time.Wait(Ended(store.RemoveAsync(store.First(1))));
@@ -196,6 +197,7 @@ namespace Scoreboard.Client.Tests
                 {
                     Check.Equal(store.First(9).Select(q => q.Increment.EventId), new[] { "e1", "e2" }, "left");
                     Check.Equal(store.First(1)[0].Increment.Attributes["a\"b"], "\u00e9", "attribute");
+                    Check.Equal(store.First(1)[0].Increment.IfPeriod, "weekly:2026-w47", "period");
                     Check.That(!File.ReadAllText(path + "2").Contains("{\"key\":4"), "half a line is gone");
                 }
                 File.Delete(path + "2"); // a crash while the file was replaced

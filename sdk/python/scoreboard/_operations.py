@@ -59,6 +59,8 @@ class Increment:
         attestation: Signed by an authoritative game server, for boards that require it.
         attributes: What rules of boards compare, such as region and platform: up to 8 names, each with a value of 1 to
             64 of A-Z a-z 0-9 . _ : @ -. Only without a board. They are signed in the headers.
+        if_period: Count only while this is the current period of the board, such as weekly:2026-w47; otherwise it is a
+            PeriodEndedError. It is signed in the headers.
     """
 
     user_id: str
@@ -70,6 +72,7 @@ class Increment:
     action_token: str = ""
     attestation: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    if_period: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", operator.index(self.delta))  # also of numpy; 1.5 is a TypeError
@@ -80,7 +83,7 @@ class Increment:
     def body(self) -> dict[str, Any]:
         """The fields of the request, without a time and a signature. Empty ones are left out."""
         out: dict[str, Any] = {"user_id": self.user_id, "delta": self.delta, "event_id": self.event_id}
-        for name in ("board", "action", "action_token", "attestation"):
+        for name in ("board", "action", "action_token", "attestation", "if_period"):
             if value := getattr(self, name):
                 out[name] = value
         if self.boards:
@@ -118,8 +121,8 @@ class Event:
 
 
 def submit(config: Config, increment: Increment, respond_async: bool = False) -> Call[Event]:
-    # The signature in the body does not cover attributes.
-    in_headers = config.signing == "headers" or bool(increment.attributes)
+    # The signature in the body covers neither attributes nor a period.
+    in_headers = config.signing == "headers" or bool(increment.attributes) or bool(increment.if_period)
 
     def body(now: datetime) -> dict[str, Any]:
         out = increment.body()

@@ -106,6 +106,7 @@ class AsyncScoreboard:
         action_token: str = "",
         attestation: str = "",
         attributes: Mapping[str, str] | None = None,
+        if_period: str = "",
         timeout: float | None = None,
     ) -> Receipt:
         """Count an increment and return its receipt.
@@ -120,7 +121,9 @@ class AsyncScoreboard:
         Without a board, the increment also counts on the boards whose rules match its action and attributes; matched
         are their receipts.
         """
-        increment = Increment(user_id, delta, event_id, board, (), action, action_token, attestation, attributes or {})
+        increment = Increment(
+            user_id, delta, event_id, board, (), action, action_token, attestation, attributes or {}, if_period
+        )
         return _operations.receipt_of(await self._counted(increment, timeout))
 
     async def submit_boards(
@@ -133,11 +136,14 @@ class AsyncScoreboard:
         action: str = "",
         action_token: str = "",
         attestation: str = "",
+        if_period: str = "",
         timeout: float | None = None,
     ) -> list[Receipt]:
         """Count one increment on up to 10 boards, all or none, and return their receipts in the order of boards. A
         queued increment is waited for as in submit."""
-        increment = Increment(user_id, delta, event_id, "", tuple(boards), action, action_token, attestation)
+        increment = Increment(
+            user_id, delta, event_id, "", tuple(boards), action, action_token, attestation, {}, if_period
+        )
         return _operations.in_order(await self._counted(increment, timeout), increment.boards)
 
     async def submit_async(self, increment: Increment, *, timeout: float | None = None) -> Event:

@@ -118,6 +118,7 @@ class Scoreboard:
         action_token: str = "",
         attestation: str = "",
         attributes: Mapping[str, str] | None = None,
+        if_period: str = "",
         timeout: float | None = None,
     ) -> Receipt:
         """Count an increment and return its receipt.
@@ -132,7 +133,9 @@ class Scoreboard:
         Without a board, the increment also counts on the boards whose rules match its action and attributes; matched
         are their receipts.
         """
-        increment = Increment(user_id, delta, event_id, board, (), action, action_token, attestation, attributes or {})
+        increment = Increment(
+            user_id, delta, event_id, board, (), action, action_token, attestation, attributes or {}, if_period
+        )
         return _operations.receipt_of(self._counted(increment, timeout))
 
     def submit_boards(
@@ -145,11 +148,14 @@ class Scoreboard:
         action: str = "",
         action_token: str = "",
         attestation: str = "",
+        if_period: str = "",
         timeout: float | None = None,
     ) -> list[Receipt]:
         """Count one increment on up to 10 boards, all or none, and return their receipts in the order of boards. A
         queued increment is waited for as in submit."""
-        increment = Increment(user_id, delta, event_id, "", tuple(boards), action, action_token, attestation)
+        increment = Increment(
+            user_id, delta, event_id, "", tuple(boards), action, action_token, attestation, {}, if_period
+        )
         return _operations.in_order(self._counted(increment, timeout), increment.boards)
 
     def submit_async(self, increment: Increment, *, timeout: float | None = None) -> Event:

@@ -18,6 +18,7 @@ _NEXT_STEPS = {
     "board_closed": "Write to an open board; this one accepts no more scores.",
     "token_used": "Get a new token; this one was used.",
     "attempts_used": "Wait for the next period; all attempts of this one are used.",
+    "period_ended": "Read the board; the increment was for a period that is not the current one.",
     "conflict": "Read the current state, then decide again.",
     "not_settled": "Wait as long as the server asks, then read it again.",
     "gone": "Do not send it again; what it names no longer exists.",
@@ -146,6 +147,10 @@ class AttemptsUsedError(ScoreboardError):
     """409: all attempts of the period are used; next_reset says when the next one begins."""
 
 
+class PeriodEndedError(ScoreboardError):
+    """409: the period that the increment was for is not the current one."""
+
+
 class ConflictError(ScoreboardError):
     """409: the state has changed since it was read."""
 
@@ -200,6 +205,7 @@ _CLASSES: dict[str, type[ScoreboardError]] = {
     "board_closed": BoardClosedError,
     "token_used": TokenUsedError,
     "attempts_used": AttemptsUsedError,
+    "period_ended": PeriodEndedError,
     "conflict": ConflictError,
     "not_settled": NotSettledError,
     "gone": GoneError,

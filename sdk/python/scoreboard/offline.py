@@ -130,11 +130,12 @@ class OfflineQueue(_Queue):
         action_token: str = "",
         attestation: str = "",
         attributes: Mapping[str, str] | None = None,
+        if_period: str = "",
     ) -> str:
         """Store an increment and return its event id. An event id that waits already is kept once; with another
         increment it is an EventConflictError. When add returns, the increment survives a crash."""
         increment = Increment(
-            user_id, delta, event_id, board, boards, action, action_token, attestation, attributes or {}
+            user_id, delta, event_id, board, boards, action, action_token, attestation, attributes or {}, if_period
         )
         self._store.add(increment)
         return increment.event_id
@@ -230,10 +231,11 @@ class AsyncOfflineQueue(_Queue):
         action_token: str = "",
         attestation: str = "",
         attributes: Mapping[str, str] | None = None,
+        if_period: str = "",
     ) -> str:
         """Store an increment and return its event id; see OfflineQueue.add."""
         increment = Increment(
-            user_id, delta, event_id, board, boards, action, action_token, attestation, attributes or {}
+            user_id, delta, event_id, board, boards, action, action_token, attestation, attributes or {}, if_period
         )
         await asyncio.to_thread(self._store.add, increment)
         return increment.event_id

@@ -160,6 +160,16 @@ def test_attributes_are_kept(server: Server, client: Scoreboard, tmp_path: Path)
     assert "signature" not in request  # it is in the headers
 
 
+def test_the_period_is_kept(server: Server, client: Scoreboard, tmp_path: Path) -> None:
+    with OfflineQueue(client, tmp_path / "q") as queue:
+        queue.add(user_id="u", delta=1, event_id="e0", board="weekly", if_period="weekly:2026-w47")
+    with OfflineQueue(client, tmp_path / "q") as queue:
+        assert queue.flush().sent == 1
+    (request,) = server.requests
+    assert request["if_period"] == "weekly:2026-w47"
+    assert "signature" not in request  # it is in the headers
+
+
 def test_bounds(client: Scoreboard, tmp_path: Path) -> None:
     with OfflineQueue(client, tmp_path / "q", max_events=2) as queue:
         queue.add(user_id="u", delta=1, event_id="e0")

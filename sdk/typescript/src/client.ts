@@ -1,6 +1,6 @@
 import type { Camel } from "./camel.js";
 import { connectionError, ScoreboardError } from "./error.js";
-import { attributesOf, requestOf, signed, withEventId } from "./increment.js";
+import { requestOf, signed, signedInHeaders, withEventId } from "./increment.js";
 import type { components } from "./openapi.js";
 import { type Options, settingsOf } from "./options.js";
 import { segment, Transport } from "./transport.js";
@@ -93,7 +93,7 @@ export class Scoreboard {
     const increments = withEventId(increment);
     const { eventId } = increments;
     const receipt = await this.#transport.send<EventResponse>({
-      method: "POST", path: INCREMENT, eventId, headers, sign: attributesOf(increment) !== undefined,
+      method: "POST", path: INCREMENT, eventId, headers, sign: signedInHeaders(increment),
       body: () => signed(requestOf(increments, boards), this.#transport.settings),
     }, options?.signal);
     if (receipt?.processedEventId) return receipt;

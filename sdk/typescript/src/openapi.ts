@@ -139,7 +139,7 @@ export interface components {
              * @description What is wrong, for programs.
              * @enum {string}
              */
-            error_code: "attempts_used" | "board_closed" | "conflict" | "delta_out_of_range" | "event_conflict" | "forbidden" | "gone" | "internal" | "invalid_request" | "invalid_signature" | "method_not_allowed" | "not_found" | "not_settled" | "overloaded" | "payload_too_large" | "rate_limited" | "rule_violated" | "score_out_of_range" | "token_used" | "unauthorized" | "unavailable" | "unsupported_media_type";
+            error_code: "attempts_used" | "board_closed" | "conflict" | "delta_out_of_range" | "event_conflict" | "forbidden" | "gone" | "internal" | "invalid_request" | "invalid_signature" | "method_not_allowed" | "not_found" | "not_settled" | "overloaded" | "payload_too_large" | "period_ended" | "rate_limited" | "rule_violated" | "score_out_of_range" | "token_used" | "unauthorized" | "unavailable" | "unsupported_media_type";
             /** @description Event of the request, if it has one. */
             event_id?: string;
             /** @description Name of the field or parameter that is wrong, if any. */
@@ -184,6 +184,8 @@ export interface components {
             delta: number;
             /** @description 1 to 128 of the characters A-Z a-z 0-9 . _ : @ and -; counts once per user, however often it is sent. */
             event_id: string;
+            /** @description Counts only while this is the current period of one of the boards that the increment names, such as weekly:2026-w47. Requires the header scheme, because the field scheme does not cover it. */
+            if_period?: string;
             /** @description Id of the signing key of the field scheme. */
             key_id?: string;
             /** @description Signature of the field scheme, in hex. */

@@ -77,6 +77,11 @@ export interface Increment {
    * 1 to 64 of A-Z a-z 0-9 . _ : @ -. Only without a board. They are signed in the headers.
    */
   attributes?: Record<string, string>;
+  /**
+   * Counts only while this is the current period of the board, such as weekly:2026-w47; else it
+   * fails with period_ended. It is signed in the headers.
+   */
+  ifPeriod?: string;
 }
 
 /** EventStatus is what became of an event. */

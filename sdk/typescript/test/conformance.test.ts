@@ -211,7 +211,7 @@ test("requests", async () => {
     url.pathname = url.pathname.slice(prefix.length);
     if (v.signed) await checkSignature(v.signed, seen[0]!);
     const { method, body } = seen[0]!;
-    const items = (body?.["items"] ?? (v.call.submit ? [body] : [])) as Record<string, unknown>[];
+    const items = (body?.["items"] ?? (v.call.submit || v.call.submit_boards ? [body] : [])) as Record<string, unknown>[];
     items.forEach(checkTime);
     assert.deepEqual({
       method, path: url.pathname.slice(1).split("/").map(decodeURIComponent),

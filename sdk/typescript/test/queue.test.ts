@@ -96,6 +96,15 @@ for (const [name, open] of stores) {
     await store.close();
   });
 
+  test(`${name}: keeps the period`, async () => {
+    const store = await open();
+    const queue = new OfflineQueue({ store, sender: { submit: async () => {} } });
+    await queue.add({ ...event(0), board: "weekly", ifPeriod: "weekly:2026-w47" });
+    const [first] = await store.first(10);
+    assert.equal(first?.increment.ifPeriod, "weekly:2026-w47");
+    await store.close();
+  });
+
   test(`${name}: keeps attributes`, async () => {
     const store = await open();
     const queue = new OfflineQueue({ store, sender: { submit: async () => {} } });

@@ -48,6 +48,7 @@ export interface ScriptedIncrement {
   action_token?: string;
   attestation?: string;
   attributes?: Record<string, string>;
+  if_period?: string;
 }
 
 export interface PlaceOf {
@@ -75,6 +76,7 @@ export interface VectorCall {
 const increment = (r: ScriptedIncrement): Increment => ({
   userId: r.user_id, delta: r.delta, eventId: r.event_id, board: r.board, action: r.action,
   actionToken: r.action_token, attestation: r.attestation, attributes: r.attributes,
+  ifPeriod: r.if_period,
 });
 
 const query = (p: PlaceOf): PlaceQuery => ({

@@ -68,8 +68,11 @@ func parseCommand(r *wire.IncrementRequest, caller *auth.Claims) (*command, erro
 	}
 	cmd.unsignedByRules = true
 	cmd.Delta, cmd.Action, cmd.Client = r.Delta, r.Action, at.UTC()
-	cmd.Boards, err = parseBoards(r.Board, r.Boards)
-	return cmd, err
+	if cmd.Boards, err = parseBoards(r.Board, r.Boards); err != nil {
+		return cmd, err
+	}
+	cmd.IfPeriod = scoreboard.BoardID(r.IfPeriod)
+	return cmd, scoreboard.CheckIfPeriod(cmd.IfPeriod, cmd.Boards)
 }
 
 // parseBoards returns the boards that a request names: board, boards, or neither
@@ -234,6 +237,9 @@ func (a *admission) authorize(ctx context.Context, cmd *command, caller *auth.Cl
 		board, err := a.catalog.Named(ctx, id, actsForAll(caller), came)
 		if err != nil {
 			return err
+		}
+		if cmd.Objection == nil {
+			errors.As(cmd.CheckPeriodic(board), &cmd.Objection)
 		}
 		switch err := board.CheckDelta(cmd.Delta); {
 		case err == nil:

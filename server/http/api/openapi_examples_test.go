@@ -613,6 +613,10 @@ var exampleErrors = map[wire.Code]wire.Error{
 			"2026-11-22T00:00:00Z",
 		EventID: exampleEvent, NextReset: &exampleMidnight,
 	},
+	wire.CodePeriodEnded: {
+		Message: "period daily:2026-11-20 is not current; that is daily:2026-11-21", EventID: exampleEvent,
+		Field: "if_period",
+	},
 	wire.CodeTokenUsed:            {Message: "the action token was used before", EventID: exampleEvent},
 	wire.CodeConflict:             {Message: "board daily exists"},
 	wire.CodeGone:                 {Message: "the cursor is of a period that has ended", Field: "cursor"},

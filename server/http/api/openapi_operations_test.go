@@ -66,8 +66,8 @@ var (
 	adminCodes = []wire.Code{tooLarge, mediaType}
 	writeCodes = []wire.Code{
 		wire.CodeInvalidSignature, notFound, wire.CodeEventConflict,
-		wire.CodeBoardClosed, wire.CodeTokenUsed, wire.CodeAttemptsUsed, tooLarge, mediaType, wire.CodeDeltaOutOfRange,
-		wire.CodeScoreOutOfRange, wire.CodeRuleViolated, wire.CodeGone,
+		wire.CodeBoardClosed, wire.CodeTokenUsed, wire.CodeAttemptsUsed, wire.CodePeriodEnded, tooLarge, mediaType,
+		wire.CodeDeltaOutOfRange, wire.CodeScoreOutOfRange, wire.CodeRuleViolated, wire.CodeGone,
 	}
 )
 

@@ -29,6 +29,7 @@ var statuses = map[wire.Code]int{
 	wire.CodeBoardClosed:          http.StatusConflict,
 	wire.CodeTokenUsed:            http.StatusConflict,
 	wire.CodeAttemptsUsed:         http.StatusConflict,
+	wire.CodePeriodEnded:          http.StatusConflict,
 	wire.CodeConflict:             http.StatusConflict,
 	wire.CodeNotSettled:           http.StatusConflict,
 	wire.CodeGone:                 http.StatusGone,

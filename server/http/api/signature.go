@@ -47,11 +47,22 @@ func (s *signatures) checkSignature(c *gin.Context, cmd *command, body []byte, o
 		return signer{}, s.mismatch(cmd.request.KeyID, cmd.request.FieldText())
 	}
 	r := cmd.request
-	if cmd.Attributes != nil {
-		return signer{}, scoreboard.Invalid("attributes",
-			"the field signature does not cover attributes: sign the request with headers instead")
+	if field := cmd.uncovered(); field != "" {
+		return signer{}, scoreboard.Invalid(field,
+			"the field signature does not cover %s: sign the request with headers instead", field)
 	}
 	return s.verifySignature(c, cmp.Or(r.KeyID, s.policy.Load().DefaultKey), r.FieldText(), r.Signature, cmd.Client)
+}
+
+// uncovered names a field of the increment that the field scheme does not sign; "": none.
+func (cmd *command) uncovered() string {
+	switch {
+	case cmd.Attributes != nil:
+		return "attributes"
+	case cmd.IfPeriod != "":
+		return "if_period"
+	}
+	return ""
 }
 
 func (s *signatures) checkHeaderSignature(c *gin.Context, header string, body []byte) (signer, error) {

@@ -79,6 +79,8 @@ type attested struct {
 	Board  string   `json:"board"`
 	Boards []string `json:"boards"`
 	Action string   `json:"action"`
+
+	IfPeriod string `json:"if_period"`
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -93,7 +95,7 @@ func (a *attested) UnmarshalJSON(b []byte) error {
 		claims[NativeAttestation.Delta] = jsonint.Plain(delta)
 	}
 	return decodeMembers(claims, (*plain)(a), slices.Concat(registeredClaims,
-		[]string{"user_id", "delta", "event_id", "board", "boards", "action"})...)
+		[]string{"user_id", "delta", "event_id", "board", "boards", "action", "if_period"})...)
 }
 
 // Verify returns the content of an attestation in a form, or forbidden; unavailable until
@@ -126,6 +128,7 @@ func (a *Attestations) Verify(
 	}
 	out := &scoreboard.Attestation{
 		User: scoreboard.UserID(claims.User), Delta: *claims.Delta, Event: claims.Event, Action: claims.Action,
+		IfPeriod: scoreboard.BoardID(claims.IfPeriod),
 	}
 	switch {
 	case claims.Board != "":

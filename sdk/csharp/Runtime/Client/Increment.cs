@@ -36,7 +36,19 @@ namespace Scoreboard.Client
         /// </summary>
         public IReadOnlyDictionary<string, string> Attributes { get; set; }
 
-        internal bool HasAttributes
+        /// <summary>
+        /// Counts only while this is the current period of the board, such as weekly:2026-w47; otherwise the code is
+        /// period_ended. It is signed in the headers.
+        /// </summary>
+        public string IfPeriod { get; set; }
+
+        /// <summary>Whether it has what the signature in the body does not cover.</summary>
+        internal bool SignedInHeaders
+        {
+            get { return HasAttributes || !string.IsNullOrEmpty(IfPeriod); }
+        }
+
+        private bool HasAttributes
         {
             get { return Attributes != null && Attributes.Count > 0; }
         }
@@ -51,7 +63,7 @@ namespace Scoreboard.Client
 
         /// <summary>
         /// Writes the increment as the API takes it, with the current time; signed in its body if a key is given. That does
-        /// not cover attributes: with them, the headers are signed.
+        /// not cover attributes and the period: with them, the headers are signed.
         /// </summary>
         internal void Write(JsonWriter w, IReadOnlyList<string> boards, DateTimeOffset now, Settings key)
         {
@@ -60,7 +72,8 @@ namespace Scoreboard.Client
             w.Field("timestamp", timestamp).Field("board", Board).Field("boards", boards).Field("action", Action);
             w.Field("action_token", ActionToken).Field("attestation", Attestation);
             WriteAttributes(w);
-            if (key != null && key.KeyId != "" && !HasAttributes)
+            w.Field("if_period", IfPeriod);
+            if (key != null && key.KeyId != "" && !SignedInHeaders)
             {
                 var signed = string.IsNullOrEmpty(Board) ? boards : new[] { Board };
                 var text = Signing.FieldText(UserId, Delta, EventId, timestamp, signed, Action);

@@ -173,7 +173,7 @@ namespace Scoreboard.Client
             var call = new Call
             {
                 Method = "POST", Path = "/v1/scores/increment", EventId = sent.EventId, RespondAsync = respondAsync,
-                Sign = sent.HasAttributes, Body = () => BodyOf(sent, boards),
+                Sign = sent.SignedInHeaders, Body = () => BodyOf(sent, boards),
             };
             var found = await calls.SendAsync(call, EventStatus.Read, cancel).ConfigureAwait(stay);
             if (found.Id == "") throw Errors.NoReceipt(sent.EventId);

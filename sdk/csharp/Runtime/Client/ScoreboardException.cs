@@ -25,6 +25,7 @@ namespace Scoreboard.Client
             { "board_closed", "Write to an open board; this one accepts no more scores." },
             { "token_used", "Get a new token; this one was used." },
             { "attempts_used", "Wait for the next period; all attempts of this one are used." },
+            { "period_ended", "Read the board; the increment was for a period that is not the current one." },
             { "conflict", "Read the current state, then decide again." },
             { "not_settled", "Wait as long as the server asks, then read it again." },
             { "gone", "Do not send it again; what it names no longer exists." },

@@ -18,6 +18,7 @@ namespace Scoreboard.Client
             w.Field("board", i.Board).Field("action", i.Action).Field("action_token", i.ActionToken);
             w.Field("attestation", i.Attestation);
             i.WriteAttributes(w);
+            w.Field("if_period", i.IfPeriod);
             w.Close('}');
         }
 
@@ -35,6 +36,7 @@ namespace Scoreboard.Client
                 else if (r.Is("action_token")) i.ActionToken = r.Text();
                 else if (r.Is("attestation")) i.Attestation = r.Text();
                 else if (r.Is("attributes")) i.Attributes = ReadAttributes(r);
+                else if (r.Is("if_period")) i.IfPeriod = r.Text();
                 else r.Skip();
             }
             return i;

@@ -57,8 +57,8 @@ static func new_event_id() -> String:
 
 
 ## Counts an increment and returns its receipt. increment has user_id and delta and, where needed,
-## event_id, board, action, action_token, attestation and attributes. Each try has the same event id, so
-## it counts once. If it fails, submit it again with the event_id of the error.
+## event_id, board, action, action_token, attestation, attributes and if_period. Each try has the same event
+## id, so it counts once. If it fails, submit it again with the event_id of the error.
 func submit(increment: Dictionary) -> Dictionary:
 	var sent := increment.duplicate()
 	if not sent.get("event_id"):
