@@ -42,7 +42,8 @@ func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
 	cursor := func(query string) string {
 		var page wire.Top
 		h.await("the cursor of a page", func() bool {
-			_, body := h.get(t, built.URL+"/v1/leaderboard/top?limit=100"+query, bearer(h.token("u20000", "", time.Hour)))
+			_, body := h.get(t, built.URL+"/v1/leaderboard/top?limit=100"+query,
+				bearer(h.token("u20000", "", time.Hour)))
 			return json.Unmarshal([]byte(body), &page) == nil && page.NextCursor != ""
 		})
 		return page.NextCursor
