@@ -88,7 +88,7 @@ func TestUnsignedWritesOfDialects(t *testing.T) {
 	} {
 		if status, _, answer := request(t, http.MethodPost, global.URL+path, body,
 			bearer(h.token("alice", "", time.Hour))); status != http.StatusUnauthorized ||
-			!strings.Contains(answer, "ignature") {
+			!strings.Contains(answer, "not signed with a valid key") {
 			t.Errorf("%s on another board: got %d %s, want a 401 for the signature", path, status, answer)
 		}
 	}
