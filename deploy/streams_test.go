@@ -158,7 +158,8 @@ func TestProductionValues(t *testing.T) {
 			}
 		}
 		for _, network := range c.TrustedProxies {
-			if prefix, err := netip.ParsePrefix(network); err != nil || prefix.Bits() < 24 { // whoever is in it can claim any client address
+			// Whoever is in it can claim any client address.
+			if prefix, err := netip.ParsePrefix(network); err != nil || prefix.Bits() < 24 {
 				t.Errorf("values-%s.yaml trusts all of %s as proxies", file, network)
 			}
 		}

@@ -204,14 +204,16 @@ func TestSignInsCountByAddress(t *testing.T) {
 	h := newHarness(t)
 	h.settings["auth-jwt-secret"], h.settings["auth-jwks-networks"] = "", "127.0.0.0/8,::1/128"
 	h.settings["auth-jwks-url"], h.settings["auth-issuer"] = p.issuer+"/keys", p.issuer
-	n := h.start(allRoles, "console-oidc-issuer", p.issuer, "console-oidc-client-id", consoleClient,
-		"console-oidc-client-secret", consoleSecret, "limit-anonymous-per-minute", "4", "trusted-proxies", "127.0.0.0/8")
+	n := h.start(allRoles, "console-url", "https://ops.example", "console-oidc-issuer", p.issuer,
+		"console-oidc-client-id", consoleClient, "console-oidc-client-secret", consoleSecret,
+		"limit-anonymous-per-minute", "4", "trusted-proxies", "127.0.0.0/8")
 	ask := func(url, address string) int {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Header.Set("X-Forwarded-For", address)
+		r.Host = "ops.example"
 		res, err := http.DefaultTransport.RoundTrip(r)
 		if err != nil {
 			t.Fatal(err)

@@ -23,8 +23,9 @@ func TestBoardWithASchedule(t *testing.T) {
 	// Half a week away, so that no period ends meanwhile.
 	day := time.Now().UTC().AddDate(0, 0, 3)
 	r := client.BoardRequest{
-		Board: "cup", Period: "cron", Schedule: fmt.Sprintf("30  18 * * %s", day.Format("Mon")), TimeZone: "Europe/Berlin",
-		DryRun: true,
+		Board: "cup", Period: "cron", Schedule: fmt.Sprintf("30  18 * * %s", day.Format("Mon")),
+		TimeZone: "Europe/Berlin",
+		DryRun:   true,
 	}
 	shown, err := root.CreateBoard(t.Context(), r)
 	if err != nil || len(shown.NextResets) != 10 || shown.Schedule != "30 18 * * "+strings.ToLower(day.Format("Mon")) {

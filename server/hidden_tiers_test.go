@@ -84,7 +84,9 @@ func TestTiersHideUsers(t *testing.T) {
 		submit(user, 100)
 	}
 	tellsOf := func(user string) bool {
-		return slices.ContainsFunc(r.all("user.tier.updated"), func(m received) bool { return m.message.Data.UserID == user })
+		return slices.ContainsFunc(r.all("user.tier.updated"), func(m received) bool {
+			return m.message.Data.UserID == user
+		})
 	}
 	pseudonyms := func() (n int) {
 		for _, m := range r.all("user.tier.updated") {

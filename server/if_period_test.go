@@ -25,7 +25,8 @@ func TestIncrementsForAPeriodThroughTheAPI(t *testing.T) {
 	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
 	current, ends := make(map[string]string), time.Now().Add(24*time.Hour)
 	for _, r := range []client.BoardRequest{
-		{Board: "season", Period: "season", Season: "autumn", EndsAt: &ends}, {Board: "plainly"},
+		{Board: "season", Period: "season", Season: "autumn", EndsAt: &ends},
+		{Board: "plainly"},
 		{
 			Board: "vouched", Period: "season", Season: "autumn", EndsAt: &ends,
 			Require: []string{wire.RequireAttestation},

@@ -91,8 +91,8 @@ func isAddition(in *scoreboard.Increment, policy *scoreboard.IngestPolicy) bool 
 	if in.ByRules && !slices.Contains(in.Boards, scoreboard.GlobalBoard) {
 		return false // the version of the rules is compared with the default board only
 	}
-	if in.Source.Internal() || in.Delta == 0 || in.Objection != nil || in.OnlyIfBetter || in.IfPeriod != "" || in.ActionID != [16]byte{} ||
-		in.ActionTime != (scoreboard.ActionTime{}) {
+	if in.Source.Internal() || in.Delta == 0 || in.Objection != nil || in.OnlyIfBetter || in.IfPeriod != "" ||
+		in.ActionID != [16]byte{} || in.ActionTime != (scoreboard.ActionTime{}) {
 		return false
 	}
 	return policy == nil || policy.Anomalies.Off() && policy.Rules.Of(in.Action) == nil &&

@@ -1,6 +1,7 @@
 package scoreboard
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/scoreboard/scoreboard/client/wire"
@@ -40,9 +41,9 @@ func (in *Increment) CheckPeriod(board, current BoardID) error {
 	}
 	e := &Error{Code: wire.CodePeriodEnded, Field: "if_period"}
 	if current == "" {
-		e.Message = "period " + string(in.IfPeriod) + " is not current; board " + string(board) + " has no current period"
+		e.Message = fmt.Sprintf("period %s is not current; board %s has no current period", in.IfPeriod, board)
 	} else {
-		e.Message = "period " + string(in.IfPeriod) + " is not current; that is " + string(current)
+		e.Message = fmt.Sprintf("period %s is not current; that is %s", in.IfPeriod, current)
 	}
 	return e
 }

@@ -60,7 +60,7 @@ func TestWindowInPagesAndQueues(t *testing.T) {
 	shortest, longest := days(scoreboard.DefaultWindow), days(scoreboard.MaxWindow)
 	text := fmt.Sprintf
 	for path, want := range map[string]string{
-		"README.md":            text("[%d days](docs/requirements.md)", shortest),
+		"README.md":            text("[%d days](docs/requirements.md#attestations)", shortest),
 		"docs/requirements.md": text("| 2 | %d days |\n| 3 | %d days |\n| 4 | %d days |", shortest, days(3), longest),
 		"docs/settings.md":     text("valid for %d, %d or %d days at most", shortest, days(3), longest),
 		"docs/dialects.md":     text("at least %d days by default, %d with the largest window", shortest, longest),

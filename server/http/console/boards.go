@@ -16,7 +16,10 @@ var boardList = &list[wire.Board]{
 	empty: "No board matches. Create one, or clear the filter.",
 	filters: []filter{
 		{Name: "family", Label: "Family"},
-		{Name: "period", Label: "Period", Options: []string{"", "none", "daily", "weekly", "monthly", "season", "cron"}},
+		{
+			Name: "period", Label: "Period",
+			Options: []string{"", "none", "daily", "weekly", "monthly", "season", "cron"},
+		},
 		{Name: "status", Label: "Status", Options: []string{"", "active", "frozen", "archived"}},
 		{Name: "region", Label: "Region"},
 		{Name: "platform", Label: "Platform"},
