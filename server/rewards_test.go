@@ -117,14 +117,16 @@ func TestRewardsOfASeason(t *testing.T) {
 		`{"bands":[{"percentile":101,"reward":1}]}`,
 	} {
 		token := bearer(h.token("root", auth.ScopeAdmin, time.Minute))
-		if status, _, answer := request(t, http.MethodPut, n.URL+"/v1/boards/arena/rewards", bad, token); status != 400 {
+		status, _, answer := request(t, http.MethodPut, n.URL+"/v1/boards/arena/rewards", bad, token)
+		if status != 400 {
 			t.Errorf("%s: got %d %s, want 400", bad, status, answer)
 		}
 	}
 	// The server does not interpret a reward.
 	deep := strings.Repeat("[", 13) + "1" + strings.Repeat("]", 13)
 	for reward, want := range map[string]int{
-		`{"itemId":null,"Größe":[1.50,"\u0000"]}`: 200, `null`: 200, deep: 200, "[" + deep + "]": 400, `{"a":1,"a":2}`: 400,
+		`{"itemId":null,"Größe":[1.50,"\u0000"]}`: 200, `null`: 200, deep: 200,
+		"[" + deep + "]": 400, `{"a":1,"a":2}`: 400,
 		`"` + strings.Repeat("x", 2046) + `"`: 200, `"` + strings.Repeat("x", 2047) + `"`: 400,
 	} {
 		token := bearer(h.token("root", auth.ScopeAdmin, time.Minute))

@@ -67,7 +67,8 @@ of the first band that holds. Periods that end later grant by the new table.`,
 
 func newBoardRewardsClearCmd(p *program) *cobra.Command {
 	return &cobra.Command{
-		Use: "clear NAME", Short: "Remove the rewards of a board; those that were granted stay", Args: exactArgs("NAME"),
+		Use: "clear NAME", Short: "Remove the rewards of a board; those that were granted stay",
+		Args: exactArgs("NAME"),
 		Example: trimExamples(`
   sbctl board rewards clear weekly
   sbctl board rewards clear weekly --reason 'the event is over'`),

@@ -316,7 +316,8 @@ func TestRewardsAreThoseOfANaiveVersion(t *testing.T) {
 			once.Do(func() { // an erasure during the grants
 				if len(users) > 0 {
 					erased[users[0]] = true
-					if _, err := s.Privacy.BeginErasure(t.Context(), users[0], because("user.erase", users[0])); err != nil {
+					_, err := s.Privacy.BeginErasure(t.Context(), users[0], because("user.erase", users[0]))
+					if err != nil {
 						t.Error(err)
 					}
 				}

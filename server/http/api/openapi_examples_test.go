@@ -106,8 +106,9 @@ var exampleRewards = wire.RewardTable{
 }
 
 var exampleReward = wire.Reward{
-	ID: 8841, UserID: "ada", Board: "weekly:2026-w46", Rank: 2, Reward: json.RawMessage(`{"gems":500,"badge":"podium"}`),
-	State: "claimed", Revision: 1, GrantedAt: at("2026-11-16T00:00:02Z"), ExpiresAt: at("2027-02-14T00:00:02Z"),
+	ID: 8841, UserID: "ada", Board: "weekly:2026-w46", Rank: 2,
+	Reward: json.RawMessage(`{"gems":500,"badge":"podium"}`),
+	State:  "claimed", Revision: 1, GrantedAt: at("2026-11-16T00:00:02Z"), ExpiresAt: at("2027-02-14T00:00:02Z"),
 	ClaimedAt: new(at("2026-11-16T08:12:00Z")),
 }
 

@@ -292,7 +292,10 @@ func readOperations() []operation {
 				"under the pseudonym, or do not show the user again yet."),
 		described(reads("GET "+pathRewards, "rewards", "List the rewards of a user, newest first",
 			[]param{
-				{"state", "string", "only rewards in this state: claimable, claimed, revoked or expired; all by default"},
+				{
+					"state", "string",
+					"only rewards in this state: claimable, claimed, revoked or expired; all by default",
+				},
 				{"before", "integer", "next_before of the previous page"},
 				{"limit", "integer", "maximum number of rewards, 1 to 1000; 100 by default"},
 			}, wire.Rewards{}),

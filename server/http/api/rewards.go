@@ -87,7 +87,8 @@ func (h *rewards) setTable(c *gin.Context, caller *auth.Claims) error {
 		return scoreboard.Invalid("bands", "bands is missing; an empty list removes the table")
 	}
 	if id.IsInstance() {
-		return scoreboard.Invalid("board", "a period has the rewards of its board; set those of %s instead", id.Family())
+		return scoreboard.Invalid("board", "a period has the rewards of its board; set those of %s instead",
+			id.Family())
 	}
 	table := &scoreboard.RewardTable{Board: id, Private: r.Private}
 	if table.Expires, err = rewardExpiry(r.Expires); err != nil {
@@ -180,7 +181,8 @@ func rewardTableJSON(t *scoreboard.RewardTable) wire.RewardTable {
 func rewardsOf(c *gin.Context, caller *auth.Claims) (scoreboard.UserID, error) {
 	user, err := pathUser(c, caller)
 	if err == nil && user != caller.User && !actsForAll(caller) {
-		err = scoreboard.Errorf(wire.CodeForbidden, "only the user, servers and operators have access to rewards of a user")
+		err = scoreboard.Errorf(wire.CodeForbidden,
+			"only the user, servers and operators have access to rewards of a user")
 	}
 	return user, err
 }

@@ -45,8 +45,8 @@ returning g.grant_id`
 
 func scanGrant(row pgx.CollectableRow) (g scoreboard.RewardGrant, err error) {
 	var claimed, revoked pgtype.Timestamptz // null is the zero time
-	err = row.Scan(&g.ID, &g.Board, &g.User, &g.Rank, &g.Revision, &g.Reward, &g.Granted, &g.Expires, &claimed, &revoked,
-		&g.State)
+	err = row.Scan(&g.ID, &g.Board, &g.User, &g.Rank, &g.Revision, &g.Reward, &g.Granted, &g.Expires, &claimed,
+		&revoked, &g.State)
 	g.Granted, g.Expires = g.Granted.UTC(), g.Expires.UTC()
 	g.Claimed, g.Revoked = claimed.Time.UTC(), revoked.Time.UTC()
 	return g, err
@@ -156,7 +156,8 @@ func (s *Rewards) Grant(
 			return err
 		}
 		var sealed bool
-		err := tx.QueryRow(ctx, `select standings_hash is not null from boards where board_id = $1`, g.Board).Scan(&sealed)
+		err := tx.QueryRow(ctx, `select standings_hash is not null from boards where board_id = $1`, g.Board).
+			Scan(&sealed)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			return scoreboard.Errorf(wire.CodeNotFound, "board %s not found", g.Board)
@@ -168,7 +169,8 @@ func (s *Rewards) Grant(
 		var id int64
 		err = tx.QueryRow(ctx, sqlGrantTo, g.Board, g.User, g.Reward, expires.Seconds()).Scan(&id)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return scoreboard.Errorf(wire.CodeConflict, "user %s has a reward of board %s; revoke it first", g.User, g.Board)
+			return scoreboard.Errorf(wire.CodeConflict, "user %s has a reward of board %s; revoke it first", g.User,
+				g.Board)
 		}
 		if err != nil {
 			return err
