@@ -261,7 +261,7 @@ func TestRewardsAreThoseOfANaiveVersion(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t, func(o *store.Options) { o.MaxConns = 12 })
 	for seed := range uint64(25) {
-		r := rand.New(rand.NewPCG(seed, 43)) //nolint:gosec // a test
+		r := rand.New(rand.NewPCG(seed, 43))
 		name := scoreboard.BoardID(fmt.Sprint("cup", seed))
 		order := []scoreboard.Order{scoreboard.OrderHighest, scoreboard.OrderLowest}[r.IntN(2)]
 		tiers := randomTiers(r)
