@@ -50,7 +50,8 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"profiles", "users", "scores", "user_score_histories", "knobs", "voids", "void_events", "flags",
 			"reversals", "rejected_events", "board_standings", "audit_log", "imports", "import_scores",
 			"webhooks", "webhook_secrets", "webhook_deliveries", "friends", "teams", "team_members",
-			"user_privacy", "private_users", "jobs", "board_rules",
+			"user_privacy", "private_users", "jobs", "board_rules", "reward_tables", "reward_bands", "reward_boards",
+			"reward_grants",
 		} {
 			var sum string
 			err := db.QueryRow(t.Context(),
@@ -175,6 +176,15 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"POST", "/v1/friends", `{"pairs":[{"user_id":"alice","friend_id":"vera"}]}`, "friend.import", "friends",
 			false,
 		},
+		{
+			"PUT", "/v1/boards/days/rewards", `{"bands":[{"last_rank":3,"reward":{"gems":5}}]}`, "board.rewards",
+			"board:days", false,
+		},
+		{
+			"POST", "/v1/admin/rewards", `{"user_id":"yan","board":"cup:zero","reward":"\u0000","reason":"why"}`,
+			"reward.grant", "user:yan", false,
+		},
+		{"POST", "/v1/admin/rewards/1/revoke", `{"reason":"why"}`, "reward.revoke", "user:zed", false},
 		{"POST", "/v1/admin/users/alice/erase", `{"reason":"why"}`, "user.erase", "user:erased-", false},
 	}
 	_, _, document := request(t, "GET", n.URL+"/openapi.json", "", bearer(""))
@@ -269,8 +279,11 @@ var notAudited = map[string]string{
 
 	"PUT /v1/users/me/friends/{user_id}":    "a user's own",
 	"DELETE /v1/users/me/friends/{user_id}": "a user's own",
-	"POST /v1/admin/verify":                 "a read",
-	"POST /v1/admin/what-if":                "a read; applied, the void has an entry of its own",
+
+	"POST /v1/users/{user_id}/rewards/{id}/claim": "a user's own, or a server's; the reward says when",
+
+	"POST /v1/admin/verify":  "a read",
+	"POST /v1/admin/what-if": "a read; applied, the void has an entry of its own",
 }
 
 // ofServers are the actions on routes of servers, which take no reason. They leave an audit entry
@@ -294,6 +307,15 @@ func furnish(t *testing.T, n *node, db *backends.Conn) string {
 			t.Fatal(err)
 		}
 	}
+	// A season that has ended, and a reward of it.
+	db.Do(t, `do $$ begin
+    perform create_board_instance('cup', 'cup:zero', now() - interval '2 hours', now() - interval '1 hour');
+    update boards set status = 'frozen', closed_at = now(), standings_hash = '', standings_users = 0,
+        standings_version = 2, announced_at = now() where board_id = 'cup:zero';
+end $$`)
+	db.Do(t, `insert into users (user_id) values ('yan')`)
+	db.Do(t, `insert into reward_grants (board_id, user_id, reward, granted_at, expires_at)
+values ('cup:zero', 'zed', '1', now(), now() + interval '1 hour')`)
 	if _, err := root.FreezeBoard(t.Context(), "frozen"); err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,8 @@ var absentExamples = map[string]int{
 	"GET /v1/admin/users":                            http.StatusBadRequest, // without a name
 	"GET /v1/admin/webhooks/{webhook_id}/deliveries": http.StatusNotFound,
 
-	"POST /v1/admin/ledger/archive": http.StatusConflict, // the setting archive.url is empty
+	"GET /v1/admin/rewards":         http.StatusBadRequest, // without a period
+	"POST /v1/admin/ledger/archive": http.StatusConflict,   // the setting archive.url is empty
 
 	"GET /v1/boards/{board}/teams":                http.StatusUnprocessableEntity, // global ranks users
 	"GET /v1/boards/{board}/teams/{team}/members": http.StatusUnprocessableEntity,

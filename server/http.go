@@ -46,6 +46,7 @@ func (s *Server) makeAPI() error {
 	}
 	s.add("settings", s.settings)
 	s.Register(s.store.Increments.Collectors()...)
+	s.Register(s.store.Rewards.Collectors()...)
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.PastBoards, o.Tiers = s.store.PastBoards, leaderboard.NewTierReads(s.reads)
 		o.Reads, o.Ledger, o.Show, o.Hidden = s.reads, s.store.Reads, s.display().ShowEveryone, s.hidden
@@ -136,6 +137,7 @@ func (s *Server) makeVerifiers(o *api.Options) (err error) {
 func (s *Server) makeOperations(o *api.Options) {
 	o.Trail, o.Settings, o.Flags = s.store.Audit, s.settings, s.store.Moderation
 	o.Friends, o.Teams = s.store.Friends, s.store.Teams
+	o.Rewards = s.store.Rewards
 	o.ExternalIDs = s.store.ExternalIDs
 	o.Profiles = admin.Profiles{Store: s.store.Profiles, Cache: s.profiles}
 	visible := admin.Visible{Ranking: s.ranking, CacheTTL: s.config.Reads.UserCache}

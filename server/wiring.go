@@ -287,6 +287,7 @@ func (s *Server) makeMaintenance() error {
 	s.add("rebuilder", s.rebuilder)
 	s.add("outbox maintenance", outbox.NewMaintenance(s.store.Outbox, s.log))
 	s.add("standings", upkeep.NewStandings(s.store.Standings, s.upkeep))
+	s.add("rewards", upkeep.NewRewards(s.store.Rewards, s.upkeep))
 	s.add("checkpoints", upkeep.NewCheckpoints(upkeep.CheckpointOptions{
 		Events: int64(c.Ledger.CheckpointEvents), Keep: c.Ledger.CheckpointKeep,
 	}, s.store.PastBoards, s.upkeep))

@@ -20,7 +20,7 @@ func newBoardCmd(p *program) *cobra.Command {
   sbctl board create arena --mode best
   sbctl board list`,
 		withReason(newBoardCreateCmd(p)), newBoardListCmd(p), newBoardShowCmd(p), newStandingsCmd(p),
-		withReason(newBoardSetCmd(p)), newBoardRulesCmd(p),
+		withReason(newBoardSetCmd(p)), newBoardRulesCmd(p), newBoardRewardsCmd(p),
 		withReason(newBoardRollCmd(p)),
 		newBoardStatusCmd(p, "freeze", "Reject writes to a board; reads still work", "", (*client.Client).FreezeBoard),
 		newBoardStatusCmd(p, "unfreeze", "Unfreeze a board", "", (*client.Client).UnfreezeBoard),

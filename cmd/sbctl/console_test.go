@@ -23,7 +23,14 @@ func TestCommandsOfTheConsole(t *testing.T) {
 	commands := 0
 	for line := range strings.Lines(string(listed)) {
 		name, command, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		words := strings.Fields(command) // none is quoted
+		var words []string
+		for i, part := range strings.Split(command, "'") {
+			if i%2 == 0 {
+				words = append(words, strings.Fields(part)...)
+			} else {
+				words = append(words, part) // quoted, and a word of its own
+			}
+		}
 		var stdout, stderr bytes.Buffer
 		args := append([]string{"--curl", "--yes"}, words[1:]...)
 		if words[1] == "import" { // it reads a file

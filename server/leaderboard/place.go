@@ -150,13 +150,6 @@ func (l *Leaderboard) stored(
 	return l.standing(ctx, l.Fallback, l.truth, board, score, ranked, k)
 }
 
-// unranked is stored for a user whom the ranking does not have.
-func (l *Leaderboard) unranked(
-	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int,
-) (*scoreboard.Place, error) {
-	return l.stored(ctx, board, user, nil, k)
-}
-
 func errNoScore(board scoreboard.BoardID, user scoreboard.UserID) error {
 	return scoreboard.Errorf(wire.CodeNotFound, "user %s has no score on board %s", user, board)
 }

@@ -61,8 +61,15 @@ func (r *Ranker) Rank(ctx context.Context, receipts []*scoreboard.Receipt) {
 				pending = append(pending, receipt)
 			}
 		}
-		r.fromFallback(ctx, board, pending, r.leaderboard.unranked)
+		r.fromFallback(ctx, board, pending, r.unranked)
 	}
+}
+
+// unranked is the standing in the store of a user whom the ranking does not have.
+func (r *Ranker) unranked(
+	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int,
+) (*scoreboard.Place, error) {
+	return r.leaderboard.stored(ctx, board, user, nil, k)
 }
 
 // fromFallback ranks as many receipts as the budget allows.

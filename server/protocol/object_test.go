@@ -25,6 +25,21 @@ func TestCheckObject(t *testing.T) {
 	}
 }
 
+// Fields of a name may contain what no other may.
+func TestCheckObjectWith(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]bool{
+		`{"any":{"itemId":null,"Größe":"\u0000"}}`: true, `{"list":[{"any":null}],"b":1}`: true,
+		`{"any":{},"B":1}`: false, `{"any":null,"b":null}`: false, `{"any":{"A":1},"b":"\u0000"}`: false,
+		`{"any":{"a":1,"a":2}}`: false, `{"any":1,"any":2}`: false, `{"any":{"a":nul}}`: false,
+		`{"any":` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}`: false,
+	} {
+		if err := protocol.CheckObjectWith([]byte(body), "any"); (err == nil) != want {
+			t.Errorf("%.60s: got %v", body, err)
+		}
+	}
+}
+
 // Accepted bytes are JSON without duplicate fields.
 func FuzzCheckObject(f *testing.F) {
 	f.Add([]byte(`{"a":{"b":[1,"c",-0.5e3,true,null]}}`))

@@ -21,6 +21,8 @@ type scanner struct {
 	anyText bool
 	// noNull rejects null: encoding/json would leave the field as it is, as if absent.
 	noNull bool
+	// opaque is the name of fields with any JSON, which skip takes as if neither were set; "" for none.
+	opaque string
 }
 
 func (s *scanner) space() {
@@ -232,6 +234,11 @@ const maxDepth = 16
 func (s *scanner) skip(name string, depth int) error {
 	if depth > maxDepth {
 		return scoreboard.Invalid("", "the JSON is nested too deeply")
+	}
+	if name != "" && name == s.opaque {
+		outside := *s
+		s.noNull, s.anyText, s.opaque = false, true, ""
+		defer func() { s.noNull, s.anyText, s.opaque = outside.noNull, outside.anyText, outside.opaque }()
 	}
 	s.space()
 	if s.i >= len(s.b) {

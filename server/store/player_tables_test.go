@@ -53,6 +53,10 @@ var notOfPlayers = map[string]string{
 	"checkpoint_boards": "one for each checkpoint and board",
 	"checkpoint_blocks": "of a checkpoint: blocks of the rows of its users",
 	"rank_samples":      "by time: one for each sample of a board",
+	"reward_tables":     "of operators",
+	"reward_bands":      "of operators",
+	"reward_boards":     "of operators: boards that have had a table of rewards",
+	"reward_runs":       "one for each period of a board with a table of rewards",
 	"goose_db_version":  "one row for each migration",
 }
 

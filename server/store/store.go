@@ -68,6 +68,7 @@ type Store struct {
 	Profiles    *users.Profiles
 	Reads       *reads.Reads
 	Recovery    *recovery.Recovery
+	Rewards     *boards.Rewards
 	Secrets     *operations.EncryptedSecrets
 	Settings    *operations.Settings
 	Standings   *reads.Standings
@@ -109,6 +110,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Profiles:    users.NewProfiles(db),
 		Reads:       reads.New(db),
 		Recovery:    recovery.New(db, o.Shards),
+		Rewards:     boards.NewRewards(db),
 		Secrets:     operations.NewEncryptedSecrets(db),
 		Settings:    operations.NewSettings(db),
 		Standings:   reads.NewStandings(db),

@@ -20,6 +20,21 @@
 //
 // On failure: the next run continues.
 //
+// # Rewards
+//
+// Rewards grants what the winners of a period get by the table of the board.
+//
+// Promise: when the standings of a period are sealed, each winner gets one grant, by the table that was
+// in force at the end of the period. Each chunk of ranks is a transaction that moves the rank to
+// continue from, so an interruption at any point neither misses nor repeats a grant.
+//
+// Assumption: sealed standings change only their users, by erasures, which the store keeps apart from a
+// chunk. Two processes at once take turns.
+//
+// Owner: Rewards.Run, in one process at a time under a lease.
+//
+// On failure: the next run continues. A period that fails delays no other.
+//
 // # Standings
 //
 // Standings updates the table standings from the outbox, in one process at a

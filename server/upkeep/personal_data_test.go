@@ -302,6 +302,7 @@ var personal = map[string]string{
 	"job_runs.name":                   notPersonal,
 	"leases.name":                     notPersonal,
 	"retention.name":                  notPersonal,
+	"reward_grants.user_id":           removed,
 	"boards.standings_users":          notPersonal,
 	"imports.users":                   notPersonal,
 	"webhook_deliveries.message_id":   notPersonal,

@@ -72,6 +72,8 @@ def _converter(hint: Any) -> Callable[[Any], Any]:
         return lambda value: decode(typing.cast(type, hint), value)
     if hint is datetime:
         return time_of
+    if hint is Any:
+        return lambda value: value
     return lambda value: _scalar(hint, value)
 
 

@@ -24,6 +24,8 @@ from scoreboard._types import (
     RankHistory,
     Receipt,
     Receipts,
+    Reward,
+    Rewards,
     Statement,
     Timeline,
     Top,
@@ -308,6 +310,16 @@ def put_profile(user_id: str, display_name: str, avatar_url: str) -> Call[Profil
     path = f"/v1/users/{_escape(user_id)}/profile"
     body = {"display_name": display_name, "avatar_url": avatar_url}
     return Call(f"set the profile of {user_id}", "PUT", path, lambda v: decode(Profile, v), body=lambda _: body)
+
+
+def rewards(user_id: str, state: str, before: int, limit: int) -> Call[Rewards]:
+    query = _query(state=state, before=before, limit=limit)
+    return Call("list rewards", "GET", f"/v1/users/{_escape(user_id)}/rewards", lambda v: decode(Rewards, v), query)
+
+
+def claim(reward_id: int, user_id: str) -> Call[Reward]:
+    path = f"/v1/users/{_escape(user_id)}/rewards/{reward_id:d}/claim"
+    return Call(f"claim reward {reward_id}", "POST", path, lambda v: decode(Reward, v))
 
 
 def realtime_token(board: str) -> Call[JoinTicket]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from datetime import datetime
+from typing import Any
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -615,6 +616,50 @@ class Receipts:
     receipts: list[Receipt]
     user_id: str
     closed_boards: list[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reward:
+    """What a user has won in a period of a board.
+
+    Attributes:
+        board: The period that it was won in.
+        claimed_at: Time at which it was claimed; absent if it is not.
+        expires_at: Time at which it can no longer be claimed.
+        granted_at: Time at which it was granted.
+        id: Id of the reward; give it out once for each id.
+        rank: Rank in the final standings; absent for a reward that an operator granted.
+        revision: Revision of the final standings that it follows from; absent for a reward that an operator granted.
+        revoked_at: Time at which it was revoked; absent if it is not.
+        reward: What the table of the board says, as it was given.
+        state: claimable, claimed, revoked or expired.
+        user_id: The winner.
+    """
+
+    board: str
+    expires_at: datetime
+    granted_at: datetime
+    id: int
+    reward: Any
+    state: str
+    user_id: str
+    claimed_at: datetime | None = None
+    rank: int | None = None
+    revision: int | None = None
+    revoked_at: datetime | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rewards:
+    """A page of the rewards of a user, newest first.
+
+    Attributes:
+        next_before: Value of before for the next page; absent on the last page.
+        rewards: Newest first.
+    """
+
+    rewards: list[Reward]
+    next_before: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ from scoreboard._types import (
     RankExplanation,
     RankHistory,
     Receipt,
+    Reward,
+    Rewards,
     Statement,
     StatementEntry,
     Timeline,
@@ -357,6 +359,27 @@ class AsyncScoreboard:
     ) -> Profile:
         """Set a user's profile; an empty field removes the value."""
         return await self._do(_operations.put_profile(user_id, display_name, avatar_url), timeout)
+
+    async def rewards(
+        self, user_id: str = "me", *, state: str = "", before: int = 0, limit: int = 0, timeout: float | None = None
+    ) -> Rewards:
+        """Read a page of the rewards of the token's user, newest first, or with the scope score:update of any user.
+
+        Args:
+            user_id: The user; "me" is the token's.
+            state: Only those in this state: claimable, claimed, revoked or expired.
+            before: The next_before of the previous page.
+            limit: The maximum number of rewards; the server's default if 0.
+            timeout: Seconds, if other than the client's.
+        """
+        return await self._do(_operations.rewards(user_id, state, before, limit), timeout)
+
+    async def claim(self, reward_id: int, user_id: str = "me", *, timeout: float | None = None) -> Reward:
+        """Claim a reward of the token's user, or with the scope score:update of any user.
+
+        A repeat returns the same, so give out the reward once for each id.
+        """
+        return await self._do(_operations.claim(reward_id, user_id), timeout)
 
     async def realtime_token(self, *, board: str = "", timeout: float | None = None) -> JoinTicket:
         """Create a ticket with which a web page joins the stream of a board. watch does not need one."""

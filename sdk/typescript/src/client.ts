@@ -7,7 +7,7 @@ import { segment, Transport } from "./transport.js";
 import type {
   Action, ActionRequest, CallOptions, EventStatus, Increment, JoinTicket, List, Place, PlaceQuery, Profile,
   Receipt, Result, Statement, StatementEntry, StatementQuery, Top, TopQuery, Entry, HistoryQuery, RankExplanation,
-  RankHistory, Timeline, TimelineQuery,
+  RankHistory, Reward, Rewards, Timeline, TimelineQuery,
 } from "./types.js";
 import { sleep } from "./wait.js";
 import type { State, WatchOptions } from "./watch/state.js";
@@ -270,6 +270,26 @@ export class Scoreboard {
     return this.#transport.send({
       method: "PUT", path: `/v1/users/${segment(userId)}/profile`, body: () => body,
     }, options?.signal);
+  }
+
+  /** rewards reads a page of the rewards of the token's user, newest first, or with the scope score:update of any. */
+  async rewards(
+    q: { userId?: string; state?: Reward["state"]; before?: number; limit?: number } = {}, options?: CallOptions,
+  ): Promise<Rewards> {
+    return this.#transport.send({
+      method: "GET", path: `/v1/users/${segment(q.userId ?? "me")}/rewards`,
+      query: { state: q.state, before: q.before || undefined, limit: q.limit || undefined },
+    }, options?.signal);
+  }
+
+  /**
+   * claim claims a reward of the token's user, or with the scope score:update of any. A repeat returns the same, so give
+   * out the reward once for each id.
+   */
+  async claim(id: number, options: CallOptions & { userId?: string } = {}): Promise<Reward> {
+    return this.#transport.send({
+      method: "POST", path: `/v1/users/${segment(options.userId ?? "me")}/rewards/${id}/claim`,
+    }, options.signal);
   }
 
   /** realtimeToken creates a ticket for a page's WebSocket or EventSource of one board. watch does so itself. */

@@ -718,6 +718,62 @@ export interface components {
              */
             version: number;
         };
+        /** @description What a user has won in a period of a board. */
+        Reward: {
+            /** @description The period that it was won in. */
+            board: string;
+            /**
+             * Format: date-time
+             * @description Time at which it was claimed; absent if it is not.
+             */
+            claimed_at?: string;
+            /**
+             * Format: date-time
+             * @description Time at which it can no longer be claimed.
+             */
+            expires_at: string;
+            /**
+             * Format: date-time
+             * @description Time at which it was granted.
+             */
+            granted_at: string;
+            /**
+             * Format: int64
+             * @description Id of the reward; give it out once for each id.
+             */
+            id: number;
+            /**
+             * Format: int64
+             * @description Rank in the final standings; absent for a reward that an operator granted.
+             */
+            rank?: number;
+            /**
+             * Format: int64
+             * @description Revision of the final standings that it follows from; absent for a reward that an operator granted.
+             */
+            revision?: number;
+            /**
+             * Format: date-time
+             * @description Time at which it was revoked; absent if it is not.
+             */
+            revoked_at?: string;
+            /** @description What the table of the board says, as it was given. */
+            reward: unknown;
+            /** @description claimable, claimed, revoked or expired. */
+            state: string;
+            /** @description The winner. */
+            user_id: string;
+        };
+        /** @description A page of the rewards of a user, newest first. */
+        Rewards: {
+            /**
+             * Format: int64
+             * @description Value of before for the next page; absent on the last page.
+             */
+            next_before?: number;
+            /** @description Newest first. */
+            rewards: components["schemas"]["Reward"][];
+        };
         /** @description The sum of a score's changes by their source, in points. Their sum is the score. */
         ScoreSources: {
             /**

@@ -44,6 +44,12 @@ export interface StatementEntry extends Camel<Schemas["StatementEntry"]> {}
 /** Profile is how a user is displayed. */
 export interface Profile extends Camel<Schemas["Profile"]> {}
 
+/** Reward is what a user has won in a period of a board. Give out its reward, the game's own JSON, once for each id. */
+export interface Reward extends Camel<Schemas["Reward"]> {}
+
+/** Rewards is a page of the rewards of a user, newest first; nextBefore is before for the next one. */
+export interface Rewards extends Camel<Schemas["Rewards"]> {}
+
 /** ActionRequest starts an action: its user, its board, and limits within those of the board. */
 export interface ActionRequest extends Camel<Schemas["ActionRequest"]> {}
 

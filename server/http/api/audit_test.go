@@ -219,6 +219,7 @@ func allOptions(kept Trail) Options {
 		ExternalIDs:  struct{ ExternalIDs }{},
 		Friends:      struct{ Friends }{},
 		Teams:        struct{ Teams }{},
+		Rewards:      struct{ rewardStore }{},
 		FriendReads:  struct{ FriendReads }{},
 		Pages:        allListed{},
 	}
@@ -246,6 +247,9 @@ func (allListed) Embeds(_ scoreboard.BoardID, origin string) bool {
 
 // signingKeys renames Keys: embedded as Keys, the field would hide its method.
 type signingKeys interface{ Keys }
+
+// rewardStore renames Rewards for the same reason.
+type rewardStore interface{ Rewards }
 
 // settingsOnly renames SettingsService for the same reason.
 type settingsOnly interface{ SettingsService }

@@ -26,13 +26,15 @@ func TestBodiesWithoutAnObject(t *testing.T) {
 		"POST /v1/boards": true, "POST /v1/admin/keys": true, "POST /v1/admin/voids": true,
 		"POST /v1/admin/webhooks": true, "POST /v1/admin/what-if": true,
 		"POST /v1/admin/imports": true, "POST /v1/admin/imports/:id/records": true,
-		"POST /v1/friends": true, "POST /v1/admin/tokens": true, "POST /v1/admin/users/:user_id/adjust": true,
+		"PUT /v1/boards/:board/rewards": true, "POST /v1/admin/rewards": true,
+		"POST /v1/admin/rewards/:id/revoke": true, "POST /v1/friends": true,
+		"POST /v1/admin/tokens": true, "POST /v1/admin/users/:user_id/adjust": true,
 	}
 	without := map[string]bool{ // a body; an empty object is fine
 		"POST /v1/boards/:board/freeze": true, "POST /v1/boards/:board/unfreeze": true,
 		"POST /v1/boards/:board/archive": true, "PUT /v1/users/me/friends/:user_id": true,
-		"PUT /v1/boards/:board/teams/:team/members/:user_id": true,
-		"POST /v1/admin/dead-letters/:id/requeue":            true, "POST /v1/admin/master-key/rotate": true,
+		"PUT /v1/boards/:board/teams/:team/members/:user_id": true, "POST /v1/users/:user_id/rewards/:id/claim": true,
+		"POST /v1/admin/dead-letters/:id/requeue": true, "POST /v1/admin/master-key/rotate": true,
 		"POST /v1/admin/webhooks/:webhook_id/enable": true, "POST /v1/admin/webhooks/:webhook_id/test": true,
 		"POST /v1/admin/webhooks/:webhook_id/deliveries/:id/retry": true, "POST /v1/admin/jobs/:id/stop": true,
 	}

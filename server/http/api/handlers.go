@@ -41,6 +41,7 @@ type handlers struct {
 	boards     *boards
 	seasons    *seasons
 	boardRules *boardRules
+	rewards    *rewards
 
 	moderation *moderation
 	voids      *voids
@@ -226,6 +227,9 @@ func (p *parts) addBoards(h *handlers) {
 	h.boards = &boards{store: p.Boards, catalog: p.Catalog, log: p.Log, now: p.Now}
 	h.seasons = &seasons{store: p.Boards, boards: h.boards, trail: p.Trail, show: p.Show, log: p.Log}
 	h.boardRules = &boardRules{store: p.Boards, boards: h.boards, log: p.Log}
+	if p.Rewards != nil {
+		h.rewards = &rewards{store: p.Rewards, boards: h.boards, log: p.Log}
+	}
 }
 
 func (p *parts) addAdministration(h *handlers) {

@@ -95,6 +95,11 @@ var queryBounds = map[string]object{
 	"GET /v1/users/me/friends state":                       enum("mutual", "requested", "received"),
 	"GET /v1/users/me/friends after":                       userIDs,
 	"GET /v1/users/me/friends limit":                       integers(1, scoreboard.MaxFriends),
+	"GET " + pathRewards + " state":                        enum("claimable", "claimed", "revoked", "expired", "all"),
+	"GET " + pathRewards + " before":                       ids,
+	"GET " + pathRewards + " limit":                        integers(1, maxRewards),
+	"GET /v1/admin/rewards after":                          userIDs,
+	"GET /v1/admin/rewards limit":                          integers(1, maxRewards),
 	"GET /v1/boards/:board/teams limit":                    integers(1, maxTeams),
 	"GET /v1/boards/:board/teams after":                    families,
 	"GET /v1/boards/:board/teams/:team/members limit":      integers(1, maxTeams),
@@ -123,7 +128,9 @@ var bodyBounds = map[string]object{
 	"attempts":   integers(0, scoreboard.MaxAttempts),
 	"tiers":      {}, "Tier.name": families, "Tier.rank": integers(0, scoreboard.MaxScore),
 	"percentile": {"minimum": 0, "maximum": 100},
-	"topic":      text(maxBody), "partition": integers(0, math.MaxInt32), "from_offset": integers(0, math.MaxInt64),
+	"bands":      {}, "first_rank": integers(0, scoreboard.MaxScore), "last_rank": integers(0, scoreboard.MaxScore),
+	"tier": families, "reward": {}, "expires": durations, "private": {},
+	"topic": text(maxBody), "partition": integers(0, math.MaxInt32), "from_offset": integers(0, math.MaxInt64),
 	"per_minute": integers(0, maxKeyRate), "display_name": text(scoreboard.MaxDisplayName),
 	"visibility": enum("public", "friends", "pseudonym", "private"),
 	"avatar_url": {"pattern": "^https://[!#-;=?-\\[\\]^_a-z{|}~]+$", "maxLength": scoreboard.MaxAvatarURL},
@@ -162,7 +169,8 @@ var bodyBounds = map[string]object{
 
 // bodyItems are the numbers of items.
 var bodyItems = map[string]object{
-	"IncrementRequest.boards": list(1, scoreboard.MaxBoards), "ActionRequest.boards": list(1, scoreboard.MaxBoards),
+	"RewardTableRequest.bands": list(0, scoreboard.MaxRewardBands),
+	"IncrementRequest.boards":  list(1, scoreboard.MaxBoards), "ActionRequest.boards": list(1, scoreboard.MaxBoards),
 	"BoardRequest.tags": list(0, scoreboard.MaxTags), "BoardChange.tags": list(0, scoreboard.MaxTags),
 	"BoardRequest.tiers": list(0, scoreboard.MaxTiers), "BoardChange.tiers": list(0, scoreboard.MaxTiers),
 	"BoardRuleRequest.actions": list(0, scoreboard.MaxRuleValues),

@@ -98,6 +98,20 @@ var exampleEntries = []wire.Entry{
 	{Rank: 2, UserID: "bob", Score: 90},
 }
 
+var exampleRewards = wire.RewardTable{
+	Board: "weekly", Since: new(at("2026-11-01T12:00:00Z")), Expires: "2160h0m0s", Bands: []wire.RewardBand{
+		{FirstRank: 1, LastRank: 3, Reward: json.RawMessage(`{"gems":500,"badge":"podium"}`)},
+		{Percentile: 10, Reward: json.RawMessage(`{"gems":50}`)},
+	},
+}
+
+var exampleReward = wire.Reward{
+	ID: 8841, UserID: "ada", Board: "weekly:2026-w46", Rank: 2,
+	Reward: json.RawMessage(`{"gems":500,"badge":"podium"}`),
+	State:  "claimed", Revision: 1, GrantedAt: at("2026-11-16T00:00:02Z"), ExpiresAt: at("2027-02-14T00:00:02Z"),
+	ClaimedAt: new(at("2026-11-16T08:12:00Z")),
+}
+
 var exampleMember = wire.TeamMember{
 	Board: "clans", Team: "ants", UserID: "ada", JoinedAt: at("2026-11-20T18:00:00Z"), JoinedScore: 125,
 }
@@ -336,6 +350,15 @@ var examples = []any{
 	wire.Friends{Friends: []wire.Friend{
 		{UserID: "bob", State: "mutual", Since: new(at("2026-11-20T18:00:00Z"))},
 	}},
+	exampleRewards,
+	wire.RewardTableRequest{Bands: exampleRewards.Bands, Expires: "720h"},
+	exampleReward,
+	wire.Rewards{Rewards: []wire.Reward{exampleReward}},
+	wire.BoardRewards{Rewards: []wire.Reward{exampleReward}},
+	wire.RewardRequest{
+		UserID: "ada", Board: "weekly:2026-w47", Reward: json.RawMessage(`{"gems":500}`),
+		Reason: "her game had crashed",
+	},
 	wire.Friend{UserID: "bob", State: "mutual", Since: new(at("2026-11-20T18:00:00Z"))},
 	wire.PrivacyRequest{Visibility: "friends"},
 	wire.Privacy{UserID: "ada", Visibility: "friends", ChangedAt: new(at("2026-11-20T18:00:00Z"))},

@@ -290,6 +290,21 @@ func readOperations() []operation {
 				"the same. A user can stop being private six times within an hour. The change is in force on the node "+
 				"that answers, and within a second on the others; pending is true if some boards still show the user "+
 				"under the pseudonym, or do not show the user again yet."),
+		described(reads("GET "+pathRewards, "rewards", "List the rewards of a user, newest first",
+			[]param{
+				{
+					"state", "string",
+					"only rewards in this state: claimable, claimed, revoked or expired; all by default",
+				},
+				{"before", "integer", "next_before of the previous page"},
+				{"limit", "integer", "maximum number of rewards, 1 to 1000; 100 by default"},
+			}, wire.Rewards{}),
+			"Available to the user (also as me), to servers and to operators."),
+		described(writes("POST "+pathRewards+"/:id/claim", "rewards", "Claim a reward", nil, wire.Reward{},
+			notFound, conflict, wire.CodeGone, tooLarge, mediaType),
+			"Available to the user (also as me) and to servers. A reward is claimed once: each repeat "+
+				"gets the same response. A conflict says that the reward was revoked, gone that it has expired, "+
+				"forbidden that the user is banned or frozen."),
 		reads("GET /v1/leaderboard/friends", "friends", "Get the standings of the token's user and the user's friends",
 			[]param{queryBoardParam}, wire.List{}, readCodes...),
 		described(reads("GET "+pathFriends, "friends", "List friends and requests",
@@ -390,6 +405,12 @@ func boardOperations() []operation {
 			wire.RollRequest{}, notFound, conflict),
 		reads("GET /v1/boards/:board/standings", "boards", "List the final standings of a period that has ended",
 			[]param{queryAfter, queryLimit}, wire.FinalStandings{}, with(readCodes, conflict)...),
+		described(reads("GET "+pathBoardRewards, "rewards", "Get the table of rewards of a board", nil,
+			wire.RewardTable{}, readCodes...),
+			"Of a period that has ended: the table that its rewards follow from. Without bands, nobody gets anything."),
+		described(writes("PUT "+pathBoardRewards, "rewards", "Set the table of rewards of a periodic board",
+			wire.RewardTableRequest{}, wire.RewardTable{}, with(adminCodes, notFound, conflict)...),
+			"Periods that end later grant by it; those that have ended keep their table."),
 	}
 }
 
@@ -498,6 +519,17 @@ func adminOperations() []operation {
 				queryAfter, queryLimit,
 			},
 			wire.Flags{}),
+		described(read("GET /v1/admin/rewards", "List the rewards of a period", []param{
+			{"board", "string", "the period, such as weekly:2026-w47; required"},
+			{"after", "string", "next_after of the previous page"},
+			{"limit", "integer", "maximum number of rewards, 1 to 1000; 100 by default"},
+		}, wire.BoardRewards{}), "By user id. Those of a user are at /v1/users/{user_id}/rewards."),
+		described(created(write("POST /v1/admin/rewards", "Grant a reward to a user",
+			wire.RewardRequest{}, wire.Reward{}, notFound, conflict, wire.CodeGone)),
+			"In a period that has ended, whatever its table says. A conflict says that the user has a reward of the "+
+				"period; revoke it first."),
+		described(write("POST /v1/admin/rewards/:id/revoke", "Revoke a reward that is not claimed",
+			wire.ReasonRequest{}, wire.Reward{}, notFound, conflict), "A conflict says that it is claimed."),
 		read("GET /v1/admin/flags/:id", "Get a flag", nil, wire.Flag{}, readCodes...),
 		write("POST /v1/admin/flags/:id/dismiss", "Dismiss a flag",
 			wire.ReasonRequest{}, wire.Flag{}, notFound, conflict),

@@ -93,8 +93,11 @@ func decodeNothing(c *gin.Context) error {
 	return decodeObject(c, body, &struct{}{})
 }
 
-func decodeObject(c *gin.Context, body []byte, v any) error {
-	if err := protocol.CheckObject(body); err != nil {
+func decodeObject(c *gin.Context, body []byte, v any) error { return decodeOpaque(c, body, v, "") }
+
+// decodeOpaque reads a body of which fields of a name may be any JSON ("" for none).
+func decodeOpaque(c *gin.Context, body []byte, v any, opaque string) error {
+	if err := protocol.CheckObjectWith(body, opaque); err != nil {
 		return err
 	}
 	plain, err := plainTimes(jsonint.Plain(body), v)

@@ -119,18 +119,22 @@ func (r route) operates() bool { return r.scope == auth.ScopeOperate || r.scope 
 
 // Paths that more than one place refers to.
 const (
-	pathTop       = "/v1/leaderboard/top"
-	pathTimeline  = "/v1/leaderboard/timeline"
-	pathMe        = "/v1/leaderboard/me"
-	pathUsers     = "/v1/leaderboard/users"
-	pathScore     = "/v1/users/:user_id/score"
-	pathRank      = "/v1/users/:user_id/rank"
-	pathHistory   = "/v1/users/:user_id/history"
-	pathExplain   = "/v1/users/:user_id/rank/explain"
-	pathFriends   = "/v1/users/me/friends"
-	pathPrivacy   = "/v1/users/:user_id/privacy"
-	pathRealtime  = "/v1/realtime/leaderboard"
-	pathRoll      = "/v1/boards/:board/roll"
+	pathTop      = "/v1/leaderboard/top"
+	pathTimeline = "/v1/leaderboard/timeline"
+	pathMe       = "/v1/leaderboard/me"
+	pathUsers    = "/v1/leaderboard/users"
+	pathScore    = "/v1/users/:user_id/score"
+	pathRank     = "/v1/users/:user_id/rank"
+	pathHistory  = "/v1/users/:user_id/history"
+	pathExplain  = "/v1/users/:user_id/rank/explain"
+	pathFriends  = "/v1/users/me/friends"
+	pathPrivacy  = "/v1/users/:user_id/privacy"
+	pathRewards  = "/v1/users/:user_id/rewards"
+	pathRealtime = "/v1/realtime/leaderboard"
+	pathRoll     = "/v1/boards/:board/roll"
+
+	pathBoardRewards = "/v1/boards/:board/rewards"
+
 	pathRebuild   = "/v1/admin/rebuild"
 	pathVerify    = "/v1/admin/verify"
 	pathReconcile = "/v1/admin/reconcile"
@@ -235,6 +239,7 @@ func (h *handlers) routes() []route {
 			})
 	}
 	t = append(t, h.teamRoutes()...)
+	t = append(t, h.rewardRoutes()...)
 	if h.tickets.store != nil {
 		t = append(t,
 			board("GET", "/v1/realtime/token", parameters{"board"}, anyToken, &l.Tickets, h.tickets.ticket))
@@ -283,6 +288,33 @@ func (h *handlers) teamRoutes() []route {
 			&h.limits.Rank, h.teams.listMembers),
 		changes("PUT", member, "team.join", h.teams.joinTeam),
 		changes("DELETE", member, "team.leave", h.teams.leaveTeam),
+	}
+}
+
+// rewardRoutes are the routes of rewards.
+func (h *handlers) rewardRoutes() []route {
+	if h.rewards == nil {
+		return nil
+	}
+	own := func(method, path string, query parameters, rate *Rate, handle handler) route {
+		return route{
+			method: method, path: path, query: query, scope: anyToken, rate: rate, audit: unaudited, data: showsUser,
+			handle: handle,
+		}
+	}
+	return []route{
+		{
+			method: "GET", path: pathBoardRewards, query: noParameters, scope: anyToken, rate: &h.limits.Rank,
+			audit: unaudited, data: showsBoards, handle: h.rewards.showTable,
+		},
+		h.adminRoute("PUT", pathBoardRewards, "board.rewards", reasonParameter, h.rewards.setTable),
+		own("GET", pathRewards, parameters{"state", "before", "limit"}, &h.limits.Rank, h.rewards.listRewards),
+		own("POST", pathRewards+"/:id/claim", noParameters, &h.limits.Updates, h.rewards.claimReward),
+		h.operatorRoute("GET", "/v1/admin/rewards", "", parameters{"board", "after", "limit"},
+			h.rewards.listBoardRewards),
+		h.operatorRoute("POST", "/v1/admin/rewards", "reward.grant", noParameters, h.rewards.grantReward),
+		h.operatorRoute("POST", "/v1/admin/rewards/:id/revoke", "reward.revoke", noParameters,
+			h.rewards.revokeReward),
 	}
 }
 

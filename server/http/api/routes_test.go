@@ -55,7 +55,7 @@ func minted(t *testing.T, a *API, user scoreboard.UserID, scope string) string {
 // checks the user itself. A new route must require a scope or be added here.
 var unscoped = map[string]bool{
 	"POST /v1/scores/increment": true, "POST /v1/actions": true, "PUT /v1/users/:user_id/profile": true,
-	"PUT /v1/users/:user_id/privacy":    true,
+	"PUT /v1/users/:user_id/privacy": true, "POST /v1/users/:user_id/rewards/:id/claim": true,
 	"POST /v1/leaderboard/users":        true,                                               // only reads
 	"PUT /v1/users/me/friends/:user_id": true, "DELETE /v1/users/me/friends/:user_id": true, // of the token's user
 }
@@ -122,8 +122,8 @@ func TestOperatorsChangesCanBeTakenBack(t *testing.T) {
 		"", // reads
 		"board.export", "board.freeze", "board.unfreeze", "flag.confirm", "flag.dismiss", "job.stop",
 		"ledger.checkpoint", "letter.requeue", "ranking.rebuild", "ranking.reconcile",
-		"ranking.replay", "user.ban", "user.freeze", "user.unban", "user.unfreeze", "webhook.enable", "webhook.retry",
-		"webhook.test",
+		"ranking.replay", "reward.grant", "reward.revoke", "user.ban", "user.freeze", "user.unban", "user.unfreeze",
+		"webhook.enable", "webhook.retry", "webhook.test",
 	}
 	scopes := map[string]string{}
 	var got []string

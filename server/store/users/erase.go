@@ -91,6 +91,7 @@ where closed_at is not null)`, []any{user, anonymous}},
 		{`delete from used_action_tokens where user_id = $1`, []any{user}}, // the erased name cannot use them again
 		{`delete from import_scores where user_id = $1`, []any{user}},
 		{`delete from flags where user_id = $1`, []any{user}},
+		{`delete from reward_grants where user_id = $1`, []any{user}},
 		{`delete from friends where user_id = $1 or friend_user_id = $1`, []any{user}},
 		{`select from teams where (board_id, team) in (select board_id, team from team_members where user_id = $1)
 order by board_id, team for update`, []any{user}},

@@ -49,6 +49,13 @@ where position(convert_to('"user_id":"' || $1 || '"', 'UTF8') in value) > 0 orde
 where user_id = $1 order by id`,
 	},
 	{
+		"reward",
+		`select g.grant_id, g.board_id, g.user_id, g.rank, coalesce(g.reward, b.reward) as reward, g.granted_at,
+    g.expires_at, g.claimed_at, g.revoked_at
+from reward_grants g left join reward_bands b on b.table_id = g.table_id and b.band = g.band
+where g.user_id = $1 order by g.grant_id`,
+	},
+	{
 		"friend",
 		`select user_id, friend_user_id, created_at from friends
 where user_id = $1 or friend_user_id = $1 order by user_id, friend_user_id`,

@@ -1,0 +1,145 @@
+package server_test
+
+import (
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/http/auth"
+)
+
+// bandOfPage finds the bands of the example that docs/rewards.md begins with.
+var bandOfPage = regexp.MustCompile(`--band '([^']+)'`)
+
+// The example of docs/rewards.md: a season ends, its winners have rewards, and one is claimed, once.
+func TestRewardsOfASeason(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "transport", "direct", "boards-close-grace", "1s")
+	c := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	end := time.Now().Add(time.Hour).UTC()
+	_, err := c.CreateBoard(t.Context(), client.BoardRequest{
+		Board: "arena", Period: "season", Season: "one", EndsAt: &end, Mode: "best",
+		Tiers: []client.Tier{{Name: "gold", Score: new(int64(1000))}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../docs/rewards.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table client.RewardTableRequest
+	for _, text := range bandOfPage.FindAllStringSubmatch(string(page), -1) {
+		band, err := wire.ParseRewardBand(text[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		table.Bands = append(table.Bands, band)
+	}
+	set, err := c.SetRewardTable(t.Context(), "arena", table)
+	if err != nil || len(set.Bands) != 3 || set.Bands[2].String() != "tier:gold" || set.Expires != "2160h0m0s" {
+		t.Fatalf("got %+v, %v, want the three bands of the page", set, err)
+	}
+	scores := map[string]int64{"ada": 3000, "bob": 2000, "cy": 1500, "dan": 1200, "eve": 1100, "fay": 900}
+	for user, score := range scores {
+		if _, err := c.Submit(t.Context(), client.Increment{User: user, Board: "arena", Delta: score}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Ban(t.Context(), "bob", "a bot"); err != nil {
+		t.Fatal(err)
+	}
+	later := end.Add(time.Hour)
+	if _, err := c.RollBoards(t.Context(), "arena", client.RollRequest{Season: "two", EndsAt: &later}); err != nil {
+		t.Fatal(err)
+	}
+	ada := n.client("ada", "")
+	var won client.Rewards
+	h.await("the rewards of the first season", func() bool {
+		won, err = ada.Rewards(t.Context(), client.RewardQuery{State: "claimable"})
+		return err == nil && len(won.Rewards) == 1
+	})
+	r := won.Rewards[0]
+	if string(r.Reward) != `{"gems":500}` || r.Rank != 1 || r.Board != "arena:one" || r.UserID != "ada" {
+		t.Errorf("got %+v", r)
+	}
+	all, err := c.BoardRewards(t.Context(), "arena:one", "", 0)
+	got := map[string]string{}
+	for _, r := range all.Rewards {
+		got[r.UserID] = string(r.Reward)
+	}
+	const first, chest = `{"gems":500}`, `{"chest":"gold"}`
+	for user, want := range map[string]string{
+		"ada": first, "cy": first, "dan": first, "eve": chest, "fay": "", "bob": "",
+	} {
+		if err != nil || got[user] != want {
+			t.Errorf("%s: got %q, %v, want %q", user, got[user], err, want)
+		}
+	}
+	var receipts []string
+	for _, claim := range []func() (client.Reward, error){
+		func() (client.Reward, error) { return ada.ClaimReward(t.Context(), "", r.ID) },
+		func() (client.Reward, error) { return ada.ClaimReward(t.Context(), "ada", r.ID) },
+		func() (client.Reward, error) { return c.ClaimReward(t.Context(), "ada", r.ID) },
+	} {
+		got, err := claim()
+		if err != nil || got.State != "claimed" || got.ClaimedAt == nil {
+			t.Fatalf("got %+v, %v", got, err)
+		}
+		receipts = append(receipts, got.ClaimedAt.String())
+	}
+	if receipts[0] != receipts[1] || receipts[1] != receipts[2] {
+		t.Errorf("got %v, want the same receipt", receipts)
+	}
+	for path, want := range map[string]int{
+		"/v1/users/eve/rewards":              http.StatusForbidden,
+		"/v1/users/me/rewards?state=open":    http.StatusBadRequest,
+		"/v1/users/me/rewards?limit=1001":    http.StatusBadRequest,
+		"/v1/users/me/rewards?state=claimed": http.StatusOK,
+		"/v1/admin/rewards?board=arena:one":  http.StatusForbidden,
+		"/v1/boards/arena/rewards":           http.StatusOK,
+		"/v1/boards/none/rewards":            http.StatusNotFound,
+	} {
+		if got, body := h.get(t, n.URL+path, bearer(h.token("ada", "", time.Minute))); got != want {
+			t.Errorf("%s: got %d %s, want %d", path, got, body, want)
+		}
+	}
+	for _, bad := range []string{
+		`{}`, `{"bands":[{"reward":1}]}`, `{"bands":[{"last_rank":1,"tier":"gold","reward":1}]}`,
+		`{"bands":[{"last_rank":1}]}`, `{"bands":[{"tier":"iron","reward":1}]}`,
+		`{"bands":[],"expires":"1ms"}`, `{"bands":[{"first_rank":3,"last_rank":2,"reward":1}]}`,
+		`{"bands":[{"percentile":101,"reward":1}]}`,
+	} {
+		token := bearer(h.token("root", auth.ScopeAdmin, time.Minute))
+		status, _, answer := request(t, http.MethodPut, n.URL+"/v1/boards/arena/rewards", bad, token)
+		if status != 400 {
+			t.Errorf("%s: got %d %s, want 400", bad, status, answer)
+		}
+	}
+	// The server does not interpret a reward.
+	deep := strings.Repeat("[", 13) + "1" + strings.Repeat("]", 13)
+	for reward, want := range map[string]int{
+		`{"itemId":null,"Größe":[1.50,"\u0000"]}`: 200, `null`: 200, deep: 200,
+		"[" + deep + "]": 400, `{"a":1,"a":2}`: 400,
+		`"` + strings.Repeat("x", 2046) + `"`: 200, `"` + strings.Repeat("x", 2047) + `"`: 400,
+	} {
+		token := bearer(h.token("root", auth.ScopeAdmin, time.Minute))
+		body := `{"bands":[{"last_rank":1,"reward":` + reward + `}]}`
+		status, _, answer := request(t, http.MethodPut, n.URL+"/v1/boards/arena/rewards", body, token)
+		if status != want || want == 200 && !strings.Contains(answer, `"reward":`+reward) {
+			t.Errorf("%.60s: got %d %.200s, want %d", reward, status, answer, want)
+		}
+	}
+	if _, err := c.Erase(t.Context(), "cy", "asked for it"); err != nil {
+		t.Fatal(err)
+	}
+	if page, err := c.Rewards(t.Context(), client.RewardQuery{User: "cy"}); err != nil || len(page.Rewards) != 0 {
+		t.Errorf("an erased user: got %+v, %v, want none", page, err)
+	}
+}

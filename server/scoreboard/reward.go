@@ -1,0 +1,209 @@
+package scoreboard
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+	"unicode/utf8"
+)
+
+// Bounds of tables of rewards.
+const (
+	MaxRewardBands       = 50
+	MaxReward            = 2048 // bytes of its JSON
+	DefaultRewardExpiry  = 90 * 24 * time.Hour
+	MinRewardExpiry      = time.Minute
+	MaxRewardExpiry      = 10 * 366 * 24 * time.Hour
+	FirstRewardsRevision = 1 // of standings as they were sealed
+)
+
+// RewardBand is a line of a table of rewards. Exactly one of its bounds is set.
+type RewardBand struct {
+	FirstRank, LastRank int64 // ranks in the final standings; 0 if another bound is set
+	// Percent is in the unit of Tier.Percent: of the users in the final standings, best first,
+	// rounded up to whole users. 0 if another bound is set.
+	Percent int64
+	Tier    string // the name of a tier of the board; "" if another bound is set
+	Reward  string // JSON, which the server does not interpret
+}
+
+// RewardTable says which winners of a period get what: the reward of the first band that holds.
+type RewardTable struct {
+	ID      int64
+	Board   BoardID   // the periodic board
+	Since   time.Time // zero: there was never one
+	Private bool      // private users get rewards, too
+	Expires time.Duration
+	Bands   []RewardBand // none: nobody gets anything
+}
+
+// Check validates a table, but not whether the board has its tiers. It returns an invalid_request.
+func (t *RewardTable) Check() error {
+	if len(t.Bands) > MaxRewardBands {
+		return Invalid("bands", "a table of rewards has at most %d bands", MaxRewardBands)
+	}
+	if t.Expires < MinRewardExpiry || t.Expires > MaxRewardExpiry || t.Expires%time.Second != 0 {
+		return Invalid("expires", "expires must be whole seconds, %s to %s", MinRewardExpiry, MaxRewardExpiry)
+	}
+	for i := range t.Bands {
+		if err := t.Bands[i].check(i + 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *RewardBand) check(n int) error {
+	bounds := 0
+	for _, set := range []bool{b.FirstRank != 0 || b.LastRank != 0, b.Percent != 0, b.Tier != ""} {
+		if set {
+			bounds++
+		}
+	}
+	switch {
+	case bounds != 1:
+		return Invalid("bands", "band %d must have exactly one of last_rank, percentile and tier", n)
+	case b.Percent < 0 || b.Percent > 100*percentScale:
+		return Invalid("bands", "the percentile of band %d must be above 0 and at most 100", n)
+	case b.Tier != "" && !isBoardName(b.Tier):
+		return Invalid("bands", "the tier of band %d must match [a-z0-9][a-z0-9_.-]{0,47}", n)
+	case b.Tier == "" && b.Percent == 0 && (b.FirstRank < 1 || b.LastRank < b.FirstRank || b.LastRank > MaxScore):
+		return Invalid("bands", "the ranks of band %d must be 1 to 2^53 − 1, the first one not above the last", n)
+	}
+	return CheckReward(b.Reward)
+}
+
+// CheckReward validates what is granted. It returns an invalid_request.
+func CheckReward(reward string) error {
+	if reward == "" || len(reward) > MaxReward || !utf8.ValidString(reward) || !json.Valid([]byte(reward)) {
+		return Invalid("reward", "a reward must be a JSON value of at most %d bytes", MaxReward)
+	}
+	return nil
+}
+
+// RankRange is the ranks from First to Last; empty if Last is before First.
+type RankRange struct{ First, Last int64 }
+
+// Ranges returns the ranks of each tier among total users. atLeast returns the last rank with a score
+// that is within the bound of a tier by score.
+func (t Tiers) Ranges(total int64, atLeast func(Score) (int64, error)) ([]RankRange, error) {
+	ranges := make([]RankRange, len(t))
+	var before int64 // the last rank of all earlier tiers
+	for i := range t {
+		last := t[i].LastRank(total)
+		if t[i].Score != nil {
+			var err error
+			if last, err = atLeast(*t[i].Score); err != nil {
+				return nil, err
+			}
+		}
+		last = min(last, total)
+		ranges[i] = RankRange{before + 1, last}
+		before = max(before, last)
+	}
+	return ranges, nil
+}
+
+// RewardSegment is a range of ranks that get the reward of one band, an index from 0.
+type RewardSegment struct {
+	RankRange
+	Band int
+}
+
+// Segments returns who gets what among total users, in the order of ranks. ranges are those of tiers,
+// the tiers of the period.
+func (t *RewardTable) Segments(total int64, tiers Tiers, ranges []RankRange) []RewardSegment {
+	bands := make([]RankRange, len(t.Bands))
+	starts := []int64{1}
+	for i := range t.Bands {
+		b := &t.Bands[i]
+		of := RankRange{b.FirstRank, b.LastRank}
+		switch {
+		case b.Percent != 0:
+			of = RankRange{1, (&Tier{Percent: b.Percent}).LastRank(total)}
+		case b.Tier != "":
+			of = RankRange{1, 0} // a tier that the period does not have
+			if n := tiers.Find(b.Tier); n >= 0 {
+				of = ranges[n]
+			}
+		}
+		of.Last = min(of.Last, total)
+		bands[i] = of
+		if of.First <= of.Last {
+			starts = append(starts, of.First, of.Last+1)
+		}
+	}
+	starts = append(starts, total+1)
+	slices.Sort(starts)
+	starts = slices.Compact(starts)
+	var segments []RewardSegment
+	for i, first := range starts[:len(starts)-1] { // all ranks until the next start are in the same bands
+		next := starts[i+1]
+		band := slices.IndexFunc(bands, func(r RankRange) bool { return r.First <= first && first <= r.Last })
+		if band < 0 {
+			continue
+		}
+		if n := len(segments); n > 0 && segments[n-1].Band == band && segments[n-1].Last == first-1 {
+			segments[n-1].Last = next - 1
+			continue
+		}
+		segments = append(segments, RewardSegment{RankRange{first, next - 1}, band})
+	}
+	return segments
+}
+
+// BandOf returns the index of the band of a standing among total users, or -1; tier is its tier in the
+// period. It is for one who has no place in the final standings: rank may be total + 1.
+func (t *RewardTable) BandOf(rank, total int64, tier string) int {
+	return slices.IndexFunc(t.Bands, func(b RewardBand) bool {
+		switch {
+		case b.Percent != 0:
+			return rank <= (&Tier{Percent: b.Percent}).LastRank(total)
+		case b.Tier != "":
+			return b.Tier == tier
+		}
+		return b.FirstRank <= rank && rank <= b.LastRank
+	})
+}
+
+// RewardState is what can be done with a grant.
+type RewardState string
+
+const (
+	RewardClaimable RewardState = "claimable"
+	RewardClaimed   RewardState = "claimed"
+	RewardRevoked   RewardState = "revoked" // by an operator, before it was claimed
+	RewardExpired   RewardState = "expired" // nobody claimed it in time
+)
+
+// ParseRewardState parses the name of a state; "" and all are all of them, which is "".
+func ParseRewardState(s string) (RewardState, error) {
+	switch p := RewardState(s); p {
+	case "", "all":
+		return "", nil
+	case RewardClaimable, RewardClaimed, RewardRevoked, RewardExpired:
+		return p, nil
+	}
+	return "", Invalid("state", "state must be claimable, claimed, revoked, expired or all")
+}
+
+// RewardGrant is what a user has won in a period of a board.
+type RewardGrant struct {
+	ID       int64
+	Board    BoardID // the instance
+	User     UserID
+	Rank     int64  // in the final standings; 0: an operator granted it
+	Revision int    // of those standings; 0: an operator granted it
+	Reward   string // JSON
+	State    RewardState
+	Granted  time.Time
+	Expires  time.Time
+	Claimed  time.Time // zero: it is not claimed
+	Revoked  time.Time // zero: it is not revoked
+}
+
+// DueRewards is a period that has ended, whose rewards are not all granted.
+type DueRewards struct {
+	Board BoardID       // the instance
+	Since time.Duration // since its end
+}

@@ -1,0 +1,299 @@
+package boards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+const (
+	// Only the periods of boards that have had a table are looked at, and of those the last ones. One that
+	// ended between the first row of reward_boards and its table, a moment, has none.
+	sqlDueRewards = `select b.board_id, extract(epoch from clock_timestamp() - b.period_end)::float8
+from reward_boards as f join boards as b on b.family_id = f.board_id
+where b.period_end > f.granted_until and b.period_end <= clock_timestamp() and b.standings_hash is not null
+    and exists (select from reward_tables as t where t.board_id = f.board_id and t.since <= b.period_end)
+    and not exists (select from reward_runs as r where r.board_id = b.board_id and r.ended_at is not null)
+order by b.period_end, b.board_id limit $1`
+
+	// The table that was in force at the end of the period. A run that has begun keeps it.
+	sqlBeginRun = `insert into reward_runs (board_id, table_id, revision)
+select $1::text, table_id, $4::integer from reward_tables where board_id = $2 and since <= $3
+order by since desc limit 1 on conflict (board_id) do nothing`
+
+	sqlRunTable = sqlTable + ` where table_id = (select table_id from reward_runs where board_id = $1)`
+
+	sqlRank = `select order_key from board_standings where board_id = $1 and rank = $2`
+
+	sqlLockRun = `select next_rank, revision from reward_runs where board_id = $1 and ended_at is null for update`
+
+	// Statuses are locked: nobody is erased or banned between the look at the row and the commit.
+	sqlGrant = `insert into reward_grants (board_id, user_id, rank, table_id, band, revision, granted_at, expires_at)
+select s.board_id, s.user_id, s.rank, $4::bigint, w.band, $9::integer, t.at, t.at + make_interval(secs => $5)
+from board_standings as s join unnest($6::bigint[], $7::bigint[], $8::integer[]) as w(first, last, band)
+    on s.rank between w.first and w.last
+cross join (select clock_timestamp() as at) as t join users as u on u.user_id = s.user_id
+where s.board_id = $1 and s.rank between $2 and $3 and u.status not in ('banned', 'erased') and (not u.private or $10)
+on conflict (board_id, user_id) do nothing`
+
+	// Users who have left all boards, and so have no place in the standings, with the rank that they would
+	// have.
+	sqlPrivate = `select c.user_id, rank_in_standings($1, $2, order_key, reached_at, c.user_id), score
+from (select s.user_id, s.score, s.order_key, s.reached_at from private_users as p
+    join users as u on u.user_id = p.user_id join scores as s on s.user_id = p.user_id and s.board_id = $1
+    where p.until is null and p.user_id > $3 and u.private and u.status not in ('banned', 'erased')
+        and s.version > 0 and not s.empty
+    order by p.user_id limit $4) as c order by c.user_id`
+
+	sqlGrantPrivate = `insert into reward_grants (board_id, user_id, rank, table_id, band, revision,
+    granted_at, expires_at)
+select $1::text, w.user_id, w.rank, $2::bigint, w.band, $3::integer, t.at, t.at + make_interval(secs => $4)
+from unnest($5::text[], $6::bigint[], $7::integer[]) as w(user_id, rank, band)
+cross join (select clock_timestamp() as at) as t
+on conflict (board_id, user_id) do nothing`
+
+	sqlContinueRun = `update reward_runs set next_rank = $2, granted = granted + $3 where board_id = $1`
+
+	sqlEndRun = `update reward_runs set ended_at = clock_timestamp() where board_id = $1`
+
+	// Not beyond a period that is not done.
+	sqlGrantedUntil = `update reward_boards as f set granted_until = $2
+where board_id = $1 and granted_until < $2 and not exists (select from boards as b
+    where b.family_id = f.board_id and b.period_end > f.granted_until and b.period_end < $2
+        and exists (select from reward_tables as t where t.board_id = f.board_id and t.since <= b.period_end)
+        and not exists (select from reward_runs as r where r.board_id = b.board_id and r.ended_at is not null))`
+)
+
+// DueRewards lists periods that have ended with final standings, and whose rewards are not all
+// granted, the earliest end first.
+func (s *Rewards) DueRewards(ctx context.Context) ([]scoreboard.DueRewards, error) {
+	rows, err := s.db.Query(ctx, sqlDueRewards, endings)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("find periods with rewards: %w", err))
+	}
+	due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d scoreboard.DueRewards, err error) {
+		var seconds float64
+		err = row.Scan(&d.Board, &seconds)
+		d.Since = time.Duration(seconds * float64(time.Second))
+		return d, err
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("find periods with rewards: %w", err))
+	}
+	return due, nil
+}
+
+// rewardRun is what the grants of a period are made from. It is the same whenever it is read.
+type rewardRun struct {
+	board    *scoreboard.Board
+	total    int64 // users in the final standings
+	table    *scoreboard.RewardTable
+	segments []scoreboard.RewardSegment
+
+	// As the transaction of a step has read them, and where the private users of the last one ended.
+	next      int64
+	revision  int
+	afterUser scoreboard.UserID
+}
+
+// GrantRewards grants the rewards of a period whose standings are final, those of size ranks in each
+// transaction, before which it calls next, and returns how many it granted. It continues an
+// interrupted call, and several may run at once: each winner gets one grant.
+func (s *Rewards) GrantRewards(
+	ctx context.Context, id scoreboard.BoardID, size int, next func(context.Context) error,
+) (granted int64, err error) {
+	run, err := s.beginRun(ctx, id)
+	steps := []rewardStep{grantRanks}
+	if err == nil && run.table.Private {
+		steps = append(steps, grantPrivate)
+	}
+	for _, step := range append(steps, endRun) {
+		for more := true; err == nil && more; {
+			if err = next(ctx); err == nil {
+				var n int64
+				n, more, err = s.inRun(ctx, run, step, int64(size))
+				granted += n
+			}
+		}
+	}
+	if err != nil {
+		return granted, pg.Translate(fmt.Errorf("grant the rewards of board %s: %w", id, err))
+	}
+	return granted, nil
+}
+
+// rewardStep grants to at most size users, and reports whether there may be more for it.
+type rewardStep func(
+	ctx context.Context, tx pgx.Tx, run *rewardRun, size int64,
+) (granted int64, more bool, err error)
+
+// inRun runs a step in a transaction that no change of a user's status overlaps, nor another step of the
+// run; there is nothing to do for one that another process has ended.
+func (s *Rewards) inRun(
+	ctx context.Context, run *rewardRun, step rewardStep, size int64,
+) (granted int64, more bool, err error) {
+	after := run.afterUser
+	err = s.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
+		granted, more, run.afterUser = 0, false, after
+		_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended($1, 0))`, pg.StatusLock)
+		if err != nil {
+			return err
+		}
+		err = tx.QueryRow(ctx, sqlLockRun, run.board.ID).Scan(&run.next, &run.revision)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err == nil {
+			granted, more, err = step(ctx, tx, run, size)
+		}
+		return err
+	})
+	return granted, more, err
+}
+
+// beginRun returns the run of a period, and stores it if it is new.
+func (s *Rewards) beginRun(ctx context.Context, id scoreboard.BoardID) (*rewardRun, error) {
+	run := &rewardRun{}
+	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		board, err := pg.ScanBoard(tx.QueryRow(ctx, `select standings_users, `+pg.BoardColumns+` from boards
+where board_id = $1 and standings_hash is not null`, id), &run.total)
+		if err != nil {
+			return err
+		}
+		run.board = &board
+		if _, err := tx.Exec(ctx, sqlLockRewards, board.Family); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, sqlBeginRun, id, board.Family, board.PeriodEnd, scoreboard.FirstRewardsRevision)
+		if err != nil {
+			return err
+		}
+		run.table, err = findTable(ctx, tx, sqlRunTable, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	ranges, err := run.board.Tiers.Ranges(run.total, func(worst scoreboard.Score) (int64, error) {
+		return s.lastRank(ctx, id, run.total, run.board.Order.Key(worst))
+	})
+	if err != nil {
+		return nil, err
+	}
+	run.segments = run.table.Segments(run.total, run.board.Tiers, ranges)
+	return run, nil
+}
+
+// lastRank returns the last rank with a key of at most key, by bisection: standings are in the order of
+// keys.
+func (s *Rewards) lastRank(ctx context.Context, id scoreboard.BoardID, total, key int64) (int64, error) {
+	low, high := int64(0), total // low is within, high + 1 is not
+	for low < high {
+		middle := low + (high-low+1)/2
+		var at int64
+		if err := s.db.QueryRow(ctx, sqlRank, id, middle).Scan(&at); err != nil {
+			return 0, err
+		}
+		if at <= key {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	return low, nil
+}
+
+// grantRanks grants to the next ranks.
+func grantRanks(
+	ctx context.Context, tx pgx.Tx, run *rewardRun, size int64,
+) (granted int64, more bool, err error) {
+	chunk := run.from(run.next, size)
+	if len(chunk) == 0 {
+		return 0, false, nil
+	}
+	first, last := chunk[0].First, chunk[len(chunk)-1].Last
+	firsts, lasts, bands := make([]int64, len(chunk)), make([]int64, len(chunk)), make([]int, len(chunk))
+	for i, g := range chunk {
+		firsts[i], lasts[i], bands[i] = g.First, g.Last, g.Band+1
+	}
+	done, err := tx.Exec(ctx, sqlGrant, run.board.ID, first, last, run.table.ID, run.table.Expires.Seconds(),
+		firsts, lasts, bands, run.revision, run.table.Private)
+	if err != nil {
+		return 0, false, err
+	}
+	_, err = tx.Exec(ctx, sqlContinueRun, run.board.ID, last+1, done.RowsAffected())
+	return done.RowsAffected(), true, err
+}
+
+// grantPrivate grants to users who have left all boards, by name. Where it ended is not stored: another
+// process begins again, and finds the grants.
+func grantPrivate(
+	ctx context.Context, tx pgx.Tx, run *rewardRun, size int64,
+) (granted int64, more bool, err error) {
+	rows, err := tx.Query(ctx, sqlPrivate, run.board.ID, run.total, run.afterUser, size)
+	if err != nil {
+		return 0, false, err
+	}
+	var users []scoreboard.UserID
+	var ranks []int64
+	var bands []int
+	var user scoreboard.UserID
+	var rank, read int64
+	var score scoreboard.Score
+	_, err = pgx.ForEachRow(rows, []any{&user, &rank, &score}, func() error {
+		read++
+		run.afterUser = user
+		b := run.board
+		band := run.table.BandOf(rank, run.total, b.Tiers.Name(b.Tiers.Of(b.Order, rank, run.total, score)))
+		if band >= 0 {
+			users, ranks, bands = append(users, user), append(ranks, rank), append(bands, band+1)
+		}
+		return nil
+	})
+	if err != nil || len(users) == 0 {
+		return 0, read == size, err
+	}
+	done, err := tx.Exec(ctx, sqlGrantPrivate, run.board.ID, run.table.ID, run.revision,
+		run.table.Expires.Seconds(), users, ranks, bands)
+	if err != nil {
+		return 0, false, err
+	}
+	_, err = tx.Exec(ctx, sqlContinueRun, run.board.ID, run.next, done.RowsAffected())
+	return done.RowsAffected(), read == size, err
+}
+
+// from returns the segments of a chunk: at most size ranks from a rank on, or from the next one that
+// gets anything.
+func (r *rewardRun) from(rank, size int64) (chunk []scoreboard.RewardSegment) {
+	var end int64
+	for _, g := range r.segments {
+		if g.Last < rank {
+			continue
+		}
+		g.First = max(g.First, rank)
+		if chunk == nil {
+			end = g.First + size - 1
+		}
+		if g.First > end {
+			break
+		}
+		g.Last = min(g.Last, end)
+		chunk = append(chunk, g)
+	}
+	return chunk
+}
+
+// endRun ends a run, all whose grants are made.
+func endRun(ctx context.Context, tx pgx.Tx, run *rewardRun, _ int64) (granted int64, more bool, err error) {
+	if _, err := tx.Exec(ctx, sqlEndRun, run.board.ID); err != nil {
+		return 0, false, err
+	}
+	_, err = tx.Exec(ctx, sqlGrantedUntil, run.board.Family, run.board.PeriodEnd)
+	return 0, false, err
+}
