@@ -110,7 +110,8 @@ func (f *scheduleField) invalid(part string) error {
 		}
 	}
 	return Invalid("schedule",
-		"schedule has the %s %.40q; it takes %d to %d%s, lists (1,2), ranges (1-5) and steps (*/2)", f.name, part, f.min, f.max, hint)
+		"schedule has the %s %.40q; it takes %d to %d%s, lists (1,2), ranges (1-5) and steps (*/2)",
+		f.name, part, f.min, f.max, hint)
 }
 
 // value returns the value of a number or a name.
