@@ -103,14 +103,5 @@ func TestEveryCommandReportsErrors(t *testing.T) {
 func firstExample(cmd *cobra.Command) []string {
 	line, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
 	_, line, _ = strings.Cut(line, "sbctl ")
-	line, _, _ = strings.Cut(line, " > ")
-	var args []string
-	for i, part := range strings.Split(line, `"`) {
-		if i%2 == 1 {
-			args = append(args, part) // quoted
-		} else {
-			args = append(args, strings.Fields(part)...)
-		}
-	}
-	return args
+	return shellWords(line)
 }

@@ -47,6 +47,10 @@ func TestTourOfTheDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	golangMain := filepath.Join(dir, "first.go")
 	if err := os.WriteFile(golangMain, []byte(programOf(t, readme)), 0o600); err != nil {
@@ -77,7 +81,9 @@ page() { printf '\n== %s\n' "$1"; }
 	out := shell(t, dir, prelude+
 		"page README.md\n"+readme.Script(t, []string{"Quick start", "Your first increment"}, nil)+
 		"page first.go\ngo run "+golangMain+"\n"+
-		"page docs/boards.md\n"+boards.Script(t, []string{"", "Attempts", "Labels", "Rules"}, nil)+
+		"page docs/boards.md\n"+boards.Script(t, []string{
+		"", "Periods", "Attempts", "Increments for a period", "Labels", "Rules",
+	}, nil)+
 		"page docs/reading.md\n"+reading.Script(t, []string{""}, nil)+
 		"page docs/signing.md\n"+signing.Script(t, []string{
 		"In the body", "In the headers", "When a request is rejected",
@@ -85,6 +91,7 @@ page() { printf '\n== %s\n' "$1"; }
 		"page docs/protocol.md\n"+protocol.Script(t, []string{"Connect", "Server-sent events", "Polling"}, nil),
 		programs,
 		"--max-time 2", "--max-time 1",
+		"daily:2026-11-22", "daily:"+time.Now().In(berlin).Format(time.DateOnly),
 		"2026-12-21T00:00:00Z", time.Now().Add(30*24*time.Hour).UTC().Format(time.RFC3339),
 	)
 	shown := out
@@ -93,7 +100,8 @@ page() { printf '\n== %s\n' "$1"; }
 		`(?m)^score +25 \(\+25\)$`, `(?m)^replayed +yes: `, // the same increment twice
 		`"user_id":"ada",[^\n]*"processed_event_id":"match-8846"`,
 		`== first.go\n`, `35 false`,
-		`== docs/boards.md\n`, `(?m)^board +arena$`, `(?m)^board +daily`, `(?m)^board +season`, `eu-ranked`,
+		`== docs/boards.md\n`, `(?m)^board +arena$`, `(?m)^board +daily`, `(?m)^board +season`,
+		`(?m)^board +friday`, `(?m)^board +friday`, `eu-ranked`,
 		`== docs/reading.md\n`, `(?m)^ada is \d+\w\w of \d+ on global`,
 		`== docs/signing.md\n`,
 		`"user_id":"ada",[^\n]*"processed_event_id":"round-17"`,
