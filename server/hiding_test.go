@@ -28,7 +28,7 @@ func TestHidingIsNeverLimited(t *testing.T) {
 				t.Fatal(err)
 			}
 			backends.Connect(t, h.postgres).Do(t,
-				`insert into friends (user_id, friend_user_id) values ('ada', 'carol')`) // who has not answered
+				`insert into friends (user_id, friend_user_id) values ('ada', 'carol')`) // carol has not answered
 			n := h.start(allRoles, settings...)
 			ada := bearer(h.token("ada", "", time.Hour))
 			ask := func(method, path, body string) int {

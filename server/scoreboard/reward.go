@@ -42,8 +42,8 @@ func (t *RewardTable) Check() error {
 	if len(t.Bands) > MaxRewardBands {
 		return Invalid("bands", "a table of rewards has at most %d bands", MaxRewardBands)
 	}
-	if t.Expires < MinRewardExpiry || t.Expires > MaxRewardExpiry || t.Expires%time.Second != 0 {
-		return Invalid("expires", "expires must be whole seconds, %s to %s", MinRewardExpiry, MaxRewardExpiry)
+	if err := CheckRewardExpiry(t.Expires); err != nil {
+		return err
 	}
 	for i := range t.Bands {
 		if err := t.Bands[i].check(i + 1); err != nil {
@@ -71,6 +71,14 @@ func (b *RewardBand) check(n int) error {
 		return Invalid("bands", "the ranks of band %d must be 1 to 2^53 − 1, the first one not above the last", n)
 	}
 	return CheckReward(b.Reward)
+}
+
+// CheckRewardExpiry validates how long a reward can be claimed. It returns an invalid_request.
+func CheckRewardExpiry(d time.Duration) error {
+	if d < MinRewardExpiry || d > MaxRewardExpiry || d%time.Second != 0 {
+		return Invalid("expires", "expires must be whole seconds, %s to %s", MinRewardExpiry, MaxRewardExpiry)
+	}
+	return nil
 }
 
 // CheckReward validates what is granted. It returns an invalid_request.
@@ -153,7 +161,7 @@ func (t *RewardTable) Segments(total int64, tiers Tiers, ranges []RankRange) []R
 }
 
 // BandOf returns the index of the band of a standing among total users, or -1; tier is its tier in the
-// period. It is for one who has no place in the final standings: rank may be total + 1.
+// period. It is for a user without a place in the final standings, so rank may be total + 1.
 func (t *RewardTable) BandOf(rank, total int64, tier string) int {
 	return slices.IndexFunc(t.Bands, func(b RewardBand) bool {
 		switch {

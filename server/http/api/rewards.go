@@ -140,9 +140,8 @@ func decodeRewards(c *gin.Context, v, given any) error {
 // rewardExpiry parses how long a reward can be claimed.
 func rewardExpiry(text string) (time.Duration, error) {
 	d, err := duration("expires", text, scoreboard.DefaultRewardExpiry, scoreboard.MaxRewardExpiry)
-	if err == nil && (d < scoreboard.MinRewardExpiry || d%time.Second != 0) {
-		err = scoreboard.Invalid("expires", "expires must be whole seconds, %s to %s", scoreboard.MinRewardExpiry,
-			scoreboard.MaxRewardExpiry)
+	if err == nil {
+		err = scoreboard.CheckRewardExpiry(d)
 	}
 	return d, err
 }

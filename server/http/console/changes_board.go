@@ -356,12 +356,9 @@ func createRequest(v url.Values, dry bool) (request, error) {
 		TimeZone: v.Get("time_zone"), Season: v.Get("season"), Region: v.Get("region"), Public: &public,
 		Platform: v.Get("platform"), Tags: splitTags(v.Get("tags")), Schedule: v.Get("schedule"), DryRun: dry,
 	}
-	if text := v.Get("ends"); text != "" {
-		at, err := scoreboard.ParseTime(text)
-		if err != nil {
-			return request{}, badTime("ends", "The end of the season")
-		}
-		body.EndsAt = &at
+	var err error
+	if body.EndsAt, err = seasonEnd(v); err != nil {
+		return request{}, err
 	}
 	if v.Get("attempts") != "" {
 		n, err := integer(v, "attempts", "The number of attempts")
@@ -381,14 +378,24 @@ func createRequest(v url.Values, dry bool) (request, error) {
 	return request{query: reasonQuery(v), body: body}, nil
 }
 
+// seasonEnd returns the end of a season in a form; nil if the field is empty.
+func seasonEnd(v url.Values) (*time.Time, error) {
+	text := v.Get("ends")
+	if text == "" {
+		return nil, nil
+	}
+	at, err := scoreboard.ParseTime(text)
+	if err != nil {
+		return nil, badTime("ends", "The end of the season")
+	}
+	return &at, nil
+}
+
 func rollRequest(v url.Values, dry bool) (request, error) {
 	body := wire.RollRequest{DryRun: dry, Season: v.Get("season")}
-	if text := v.Get("ends"); text != "" {
-		at, err := scoreboard.ParseTime(text)
-		if err != nil {
-			return request{}, badTime("ends", "The end of the season")
-		}
-		body.EndsAt = &at
+	var err error
+	if body.EndsAt, err = seasonEnd(v); err != nil {
+		return request{}, err
 	}
 	return request{ids: boardIDs(v), query: reasonQuery(v), body: body}, nil
 }
