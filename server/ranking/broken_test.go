@@ -90,7 +90,7 @@ func TestBrokenKeyStopsOneBoardOnly(t *testing.T) {
 	})
 }
 
-// Nothing changes on the broken board: the rebuilder finds and rebuilds it.
+// Nothing changes on the broken board: the rebuilder finds, reports and rebuilds it.
 func TestBrokenKeyIsFoundWithoutChanges(t *testing.T) {
 	eachLayout(t, func(t *testing.T, b *scoreboard.Board) {
 		for name, breakIt := range breakages(b) {
@@ -105,6 +105,11 @@ func TestBrokenKeyIsFoundWithoutChanges(t *testing.T) {
 			if missing, suspect, unknown, err := r.Unhealthy(ctx, []scoreboard.Board{*b}); err != nil ||
 				len(missing)+len(suspect) != 1 || unknown != 0 {
 				t.Errorf("%s: missing %v, suspect %v, unknown %d, %v", name, missing, suspect, unknown, err)
+			}
+			// The doctor names it, but for one without a readable epoch, which is not loaded.
+			if list, err := r.RecentlySetAside(ctx); err != nil || name != "epoch" &&
+				(len(list) != 1 || list[0].Board != b.ID || list[0].Reason == "") {
+				t.Errorf("%s: reported %+v, %v", name, list, err)
 			}
 			rebuilt := false
 			for range 3 { // an attempt that finds the key broken sets the board aside
