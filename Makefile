@@ -8,6 +8,7 @@ TOOLS      := .cache/bin
 GOLANGCI   := $(TOOLS)/golangci-lint-v2.15.0
 GOVULN     := $(TOOLS)/govulncheck-v1.8.0
 GOTESTSUM  := $(TOOLS)/gotestsum-v1.13.0
+HELM       := $(TOOLS)/helm-v3.22.0
 WITH       := $(TOOLS)/with
 
 # gin's MessagePack, which nobody calls, and debug information cost a fifth of a build:
@@ -160,6 +161,9 @@ $(GOVULN):
 
 $(GOTESTSUM):
 	@.ci/tool $@ gotest.tools/gotestsum
+
+$(HELM):
+	@.ci/tool $@ helm.sh/helm/v3/cmd/helm
 
 .PHONY: $(WITH)
 $(WITH):

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// helm returns the program that .ci/chart uses.
+// helm returns the program with which .ci/chart renders the chart. Like that check, what needs it runs in make proof.
 func helm(t *testing.T) string {
 	t.Helper()
 	found, err := filepath.Glob("../.cache/bin/helm-v*")
@@ -16,10 +16,10 @@ func helm(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if len(found) == 0 {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("helm is missing: .ci/chart installs it")
+		if os.Getenv("SCOREBOARD_PROOF") == "1" {
+			t.Fatal("helm is missing: .ci/proof builds it")
 		}
-		t.Skip("helm is missing: .ci/chart installs it")
+		t.Skip("helm is missing: .ci/chart builds it, and make proof runs this")
 	}
 	return found[len(found)-1]
 }
