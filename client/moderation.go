@@ -27,6 +27,8 @@ type (
 	VoidRequest = wire.VoidRequest
 	// VoidPreview is what a void would reverse.
 	VoidPreview = wire.VoidPreview
+	// VoidedRewards are the rewards that a void takes back.
+	VoidedRewards = wire.VoidedRewards
 	// Void is a job that reverses those events.
 	Void = wire.Void
 	// VoidFailure is an event that it could not reverse.

@@ -136,10 +136,39 @@ func TestRewardsOfASeason(t *testing.T) {
 			t.Errorf("%.60s: got %d %.200s, want %d", reward, status, answer, want)
 		}
 	}
+	voidOfWinners(t, h, c, ada)
 	if _, err := c.Erase(t.Context(), "cy", "asked for it"); err != nil {
 		t.Fatal(err)
 	}
 	if page, err := c.Rewards(t.Context(), client.RewardQuery{User: "cy"}); err != nil || len(page.Rewards) != 0 {
 		t.Errorf("an erased user: got %+v, %v, want none", page, err)
+	}
+}
+
+// voidOfWinners voids all events: the preview, the void and the winners say which rewards it takes back.
+func voidOfWinners(t *testing.T, h *harness, c, ada *client.Client) {
+	t.Helper()
+	of := client.VoidRequest{
+		Address: "127.0.0.1", From: time.Now().Add(-time.Hour), To: time.Now().Add(-time.Millisecond), Reason: "a test",
+	}
+	preview, err := c.PreviewVoid(t.Context(), of)
+	if err != nil || preview.Rewards == nil || preview.Rewards.Revoked != 3 || preview.Rewards.Flagged != 1 ||
+		len(preview.Rewards.First) != 4 || preview.Rewards.First[0].State != "claimed" {
+		t.Fatalf("preview: got %+v, %v, want the claimed reward of ada and three others", preview.Rewards, err)
+	}
+	v, err := c.CreateVoid(t.Context(), of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.await("the end of the void", func() bool {
+		v, err = c.Void(t.Context(), v.ID)
+		return err == nil && v.State == "done"
+	})
+	if v.Rewards == nil || v.Rewards.Revoked != 3 || v.Rewards.Flagged != 1 {
+		t.Errorf("got %+v, want three revoked rewards and one that is flagged", v.Rewards)
+	}
+	got, err := ada.Rewards(t.Context(), client.RewardQuery{})
+	if err != nil || len(got.Rewards) != 1 || !got.Rewards[0].Flagged || got.Rewards[0].State != "claimed" {
+		t.Errorf("got %+v, %v, want it claimed and flagged", got, err)
 	}
 }

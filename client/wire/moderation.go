@@ -103,6 +103,17 @@ type VoidPreview struct {
 	Events int64         `json:"events"` // number of events
 	Users  int64         `json:"users"`  // number of users with such events
 	Boards []VoidedBoard `json:"boards"` // the same by board
+	// Rewards that the void takes back; absent if there are none.
+	Rewards *VoidedRewards `json:"rewards,omitempty"`
+}
+
+// VoidedRewards are the rewards of users whose events a void reverses, in periods in which these
+// events counted.
+type VoidedRewards struct {
+	Revoked int64 `json:"revoked"` // unclaimed rewards, which cannot be claimed until the void is undone
+	Flagged int64 `json:"flagged"` // claimed rewards, which stay claimed and are flagged
+	// In a preview, at most 100 of them, by period and user, in their current state.
+	First []Reward `json:"first,omitempty"`
 }
 
 // VoidedBoard is the part of a VoidPreview on one board. Applied is the sum of the
@@ -139,6 +150,8 @@ type Void struct {
 	// ClosedBoards counts the reversed events that still count on a board that has ended, by
 	// such a board, for the ten most frequent.
 	ClosedBoards map[string]int64 `json:"closed_boards,omitempty"`
+	// Rewards that the void has taken back; absent if there are none.
+	Rewards *VoidedRewards `json:"rewards,omitempty"`
 	// Waiting counts events that failed and are tried again. The void ends after them.
 	Waiting int64 `json:"waiting"`
 	// Failures lists events that wait or were skipped: at most 20, those that wait first.

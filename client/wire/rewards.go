@@ -47,6 +47,8 @@ type Reward struct {
 	Rank   int64           `json:"rank,omitempty"`
 	Reward json.RawMessage `json:"reward"` // what the table of the board says, as it was given
 	State  string          `json:"state"`  // claimable, claimed, revoked or expired
+	// True for a claimed reward, if a void has since reversed events of the user that counted in the period.
+	Flagged bool `json:"flagged,omitempty"`
 	// Revision of the final standings that it follows from; absent for a reward that an operator granted.
 	Revision  int        `json:"revision,omitempty"`
 	GrantedAt time.Time  `json:"granted_at"`           // time at which it was granted

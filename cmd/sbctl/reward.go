@@ -68,7 +68,11 @@ func rewardsTable(rewards ...client.Reward) *table {
 		if r.Rank > 0 {
 			rank = number(r.Rank)
 		}
-		t.add(strconv.FormatInt(r.ID, 10), r.UserID, r.Board, rank, r.State, r.ExpiresAt.Format(time.RFC3339),
+		state := r.State
+		if r.Flagged {
+			state += ", flagged"
+		}
+		t.add(strconv.FormatInt(r.ID, 10), r.UserID, r.Board, rank, state, r.ExpiresAt.Format(time.RFC3339),
 			string(r.Reward))
 	}
 	return t

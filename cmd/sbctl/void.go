@@ -137,14 +137,19 @@ func void(ctx context.Context, ask *confirmation, out *output, c *client.Client,
 			r.KeyID+r.Address, r.From.Format(time.RFC3339), r.To.Format(time.RFC3339))
 	}
 	if r.DryRun || preview.Events == 0 {
-		if err := out.print(preview, table); err != nil || r.DryRun {
+		if err := out.print(preview, table); err != nil {
 			return err
+		}
+		reportRewards(out, preview.Rewards)
+		if r.DryRun {
+			return nil
 		}
 		return errCheckFailed
 	}
 	if !out.quiet {
 		fmt.Fprint(out.stderr, table().render(style{}))
 	}
+	reportRewards(out, preview.Rewards)
 	question := fmt.Sprintf("Reverse %s of %s?", english.Count(preview.Events, "event"),
 		english.Count(preview.Users, "user"))
 	if err := ask.confirm(ctx, question); err != nil {
@@ -156,6 +161,22 @@ func void(ctx context.Context, ask *confirmation, out *output, c *client.Client,
 	}
 	out.infof("void %d started; it continues if this command ends", v.ID)
 	return followVoid(ctx, out, c, v, "done")
+}
+
+// reportRewards prints which rewards a void takes back, if any.
+func reportRewards(out *output, r *client.VoidedRewards) {
+	if r == nil {
+		return
+	}
+	out.infof("It takes %s back: %d unclaimed (revoked until an undo), %d claimed (flagged).",
+		english.Count(r.Revoked+r.Flagged, "reward"), r.Revoked, r.Flagged)
+	for i := range r.First {
+		g := &r.First[i]
+		out.infof("  reward %d of %s, %s, %s: %s", g.ID, g.UserID, g.Board, g.State, g.Reward)
+	}
+	if left := r.Revoked + r.Flagged - int64(len(r.First)); left > 0 && len(r.First) > 0 {
+		out.infof("  and %d more", left)
+	}
 }
 
 // followVoid reports the progress of a void until it reaches the state end.
@@ -203,7 +224,7 @@ func reportFailures(out *output, v client.Void) {
 
 func voidsTable(voids ...client.Void) *table {
 	t := newTable(">ID", "STATE", "SENDER", "FROM", "TO", ">TODO", ">REVERSED", ">SKIPPED", ">UNDONE",
-		"WHO", "REASON", "UNDO", "SKIPPED FOR", "PROBLEM")
+		"REWARDS", "WHO", "REASON", "UNDO", "SKIPPED FOR", "PROBLEM")
 	for _, v := range voids {
 		state, undo := v.State, ""
 		if v.UndoAt != nil {
@@ -213,9 +234,17 @@ func voidsTable(voids ...client.Void) *table {
 		t.add(fmt.Sprint(v.ID), state, voidSender(v),
 			v.From.Format(time.RFC3339), v.To.Format(time.RFC3339),
 			fmt.Sprint(v.Todo), fmt.Sprint(v.Reversed), fmt.Sprint(v.Skipped), fmt.Sprint(v.Undone),
-			v.Who, v.Reason, undo, byCount(v.SkippedFor), strings.TrimPrefix(delay(v), ", "))
+			voidedRewards(v.Rewards), v.Who, v.Reason, undo, byCount(v.SkippedFor), strings.TrimPrefix(delay(v), ", "))
 	}
 	return t
+}
+
+// voidedRewards counts the rewards that a void has taken back; empty for none.
+func voidedRewards(r *client.VoidedRewards) string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d revoked, %d flagged", r.Revoked, r.Flagged)
 }
 
 // voidSender is whose events a void reverses.

@@ -180,7 +180,7 @@ type RewardState string
 const (
 	RewardClaimable RewardState = "claimable"
 	RewardClaimed   RewardState = "claimed"
-	RewardRevoked   RewardState = "revoked" // by an operator, before it was claimed
+	RewardRevoked   RewardState = "revoked" // by an operator or a void, before it was claimed
 	RewardExpired   RewardState = "expired" // nobody claimed it in time
 )
 
@@ -204,6 +204,7 @@ type RewardGrant struct {
 	Revision int    // of those standings; 0: an operator granted it
 	Reward   string // JSON
 	State    RewardState
+	Flagged  bool // claimed before a void took back events of the user in this period
 	Granted  time.Time
 	Expires  time.Time
 	Claimed  time.Time // zero: it is not claimed

@@ -55,6 +55,8 @@ type Void struct {
 	// Failed are events that wait or are skipped, at most MaxVoidFailures, waiting ones
 	// first.
 	Failed []VoidFailure
+	// Rewards are those that are taken back now; after an undo, none.
+	Rewards VoidedRewards
 	// Of the undo; zero until it is requested.
 	UndoAt     time.Time
 	UndoBy     UserID
@@ -93,6 +95,17 @@ const UndoTime = 30 * 24 * time.Hour
 type VoidPreview struct {
 	Events, Users int64
 	Boards        []VoidedBoard
+	Rewards       VoidedRewards
+}
+
+// MaxVoidedRewards bounds the rewards that a preview lists.
+const MaxVoidedRewards = 100
+
+// VoidedRewards are the rewards that a void takes back.
+type VoidedRewards struct {
+	Revoked int64         // unclaimed ones
+	Flagged int64         // claimed ones
+	First   []RewardGrant // in a preview, by period and user
 }
 
 // VoidedBoard is the part of a void on one board.

@@ -626,6 +626,7 @@ class Reward:
         board: The period that it was won in.
         claimed_at: Time at which it was claimed; absent if it is not.
         expires_at: Time at which it can no longer be claimed.
+        flagged: True for a claimed reward, if a void has since reversed events of the user that counted in the period.
         granted_at: Time at which it was granted.
         id: Id of the reward; give it out once for each id.
         rank: Rank in the final standings; absent for a reward that an operator granted.
@@ -644,6 +645,7 @@ class Reward:
     state: str
     user_id: str
     claimed_at: datetime | None = None
+    flagged: bool = False
     rank: int | None = None
     revision: int | None = None
     revoked_at: datetime | None = None

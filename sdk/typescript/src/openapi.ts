@@ -732,6 +732,8 @@ export interface components {
              * @description Time at which it can no longer be claimed.
              */
             expires_at: string;
+            /** @description True for a claimed reward, if a void has since reversed events of the user that counted in the period. */
+            flagged?: boolean;
             /**
              * Format: date-time
              * @description Time at which it was granted.

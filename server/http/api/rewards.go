@@ -352,7 +352,7 @@ func rewardsJSON(list []scoreboard.RewardGrant) []wire.Reward {
 func rewardJSON(g *scoreboard.RewardGrant) wire.Reward {
 	return wire.Reward{
 		ID: g.ID, UserID: string(g.User), Board: string(g.Board), Rank: g.Rank, Reward: json.RawMessage(g.Reward),
-		State: string(g.State), Revision: g.Revision, GrantedAt: g.Granted, ExpiresAt: g.Expires,
+		State: string(g.State), Flagged: g.Flagged, Revision: g.Revision, GrantedAt: g.Granted, ExpiresAt: g.Expires,
 		ClaimedAt: timePtr(g.Claimed), RevokedAt: timePtr(g.Revoked),
 	}
 }

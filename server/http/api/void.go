@@ -44,7 +44,9 @@ func (h *voids) createVoid(c *gin.Context, caller *auth.Claims) error {
 		if err != nil {
 			return err
 		}
-		out := wire.VoidPreview{Events: p.Events, Users: p.Users, Boards: []wire.VoidedBoard{}}
+		out := wire.VoidPreview{
+			Events: p.Events, Users: p.Users, Boards: []wire.VoidedBoard{}, Rewards: voidedRewardsJSON(&p.Rewards),
+		}
 		for _, b := range p.Boards {
 			out.Boards = append(out.Boards, wire.VoidedBoard{
 				Board: string(b.Board), Events: b.Events, Users: b.Users, Applied: b.Applied, Ended: b.Ended,
@@ -72,8 +74,8 @@ func voidJSON(v *scoreboard.Void) wire.Void {
 		Board: string(v.Board), Digest: v.Digest,
 		From: v.Sender.From, To: v.Sender.To, Reason: v.Reason, Who: string(v.Actor), CreatedAt: v.Created,
 		Todo: v.Todo, Reversed: v.Reversed, Skipped: v.Skipped, Undone: v.Undone, SkippedFor: v.SkippedFor,
-		ClosedBoards: boardCounts(v.ClosedBoards),
-		UndoAt:       timePtr(v.UndoAt), UndoBy: string(v.UndoBy), UndoReason: v.UndoReason,
+		ClosedBoards: boardCounts(v.ClosedBoards), Rewards: voidedRewardsJSON(&v.Rewards),
+		UndoAt: timePtr(v.UndoAt), UndoBy: string(v.UndoBy), UndoReason: v.UndoReason,
 		Waiting: v.Waiting, Failures: voidFailuresJSON(v.Failed), Problem: v.Problem, Attempts: v.Attempts,
 	}
 	if v.Problem != "" {
@@ -81,6 +83,18 @@ func voidJSON(v *scoreboard.Void) wire.Void {
 	}
 	if !v.Done.IsZero() {
 		out.DoneAt = &v.Done
+	}
+	return out
+}
+
+// voidedRewardsJSON returns nil for none.
+func voidedRewardsJSON(r *scoreboard.VoidedRewards) *wire.VoidedRewards {
+	if r.Revoked == 0 && r.Flagged == 0 {
+		return nil
+	}
+	out := &wire.VoidedRewards{Revoked: r.Revoked, Flagged: r.Flagged}
+	if len(r.First) > 0 {
+		out.First = rewardsJSON(r.First)
 	}
 	return out
 }

@@ -111,7 +111,8 @@ func voidChanges() []*change {
 				},
 			},
 			effect: func(v url.Values) string {
-				return "All these events are reversed in the background. Standings that are final stay as they are."
+				return "All these events are reversed in the background. Standings that are final stay as they are, " +
+					"but rewards are taken back."
 			},
 			dryRun: func(k *call, v url.Values) ([]fact, error) {
 				q, err := voidRequest(v, true)
@@ -130,6 +131,10 @@ func voidChanges() []*change {
 					}
 					facts = append(facts, fact{"Board " + b.Board, text(fmt.Sprintf("%s events, %s points%s",
 						formatNumber(b.Events), formatNumber(b.Applied), note))})
+				}
+				if r := p.Rewards; r != nil {
+					facts = append(facts, fact{"Rewards to revoke", number(r.Revoked)},
+						fact{"Claimed rewards to flag", number(r.Flagged)})
 				}
 				return facts, nil
 			},

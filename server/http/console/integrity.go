@@ -179,6 +179,10 @@ func (c *views) void(w http.ResponseWriter, r *http.Request, s *session) error {
 		{"Count again", number(v.Undone)},
 		{"Waiting", number(v.Waiting)},
 	}
+	if r := v.Rewards; r != nil {
+		d.Facts = append(d.Facts, fact{"Rewards revoked", number(r.Revoked)},
+			fact{"Rewards flagged", number(r.Flagged)})
+	}
 	if v.Problem != "" {
 		d.Facts = append(d.Facts, fact{"Problem", text(v.Problem)}, fact{"Next attempt", timeOrNone(v.NextAt)})
 	}

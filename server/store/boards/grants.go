@@ -17,7 +17,8 @@ import (
 const (
 	sqlGrants = `select g.grant_id, g.board_id, g.user_id, coalesce(g.rank, 0), coalesce(g.revision, 0),
     coalesce(g.reward, b.reward), g.granted_at, g.expires_at, g.claimed_at, g.revoked_at,
-    case when g.claimed_at is not null then 'claimed' when g.revoked_at is not null then 'revoked'
+    g.voids > 0 and g.claimed_at is not null,
+    case when g.claimed_at is not null then 'claimed' when g.revoked_at is not null or g.voids > 0 then 'revoked'
         when g.expires_at <= statement_timestamp() then 'expired' else 'claimable' end as state
 from reward_grants as g left join reward_bands as b on b.table_id = g.table_id and b.band = g.band`
 
@@ -29,24 +30,28 @@ order by grant_id desc limit $4`
 where g.board_id = $1 and g.user_id > $2 order by g.user_id limit $3`
 
 	sqlClaim = `update reward_grants set claimed_at = clock_timestamp()
-where grant_id = $1 and user_id = $2 and claimed_at is null and revoked_at is null and expires_at > clock_timestamp()`
+where grant_id = $1 and user_id = $2 and claimed_at is null and revoked_at is null and voids = 0
+    and expires_at > clock_timestamp()`
 
 	sqlRevoke = `update reward_grants set revoked_at = clock_timestamp()
 where grant_id = $1 and claimed_at is null and revoked_at is null`
 
-	// Again for a grant that was revoked.
+	// Again for a grant that was revoked. An operator's grant is no void's any more.
 	sqlGrantTo = `insert into reward_grants as g (board_id, user_id, reward, granted_at, expires_at)
 select $1::text, $2::text, $3::text, at, at + make_interval(secs => $4) from (select clock_timestamp() as at) as t
 on conflict (board_id, user_id) do update set reward = excluded.reward, rank = null, table_id = null, band = null,
-    revision = null, granted_at = excluded.granted_at, expires_at = excluded.expires_at, revoked_at = null
-where g.revoked_at is not null
+    revision = null, granted_at = excluded.granted_at, expires_at = excluded.expires_at, revoked_at = null,
+    voids = 0
+where g.claimed_at is null and (g.revoked_at is not null or g.voids > 0)
 returning g.grant_id`
+
+	sqlForgetVoids = `delete from void_rewards where grant_id = $1`
 )
 
 func scanGrant(row pgx.CollectableRow) (g scoreboard.RewardGrant, err error) {
 	var claimed, revoked pgtype.Timestamptz // null is the zero time
 	err = row.Scan(&g.ID, &g.Board, &g.User, &g.Rank, &g.Revision, &g.Reward, &g.Granted, &g.Expires, &claimed,
-		&revoked, &g.State)
+		&revoked, &g.Flagged, &g.State)
 	g.Granted, g.Expires = g.Granted.UTC(), g.Expires.UTC()
 	g.Claimed, g.Revoked = claimed.Time.UTC(), revoked.Time.UTC()
 	return g, err
@@ -173,6 +178,9 @@ func (s *Rewards) Grant(
 				g.Board)
 		}
 		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, sqlForgetVoids, id); err != nil {
 			return err
 		}
 		if made, err = findGrant(ctx, tx, id, g.User); err != nil {

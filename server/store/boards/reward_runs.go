@@ -40,7 +40,7 @@ from board_standings as s join unnest($6::bigint[], $7::bigint[], $8::integer[])
     on s.rank between w.first and w.last
 cross join (select clock_timestamp() as at) as t join users as u on u.user_id = s.user_id
 where s.board_id = $1 and s.rank between $2 and $3 and u.status not in ('banned', 'erased') and (not u.private or $10)
-on conflict (board_id, user_id) do nothing`
+on conflict (board_id, user_id) do nothing returning grant_id`
 
 	// Users who have left all boards, and so have no place in the standings, with the rank that they would
 	// have.
@@ -56,7 +56,25 @@ from (select s.user_id, s.score, s.order_key, s.reached_at from private_users as
 select $1::text, w.user_id, w.rank, $2::bigint, w.band, $3::integer, t.at, t.at + make_interval(secs => $4)
 from unnest($5::text[], $6::bigint[], $7::integer[]) as w(user_id, rank, band)
 cross join (select clock_timestamp() as at) as t
-on conflict (board_id, user_id) do nothing`
+on conflict (board_id, user_id) do nothing returning grant_id`
+
+	// A void that began before the grants were made found none of them: it takes back those of users of whom it
+	// reverses events that still count in the final standings.
+	sqlTakeBackNew = `with added as (
+    insert into void_rewards (void_id, grant_id)
+    select distinct v.id, g.grant_id from voids as v join void_events as e on e.void_id = v.id
+    join reward_grants as g on g.user_id = e.user_id and g.grant_id = any($2)
+    where v.state in ('listing', 'reversing', 'done') and v.ends > $3
+        and exists (select from user_score_histories as h where h.user_id = e.user_id and h.event_id = e.event_id
+            and h.source <> 'admin' and h.board_id = $1)
+        and not exists (select from reversals as r join user_score_histories as h
+                on h.user_id = r.user_id and h.event_id = r.reversal_id and h.source = 'admin' and h.board_id = $1
+            where r.user_id = e.user_id and r.event_id = e.event_id and not r.internal)
+    on conflict do nothing returning grant_id
+)
+update reward_grants as g set voids = voids + a.n
+from (select grant_id, count(*) as n from added group by grant_id) as a
+where g.grant_id = a.grant_id`
 
 	sqlContinueRun = `update reward_runs set next_rank = $2, granted = granted + $3 where board_id = $1`
 
@@ -222,13 +240,9 @@ func grantRanks(
 	for i, g := range chunk {
 		firsts[i], lasts[i], bands[i] = g.First, g.Last, g.Band+1
 	}
-	done, err := tx.Exec(ctx, sqlGrant, run.board.ID, first, last, run.table.ID, run.table.Expires.Seconds(),
-		firsts, lasts, bands, run.revision, run.table.Private)
-	if err != nil {
-		return 0, false, err
-	}
-	_, err = tx.Exec(ctx, sqlContinueRun, run.board.ID, last+1, done.RowsAffected())
-	return done.RowsAffected(), true, err
+	granted, err = run.grant(ctx, tx, last+1, sqlGrant, run.board.ID, first, last, run.table.ID,
+		run.table.Expires.Seconds(), firsts, lasts, bands, run.revision, run.table.Private)
+	return granted, true, err
 }
 
 // grantPrivate grants to users who have left all boards, by name. Where it ended is not stored: another
@@ -259,13 +273,28 @@ func grantPrivate(
 	if err != nil || len(users) == 0 {
 		return 0, read == size, err
 	}
-	done, err := tx.Exec(ctx, sqlGrantPrivate, run.board.ID, run.table.ID, run.revision,
+	granted, err = run.grant(ctx, tx, run.next, sqlGrantPrivate, run.board.ID, run.table.ID, run.revision,
 		run.table.Expires.Seconds(), users, ranks, bands)
+	return granted, read == size, err
+}
+
+// grant makes grants by a statement that returns their ids, and stores how many and which rank is next.
+func (r *rewardRun) grant(ctx context.Context, tx pgx.Tx, next int64, sql string, args ...any) (int64, error) {
+	rows, err := tx.Query(ctx, sql, args...)
 	if err != nil {
-		return 0, false, err
+		return 0, err
 	}
-	_, err = tx.Exec(ctx, sqlContinueRun, run.board.ID, run.next, done.RowsAffected())
-	return done.RowsAffected(), read == size, err
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+	if err != nil {
+		return 0, err
+	}
+	if len(ids) > 0 {
+		if _, err := tx.Exec(ctx, sqlTakeBackNew, r.board.ID, ids, r.board.PeriodStart); err != nil {
+			return 0, err
+		}
+	}
+	_, err = tx.Exec(ctx, sqlContinueRun, r.board.ID, next, len(ids))
+	return int64(len(ids)), err
 }
 
 // from returns the segments of a chunk: at most size ranks from a rank on, or from the next one that

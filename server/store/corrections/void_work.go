@@ -172,6 +172,11 @@ func (c *Corrections) correctSome(ctx context.Context, v *scoreboard.Void, ttl t
 	if v.State == scoreboard.VoidUndoing {
 		s.from, s.to, end = "reversed", "undone", scoreboard.VoidUndone
 	}
+	if v.State == scoreboard.VoidUndoing {
+		if err := c.giveBack(ctx, v.ID); err != nil {
+			return false, err
+		}
+	}
 	users, events, err := c.nextOfVoid(ctx, v.ID, s.from)
 	if err != nil {
 		return false, err
@@ -185,6 +190,11 @@ func (c *Corrections) correctSome(ctx context.Context, v *scoreboard.Void, ttl t
 	}
 	if err := c.skipMissing(ctx, v.ID, s.from, users, events, found); err != nil {
 		return false, err
+	}
+	if v.State == scoreboard.VoidReversing {
+		if err := c.takeBack(ctx, v.ID, found); err != nil {
+			return false, err
+		}
 	}
 	s.how = correction{
 		Correction: ledger.Correction{

@@ -43,6 +43,9 @@ join boards as b using (board_id) order by board_id`, append(args, int64(scorebo
 				return err
 			})
 		})
+	b.Queue(sqlAffected, append(args, scoreboard.MaxVoidedRewards)...).Query(func(rows pgx.Rows) error {
+		return addRewards(rows, &p.Rewards)
+	})
 	if err := c.db.SendBatch(ctx, &b).Close(); err != nil {
 		return nil, pg.Translate(fmt.Errorf("preview a void: %w", err))
 	}
@@ -63,6 +66,10 @@ const voidColumns = `id, coalesce(key_id, ''), coalesce(address, ''), coalesce(b
         from void_events cross join lateral string_to_table(note, ' ') as board
         where void_id = voids.id and state in ('reversed', 'undone') and attempts = 0 and note is not null
         group by board order by n desc, board limit 10) as most),
+    (select count(*) from void_rewards join reward_grants using (grant_id)
+        where void_id = voids.id and claimed_at is null),
+    (select count(*) from void_rewards join reward_grants using (grant_id)
+        where void_id = voids.id and claimed_at is not null),
     coalesce(problem, ''), attempts, next_at,
     (select count(*) from void_events where void_id = voids.id and state in ('todo', 'reversed') and attempts > 0),
     coalesce((select at from audit_log where target = 'void:' || voids.id and action = 'void.undo' order by id desc
@@ -120,6 +127,8 @@ func scanVoid(row pgx.Row) (*scoreboard.Void, error) {
 		&v.Undone,
 		&v.SkippedFor,
 		&v.ClosedBoards,
+		&v.Rewards.Revoked,
+		&v.Rewards.Flagged,
 		&v.Problem,
 		&v.Attempts,
 		&next,
