@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/scoreboard/scoreboard/loadgen/codec"
 	"github.com/scoreboard/scoreboard/loadgen/plan"
@@ -71,7 +72,7 @@ func (r acceptBench) accept(ctx context.Context, out string, more ...string) err
 		args = append(args, "--rate", "100", "--duration", "2s", "--users", "40", "--out", filepath.Join(r.dir, "out"))
 	}
 	args = append(args, r.Args...)
-	if err := r.warmUp(ctx); err != nil {
+	if err := r.warmUp(ctx, r.warmByLoad); err != nil {
 		return err
 	}
 	u := r.startUsage()
@@ -90,14 +91,14 @@ func (r acceptBench) accept(ctx context.Context, out string, more ...string) err
 	return nil
 }
 
-// warmUp sends a load with few users. A cold broker costs several times as much.
-func (r acceptBench) warmUp(ctx context.Context) error {
-	rate := "200..2000/10s"
+// warmByLoad warms by a load with few users, whose scores the criteria allow for.
+func (r acceptBench) warmByLoad(ctx context.Context, d time.Duration) error {
+	rate := 2000
 	if r.Quick {
-		rate = "100/1s"
+		rate = 100
 	}
-	_, _, err := r.sbctl(ctx, "load", "run", "--rate", rate, "--users", "10", "--skew", "0", "--quiet",
-		"--out", filepath.Join(r.dir, "warm"))
+	_, _, err := r.sbctl(ctx, "load", "run", "--rate", strconv.Itoa(rate), "--duration", d.String(), "--users", "10",
+		"--skew", "0", "--quiet", "--out", filepath.Join(r.dir, "warm"))
 	return err
 }
 

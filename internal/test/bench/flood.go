@@ -25,7 +25,7 @@ func Flood(ctx context.Context, o Options) error {
 		return err
 	}
 	defer r.stop()
-	if _, err := r.post(ctx, 64, r.warm); err != nil {
+	if err := r.warmByPosts(ctx); err != nil {
 		return err
 	}
 	r.printf("| valid traffic, %d/s | p50 ms | p95 ms | p99 ms | errors | p95 ratio to the first | flood/s "+

@@ -48,7 +48,7 @@ func (r pipelineBench) projectBacklog(ctx context.Context, size pipelineSize) er
 // projectionLag reads the time from commit to Redis from the daemon's histogram,
 // under a fixed rate of writes.
 func (r pipelineBench) projectionLag(ctx context.Context, _ pipelineSize) error {
-	if _, err := r.load(ctx, r.lagRate/2, r.warm); err != nil {
+	if err := r.warmByPosts(ctx); err != nil {
 		return err
 	}
 	before, err := r.metric(ctx, "scoreboard_projection_lag_seconds")

@@ -19,7 +19,7 @@ func Grown(ctx context.Context, o Options) error {
 	}
 	defer on.stop()
 	r := grownBench{on}
-	if _, err := r.post(ctx, 64, r.warm); err != nil {
+	if err := r.warmByPosts(ctx); err != nil {
 		return err
 	}
 	small, err := r.rate(ctx)

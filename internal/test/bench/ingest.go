@@ -24,14 +24,15 @@ func Ingest(ctx context.Context, o Options) error {
 		return err
 	}
 	defer r.stop()
-	if _, err := r.post(ctx, 64, r.warm); err != nil { // a cold broker costs several times as much
+	if err := r.warmByPosts(ctx); err != nil {
 		return err
 	}
 	r.println(
 		"| connections | increments/s | p50 ms | p99 ms | errors | lag at the end | daemon " +
-			"| PostgreSQL | Kafka | Redis | client | sum (CPU µs each) | daemon MiB |",
+			"| PostgreSQL | Kafka | Redis | client | sum (CPU µs each) | the broker's compilers, % of the machine " +
+			"| daemon MiB |",
 	)
-	r.println("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+	r.println("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, connections := range r.connections {
 		if err := r.measurePosts(ctx, connections); err != nil {
 			return err
@@ -42,7 +43,7 @@ func Ingest(ctx context.Context, o Options) error {
 
 // measurePosts prints the line of a number of connections.
 func (r *rig) measurePosts(ctx context.Context, connections int) error {
-	before := r.cpus()
+	before, compilers := r.cpus(), r.compilers()
 	ledger, err := r.queryInt(ctx, `select count(*) from user_score_histories`)
 	if err != nil {
 		return err
@@ -51,6 +52,7 @@ func (r *rig) measurePosts(ctx context.Context, connections int) error {
 	if err != nil {
 		return err
 	}
+	compiled := shareOf(r.compilers()-compilers, w.took)
 	lag, err := r.drain(ctx)
 	if err != nil {
 		return err
@@ -72,9 +74,9 @@ func (r *rig) measurePosts(ctx context.Context, connections int) error {
 	}
 	daemon, pg, kafka, redis := each(0), each(1), each(2), each(3)
 	r.printf(
-		"| %d | %.0f | %s | %s | %d | %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %d |\n",
+		"| %d | %.0f | %s | %s | %d | %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f | %d |\n",
 		connections, float64(w.requests)/w.took.Seconds(), w.p50, w.p99, w.errors, lag.Round(time.Millisecond),
-		daemon, pg, kafka, redis, float64(w.cpu.Microseconds())/n, float64(sum.Microseconds())/n,
+		daemon, pg, kafka, redis, float64(w.cpu.Microseconds())/n, float64(sum.Microseconds())/n, compiled,
 		residentOf(r.daemon.Process.Pid),
 	)
 	if extra := now - ledger - w.requests; extra < 0 || extra > int64(connections) {

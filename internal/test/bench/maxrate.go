@@ -39,7 +39,7 @@ func maxRate(ctx context.Context, o Options, mode plan.Mode, first int, args []s
 		return err
 	}
 	defer r.stop()
-	if _, err := r.post(ctx, 64, r.warm); err != nil {
+	if err := r.warmByPosts(ctx); err != nil {
 		return err
 	}
 	args = append([]string{

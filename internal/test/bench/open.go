@@ -10,7 +10,7 @@ func Open(ctx context.Context, o Options) error {
 		return err
 	}
 	defer r.stop()
-	if _, err := r.post(ctx, 64, r.warm); err != nil {
+	if err := r.warmByPosts(ctx); err != nil {
 		return err
 	}
 	r.println("| target/s | achieved/s | p50 ms | p95 ms | p99 ms | errors | daemon MiB |")

@@ -22,7 +22,7 @@ func (o *Options) partitionsOverHTTP(ctx context.Context, p PartitionOptions, ur
 		return err
 	}
 	defer r.stop()
-	if _, err := r.post(ctx, 64, r.warm); err != nil { // a cold broker costs several times as much
+	if err := r.warmByPosts(ctx); err != nil {
 		return err
 	}
 	r.printf("\nOver HTTP, beside as many signed increments, each in a request of its own:\n\n")

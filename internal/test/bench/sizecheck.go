@@ -36,7 +36,7 @@ func SizeCheck(ctx context.Context, o Options) error {
 	}
 	defer on.stop()
 	r := sizeBench{on}
-	if _, err := r.post(ctx, 64, r.warm/3); err != nil {
+	if err := r.warmByPosts(ctx); err != nil {
 		return err
 	}
 	c, rate, err := r.calibrate(ctx)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +14,8 @@ type usage struct {
 	start   time.Time
 	cpu     map[string]time.Duration
 	machine machineTime
+
+	compilers time.Duration // of the broker
 }
 
 // processes are the process ids of the installation.
@@ -32,7 +33,9 @@ func (r *rig) processes() map[string]int {
 }
 
 func (r *rig) startUsage() *usage {
-	m := &usage{start: time.Now(), cpu: map[string]time.Duration{}, machine: readMachine()}
+	m := &usage{
+		start: time.Now(), cpu: map[string]time.Duration{}, machine: readMachine(), compilers: r.compilers(),
+	}
 	for name, pid := range r.processes() {
 		m.cpu[name] = cpuOf(pid)
 	}
@@ -47,7 +50,7 @@ func (m *usage) print(r *rig, generator time.Duration, increments float64) {
 	line := func(name string, used time.Duration, resident string) {
 		r.printf(
 			"| %s | %.1f | %.1f %% | %.1f | %s |\n",
-			name, used.Seconds(), 100*used.Seconds()/took.Seconds()/float64(runtime.NumCPU()),
+			name, used.Seconds(), shareOf(used, took),
 			float64(used.Microseconds())/max(increments, 1), resident,
 		)
 	}
@@ -72,6 +75,7 @@ func (m *usage) print(r *rig, generator time.Duration, increments float64) {
 		took.Round(time.Second),
 		waiting,
 	)
+	r.printf("The broker's compilers took %.1f %% of it.\n", shareOf(r.compilers()-m.compilers, took))
 	if busy > 90 {
 		r.println("The CPU was the limit.")
 	} else if waiting > 20 {
