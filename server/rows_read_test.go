@@ -1,12 +1,16 @@
 package server_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/http/auth"
@@ -17,7 +21,7 @@ import (
 const rowsOfARequest = 2_000
 
 // Whoever asks, and however many users, friends and events there are, a request reads a few rows.
-// The board has 40,000 users, and one user has 30,000 requests to be a friend.
+// The board has 40,000 users, of whom 30,000 were private before, and one user has 30,000 requests to be a friend.
 func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -30,6 +34,30 @@ func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
 	h.await("standings", func() bool {
 		return conn.Count(t, `select count(*) from standings where board_id = 'global'`) >= 40_000
 	})
+	tiers := []client.Tier{{Name: "gold", Rank: 50}, {Name: "silver", Rank: 20_000}, {Name: "bronze", Percentile: 100}}
+	if _, err := built.client("root", auth.ScopeAdmin).SetBoard(t.Context(), "arena", client.BoardChange{
+		Attempts: new(int64(5)), Tiers: &tiers,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	server := built.client("game", auth.ScopeUpdate)
+	for i := range 20 { // so that the past has something to read
+		one := client.Increment{User: fmt.Sprintf("past%02d", i), Delta: 1}
+		if _, err := server.Submit(t.Context(), one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cursor := func(query string) string {
+		var page wire.Top
+		h.await("the cursor of a page", func() bool {
+			_, _, body := request(t, http.MethodGet, built.URL+"/v1/leaderboard/top?limit=100"+query, "",
+				bearer(h.token("u20000", "", time.Hour)))
+			return json.Unmarshal([]byte(body), &page) == nil && !page.Degraded && page.NextCursor != ""
+		})
+		return url.QueryEscape(page.NextCursor)
+	}
+	next, nextOfTier := cursor(""), cursor("&board=arena&tier=silver")
+	past := time.Now().UTC().Format(time.RFC3339Nano)
 	built.stop()
 	n := h.start("api", "postgres-max-conns", "2")
 
@@ -37,8 +65,16 @@ func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
 		"GET /v1/leaderboard/top?limit=100", "GET /v1/leaderboard/top?board=arena", "GET /v1/users/u20000/score",
 		"GET /v1/users/u20000/rank?k=5", "GET /v1/users/nobody/rank", "GET /v1/users/private/rank",
 		`POST /v1/leaderboard/users {"user_ids":["u00001","u20000","private","banned","nobody"]}`,
+		"GET /v1/leaderboard/top?board=arena&tier=gold", "GET /v1/leaderboard/top?board=arena&tier=silver",
+		"GET /v1/leaderboard/top?board=arena&tier=bronze&limit=100", "GET /v1/leaderboard/top?limit=100&cursor=" + next,
+		"GET /v1/leaderboard/top?limit=100&board=arena&tier=silver&cursor=" + nextOfTier,
+		"GET /v1/users/u20000/rank?k=5&board=arena", "GET /v1/leaderboard/top?limit=100&at=" + past,
+		"GET /v1/leaderboard/top?limit=100&as=now&at=" + past, "GET /v1/users/past05/rank?k=5&at=" + past,
+		"GET /v1/users/past05/history?step=1h&from=" + past,
+		"GET /v1/leaderboard/timeline?step=1m&limit=10&from=" + past,
 	}
 	player := []string{
+		"GET /v1/leaderboard/me?at=" + past,
 		"GET /v1/leaderboard/me?k=10", "GET /v1/leaderboard/me?board=arena", "GET /v1/leaderboard/friends",
 		"GET /v1/users/me/friends?limit=500", "GET /v1/users/me/friends?state=requested&limit=500",
 		"GET /v1/users/me/friends?state=received&limit=500",
@@ -48,7 +84,7 @@ func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
 		`PUT /v1/users/me/friends/nobody-2`, `DELETE /v1/users/me/friends/nobody-2`,
 		`PUT /v1/users/USER/privacy {"visibility":"friends"}`,
 	}
-	server := []string{
+	servers := []string{
 		"GET /v1/leaderboard/me?board=secret", "GET /v1/users/private/rank", "GET /v1/users/banned/score",
 		"GET /v1/boards/clans/teams", "GET /v1/boards/clans/teams/red/members",
 		`POST /v1/friends {"pairs":[{"user_id":"star","friend_id":"nobody-3"}]}`,
@@ -72,7 +108,7 @@ func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
 		{"popular player", "star", "", [][]string{anyone, player}},
 		{"private player", "private", "", [][]string{anyone, player}},
 		{"banned player", "banned", "", [][]string{anyone, player}},
-		{"server key", "game", auth.ScopeUpdate, [][]string{anyone, server}},
+		{"server key", "game", auth.ScopeUpdate, [][]string{anyone, servers}},
 		{"operator", "op", auth.ScopeOperate, [][]string{anyone, operator}},
 		{"administrator", "root", auth.ScopeAdmin, [][]string{operator, admin}},
 	} {
@@ -82,35 +118,38 @@ func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
 		}
 		for _, list := range caller.asks {
 			for _, ask := range list {
-				// A ranking that does not answer in time has PostgreSQL asked: only what reads many rows
-				// again and again does so for the request. What a node keeps for two seconds has expired then.
-				for try := 1; ; try++ {
-					if try > 1 {
-						time.Sleep(2500 * time.Millisecond)
-					}
-					rows, most := rowsOfRequest(t, conn, n, ask, caller.user, token)
+				// A ranking that does not answer in time has PostgreSQL asked, which is marked as degraded: such a
+				// measurement is repeated, until a minute later. Where it is not marked, as in receipts, only what
+				// reads many rows again and again does so for the request.
+				for try, end := 1, time.Now().Add(time.Minute); ; {
+					rows, most, degraded := rowsOfRequest(t, conn, n, ask, caller.user, token)
 					if rows <= rowsOfARequest {
 						break
 					}
-					if try == 3 {
-						t.Errorf("%s, %s: %d rows and index entries each, want at most %d:%s",
-							caller.what, ask, rows, rowsOfARequest, most)
+					if !degraded {
+						try++
+					}
+					if try > 3 || time.Now().After(end) {
+						t.Errorf("%s, %s: %d rows and index entries each, want at most %d (degraded: %t):%s",
+							caller.what, ask, rows, rowsOfARequest, degraded, most)
 						break
 					}
+					time.Sleep(2500 * time.Millisecond) // what a node keeps for two seconds has expired then
 				}
 			}
 		}
 	}
 }
 
-// rowsOfRequest returns how many rows and index entries a request reads, and of which tables.
+// rowsOfRequest returns how many rows and index entries a request reads, and of which tables, and whether
+// PostgreSQL was read instead of the ranking.
 func rowsOfRequest(
 	t *testing.T, conn *backends.Conn, n *node, ask, user string, token http.Header,
-) (rows int64, most string) {
+) (rows int64, most string, degraded bool) {
 	t.Helper()
 	before := rowsOfNode(t, conn)
-	const answers, attempts = 12, 200 // PostgreSQL plans a statement once for all values after five
-	times := int64(0)
+	const answers = 12 // PostgreSQL plans a statement once for all values after five
+	times, end := int64(0), time.Now().Add(awaitTimeout)
 	for answered := 0; answered < answers; times++ {
 		method, rest, _ := strings.Cut(ask, " ")
 		path, body, _ := strings.Cut(rest, " ")
@@ -118,7 +157,7 @@ func rowsOfRequest(
 			"NOW", time.Now().UTC().Format(time.RFC3339)).Replace(body)
 		status, _, answer := request(t, method, n.URL+strings.ReplaceAll(path, "USER", user), body, token)
 		switch {
-		case times == attempts:
+		case time.Now().After(end):
 			t.Fatalf("%s of %s: only server errors: %s", ask, user, answer)
 		case status >= http.StatusInternalServerError: // its connection was closed, to count
 			time.Sleep(20 * time.Millisecond)
@@ -127,6 +166,7 @@ func rowsOfRequest(
 			t.Fatalf("%s of %s: %d %s", ask, user, status, answer)
 		default:
 			answered++
+			degraded = degraded || strings.Contains(answer, `"degraded":true`)
 		}
 	}
 	for table, read := range rowsOfNode(t, conn) {
@@ -135,7 +175,7 @@ func rowsOfRequest(
 			most += fmt.Sprintf(" %s %d", table, delta)
 		}
 	}
-	return rows / times, most
+	return rows / times, most, degraded
 }
 
 // fillForRowCounts makes many users with scores, a private and a banned one, and the star, whom
@@ -148,6 +188,9 @@ func fillForRowCounts(t *testing.T, conn *backends.Conn) {
 	conn.Do(t, `insert into user_privacy (user_id, visibility, pseudonym_key)
 values ('private', 'private', sha256('test'))`)
 	conn.Do(t, `insert into private_users (user_id, since) values ('private', now() - interval '1 day')`)
+	conn.Do(t, `insert into private_users (user_id, since, until)
+select 'u' || lpad(i::text, 5, '0'), now() - interval '2 days', now() - interval '1 day'
+from generate_series(1, 30000) i`)
 	for _, board := range []string{"arena", "secret", "clans"} {
 		conn.Do(t, `insert into boards select (jsonb_populate_record(b, jsonb_build_object('board_id', $1::text,
     'family_id', $1::text, 'public', $1 <> 'secret'))).* from boards b where board_id = 'global'`, board)

@@ -145,11 +145,12 @@ func (a *series) readBans(ctx context.Context) (err error) {
 }
 
 // sqlPeriods returns when some users became private or came back up to a time, without periods that
-// ended before a checkpoint.
+// ended before a checkpoint. The end is compared so that no index on it serves: a plan for all values would
+// read all periods by it.
 const sqlPeriods = `select user_id, true, since from private_users
 where user_id = any($3) and since <= $1 and coalesce(until, 'infinity') > $2
 union all select user_id, false, until from private_users
-where user_id = any($3) and until <= $1 and until > $2 order by 3, 1, 2`
+where user_id = any($3) and coalesce(until, 'infinity') <= $1 and coalesce(until, 'infinity') > $2 order by 3, 1, 2`
 
 // readVisibility reads which users are hidden at which of the times: bans, and private periods of the users
 // whom the checkpoint leaves uncertain, whose scores are computed again, and of also.
