@@ -164,7 +164,7 @@ func newRig(t *testing.T, addresses int, edits ...func(*rig)) *rig {
 func (r *rig) with(edit func(*api.Options)) {
 	reads := func(l *counting) api.Rate { return api.Rate{Users: l, Servers: r.limits.servers} }
 	o := api.Options{
-		Peers:      []string{"arena-1", "arena 1"},
+		Peers:      append([]string{"arena-1"}, unusualPeers...),
 		Tokens:     r.tokens,
 		Keyring:    r.ring,
 		Catalog:    r,

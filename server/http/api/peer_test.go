@@ -4,12 +4,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 // A client certificate with a configured name may act for any user, and still needs
@@ -46,12 +48,11 @@ func TestClientCertificateActsAsServer(t *testing.T) {
 		body     string
 		want     int
 	}{
-		"configured name":     {"arena-1", true, good, http.StatusOK},
-		"other name":          {"arena-2", true, good, http.StatusUnauthorized},
-		"longer name":         {"arena-11", true, good, http.StatusUnauthorized},
-		"unverified":          {"arena-1", false, good, http.StatusUnauthorized},
-		"wrong signature":     {"arena-1", true, increment("alice", "e2", "k1", "wrong"), http.StatusUnauthorized},
-		"not a valid user id": {"arena 1", true, good, http.StatusUnauthorized},
+		"configured name": {"arena-1", true, good, http.StatusOK},
+		"other name":      {"arena-2", true, good, http.StatusUnauthorized},
+		"longer name":     {"arena-11", true, good, http.StatusUnauthorized},
+		"unverified":      {"arena-1", false, good, http.StatusUnauthorized},
+		"wrong signature": {"arena-1", true, increment("alice", "e2", "k1", "wrong"), http.StatusUnauthorized},
 	} {
 		if got := ask(c.name, c.verified, c.body); got != c.want {
 			t.Errorf("%s: got %d, want %d", name, got, c.want)
@@ -74,6 +75,35 @@ func TestClientCertificateActsAsServer(t *testing.T) {
 	)
 	if r.last.Attested {
 		t.Errorf("with a token: got %+v, want it not attested", r.last)
+	}
+}
+
+// unusualPeers are configured names of client certificates that the server makes itself, or that no user has.
+var unusualPeers = []string{
+	"team:ants", "erased-abc", "role:scoreboard", "scoreboardd", "~k3vq7m2xh5bwc6ta", "me", "arena 1", "x:abc",
+}
+
+// A client certificate with such a name acts under the id that the name would get in a token, never under
+// the name itself.
+func TestCertificatesWithReservedNames(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 1000)
+	for i, name := range unusualPeers {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/scores/increment",
+			strings.NewReader(increment("alice", fmt.Sprintf("e%d", i), "k1", "s1")))
+		req.Header.Set("Content-Type", "application/json")
+		leaf := &x509.Certificate{Subject: pkix.Name{CommonName: "other"}, DNSNames: []string{name}}
+		req.TLS = &tls.ConnectionState{
+			PeerCertificates: []*x509.Certificate{leaf}, VerifiedChains: [][]*x509.Certificate{{leaf}},
+		}
+		w := httptest.NewRecorder()
+		r.last = scoreboard.Increment{}
+		r.ServeHTTP(w, req)
+		want, err := scoreboard.ExternalUserID(name)
+		if err != nil || w.Code != http.StatusOK || r.last.Signer != string(want) ||
+			!strings.HasPrefix(string(want), "x:") || string(want) == name {
+			t.Errorf("%s: %d %s signed by %q, want %q, %v", name, w.Code, w.Body, r.last.Signer, want, err)
+		}
 	}
 }
 
