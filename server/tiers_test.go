@@ -18,7 +18,7 @@ import (
 func TestTiersOfBoards(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	n := h.start(allRoles, "transport", "direct", "boards-close-grace", "1s")
+	n := h.start(allRoles, "transport", "direct", "boards-close-grace", "1s", "reads-anonymous", "true")
 	c := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
 	end := time.Now().Add(time.Hour).UTC()
 	made, err := c.CreateBoard(t.Context(), client.BoardRequest{
@@ -86,6 +86,12 @@ func TestTiersOfBoards(t *testing.T) {
 		got, body := h.get(t, n.URL+"/v1/leaderboard/top?board=cup&"+query, bearer)
 		if got != status {
 			t.Errorf("%s: got %d %s, want %d", query, got, body, status)
+		}
+	}
+	for _, token := range []http.Header{nil, bearer} { // not even with what others may read
+		status, header, body := request(t, http.MethodGet, n.URL+"/v1/leaderboard/top?board=cup&tier=gold", "", token)
+		if status != http.StatusOK || header.Get("Cache-Control") != "no-store" {
+			t.Errorf("a tier is cached: %d %q %s", status, header.Get("Cache-Control"), body)
 		}
 	}
 	later := end.Add(time.Hour)
