@@ -133,13 +133,16 @@ func codeOfStatus(status int) wire.Code {
 	return wire.CodeInternal
 }
 
+// longestRetryAfter is the longest wait that a server can ask for: longer ones would overflow, or be for years.
+const longestRetryAfter = 24 * time.Hour
+
 // retryAfter parses both forms of the header; 0 if it is absent.
 func retryAfter(s string, now time.Time) time.Duration {
 	if n, err := strconv.Atoi(s); err == nil {
-		return time.Duration(max(n, 0)) * time.Second
+		return time.Duration(min(max(n, 0), int(longestRetryAfter/time.Second))) * time.Second
 	}
 	if t, err := http.ParseTime(s); err == nil {
-		return max(t.Sub(now), 0)
+		return min(max(t.Sub(now), 0), longestRetryAfter)
 	}
 	return 0
 }

@@ -19,6 +19,7 @@ from scoreboard.signing import header_text
 T = TypeVar("T")
 
 _SECONDS = re.compile(r"-?[0-9]{1,9}", re.ASCII)
+_LONGEST_RETRY_AFTER = 24 * 3600  # seconds; a queue would wait for years
 
 
 # What a try may fail with. Anything else is a mistake in a program, which a retry would hide.
@@ -169,13 +170,13 @@ def _code_of_status(status: int) -> str:
 
 
 def _retry_after(text: str, now: float) -> float:
-    """Seconds of both forms of the header; 0 if it is absent or neither."""
+    """Seconds of both forms of the header, at most a day; 0 if it is absent or neither."""
     if _SECONDS.fullmatch(text):
-        return max(int(text), 0)
+        return min(max(int(text), 0), _LONGEST_RETRY_AFTER)
     try:
         at = email.utils.parsedate_to_datetime(text)
     except (ValueError, TypeError, IndexError):
         return 0
     if at.tzinfo is None:
         at = at.replace(tzinfo=datetime.timezone.utc)
-    return max(at.timestamp() - now, 0)
+    return min(max(at.timestamp() - now, 0), _LONGEST_RETRY_AFTER)

@@ -159,8 +159,11 @@ function codeOf(status: number): Code {
   return codes[status] ?? (status < 500 ? "invalid_request" : "internal");
 }
 
+/** The longest wait that a server can ask for, in milliseconds: a timer of more than 24 days would end at once. */
+const LONGEST_RETRY_AFTER = 24 * 3600 * 1000;
+
 /** retryAfter parses both forms of the header, in milliseconds; 0 if it is neither. */
 function retryAfter(header: string): number {
   const at = /^[+-]?\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
-  return Math.max(at || 0, 0);
+  return Math.min(Math.max(at || 0, 0), LONGEST_RETRY_AFTER);
 }

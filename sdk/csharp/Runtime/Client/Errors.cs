@@ -108,6 +108,9 @@ namespace Scoreboard.Client
             };
         }
 
+        /// <summary>The longest wait that a server can ask for. A timer of more than 24 days would fail.</summary>
+        private static readonly TimeSpan LongestRetryAfter = TimeSpan.FromDays(1);
+
         /// <summary>Parses both forms of the header; zero if it is neither.</summary>
         private static TimeSpan RetryAfter(string header, DateTimeOffset now)
         {
@@ -123,6 +126,7 @@ namespace Scoreboard.Client
             {
                 wait = time - now;
             }
+            if (wait > LongestRetryAfter) return LongestRetryAfter;
             return wait > TimeSpan.Zero ? wait : TimeSpan.Zero;
         }
     }

@@ -8,6 +8,8 @@ extends Node
 const TRIES := 5
 const TRY_SECONDS := 10.0
 const MAX_RETRY_AFTER := 30.0
+## The longest wait that a server can ask for, in seconds: a queue would wait for years.
+const LONGEST_RETRY_AFTER := 86400.0
 const MAX_RESPONSE := 4 << 20
 const QUEUED_MSEC := 30000
 
@@ -249,8 +251,8 @@ func _retry_after(headers: PackedStringArray) -> float:
 		if header.to_lower().begins_with("retry-after:"):
 			var text := header.substr(header.find(":") + 1).strip_edges()
 			if text.is_valid_int():
-				return maxf(text.to_float(), 0.0)
-			return maxf(_date(text) - Time.get_unix_time_from_system(), 0.0)
+				return clampf(text.to_float(), 0.0, LONGEST_RETRY_AFTER)
+			return clampf(_date(text) - Time.get_unix_time_from_system(), 0.0, LONGEST_RETRY_AFTER)
 	return 0.0
 
 
