@@ -34,6 +34,11 @@ func TestReleasesArePinned(t *testing.T) {
 	if push := strings.Index(workflow, "build-push-action"); refusal < 0 || push < refusal {
 		t.Error("the release does not stop at a placeholder before it pushes")
 	}
+	// The image is compiled as its own platform, which a runner of another one has to emulate.
+	emulator, build := strings.Index(workflow, "docker/setup-qemu-action"), strings.Index(workflow, "build-push-action")
+	if !strings.Contains(workflow, "platforms: linux/amd64,linux/arm64\n") || emulator < 0 || emulator > build {
+		t.Error("the release does not build for arm64, or nothing runs what it builds with there")
+	}
 	application := readText(t, "gitops/application.yaml")
 	for _, want := range []string{"name: image.repository", "name: image.digest"} {
 		if !strings.Contains(application, want) {

@@ -91,10 +91,22 @@ func checkPolicy(t *testing.T, name string, spec map[string]any) {
 	if name == "default" || name == "small" {
 		return
 	}
+	reached := map[any]bool{}
 	for _, each := range spec["egress"].([]any) {
 		rule := each.(map[string]any)
-		if opened, _ := rule["ports"].([]any); len(opened) == 0 {
+		opened, _ := rule["ports"].([]any)
+		if len(opened) == 0 {
 			t.Errorf("%s: pods reach any port of %v", name, rule["to"])
+		}
+		for _, one := range opened {
+			reached[one.(map[string]any)["port"]] = true
+		}
+	}
+	for what, port := range map[string]int{
+		"PostgreSQL": 5432, "Redis": 6379, "Kafka": 9092, "the collector of traces": 4317, "the archive": 443,
+	} {
+		if !reached[port] {
+			t.Errorf("%s: pods do not reach %s", name, what)
 		}
 	}
 }

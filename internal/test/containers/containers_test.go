@@ -51,6 +51,12 @@ func (s *stack) upgrade(t *testing.T, previous string) {
 	load := startLoad(t, s, 8)
 	time.Sleep(3 * time.Second)
 	s.dir = present
+	// .ci/containers has run the first of the commands.
+	page := docpage.Read(t, root, "docs/runbook/upgrade.md")
+	const build, up = "docker compose build\n", "docker compose up -d --wait\n"
+	if script := page.Script(t, []string{"Upgrade"}, nil); script != build+up {
+		t.Errorf("docs/runbook/upgrade.md has the commands\n%s\nwant\n%s", script, build+up)
+	}
 	s.run(t, "docker", "tag", "scoreboard:present", "scoreboard:dev")
 	began := time.Now()
 	s.compose(t, "up", "-d", "--wait")
@@ -260,14 +266,7 @@ func (s *stack) viewers(t *testing.T) {
 	closed := make(map[int]int) // by code
 	s.run(t, "sbctl", "settings", "set", "realtime.connections_per_user", strconv.Itoa(viewers), "--reason", "check")
 	for range viewers {
-		ws, resp, err := websocket.DefaultDialer.DialContext(t.Context(),
-			strings.Replace(api, "http", "ws", 1)+"/v1/realtime/leaderboard",
-			http.Header{"Authorization": {"Bearer " + s.token}})
-		if err != nil {
-			t.Fatalf("connect a viewer: %v, %+v", err, resp)
-		}
-		_ = resp.Body.Close()
-		t.Cleanup(func() { _ = ws.Close() })
+		ws := s.dial(t)
 		work.Go(func() {
 			for {
 				_, _, err := ws.ReadMessage()

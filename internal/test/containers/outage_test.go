@@ -20,6 +20,7 @@ type outage struct {
 	alerts             []string
 	write, async, read int
 	ranks, degraded    bool
+	changes            bool // streams may show some
 }
 
 // readOutages reads that table, by the first cell of its rows.
@@ -43,6 +44,7 @@ func readOutages(t *testing.T) map[string]outage {
 			alerts: regexp.MustCompile(`\w+`).FindAllString(row[3], -1),
 			write:  number(row[4]), async: number(row[5]), read: number(row[6]),
 			ranks: !strings.Contains(row[4], "without a rank"), degraded: strings.Contains(row[6], "degraded"),
+			changes: strings.Contains(row[7], "streams continue"),
 		}
 	}
 	return all
@@ -62,6 +64,7 @@ func (s *stack) outages(t *testing.T) {
 	rows := readOutages(t)
 	player := newLedger(t, s, "outage")
 	s.healthy(t, player)
+	watching := newViewer(t, s)
 	for _, tt := range []struct {
 		row      string
 		services []string
@@ -84,9 +87,11 @@ func (s *stack) outages(t *testing.T) {
 					ids[i] = s.containers(t)[name].ID
 				}
 				s.run(t, "docker", append([]string{b.broken}, ids...)...)
-				s.compare(t, want, tt.backends, player)
+				s.compare(t, want, tt.backends, player, watching)
+				before := watching.shown.Load()
 				s.run(t, "docker", append([]string{b.back}, ids...)...)
 				s.healthy(t, player)
+				watching.sees(t, before)
 			})
 		}
 	}
@@ -94,7 +99,7 @@ func (s *stack) outages(t *testing.T) {
 }
 
 // compare requires everything that a row says.
-func (s *stack) compare(t *testing.T, want outage, backends []string, player *ledger) {
+func (s *stack) compare(t *testing.T, want outage, backends []string, player *ledger, watching *viewer) {
 	t.Helper()
 	const within = 30 * time.Second
 	began := time.Now()
@@ -110,6 +115,7 @@ func (s *stack) compare(t *testing.T, want outage, backends []string, player *le
 		return ""
 	})
 	eventually(t, within, "sbctl doctor", func() string { return s.doctor(t, backends) })
+	before := watching.shown.Load()
 	eventually(t, within, "a write", func() string {
 		status, receipt := player.point(t.Context(), false)
 		if status != want.write || status/100 == 2 && (receipt.Rank != nil) != want.ranks {
@@ -136,6 +142,10 @@ func (s *stack) compare(t *testing.T, want outage, backends []string, player *le
 		}
 		return ""
 	})
+	watching.open(t)
+	if got := watching.shown.Load() - before; got > 0 && !want.changes {
+		t.Errorf("the stream has shown %d changes", got)
+	}
 	t.Logf("as the table says after %v", time.Since(began).Round(100*time.Millisecond))
 }
 
