@@ -91,7 +91,7 @@ func checkPolicy(t *testing.T, name string, spec map[string]any) {
 	if name == "default" || name == "small" {
 		return
 	}
-	reached := map[any]bool{}
+	reached := map[int]bool{}
 	for _, each := range spec["egress"].([]any) {
 		rule := each.(map[string]any)
 		opened, _ := rule["ports"].([]any)
@@ -99,11 +99,15 @@ func checkPolicy(t *testing.T, name string, spec map[string]any) {
 			t.Errorf("%s: pods reach any port of %v", name, rule["to"])
 		}
 		for _, one := range opened {
-			reached[one.(map[string]any)["port"]] = true
+			first := one.(map[string]any)["port"].(int)
+			last, _ := one.(map[string]any)["endPort"].(int)
+			for port := first; port <= max(first, last); port++ {
+				reached[port] = true
+			}
 		}
 	}
 	for what, port := range map[string]int{
-		"PostgreSQL": 5432, "Redis": 6379, "Kafka": 9092, "the collector of traces": 4317, "the archive": 443,
+		"PostgreSQL": 5432, "Redis": 6379, "Kafka": 9092, "the collector of traces": 4318, "the archive": 443,
 	} {
 		if !reached[port] {
 			t.Errorf("%s: pods do not reach %s", name, what)
