@@ -95,7 +95,26 @@ func (s *stack) outages(t *testing.T) {
 			})
 		}
 	}
+	t.Run("postgres read-only", func(t *testing.T) {
+		want, ok := rows["PostgreSQL is read-only"]
+		if !ok {
+			t.Fatal("docs/readiness.md has no row of a PostgreSQL that is read-only")
+		}
+		s.readOnly(t, "on")
+		s.compare(t, want, []string{"postgres"}, player, watching)
+		before := watching.shown.Load()
+		s.readOnly(t, "off")
+		s.healthy(t, player)
+		watching.sees(t, before)
+	})
 	player.settle(t, 30*time.Second)
+}
+
+// readOnly has PostgreSQL reject writes, or take them again.
+func (s *stack) readOnly(t *testing.T, value string) {
+	t.Helper()
+	s.compose(t, "exec", "-T", "postgres", "psql", "-q", "-v", "ON_ERROR_STOP=1", "-U", "scoreboard", "-d", "scoreboard",
+		"-c", "alter system set default_transaction_read_only = "+value, "-c", "select pg_reload_conf()")
 }
 
 // compare requires everything that a row says.
