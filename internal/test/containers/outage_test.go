@@ -20,7 +20,6 @@ type outage struct {
 	alerts             []string
 	write, async, read int
 	ranks, degraded    bool
-	changes            bool // streams may show some
 }
 
 // readOutages reads that table, by the first cell of its rows.
@@ -44,7 +43,6 @@ func readOutages(t *testing.T) map[string]outage {
 			alerts: regexp.MustCompile(`\w+`).FindAllString(row[3], -1),
 			write:  number(row[4]), async: number(row[5]), read: number(row[6]),
 			ranks: !strings.Contains(row[4], "without a rank"), degraded: strings.Contains(row[6], "degraded"),
-			changes: strings.Contains(row[7], "streams continue"),
 		}
 	}
 	return all
@@ -64,7 +62,7 @@ func (s *stack) outages(t *testing.T) {
 	rows := readOutages(t)
 	player := newLedger(t, s, "outage")
 	s.healthy(t, player)
-	watching := newViewer(t, s)
+	watching := newViewer(t, s, player.user)
 	for _, tt := range []struct {
 		row      string
 		services []string
@@ -86,9 +84,17 @@ func (s *stack) outages(t *testing.T) {
 				for i, name := range tt.services {
 					ids[i] = s.containers(t)[name].ID
 				}
-				s.run(t, "docker", append([]string{b.broken}, ids...)...)
+				for _, id := range ids {
+					// On a busy machine, the engine cannot always freeze a process.
+					eventually(t, 10*time.Second, "the engine to break it", func() string {
+						if _, err := s.try(t, "docker", b.broken, id); err != nil {
+							return err.Error()
+						}
+						return ""
+					})
+				}
 				s.compare(t, want, tt.backends, player, watching)
-				before := watching.shown.Load()
+				before := watching.score.Load()
 				s.run(t, "docker", append([]string{b.back}, ids...)...)
 				s.healthy(t, player)
 				watching.sees(t, before)
@@ -102,7 +108,7 @@ func (s *stack) outages(t *testing.T) {
 		}
 		s.readOnly(t, "on")
 		s.compare(t, want, []string{"postgres"}, player, watching)
-		before := watching.shown.Load()
+		before := watching.score.Load()
 		s.readOnly(t, "off")
 		s.healthy(t, player)
 		watching.sees(t, before)
@@ -134,7 +140,6 @@ func (s *stack) compare(t *testing.T, want outage, backends []string, player *le
 		return ""
 	})
 	eventually(t, within, "sbctl doctor", func() string { return s.doctor(t, backends) })
-	before := watching.shown.Load()
 	eventually(t, within, "a write", func() string {
 		status, receipt := player.point(t.Context(), false)
 		if status != want.write || status/100 == 2 && (receipt.Rank != nil) != want.ranks {
@@ -162,9 +167,6 @@ func (s *stack) compare(t *testing.T, want outage, backends []string, player *le
 		return ""
 	})
 	watching.open(t)
-	if got := watching.shown.Load() - before; got > 0 && !want.changes {
-		t.Errorf("the stream has shown %d changes", got)
-	}
 	t.Logf("as the table says after %v", time.Since(began).Round(100*time.Millisecond))
 }
 
@@ -188,6 +190,12 @@ func (s *stack) healthy(t *testing.T, player *ledger) {
 		return ""
 	})
 	eventually(t, within, "a read", func() string { return s.board(t, 200, false) })
+	eventually(t, within, "a board that is not repaired", func() string {
+		if _, body := get(t, api+"/v1/leaderboard/top", s.token); !strings.Contains(body, `"board_state":"HEALTHY"`) {
+			return body
+		}
+		return ""
+	})
 	t.Logf("healthy after %v", time.Since(began).Round(100*time.Millisecond))
 }
 

@@ -1,6 +1,7 @@
 package containers
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -26,24 +27,31 @@ func (s *stack) dial(t *testing.T) *websocket.Conn {
 
 // viewer follows the board on one connection, whatever fails.
 type viewer struct {
-	shown atomic.Int64 // states of a healthy ranking
+	user  string
+	score atomic.Int64 // of the user, as it was shown last
 	ended atomic.Pointer[error]
 }
 
-func newViewer(t *testing.T, s *stack) *viewer {
+func newViewer(t *testing.T, s *stack, user string) *viewer {
 	t.Helper()
-	v := &viewer{}
+	v := &viewer{user: user}
 	ws := s.dial(t)
 	go func() {
 		for {
-			_, message, err := ws.ReadMessage()
-			if err != nil {
+			var message struct {
+				Top []struct {
+					User  string `json:"user_id"`
+					Score int64  `json:"score"`
+				} `json:"top"`
+			}
+			if err := ws.ReadJSON(&message); err != nil {
 				v.ended.Store(&err)
 				return
 			}
-			if strings.Contains(string(message), `"type":"leaderboard.updated"`) &&
-				!strings.Contains(string(message), `"degraded":true`) {
-				v.shown.Add(1)
+			for _, row := range message.Top {
+				if row.User == user {
+					v.score.Store(row.Score)
+				}
 			}
 		}
 	}()
@@ -58,13 +66,13 @@ func (v *viewer) open(t *testing.T) {
 	}
 }
 
-// sees waits for a state after those that were shown before.
+// sees waits for a higher score.
 func (v *viewer) sees(t *testing.T, before int64) {
 	t.Helper()
 	v.open(t)
 	eventually(t, 30*time.Second, "a change in the stream", func() string {
-		if v.shown.Load() == before {
-			return "none was shown"
+		if got := v.score.Load(); got <= before {
+			return fmt.Sprintf("the score of %s is %d, as before", v.user, got)
 		}
 		return ""
 	})
