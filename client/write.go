@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -34,6 +35,8 @@ type Increment struct {
 	// IfPeriod has it count only while this is the current period of a board that it names,
 	// such as weekly:2026-w47; else the code is period_ended.
 	IfPeriod string
+	// Metadata is a JSON object of at most 1 KiB, for boards that keep it.
+	Metadata json.RawMessage
 }
 
 // Receipt is the outcome of an increment on one board: NewScore,
@@ -52,11 +55,14 @@ func (in *Increment) request() *wire.IncrementRequest {
 	return &wire.IncrementRequest{
 		UserID: in.User, Delta: in.Delta, EventID: in.EventID, Board: in.Board, Action: in.Action,
 		ActionToken: in.ActionToken, Attestation: in.Attestation, Attributes: in.Attributes, IfPeriod: in.IfPeriod,
+		Metadata: wire.Object(in.Metadata),
 	}
 }
 
 // signedInHeaders reports whether it has what the signature of its fields does not cover.
-func (in *Increment) signedInHeaders() bool { return len(in.Attributes) > 0 || in.IfPeriod != "" }
+func (in *Increment) signedInHeaders() bool {
+	return len(in.Attributes) > 0 || in.IfPeriod != "" || len(in.Metadata) > 0
+}
 
 // Submit counts an increment and returns its receipt. It retries temporary errors
 // with the same event id, so the increment counts at most once. An *Error has the

@@ -202,6 +202,7 @@ func (s *Server) makeReads() {
 		Catalog: s.catalog, Ranking: s.ranking, Fallback: s.store.Reads, TriggerRebuild: s.rebuild,
 		StoreUnavailable: s.catalog.Unavailable, UserCache: s.config.Reads.UserCache, Display: s.display(), Log: s.log,
 		AttemptCounts: s.store.Reads,
+		Metadata:      s.store.Reads,
 	}
 	if s.config.ReadsReplicas() {
 		o.RankingReplica, o.FallbackReplica = s.replicas.ranking, s.replicas.fallback

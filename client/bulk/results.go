@@ -221,6 +221,9 @@ func sumOf(it *item) uint16 {
 	for _, name := range slices.Sorted(maps.Keys(it.in.Attributes)) {
 		_, _ = fmt.Fprintf(h, " %q=%q", name, it.in.Attributes[name])
 	}
+	if len(it.in.Metadata) > 0 {
+		_, _ = fmt.Fprintf(h, " with %q", it.in.Metadata)
+	}
 	if it.in.IfPeriod != "" {
 		_, _ = fmt.Fprintf(h, " if %q", it.in.IfPeriod)
 	}

@@ -63,7 +63,8 @@ func gather(batch []item, lane <-chan item) []item {
 
 // weight is the approximate size of a line in a request.
 func weight(it *item) int {
-	size := 128 + len(it.in.User) + len(it.in.EventID) + len(it.in.Board) + len(it.in.Action) + len(it.in.IfPeriod)
+	size := 128 + len(it.in.User) + len(it.in.EventID) + len(it.in.Board) + len(it.in.Action) + len(it.in.IfPeriod) +
+		len(it.in.Metadata)
 	for name, value := range it.in.Attributes {
 		size += 8 + len(name) + len(value)
 	}

@@ -114,6 +114,7 @@ func (n *ndjson) parse(text []byte) item {
 
 		Attributes map[string]string `json:"attributes"`
 		IfPeriod   string            `json:"if_period"`
+		Metadata   wire.Object       `json:"metadata"`
 	}
 	// A misspelt "board" must not become a point on the global board.
 	d := json.NewDecoder(bytes.NewReader(jsonint.Plain(text)))
@@ -131,6 +132,7 @@ func (n *ndjson) parse(text []byte) item {
 	return item{line: n.line, in: client.Increment{
 		User: fields.User, Delta: *fields.Delta, EventID: fields.Event, Board: fields.Board, Action: fields.Action,
 		Attributes: fields.Attributes, IfPeriod: fields.IfPeriod,
+		Metadata: json.RawMessage(fields.Metadata),
 	}}
 }
 

@@ -50,6 +50,8 @@ type BoardRequest struct {
 	// Maximum number of events of a user that are recorded in a period, whether they improve the score or
 	// not; without a period, for all time. 0, the default: no limit.
 	Attempts *int64 `json:"attempts,omitempty"`
+	// To whom the metadata of standings is shown: none (it is not kept; the default), self (to the user) or public.
+	Metadata string `json:"metadata,omitempty"`
 
 	DryRun bool `json:"dry_run,omitempty"`
 }
@@ -78,6 +80,8 @@ type BoardChange struct {
 	// Maximum number of events of a user that are recorded in a period, from now on; 0: no limit. Events of
 	// the current period count.
 	Attempts *int64 `json:"attempts,omitempty"`
+	// To whom the metadata of standings is shown: none (it is not kept), self (to the user) or public.
+	Metadata *string `json:"metadata,omitempty"`
 }
 
 // The values of Require.
@@ -103,6 +107,8 @@ type Board struct {
 	MaxScore int64  `json:"max_score"`
 	// Maximum number of events of a user that are recorded in a period; absent if there is no limit.
 	Attempts int64 `json:"attempts,omitempty"`
+	// To whom the metadata of standings is shown: self (to the user) or public; absent if the board keeps none.
+	Metadata string `json:"metadata,omitempty"`
 	// How often the bounds and the attempts were set: 1 since the board was created, one more with each change.
 	BoundsVersion int64    `json:"bounds_version"`
 	Public        bool     `json:"public"`               // whether users see the board without a scope
@@ -219,6 +225,8 @@ type FinalEntry struct {
 	UserID    string    `json:"user_id"`
 	Score     int64     `json:"score"` // final score, in points
 	ReachedAt time.Time `json:"reached_at"`
+	// Metadata of the submission that made the score, in exports of boards that keep it.
+	Metadata Object `json:"metadata,omitempty"`
 	// SHA-256 in hex over rank, user_id, score, reached_at in microseconds of Unix time and salt; absent in format 1.
 	Leaf string `json:"leaf,omitempty"`
 	// Random, in hex; absent if the caller may not see the user's id, after an erasure, and in format 1.

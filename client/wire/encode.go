@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -52,6 +53,7 @@ func (e *Entry) AppendJSON(b []byte) []byte {
 	if e.Private {
 		b = append(b, `,"private":true`...)
 	}
+	b = appendObject(b, e.Metadata)
 	return append(b, '}')
 }
 
@@ -128,6 +130,7 @@ func (p *Place) AppendJSON(b []byte) []byte {
 	if p.NextTier != nil {
 		b = p.NextTier.AppendJSON(append(b, `,"next_tier":`...))
 	}
+	b = appendObject(b, p.Metadata)
 	return append(b, '}')
 }
 
@@ -149,6 +152,16 @@ func appendTime(b []byte, name string, t *time.Time) []byte {
 		return b
 	}
 	return append(t.AppendFormat(append(b, name...), time.RFC3339Nano), '"')
+}
+
+// appendObject appends optional metadata as encoding/json would.
+func appendObject(b []byte, o Object) []byte {
+	if o == "" {
+		return b
+	}
+	var escaped bytes.Buffer
+	json.HTMLEscape(&escaped, []byte(o))
+	return append(append(b, `,"metadata":`...), escaped.Bytes()...)
 }
 
 func appendNullable(b []byte, v *int64) []byte {

@@ -13,6 +13,8 @@ type Entry struct {
 	AvatarURL   string `json:"avatar_url,omitempty"`
 	// true for a user who is not on any board: rank is the one that the score would have
 	Private bool `json:"private,omitempty"`
+	// Metadata of the submission that made the score, where the board shows it.
+	Metadata Object `json:"metadata,omitempty"`
 }
 
 // Top is the response of GET /v1/leaderboard/top. If it is not from a healthy ranking,
@@ -64,6 +66,8 @@ type Place struct {
 	Tier string `json:"tier,omitempty"`
 	// The tier above, and how far it is; absent for a user in the first tier, and on a board without tiers.
 	NextTier *NextTier `json:"next_tier,omitempty"`
+	// Metadata of the submission that made the score, where the board keeps it and the caller may see it.
+	Metadata Object `json:"metadata,omitempty"`
 }
 
 // JoinTicket is the response of GET /v1/realtime/token.

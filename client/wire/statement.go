@@ -29,4 +29,5 @@ type StatementEntry struct {
 	KeyID         string    `json:"key_id,omitempty"`     // key that signed the event
 	Address       string    `json:"address,omitempty"`    // client address that sent the event
 	UserAgent     string    `json:"user_agent,omitempty"` // user agent that sent the event
+	Metadata      Object    `json:"metadata,omitempty"`   // metadata of the event, if the board keeps it
 }

@@ -29,6 +29,9 @@ type IncrementRequest struct {
 	// Counts only while this is the current period of one of the boards that the increment names, such as
 	// weekly:2026-w47. Requires the header scheme, because the field scheme does not cover it.
 	IfPeriod string `json:"if_period,omitempty"`
+	// What the submission says about itself: an object of at most 1 KiB, for boards that keep metadata. Requires the
+	// header scheme, because the field scheme does not cover it.
+	Metadata Object `json:"metadata,omitempty"`
 
 	WithoutDelta bool   `json:"-"` // the decoded body has none, which is not the 0 that some boards accept
 	SignedDelta  string `json:"-"` // as it stands in the decoded body, if that is not the plain integer

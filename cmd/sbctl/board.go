@@ -117,6 +117,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.Int64("max-delta", 0, "maximum delta (default 1000000; on best and latest boards the maximum score)")
 	f.Int64("min-score", 0, "minimum score (default −(2^53 − 1))")
 	f.Int64("max-score", 0, "maximum score (default 2^53 − 1)")
+	f.StringVar(&r.Metadata, "metadata", "", "who sees the metadata of standings: none (it is not kept), self or public")
 	f.Int64("attempts", 0, "maximum number of events of a user per period; 0: no limit")
 	return cmd
 }
@@ -136,6 +137,7 @@ func boardTable(b, current *client.Board) *table {
 		{"teams", teamCell(b)},
 		{"score", fmt.Sprintf("%d to %d", b.MinScore, b.MaxScore)},
 		{"attempts", attemptsCell(b)},
+		{"metadata", b.Metadata},
 		{"public", strconv.FormatBool(b.Public)},
 		{"region", b.Region},
 		{"platform", b.Platform},

@@ -11,7 +11,7 @@ import (
 
 func newBoardSetCmd(p *program) *cobra.Command {
 	var require []string
-	var minDuration, ttl, region, platform string
+	var minDuration, ttl, region, platform, metadata string
 	var tags []string
 	var partitions int
 	var minDelta, maxDelta, minScore, maxScore, attempts int64
@@ -27,6 +27,8 @@ counted before stay counted, and a repeat of one returns its receipt.
 Bounds, wider or narrower, apply in the same way. Scores outside stay as they are. So
 does a limit of attempts: events of the current period count, and 0 removes it.
 
+Metadata of submissions is kept and shown from now on; with none, it is neither.
+
 Tiers replace the current ones, also in the periods that have not ended. A user is in the
 first tier that holds: up to a rank, the first percent of the users, or up to a score.
 
@@ -39,6 +41,7 @@ run a version that knows partitions.`,
   sbctl board set global --require none
   sbctl board set arena --min-delta -50 --max-delta 5000
   sbctl board set daily --attempts 3
+  sbctl board set arena --metadata public
   sbctl board set arena --tiers champion=rank:1,gold=percentile:5,silver=score:1000
   sbctl board set global --partitions 8`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
@@ -61,6 +64,9 @@ run a version that knows partitions.`,
 			}
 			if flags.Changed("platform") {
 				r.Platform = &platform
+			}
+			if flags.Changed("metadata") {
+				r.Metadata = &metadata
 			}
 			if flags.Changed("tag") {
 				r.Tags = &tags
@@ -87,7 +93,7 @@ run a version that knows partitions.`,
 			if r == (client.BoardChange{}) {
 				return usagef("nothing to change; pass --region, --platform, --tag, --require, " +
 					"--action-min, --action-ttl, --min-delta, --max-delta, --min-score, --max-score, " +
-					"--attempts, --tiers or --partitions")
+					"--attempts, --metadata, --tiers or --partitions")
 			}
 			b, err := c.SetBoard(cmd.Context(), args[0], r)
 			if err != nil {
@@ -108,6 +114,7 @@ run a version that knows partitions.`,
 	f.Int64Var(&minScore, "min-score", 0, "minimum score")
 	f.Int64Var(&maxScore, "max-score", 0, "maximum score")
 	f.Int64Var(&attempts, "attempts", 0, "maximum number of events of a user per period; 0: no limit")
+	f.StringVar(&metadata, "metadata", "", "who sees the metadata of standings: none (it is not kept), self or public")
 	addTiersFlag(cmd, "named bands of the standings, best first, such as gold=rank:10,silver=percentile:25; or none")
 	f.IntVar(&partitions, "partitions", 0, "number of Redis keys to spread the ranking over: 1 to 64")
 	return cmd

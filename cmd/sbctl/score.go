@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -45,6 +46,9 @@ func placeTable(place client.Place) *table {
 	t.add("board", place.Board)
 	t.add("score", number(place.Score))
 	t.add("rank", fmt.Sprintf("%d of %d", place.Rank, place.Total))
+	if place.Metadata != "" {
+		t.add("metadata", string(place.Metadata))
+	}
 	t.add("ahead of", fmt.Sprintf("%.1f %% of users", place.Percentile))
 	if tier := tierCell(&place); tier != "" {
 		t.add("tier", tier)
@@ -73,6 +77,7 @@ type submitFlags struct {
 	in         client.Increment
 	boards     []string
 	attributes []string
+	metadata   string
 	file       string
 	results    string
 	workers    int
@@ -88,7 +93,8 @@ The server counts an event id of a user once, however often it is submitted. A
 failed submit prints its event id; retrying with --event-id is safe.
 
 --file takes NDJSON, lines of {"user_id", "delta", "event_id"?, "board"?,
-"action"?, "attributes"?, "if_period"?}, or, if its name ends in .csv, CSV with these names in the first line.
+"action"?, "attributes"?, "if_period"?, "metadata"?}, or, if its name ends in .csv,
+CSV with these names in the first line.
 Lines are sent in batches, which require the scope score:update; with a user's
 token they are sent one by one.
 
@@ -124,6 +130,7 @@ unreachable, and finished by an earlier run. Exit code 3: some lines were reject
 		"`name=value` for board rules, such as region=eu; repeat it for more")
 	flags.StringVar(&f.in.IfPeriod, "if-period", "",
 		"count only while this is the current `period` of the board, such as weekly:2026-w47")
+	flags.StringVar(&f.metadata, "metadata", "", "JSON `object` to keep with the submission, on boards that keep metadata")
 	flags.StringVar(&f.in.ActionToken, "action-token", "", "token of a started action (POST /v1/actions)")
 	flags.StringVar(&f.in.Attestation, "attestation", "", "attestation signed by a game server")
 	flags.StringVar(&f.file, "file", "", "submit the lines of this file; - reads stdin")
@@ -142,6 +149,12 @@ func submitOne(out *output, cmd *cobra.Command, c *client.Client, f *submitFlags
 	var err error
 	if f.in.Attributes, err = incrementAttributes(f.attributes); err != nil {
 		return err
+	}
+	if f.metadata != "" {
+		if !json.Valid([]byte(f.metadata)) {
+			return usagef("--metadata must be a JSON object")
+		}
+		f.in.Metadata = json.RawMessage(f.metadata)
 	}
 	ctx := noteWaits(cmd.Context(), out.infof)
 	if len(f.boards) > 1 {

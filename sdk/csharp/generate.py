@@ -77,6 +77,8 @@ def member(key: str, schema: dict[str, Any]) -> tuple[str, str, str]:
         name = RENAMED.get(item, item) or "string"
         reader = f"r.List({name}.Read)" if item else "r.Strings()"
         return f"IReadOnlyList<{name}>", f"new {name}[0]", reader
+    if kind == "object" and schema.get("additionalProperties") is True:
+        return "string", '""', "r.Json()"  # whose fields are data
     if kind == "object":
         raise SystemExit(f"{key}: an object without a schema")
     if kind in SCALARS:

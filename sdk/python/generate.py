@@ -79,6 +79,8 @@ def hint(schema: dict[str, Any]) -> tuple[str, bool]:
     (kind,) = [k for k in kinds if k != "null"]
     if kind == "array":
         text = f"list[{hint(schema['items'])[0]}]"
+    elif kind == "object":
+        text = "dict[str, Any]"  # whose fields are data
     elif schema.get("format") == "date-time":
         text = "datetime"
     else:

@@ -92,6 +92,8 @@ type Options struct {
 	StoreUnavailable func() bool
 	// AttemptCounts counts the attempts of users on boards that limit them.
 	AttemptCounts AttemptCounter
+	// Metadata reads the metadata of standings on boards that show it.
+	Metadata MetadataReads
 	// UserCache is how long a user's standing is cached; 0 is not at all.
 	UserCache time.Duration
 	Display   Display // nil shows everyone under the id alone
@@ -144,6 +146,7 @@ type Leaderboard struct {
 
 	storeReceipts *guard // the store, for receipts
 	attempts      *guard // the store, for counts of attempts
+	metadata      *guard // the store, for metadata
 
 	ranking  Ranking   // Ranking, or its replica
 	fallback Standings // Fallback, or its replica
@@ -179,6 +182,7 @@ func New(o Options) *Leaderboard {
 		store:         newGuard("store", storeBudget),
 		storeReceipts: newGuard("receipts from the store", storeRankBudget),
 		attempts:      newGuard("attempts", attemptsBudget),
+		metadata:      newGuard("metadata", metadataBudget),
 		degraded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_leaderboard_degraded_reads_total",
 			Help: "Reads that PostgreSQL answered because the ranking could not.",
@@ -189,8 +193,8 @@ func New(o Options) *Leaderboard {
 		}, []string{"what", "result"}),
 	}
 	l.store.slots, l.storeReceipts.slots = share.New(storeSlots), share.New(storeSlots)
-	l.attempts.slots = share.New(attemptsSlots)
-	l.guards = []*guard{l.reads, l.receipts, l.store, l.storeReceipts, l.attempts}
+	l.attempts.slots, l.metadata.slots = share.New(attemptsSlots), share.New(metadataSlots)
+	l.guards = []*guard{l.reads, l.receipts, l.store, l.storeReceipts, l.attempts, l.metadata}
 	l.useReplicas()
 	l.tops.init(l.cached)
 	return l

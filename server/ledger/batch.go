@@ -104,6 +104,8 @@ type Score struct {
 	// ActionUntil is when the user's last action on the board ended at the earliest;
 	// zero for none with a minimum duration.
 	ActionUntil time.Time
+	// Metadata is that of the submission that made the score.
+	Metadata scoreboard.Metadata
 
 	// Uncounted is how many of the Version rows are no attempts: rows of corrections and
 	// imports, and events of clients that are reversed.

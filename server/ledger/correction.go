@@ -160,7 +160,7 @@ func (e *Event) Uncorrected(receipts []scoreboard.Receipt) (left []scoreboard.Bo
 // Correct sets the scores on all boards of the event of item i to their values
 // without it, or with it again: on all boards or on none, but for those that have ended,
 // which Plan has allowed. On best and latest boards fold recomputes the score from the
-// user's remaining events.
+// user's remaining events, and the metadata on boards that keep it.
 func (b *Batch) Correct(
 	i int, c *Correction, e *Event, fold func(scoreboard.UserID, *scoreboard.Board) (Standing, error),
 ) ([]scoreboard.Receipt, error) {
@@ -179,6 +179,13 @@ func (b *Batch) Correct(
 				delta = e.Applied[n]
 			}
 			to[n] = b.moved(e.User, name, delta)
+			if board.KeepsMetadata() || to[n].Metadata != "" {
+				left, err := fold(e.User, board)
+				if err != nil {
+					return nil, err
+				}
+				to[n].Metadata = left.Metadata
+			}
 		} else if to[n], err = fold(e.User, board); err != nil {
 			return nil, err
 		}
@@ -234,7 +241,8 @@ func (b *Batch) Adjust() (replayed bool, err error) {
 
 // moved returns the standing after delta is added, reached now.
 func (b *Batch) moved(user scoreboard.UserID, board scoreboard.BoardID, delta int64) Standing {
-	return Standing{b.scores[ScoreKey{user, board}].Value + scoreboard.Score(delta), true, b.users[user].time}
+	s := b.scores[ScoreKey{user, board}]
+	return Standing{s.Value + scoreboard.Score(delta), true, b.users[user].time, s.Metadata}
 }
 
 // amend appends the row that changes a user's score to a standing, which is no attempt.
@@ -259,6 +267,8 @@ func (b *Batch) amend(
 	s.Version++
 	receipt.Version = s.Version
 	s.lastRow = b.Rows.add(in, hash, receipt, board.Order.Key(to.Score), s, changed, Shard(in.User, b.shards))
+	s.Metadata = to.Metadata
+	b.Rows.describe(s.lastRow, "", s.Metadata)
 	b.Rows.hide(s.lastRow, hidden, !to.Exists)
 	s.Uncounted += 1 + returned
 	s.discounted += 1 + returned

@@ -89,6 +89,9 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 		n++
 	}
 	boards, next, until = boards[:n], next[:n], until[:n]
+	if err := in.CheckMetadata(boards); err != nil {
+		return nil, err
+	}
 	if in.OnlyIfBetter {
 		if standing := b.standing(in, boards, next); standing != nil {
 			return standing, nil
@@ -228,6 +231,12 @@ func (b *Batch) record(
 	s.Version++
 	receipt.Version = s.Version
 	s.lastRow = b.Rows.add(in, hash, receipt, board.Order.Key(next), s, changed, Shard(in.User, b.shards))
+	var kept scoreboard.Metadata
+	if board.KeepsMetadata() {
+		kept = in.Metadata
+	}
+	s.Metadata = board.MetadataAfter(s.Metadata, kept, moved)
+	b.Rows.describe(s.lastRow, kept, s.Metadata)
 	if user.private {
 		b.Rows.hide(s.lastRow, true, false)
 	}

@@ -12,6 +12,7 @@ type Standing struct {
 	Score     scoreboard.Score
 	Exists    bool
 	ReachedAt time.Time
+	Metadata  scoreboard.Metadata // of the submission that made it
 }
 
 // FoldRow is a ledger row of one user on one board, as a Fold reads it.
@@ -25,6 +26,7 @@ type FoldRow struct {
 	Before   scoreboard.Score // the score before the row
 	Existed  bool             // whether Before exists
 	Reversed bool             // whether a reversal of the event is in force
+	Metadata scoreboard.Metadata
 }
 
 // Fold recomputes a score by applying the submissions in order, without the reversed ones. If
@@ -35,6 +37,7 @@ type Fold struct {
 	changes map[EventKey]bool // reversed (true) or restored (false) by this transaction
 	to      Standing
 	begun   bool
+	now     *Score // the present one; nil: unknown
 }
 
 // NewFold starts a fold of a user's rows on a board of any mode, from the first one on.
@@ -43,16 +46,17 @@ func NewFold(board *scoreboard.Board) *Fold { return &Fold{board: board} }
 // NewFold starts a fold of a user's rows on a board. Changes are the events that
 // this transaction reverses (true) or restores (false).
 func (b *Batch) NewFold(user scoreboard.UserID, board *scoreboard.Board, changes map[EventKey]bool) *Fold {
-	return &Fold{
-		user: user, board: board, changes: changes,
-		to: Standing{ReachedAt: b.scores[ScoreKey{user, board.ID}].ReachedAt},
-	}
+	now := b.scores[ScoreKey{user, board.ID}]
+	return &Fold{user: user, board: board, changes: changes, to: Standing{ReachedAt: now.ReachedAt}, now: now}
 }
 
 // Add applies the next row; rows come in the order of versions.
 func (f *Fold) Add(row *FoldRow) {
 	if !f.begun && row.Version > 1 {
 		f.to.Score, f.to.Exists = row.Before, row.Existed
+		if f.now != nil && f.now.ReachedAt.Before(row.At) { // an archived submission has made it
+			f.to.Metadata = f.now.Metadata
+		}
 	}
 	f.begun = true
 	reversed := row.Reversed
@@ -67,8 +71,12 @@ func (f *Fold) Add(row *FoldRow) {
 	if submitted {
 		next = f.board.ScoreAfter(f.to.Score, f.to.Exists, row.Delta)
 	}
-	if !f.to.Exists || next != f.to.Score {
+	moved := !f.to.Exists || next != f.to.Score
+	if moved {
 		f.to.ReachedAt = row.At.UTC()
+	}
+	if submitted {
+		f.to.Metadata = f.board.MetadataAfter(f.to.Metadata, row.Metadata, moved)
 	}
 	f.to.Score, f.to.Exists = next, true
 }

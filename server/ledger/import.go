@@ -42,10 +42,12 @@ func (b *Batch) Import(i int, before Imported, event scoreboard.EventID) error {
 	if board.Mode == scoreboard.ModeIncrement {
 		in.Delta -= before.Score
 	}
-	to := Standing{board.ScoreAfter(s.Value, s.Exists, in.Delta), true, user.time}
-	if s.Exists && to.Score == s.Value {
+	to := Standing{Score: board.ScoreAfter(s.Value, s.Exists, in.Delta), Exists: true, ReachedAt: user.time}
+	moved := !s.Exists || to.Score != s.Value
+	if !moved {
 		to.ReachedAt = s.ReachedAt
 	}
+	to.Metadata = board.MetadataAfter(s.Metadata, "", moved)
 	if err := board.CheckScore(to.Score); err != nil {
 		return err
 	}

@@ -52,6 +52,8 @@ type row struct {
 	changed  bool
 	hidden   bool
 	empty    bool
+	metadata string // of the event
+	standing string // the metadata of the score after it
 }
 
 func newMemory(boards ...*scoreboard.Board) *memory {
@@ -223,6 +225,7 @@ func (m *memory) commit(t rapid.TB, b *ledger.Batch) {
 		m.scores[key] = ledger.Score{
 			Exists: !r.empty, Hidden: r.hidden, Value: r.receipt.NewScore, Version: r.receipt.Version,
 			Revision: r.revision, ReachedAt: r.reached, Uncounted: before.Uncounted,
+			Metadata: scoreboard.Metadata(r.standing),
 		}
 		if b.Rows.Last[i] && i < len(b.Rows.Uncounted) {
 			s := m.scores[key]
@@ -255,6 +258,8 @@ func rowOf(rows *ledger.Rows, i int) row {
 		changed: rows.Changed[i],
 		hidden:  i < len(rows.Hidden) && rows.Hidden[i],
 		empty:   i < len(rows.Empty) && rows.Empty[i],
+
+		metadata: optional(rows.Metadata, i), standing: optional(rows.StandingMetadata, i),
 	}
 }
 
@@ -376,6 +381,7 @@ func (m *memory) fold(
 			Event: r.event, Delta: r.delta, Admin: r.admin, Action: r.action, At: r.receipt.RecordedAt,
 			Version: r.receipt.Version, Before: r.receipt.NewScore - scoreboard.Score(r.receipt.Applied),
 			Existed: r.receipt.Previous != nil, Reversed: reversed,
+			Metadata: scoreboard.Metadata(r.metadata),
 		})
 	}
 	return f.Standing()

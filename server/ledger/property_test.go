@@ -33,6 +33,31 @@ type modelEvent struct {
 	receipts []scoreboard.Receipt
 	reversed bool
 	void     int64 // that reversed it; 0: none
+	metadata scoreboard.Metadata
+}
+
+// metadata returns that of a user's standing: on best boards of the submission by which the score
+// became what it is, on the others of the last one.
+func (m *model) metadata(user scoreboard.UserID, id scoreboard.BoardID) (last scoreboard.Metadata) {
+	b := m.boards[id]
+	if !b.KeepsMetadata() {
+		return ""
+	}
+	all := m.events
+	defer func() { m.events = all }()
+	for i, e := range all {
+		if e.user != user || e.reversed || e.adjust || !slices.Contains(e.boards, id) {
+			continue
+		}
+		m.events = all[:i]
+		before, existed, _ := m.standing(user, id, nil)
+		m.events = all[:i+1]
+		after, _, _ := m.standing(user, id, nil)
+		if b.Mode != scoreboard.ModeBest || !existed || before != after {
+			last = e.metadata
+		}
+	}
+	return last
 }
 
 // standing replays the events of a user on a board. off overrides which of them
@@ -112,6 +137,7 @@ func (m *model) submit(in *scoreboard.Increment, at time.Time) (wire.Code, *mode
 	}
 	e := &modelEvent{
 		user: in.User, id: in.Event.UUID, hash: in.PayloadHash(), boards: in.Boards, delta: in.Delta, at: at,
+		metadata: in.Metadata,
 	}
 	m.events = append(m.events, e)
 	if code := m.fits(e); code != "" {
@@ -146,6 +172,10 @@ func (m *model) fits(e *modelEvent) wire.Code {
 		case score < b.MinScore || score > b.MaxScore:
 			return wire.CodeScoreOutOfRange
 		}
+	}
+	keeps := func(id scoreboard.BoardID) bool { return m.boards[id].KeepsMetadata() }
+	if e.metadata != "" && !slices.ContainsFunc(e.boards, keeps) {
+		return wire.CodeInvalidRequest
 	}
 	return ""
 }
@@ -225,7 +255,10 @@ func newMachine() *machine {
 	low.MinScore = -3
 	last := board("last", scoreboard.ModeLatest)
 	last.Attempts, tight.Attempts = 3, 5
-	boards := []*scoreboard.Board{board("sum", scoreboard.ModeIncrement), tight, high, low, last}
+	high.Metadata, last.Metadata = scoreboard.MetadataPublic, scoreboard.MetadataSelf
+	sum := board("sum", scoreboard.ModeIncrement)
+	sum.Metadata = scoreboard.MetadataPublic
+	boards := []*scoreboard.Board{sum, tight, high, low, last}
 	m := &machine{memory: newMemory(boards...), model: &model{
 		boards: make(map[scoreboard.BoardID]*scoreboard.Board), status: make(map[scoreboard.UserID]string),
 		private: make(map[scoreboard.UserID]bool),
@@ -253,6 +286,15 @@ var drawIncrement = rapid.Custom(func(t *rapid.T) scoreboard.Increment {
 	}).Draw(t, "boards")
 	in := increment(rapid.SampledFrom(propertyUsers).Draw(t, "user"), rapid.Int64Range(-5, 9).Draw(t, "delta"),
 		fmt.Sprint("e", rapid.IntRange(0, 30).Draw(t, "event")), boards...)
+	// A retry mostly has what the event had, and boards that keep none mostly get none.
+	if in.Event.UUID[0]%2 == 0 && slices.ContainsFunc(boards, func(id scoreboard.BoardID) bool {
+		return id == "sum" || id == "high" || id == "last"
+	}) {
+		in.Metadata = `{"a":1}`
+	}
+	if rapid.IntRange(0, 9).Draw(t, "other metadata") == 0 {
+		in.Metadata = `{"a":2}`
+	}
 	if token := rapid.IntRange(0, 30).Draw(t, "token"); token < 4 {
 		in.ActionID[0] = byte(token)
 	}
@@ -427,6 +469,9 @@ func (m *machine) check(t *rapid.T) {
 			}
 			if b.Mode != scoreboard.ModeIncrement && exists && !got.ReachedAt.Equal(reached) {
 				t.Fatalf("%s on %s: reached at %s, want %s", user, id, got.ReachedAt, reached)
+			}
+			if want := m.model.metadata(user, id); got.Metadata != want {
+				t.Fatalf("%s on %s: metadata %q, want %q", user, id, got.Metadata, want)
 			}
 			var version int64
 			var sum scoreboard.Score

@@ -27,6 +27,9 @@ type Rows struct {
 	Hidden, Empty    []bool // false behind the last row that is one of them
 	// Uncounted is by how much Score.Uncounted has grown in the batch; 0 behind the last row of a correction.
 	Uncounted []int64
+	// Metadata is what the ledger keeps, StandingMetadata that of the new state of the score; null behind the
+	// last row that has any.
+	Metadata, StandingMetadata []*string
 }
 
 // Details are the columns of rows that tell how each increment was submitted. Optional
@@ -116,6 +119,15 @@ func (r *Rows) discount(n int, uncounted int64) {
 		r.Uncounted = append(r.Uncounted, 0)
 	}
 	r.Uncounted = append(r.Uncounted, uncounted)
+}
+
+// describe sets the metadata of the event of row n on its board, and of the score after it.
+func (r *Rows) describe(n int, event, standing scoreboard.Metadata) {
+	if event == "" && standing == "" {
+		return
+	}
+	r.Metadata = setOptional(r.Metadata, n, string(event))
+	r.StandingMetadata = setOptional(r.StandingMetadata, n, string(standing))
 }
 
 // hide sets whether the score of row n is hidden and whether it is empty.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -36,6 +37,7 @@ type wireIncrement struct {
 	Attributes map[string]string    `json:"attributes,omitempty"`
 	// Nor does one that does not know this read the record of an increment that has it.
 	IfPeriod scoreboard.BoardID `json:"if_period,omitempty"`
+	Metadata wire.Object        `json:"metadata,omitempty"`
 }
 
 // EncodeAccepted encodes an increment that the server has accepted, with the time of
@@ -47,7 +49,7 @@ func EncodeAccepted(in *scoreboard.Increment) []byte {
 		KeyID: in.KeyID, Signer: in.Signer, Address: in.Address, Agent: in.Agent,
 		Trace: in.Trace, Attested: in.Attested, Server: in.Server, Country: in.Country,
 		ByRules: in.ByRules, RuleBoards: in.RuleBoards, Attributes: in.Attributes.Map(),
-		IfPeriod: in.IfPeriod,
+		IfPeriod: in.IfPeriod, Metadata: wire.Object(in.Metadata),
 	}
 	if in.ActionID != [16]byte{} {
 		w.ActionID = scoreboard.FormatUUID(in.ActionID)
@@ -97,6 +99,10 @@ func DecodeAccepted(value []byte) (*scoreboard.Increment, error) {
 	if err := scoreboard.CheckIfPeriod(w.IfPeriod, w.Boards); err != nil {
 		return nil, fmt.Errorf("decode an accepted increment: %w", err)
 	}
+	metadata, err := scoreboard.ParseMetadata(w.Metadata)
+	if err != nil {
+		return nil, fmt.Errorf("decode an accepted increment: %w", err)
+	}
 	var action [16]byte
 	if w.ActionID != "" {
 		id, err := scoreboard.ParseUUID(w.ActionID)
@@ -110,6 +116,6 @@ func DecodeAccepted(value []byte) (*scoreboard.Increment, error) {
 		Accepted: w.AcceptedAt, Source: scoreboard.SourceAsync, KeyID: w.KeyID, Signer: w.Signer, Address: w.Address,
 		Agent: w.Agent, Trace: w.Trace, ActionID: action, Attested: w.Attested, Server: w.Server, Country: w.Country,
 		ByRules: w.ByRules, RuleBoards: w.RuleBoards, Attributes: attributes,
-		IfPeriod: w.IfPeriod,
+		IfPeriod: w.IfPeriod, Metadata: metadata,
 	}, nil
 }

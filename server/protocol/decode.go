@@ -1,6 +1,8 @@
 package protocol
 
 import (
+	"bytes"
+	"encoding/json"
 	"strconv"
 
 	"github.com/scoreboard/scoreboard/client/wire"
@@ -102,6 +104,8 @@ func (s *scanner) increment(r *wire.IncrementRequest) error {
 			r.Attributes, err = s.attributes()
 		case "if_period":
 			r.IfPeriod, err = s.text("if_period")
+		case "metadata":
+			r.Metadata, err = s.metadata()
 		default:
 			err = unknown(name)
 		}
@@ -122,6 +126,18 @@ func (s *scanner) attributes() (map[string]string, error) {
 		return err
 	})
 	return values, err
+}
+
+// metadata takes the text of an object, which scoreboard.ParseMetadata checks.
+func (s *scanner) metadata() (wire.Object, error) {
+	s.space()
+	d := json.NewDecoder(bytes.NewReader(s.b[s.i:]))
+	var text json.RawMessage
+	if err := d.Decode(&text); err != nil || text[0] != '{' {
+		return "", scoreboard.Invalid("metadata", "metadata must be an object")
+	}
+	s.i += int(d.InputOffset())
+	return wire.Object(text), nil
 }
 
 // DecodeUsers parses the body of a list of at most limit users as strictly.

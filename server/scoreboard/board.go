@@ -106,6 +106,8 @@ type Board struct {
 	MaxScore Score
 	// Attempts is how many events of a user are recorded in a period; 0: no limit.
 	Attempts int64
+	// Metadata is to whom the metadata of standings is shown.
+	Metadata MetadataOf
 	// BoundsVersion counts the changes of these bounds, from 1; an instance has that of its
 	// board.
 	BoundsVersion int64

@@ -22,6 +22,7 @@ type Increment struct {
 	Attributes Attributes
 	// IfPeriod is the period of one of Boards that must be current; "": any is.
 	IfPeriod BoardID
+	Metadata Metadata
 	Action   string
 	// Once is the window of its action's rule, if that has none; see Rule.Once.
 	Once   time.Duration
@@ -152,8 +153,8 @@ func (in *Increment) Targets() []BoardID {
 	return slices.Concat(in.Boards, in.Matched)
 }
 
-// PayloadHash covers what a retry must not change: user, delta, requested boards, action
-// and attributes. It excludes timestamp, signature and key, because a retry is signed
+// PayloadHash covers what a retry must not change: user, delta, requested boards, action,
+// attributes and metadata. It excludes timestamp, signature and key, because a retry is signed
 // again.
 func (in *Increment) PayloadHash() [16]byte {
 	b := make([]byte, 0, 128)
@@ -163,7 +164,7 @@ func (in *Increment) PayloadHash() [16]byte {
 	for _, board := range in.Boards {
 		b = appendString(b, string(board))
 	}
-	b = in.Attributes.appendHashed(b)
+	b = in.Metadata.appendHashed(in.Attributes.appendHashed(b))
 	sum := sha256.Sum256(b)
 	return [16]byte(sum[:16])
 }

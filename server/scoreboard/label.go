@@ -52,6 +52,7 @@ type BoardChange struct {
 	Partitions       *int
 	Bounds           *BoundsChange
 	Tiers            *Tiers // empty: none
+	Metadata         *MetadataOf
 }
 
 // Check validates the labels and partitions of a change. It returns an invalid_request.

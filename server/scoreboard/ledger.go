@@ -35,6 +35,7 @@ type LedgerRow struct {
 	KeyID      string
 	Address    string
 	Agent      string
+	Metadata   Metadata
 }
 
 // Position returns the position of the row in a statement.

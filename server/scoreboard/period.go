@@ -172,6 +172,8 @@ type FinalStanding struct {
 	// erased, and in format 1.
 	Salt string
 	Leaf string // in hex; "" in format 1
+	// Metadata is that of the score, in exports only: no hash covers it.
+	Metadata Metadata
 }
 
 // NewSalt returns a random salt of 128 bits in hex.

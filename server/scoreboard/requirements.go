@@ -104,6 +104,7 @@ type Attestation struct {
 	Boards    []BoardID
 	Action    string
 	IfPeriod  BoardID
+	Metadata  Metadata
 	Issued    time.Time // zero: not given
 	NotBefore time.Time // zero: not given
 	Expires   time.Time // zero: not given
@@ -115,7 +116,8 @@ func (a *Attestation) Timeless() bool { return a.Issued.IsZero() && a.Expires.Is
 // Covers returns a forbidden if the attestation is about another increment.
 func (a *Attestation) Covers(in *Increment) error {
 	if a.User != in.User || a.Delta != in.Delta || a.Event != in.Event.Text || !slices.Equal(a.Boards, in.Boards) ||
-		a.Action != in.Action || a.IfPeriod != in.IfPeriod {
+		a.Action != in.Action || a.IfPeriod != in.IfPeriod ||
+		a.Metadata != in.Metadata {
 		return &Error{
 			Code: wire.CodeForbidden, Field: "attestation", Message: "the attestation is about another increment",
 		}

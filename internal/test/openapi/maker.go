@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // Object is a JSON object.
@@ -49,6 +51,8 @@ func (m *Maker) SchemaOf(t reflect.Type) Object {
 		return Object{"type": "string", "format": "date-time"}
 	case t == reflect.TypeFor[json.RawMessage]():
 		return Object{}
+	case t == reflect.TypeFor[wire.Object]():
+		return Object{"type": "object", "additionalProperties": true}
 	case t == reflect.TypeFor[[]byte]():
 		return Object{"type": "string", "contentEncoding": "base64"}
 	}

@@ -68,6 +68,8 @@ def _converter(hint: Any) -> Callable[[Any], Any]:
     if typing.get_origin(hint) is list:
         item = _converter(typing.get_args(hint)[0])
         return lambda value: [item(each) for each in _list(value)]
+    if typing.get_origin(hint) is dict:
+        return lambda value: _scalar(dict, value)
     if dataclasses.is_dataclass(hint):
         return lambda value: decode(typing.cast(type, hint), value)
     if hint is datetime:

@@ -63,6 +63,8 @@ class Increment:
             64 of A-Z a-z 0-9 . _ : @ -. Only without a board. They are signed in the headers.
         if_period: Count only while this is the current period of the board, such as weekly:2026-w47; otherwise it is a
             PeriodEndedError. It is signed in the headers.
+        metadata: What the submission says about itself: a JSON object of at most 1 KiB, for boards that keep metadata.
+            It is signed in the headers.
     """
 
     user_id: str
@@ -75,6 +77,7 @@ class Increment:
     attestation: str = ""
     attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
     if_period: str = ""
+    metadata: Mapping[str, Any] | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", operator.index(self.delta))  # also of numpy; 1.5 is a TypeError
@@ -90,6 +93,8 @@ class Increment:
                 out[name] = value
         if self.boards:
             out["boards"] = list(self.boards)
+        if self.metadata is not None:
+            out["metadata"] = dict(self.metadata)
         if self.attributes:
             out["attributes"] = dict(self.attributes)
         return out
@@ -123,8 +128,9 @@ class Event:
 
 
 def submit(config: Config, increment: Increment, respond_async: bool = False) -> Call[Event]:
-    # The signature in the body covers neither attributes nor a period.
+    # The signature in the body covers neither attributes nor a period or metadata.
     in_headers = config.signing == "headers" or bool(increment.attributes) or bool(increment.if_period)
+    in_headers = in_headers or increment.metadata is not None
 
     def body(now: datetime) -> dict[str, Any]:
         out = increment.body()

@@ -45,6 +45,7 @@ class Entry:
     Attributes:
         avatar_url: URL of the user's avatar: https, up to 512 characters.
         display_name: Name to show beside the score, 1 to 32 characters.
+        metadata: Metadata of the submission that made the score, where the board shows it.
         private: True for a user who is not on any board: rank is the one that the score would have.
         rank: Rank on the board, from 1.
         score: Score on the board, in points within ±(2^53 − 1).
@@ -56,6 +57,7 @@ class Entry:
     user_id: str
     avatar_url: str | None = None
     display_name: str | None = None
+    metadata: dict[str, Any] | None = None
     private: bool = False
 
 
@@ -105,6 +107,7 @@ class ListEntry:
         avatar_url: URL of the user's avatar: https, up to 512 characters.
         display_name: Name to show beside the score, 1 to 32 characters.
         list_rank: Rank among the rows of the list, from 1.
+        metadata: Metadata of the submission that made the score, where the board shows it.
         private: True for a user who is not on any board: rank is the one that the score would have.
         rank: Rank on the board, from 1.
         score: Score on the board, in points within ±(2^53 − 1).
@@ -117,6 +120,7 @@ class ListEntry:
     user_id: str
     avatar_url: str | None = None
     display_name: str | None = None
+    metadata: dict[str, Any] | None = None
     private: bool = False
 
 
@@ -263,6 +267,7 @@ class Place:
             store_unavailable, replica_behind, stale or archived.
         ends_at: When the board's period ends; absent without periods, and for past moments.
         epoch: Number of the ranking, which rises with each rebuild; null if the response is degraded.
+        metadata: Metadata of the submission that made the score, where the board keeps it and the caller may see it.
         neighbours: The user and up to k rows above and below, best first.
         next_reset: When the next period begins; absent without periods, for a period that is over, and if no next
             season is planned.
@@ -295,6 +300,7 @@ class Place:
     board_state: str | None = None
     degraded_reason: str | None = None
     ends_at: datetime | None = None
+    metadata: dict[str, Any] | None = None
     neighbours: list[Entry] = dataclasses.field(default_factory=list)
     next_reset: datetime | None = None
     next_tier: NextTier | None = None
@@ -327,6 +333,7 @@ class RankNeighbour:
         avatar_url: URL of the user's avatar: https, up to 512 characters.
         difference: Points between the two scores, 0 or more.
         display_name: Name to show beside the score, 1 to 32 characters.
+        metadata: Metadata of the submission that made the score, where the board shows it.
         private: True for a user who is not on any board: rank is the one that the score would have.
         rank: Rank on the board, from 1.
         reached_at: Time at which the user reached the score; of equal scores, the earlier one ranks first.
@@ -341,6 +348,7 @@ class RankNeighbour:
     user_id: str
     avatar_url: str | None = None
     display_name: str | None = None
+    metadata: dict[str, Any] | None = None
     private: bool = False
 
 
@@ -358,6 +366,7 @@ class StatementEntry:
             counts once for each user.
         key_id: Key that signed the event.
         kind: adjustment, reversal or undo; absent for a client's event.
+        metadata: Metadata of the event, if the board keeps it.
         new_score: The user's score after the event, in points.
         previous_score: The user's score before the event, in points; null if the user had none.
         recorded_at: Time at which the event was recorded, by the clock of PostgreSQL.
@@ -376,6 +385,7 @@ class StatementEntry:
     address: str | None = None
     key_id: str | None = None
     kind: str | None = None
+    metadata: dict[str, Any] | None = None
     user_agent: str | None = None
 
 

@@ -121,6 +121,7 @@ class Scoreboard:
         attestation: str = "",
         attributes: Mapping[str, str] | None = None,
         if_period: str = "",
+        metadata: Mapping[str, Any] | None = None,
         timeout: float | None = None,
     ) -> Receipt:
         """Count an increment and return its receipt.
@@ -136,7 +137,17 @@ class Scoreboard:
         are their receipts.
         """
         increment = Increment(
-            user_id, delta, event_id, board, (), action, action_token, attestation, attributes or {}, if_period
+            user_id,
+            delta,
+            event_id,
+            board,
+            (),
+            action,
+            action_token,
+            attestation,
+            attributes or {},
+            if_period,
+            metadata,
         )
         return _operations.receipt_of(self._counted(increment, timeout))
 
@@ -151,12 +162,13 @@ class Scoreboard:
         action_token: str = "",
         attestation: str = "",
         if_period: str = "",
+        metadata: Mapping[str, Any] | None = None,
         timeout: float | None = None,
     ) -> list[Receipt]:
         """Count one increment on up to 10 boards, all or none, and return their receipts in the order of boards. A
         queued increment is waited for as in submit."""
         increment = Increment(
-            user_id, delta, event_id, "", tuple(boards), action, action_token, attestation, {}, if_period
+            user_id, delta, event_id, "", tuple(boards), action, action_token, attestation, {}, if_period, metadata
         )
         return _operations.in_order(self._counted(increment, timeout), increment.boards)
 

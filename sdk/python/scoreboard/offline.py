@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Any
 
 from scoreboard._operations import MAX_BATCH, Increment
 from scoreboard._store import Queued, Rejected, Store
@@ -131,11 +132,22 @@ class OfflineQueue(_Queue):
         attestation: str = "",
         attributes: Mapping[str, str] | None = None,
         if_period: str = "",
+        metadata: Mapping[str, Any] | None = None,
     ) -> str:
         """Store an increment and return its event id. An event id that waits already is kept once; with another
         increment it is an EventConflictError. When add returns, the increment survives a crash."""
         increment = Increment(
-            user_id, delta, event_id, board, boards, action, action_token, attestation, attributes or {}, if_period
+            user_id,
+            delta,
+            event_id,
+            board,
+            boards,
+            action,
+            action_token,
+            attestation,
+            attributes or {},
+            if_period,
+            metadata,
         )
         self._store.add(increment)
         return increment.event_id
@@ -232,10 +244,21 @@ class AsyncOfflineQueue(_Queue):
         attestation: str = "",
         attributes: Mapping[str, str] | None = None,
         if_period: str = "",
+        metadata: Mapping[str, Any] | None = None,
     ) -> str:
         """Store an increment and return its event id; see OfflineQueue.add."""
         increment = Increment(
-            user_id, delta, event_id, board, boards, action, action_token, attestation, attributes or {}, if_period
+            user_id,
+            delta,
+            event_id,
+            board,
+            boards,
+            action,
+            action_token,
+            attestation,
+            attributes or {},
+            if_period,
+            metadata,
         )
         await asyncio.to_thread(self._store.add, increment)
         return increment.event_id

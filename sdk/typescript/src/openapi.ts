@@ -118,6 +118,10 @@ export interface components {
             avatar_url?: string;
             /** @description Name to show beside the score, 1 to 32 characters. */
             display_name?: string;
+            /** @description Metadata of the submission that made the score, where the board shows it. */
+            metadata?: {
+                [key: string]: unknown;
+            };
             /** @description True for a user who is not on any board: rank is the one that the score would have. */
             private?: boolean;
             /**
@@ -188,6 +192,10 @@ export interface components {
             if_period?: string;
             /** @description Id of the signing key of the field scheme. */
             key_id?: string;
+            /** @description What the submission says about itself: an object of at most 1 KiB, for boards that keep metadata. Requires the header scheme, because the field scheme does not cover it. */
+            metadata?: {
+                [key: string]: unknown;
+            };
             /** @description Signature of the field scheme, in hex. */
             signature?: string;
             /**
@@ -259,6 +267,10 @@ export interface components {
              * @description Rank among the rows of the list, from 1.
              */
             list_rank: number;
+            /** @description Metadata of the submission that made the score, where the board shows it. */
+            metadata?: {
+                [key: string]: unknown;
+            };
             /** @description True for a user who is not on any board: rank is the one that the score would have. */
             private?: boolean;
             /**
@@ -404,6 +416,10 @@ export interface components {
              * @description Number of the ranking, which rises with each rebuild; null if the response is degraded.
              */
             epoch: number | null;
+            /** @description Metadata of the submission that made the score, where the board keeps it and the caller may see it. */
+            metadata?: {
+                [key: string]: unknown;
+            };
             /** @description The user and up to k rows above and below, best first. */
             neighbours?: components["schemas"]["Entry"][];
             /**
@@ -581,6 +597,10 @@ export interface components {
             difference: number;
             /** @description Name to show beside the score, 1 to 32 characters. */
             display_name?: string;
+            /** @description Metadata of the submission that made the score, where the board shows it. */
+            metadata?: {
+                [key: string]: unknown;
+            };
             /** @description True for a user who is not on any board: rank is the one that the score would have. */
             private?: boolean;
             /**
@@ -845,6 +865,10 @@ export interface components {
             key_id?: string;
             /** @description adjustment, reversal or undo; absent for a client's event. */
             kind?: string;
+            /** @description Metadata of the event, if the board keeps it. */
+            metadata?: {
+                [key: string]: unknown;
+            };
             /**
              * Format: int64
              * @description The user's score after the event, in points.

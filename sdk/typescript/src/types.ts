@@ -88,6 +88,11 @@ export interface Increment {
    * fails with period_ended. It is signed in the headers.
    */
   ifPeriod?: string;
+  /**
+   * What the submission says about itself, such as the character that was played: at most 1 KiB, for
+   * boards that keep metadata. It is signed in the headers.
+   */
+  metadata?: Record<string, unknown>;
 }
 
 /** EventStatus is what became of an event. */

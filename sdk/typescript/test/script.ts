@@ -49,6 +49,7 @@ export interface ScriptedIncrement {
   attestation?: string;
   attributes?: Record<string, string>;
   if_period?: string;
+  metadata?: Record<string, unknown>;
 }
 
 export interface PlaceOf {
@@ -76,7 +77,7 @@ export interface VectorCall {
 const increment = (r: ScriptedIncrement): Increment => ({
   userId: r.user_id, delta: r.delta, eventId: r.event_id, board: r.board, action: r.action,
   actionToken: r.action_token, attestation: r.attestation, attributes: r.attributes,
-  ifPeriod: r.if_period,
+  ifPeriod: r.if_period, metadata: r.metadata,
 });
 
 const query = (p: PlaceOf): PlaceQuery => ({

@@ -209,6 +209,10 @@ func payload(m *openapi.Maker, one message) object {
 		}
 		properties["data"] = data
 	}
+	for _, schema := range m.Schemas { // that reads share with messages, which never have metadata
+		fields, _ := schema.(object)["properties"].(object)
+		delete(fields, "metadata")
+	}
 	return object{
 		"type": "object", "properties": properties, "required": with([]string{"type"}, one.required...),
 	}

@@ -145,6 +145,9 @@ func newBoard(r *wire.BoardRequest) (*scoreboard.Board, error) {
 	override(&b.MinDelta, r.MinDelta)
 	override(&b.MaxDelta, r.MaxDelta)
 	override(&b.Attempts, r.Attempts)
+	if b.Metadata, err = scoreboard.ParseMetadataOf(r.Metadata); err != nil {
+		return nil, err
+	}
 	if b.Period, err = scoreboard.ParsePeriod(r.Period); err != nil {
 		return nil, err
 	}
@@ -164,9 +167,9 @@ func parseTeam(b *scoreboard.Board, r *wire.BoardRequest) error {
 		return nil
 	}
 	if r.Mode != "" || r.Order != "" || r.MinDelta != nil || r.MaxDelta != nil || len(r.Require) > 0 ||
-		r.Attempts != nil {
+		r.Attempts != nil || r.Metadata != "" {
 		return scoreboard.Invalid("team", "a board of teams takes no increments and has the order of its source; "+
-			"leave out mode, order, min_delta, max_delta, require and attempts")
+			"leave out mode, order, min_delta, max_delta, require, attempts and metadata")
 	}
 	b.Mode = scoreboard.ModeLatest
 	b.Team = &scoreboard.TeamRule{
@@ -327,7 +330,7 @@ func (h *boards) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Bo
 		Schedule: b.Schedule, Attempts: b.Attempts, BoundsVersion: b.BoundsVersion,
 		StandingsHash: standingsHash(caller, b),
 		Team:          h.teamRule(c, caller, b.Team), Partitions: b.Partitions,
-		Tiers: tiersJSON(b.Tiers),
+		Tiers: tiersJSON(b.Tiers), Metadata: string(b.Metadata),
 	}
 	if b.Team != nil { // it takes no increments
 		out.MinDelta, out.MaxDelta = 0, 0

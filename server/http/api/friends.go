@@ -195,9 +195,10 @@ func parsePair(p wire.FriendPair) (pair [2]scoreboard.UserID, invalid *scoreboar
 
 // friendsBoards ranks users among their friends.
 type friendsBoards struct {
-	reads  FriendReads
-	access *boardAccess
-	now    clock
+	reads    FriendReads
+	access   *boardAccess
+	metadata *metadata
+	now      clock
 }
 
 // friendsBoard is GET /v1/leaderboard/friends: the standings of the caller and the
@@ -211,6 +212,6 @@ func (h *friendsBoards) friendsBoard(c *gin.Context, caller *auth.Claims) error 
 	if err != nil {
 		return err
 	}
-	respondList(c, l, h.now)
+	respondList(c, l, board, h.metadata, h.now)
 	return nil
 }

@@ -175,16 +175,19 @@ func (p *parts) addWrites(h *handlers) {
 }
 
 func (p *parts) addReads(h *handlers) {
+	shown := &metadata{p.Reads}
 	h.tops = &topReads{
 		reads: p.Reads, tiers: p.Tiers, pastBoards: p.PastBoards, past: p.past, live: p.Live, access: p.access,
 		cursors: p.CursorKeys, pages: p.pages, show: p.Show, policy: p.policy, now: p.Now,
+		metadata: shown,
 	}
 	h.places = &places{
 		reads: p.Reads, pastBoards: p.PastBoards, past: p.past, boards: p.userBoards, lookups: p.lookups,
 		reasons: p.reasons, show: p.Show, now: p.Now,
+		metadata: shown,
 	}
-	h.lists = &userLists{reads: p.Reads, access: p.access, lookups: p.lookups, now: p.Now}
-	h.friendsBoards = &friendsBoards{reads: p.FriendReads, access: p.access, now: p.Now}
+	h.lists = &userLists{reads: p.Reads, access: p.access, lookups: p.lookups, now: p.Now, metadata: shown}
+	h.friendsBoards = &friendsBoards{reads: p.FriendReads, access: p.access, now: p.Now, metadata: shown}
 	h.histories = &histories{
 		store: p.PastBoards, past: p.past, boards: p.userBoards, lookups: p.lookups, reasons: p.reasons, now: p.Now,
 	}

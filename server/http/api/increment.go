@@ -71,6 +71,9 @@ func parseCommand(r *wire.IncrementRequest, caller *auth.Claims) (*command, erro
 	if cmd.Boards, err = parseBoards(r.Board, r.Boards); err != nil {
 		return cmd, err
 	}
+	if cmd.Metadata, err = scoreboard.ParseMetadata(r.Metadata); err != nil {
+		return cmd, err
+	}
 	cmd.IfPeriod = scoreboard.BoardID(r.IfPeriod)
 	return cmd, scoreboard.CheckIfPeriod(cmd.IfPeriod, cmd.Boards)
 }
@@ -306,13 +309,15 @@ func (h *increments) canAsync(c *gin.Context, in *scoreboard.Increment) bool {
 	if h.acceptor == nil || !h.policy.Load().Async || in.Objection != nil || in.ActionID != [16]byte{} {
 		return false
 	}
+	kept := in.Metadata == ""
 	for _, id := range in.Boards {
 		board, err := h.catalog.Board(c.Request.Context(), id)
 		if err != nil || board.Mode == scoreboard.ModeLatest {
 			return false
 		}
+		kept = kept || board.KeepsMetadata()
 	}
-	return true
+	return kept // else it may be rejected, which only a repeat survives
 }
 
 // submitAsync answers 202 with the location of the event's status, or 200 if the

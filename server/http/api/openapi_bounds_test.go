@@ -144,6 +144,7 @@ var bodyBounds = map[string]object{
 	"open_boards": {},
 	"actions":     alphabet(scoreboard.MaxActionLength), "regions": alphabet(scoreboard.MaxAttributeValue),
 	"attributes": {"maxProperties": scoreboard.MaxAttributes}, "if_period": boardIDs,
+	"metadata": enum("none", "self", "public"), "IncrementRequest.metadata": {},
 	"since": {}, "at": {}, "rules": {}, "apply": {}, "anomaly": {}, "digest": {"pattern": "^([0-9a-f]{64})?$"},
 	"cooldown": durations, "ties": enum("first", "last", "shared"), "void_users": userIDs, "void_keys": text(64),
 	"size_factor": integers(0, math.MaxInt64), "frequency_max": text(64), "amount_max": text(64),

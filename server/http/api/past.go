@@ -115,6 +115,7 @@ func (h *topReads) topAt(c *gin.Context, caller *auth.Claims, q topQuery, at *sc
 	out := h.pages.topJSON(top, q.board, q.limit)
 	out.Version, out.Epoch = nil, nil
 	out.AgeMS = h.now.age(top.AsOf)
+	h.metadata.addToTop(c.Request.Context(), q.board, out, at.At)
 	respond(c, http.StatusOK, out)
 	return nil
 }
@@ -131,11 +132,13 @@ func (h *places) placeAt(c *gin.Context, caller *auth.Claims, q placeQuery, at *
 	}
 	h.show(ctx, p.Board, p.Neighbours)
 	revealUser(p.Neighbours, p.User)
-	respond(c, http.StatusOK, wire.Place{
+	out := &wire.Place{
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
 		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: h.now.age(p.AsOf),
 		Neighbours: protocol.Entries(rowsFor(caller, p.Neighbours)),
 		Degraded:   p.Degraded != "", DegradedReason: p.Degraded,
-	})
+	}
+	h.metadata.addToPlace(ctx, q.board, out, caller, at.At)
+	respond(c, http.StatusOK, out)
 	return nil
 }

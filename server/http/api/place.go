@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -27,6 +28,7 @@ type placeQuery struct {
 // places answers with the standings of single users.
 type places struct {
 	reads      Leaderboard
+	metadata   *metadata
 	pastBoards PastBoards
 	past       *pastReads
 	boards     *userBoards
@@ -155,6 +157,7 @@ func (h *places) place(c *gin.Context, caller *auth.Claims) error {
 		out.AttemptsLeft = h.attemptsLeft(ctx, q.board, q.user)
 	}
 	out.EndsAt, out.NextReset = periodTimes(ctx, h.boards.catalog, q.board, h.now)
+	h.metadata.addToPlace(ctx, q.board, out, caller, time.Time{})
 	respondPlace(c, out)
 	return nil
 }

@@ -37,6 +37,11 @@ type Leaderboard interface {
 	CachedPlace(board scoreboard.BoardID, user scoreboard.UserID, k int) *scoreboard.Place
 	// AttemptsUsed returns how many events of a user a board has recorded that are not reversed.
 	AttemptsUsed(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (int64, error)
+	// MetadataOf returns the standings of those users on a board that have metadata; a hidden one is
+	// only that of own. It answers with an error within a quarter of a second.
+	MetadataOf(
+		ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID, own scoreboard.UserID,
+	) ([]scoreboard.Described, error)
 }
 
 // TierReads lists the users of tiers.
@@ -94,6 +99,7 @@ type topReads struct {
 	access     *boardAccess
 	cursors    cursorKeys
 	pages      *topPages
+	metadata   *metadata
 	show       func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
 	policy     *atomic.Pointer[Policy]
 	now        clock
@@ -143,7 +149,7 @@ func (h *topReads) top(c *gin.Context, caller *auth.Claims) error {
 		if err != nil {
 			return err
 		}
-		h.pages.respondPage(c, caller, page, q)
+		h.respondPage(c, caller, page, q)
 		return nil
 	}
 	if newer, err := h.wait(c, caller, q.board.ID); !newer {
@@ -153,8 +159,8 @@ func (h *topReads) top(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	if forOperators(caller, top) != nil {
-		h.pages.respondPage(c, caller, top, q)
+	if forOperators(caller, top) != nil || q.board.Metadata == scoreboard.MetadataPublic {
+		h.respondPage(c, caller, top, q)
 		return nil
 	}
 	setTopCache(c, caller)
@@ -175,14 +181,15 @@ func forOperators(caller *auth.Claims, top *scoreboard.Top) *scoreboard.Top {
 	return &out
 }
 
-func (t *topPages) respondPage(c *gin.Context, caller *auth.Claims, page *scoreboard.Top, q topQuery) {
+func (h *topReads) respondPage(c *gin.Context, caller *auth.Claims, page *scoreboard.Top, q topQuery) {
 	if operators := forOperators(caller, page); operators != nil {
 		page = operators
 		c.Header("Cache-Control", "no-store")
 	}
-	out := t.topJSON(page, q.board, q.limit)
+	out := h.pages.topJSON(page, q.board, q.limit)
+	h.metadata.addToTop(c.Request.Context(), q.board, out, time.Time{})
 	before, after := out.AppendAround(make([]byte, 0, 256+96*len(out.Entries)))
-	respondJSON(c, http.StatusOK, append(strconv.AppendInt(before, t.now.age(page.AsOf), 10), after...))
+	respondJSON(c, http.StatusOK, append(strconv.AppendInt(before, h.now.age(page.AsOf), 10), after...))
 }
 
 // staleTop answers with the cached first rows, and reports whether there were any.
@@ -262,10 +269,11 @@ func (h *topReads) wait(c *gin.Context, caller *auth.Claims, board scoreboard.Bo
 
 // userLists answers with the standings of listed users.
 type userLists struct {
-	reads   Leaderboard
-	access  *boardAccess
-	lookups *lookups
-	now     clock
+	reads    Leaderboard
+	access   *boardAccess
+	lookups  *lookups
+	metadata *metadata
+	now      clock
 }
 
 // list is POST /v1/leaderboard/users.
@@ -302,11 +310,11 @@ func (h *userLists) list(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respondList(c, l, h.now)
+	respondList(c, l, board, h.metadata, h.now)
 	return nil
 }
 
-func respondList(c *gin.Context, l *scoreboard.List, now clock) {
+func respondList(c *gin.Context, l *scoreboard.List, board *scoreboard.Board, metadata *metadata, now clock) {
 	out := wire.List{
 		Board: string(l.Board), Entries: protocol.ListEntries(l.Entries),
 		NotFound: make([]string, len(l.Missing)), Total: l.Total, AsOf: l.AsOf, AgeMS: now.age(l.AsOf),
@@ -318,6 +326,7 @@ func respondList(c *gin.Context, l *scoreboard.List, now clock) {
 	if !out.Degraded {
 		out.Version, out.Epoch = &l.Version, &l.Epoch
 	}
+	metadata.addToList(c.Request.Context(), board, &out)
 	respond(c, http.StatusOK, out)
 }
 

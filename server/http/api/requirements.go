@@ -30,7 +30,7 @@ func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 	}
 	if r == (wire.BoardChange{}) {
 		return scoreboard.Invalid("", "nothing to change: specify region, platform, tags, require, action_min, "+
-			"action_ttl, min_delta, max_delta, min_score, max_score, attempts, tiers or partitions")
+			"action_ttl, min_delta, max_delta, min_score, max_score, attempts, metadata, tiers or partitions")
 	}
 	change := &scoreboard.BoardChange{Region: r.Region, Platform: r.Platform, Tags: r.Tags, Partitions: r.Partitions}
 	bounds := scoreboard.BoundsChange{
@@ -45,6 +45,13 @@ func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 			return err
 		}
 		change.Tiers = &tiers
+	}
+	if r.Metadata != nil {
+		to, err := scoreboard.ParseMetadataOf(*r.Metadata)
+		if err != nil {
+			return err
+		}
+		change.Metadata = &to
 	}
 	if err := change.Check(); err != nil {
 		return err

@@ -61,6 +61,8 @@ func (cmd *command) uncovered() string {
 		return "attributes"
 	case cmd.IfPeriod != "":
 		return "if_period"
+	case cmd.Metadata != "":
+		return "metadata"
 	}
 	return ""
 }

@@ -109,6 +109,7 @@ func statementEntry(r *scoreboard.LedgerRow) wire.StatementEntry {
 		EventID: r.Event.Text, Board: string(r.Board), Delta: r.Delta, PreviousScore: (*int64)(r.Previous),
 		NewScore: int64(r.Score), Version: r.Version, RecordedAt: r.RecordedAt,
 		Action: r.Action, KeyID: r.KeyID, Address: r.Address, UserAgent: r.Agent,
+		Metadata: wire.Object(r.Metadata),
 	}
 }
 

@@ -131,6 +131,12 @@ func (*standins) AttemptsUsed(context.Context, scoreboard.BoardID, scoreboard.Us
 	return 0, nil
 }
 
+func (*standins) MetadataOf(
+	context.Context, scoreboard.BoardID, []scoreboard.UserID, scoreboard.UserID,
+) ([]scoreboard.Described, error) {
+	return nil, nil
+}
+
 // frozen always returns the same top.
 type frozen struct {
 	*standins

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -80,6 +81,7 @@ func (h *topReads) topOfTier(c *gin.Context, caller *auth.Claims, q topQuery) er
 	}
 	c.Header("Cache-Control", "no-store")
 	out := h.pages.topJSON(page, q.board, q.limit)
+	h.metadata.addToTop(c.Request.Context(), q.board, out, time.Time{})
 	if !more {
 		out.NextCursor = ""
 	}

@@ -80,7 +80,8 @@ type attested struct {
 	Boards []string `json:"boards"`
 	Action string   `json:"action"`
 
-	IfPeriod string `json:"if_period"`
+	IfPeriod string      `json:"if_period"`
+	Metadata wire.Object `json:"metadata"`
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -95,7 +96,7 @@ func (a *attested) UnmarshalJSON(b []byte) error {
 		claims[NativeAttestation.Delta] = jsonint.Plain(delta)
 	}
 	return decodeMembers(claims, (*plain)(a), slices.Concat(registeredClaims,
-		[]string{"user_id", "delta", "event_id", "board", "boards", "action", "if_period"})...)
+		[]string{"user_id", "delta", "event_id", "board", "boards", "action", "if_period", "metadata"})...)
 }
 
 // Verify returns the content of an attestation in a form, or forbidden; unavailable until
@@ -129,6 +130,9 @@ func (a *Attestations) Verify(
 	out := &scoreboard.Attestation{
 		User: scoreboard.UserID(claims.User), Delta: *claims.Delta, Event: claims.Event, Action: claims.Action,
 		IfPeriod: scoreboard.BoardID(claims.IfPeriod),
+	}
+	if out.Metadata, err = scoreboard.ParseMetadata(claims.Metadata); err != nil {
+		return nil, errAttestation(err)
 	}
 	switch {
 	case claims.Board != "":

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -171,6 +172,7 @@ func boardActions(b *wire.Board, family bool) (out []link) {
 			changeLink("board-label", "Labels", "board", b.Board, "region", b.Region, "platform", b.Platform,
 				"tags", strings.Join(b.Tags, ",")),
 			changeLink("board-attempts", "Attempts", "board", b.Board, "attempts", strconv.FormatInt(b.Attempts, 10)),
+			changeLink("board-metadata", "Metadata", "board", b.Board, "metadata", cmp.Or(b.Metadata, "none")),
 			changeLink("board-tiers", "Tiers", "board", b.Board, "tiers", wire.TiersText(b.Tiers)),
 			changeLink("board-partitions", "Partitions", "board", b.Board, "partitions", strconv.Itoa(b.Partitions)))
 	}
@@ -206,6 +208,7 @@ func boardFacts(b *wire.Board) []fact {
 	add("Platform", text(b.Platform), b.Platform != "")
 	add("Tags", text(strings.Join(b.Tags, ", ")), len(b.Tags) > 0)
 	add("Attempts", text(strconv.FormatInt(b.Attempts, 10)+" per user and period"), b.Attempts > 0)
+	add("Metadata", text("shown to: "+b.Metadata), b.Metadata != "")
 	add("Tiers", text(strings.ReplaceAll(wire.TiersText(b.Tiers), ",", ", ")), len(b.Tiers) > 0)
 	add("Partitions", text(strconv.Itoa(b.Partitions)), b.Partitions > 1)
 	add("Schedule", code(b.Schedule), b.Schedule != "")

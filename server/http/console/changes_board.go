@@ -19,8 +19,11 @@ const (
 		"the week, such as 0 18 * * fri."
 
 	attemptsHint   = "Maximum number of events of a user that are recorded in a period; 0 is no limit."
+	metadataHint   = "Who sees the metadata of standings; none keeps none."
 	partitionsHint = "1 to 64 Redis keys to spread the ranking over, for a board larger than one server."
 )
+
+var metadataOptions = []string{"none", "self", "public"}
 
 // splitTags returns the tags of a field, never nil.
 func splitTags(text string) []string {
@@ -66,6 +69,7 @@ func boardChanges() []*change {
 				{Name: "tags", Label: "Tags", Kind: "text", Hint: tagsHint},
 				{Name: "visibility", Label: "Visibility", Kind: "choice", Options: []string{"public", "private"}},
 				{Name: "attempts", Label: "Attempts", Kind: "number", Hint: attemptsHint + " 0 if empty."},
+				{Name: "metadata", Label: "Metadata", Kind: "choice", Options: metadataOptions, Hint: metadataHint},
 				{Name: "partitions", Label: "Partitions", Kind: "number", Hint: partitionsHint + " 1 if empty."},
 			},
 			effect: func(v url.Values) string {
@@ -87,7 +91,7 @@ func boardChanges() []*change {
 				if v.Get("visibility") == "private" {
 					words = append(words, "--private")
 				}
-				for _, name := range []string{"attempts", "partitions"} {
+				for _, name := range []string{"attempts", "metadata", "partitions"} {
 					if v.Get(name) != "" {
 						words = append(words, "--"+name, v.Get(name))
 					}
@@ -172,6 +176,34 @@ func boardChanges() []*change {
 					return request{}, err
 				}
 				return request{ids: boardIDs(v), query: reasonQuery(v), body: wire.BoardChange{Attempts: &n}}, nil
+			},
+			back: page,
+		},
+		{
+			name:    "board-metadata",
+			title:   "Change metadata",
+			verb:    "Change board",
+			section: "boards",
+			action:  "board.set",
+			intro:   "Sets whether the board keeps the metadata of submissions, and who sees it.",
+			done:    "The board is changed.",
+			fields: []field{
+				boardField,
+				{Name: "metadata", Label: "Metadata", Kind: "choice", Options: metadataOptions, Hint: metadataHint},
+			},
+			effect: func(v url.Values) string {
+				if v.Get("metadata") == "none" {
+					return "The board " + v.Get("board") + " keeps and shows no metadata any more. Scores do not change."
+				}
+				return "The board " + v.Get("board") + " keeps the metadata of submissions, and shows it to: " +
+					v.Get("metadata") + ". Scores do not change."
+			},
+			command: func(v url.Values) []string {
+				return []string{"board", "set", v.Get("board"), "--metadata", v.Get("metadata")}
+			},
+			request: func(v url.Values) (request, error) {
+				metadata := v.Get("metadata")
+				return request{ids: boardIDs(v), query: reasonQuery(v), body: wire.BoardChange{Metadata: &metadata}}, nil
 			},
 			back: page,
 		},
@@ -355,6 +387,7 @@ func createRequest(v url.Values, dry bool) (request, error) {
 		Board: v.Get("board"), Mode: v.Get("mode"), Order: v.Get("order"), Period: v.Get("period"),
 		TimeZone: v.Get("time_zone"), Season: v.Get("season"), Region: v.Get("region"), Public: &public,
 		Platform: v.Get("platform"), Tags: splitTags(v.Get("tags")), Schedule: v.Get("schedule"), DryRun: dry,
+		Metadata: v.Get("metadata"),
 	}
 	var err error
 	if body.EndsAt, err = seasonEnd(v); err != nil {

@@ -55,6 +55,7 @@ func TestChangesAreListed(t *testing.T) {
 		"visibility": {"private"},
 		"partitions": {"8"},
 		"attempts":   {"3"},
+		"metadata":   {"public"},
 		"ends":       {"2099-01-01T00:00:00Z"},
 		"schedule":   {"0 18 * * fri"},
 		"require":    {"action-token,attestation"},

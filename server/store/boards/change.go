@@ -24,6 +24,9 @@ where family_id = $1 and status <> 'archived' and closed_at is null`
     platform = nullif(coalesce($3, platform), ''), tags = coalesce($4, tags)
 where family_id = $1`
 
+	// Standings of ended periods are shown as those of the current one.
+	sqlSetMetadata = `update boards set metadata = nullif($2, '') where family_id = $1`
+
 	sqlPartition = `update boards set partitions = $2
 where family_id = $1 and status <> 'archived' and closed_at is null`
 
@@ -73,6 +76,11 @@ func (s *Boards) ChangeBoard(
 		}
 		if change.Tiers != nil {
 			if err := setTiers(ctx, tx, id, *change.Tiers); err != nil {
+				return err
+			}
+		}
+		if change.Metadata != nil {
+			if _, err := tx.Exec(ctx, sqlSetMetadata, id, *change.Metadata); err != nil {
 				return err
 			}
 		}

@@ -289,7 +289,7 @@ type folder struct {
 const sqlFold = `select h.event_id, h.delta, h.source = 'admin', coalesce(h.action, ''), h.recorded_at, h.version,
 h.new_score - h.applied,
     h.previous_score is not null, exists (select from reversals as r where r.user_id = h.user_id
-        and r.event_id = h.event_id and r.internal = (h.source = 'admin'))
+        and r.event_id = h.event_id and r.internal = (h.source = 'admin')), coalesce(h.metadata, '')
 from user_score_histories as h where h.user_id collate "POSIX" = $1 and h.board_id = $2 order by h.version`
 
 func (f *folder) fold(ctx context.Context, user scoreboard.UserID, board *scoreboard.Board) (ledger.Standing, error) {
@@ -303,7 +303,8 @@ func (f *folder) fold(ctx context.Context, user scoreboard.UserID, board *scoreb
 	}
 	fold := f.batch.NewFold(user, board, f.changes)
 	var r ledger.FoldRow
-	to := []any{&r.Event, &r.Delta, &r.Admin, &r.Action, &r.At, &r.Version, &r.Before, &r.Existed, &r.Reversed}
+	to := []any{&r.Event, &r.Delta, &r.Admin, &r.Action, &r.At, &r.Version, &r.Before, &r.Existed, &r.Reversed,
+		&r.Metadata}
 	if _, err = pgx.ForEachRow(rows, to, func() error {
 		fold.Add(&r)
 		return nil

@@ -119,7 +119,7 @@ func (v *view) explainScore(ctx context.Context, at time.Time, e *scoreboard.Exp
 }
 
 func (v *view) latestEvents(ctx context.Context, at time.Time, limit int, e *scoreboard.Explanation) error {
-	rows, err := v.tx.Query(ctx, `select `+pg.LedgerColumns+` from user_score_histories
+	rows, err := v.tx.Query(ctx, `select `+pg.LedgerColumns+` from user_score_histories as h
 where user_id collate "POSIX" = $1 and board_id = $2 and recorded_at <= $3
 order by recorded_at desc, version desc limit $4`, e.Place.User, e.Place.Board, at, limit+1)
 	if err != nil {

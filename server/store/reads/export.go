@@ -12,7 +12,9 @@ import (
 
 // sqlExport ranks the scores themselves, not the standings, which may be behind. They are
 // sorted once: no index of scores has their order.
-const sqlExport = `select row_number() over (order by order_key, reached_at, user_id), user_id, score, reached_at
+const sqlExport = `select row_number() over (order by order_key, reached_at, user_id), user_id, score, reached_at,
+    case when metadata_version = version and (select metadata from boards where board_id = $1) is not null then metadata
+    else '' end
 from scores where board_id = $1 and not hidden order by order_key, reached_at, user_id`
 
 // exportChunk is how many standings are in memory at once.
@@ -24,7 +26,7 @@ func (r *Reads) Export(
 	ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.FinalStanding) error,
 ) error {
 	scan := func(row pgx.CollectableRow) (s scoreboard.FinalStanding, err error) {
-		err = row.Scan(&s.Rank, &s.User, &s.Score, &s.ReachedAt)
+		err = row.Scan(&s.Rank, &s.User, &s.Score, &s.ReachedAt, &s.Metadata)
 		s.ReachedAt = s.ReachedAt.UTC()
 		return s, err
 	}

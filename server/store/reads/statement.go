@@ -16,7 +16,7 @@ import (
 
 // The collation is that of the index for statements.
 const sqlStatement = `select ` + pg.LedgerColumns + `
-from user_score_histories
+from user_score_histories as h
 where user_id collate "POSIX" = $1 and recorded_at >= $2 and recorded_at < $3
   and ($4 = '' or board_id = $4 or split_part(board_id, ':', 1) = $4)
   and recorded_at <= $5 and (recorded_at, board_id, version) < ($5, $6, $7)

@@ -85,6 +85,8 @@ where closed_at is not null)`, []any{user, anonymous}},
 		{`update corrected_standings set user_id = $2 where user_id = $1`, []any{user, anonymous}},
 		{`delete from user_statuses where user_id = $1`, []any{user}},
 		{`delete from rank_marks where user_id = $1`, []any{user}},
+		{`update scores set metadata = null, metadata_version = null
+where user_id = $1 and metadata is not null`, []any{user}},
 		{`delete from private_users where user_id = $1`, []any{user}},
 		{`delete from external_ids where user_id = $1`, []any{user}},
 		{`delete from rejected_events where user_id = $1`, []any{user}},

@@ -28,7 +28,7 @@ where user_id = $1 and board_id in (select board_id from boards where closed_at 
 		"event",
 		`select user_id, board_id, event_id, event_text, delta, applied, previous_score, new_score, version,
 recorded_at,
-    client_timestamp, source, action, key_id, signer, address, user_agent, country,
+    client_timestamp, source, action, key_id, signer, address, user_agent, country, metadata::json as metadata,
     exists (select from reversals r where r.user_id = h.user_id and r.event_id = h.event_id
         and r.internal = (h.source = 'admin')) as reversed
 from user_score_histories h where user_id collate "POSIX" = $1 order by recorded_at`,

@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.Text;
 
 namespace Scoreboard.Client
 {
@@ -42,10 +43,16 @@ namespace Scoreboard.Client
         /// </summary>
         public string IfPeriod { get; set; }
 
+        /// <summary>
+        /// What the submission says about itself, such as the character that was played: the text of a JSON object of at
+        /// most 1 KiB, for boards that keep metadata. It is signed in the headers.
+        /// </summary>
+        public string Metadata { get; set; }
+
         /// <summary>Whether it has what the signature in the body does not cover.</summary>
         internal bool SignedInHeaders
         {
-            get { return HasAttributes || !string.IsNullOrEmpty(IfPeriod); }
+            get { return HasAttributes || !string.IsNullOrEmpty(IfPeriod) || !string.IsNullOrEmpty(Metadata); }
         }
 
         private bool HasAttributes
@@ -63,7 +70,7 @@ namespace Scoreboard.Client
 
         /// <summary>
         /// Writes the increment as the API takes it, with the current time; signed in its body if a key is given. That does
-        /// not cover attributes and the period: with them, the headers are signed.
+        /// not cover attributes, the period and metadata: with them, the headers are signed.
         /// </summary>
         internal void Write(JsonWriter w, IReadOnlyList<string> boards, DateTimeOffset now, Settings key)
         {
@@ -73,6 +80,7 @@ namespace Scoreboard.Client
             w.Field("action_token", ActionToken).Field("attestation", Attestation);
             WriteAttributes(w);
             w.Field("if_period", IfPeriod);
+            WriteMetadata(w);
             if (key != null && key.KeyId != "" && !SignedInHeaders)
             {
                 var signed = string.IsNullOrEmpty(Board) ? boards : new[] { Board };
@@ -80,6 +88,19 @@ namespace Scoreboard.Client
                 w.Field("key_id", key.KeyId).Field("signature", Signing.Sign(key.KeySecret, text));
             }
             w.Close('}');
+        }
+
+        /// <summary>Writes the metadata, if there is any.</summary>
+        /// <exception cref="FormatException">It is not a JSON object.</exception>
+        internal void WriteMetadata(JsonWriter w)
+        {
+            if (string.IsNullOrEmpty(Metadata)) return;
+            var bytes = Encoding.UTF8.GetBytes(Metadata);
+            var r = new JsonReader(bytes, bytes.Length);
+            if (!r.AtObject()) throw new FormatException("Metadata must be a JSON object");
+            r.Skip();
+            r.End();
+            w.Name("metadata").Json(Metadata);
         }
 
         /// <summary>Writes the attributes in the order of their names, if there are any.</summary>

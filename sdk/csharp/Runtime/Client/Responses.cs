@@ -60,6 +60,9 @@ namespace Scoreboard.Client
         /// <summary>Name to show beside the score, 1 to 32 characters.</summary>
         public string DisplayName { get; internal set; } = "";
 
+        /// <summary>Metadata of the submission that made the score, where the board shows it.</summary>
+        public string Metadata { get; internal set; } = "";
+
         /// <summary>True for a user who is not on any board: rank is the one that the score would have.</summary>
         public bool Private { get; internal set; }
 
@@ -88,6 +91,7 @@ namespace Scoreboard.Client
         {
             if (r.Is("avatar_url")) AvatarUrl = r.Text();
             else if (r.Is("display_name")) DisplayName = r.Text();
+            else if (r.Is("metadata")) Metadata = r.Json();
             else if (r.Is("private")) Private = r.Bool();
             else if (r.Is("rank")) Rank = r.Long();
             else if (r.Is("score")) Score = r.Long();
@@ -291,6 +295,10 @@ namespace Scoreboard.Client
         /// <summary>Number of the ranking, which rises with each rebuild; null if the response is degraded.</summary>
         public long? Epoch { get; internal set; }
 
+        /// <summary>Metadata of the submission that made the score, where the board keeps it and the caller may see
+        /// it.</summary>
+        public string Metadata { get; internal set; } = "";
+
         /// <summary>The user and up to k rows above and below, best first.</summary>
         public IReadOnlyList<Entry> Neighbours { get; internal set; } = new Entry[0];
 
@@ -355,6 +363,7 @@ namespace Scoreboard.Client
             else if (r.Is("degraded_reason")) DegradedReason = r.Text();
             else if (r.Is("ends_at")) EndsAt = r.Null() ? (DateTimeOffset?)null : r.Time();
             else if (r.Is("epoch")) Epoch = r.Null() ? (long?)null : r.Long();
+            else if (r.Is("metadata")) Metadata = r.Json();
             else if (r.Is("neighbours")) Neighbours = r.List(Entry.Read);
             else if (r.Is("next_reset")) NextReset = r.Null() ? (DateTimeOffset?)null : r.Time();
             else if (r.Is("next_tier")) NextTier = r.Null() ? null : NextTier.Read(r);
@@ -640,6 +649,9 @@ namespace Scoreboard.Client
         /// <summary>Name to show beside the score, 1 to 32 characters.</summary>
         public string DisplayName { get; internal set; } = "";
 
+        /// <summary>Metadata of the submission that made the score, where the board shows it.</summary>
+        public string Metadata { get; internal set; } = "";
+
         /// <summary>True for a user who is not on any board: rank is the one that the score would have.</summary>
         public bool Private { get; internal set; }
 
@@ -672,6 +684,7 @@ namespace Scoreboard.Client
             if (r.Is("avatar_url")) AvatarUrl = r.Text();
             else if (r.Is("difference")) Difference = r.Long();
             else if (r.Is("display_name")) DisplayName = r.Text();
+            else if (r.Is("metadata")) Metadata = r.Json();
             else if (r.Is("private")) Private = r.Bool();
             else if (r.Is("rank")) Rank = r.Long();
             else if (r.Is("reached_at")) ReachedAt = r.Time();
@@ -1067,6 +1080,9 @@ namespace Scoreboard.Client
         /// <summary>adjustment, reversal or undo; absent for a client's event.</summary>
         public string Kind { get; internal set; } = "";
 
+        /// <summary>Metadata of the event, if the board keeps it.</summary>
+        public string Metadata { get; internal set; } = "";
+
         /// <summary>The user's score after the event, in points.</summary>
         public long NewScore { get; internal set; }
 
@@ -1103,6 +1119,7 @@ namespace Scoreboard.Client
             else if (r.Is("event_id")) EventId = r.Text();
             else if (r.Is("key_id")) KeyId = r.Text();
             else if (r.Is("kind")) Kind = r.Text();
+            else if (r.Is("metadata")) Metadata = r.Json();
             else if (r.Is("new_score")) NewScore = r.Long();
             else if (r.Is("previous_score")) PreviousScore = r.Null() ? (long?)null : r.Long();
             else if (r.Is("recorded_at")) RecordedAt = r.Time();
@@ -1352,6 +1369,9 @@ namespace Scoreboard.Client
         /// <summary>Rank among the rows of the list, from 1.</summary>
         public long ListRank { get; internal set; }
 
+        /// <summary>Metadata of the submission that made the score, where the board shows it.</summary>
+        public string Metadata { get; internal set; } = "";
+
         /// <summary>True for a user who is not on any board: rank is the one that the score would have.</summary>
         public bool Private { get; internal set; }
 
@@ -1381,6 +1401,7 @@ namespace Scoreboard.Client
             if (r.Is("avatar_url")) AvatarUrl = r.Text();
             else if (r.Is("display_name")) DisplayName = r.Text();
             else if (r.Is("list_rank")) ListRank = r.Long();
+            else if (r.Is("metadata")) Metadata = r.Json();
             else if (r.Is("private")) Private = r.Bool();
             else if (r.Is("rank")) Rank = r.Long();
             else if (r.Is("score")) Score = r.Long();

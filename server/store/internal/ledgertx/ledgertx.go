@@ -85,7 +85,7 @@ from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lat
 order by t.n`
 
 	sqlScores = `select t.n, s.score, s.version, s.revision, s.reached_at, s.hidden, s.empty, s.action_until,
-    s.uncounted
+    s.uncounted, coalesce(case when s.metadata_version = s.version then s.metadata end, '')
 from unnest($1::text[], $2::text[]) with ordinality as t(u, b, n) cross join lateral (
     select * from scores where user_id = t.u and board_id = t.b offset 0) as s`
 
@@ -216,7 +216,8 @@ func readScores(found pgx.Rows, pairs *ledger.ScorePairs) error {
 	var s ledger.Score
 	var empty bool
 	var action *time.Time
-	to := []any{&n, &s.Value, &s.Version, &s.Revision, &s.ReachedAt, &s.Hidden, &empty, &action, &s.Uncounted}
+	to := []any{&n, &s.Value, &s.Version, &s.Revision, &s.ReachedAt, &s.Hidden, &empty, &action, &s.Uncounted,
+		&s.Metadata}
 	_, err := pgx.ForEachRow(found, to, func() error {
 		s.ActionUntil = time.Time{}
 		if action != nil {

@@ -18,16 +18,16 @@ const sqlWrite = `with t as materialized (
         $8::bigint[], $9::bigint[], $10::bigint[], $11::timestamptz[], $12::timestamptz[], $13::text[], $14::text[],
         $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::bigint[], $21::bigint[],
         $22::timestamptz[], $23::smallint[], $24::boolean[], $25::boolean[], $26::boolean[], $27::boolean[],
-        $28::text[], $29::timestamptz[], $30::bigint[])
+        $28::text[], $29::timestamptz[], $30::bigint[], $31::text[], $32::text[])
     as t(user_id, board_id, event_id, event_text, payload_hash, delta, applied, previous_score, new_score, version,
         recorded_at, client_timestamp, source, action, key_id, signer, address, user_agent, trace, revision, order_key,
-        reached_at, shard, changed, last, hidden, empty, country, action_until, uncounted)
+        reached_at, shard, changed, last, hidden, empty, country, action_until, uncounted, metadata, standing)
 ), ledger as (
     insert into user_score_histories (user_id, board_id, event_id, event_text, payload_hash, delta, applied,
         previous_score, new_score, version, recorded_at, client_timestamp, source, action, key_id, signer, address,
-        user_agent, country)
+        user_agent, country, metadata)
     select user_id, board_id, event_id, event_text, payload_hash, delta, applied, previous_score, new_score, version,
-        recorded_at, client_timestamp, source, action, key_id, signer, address, user_agent, country
+        recorded_at, client_timestamp, source, action, key_id, signer, address, user_agent, country, metadata
     from t
 ), outbox as (
     insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key,
@@ -37,15 +37,17 @@ const sqlWrite = `with t as materialized (
     from t where changed
 )
 insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden, empty,
-    action_until, uncounted)
+    action_until, uncounted, metadata, metadata_version)
 select user_id, board_id, new_score, order_key, version, revision, reached_at, recorded_at, coalesce(hidden, false),
-    coalesce(empty, false), action_until, coalesce(uncounted, 0)
+    coalesce(empty, false), action_until, coalesce(uncounted, 0), standing,
+    case when standing is not null then version end
 from t where last
 on conflict (user_id, board_id) do update set score = excluded.score, order_key = excluded.order_key,
     version = excluded.version, revision = excluded.revision, reached_at = excluded.reached_at,
     recorded_at = excluded.recorded_at, hidden = excluded.hidden, empty = excluded.empty,
     action_until = coalesce(excluded.action_until, scores.action_until),
-    uncounted = scores.uncounted + excluded.uncounted`
+    uncounted = scores.uncounted + excluded.uncounted, metadata = excluded.metadata,
+    metadata_version = excluded.metadata_version`
 
 const (
 	sqlUseTokens = `insert into used_action_tokens (user_id, action_id, event_id)
@@ -89,6 +91,7 @@ func arguments(r *ledger.Rows) []any {
 		r.Previous, r.Scores, r.Versions, r.RecordedAt, r.ClientTimes, r.Sources, r.Actions,
 		r.Keys, r.Signers, r.Addresses, r.Agents, r.Traces, r.Revisions, r.OrderKeys,
 		r.ReachedAt, r.Shards, r.Changed, r.Last, r.Hidden, r.Empty, r.Countries, r.ActionUntil, r.Uncounted,
+		r.Metadata, r.StandingMetadata,
 	}
 }
 

@@ -180,6 +180,15 @@ namespace Scoreboard.Client
             return List(ReadText);
         }
 
+        /// <summary>Reads a value of any kind as its JSON text; "" for null.</summary>
+        internal string Json()
+        {
+            if (Null()) return "";
+            var from = at;
+            Skip();
+            return Utf8.GetString(data, from, at - from);
+        }
+
         /// <summary>Reads a value of any kind, and forgets it.</summary>
         internal void Skip()
         {

@@ -41,6 +41,14 @@ namespace Scoreboard.Client
             return this;
         }
 
+        /// <summary>Writes a value that is JSON already.</summary>
+        internal JsonWriter Json(string value)
+        {
+            Separate();
+            text.Append(value);
+            return this;
+        }
+
         internal JsonWriter Value(long value)
         {
             Separate();

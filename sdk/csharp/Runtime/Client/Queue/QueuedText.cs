@@ -19,6 +19,7 @@ namespace Scoreboard.Client
             w.Field("attestation", i.Attestation);
             i.WriteAttributes(w);
             w.Field("if_period", i.IfPeriod);
+            i.WriteMetadata(w);
             w.Close('}');
         }
 
@@ -37,6 +38,7 @@ namespace Scoreboard.Client
                 else if (r.Is("attestation")) i.Attestation = r.Text();
                 else if (r.Is("attributes")) i.Attributes = ReadAttributes(r);
                 else if (r.Is("if_period")) i.IfPeriod = r.Text();
+                else if (r.Is("metadata")) i.Metadata = r.Json();
                 else r.Skip();
             }
             return i;

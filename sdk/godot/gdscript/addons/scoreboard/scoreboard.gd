@@ -59,7 +59,7 @@ static func new_event_id() -> String:
 
 
 ## Counts an increment and returns its receipt. increment has user_id and delta and, where needed,
-## event_id, board, action, action_token, attestation, attributes and if_period. Each try has the same event
+## event_id, board, action, action_token, attestation, attributes, if_period and metadata. Each try has the same event
 ## id, so it counts once. If it fails, submit it again with the event_id of the error.
 func submit(increment: Dictionary) -> Dictionary:
 	var sent := increment.duplicate()
