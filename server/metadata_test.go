@@ -36,6 +36,7 @@ func TestMetadataThroughTheAPI(t *testing.T) {
 		})
 		return err
 	}
+	deep := strings.Repeat("[", 9) + strings.Repeat("]", 9)
 	for _, step := range []struct {
 		user, board, event string
 		delta              int64
@@ -53,7 +54,7 @@ func TestMetadataThroughTheAPI(t *testing.T) {
 		{"ada", "bare", "e5", 1, `{}`, wire.CodeInvalidRequest},
 		{"ada", "open", "e5", 60, `[1]`, wire.CodeInvalidRequest},
 		{"ada", "open", "e5", 60, `{"a":1,"a":1}`, wire.CodeInvalidRequest},
-		{"ada", "open", "e5", 60, `{"a":` + strings.Repeat("[", 9) + strings.Repeat("]", 9) + `}`, wire.CodeInvalidRequest},
+		{"ada", "open", "e5", 60, `{"a":` + deep + `}`, wire.CodeInvalidRequest},
 		{"ada", "open", "e5", 60, `{"a":"` + strings.Repeat("x", 1024) + `"}`, wire.CodeInvalidRequest},
 		{"ada", "open", "e5", 60, `{"a":9007199254740993}`, wire.CodeInvalidRequest},
 	} {
@@ -80,8 +81,12 @@ func TestMetadataThroughTheAPI(t *testing.T) {
 		board, user string
 		want        wire.Object
 	}{
-		{ada, "open", "ada", first}, {bob, "open", "ada", first}, {root, "open", "ada", first},
-		{ada, "own", "ada", second}, {bob, "own", "ada", ""}, {root, "own", "ada", second},
+		{ada, "open", "ada", first},
+		{bob, "open", "ada", first},
+		{root, "open", "ada", first},
+		{ada, "own", "ada", second},
+		{bob, "own", "ada", ""},
+		{root, "own", "ada", second},
 	} {
 		if got := place(c.by, c.board, c.user); got != c.want {
 			t.Errorf("%s on %s: got %s, want %s", c.user, c.board, got, c.want)
@@ -178,7 +183,8 @@ func TestMetadataThroughTheAPI(t *testing.T) {
 	}
 	conn := backends.Connect(t, h.postgres)
 	h.await("the erasure", func() bool {
-		return conn.Count(t, `select (select count(*) from scores where metadata like '%late%' or metadata like '%n%:2%')
+		return conn.Count(t, `select
+    (select count(*) from scores where metadata like '%late%' or metadata like '%n%:2%')
     + (select count(*) from user_score_histories where metadata is not null and metadata not like '%bob%')`) == 0
 	})
 }

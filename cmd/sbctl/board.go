@@ -117,7 +117,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.Int64("max-delta", 0, "maximum delta (default 1000000; on best and latest boards the maximum score)")
 	f.Int64("min-score", 0, "minimum score (default −(2^53 − 1))")
 	f.Int64("max-score", 0, "maximum score (default 2^53 − 1)")
-	f.StringVar(&r.Metadata, "metadata", "", "who sees the metadata of standings: none (it is not kept), self or public")
+	f.StringVar(&r.Metadata, "metadata", "", "who sees metadata of standings: none (it is not kept), self or public")
 	f.Int64("attempts", 0, "maximum number of events of a user per period; 0: no limit")
 	return cmd
 }

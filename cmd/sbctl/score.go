@@ -130,7 +130,7 @@ unreachable, and finished by an earlier run. Exit code 3: some lines were reject
 		"`name=value` for board rules, such as region=eu; repeat it for more")
 	flags.StringVar(&f.in.IfPeriod, "if-period", "",
 		"count only while this is the current `period` of the board, such as weekly:2026-w47")
-	flags.StringVar(&f.metadata, "metadata", "", "JSON `object` to keep with the submission, on boards that keep metadata")
+	flags.StringVar(&f.metadata, "metadata", "", "JSON `object` to keep with it, on boards that keep metadata")
 	flags.StringVar(&f.in.ActionToken, "action-token", "", "token of a started action (POST /v1/actions)")
 	flags.StringVar(&f.in.Attestation, "attestation", "", "attestation signed by a game server")
 	flags.StringVar(&f.file, "file", "", "submit the lines of this file; - reads stdin")

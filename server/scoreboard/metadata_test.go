@@ -142,7 +142,8 @@ func FuzzMetadata(f *testing.F) {
 		if json.Unmarshal(text, &was) != nil || json.Unmarshal([]byte(got), &is) != nil || !reflect.DeepEqual(was, is) {
 			t.Fatalf("%q became %q", text, got)
 		}
-		if again, err := scoreboard.ParseMetadata(got); err != nil || again != got || bytes.ContainsRune([]byte(got), 0) {
+		again, err := scoreboard.ParseMetadata(got)
+		if err != nil || again != got || bytes.ContainsRune([]byte(got), 0) {
 			t.Fatalf("%q became %q, %v", got, again, err)
 		}
 	})

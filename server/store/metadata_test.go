@@ -38,7 +38,8 @@ func TestMetadataOfStandings(t *testing.T) {
 	want("one without", ``)
 	submit("e3", `{"n":3}`)
 	why := &scoreboard.AuditEntry{Actor: "root", Action: "event.reverse", Target: "user:ada", Reason: "test"}
-	if _, err := s.Corrections.Adjust(t.Context(), "ada", "global", 5, increment("ada", 5, "a1").Event, why); err != nil {
+	event := increment("ada", 5, "a1").Event
+	if _, err := s.Corrections.Adjust(t.Context(), "ada", "global", 5, event, why); err != nil {
 		t.Fatal(err)
 	}
 	want("after an adjustment", `{"n":3}`)

@@ -119,8 +119,9 @@ func (s *stack) outages(t *testing.T) {
 // readOnly has PostgreSQL reject writes, or take them again.
 func (s *stack) readOnly(t *testing.T, value string) {
 	t.Helper()
-	s.compose(t, "exec", "-T", "postgres", "psql", "-q", "-v", "ON_ERROR_STOP=1", "-U", "scoreboard", "-d", "scoreboard",
-		"-c", "alter system set default_transaction_read_only = "+value, "-c", "select pg_reload_conf()")
+	s.compose(t, "exec", "-T", "postgres", "psql", "-q", "-v", "ON_ERROR_STOP=1", "-U", "scoreboard",
+		"-d", "scoreboard", "-c", "alter system set default_transaction_read_only = "+value,
+		"-c", "select pg_reload_conf()")
 }
 
 // compare requires everything that a row says.

@@ -193,7 +193,7 @@ func boardChanges() []*change {
 			},
 			effect: func(v url.Values) string {
 				if v.Get("metadata") == "none" {
-					return "The board " + v.Get("board") + " keeps and shows no metadata any more. Scores do not change."
+					return "The board " + v.Get("board") + " keeps and shows no metadata from now on."
 				}
 				return "The board " + v.Get("board") + " keeps the metadata of submissions, and shows it to: " +
 					v.Get("metadata") + ". Scores do not change."
@@ -202,8 +202,8 @@ func boardChanges() []*change {
 				return []string{"board", "set", v.Get("board"), "--metadata", v.Get("metadata")}
 			},
 			request: func(v url.Values) (request, error) {
-				metadata := v.Get("metadata")
-				return request{ids: boardIDs(v), query: reasonQuery(v), body: wire.BoardChange{Metadata: &metadata}}, nil
+				change := wire.BoardChange{Metadata: new(v.Get("metadata"))}
+				return request{ids: boardIDs(v), query: reasonQuery(v), body: change}, nil
 			},
 			back: page,
 		},

@@ -303,8 +303,10 @@ func (f *folder) fold(ctx context.Context, user scoreboard.UserID, board *scoreb
 	}
 	fold := f.batch.NewFold(user, board, f.changes)
 	var r ledger.FoldRow
-	to := []any{&r.Event, &r.Delta, &r.Admin, &r.Action, &r.At, &r.Version, &r.Before, &r.Existed, &r.Reversed,
-		&r.Metadata}
+	to := []any{
+		&r.Event, &r.Delta, &r.Admin, &r.Action, &r.At, &r.Version, &r.Before, &r.Existed, &r.Reversed,
+		&r.Metadata,
+	}
 	if _, err = pgx.ForEachRow(rows, to, func() error {
 		fold.Add(&r)
 		return nil

@@ -21,14 +21,14 @@ from unnest($2::text[]) as t(u) cross join lateral (
 where s.metadata_version = s.version and not s.empty and (not s.hidden or s.user_id = $3)`
 	rows, err := r.db.Query(ctx, sql, board, users, own)
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("read the metadata of %d standings of board %s: %w", len(users), board, err))
+		return nil, pg.Translate(fmt.Errorf("read the metadata of %d users of board %s: %w", len(users), board, err))
 	}
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d scoreboard.Described, err error) {
 		err = row.Scan(&d.User, &d.Score, &d.RecordedAt, &d.Metadata)
 		return d, err
 	})
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("read the metadata of %d standings of board %s: %w", len(users), board, err))
+		return nil, pg.Translate(fmt.Errorf("read the metadata of %d users of board %s: %w", len(users), board, err))
 	}
 	return found, nil
 }

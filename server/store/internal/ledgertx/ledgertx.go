@@ -216,8 +216,10 @@ func readScores(found pgx.Rows, pairs *ledger.ScorePairs) error {
 	var s ledger.Score
 	var empty bool
 	var action *time.Time
-	to := []any{&n, &s.Value, &s.Version, &s.Revision, &s.ReachedAt, &s.Hidden, &empty, &action, &s.Uncounted,
-		&s.Metadata}
+	to := []any{
+		&n, &s.Value, &s.Version, &s.Revision, &s.ReachedAt, &s.Hidden, &empty, &action, &s.Uncounted,
+		&s.Metadata,
+	}
 	_, err := pgx.ForEachRow(found, to, func() error {
 		s.ActionUntil = time.Time{}
 		if action != nil {
