@@ -314,6 +314,10 @@ func TestConsoleChanges(t *testing.T) {
 			"board-tiers", form("board", "fresh", "tiers", "gold=rank:10"), "board.set", "board:fresh",
 			"board set fresh --tiers gold=rank:10", "The board is changed",
 		},
+		{
+			"board-metadata", form("board", "fresh", "metadata", "self"), "board.set", "board:fresh",
+			"board set fresh --metadata self", "The board is changed",
+		},
 		{"board-freeze", form("board", "fresh"), "board.freeze", "board:fresh", "board freeze fresh", "is frozen"},
 		{"board-unfreeze", form("board", "fresh"), "board.unfreeze", "board:fresh", "board unfreeze fresh", "again"},
 		{
@@ -428,7 +432,7 @@ func TestConsoleChanges(t *testing.T) {
 		"key-create": true, "key-rotate": true, "key-revoke": true, "setting-set": true, "setting-reset": true,
 		"webhook-create": true, "webhook-rotate": true,
 		"webhook-delete": true, "import": true, "board-label": true,
-		"board-partitions": true, "board-attempts": true, "board-tiers": true,
+		"board-partitions": true, "board-attempts": true, "board-tiers": true, "board-metadata": true,
 	}
 	entries := func() int64 { return db.Count(t, `select count(*) from audit_log`) }
 	for _, c := range cases {

@@ -145,8 +145,7 @@ type Leaderboard struct {
 	cached   *prometheus.CounterVec
 
 	storeReceipts *guard // the store, for receipts
-	attempts      *guard // the store, for counts of attempts
-	metadata      *guard // the store, for metadata
+	details              // of the store
 
 	ranking  Ranking   // Ranking, or its replica
 	fallback Standings // Fallback, or its replica
@@ -181,8 +180,10 @@ func New(o Options) *Leaderboard {
 		receipts:      newGuard("receipts", rankBudget),
 		store:         newGuard("store", storeBudget),
 		storeReceipts: newGuard("receipts from the store", storeRankBudget),
-		attempts:      newGuard("attempts", attemptsBudget),
-		metadata:      newGuard("metadata", metadataBudget),
+		details: details{
+			counts: o.AttemptCounts, described: o.Metadata,
+			attempts: newGuard("attempts", attemptsBudget), metadata: newGuard("metadata", metadataBudget),
+		},
 		degraded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_leaderboard_degraded_reads_total",
 			Help: "Reads that PostgreSQL answered because the ranking could not.",

@@ -99,7 +99,7 @@ func DecodeAccepted(value []byte) (*scoreboard.Increment, error) {
 	if err := scoreboard.CheckIfPeriod(w.IfPeriod, w.Boards); err != nil {
 		return nil, fmt.Errorf("decode an accepted increment: %w", err)
 	}
-	metadata, err := scoreboard.ParseMetadata(w.Metadata)
+	metadata, err := ParseMetadata(w.Metadata)
 	if err != nil {
 		return nil, fmt.Errorf("decode an accepted increment: %w", err)
 	}

@@ -128,7 +128,7 @@ func (s *scanner) attributes() (map[string]string, error) {
 	return values, err
 }
 
-// metadata takes the text of an object, which scoreboard.ParseMetadata checks.
+// metadata takes the text of an object, which ParseMetadata checks.
 func (s *scanner) metadata() (wire.Object, error) {
 	s.space()
 	d := json.NewDecoder(bytes.NewReader(s.b[s.i:]))

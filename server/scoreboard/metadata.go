@@ -1,88 +1,21 @@
 package scoreboard
 
 import (
-	"bytes"
 	"encoding/binary"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
-
-	"github.com/gowebpki/jcs"
 )
 
 // Bounds of the metadata of an increment: bytes, as it is sent and in its form, and how deep its
 // objects and arrays are nested.
 const (
 	MaxMetadata      = 1024
-	maxMetadataDepth = 8
+	MaxMetadataDepth = 8
 )
 
 // Metadata is what a submission says about itself, such as the character that was played: a JSON
 // object in the form of RFC 8785; "" is none. Nothing but its readers knows what it means.
 type Metadata string
-
-// ParseMetadata checks the metadata of an increment. It returns an invalid_request.
-func ParseMetadata[T ~string | ~[]byte](text T) (Metadata, error) {
-	if len(text) == 0 {
-		return "", nil
-	}
-	if len(text) > MaxMetadata {
-		return "", Invalid("metadata", "metadata must have at most %d bytes", MaxMetadata)
-	}
-	form, err := jcs.Transform([]byte(text))
-	if err == nil {
-		err = checkMetadata([]byte(text))
-	}
-	switch {
-	case err != nil:
-		return "", Invalid("metadata", "metadata: %v", err)
-	case form[0] != '{':
-		return "", Invalid("metadata", "metadata must be an object")
-	case len(form) > MaxMetadata:
-		return "", Invalid("metadata", "metadata must have at most %d bytes in the form of RFC 8785", MaxMetadata)
-	}
-	return Metadata(form), nil
-}
-
-// checkMetadata checks what the form would take: it writes all numbers as doubles, and so changes
-// integers that are none.
-func checkMetadata(text []byte) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	for depth := 0; ; {
-		token, err := d.Token()
-		switch token := token.(type) {
-		case json.Delim:
-			if depth--; token == '{' || token == '[' {
-				depth += 2
-			}
-		case json.Number:
-			if number := string(token); !isExact(number) {
-				return fmt.Errorf("the integer %s is not exact as a number; send it as a string", number)
-			}
-		case nil:
-			if err != nil {
-				return nil // the end: the text is valid
-			}
-		}
-		if depth > maxMetadataDepth {
-			return errors.New("nested deeper than " + strconv.Itoa(maxMetadataDepth))
-		}
-	}
-}
-
-// isExact reports whether a number that is written as an integer keeps its digits as a double.
-func isExact(number string) bool {
-	if strings.ContainsAny(number, ".eE") {
-		return true
-	}
-	double, err := strconv.ParseFloat(number, 64)
-	return err == nil && strconv.FormatFloat(double, 'f', -1, 64) == number
-}
 
 // metadataMark begins the metadata in a hash; no length of a board is so large.
 const metadataMark = attributesMark - 1

@@ -71,7 +71,7 @@ func parseCommand(r *wire.IncrementRequest, caller *auth.Claims) (*command, erro
 	if cmd.Boards, err = parseBoards(r.Board, r.Boards); err != nil {
 		return cmd, err
 	}
-	if cmd.Metadata, err = scoreboard.ParseMetadata(r.Metadata); err != nil {
+	if cmd.Metadata, err = protocol.ParseMetadata(r.Metadata); err != nil {
 		return cmd, err
 	}
 	cmd.IfPeriod = scoreboard.BoardID(r.IfPeriod)

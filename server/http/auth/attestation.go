@@ -14,6 +14,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -131,7 +132,7 @@ func (a *Attestations) Verify(
 		User: scoreboard.UserID(claims.User), Delta: *claims.Delta, Event: claims.Event, Action: claims.Action,
 		IfPeriod: scoreboard.BoardID(claims.IfPeriod),
 	}
-	if out.Metadata, err = scoreboard.ParseMetadata(claims.Metadata); err != nil {
+	if out.Metadata, err = protocol.ParseMetadata(claims.Metadata); err != nil {
 		return nil, errAttestation(err)
 	}
 	switch {

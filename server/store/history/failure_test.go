@@ -89,8 +89,9 @@ func TestMomentIsNotSettledBeforeCommit(t *testing.T) {
 // commit, and as what the ledger then says.
 func TestMomentsAmongConcurrentWriters(t *testing.T) {
 	t.Parallel()
-	s, conn := storetest.New(t)
-	other := storetest.Open(t, conn.Config().ConnString())
+	patient := func(o *store.Options) { o.LockWait = o.Timeout } // four writers, on a busy machine
+	s, conn := storetest.New(t, patient)
+	other := storetest.Open(t, conn.Config().ConnString(), patient)
 	s.PastBoards.SetBlockUsers(5)
 	ctx, stop := context.WithTimeout(t.Context(), 4*time.Second)
 	defer stop()

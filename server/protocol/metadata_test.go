@@ -1,4 +1,4 @@
-package scoreboard_test
+package protocol_test
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -37,7 +38,7 @@ func TestFormOfMetadata(t *testing.T) {
 			`"` + "\ufb33" + `":"Hebrew Letter Dalet With Dagesh"}`,
 		`{"a":-0,"b":9007199254740992,"c":"\u0000<&>"}`: `{"a":0,"b":9007199254740992,"c":"\u0000<&>"}`,
 	} {
-		if got, err := scoreboard.ParseMetadata(text); err != nil || string(got) != want {
+		if got, err := protocol.ParseMetadata(text); err != nil || string(got) != want {
 			t.Errorf("got  %s, %v\nwant %s", got, err, want)
 		}
 	}
@@ -73,7 +74,7 @@ func TestNumbersInMetadata(t *testing.T) {
 		0x43143ff3c1cb0959: "1424953923781206.2",
 	} {
 		text := `{"n":` + strconv.FormatFloat(math.Float64frombits(bits), 'e', 17, 64) + `}`
-		if got, err := scoreboard.ParseMetadata(text); err != nil || string(got) != `{"n":`+want+`}` {
+		if got, err := protocol.ParseMetadata(text); err != nil || string(got) != `{"n":`+want+`}` {
 			t.Errorf("%016x: got %s, %v, want %s", bits, got, err, want)
 		}
 	}
@@ -92,12 +93,12 @@ func TestMetadataThatIsRejected(t *testing.T) {
 		nested(8), sized(scoreboard.MaxMetadata + 1),
 		`{"a":[` + strings.Repeat("1e20,", 100) + `1]}`, // 21 characters each in the form
 	} {
-		if got, err := scoreboard.ParseMetadata(text); err == nil {
+		if got, err := protocol.ParseMetadata(text); err == nil {
 			t.Errorf("%.80q: got %.80s, want an error", text, got)
 		}
 	}
 	for _, text := range []string{`{}`, nested(7), sized(scoreboard.MaxMetadata)} {
-		if got, err := scoreboard.ParseMetadata(text); err != nil || string(got) != text {
+		if got, err := protocol.ParseMetadata(text); err != nil || string(got) != text {
 			t.Errorf("got %.80s, %v, want %.80s", got, err, text)
 		}
 	}
@@ -109,7 +110,7 @@ func TestPayloadHashWithMetadata(t *testing.T) {
 	t.Parallel()
 	hash := func(text string) [16]byte {
 		t.Helper()
-		m, err := scoreboard.ParseMetadata(text)
+		m, err := protocol.ParseMetadata(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +135,7 @@ func FuzzMetadata(f *testing.F) {
 	f.Add([]byte(`{"a":[1e20,1e21,100000000000000000000,9007199254740992]}`))
 	f.Add([]byte(`{"":"\ud83d\ude00\u0000"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got, err := scoreboard.ParseMetadata(text)
+		got, err := protocol.ParseMetadata(text)
 		if err != nil || got == "" {
 			return
 		}
@@ -142,7 +143,7 @@ func FuzzMetadata(f *testing.F) {
 		if json.Unmarshal(text, &was) != nil || json.Unmarshal([]byte(got), &is) != nil || !reflect.DeepEqual(was, is) {
 			t.Fatalf("%q became %q", text, got)
 		}
-		again, err := scoreboard.ParseMetadata(got)
+		again, err := protocol.ParseMetadata(got)
 		if err != nil || again != got || bytes.ContainsRune([]byte(got), 0) {
 			t.Fatalf("%q became %q, %v", got, again, err)
 		}
