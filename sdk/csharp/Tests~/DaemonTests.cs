@@ -16,7 +16,7 @@ namespace Scoreboard.Client.Tests
 
         internal static Daemon Daemon
         {
-            get { return daemon ?? (daemon = new Daemon("--ephemeral", "--realtime-ping", "1s")); }
+            get { return daemon ?? (daemon = new Daemon("--ephemeral", "--realtime-ping", "1s", "--boards-close-grace", "1s")); }
         }
 
         private static ScoreboardClient Game
@@ -215,6 +215,32 @@ namespace Scoreboard.Client.Tests
                 Check.Equal((await ann.PrivacyAsync("ann")).Visibility, "public", "privacy");
                 Check.Equal((await ann.PutPrivacyAsync("ann", "friends")).Visibility, "friends", "privacy");
                 Check.Equal(Failure(ben.PutPrivacyAsync("ann", "public")).Code, "forbidden", "another's");
+            });
+        }
+
+        [Test]
+        public static void RewardsAreClaimedOnce()
+        {
+            Wait(async () =>
+            {
+                const string end = "2099-01-01T00:00:00Z";
+                Daemon.Sbctl("board", "create", "prizes", "--period", "season", "--season", "one", "--ends", end);
+                Daemon.Sbctl("board", "rewards", "set", "prizes", "--band", "rank:1=[500,{}]");
+                await Game.SubmitAsync(new Increment { UserId = "rae", Delta = 5, Board = "prizes" });
+                Daemon.Sbctl("board", "roll", "prizes", "--season", "two", "--ends", end, "--reason", "test", "--yes");
+                var rae = new ScoreboardClient(Daemon.Url, Daemon.Token("rae"));
+                Daemon.Until("a reward", () => rae.RewardsAsync("claimable").GetAwaiter().GetResult().Rewards.Count == 1);
+                var won = (await rae.RewardsAsync()).Rewards.Single();
+                Check.Equal(won.Reward, "[500,{}]", "the reward");
+                Check.Equal(won.Board, "prizes:one", "the period");
+                Check.Equal(won.ClaimedAt, null, "not claimed");
+                var receipt = await rae.ClaimAsync(won.Id);
+                Check.Equal(receipt.State, "claimed", "state");
+                Check.Equal((await Game.ClaimAsync(won.Id, "rae")).ClaimedAt, receipt.ClaimedAt, "a repeat by a server");
+                Check.Equal((await Game.RewardsAsync("claimed", limit: 1, userId: "rae")).Rewards.Single().Id, won.Id, "listed");
+                Check.Equal((await rae.RewardsAsync(before: won.Id)).Rewards.Count, 0, "the next page");
+                Check.Equal(Failure(rae.ClaimAsync(won.Id + 1)).Code, "not_found", "another id");
+                Check.Equal(Failure(rae.ClaimAsync(won.Id, "sam")).Code, "forbidden", "another user");
             });
         }
 

@@ -898,6 +898,36 @@ namespace Scoreboard.Client
         }
     }
 
+    /// <summary>A page of the rewards of a user, newest first.</summary>
+    public sealed partial class RewardPage
+    {
+        /// <summary>Value of before for the next page; absent on the last page.</summary>
+        public long NextBefore { get; internal set; }
+
+        /// <summary>Newest first.</summary>
+        public IReadOnlyList<WonReward> Rewards { get; internal set; } = new WonReward[0];
+
+        internal static RewardPage Read(JsonReader r)
+        {
+            var v = new RewardPage();
+            r.BeginObject();
+            while (r.NextField())
+            {
+                if (!v.ReadField(r)) r.Skip();
+            }
+            return v;
+        }
+
+        /// <summary>Reads the latest field; false if it is not one of these.</summary>
+        internal bool ReadField(JsonReader r)
+        {
+            if (r.Is("next_before")) NextBefore = r.Long();
+            else if (r.Is("rewards")) Rewards = r.List(WonReward.Read);
+            else return false;
+            return true;
+        }
+    }
+
     /// <summary>The sum of a score's changes by their source, in points. Their sum is the score.</summary>
     public sealed partial class ScoreSources
     {
@@ -1405,6 +1435,78 @@ namespace Scoreboard.Client
             else if (r.Is("private")) Private = r.Bool();
             else if (r.Is("rank")) Rank = r.Long();
             else if (r.Is("score")) Score = r.Long();
+            else if (r.Is("user_id")) UserId = r.Text();
+            else return false;
+            return true;
+        }
+    }
+
+    /// <summary>What a user has won in a period of a board.</summary>
+    public sealed partial class WonReward
+    {
+        /// <summary>The period that it was won in.</summary>
+        public string Board { get; internal set; } = "";
+
+        /// <summary>Time at which it was claimed; absent if it is not.</summary>
+        public DateTimeOffset? ClaimedAt { get; internal set; }
+
+        /// <summary>Time at which it can no longer be claimed.</summary>
+        public DateTimeOffset ExpiresAt { get; internal set; }
+
+        /// <summary>True for a claimed reward, if a void has since reversed events of the user that counted in the
+        /// period.</summary>
+        public bool Flagged { get; internal set; }
+
+        /// <summary>Time at which it was granted.</summary>
+        public DateTimeOffset GrantedAt { get; internal set; }
+
+        /// <summary>Id of the reward; give it out once for each id.</summary>
+        public long Id { get; internal set; }
+
+        /// <summary>Rank in the final standings; absent for a reward that an operator granted.</summary>
+        public long Rank { get; internal set; }
+
+        /// <summary>Revision of the final standings that it follows from; absent for a reward that an operator
+        /// granted.</summary>
+        public long Revision { get; internal set; }
+
+        /// <summary>Time at which it was revoked; absent if it is not.</summary>
+        public DateTimeOffset? RevokedAt { get; internal set; }
+
+        /// <summary>What the table of the board says, as it was given.</summary>
+        public string Reward { get; internal set; } = "";
+
+        /// <summary>claimable, claimed, revoked or expired.</summary>
+        public string State { get; internal set; } = "";
+
+        /// <summary>The winner.</summary>
+        public string UserId { get; internal set; } = "";
+
+        internal static WonReward Read(JsonReader r)
+        {
+            var v = new WonReward();
+            r.BeginObject();
+            while (r.NextField())
+            {
+                if (!v.ReadField(r)) r.Skip();
+            }
+            return v;
+        }
+
+        /// <summary>Reads the latest field; false if it is not one of these.</summary>
+        internal bool ReadField(JsonReader r)
+        {
+            if (r.Is("board")) Board = r.Text();
+            else if (r.Is("claimed_at")) ClaimedAt = r.Null() ? (DateTimeOffset?)null : r.Time();
+            else if (r.Is("expires_at")) ExpiresAt = r.Time();
+            else if (r.Is("flagged")) Flagged = r.Bool();
+            else if (r.Is("granted_at")) GrantedAt = r.Time();
+            else if (r.Is("id")) Id = r.Long();
+            else if (r.Is("rank")) Rank = r.Long();
+            else if (r.Is("revision")) Revision = r.Long();
+            else if (r.Is("revoked_at")) RevokedAt = r.Null() ? (DateTimeOffset?)null : r.Time();
+            else if (r.Is("reward")) Reward = r.Json();
+            else if (r.Is("state")) State = r.Text();
             else if (r.Is("user_id")) UserId = r.Text();
             else return false;
             return true;

@@ -1,4 +1,5 @@
 using System.Collections.Generic;
+using System.Globalization;
 using System.Threading;
 using System.Threading.Tasks;
 
@@ -77,6 +78,29 @@ namespace Scoreboard.Client
                 w.Open('{').Field("user_id", pair.UserId).Field("friend_id", pair.FriendId).Close('}');
             }
             return SendAsync("POST", "/v1/friends", w.Close(']').Close('}').ToString(), FriendsImported.Read, cancel);
+        }
+
+        /// <summary>
+        /// Reads a page of the rewards of the token's user, newest first; with the scope score:update of any user. state is
+        /// claimable, claimed, revoked or expired, or empty for all; before is NextBefore of the page before.
+        /// </summary>
+        public Task<RewardPage> RewardsAsync(
+            string state = "", long? before = null, int? limit = null, string userId = "me",
+            CancellationToken cancel = default(CancellationToken))
+        {
+            var query = new Query().Add("state", state).Add("before", before).Add("limit", limit);
+            return GetAsync("/v1/users/" + Calls.Segment(userId) + "/rewards", query, RewardPage.Read, cancel);
+        }
+
+        /// <summary>
+        /// Claims a reward of the token's user; with the scope score:update of any user. A repeat returns the same, so give
+        /// out the reward once for each id.
+        /// </summary>
+        public Task<WonReward> ClaimAsync(
+            long id, string userId = "me", CancellationToken cancel = default(CancellationToken))
+        {
+            var path = "/v1/users/" + Calls.Segment(userId) + "/rewards/" + id.ToString(CultureInfo.InvariantCulture);
+            return SendAsync("POST", path + "/claim", null, WonReward.Read, cancel);
         }
 
         /// <summary>

@@ -99,6 +99,18 @@ func friends(board := "global") -> Dictionary:
 	return await request(HTTPClient.METHOD_GET, path, null)
 
 
+## Reads the player's rewards, newest first: {"rewards": [{"id", "board", "rank", "reward", "state"}, ...]}.
+## state is claimable, claimed, revoked or expired; before is next_before of the page before.
+func rewards(state := "", before := 0) -> Dictionary:
+	var query := {"state": state, "before": str(before) if before > 0 else ""}
+	return await request(HTTPClient.METHOD_GET, "/v1/users/me/rewards" + query_of(query), null)
+
+
+## Claims a reward of the player. A repeat returns the same, so give out the reward once for each id.
+func claim(id: int) -> Dictionary:
+	return await request(HTTPClient.METHOD_POST, "/v1/users/me/rewards/%d/claim" % id, null)
+
+
 ## Looks up an event of the player by its id.
 func receipt(event_id: String) -> Dictionary:
 	return await request(HTTPClient.METHOD_GET, "/v1/events/" + event_id.uri_encode(), null)
