@@ -134,9 +134,9 @@ func explain(err error) error {
 	return &scoreboard.SetupError{Setting: "redis.url", Problem: problem, Fix: fix, Err: err}
 }
 
-// asOf returns the time before which every change is applied to every board; zero while
+// AsOf returns the time before which every change is applied to every board; zero while
 // that is unknown.
-func (r *servers) asOf(ctx context.Context) (oldest time.Time, err error) {
+func (r *servers) AsOf(ctx context.Context) (oldest time.Time, err error) {
 	for _, bucket := range r.Keys.All() {
 		f := r.Recent(bucket)
 		if f == nil {

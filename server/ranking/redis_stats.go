@@ -88,7 +88,7 @@ func (v *RedisStats) once(ctx context.Context) error {
 	defer cancel()
 	// Without a heartbeat the age is unknown; a ranking that was lost is rebuilt within
 	// seconds.
-	at, err := v.ranking.asOf(ctx)
+	at, err := v.ranking.AsOf(ctx)
 	if err != nil {
 		return err
 	}

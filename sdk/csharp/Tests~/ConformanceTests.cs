@@ -292,14 +292,14 @@ namespace Scoreboard.Client.Tests
         private static Increment IncrementOf(Vector v)
         {
             v.Only("user_id", "delta", "event_id", "board", "boards", "action", "action_token", "attestation", "attributes",
-                "if_period");
+                "if_period", "metadata");
             return new Increment
             {
                 UserId = v.Text("user_id"), Delta = v.Long("delta"), EventId = v.Text("event_id"), Board = v.Text("board"),
                 Action = v.Text("action"), ActionToken = v.Text("action_token"), Attestation = v.Text("attestation"),
                 Attributes = v.Has("attributes")
                     ? v.Get("attributes").Fields.ToDictionary(f => f.Key, f => (string)f.Value) : null,
-                IfPeriod = v.Text("if_period"),
+                IfPeriod = v.Text("if_period"), Metadata = v.Has("metadata") ? Json.Write(v.Fields["metadata"]) : null,
             };
         }
 

@@ -102,6 +102,12 @@ func (d *drift) kind() string {
 	return "other"
 }
 
+// waits reports whether the ranking lacks a change of the user that it need not have yet: asOf is the time
+// before which it has all.
+func (d *drift) waits(asOf time.Time) bool {
+	return d.ranked.Revision < d.stored.Revision && !asOf.IsZero() && d.stored.RecordedAt.After(asOf)
+}
+
 func (d *drift) describe() string {
 	return fmt.Sprintf("the store has key %d revision %d, the ranking key %d revision %d (ranked: %t)",
 		d.stored.Key, d.stored.Revision, d.ranked.Key, d.ranked.Revision, d.ranked.Ranked)

@@ -1,9 +1,11 @@
 package repair_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/scoreboard/scoreboard/internal/test/backends"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
 	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
@@ -59,6 +62,56 @@ select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from s
 	r.same(t)
 	if v := r.check(t, false); v.DifferenceCount > 0 {
 		t.Error(fmt.Sprint(v.Differences))
+	}
+}
+
+// Changes that wait, since Kafka does not answer, are no drift, although the sampler ranks them; a user whom
+// the ranking should have had is.
+func TestChangesThatWaitAreNoDrift(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.record(t, 0, 20)
+	r.rebuild(t)
+	var at time.Time
+	if err := r.conn.QueryRow(ctx, `select clock_timestamp()`).Scan(&at); err != nil {
+		t.Fatal(err)
+	}
+	beats := []scoreboard.Heartbeat{{Shards: 1, Partitions: 1, AsOf: at}}
+	if err := r.ranking.RecordHeartbeats(ctx, beats); err != nil {
+		t.Fatal(err)
+	}
+	r.record(t, 10, 20) // more for ten users, and the first for ten others
+	var log bytes.Buffer
+	s := repair.NewSampler(
+		r.Recovery, r.ranking, true, func() bool { return false }, r.runner("a"), slog.New(slog.NewTextHandler(&log, nil)),
+	)
+	await := func(repaired, drifted int64) {
+		t.Helper()
+		stop := backends.Run(t, s.Run)
+		deadline := time.Now().Add(20 * time.Second)
+		for s.Status().Repaired < repaired && time.Now().Before(deadline) {
+			time.Sleep(50 * time.Millisecond)
+		}
+		stop()
+		if got := s.Status(); got.Repaired != repaired || got.Drifted != drifted {
+			t.Errorf("got %+v, want %d repaired and %d drifted", got, repaired, drifted)
+		}
+	}
+	await(20, 0)
+	if log.Len() > 0 {
+		t.Errorf("the log has %s", &log)
+	}
+	r.same(t)
+	// Without these numbers, nothing shows that a user is missing.
+	if err := r.rdb.HDel(ctx, "sb:{global}:meta", "members", "states").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.rdb.HDel(ctx, "sb:{global}:users", "user3").Err(); err != nil {
+		t.Fatal(err)
+	}
+	await(21, 1)
+	if !strings.Contains(log.String(), "user=user3") {
+		t.Errorf("the log has %s", &log)
 	}
 }
 
