@@ -31,7 +31,8 @@ func ParseMetadata[T ~string | ~[]byte](text T) (scoreboard.Metadata, error) {
 	case form[0] != '{':
 		return "", scoreboard.Invalid("metadata", "metadata must be an object")
 	case len(form) > scoreboard.MaxMetadata:
-		return "", scoreboard.Invalid("metadata", "metadata must have at most %d bytes in the form of RFC 8785", scoreboard.MaxMetadata)
+		return "", scoreboard.Invalid("metadata", "metadata must have at most %d bytes in the form of RFC 8785",
+			scoreboard.MaxMetadata)
 	}
 	return scoreboard.Metadata(form), nil
 }

@@ -82,9 +82,8 @@ func TestChangesThatWaitAreNoDrift(t *testing.T) {
 	}
 	r.record(t, 10, 20) // more for ten users, and the first for ten others
 	var log bytes.Buffer
-	s := repair.NewSampler(
-		r.Recovery, r.ranking, true, func() bool { return false }, r.runner("a"), slog.New(slog.NewTextHandler(&log, nil)),
-	)
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	s := repair.NewSampler(r.Recovery, r.ranking, true, func() bool { return false }, r.runner("a"), logger)
 	await := func(repaired, drifted int64) {
 		t.Helper()
 		stop := backends.Run(t, s.Run)
