@@ -59,8 +59,8 @@ static func new_event_id() -> String:
 
 
 ## Counts an increment and returns its receipt. increment has user_id and delta and, where needed,
-## event_id, board, action, action_token, attestation, attributes, if_period and metadata. Each try has the same event
-## id, so it counts once. If it fails, submit it again with the event_id of the error.
+## event_id, board, action, action_token, attestation, attributes, if_period and metadata. Each try has
+## the same event id, so it counts once. If it fails, submit it again with the event_id of the error.
 func submit(increment: Dictionary) -> Dictionary:
 	var sent := increment.duplicate()
 	if not sent.get("event_id"):
