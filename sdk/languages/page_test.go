@@ -20,7 +20,8 @@ func TestPageShowsExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for language, file := range map[string]string{
-		"java": "java/Example.java", "php": "php/example.php",
+		"java": "java/Example.java", "php": "php/example.php", "kotlin": "kotlin/Example.kt",
+		"rust": "rust/example.rs", "cpp": "cpp/example.cpp",
 	} {
 		source, err := os.ReadFile(filepath.FromSlash(file))
 		if err != nil {

@@ -32,7 +32,7 @@ public class Example {
         IncrementRequest increment = new IncrementRequest().userId("alice").delta(5L).eventId(eventId).timestamp(now)
             .keyId(keyId).signature(signature);
         Receipt receipt = new ScoresApi(client).postScoresIncrement(increment).getReceipt();
-        Top top = new LeaderboardApi(client).getLeaderboardTop(10L, "global", null, null, null, null, null, null);
+        Top top = new LeaderboardApi(client).getLeaderboardTop(10L, "global", null, null, null, null, null, null, null);
         System.out.println(receipt.getNewScore() + " " + top.getEntries().size());
         // end
         if (receipt.getNewScore() < 5 || !top.getBoard().equals("global")) {
