@@ -34,7 +34,7 @@ int main() {
     increment->setTimestamp(now);
     increment->setKeyId(keyId);
     increment->setSignature(signature.str());
-    const auto receipt = std::get<model::Receipt>(scores.postScoresIncrement(increment).get()->getVariant());
+    const auto receipt = *scores.postScoresIncrement(increment).get();
     const auto none = boost::none;
     const auto top = leaderboard.getLeaderboardTop(10, none, none, none, none, none, none, none, none).get();
     std::cout << receipt.getNewScore() << " " << top->getEntries().size() << "\n";

@@ -64,25 +64,36 @@ func New(o Options, to Recorder, r Ranker, committed func(), log *slog.Logger) *
 // The caller's context ends only the wait: an increment that is in a transaction
 // may still be recorded, and a repeat then returns its receipts.
 func (in *Ingest) Submit(ctx context.Context, inc scoreboard.Increment) ([]scoreboard.Receipt, error) {
+	var one struct {
+		call call
+		of   submission
+	}
+	one.call = call{of: &one.of, ctx: ctx, increment: inc, entered: time.Now()}
+	one.of.done = make(chan struct{})
+	one.of.left.Store(1)
 	l := in.laneOf(inc.User)
-	c, err := l.enter(ctx, inc)
-	if err != nil {
+	if err := l.enter(&one.call); err != nil {
 		return nil, err
 	}
-	return l.await(ctx, c)
+	return l.await(&one.call)
 }
 
 // SubmitAll records many increments, in order for each user, and returns an
 // outcome for each.
 func (in *Ingest) SubmitAll(ctx context.Context, incs []scoreboard.Increment) []scoreboard.Outcome {
-	outcomes := make([]scoreboard.Outcome, len(incs))
-	calls := make([]*call, len(incs))
+	outcomes, calls := make([]scoreboard.Outcome, len(incs)), make([]call, len(incs))
+	all, entered := &submission{done: make(chan struct{})}, time.Now()
+	all.left.Store(int64(len(incs)))
 	for i := range incs {
-		calls[i], outcomes[i].Err = in.laneOf(incs[i].User).enter(ctx, incs[i])
+		c := &calls[i]
+		c.of, c.ctx, c.increment, c.entered = all, ctx, incs[i], entered
+		if outcomes[i].Err = in.laneOf(incs[i].User).enter(c); outcomes[i].Err != nil {
+			all.leave()
+		}
 	}
-	for i, c := range calls {
-		if c != nil {
-			outcomes[i].Receipts, outcomes[i].Err = in.laneOf(incs[i].User).await(ctx, c)
+	for i := range calls {
+		if outcomes[i].Err == nil {
+			outcomes[i].Receipts, outcomes[i].Err = in.laneOf(incs[i].User).await(&calls[i])
 		}
 	}
 	return outcomes

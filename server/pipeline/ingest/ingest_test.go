@@ -258,3 +258,21 @@ func TestShutdownAnswersEveryCall(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// The cost of a batch beside its transaction.
+func BenchmarkSubmitAll(b *testing.B) {
+	o := lanes
+	o.Lanes, o.Batch, o.Queue = 4, 500, 5000
+	in, stop := run(o, func(batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
+		return make([]scoreboard.Outcome, len(batch)), nil
+	})
+	defer stop()
+	batch := make([]scoreboard.Increment, 500)
+	for i := range batch {
+		batch[i] = inc(fmt.Sprint("user-", i%100), i)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		in.SubmitAll(b.Context(), batch)
+	}
+}

@@ -11,14 +11,34 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
+// submission is what a caller submits at once and waits for.
+type submission struct {
+	left atomic.Int64  // calls without an outcome
+	done chan struct{} // closed when no call is left
+}
+
 // call is one increment that waits for its outcome.
 type call struct {
+	of        *submission
 	ctx       context.Context // of the caller: if it has ended before the commit, the call is dropped
 	increment scoreboard.Increment
 	entered   time.Time
 	lockedAt  time.Time // when it joined the lockedQueue
 	outcome   scoreboard.Outcome
-	done      chan struct{}
+	decided   atomic.Bool // outcome is final
+}
+
+// answer ends the wait for a call.
+func (c *call) answer() {
+	c.decided.Store(true)
+	c.of.leave()
+}
+
+// leave counts a call that has its outcome.
+func (s *submission) leave() {
+	if s.left.Add(-1) == 0 {
+		close(s.done)
+	}
 }
 
 // lane commits the increments of its users, one transaction at a time.
@@ -46,41 +66,38 @@ func (l *lane) estimateWait() time.Duration {
 	return time.Duration(int64(batches) * l.commitTime.Load())
 }
 
-// enter puts an increment into the lane, or returns at once that the lane is
-// overloaded.
-func (l *lane) enter(ctx context.Context, inc scoreboard.Increment) (*call, error) {
+// enter puts a call into the lane, or returns at once that the lane is overloaded.
+func (l *lane) enter(c *call) error {
 	in := l.ingest
 	if wait := l.estimateWait(); wait > in.o.Wait {
 		in.metrics.overloaded.Inc()
-		return nil, overloaded(wait)
+		return overloaded(wait)
 	}
-	c := &call{ctx: ctx, increment: inc, entered: time.Now(), done: make(chan struct{})}
 	select {
 	case l.calls <- c:
-		return c, nil
+		return nil
 	default:
 		in.metrics.overloaded.Inc()
-		return nil, overloaded(in.o.Wait)
+		return overloaded(in.o.Wait)
 	}
 }
 
-// await returns the outcome of a call.
-func (l *lane) await(ctx context.Context, c *call) ([]scoreboard.Receipt, error) {
+// await returns the outcome of a call, when all calls of its submission have theirs.
+func (l *lane) await(c *call) ([]scoreboard.Receipt, error) {
+	var err error
 	select {
-	case <-c.done:
-		return c.outcome.Receipts, c.outcome.Err
-	case <-ctx.Done():
-		return nil, errUnknownOutcome(ctx.Err())
+	case <-c.of.done:
+	case <-c.ctx.Done():
+		err = errUnknownOutcome(c.ctx.Err())
 	case <-l.done:
-		select {
-		case <-c.done:
-			return c.outcome.Receipts, c.outcome.Err
-		default:
-		}
-		return nil, &scoreboard.Error{
+		err = &scoreboard.Error{
 			Code: wire.CodeUnavailable, Message: "the server is shutting down", RetryAfter: time.Second,
 		}
 	}
+	if c.decided.Load() {
+		return c.outcome.Receipts, c.outcome.Err
+	}
+	return nil, err
 }
 
 // commitAll commits batches until ctx ends and the lane is empty. Transactions do
@@ -257,7 +274,7 @@ func (l *lane) answerAll(ctx context.Context) {
 			l.ingest.ranker.Rank(context.WithoutCancel(ctx), receipts)
 		}
 		for _, c := range batch {
-			close(c.done)
+			c.answer()
 			l.ingest.metrics.observe(c)
 		}
 	}
