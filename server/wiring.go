@@ -289,6 +289,7 @@ func (s *Server) makeMaintenance() error {
 	s.add("outbox maintenance", outbox.NewMaintenance(s.store.Outbox, s.log))
 	s.add("standings", upkeep.NewStandings(s.store.Standings, s.upkeep))
 	s.add("rewards", upkeep.NewRewards(s.store.Rewards, s.upkeep))
+	s.add("leagues", upkeep.NewLeagues(s.store.Leagues, s.upkeep))
 	s.add("checkpoints", upkeep.NewCheckpoints(upkeep.CheckpointOptions{
 		Events: int64(c.Ledger.CheckpointEvents), Keep: c.Ledger.CheckpointKeep,
 	}, s.store.PastBoards, s.upkeep))

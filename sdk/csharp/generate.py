@@ -13,13 +13,13 @@ TARGET = HERE / "Runtime/Client/Responses.cs"
 
 # What the client reads; the schemas that these refer to are written, too.
 ROOTS = [
-    "Action", "Timeline", "Friends", "FriendsImported", "JoinTicket", "List", "Place", "Privacy", "Profile",
+    "Action", "Cohort", "LeagueHistory", "LeaguePlace", "Timeline", "Friends", "FriendsImported", "JoinTicket", "List", "Place", "Privacy", "Profile",
     "RankExplanation", "RankHistory", "Receipt", "Rewards", "Statement", "Top",
 ]  # fmt: skip
 
 # Names that programs have already (System.Action, List<T>), or that a member has.
 RENAMED = {
-    "Action": "StartedAction", "Friends": "FriendList", "List": "UserList", "ListEntry": "UserListEntry",
+    "Action": "StartedAction", "Cohort": "CohortPage", "Friends": "FriendList", "List": "UserList", "ListEntry": "UserListEntry",
     "Reward": "WonReward", "Rewards": "RewardPage",
 }  # fmt: skip
 

@@ -629,6 +629,129 @@ class Receipts:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Cohort:
+    """A page of the standings of a cohort.
+
+    Attributes:
+        age_ms: Age of the response in milliseconds: the time since as_of.
+        as_of: Everything that was committed before this time is included.
+        board: The period.
+        cohort: Id of the cohort.
+        degraded: True if the response is not from a healthy ranking.
+        degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
+            store_unavailable, replica_behind, stale or archived.
+        division: Division of the cohort; 1 is the lowest.
+        entries: Best first, with ranks in the cohort.
+        league: The periodic board.
+        next_after: Value of after for the next page; absent on the last page.
+        players: Number of ranked players of the cohort.
+        promote: How many would move up if the period ended now.
+        relegate: How many would move down.
+    """
+
+    age_ms: int
+    as_of: datetime
+    board: str
+    cohort: int
+    degraded: bool
+    division: int
+    entries: list[Entry]
+    league: str
+    players: int
+    promote: int
+    relegate: int
+    degraded_reason: str | None = None
+    next_after: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeagueOutcome:
+    """What the end of a period has decided about a player.
+
+    Attributes:
+        board: The period.
+        cohort: Absent for a player without a submission.
+        decided_at: Time at which it was decided.
+        from_division: Division of the cohort.
+        id: Number of the outcome.
+        league: The periodic board.
+        players: Number of ranked players of the cohort.
+        rank: Final rank in the cohort; absent for a player without a submission.
+        revision: Revision of the outcomes of the period: 1 unless they were corrected.
+        to_division: Division after the end of the period.
+        user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+    """
+
+    board: str
+    decided_at: datetime
+    from_division: int
+    id: int
+    league: str
+    players: int
+    revision: int
+    to_division: int
+    user_id: str
+    cohort: int | None = None
+    rank: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeagueHistory:
+    """A page of the outcomes of a player, newest first.
+
+    Attributes:
+        next_before: Value of before for the next page; absent on the last page.
+        outcomes: Newest first.
+    """
+
+    outcomes: list[LeagueOutcome]
+    next_before: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeaguePlace:
+    """Where a player is in a period of a league.
+
+    Attributes:
+        board: The period.
+        cohort: Id of the cohort; absent unless placed.
+        degraded: True if the response is not from a healthy ranking.
+        degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
+            store_unavailable, replica_behind, stale or archived.
+        division: 1 is the lowest.
+        divisions: Number of divisions of the league.
+        ends_at: Time at which the period ends.
+        league: The periodic board.
+        neighbours: K above, the user, k below, with their ranks in the cohort.
+        players: Number of ranked players of the cohort.
+        rank: Rank in the cohort; absent without a standing, for example while the user is on no board.
+        score: Score on the board, in points within ±(2^53 − 1).
+        seconds_left: Seconds until then; 0 for a period that has ended.
+        state: placed, waiting (something was submitted; the cohort follows once the period before has been decided) or
+            none (nothing was submitted in this period).
+        user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+        zone: What the rank would lead to if the period ended now: promotion, safe or relegation.
+    """
+
+    board: str
+    degraded: bool
+    division: int
+    divisions: int
+    ends_at: datetime
+    league: str
+    seconds_left: int
+    state: str
+    user_id: str
+    cohort: int | None = None
+    degraded_reason: str | None = None
+    neighbours: list[Entry] = dataclasses.field(default_factory=list)
+    players: int | None = None
+    rank: int | None = None
+    score: int | None = None
+    zone: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Reward:
     """What a user has won in a period of a board.
 

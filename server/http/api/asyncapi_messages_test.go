@@ -111,6 +111,9 @@ func messages() []message {
 		hook(scoreboard.WebhookTierUpdated, reflect.TypeFor[wire.TierUpdated](),
 			"a user's own event has moved the user to another [tier](tiers.md) of a board",
 			"`board`, `family`, `tier`, `previous_tier`, `rank`, `user_id`, `score`"),
+		hook(scoreboard.WebhookLeagueMoved, reflect.TypeFor[wire.LeagueMoved](),
+			"the end of a period has moved players of a [league](leagues.md) to other divisions",
+			"`board`, `family`, and up to 100 `moves` with `user_id`, `rank`, `players`, `from_division` and `to_division`"),
 		hook(scoreboard.WebhookTest, reflect.TypeFor[struct{}](), "`sbctl webhook test ID`", "empty"),
 	}
 }
@@ -144,6 +147,11 @@ func exampleWebhookMessages() map[string]string {
 		"webhook.user.tier.updated": encode(scoreboard.WebhookTierUpdated, wire.TierUpdated{
 			Board: "global", Family: "global", Tier: "gold", PreviousTier: "silver",
 			Entry: wire.Entry{Rank: 4, UserID: "ada", Score: 125},
+		}),
+		"league.moved": encode(scoreboard.WebhookLeagueMoved, wire.LeagueMoved{
+			Board: "stars:2026-w46", Family: "stars", Moves: []wire.LeagueMove{
+				{UserID: "ada", Rank: 3, Players: 50, From: 1, To: 2},
+			},
 		}),
 		"webhook.test": encode(scoreboard.WebhookTest, struct{}{}),
 	}
