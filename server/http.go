@@ -49,7 +49,7 @@ func (s *Server) makeAPI() error {
 	s.Register(s.store.Rewards.Collectors()...)
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.PastBoards, o.Tiers = s.store.PastBoards, leaderboard.NewTierReads(s.reads)
-		o.Leagues, o.CohortReads = s.store.Leagues, leaderboard.NewCohorts(s.reads)
+		o.Leagues, o.CohortReads = s.store.Leagues, leaderboard.NewCohorts(s.reads, s.store.Leagues)
 		o.Reads, o.Ledger, o.Show, o.Hidden = s.reads, s.store.Reads, s.display().ShowEveryone, s.hidden
 		if r := s.replicas.fallback; r != nil && c.ReadsReplicas() {
 			past := pastReads{s.store, s.replicas.store, r.State}

@@ -68,7 +68,8 @@ func TestLeagueOfASeason(t *testing.T) {
 	})
 	if own.UserID != "ada" || own.League != "stars" || own.Board != "stars:one" || own.Division != 1 ||
 		own.Divisions != 3 || own.State != "placed" || own.Zone != "promotion" || *own.Score != 100 ||
-		own.SecondsLeft < 3000 || len(own.Neighbours) != 2 || own.Neighbours[1].UserID != "bob" || own.Neighbours[1].Rank != 2 {
+		own.SecondsLeft < 3000 || len(own.Neighbours) != 2 || own.Neighbours[1].UserID != "bob" ||
+		own.Neighbours[1].Rank != 2 {
 		t.Errorf("got %+v", own)
 	}
 	if last := place(c, "dan"); last.Rank != 4 || last.Zone != "safe" || last.Cohort != own.Cohort {
@@ -84,6 +85,12 @@ func TestLeagueOfASeason(t *testing.T) {
 		page.Entries[0].UserID != "bob" || page.Promote != 1 || page.Relegate != 0 {
 		t.Errorf("got %+v, %v", page, err)
 	}
+	// The cohort follows its members, whichever node they come to.
+	stream := openList(t, n, h.token("ada", "", time.Minute), "board=stars&cohort=1", "user.cohort.updated")
+	stream.await(fmt.Sprintf(`"cohort":{"id":%d,"division":1,"entries":[{"rank":1,"user_id":"ada","score":100}`,
+		own.Cohort))
+	submit(other.client("root", auth.ScopeUpdate), "dan", "eu", 2)
+	stream.await(`{"rank":4,"user_id":"dan","score":72}`)
 	// Hidden players have a pseudonym, private ones are not there, and banned ones neither.
 	if _, err := n.client("bob", "").SetPrivacy(t.Context(), "bob", "pseudonym"); err != nil {
 		t.Fatal(err)

@@ -29,6 +29,7 @@ type Hub struct {
 	queue         *queue
 	rankLookups   *rankLookups
 	friends       FriendsSource // nil: viewers have none
+	cohorts       CohortSource  // nil: there are none
 	friendLookups *friendLookups
 	showNow       func(*scoreboard.Top) *scoreboard.Top
 	window        adaptiveWindow
@@ -86,6 +87,9 @@ func (h *Hub) Trace(t *tracing.Tracer) { h.tracer = t }
 
 // ShowFriends lets viewers ask for the standings of their friends. It is called before Run.
 func (h *Hub) ShowFriends(source FriendsSource) { h.friends = source }
+
+// ShowCohorts lets viewers ask for the standings of their cohort. It is called before Run.
+func (h *Hub) ShowCohorts(source CohortSource) { h.cohorts = source }
 
 // noTiers is Hub.Tiers where no board has any.
 func noTiers(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order) { return nil, "" }

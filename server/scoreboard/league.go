@@ -147,3 +147,10 @@ type LeagueCorrection struct {
 	Players          int64
 	StepBefore, Step int // 1 up, −1 down
 }
+
+// CohortList is the standings of a user's cohort, with ranks in it. Cohort is 0 for a user without one.
+type CohortList struct {
+	List
+	Cohort   int64
+	Division int
+}

@@ -100,6 +100,21 @@ class Timeline:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class CohortState:
+    """The standings of a cohort in a message.
+
+    Attributes:
+        division: Division of the cohort; 1 is the lowest.
+        entries: Best first, with ranks in the cohort.
+        id: Id of the cohort.
+    """
+
+    division: int
+    entries: list[Entry]
+    id: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class ListEntry:
     """A row of a list. rank is the rank on the board, list_rank the rank among the rows of the list, such as friends.
 
@@ -128,7 +143,7 @@ class ListEntry:
 class Message:
     """A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id
     <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated,
-    user.tier.updated, user.friends.updated, bye or error.
+    user.tier.updated, user.friends.updated, user.cohort.updated, bye or error.
 
     Attributes:
         base: In leaderboard.delta: the version that the changes apply to.
@@ -136,6 +151,7 @@ class Message:
             and the period, such as daily:2026-11-21.
         board_state: State of the board's ranking: CATCHING_UP or DEGRADED_REBUILDING; absent while it is HEALTHY.
         changed: In leaderboard.delta: new and changed rows.
+        cohort: In user.cohort.updated: the user's cohort; absent for none.
         degraded: True if the message is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
             store_unavailable, replica_behind, stale or archived.
@@ -155,8 +171,9 @@ class Message:
         top: In leaderboard.updated: the first rows of the board, best first.
         ts: Time of the state in the message.
         type: Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated,
-            user.friends.updated, bye or error.
-        user_id: In user.rank.updated, user.tier.updated and user.friends.updated: the user whose standing changed.
+            user.friends.updated, user.cohort.updated, bye or error.
+        user_id: In user.rank.updated, user.tier.updated, user.friends.updated and user.cohort.updated: the user whose
+            standing changed.
         version: Version of the board's top 100, which rises within an epoch.
         window_ms: Time in milliseconds between messages while an overloaded server sends fewer.
     """
@@ -166,6 +183,7 @@ class Message:
     board: str | None = None
     board_state: str | None = None
     changed: list[Entry] = dataclasses.field(default_factory=list)
+    cohort: CohortState | None = None
     degraded: bool = False
     degraded_reason: str | None = None
     epoch: int | None = None

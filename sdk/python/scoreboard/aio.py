@@ -396,9 +396,7 @@ class AsyncScoreboard:
         """
         return await self._do(_operations.claim(reward_id, user_id), timeout)
 
-    async def league(
-        self, board: str, user_id: str = "me", *, k: int = 0, timeout: float | None = None
-    ) -> LeaguePlace:
+    async def league(self, board: str, user_id: str = "me", *, k: int = 0, timeout: float | None = None) -> LeaguePlace:
         """Read the place of the token's user in a league, or with the scope score:update that of any user.
 
         Args:

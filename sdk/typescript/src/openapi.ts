@@ -165,6 +165,21 @@ export interface components {
              */
             relegate: number;
         };
+        /** @description The standings of a cohort in a message. */
+        CohortState: {
+            /**
+             * Format: int64
+             * @description Division of the cohort; 1 is the lowest.
+             */
+            division: number;
+            /** @description Best first, with ranks in the cohort. */
+            entries: components["schemas"]["Entry"][];
+            /**
+             * Format: int64
+             * @description Id of the cohort.
+             */
+            id: number;
+        };
         /** @description One row of a board. */
         Entry: {
             /** @description URL of the user's avatar: https, up to 512 characters. */
@@ -457,7 +472,7 @@ export interface components {
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
         };
-        /** @description A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated, user.friends.updated, bye or error. */
+        /** @description A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated, user.friends.updated, user.cohort.updated, bye or error. */
         Message: {
             /**
              * Format: int64
@@ -470,6 +485,8 @@ export interface components {
             board_state?: string;
             /** @description In leaderboard.delta: new and changed rows. */
             changed?: components["schemas"]["Entry"][];
+            /** @description In user.cohort.updated: the user's cohort; absent for none. */
+            cohort?: components["schemas"]["CohortState"];
             /** @description True if the message is not from a healthy ranking. */
             degraded?: boolean;
             /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
@@ -522,9 +539,9 @@ export interface components {
              * @description Time of the state in the message.
              */
             ts?: string;
-            /** @description Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated, user.friends.updated, bye or error. */
+            /** @description Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated, user.friends.updated, user.cohort.updated, bye or error. */
             type: string;
-            /** @description In user.rank.updated, user.tier.updated and user.friends.updated: the user whose standing changed. */
+            /** @description In user.rank.updated, user.tier.updated, user.friends.updated and user.cohort.updated: the user whose standing changed. */
             user_id?: string;
             /**
              * Format: int64

@@ -82,6 +82,11 @@ func messages() []message {
 			when: "with `friends=1`, on connect, and when the standing of the user or of a friend has changed",
 		},
 		{
+			kind: wire.MessageCohort, channels: userStreams, of: frame, required: with(state, "user_id"),
+			optional: []string{"cohort"},
+			when: "with `cohort=1` on a league, on connect, and when the standing of a member of the user's cohort has changed",
+		},
+		{
 			kind: wire.MessageBye, channels: everyStream, of: frame, required: []string{"reason", "reconnect_after_ms"},
 			when: "before the server closes the connection",
 		},

@@ -373,6 +373,7 @@ func readOperations() []operation {
 				{"token", "string", "join ticket, for clients that cannot set headers"},
 				{"delta", "string", "1 to receive changes instead of full states"},
 				{"friends", "string", "1 to receive the standings of the user's friends too"},
+				{"cohort", "string", "1 to receive the standings of the user's cohort in a league too"},
 				{"limit", "integer", "number of rows, 10 or 100; by default the setting reads.top_n"},
 				{"last_event_id", "string", "id of the last event received, for clients that cannot set Last-Event-ID"},
 				{"lastEventId", "string", "the same, as polyfills of EventSource send it"},

@@ -252,7 +252,7 @@ func (h *handlers) routes() []route {
 	} else {
 		t = append(t,
 			opens(h.tickets.nativeStream(), board("GET", pathRealtime,
-				parameters{"board", tokenParameter, "delta", "limit", "last_event_id", "lastEventId", "friends"},
+				parameters{"board", tokenParameter, "delta", "limit", "last_event_id", "lastEventId", "friends", "cohort"},
 				optionalToken, &l.Joins, h.streams.live)))
 	}
 	if h.boards != nil {

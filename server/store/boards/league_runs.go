@@ -66,8 +66,8 @@ select (select count(*) from cohorts), coalesce((select max(cohort_id) from coho
 
 	sqlContinueLeagueRun = `update league_runs set next_cohort = $2, next_idle = $3 where board_id = $1`
 
-	// Players above the lowest division who submitted nothing. One who was private then has a score, or is
-	// private now, and keeps the division.
+	// Players above the lowest division who submitted nothing. One who was private then has a score, too, and
+	// keeps the division.
 	sqlDecideIdle = `with players as (
     select user_id, division from league_divisions
     where board_id = split_part($1, ':', 1) and user_id > $2 order by user_id limit $3
@@ -75,7 +75,6 @@ select (select count(*) from cohorts), coalesce((select max(cohort_id) from coho
     select p.user_id, p.division, -1 as step, p.division - 1 as next
     from players as p join users as u on u.user_id = p.user_id
     where u.status not in ('banned', 'erased') and not u.private
-        and not exists (select from league_members as m where m.user_id = p.user_id and m.board_id = $1)
         and not exists (select from scores as s where s.user_id = p.user_id and s.board_id = $1 and s.version > 0)
 ), stored as (
     insert into league_outcomes (board_id, user_id, revision, players, from_division, step, to_division)
