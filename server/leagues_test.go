@@ -156,6 +156,10 @@ func TestLeagueOfASeason(t *testing.T) {
 		sent.Data.Moves[0] != (wire.LeagueMove{UserID: "ada", Rank: 1, Players: 3, From: 1, To: 2}) {
 		t.Errorf("got %s, want the move of ada alone", m.body)
 	}
+	_, body, _ := newVisitor(t, n.Ops).signIn(h.token("root", auth.ScopeAdmin, time.Hour)).get("/console/players/ada")
+	if want := fmt.Sprintf("rank 1 of 3 in cohort %d, division 1 to 2", own.Cohort); !strings.Contains(body, want) {
+		t.Errorf("the player's page in the console does not say %q: %s", want, body)
+	}
 	if _, err := c.Erase(t.Context(), "ada", "asked for it"); err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,10 @@ func newLeagueHistoryCmd(p *program) *cobra.Command {
 				for _, o := range page.Outcomes {
 					cohort, rank := "", "idle"
 					if o.Cohort > 0 {
-						cohort, rank = strconv.FormatInt(o.Cohort, 10), fmt.Sprintf("%d of %d", o.Rank, o.Players)
+						cohort, rank = strconv.FormatInt(o.Cohort, 10), "no standing"
+					}
+					if o.Rank > 0 {
+						rank = fmt.Sprintf("%d of %d", o.Rank, o.Players)
 					}
 					t.add(o.Board, cohort, rank, strconv.Itoa(o.From), strconv.Itoa(o.To),
 						o.DecidedAt.Format(time.RFC3339))
