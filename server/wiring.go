@@ -232,7 +232,7 @@ func (s *Server) makeHub() {
 	s.hub = realtime.NewHub(hubOptions(c), s.reads, connections, s.log)
 	s.hub.Trace(s.tracer)
 	s.hub.ShowFriends(s.friends())
-	s.hub.ShowCohorts(leaderboard.NewCohorts(s.reads, s.store.Leagues))
+	s.hub.Cohorts = leaderboard.NewCohorts(s.reads, s.store.Leagues)
 	s.hub.ShowUsers(s.reads.ShowNow)
 	s.hub.Tiers = s.catalog.Tiers
 	s.hidden.OnChange(s.hub.Reshow)

@@ -140,7 +140,7 @@ func (c *circle) enqueue() {
 func (c *circle) lookUp(ctx context.Context) {
 	began := time.Now() // a change from now on may be missing in the list
 	if c.cohort {
-		list, err := c.board.hub.cohorts.ReadCohort(ctx, c.board.id, c.user)
+		list, err := c.board.hub.Cohorts.ReadCohort(ctx, c.board.id, c.user)
 		c.resolve(list, err, began)
 		return
 	}

@@ -66,7 +66,7 @@ func TestCohortInStream(t *testing.T) {
 		l := &league{&circles{ranking: newRanking("global")}, 4711}
 		l.set("global", manyUsers(150))
 		r := startInMemory(t, realtime.Options{}, l.circles)
-		r.hub.ShowCohorts(l)
+		r.hub.Cohorts = l
 		w := r.dial("user=newcomer&cohort=1")
 		if got := w.inCohort(); got != "none" {
 			t.Errorf("before a submission: got %q, want none", got)

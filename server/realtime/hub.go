@@ -17,6 +17,8 @@ type Hub struct {
 	// Tiers returns those of a board, and its order, without waiting: viewers are told when they come
 	// into another one. It is set before Run.
 	Tiers func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order)
+	// Cohorts reads those of viewers who ask for them; nil: viewers have none. It is set before Run.
+	Cohorts CohortSource
 
 	options atomic.Pointer[Options]
 	source  Source
@@ -29,7 +31,6 @@ type Hub struct {
 	queue         *queue
 	rankLookups   *rankLookups
 	friends       FriendsSource // nil: viewers have none
-	cohorts       CohortSource  // nil: there are none
 	friendLookups *friendLookups
 	showNow       func(*scoreboard.Top) *scoreboard.Top
 	window        adaptiveWindow
@@ -87,9 +88,6 @@ func (h *Hub) Trace(t *tracing.Tracer) { h.tracer = t }
 
 // ShowFriends lets viewers ask for the standings of their friends. It is called before Run.
 func (h *Hub) ShowFriends(source FriendsSource) { h.friends = source }
-
-// ShowCohorts lets viewers ask for the standings of their cohort. It is called before Run.
-func (h *Hub) ShowCohorts(source CohortSource) { h.cohorts = source }
 
 // noTiers is Hub.Tiers where no board has any.
 func noTiers(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order) { return nil, "" }

@@ -89,7 +89,7 @@ func TestPageShowsRealMessages(t *testing.T) {
 	friendsOf := &circles{ranking: boards}
 	friendsOf.befriend("alice", "bob")
 	r.hub.ShowFriends(friendsOf)
-	r.hub.ShowCohorts(&league{circles: friendsOf, cohort: 4711})
+	r.hub.Cohorts = &league{circles: friendsOf, cohort: 4711}
 	r.hub.Tiers = func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order) {
 		return scoreboard.Tiers{{Name: "gold", Rank: 1}, {Name: "silver", Rank: 10}}, scoreboard.OrderHighest
 	}
