@@ -84,7 +84,8 @@ func messages() []message {
 		{
 			kind: wire.MessageCohort, channels: userStreams, of: frame, required: with(state, "user_id"),
 			optional: []string{"cohort"},
-			when: "with `cohort=1` on a league, on connect, and when the standing of a member of the user's cohort has changed",
+			when: "with `cohort=1` on a league, on connect, and when the standing of a member of the user's cohort " +
+				"has changed",
 		},
 		{
 			kind: wire.MessageBye, channels: everyStream, of: frame, required: []string{"reason", "reconnect_after_ms"},
@@ -118,7 +119,8 @@ func messages() []message {
 			"`board`, `family`, `tier`, `previous_tier`, `rank`, `user_id`, `score`"),
 		hook(scoreboard.WebhookLeagueMoved, reflect.TypeFor[wire.LeagueMoved](),
 			"the end of a period has moved players of a [league](leagues.md) to other divisions",
-			"`board`, `family`, and up to 100 `moves` with `user_id`, `rank`, `players`, `from_division` and `to_division`"),
+			"`board`, `family`, and up to 100 `moves` with `user_id`, `rank`, `players`, `from_division` and "+
+				"`to_division`"),
 		hook(scoreboard.WebhookTest, reflect.TypeFor[struct{}](), "`sbctl webhook test ID`", "empty"),
 	}
 }

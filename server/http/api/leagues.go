@@ -71,8 +71,8 @@ func parseLeague(in *wire.League) (*scoreboard.League, error) {
 	if in.Fill != "" && in.Fill != fillOrder {
 		name, is := strings.CutPrefix(in.Fill, fillAttribute)
 		if !is || name == "" {
-			return nil, scoreboard.Invalid("league", "fill of a league must be order, or attribute and a name, such as "+
-				"attribute region")
+			return nil, scoreboard.Invalid("league", "fill of a league must be order, or attribute and a name, such "+
+				"as attribute region")
 		}
 		l.Attribute = name
 	}

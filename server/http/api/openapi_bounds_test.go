@@ -176,9 +176,10 @@ var bodyBounds = map[string]object{
 	"KeyRequest.max_delta":    integers(0, scoreboard.MaxScore),
 	"SettingChange.name":      text(maxBody),
 	"WebhookRequest.url":      {"pattern": patternWebhookURL, "maxLength": maxWebhookURL},
-	"WebhookRequest.types":    enum("season.closed", "user.flagged", "rank.reached", "user.tier.updated", "league.moved"),
-	"WebhookRequest.boards":   families,
-	"WebhookRequest.top":      integers(0, scoreboard.TopSize),
+	"WebhookRequest.types": enum("season.closed", "user.flagged", "rank.reached", "user.tier.updated",
+		"league.moved"),
+	"WebhookRequest.boards": families,
+	"WebhookRequest.top":    integers(0, scoreboard.TopSize),
 }
 
 // bodyItems are the numbers of items.

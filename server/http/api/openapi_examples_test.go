@@ -356,8 +356,8 @@ var examples = []any{
 		{UserID: "bob", State: "mutual", Since: new(at("2026-11-20T18:00:00Z"))},
 	}},
 	wire.LeaguePlace{
-		League: "stars", Board: "stars:2026-w47", UserID: "ada", Division: 2, Divisions: 5, State: "placed", Cohort: 4711,
-		Rank: 1, Score: new(int64(120)), Players: 50, Zone: "promotion", Neighbours: exampleEntries,
+		League: "stars", Board: "stars:2026-w47", UserID: "ada", Division: 2, Divisions: 5, State: "placed",
+		Cohort: 4711, Rank: 1, Score: new(int64(120)), Players: 50, Zone: "promotion", Neighbours: exampleEntries,
 		EndsAt: at("2026-11-23T00:00:00Z"), SecondsLeft: 129_600,
 	},
 	wire.Cohort{

@@ -292,8 +292,8 @@ func readOperations() []operation {
 				"under the pseudonym, or do not show the user again yet."),
 		described(reads("GET "+pathLeague+"/me", "leagues", "Get the place of the token's user in a league",
 			[]param{{"k", "integer", "players above and below the user, 0 to 50"}}, wire.LeaguePlace{}, readCodes...),
-			"Division, cohort, rank in it, what that would lead to at the end of the period, and the time left. The board is a "+
-				"league, for its current period, or a period."),
+			"Division, cohort, rank in it, what that would lead to at the end of the period, and the time left. The "+
+				"board is a league, for its current period, or a period."),
 		described(reads("GET "+pathLeague+"/users/:user_id", "leagues", "Get the place of a user in a league",
 			[]param{{"k", "integer", "players above and below the user, 0 to 50"}}, wire.LeaguePlace{}, readCodes...),
 			"Available to the user (also as me), to servers and to operators."),
@@ -302,11 +302,12 @@ func readOperations() []operation {
 			{"limit", "integer", "maximum number of players, 1 to 200; all by default"},
 		}, wire.Cohort{}, readCodes...),
 			"Best first, with ranks in the cohort. Users are shown as on the board."),
-		described(reads("GET "+pathLeagues, "leagues", "List what the ends of periods have decided about a user", []param{
-			{"league", "string", "only periods of this league"},
-			{"before", "integer", "next_before of the previous page"},
-			{"limit", "integer", "maximum number of outcomes, 1 to 1000; 100 by default"},
-		}, wire.LeagueHistory{}),
+		described(reads("GET "+pathLeagues, "leagues", "List what the ends of periods have decided about a user",
+			[]param{
+				{"league", "string", "only periods of this league"},
+				{"before", "integer", "next_before of the previous page"},
+				{"limit", "integer", "maximum number of outcomes, 1 to 1000; 100 by default"},
+			}, wire.LeagueHistory{}),
 			"Newest first. Available to the user (also as me), to servers and to operators."),
 		described(reads("GET "+pathRewards, "rewards", "List the rewards of a user, newest first",
 			[]param{
@@ -540,9 +541,9 @@ func adminOperations() []operation {
 			wire.Flags{}),
 		described(write("POST /v1/admin/leagues/:board/recompute", "Recompute the outcomes of a period of a league",
 			wire.LeagueRecomputeRequest{}, wire.LeagueRecomputed{}, notFound, conflict),
-			"From the ledger without the events that reversals and voids name; the sealed standings stay. A page has some "+
-				"cohorts. With apply, what differs is stored as a new revision, and the players move: each by the difference, "+
-				"wherever the player is by now. A conflict says that the period has not been decided."),
+			"From the ledger without the events that reversals and voids name; the sealed standings stay. A "+
+				"page has some cohorts. With apply, what differs is stored as a new revision, and the players move: "+
+				"each by the difference, wherever the player is by now. A conflict says that the period has not been decided."),
 		described(read("GET /v1/admin/rewards", "List the rewards of a period", []param{
 			{"board", "string", "the period, such as weekly:2026-w47; required"},
 			{"after", "string", "next_after of the previous page"},

@@ -252,7 +252,9 @@ func (h *handlers) routes() []route {
 	} else {
 		t = append(t,
 			opens(h.tickets.nativeStream(), board("GET", pathRealtime,
-				parameters{"board", tokenParameter, "delta", "limit", "last_event_id", "lastEventId", "friends", "cohort"},
+				parameters{
+					"board", tokenParameter, "delta", "limit", "last_event_id", "lastEventId", "friends", "cohort",
+				},
 				optionalToken, &l.Joins, h.streams.live)))
 	}
 	if h.boards != nil {
@@ -328,8 +330,8 @@ func (h *handlers) leagueRoutes() []route {
 	}
 	read := func(path string, query parameters, data visibility, handle handler) route {
 		return route{
-			method: "GET", path: path, query: query, scope: anyToken, rate: &h.limits.Rank, audit: unaudited, data: data,
-			handle: handle,
+			method: "GET", path: path, query: query, scope: anyToken, rate: &h.limits.Rank, audit: unaudited,
+			data: data, handle: handle,
 		}
 	}
 	return []route{

@@ -244,8 +244,8 @@ func decideCohorts(
 ) (moved int64, more bool, err error) {
 	l := run.board.League
 	var cohorts int64
-	err = tx.QueryRow(ctx, sqlDecideCohorts, run.board.ID, run.nextCohort, max(size/l.CohortSize, 1), run.revision, l.Min,
-		l.Divisions, l.Promote, l.Relegate).Scan(&cohorts, &run.nextCohort, &moved)
+	err = tx.QueryRow(ctx, sqlDecideCohorts, run.board.ID, run.nextCohort, max(size/l.CohortSize, 1), run.revision,
+		l.Min, l.Divisions, l.Promote, l.Relegate).Scan(&cohorts, &run.nextCohort, &moved)
 	if err == nil && cohorts > 0 {
 		_, err = tx.Exec(ctx, sqlContinueLeagueRun, run.board.ID, run.nextCohort, run.nextIdle)
 	}

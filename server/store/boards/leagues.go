@@ -30,7 +30,8 @@ left join league_members as m on m.user_id = p.user_id and m.board_id = p.board_
 left join league_cohorts as c on c.cohort_id = m.cohort_id
 left join league_divisions as d on d.board_id = split_part(p.board_id, ':', 1) and d.user_id = p.user_id`
 
-	sqlCohort = `select division, array(select user_id from league_members where cohort_id = $2 order by user_id limit $3)
+	sqlCohort = `select division,
+    array(select user_id from league_members where cohort_id = $2 order by user_id limit $3)
 from league_cohorts where board_id = $1 and cohort_id = $2`
 
 	// The newest revision of each period.
@@ -88,7 +89,8 @@ func (s *Leagues) Outcomes(
 		return nil, pg.Translate(fmt.Errorf("list the periods of %s in leagues: %w", user, err))
 	}
 	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o scoreboard.LeagueOutcome, err error) {
-		err = row.Scan(&o.ID, &o.Board, &o.User, &o.Revision, &o.Cohort, &o.Rank, &o.Players, &o.From, &o.To, &o.Decided)
+		err = row.Scan(&o.ID, &o.Board, &o.User, &o.Revision, &o.Cohort, &o.Rank, &o.Players, &o.From, &o.To,
+			&o.Decided)
 		o.Decided = o.Decided.UTC()
 		return o, err
 	})
