@@ -51,7 +51,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"reversals", "rejected_events", "board_standings", "audit_log", "imports", "import_scores",
 			"webhooks", "webhook_secrets", "webhook_deliveries", "friends", "teams", "team_members",
 			"user_privacy", "private_users", "jobs", "board_rules", "reward_tables", "reward_bands", "reward_boards",
-			"reward_grants",
+			"reward_grants", "league_outcomes", "league_divisions", "league_runs",
 		} {
 			var sum string
 			err := db.QueryRow(t.Context(),
@@ -185,6 +185,10 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"reward.grant", "user:yan", false,
 		},
 		{"POST", "/v1/admin/rewards/1/revoke", `{"reason":"why"}`, "reward.revoke", "user:zed", false},
+		{
+			"POST", "/v1/admin/leagues/lions:one/recompute", `{"apply":true,"reason":"why"}`, "league.recompute",
+			"board:lions:one", false,
+		},
 		{"POST", "/v1/admin/users/alice/erase", `{"reason":"why"}`, "user.erase", "user:erased-", false},
 	}
 	_, _, document := request(t, "GET", n.URL+"/openapi.json", "", bearer(""))
@@ -316,6 +320,25 @@ end $$`)
 	db.Do(t, `insert into users (user_id) values ('yan')`)
 	db.Do(t, `insert into reward_grants (board_id, user_id, reward, granted_at, expires_at)
 values ('cup:zero', 'zed', '1', now(), now() + interval '1 hour')`)
+	// A period of a league with an outcome that was corrected wrongly.
+	db.Do(t, `do $$ begin
+    insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, period, league)
+    values ('lions', 'lions', 'increment', 'highest', 1, 10, 'season',
+        '{"divisions":2,"cohort_size":2,"min":1,"promote":1,"relegate":0}');
+    perform create_board_instance('lions', 'lions:one', now() - interval '2 hours', now() - interval '1 hour');
+    update boards set status = 'frozen', closed_at = now(), standings_hash = '', standings_users = 1,
+        standings_version = 2, announced_at = now(), league_decided_at = now() where board_id = 'lions:one';
+    insert into board_standings (board_id, rank, user_id, score, order_key, reached_at)
+    values ('lions:one', 1, 'zed', 5, -5, now() - interval '90 minutes');
+    insert into league_cohorts (board_id, division, fill, places, size) values ('lions:one', 1, '', 1, 2);
+    insert into league_members (user_id, board_id, cohort_id, fill)
+    select 'zed', 'lions:one', cohort_id, '' from league_cohorts;
+    insert into league_runs (board_id, revision, sent_at) values ('lions:one', 2, now());
+    insert into league_outcomes (board_id, user_id, revision, cohort_id, rank, players, from_division, step,
+        to_division)
+    select 'lions:one', 'zed', revision, cohort_id, 1, 1, 1, 2 - revision, 3 - revision
+    from league_cohorts, generate_series(1, 2) as revision;
+end $$`)
 	if _, err := root.FreezeBoard(t.Context(), "frozen"); err != nil {
 		t.Fatal(err)
 	}

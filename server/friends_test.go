@@ -98,15 +98,21 @@ func TestFriends(t *testing.T) {
 	}
 }
 
-// friendsStream is an event stream with the friends of its user.
+// friendsStream is an event stream with the friends of its user, or with another list.
 type friendsStream struct {
 	t     *testing.T
+	kind  string // of the messages with the list
 	lines *bufio.Scanner
 }
 
 func openFriends(t *testing.T, n *node, token string) *friendsStream {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.URL+"/v1/realtime/leaderboard?friends=1", nil)
+	return openList(t, n, token, "friends=1", "user.friends.updated")
+}
+
+func openList(t *testing.T, n *node, token, query, kind string) *friendsStream {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, n.URL+"/v1/realtime/leaderboard?"+query, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,17 +124,17 @@ func openFriends(t *testing.T, n *node, token string) *friendsStream {
 	}
 	t.Cleanup(func() { _ = res.Body.Close() })
 	if res.StatusCode != http.StatusOK {
-		t.Fatalf("the stream of friends: got %s", res.Status)
+		t.Fatalf("the stream with %s: got %s", query, res.Status)
 	}
-	return &friendsStream{t, bufio.NewScanner(res.Body)}
+	return &friendsStream{t, kind, bufio.NewScanner(res.Body)}
 }
 
-// await reads up to a list of friends that contains a text.
+// await reads up to a list that contains a text.
 func (s *friendsStream) await(text string) {
 	s.t.Helper()
 	for s.lines.Scan() {
 		line := s.lines.Text()
-		if strings.HasPrefix(line, `data: {"type":"user.friends.updated"`) && strings.Contains(line, text) {
+		if strings.HasPrefix(line, `data: {"type":"`+s.kind+`"`) && strings.Contains(line, text) {
 			return
 		}
 	}

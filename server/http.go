@@ -49,6 +49,7 @@ func (s *Server) makeAPI() error {
 	s.Register(s.store.Rewards.Collectors()...)
 	if c.Has(config.RoleAPI) || c.Has(config.RoleRead) {
 		o.PastBoards, o.Tiers = s.store.PastBoards, leaderboard.NewTierReads(s.reads)
+		o.Leagues, o.CohortReads = s.store.Leagues, leaderboard.NewCohorts(s.reads, s.store.Leagues)
 		o.Reads, o.Ledger, o.Show, o.Hidden = s.reads, s.store.Reads, s.display().ShowEveryone, s.hidden
 		if r := s.replicas.fallback; r != nil && c.ReadsReplicas() {
 			past := pastReads{s.store, s.replicas.store, r.State}
@@ -138,6 +139,7 @@ func (s *Server) makeOperations(o *api.Options) {
 	o.Trail, o.Settings, o.Flags = s.store.Audit, s.settings, s.store.Moderation
 	o.Friends, o.Teams = s.store.Friends, s.store.Teams
 	o.Rewards = s.store.Rewards
+	o.LeagueCorrections = s.store.Leagues
 	o.ExternalIDs = s.store.ExternalIDs
 	o.Profiles = admin.Profiles{Store: s.store.Profiles, Cache: s.profiles}
 	visible := admin.Visible{Ranking: s.ranking, CacheTTL: s.config.Reads.UserCache}

@@ -46,7 +46,7 @@ var metricGroups = []struct{ title, prefixes string }{
 	{"Feeds", "mirror"},
 	{"PostgreSQL", "postgres"},
 	{"Redis", "redis"},
-	{"Background work", "job rollover rewards archive audit moderation webhook"},
+	{"Background work", "job rollover rewards leagues archive audit moderation webhook"},
 	{"Traces", "trace"},
 }
 

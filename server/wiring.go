@@ -232,6 +232,7 @@ func (s *Server) makeHub() {
 	s.hub = realtime.NewHub(hubOptions(c), s.reads, connections, s.log)
 	s.hub.Trace(s.tracer)
 	s.hub.ShowFriends(s.friends())
+	s.hub.Cohorts = leaderboard.NewCohorts(s.reads, s.store.Leagues)
 	s.hub.ShowUsers(s.reads.ShowNow)
 	s.hub.Tiers = s.catalog.Tiers
 	s.hidden.OnChange(s.hub.Reshow)
@@ -289,6 +290,7 @@ func (s *Server) makeMaintenance() error {
 	s.add("outbox maintenance", outbox.NewMaintenance(s.store.Outbox, s.log))
 	s.add("standings", upkeep.NewStandings(s.store.Standings, s.upkeep))
 	s.add("rewards", upkeep.NewRewards(s.store.Rewards, s.upkeep))
+	s.add("leagues", upkeep.NewLeagues(s.store.Leagues, s.upkeep))
 	s.add("checkpoints", upkeep.NewCheckpoints(upkeep.CheckpointOptions{
 		Events: int64(c.Ledger.CheckpointEvents), Keep: c.Ledger.CheckpointKeep,
 	}, s.store.PastBoards, s.upkeep))

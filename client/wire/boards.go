@@ -44,6 +44,9 @@ type BoardRequest struct {
 	// Named bands of the standings, at most 20, the best first; none by default.
 	Tiers []Tier `json:"tiers,omitempty"`
 
+	// Divisions and cohorts of the players of a periodic board; absent for a board without them. It cannot be changed.
+	League *League `json:"league,omitempty"`
+
 	// Number of Redis keys over which the ranking is spread by user, for a board that is
 	// larger than one server; 1 by default.
 	Partitions *int `json:"partitions,omitempty"`
@@ -141,8 +144,10 @@ type Board struct {
 	// How the scores of teams are computed; absent for a board of users.
 	Team *TeamRule `json:"team,omitempty"`
 	// Named bands of the standings, the best first; absent without any.
-	Tiers      []Tier `json:"tiers,omitempty"`
-	Partitions int    `json:"partitions"` // number of Redis keys over which the ranking is spread by user
+	Tiers []Tier `json:"tiers,omitempty"`
+	// Divisions and cohorts of the players of a periodic board; absent for a board without them.
+	League     *League `json:"league,omitempty"`
+	Partitions int     `json:"partitions"` // number of Redis keys over which the ranking is spread by user
 }
 
 // BoardRuleRequest is the body of PUT /v1/admin/board-rules/{board}. An increment that names

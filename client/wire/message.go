@@ -9,6 +9,7 @@ const (
 	MessageRank    = "user.rank.updated"
 	MessageTier    = "user.tier.updated"
 	MessageFriends = "user.friends.updated"
+	MessageCohort  = "user.cohort.updated"
 	MessageBye     = "bye"
 	MessageError   = "error" // answers a command; the connection stays open
 )
@@ -16,10 +17,10 @@ const (
 // Message is a realtime message: a WebSocket text message, or the data of a server-sent
 // event with the name in Type and the id <epoch>:<version>. Which fields are set depends
 // on Type: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated,
-// user.friends.updated, bye or error.
+// user.friends.updated, user.cohort.updated, bye or error.
 type Message struct {
 	// Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated,
-	// user.friends.updated, bye or error.
+	// user.friends.updated, user.cohort.updated, bye or error.
 	Type    string `json:"type"`
 	Board   string `json:"board,omitempty"`
 	Version int64  `json:"version,omitempty"` // version of the board's top 100, which rises within an epoch
@@ -39,7 +40,8 @@ type Message struct {
 	Changed []Entry  `json:"changed,omitempty"` // in leaderboard.delta: new and changed rows
 	Removed []string `json:"removed,omitempty"` // in leaderboard.delta: users who left the rows
 
-	// In user.rank.updated, user.tier.updated and user.friends.updated: the user whose standing changed.
+	// In user.rank.updated, user.tier.updated, user.friends.updated and user.cohort.updated: the user whose standing
+	// changed.
 	UserID string `json:"user_id,omitempty"`
 	// In user.rank.updated and user.tier.updated: the user's new score, in points.
 	Score *int64 `json:"score,omitempty"`
@@ -56,12 +58,22 @@ type Message struct {
 	// In user.friends.updated: the user and the user's friends who are on the board, best first.
 	Friends []ListEntry `json:"friends,omitempty"`
 
+	// In user.cohort.updated: the user's cohort; absent for none.
+	Cohort *CohortState `json:"cohort,omitempty"`
+
 	Reason           string `json:"reason,omitempty"`             // in bye: why the server closes the connection
 	ReconnectAfterMS int64  `json:"reconnect_after_ms,omitempty"` // in bye: milliseconds to wait before you reconnect
 
 	ErrorCode string `json:"error_code,omitempty"` // in error: the code of the rejected command
 	Message   string `json:"message,omitempty"`    // in error: what is wrong with the command, in words
 	Field     string `json:"field,omitempty"`      // in error: the field of the command that is wrong
+}
+
+// CohortState is the standings of a cohort in a message.
+type CohortState struct {
+	ID       int64   `json:"id"`       // id of the cohort
+	Division int     `json:"division"` // division of the cohort; 1 is the lowest
+	Entries  []Entry `json:"entries"`  // best first, with ranks in the cohort
 }
 
 // Command is what a client may send over a WebSocket.

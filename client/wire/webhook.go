@@ -7,7 +7,7 @@ import (
 
 // WebhookMessage is the body of a request to a webhook.
 type WebhookMessage struct {
-	// Type of the message: season.closed, user.flagged, rank.reached, user.tier.updated or webhook.test.
+	// Type of the message: season.closed, user.flagged, rank.reached, user.tier.updated, league.moved or webhook.test.
 	Type      string          `json:"type"`
 	Timestamp time.Time       `json:"timestamp"` // of the cause
 	Data      json.RawMessage `json:"data"`
@@ -29,6 +29,23 @@ type TierUpdated struct {
 	Tier         string `json:"tier,omitempty"`          // that the event led to; absent for none
 	PreviousTier string `json:"previous_tier,omitempty"` // without the event; absent for none
 	Entry
+}
+
+// LeagueMoved is the data of league.moved: players whom the end of a period has moved to another division, at
+// most 100 in a message.
+type LeagueMoved struct {
+	Board  string       `json:"board"`  // the period that has ended
+	Family string       `json:"family"` // the league
+	Moves  []LeagueMove `json:"moves"`  // the players
+}
+
+// LeagueMove is a player who has moved.
+type LeagueMove struct {
+	UserID  string `json:"user_id"`
+	Rank    int64  `json:"rank,omitempty"` // final rank in the cohort; absent for a player without a submission
+	Players int64  `json:"players"`        // number of ranked players of the cohort
+	From    int    `json:"from_division"`  // the division before
+	To      int    `json:"to_division"`    // the division from now on
 }
 
 // Webhook is an address that receives messages. Secret is in the response that creates or
@@ -59,7 +76,7 @@ type Webhooks struct {
 // WebhookRequest is the body of POST /v1/admin/webhooks.
 type WebhookRequest struct {
 	URL string `json:"url"` // address that receives the messages: https, or http on this machine
-	// Types of the messages: season.closed, user.flagged, rank.reached or user.tier.updated.
+	// Types of the messages: season.closed, user.flagged, rank.reached, user.tier.updated or league.moved.
 	Types  []string `json:"types"`
 	Boards []string `json:"boards,omitempty"` // boards to watch; absent for all; required for rank.reached
 	Top    int      `json:"top,omitempty"`    // rank to reach, 1 to 100; for rank.reached

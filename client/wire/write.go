@@ -23,8 +23,9 @@ type IncrementRequest struct {
 	// Token of POST /v1/actions, for boards that require action-token.
 	ActionToken string `json:"action_token,omitempty"`
 	Attestation string `json:"attestation,omitempty"` // token of a game server, for boards that require attestation
-	// Attributes that board rules match, such as region and platform: up to 8, not with board or boards. They require
-	// the header scheme, because the field scheme does not cover them.
+	// Attributes that board rules match, such as region and platform: up to 8. With board or boards, only from servers
+	// (scope score:update), for leagues whose cohorts fill by one. They require the header scheme, because the field
+	// scheme does not cover them.
 	Attributes map[string]string `json:"attributes,omitempty"`
 	// Counts only while this is the current period of one of the boards that the increment names, such as
 	// weekly:2026-w47. Requires the header scheme, because the field scheme does not cover it.

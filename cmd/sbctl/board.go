@@ -33,6 +33,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	var private bool
 	var starts, ends string
 	var team teamFlags
+	var league leagueFlags
 	var partitions int
 	bounds := map[string]**int64{
 		"min-delta": &r.MinDelta, "max-delta": &r.MaxDelta, "min-score": &r.MinScore, "max-score": &r.MaxScore,
@@ -45,10 +46,14 @@ func newBoardCreateCmd(p *program) *cobra.Command {
   sbctl board create race --mode best --order lowest --min-delta 0
   sbctl board create cup --mode best --period weekly --attempts 3
   sbctl board create friday --period cron --schedule "0 18 * * fri" --time-zone Europe/Berlin --dry-run
+  sbctl board create stars --period weekly --divisions 5 --cohort-size 50 --promote 10 --relegate 5
   sbctl board create clans --team-of arena --aggregate best:5 --moves from-now`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
 			r.Board = args[0]
 			if err := team.apply(cmd, &r); err != nil {
+				return err
+			}
+			if err := league.apply(cmd, &r); err != nil {
 				return err
 			}
 			if tiers, err := tiersOf(cmd); err != nil {
@@ -88,6 +93,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 		}),
 	}
 	team.add(cmd)
+	league.add(cmd)
 	addTiersFlag(cmd, "named bands of the standings, best first, such as "+
 		"gold=rank:10,silver=percentile:25,bronze=score:100")
 	f := cmd.Flags()
@@ -156,6 +162,7 @@ func boardTable(b, current *client.Board) *table {
 		{"standings", b.StandingsHash},
 		{"partitions", partitionsCell(b)},
 		{"tiers", wire.TiersText(b.Tiers)},
+		{"league", leagueCell(b)},
 	} {
 		if row[1] != "" {
 			t.add(row[0], row[1])

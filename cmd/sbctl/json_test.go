@@ -41,6 +41,8 @@ var printed = map[string][]any{
 	"board rewards clear": {client.RewardTable{}},
 	"reward list":         {client.Rewards{}, client.BoardRewards{}}, "reward claim": {client.Reward{}},
 	"reward grant": {client.Reward{}}, "reward revoke": {client.Reward{}},
+	"league place": {client.LeaguePlace{}}, "league cohort": {client.Cohort{}},
+	"league history": {client.LeagueHistory{}}, "league recompute": {client.LeagueRecomputed{}},
 	"board roll": {wire.Rolled{}}, "board set": {client.Board{}}, "board show": {shownBoard{}},
 	"board unfreeze": {client.Board{}},
 	"completion":     nil, "help": nil, "profile remove": nil, "profile use": nil,

@@ -33,7 +33,7 @@ func inRepository(t *testing.T, command string) string {
 		root, dirs[0], dirs[1], dirs[2], os.Getenv("GOFLAGS"), command)
 }
 
-// Every command of README.md, and of the pages about boards, reading, signing and streams, is
+// Every command of README.md, and of the pages about boards, leagues, reading, signing and streams, is
 // run on one development stack, in the order of the pages. The stand-in for make starts it.
 func TestTourOfTheDocs(t *testing.T) {
 	t.Parallel()
@@ -43,6 +43,7 @@ func TestTourOfTheDocs(t *testing.T) {
 	readme := readPage(t, "README.md")
 	boards, reading := readPage(t, "docs/boards.md"), readPage(t, "docs/reading.md")
 	signing, protocol := readPage(t, "docs/signing.md"), readPage(t, "docs/protocol.md")
+	leagues := readPage(t, "docs/leagues.md")
 	golang, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)
@@ -84,6 +85,7 @@ page() { printf '\n== %s\n' "$1"; }
 		"page docs/boards.md\n"+boards.Script(t, []string{
 		"", "Periods", "Attempts", "Increments for a period", "Metadata", "Labels", "Rules",
 	}, nil)+
+		"page docs/leagues.md\n"+leagues.Script(t, []string{""}, []string{"After a void"})+
 		"page docs/reading.md\n"+reading.Script(t, []string{""}, nil)+
 		"page docs/signing.md\n"+signing.Script(t, []string{
 		"In the body", "In the headers", "When a request is rejected",
@@ -102,6 +104,7 @@ page() { printf '\n== %s\n' "$1"; }
 		`== first.go\n`, `35 false`,
 		`== docs/boards.md\n`, `(?m)^board +arena$`, `(?m)^board +daily`, `(?m)^board +season`,
 		`(?m)^board +friday`, `(?m)^board +friday`, `eu-ranked`,
+		`== docs/leagues.md\n`, `(?m)^division +1 of 5$`, `(?m)^rank +1 of 2$`, `(?m)^zone +safe$`,
 		`== docs/reading.md\n`, `(?m)^ada is \d+\w\w of \d+ on global`,
 		`== docs/signing.md\n`,
 		`"user_id":"ada",[^\n]*"processed_event_id":"round-17"`,

@@ -33,7 +33,8 @@ type Batch struct {
 	// been revoked since.
 	KeyIDs []string
 
-	Rows Rows // to write
+	Rows  Rows  // to write
+	Joins Joins // likewise
 
 	// What was read.
 	boards    map[scoreboard.BoardID]*scoreboard.Board

@@ -239,6 +239,8 @@ func (b *Batch) record(
 	b.Rows.describe(s.lastRow, kept, s.Metadata)
 	if user.private {
 		b.Rows.hide(s.lastRow, true, false)
+	} else if board.League != nil {
+		b.Joins.add(in, board)
 	}
 	return receipt
 }

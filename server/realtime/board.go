@@ -42,7 +42,7 @@ type board struct {
 	moved  []*standing            // of users, those who moved since the last window
 	round  uint64
 
-	circles      map[scoreboard.UserID]*circle   // of viewers who follow their friends
+	circles      map[circleKey]*circle           // of viewers who follow their friends or their cohort
 	circlesOf    map[scoreboard.UserID][]*circle // by the users in them
 	movedCircles []*circle                       // since the last window
 }
@@ -346,7 +346,10 @@ func (b *board) add(sub *subscription) {
 		b.attach(user, sub)
 	}
 	if sub.conn.friends {
-		b.attachCircle(sub.conn.user, sub)
+		sub.circle = b.attachCircle(circleKey{user: sub.conn.user}, sub)
+	}
+	if sub.conn.cohort {
+		sub.cohort = b.attachCircle(circleKey{sub.conn.user, true}, sub)
 	}
 }
 
@@ -367,7 +370,9 @@ func (b *board) remove(sub *subscription, now time.Time) {
 	if sub.standing != nil {
 		b.detach(sub)
 	}
-	if sub.circle != nil {
-		b.detachCircle(sub)
+	for _, c := range []*circle{sub.circle, sub.cohort} {
+		if c != nil {
+			b.detachCircle(c, sub)
+		}
 	}
 }

@@ -15,12 +15,24 @@ type FriendsSource interface {
 	ReadFriends(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.List, error)
 }
 
-// circle is a viewer with the viewer's friends on a board. It is read when one of them has
-// moved, and never because others did; friends made or lost, and ranks that others have
-// changed, are found by a read every circleAge.
+// CohortSource reads the standings of a user's cohort in the current period of a league. Members without one
+// are in Missing, and the user, if there is no cohort.
+type CohortSource interface {
+	ReadCohort(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.CohortList, error)
+}
+
+// circleKey names a circle of a board: a user has one with the friends, and one with the cohort.
+type circleKey struct {
+	user   scoreboard.UserID
+	cohort bool
+}
+
+// circle is a viewer with the viewer's friends on a board, or with the viewer's cohort in a league. It is read
+// when one of them has moved, and never because others did; friends made or lost, members who join, and ranks
+// that others have changed, are found by a read every circleAge.
 type circle struct {
+	circleKey
 	board   *board
-	user    scoreboard.UserID
 	subs    []*subscription // of the user
 	members []scoreboard.UserID
 	read    time.Time // when it was last read
@@ -36,31 +48,30 @@ const circleAge = 30 * time.Second
 // circleState is the newest list of a circle.
 type circleState struct {
 	seq      uint64
-	view     FriendsView
+	view     CohortView // of friends without a cohort
 	messages messageCache
 }
 
-// attachCircle gives sub its viewer's circle, which all connections of the user share.
-func (b *board) attachCircle(user scoreboard.UserID, sub *subscription) {
-	c := b.circles[user]
+// attachCircle gives sub a circle of its viewer, which all connections of the user share.
+func (b *board) attachCircle(key circleKey, sub *subscription) *circle {
+	c := b.circles[key]
 	if c == nil {
-		c = &circle{board: b, user: user}
+		c = &circle{circleKey: key, board: b}
 		if b.circles == nil {
-			b.circles = make(map[scoreboard.UserID]*circle)
+			b.circles = make(map[circleKey]*circle)
 			b.circlesOf = make(map[scoreboard.UserID][]*circle)
 		}
-		b.circles[user] = c
+		b.circles[key] = c
 		c.enqueue()
 	}
 	c.subs = append(c.subs, sub)
-	sub.circle = c
+	return c
 }
 
-func (b *board) detachCircle(sub *subscription) {
-	c := sub.circle
+func (b *board) detachCircle(c *circle, sub *subscription) {
 	c.subs = slices.DeleteFunc(c.subs, func(s *subscription) bool { return s == sub })
 	if len(c.subs) == 0 {
-		delete(b.circles, c.user)
+		delete(b.circles, c.circleKey)
 		b.hub.friendLookups.drop(c.user, c)
 		c.follow(nil)
 	}
@@ -119,7 +130,7 @@ func (b *board) refreshCircles(before time.Time) {
 }
 
 func (c *circle) enqueue() {
-	if !c.queued && c.board.circles[c.user] == c {
+	if !c.queued && c.board.circles[c.circleKey] == c {
 		c.queued = true
 		c.board.hub.friendLookups.add(c.user, c)
 	}
@@ -128,12 +139,21 @@ func (c *circle) enqueue() {
 // lookUp reads the list of friends with their standings.
 func (c *circle) lookUp(ctx context.Context) {
 	began := time.Now() // a change from now on may be missing in the list
+	if c.cohort {
+		list, err := c.board.hub.Cohorts.ReadCohort(ctx, c.board.id, c.user)
+		c.resolve(list, err, began)
+		return
+	}
 	list, err := c.board.hub.friends.ReadFriends(ctx, c.board.id, c.user)
-	c.resolve(list, err, began)
+	if err != nil {
+		c.resolve(nil, err, began)
+		return
+	}
+	c.resolve(&scoreboard.CohortList{List: *list}, nil, began)
 }
 
 // resolve applies the result of a look-up.
-func (c *circle) resolve(list *scoreboard.List, err error, began time.Time) {
+func (c *circle) resolve(list *scoreboard.CohortList, err error, began time.Time) {
 	b := c.board
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -144,21 +164,38 @@ func (c *circle) resolve(list *scoreboard.List, err error, began time.Time) {
 	c.read = began
 	members := slices.Clone(list.Missing)
 	for i := range list.Entries {
-		members = append(members, list.Entries[i].User)
+		members = append(members, list.Entries[i].ID())
 	}
 	c.follow(members)
 	seq, before := uint64(1), c.sent.Load()
 	if before != nil {
-		if before.view.Epoch == list.Epoch && slices.Equal(before.view.Rows, list.Entries) {
+		if before.view.Epoch == list.Epoch && before.view.Cohort == list.Cohort &&
+			slices.Equal(before.view.Rows, list.Entries) {
 			return
 		}
 		seq = before.seq + 1
 	}
-	c.sent.Store(&circleState{seq: seq, view: FriendsView{
-		Board: list.Board, User: c.user, Rows: list.Entries, Version: list.Version, Epoch: list.Epoch,
-		TS: scoreboard.WritableTime(list.AsOf),
+	c.sent.Store(&circleState{seq: seq, view: CohortView{
+		FriendsView: FriendsView{
+			Board: list.Board, User: c.user, Rows: list.Entries, Version: list.Version, Epoch: list.Epoch,
+			TS: scoreboard.WritableTime(list.AsOf),
+		},
+		Cohort: list.Cohort, Division: list.Division,
 	}})
 	for _, sub := range c.subs {
 		sub.conn.out.Wake()
 	}
+}
+
+// newer returns the newest list if it is not the one of seq, which it then sets; nil for no circle.
+func (c *circle) newer(seq *uint64) *circleState {
+	if c == nil {
+		return nil
+	}
+	f := c.sent.Load()
+	if f == nil || f.seq == *seq {
+		return nil
+	}
+	*seq = f.seq
+	return f
 }

@@ -31,6 +31,7 @@ type Conn struct {
 	limit   shape
 	delta   bool // and the format has deltas
 	friends bool // and the format has friends, and there is a user
+	cohort  bool // likewise
 
 	ending    atomic.Pointer[Ending]
 	keepalive timer // pings, expiry, lifetime
@@ -84,6 +85,7 @@ func (c *Conn) Init(h *Hub, v *Viewer, out Transport) {
 	c.expires, c.canSee, c.hold = v.Expires, v.CanSee, v.Hold
 	c.format = cmp.Or(v.Format, Native)
 	c.limit, c.delta = shapeOf(v.Limit), v.Delta && c.format.Delta != nil
+	c.cohort = v.Cohort && c.user != "" && c.format.Cohort != nil && h.Cohorts != nil
 	c.friends = v.Friends && c.user != "" && c.format.Friends != nil && h.friends != nil
 }
 

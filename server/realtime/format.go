@@ -28,6 +28,8 @@ type Format struct {
 	Tier func(*TierView) *Message
 	// Friends writes the standings of the viewer's friends. nil: viewers get none.
 	Friends func(*FriendsView) *Message
+	// Cohort writes the standings of the viewer's cohort. nil: viewers get none.
+	Cohort func(*CohortView) *Message
 	// Bye announces that the server closes the connection, and how long the client
 	// should wait before it reconnects. nil: the close code has to do.
 	Bye func(reason string, reconnect time.Duration) *Message
@@ -93,6 +95,13 @@ type FriendsView struct {
 	Version int64 // of the board's top
 	Epoch   int64
 	TS      time.Time // every change committed before it is included
+}
+
+// CohortView is the standings of a viewer's cohort, best first, with ranks in it; 0 and no rows without one.
+type CohortView struct {
+	FriendsView
+	Cohort   int64
+	Division int
 }
 
 // label is what a message of f is counted as.

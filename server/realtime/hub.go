@@ -17,6 +17,8 @@ type Hub struct {
 	// Tiers returns those of a board, and its order, without waiting: viewers are told when they come
 	// into another one. It is set before Run.
 	Tiers func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order)
+	// Cohorts reads those of viewers who ask for them; nil: viewers have none. It is set before Run.
+	Cohorts CohortSource
 
 	options atomic.Pointer[Options]
 	source  Source

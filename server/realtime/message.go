@@ -88,6 +88,16 @@ var Native = &Format{
 			Version: v.Version, Epoch: v.Epoch, TS: v.TS, Friends: protocol.ListEntries(v.Rows),
 		})
 	},
+	Cohort: func(v *CohortView) *Message {
+		m := cohortMessage{
+			Type: wire.MessageCohort, Board: string(v.Board), UserID: string(v.User),
+			Version: v.Version, Epoch: v.Epoch, TS: v.TS,
+		}
+		if v.Cohort != 0 {
+			m.Cohort = &wire.CohortState{ID: v.Cohort, Division: v.Division, Entries: protocol.Entries(v.Rows)}
+		}
+		return NewMessage(wire.MessageCohort, m)
+	},
 	Bye: func(reason string, reconnect time.Duration) *Message {
 		ms := reconnect.Milliseconds()
 		f := NewMessage(wire.MessageBye, byeMessage{Type: wire.MessageBye, Reason: reason, ReconnectAfterMS: ms})
@@ -178,6 +188,15 @@ type (
 		Epoch   int64            `json:"epoch"`
 		TS      time.Time        `json:"ts"`
 		Friends []wire.ListEntry `json:"friends"`
+	}
+	cohortMessage struct {
+		Type    string            `json:"type"`
+		Board   string            `json:"board"`
+		UserID  string            `json:"user_id"`
+		Version int64             `json:"version"`
+		Epoch   int64             `json:"epoch"`
+		TS      time.Time         `json:"ts"`
+		Cohort  *wire.CohortState `json:"cohort,omitempty"` // absent for none
 	}
 	byeMessage struct {
 		Type             string `json:"type"`

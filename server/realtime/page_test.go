@@ -89,6 +89,7 @@ func TestPageShowsRealMessages(t *testing.T) {
 	friendsOf := &circles{ranking: boards}
 	friendsOf.befriend("alice", "bob")
 	r.hub.ShowFriends(friendsOf)
+	r.hub.Cohorts = &league{circles: friendsOf, cohort: 4711}
 	r.hub.Tiers = func(scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order) {
 		return scoreboard.Tiers{{Name: "gold", Rank: 1}, {Name: "silver", Rank: 10}}, scoreboard.OrderHighest
 	}
@@ -114,6 +115,9 @@ func TestPageShowsRealMessages(t *testing.T) {
 	friends := r.dial("user=alice&friends=1")
 	friends.expect(wire.MessageUpdated)
 	got(friends)
+	cohort := r.dial("user=alice&cohort=1")
+	cohort.expect(wire.MessageUpdated)
+	got(cohort)
 	w.send(`{"type":"follow","board":"daily"}`)
 	got(w)
 	boards.edit(func() { boards.reason = "ranking_unavailable" })

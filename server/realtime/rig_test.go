@@ -96,7 +96,8 @@ func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
 	v := realtime.Viewer{
 		User: scoreboard.UserID(q.Get("user")), Address: q.Get("address"),
 		Board: scoreboard.BoardID(cmp.Or(q.Get("board"), "global")), Limit: int(number("limit")),
-		Delta: q.Get("delta") == "1", Friends: q.Get("friends") == "1", Format: formats[q.Get("format")],
+		Delta: q.Get("delta") == "1", Friends: q.Get("friends") == "1", Cohort: q.Get("cohort") == "1",
+		Format:    formats[q.Get("format")],
 		LastEpoch: number("epoch"), LastVersion: number("version"),
 	}
 	if ms := number("expires"); ms > 0 {

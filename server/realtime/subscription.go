@@ -20,6 +20,8 @@ type subscription struct {
 
 	circle     *circle // of the viewer's friends; nil: not asked for
 	friendsSeq uint64
+	cohort     *circle // of the viewer's cohort; nil: not asked for
+	cohortSeq  uint64
 }
 
 // eventID is the id of the state that the client has.
@@ -45,15 +47,13 @@ func (s *subscription) next() *Message {
 	if f := s.nextTier(t); f != nil {
 		return f
 	}
-	if s.circle == nil {
-		return nil
+	if f := s.circle.newer(&s.friendsSeq); f != nil {
+		return f.messages.get(format, s.conn.hub.metrics, func() *Message { return format.Friends(&f.view.FriendsView) })
 	}
-	f := s.circle.sent.Load()
-	if f == nil || f.seq == s.friendsSeq {
-		return nil
+	if f := s.cohort.newer(&s.cohortSeq); f != nil {
+		return f.messages.get(format, s.conn.hub.metrics, func() *Message { return format.Cohort(&f.view) })
 	}
-	s.friendsSeq = f.seq
-	return f.messages.get(format, s.conn.hub.metrics, func() *Message { return format.Friends(&f.view) })
+	return nil
 }
 
 func (s *subscription) nextState() *Message {

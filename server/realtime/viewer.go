@@ -25,6 +25,7 @@ type Viewer struct {
 	Board   scoreboard.BoardID
 	Limit   int  // rows: 10 or 100; 0 is the server's default
 	Friends bool // send the standings of the user's friends, where the format has them
+	Cohort  bool // send those of the user's cohort, likewise
 	Delta   bool // send differences where the format has them and the client has the base
 
 	// The last state that the client has, 0 and 0 for none. It is sent nothing

@@ -132,7 +132,8 @@ type Board struct {
 	Require Requirements
 	Team    *TeamRule // of a board of teams, whose scores are computed; nil: it takes increments
 	// Tiers are the named bands of the standings, the best first; nil: none.
-	Tiers Tiers
+	Tiers  Tiers
+	League *League // of a periodic board; nil: it is none
 	// RulesVersion counts the changes of all boards' rules, on the default board.
 	RulesVersion int64
 }
@@ -224,6 +225,14 @@ func (b *Board) Check() error {
 	}
 	if err := b.Tiers.Check(); err != nil {
 		return err
+	}
+	if b.League != nil {
+		if err := b.League.Check(); err != nil {
+			return err
+		}
+		if b.Period == PeriodNone {
+			return Invalid("league", "a league needs a period, at the end of which players move")
+		}
 	}
 	if b.Team != nil {
 		if err := b.Team.Check(); err != nil {

@@ -16,11 +16,14 @@ const (
 	WebhookUserFlagged  WebhookType = "user.flagged"      // a user's events look suspicious
 	WebhookRankReached  WebhookType = "rank.reached"      // a user has entered the top of a board
 	WebhookTierUpdated  WebhookType = "user.tier.updated" // a user's own event has moved the user to another tier
+	WebhookLeagueMoved  WebhookType = "league.moved"      // players of a league have moved to another division
 	WebhookTest         WebhookType = "webhook.test"      // an operator tries the webhook; never subscribed to
 )
 
 // WebhookTypes are the types that a webhook can subscribe to.
-var WebhookTypes = []WebhookType{WebhookSeasonClosed, WebhookUserFlagged, WebhookRankReached, WebhookTierUpdated}
+var WebhookTypes = []WebhookType{
+	WebhookSeasonClosed, WebhookUserFlagged, WebhookRankReached, WebhookTierUpdated, WebhookLeagueMoved,
+}
 
 // Webhook is an address that receives messages as HTTP requests, without its secrets.
 type Webhook struct {

@@ -57,6 +57,7 @@ var notOfPlayers = map[string]string{
 	"reward_bands":      "of operators",
 	"reward_boards":     "of operators: boards that have had a table of rewards",
 	"reward_runs":       "one for each period of a board with a table of rewards",
+	"league_runs":       "one for each period of a league",
 	"void_rewards":      "of operators: one for each void and reward that it takes back",
 	"goose_db_version":  "one row for each migration",
 }

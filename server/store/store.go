@@ -58,6 +58,7 @@ type Store struct {
 	Imports     *corrections.Imports
 	Increments  *increments.Increments
 	Jobs        *operations.Jobs
+	Leagues     *boards.Leagues
 	Keys        *operations.Keys
 	Moderation  *corrections.Moderation
 	Leases      *operations.Leases
@@ -102,6 +103,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		}),
 		Keys:        operations.NewKeys(db),
 		Moderation:  corrections.NewModeration(db, o.Shards),
+		Leagues:     boards.NewLeagues(db, b),
 		Leases:      operations.NewLeases(db),
 		PastBoards:  history.New(db),
 		NodeReports: operations.NewNodeReports(db),

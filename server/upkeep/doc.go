@@ -35,6 +35,22 @@
 //
 // On failure: the next run continues. A period that fails delays no other.
 //
+// # Leagues
+//
+// Leagues moves players between divisions when a period of a league has ended.
+//
+// Promise: when the standings of a period are sealed, each player who ended in the first or last ranks of
+// a cohort moves, once. Each chunk of cohorts is a transaction that stores the outcomes, moves the
+// players, and moves the cohort to continue from. Players of the next period who came before that are
+// placed when their division is known.
+//
+// Assumption: as Rewards. Cohorts of a period that is closed do not change but for erasures.
+//
+// Owner: Leagues.Run, in one process at a time under a lease.
+//
+// On failure: the next run continues. A league that fails delays no other; players of its next period
+// wait for a cohort, their submissions count.
+//
 // # Standings
 //
 // Standings updates the table standings from the outbox, in one process at a

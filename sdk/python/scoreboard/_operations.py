@@ -16,7 +16,10 @@ from scoreboard._config import Config
 from scoreboard._decode import ShapeError, decode
 from scoreboard._types import (
     Action,
+    Cohort,
     JoinTicket,
+    LeagueHistory,
+    LeaguePlace,
     List,
     Place,
     Profile,
@@ -326,6 +329,24 @@ def rewards(user_id: str, state: str, before: int, limit: int) -> Call[Rewards]:
 def claim(reward_id: int, user_id: str) -> Call[Reward]:
     path = f"/v1/users/{_escape(user_id)}/rewards/{reward_id:d}/claim"
     return Call(f"claim reward {reward_id}", "POST", path, lambda v: decode(Reward, v))
+
+
+def league(board: str, user_id: str, k: int) -> Call[LeaguePlace]:
+    user = "me" if user_id == "me" else f"users/{_escape(user_id)}"
+    path = f"/v1/leagues/{_escape(board)}/{user}"
+    return Call(f"read a place in league {board}", "GET", path, lambda v: decode(LeaguePlace, v), _query(k=k))
+
+
+def cohort(board: str, cohort_id: int, after: int, limit: int) -> Call[Cohort]:
+    path = f"/v1/leagues/{_escape(board)}/cohorts/{cohort_id:d}"
+    query = _query(after=after, limit=limit)
+    return Call(f"read a cohort of league {board}", "GET", path, lambda v: decode(Cohort, v), query)
+
+
+def league_history(user_id: str, league: str, before: int, limit: int) -> Call[LeagueHistory]:
+    query = _query(league=league, before=before, limit=limit)
+    path = f"/v1/users/{_escape(user_id)}/leagues"
+    return Call("list periods in leagues", "GET", path, lambda v: decode(LeagueHistory, v), query)
 
 
 def realtime_token(board: str) -> Call[JoinTicket]:

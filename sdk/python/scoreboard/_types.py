@@ -100,6 +100,21 @@ class Timeline:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class CohortState:
+    """The standings of a cohort in a message.
+
+    Attributes:
+        division: Division of the cohort; 1 is the lowest.
+        entries: Best first, with ranks in the cohort.
+        id: Id of the cohort.
+    """
+
+    division: int
+    entries: list[Entry]
+    id: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class ListEntry:
     """A row of a list. rank is the rank on the board, list_rank the rank among the rows of the list, such as friends.
 
@@ -128,7 +143,7 @@ class ListEntry:
 class Message:
     """A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id
     <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated,
-    user.tier.updated, user.friends.updated, bye or error.
+    user.tier.updated, user.friends.updated, user.cohort.updated, bye or error.
 
     Attributes:
         base: In leaderboard.delta: the version that the changes apply to.
@@ -136,6 +151,7 @@ class Message:
             and the period, such as daily:2026-11-21.
         board_state: State of the board's ranking: CATCHING_UP or DEGRADED_REBUILDING; absent while it is HEALTHY.
         changed: In leaderboard.delta: new and changed rows.
+        cohort: In user.cohort.updated: the user's cohort; absent for none.
         degraded: True if the message is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
             store_unavailable, replica_behind, stale or archived.
@@ -155,8 +171,9 @@ class Message:
         top: In leaderboard.updated: the first rows of the board, best first.
         ts: Time of the state in the message.
         type: Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated,
-            user.friends.updated, bye or error.
-        user_id: In user.rank.updated, user.tier.updated and user.friends.updated: the user whose standing changed.
+            user.friends.updated, user.cohort.updated, bye or error.
+        user_id: In user.rank.updated, user.tier.updated, user.friends.updated and user.cohort.updated: the user whose
+            standing changed.
         version: Version of the board's top 100, which rises within an epoch.
         window_ms: Time in milliseconds between messages while an overloaded server sends fewer.
     """
@@ -166,6 +183,7 @@ class Message:
     board: str | None = None
     board_state: str | None = None
     changed: list[Entry] = dataclasses.field(default_factory=list)
+    cohort: CohortState | None = None
     degraded: bool = False
     degraded_reason: str | None = None
     epoch: int | None = None
@@ -626,6 +644,129 @@ class Receipts:
     receipts: list[Receipt]
     user_id: str
     closed_boards: list[str] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Cohort:
+    """A page of the standings of a cohort.
+
+    Attributes:
+        age_ms: Age of the response in milliseconds: the time since as_of.
+        as_of: Everything that was committed before this time is included.
+        board: The period.
+        cohort: Id of the cohort.
+        degraded: True if the response is not from a healthy ranking.
+        degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
+            store_unavailable, replica_behind, stale or archived.
+        division: Division of the cohort; 1 is the lowest.
+        entries: Best first, with ranks in the cohort.
+        league: The periodic board.
+        next_after: Value of after for the next page; absent on the last page.
+        players: Number of ranked players of the cohort.
+        promote: How many would move up if the period ended now.
+        relegate: How many would move down.
+    """
+
+    age_ms: int
+    as_of: datetime
+    board: str
+    cohort: int
+    degraded: bool
+    division: int
+    entries: list[Entry]
+    league: str
+    players: int
+    promote: int
+    relegate: int
+    degraded_reason: str | None = None
+    next_after: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeagueOutcome:
+    """What the end of a period has decided about a player.
+
+    Attributes:
+        board: The period.
+        cohort: Absent for a player without a submission.
+        decided_at: Time at which it was decided.
+        from_division: Division of the cohort.
+        id: Number of the outcome.
+        league: The periodic board.
+        players: Number of ranked players of the cohort.
+        rank: Final rank in the cohort; absent for a player without a submission.
+        revision: Revision of the outcomes of the period: 1 unless they were corrected.
+        to_division: Division after the end of the period.
+        user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+    """
+
+    board: str
+    decided_at: datetime
+    from_division: int
+    id: int
+    league: str
+    players: int
+    revision: int
+    to_division: int
+    user_id: str
+    cohort: int | None = None
+    rank: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeagueHistory:
+    """A page of the outcomes of a player, newest first.
+
+    Attributes:
+        next_before: Value of before for the next page; absent on the last page.
+        outcomes: Newest first.
+    """
+
+    outcomes: list[LeagueOutcome]
+    next_before: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LeaguePlace:
+    """Where a player is in a period of a league.
+
+    Attributes:
+        board: The period.
+        cohort: Id of the cohort; absent unless placed.
+        degraded: True if the response is not from a healthy ranking.
+        degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
+            store_unavailable, replica_behind, stale or archived.
+        division: 1 is the lowest.
+        divisions: Number of divisions of the league.
+        ends_at: Time at which the period ends.
+        league: The periodic board.
+        neighbours: K above, the user, k below, with their ranks in the cohort.
+        players: Number of ranked players of the cohort.
+        rank: Rank in the cohort; absent without a standing, for example while the user is on no board.
+        score: Score on the board, in points within ±(2^53 − 1).
+        seconds_left: Seconds until then; 0 for a period that has ended.
+        state: placed, waiting (something was submitted; the cohort follows once the period before has been decided) or
+            none (nothing was submitted in this period).
+        user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
+        zone: What the rank would lead to if the period ended now: promotion, safe or relegation.
+    """
+
+    board: str
+    degraded: bool
+    division: int
+    divisions: int
+    ends_at: datetime
+    league: str
+    seconds_left: int
+    state: str
+    user_id: str
+    cohort: int | None = None
+    degraded_reason: str | None = None
+    neighbours: list[Entry] = dataclasses.field(default_factory=list)
+    players: int | None = None
+    rank: int | None = None
+    score: int | None = None
+    zone: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

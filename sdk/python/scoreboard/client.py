@@ -16,8 +16,11 @@ from scoreboard._config import MAX_RESPONSE, Config, configure
 from scoreboard._operations import MAX_PAGE, BatchResult, Event, Increment
 from scoreboard._types import (
     Action,
+    Cohort,
     Entry,
     JoinTicket,
+    LeagueHistory,
+    LeaguePlace,
     List,
     Place,
     Profile,
@@ -398,6 +401,47 @@ class Scoreboard:
         A repeat returns the same, so give out the reward once for each id.
         """
         return self._do(_operations.claim(reward_id, user_id), timeout)
+
+    def league(self, board: str, user_id: str = "me", *, k: int = 0, timeout: float | None = None) -> LeaguePlace:
+        """Read the place of the token's user in a league, or with the scope score:update that of any user.
+
+        Args:
+            board: The league, for its current period, or a period.
+            user_id: The user; "me" is the token's.
+            k: How many players above and below the user to read.
+            timeout: Seconds, if other than the client's.
+        """
+        return self._do(_operations.league(board, user_id, k), timeout)
+
+    def cohort(
+        self, board: str, cohort_id: int, *, after: int = 0, limit: int = 0, timeout: float | None = None
+    ) -> Cohort:
+        """Read the standings of a cohort, best first, with ranks in the cohort.
+
+        Args:
+            board: The league, for its current period, or a period.
+            cohort_id: The cohort of a LeaguePlace.
+            after: The next_after of the previous page.
+            limit: The maximum number of players; all if 0.
+            timeout: Seconds, if other than the client's.
+        """
+        return self._do(_operations.cohort(board, cohort_id, after, limit), timeout)
+
+    def league_history(
+        self, user_id: str = "me", *, league: str = "", before: int = 0, limit: int = 0, timeout: float | None = None
+    ) -> LeagueHistory:
+        """Read a page of what the ends of periods have decided about the token's user, newest first.
+
+        With the scope score:update, about any user.
+
+        Args:
+            user_id: The user; "me" is the token's.
+            league: Only periods of this league.
+            before: The next_before of the previous page.
+            limit: The maximum number of outcomes; the server's default if 0.
+            timeout: Seconds, if other than the client's.
+        """
+        return self._do(_operations.league_history(user_id, league, before, limit), timeout)
 
     def realtime_token(self, *, board: str = "", timeout: float | None = None) -> JoinTicket:
         """Create a ticket with which a web page joins the stream of a board. watch does not need one."""

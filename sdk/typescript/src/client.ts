@@ -7,7 +7,7 @@ import { segment, Transport } from "./transport.js";
 import type {
   Action, ActionRequest, CallOptions, EventStatus, Increment, JoinTicket, List, Place, PlaceQuery, Profile,
   Receipt, Result, Statement, StatementEntry, StatementQuery, Top, TopQuery, Entry, HistoryQuery, RankExplanation,
-  RankHistory, Reward, Rewards, Timeline, TimelineQuery,
+  RankHistory, Reward, Rewards, Timeline, TimelineQuery, Cohort, LeagueHistory, LeaguePlace,
 } from "./types.js";
 import { sleep } from "./wait.js";
 import type { State, WatchOptions } from "./watch/state.js";
@@ -290,6 +290,42 @@ export class Scoreboard {
     return this.#transport.send({
       method: "POST", path: `/v1/users/${segment(options.userId ?? "me")}/rewards/${id}/claim`,
     }, options.signal);
+  }
+
+  /**
+   * league reads the place of the token's user in a league, for its current period, or in a period, with k neighbours on
+   * each side; with the scope score:update that of any user.
+   */
+  async league(
+    board: string, q: { userId?: string; k?: number } = {}, options?: CallOptions,
+  ): Promise<LeaguePlace> {
+    const user = q.userId === undefined ? "me" : `users/${segment(q.userId)}`;
+    return this.#transport.send({
+      method: "GET", path: `/v1/leagues/${segment(board)}/${user}`, query: { k: q.k || undefined },
+    }, options?.signal);
+  }
+
+  /** cohort reads the standings of a cohort of a league, best first, with ranks in the cohort. */
+  async cohort(
+    board: string, id: number, q: { after?: number; limit?: number } = {}, options?: CallOptions,
+  ): Promise<Cohort> {
+    return this.#transport.send({
+      method: "GET", path: `/v1/leagues/${segment(board)}/cohorts/${id}`,
+      query: { after: q.after || undefined, limit: q.limit || undefined },
+    }, options?.signal);
+  }
+
+  /**
+   * leagueHistory reads a page of what the ends of periods have decided about the token's user, newest first, or with the
+   * scope score:update about any.
+   */
+  async leagueHistory(
+    q: { userId?: string; league?: string; before?: number; limit?: number } = {}, options?: CallOptions,
+  ): Promise<LeagueHistory> {
+    return this.#transport.send({
+      method: "GET", path: `/v1/users/${segment(q.userId ?? "me")}/leagues`,
+      query: { league: q.league, before: q.before || undefined, limit: q.limit || undefined },
+    }, options?.signal);
   }
 
   /** realtimeToken creates a ticket for a page's WebSocket or EventSource of one board. watch does so itself. */

@@ -112,6 +112,74 @@ export interface components {
              */
             status: "done" | "rejected";
         };
+        /** @description A page of the standings of a cohort. */
+        Cohort: {
+            /**
+             * Format: int64
+             * @description Age of the response in milliseconds: the time since as_of.
+             */
+            age_ms: number;
+            /**
+             * Format: date-time
+             * @description Everything that was committed before this time is included.
+             */
+            as_of: string;
+            /** @description The period. */
+            board: string;
+            /**
+             * Format: int64
+             * @description Id of the cohort.
+             */
+            cohort: number;
+            /** @description True if the response is not from a healthy ranking. */
+            degraded: boolean;
+            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
+            degraded_reason?: string;
+            /**
+             * Format: int64
+             * @description Division of the cohort; 1 is the lowest.
+             */
+            division: number;
+            /** @description Best first, with ranks in the cohort. */
+            entries: components["schemas"]["Entry"][];
+            /** @description The periodic board. */
+            league: string;
+            /**
+             * Format: int64
+             * @description Value of after for the next page; absent on the last page.
+             */
+            next_after?: number;
+            /**
+             * Format: int64
+             * @description Number of ranked players of the cohort.
+             */
+            players: number;
+            /**
+             * Format: int64
+             * @description How many would move up if the period ended now.
+             */
+            promote: number;
+            /**
+             * Format: int64
+             * @description How many would move down.
+             */
+            relegate: number;
+        };
+        /** @description The standings of a cohort in a message. */
+        CohortState: {
+            /**
+             * Format: int64
+             * @description Division of the cohort; 1 is the lowest.
+             */
+            division: number;
+            /** @description Best first, with ranks in the cohort. */
+            entries: components["schemas"]["Entry"][];
+            /**
+             * Format: int64
+             * @description Id of the cohort.
+             */
+            id: number;
+        };
         /** @description One row of a board. */
         Entry: {
             /** @description URL of the user's avatar: https, up to 512 characters. */
@@ -173,7 +241,7 @@ export interface components {
             action_token?: string;
             /** @description Token of a game server, for boards that require attestation. */
             attestation?: string;
-            /** @description Attributes that board rules match, such as region and platform: up to 8, not with board or boards. They require the header scheme, because the field scheme does not cover them. */
+            /** @description Attributes that board rules match, such as region and platform: up to 8. With board or boards, only from servers (scope score:update), for leagues whose cohorts fill by one. They require the header scheme, because the field scheme does not cover them. */
             attributes?: {
                 [key: string]: string;
             };
@@ -215,6 +283,124 @@ export interface components {
             expires_at: string;
             /** @description The ticket, for the query parameter token. */
             token: string;
+        };
+        /** @description A page of the outcomes of a player, newest first. */
+        LeagueHistory: {
+            /**
+             * Format: int64
+             * @description Value of before for the next page; absent on the last page.
+             */
+            next_before?: number;
+            /** @description Newest first. */
+            outcomes: components["schemas"]["LeagueOutcome"][];
+        };
+        /** @description What the end of a period has decided about a player. */
+        LeagueOutcome: {
+            /** @description The period. */
+            board: string;
+            /**
+             * Format: int64
+             * @description Absent for a player without a submission.
+             */
+            cohort?: number;
+            /**
+             * Format: date-time
+             * @description Time at which it was decided.
+             */
+            decided_at: string;
+            /**
+             * Format: int64
+             * @description Division of the cohort.
+             */
+            from_division: number;
+            /**
+             * Format: int64
+             * @description Number of the outcome.
+             */
+            id: number;
+            /** @description The periodic board. */
+            league: string;
+            /**
+             * Format: int64
+             * @description Number of ranked players of the cohort.
+             */
+            players: number;
+            /**
+             * Format: int64
+             * @description Final rank in the cohort; absent for a player without a submission.
+             */
+            rank?: number;
+            /**
+             * Format: int64
+             * @description Revision of the outcomes of the period: 1 unless they were corrected.
+             */
+            revision: number;
+            /**
+             * Format: int64
+             * @description Division after the end of the period.
+             */
+            to_division: number;
+            /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
+            user_id: string;
+        };
+        /** @description Where a player is in a period of a league. */
+        LeaguePlace: {
+            /** @description The period. */
+            board: string;
+            /**
+             * Format: int64
+             * @description Id of the cohort; absent unless placed.
+             */
+            cohort?: number;
+            /** @description True if the response is not from a healthy ranking. */
+            degraded: boolean;
+            /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
+            degraded_reason?: string;
+            /**
+             * Format: int64
+             * @description 1 is the lowest.
+             */
+            division: number;
+            /**
+             * Format: int64
+             * @description Number of divisions of the league.
+             */
+            divisions: number;
+            /**
+             * Format: date-time
+             * @description Time at which the period ends.
+             */
+            ends_at: string;
+            /** @description The periodic board. */
+            league: string;
+            /** @description K above, the user, k below, with their ranks in the cohort. */
+            neighbours?: components["schemas"]["Entry"][];
+            /**
+             * Format: int64
+             * @description Number of ranked players of the cohort.
+             */
+            players?: number;
+            /**
+             * Format: int64
+             * @description Rank in the cohort; absent without a standing, for example while the user is on no board.
+             */
+            rank?: number;
+            /**
+             * Format: int64
+             * @description Score on the board, in points within ±(2^53 − 1).
+             */
+            score?: number;
+            /**
+             * Format: int64
+             * @description Seconds until then; 0 for a period that has ended.
+             */
+            seconds_left: number;
+            /** @description placed, waiting (something was submitted; the cohort follows once the period before has been decided) or none (nothing was submitted in this period). */
+            state: string;
+            /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
+            user_id: string;
+            /** @description What the rank would lead to if the period ended now: promotion, safe or relegation. */
+            zone?: string;
         };
         /** @description The response of POST /v1/leaderboard/users: the requested users who are on the board, best first, and the ids of those who are not. */
         List: {
@@ -286,7 +472,7 @@ export interface components {
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
         };
-        /** @description A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated, user.friends.updated, bye or error. */
+        /** @description A realtime message: a WebSocket text message, or the data of a server-sent event with the name in type and the id <epoch>:<version>. Which fields are set depends on type: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated, user.friends.updated, user.cohort.updated, bye or error. */
         Message: {
             /**
              * Format: int64
@@ -299,6 +485,8 @@ export interface components {
             board_state?: string;
             /** @description In leaderboard.delta: new and changed rows. */
             changed?: components["schemas"]["Entry"][];
+            /** @description In user.cohort.updated: the user's cohort; absent for none. */
+            cohort?: components["schemas"]["CohortState"];
             /** @description True if the message is not from a healthy ranking. */
             degraded?: boolean;
             /** @description Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable, replica_behind, stale or archived. */
@@ -351,9 +539,9 @@ export interface components {
              * @description Time of the state in the message.
              */
             ts?: string;
-            /** @description Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated, user.friends.updated, bye or error. */
+            /** @description Type of the message: leaderboard.updated, leaderboard.delta, user.rank.updated, user.tier.updated, user.friends.updated, user.cohort.updated, bye or error. */
             type: string;
-            /** @description In user.rank.updated, user.tier.updated and user.friends.updated: the user whose standing changed. */
+            /** @description In user.rank.updated, user.tier.updated, user.friends.updated and user.cohort.updated: the user whose standing changed. */
             user_id?: string;
             /**
              * Format: int64

@@ -50,6 +50,18 @@ export interface Reward extends Camel<Schemas["Reward"]> {}
 /** Rewards is a page of the rewards of a user, newest first; nextBefore is before for the next one. */
 export interface Rewards extends Camel<Schemas["Rewards"]> {}
 
+/** LeaguePlace is where a player is in a period of a league: division, cohort, rank in it, zone and time left. */
+export interface LeaguePlace extends Camel<Schemas["LeaguePlace"]> {}
+
+/** Cohort is a page of the standings of a cohort; nextAfter is after for the next one. */
+export interface Cohort extends Camel<Schemas["Cohort"]> {}
+
+/** LeagueOutcome is what the end of a period has decided about a player. */
+export interface LeagueOutcome extends Camel<Schemas["LeagueOutcome"]> {}
+
+/** LeagueHistory is a page of the outcomes of a player, newest first; nextBefore is before for the next one. */
+export interface LeagueHistory extends Camel<Schemas["LeagueHistory"]> {}
+
 /** ActionRequest starts an action: its user, its board, and limits within those of the board. */
 export interface ActionRequest extends Camel<Schemas["ActionRequest"]> {}
 

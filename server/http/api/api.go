@@ -121,7 +121,11 @@ type Options struct {
 	Friends     Friends
 	Teams       Teams
 	Rewards     Rewards     // nil, or Boards is set
-	FriendReads FriendReads // set where Reads is
+	Leagues     Leagues     // set where Reads is
+	CohortReads CohortReads // set where Reads is
+	// LeagueCorrections corrects outcomes of leagues; nil, or Boards is set.
+	LeagueCorrections LeagueCorrections
+	FriendReads       FriendReads // set where Reads is
 	// Show hides users in rows, and adds the profiles of the others; set where Reads is.
 	Show         func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
 	Hidden       Hidden // set where Reads is

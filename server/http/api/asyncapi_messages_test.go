@@ -82,6 +82,12 @@ func messages() []message {
 			when: "with `friends=1`, on connect, and when the standing of the user or of a friend has changed",
 		},
 		{
+			kind: wire.MessageCohort, channels: userStreams, of: frame, required: with(state, "user_id"),
+			optional: []string{"cohort"},
+			when: "with `cohort=1` on a league, on connect, and when the standing of a member of the user's cohort " +
+				"has changed",
+		},
+		{
 			kind: wire.MessageBye, channels: everyStream, of: frame, required: []string{"reason", "reconnect_after_ms"},
 			when: "before the server closes the connection",
 		},
@@ -111,6 +117,10 @@ func messages() []message {
 		hook(scoreboard.WebhookTierUpdated, reflect.TypeFor[wire.TierUpdated](),
 			"a user's own event has moved the user to another [tier](tiers.md) of a board",
 			"`board`, `family`, `tier`, `previous_tier`, `rank`, `user_id`, `score`"),
+		hook(scoreboard.WebhookLeagueMoved, reflect.TypeFor[wire.LeagueMoved](),
+			"the end of a period has moved players of a [league](leagues.md) to other divisions",
+			"`board`, `family`, and up to 100 `moves` with `user_id`, `rank`, `players`, `from_division` and "+
+				"`to_division`"),
 		hook(scoreboard.WebhookTest, reflect.TypeFor[struct{}](), "`sbctl webhook test ID`", "empty"),
 	}
 }
@@ -144,6 +154,11 @@ func exampleWebhookMessages() map[string]string {
 		"webhook.user.tier.updated": encode(scoreboard.WebhookTierUpdated, wire.TierUpdated{
 			Board: "global", Family: "global", Tier: "gold", PreviousTier: "silver",
 			Entry: wire.Entry{Rank: 4, UserID: "ada", Score: 125},
+		}),
+		"league.moved": encode(scoreboard.WebhookLeagueMoved, wire.LeagueMoved{
+			Board: "stars:2026-w46", Family: "stars", Moves: []wire.LeagueMove{
+				{UserID: "ada", Rank: 3, Players: 50, From: 1, To: 2},
+			},
 		}),
 		"webhook.test": encode(scoreboard.WebhookTest, struct{}{}),
 	}

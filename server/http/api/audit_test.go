@@ -221,7 +221,12 @@ func allOptions(kept Trail) Options {
 		Teams:        struct{ Teams }{},
 		Rewards:      struct{ rewardStore }{},
 		FriendReads:  struct{ FriendReads }{},
-		Pages:        allListed{},
+		Leagues:      struct{ Leagues }{},
+		CohortReads:  struct{ CohortReads }{},
+
+		LeagueCorrections: struct{ LeagueCorrections }{},
+
+		Pages: allListed{},
 	}
 }
 

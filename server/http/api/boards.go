@@ -127,6 +127,9 @@ func newBoard(r *wire.BoardRequest) (*scoreboard.Board, error) {
 		return nil, err
 	}
 	b.Tiers = tiers
+	if b.League, err = parseLeague(r.League); err != nil {
+		return nil, err
+	}
 	if r.Mode != "" {
 		b.Mode = scoreboard.Mode(r.Mode)
 	}
@@ -331,6 +334,7 @@ func (h *boards) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Bo
 		StandingsHash: standingsHash(caller, b),
 		Team:          h.teamRule(c, caller, b.Team), Partitions: b.Partitions,
 		Tiers: tiersJSON(b.Tiers), Metadata: string(b.Metadata),
+		League: leagueJSON(b.League),
 	}
 	if b.Team != nil { // it takes no increments
 		out.MinDelta, out.MaxDelta = 0, 0

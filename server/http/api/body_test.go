@@ -28,7 +28,8 @@ func TestBodiesWithoutAnObject(t *testing.T) {
 		"POST /v1/admin/imports": true, "POST /v1/admin/imports/:id/records": true,
 		"PUT /v1/boards/:board/rewards": true, "POST /v1/admin/rewards": true,
 		"POST /v1/admin/rewards/:id/revoke": true, "POST /v1/friends": true,
-		"POST /v1/admin/tokens": true, "POST /v1/admin/users/:user_id/adjust": true,
+		"POST /v1/admin/leagues/:board/recompute": true,
+		"POST /v1/admin/tokens":                   true, "POST /v1/admin/users/:user_id/adjust": true,
 	}
 	without := map[string]bool{ // a body; an empty object is fine
 		"POST /v1/boards/:board/freeze": true, "POST /v1/boards/:board/unfreeze": true,

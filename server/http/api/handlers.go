@@ -42,6 +42,8 @@ type handlers struct {
 	seasons    *seasons
 	boardRules *boardRules
 	rewards    *rewards
+	leagues    *leagues
+	leagueJobs *leagueJobs
 
 	moderation *moderation
 	voids      *voids
@@ -188,6 +190,9 @@ func (p *parts) addReads(h *handlers) {
 	}
 	h.lists = &userLists{reads: p.Reads, access: p.access, lookups: p.lookups, now: p.Now, metadata: shown}
 	h.friendsBoards = &friendsBoards{reads: p.FriendReads, access: p.access, now: p.Now, metadata: shown}
+	h.leagues = &leagues{
+		store: p.Leagues, reads: p.CohortReads, access: p.access, boards: p.userBoards, now: p.Now,
+	}
 	h.histories = &histories{
 		store: p.PastBoards, past: p.past, boards: p.userBoards, lookups: p.lookups, reasons: p.reasons, now: p.Now,
 	}
@@ -230,6 +235,9 @@ func (p *parts) addBoards(h *handlers) {
 	h.boards = &boards{store: p.Boards, catalog: p.Catalog, log: p.Log, now: p.Now}
 	h.seasons = &seasons{store: p.Boards, boards: h.boards, trail: p.Trail, show: p.Show, log: p.Log}
 	h.boardRules = &boardRules{store: p.Boards, boards: h.boards, log: p.Log}
+	if p.LeagueCorrections != nil {
+		h.leagueJobs = &leagueJobs{store: p.LeagueCorrections, boards: p.Boards, log: p.Log}
+	}
 	if p.Rewards != nil {
 		h.rewards = &rewards{store: p.Rewards, boards: h.boards, log: p.Log}
 	}

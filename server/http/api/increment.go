@@ -62,7 +62,7 @@ func parseCommand(r *wire.IncrementRequest, caller *auth.Claims) (*command, erro
 		return cmd, err
 	}
 	cmd.ByRules = r.Board == "" && r.Boards == nil
-	if !cmd.ByRules && cmd.Attributes != nil {
+	if !cmd.ByRules && cmd.Attributes != nil && !caller.Has(auth.ScopeUpdate) {
 		return cmd, scoreboard.Invalid("attributes",
 			"attributes are for board rules, which do not apply to an increment that names its boards")
 	}

@@ -148,11 +148,18 @@ func (s *streams) live(c *gin.Context, caller *auth.Claims) error {
 	if friends && caller.User == "" {
 		return scoreboard.Invalid("friends", "friends requires a user's token")
 	}
+	cohort, err := queryFlag(c, "cohort")
+	if err != nil {
+		return err
+	}
+	if cohort && caller.User == "" {
+		return scoreboard.Invalid("cohort", "cohort requires a user's token")
+	}
 	check := s.access.boardCheck(caller)
 	if c.Query(tokenParameter) != "" {
 		check = onlyBoard(board, check)
 	}
-	v := realtime.Viewer{CanSee: check, Board: board, Limit: limit, Delta: delta, Friends: friends}
+	v := realtime.Viewer{CanSee: check, Board: board, Limit: limit, Delta: delta, Friends: friends, Cohort: cohort}
 	if ticket := c.Query(tokenParameter); ticket != "" && !isUpgrade(c) {
 		v.Hold = s.tickets.holdTicket(strings.Clone(ticket))
 	}

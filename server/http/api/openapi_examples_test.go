@@ -112,6 +112,11 @@ var exampleReward = wire.Reward{
 	ClaimedAt: new(at("2026-11-16T08:12:00Z")),
 }
 
+var exampleOutcome = wire.LeagueOutcome{
+	ID: 4811, League: "stars", Board: "stars:2026-w46", UserID: "ada", Revision: 1, Cohort: 4711, Rank: 3, Players: 50,
+	From: 1, To: 2, DecidedAt: at("2026-11-16T00:00:02Z"),
+}
+
 var exampleMember = wire.TeamMember{
 	Board: "clans", Team: "ants", UserID: "ada", JoinedAt: at("2026-11-20T18:00:00Z"), JoinedScore: 125,
 }
@@ -350,6 +355,21 @@ var examples = []any{
 	wire.Friends{Friends: []wire.Friend{
 		{UserID: "bob", State: "mutual", Since: new(at("2026-11-20T18:00:00Z"))},
 	}},
+	wire.LeaguePlace{
+		League: "stars", Board: "stars:2026-w47", UserID: "ada", Division: 2, Divisions: 5, State: "placed",
+		Cohort: 4711, Rank: 1, Score: new(int64(120)), Players: 50, Zone: "promotion", Neighbours: exampleEntries,
+		EndsAt: at("2026-11-23T00:00:00Z"), SecondsLeft: 129_600,
+	},
+	wire.Cohort{
+		League: "stars", Board: "stars:2026-w47", Cohort: 4711, Division: 2, Entries: exampleEntries, Players: 50,
+		Promote: 10, Relegate: 5, AsOf: at("2026-11-21T12:00:00.2Z"), AgeMS: 180, NextAfter: 2,
+	},
+	exampleOutcome,
+	wire.LeagueRecomputeRequest{Apply: true, Reason: "a void of a bot farm"},
+	wire.LeagueRecomputed{Board: "stars:2026-w46", Applied: true, Players: []wire.LeagueCorrection{
+		{UserID: "ada", Cohort: 4711, Division: 1, RankBefore: 11, Rank: 10, Players: 49, Move: 1},
+	}},
+	wire.LeagueHistory{Outcomes: []wire.LeagueOutcome{exampleOutcome}},
 	exampleRewards,
 	wire.RewardTableRequest{Bands: exampleRewards.Bands, Expires: "720h"},
 	exampleReward,

@@ -95,6 +95,7 @@ func makeDocument(t *testing.T) []byte {
 			{"name": "leaderboard", "description": "Read standings."},
 			{"name": "teams", "description": "Put users into teams, which boards of teams rank."},
 			{"name": "friends", "description": "Ask users to be friends, and rank them."},
+			{"name": "leagues", "description": "Read divisions, cohorts, and who moves at the end of a period."},
 			{"name": "rewards", "description": "Say what the winners of a period get, and claim it once."},
 			{"name": "users", "description": "Read and change the data of one user."},
 			{"name": "realtime", "description": "Follow a board live."},

@@ -290,6 +290,25 @@ func readOperations() []operation {
 				"the same. A user can stop being private six times within an hour. The change is in force on the node "+
 				"that answers, and within a second on the others; pending is true if some boards still show the user "+
 				"under the pseudonym, or do not show the user again yet."),
+		described(reads("GET "+pathLeague+"/me", "leagues", "Get the place of the token's user in a league",
+			[]param{{"k", "integer", "players above and below the user, 0 to 50"}}, wire.LeaguePlace{}, readCodes...),
+			"Division, cohort, rank in it, what that would lead to at the end of the period, and the time left. The "+
+				"board is a league, for its current period, or a period."),
+		described(reads("GET "+pathLeague+"/users/:user_id", "leagues", "Get the place of a user in a league",
+			[]param{{"k", "integer", "players above and below the user, 0 to 50"}}, wire.LeaguePlace{}, readCodes...),
+			"Available to the user (also as me), to servers and to operators."),
+		described(reads("GET "+pathLeague+"/cohorts/:id", "leagues", "List the standings of a cohort", []param{
+			{"after", "integer", "next_after of the previous page: the last rank on it"},
+			{"limit", "integer", "maximum number of players, 1 to 200; all by default"},
+		}, wire.Cohort{}, readCodes...),
+			"Best first, with ranks in the cohort. Users are shown as on the board."),
+		described(reads("GET "+pathLeagues, "leagues", "List what the ends of periods have decided about a user",
+			[]param{
+				{"league", "string", "only periods of this league"},
+				{"before", "integer", "next_before of the previous page"},
+				{"limit", "integer", "maximum number of outcomes, 1 to 1000; 100 by default"},
+			}, wire.LeagueHistory{}),
+			"Newest first. Available to the user (also as me), to servers and to operators."),
 		described(reads("GET "+pathRewards, "rewards", "List the rewards of a user, newest first",
 			[]param{
 				{
@@ -355,6 +374,7 @@ func readOperations() []operation {
 				{"token", "string", "join ticket, for clients that cannot set headers"},
 				{"delta", "string", "1 to receive changes instead of full states"},
 				{"friends", "string", "1 to receive the standings of the user's friends too"},
+				{"cohort", "string", "1 to receive the standings of the user's cohort in a league too"},
 				{"limit", "integer", "number of rows, 10 or 100; by default the setting reads.top_n"},
 				{"last_event_id", "string", "id of the last event received, for clients that cannot set Last-Event-ID"},
 				{"lastEventId", "string", "the same, as polyfills of EventSource send it"},
@@ -519,6 +539,11 @@ func adminOperations() []operation {
 				queryAfter, queryLimit,
 			},
 			wire.Flags{}),
+		described(write("POST /v1/admin/leagues/:board/recompute", "Recompute the outcomes of a period of a league",
+			wire.LeagueRecomputeRequest{}, wire.LeagueRecomputed{}, notFound, conflict),
+			"From the ledger without the events that reversals and voids name; the sealed standings stay. A "+
+				"page has some cohorts. With apply, what differs is stored as a new revision, and the players move: "+
+				"each by the difference, wherever the player is by now. A conflict says that the period has not been decided."),
 		described(read("GET /v1/admin/rewards", "List the rewards of a period", []param{
 			{"board", "string", "the period, such as weekly:2026-w47; required"},
 			{"after", "string", "next_after of the previous page"},

@@ -133,6 +133,8 @@ const (
 	pathRealtime = "/v1/realtime/leaderboard"
 	pathRoll     = "/v1/boards/:board/roll"
 
+	pathLeague       = "/v1/leagues/:board"
+	pathLeagues      = "/v1/users/:user_id/leagues"
 	pathBoardRewards = "/v1/boards/:board/rewards"
 
 	pathRebuild   = "/v1/admin/rebuild"
@@ -205,6 +207,7 @@ func (h *handlers) routes() []route {
 				h.histories.history),
 			own("GET", pathExplain, parameters{"board"}, &l.Rank, h.explanations.explain))
 	}
+	t = append(t, h.leagueRoutes()...)
 	if h.ledger != nil {
 		t = append(t, own("GET", "/v1/users/:user_id/statement",
 			parameters{"board", "from", "to", "limit", "cursor"}, &l.Rank, h.ledger.statement))
@@ -249,7 +252,9 @@ func (h *handlers) routes() []route {
 	} else {
 		t = append(t,
 			opens(h.tickets.nativeStream(), board("GET", pathRealtime,
-				parameters{"board", tokenParameter, "delta", "limit", "last_event_id", "lastEventId", "friends"},
+				parameters{
+					"board", tokenParameter, "delta", "limit", "last_event_id", "lastEventId", "friends", "cohort",
+				},
 				optionalToken, &l.Joins, h.streams.live)))
 	}
 	if h.boards != nil {
@@ -318,6 +323,25 @@ func (h *handlers) rewardRoutes() []route {
 	}
 }
 
+// leagueRoutes are the routes of leagues.
+func (h *handlers) leagueRoutes() []route {
+	if h.leagues == nil {
+		return nil
+	}
+	read := func(path string, query parameters, data visibility, handle handler) route {
+		return route{
+			method: "GET", path: path, query: query, scope: anyToken, rate: &h.limits.Rank, audit: unaudited,
+			data: data, handle: handle,
+		}
+	}
+	return []route{
+		read(pathLeague+"/me", parameters{"k"}, showsUser, h.leagues.leaguePlace),
+		read(pathLeague+"/users/:user_id", parameters{"k"}, showsUser, h.leagues.leaguePlace),
+		read(pathLeague+"/cohorts/:id", pageParameters, showsBoards, h.leagues.cohort),
+		read(pathLeagues, parameters{"league", "before", "limit"}, showsUser, h.leagues.leagueHistory),
+	}
+}
+
 func (h *handlers) adminRoutes() []route {
 	var t []route
 	if h.boards != nil && h.status != nil {
@@ -337,6 +361,10 @@ func (h *handlers) adminRoutes() []route {
 				h.boardRules.setRule),
 			h.adminRoute("DELETE", "/v1/admin/board-rules/:board", "board.rule.clear", reasonParameter,
 				h.boardRules.clearRule))
+	}
+	if h.leagueJobs != nil {
+		t = append(t, h.adminRoute("POST", "/v1/admin/leagues/:board/recompute", "league.recompute", noParameters,
+			h.leagueJobs.recomputeLeague))
 	}
 	if h.keys != nil {
 		t = append(t,

@@ -210,6 +210,9 @@ func boardFacts(b *wire.Board) []fact {
 	add("Attempts", text(strconv.FormatInt(b.Attempts, 10)+" per user and period"), b.Attempts > 0)
 	add("Metadata", text("shown to: "+b.Metadata), b.Metadata != "")
 	add("Tiers", text(strings.ReplaceAll(wire.TiersText(b.Tiers), ",", ", ")), len(b.Tiers) > 0)
+	if b.League != nil {
+		add("League", text(b.League.String()), true)
+	}
 	add("Partitions", text(strconv.Itoa(b.Partitions)), b.Partitions > 1)
 	add("Schedule", code(b.Schedule), b.Schedule != "")
 	add("Time zone", text(b.TimeZone), b.TimeZone != "")

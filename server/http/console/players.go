@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -160,7 +161,7 @@ func (c *views) player(w http.ResponseWriter, r *http.Request, s *session) error
 		if s.May(s.scopeOf("user.export")) {
 			d.Export = playerHref(user) + "/export"
 		}
-		d.Facts = userFacts(&u)
+		d.Facts = append(userFacts(&u), leagueFacts(k, user)...)
 		v.Actions = offer(s, playerActions(&u)...)
 		d.Scores = ranks(k, &u)
 		d.More = len(u.Scores) - min(len(u.Scores), maxRanks)
@@ -185,6 +186,31 @@ func (c *views) player(w http.ResponseWriter, r *http.Request, s *session) error
 		}
 	}
 	return c.screen.show(w, r, s, "player", v)
+}
+
+// shownOutcomes is how many periods of leagues a player's page has.
+const shownOutcomes = 10
+
+// leagueFacts are what the ends of the last periods of leagues have decided about a player; none if the node does
+// not say.
+func leagueFacts(k *call, user string) (facts []fact) {
+	var page wire.LeagueHistory
+	q := url.Values{"limit": {strconv.Itoa(shownOutcomes)}}
+	if k.get("/v1/users/"+url.PathEscape(user)+"/leagues", q, &page) != nil {
+		return nil
+	}
+	for i := range page.Outcomes {
+		o := &page.Outcomes[i]
+		rank := "nothing submitted"
+		switch {
+		case o.Rank > 0:
+			rank = fmt.Sprintf("rank %d of %d in cohort %d", o.Rank, o.Players, o.Cohort)
+		case o.Cohort > 0:
+			rank = fmt.Sprintf("no standing in cohort %d", o.Cohort)
+		}
+		facts = append(facts, fact{"League " + o.Board, text(fmt.Sprintf("%s, division %d to %d", rank, o.From, o.To))})
+	}
+	return facts
 }
 
 // ranks reads a player's ranks, all at once.

@@ -94,6 +94,16 @@ where user_id = $1 and metadata is not null`, []any{user}},
 		{`delete from import_scores where user_id = $1`, []any{user}},
 		{`delete from flags where user_id = $1`, []any{user}},
 		{`delete from reward_grants where user_id = $1`, []any{user}},
+		{`delete from league_outcomes where user_id = $1`, []any{user}},
+		{`delete from league_divisions where user_id = $1`, []any{user}},
+		// The place is free, unless the cohort has been full.
+		{`with gone as (
+    delete from league_members where user_id = $1 returning cohort_id
+), open as (
+    select cohort_id from league_cohorts where cohort_id in (select cohort_id from gone) and not is_full
+    order by cohort_id for update
+)
+update league_cohorts as c set places = c.places - 1 from open where c.cohort_id = open.cohort_id`, []any{user}},
 		{`delete from friends where user_id = $1 or friend_user_id = $1`, []any{user}},
 		{`select from teams where (board_id, team) in (select board_id, team from team_members where user_id = $1)
 order by board_id, team for update`, []any{user}},

@@ -56,6 +56,20 @@ from reward_grants g left join reward_bands b on b.table_id = g.table_id and b.b
 where g.user_id = $1 order by g.grant_id`,
 	},
 	{
+		"league_division",
+		`select board_id, user_id, division from league_divisions where user_id = $1 order by board_id`,
+	},
+	{
+		"league_membership",
+		`select m.board_id, m.user_id, m.cohort_id, c.division, m.fill, m.joined_at
+from league_members m left join league_cohorts c using (cohort_id) where m.user_id = $1 order by m.joined_at`,
+	},
+	{
+		"league_outcome",
+		`select board_id, user_id, revision, cohort_id, rank, players, from_division, to_division, decided_at
+from league_outcomes where user_id = $1 order by outcome_id`,
+	},
+	{
 		"friend",
 		`select user_id, friend_user_id, created_at from friends
 where user_id = $1 or friend_user_id = $1 order by user_id, friend_user_id`,

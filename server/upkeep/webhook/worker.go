@@ -36,6 +36,12 @@ type Store interface {
 	TierMoves(ctx context.Context, boards []scoreboard.BoardID) (scoreboard.TierMoves, error)
 	SaveTierMoves(ctx context.Context, m *scoreboard.TierMoves, messages []scoreboard.WebhookTierMessage) error
 
+	// LeagueMoves returns moves of players of leagues since the last SaveLeagueMoves, by period.
+	LeagueMoves(ctx context.Context, runs, limit int) ([]scoreboard.LeagueMoves, error)
+	SaveLeagueMoves(
+		ctx context.Context, m *scoreboard.LeagueMoves, message, payload string, webhooks []string,
+	) error
+
 	Claim(ctx context.Context, webhook string, claim time.Duration) (*scoreboard.WebhookDelivery, error)
 	Finish(ctx context.Context, d *scoreboard.WebhookDelivery, wait time.Duration) error
 	Backlogs(ctx context.Context, limit int) (map[string]scoreboard.WebhookBacklog, error)
@@ -184,7 +190,7 @@ func (w *Worker) work(ctx, sending context.Context) error {
 		return err
 	}
 	err = errors.Join(w.queueMessages(ctx, hooks), w.compareTops(ctx, hooks), w.compareTiers(ctx, hooks),
-		w.watchBacklogs(ctx, hooks))
+		w.queueMoves(ctx, hooks), w.watchBacklogs(ctx, hooks))
 	for i := range hooks {
 		if hooks[i].Disabled.IsZero() {
 			w.startSender(sending, &hooks[i])

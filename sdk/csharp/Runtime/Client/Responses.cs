@@ -51,6 +51,81 @@ namespace Scoreboard.Client
         }
     }
 
+    /// <summary>A page of the standings of a cohort.</summary>
+    public sealed partial class CohortPage
+    {
+        /// <summary>Age of the response in milliseconds: the time since as_of.</summary>
+        public long AgeMs { get; internal set; }
+
+        /// <summary>Everything that was committed before this time is included.</summary>
+        public DateTimeOffset AsOf { get; internal set; }
+
+        /// <summary>The period.</summary>
+        public string Board { get; internal set; } = "";
+
+        /// <summary>Id of the cohort.</summary>
+        public long Cohort { get; internal set; }
+
+        /// <summary>True if the response is not from a healthy ranking.</summary>
+        public bool Degraded { get; internal set; }
+
+        /// <summary>Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable,
+        /// replica_behind, stale or archived.</summary>
+        public string DegradedReason { get; internal set; } = "";
+
+        /// <summary>Division of the cohort; 1 is the lowest.</summary>
+        public long Division { get; internal set; }
+
+        /// <summary>Best first, with ranks in the cohort.</summary>
+        public IReadOnlyList<Entry> Entries { get; internal set; } = new Entry[0];
+
+        /// <summary>The periodic board.</summary>
+        public string League { get; internal set; } = "";
+
+        /// <summary>Value of after for the next page; absent on the last page.</summary>
+        public long NextAfter { get; internal set; }
+
+        /// <summary>Number of ranked players of the cohort.</summary>
+        public long Players { get; internal set; }
+
+        /// <summary>How many would move up if the period ended now.</summary>
+        public long Promote { get; internal set; }
+
+        /// <summary>How many would move down.</summary>
+        public long Relegate { get; internal set; }
+
+        internal static CohortPage Read(JsonReader r)
+        {
+            var v = new CohortPage();
+            r.BeginObject();
+            while (r.NextField())
+            {
+                if (!v.ReadField(r)) r.Skip();
+            }
+            return v;
+        }
+
+        /// <summary>Reads the latest field; false if it is not one of these.</summary>
+        internal bool ReadField(JsonReader r)
+        {
+            if (r.Is("age_ms")) AgeMs = r.Long();
+            else if (r.Is("as_of")) AsOf = r.Time();
+            else if (r.Is("board")) Board = r.Text();
+            else if (r.Is("cohort")) Cohort = r.Long();
+            else if (r.Is("degraded")) Degraded = r.Bool();
+            else if (r.Is("degraded_reason")) DegradedReason = r.Text();
+            else if (r.Is("division")) Division = r.Long();
+            else if (r.Is("entries")) Entries = r.List(Entry.Read);
+            else if (r.Is("league")) League = r.Text();
+            else if (r.Is("next_after")) NextAfter = r.Long();
+            else if (r.Is("players")) Players = r.Long();
+            else if (r.Is("promote")) Promote = r.Long();
+            else if (r.Is("relegate")) Relegate = r.Long();
+            else return false;
+            return true;
+        }
+    }
+
     /// <summary>One row of a board.</summary>
     public sealed partial class Entry
     {
@@ -222,6 +297,190 @@ namespace Scoreboard.Client
         {
             if (r.Is("expires_at")) ExpiresAt = r.Time();
             else if (r.Is("token")) Token = r.Text();
+            else return false;
+            return true;
+        }
+    }
+
+    /// <summary>A page of the outcomes of a player, newest first.</summary>
+    public sealed partial class LeagueHistory
+    {
+        /// <summary>Value of before for the next page; absent on the last page.</summary>
+        public long NextBefore { get; internal set; }
+
+        /// <summary>Newest first.</summary>
+        public IReadOnlyList<LeagueOutcome> Outcomes { get; internal set; } = new LeagueOutcome[0];
+
+        internal static LeagueHistory Read(JsonReader r)
+        {
+            var v = new LeagueHistory();
+            r.BeginObject();
+            while (r.NextField())
+            {
+                if (!v.ReadField(r)) r.Skip();
+            }
+            return v;
+        }
+
+        /// <summary>Reads the latest field; false if it is not one of these.</summary>
+        internal bool ReadField(JsonReader r)
+        {
+            if (r.Is("next_before")) NextBefore = r.Long();
+            else if (r.Is("outcomes")) Outcomes = r.List(LeagueOutcome.Read);
+            else return false;
+            return true;
+        }
+    }
+
+    /// <summary>What the end of a period has decided about a player.</summary>
+    public sealed partial class LeagueOutcome
+    {
+        /// <summary>The period.</summary>
+        public string Board { get; internal set; } = "";
+
+        /// <summary>Absent for a player without a submission.</summary>
+        public long Cohort { get; internal set; }
+
+        /// <summary>Time at which it was decided.</summary>
+        public DateTimeOffset DecidedAt { get; internal set; }
+
+        /// <summary>Division of the cohort.</summary>
+        public long FromDivision { get; internal set; }
+
+        /// <summary>Number of the outcome.</summary>
+        public long Id { get; internal set; }
+
+        /// <summary>The periodic board.</summary>
+        public string League { get; internal set; } = "";
+
+        /// <summary>Number of ranked players of the cohort.</summary>
+        public long Players { get; internal set; }
+
+        /// <summary>Final rank in the cohort; absent for a player without a submission.</summary>
+        public long Rank { get; internal set; }
+
+        /// <summary>Revision of the outcomes of the period: 1 unless they were corrected.</summary>
+        public long Revision { get; internal set; }
+
+        /// <summary>Division after the end of the period.</summary>
+        public long ToDivision { get; internal set; }
+
+        /// <summary>Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.</summary>
+        public string UserId { get; internal set; } = "";
+
+        internal static LeagueOutcome Read(JsonReader r)
+        {
+            var v = new LeagueOutcome();
+            r.BeginObject();
+            while (r.NextField())
+            {
+                if (!v.ReadField(r)) r.Skip();
+            }
+            return v;
+        }
+
+        /// <summary>Reads the latest field; false if it is not one of these.</summary>
+        internal bool ReadField(JsonReader r)
+        {
+            if (r.Is("board")) Board = r.Text();
+            else if (r.Is("cohort")) Cohort = r.Long();
+            else if (r.Is("decided_at")) DecidedAt = r.Time();
+            else if (r.Is("from_division")) FromDivision = r.Long();
+            else if (r.Is("id")) Id = r.Long();
+            else if (r.Is("league")) League = r.Text();
+            else if (r.Is("players")) Players = r.Long();
+            else if (r.Is("rank")) Rank = r.Long();
+            else if (r.Is("revision")) Revision = r.Long();
+            else if (r.Is("to_division")) ToDivision = r.Long();
+            else if (r.Is("user_id")) UserId = r.Text();
+            else return false;
+            return true;
+        }
+    }
+
+    /// <summary>Where a player is in a period of a league.</summary>
+    public sealed partial class LeaguePlace
+    {
+        /// <summary>The period.</summary>
+        public string Board { get; internal set; } = "";
+
+        /// <summary>Id of the cohort; absent unless placed.</summary>
+        public long Cohort { get; internal set; }
+
+        /// <summary>True if the response is not from a healthy ranking.</summary>
+        public bool Degraded { get; internal set; }
+
+        /// <summary>Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet, store_unavailable,
+        /// replica_behind, stale or archived.</summary>
+        public string DegradedReason { get; internal set; } = "";
+
+        /// <summary>1 is the lowest.</summary>
+        public long Division { get; internal set; }
+
+        /// <summary>Number of divisions of the league.</summary>
+        public long Divisions { get; internal set; }
+
+        /// <summary>Time at which the period ends.</summary>
+        public DateTimeOffset EndsAt { get; internal set; }
+
+        /// <summary>The periodic board.</summary>
+        public string League { get; internal set; } = "";
+
+        /// <summary>K above, the user, k below, with their ranks in the cohort.</summary>
+        public IReadOnlyList<Entry> Neighbours { get; internal set; } = new Entry[0];
+
+        /// <summary>Number of ranked players of the cohort.</summary>
+        public long Players { get; internal set; }
+
+        /// <summary>Rank in the cohort; absent without a standing, for example while the user is on no board.</summary>
+        public long Rank { get; internal set; }
+
+        /// <summary>Score on the board, in points within ±(2^53 − 1).</summary>
+        public long Score { get; internal set; }
+
+        /// <summary>Seconds until then; 0 for a period that has ended.</summary>
+        public long SecondsLeft { get; internal set; }
+
+        /// <summary>placed, waiting (something was submitted; the cohort follows once the period before has been
+        /// decided) or none (nothing was submitted in this period).</summary>
+        public string State { get; internal set; } = "";
+
+        /// <summary>Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.</summary>
+        public string UserId { get; internal set; } = "";
+
+        /// <summary>What the rank would lead to if the period ended now: promotion, safe or relegation.</summary>
+        public string Zone { get; internal set; } = "";
+
+        internal static LeaguePlace Read(JsonReader r)
+        {
+            var v = new LeaguePlace();
+            r.BeginObject();
+            while (r.NextField())
+            {
+                if (!v.ReadField(r)) r.Skip();
+            }
+            return v;
+        }
+
+        /// <summary>Reads the latest field; false if it is not one of these.</summary>
+        internal bool ReadField(JsonReader r)
+        {
+            if (r.Is("board")) Board = r.Text();
+            else if (r.Is("cohort")) Cohort = r.Long();
+            else if (r.Is("degraded")) Degraded = r.Bool();
+            else if (r.Is("degraded_reason")) DegradedReason = r.Text();
+            else if (r.Is("division")) Division = r.Long();
+            else if (r.Is("divisions")) Divisions = r.Long();
+            else if (r.Is("ends_at")) EndsAt = r.Time();
+            else if (r.Is("league")) League = r.Text();
+            else if (r.Is("neighbours")) Neighbours = r.List(Entry.Read);
+            else if (r.Is("players")) Players = r.Long();
+            else if (r.Is("rank")) Rank = r.Long();
+            else if (r.Is("score")) Score = r.Long();
+            else if (r.Is("seconds_left")) SecondsLeft = r.Long();
+            else if (r.Is("state")) State = r.Text();
+            else if (r.Is("user_id")) UserId = r.Text();
+            else if (r.Is("zone")) Zone = r.Text();
             else return false;
             return true;
         }

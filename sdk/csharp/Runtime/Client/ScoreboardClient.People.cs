@@ -104,6 +104,41 @@ namespace Scoreboard.Client
         }
 
         /// <summary>
+        /// Reads the place of the token's user in a league, for its current period, or in a period, with k neighbours on
+        /// each side; with the scope score:update that of any user.
+        /// </summary>
+        public Task<LeaguePlace> LeagueAsync(
+            string board, int k = 0, string userId = "me", CancellationToken cancel = default(CancellationToken))
+        {
+            var user = userId == "me" ? "me" : "users/" + Calls.Segment(userId);
+            var query = new Query().Add("k", k == 0 ? (int?)null : k);
+            return GetAsync("/v1/leagues/" + Calls.Segment(board) + "/" + user, query, LeaguePlace.Read, cancel);
+        }
+
+        /// <summary>
+        /// Reads the standings of a cohort, best first, with ranks in the cohort. after is NextAfter of the page before.
+        /// </summary>
+        public Task<CohortPage> CohortAsync(
+            string board, long id, long? after = null, int? limit = null,
+            CancellationToken cancel = default(CancellationToken))
+        {
+            var path = "/v1/leagues/" + Calls.Segment(board) + "/cohorts/" + id.ToString(CultureInfo.InvariantCulture);
+            return GetAsync(path, new Query().Add("after", after).Add("limit", limit), CohortPage.Read, cancel);
+        }
+
+        /// <summary>
+        /// Reads a page of what the ends of periods have decided about the token's user, newest first; with the scope
+        /// score:update about any user. before is NextBefore of the page before.
+        /// </summary>
+        public Task<LeagueHistory> LeagueHistoryAsync(
+            string league = "", long? before = null, int? limit = null, string userId = "me",
+            CancellationToken cancel = default(CancellationToken))
+        {
+            var query = new Query().Add("league", league).Add("before", before).Add("limit", limit);
+            return GetAsync("/v1/users/" + Calls.Segment(userId) + "/leagues", query, LeagueHistory.Read, cancel);
+        }
+
+        /// <summary>
         /// Creates a ticket for a page's WebSocket or EventSource of one board. Watch does so itself.
         /// </summary>
         public Task<JoinTicket> RealtimeTokenAsync(string board = "", CancellationToken cancel = default(CancellationToken))

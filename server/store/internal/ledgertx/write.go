@@ -50,6 +50,8 @@ on conflict (user_id, board_id) do update set score = excluded.score, order_key 
     metadata_version = excluded.metadata_version`
 
 const (
+	sqlJoin = `select league_join($1, $2, $3)`
+
 	sqlUseTokens = `insert into used_action_tokens (user_id, action_id, event_id)
 select * from unnest($1::text[], $2::uuid[], $3::uuid[])`
 
@@ -69,6 +71,9 @@ func write(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
 	var q pgx.Batch
 	if b.Rows.Len() > 0 {
 		q.Queue(sqlWrite, arguments(&b.Rows)...)
+	}
+	if len(b.Joins.Users) > 0 {
+		q.Queue(sqlJoin, b.Joins.Users, b.Joins.Boards, b.Joins.Fills)
 	}
 	if len(b.Tokens.Used) > 0 {
 		q.Queue(sqlUseTokens, b.Tokens.UsedBy, b.Tokens.Used, b.Tokens.UsedFor)

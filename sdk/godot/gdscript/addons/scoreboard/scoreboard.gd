@@ -111,6 +111,24 @@ func claim(id: int) -> Dictionary:
 	return await request(HTTPClient.METHOD_POST, "/v1/users/me/rewards/%d/claim" % id, null)
 
 
+## Reads the player's place in a league: {"division", "cohort", "rank", "players", "zone", "seconds_left", ...}, with k
+## neighbours on each side.
+func league(board: String, k := 0) -> Dictionary:
+	var query := {"k": str(k) if k > 0 else ""}
+	return await request(HTTPClient.METHOD_GET, "/v1/leagues/" + board.uri_encode() + "/me" + query_of(query), null)
+
+
+## Reads the standings of a cohort of a league, best first.
+func cohort(board: String, id: int) -> Dictionary:
+	return await request(HTTPClient.METHOD_GET, "/v1/leagues/%s/cohorts/%d" % [board.uri_encode(), id], null)
+
+
+## Reads what the ends of periods have decided about the player, newest first; before is next_before of the page before.
+func league_history(before := 0) -> Dictionary:
+	var query := {"before": str(before) if before > 0 else ""}
+	return await request(HTTPClient.METHOD_GET, "/v1/users/me/leagues" + query_of(query), null)
+
+
 ## Looks up an event of the player by its id.
 func receipt(event_id: String) -> Dictionary:
 	return await request(HTTPClient.METHOD_GET, "/v1/events/" + event_id.uri_encode(), null)

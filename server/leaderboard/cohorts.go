@@ -1,0 +1,79 @@
+package leaderboard
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+)
+
+// LeaguePlaces finds players in leagues.
+type LeaguePlaces interface {
+	// Member returns where a user is in a period of a league.
+	Member(ctx context.Context, period scoreboard.BoardID, user scoreboard.UserID) (scoreboard.LeagueMember, error)
+	// Cohort returns a cohort of a period, or a not_found.
+	Cohort(ctx context.Context, period scoreboard.BoardID, id int64) (*scoreboard.Cohort, error)
+}
+
+// Cohorts reads standings of players within their cohorts.
+type Cohorts struct {
+	leaderboard *Leaderboard
+	places      LeaguePlaces
+}
+
+// NewCohorts returns a Cohorts that reads standings as l does.
+func NewCohorts(l *Leaderboard, places LeaguePlaces) *Cohorts { return &Cohorts{l, places} }
+
+// CohortOn returns the standings of the members of a cohort, with ranks within it and the number of
+// members with a standing as the total. Users other than except are shown as on the board: hidden ones
+// under a pseudonym, and banned and private ones not at all.
+func (c *Cohorts) CohortOn(
+	ctx context.Context, board *scoreboard.Board, members []scoreboard.UserID, except scoreboard.UserID,
+) (*scoreboard.List, error) {
+	l := c.leaderboard
+	list, err := l.list(ctx, board, slices.DeleteFunc(slices.Clone(members), l.private))
+	if err != nil {
+		return nil, err
+	}
+	out := *list
+	out.Entries, out.Total = slices.Clone(list.Entries), int64(len(list.Entries))
+	for i := range out.Entries {
+		out.Entries[i].Rank = int64(i) + 1
+	}
+	l.Display.Show(ctx, board.ID, out.Entries, except)
+	return &out, nil
+}
+
+// ReadCohort returns the cohort of a user in the current period of a league, as the user sees it. Members without
+// a standing are in Missing, as is a user without a cohort.
+func (c *Cohorts) ReadCohort(
+	ctx context.Context, id scoreboard.BoardID, user scoreboard.UserID,
+) (*scoreboard.CohortList, error) {
+	board, err := c.leaderboard.Catalog.Board(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if board.League == nil {
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "board %s is not a league", board.Family)
+	}
+	m, err := c.places.Member(ctx, board.ID, user)
+	if err != nil {
+		return nil, err
+	}
+	if m.State != scoreboard.LeaguePlaced {
+		return &scoreboard.CohortList{List: scoreboard.List{
+			Board: board.ID, AsOf: time.Now(), Missing: []scoreboard.UserID{user},
+		}}, nil
+	}
+	cohort, err := c.places.Cohort(ctx, board.ID, m.Cohort)
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.CohortOn(ctx, board, cohort.Members, user)
+	if err != nil {
+		return nil, err
+	}
+	return &scoreboard.CohortList{List: *list, Cohort: m.Cohort, Division: m.Division}, nil
+}

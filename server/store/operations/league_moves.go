@@ -1,0 +1,88 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/store/internal/pg"
+)
+
+const (
+	sqlUnsentRuns = `select r.board_id, r.moves_sent, b.league_decided_at is not null
+from league_runs as r join boards as b using (board_id) where r.sent_at is null order by r.started_at limit $1`
+
+	// The chunks of a period take turns, so that ids rise in the order of commits.
+	sqlUnsentMoves = `select outcome_id, user_id, coalesce(rank, 0), players, from_division, to_division, decided_at
+from league_outcomes where board_id = $1 and outcome_id > $2 and step <> 0
+order by outcome_id limit $3`
+
+	// Only if no other process has moved the cursor since it was read.
+	sqlSentMoves = `update league_runs set moves_sent = $3, sent_at = case when $4 then clock_timestamp() end
+where board_id = $1 and moves_sent = $2 and sent_at is null`
+)
+
+// LeagueMoves returns, for at most runs periods of leagues, the next moves of players of which webhooks were
+// not told, at most limit of each.
+func (s *Webhooks) LeagueMoves(ctx context.Context, runs, limit int) (all []scoreboard.LeagueMoves, err error) {
+	err = pgx.BeginTxFunc(ctx, s.db, pg.Snapshot, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, sqlUnsentRuns, runs)
+		if err != nil {
+			return err
+		}
+		all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (m scoreboard.LeagueMoves, err error) {
+			err = row.Scan(&m.Board, &m.From, &m.Decided)
+			return m, err
+		})
+		if err != nil {
+			return err
+		}
+		for i := range all {
+			if err := readMoves(ctx, tx, &all[i], limit); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("read the moves of players between divisions: %w", err))
+	}
+	return all, nil
+}
+
+func readMoves(ctx context.Context, tx pgx.Tx, m *scoreboard.LeagueMoves, limit int) error {
+	rows, err := tx.Query(ctx, sqlUnsentMoves, m.Board, m.From, limit)
+	if err != nil {
+		return err
+	}
+	m.Moves, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (o scoreboard.LeagueOutcome, err error) {
+		err = row.Scan(&o.ID, &o.User, &o.Rank, &o.Players, &o.From, &o.To, &o.Decided)
+		o.Board, o.Decided = m.Board, o.Decided.UTC()
+		return o, err
+	})
+	m.To, m.Last = m.From, m.Decided && len(m.Moves) < limit
+	if n := len(m.Moves); n > 0 {
+		m.To = m.Moves[n-1].ID
+	}
+	return err
+}
+
+// SaveLeagueMoves queues a message about moves, if there is a payload, and has the next one begin behind
+// them, in one transaction. It does nothing if another process was faster.
+func (s *Webhooks) SaveLeagueMoves(
+	ctx context.Context, m *scoreboard.LeagueMoves, message, payload string, webhooks []string,
+) error {
+	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, sqlSentMoves, m.Board, m.From, m.To, m.Last)
+		if err != nil || tag.RowsAffected() == 0 || payload == "" {
+			return err
+		}
+		return queue(ctx, tx, message, scoreboard.WebhookLeagueMoved, payload, webhooks)
+	})
+	if err != nil {
+		return pg.Translate(fmt.Errorf("queue a message about a league: %w", err))
+	}
+	return nil
+}
