@@ -156,7 +156,7 @@ func (c *circle) resolve(list *scoreboard.List, err error, began time.Time) {
 	}
 	c.sent.Store(&circleState{seq: seq, view: FriendsView{
 		Board: list.Board, User: c.user, Rows: list.Entries, Version: list.Version, Epoch: list.Epoch,
-		TS: scoreboard.WritableTime(list.AsOf),
+		TS: scoreboard.WritableTime(list.AsOf), SharedRanks: list.SharedRanks,
 	}})
 	for _, sub := range c.subs {
 		sub.conn.out.Wake()

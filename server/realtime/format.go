@@ -93,6 +93,8 @@ type FriendsView struct {
 	Version int64 // of the board's top
 	Epoch   int64
 	TS      time.Time // every change committed before it is included
+
+	SharedRanks bool // equal scores have the same rank
 }
 
 // label is what a message of f is counted as.
