@@ -121,6 +121,12 @@ func sharedRanksOf(t *testing.T, h *harness, c *client.Client, board string) {
 		select {
 		case s := <-states:
 			seen = text(s.Entries)
+			for _, e := range s.Entries {
+				first := slices.IndexFunc(s.Entries, func(o client.Entry) bool { return o.Score == e.Score })
+				if e.Rank != int64(first)+1 {
+					t.Errorf("%s: a state of the stream is %s", board, seen)
+				}
+			}
 		case <-time.After(20 * time.Second):
 			t.Fatalf("%s: the stream shows %s, want %s", board, seen, all)
 		}
