@@ -321,7 +321,8 @@ func (p *pipeline) makeAnnouncer() {
 		Owner: processName(), Interval: c.Kafka.NoticesInterval, LeaseDuration: announceLease,
 		SweepInterval:   announceSweep,
 		RefreshInterval: c.Kafka.NoticesRetention / 2,
-	}, p.ranking, rankedBoards{p.catalog}, transport.NewNotices(p.producer(c.Kafka.NoticesTopic)), p.log))
+	}, rankedNotices{p.ranking, p.catalog}, rankedBoards{p.catalog},
+		transport.NewNotices(p.producer(c.Kafka.NoticesTopic)), p.log))
 }
 
 // rankedBoards lists the boards that have a ranking.

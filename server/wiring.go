@@ -222,8 +222,9 @@ func (s *Server) makeHub() {
 	c := s.config
 	// First of all, because afterwards the rows of a notice are shared.
 	names := s.display().ShowNotice
+	ranked := rankedNotices{s.ranking, s.catalog}
 	if len(c.RequestRoles()) == 0 {
-		s.add("notices", newFollower("redis", s.ranking, s.log, names, s.reads.Notify))
+		s.add("notices", newFollower("redis", ranked, s.log, names, s.reads.Notify))
 		return
 	}
 	// Before the hub, so that it ends later: the hub's connections leave it.
@@ -238,12 +239,12 @@ func (s *Server) makeHub() {
 	s.hidden.OnChange(s.hub.Reshow)
 	s.add("hub", s.hub)
 	if c.Has(config.RoleGateway) && c.Realtime.Bus == config.BusKafka {
-		s.add("notices", newFollower("redis", s.ranking, s.log, names, s.reads.Notify))
+		s.add("notices", newFollower("redis", ranked, s.log, names, s.reads.Notify))
 		s.add("bus", newFollower("kafka", s.kafka.Notices(c.Kafka.NoticesTopic), s.log, names, s.hub.Notify))
 		return
 	}
 	// The cache before the hub: a client that reads after a frame gets its state.
-	s.add("notices", newFollower("redis", s.ranking, s.log, names, s.reads.Notify, s.hub.Notify))
+	s.add("notices", newFollower("redis", ranked, s.log, names, s.reads.Notify, s.hub.Notify))
 }
 
 // follower passes notices to functions, in their order.

@@ -55,6 +55,9 @@ type BoardRequest struct {
 	Attempts *int64 `json:"attempts,omitempty"`
 	// To whom the metadata of standings is shown: none (it is not kept; the default), self (to the user) or public.
 	Metadata string `json:"metadata,omitempty"`
+	// How equal scores rank: unique (the one that was reached first is ahead; the default) or shared (they have the
+	// same rank: 1 + the number of users with a better score).
+	Ties string `json:"ties,omitempty"`
 
 	DryRun bool `json:"dry_run,omitempty"`
 }
@@ -112,6 +115,8 @@ type Board struct {
 	Attempts int64 `json:"attempts,omitempty"`
 	// To whom the metadata of standings is shown: self (to the user) or public; absent if the board keeps none.
 	Metadata string `json:"metadata,omitempty"`
+	// How equal scores rank: shared (they have the same rank); absent if the one that was reached first is ahead.
+	Ties string `json:"ties,omitempty"`
 	// How often the bounds and the attempts were set: 1 since the board was created, one more with each change.
 	BoundsVersion int64    `json:"bounds_version"`
 	Public        bool     `json:"public"`               // whether users see the board without a scope
@@ -220,7 +225,7 @@ type FinalStandings struct {
 	// until a user in the standings is erased.
 	StandingsVersion int          `json:"standings_version"`
 	Entries          []FinalEntry `json:"entries"`              // the rows of the page, best first
-	NextAfter        int64        `json:"next_after,omitempty"` // value of after for the next page: a rank
+	NextAfter        int64        `json:"next_after,omitempty"` // value of after for the next page
 }
 
 // FinalEntry is a row of the final standings. Without Salt, whoever has Leaf cannot find out by

@@ -44,7 +44,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 		Example: trimExamples(`
   sbctl board create daily --period daily --time-zone Europe/Berlin
   sbctl board create race --mode best --order lowest --min-delta 0
-  sbctl board create cup --mode best --period weekly --attempts 3
+  sbctl board create cup --mode best --period weekly --attempts 3 --ties shared
   sbctl board create friday --period cron --schedule "0 18 * * fri" --time-zone Europe/Berlin --dry-run
   sbctl board create stars --period weekly --divisions 5 --cohort-size 50 --promote 10 --relegate 5
   sbctl board create clans --team-of arena --aggregate best:5 --moves from-now`),
@@ -124,6 +124,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.Int64("min-score", 0, "minimum score (default −(2^53 − 1))")
 	f.Int64("max-score", 0, "maximum score (default 2^53 − 1)")
 	f.StringVar(&r.Metadata, "metadata", "", "who sees metadata of standings: none (it is not kept), self or public")
+	f.StringVar(&r.Ties, "ties", "", "how equal scores rank: unique (the first is ahead, the default) or shared")
 	f.Int64("attempts", 0, "maximum number of events of a user per period; 0: no limit")
 	return cmd
 }
@@ -144,6 +145,7 @@ func boardTable(b, current *client.Board) *table {
 		{"score", fmt.Sprintf("%d to %d", b.MinScore, b.MaxScore)},
 		{"attempts", attemptsCell(b)},
 		{"metadata", b.Metadata},
+		{"ties", b.Ties},
 		{"public", strconv.FormatBool(b.Public)},
 		{"region", b.Region},
 		{"platform", b.Platform},

@@ -300,7 +300,7 @@ func (m *Monitor) top(ctx context.Context) ([]client.Entry, error) {
 	if m.Redis == nil {
 		return m.API.Top(ctx)
 	}
-	top, err := m.Redis.Top(ctx, m.Board)
+	top, err := m.Redis.Top(ctx, &scoreboard.Board{ID: m.Board})
 	if err != nil {
 		return nil, err
 	}

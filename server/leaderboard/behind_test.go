@@ -19,7 +19,7 @@ type returning struct {
 }
 
 func (r *returning) Place(
-	_ context.Context, _ scoreboard.BoardID, user scoreboard.UserID, _ int,
+	_ context.Context, _ *scoreboard.Board, user scoreboard.UserID, _ int,
 ) (*scoreboard.Place, error) {
 	if r.reads.Add(1) == 1 {
 		return nil, errors.New("connection reset")

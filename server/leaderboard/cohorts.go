@@ -42,6 +42,9 @@ func (c *Cohorts) CohortOn(
 	for i := range out.Entries {
 		out.Entries[i].Rank = int64(i) + 1
 	}
+	if board.SharesRanks() {
+		scoreboard.ShareRanks(out.Entries, 1)
+	}
 	l.Display.Show(ctx, board.ID, out.Entries, except)
 	return &out, nil
 }

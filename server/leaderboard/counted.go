@@ -46,10 +46,14 @@ func (l *Leaderboard) count(
 	ctx context.Context, board *scoreboard.Board, p, ranked *scoreboard.Place, k int,
 ) (*scoreboard.Place, error) {
 	at := p.Position(board.Order)
+	beside := k
+	if board.SharesRanks() { // the rank is that of the one ahead, or not
+		beside = max(k, 1)
+	}
 	var around *scoreboard.Top
 	err := l.reads.try(ctx, board.ID, func(ctx context.Context) (err error) {
 		// One more on each side: one of them may be the user.
-		around, err = l.ranking.Around(ctx, board.ID, &at, k+1, k+1)
+		around, err = l.ranking.Around(ctx, board, &at, beside+1, beside+1)
 		return err
 	})
 	if err != nil {
@@ -57,17 +61,41 @@ func (l *Leaderboard) count(
 	}
 	out := *p
 	out.Rank, out.Total = rankIn(around, &at, board.Order), around.Total+1
-	if old := positionIn(around, ranked, p.User, board.Order); old != nil {
+	old := positionIn(around, ranked, p.User, board.Order)
+	if old != nil {
 		out.Total--
 		if old.Compare(&at) <= 0 {
 			out.Rank--
 		}
 	}
 	out.AsOf, out.Degraded = around.AsOf, around.Degraded
-	if k > 0 {
-		out.Neighbours = neighbours(around, &out, &at, board.Order, k)
+	if beside > 0 {
+		out.Neighbours = neighbours(around, &out, &at, board.Order, beside)
+	}
+	if board.SharesRanks() {
+		shareRanks(around, &out, old, board.Order)
+	}
+	if k == 0 {
+		out.Neighbours = nil
 	}
 	return &out, nil
+}
+
+// shareRanks changes the ranks of a standing and its neighbours, which are those of the order, to
+// shared ones. around has those neighbours that have been there without the standing; old is where the
+// user was.
+func shareRanks(around *scoreboard.Top, p *scoreboard.Place, old *scoreboard.Position, order scoreboard.Order) {
+	rows := p.Neighbours
+	first := rows[0].Rank // of the standing itself: nobody is ahead
+	i := slices.IndexFunc(around.Entries, func(e scoreboard.Entry) bool { return e.User == rows[0].User })
+	if rows[0].User != p.User && i >= 0 {
+		first = around.Entries[i].Rank
+		if old != nil && old.Key < order.Key(rows[0].Score) {
+			first--
+		}
+	}
+	scoreboard.ShareRanks(rows, first)
+	p.Rank = rows[slices.IndexFunc(rows, func(e scoreboard.Entry) bool { return e.User == p.User })].Rank
 }
 
 // positionIn returns where the ranking has a user; nil if it is not known to.
@@ -85,15 +113,16 @@ func positionIn(
 	return new(ranked.Position(order))
 }
 
-// rankIn returns the rank of a position behind all standings at or ahead of it.
+// rankIn returns the rank of a position behind all standings at or ahead of it, in the order of
+// the board.
 func rankIn(around *scoreboard.Top, at *scoreboard.Position, order scoreboard.Order) int64 {
 	for i := range around.Entries {
 		if p := around.Position(i, order); p.Compare(at) > 0 {
-			return around.Entries[i].Rank
+			return around.Ordinal(i)
 		}
 	}
 	if n := len(around.Entries); n > 0 {
-		return around.Entries[n-1].Rank + 1
+		return around.Ordinal(n-1) + 1
 	}
 	return around.Total + 1
 }

@@ -36,26 +36,26 @@ func (h *hanging) wait(ctx context.Context) error {
 	return h.err
 }
 
-func (h *hanging) Top(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
-	return &scoreboard.Top{Board: id}, h.wait(ctx)
+func (h *hanging) Top(ctx context.Context, id *scoreboard.Board) (*scoreboard.Top, error) {
+	return &scoreboard.Top{Board: id.ID}, h.wait(ctx)
 }
 
 func (h *hanging) Page(
 	ctx context.Context,
-	id scoreboard.BoardID,
+	id *scoreboard.Board,
 	_ *scoreboard.Position,
 	_ int,
 ) (*scoreboard.Top, error) {
 	return h.Top(ctx, id)
 }
 
-func (h *hanging) List(ctx context.Context, id scoreboard.BoardID, _ []scoreboard.UserID) (*scoreboard.List, error) {
-	return &scoreboard.List{Board: id}, h.wait(ctx)
+func (h *hanging) List(ctx context.Context, id *scoreboard.Board, _ []scoreboard.UserID) (*scoreboard.List, error) {
+	return &scoreboard.List{Board: id.ID}, h.wait(ctx)
 }
 
 func (h *hanging) Place(
 	ctx context.Context,
-	_ scoreboard.BoardID,
+	_ *scoreboard.Board,
 	user scoreboard.UserID,
 	_ int,
 ) (*scoreboard.Place, error) {
@@ -72,9 +72,9 @@ func (h *hanging) Ranks(
 }
 
 func (h *hanging) Around(
-	ctx context.Context, id scoreboard.BoardID, _ *scoreboard.Position, _, _ int,
+	ctx context.Context, id *scoreboard.Board, _ *scoreboard.Position, _, _ int,
 ) (*scoreboard.Top, error) {
-	return &scoreboard.Top{Board: id, Total: 6}, h.wait(ctx)
+	return &scoreboard.Top{Board: id.ID, Total: 6}, h.wait(ctx)
 }
 
 // plainFallback answers at once.

@@ -24,14 +24,14 @@ type Catalog interface {
 
 // Ranking is the primary source of reads.
 type Ranking interface {
-	Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error)
-	Page(ctx context.Context, board scoreboard.BoardID, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
+	Top(ctx context.Context, board *scoreboard.Board) (*scoreboard.Top, error)
+	Page(ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
 	// Around returns standings on both sides of a position, which need not be taken.
 	Around(
-		ctx context.Context, board scoreboard.BoardID, at *scoreboard.Position, before, behind int,
+		ctx context.Context, board *scoreboard.Board, at *scoreboard.Position, before, behind int,
 	) (*scoreboard.Top, error)
-	Place(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, k int) (*scoreboard.Place, error)
-	List(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) (*scoreboard.List, error)
+	Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int) (*scoreboard.Place, error)
+	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
 	// Ranks returns a 1-based rank for each user, or nil, in one round trip. A
 	// nil score means the current rank.
 	Ranks(
@@ -281,7 +281,7 @@ func (l *Leaderboard) Page(
 ) (page *scoreboard.Top, err error) {
 	shown := l.Display.Version()
 	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
-		page, err = l.ranking.Page(ctx, board.ID, after, limit)
+		page, err = l.ranking.Page(ctx, board, after, limit)
 		return err
 	}, func(ctx context.Context) (err error) {
 		page, err = l.fallback.Page(ctx, board, after, limit)
@@ -363,7 +363,7 @@ func (l *Leaderboard) list(
 	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID,
 ) (list *scoreboard.List, err error) {
 	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
-		list, err = l.ranking.List(ctx, board.ID, users)
+		list, err = l.ranking.List(ctx, board, users)
 		return err
 	}, func(ctx context.Context) (err error) {
 		list, err = l.fallback.List(ctx, board, users)
@@ -395,6 +395,7 @@ func (l *Leaderboard) list(
 		}
 	}
 	mark(reason, &list.Degraded, &list.State)
+	list.SharedRanks = board.SharesRanks()
 	l.Display.Name(ctx, list.Entries)
 	return list, nil
 }
@@ -409,7 +410,7 @@ func knownAbsent(absent *cache[placeKey, struct{}], board scoreboard.BoardID, us
 }
 
 // RankOf returns the rank of a score if it were reached now: behind all equal
-// scores.
+// scores, or with them on a board that shares ranks.
 func (l *Leaderboard) RankOf(
 	ctx context.Context, board *scoreboard.Board, score scoreboard.Score,
 ) (rank int64, err error) {

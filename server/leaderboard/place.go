@@ -168,7 +168,7 @@ func (l *Leaderboard) place(
 		}
 	}
 	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
-		p, err = l.ranking.Place(ctx, board.ID, user, k)
+		p, err = l.ranking.Place(ctx, board, user, k)
 		return err
 	}, fallback)
 	if reason == "" && wire.CodeOf(err) == wire.CodeNotFound {
@@ -245,7 +245,7 @@ func (l *Leaderboard) await(
 	for poll := firstPoll; board.Status != scoreboard.StatusArchived; poll = min(2*poll, maxWait/10) {
 		var p *scoreboard.Place
 		err := l.reads.try(ctx, board.ID, func(ctx context.Context) (err error) {
-			p, err = l.ranking.Place(ctx, board.ID, user, k)
+			p, err = l.ranking.Place(ctx, board, user, k)
 			return err
 		})
 		if err != nil && wire.CodeOf(err) != wire.CodeNotFound {

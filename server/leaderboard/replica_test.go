@@ -36,13 +36,13 @@ type headOf struct {
 	top atomic.Pointer[scoreboard.Top]
 }
 
-func (h *headOf) Top(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
+func (h *headOf) Top(_ context.Context, id *scoreboard.Board) (*scoreboard.Top, error) {
 	top := h.top.Load()
 	if top == nil {
 		return nil, errors.New("connection refused")
 	}
 	found := *top
-	found.Board, found.State = id, scoreboard.StateHealthy
+	found.Board, found.State = id.ID, scoreboard.StateHealthy
 	return &found, nil
 }
 

@@ -101,8 +101,8 @@ func factsOfList(l **scoreboard.List) func() (time.Time, *string) {
 // eitherRanking is a Ranking.
 type eitherRanking struct{ either[Ranking] }
 
-func (e *eitherRanking) Top(ctx context.Context, board scoreboard.BoardID) (top *scoreboard.Top, err error) {
-	err = e.read(ctx, board, func(ctx context.Context, from Ranking) (err error) {
+func (e *eitherRanking) Top(ctx context.Context, board *scoreboard.Board) (top *scoreboard.Top, err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Ranking) (err error) {
 		top, err = from.Top(ctx, board)
 		return err
 	}, factsOfTop(&top))
@@ -110,9 +110,9 @@ func (e *eitherRanking) Top(ctx context.Context, board scoreboard.BoardID) (top 
 }
 
 func (e *eitherRanking) Page(
-	ctx context.Context, board scoreboard.BoardID, after *scoreboard.Position, limit int,
+	ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int,
 ) (page *scoreboard.Top, err error) {
-	err = e.read(ctx, board, func(ctx context.Context, from Ranking) (err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Ranking) (err error) {
 		page, err = from.Page(ctx, board, after, limit)
 		return err
 	}, factsOfTop(&page))
@@ -120,9 +120,9 @@ func (e *eitherRanking) Page(
 }
 
 func (e *eitherRanking) Around(
-	ctx context.Context, board scoreboard.BoardID, at *scoreboard.Position, before, behind int,
+	ctx context.Context, board *scoreboard.Board, at *scoreboard.Position, before, behind int,
 ) (page *scoreboard.Top, err error) {
-	err = e.read(ctx, board, func(ctx context.Context, from Ranking) (err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Ranking) (err error) {
 		page, err = from.Around(ctx, board, at, before, behind)
 		return err
 	}, factsOfTop(&page))
@@ -130,9 +130,9 @@ func (e *eitherRanking) Around(
 }
 
 func (e *eitherRanking) Place(
-	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, k int,
+	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int,
 ) (p *scoreboard.Place, err error) {
-	err = e.read(ctx, board, func(ctx context.Context, from Ranking) (err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Ranking) (err error) {
 		p, err = from.Place(ctx, board, user, k)
 		return err
 	}, factsOfPlace(&p))
@@ -140,9 +140,9 @@ func (e *eitherRanking) Place(
 }
 
 func (e *eitherRanking) List(
-	ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID,
+	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID,
 ) (list *scoreboard.List, err error) {
-	err = e.read(ctx, board, func(ctx context.Context, from Ranking) (err error) {
+	err = e.read(ctx, board.ID, func(ctx context.Context, from Ranking) (err error) {
 		list, err = from.List(ctx, board, users)
 		return err
 	}, factsOfList(&list))
@@ -259,7 +259,7 @@ func (l *Leaderboard) topOfPrimary(
 	next := &cachedTop{at: time.Now(), notices: b.notices.Load()}
 	shown := l.Display.Version()
 	err := l.primary.try(ctx, board.ID, func(ctx context.Context) (err error) {
-		next.top, err = l.Ranking.Top(ctx, board.ID)
+		next.top, err = l.Ranking.Top(ctx, board)
 		return err
 	})
 	if err != nil || next.top.Epoch == top.Epoch && next.top.Version <= top.Version {
@@ -280,7 +280,7 @@ func (l *Leaderboard) placeOfPrimary(
 		return nil
 	}
 	err := l.primary.try(ctx, board.ID, func(ctx context.Context) (err error) {
-		p, err = l.Ranking.Place(ctx, board.ID, user, k)
+		p, err = l.Ranking.Place(ctx, board, user, k)
 		return err
 	})
 	if err != nil {

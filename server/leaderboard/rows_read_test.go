@@ -77,7 +77,7 @@ select user_id, board_id, order_key, reached_at, recorded_at, revision, hidden f
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if top, err := rank.Top(t.Context(), "global"); err == nil && len(top.Entries) > 0 {
+		if top, err := rank.Top(t.Context(), board); err == nil && len(top.Entries) > 0 {
 			break
 		} else if time.Now().After(deadline) {
 			t.Fatalf("the ranking is not built: %v", err)

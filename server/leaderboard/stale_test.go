@@ -234,14 +234,14 @@ type meanwhile struct {
 	do func()
 }
 
-func (m *meanwhile) Top(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
+func (m *meanwhile) Top(ctx context.Context, id *scoreboard.Board) (*scoreboard.Top, error) {
 	m.do()
 	return m.counting.Top(ctx, id)
 }
 
 func (m *meanwhile) Place(
 	ctx context.Context,
-	id scoreboard.BoardID,
+	id *scoreboard.Board,
 	user scoreboard.UserID,
 	k int,
 ) (*scoreboard.Place, error) {
@@ -255,6 +255,6 @@ type counting struct {
 	reads atomic.Int64
 }
 
-func (c *counting) Top(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
-	return &scoreboard.Top{Board: id, Version: c.reads.Add(1)}, nil
+func (c *counting) Top(_ context.Context, id *scoreboard.Board) (*scoreboard.Top, error) {
+	return &scoreboard.Top{Board: id.ID, Version: c.reads.Add(1)}, nil
 }

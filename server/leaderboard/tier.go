@@ -118,7 +118,7 @@ func (s *tierSearch) earlier(page *scoreboard.Top, i int) bool {
 // moved meanwhile. All rows of page are in earlier tiers.
 func (s *tierSearch) search(ctx context.Context, page *scoreboard.Top) (*scoreboard.Position, error) {
 	n := len(page.Entries)
-	lo, loRank := page.Position(n-1, s.board.Order), page.Entries[n-1].Rank
+	lo, loRank := page.Position(n-1, s.board.Order), page.Ordinal(n-1)
 	hi, hiRank := scoreboard.Position{Key: scoreboard.MaxScore + 1, ReachedAt: firstTime}, page.Total+1
 	last := time.Now().Add(time.Hour) // clocks differ
 	for hiRank-loRank > tierGap && s.reads < maxTierReads {
@@ -135,7 +135,7 @@ func (s *tierSearch) search(ctx context.Context, page *scoreboard.Top) (*scorebo
 			return nil, errNoTierSearch
 		}
 		if s.earlier(row, 0) {
-			lo, loRank = row.Position(0, s.board.Order), row.Entries[0].Rank
+			lo, loRank = row.Position(0, s.board.Order), row.Ordinal(0)
 			continue
 		}
 		hi = mid
@@ -153,7 +153,7 @@ func (s *tierSearch) search(ctx context.Context, page *scoreboard.Top) (*scorebo
 		if !s.earlier(rows, n-1) {
 			break
 		}
-		lo, loRank = rows.Position(n-1, s.board.Order), rows.Entries[n-1].Rank
+		lo, loRank = rows.Position(n-1, s.board.Order), rows.Ordinal(n-1)
 	}
 	return &lo, nil
 }
@@ -186,9 +186,12 @@ func (s *tierSearch) cut(page *scoreboard.Top, limit int) (*scoreboard.Top, bool
 		end++
 	}
 	// Where users have moved meanwhile, a page may have fewer rows than it could.
-	more := end > first && (end-first > limit || end == len(page.Entries) && page.Entries[end-1].Rank < page.Total)
+	more := end > first && (end-first > limit || end == len(page.Entries) && page.Ordinal(end-1) < page.Total)
 	end = min(end, first+limit)
 	out := *page
+	if out.First > 0 {
+		out.First += int64(first)
+	}
 	out.Entries, out.Reached = page.Entries[first:end:end], page.Reached[first:end:end]
 	return &out, more
 }

@@ -25,18 +25,29 @@ type sortedRows struct {
 }
 
 func (s *sortedRows) Page(
-	_ context.Context, board scoreboard.BoardID, after *scoreboard.Position, limit int,
+	_ context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int,
 ) (*scoreboard.Top, error) {
 	s.reads++
 	first := sort.Search(len(s.rows), func(i int) bool { return s.rows[i].Compare(after) > 0 })
-	top := &scoreboard.Top{Board: board, Total: int64(len(s.rows)), AsOf: time.Now(), State: scoreboard.StateHealthy}
+	top := &scoreboard.Top{Board: board.ID, Total: int64(len(s.rows)), AsOf: time.Now(), State: scoreboard.StateHealthy}
 	for i := first; i < min(first+limit, len(s.rows)); i++ {
 		top.Entries = append(top.Entries, scoreboard.Entry{
 			Rank: int64(i) + 1, User: s.rows[i].User, Score: scoreboard.OrderHighest.Score(s.rows[i].Key),
 		})
 		top.Reached = append(top.Reached, s.rows[i].ReachedAt)
 	}
+	if board.SharesRanks() {
+		top.ShareRanks(s.rank(board, first))
+	}
 	return top, nil
+}
+
+// rank is that of row i; 0 if there is none.
+func (s *sortedRows) rank(board *scoreboard.Board, i int) int64 {
+	if i < len(s.rows) && board.SharesRanks() {
+		i = sort.Search(len(s.rows), func(j int) bool { return s.rows[j].Key >= s.rows[i].Key })
+	}
+	return int64(i) + 1
 }
 
 // manyRows are users, of whom many have the same score, and many of those since the same time.
@@ -74,12 +85,12 @@ func TestPagesOfATierHaveItsUsers(t *testing.T) {
 			{Name: "score", Score: &score},
 			{Name: "rank", Rank: 1 + rng.Int64N(total)},
 			{Name: "all", Percent: 100_000},
-		}}
+		}, Ties: []scoreboard.Ties{"", scoreboard.TiesShared}[rng.IntN(2)]}
 		l := leaderboard.NewTierReads(pagesOf(source))
 		for tier := range board.Tiers {
 			var want, got []scoreboard.UserID
 			for i, p := range source.rows {
-				if board.Tiers.Of(board.Order, int64(i)+1, total, board.Order.Score(p.Key)) == tier {
+				if board.Tiers.Of(board.Order, source.rank(board, i), total, board.Order.Score(p.Key)) == tier {
 					want = append(want, p.User)
 				}
 			}
@@ -88,6 +99,9 @@ func TestPagesOfATierHaveItsUsers(t *testing.T) {
 				page, next, err := l.TierPage(t.Context(), board, tier, after, 100)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if after != nil && len(page.Entries) == 0 {
+					t.Errorf("tier %s: an empty page follows %d users", board.Tiers[tier].Name, len(got))
 				}
 				for i := range page.Entries {
 					got = append(got, page.Entries[i].User)
@@ -130,7 +144,7 @@ type storedRows struct {
 func (s *storedRows) Page(
 	ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int,
 ) (*scoreboard.Top, error) {
-	return s.rows.Page(ctx, board.ID, after, limit)
+	return s.rows.Page(ctx, board, after, limit)
 }
 
 // Without the ranking the first tiers are listed from the store, and no search is made there.
@@ -161,7 +175,7 @@ func TestTiersWithoutTheRanking(t *testing.T) {
 type missing struct{ hanging }
 
 func (*missing) Page(
-	context.Context, scoreboard.BoardID, *scoreboard.Position, int,
+	context.Context, *scoreboard.Board, *scoreboard.Position, int,
 ) (*scoreboard.Top, error) {
 	return nil, scoreboard.ErrNotLoaded
 }
@@ -173,7 +187,7 @@ type waitingRows struct {
 }
 
 func (s *waitingRows) Page(
-	ctx context.Context, board scoreboard.BoardID, after *scoreboard.Position, limit int,
+	ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int,
 ) (*scoreboard.Top, error) {
 	if limit == 1 { // of a search; a page begins with one row more
 		select {

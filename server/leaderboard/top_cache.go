@@ -258,7 +258,7 @@ func (l *Leaderboard) load(ctx context.Context, board *scoreboard.Board, b *boar
 func (l *Leaderboard) top(ctx context.Context, board *scoreboard.Board) (top *scoreboard.Top, err error) {
 	shown := l.Display.Version()
 	reason, err := l.withFallback(ctx, board, func(ctx context.Context) (err error) {
-		top, err = l.ranking.Top(ctx, board.ID)
+		top, err = l.ranking.Top(ctx, board)
 		return err
 	}, func(ctx context.Context) (err error) {
 		top, err = l.fallback.Page(ctx, board, nil, scoreboard.TopSize)

@@ -126,7 +126,7 @@ func TestReadAfterNoticeSendsNoCommand(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}
-	last, err := r.Top(ctx, "global")
+	last, err := r.Top(ctx, global)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestReadAfterNoticeSendsNoCommand(t *testing.T) {
 			if sent := n.sent.Load() - before; sent > 0 && time.Since(read) < 200*time.Millisecond {
 				t.Errorf("a read after the notice of version %d sent %d commands", want, sent)
 			}
-			current, err := r.Top(ctx, "global")
+			current, err := r.Top(ctx, global)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -176,13 +176,13 @@ type healthy struct {
 	during         func() // called while the top is being read
 }
 
-func (h *healthy) Top(_ context.Context, id scoreboard.BoardID) (*scoreboard.Top, error) {
+func (h *healthy) Top(_ context.Context, id *scoreboard.Board) (*scoreboard.Top, error) {
 	h.reads.Add(1)
 	top := headAt(h.version.Load())
 	if h.during != nil {
 		h.during()
 	}
-	top.Board, top.State, top.Reached = id, scoreboard.StateHealthy, []time.Time{time.UnixMicro(1)}
+	top.Board, top.State, top.Reached = id.ID, scoreboard.StateHealthy, []time.Time{time.UnixMicro(1)}
 	return top, nil
 }
 

@@ -34,11 +34,14 @@ func Entries(rows []scoreboard.Entry) []wire.Entry {
 	return out
 }
 
-// ListEntries converts rows, best first, to a list.
-func ListEntries(rows []scoreboard.Entry) []wire.ListEntry {
+// ListEntries converts rows, best first, to a list, in which equal scores may share a rank, too.
+func ListEntries(rows []scoreboard.Entry, shared bool) []wire.ListEntry {
 	out := make([]wire.ListEntry, len(rows))
 	for i, e := range Entries(rows) {
 		out[i] = wire.ListEntry{ListRank: i + 1, Entry: e}
+		if shared && i > 0 && e.Score == out[i-1].Score {
+			out[i].ListRank = out[i-1].ListRank
+		}
 	}
 	return out
 }

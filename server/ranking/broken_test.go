@@ -65,7 +65,7 @@ func TestBrokenKeyStopsOneBoardOnly(t *testing.T) {
 			if err != nil || len(notLoaded) != 1 || notLoaded[0] != b.ID {
 				t.Errorf("%s: not loaded %v, %v, want the broken board", name, notLoaded, err)
 			}
-			if top, err := r.Top(ctx, other.ID); err != nil || show(top.Entries) != "carol:1" {
+			if top, err := r.Top(ctx, other); err != nil || show(top.Entries) != "carol:1" {
 				t.Errorf("%s: the other board: %+v, %v", name, top, err)
 			}
 			if missing, _, unknown, err := r.Unhealthy(ctx, []scoreboard.Board{*b, *other}); err != nil ||
@@ -83,7 +83,7 @@ func TestBrokenKeyStopsOneBoardOnly(t *testing.T) {
 				t.Errorf("%s: reported %+v, %v", name, list, err)
 			}
 			r.warm(t, b, onBoard(b, change("alice", 6, 2, 2)), onBoard(b, change("bob", 3, 1, 1)))
-			if top, err := r.Top(ctx, b.ID); err != nil || show(top.Entries) != "alice:6 bob:3" {
+			if top, err := r.Top(ctx, b); err != nil || show(top.Entries) != "alice:6 bob:3" {
 				t.Errorf("%s: rebuilt, got %+v, %v", name, top, err)
 			}
 		}
@@ -131,7 +131,7 @@ func TestBrokenKeyIsFoundWithoutChanges(t *testing.T) {
 					t.Fatalf("%s: %v", name, err)
 				}
 			}
-			if top, err := r.Top(ctx, b.ID); !rebuilt || err != nil || show(top.Entries) != "alice:5" {
+			if top, err := r.Top(ctx, b); !rebuilt || err != nil || show(top.Entries) != "alice:5" {
 				t.Errorf("%s: rebuilt %t, got %+v, %v", name, rebuilt, top, err)
 			}
 		}

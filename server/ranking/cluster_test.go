@@ -137,7 +137,7 @@ func TestBoardsSpreadOverCluster(t *testing.T) {
 	began := time.Now()
 	s.applyAll(t, 2)
 	for _, b := range s.boards {
-		top, err := s.Top(ctx, b.ID)
+		top, err := s.Top(ctx, &b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +221,7 @@ func TestLostShardIsSuspectAlone(t *testing.T) {
 	}, 0)
 	s.applyAll(t, 3)
 	for i, b := range s.boards {
-		top, err := s.Top(ctx, b.ID)
+		top, err := s.Top(ctx, &b)
 		want := scoreboard.StateHealthy
 		if s.server[i] == 1 {
 			want = scoreboard.StateCatchingUp

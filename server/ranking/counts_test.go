@@ -23,10 +23,10 @@ func (r rig) keyOf(b *scoreboard.Board, user scoreboard.UserID, key string) stri
 func (r rig) expectNotLoaded(t *testing.T, b *scoreboard.Board) {
 	t.Helper()
 	users := []scoreboard.UserID{"alice"}
-	_, topErr := r.Top(ctx, b.ID)
-	_, placeErr := r.Place(ctx, b.ID, "alice", 1)
-	_, listErr := r.List(ctx, b.ID, users)
-	_, pageErr := r.Page(ctx, b.ID, &scoreboard.Position{Key: -1 << 53}, 10)
+	_, topErr := r.Top(ctx, b)
+	_, placeErr := r.Place(ctx, b, "alice", 1)
+	_, listErr := r.List(ctx, b, users)
+	_, pageErr := r.Page(ctx, b, &scoreboard.Position{Key: -1 << 53}, 10)
 	_, ranksErr := r.Ranks(ctx, b, users, make([]*scoreboard.Score, 1))
 	_, statesErr := r.States(ctx, b.ID, users)
 	for name, err := range map[string]error{
@@ -63,7 +63,7 @@ func TestLostKeyIsNotAnEmptyBoard(t *testing.T) {
 			r.expectNotLoaded(t, b) // also after a change came
 			r.warm(t, b, onBoard(b, change("alice", 7, 3, 3)), onBoard(b, change("bob", 3, 1, 1)))
 			r.apply(t, onBoard(b, change("bob", 8, 2, 4)))
-			if top, err := r.Top(ctx, b.ID); err != nil || show(top.Entries) != "bob:8 alice:7" {
+			if top, err := r.Top(ctx, b); err != nil || show(top.Entries) != "bob:8 alice:7" {
 				t.Errorf("%s: rebuilt, got %+v, %v", key, top, err)
 			}
 		}
@@ -86,7 +86,7 @@ func TestRemovedUsersAreNotMissing(t *testing.T) {
 		if repaired, err := r.Repair(ctx, &none, states[0]); err != nil || !repaired {
 			t.Fatalf("repaired %t, %v", repaired, err)
 		}
-		if top, err := r.Top(ctx, b.ID); err != nil || top.Total != 0 {
+		if top, err := r.Top(ctx, b); err != nil || top.Total != 0 {
 			t.Errorf("got %+v, %v, want an empty board", top, err)
 		}
 		orphan := "12345678dave"
@@ -98,7 +98,7 @@ func TestRemovedUsersAreNotMissing(t *testing.T) {
 		if err != nil || !removed {
 			t.Fatalf("removed %t, %v", removed, err)
 		}
-		if top, err := r.Top(ctx, b.ID); err != nil || show(top.Entries) != "dave:4" {
+		if top, err := r.Top(ctx, b); err != nil || show(top.Entries) != "dave:4" {
 			t.Errorf("got %+v, %v, want dave", top, err)
 		}
 	})

@@ -62,7 +62,7 @@ func (n *node) beatOf(t *testing.T, partition int) {
 func (r rig) expectState(t *testing.T, why string, b *scoreboard.Board, want scoreboard.BoardState) {
 	t.Helper()
 	time.Sleep(110 * time.Millisecond) // the freshness that was read before is no longer cached
-	top, err := r.Top(ctx, b.ID)
+	top, err := r.Top(ctx, b)
 	if err != nil || top.State != want {
 		t.Errorf("%s: the board is %+v, %v; want it %s", why, top, err, want)
 	}

@@ -25,11 +25,11 @@ func (r rig) beat(t testing.TB, asOf time.Time) {
 func (r rig) expectAsOf(t testing.TB, why string, want time.Time, state scoreboard.BoardState) {
 	t.Helper()
 	top, place := r.top(t), r.place(t, "bob")
-	list, err := r.List(ctx, board.ID, []scoreboard.UserID{"bob"})
+	list, err := r.List(ctx, board, []scoreboard.UserID{"bob"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := r.Page(ctx, board.ID, &scoreboard.Position{Key: -1 << 53}, 10)
+	page, err := r.Page(ctx, board, &scoreboard.Position{Key: -1 << 53}, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,10 +131,10 @@ func TestBoardsOfLostHistoryAreNotRead(t *testing.T) {
 		if err := r.Distrust(ctx, 7); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Top(ctx, board.ID); !isNotLoaded(err) {
+		if _, err := r.Top(ctx, board); !isNotLoaded(err) {
 			t.Errorf("top: got %v, want not loaded", err)
 		}
-		if _, err := r.Place(ctx, board.ID, "bob", 0); !isNotLoaded(err) {
+		if _, err := r.Place(ctx, board, "bob", 0); !isNotLoaded(err) {
 			t.Errorf("place: got %v, want not loaded", err)
 		}
 		if _, suspect, _, err := r.Unhealthy(ctx, []scoreboard.Board{*board}); err != nil || len(suspect) != 1 {
@@ -178,19 +178,19 @@ func TestServerThatIsBehindIsAsOldAsItSays(t *testing.T) {
 			current := r.dump(t)
 			for name, asOf := range map[string]func() (time.Time, error){
 				"top": func() (time.Time, error) {
-					top, err := r.Top(ctx, b.ID)
+					top, err := r.Top(ctx, &b)
 					return top.AsOf, err
 				},
 				"place": func() (time.Time, error) {
-					place, err := r.Place(ctx, b.ID, "bob", 2)
+					place, err := r.Place(ctx, &b, "bob", 2)
 					return place.AsOf, err
 				},
 				"list": func() (time.Time, error) {
-					list, err := r.List(ctx, b.ID, []scoreboard.UserID{"bob"})
+					list, err := r.List(ctx, &b, []scoreboard.UserID{"bob"})
 					return list.AsOf, err
 				},
 				"page": func() (time.Time, error) {
-					page, err := r.Page(ctx, b.ID, &scoreboard.Position{Key: -1 << 53}, 10)
+					page, err := r.Page(ctx, &b, &scoreboard.Position{Key: -1 << 53}, 10)
 					return page.AsOf, err
 				},
 			} {

@@ -29,7 +29,7 @@ func TestTimesOutsideTheCalendarInRedis(t *testing.T) {
 					r.rdb.HSet(ctx, "sb:{global}:meta", field, updated)
 				}
 			}
-			if top, err := r.Top(ctx, board.ID); err == nil {
+			if top, err := r.Top(ctx, board); err == nil {
 				writable(t, top.UpdatedAt, top.AsOf)
 			} else if updated != "never" {
 				t.Errorf("%s: top: %v", updated, err)

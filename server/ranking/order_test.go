@@ -59,7 +59,8 @@ func history(
 // microsecond and ids that sort by bytes only, on boards of all modes and both
 // orders, in one piece and in partitions: the final states in PostgreSQL; all states,
 // shuffled and repeated, in Redis, from several appliers at once. Head, pages from any
-// position, ranks, percentiles, neighbours, lists and totals must be equal. Of each layout there are 25
+// position, ranks, percentiles, neighbours, lists and totals must be equal, and ranks those that are
+// counted one by one, on boards whose ties share one, too. Of each layout there are 25
 // histories, or 100 with SCOREBOARD_PROOF=1.
 func TestRedisOrdersLikePostgreSQL(t *testing.T) {
 	t.Parallel()
@@ -100,6 +101,7 @@ func ordersLikePostgreSQL(t *testing.T, r rig, partitions int) {
 			MaxScore:   1 << 53,
 			Created:    time.UnixMicro(1),
 			Partitions: partitions,
+			Ties:       rapid.SampledFrom([]scoreboard.Ties{"", scoreboard.TiesShared}).Draw(rt, "ties"),
 		}
 		must := func(err error) {
 			rt.Helper()
@@ -141,8 +143,79 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 		}
 		samePages(rt, r.Ranking, pg, b)
 		samePlaces(rt, r.Ranking, pg, b, last)
+		countedRanks(rt, r.Ranking, b, last)
 		must(r.Drop(ctx, b))
 	})
+}
+
+// countedRanks compares the ranks in all reads with 1 + the users who are ahead.
+func countedRanks(
+	rt *rapid.T, r *ranking.Ranking, b *scoreboard.Board, last map[scoreboard.UserID]scoreboard.Change,
+) {
+	want := make(map[scoreboard.UserID]int64)
+	for user, c := range last {
+		if c.Hidden {
+			continue
+		}
+		want[user] = 1
+		at := scoreboard.Position{Key: c.Key, ReachedAt: c.ReachedAt, User: user}
+		for other, o := range last {
+			p := scoreboard.Position{Key: o.Key, ReachedAt: o.ReachedAt, User: other}
+			if !o.Hidden && (o.Key < c.Key || b.Ties == "" && p.Compare(&at) < 0) {
+				want[user]++
+			}
+		}
+	}
+	check := func(what string, rows []scoreboard.Entry) {
+		for _, e := range rows {
+			if e.Rank != want[e.User] {
+				rt.Fatalf("%s: %s has rank %d, want %d", what, e.User, e.Rank, want[e.User])
+			}
+		}
+	}
+	top, err := r.Top(ctx, b)
+	if err != nil || len(top.Entries) != len(want) {
+		rt.Fatalf("top: %d rows, %v, want %d", len(top.Entries), err, len(want))
+	}
+	check("top", top.Entries)
+	for i := range top.Entries {
+		at := top.Position(i, b.Order)
+		before, behind := rapid.IntRange(0, 3).Draw(rt, "before"), rapid.IntRange(0, 3).Draw(rt, "behind")
+		page, err := r.Around(ctx, b, &at, before, behind)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		check("around", page.Entries)
+		for j := range page.Entries {
+			if got := page.Ordinal(j); top.Entries[got-1].User != page.Entries[j].User {
+				rt.Fatalf("around: row %d is not number %d of the board", j, got)
+			}
+		}
+	}
+	for user, rank := range want {
+		p, err := r.Place(ctx, b, user, 2)
+		if err != nil || p.Rank != rank {
+			rt.Fatalf("%s: %+v, %v, want rank %d", user, p, err, rank)
+		}
+		check("neighbours", p.Neighbours)
+	}
+	score := scoreboard.Score(rapid.Int64Range(-6, 6).Draw(rt, "recorded"))
+	for user, c := range last {
+		rank := int64(1)
+		for other, o := range last {
+			key := b.Order.Key(score)
+			if other != user && !o.Hidden && (o.Key < key || b.Ties == "" && o.Key == key) {
+				rank++
+			}
+		}
+		if !c.Hidden && c.Score == score {
+			rank = want[user]
+		}
+		ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{user}, []*scoreboard.Score{&score})
+		if err != nil || *ranks[0] != rank {
+			rt.Fatalf("%s with a recorded %d: rank %d, %v, want %d", user, score, *ranks[0], err, rank)
+		}
+	}
 }
 
 func same(rt *rapid.T, what string, got, want *scoreboard.Top) {
@@ -159,7 +232,7 @@ func same(rt *rapid.T, what string, got, want *scoreboard.Top) {
 // need not be taken.
 func samePages(rt *rapid.T, r *ranking.Ranking, pg *store.Store, b *scoreboard.Board) {
 	limit := rapid.IntRange(1, 5).Draw(rt, "limit")
-	top, err := r.Top(ctx, b.ID)
+	top, err := r.Top(ctx, b)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -169,7 +242,7 @@ func samePages(rt *rapid.T, r *ranking.Ranking, pg *store.Store, b *scoreboard.B
 	}
 	same(rt, "top", top, slow)
 	page := func(after scoreboard.Position) *scoreboard.Top {
-		got, err := r.Page(ctx, b.ID, &after, limit)
+		got, err := r.Page(ctx, b, &after, limit)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -211,7 +284,7 @@ func samePlaces(
 	users := append(slices.Sorted(maps.Keys(last)), "unknown")
 	for _, user := range users {
 		want, wantErr := pg.Reads.Place(ctx, b, user, k)
-		got, gotErr := r.Place(ctx, b.ID, user, k)
+		got, gotErr := r.Place(ctx, b, user, k)
 		if wire.CodeOf(wantErr) != wire.CodeOf(gotErr) {
 			rt.Fatalf("%s: Redis returns %v, PostgreSQL %v", user, gotErr, wantErr)
 		}
@@ -230,7 +303,7 @@ func samePlaces(
 			rt.Fatalf("%s: Ranks returns %d, %v, PostgreSQL %d", user, *ranks[0], err, want.Rank)
 		}
 	}
-	got, err := r.List(ctx, b.ID, users)
+	got, err := r.List(ctx, b, users)
 	if err != nil {
 		rt.Fatal(err)
 	}

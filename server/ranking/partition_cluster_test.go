@@ -87,7 +87,7 @@ func TestFlushedPartitionIsRebuilt(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range []rig{s.rig, s.another()} {
-			if top, err := r.Top(ctx, s.board.ID); !errors.Is(err, scoreboard.ErrNotLoaded) {
+			if top, err := r.Top(ctx, s.board); !errors.Is(err, scoreboard.ErrNotLoaded) {
 				t.Errorf("top: %+v, %v; want not loaded", top, err)
 			}
 			notLoaded, err := r.Apply(ctx, s.users)
@@ -116,7 +116,7 @@ func TestKilledPrimaryOfPartition(t *testing.T) {
 	if _, err := s.Apply(ctx, s.users); err == nil {
 		t.Error("changes were applied although a server is down")
 	}
-	if _, err := s.Page(ctx, s.board.ID, &scoreboard.Position{}, 10); err == nil {
+	if _, err := s.Page(ctx, s.board, &scoreboard.Position{}, 10); err == nil {
 		t.Error("a page was read although a server is down")
 	}
 	deadline := time.Now().Add(20 * time.Second)

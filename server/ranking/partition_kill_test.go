@@ -207,7 +207,7 @@ func (r rig) killRebuild(t *testing.T, victim *process, from, to *scoreboard.Boa
 	}
 	want := "user-3:100 user-0:10 user-1:9 user-2:8 user-5:5 user-6:4 user-7:3 user-8:2 user-9:1"
 	for _, reader := range []rig{r, follower, r.another()} {
-		top, err := reader.Top(ctx, from.ID)
+		top, err := reader.Top(ctx, from)
 		switch {
 		case errors.Is(err, scoreboard.ErrNotLoaded) && (len(notLoaded) > 0 || from.Partitions == to.Partitions):
 		case err != nil:

@@ -32,7 +32,7 @@ func descending(n int) []scoreboard.Change {
 func (r rig) reader(t testing.TB, b *scoreboard.Board) *process {
 	t.Helper()
 	p := r.process(t)
-	if _, err := p.Top(ctx, b.ID); err != nil {
+	if _, err := p.Top(ctx, b); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -70,7 +70,7 @@ func TestReadsBesideHeartbeatsAndMerges(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if _, err := reader.Top(ctx, b.ID); err != nil { // learns the layout
+		if _, err := reader.Top(ctx, b); err != nil { // learns the layout
 			t.Fatal(err)
 		}
 		for name, read := range map[string]struct {
@@ -78,21 +78,21 @@ func TestReadsBesideHeartbeatsAndMerges(t *testing.T) {
 			read     func() error
 		}{
 			"top": {1 + 8, func() error {
-				top, err := reader.Top(ctx, b.ID)
+				top, err := reader.Top(ctx, b)
 				if err == nil && top.State != scoreboard.StateHealthy {
 					err = fmt.Errorf("the state is %s", top.State)
 				}
 				return err
 			}},
 			"place": {2 + 8, func() error {
-				p, err := reader.Place(ctx, b.ID, "user-150", 3)
+				p, err := reader.Place(ctx, b, "user-150", 3)
 				if err == nil && (p.Rank != 151 || len(p.Neighbours) != 7) {
 					err = fmt.Errorf("rank %d with %d neighbours", p.Rank, len(p.Neighbours))
 				}
 				return err
 			}},
 			"page": {1 + 8, func() error {
-				_, err := reader.Page(ctx, b.ID, &scoreboard.Position{Key: -9000}, 10)
+				_, err := reader.Page(ctx, b, &scoreboard.Position{Key: -9000}, 10)
 				return err
 			}},
 		} {
@@ -114,7 +114,7 @@ func TestLookupsShareCalls(t *testing.T) {
 		held, release, sent := holdFirst(reader)
 		place := func(i int) {
 			user := scoreboard.UserID(fmt.Sprintf("user-%03d", i))
-			p, err := reader.Place(ctx, b.ID, user, 2)
+			p, err := reader.Place(ctx, b, user, 2)
 			if err != nil {
 				t.Error(err)
 				return
@@ -139,7 +139,7 @@ func TestLookupsShareCalls(t *testing.T) {
 		}
 		running.Go(func() {
 			users := []scoreboard.UserID{"user-009", "nobody", "user-299"}
-			list, err := reader.List(ctx, b.ID, users)
+			list, err := reader.List(ctx, b, users)
 			if err != nil || show(list.Entries) != "user-009:9910 user-299:7010" || list.Entries[1].Rank != 300 ||
 				len(list.Missing) != 1 {
 				t.Errorf("the list is %+v, %v", list, err)
@@ -183,7 +183,7 @@ func TestLookupOfHangingServer(t *testing.T) {
 				limited, cancel := context.WithTimeout(ctx, wait)
 				defer cancel()
 				began := time.Now()
-				_, err := reader.Place(limited, b.ID, "user-003", 0)
+				_, err := reader.Place(limited, b, "user-003", 0)
 				took := time.Since(began)
 				if !errors.Is(err, context.DeadlineExceeded) || took < wait || took > wait+time.Second {
 					t.Errorf("with a deadline of %s: %v after %s", wait, err, took)
@@ -194,7 +194,7 @@ func TestLookupOfHangingServer(t *testing.T) {
 		hanging.Store(false)
 		limited, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		if p, err := reader.Place(limited, b.ID, "user-003", 0); err != nil || p.Rank != 4 {
+		if p, err := reader.Place(limited, b, "user-003", 0); err != nil || p.Rank != 4 {
 			t.Errorf("when the server answers: %+v, %v", p, err)
 		}
 	})
@@ -282,7 +282,7 @@ func TestUserWhoMovesWhileRead(t *testing.T) {
 				}
 				sent++
 			}
-			p, err := reader.Place(ctx, b.ID, "user-030", 1)
+			p, err := reader.Place(ctx, b, "user-030", 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -308,7 +308,7 @@ func TestLookupsOfThoseWhoHaveGone(t *testing.T) {
 		held, release, sent := holdFirst(reader)
 		var running sync.WaitGroup
 		place := func() {
-			if p, err := reader.Place(ctx, b.ID, "user-003", 0); err != nil || p.Rank != 4 {
+			if p, err := reader.Place(ctx, b, "user-003", 0); err != nil || p.Rank != 4 {
 				t.Errorf("%+v, %v", p, err)
 			}
 		}
@@ -351,13 +351,13 @@ func TestLookupBesideOneThatKeepsChanging(t *testing.T) {
 		moving := make(chan struct{})
 		go func() {
 			defer close(moving)
-			_, err := reader.Place(ctx, b.ID, "user-030", 1)
+			_, err := reader.Place(ctx, b, "user-030", 1)
 			if wire.CodeOf(err) != wire.CodeUnavailable {
 				t.Errorf("a standing that changed with every read: %v, want unavailable", err)
 			}
 		}()
 		<-second
-		p, err := reader.Place(ctx, b.ID, "user-040", 0)
+		p, err := reader.Place(ctx, b, "user-040", 0)
 		if err != nil || p.Rank != 41 {
 			t.Errorf("another user: %+v, %v", p, err)
 		}
@@ -380,7 +380,7 @@ func TestRowsBesideManyUsers(t *testing.T) {
 		held, release, sent := holdFirst(reader)
 		var running sync.WaitGroup
 		place := func(i int) {
-			p, err := reader.Place(ctx, b.ID, scoreboard.UserID(fmt.Sprintf("user-%03d", i)), 50)
+			p, err := reader.Place(ctx, b, scoreboard.UserID(fmt.Sprintf("user-%03d", i)), 50)
 			if err != nil || p.Rank != int64(i+1) || len(p.Neighbours) != 101 {
 				t.Errorf("%+v, %v", p, err)
 			}
@@ -408,7 +408,7 @@ func TestMalformedReplies(t *testing.T) {
 		values []any
 	}{
 		"partition": {ranking.ParsePartition, []any{
-			list, "server", "0", "1", "1", "1", "1", "1", "1", int64(1), int64(1), "state", list,
+			list, "server", "0", "1", "1", "1", "1", "1", "1", int64(1), int64(1), "state", int64(0), list,
 		}},
 		"top": {ranking.ParseTop, []any{
 			list, "server", "0", "1", "1", "1", "1", "1", "1", "highest", "2", "1 1", "", "3/1 1",
@@ -462,7 +462,7 @@ func TestServerGoesBackBetweenCalls(t *testing.T) {
 	latest := former.Add(30 * time.Second)
 	beat(latest)
 	reader := r.process(t)
-	if top, err := reader.Top(ctx, b.ID); err != nil || !top.AsOf.Equal(latest) {
+	if top, err := reader.Top(ctx, b); err != nil || !top.AsOf.Equal(latest) {
 		t.Fatalf("before: %+v, %v", top, err)
 	}
 	first := true
@@ -477,11 +477,11 @@ func TestServerGoesBackBetweenCalls(t *testing.T) {
 			}
 		}
 	}
-	top, err := reader.Top(ctx, b.ID)
+	top, err := reader.Top(ctx, b)
 	if err != nil || top.AsOf.After(former) || top.State == scoreboard.StateHealthy {
 		t.Errorf("the merged top: %v as of %s, %s; want as of %s, not healthy", err, top.AsOf, top.State, former)
 	}
-	p, err := reader.Place(ctx, b.ID, scoreboard.UserID(user), 1)
+	p, err := reader.Place(ctx, b, scoreboard.UserID(user), 1)
 	if err != nil || p.AsOf.After(former) || p.Score == 20_000 {
 		t.Errorf("the place: %+v, %v; want the former one as of %s", p, err, former)
 	}

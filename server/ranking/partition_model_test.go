@@ -30,12 +30,20 @@ func (m model) ranked() []scoreboard.Change {
 }
 
 // entries are those of rows from the first to before the last.
-func entries(rows []scoreboard.Change, first, last int) []scoreboard.Entry {
+func (c *comparison) entries(rows []scoreboard.Change, first, last int) []scoreboard.Entry {
 	var list []scoreboard.Entry
 	for i := max(first, 0); i < min(last, len(rows)); i++ {
-		list = append(list, scoreboard.Entry{Rank: int64(i + 1), User: rows[i].User, Score: rows[i].Score})
+		list = append(list, scoreboard.Entry{Rank: c.rank(rows, i), User: rows[i].User, Score: rows[i].Score})
 	}
 	return list
+}
+
+// rank is that of a row.
+func (c *comparison) rank(rows []scoreboard.Change, i int) int64 {
+	if c.board.SharesRanks() {
+		return 1 + int64(slices.IndexFunc(rows, func(o scoreboard.Change) bool { return o.Key == rows[i].Key }))
+	}
+	return 1 + int64(i)
 }
 
 // TestPartitionsAgainstModel has two processes apply random changes with many equal scores to a
@@ -43,11 +51,15 @@ func entries(rows []scoreboard.Change, first, last int) []scoreboard.Entry {
 // with a model.
 func TestPartitionsAgainstModel(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
-		for _, partitions := range []int{2, 5} {
+		for i, partitions := range []int{2, 2, 5, 5} {
 			seed := rand.Uint64()
-			t.Logf("%d partitions, seed %d", partitions, seed)
+			board := divided(partitions)
+			if i%2 == 1 {
+				board.Ties = scoreboard.TiesShared
+			}
+			t.Logf("%d partitions, ties %q, seed %d", partitions, board.Ties, seed)
 			c := comparison{
-				T: t, rng: rand.New(rand.NewPCG(seed, 0)), board: divided(partitions), model: make(model),
+				T: t, rng: rand.New(rand.NewPCG(seed, 0)), board: board, model: make(model),
 				writers: []rig{r.another(), r.another()}, reader: r.another(),
 			}
 			c.run(r)
@@ -145,11 +157,11 @@ func (c *comparison) compare() {
 }
 
 func (c *comparison) compareTop(rows []scoreboard.Change) {
-	top, err := c.reader.Top(ctx, c.board.ID)
+	top, err := c.reader.Top(ctx, c.board)
 	if err != nil {
 		c.Fatal(err)
 	}
-	if want := entries(rows, 0, 100); !slices.Equal(top.Entries, want) || top.Total != int64(len(rows)) {
+	if want := c.entries(rows, 0, 100); !slices.Equal(top.Entries, want) || top.Total != int64(len(rows)) {
 		c.Errorf("the merged top is %v of %d, want %v of %d", top.Entries, top.Total, want, len(rows))
 	}
 	if changed := !slices.Equal(top.Entries, c.rows); c.rows != nil && changed != (top.Version != c.version) ||
@@ -174,7 +186,7 @@ func (c *comparison) comparePage(rows []scoreboard.Change) {
 	at := change(fmt.Sprintf("user-%03d", c.rng.IntN(300)), c.rng.Int64N(31), 1, c.rng.Int64N(3))
 	after := scoreboard.Position{Key: at.Key, ReachedAt: at.ReachedAt, User: at.User}
 	limit := 1 + c.rng.IntN(40)
-	page, err := c.reader.Page(ctx, c.board.ID, &after, limit)
+	page, err := c.reader.Page(ctx, c.board, &after, limit)
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -183,7 +195,7 @@ func (c *comparison) comparePage(rows []scoreboard.Change) {
 		cmp.Compare(rows[first].User, at.User)) <= 0 {
 		first++
 	}
-	if want := entries(rows, first, first+limit); !slices.Equal(page.Entries, want) {
+	if want := c.entries(rows, first, first+limit); !slices.Equal(page.Entries, want) {
 		c.Errorf("behind %+v: %v, want %v", after, page.Entries, want)
 	}
 	c.asOf("page", page.AsOf)
@@ -194,14 +206,14 @@ func index(rows []scoreboard.Change, user scoreboard.UserID) int {
 }
 
 func (c *comparison) compareList(rows []scoreboard.Change, users []scoreboard.UserID) {
-	list, err := c.reader.List(ctx, c.board.ID, users)
+	list, err := c.reader.List(ctx, c.board, users)
 	if err != nil {
 		c.Fatal(err)
 	}
 	var want []scoreboard.Entry
 	for i := range rows {
 		if slices.Contains(users, rows[i].User) {
-			want = append(want, entries(rows, i, i+1)...)
+			want = append(want, c.entries(rows, i, i+1)...)
 		}
 	}
 	if !slices.Equal(list.Entries, want) || len(list.Entries)+len(list.Missing) != len(users) {
@@ -211,7 +223,7 @@ func (c *comparison) compareList(rows []scoreboard.Change, users []scoreboard.Us
 }
 
 func (c *comparison) comparePlace(rows []scoreboard.Change, user scoreboard.UserID, k int) {
-	p, err := c.reader.Place(ctx, c.board.ID, user, k)
+	p, err := c.reader.Place(ctx, c.board, user, k)
 	i := index(rows, user)
 	if i < 0 {
 		if wire.CodeOf(err) != wire.CodeNotFound {
@@ -224,11 +236,11 @@ func (c *comparison) comparePlace(rows []scoreboard.Change, user scoreboard.User
 	}
 	var near []scoreboard.Entry
 	if k > 0 {
-		near = entries(rows, i-k, i+k+1)
+		near = c.entries(rows, i-k, i+k+1)
 	}
-	if p.Rank != int64(i+1) || p.Score != rows[i].Score || p.Total != int64(len(rows)) ||
+	if p.Rank != c.rank(rows, i) || p.Score != rows[i].Score || p.Total != int64(len(rows)) ||
 		p.Revision != rows[i].Revision || !slices.Equal(p.Neighbours, near) {
-		c.Errorf("%s with %d beside: %+v, want #%d %+v, %v", user, k, p, i+1, rows[i], near)
+		c.Errorf("%s with %d beside: %+v, want #%d %+v, %v", user, k, p, c.rank(rows, i), rows[i], near)
 	}
 	c.asOf("place", p.AsOf)
 }
@@ -238,7 +250,9 @@ func (c *comparison) compareRanks(rows []scoreboard.Change, users []scoreboard.U
 	scores, want := make([]*scoreboard.Score, len(users)), make([]int64, len(users))
 	for n, user := range users {
 		own := index(rows, user)
-		want[n] = int64(own + 1)
+		if own >= 0 {
+			want[n] = c.rank(rows, own)
+		}
 		if c.rng.IntN(3) == 0 {
 			continue
 		}
@@ -249,7 +263,7 @@ func (c *comparison) compareRanks(rows []scoreboard.Change, users []scoreboard.U
 		}
 		want[n] = 1
 		for i := range rows {
-			if i != own && rows[i].Score >= score {
+			if i != own && (rows[i].Score > score || rows[i].Score == score && !c.board.SharesRanks()) {
 				want[n]++
 			}
 		}

@@ -126,7 +126,7 @@ func TestPartitionsGrowAndShrink(t *testing.T) {
 					return
 				default:
 				}
-				top, err := reader.Top(ctx, board.ID)
+				top, err := reader.Top(ctx, board)
 				if errors.Is(err, scoreboard.ErrNotLoaded) {
 					continue // while partitions are swapped: PostgreSQL is read
 				}
@@ -156,7 +156,7 @@ func TestPartitionsGrowAndShrink(t *testing.T) {
 		end()
 		ranked := 0
 		for _, c := range stored {
-			place, err := r.Place(ctx, b.ID, c.User, 0)
+			place, err := r.Place(ctx, b, c.User, 0)
 			switch {
 			case c.Hidden && wire.CodeOf(err) != wire.CodeNotFound:
 				t.Errorf("%s is hidden, and placed: %v", c.User, err)

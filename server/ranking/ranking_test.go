@@ -80,7 +80,7 @@ func (r rig) apply(t testing.TB, changes ...scoreboard.Change) {
 
 func (r rig) top(t testing.TB) *scoreboard.Top {
 	t.Helper()
-	top, err := r.Top(ctx, board.ID)
+	top, err := r.Top(ctx, board)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestLateEventsCannotRestoreHiddenUser(t *testing.T) {
 		r.is(t, "bob:5 carol:4")
 		r.apply(t, change("alice", 6, 2, 4)) // late
 		r.is(t, "bob:5 carol:4")
-		if _, err := r.Place(ctx, board.ID, "alice", 0); wire.CodeOf(err) != wire.CodeNotFound {
+		if _, err := r.Place(ctx, board, "alice", 0); wire.CodeOf(err) != wire.CodeNotFound {
 			t.Errorf("a banned user's place: %v, want not_found", err)
 		}
 		if got := r.place(t, "carol").Rank; got != 2 {
@@ -158,7 +158,7 @@ func TestLateEventsCannotRestoreHiddenUser(t *testing.T) {
 
 func (r rig) place(t testing.TB, user scoreboard.UserID) *scoreboard.Place {
 	t.Helper()
-	p, err := r.Place(ctx, board.ID, user, 0)
+	p, err := r.Place(ctx, board, user, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,8 +218,8 @@ func TestFlushedBoardIsNotLoadedUntilRebuilt(t *testing.T) {
 		if err != nil || !slices.Equal(notLoaded, []scoreboard.BoardID{board.ID}) {
 			t.Errorf("apply returned %v, %v; want the board as not loaded", notLoaded, err)
 		}
-		_, topErr := r.Top(ctx, board.ID)
-		_, placeErr := r.Place(ctx, board.ID, "alice", 3)
+		_, topErr := r.Top(ctx, board)
+		_, placeErr := r.Place(ctx, board, "alice", 3)
 		_, ranksErr := r.Ranks(ctx, board, []scoreboard.UserID{"alice"}, []*scoreboard.Score{nil})
 		for what, err := range map[string]error{"top": topErr, "place": placeErr, "ranks": ranksErr} {
 			if !isNotLoaded(err) {
@@ -260,7 +260,7 @@ func TestApplyToSeveralBoards(t *testing.T) {
 			t.Fatalf("apply returned %v, %v; want nowhere as not loaded", notLoaded, err)
 		}
 		r.is(t, "alice:5")
-		if top, err := r.Top(ctx, other.ID); err != nil || show(top.Entries) != "bob:3" {
+		if top, err := r.Top(ctx, other); err != nil || show(top.Entries) != "bob:3" {
 			t.Errorf("the other board: %v, %v", top, err)
 		}
 	})

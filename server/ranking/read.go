@@ -62,16 +62,26 @@ func onLayout[T any](
 	return do(r.whole, one)
 }
 
+// onRanks calls do as onLayout does, to read ranks.
+func onRanks[T any](
+	ctx context.Context, r *Ranking, board *scoreboard.Board, do func(boards, piece.Layout) (T, error),
+) (T, error) {
+	return onLayout(ctx, r, board.ID, func(b boards, l piece.Layout) (T, error) {
+		l.Shared = board.SharesRanks()
+		return do(b, l)
+	})
+}
+
 // Top returns the merged top of a board, or scoreboard.ErrNotLoaded.
-func (r *Ranking) Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error) {
-	return onLayout(ctx, r, board, func(b boards, l piece.Layout) (*scoreboard.Top, error) { return b.Top(ctx, l) })
+func (r *Ranking) Top(ctx context.Context, board *scoreboard.Board) (*scoreboard.Top, error) {
+	return onRanks(ctx, r, board, func(b boards, l piece.Layout) (*scoreboard.Top, error) { return b.Top(ctx, l) })
 }
 
 // Page returns up to limit standings behind a position, which need not be taken,
 // or scoreboard.ErrNotLoaded.
 func (r *Ranking) Page(
 	ctx context.Context,
-	board scoreboard.BoardID,
+	board *scoreboard.Board,
 	after *scoreboard.Position,
 	limit int,
 ) (*scoreboard.Top, error) {
@@ -82,11 +92,11 @@ func (r *Ranking) Page(
 // behind standings behind it, or scoreboard.ErrNotLoaded.
 func (r *Ranking) Around(
 	ctx context.Context,
-	board scoreboard.BoardID,
+	board *scoreboard.Board,
 	at *scoreboard.Position,
 	before, behind int,
 ) (*scoreboard.Top, error) {
-	return onLayout(ctx, r, board, func(b boards, l piece.Layout) (*scoreboard.Top, error) {
+	return onRanks(ctx, r, board, func(b boards, l piece.Layout) (*scoreboard.Top, error) {
 		return b.Around(ctx, l, at, before, behind)
 	})
 }
@@ -95,11 +105,11 @@ func (r *Ranking) Around(
 // a not_found where the user is not ranked, or scoreboard.ErrNotLoaded.
 func (r *Ranking) Place(
 	ctx context.Context,
-	board scoreboard.BoardID,
+	board *scoreboard.Board,
 	user scoreboard.UserID,
 	k int,
 ) (*scoreboard.Place, error) {
-	return onLayout(ctx, r, board, func(b boards, l piece.Layout) (*scoreboard.Place, error) {
+	return onRanks(ctx, r, board, func(b boards, l piece.Layout) (*scoreboard.Place, error) {
 		return b.Place(ctx, l, user, k)
 	})
 }
@@ -107,10 +117,10 @@ func (r *Ranking) Place(
 // List returns the standings of users, all at one version, or scoreboard.ErrNotLoaded.
 func (r *Ranking) List(
 	ctx context.Context,
-	board scoreboard.BoardID,
+	board *scoreboard.Board,
 	users []scoreboard.UserID,
 ) (*scoreboard.List, error) {
-	return onLayout(ctx, r, board, func(b boards, l piece.Layout) (*scoreboard.List, error) {
+	return onRanks(ctx, r, board, func(b boards, l piece.Layout) (*scoreboard.List, error) {
 		return b.List(ctx, l, users)
 	})
 }
@@ -131,7 +141,7 @@ func (r *Ranking) Ranks(
 			keys[i] = &key
 		}
 	}
-	return onLayout(ctx, r, board.ID, func(b boards, l piece.Layout) ([]*int64, error) {
+	return onRanks(ctx, r, board, func(b boards, l piece.Layout) ([]*int64, error) {
 		return b.Ranks(ctx, l, users, keys)
 	})
 }

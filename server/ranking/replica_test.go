@@ -39,7 +39,7 @@ func scriptsRead(t *testing.T, server *redis.Client) (n int) {
 func readAll(t *testing.T, r *ranking.Ranking) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		top, err := r.Top(ctx, board.ID)
+		top, err := r.Top(ctx, board)
 		if err == nil && len(top.Entries) == 2 && top.State == scoreboard.StateHealthy && !top.AsOf.IsZero() {
 			break
 		}
@@ -48,14 +48,14 @@ func readAll(t *testing.T, r *ranking.Ranking) {
 		}
 	}
 	users := []scoreboard.UserID{"alice", "bob"}
-	if p, err := r.Place(ctx, board.ID, "bob", 1); err != nil || p.Rank != 2 || len(p.Neighbours) != 2 {
+	if p, err := r.Place(ctx, board, "bob", 1); err != nil || p.Rank != 2 || len(p.Neighbours) != 2 {
 		t.Errorf("place: got %+v, %v", p, err)
 	}
-	if p, err := r.Page(ctx, board.ID, &scoreboard.Position{Key: -5, User: "alice"}, 5); err != nil ||
+	if p, err := r.Page(ctx, board, &scoreboard.Position{Key: -5, User: "alice"}, 5); err != nil ||
 		len(p.Entries) == 0 {
 		t.Errorf("page: got %+v, %v", p, err)
 	}
-	if l, err := r.List(ctx, board.ID, users); err != nil || len(l.Entries) != 2 {
+	if l, err := r.List(ctx, board, users); err != nil || len(l.Entries) != 2 {
 		t.Errorf("list: got %+v, %v", l, err)
 	}
 	if ranks, err := r.Ranks(ctx, board, users, make([]*scoreboard.Score, 2)); err != nil || *ranks[1] != 2 {
@@ -87,14 +87,14 @@ func TestReplicaOfOneServer(t *testing.T) {
 	if err := rdb.Do(ctx, "replicaof", "127.0.0.1", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
-	before, err := replica.Top(ctx, board.ID)
+	before, err := replica.Top(ctx, board)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.apply(t, change("bob", 9, 2, 2))
 	now := time.Now()
 	beat(t, r.Ranking, now)
-	after, err := replica.Top(ctx, board.ID)
+	after, err := replica.Top(ctx, board)
 	if err != nil || !after.AsOf.Equal(before.AsOf) || show(after.Entries) != "alice:5 bob:3" {
 		t.Errorf("got %+v, %v, want what it had", after, err)
 	}
@@ -140,7 +140,7 @@ func TestReplicasDifferInAge(t *testing.T) {
 	seen := make(map[string]int)
 	// Long enough for a cache of freshness, if there were one, to be filled by each.
 	for end := time.Now().Add(10 * time.Second); len(seen) < 2 || seen["bob:9 alice:5"] < 500; {
-		top, err := both.Top(ctx, board.ID)
+		top, err := both.Top(ctx, board)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -318,6 +318,9 @@ func (b *board) state(s shape, window time.Duration) *state {
 	if len(top.Reached) == len(top.Entries) {
 		next.Reached = top.Reached[:n:n]
 	}
+	for i := 1; i < n && !next.tied; i++ {
+		next.tied = top.Entries[i].Rank == top.Entries[i-1].Rank
+	}
 	return next
 }
 

@@ -178,7 +178,7 @@ func (c *circle) resolve(list *scoreboard.CohortList, err error, began time.Time
 	c.sent.Store(&circleState{seq: seq, view: CohortView{
 		FriendsView: FriendsView{
 			Board: list.Board, User: c.user, Rows: list.Entries, Version: list.Version, Epoch: list.Epoch,
-			TS: scoreboard.WritableTime(list.AsOf),
+			TS: scoreboard.WritableTime(list.AsOf), SharedRanks: list.SharedRanks,
 		},
 		Cohort: list.Cohort, Division: list.Division,
 	}})

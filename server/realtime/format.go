@@ -95,6 +95,8 @@ type FriendsView struct {
 	Version int64 // of the board's top
 	Epoch   int64
 	TS      time.Time // every change committed before it is included
+
+	SharedRanks bool // equal scores have the same rank
 }
 
 // CohortView is the standings of a viewer's cohort, best first, with ranks in it; 0 and no rows without one.

@@ -85,7 +85,7 @@ var Native = &Format{
 	Friends: func(v *FriendsView) *Message {
 		return NewMessage(wire.MessageFriends, friendsMessage{
 			Type: wire.MessageFriends, Board: string(v.Board), UserID: string(v.User),
-			Version: v.Version, Epoch: v.Epoch, TS: v.TS, Friends: protocol.ListEntries(v.Rows),
+			Version: v.Version, Epoch: v.Epoch, TS: v.TS, Friends: protocol.ListEntries(v.Rows, v.SharedRanks),
 		})
 	},
 	Cohort: func(v *CohortView) *Message {

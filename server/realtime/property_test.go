@@ -70,12 +70,22 @@ func wireEntries(rows []scoreboard.Entry, n int) (out []wire.Entry) {
 
 // TestVersionsNeverGoBack sends notices to two nodes, each with its own delays,
 // duplicates and losses. Clients read with delays, resume on either node and show
-// deltas or snapshots. All must end with the ranking's final state.
+// deltas or snapshots. All must end with the ranking's final state, also where equal scores share a
+// rank, which does not tell a client their order.
 func TestVersionsNeverGoBack(t *testing.T) {
+	t.Parallel()
+	for name, scores := range map[string]int{"unique ranks": 130_000, "shared ranks": 60} {
+		t.Run(name, func(t *testing.T) { neverGoBack(t, scores) })
+	}
+}
+
+// neverGoBack plays with this many different scores.
+func neverGoBack(t *testing.T, scores int) {
 	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	boards := newRanking("global")
+	boards.boards["global"].shared = scores < 130
 	boards.set("global", manyUsers(130))
 	o := realtime.Options{Window: 10 * time.Millisecond, MessagesPerMinute: 40 * 60, CheckEvery: 100 * time.Millisecond}
 	nodes := []*rig{start(t, o, boards), start(t, o, boards)}
@@ -111,7 +121,7 @@ func TestVersionsNeverGoBack(t *testing.T) {
 		if i == 250 { // a rebuild
 			boards.edit(func() { boards.boards["global"].epoch, boards.boards["global"].version = 20, 1 })
 		}
-		n := boards.set("global", of{user(random.IntN(130)): scoreboard.Score(random.IntN(130_000))})
+		n := boards.set("global", of{user(random.IntN(130)): scoreboard.Score(random.IntN(scores))})
 		for _, d := range deliver {
 			d <- n
 		}

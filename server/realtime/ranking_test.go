@@ -33,6 +33,7 @@ type scores struct {
 	version  int64
 	top      []scoreboard.Entry
 	instance scoreboard.BoardID
+	shared   bool // equal scores share a rank
 }
 
 func newRanking(boards ...scoreboard.BoardID) *ranking {
@@ -94,6 +95,9 @@ func (b *scores) ranked() []scoreboard.Entry {
 	})
 	for i := range all {
 		all[i].Rank = int64(i + 1)
+	}
+	if b.shared {
+		scoreboard.ShareRanks(all, 1)
 	}
 	return all
 }

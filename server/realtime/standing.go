@@ -180,6 +180,17 @@ func (st *standing) update(e scoreboard.Entry, epoch, version int64, ts time.Tim
 	return true
 }
 
+// inRows reports whether a rank is that of a row of a whole top, as far as the rank tells: where
+// the last row shares one, those of the others who have it are further down.
+func inRows(top *scoreboard.Top, rank int64) bool {
+	if n := len(top.Entries); n == scoreboard.TopSize {
+		if last := top.Entries[n-1].Rank; last < scoreboard.TopSize {
+			return rank < last
+		}
+	}
+	return rank <= scoreboard.TopSize
+}
+
 func (st *standing) enqueue() {
 	if !st.queued {
 		st.queued = true
@@ -208,7 +219,7 @@ func (st *standing) resolve(list *scoreboard.List, e *scoreboard.Entry, err erro
 			st.update(row, list.Epoch, list.Version, list.AsOf)
 		}
 		st.seeTier(b.tiersNow(), list.Total, list.AsOf)
-		if e.Rank <= scoreboard.TopSize {
+		if inRows(b.latest, e.Rank) {
 			b.inTop[st] = struct{}{}
 		}
 	}

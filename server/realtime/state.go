@@ -45,6 +45,7 @@ type state struct {
 	seq      uint64             // incremented when clients would see a difference
 	rowsSeq  uint64             // incremented when its rows differ
 	previous []scoreboard.Entry // the rows of seq−1
+	tied     bool               // rows share a rank
 	reshown  bool               // another state of this version had other rows: the hidden users have changed
 
 	metrics *metrics

@@ -82,6 +82,7 @@ func (s *subscription) nextState() *Message {
 	}
 	var f *Message
 	if s.conn.delta && same && !s.fresh && !s.doubted && p.resumable() && seq == s.seq+1 &&
+		!p.tied && // a client sorts by rank, which does not tell the order of rows that share one
 		!p.reshown { // removed rows would name users that are hidden now
 		f = p.delta(format, s.version)
 	}

@@ -108,6 +108,8 @@ type Board struct {
 	Attempts int64
 	// Metadata is to whom the metadata of standings is shown.
 	Metadata MetadataOf
+	// Ties is TiesShared where equal scores have the same rank, else "".
+	Ties Ties
 	// BoundsVersion counts the changes of these bounds, from 1; an instance has that of its
 	// board.
 	BoundsVersion int64

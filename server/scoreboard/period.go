@@ -165,6 +165,9 @@ const StandingsVersion = 2
 // FinalStanding is a row of final standings.
 type FinalStanding struct {
 	Entry
+	// Ordinal is the rank in the order of the board, of which each row has another one, where Rank
+	// may be shared.
+	Ordinal   int64
 	Key       int64
 	ReachedAt time.Time
 	// Salt is a part of what Leaf hashes, 128 random bits in hex. All else but the user is

@@ -57,11 +57,14 @@ type Top struct {
 	UpdatedAt time.Time
 	AsOf      time.Time // every change committed before it is included
 	Total     int64
-	Entries   []Entry     // at most TopSize, best first
-	Reached   []time.Time // when each of Entries was reached; nil in notices
-	State     BoardState
-	Degraded  string // why this is not from a healthy ranking; empty if it is
-	Shown     uint64 // the version of the users hidden in Entries
+	Entries   []Entry // at most TopSize, best first
+	// First is the rank of the first row in the order of the board, where Entries have shared ranks;
+	// may be 0 if it is 1.
+	First    int64
+	Reached  []time.Time // when each of Entries was reached; nil in notices
+	State    BoardState
+	Degraded string // why this is not from a healthy ranking; empty if it is
+	Shown    uint64 // the version of the users hidden in Entries
 }
 
 // Position returns the position of entry i on a board of this order.
@@ -163,15 +166,17 @@ type Frame struct {
 
 // List is the standings of some users on a board, best first.
 type List struct {
-	Board    BoardID
-	Epoch    int64 // 0 when degraded
-	Version  int64
-	AsOf     time.Time
-	Total    int64 // of the board
-	Entries  []Entry
-	Missing  []UserID // users that are not on the board
-	State    BoardState
-	Degraded string
+	Board   BoardID
+	Epoch   int64 // 0 when degraded
+	Version int64
+	AsOf    time.Time
+	Total   int64 // of the board
+	Entries []Entry
+	Missing []UserID // users that are not on the board
+	// SharedRanks says that equal scores have the same rank, on the board and in the list.
+	SharedRanks bool
+	State       BoardState
+	Degraded    string
 }
 
 // Percentile is the share of all ranked users who rank below this one, in

@@ -24,15 +24,6 @@ type WhatIfRules struct {
 	Anomalies          Anomalies // those that are not off reject
 }
 
-// Ties is the order of equal scores.
-type Ties string
-
-const (
-	TiesFirst  Ties = "first"  // the user that reached the score first is ahead: the order of every board
-	TiesLast   Ties = "last"   // the user that reached it last is ahead
-	TiesShared Ties = "shared" // they have the same rank
-)
-
 // The bounds of a what-if.
 const (
 	MaxWhatIfEvents   = 10_000_000 // rows of the ledger that are read
@@ -80,8 +71,13 @@ func (r *WhatIfRules) CheckFor(b *Board) error {
 	if r.Mode == b.Mode && r.Mode != "" {
 		return Invalid("mode", "board %s has the mode %s already", b.ID, b.Mode)
 	}
-	if r.Ties == TiesFirst && r.Mode == "" && !r.Rejects() {
-		return Invalid("ties", "equal scores rank by the first already")
+	if r.Mode == "" && !r.Rejects() {
+		switch {
+		case r.Ties == TiesFirst && !b.SharesRanks():
+			return Invalid("ties", "equal scores rank by the first already")
+		case r.Ties == TiesShared && b.SharesRanks():
+			return Invalid("ties", "equal scores have the same rank already")
+		}
 	}
 	return nil
 }

@@ -159,12 +159,18 @@ func (k *catalog) current(family scoreboard.BoardID) *scoreboard.Board {
 	return nil
 }
 
+// Known returns a board as last read, without waiting; nil if it is not known.
+func (c *Catalog) Known(id scoreboard.BoardID) *scoreboard.Board {
+	if k := c.known.Load(); k != nil {
+		return k.boards[id]
+	}
+	return nil
+}
+
 // Tiers returns the tiers of a board and its order, as last read, without waiting.
 func (c *Catalog) Tiers(id scoreboard.BoardID) (scoreboard.Tiers, scoreboard.Order) {
-	if k := c.known.Load(); k != nil {
-		if b := k.boards[id]; b != nil {
-			return b.Tiers, b.Order
-		}
+	if b := c.Known(id); b != nil {
+		return b.Tiers, b.Order
 	}
 	return nil, ""
 }

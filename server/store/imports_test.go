@@ -46,7 +46,7 @@ func writeImport(t testing.TB, s *store.Store, id int64, pairs ...any) scoreboar
 // exported is a board as "user score" in the order of its ranks.
 func exported(t testing.TB, s *store.Store, board scoreboard.BoardID) (all []string) {
 	t.Helper()
-	err := s.Reads.Export(t.Context(), board, func(chunk []scoreboard.FinalStanding) error {
+	err := s.Reads.Export(t.Context(), &scoreboard.Board{ID: board}, func(chunk []scoreboard.FinalStanding) error {
 		for _, row := range chunk {
 			if row.Rank != int64(len(all)+1) {
 				t.Errorf("got rank %d in place %d", row.Rank, len(all)+1)

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,13 +22,14 @@ import (
 
 // cup is a family of one season, in which users have scores.
 func cup(t *testing.T, s *store.Store, name scoreboard.BoardID, order scoreboard.Order, tiers scoreboard.Tiers,
-	scores map[scoreboard.UserID]int64,
+	scores map[scoreboard.UserID]int64, ties ...scoreboard.Ties,
 ) scoreboard.BoardID {
 	t.Helper()
 	now := time.Now()
 	_, err := s.Boards.CreateBoard(t.Context(), &scoreboard.Board{
 		ID: name, Mode: scoreboard.ModeLatest, Order: order, Period: scoreboard.PeriodSeason, TimeZone: "UTC",
 		WeekStart: time.Monday, MaxDelta: 1000, MaxScore: scoreboard.MaxScore, Public: true, Tiers: tiers,
+		Ties: cmp.Or(ties...),
 	}, &scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour)}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -129,9 +131,9 @@ where board_id = $1 and user_id like 'erased-%' order by 1`, id)
 	return ranked, left
 }
 
-// naiveRewards is who gets what, decided for each user alone. One who has left the boards has the rank of the
-// score.
-func naiveRewards(table *scoreboard.RewardTable, tiers scoreboard.Tiers, o scoreboard.Order,
+// naiveRewards is who gets what, as "rank reward", decided for each user alone. One who has left the boards has
+// the rank of the score.
+func naiveRewards(table *scoreboard.RewardTable, tiers scoreboard.Tiers, b *scoreboard.Board,
 	ranked, left []finalUser,
 ) map[scoreboard.UserID]string {
 	total := int64(len(ranked))
@@ -140,19 +142,19 @@ func naiveRewards(table *scoreboard.RewardTable, tiers scoreboard.Tiers, o score
 		if u.unable || u.isPrivate && !table.Private {
 			continue
 		}
-		if u.rank == 0 {
+		if u.rank == 0 || b.SharesRanks() {
 			u.rank = 1
 			for _, other := range ranked {
-				if other.at.Compare(&u.at) < 0 {
+				if other.at.Key < u.at.Key || !b.SharesRanks() && other.at.Compare(&u.at) < 0 {
 					u.rank++
 				}
 			}
 		}
-		tier := tiers.Name(tiers.Of(o, u.rank, total, u.score))
+		tier := tiers.Name(tiers.Of(b.Order, u.rank, total, u.score))
 		for _, b := range table.Bands {
 			if b.LastRank != 0 && b.FirstRank <= u.rank && u.rank <= b.LastRank ||
 				b.Percent != 0 && (u.rank-1)*100_000 < b.Percent*total || b.Tier != "" && b.Tier == tier {
-				wins[u.user] = b.Reward
+				wins[u.user] = fmt.Sprint(u.rank, " ", b.Reward)
 				break
 			}
 		}
@@ -163,8 +165,8 @@ func naiveRewards(table *scoreboard.RewardTable, tiers scoreboard.Tiers, o score
 // granted returns the grants of a period, as "rank reward" by user, and fails where a user has two.
 func granted(t *testing.T, conn *backends.Conn, id scoreboard.BoardID) map[scoreboard.UserID]string {
 	t.Helper()
-	rows, err := conn.Query(t.Context(), `select g.user_id, coalesce(g.reward, b.reward) from reward_grants as g
-left join reward_bands as b using (table_id, band) where board_id = $1`, id)
+	rows, err := conn.Query(t.Context(), `select g.user_id, coalesce(g.rank || ' ', '') || coalesce(g.reward, b.reward)
+from reward_grants as g left join reward_bands as b using (table_id, band) where board_id = $1`, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +274,8 @@ func TestRewardsAreThoseOfANaiveVersion(t *testing.T) {
 			users = append(users, user)
 			scores[user] = r.Int64N(10)
 		}
-		id := cup(t, s, name, order, tiers, scores)
+		ties := []scoreboard.Ties{"", scoreboard.TiesShared}[r.IntN(2)]
+		id := cup(t, s, name, order, tiers, scores, ties)
 		erased := make(map[scoreboard.UserID]bool)
 		moderate := func(user scoreboard.UserID) {
 			var err error
@@ -310,7 +313,7 @@ func TestRewardsAreThoseOfANaiveVersion(t *testing.T) {
 			}
 		}
 		ranked, left := finalUsers(t, conn, id)
-		want := naiveRewards(&table, tiers, order, ranked, left)
+		want := naiveRewards(&table, tiers, &scoreboard.Board{Order: order, Ties: ties}, ranked, left)
 		var once sync.Once
 		grantAll(t, s, 2, 1+r.IntN(12), func() {
 			once.Do(func() { // an erasure during the grants
@@ -479,7 +482,7 @@ func TestTablesOfRewards(t *testing.T) {
 	}
 	sealCup(t, s, id)
 	grantAll(t, s, 1, 100, func() {})
-	if got := granted(t, conn, id); len(got) != 1 || got["ada"] != "1" {
+	if got := granted(t, conn, id); len(got) != 1 || got["ada"] != "1 1" {
 		t.Errorf("got %v, want one reward of ada", got)
 	}
 	// A period that ended a moment before the first table has nothing to grant, and delays no later one.

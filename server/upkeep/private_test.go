@@ -23,7 +23,7 @@ func (r *moderationRig) setVisibility(t testing.TB, user scoreboard.UserID, to s
 func (r *moderationRig) ranked(t testing.TB, board scoreboard.BoardID) (users []scoreboard.UserID) {
 	t.Helper()
 	r.relay(t)
-	top, err := r.ranking.Top(ctx, board)
+	top, err := r.ranking.Top(ctx, &scoreboard.Board{ID: board})
 	if err != nil {
 		t.Fatal(err)
 	}

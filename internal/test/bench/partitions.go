@@ -179,11 +179,11 @@ func readBeside(
 				var err error
 				switch i % 3 {
 				case 0:
-					_, err = r.Top(ctx, board.ID)
+					_, err = r.Top(ctx, board)
 				case 1:
-					_, err = r.Place(ctx, board.ID, user, 0)
+					_, err = r.Place(ctx, board, user, 0)
 				case 2:
-					_, err = r.Place(ctx, board.ID, user, 5)
+					_, err = r.Place(ctx, board, user, 5)
 				}
 				took := time.Since(due)
 				fail(err)

@@ -18,7 +18,7 @@ import (
 type BoardExports interface {
 	// Export calls do with all standings of a board, best first, in chunks from one
 	// snapshot.
-	Export(ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.FinalStanding) error) error
+	Export(ctx context.Context, board *scoreboard.Board, do func([]scoreboard.FinalStanding) error) error
 }
 
 // maxExportTime bounds the snapshot of an export: while it is open, PostgreSQL keeps every
@@ -60,7 +60,7 @@ func (h *boardExports) exportBoard(c *gin.Context, caller *auth.Claims) error {
 	c.Status(http.StatusOK)
 	var end wire.ExportLine
 	write := json.NewEncoder(c.Writer)
-	err = h.store.Export(ctx, board.ID, func(chunk []scoreboard.FinalStanding) error {
+	err = h.store.Export(ctx, board, func(chunk []scoreboard.FinalStanding) error {
 		extendWriteDeadline(c)
 		for i := range chunk {
 			s := &chunk[i]

@@ -151,6 +151,9 @@ func newBoard(r *wire.BoardRequest) (*scoreboard.Board, error) {
 	if b.Metadata, err = scoreboard.ParseMetadataOf(r.Metadata); err != nil {
 		return nil, err
 	}
+	if b.Ties, err = scoreboard.ParseTies(r.Ties); err != nil {
+		return nil, err
+	}
 	if b.Period, err = scoreboard.ParsePeriod(r.Period); err != nil {
 		return nil, err
 	}
@@ -333,7 +336,7 @@ func (h *boards) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Bo
 		Schedule: b.Schedule, Attempts: b.Attempts, BoundsVersion: b.BoundsVersion,
 		StandingsHash: standingsHash(caller, b),
 		Team:          h.teamRule(c, caller, b.Team), Partitions: b.Partitions,
-		Tiers: tiersJSON(b.Tiers), Metadata: string(b.Metadata),
+		Tiers: tiersJSON(b.Tiers), Metadata: string(b.Metadata), Ties: string(b.Ties),
 		League: leagueJSON(b.League),
 	}
 	if b.Team != nil { // it takes no increments

@@ -55,7 +55,7 @@ type slowBoards struct {
 	*slowReads
 }
 
-func (s *slowBoards) Export(context.Context, scoreboard.BoardID, func([]scoreboard.FinalStanding) error) error {
+func (s *slowBoards) Export(context.Context, *scoreboard.Board, func([]scoreboard.FinalStanding) error) error {
 	s.wait()
 	return nil
 }

@@ -224,7 +224,7 @@ func (t *topPages) topJSON(top *scoreboard.Top, board *scoreboard.Board, limit i
 
 // nextCursor returns the cursor after the first n rows of top, "" if there are no more.
 func (t *topPages) nextCursor(top *scoreboard.Top, board *scoreboard.Board, n int) string {
-	if n == 0 || top.Entries[n-1].Rank >= top.Total {
+	if n == 0 || top.Ordinal(n-1) >= top.Total {
 		return ""
 	}
 	cursor := scoreboard.PageCursor{Board: top.Board, Position: top.Position(n-1, board.Order)}
@@ -316,7 +316,7 @@ func (h *userLists) list(c *gin.Context, caller *auth.Claims) error {
 
 func respondList(c *gin.Context, l *scoreboard.List, board *scoreboard.Board, metadata *metadata, now clock) {
 	out := wire.List{
-		Board: string(l.Board), Entries: protocol.ListEntries(l.Entries),
+		Board: string(l.Board), Entries: protocol.ListEntries(l.Entries, l.SharedRanks),
 		NotFound: make([]string, len(l.Missing)), Total: l.Total, AsOf: l.AsOf, AgeMS: now.age(l.AsOf),
 		BoardState: string(l.State), Degraded: l.Degraded != "", DegradedReason: l.Degraded,
 	}

@@ -153,7 +153,7 @@ func (h *seasons) finalStandings(c *gin.Context, caller *auth.Claims) error {
 		}
 	}
 	if len(rows) == limit {
-		out.NextAfter = rows[limit-1].Rank
+		out.NextAfter = rows[limit-1].Ordinal
 	}
 	respond(c, http.StatusOK, out)
 	return nil

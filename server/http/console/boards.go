@@ -209,6 +209,7 @@ func boardFacts(b *wire.Board) []fact {
 	add("Tags", text(strings.Join(b.Tags, ", ")), len(b.Tags) > 0)
 	add("Attempts", text(strconv.FormatInt(b.Attempts, 10)+" per user and period"), b.Attempts > 0)
 	add("Metadata", text("shown to: "+b.Metadata), b.Metadata != "")
+	add("Ties", text("equal scores share a rank"), b.Ties != "")
 	add("Tiers", text(strings.ReplaceAll(wire.TiersText(b.Tiers), ",", ", ")), len(b.Tiers) > 0)
 	if b.League != nil {
 		add("League", text(b.League.String()), true)

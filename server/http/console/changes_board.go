@@ -19,6 +19,7 @@ const (
 		"the week, such as 0 18 * * fri."
 
 	attemptsHint   = "Maximum number of events of a user that are recorded in a period; 0 is no limit."
+	tiesHint       = "unique has the first of equal scores ahead, shared gives them the same rank."
 	metadataHint   = "Who sees the metadata of standings; none keeps none."
 	partitionsHint = "1 to 64 Redis keys to spread the ranking over, for a board larger than one server."
 )
@@ -70,11 +71,12 @@ func boardChanges() []*change {
 				{Name: "visibility", Label: "Visibility", Kind: "choice", Options: []string{"public", "private"}},
 				{Name: "attempts", Label: "Attempts", Kind: "number", Hint: attemptsHint + " 0 if empty."},
 				{Name: "metadata", Label: "Metadata", Kind: "choice", Options: metadataOptions, Hint: metadataHint},
+				{Name: "ties", Label: "Ties", Kind: "choice", Options: []string{"unique", "shared"}, Hint: tiesHint},
 				{Name: "partitions", Label: "Partitions", Kind: "number", Hint: partitionsHint + " 1 if empty."},
 			},
 			effect: func(v url.Values) string {
-				return "The board " + v.Get("board") + " is created and accepts scores at once. Its name, mode and " +
-					"order cannot be changed later."
+				return "The board " + v.Get("board") + " is created and accepts scores at once. Its name, mode, " +
+					"order and ties cannot be changed later."
 			},
 			command: func(v url.Values) []string {
 				words := []string{"board", "create", v.Get("board")}
@@ -91,7 +93,7 @@ func boardChanges() []*change {
 				if v.Get("visibility") == "private" {
 					words = append(words, "--private")
 				}
-				for _, name := range []string{"attempts", "metadata", "partitions"} {
+				for _, name := range []string{"attempts", "metadata", "ties", "partitions"} {
 					if v.Get(name) != "" {
 						words = append(words, "--"+name, v.Get(name))
 					}
@@ -387,7 +389,7 @@ func createRequest(v url.Values, dry bool) (request, error) {
 		Board: v.Get("board"), Mode: v.Get("mode"), Order: v.Get("order"), Period: v.Get("period"),
 		TimeZone: v.Get("time_zone"), Season: v.Get("season"), Region: v.Get("region"), Public: &public,
 		Platform: v.Get("platform"), Tags: splitTags(v.Get("tags")), Schedule: v.Get("schedule"), DryRun: dry,
-		Metadata: v.Get("metadata"),
+		Metadata: v.Get("metadata"), Ties: v.Get("ties"),
 	}
 	var err error
 	if body.EndsAt, err = seasonEnd(v); err != nil {

@@ -56,6 +56,7 @@ func TestChangesAreListed(t *testing.T) {
 		"partitions": {"8"},
 		"attempts":   {"3"},
 		"metadata":   {"public"},
+		"ties":       {"shared"},
 		"ends":       {"2099-01-01T00:00:00Z"},
 		"schedule":   {"0 18 * * fri"},
 		"require":    {"action-token,attestation"},

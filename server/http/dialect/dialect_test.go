@@ -57,7 +57,7 @@ func TestFirstRowsIncludeThePlace(t *testing.T) {
 	} {
 		tt.place.UpdatedAt = at.Add(time.Second)
 		var got []scoreboard.UserID
-		for i, e := range withPlace(tt.top, &tt.place, scoreboard.OrderHighest) {
+		for i, e := range withPlace(tt.top, &tt.place, &scoreboard.Board{Order: scoreboard.OrderHighest}) {
 			got = append(got, e.User)
 			if e.Rank != int64(i+1) {
 				t.Errorf("%s: row %d has rank %d", name, i, e.Rank)

@@ -132,7 +132,7 @@ func (m *module) answer(c *api.Call, receipt *scoreboard.Receipt) error {
 	out := moduleUpdate{
 		UserID: string(receipt.User), NewScore: int64(receipt.NewScore), Rank: place.Rank, Leaderboard: []moduleRow{},
 	}
-	for _, e := range withPlace(top, place, board.Order) {
+	for _, e := range withPlace(top, place, board) {
 		out.Leaderboard = append(out.Leaderboard, moduleRow{string(e.User), name(&e), int64(e.Score), e.Rank})
 	}
 	c.Respond(out)
@@ -141,7 +141,8 @@ func (m *module) answer(c *api.Call, receipt *scoreboard.Receipt) error {
 
 // withPlace returns the first rows of top with a user's standing in them, which top may
 // not include yet.
-func withPlace(top *scoreboard.Top, place *scoreboard.Place, order scoreboard.Order) []scoreboard.Entry {
+func withPlace(top *scoreboard.Top, place *scoreboard.Place, board *scoreboard.Board) []scoreboard.Entry {
+	order := board.Order
 	rows := slices.Clone(top.Entries)
 	at := slices.IndexFunc(rows, func(e scoreboard.Entry) bool { return e.ID() == place.User })
 	switch {
@@ -172,6 +173,9 @@ func withPlace(top *scoreboard.Top, place *scoreboard.Place, order scoreboard.Or
 	rows = slices.Insert(rows, insert, own)
 	for i := range rows {
 		rows[i].Rank = int64(i + 1)
+	}
+	if board.SharesRanks() {
+		scoreboard.ShareRanks(rows, 1)
 	}
 	return rows[:min(topRows, len(rows))]
 }

@@ -17,7 +17,7 @@ import (
 // Ranking is where notices come from.
 type Ranking interface {
 	Follow(ctx context.Context, do func(scoreboard.Notice), bad func(error)) error
-	Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error)
+	Top(ctx context.Context, board *scoreboard.Board) (*scoreboard.Top, error)
 	// Lead takes or renews the lease of the one announcer.
 	Lead(ctx context.Context, owner string, ttl time.Duration) (bool, error)
 	Resign(ctx context.Context, owner string) error
@@ -175,7 +175,7 @@ func (a *Announcer) sweep(ctx context.Context) {
 	ranked := make(map[scoreboard.BoardID]bool, len(boards))
 	for i := range boards {
 		ranked[boards[i].ID] = true
-		top, err := a.ranking.Top(ctx, boards[i].ID)
+		top, err := a.ranking.Top(ctx, &boards[i])
 		if err != nil {
 			continue // not loaded, or Redis is unavailable
 		}

@@ -69,7 +69,7 @@ type replaced struct {
 	epoch atomic.Int64
 }
 
-func (r *replaced) Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error) {
+func (r *replaced) Top(ctx context.Context, board *scoreboard.Board) (*scoreboard.Top, error) {
 	top, err := r.rig.Top(ctx, board)
 	if epoch := r.epoch.Load(); err == nil && epoch != 0 {
 		top.Epoch, top.Version = epoch, 1

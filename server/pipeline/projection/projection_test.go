@@ -118,7 +118,7 @@ func (r *rig) handle(t *testing.T, records ...scoreboard.Record) map[int]int64 {
 
 func (r *rig) wantTop(t *testing.T, want string) *scoreboard.Top {
 	t.Helper()
-	top, err := r.ranking.Top(ctx, global.ID)
+	top, err := r.ranking.Top(ctx, global)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func TestRedisOutageLosesNothing(t *testing.T) {
 func (r *rig) waitForTotal(t *testing.T, total int64) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		top, err := r.ranking.Top(ctx, global.ID)
+		top, err := r.ranking.Top(ctx, global)
 		if err == nil && top.Total == total {
 			return
 		}

@@ -27,6 +27,7 @@ type lookup struct {
 	states   []string // read at the moment of the counts, or last
 	attempts int      // that found a user at another place than asked for
 	counts   []int64  // up to the position; -1 without one
+	index    int      // of the first user's position
 	rows     []row
 
 	ctx      context.Context // of the caller
@@ -173,7 +174,7 @@ func (r *Boards) askBatch(ctx context.Context, l piece.Layout, batch []*lookup, 
 	}
 	mine, index := l.Divide(users)
 	list, indexes := seek(batch)
-	got, err := r.askParts(ctx, l, top, &query{positions: list, users: mine})
+	got, err := r.askParts(ctx, l, top, &query{positions: list, users: mine, shared: l.Shared})
 	if err != nil {
 		return nil, piece.Translate(err)
 	}
@@ -279,7 +280,7 @@ func (q *lookup) resolve(s *snapshot, states []string, list []Position, indexes 
 		}
 	}
 	if q.before+q.from > 0 && indexes[0] >= 0 {
-		q.rows = s.rows(indexes[0])
+		q.index, q.rows = indexes[0], s.rows(indexes[0])
 	}
 	q.snapshot, q.counts = s, counts
 }

@@ -27,6 +27,9 @@ func (r *Boards) Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, erro
 	if s.top.total >= 0 {
 		top.Total = s.top.total
 	}
+	if l.Shared {
+		top.ShareRanks(1)
+	}
 	return top, nil
 }
 
@@ -35,7 +38,11 @@ func (r *Boards) Around(
 	ctx context.Context, l piece.Layout, of *scoreboard.Position, before, behind int,
 ) (*scoreboard.Top, error) {
 	at := position{of.Key, piece.Prefix(of.ReachedAt) + string(of.User)}
-	s, err := r.readSnapshot(ctx, l, &query{positions: []Position{{at: &at, Before: before, from: behind}}})
+	q := &query{positions: []Position{{at: &at, Before: before, from: behind}}, shared: l.Shared}
+	if l.Shared {
+		q.positions = append(q.positions, Position{at: aheadOf(at.key)})
+	}
+	s, err := r.readSnapshot(ctx, l, q)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +52,16 @@ func (r *Boards) Around(
 		ahead++
 	}
 	first := max(ahead-before, 0)
-	return s.page(l, rows[first:min(ahead+behind, len(rows))], s.upTo(0)-int64(ahead-first)), nil
+	rows = rows[first:min(ahead+behind, len(rows))]
+	top := s.page(l, rows, s.upTo(0)-int64(ahead-first))
+	if l.Shared && len(rows) > 0 {
+		top.ShareRanks(s.better(&rows[0], 0, &at, s.upTo(1)) + 1)
+	}
+	return top, nil
 }
+
+// aheadOf returns the position ahead of all members of a key: keys are integers.
+func aheadOf(key int64) *position { return &position{key: key - 1} }
 
 // top makes a page of rows; first is the 0-based rank of the first row.
 func (s *snapshot) page(l piece.Layout, rows []row, first int64) *scoreboard.Top {
@@ -81,6 +96,16 @@ func standing(user scoreboard.UserID, raw string) (position, bool) {
 	return position{s.Key, raw[:piece.PrefixLength] + string(user)}, true
 }
 
+// ranked is where the rank of a user is counted: up to the user or, with shared ranks, up to those
+// with a better key. The rank is the count then, or one more.
+func ranked(l piece.Layout, user scoreboard.UserID, raw string) (position, bool) {
+	at, ok := standing(user, raw)
+	if ok && l.Shared {
+		at = *aheadOf(at.key)
+	}
+	return at, ok
+}
+
 // Place reads a user's standing with k neighbours on each side.
 func (r *Boards) Place(
 	ctx context.Context, l piece.Layout, user scoreboard.UserID, k int,
@@ -90,6 +115,15 @@ func (r *Boards) Place(
 	}}
 	if k > 0 {
 		at.before, at.from = k+1, k // with the user
+	}
+	if l.Shared {
+		at.users = append(at.users, user)
+		at.place = func(i int, raw string) (position, bool) {
+			if i > 0 {
+				return ranked(l, user, raw)
+			}
+			return standing(user, raw)
+		}
 	}
 	if err := r.look(ctx, l, &at); err != nil {
 		return nil, err
@@ -107,6 +141,9 @@ func (r *Boards) Place(
 		Version: s.top.version, Epoch: s.top.epoch, UpdatedAt: piece.ReachedAt(at.states[0]), AsOf: s.asOf,
 		UserVersion: kept.Version, Revision: kept.Revision, State: s.state,
 	}
+	if l.Shared {
+		p.Rank = at.counts[1] + 1
+	}
 	if k > 0 {
 		rows := at.rows
 		member := at.states[0][:piece.PrefixLength] + string(user)
@@ -115,7 +152,12 @@ func (r *Boards) Place(
 			return nil, fmt.Errorf("read the neighbours of %s: the user is not in the sorted set", user)
 		}
 		first := max(own-k, 0)
-		p.Neighbours = s.entries(rows[first:min(own+k+1, len(rows))], p.Rank-1-int64(own-first))
+		rows = rows[first:min(own+k+1, len(rows))]
+		p.Neighbours = s.entries(rows, at.counts[0]-1-int64(own-first))
+		if l.Shared {
+			better := s.better(&rows[0], at.index, &position{kept.Key, member}, at.counts[1])
+			scoreboard.ShareRanks(p.Neighbours, better+1)
+		}
 	}
 	return p, nil
 }
@@ -124,13 +166,17 @@ func (r *Boards) Place(
 func (r *Boards) List(
 	ctx context.Context, l piece.Layout, users []scoreboard.UserID,
 ) (*scoreboard.List, error) {
-	of := lookup{users: users, place: func(i int, raw string) (position, bool) { return standing(users[i], raw) }}
+	of := lookup{users: users, place: func(i int, raw string) (position, bool) { return ranked(l, users[i], raw) }}
 	if err := r.look(ctx, l, &of); err != nil {
 		return nil, err
 	}
 	s := of.snapshot
 	list := &scoreboard.List{
 		Board: l.Board, Epoch: s.top.epoch, Version: s.top.version, AsOf: s.asOf, Total: s.total(), State: s.state,
+	}
+	var members map[scoreboard.UserID]string // in the order of those with the same rank
+	if l.Shared {
+		members = make(map[scoreboard.UserID]string, len(users))
 	}
 	for i, user := range users {
 		if of.counts[i] < 0 {
@@ -141,11 +187,18 @@ func (r *Boards) List(
 		if err != nil {
 			return nil, err
 		}
+		rank := of.counts[i]
+		if l.Shared {
+			rank++
+			members[user] = of.states[i][:piece.PrefixLength] + string(user)
+		}
 		list.Entries = append(list.Entries, scoreboard.Entry{
-			Rank: of.counts[i], User: user, Score: s.top.order.Score(kept.Key),
+			Rank: rank, User: user, Score: s.top.order.Score(kept.Key),
 		})
 	}
-	slices.SortFunc(list.Entries, func(a, b scoreboard.Entry) int { return cmp.Compare(a.Rank, b.Rank) })
+	slices.SortFunc(list.Entries, func(a, b scoreboard.Entry) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(members[a.User], members[b.User]))
+	})
 	return list, nil
 }
 
@@ -158,12 +211,12 @@ func (r *Boards) Ranks(
 	for i, user := range users {
 		of[i] = &lookup{users: []scoreboard.UserID{user}, place: func(_ int, raw string) (position, bool) {
 			if recorded(user, raw, keys[i]) {
-				return position{key: *keys[i]}, true
+				return upToKey(l, *keys[i]), true
 			}
-			return standing(user, raw)
+			return ranked(l, user, raw)
 		}}
 		if keys[i] != nil {
-			of[i].guess = &position{key: *keys[i]} // most are ranked before they are applied
+			of[i].guess = new(upToKey(l, *keys[i])) // most are ranked before they are applied
 		}
 	}
 	if err := r.look(ctx, l, of...); err != nil {
@@ -175,14 +228,24 @@ func (r *Boards) Ranks(
 		if rank < 0 {
 			continue
 		}
-		if recorded(user, raw, keys[i]) {
-			if at, ranked := standing(user, raw); !ranked || at.key > *keys[i] {
-				rank++ // else the user's own old entry is among those counted
-			}
+		now := recorded(user, raw, keys[i])
+		if now || l.Shared {
+			rank++
+		}
+		if old, ok := standing(user, raw); now && ok && old.key <= *keys[i] {
+			rank-- // the user's own old entry is among those counted
 		}
 		ranks[i] = &rank
 	}
 	return ranks, nil
+}
+
+// upToKey is where the rank of a standing of a key is counted that was just recorded.
+func upToKey(l piece.Layout, key int64) position {
+	if l.Shared {
+		return *aheadOf(key)
+	}
+	return position{key: key}
 }
 
 // recorded reports whether a user's standing of a key, if there is one, was not applied yet.

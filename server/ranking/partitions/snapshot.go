@@ -48,6 +48,7 @@ type Position struct {
 type query struct {
 	positions []Position
 	users     [][]scoreboard.UserID // whose states to return, by partition; nil: none
+	shared    bool                  // return shared ranks
 }
 
 // partition is what a partition answered.
@@ -58,6 +59,7 @@ type partition struct {
 	upTo                       []int64 // by position
 	states                     []string
 	rows                       [][]row // by position
+	ahead                      []int64 // by position: those in the partition that rank better than its first row
 }
 
 // mergedTop is what the merged top of a board holds.
@@ -130,6 +132,37 @@ func (got *reading) rows(i int) []row {
 	return all
 }
 
+// better is how many members have a better key than the first of rows that were returned around
+// position i; same is how many have one than the position.
+func (got *reading) better(first *row, i int, at *position, same int64) (n int64) {
+	switch {
+	case first.key == at.key:
+		return same
+	case first.key > at.key:
+		return got.upTo(i)
+	}
+	for _, p := range got.parts {
+		n += p.better(first, i, at)
+	}
+	return n
+}
+
+// better is better within a partition, for a row of any partition before the position. Where the
+// partition's first row is behind that, it has none before.
+func (p *partition) better(first *row, i int, at *position) int64 {
+	rows := p.rows[i]
+	if len(rows) > 0 && rows[0].key == first.key {
+		return p.ahead[i]
+	}
+	n := p.upTo[i]
+	for j := range rows {
+		if compareRows(rows[j], row(*at)) <= 0 && rows[j].key >= first.key {
+			n--
+		}
+	}
+	return n
+}
+
 // dominates reports whether no element of a is less than that of b. A nil b is dominated by
 // everything.
 func dominates(a, b []int64) bool {
@@ -168,7 +201,7 @@ func (r *Boards) askTop(
 		answer = run(r.top, []string{r.Keys.Top(l.Board), r.Keys.Fresh(r.Keys.Bucket(l.Board))})
 		for i, users := range mine {
 			if len(users) > 0 {
-				answers[i] = run(r.part, r.partKeys(l, i), partArguments(false, nil, users)...)
+				answers[i] = run(r.part, r.partKeys(l, i), partArguments(false, false, nil, users)...)
 			}
 		}
 	})
@@ -207,7 +240,7 @@ func (r *Boards) askParts(ctx context.Context, l piece.Layout, top *mergedTop, q
 	err := r.Pipelined(ctx, func(run func(*redis.Script, []string, ...any) *redis.Cmd) {
 		for i := range answers {
 			fresh := first[r.Keys.Bucket(l.Part(i))] == i
-			answers[i] = run(r.part, r.partKeys(l, i), partArguments(fresh, q.positions, own(i))...)
+			answers[i] = run(r.part, r.partKeys(l, i), partArguments(fresh, q.shared, q.positions, own(i))...)
 		}
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
@@ -233,11 +266,14 @@ func (r *Boards) partKeys(l piece.Layout, i int) []string {
 	return append(r.Keys.Live(name), r.Keys.Fresh(r.Keys.Bucket(name)))
 }
 
-func partArguments(fresh bool, list []Position, users []scoreboard.UserID) []any {
-	args := make([]any, 2, 2+4*len(list)+len(users))
-	args[0], args[1] = 0, len(list)
+func partArguments(fresh, shared bool, list []Position, users []scoreboard.UserID) []any {
+	args := make([]any, 3, 3+4*len(list)+len(users))
+	args[0], args[1], args[2] = 0, 0, len(list)
 	if fresh {
 		args[0] = 1
+	}
+	if shared {
+		args[1] = 1
 	}
 	for _, s := range list {
 		if s.at == nil {
@@ -297,7 +333,7 @@ func ParsePartition(answer *redis.Cmd, list []Position, users int) (*partition, 
 	fields := 10 + len(list) + users
 	for _, s := range list {
 		if s.Before+s.from > 0 {
-			fields++
+			fields += 2
 		}
 	}
 	reply, err := piece.NewReply(values, fields)
@@ -316,15 +352,16 @@ func ParsePartition(answer *redis.Cmd, list []Position, users int) (*partition, 
 		p.states = append(p.states, reply.Text(at))
 		at++
 	}
-	p.rows = make([][]row, len(list))
+	p.rows, p.ahead = make([][]row, len(list)), make([]int64, len(list))
 	for i, s := range list {
 		if s.Before+s.from == 0 {
 			continue
 		}
-		if p.rows[i], err = parseRows(reply.Values[at]); err != nil {
+		p.ahead[i] = reply.Int(at)
+		if p.rows[i], err = parseRows(reply.Values[at+1]); err != nil {
 			return nil, err
 		}
-		at++
+		at += 2
 	}
 	return p, reply.Err
 }

@@ -21,6 +21,8 @@ import (
 type Layout struct {
 	Board scoreboard.BoardID
 	Count int
+	// Shared has a read return shared ranks; nothing in Redis says whether a board has them.
+	Shared bool
 }
 
 // partSeparator cannot be part of a board's name.
@@ -60,7 +62,7 @@ func (l Layout) Divide(users []scoreboard.UserID) (mine [][]scoreboard.UserID, i
 
 // LayoutOf is how a rebuild lays out a board; false for a board in one piece.
 func LayoutOf(b *scoreboard.Board) (Layout, bool) {
-	return Layout{b.ID, b.Partitions}, b.Partitions > 1
+	return Layout{Board: b.ID, Count: b.Partitions}, b.Partitions > 1
 }
 
 // PartOf returns the board of a partition, and of how many it is one; or of a board in one

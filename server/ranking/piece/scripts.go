@@ -37,6 +37,9 @@ var luaRepair string
 //go:embed lua/search.lua
 var LuaSearch string
 
+//go:embed lua/ties.lua
+var LuaTies string
+
 //go:embed lua/orphans.lua
 var luaOrphans string
 

@@ -29,17 +29,17 @@ func New(c *piece.Conn, p *piece.States) *Boards {
 	return &Boards{
 		Conn: c, pieces: p,
 		top:     redis.NewScript(piece.LuaCounts + luaTop),
-		page:    redis.NewScript(piece.LuaCounts + piece.LuaSearch + luaPage),
-		place:   redis.NewScript(piece.LuaCounts + luaPlace),
-		list:    redis.NewScript(piece.LuaCounts + luaList),
-		ranking: redis.NewScript(piece.LuaCounts + luaRanks),
+		page:    redis.NewScript(piece.LuaCounts + piece.LuaSearch + piece.LuaTies + luaPage),
+		place:   redis.NewScript(piece.LuaCounts + piece.LuaTies + luaPlace),
+		list:    redis.NewScript(piece.LuaCounts + piece.LuaTies + luaList),
+		ranking: redis.NewScript(piece.LuaCounts + piece.LuaTies + luaRanks),
 		basis:   redis.NewScript(piece.LuaCounts + luaBasis),
 	}
 }
 
 // Top returns the merged top.
 func (r *Boards) Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, error) {
-	return r.rows(ctx, l.Board, r.top, scoreboard.TopSize)
+	return r.rows(ctx, l, r.top, scoreboard.TopSize)
 }
 
 // Around returns up to before rows at or ahead of a position, and up to behind rows behind it.
@@ -47,19 +47,25 @@ func (r *Boards) Around(
 	ctx context.Context, l piece.Layout, at *scoreboard.Position, before, behind int,
 ) (*scoreboard.Top, error) {
 	return r.rows(
-		ctx, l.Board, r.page, behind, strconv.FormatInt(at.Key, 10), piece.Prefix(at.ReachedAt)+string(at.User), before,
+		ctx, l, r.page, behind, strconv.FormatInt(at.Key, 10), piece.Prefix(at.ReachedAt)+string(at.User), before,
+		sharedArgument(l),
 	)
 }
 
-// rows runs a script that returns epoch, version, updated, order, total, the 0-based
-// rank of the first row, and rows.
+// sharedArgument has a script return shared ranks.
+func sharedArgument(l piece.Layout) string {
+	if l.Shared {
+		return "1"
+	}
+	return ""
+}
+
+// rows runs a script that returns epoch, version, updated, order, total, the index of the
+// first row from 0, its 0-based rank, and rows.
 func (r *Boards) rows(
-	ctx context.Context,
-	board scoreboard.BoardID,
-	script *redis.Script,
-	limit int,
-	args ...any,
+	ctx context.Context, l piece.Layout, script *redis.Script, limit int, args ...any,
 ) (*scoreboard.Top, error) {
+	board := l.Board
 	reply, err := r.read(ctx, script, board, append([]any{limit}, args...)...)
 	if err != nil {
 		return nil, piece.Translate(fmt.Errorf("read %d rows of board %s: %w", limit, board, err))
@@ -72,11 +78,11 @@ func (r *Boards) rows(
 		AsOf:      reply.AsOf,
 		Total:     reply.Int(4),
 		State:     reply.State,
-		Entries:   make([]scoreboard.Entry, 0, (len(reply.Values)-6)/2),
-		Reached:   make([]time.Time, 0, (len(reply.Values)-6)/2),
+		Entries:   make([]scoreboard.Entry, 0, (len(reply.Values)-7)/2),
+		Reached:   make([]time.Time, 0, (len(reply.Values)-7)/2),
 	}
 	users := make([]byte, 0, 16*cap(top.Entries))
-	reply.Entries(6, reply.Int(5), scoreboard.Order(reply.Text(3)), func(e scoreboard.Entry, reached time.Time) {
+	reply.Entries(7, reply.Int(5), scoreboard.Order(reply.Text(3)), func(e scoreboard.Entry, reached time.Time) {
 		top.Entries, top.Reached = append(top.Entries, e), append(top.Reached, reached)
 		users = append(users, e.User...)
 	})
@@ -85,6 +91,9 @@ func (r *Boards) rows(
 	for i := range top.Entries {
 		n := len(top.Entries[i].User)
 		top.Entries[i].User, all = all[:n], all[n:]
+	}
+	if l.Shared {
+		top.ShareRanks(reply.Int(6) + 1)
 	}
 	if reply.Err != nil {
 		return nil, fmt.Errorf("read %d rows of board %s: %w", limit, board, reply.Err)
@@ -97,7 +106,7 @@ func (r *Boards) Place(
 	ctx context.Context, l piece.Layout, user scoreboard.UserID, k int,
 ) (*scoreboard.Place, error) {
 	board := l.Board
-	reply, err := r.read(ctx, r.place, board, string(user), k)
+	reply, err := r.read(ctx, r.place, board, string(user), k, sharedArgument(l))
 	if err != nil {
 		return nil, piece.Translate(fmt.Errorf("read the standing of %s on board %s: %w", user, board, err))
 	}
@@ -115,11 +124,14 @@ func (r *Boards) Place(
 		UserVersion: kept.Version, Revision: kept.Revision, State: reply.State,
 	}
 	if k > 0 {
-		p.Neighbours = make([]scoreboard.Entry, 0, (len(reply.Values)-7)/2)
+		p.Neighbours = make([]scoreboard.Entry, 0, (len(reply.Values)-8)/2)
 		reply.Entries(
-			7, reply.Int(6), order,
+			8, reply.Int(6), order,
 			func(e scoreboard.Entry, _ time.Time) { p.Neighbours = append(p.Neighbours, e) },
 		)
+		if l.Shared {
+			scoreboard.ShareRanks(p.Neighbours, reply.Int(7)+1)
+		}
 	}
 	if reply.Err != nil {
 		return nil, fmt.Errorf("read the standing of %s on board %s: %w", user, board, reply.Err)
@@ -132,9 +144,10 @@ func (r *Boards) List(
 	ctx context.Context, of piece.Layout, users []scoreboard.UserID,
 ) (*scoreboard.List, error) {
 	board := of.Board
-	args := make([]any, len(users))
-	for i, u := range users {
-		args[i] = string(u)
+	args := make([]any, 1, 1+len(users))
+	args[0] = sharedArgument(of)
+	for _, u := range users {
+		args = append(args, string(u))
 	}
 	reply, err := r.read(ctx, r.list, board, args...)
 	if err != nil {
@@ -149,22 +162,32 @@ func (r *Boards) List(
 		State:   reply.State,
 	}
 	order := scoreboard.Order(reply.Text(2))
+	var members map[scoreboard.UserID]string // in the order of those with the same rank
+	if of.Shared {
+		members = make(map[scoreboard.UserID]string, len(users))
+	}
 	for i, user := range users {
 		rank := reply.Int(4 + 2*i)
 		if rank < 0 {
 			l.Missing = append(l.Missing, user)
 			continue
 		}
-		kept, err := piece.ParseState(reply.Text(5 + 2*i))
+		raw := reply.Text(5 + 2*i)
+		kept, err := piece.ParseState(raw)
 		if err != nil {
 			return nil, err
+		}
+		if of.Shared {
+			members[user] = raw[:piece.PrefixLength] + string(user)
 		}
 		l.Entries = append(l.Entries, scoreboard.Entry{Rank: rank + 1, User: user, Score: order.Score(kept.Key)})
 	}
 	if reply.Err != nil {
 		return nil, fmt.Errorf("read %d standings of board %s: %w", len(users), board, reply.Err)
 	}
-	slices.SortFunc(l.Entries, func(a, b scoreboard.Entry) int { return cmp.Compare(a.Rank, b.Rank) })
+	slices.SortFunc(l.Entries, func(a, b scoreboard.Entry) int {
+		return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(members[a.User], members[b.User]))
+	})
 	return l, nil
 }
 
@@ -173,7 +196,8 @@ func (r *Boards) Ranks(
 	ctx context.Context, l piece.Layout, users []scoreboard.UserID, keys []*int64,
 ) ([]*int64, error) {
 	board := l.Board
-	args := make([]any, 0, 2*len(users))
+	args := make([]any, 1, 1+2*len(users))
+	args[0] = sharedArgument(l)
 	for i, user := range users {
 		key := ""
 		if keys[i] != nil {

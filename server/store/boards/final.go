@@ -22,13 +22,16 @@ const (
 where board_id = $1 and not hidden and (order_key, reached_at, user_id) > ($2, $3, $4)
 order by order_key, reached_at, user_id`
 
-	sqlLastStanding = `select rank, order_key, reached_at, user_id from board_standings where board_id = $1
-order by rank desc limit 1`
+	// The column rank is that in the order of the board.
+	sqlLastStanding = `select rank, order_key, reached_at, user_id, coalesce(shared_rank, rank)
+from board_standings where board_id = $1 order by rank desc limit 1`
 
-	sqlCopyStandings = `insert into board_standings (board_id, rank, user_id, score, order_key, reached_at, salt, leaf)
-select $1, rank, user_id, score, order_key, reached_at, decode(salt, 'hex'), decode(leaf, 'hex')
-from unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::text[], $8::text[])
-    as t(rank, user_id, score, order_key, reached_at, salt, leaf)`
+	sqlCopyStandings = `insert into board_standings (board_id, rank, user_id, score, order_key, reached_at, salt, leaf,
+    shared_rank)
+select $1, rank, user_id, score, order_key, reached_at, decode(salt, 'hex'), decode(leaf, 'hex'),
+    nullif(shared_rank, 0)
+from unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::text[], $8::text[],
+    $9::bigint[]) as t(rank, user_id, score, order_key, reached_at, salt, leaf, shared_rank)`
 )
 
 // beforeStandings is a position before every standing.
@@ -43,7 +46,7 @@ var beforeStandings = scoreboard.FinalStanding{Key: -1 << 63, ReachedAt: time.Da
 func (s *Boards) CopyStandings(
 	ctx context.Context, id scoreboard.BoardID, size int, next func(context.Context) error,
 ) (copied int, err error) {
-	last := beforeStandings
+	last, board := beforeStandings, scoreboard.Board{ID: id}
 	inTx := func(do func(pgx.Tx) error) error {
 		if err := next(ctx); err != nil {
 			return err
@@ -57,15 +60,15 @@ func (s *Boards) CopyStandings(
 	}
 	err = inTx(func(tx pgx.Tx) error {
 		var closed bool
-		if err := tx.QueryRow(ctx, `select closed_at is not null and standings_hash is null from boards
-where board_id = $1`, id).
-			Scan(&closed); err != nil {
+		if err := tx.QueryRow(ctx, `select closed_at is not null and standings_hash is null, coalesce(ties, '')
+from boards where board_id = $1`, id).
+			Scan(&closed, &board.Ties); err != nil {
 			return err
 		}
 		if !closed {
 			return scoreboard.Errorf(wire.CodeConflict, "board %s is not closed, or its standings are sealed", id)
 		}
-		err := tx.QueryRow(ctx, sqlLastStanding, id).Scan(&last.Rank, &last.Key, &last.ReachedAt, &last.User)
+		err := scanLast(tx.QueryRow(ctx, sqlLastStanding, id), &last)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -77,9 +80,9 @@ where board_id = $1`, id).
 			return f, err
 		}
 		err = pg.InChunks(ctx, s.db, "final_standings", size, scan, func(chunk []scoreboard.FinalStanding) error {
-			err := inTx(func(tx pgx.Tx) error { return copyChunk(ctx, tx, id, last.Rank, chunk) })
+			err := inTx(func(tx pgx.Tx) error { return copyChunk(ctx, tx, &board, &last, chunk) })
 			if err == nil {
-				last.Rank += int64(len(chunk))
+				last = chunk[len(chunk)-1]
 				copied += len(chunk)
 			}
 			return err
@@ -91,29 +94,51 @@ where board_id = $1`, id).
 	return copied, nil
 }
 
-// copyChunk writes the standings after a rank, which must be the last that is there.
+func scanLast(row pgx.Row, to *scoreboard.FinalStanding) error {
+	return row.Scan(&to.Ordinal, &to.Key, &to.ReachedAt, &to.User, &to.Rank)
+}
+
+// copyChunk writes the standings after one, which must be the last that is there.
 func copyChunk(
-	ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, after int64, chunk []scoreboard.FinalStanding,
+	ctx context.Context, tx pgx.Tx, board *scoreboard.Board, after *scoreboard.FinalStanding,
+	chunk []scoreboard.FinalStanding,
 ) error {
-	var rank int64
-	err := tx.QueryRow(ctx, sqlLastStanding, id).Scan(&rank, nil, nil, nil)
+	id := board.ID
+	var last scoreboard.FinalStanding
+	err := scanLast(tx.QueryRow(ctx, sqlLastStanding, id), &last)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return err
 	}
-	if rank != after {
+	if last.Ordinal != after.Ordinal {
 		return scoreboard.Errorf(wire.CodeConflict, "another process has copied standings of board %s", id)
 	}
 	users, scores := make([]string, len(chunk)), make([]int64, len(chunk))
 	keys, reached := make([]int64, len(chunk)), make([]time.Time, len(chunk))
 	ranks, salts, leaves := make([]int64, len(chunk)), make([]string, len(chunk)), make([]string, len(chunk))
+	shared := make([]int64, len(chunk)) // 0: ranks are unique
+	last = *after
 	for i := range chunk {
 		f := &chunk[i]
-		f.Rank, f.Salt = after+int64(i)+1, scoreboard.NewSalt()
+		rankAfter(board, &last, f)
+		f.Salt = scoreboard.NewSalt()
 		users[i], scores[i], keys[i], reached[i] = string(f.User), int64(f.Score), f.Key, f.ReachedAt
-		ranks[i], salts[i], leaves[i] = f.Rank, f.Salt, f.HashLeaf()
+		ranks[i], salts[i], leaves[i] = f.Ordinal, f.Salt, f.HashLeaf()
+		if board.SharesRanks() {
+			shared[i] = f.Rank
+		}
+		last = *f
 	}
-	_, err = tx.Exec(ctx, sqlCopyStandings, id, ranks, users, scores, keys, reached, salts, leaves)
+	_, err = tx.Exec(ctx, sqlCopyStandings, id, ranks, users, scores, keys, reached, salts, leaves, shared)
 	return err
+}
+
+// rankAfter sets the rank of a standing by the one before it; the first has one with the ordinal 0.
+func rankAfter(board *scoreboard.Board, before, f *scoreboard.FinalStanding) {
+	f.Ordinal = before.Ordinal + 1
+	f.Rank = f.Ordinal
+	if board.SharesRanks() && before.Ordinal > 0 && before.Key == f.Key {
+		f.Rank = before.Rank
+	}
 }
 
 // lockStandings has no other process copy or seal the standings of a board until the
@@ -138,11 +163,12 @@ func (s *Boards) SealStandings(ctx context.Context, id scoreboard.BoardID) (seal
 		if err := lockStandings(ctx, tx, id); err != nil {
 			return err
 		}
-		if err := tx.QueryRow(ctx, `select standings_hash is not null from boards where board_id = $1`, id).
-			Scan(&sealed); err != nil || sealed {
+		board := scoreboard.Board{ID: id}
+		if err := tx.QueryRow(ctx, `select standings_hash is not null, coalesce(ties, '') from boards
+where board_id = $1`, id).Scan(&sealed, &board.Ties); err != nil || sealed {
 			return err
 		}
-		sum, users, wrong, err := hashStandings(ctx, tx, id)
+		sum, users, wrong, err := hashStandings(ctx, tx, &board)
 		if err != nil {
 			return err
 		}
@@ -171,10 +197,11 @@ func (s *Boards) SealStandings(ctx context.Context, id scoreboard.BoardID) (seal
 // one snapshot.
 const sqlCompareStandings = `select rank, coalesce(r.user_id, ''), coalesce(r.score, 0), coalesce(r.order_key, 0),
     coalesce(r.reached_at, 'epoch'), coalesce(encode(c.salt, 'hex'), ''), coalesce(encode(c.leaf, 'hex'), ''),
-    (r.user_id, r.score, r.order_key, r.reached_at) is not distinct from (c.user_id, c.score, c.order_key, c.reached_at)
+    (r.user_id, r.score, r.order_key, r.reached_at)
+        is not distinct from (c.user_id, c.score, c.order_key, c.reached_at), coalesce(c.shared_rank, 0)
 from (select row_number() over (order by order_key, reached_at, user_id) as rank, user_id, score, order_key, reached_at
     from scores where board_id = $1 and not hidden) as r
-full join (select rank, user_id, score, order_key, reached_at, salt, leaf from board_standings
+full join (select rank, user_id, score, order_key, reached_at, salt, leaf, shared_rank from board_standings
     where board_id = $1) as c using (rank)
 order by rank`
 
@@ -185,38 +212,45 @@ var errWrongStanding = errors.New("a copied standing differs from the scores")
 // in wrong the first rank at which they differ from the ranking. A row that a node of the
 // version before has copied, without a salt, differs.
 func hashStandings(
-	ctx context.Context, tx pgx.Tx, id scoreboard.BoardID,
+	ctx context.Context, tx pgx.Tx, board *scoreboard.Board,
 ) (sum hash.Hash, users, wrong int64, err error) {
 	sum = sha256.New()
-	rows, err := tx.Query(ctx, sqlCompareStandings, id)
+	rows, err := tx.Query(ctx, sqlCompareStandings, board.ID)
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	var f scoreboard.FinalStanding
+	var f, before scoreboard.FinalStanding
 	var same bool
+	var ordinal, shared int64
 	_, err = pgx.ForEachRow(rows, []any{
-		&f.Rank, &f.User, &f.Score, &f.Key, &f.ReachedAt, &f.Salt, &f.Leaf, &same,
+		&ordinal, &f.User, &f.Score, &f.Key, &f.ReachedAt, &f.Salt, &f.Leaf, &same, &shared,
 	}, func() error {
-		if !same || f.Salt == "" || f.Leaf != f.HashLeaf() {
+		rankAfter(board, &before, &f)
+		if board.SharesRanks() {
+			same = same && shared == f.Rank
+		}
+		if !same || f.Ordinal != ordinal || f.Salt == "" || f.Leaf != f.HashLeaf() {
+			f.Ordinal = ordinal
 			return errWrongStanding
 		}
+		before = f
 		_, _ = sum.Write([]byte(f.Leaf + "\n")) // a hash never fails
 		users++
 		return nil
 	})
 	if errors.Is(err, errWrongStanding) {
-		return nil, 0, f.Rank, nil
+		return nil, 0, f.Ordinal, nil
 	}
 	return sum, users, 0, err
 }
 
 func scanFinal(row pgx.CollectableRow) (f scoreboard.FinalStanding, err error) {
-	err = row.Scan(&f.Rank, &f.User, &f.Score, &f.Key, &f.ReachedAt, &f.Salt, &f.Leaf)
+	err = row.Scan(&f.Ordinal, &f.Rank, &f.User, &f.Score, &f.Key, &f.ReachedAt, &f.Salt, &f.Leaf)
 	f.ReachedAt = f.ReachedAt.UTC()
 	return f, err
 }
 
-// FinalStandings returns the standings after a rank, without users who are banned or
+// FinalStandings returns the standings after an ordinal, without users who are banned or
 // private now, and how the board ended; a not_found if its standings are not final.
 func (s *Boards) FinalStandings(
 	ctx context.Context,
@@ -231,7 +265,7 @@ func (s *Boards) FinalStandings(
 	}
 	var rows pgx.Rows
 	if err == nil {
-		rows, err = s.db.Query(ctx, `select rank, b.user_id, score, order_key, reached_at,
+		rows, err = s.db.Query(ctx, `select rank, coalesce(shared_rank, rank), b.user_id, score, order_key, reached_at,
     coalesce(encode(salt, 'hex'), ''), coalesce(encode(leaf, 'hex'), '') from board_standings as b
 where board_id = $1 and rank > $2 and not exists (select from users as u where u.user_id = b.user_id
     and (u.status = 'banned' or u.private))

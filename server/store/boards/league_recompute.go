@@ -177,7 +177,7 @@ func recompute(
 			end++
 		}
 		cohort := players[first:end]
-		rankCohort(board.League, cohort)
+		rankCohort(board, cohort)
 		for i := range cohort {
 			p := &cohort[i]
 			if p.Rank != p.RankBefore || p.Players != p.players || p.Step != p.StepBefore {
@@ -190,7 +190,7 @@ func recompute(
 }
 
 // rankCohort sets the ranks and the steps of a cohort.
-func rankCohort(l *scoreboard.League, cohort []recomputed) {
+func rankCohort(board *scoreboard.Board, cohort []recomputed) {
 	slices.SortFunc(cohort, func(a, b recomputed) int {
 		if a.left != b.left {
 			if a.left {
@@ -211,7 +211,10 @@ func rankCohort(l *scoreboard.League, cohort []recomputed) {
 			continue // without a standing, the player stays
 		}
 		p.Rank = int64(i) + 1
-		switch l.ZoneOf(p.Division, p.Rank, ranked) {
+		if before := max(i-1, 0); board.SharesRanks() && cohort[before].at.Key == p.at.Key {
+			p.Rank = max(cohort[before].Rank, 1)
+		}
+		switch board.League.ZoneOf(p.Division, p.Rank, ranked) {
 		case scoreboard.ZonePromotion:
 			p.Step = 1
 		case scoreboard.ZoneRelegation:

@@ -39,13 +39,13 @@ where r.board_id = $1 and b.league_decided_at is null for update of r`
 	sqlDecideCohorts = `with cohorts as (
     select cohort_id, division from league_cohorts where board_id = $1 and cohort_id > $2 order by cohort_id limit $3
 ), ranked as (
-    select m.user_id, c.cohort_id, c.division, row_number() over w as rank,
+    select m.user_id, c.cohort_id, c.division, rank() over w as rank,
         count(*) over (partition by c.cohort_id) as players
     from cohorts as c join league_members as m on m.cohort_id = c.cohort_id
     join board_standings as s on s.board_id = $1 and s.user_id = m.user_id
     join users as u on u.user_id = m.user_id
     where u.status not in ('banned', 'erased') and not u.private
-    window w as (partition by c.cohort_id order by s.rank)
+    window w as (partition by c.cohort_id order by coalesce(s.shared_rank, s.rank))
 ), steps as (
     select r.*, case
         when r.players < $5 then 0

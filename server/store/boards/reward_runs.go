@@ -29,13 +29,15 @@ order by since desc limit 1 on conflict (board_id) do nothing`
 
 	sqlRunTable = sqlTable + ` where table_id = (select table_id from reward_runs where board_id = $1)`
 
+	// Ranks are those in the order of the board, but for the ones that grants say.
 	sqlRank = `select order_key from board_standings where board_id = $1 and rank = $2`
 
 	sqlLockRun = `select next_rank, revision from reward_runs where board_id = $1 and ended_at is null for update`
 
 	// Statuses are locked: nobody is erased or banned between the look at the row and the commit.
 	sqlGrant = `insert into reward_grants (board_id, user_id, rank, table_id, band, revision, granted_at, expires_at)
-select s.board_id, s.user_id, s.rank, $4::bigint, w.band, $9::integer, t.at, t.at + make_interval(secs => $5)
+select s.board_id, s.user_id, coalesce(s.shared_rank, s.rank), $4::bigint, w.band, $9::integer, t.at,
+    t.at + make_interval(secs => $5)
 from board_standings as s join unnest($6::bigint[], $7::bigint[], $8::integer[]) as w(first, last, band)
     on s.rank between w.first and w.last
 cross join (select clock_timestamp() as at) as t join users as u on u.user_id = s.user_id
@@ -44,7 +46,8 @@ on conflict (board_id, user_id) do nothing returning grant_id`
 
 	// Users who have left all boards, and so have no place in the standings, with the rank that they would
 	// have.
-	sqlPrivate = `select c.user_id, rank_in_standings($1, $2, order_key, reached_at, c.user_id), score
+	sqlPrivate = `select c.user_id, case when $5 then rank_in_standings($1, $2, order_key, 'epoch', '')
+    else rank_in_standings($1, $2, order_key, reached_at, c.user_id) end, score
 from (select s.user_id, s.score, s.order_key, s.reached_at from private_users as p
     join users as u on u.user_id = p.user_id join scores as s on s.user_id = p.user_id and s.board_id = $1
     where p.until is null and p.user_id > $3 and u.private and u.status not in ('banned', 'erased')
@@ -205,7 +208,41 @@ where board_id = $1 and standings_hash is not null`, id), &run.total)
 		return nil, err
 	}
 	run.segments = run.table.Segments(run.total, run.board.Tiers, ranges)
-	return run, nil
+	if run.board.SharesRanks() {
+		run.segments, err = s.inOrder(ctx, id, run)
+	}
+	return run, err
+}
+
+// inOrder returns the segments of shared ranks as ranks in the order of the board: all who share a
+// rank of a segment are in it, also those who are behind its last rank in that order.
+func (s *Rewards) inOrder(
+	ctx context.Context, id scoreboard.BoardID, run *rewardRun,
+) (segments []scoreboard.RewardSegment, err error) {
+	// end returns the last one who shares a rank of at most rank.
+	end := func(rank int64) (int64, error) {
+		if rank == 0 {
+			return 0, nil
+		}
+		var key int64
+		if err := s.db.QueryRow(ctx, sqlRank, id, rank).Scan(&key); err != nil {
+			return 0, err
+		}
+		return s.lastRank(ctx, id, run.total, key)
+	}
+	for _, g := range run.segments {
+		before, err := end(g.First - 1)
+		if err != nil {
+			return nil, err
+		}
+		if g.Last, err = end(g.Last); err != nil {
+			return nil, err
+		}
+		if g.First = before + 1; g.First <= g.Last {
+			segments = append(segments, g)
+		}
+	}
+	return segments, nil
 }
 
 // lastRank returns the last rank with a key of at most key, by bisection: standings are in the order of
@@ -250,7 +287,7 @@ func grantRanks(
 func grantPrivate(
 	ctx context.Context, tx pgx.Tx, run *rewardRun, size int64,
 ) (granted int64, more bool, err error) {
-	rows, err := tx.Query(ctx, sqlPrivate, run.board.ID, run.total, run.afterUser, size)
+	rows, err := tx.Query(ctx, sqlPrivate, run.board.ID, run.total, run.afterUser, size, run.board.SharesRanks())
 	if err != nil {
 		return 0, false, err
 	}

@@ -71,30 +71,35 @@ where b.board_id = $1`, id).Scan(&read)
 		return m.repeatRanks(ctx, id, hour)
 	}
 	var users []scoreboard.UserID
+	var ranks []int64
 	// Who is hidden then or now has no rank.
 	err = m.snapshot(ctx, board, hour, func(ctx context.Context, tx pgx.Tx) error {
 		v, err := m.load(ctx, tx, board, scoreboard.PastTime{At: hour, Masked: true})
 		if err != nil {
 			return err
 		}
-		page, _, err := v.page(ctx, nil, sampledRanks)
-		for i := range page {
-			users = append(users, page[i].User)
+		page, first, err := v.page(ctx, nil, sampledRanks)
+		if err != nil {
+			return err
+		}
+		rows, err := v.entries(ctx, page, first)
+		for i := range rows {
+			users, ranks = append(users, rows[i].User), append(ranks, rows[i].Rank)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return m.addRanks(ctx, id, hour, users)
+	return m.addRanks(ctx, id, hour, users, ranks)
 }
 
-// addRanks adds a sample: users by their ranks, from 1.
+// addRanks adds a sample: users and their ranks.
 func (m *PastBoards) addRanks(
-	ctx context.Context, board scoreboard.BoardID, hour time.Time, users []scoreboard.UserID,
+	ctx context.Context, board scoreboard.BoardID, hour time.Time, users []scoreboard.UserID, ranks []int64,
 ) error {
 	return m.mark(ctx, board, hour, func(tx pgx.Tx, last *time.Time) (bool, error) {
-		_, err := tx.Exec(ctx, sqlAddRanks, board, hour, last, users)
+		_, err := tx.Exec(ctx, sqlAddRanks, board, hour, last, users, ranks)
 		return true, err
 	})
 }
@@ -115,7 +120,7 @@ const (
     last_rank, last_at)
 select $1, t.u, t.rank, $2, case when t.rank <= 10 then 1 else 0 end,
     case when t.rank <= 10 then ($2::timestamptz at time zone 'UTC')::date end, t.rank, $2
-from unnest($4::text[]) with ordinality as t(u, rank)
+from unnest($4::text[], $5::bigint[]) as t(u, rank)
 join users as known on known.user_id = t.u and known.status <> 'erased'
 on conflict (board_id, user_id) do update set
     best_rank = least(m.best_rank, excluded.best_rank),

@@ -18,11 +18,16 @@ import (
 type rankSample struct {
 	hour     time.Time
 	users    []scoreboard.UserID
-	repeated bool // the board had not changed
+	ranks    []int64 // nil: from 1
+	repeated bool    // the board had not changed
 }
 
 func (s *rankSample) rank(user scoreboard.UserID) int64 {
-	return 1 + int64(slices.Index(s.users, user))
+	i := slices.Index(s.users, user)
+	if i >= 0 && s.ranks != nil {
+		return s.ranks[i]
+	}
+	return 1 + int64(i)
 }
 
 // allTimeOf computes the statistics of samples, one after the other.
@@ -108,10 +113,10 @@ func TestMarksOfRandomRanks(t *testing.T) {
 			if err := s.PastBoards.RepeatRanks(t.Context(), "x", hour); err != nil {
 				t.Fatal(err)
 			}
-			samples = append(samples, rankSample{hour, samples[len(samples)-1].users, true})
+			samples = append(samples, rankSample{hour: hour, users: samples[len(samples)-1].users, repeated: true})
 		} else {
 			add(s, hour, ranks)
-			samples = append(samples, rankSample{hour, ranks, false})
+			samples = append(samples, rankSample{hour: hour, users: ranks})
 		}
 		slices.Reverse(users)
 		add(other, hour, users)
@@ -148,7 +153,7 @@ func TestTwoProcessesSampleOnce(t *testing.T) {
 		if conn.Count(t, `select last_rank from rank_marks where board_id = 'x' and user_id = $1`, users[0]) != 1 {
 			counted = reversed
 		}
-		samples = append(samples, rankSample{hour, counted, false})
+		samples = append(samples, rankSample{hour: hour, users: counted})
 		checkMarks(t, s, "x", samples, users)
 	}
 }
@@ -187,7 +192,7 @@ func TestSampleIsTheBoardThen(t *testing.T) {
 			}
 			sample := rankSample{hour: at}
 			for _, e := range top.Entries {
-				sample.users = append(sample.users, e.User)
+				sample.users, sample.ranks = append(sample.users, e.User), append(sample.ranks, e.Rank)
 			}
 			samples[board] = append(samples[board], sample)
 			if err := w.s.PastBoards.Sample(t.Context(), board, at); err != nil {
@@ -296,7 +301,7 @@ func TestHiddenUsersAreNotSampled(t *testing.T) {
 	if err := s.PastBoards.Sample(t.Context(), "global", at); err != nil {
 		t.Fatal(err)
 	}
-	checkMarks(t, s, "global", []rankSample{{at.UTC(), users[3:], false}}, users)
+	checkMarks(t, s, "global", []rankSample{{hour: at.UTC(), users: users[3:]}}, users)
 	// An erasure between the read and the write leaves none either.
 	if err := s.PastBoards.AddRanks(t.Context(), "global", at.Add(time.Hour), users[2:]); err != nil {
 		t.Fatal(err)

@@ -51,15 +51,19 @@ func (v *view) explainNeighbours(ctx context.Context, p *scoreboard.Position, e 
 	if err != nil {
 		return err
 	}
+	ordinal, err := v.ordinal(ctx, p, e.Place.Rank)
+	if err != nil {
+		return err
+	}
+	rows, err := v.entries(ctx, around, ordinal-int64(above))
 	neighbour := func(i int) *scoreboard.Neighbour {
 		if i < 0 || i >= len(around) {
 			return nil
 		}
-		q := &around[i]
-		return &scoreboard.Neighbour{Entry: v.entry(q, e.Place.Rank+int64(i-above)), ReachedAt: q.ReachedAt}
+		return &scoreboard.Neighbour{Entry: rows[i], ReachedAt: around[i].ReachedAt}
 	}
 	e.Above, e.Below = neighbour(above-1), neighbour(above+1)
-	return nil
+	return err
 }
 
 // explainTie counts the users with the same score.
@@ -73,7 +77,11 @@ func (v *view) explainTie(ctx context.Context, p *scoreboard.Position, e *scoreb
 	if err != nil {
 		return err
 	}
-	e.Tied, e.Ahead = behind-first, e.Place.Rank-first
+	own, err := v.ordinal(ctx, p, e.Place.Rank)
+	if err != nil {
+		return err
+	}
+	e.Tied, e.Ahead = behind-first, own-first
 	next, err := v.following(ctx, &begin, 1)
 	if len(next) > 0 {
 		e.First = next[0]
@@ -84,8 +92,9 @@ func (v *view) explainTie(ctx context.Context, p *scoreboard.Position, e *scoreb
 // countHidden counts the banned users ahead. Erased and private ones leave no trace.
 func (v *view) countHidden(ctx context.Context, p *scoreboard.Position, e *scoreboard.Explanation) error {
 	var ahead []scoreboard.UserID
+	ranked := v.board.RankedAt(*p)
 	for u, q := range v.out {
-		if q.Compare(p) < 0 {
+		if q.Compare(&ranked) < 0 {
 			ahead = append(ahead, u)
 		}
 	}

@@ -40,9 +40,9 @@ func TestExplanationsAddUp(t *testing.T) {
 			}
 			s := e.Sources
 			sum := s.Submitted + s.Adjusted + s.Reversed + s.Reinstated + s.Imported + s.Archived
-			if e.Place.Score != score || sum != score || e.Place.Rank != int64(i+1) {
+			if e.Place.Score != score || sum != score || e.Place.Rank != rank(board, lines, i) {
 				t.Errorf("%s on %s: got %+v and %+v, want %d points from all sources and rank %d", user, board, e.Place,
-					s, score, i+1)
+					s, score, rank(board, lines, i))
 			}
 			var tied, ahead int64
 			for j, other := range lines {
@@ -62,7 +62,8 @@ func TestExplanationsAddUp(t *testing.T) {
 					at   int
 					what string
 				}{{e.Above, i - 1, "above"}, {e.Below, i + 1, "below"}} {
-					if n.at == j && (n.got == nil || n.got.User != name || n.got.Score != points) {
+					if n.at == j && (n.got == nil || n.got.User != name || n.got.Score != points ||
+						n.got.Rank != rank(board, lines, j)) {
 						t.Errorf("%s on %s: %s is %+v, want %s", user, board, n.what, n.got, other)
 					}
 				}
@@ -98,8 +99,9 @@ func (w *world) bannedAhead(board scoreboard.BoardID, user scoreboard.UserID) (n
 	}
 	if err := w.conn.QueryRow(w.t.Context(), `select count(*) from scores as s, scores as own where s.board_id = $1
 and s.user_id = any($3) and not s.empty and own.board_id = $1 and own.user_id = $2
-and (s.order_key, s.reached_at, s.user_id) < (own.order_key, own.reached_at, own.user_id)`, board, user, banned).
-		Scan(&n); err != nil {
+and case when $4 then s.order_key < own.order_key
+    else (s.order_key, s.reached_at, s.user_id) < (own.order_key, own.reached_at, own.user_id) end`,
+		board, user, banned, modes[board].Ties != "").Scan(&n); err != nil {
 		w.t.Fatal(err)
 	}
 	return n

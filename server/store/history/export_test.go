@@ -8,11 +8,15 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// AddRanks adds a sample of chosen ranks at a chosen hour.
+// AddRanks adds a sample of chosen users, by rank, at a chosen hour.
 func (m *PastBoards) AddRanks(
 	ctx context.Context, board scoreboard.BoardID, hour time.Time, users []scoreboard.UserID,
 ) error {
-	return m.addRanks(ctx, board, hour, users)
+	ranks := make([]int64, len(users))
+	for i := range ranks {
+		ranks[i] = int64(i) + 1
+	}
+	return m.addRanks(ctx, board, hour, users, ranks)
 }
 
 // RepeatRanks is a sample of a board that has not changed.

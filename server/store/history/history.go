@@ -48,7 +48,7 @@ func (m *PastBoards) History(
 type rankSweep struct {
 	*sweep
 	user  scoreboard.UserID
-	own   []scoreboard.Position // that the user has at one of the times, in order
+	own   []scoreboard.Position // that decide the user's rank at one of the times, in order
 	base  []int64               // standings of the checkpoint ahead of each
 	ahead []int64               // by the first own position that they are ahead of: what to add to base
 }
@@ -98,7 +98,7 @@ func (r *rankSweep) rankOwn(ctx context.Context) error {
 			}
 		}
 		if me.exists {
-			r.own = append(r.own, me.Position)
+			r.own = append(r.own, r.series.board.RankedAt(me.Position))
 		}
 	}
 	slices.SortFunc(r.own, func(p, q scoreboard.Position) int { return p.Compare(&q) })
@@ -150,7 +150,8 @@ func (r *rankSweep) point(at time.Time) scoreboard.RankPoint {
 	if !r.shown(r.user, me) {
 		return point
 	}
-	i := sort.Search(len(r.own), func(i int) bool { return r.own[i].Compare(&me.Position) >= 0 })
+	ranked := r.series.board.RankedAt(me.Position)
+	i := sort.Search(len(r.own), func(i int) bool { return r.own[i].Compare(&ranked) >= 0 })
 	point.Score, point.Rank = r.series.board.Order.Score(me.Key), 1+r.base[i]
 	for _, n := range r.ahead[:i+1] {
 		point.Rank += n

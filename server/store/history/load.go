@@ -47,7 +47,7 @@ type loader struct {
 func newLoader(tx pgx.Tx, board *scoreboard.Board, at scoreboard.PastTime) *loader {
 	return &loader{
 		view: view{
-			tx: tx, order: board.Order, changes: make(map[scoreboard.UserID]*change),
+			tx: tx, board: board, order: board.Order, changes: make(map[scoreboard.UserID]*change),
 			hidden: make(map[scoreboard.UserID]struct{}),
 		},
 		board: board, at: at,

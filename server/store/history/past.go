@@ -107,9 +107,14 @@ func (m *PastBoards) Top(
 			return err
 		}
 		top = &scoreboard.Top{Board: board.ID, AsOf: at.At, UpdatedAt: at.At, Total: v.total}
-		for i, p := range page {
-			top.Entries = append(top.Entries, v.entry(&p, rank+int64(i)))
-			top.Reached = append(top.Reached, p.ReachedAt)
+		if top.Entries, err = v.entries(ctx, page, rank); err != nil {
+			return err
+		}
+		if board.SharesRanks() {
+			top.First = rank
+		}
+		for i := range page {
+			top.Reached = append(top.Reached, page[i].ReachedAt)
 		}
 		return nil
 	})
@@ -132,9 +137,14 @@ func (m *PastBoards) Place(
 			return nil
 		}
 		around, above, err := v.around(ctx, p, k)
-		for i := range around {
-			place.Neighbours = append(place.Neighbours, v.entry(&around[i], place.Rank-int64(above)+int64(i)))
+		if err != nil {
+			return err
 		}
+		ordinal, err := v.ordinal(ctx, p, place.Rank)
+		if err != nil {
+			return err
+		}
+		place.Neighbours, err = v.entries(ctx, around, ordinal-int64(above))
 		return err
 	})
 	if err != nil {
@@ -155,7 +165,7 @@ func (v *view) place(
 		return nil, nil, scoreboard.Errorf(wire.CodeNotFound, "user %s had no score on board %s at %s", user,
 			board.ID, at.Format(time.RFC3339Nano))
 	}
-	rank, err := v.rank(ctx, p)
+	rank, err := v.sharedRank(ctx, p)
 	return p, &scoreboard.Place{
 		Board: board.ID, User: user, Score: board.Order.Score(p.Key), Rank: rank, Total: v.total,
 		UpdatedAt: p.ReachedAt, AsOf: at,

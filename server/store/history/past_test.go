@@ -98,8 +98,8 @@ type voided struct {
 
 var modes = map[scoreboard.BoardID]scoreboard.Board{
 	"sum":  {Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest},
-	"high": {Mode: scoreboard.ModeBest, Order: scoreboard.OrderHighest},
-	"low":  {Mode: scoreboard.ModeBest, Order: scoreboard.OrderLowest},
+	"high": {Mode: scoreboard.ModeBest, Order: scoreboard.OrderHighest, Ties: scoreboard.TiesShared},
+	"low":  {Mode: scoreboard.ModeBest, Order: scoreboard.OrderLowest, Ties: scoreboard.TiesShared},
 	"last": {Mode: scoreboard.ModeLatest, Order: scoreboard.OrderHighest},
 }
 
@@ -114,8 +114,8 @@ func newWorld(t *testing.T) *world {
 		private: make(map[scoreboard.UserID]bool),
 	}
 	for id, b := range modes {
-		conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta)
-values ($1, $1, $2, $3, -100, 100)`, id, b.Mode, b.Order)
+		conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, ties)
+values ($1, $1, $2, $3, -100, 100, nullif($4, ''))`, id, b.Mode, b.Order, b.Ties)
 		w.boards = append(w.boards, id)
 	}
 	slices.Sort(w.boards)
@@ -252,6 +252,16 @@ where board_id = $1 and not hidden order by order_key, reached_at, user_id`, boa
 	return lines
 }
 
+// rank is that of a line.
+func rank(board scoreboard.BoardID, lines []string, i int) int64 {
+	b := modes[board]
+	if !b.SharesRanks() {
+		return int64(i + 1)
+	}
+	score := func(line string) string { return line[strings.Index(line, " "):] }
+	return 1 + int64(slices.IndexFunc(lines, func(line string) bool { return score(line) == score(lines[i]) }))
+}
+
 // today is what a board would have shown at a moment without the events that are reversed
 // now and without the users that are hidden now.
 func (w *world) today(board scoreboard.BoardID, at time.Time) []string {
@@ -325,8 +335,10 @@ func (w *world) check(board scoreboard.BoardID, at scoreboard.PastTime, want []s
 			w.t.Fatalf("%s at %v: %d users, want %d", board, at, top.Total, len(want))
 		}
 		for i, e := range top.Entries {
-			if got = append(got, fmt.Sprintf("%s %d", e.User, e.Score)); e.Rank != int64(len(got)) {
-				w.t.Fatalf("%s at %v: %s has rank %d, want %d", board, at, e.User, e.Rank, len(got))
+			got = append(got, fmt.Sprintf("%s %d", e.User, e.Score))
+			if n := len(got); e.Rank != rank(board, got, n-1) || top.Ordinal(i) != int64(n) {
+				w.t.Fatalf("%s at %v: number %d, %s, has rank %d, want %d", board, at, n, e.User, e.Rank,
+					rank(board, got, n-1))
 			}
 			p := top.Position(i, b.Order)
 			after = &p
@@ -347,13 +359,13 @@ func (w *world) check(board scoreboard.BoardID, at scoreboard.PastTime, want []s
 		var around []string
 		for j, e := range place.Neighbours {
 			around = append(around, fmt.Sprintf("%s %d", e.User, e.Score))
-			if e.Rank != int64(max(i-2, 0)+j+1) {
+			if e.Rank != rank(board, want, max(i-2, 0)+j) {
 				w.t.Fatalf("%s at %v: neighbour %s of %s has rank %d", board, at, e.User, user, e.Rank)
 			}
 		}
-		if place.Rank != int64(i+1) || !slices.Equal(around, want[max(i-2, 0):min(i+3, len(want))]) {
+		if place.Rank != rank(board, want, i) || !slices.Equal(around, want[max(i-2, 0):min(i+3, len(want))]) {
 			w.t.Fatalf("%s at %v: %s has rank %d and neighbours %v, want rank %d of %v", board, at, user, place.Rank,
-				around, i+1, want)
+				around, rank(board, want, i), want)
 		}
 	}
 }
@@ -399,7 +411,7 @@ func (w *world) checkHistory(board scoreboard.BoardID, user scoreboard.UserID, a
 				if err != nil {
 					w.t.Fatal(err)
 				}
-				p.Score, p.Rank, on = scoreboard.Score(n), int64(i+1), true
+				p.Score, p.Rank, on = scoreboard.Score(n), rank(board, lines, i), true
 			}
 		}
 		times, want = append(times, s.at), append(want, p)

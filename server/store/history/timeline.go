@@ -164,6 +164,9 @@ func (f *timeline) top() []scoreboard.Entry {
 	for i := range entries {
 		entries[i] = f.entry(&best[i], int64(i+1))
 	}
+	if f.series.board.SharesRanks() {
+		scoreboard.ShareRanks(entries, 1)
+	}
 	return entries
 }
 

@@ -59,8 +59,9 @@ func (w *world) checkTimeline(board scoreboard.BoardID, asNow bool, at []shown, 
 		}
 		var got []string
 		for j, e := range current.Entries {
-			if got = append(got, fmt.Sprintf("%s %d", e.User, e.Score)); e.Rank != int64(j+1) {
-				w.t.Fatalf("%s at %v: %s has rank %d, want %d", board, s.at, e.User, e.Rank, j+1)
+			got = append(got, fmt.Sprintf("%s %d", e.User, e.Score))
+			if e.Rank != rank(board, got, j) {
+				w.t.Fatalf("%s at %v: %s has rank %d, want %d", board, s.at, e.User, e.Rank, rank(board, got, j))
 			}
 		}
 		if want := lines[:min(limit, len(lines))]; !slices.Equal(got, want) {

@@ -18,6 +18,7 @@ import (
 // that changed since, and these with what they had at the moment.
 type view struct {
 	tx         pgx.Tx
+	board      *scoreboard.Board
 	order      scoreboard.Order
 	checkpoint int64
 	blocks     []block
@@ -117,6 +118,34 @@ func named(ctx context.Context, tx pgx.Tx, standings []standing) ([]scoreboard.P
 	return positions, err
 }
 
+// entries returns rows of standings, of which the first has this rank in the order of the board.
+func (v *view) entries(ctx context.Context, of []scoreboard.Position, first int64) ([]scoreboard.Entry, error) {
+	rows := make([]scoreboard.Entry, 0, len(of))
+	for i := range of {
+		rows = append(rows, v.entry(&of[i], first+int64(i)))
+	}
+	if len(rows) == 0 || !v.board.SharesRanks() {
+		return rows, nil
+	}
+	shared, err := v.sharedRank(ctx, &of[0])
+	scoreboard.ShareRanks(rows, shared)
+	return rows, err
+}
+
+// sharedRank is the rank of a standing as the board has ranks.
+func (v *view) sharedRank(ctx context.Context, p *scoreboard.Position) (int64, error) {
+	at := v.board.RankedAt(*p)
+	return v.rank(ctx, &at)
+}
+
+// ordinal is the rank of a standing in the order of the board; rank is as the board has ranks.
+func (v *view) ordinal(ctx context.Context, p *scoreboard.Position, rank int64) (int64, error) {
+	if !v.board.SharesRanks() {
+		return rank, nil
+	}
+	return v.rank(ctx, p)
+}
+
 // blockOf returns the first block that can have a standing at or after p; it may be beyond
 // the last one. All blocks before it are ahead of p.
 func (v *view) blockOf(p *scoreboard.Position) int {
@@ -124,7 +153,7 @@ func (v *view) blockOf(p *scoreboard.Position) int {
 	return max(i-1, 0)
 }
 
-// rank is 1 + the standings ahead of p.
+// rank is 1 + the standings ahead of p, in the order of the board.
 func (v *view) rank(ctx context.Context, p *scoreboard.Position) (int64, error) {
 	ahead, err := v.ahead(ctx, p)
 	if err != nil {
@@ -274,7 +303,7 @@ func (v *view) lastBlock(p *scoreboard.Position) int {
 }
 
 // page returns the standings behind a position, nil for the first ones, and the rank of the
-// first.
+// first in the order of the board.
 func (v *view) page(
 	ctx context.Context, after *scoreboard.Position, limit int,
 ) (page []scoreboard.Position, rank int64, err error) {

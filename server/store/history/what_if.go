@@ -373,7 +373,7 @@ func ranks(places []place, ties scoreboard.Ties) []int32 {
 
 // compare derives what changes between the two standings.
 func (t *trial) compare() {
-	before, after := ranks(t.now, scoreboard.TiesFirst), ranks(t.then, t.ask.Rules.Ties)
+	before, after := ranks(t.now, t.board.Ties), ranks(t.then, cmp.Or(t.ask.Rules.Ties, t.board.Ties))
 	r := &t.result
 	r.Losers = int64(len(t.rejected))
 	var changed []int32

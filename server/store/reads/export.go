@@ -23,15 +23,20 @@ const exportChunk = 5_000
 // Export calls do with all standings of a board, best first, in chunks from one snapshot.
 // The snapshot is open until do has had the last chunk; the caller bounds that time.
 func (r *Reads) Export(
-	ctx context.Context, board scoreboard.BoardID, do func([]scoreboard.FinalStanding) error,
+	ctx context.Context, board *scoreboard.Board, do func([]scoreboard.FinalStanding) error,
 ) error {
+	var last scoreboard.Entry
 	scan := func(row pgx.CollectableRow) (s scoreboard.FinalStanding, err error) {
-		err = row.Scan(&s.Rank, &s.User, &s.Score, &s.ReachedAt, &s.Metadata)
-		s.ReachedAt = s.ReachedAt.UTC()
+		err = row.Scan(&s.Ordinal, &s.User, &s.Score, &s.ReachedAt, &s.Metadata)
+		s.ReachedAt, s.Rank = s.ReachedAt.UTC(), s.Ordinal
+		if board.SharesRanks() && s.Ordinal > 1 && s.Score == last.Score {
+			s.Rank = last.Rank
+		}
+		last = s.Entry
 		return s, err
 	}
-	if err := pg.InChunks(ctx, r.db, "export", exportChunk, scan, do, sqlExport, board); err != nil {
-		return pg.Translate(fmt.Errorf("export board %s: %w", board, err))
+	if err := pg.InChunks(ctx, r.db, "export", exportChunk, scan, do, sqlExport, board.ID); err != nil {
+		return pg.Translate(fmt.Errorf("export board %s: %w", board.ID, err))
 	}
 	return nil
 }

@@ -83,17 +83,21 @@ order by order_key, reached_at, user_id limit $5`
 		if err != nil {
 			return err
 		}
-		first := int64(1)
+		first := []int64{1} // the rank of the first row in the order of the board; before it, the shared one
 		if after != nil && len(top.Entries) > 0 {
-			p := top.Position(0, board.Order)
-			ranks, err := tx.ranks(ctx, []scoreboard.Position{p})
-			if err != nil {
+			at := []scoreboard.Position{top.Position(0, board.Order)}
+			if board.SharesRanks() {
+				at = []scoreboard.Position{board.RankedAt(at[0]), at[0]}
+			}
+			if first, err = tx.ranks(ctx, at); err != nil {
 				return err
 			}
-			first = ranks[0]
 		}
 		for i := range top.Entries {
-			top.Entries[i].Rank = first + int64(i)
+			top.Entries[i].Rank = first[len(first)-1] + int64(i)
+		}
+		if board.SharesRanks() {
+			top.ShareRanks(first[0])
 		}
 		top.Total, err = tx.total(ctx, nil)
 		return err
@@ -158,25 +162,29 @@ func (tx *snapshot) own(ctx context.Context, users ...scoreboard.UserID) ([]own,
 // ranksOf ranks scores, which are in ranking order, among each other and among the
 // standings of everyone else: those of the same users are not counted. A hidden score has
 // the rank that it would have, and no other score counts it.
-func (tx *snapshot) ranksOf(ctx context.Context, all []own) ([]int64, error) {
+func (tx *snapshot) ranksOf(ctx context.Context, board *scoreboard.Board, all []own) ([]int64, error) {
 	positions := make([]scoreboard.Position, len(all))
 	for i := range all {
-		positions[i] = all[i].Position
+		positions[i] = board.RankedAt(all[i].Position)
 	}
+	return tx.ranksAt(ctx, positions, all)
+}
+
+// ranksAt is ranksOf for positions in order, none of which is counted itself.
+func (tx *snapshot) ranksAt(ctx context.Context, positions []scoreboard.Position, all []own) ([]int64, error) {
 	ranks, err := tx.ranks(ctx, positions)
 	if err != nil {
 		return nil, err
 	}
-	ahead := int64(0) // shown ones before i
-	for i := range all {
-		ranks[i] += ahead
+	for i := range positions {
+		at := &positions[i]
 		for j := range all {
-			if c := all[j].counted; c != nil && c.Compare(&all[i].Position) < 0 {
+			if !all[j].hidden && all[j].Compare(at) < 0 {
+				ranks[i]++
+			}
+			if c := all[j].counted; c != nil && c.Compare(at) < 0 {
 				ranks[i]--
 			}
-		}
-		if !all[i].hidden {
-			ahead++
 		}
 	}
 	return ranks, nil
@@ -242,13 +250,13 @@ func (r *Reads) Place(
 		}
 		o := &all[0]
 		o.describe(p)
-		ranks, err := tx.ranksOf(ctx, all)
+		ranks, err := tx.ranksOf(ctx, board, all)
 		if err != nil {
 			return err
 		}
 		p.Rank = ranks[0]
 		if k > 0 {
-			if p.Neighbours, err = tx.around(ctx, board, p, &o.Position, k); err != nil {
+			if p.Neighbours, err = tx.around(ctx, board, p, o, k); err != nil {
 				return err
 			}
 		}
@@ -291,7 +299,7 @@ func (tx *snapshot) around(
 	ctx context.Context,
 	board *scoreboard.Board,
 	p *scoreboard.Place,
-	own *scoreboard.Position,
+	own *own,
 	k int,
 ) ([]scoreboard.Entry, error) {
 	const others = `select user_id, order_key from standings as s
@@ -324,7 +332,27 @@ where board_id = $1 and` + sqlShown + `and user_id <> $4 and (order_key, reached
 	for i := range all {
 		all[i].Rank = p.Rank - int64(at) + int64(i)
 	}
+	if board.SharesRanks() {
+		err := tx.shareRanks(ctx, board, all, at, own)
+		return all, err
+	}
 	return all, nil
+}
+
+// shareRanks sets the shared ranks of a user's row, which is number at, and those around it.
+func (tx *snapshot) shareRanks(
+	ctx context.Context, board *scoreboard.Board, rows []scoreboard.Entry, at int, user *own,
+) error {
+	first := board.RankedAt(scoreboard.Position{Key: board.Order.Key(rows[0].Score)})
+	ranks, err := tx.ranksAt(ctx, []scoreboard.Position{first, user.Position}, []own{*user})
+	if err != nil {
+		return err
+	}
+	for i := range rows {
+		rows[i].Rank = ranks[1] - int64(at) + int64(i)
+	}
+	scoreboard.ShareRanks(rows, ranks[0])
+	return nil
 }
 
 // List returns the standings of users, best first; private ones have those that they would
@@ -341,7 +369,7 @@ func (r *Reads) List(
 		if err != nil {
 			return err
 		}
-		ranks, err := tx.ranksOf(ctx, found)
+		ranks, err := tx.ranksOf(ctx, board, found)
 		if err != nil {
 			return err
 		}
@@ -369,9 +397,12 @@ func (r *Reads) List(
 }
 
 // RankOf is the rank that a score would have if it were reached now: after every
-// standing with the same score.
+// standing with the same score, or with them on a board that shares ranks.
 func (r *Reads) RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (rank int64, err error) {
 	next := scoreboard.Position{Key: board.Order.Key(score) + 1, ReachedAt: beforeAll.ReachedAt}
+	if board.SharesRanks() {
+		next.Key--
+	}
 	err = r.inSnapshot(ctx, board.ID, func(tx *snapshot) error {
 		ranks, err := tx.ranks(ctx, []scoreboard.Position{next})
 		if err == nil {

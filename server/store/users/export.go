@@ -20,8 +20,8 @@ var exported = []struct{ kind, sql string }{
 	{"privacy", `select user_id, visibility, changed_at, returns from user_privacy where user_id = $1`},
 	{"private_period", `select user_id, since, until from private_users where user_id = $1 order by since`},
 	{"score", `select * from scores where user_id = $1`},
-	{"final_standing", `select board_id, rank, user_id, score, reached_at, encode(salt, 'hex') as salt,
-    encode(leaf, 'hex') as leaf from board_standings
+	{"final_standing", `select board_id, coalesce(shared_rank, rank) as rank, user_id, score, reached_at,
+    encode(salt, 'hex') as salt, encode(leaf, 'hex') as leaf from board_standings
 where user_id = $1 and board_id in (select board_id from boards where closed_at is not null)`},
 	{"rank_mark", `select * from rank_marks where user_id = $1 order by board_id`},
 	{

@@ -121,7 +121,7 @@ func TestRebuildAfterPostgresWentBack(t *testing.T) {
 			if change := r.checkHistory(t); change != nil {
 				t.Fatalf("after a normal restart: %s", change)
 			}
-			lost, err := r.ranking.Top(ctx, r.board.ID)
+			lost, err := r.ranking.Top(ctx, &r.board)
 			if err != nil || lost.Total != 30 {
 				t.Fatal(lost, err)
 			}
@@ -173,7 +173,7 @@ func TestOtherDatabaseNeedsAnOperator(t *testing.T) {
 	other := openOn(t, backends.Postgres(t, migrations.Up))
 	other.rdb, other.ranking = r.rdb, r.ranking
 	other.record(t, 50, 5)
-	before, err := r.ranking.Top(ctx, r.board.ID)
+	before, err := r.ranking.Top(ctx, &r.board)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestOtherDatabaseNeedsAnOperator(t *testing.T) {
 	}
 	other.startRebuilder(t)
 	time.Sleep(2500 * time.Millisecond) // two checks of the rebuilder
-	after, err := r.ranking.Top(ctx, r.board.ID)
+	after, err := r.ranking.Top(ctx, &r.board)
 	if err != nil || after.Epoch != before.Epoch || after.Total != 20 {
 		t.Fatalf("the rebuilder overwrote the board: %+v, %v", after, err)
 	}
@@ -306,7 +306,7 @@ where who = 'scoreboardd' and action = 'history.adopt' and target = 'database:po
 	if n != 2 {
 		t.Errorf("%d audit entries in the transactions of the adoptions, want 2", n)
 	}
-	after, err := r.ranking.Top(ctx, r.board.ID)
+	after, err := r.ranking.Top(ctx, &r.board)
 	if err != nil || after.Epoch <= before.Epoch || after.Total != 20 {
 		t.Errorf("after: %+v, %v", after, err)
 	}
@@ -356,7 +356,7 @@ from scores where user_id = 'slow'`,
 	r.awaitAdoption(t)
 	var at scoreboard.Cursor
 	r.applyOutbox(t, &at)
-	if p, err := r.ranking.Place(ctx, r.board.ID, "slow", 0); err != nil || p.Score != 7 {
+	if p, err := r.ranking.Place(ctx, &r.board, "slow", 0); err != nil || p.Score != 7 {
 		t.Errorf("got %+v, %v; want the committed increment", p, err)
 	}
 	if v := r.check(t, false); v.Users != 21 || slices.ContainsFunc(v.Differences, func(d repair.Difference) bool {
@@ -397,7 +397,7 @@ func TestStuckWriterDelaysTheRebuild(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := r.ranking.Top(ctx, r.board.ID); !errors.Is(err, scoreboard.ErrNotLoaded) {
+	if _, err := r.ranking.Top(ctx, &r.board); !errors.Is(err, scoreboard.ErrNotLoaded) {
 		t.Errorf("a board of the history before: got %v, want not loaded", err)
 	}
 	change := r.checkHistory(t)

@@ -113,7 +113,7 @@ func (p *replayRig) replay(r repair.Replay) (*repair.ReplayResult, error) {
 
 func (p *replayRig) total() int64 {
 	p.t.Helper()
-	top, err := p.ranking.Top(ctx, p.board.ID)
+	top, err := p.ranking.Top(ctx, &p.board)
 	if err != nil {
 		p.t.Fatal(err)
 	}

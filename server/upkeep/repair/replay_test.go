@@ -67,7 +67,7 @@ func TestReplayAppliesOnlyWhatTheRankingLost(t *testing.T) {
 		if err != nil || again.Newer != 0 || again.Same != 2501 {
 			t.Errorf("a second replay: %+v, %v; want no change", again, err)
 		}
-		place, err := p.ranking.Place(ctx, p.board.ID, "user200", 0)
+		place, err := p.ranking.Place(ctx, &p.board, "user200", 0)
 		if err != nil || place.Score != 1 {
 			t.Errorf("user200 has %+v, %v: a newer state was overwritten", place, err)
 		}

@@ -47,7 +47,7 @@ select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from s
 	)
 	stop := backends.Run(t, s.Run)
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		top, err := r.ranking.Top(ctx, r.board.ID)
+		top, err := r.ranking.Top(ctx, &r.board)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 		})
 	}
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
-		top, err := r.ranking.Top(ctx, r.board.ID)
+		top, err := r.ranking.Top(ctx, &r.board)
 		if err != nil {
 			t.Fatal(err)
 		}

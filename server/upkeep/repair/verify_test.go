@@ -275,7 +275,7 @@ func (r *rig) same(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := r.ranking.Top(ctx, r.board.ID)
+	got, err := r.ranking.Top(ctx, &r.board)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (w *Worker) readTop(ctx context.Context, board *scoreboard.Board) *scoreboa
 	if board.Status == scoreboard.StatusArchived {
 		return nil
 	}
-	top, err := w.Ranking.Top(ctx, board.ID)
+	top, err := w.Ranking.Top(ctx, board)
 	if err != nil {
 		w.Log.Debug("top not compared for webhooks", "board", board.ID, "err", err)
 		return nil

@@ -88,7 +88,7 @@ func (w *Worker) compareTiers(ctx context.Context, hooks []scoreboard.Webhook) e
 func (w *Worker) tierMessage(
 	ctx context.Context, board *scoreboard.Board, m *scoreboard.TierMove,
 ) (payload string, err error) {
-	place, err := w.Ranking.Place(ctx, board.ID, m.User, 0)
+	place, err := w.Ranking.Place(ctx, board, m.User, 0)
 	if wire.CodeOf(err) == wire.CodeNotFound {
 		return "", nil
 	}
@@ -125,16 +125,17 @@ func (w *Worker) tierMessage(
 func (w *Worker) tierAt(
 	ctx context.Context, board *scoreboard.Board, place *scoreboard.Place, at *scoreboard.Position,
 ) (tier int, rank int64, err error) {
-	behind, err := w.Ranking.Around(ctx, board.ID, at, 0, 1)
+	counted := board.RankedAt(*at)
+	behind, err := w.Ranking.Around(ctx, board, &counted, 0, 1)
 	if err != nil {
 		return -1, 0, fmt.Errorf("rank a user who may be in another tier: %w", err)
 	}
 	ahead := behind.Total
 	if len(behind.Entries) > 0 {
-		ahead = behind.Entries[0].Rank - 1
+		ahead = behind.Ordinal(0) - 1
 	}
 	own := place.Position(board.Order)
-	if own.Compare(at) <= 0 {
+	if own.Compare(&counted) <= 0 {
 		ahead-- // the user
 	}
 	return board.Tiers.Of(board.Order, ahead+1, behind.Total, board.Order.Score(at.Key)), ahead + 1, nil

@@ -43,7 +43,7 @@ func (tierBoards) All(context.Context) (map[scoreboard.BoardID]*scoreboard.Board
 type staleRanking struct{ Ranking }
 
 func (staleRanking) Place(
-	_ context.Context, _ scoreboard.BoardID, user scoreboard.UserID, _ int,
+	_ context.Context, _ *scoreboard.Board, user scoreboard.UserID, _ int,
 ) (*scoreboard.Place, error) {
 	p := &scoreboard.Place{User: user, Rank: 1, Total: 1, Score: 5, Revision: 1}
 	if user == "carl" {
@@ -53,7 +53,7 @@ func (staleRanking) Place(
 }
 
 func (staleRanking) Around(
-	context.Context, scoreboard.BoardID, *scoreboard.Position, int, int,
+	context.Context, *scoreboard.Board, *scoreboard.Position, int, int,
 ) (*scoreboard.Top, error) {
 	return &scoreboard.Top{Total: 1}, nil
 }

@@ -68,11 +68,11 @@ type Flags interface {
 
 // Ranking reads standings.
 type Ranking interface {
-	Top(ctx context.Context, board scoreboard.BoardID) (*scoreboard.Top, error)
-	Place(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, k int) (*scoreboard.Place, error)
+	Top(ctx context.Context, board *scoreboard.Board) (*scoreboard.Top, error)
+	Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int) (*scoreboard.Place, error)
 	// Around returns up to before standings at or ahead of a position, and up to behind behind it.
 	Around(
-		ctx context.Context, board scoreboard.BoardID, at *scoreboard.Position, before, behind int,
+		ctx context.Context, board *scoreboard.Board, at *scoreboard.Position, before, behind int,
 	) (*scoreboard.Top, error)
 }
 

@@ -1,7 +1,7 @@
--- KEYS: meta, rank, users. ARGV: user, neighbours on each side.
+-- KEYS: meta, rank, users. ARGV: user, neighbours on each side, 1 for shared ranks.
 -- Returns server, since, asof, built, marked, epoch, version, order, total, rank (0-based),
--- state, rank of the first neighbour, then neighbours as member, key, …; only the
--- first nine if the user is not ranked; nil if the board is not loaded.
+-- state, index of the first neighbour from 0, its 0-based rank, then neighbours as member, key, …;
+-- only the first nine if the user is not ranked; nil if the board is not loaded.
 local facts = basis('epoch', 'version', 'order')
 if not facts then
     return nil
@@ -13,6 +13,9 @@ if not rank then
     return facts
 end
 facts[10], facts[11] = rank, state
+if ARGV[3] == '1' then
+    facts[10] = better(KEYS[2], string.match(state, '^%S+', 9))
+end
 local k = tonumber(ARGV[2])
 if k > 0 then
     local first = rank - k
@@ -20,7 +23,9 @@ if k > 0 then
         first = 0
     end
     facts[12] = first
-    for _, v in ipairs(redis.call('ZRANGE', KEYS[2], first, rank + k, 'WITHSCORES')) do
+    local rows = redis.call('ZRANGE', KEYS[2], first, rank + k, 'WITHSCORES')
+    facts[13] = ahead(KEYS[2], rows, first, ARGV[3])
+    for _, v in ipairs(rows) do
         facts[#facts + 1] = v
     end
 end
