@@ -24,7 +24,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newRankCmd(p), newExplainCmd(p),
 		newFriendCmd(p),
 		newTeamCmd(p),
-		newRewardCmd(p),
+		newRewardCmd(p), newTournamentCmd(p),
 		newWatchCmd(p),
 		newTokenCmd(p),
 		newKeyCmd(p), newWebhookCmd(p),

@@ -41,6 +41,7 @@ func TestTourOfTheDocs(t *testing.T) {
 		backends.Program(t, name)
 	}
 	readme := readPage(t, "README.md")
+	tournaments := readPage(t, "docs/tournaments.md")
 	boards, reading := readPage(t, "docs/boards.md"), readPage(t, "docs/reading.md")
 	signing, protocol := readPage(t, "docs/signing.md"), readPage(t, "docs/protocol.md")
 	golang, err := exec.LookPath("go")
@@ -84,6 +85,7 @@ page() { printf '\n== %s\n' "$1"; }
 		"page docs/boards.md\n"+boards.Script(t, []string{
 		"", "Periods", "Attempts", "Increments for a period", "Metadata", "Labels", "Rules",
 	}, nil)+
+		"page docs/tournaments.md\n"+tournaments.Script(t, []string{""}, nil)+
 		"page docs/reading.md\n"+reading.Script(t, []string{""}, nil)+
 		"page docs/signing.md\n"+signing.Script(t, []string{
 		"In the body", "In the headers", "When a request is rejected",
@@ -92,6 +94,8 @@ page() { printf '\n== %s\n' "$1"; }
 		programs,
 		"--max-time 2", "--max-time 1",
 		"daily:2026-11-22", "daily:"+time.Now().In(berlin).Format(time.DateOnly),
+		"--starts 14d --ends 28d", "--starts 15s --ends 28d",
+		"sbctl score submit --user ada --board open", "sleep 16; sbctl score submit --user ada --board open",
 		"2026-12-21T00:00:00Z", time.Now().Add(30*24*time.Hour).UTC().Format(time.RFC3339),
 	)
 	shown := out
@@ -102,6 +106,8 @@ page() { printf '\n== %s\n' "$1"; }
 		`== first.go\n`, `35 false`,
 		`== docs/boards.md\n`, `(?m)^board +arena$`, `(?m)^board +daily`, `(?m)^board +season`,
 		`(?m)^board +friday`, `(?m)^board +friday`, `eu-ranked`,
+		`== docs/tournaments.md\n`, `(?m)^join +required, at most 64 players`, `(?m)^players +1 of 64`, `(?m)^joined +true`,
+		`(?m)^score +4,?200`, `(?m)^ada +20`,
 		`== docs/reading.md\n`, `(?m)^ada is \d+\w\w of \d+ on global`,
 		`== docs/signing.md\n`,
 		`"user_id":"ada",[^\n]*"processed_event_id":"round-17"`,

@@ -13,7 +13,7 @@ TARGET = HERE / "Runtime/Client/Responses.cs"
 
 # What the client reads; the schemas that these refer to are written, too.
 ROOTS = [
-    "Action", "Timeline", "Friends", "FriendsImported", "JoinTicket", "List", "Place", "Privacy", "Profile",
+    "Action", "Timeline", "Friends", "FriendsImported", "JoinTicket", "List", "Participation", "Place", "Privacy", "Profile",
     "RankExplanation", "RankHistory", "Receipt", "Rewards", "Statement", "Top",
 ]  # fmt: skip
 

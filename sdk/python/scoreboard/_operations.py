@@ -18,6 +18,7 @@ from scoreboard._types import (
     Action,
     JoinTicket,
     List,
+    Participation,
     Place,
     Profile,
     RankExplanation,
@@ -326,6 +327,11 @@ def rewards(user_id: str, state: str, before: int, limit: int) -> Call[Rewards]:
 def claim(reward_id: int, user_id: str) -> Call[Reward]:
     path = f"/v1/users/{_escape(user_id)}/rewards/{reward_id:d}/claim"
     return Call(f"claim reward {reward_id}", "POST", path, lambda v: decode(Reward, v))
+
+
+def participation(op: str, method: str, board: str, user_id: str) -> Call[Participation]:
+    path = f"/v1/boards/{_escape(board)}/join"
+    return Call(f"{op} board {board}", method, path, lambda v: decode(Participation, v), _query(user_id=user_id))
 
 
 def realtime_token(board: str) -> Call[JoinTicket]:

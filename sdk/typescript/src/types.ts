@@ -50,6 +50,9 @@ export interface Reward extends Camel<Schemas["Reward"]> {}
 /** Rewards is a page of the rewards of a user, newest first; nextBefore is before for the next one. */
 export interface Rewards extends Camel<Schemas["Rewards"]> {}
 
+/** Participation is how many have joined a period of a board that requires it, and whether a user has. */
+export interface Participation extends Camel<Schemas["Participation"]> {}
+
 /** ActionRequest starts an action: its user, its board, and limits within those of the board. */
 export interface ActionRequest extends Camel<Schemas["ActionRequest"]> {}
 

@@ -121,6 +121,7 @@ type Options struct {
 	Friends     Friends
 	Teams       Teams
 	Rewards     Rewards     // nil, or Boards is set
+	Players     Players     // nil, or Boards is set
 	FriendReads FriendReads // set where Reads is
 	// Show hides users in rows, and adds the profiles of the others; set where Reads is.
 	Show         func(context.Context, scoreboard.BoardID, []scoreboard.Entry)

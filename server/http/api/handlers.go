@@ -43,6 +43,8 @@ type handlers struct {
 	boardRules *boardRules
 	rewards    *rewards
 
+	tournaments *tournaments
+
 	moderation *moderation
 	voids      *voids
 	userData   *userData
@@ -232,6 +234,9 @@ func (p *parts) addBoards(h *handlers) {
 	h.boardRules = &boardRules{store: p.Boards, boards: h.boards, log: p.Log}
 	if p.Rewards != nil {
 		h.rewards = &rewards{store: p.Rewards, boards: h.boards, log: p.Log}
+	}
+	if p.Players != nil {
+		h.tournaments = &tournaments{store: p.Players, boards: h.boards, log: p.Log}
 	}
 }
 

@@ -96,6 +96,7 @@ func makeDocument(t *testing.T) []byte {
 			{"name": "teams", "description": "Put users into teams, which boards of teams rank."},
 			{"name": "friends", "description": "Ask users to be friends, and rank them."},
 			{"name": "rewards", "description": "Say what the winners of a period get, and claim it once."},
+			{"name": "tournaments", "description": "Join and leave periods of boards that require it."},
 			{"name": "users", "description": "Read and change the data of one user."},
 			{"name": "realtime", "description": "Follow a board live."},
 			{"name": "boards", "description": "Manage boards."},

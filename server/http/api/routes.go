@@ -134,6 +134,7 @@ const (
 	pathRoll     = "/v1/boards/:board/roll"
 
 	pathBoardRewards = "/v1/boards/:board/rewards"
+	pathJoin         = "/v1/boards/:board/join"
 
 	pathRebuild   = "/v1/admin/rebuild"
 	pathVerify    = "/v1/admin/verify"
@@ -240,6 +241,7 @@ func (h *handlers) routes() []route {
 	}
 	t = append(t, h.teamRoutes()...)
 	t = append(t, h.rewardRoutes()...)
+	t = append(t, h.tournamentRoutes()...)
 	if h.tickets.store != nil {
 		t = append(t,
 			board("GET", "/v1/realtime/token", parameters{"board"}, anyToken, &l.Tickets, h.tickets.ticket))
@@ -315,6 +317,31 @@ func (h *handlers) rewardRoutes() []route {
 		h.operatorRoute("POST", "/v1/admin/rewards", "reward.grant", noParameters, h.rewards.grantReward),
 		h.operatorRoute("POST", "/v1/admin/rewards/:id/revoke", "reward.revoke", noParameters,
 			h.rewards.revokeReward),
+	}
+}
+
+// tournamentRoutes are the routes of who has joined a period.
+func (h *handlers) tournamentRoutes() []route {
+	if h.tournaments == nil {
+		return nil
+	}
+	join := func(method string, rate *Rate, handle handler) route {
+		return route{
+			method: method, path: pathJoin, query: parameters{"user_id"}, scope: anyToken, rate: rate,
+			audit: unaudited, data: showsUser, handle: handle,
+		}
+	}
+	const players = "/v1/admin/boards/:board/players"
+	t := h.tournaments
+	return []route{
+		join("GET", &h.limits.Rank, t.participation),
+		join("POST", &h.limits.Updates, t.change(t.store.Join, (*auth.Claims).WrittenUser)),
+		join("DELETE", &h.limits.Updates, t.change(t.store.Leave, (*auth.Claims).UserID)),
+		h.operatorRoute("GET", players, "", pageParameters, t.listPlayers),
+		h.operatorRoute("PUT", players+"/:user_id", "player.add", reasonParameter,
+			t.changePlayer(t.store.Add, scoreboard.ParseClientUserID)),
+		h.operatorRoute("DELETE", players+"/:user_id", "player.remove", reasonParameter,
+			t.changePlayer(t.store.Remove, scoreboard.ParseUserID)),
 	}
 }
 

@@ -109,7 +109,7 @@ func (c *views) board(w http.ResponseWriter, r *http.Request, s *session) error 
 			return err
 		}
 	}
-	d := &boardView{Facts: boardFacts(&b), FinalHash: b.StandingsHash}
+	d := &boardView{Facts: append(boardFacts(&b), joinFacts(k, s, &b)...), FinalHash: b.StandingsHash}
 	family := b.Period != "none" && b.Family == ""
 	ranked := b.Board
 	if family {
@@ -173,6 +173,7 @@ func boardActions(b *wire.Board, family bool) (out []link) {
 				"tags", strings.Join(b.Tags, ",")),
 			changeLink("board-attempts", "Attempts", "board", b.Board, "attempts", strconv.FormatInt(b.Attempts, 10)),
 			changeLink("board-metadata", "Metadata", "board", b.Board, "metadata", cmp.Or(b.Metadata, "none")),
+			joinLink(b),
 			changeLink("board-tiers", "Tiers", "board", b.Board, "tiers", wire.TiersText(b.Tiers)),
 			changeLink("board-partitions", "Partitions", "board", b.Board, "partitions", strconv.Itoa(b.Partitions)))
 	}

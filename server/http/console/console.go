@@ -205,6 +205,7 @@ func (c *Console) route(files *design.Files) {
 		"/overview/data":                 c.views.overviewData,
 		"/boards":                        c.views.boards,
 		"/boards/{board}":                c.views.board,
+		"/boards/{board}/players":        c.views.boardPlayers,
 		"/players":                       c.views.players,
 		"/players/{user}":                c.views.player,
 		"/players/{user}/events/{event}": c.views.event,

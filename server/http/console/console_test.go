@@ -56,6 +56,10 @@ func TestChangesAreListed(t *testing.T) {
 		"partitions": {"8"},
 		"attempts":   {"3"},
 		"metadata":   {"public"},
+
+		"join": {"required"}, "max_players": {"64"}, "late_join": {"yes"},
+
+		"starts":     {"2098-01-01T00:00:00Z"},
 		"ends":       {"2099-01-01T00:00:00Z"},
 		"schedule":   {"0 18 * * fri"},
 		"require":    {"action-token,attestation"},

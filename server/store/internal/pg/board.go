@@ -19,7 +19,8 @@ const BoardColumns = `board_id, family_id, mode, sort_order, status, min_delta, 
     case when standings_hash is null then 0 else coalesce(standings_version, 1) end,
     coalesce(encode(standings_hash, 'hex'), ''), source_board, coalesce(aggregate, ''), coalesce(best_of, 0),
     coalesce(moves, ''), coalesce(platform, ''), tags, rules_version,
-    partitions, bounds_version, attempts, tiers, coalesce(schedule, ''), coalesce(metadata, '')`
+    partitions, bounds_version, attempts, tiers, coalesce(schedule, ''), coalesce(metadata, ''),
+    join_required, late_join, max_players`
 
 // ScanBoard scans BoardColumns, after any columns selected before them.
 func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
@@ -32,7 +33,8 @@ func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
 		&start, &end, &closed, &b.Require.ActionToken, &b.Require.Attestation, &minAge, &ttl,
 		&b.StandingsVersion, &b.StandingsHash,
 		&source, &team.Aggregate, &team.Best, &team.Moves, &b.Platform, &b.Tags, &b.RulesVersion, &b.Partitions,
-		&b.BoundsVersion, &b.Attempts, &b.Tiers, &b.Schedule, &b.Metadata)...)
+		&b.BoundsVersion, &b.Attempts, &b.Tiers, &b.Schedule, &b.Metadata,
+		&b.Join.Required, &b.Join.Late, &b.Join.MaxPlayers)...)
 	if source != nil {
 		team.Source = *source
 		b.Team = &team
