@@ -216,3 +216,24 @@ type DueRewards struct {
 	Board BoardID       // the instance
 	Since time.Duration // since its end
 }
+
+// RewardDifferenceKind is how a grant differs from what the final standings of its period say.
+type RewardDifferenceKind string
+
+const (
+	RewardMissing      RewardDifferenceKind = "reward_missing"
+	RewardExtra        RewardDifferenceKind = "reward_extra"
+	RewardWrong        RewardDifferenceKind = "reward_wrong" // of another band or rank
+	RewardTableDiffers RewardDifferenceKind = "reward_table" // another table was in force; of no user
+)
+
+// RewardDifference is a grant that differs, or is missing. Bands are numbered from 1, 0 is none.
+type RewardDifference struct {
+	Kind    RewardDifferenceKind
+	User    UserID
+	Grant   int64 // 0: it is missing
+	Rank    int64 // in the final standings; 0: the user is not in them
+	Want    int64 // band; for RewardTableDiffers the table
+	Got     int64
+	GotRank int64 // for which it was granted
+}

@@ -197,7 +197,7 @@ var exampleRanking = wire.RankingStatus{
 }
 
 var exampleVerified = wire.Verified{
-	Users: 12_000, Rows: 480_000, Differences: []wire.Difference{}, TookMS: 2150,
+	Users: 12_000, Rows: 480_000, Rewards: 120, Differences: []wire.Difference{}, TookMS: 2150,
 }
 
 func key(change func(*wire.Key)) wire.Key {
