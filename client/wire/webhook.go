@@ -7,7 +7,7 @@ import (
 
 // WebhookMessage is the body of a request to a webhook.
 type WebhookMessage struct {
-	// Type of the message: season.closed, user.flagged, rank.reached, user.tier.updated or webhook.test.
+	// Type of the message: season.closed, user.flagged, rank.reached, user.tier.updated, reward.granted or webhook.test.
 	Type      string          `json:"type"`
 	Timestamp time.Time       `json:"timestamp"` // of the cause
 	Data      json.RawMessage `json:"data"`
@@ -29,6 +29,19 @@ type TierUpdated struct {
 	Tier         string `json:"tier,omitempty"`          // that the event led to; absent for none
 	PreviousTier string `json:"previous_tier,omitempty"` // without the event; absent for none
 	Entry
+}
+
+// RewardGranted is the data of reward.granted: a user has won a reward in a period, and can claim it.
+type RewardGranted struct {
+	ID     int64           `json:"id"`             // id of the reward; give it out once for each id
+	Board  string          `json:"board"`          // the period that it was won in
+	Family string          `json:"family"`         // the board of the period
+	UserID string          `json:"user_id"`        // the winner, or the pseudonym of a user who hides
+	Rank   int64           `json:"rank,omitempty"` // rank in the final standings; absent if an operator granted it
+	Reward json.RawMessage `json:"reward"`         // what the table of the board says, as it was given
+	// Revision of the final standings that it follows from; absent if an operator granted it.
+	Revision  int       `json:"revision,omitempty"`
+	ExpiresAt time.Time `json:"expires_at"` // time at which it can no longer be claimed
 }
 
 // Webhook is an address that receives messages. Secret is in the response that creates or
@@ -59,7 +72,7 @@ type Webhooks struct {
 // WebhookRequest is the body of POST /v1/admin/webhooks.
 type WebhookRequest struct {
 	URL string `json:"url"` // address that receives the messages: https, or http on this machine
-	// Types of the messages: season.closed, user.flagged, rank.reached or user.tier.updated.
+	// Types of the messages: season.closed, user.flagged, rank.reached, user.tier.updated or reward.granted.
 	Types  []string `json:"types"`
 	Boards []string `json:"boards,omitempty"` // boards to watch; absent for all; required for rank.reached
 	Top    int      `json:"top,omitempty"`    // rank to reach, 1 to 100; for rank.reached

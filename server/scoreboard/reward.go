@@ -237,3 +237,22 @@ type RewardDifference struct {
 	Got     int64
 	GotRank int64 // for which it was granted
 }
+
+// RewardHorizon is up to which id all grants are committed, or never will be: ids are given before transactions end.
+type RewardHorizon struct {
+	Safe int64 // 0: not known yet
+
+	last int64  // the highest id when it was last looked for
+	xmax uint64 // transactions from this one on began later
+}
+
+// Move looks further: the highest id is last, transactions below xmin have ended, and none from xmax on has begun.
+func (h *RewardHorizon) Move(last int64, xmin, xmax uint64) {
+	if h.xmax != 0 && xmin < h.xmax {
+		return // some that may have lower ids still run
+	}
+	if h.xmax != 0 {
+		h.Safe = h.last
+	}
+	h.last, h.xmax = last, xmax
+}

@@ -111,6 +111,9 @@ func messages() []message {
 		hook(scoreboard.WebhookTierUpdated, reflect.TypeFor[wire.TierUpdated](),
 			"a user's own event has moved the user to another [tier](tiers.md) of a board",
 			"`board`, `family`, `tier`, `previous_tier`, `rank`, `user_id`, `score`"),
+		hook(scoreboard.WebhookRewardGranted, reflect.TypeFor[wire.RewardGranted](),
+			"a user has won a [reward](rewards.md) in a period, and can claim it",
+			"`id`, `board`, `family`, `user_id`, `rank`, `reward`, `revision`, `expires_at`"),
 		hook(scoreboard.WebhookTest, reflect.TypeFor[struct{}](), "`sbctl webhook test ID`", "empty"),
 	}
 }
@@ -144,6 +147,10 @@ func exampleWebhookMessages() map[string]string {
 		"webhook.user.tier.updated": encode(scoreboard.WebhookTierUpdated, wire.TierUpdated{
 			Board: "global", Family: "global", Tier: "gold", PreviousTier: "silver",
 			Entry: wire.Entry{Rank: 4, UserID: "ada", Score: 125},
+		}),
+		"reward.granted": encode(scoreboard.WebhookRewardGranted, wire.RewardGranted{
+			ID: 8841, Board: "weekly:2026-w47", Family: "weekly", UserID: "ada", Rank: 2,
+			Reward: json.RawMessage(`{"gems":500}`), Revision: 1, ExpiresAt: at("2027-02-21T00:00:02Z"),
 		}),
 		"webhook.test": encode(scoreboard.WebhookTest, struct{}{}),
 	}

@@ -170,7 +170,7 @@ var bodyBounds = map[string]object{
 	"KeyRequest.max_delta":    integers(0, scoreboard.MaxScore),
 	"SettingChange.name":      text(maxBody),
 	"WebhookRequest.url":      {"pattern": patternWebhookURL, "maxLength": maxWebhookURL},
-	"WebhookRequest.types":    enum("season.closed", "user.flagged", "rank.reached", "user.tier.updated"),
+	"WebhookRequest.types":    enum("season.closed", "user.flagged", "rank.reached", "user.tier.updated", "reward.granted"),
 	"WebhookRequest.boards":   families,
 	"WebhookRequest.top":      integers(0, scoreboard.TopSize),
 }
@@ -184,7 +184,7 @@ var bodyItems = map[string]object{
 	"BoardRuleRequest.actions": list(0, scoreboard.MaxRuleValues),
 	"BoardRuleRequest.regions": list(0, scoreboard.MaxRuleValues),
 	"KeyRequest.boards":        list(0, maxKeyBoards),
-	"WebhookRequest.types":     list(1, 4), "WebhookRequest.boards": list(1, maxWebhookBoards),
+	"WebhookRequest.types":     list(1, 5), "WebhookRequest.boards": list(1, maxWebhookBoards),
 	"Users.user_ids":           list(1, maxUsers),
 	"WhatIfRules.void_users":   list(0, scoreboard.MaxRuleNames),
 	"WhatIfRules.void_keys":    list(0, scoreboard.MaxRuleNames),

@@ -29,7 +29,7 @@ func webhookChanges() []*change {
 				{Name: "url", Label: "Address", Kind: "text", Required: true, Hint: "https, or http on this machine"},
 				{
 					Name: "types", Label: "Types", Kind: "text", Required: true,
-					Hint: "season.closed, user.flagged, rank.reached and user.tier.updated, separated by commas",
+					Hint: "season.closed, user.flagged, rank.reached, user.tier.updated and reward.granted, separated by commas",
 				},
 				{
 					Name: "boards", Label: "Boards", Kind: "text",

@@ -36,16 +36,18 @@ where grant_id = $1 and user_id = $2 and claimed_at is null and revoked_at is nu
 	sqlRevoke = `update reward_grants set revoked_at = clock_timestamp()
 where grant_id = $1 and claimed_at is null and revoked_at is null`
 
-	// Again for a grant that was revoked. An operator's grant is no void's any more.
+	// Again for a grant that was revoked: another one, of which webhooks are told. An operator's grant is no void's
+	// any more.
 	sqlGrantTo = `insert into reward_grants as g (board_id, user_id, reward, granted_at, expires_at)
 select $1::text, $2::text, $3::text, at, at + make_interval(secs => $4) from (select clock_timestamp() as at) as t
-on conflict (board_id, user_id) do update set reward = excluded.reward, rank = null, table_id = null, band = null,
-    revision = null, granted_at = excluded.granted_at, expires_at = excluded.expires_at, revoked_at = null,
+on conflict (board_id, user_id) do update set grant_id = default, reward = excluded.reward, rank = null,
+    table_id = null, band = null, revision = null, granted_at = excluded.granted_at, expires_at = excluded.expires_at, revoked_at = null,
     voids = 0
 where g.claimed_at is null and (g.revoked_at is not null or g.voids > 0)
 returning g.grant_id`
 
-	sqlForgetVoids = `delete from void_rewards where grant_id = $1`
+	sqlForgetVoids = `delete from void_rewards using reward_grants as g
+where void_rewards.grant_id = g.grant_id and g.board_id = $1 and g.user_id = $2 and g.claimed_at is null`
 )
 
 func scanGrant(row pgx.CollectableRow) (g scoreboard.RewardGrant, err error) {
@@ -171,6 +173,9 @@ func (s *Rewards) Grant(
 		case !sealed:
 			return scoreboard.Errorf(wire.CodeConflict, "board %s has no final standings", g.Board)
 		}
+		if _, err := tx.Exec(ctx, sqlForgetVoids, g.Board, g.User); err != nil {
+			return err
+		}
 		var id int64
 		err = tx.QueryRow(ctx, sqlGrantTo, g.Board, g.User, g.Reward, expires.Seconds()).Scan(&id)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -178,9 +183,6 @@ func (s *Rewards) Grant(
 				g.Board)
 		}
 		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, sqlForgetVoids, id); err != nil {
 			return err
 		}
 		if made, err = findGrant(ctx, tx, id, g.User); err != nil {
