@@ -330,6 +330,14 @@ func TestConsoleChanges(t *testing.T) {
 			"player-remove", form("board", "open:spring", "user", "alice"), "player.remove", "user:alice",
 			"tournament remove open:spring alice", "The user is removed from the period",
 		},
+		{
+			"reward-grant", form("board", "cup:zero", "user", "yan", "reward", `{"gems":5}`), "reward.grant", "user:yan",
+			`reward grant yan --board cup:zero --reward '{"gems":5}'`, "The reward is granted",
+		},
+		{
+			"reward-revoke", form("board", "cup:zero", "id", "1"), "reward.revoke", "user:zed", "reward revoke 1",
+			"The reward is revoked",
+		},
 		{"board-freeze", form("board", "fresh"), "board.freeze", "board:fresh", "board freeze fresh", "is frozen"},
 		{"board-unfreeze", form("board", "fresh"), "board.unfreeze", "board:fresh", "board unfreeze fresh", "again"},
 		{

@@ -71,7 +71,12 @@ func TestRewardsOfASeason(t *testing.T) {
 	if string(r.Reward) != `{"gems":500}` || r.Rank != 1 || r.Board != "arena:one" || r.UserID != "ada" {
 		t.Errorf("got %+v", r)
 	}
-	all, err := c.BoardRewards(t.Context(), "arena:one", "", 0)
+	all, err := c.BoardRewards(t.Context(), "arena:one", "", "", 0)
+	for state, want := range map[string]int{"claimable": 4, "claimed": 0} {
+		if some, err := c.BoardRewards(t.Context(), "arena:one", state, "", 0); err != nil || len(some.Rewards) != want {
+			t.Errorf("%s: got %+v, %v, want %d", state, some, err, want)
+		}
+	}
 	got := map[string]string{}
 	for _, r := range all.Rewards {
 		got[r.UserID] = string(r.Reward)

@@ -428,7 +428,7 @@ func TestRewardIsClaimedOnce(t *testing.T) {
 	if n := conn.Count(t, `select count(*) from reward_grants where grant_id = $1`, eve.ID); n != 0 {
 		t.Error("the erased user's reward is there")
 	}
-	list, err := s.Rewards.BoardRewards(t.Context(), id, "ada", 2)
+	list, _, err := s.Rewards.BoardRewards(t.Context(), id, "", "ada", 2)
 	if err != nil || len(list) != 2 || list[0].User != "bob" {
 		t.Errorf("got %+v, %v", list, err)
 	}

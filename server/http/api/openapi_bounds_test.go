@@ -98,6 +98,7 @@ var queryBounds = map[string]object{
 	"GET " + pathRewards + " state":                        enum("claimable", "claimed", "revoked", "expired", "all"),
 	"GET " + pathRewards + " before":                       ids,
 	"GET " + pathRewards + " limit":                        integers(1, maxRewards),
+	"GET /v1/admin/rewards state":                          enum("claimable", "claimed", "revoked", "expired", "all"),
 	"GET /v1/admin/rewards after":                          userIDs,
 	"GET /v1/admin/rewards limit":                          integers(1, maxRewards),
 	"GET " + pathJoin + " user_id":                         userIDs,

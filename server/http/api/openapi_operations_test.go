@@ -542,9 +542,10 @@ func adminOperations() []operation {
 			wire.Flags{}),
 		described(read("GET /v1/admin/rewards", "List the rewards of a period", []param{
 			{"board", "string", "the period, such as weekly:2026-w47; required"},
+			{"state", "string", "only rewards in this state: claimable, claimed, revoked or expired; all by default"},
 			{"after", "string", "next_after of the previous page"},
 			{"limit", "integer", "maximum number of rewards, 1 to 1000; 100 by default"},
-		}, wire.BoardRewards{}), "By user id. Those of a user are at /v1/users/{user_id}/rewards."),
+		}, wire.BoardRewards{}), "By user id. With a state, a page may be empty and yet have next_after. Those of a user are at /v1/users/{user_id}/rewards."),
 		described(created(write("POST /v1/admin/rewards", "Grant a reward to a user",
 			wire.RewardRequest{}, wire.Reward{}, notFound, conflict, wire.CodeGone)),
 			"In a period that has ended, whatever its table says. A conflict says that the user has a reward of the "+

@@ -312,7 +312,7 @@ func (h *handlers) rewardRoutes() []route {
 		h.adminRoute("PUT", pathBoardRewards, "board.rewards", reasonParameter, h.rewards.setTable),
 		own("GET", pathRewards, parameters{"state", "before", "limit"}, &h.limits.Rank, h.rewards.listRewards),
 		own("POST", pathRewards+"/:id/claim", noParameters, &h.limits.Updates, h.rewards.claimReward),
-		h.operatorRoute("GET", "/v1/admin/rewards", "", parameters{"board", "after", "limit"},
+		h.operatorRoute("GET", "/v1/admin/rewards", "", parameters{"board", "state", "after", "limit"},
 			h.rewards.listBoardRewards),
 		h.operatorRoute("POST", "/v1/admin/rewards", "reward.grant", noParameters, h.rewards.grantReward),
 		h.operatorRoute("POST", "/v1/admin/rewards/:id/revoke", "reward.revoke", noParameters,

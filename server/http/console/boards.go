@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -109,7 +110,7 @@ func (c *views) board(w http.ResponseWriter, r *http.Request, s *session) error 
 			return err
 		}
 	}
-	d := &boardView{Facts: append(boardFacts(&b), joinFacts(k, s, &b)...), FinalHash: b.StandingsHash}
+	d := &boardView{Facts: slices.Concat(boardFacts(&b), joinFacts(k, s, &b), rewardFact(k, &b)), FinalHash: b.StandingsHash}
 	family := b.Period != "none" && b.Family == ""
 	ranked := b.Board
 	if family {
