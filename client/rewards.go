@@ -87,10 +87,11 @@ func (c *Client) SetRewardTable(ctx context.Context, board string, r RewardTable
 	return t, err
 }
 
-// BoardRewards lists the rewards of a period after a user ("" for the first), at most limit (0: 100). It
-// needs the scope score:operate.
-func (c *Client) BoardRewards(ctx context.Context, board, after string, limit int) (BoardRewards, error) {
+// BoardRewards lists the rewards of a period in a state ("" for all) after a user ("" for the first), at most limit
+// (0: 100). With a state, a page may be empty and yet have NextAfter. It needs the scope score:operate.
+func (c *Client) BoardRewards(ctx context.Context, board, state, after string, limit int) (BoardRewards, error) {
 	query := url.Values{"board": {board}}
+	setText(query, "state", state)
 	setText(query, "after", after)
 	setInt(query, "limit", int64(limit))
 	var page BoardRewards

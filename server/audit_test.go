@@ -51,7 +51,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"reversals", "rejected_events", "board_standings", "audit_log", "imports", "import_scores",
 			"webhooks", "webhook_secrets", "webhook_deliveries", "friends", "teams", "team_members",
 			"user_privacy", "private_users", "jobs", "board_rules", "reward_tables", "reward_bands", "reward_boards",
-			"reward_grants", "league_outcomes", "league_divisions", "league_runs",
+			"reward_grants", "league_outcomes", "league_divisions", "league_runs", "board_players", "board_player_counts",
 		} {
 			var sum string
 			err := db.QueryRow(t.Context(),
@@ -189,6 +189,8 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"POST", "/v1/admin/leagues/lions:one/recompute", `{"apply":true,"reason":"why"}`, "league.recompute",
 			"board:lions:one", false,
 		},
+		{"PUT", "/v1/admin/boards/open:spring/players/yan", "", "player.add", "user:yan", false},
+		{"DELETE", "/v1/admin/boards/open:spring/players/vera", "", "player.remove", "user:vera", false},
 		{"POST", "/v1/admin/users/alice/erase", `{"reason":"why"}`, "user.erase", "user:erased-", false},
 	}
 	_, _, document := request(t, "GET", n.URL+"/openapi.json", "", bearer(""))
@@ -286,6 +288,9 @@ var notAudited = map[string]string{
 
 	"POST /v1/users/{user_id}/rewards/{id}/claim": "a user's own, or a server's; the reward says when",
 
+	"POST /v1/boards/{board}/join":   "a user's own, or a server's; the entry says when",
+	"DELETE /v1/boards/{board}/join": "a user's own, or a server's",
+
 	"POST /v1/admin/verify":  "a read",
 	"POST /v1/admin/what-if": "a read; applied, the void has an entry of its own",
 }
@@ -305,6 +310,7 @@ func furnish(t *testing.T, n *node, db *backends.Conn) string {
 		{Board: "frozen"},
 		{Board: "days", Period: "daily"},
 		{Board: "cup", Period: "season", Season: "one", EndsAt: &ends},
+		{Board: "open", Period: "season", Season: "spring", EndsAt: &ends, Join: "required", LateJoin: true},
 		{Board: "clans", Team: &wire.TeamRule{Source: "global", Aggregate: "sum", Moves: "with_points"}},
 	} {
 		if _, err := root.CreateBoard(t.Context(), r); err != nil {
@@ -343,6 +349,9 @@ end $$`)
 		t.Fatal(err)
 	}
 	if _, err := root.JoinTeam(t.Context(), "clans", "ants", "vera"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.JoinBoard(t.Context(), "open", "vera"); err != nil {
 		t.Fatal(err)
 	}
 	key, err := root.CreateKey(t.Context(), client.KeyRequest{Name: "one"})

@@ -318,6 +318,26 @@ func TestConsoleChanges(t *testing.T) {
 			"board-metadata", form("board", "fresh", "metadata", "self"), "board.set", "board:fresh",
 			"board set fresh --metadata self", "The board is changed",
 		},
+		{
+			"board-join", form("board", "cup", "join", "required", "max_players", "64", "late_join", "no"), "board.set", "board:cup",
+			"board set cup --join required --max-players 64 --late-join=false", "The board is changed",
+		},
+		{
+			"player-add", form("board", "open:spring", "user", "alice"), "player.add", "user:alice",
+			"tournament add open:spring alice", "The user has joined the period",
+		},
+		{
+			"player-remove", form("board", "open:spring", "user", "alice"), "player.remove", "user:alice",
+			"tournament remove open:spring alice", "The user is removed from the period",
+		},
+		{
+			"reward-grant", form("board", "cup:zero", "user", "yan", "reward", `{"gems":5}`), "reward.grant", "user:yan",
+			`reward grant yan --board cup:zero --reward '{"gems":5}'`, "The reward is granted",
+		},
+		{
+			"reward-revoke", form("board", "cup:zero", "id", "1"), "reward.revoke", "user:zed", "reward revoke 1",
+			"The reward is revoked",
+		},
 		{"board-freeze", form("board", "fresh"), "board.freeze", "board:fresh", "board freeze fresh", "is frozen"},
 		{"board-unfreeze", form("board", "fresh"), "board.unfreeze", "board:fresh", "board unfreeze fresh", "again"},
 		{
@@ -433,6 +453,7 @@ func TestConsoleChanges(t *testing.T) {
 		"webhook-create": true, "webhook-rotate": true,
 		"webhook-delete": true, "import": true, "board-label": true,
 		"board-partitions": true, "board-attempts": true, "board-tiers": true, "board-metadata": true,
+		"board-join": true,
 	}
 	entries := func() int64 { return db.Count(t, `select count(*) from audit_log`) }
 	for _, c := range cases {

@@ -57,6 +57,8 @@ var absentExamples = map[string]int{
 	"GET /v1/admin/rewards":         http.StatusBadRequest, // without a period
 	"POST /v1/admin/ledger/archive": http.StatusConflict,   // the setting archive.url is empty
 
+	"GET /v1/boards/{board}/join":                 http.StatusUnprocessableEntity, // nobody joins global
+	"GET /v1/admin/boards/{board}/players":        http.StatusBadRequest,          // without a period
 	"GET /v1/boards/{board}/teams":                http.StatusUnprocessableEntity, // global ranks users
 	"GET /v1/boards/{board}/teams/{team}/members": http.StatusUnprocessableEntity,
 }

@@ -138,7 +138,7 @@ func (s *Server) makeVerifiers(o *api.Options) (err error) {
 func (s *Server) makeOperations(o *api.Options) {
 	o.Trail, o.Settings, o.Flags = s.store.Audit, s.settings, s.store.Moderation
 	o.Friends, o.Teams = s.store.Friends, s.store.Teams
-	o.Rewards = s.store.Rewards
+	o.Rewards, o.Players = s.store.Rewards, s.store.Players
 	o.LeagueCorrections = s.store.Leagues
 	o.ExternalIDs = s.store.ExternalIDs
 	o.Profiles = admin.Profiles{Store: s.store.Profiles, Cache: s.profiles}

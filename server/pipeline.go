@@ -357,7 +357,7 @@ func (p *pipeline) makeRollover() {
 func (s *Server) makeJobs() admin.Jobs {
 	c := s.config
 	j := admin.Jobs{
-		Catalog: s.catalog, Store: s.store.Recovery, Teams: s.store.Teams, DeadLetters: s.store.DeadLetters,
+		Catalog: s.catalog, Store: s.store.Recovery, Teams: s.store.Teams, Rewards: s.store.Rewards, DeadLetters: s.store.DeadLetters,
 		Ranking: s.ranking, Runner: s.upkeep, Window: c.Ledger.RepeatWindow(),
 		Logs: map[string]admin.EventLog{c.Streams.Name: {Log: s.makeStreams().Log(), Gaps: true}},
 	}

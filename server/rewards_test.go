@@ -4,12 +4,14 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
@@ -69,7 +71,12 @@ func TestRewardsOfASeason(t *testing.T) {
 	if string(r.Reward) != `{"gems":500}` || r.Rank != 1 || r.Board != "arena:one" || r.UserID != "ada" {
 		t.Errorf("got %+v", r)
 	}
-	all, err := c.BoardRewards(t.Context(), "arena:one", "", 0)
+	all, err := c.BoardRewards(t.Context(), "arena:one", "", "", 0)
+	for state, want := range map[string]int{"claimable": 4, "claimed": 0} {
+		if some, err := c.BoardRewards(t.Context(), "arena:one", state, "", 0); err != nil || len(some.Rewards) != want {
+			t.Errorf("%s: got %+v, %v, want %d", state, some, err, want)
+		}
+	}
 	got := map[string]string{}
 	for _, r := range all.Rewards {
 		got[r.UserID] = string(r.Reward)
@@ -136,6 +143,7 @@ func TestRewardsOfASeason(t *testing.T) {
 			t.Errorf("%.60s: got %d %.200s, want %d", reward, status, answer, want)
 		}
 	}
+	verifyRewards(t, h, c)
 	voidOfWinners(t, h, c, ada)
 	if _, err := c.Erase(t.Context(), "cy", "asked for it"); err != nil {
 		t.Fatal(err)
@@ -170,5 +178,43 @@ func voidOfWinners(t *testing.T, h *harness, c, ada *client.Client) {
 	got, err := ada.Rewards(t.Context(), client.RewardQuery{})
 	if err != nil || len(got.Rewards) != 1 || !got.Rewards[0].Flagged || got.Rewards[0].State != "claimed" {
 		t.Errorf("got %+v, %v, want it claimed and flagged", got, err)
+	}
+}
+
+// verifyRewards has a grant damaged, which verify and reconcile find and do not repair.
+func verifyRewards(t *testing.T, h *harness, c *client.Client) {
+	t.Helper()
+	db := backends.Connect(t, h.postgres)
+	for _, change := range []struct {
+		sql   string
+		kinds []string
+	}{
+		{`select 1`, nil},
+		{`update reward_grants set band = band - 1 where user_id = 'eve'`, []string{"reward_wrong"}},
+		{`update reward_grants set band = band + 1 where user_id = 'eve'`, nil},
+	} {
+		db.Do(t, change.sql)
+		for what, do := range map[string]func() (client.JobLine, error){
+			"verify": func() (client.JobLine, error) {
+				return c.Verify(t.Context(), client.JobRequest{Board: "arena:one"}, func(client.JobLine) {})
+			},
+			"reconcile": func() (client.JobLine, error) {
+				return c.Reconcile(t.Context(), client.JobRequest{Board: "arena:one", Repair: true},
+					func(client.JobLine) {})
+			},
+		} {
+			done, err := do()
+			if err != nil || done.Verified == nil {
+				t.Fatalf("%s: got %+v, %v", what, done, err)
+			}
+			var kinds []string
+			for _, d := range done.Verified.Differences {
+				kinds = append(kinds, d.Kind)
+			}
+			if !slices.Equal(kinds, change.kinds) || done.Verified.Rewards != 4 || done.Verified.Repaired != 0 {
+				t.Errorf("%s after %s: got %+v, want differences %v of 4 rewards", what, change.sql, done.Verified,
+					change.kinds)
+			}
+		}
 	}
 }

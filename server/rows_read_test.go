@@ -40,6 +40,14 @@ func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	starts, ends := time.Now().Add(time.Hour), time.Now().Add(48*time.Hour)
+	if _, err := built.client("root", auth.ScopeAdmin).CreateBoard(t.Context(), client.BoardRequest{
+		Board: "open", Period: "season", Season: "spring", StartsAt: &starts, EndsAt: &ends, Join: "required",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	conn.Do(t, `insert into board_players select 'open:spring', user_id, now() from users where user_id like 'u%'`)
+	conn.Do(t, `insert into board_player_counts select 'open:spring', count(*) from board_players`)
 	server := built.client("game", auth.ScopeUpdate)
 	for i := range 20 { // so that the past has something to read
 		one := client.Increment{User: fmt.Sprintf("past%02d", i), Delta: 1}
@@ -80,6 +88,7 @@ func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
 		"GET /v1/users/me/friends?state=received&limit=500",
 		"GET /v1/users/me/friends?state=received&limit=500&after=u20000", "GET /v1/users/USER/statement",
 		"GET /v1/users/USER/profile", "GET /v1/users/USER/privacy", "GET /v1/users/USER/rank/explain",
+		"GET /v1/boards/open/join", "POST /v1/boards/open/join", "DELETE /v1/boards/open/join",
 		"GET /v1/events/3f8a2c1e-6b0d-4b7e-9a53-0c1d2e3f4a5b", "GET /v1/boards", "GET /v1/boards/global",
 		`PUT /v1/users/me/friends/nobody-2`, `DELETE /v1/users/me/friends/nobody-2`,
 		`PUT /v1/users/USER/privacy {"visibility":"friends"}`,
@@ -96,6 +105,8 @@ func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
 		"GET /v1/admin/voids", "GET /v1/admin/jobs", "GET /v1/admin/imports", "GET /v1/admin/dead-letters",
 		"GET /v1/admin/audit?limit=100", "GET /v1/admin/keys", "GET /v1/admin/webhooks", "GET /v1/admin/settings",
 		"GET /v1/admin/boards/global/ranking", "GET /v1/users/star/statement", "GET /v1/users/private/statement",
+		"GET /v1/admin/boards/open:spring/players", "PUT /v1/admin/boards/open:spring/players/star",
+		"DELETE /v1/admin/boards/open:spring/players/star",
 		`POST /v1/admin/users/u30000/freeze {"reason":"a test"}`,
 	}
 	admin := []string{"GET /v1/admin/users/private/export"}

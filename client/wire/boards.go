@@ -58,6 +58,11 @@ type BoardRequest struct {
 	// How equal scores rank: unique (the one that was reached first is ahead; the default) or shared (they have the
 	// same rank: 1 + the number of users with a better score).
 	Ties string `json:"ties,omitempty"`
+	// Who may submit to a period: open (everybody; the default) or required (only users who have joined it). With the
+	// periods season and cron only.
+	Join       string `json:"join,omitempty"`
+	MaxPlayers int64  `json:"max_players,omitempty"` // maximum number of users who join a period; 0, the default: no limit
+	LateJoin   bool   `json:"late_join,omitempty"`   // whether users may join a period that has begun
 
 	DryRun bool `json:"dry_run,omitempty"`
 }
@@ -88,6 +93,10 @@ type BoardChange struct {
 	Attempts *int64 `json:"attempts,omitempty"`
 	// To whom the metadata of standings is shown: none (it is not kept), self (to the user) or public.
 	Metadata *string `json:"metadata,omitempty"`
+	// Who may submit to the periods that begin later: open (everybody) or required (only users who have joined them).
+	Join       *string `json:"join,omitempty"`
+	MaxPlayers *int64  `json:"max_players,omitempty"` // maximum number of users who join a period; 0: no limit
+	LateJoin   *bool   `json:"late_join,omitempty"`   // whether users may join a period that has begun
 }
 
 // The values of Require.
@@ -117,6 +126,10 @@ type Board struct {
 	Metadata string `json:"metadata,omitempty"`
 	// How equal scores rank: shared (they have the same rank); absent if the one that was reached first is ahead.
 	Ties string `json:"ties,omitempty"`
+	// Who may submit: required (only users who have joined the period); absent if everybody may.
+	Join       string `json:"join,omitempty"`
+	MaxPlayers int64  `json:"max_players,omitempty"` // maximum number of users who join a period; absent without a limit
+	LateJoin   bool   `json:"late_join,omitempty"`   // true if users may join a period that has begun
 	// How often the bounds and the attempts were set: 1 since the board was created, one more with each change.
 	BoundsVersion int64    `json:"bounds_version"`
 	Public        bool     `json:"public"`               // whether users see the board without a scope

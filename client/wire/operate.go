@@ -154,17 +154,18 @@ type Rebuilt struct {
 type Verified struct {
 	Users       int64        `json:"users"`             // number of compared users
 	Rows        int64        `json:"ledger_rows"`       // number of ledger rows that were read
+	Rewards     int64        `json:"rewards"`           // number of compared rewards of periods that have ended
 	Wrong       int64        `json:"differences_total"` // number of differences
 	Repaired    int64        `json:"repaired"`          // number of users whose ranking was repaired
 	Differences []Difference `json:"differences"`       // the first 1,000 differences
 	TookMS      int64        `json:"took_ms"`
 }
 
-// Difference is one difference between ledger, score and ranking.
+// Difference is one difference between ledger, score and ranking, or between final standings and rewards.
 type Difference struct {
 	Board  string `json:"board"`
 	UserID string `json:"user_id"`
-	// What differs, such as sum, version_gap, no_score, no_ledger, orphaned_member or team.
+	// What differs, such as sum, version_gap, no_score, no_ledger, uncounted, orphaned_member, team or reward_missing.
 	Kind   string `json:"kind"`
 	Detail string `json:"detail"` // both values, in words
 }

@@ -7,7 +7,7 @@ import (
 
 // WebhookMessage is the body of a request to a webhook.
 type WebhookMessage struct {
-	// Type of the message: season.closed, user.flagged, rank.reached, user.tier.updated, league.moved or webhook.test.
+	// Type of the message: season.closed, user.flagged, rank.reached, user.tier.updated, league.moved, reward.granted or webhook.test.
 	Type      string          `json:"type"`
 	Timestamp time.Time       `json:"timestamp"` // of the cause
 	Data      json.RawMessage `json:"data"`
@@ -48,6 +48,19 @@ type LeagueMove struct {
 	To      int    `json:"to_division"`    // the division from now on
 }
 
+// RewardGranted is the data of reward.granted: a user has won a reward in a period, and can claim it.
+type RewardGranted struct {
+	ID     int64           `json:"id"`             // id of the reward; give it out once for each id
+	Board  string          `json:"board"`          // the period that it was won in
+	Family string          `json:"family"`         // the board of the period
+	UserID string          `json:"user_id"`        // the winner, or the pseudonym of a user who hides
+	Rank   int64           `json:"rank,omitempty"` // rank in the final standings; absent if an operator granted it
+	Reward json.RawMessage `json:"reward"`         // what the table of the board says, as it was given
+	// Revision of the final standings that it follows from; absent if an operator granted it.
+	Revision  int       `json:"revision,omitempty"`
+	ExpiresAt time.Time `json:"expires_at"` // time at which it can no longer be claimed
+}
+
 // Webhook is an address that receives messages. Secret is in the response that creates or
 // rotates it only.
 type Webhook struct {
@@ -76,7 +89,7 @@ type Webhooks struct {
 // WebhookRequest is the body of POST /v1/admin/webhooks.
 type WebhookRequest struct {
 	URL string `json:"url"` // address that receives the messages: https, or http on this machine
-	// Types of the messages: season.closed, user.flagged, rank.reached, user.tier.updated or league.moved.
+	// Types of the messages: season.closed, user.flagged, rank.reached, user.tier.updated, league.moved or reward.granted.
 	Types  []string `json:"types"`
 	Boards []string `json:"boards,omitempty"` // boards to watch; absent for all; required for rank.reached
 	Top    int      `json:"top,omitempty"`    // rank to reach, 1 to 100; for rank.reached

@@ -45,6 +45,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
   sbctl board create daily --period daily --time-zone Europe/Berlin
   sbctl board create race --mode best --order lowest --min-delta 0
   sbctl board create cup --mode best --period weekly --attempts 3 --ties shared
+  sbctl board create open --period season --season spring --starts 7d --ends 14d --join required --max-players 64
   sbctl board create friday --period cron --schedule "0 18 * * fri" --time-zone Europe/Berlin --dry-run
   sbctl board create stars --period weekly --divisions 5 --cohort-size 50 --promote 10 --relegate 5
   sbctl board create clans --team-of arena --aggregate best:5 --moves from-now`),
@@ -126,6 +127,10 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.StringVar(&r.Metadata, "metadata", "", "who sees metadata of standings: none (it is not kept), self or public")
 	f.StringVar(&r.Ties, "ties", "", "how equal scores rank: unique (the first is ahead, the default) or shared")
 	f.Int64("attempts", 0, "maximum number of events of a user per period; 0: no limit")
+	f.StringVar(&r.Join, "join", "", "who may submit to a period, with --period season or cron: open (everybody) or "+
+		"required (only users who have joined it)")
+	f.Int64Var(&r.MaxPlayers, "max-players", 0, "maximum number of users who join a period; 0: no limit")
+	f.BoolVar(&r.LateJoin, "late-join", false, "let users join a period that has begun")
 	return cmd
 }
 
@@ -146,6 +151,7 @@ func boardTable(b, current *client.Board) *table {
 		{"attempts", attemptsCell(b)},
 		{"metadata", b.Metadata},
 		{"ties", b.Ties},
+		{"join", joinCell(b)},
 		{"public", strconv.FormatBool(b.Public)},
 		{"region", b.Region},
 		{"platform", b.Platform},
@@ -182,6 +188,18 @@ func partitionsCell(b *client.Board) string {
 		return ""
 	}
 	return strconv.Itoa(b.Partitions)
+}
+
+// joinCell is who may submit to a period; "" for everybody.
+func joinCell(b *client.Board) string {
+	text := b.Join
+	if b.MaxPlayers > 0 {
+		text += fmt.Sprintf(", at most %s players", number(b.MaxPlayers))
+	}
+	if b.LateJoin {
+		text += ", also after the start"
+	}
+	return text
 }
 
 // attemptsCell is how many events of a user are recorded; "" without a limit.

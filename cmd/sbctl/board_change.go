@@ -14,7 +14,9 @@ func newBoardSetCmd(p *program) *cobra.Command {
 	var minDuration, ttl, region, platform, metadata string
 	var tags []string
 	var partitions int
-	var minDelta, maxDelta, minScore, maxScore, attempts int64
+	var minDelta, maxDelta, minScore, maxScore, attempts, maxPlayers int64
+	var join string
+	var late bool
 	cmd := &cobra.Command{
 		Use: "set NAME", Short: "Change a board's labels, bounds, requirements, tiers, or partitions",
 		Args: exactArgs("NAME"),
@@ -26,6 +28,9 @@ counted before stay counted, and a repeat of one returns its receipt.
 
 Bounds, wider or narrower, apply in the same way. Scores outside stay as they are. So
 does a limit of attempts: events of the current period count, and 0 removes it.
+
+With --join, users must join the periods that begin later, or need not. --max-players and
+--late-join apply at once; nobody who has joined is removed.
 
 Metadata of submissions is kept and shown from now on; with none, it is neither.
 
@@ -41,6 +46,7 @@ run a version that knows partitions.`,
   sbctl board set global --require none
   sbctl board set arena --min-delta -50 --max-delta 5000
   sbctl board set daily --attempts 3
+  sbctl board set cup --join required --max-players 128
   sbctl board set arena --metadata public
   sbctl board set arena --tiers champion=rank:1,gold=percentile:5,silver=score:1000
   sbctl board set global --partitions 8`),
@@ -68,6 +74,12 @@ run a version that knows partitions.`,
 			if flags.Changed("metadata") {
 				r.Metadata = &metadata
 			}
+			if flags.Changed("join") {
+				r.Join = &join
+			}
+			if flags.Changed("late-join") {
+				r.LateJoin = &late
+			}
 			if flags.Changed("tag") {
 				r.Tags = &tags
 			}
@@ -84,7 +96,7 @@ run a version that knows partitions.`,
 			}{
 				"min-delta": {&r.MinDelta, &minDelta}, "max-delta": {&r.MaxDelta, &maxDelta},
 				"min-score": {&r.MinScore, &minScore}, "max-score": {&r.MaxScore, &maxScore},
-				"attempts": {&r.Attempts, &attempts},
+				"attempts": {&r.Attempts, &attempts}, "max-players": {&r.MaxPlayers, &maxPlayers},
 			} {
 				if flags.Changed(name) {
 					*set.to = set.from
@@ -93,7 +105,7 @@ run a version that knows partitions.`,
 			if r == (client.BoardChange{}) {
 				return usagef("nothing to change; pass --region, --platform, --tag, --require, " +
 					"--action-min, --action-ttl, --min-delta, --max-delta, --min-score, --max-score, " +
-					"--attempts, --metadata, --tiers or --partitions")
+					"--attempts, --join, --max-players, --late-join, --metadata, --tiers or --partitions")
 			}
 			b, err := c.SetBoard(cmd.Context(), args[0], r)
 			if err != nil {
@@ -114,6 +126,10 @@ run a version that knows partitions.`,
 	f.Int64Var(&minScore, "min-score", 0, "minimum score")
 	f.Int64Var(&maxScore, "max-score", 0, "maximum score")
 	f.Int64Var(&attempts, "attempts", 0, "maximum number of events of a user per period; 0: no limit")
+	f.StringVar(&join, "join", "", "who may submit to periods that begin later: open (everybody) or required (only "+
+		"users who have joined them)")
+	f.Int64Var(&maxPlayers, "max-players", 0, "maximum number of users who join a period; 0: no limit")
+	f.BoolVar(&late, "late-join", false, "let users join a period that has begun")
 	f.StringVar(&metadata, "metadata", "", "who sees the metadata of standings: none (it is not kept), self or public")
 	addTiersFlag(cmd, "named bands of the standings, best first, such as gold=rank:10,silver=percentile:25; or none")
 	f.IntVar(&partitions, "partitions", 0, "number of Redis keys to spread the ranking over: 1 to 64")

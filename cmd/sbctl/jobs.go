@@ -239,6 +239,9 @@ func printVerified(out *output, done client.JobLine) error {
 	if v.Rows > 0 { // reconcile reads no ledger rows
 		rows = " and " + english.Count(v.Rows, "ledger row")
 	}
+	if v.Rewards > 0 {
+		rows += " and " + english.Count(v.Rewards, "reward")
+	}
 	out.infof("%s%s in %v: %s, %d repaired",
 		english.Count(v.Users, "user"), rows, ms(v.TookMS), english.Count(v.Wrong, "difference"), v.Repaired)
 	if err == nil && v.Wrong > v.Repaired {

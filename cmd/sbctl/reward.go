@@ -38,7 +38,7 @@ func newRewardListCmd(p *program) *cobra.Command {
 				}
 				return p.print(page, func() *table { return rewardsTable(page.Rewards...) })
 			}
-			page, err := c.BoardRewards(cmd.Context(), board, after, q.Limit)
+			page, err := c.BoardRewards(cmd.Context(), board, q.State, after, q.Limit)
 			if err != nil {
 				return err
 			}
@@ -56,7 +56,6 @@ func newRewardListCmd(p *program) *cobra.Command {
 	f.StringVar(&after, "after", "", "with --board, continue after the last user of the previous page")
 	f.IntVar(&q.Limit, "limit", 100, "number of rewards, 1 to 1000")
 	cmd.MarkFlagsMutuallyExclusive("board", "user")
-	cmd.MarkFlagsMutuallyExclusive("board", "state")
 	cmd.MarkFlagsMutuallyExclusive("board", "before")
 	return cmd
 }

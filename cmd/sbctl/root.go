@@ -24,7 +24,7 @@ func newRootCmd(p *program) *cobra.Command {
 		newRankCmd(p), newExplainCmd(p),
 		newFriendCmd(p),
 		newTeamCmd(p),
-		newRewardCmd(p), newLeagueCmd(p),
+		newRewardCmd(p), newLeagueCmd(p), newTournamentCmd(p),
 		newWatchCmd(p),
 		newTokenCmd(p),
 		newKeyCmd(p), newWebhookCmd(p),

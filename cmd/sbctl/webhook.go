@@ -33,6 +33,7 @@ describes, for each of the types:
   rank.reached       a user has entered the top --top of a board in --board
   user.tier.updated  a user's own event has moved the user to another tier of a board
   league.moved       players of a league have moved to another division
+  reward.granted     a user has won a reward in a period, and can claim it
 
 The secret is shown once. The receiver verifies messages with it.`,
 		Example: trimExamples(`
@@ -49,7 +50,8 @@ The secret is shown once. The receiver verifies messages with it.`,
 	flags := cmd.Flags()
 	flags.StringVar(&r.URL, "url", "", "address that receives the messages: https, or http on this machine")
 	flags.StringSliceVar(&r.Types, "type", nil,
-		"type of message: season.closed, user.flagged, rank.reached, user.tier.updated or league.moved (repeatable)")
+		"type of message: season.closed, user.flagged, rank.reached, user.tier.updated, league.moved or "+
+			"reward.granted (repeatable)")
 	flags.StringSliceVar(&r.Boards, "board", nil, "only messages about this board (repeatable; default: all)")
 	flags.IntVar(&r.Top, "top", 0, "rank to reach, 1 to 100, for rank.reached")
 	requireFlags(cmd, "url", "type")

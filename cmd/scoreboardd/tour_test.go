@@ -41,6 +41,7 @@ func TestTourOfTheDocs(t *testing.T) {
 		backends.Program(t, name)
 	}
 	readme := readPage(t, "README.md")
+	tournaments := readPage(t, "docs/tournaments.md")
 	boards, reading := readPage(t, "docs/boards.md"), readPage(t, "docs/reading.md")
 	signing, protocol := readPage(t, "docs/signing.md"), readPage(t, "docs/protocol.md")
 	leagues := readPage(t, "docs/leagues.md")
@@ -86,6 +87,7 @@ page() { printf '\n== %s\n' "$1"; }
 		"", "Periods", "Attempts", "Increments for a period", "Metadata", "Ties", "Labels", "Rules",
 	}, nil)+
 		"page docs/leagues.md\n"+leagues.Script(t, []string{""}, []string{"After a void"})+
+		"page docs/tournaments.md\n"+tournaments.Script(t, []string{""}, nil)+
 		"page docs/reading.md\n"+reading.Script(t, []string{""}, nil)+
 		"page docs/signing.md\n"+signing.Script(t, []string{
 		"In the body", "In the headers", "When a request is rejected",
@@ -94,6 +96,8 @@ page() { printf '\n== %s\n' "$1"; }
 		programs,
 		"--max-time 2", "--max-time 1",
 		"daily:2026-11-22", "daily:"+time.Now().In(berlin).Format(time.DateOnly),
+		"--starts 14d --ends 28d", "--starts 15s --ends 28d",
+		"sbctl score submit --user ada --board open", "sleep 16; sbctl score submit --user ada --board open",
 		"2026-12-21T00:00:00Z", time.Now().Add(30*24*time.Hour).UTC().Format(time.RFC3339),
 	)
 	shown := out
@@ -105,6 +109,8 @@ page() { printf '\n== %s\n' "$1"; }
 		`== docs/boards.md\n`, `(?m)^board +arena$`, `(?m)^board +daily`, `(?m)^board +season`,
 		`(?m)^board +friday`, `(?m)^board +friday`, `eu-ranked`,
 		`== docs/leagues.md\n`, `(?m)^division +1 of 5$`, `(?m)^rank +1 of 2$`, `(?m)^zone +safe$`,
+		`== docs/tournaments.md\n`, `(?m)^join +required, at most 64 players`, `(?m)^players +1 of 64`, `(?m)^joined +true`,
+		`(?m)^score +4,?200`, `(?m)^ada +20`,
 		`== docs/reading.md\n`, `(?m)^ada is \d+\w\w of \d+ on global`,
 		`== docs/signing.md\n`,
 		`"user_id":"ada",[^\n]*"processed_event_id":"round-17"`,

@@ -14,7 +14,8 @@ TARGET = HERE / "Runtime/Client/Responses.cs"
 # What the client reads; the schemas that these refer to are written, too.
 ROOTS = [
     "Action", "Cohort", "LeagueHistory", "LeaguePlace", "Timeline", "Friends", "FriendsImported", "JoinTicket", "List",
-    "Place", "Privacy", "Profile", "RankExplanation", "RankHistory", "Receipt", "Rewards", "Statement", "Top",
+    "Participation", "Place", "Privacy", "Profile", "RankExplanation", "RankHistory", "Receipt", "Rewards", "Statement",
+    "Top",
 ]  # fmt: skip
 
 # Names that programs have already (System.Action, List<T>), or that a member has.

@@ -17,6 +17,7 @@ ROOTS = [
     "Message",
     "JoinTicket",
     "List",
+    "Participation",
     "Place",
     "Profile",
     "RankExplanation",

@@ -9,6 +9,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
+	"github.com/scoreboard/scoreboard/server/store/boards"
 	"github.com/scoreboard/scoreboard/server/store/operations"
 	"github.com/scoreboard/scoreboard/server/store/recovery"
 	"github.com/scoreboard/scoreboard/server/store/users"
@@ -21,6 +22,7 @@ type Jobs struct {
 	Catalog     *store.Catalog
 	Store       *recovery.Recovery
 	Teams       *users.Teams
+	Rewards     *boards.Rewards
 	DeadLetters *operations.DeadLetters
 	Ranking     *ranking.Ranking
 	Runner      *upkeep.Runner
@@ -82,7 +84,7 @@ func (j Jobs) Verify(
 	progress func(users int64),
 ) (*wire.Verified, error) {
 	check := repair.Check{
-		Store: j.Store, Teams: j.Teams, Ranking: j.Ranking, User: user, CheckLedger: ledger, Repair: fix,
+		Store: j.Store, Teams: j.Teams, Rewards: j.Rewards, Ranking: j.Ranking, User: user, CheckLedger: ledger, Repair: fix,
 		Progress: func(v *repair.VerifyResult) { progress(v.Users) },
 	}
 	v, err := check.Run(ctx, boards)
@@ -94,7 +96,7 @@ func (j Jobs) Verify(
 	}
 	out := &wire.Verified{
 		Users: v.Users, Rows: v.Rows, Wrong: v.DifferenceCount, Repaired: v.Repaired, TookMS: v.Elapsed.Milliseconds(),
-		Differences: []wire.Difference{},
+		Differences: []wire.Difference{}, Rewards: v.Rewards,
 	}
 	for _, d := range v.Differences {
 		out.Differences = append(out.Differences, wire.Difference{

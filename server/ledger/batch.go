@@ -27,6 +27,7 @@ type Batch struct {
 	EventUsers []string // one for each item
 	EventIDs   [][16]byte
 	Scores     ScorePairs // every user with every board that the batch names
+	Players    PlayerPairs
 	Tokens     ActionTokens
 	Activity   RecentActivity
 	// KeyIDs are the keys of increments that were accepted for later: such a key may have
@@ -42,6 +43,7 @@ type Batch struct {
 	users     map[scoreboard.UserID]*user
 	known     map[EventKey]*knownEvent
 	scores    map[ScoreKey]*Score
+	players   map[ScoreKey]bool // of Players: who have joined
 
 	revoked map[string]bool // of KeyIDs
 
@@ -247,13 +249,15 @@ type ScorePairs struct {
 	scores        map[ScoreKey]*Score
 }
 
-// want adds a pair unless it is present.
-func (p *ScorePairs) want(user scoreboard.UserID, board scoreboard.BoardID) {
+// want adds a pair unless it is present, and reports whether it did.
+func (p *ScorePairs) want(user scoreboard.UserID, board scoreboard.BoardID) bool {
 	k := ScoreKey{user, board}
-	if p.scores[k] == nil {
-		p.scores[k] = &Score{lastRow: -1}
-		p.Users, p.Boards = append(p.Users, string(user)), append(p.Boards, string(board))
+	if p.scores[k] != nil {
+		return false
 	}
+	p.scores[k] = &Score{lastRow: -1}
+	p.Users, p.Boards = append(p.Users, string(user)), append(p.Boards, string(board))
+	return true
 }
 
 // Set stores the score of pair i.

@@ -76,17 +76,18 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 	n = len(in.Boards)
 	for _, name := range in.Matched {
 		board, err := b.target(in, name)
-		if wire.CodeOf(err) == wire.CodeBoardClosed {
-			continue // operators who close it must not stop all writes
-		}
 		if err == nil {
 			boards[n] = board
 			next[n], until[n], err = b.next(in, board)
 		}
-		if err != nil {
+		switch wire.CodeOf(err) {
+		case "":
+			n++
+		case wire.CodeBoardClosed: // operators who close it must not stop all writes
+		case wire.CodeNotJoined: // the event does not name it, and who has not joined plays elsewhere
+		default:
 			return nil, byRule(name, err)
 		}
-		n++
 	}
 	boards, next, until = boards[:n], next[:n], until[:n]
 	if err := in.CheckMetadata(boards); err != nil {
@@ -120,6 +121,9 @@ func (b *Batch) next(
 ) (next scoreboard.Score, until time.Time, err error) {
 	if err := board.Require.Check(in); err != nil {
 		return next, until, err
+	}
+	if board.Join.Required && !b.players[ScoreKey{in.User, board.ID}] {
+		return next, until, board.NotJoined(in.User)
 	}
 	if board.Attempts > 0 {
 		used := b.scores[ScoreKey{in.User, board.ID}].attempts()

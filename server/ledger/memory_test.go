@@ -34,6 +34,7 @@ type memory struct {
 	scores    map[ledger.ScoreKey]ledger.Score
 	reversals map[ledger.EventKey]ledger.Reversal
 	tokens    map[[16]byte][16]byte
+	players   map[ledger.ScoreKey]bool // who have joined
 }
 
 // row is a ledger row with the state that it leaves behind.
@@ -65,6 +66,7 @@ func newMemory(boards ...*scoreboard.Board) *memory {
 		scores:    make(map[ledger.ScoreKey]ledger.Score),
 		reversals: make(map[ledger.EventKey]ledger.Reversal),
 		tokens:    make(map[[16]byte][16]byte),
+		players:   make(map[ledger.ScoreKey]bool),
 	}
 }
 
@@ -139,6 +141,12 @@ func (m *memory) begin(
 	}
 	pairs, err := b.InstanceScores()
 	m.readScores(&pairs)
+	for i, user := range b.Players.Users {
+		key := ledger.ScoreKey{User: scoreboard.UserID(user), Board: scoreboard.BoardID(b.Players.Boards[i])}
+		if m.players[key] {
+			b.AddPlayer(i)
+		}
+	}
 	m.readActivity(b)
 	return b, err
 }

@@ -105,7 +105,8 @@ func (b *Batch) openBoard(name scoreboard.BoardID) (*scoreboard.Board, error) {
 
 // InstanceScores returns the scores on instances of families that must still be
 // read: the instance depends on the users' times, known only after the first
-// reads. A MissingInstanceError names an instance that does not exist.
+// reads. Players then has the pairs of which it must be read who has joined. A
+// MissingInstanceError names an instance that does not exist.
 func (b *Batch) InstanceScores() (ScorePairs, error) {
 	p := ScorePairs{scores: b.scores}
 	if len(b.instances) == 0 {
@@ -119,7 +120,9 @@ func (b *Batch) InstanceScores() (ScorePairs, error) {
 			case is:
 				return p, missing
 			case err == nil && board.ID != name:
-				p.want(in.User, board.ID)
+				if p.want(in.User, board.ID) && board.Join.Required {
+					b.Players.add(in.User, board.ID)
+				}
 			}
 		}
 	}

@@ -106,6 +106,8 @@ type Board struct {
 	MaxScore Score
 	// Attempts is how many events of a user are recorded in a period; 0: no limit.
 	Attempts int64
+	// Join says whether users must join a period before they submit to it.
+	Join JoinRule
 	// Metadata is to whom the metadata of standings is shown.
 	Metadata MetadataOf
 	// Ties is TiesShared where equal scores have the same rank, else "".
@@ -223,6 +225,9 @@ func (b *Board) Check() error {
 		return Invalid("week_start", "week_start is for weekly boards")
 	}
 	if err := b.checkSchedule(); err != nil {
+		return err
+	}
+	if err := b.checkJoin(); err != nil {
 		return err
 	}
 	if err := b.Tiers.Check(); err != nil {

@@ -53,6 +53,7 @@ type BoardChange struct {
 	Bounds           *BoundsChange
 	Tiers            *Tiers // empty: none
 	Metadata         *MetadataOf
+	Join             *JoinChange
 }
 
 // Check validates the labels and partitions of a change. It returns an invalid_request.

@@ -62,6 +62,9 @@ type LedgerSum struct {
 	Last     int64 // highest version
 	Expected int64 // the score before the first row plus all applied amounts
 	Archived bool  // the score is older than the remaining ledger
+	// Uncounted is that of the score, and Corrections what it must be if no row is archived: rows that are no
+	// attempts, and events of clients that are reversed.
+	Uncounted, Corrections int64
 }
 
 // Partition is a partition of the ledger table.

@@ -216,3 +216,43 @@ type DueRewards struct {
 	Board BoardID       // the instance
 	Since time.Duration // since its end
 }
+
+// RewardDifferenceKind is how a grant differs from what the final standings of its period say.
+type RewardDifferenceKind string
+
+const (
+	RewardMissing      RewardDifferenceKind = "reward_missing"
+	RewardExtra        RewardDifferenceKind = "reward_extra"
+	RewardWrong        RewardDifferenceKind = "reward_wrong" // of another band or rank
+	RewardTableDiffers RewardDifferenceKind = "reward_table" // another table was in force; of no user
+)
+
+// RewardDifference is a grant that differs, or is missing. Bands are numbered from 1, 0 is none.
+type RewardDifference struct {
+	Kind    RewardDifferenceKind
+	User    UserID
+	Grant   int64 // 0: it is missing
+	Rank    int64 // in the final standings; 0: the user is not in them
+	Want    int64 // band; for RewardTableDiffers the table
+	Got     int64
+	GotRank int64 // for which it was granted
+}
+
+// RewardHorizon is up to which id all grants are committed, or never will be: ids are given before transactions end.
+type RewardHorizon struct {
+	Safe int64 // 0: not known yet
+
+	last int64  // the highest id when it was last looked for
+	xmax uint64 // transactions from this one on began later
+}
+
+// Move looks further: the highest id is last, transactions below xmin have ended, and none from xmax on has begun.
+func (h *RewardHorizon) Move(last int64, xmin, xmax uint64) {
+	if h.xmax != 0 && xmin < h.xmax {
+		return // some that may have lower ids still run
+	}
+	if h.xmax != 0 {
+		h.Safe = h.last
+	}
+	h.last, h.xmax = last, xmax
+}

@@ -12,18 +12,18 @@ type WebhookType string
 
 // The types.
 const (
-	WebhookSeasonClosed WebhookType = "season.closed"     // a period has ended with final standings
-	WebhookUserFlagged  WebhookType = "user.flagged"      // a user's events look suspicious
-	WebhookRankReached  WebhookType = "rank.reached"      // a user has entered the top of a board
-	WebhookTierUpdated  WebhookType = "user.tier.updated" // a user's own event has moved the user to another tier
-	WebhookLeagueMoved  WebhookType = "league.moved"      // players of a league have moved to another division
-	WebhookTest         WebhookType = "webhook.test"      // an operator tries the webhook; never subscribed to
+	WebhookSeasonClosed  WebhookType = "season.closed"     // a period has ended with final standings
+	WebhookUserFlagged   WebhookType = "user.flagged"      // a user's events look suspicious
+	WebhookRankReached   WebhookType = "rank.reached"      // a user has entered the top of a board
+	WebhookTierUpdated   WebhookType = "user.tier.updated" // a user's own event has moved the user to another tier
+	WebhookLeagueMoved   WebhookType = "league.moved"      // players of a league have moved to another division
+	WebhookRewardGranted WebhookType = "reward.granted"    // a user can claim a reward
+	WebhookTest          WebhookType = "webhook.test"      // an operator tries the webhook; never subscribed to
 )
 
 // WebhookTypes are the types that a webhook can subscribe to.
-var WebhookTypes = []WebhookType{
-	WebhookSeasonClosed, WebhookUserFlagged, WebhookRankReached, WebhookTierUpdated, WebhookLeagueMoved,
-}
+var WebhookTypes = []WebhookType{WebhookSeasonClosed, WebhookUserFlagged, WebhookRankReached, WebhookTierUpdated,
+	WebhookLeagueMoved, WebhookRewardGranted}
 
 // Webhook is an address that receives messages as HTTP requests, without its secrets.
 type Webhook struct {
@@ -41,9 +41,12 @@ type Webhook struct {
 	Retires    time.Time
 }
 
+// Subscribes reports whether a webhook is for a type of message.
+func (w *Webhook) Subscribes(t WebhookType) bool { return slices.Contains(w.Types, t) }
+
 // Wants reports whether a webhook subscribes to a type of message about a board.
 func (w *Webhook) Wants(t WebhookType, board BoardID) bool {
-	return slices.Contains(w.Types, t) && (w.Boards == nil || slices.Contains(w.Boards, board.Family()))
+	return w.Subscribes(t) && (w.Boards == nil || slices.Contains(w.Boards, board.Family()))
 }
 
 // WebhookMessage is a cause in the outbox, which no delivery exists for yet.

@@ -56,6 +56,7 @@ var notOfPlayers = map[string]string{
 	"reward_tables":     "of operators",
 	"reward_bands":      "of operators",
 	"reward_boards":     "of operators: boards that have had a table of rewards",
+	"reward_messages":   "one row for each webhook",
 	"reward_runs":       "one for each period of a board with a table of rewards",
 	"league_runs":       "one for each period of a league",
 	"void_rewards":      "of operators: one for each void and reward that it takes back",

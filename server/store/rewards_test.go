@@ -406,13 +406,14 @@ func TestRewardIsClaimedOnce(t *testing.T) {
 	claim("bob", bob.ID, wire.CodeConflict)
 	again := &scoreboard.RewardGrant{Board: id, User: "bob", Reward: "1"}
 	g, err := s.Rewards.Grant(t.Context(), again, time.Hour, because("reward.grant", "bob"))
-	if err != nil || g.ID != bob.ID || g.Reward != "1" || g.Rank != 0 {
+	if err != nil || g.ID <= bob.ID || g.Reward != "1" || g.Rank != 0 {
 		t.Errorf("granted again: %+v, %v", g, err)
 	}
 	if _, err := s.Rewards.Grant(t.Context(), again, time.Hour, nil); wire.CodeOf(err) != wire.CodeConflict {
 		t.Errorf("a second reward: got %v, want a conflict", err)
 	}
-	claim("bob", bob.ID, "")
+	claim("bob", bob.ID, wire.CodeNotFound)
+	claim("bob", g.ID, "")
 	if _, err := s.Moderation.Ban(t.Context(), "cy", because("user.ban", "cy")); err != nil {
 		t.Fatal(err)
 	}
@@ -430,7 +431,7 @@ func TestRewardIsClaimedOnce(t *testing.T) {
 	if n := conn.Count(t, `select count(*) from reward_grants where grant_id = $1`, eve.ID); n != 0 {
 		t.Error("the erased user's reward is there")
 	}
-	list, err := s.Rewards.BoardRewards(t.Context(), id, "ada", 2)
+	list, _, err := s.Rewards.BoardRewards(t.Context(), id, "", "ada", 2)
 	if err != nil || len(list) != 2 || list[0].User != "bob" {
 		t.Errorf("got %+v, %v", list, err)
 	}

@@ -70,6 +70,7 @@ type Store struct {
 	Reads       *reads.Reads
 	Recovery    *recovery.Recovery
 	Rewards     *boards.Rewards
+	Players     *boards.Players
 	Secrets     *operations.EncryptedSecrets
 	Settings    *operations.Settings
 	Standings   *reads.Standings
@@ -113,6 +114,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		Reads:       reads.New(db),
 		Recovery:    recovery.New(db, o.Shards),
 		Rewards:     boards.NewRewards(db),
+		Players:     boards.NewPlayers(db),
 		Secrets:     operations.NewEncryptedSecrets(db),
 		Settings:    operations.NewSettings(db),
 		Standings:   reads.NewStandings(db),

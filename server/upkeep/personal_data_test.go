@@ -109,6 +109,8 @@ where user_id = $1 and board_id = 'sum'`,
 	r.conn.Do(t, `insert into rank_marks (board_id, user_id, best_rank, best_rank_at, days_in_top_10, last_rank,
     last_at)
 values ('sum', $1, 1, clock_timestamp(), 0, 1, clock_timestamp())`, user)
+	r.conn.Do(t, `insert into board_players values ('cup:one', $1, clock_timestamp())`, user)
+	r.conn.Do(t, `insert into board_player_counts values ('cup:one', 3)`)
 	lines, kinds := 0, map[string]int{}
 	if err := r.Privacy.Export(ctx, user, func(kind string, row json.RawMessage) error {
 		lines++
@@ -123,7 +125,7 @@ values ('sum', $1, 1, clock_timestamp(), 0, 1, clock_timestamp())`, user)
 	for kind, want := range map[string]int{
 		"user": 1, "profile": 1, "privacy": 1, "final_standing": 1, "score": 2, "event": 4503,
 		"rejected_event": 1, "dead_letter": 1, "moderation": 1, "status": 1, "corrected_standing": 1,
-		"private_period": 1, "rank_mark": 1,
+		"private_period": 1, "rank_mark": 1, "tournament": 1,
 	} {
 		if kinds[kind] != want {
 			t.Errorf("exported %d rows of kind %s, want %d", kinds[kind], kind, want)
@@ -306,6 +308,7 @@ var personal = map[string]string{
 	"league_divisions.user_id":        removed,
 	"league_members.user_id":          removed,
 	"league_outcomes.user_id":         removed,
+	"board_players.user_id":           removed,
 	"boards.standings_users":          notPersonal,
 	"imports.users":                   notPersonal,
 	"webhook_deliveries.message_id":   notPersonal,

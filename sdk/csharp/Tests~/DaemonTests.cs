@@ -244,6 +244,23 @@ namespace Scoreboard.Client.Tests
             });
         }
 
+        [Test]
+        public static void TournamentsAreJoined()
+        {
+            Wait(async () =>
+            {
+                Daemon.Sbctl("board", "create", "open", "--period", "season", "--season", "one", "--starts",
+                    "2098-01-01T00:00:00Z", "--ends", "2099-01-01T00:00:00Z", "--join", "required", "--max-players", "1");
+                var tia = new ScoreboardClient(Daemon.Url, Daemon.Token("tia"));
+                var state = await tia.JoinBoardAsync("open");
+                Check.Equal(state.Board + " " + state.Players + " " + state.Joined, "open:one 1 True", "joined");
+                Check.Equal(Failure(Game.JoinBoardAsync("open", "uma")).Code, "tournament_full", "another user");
+                Check.Equal((await tia.LeaveBoardAsync("open:one")).Joined, false, "left");
+                Check.Equal((await Game.JoinBoardAsync("open", "uma")).UserId, "uma", "after that");
+                Check.Equal((await tia.ParticipationAsync("open")).Players, 1, "players");
+            });
+        }
+
         /// <summary>The set-up of a game without a server: tokens, action tokens, and no key.</summary>
         [Test]
         public static void PlayersSubmitWithActionTokens()

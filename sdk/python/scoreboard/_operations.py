@@ -21,6 +21,7 @@ from scoreboard._types import (
     LeagueHistory,
     LeaguePlace,
     List,
+    Participation,
     Place,
     Profile,
     RankExplanation,
@@ -347,6 +348,11 @@ def league_history(user_id: str, league: str, before: int, limit: int) -> Call[L
     query = _query(league=league, before=before, limit=limit)
     path = f"/v1/users/{_escape(user_id)}/leagues"
     return Call("list periods in leagues", "GET", path, lambda v: decode(LeagueHistory, v), query)
+
+
+def participation(op: str, method: str, board: str, user_id: str) -> Call[Participation]:
+    path = f"/v1/boards/{_escape(board)}/join"
+    return Call(f"{op} board {board}", method, path, lambda v: decode(Participation, v), _query(user_id=user_id))
 
 
 def realtime_token(board: str) -> Call[JoinTicket]:

@@ -254,6 +254,31 @@ class List:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Participation:
+    """Participation says who has joined a period of a board that requires it.
+
+    Attributes:
+        board: The period.
+        ends_at: Time at which it ends.
+        joined: Whether the user has joined it.
+        joined_at: Time at which the user joined it; absent if the user has not.
+        max_players: Maximum number of users who join it; absent without a limit.
+        players: Number of users who have joined it.
+        starts_at: Time at which it begins.
+        user_id: The user; absent if none is named.
+    """
+
+    board: str
+    ends_at: datetime
+    joined: bool
+    players: int
+    starts_at: datetime
+    joined_at: datetime | None = None
+    max_players: int | None = None
+    user_id: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class NextTier:
     """The tier before that of a user, and how far the user is from it.
 

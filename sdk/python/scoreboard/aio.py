@@ -23,6 +23,7 @@ from scoreboard._types import (
     LeagueHistory,
     LeaguePlace,
     List,
+    Participation,
     Place,
     Profile,
     RankExplanation,
@@ -374,6 +375,25 @@ class AsyncScoreboard:
     ) -> Profile:
         """Set a user's profile; an empty field removes the value."""
         return await self._do(_operations.put_profile(user_id, display_name, avatar_url), timeout)
+
+    async def join_board(self, board: str, user_id: str = "", *, timeout: float | None = None) -> Participation:
+        """Join a period of a board that requires it, for the token's user or with the scope score:update for any user.
+
+        The name of a board means its next period that can be joined. A repeat changes nothing.
+
+        Raises:
+            TournamentFullError: The period has its maximum of players.
+            JoinClosedError: It has begun and its board allows no late joins, or no period is planned.
+        """
+        return await self._do(_operations.participation("join", "POST", board, user_id), timeout)
+
+    async def leave_board(self, board: str, user_id: str = "", *, timeout: float | None = None) -> Participation:
+        """Leave a period that has not begun. The name of a board means the next one."""
+        return await self._do(_operations.participation("leave", "DELETE", board, user_id), timeout)
+
+    async def participation(self, board: str, user_id: str = "", *, timeout: float | None = None) -> Participation:
+        """Read how many have joined a period, and whether the user has."""
+        return await self._do(_operations.participation("read who has joined", "GET", board, user_id), timeout)
 
     async def rewards(
         self, user_id: str = "me", *, state: str = "", before: int = 0, limit: int = 0, timeout: float | None = None

@@ -19,6 +19,9 @@ _NEXT_STEPS = {
     "token_used": "Get a new token; this one was used.",
     "attempts_used": "Wait for the next period; all attempts of this one are used.",
     "period_ended": "Read the board; the increment was for a period that is not the current one.",
+    "not_joined": "Join the period first; the board counts only those who have.",
+    "join_closed": "Join the next period; this one takes no players in or out any more.",
+    "tournament_full": "Join another period, or try again before the start; a player may leave.",
     "conflict": "Read the current state, then decide again.",
     "not_settled": "Wait as long as the server asks, then read it again.",
     "gone": "Do not send it again; what it names no longer exists.",
@@ -151,6 +154,18 @@ class PeriodEndedError(ScoreboardError):
     """409: the period that the increment was for is not the current one."""
 
 
+class NotJoinedError(ScoreboardError):
+    """The user has not joined the period of a board that requires it."""
+
+
+class JoinClosedError(ScoreboardError):
+    """The period takes no players in or out any more."""
+
+
+class TournamentFullError(ScoreboardError):
+    """The period has its maximum of players."""
+
+
 class ConflictError(ScoreboardError):
     """409: the state has changed since it was read."""
 
@@ -206,6 +221,9 @@ _CLASSES: dict[str, type[ScoreboardError]] = {
     "token_used": TokenUsedError,
     "attempts_used": AttemptsUsedError,
     "period_ended": PeriodEndedError,
+    "not_joined": NotJoinedError,
+    "join_closed": JoinClosedError,
+    "tournament_full": TournamentFullError,
     "conflict": ConflictError,
     "not_settled": NotSettledError,
     "gone": GoneError,

@@ -7,7 +7,7 @@ import { segment, Transport } from "./transport.js";
 import type {
   Action, ActionRequest, CallOptions, EventStatus, Increment, JoinTicket, List, Place, PlaceQuery, Profile,
   Receipt, Result, Statement, StatementEntry, StatementQuery, Top, TopQuery, Entry, HistoryQuery, RankExplanation,
-  RankHistory, Reward, Rewards, Timeline, TimelineQuery, Cohort, LeagueHistory, LeaguePlace,
+  Participation, RankHistory, Reward, Rewards, Timeline, TimelineQuery, Cohort, LeagueHistory, LeaguePlace,
 } from "./types.js";
 import { sleep } from "./wait.js";
 import type { State, WatchOptions } from "./watch/state.js";
@@ -270,6 +270,33 @@ export class Scoreboard {
     return this.#transport.send({
       method: "PUT", path: `/v1/users/${segment(userId)}/profile`, body: () => body,
     }, options?.signal);
+  }
+
+  /**
+   * joinBoard joins a period of a board that requires it, for the token's user or with the scope score:update for any.
+   * The name of a board means its next period that can be joined. A repeat changes nothing. It fails with
+   * tournament_full and join_closed.
+   */
+  async joinBoard(board: string, options: CallOptions & { userId?: string } = {}): Promise<Participation> {
+    return this.#participation("POST", board, options);
+  }
+
+  /** leaveBoard leaves a period that has not begun. The name of a board means the next one. */
+  async leaveBoard(board: string, options: CallOptions & { userId?: string } = {}): Promise<Participation> {
+    return this.#participation("DELETE", board, options);
+  }
+
+  /** participation says how many have joined a period, and whether the user has. */
+  async participation(board: string, options: CallOptions & { userId?: string } = {}): Promise<Participation> {
+    return this.#participation("GET", board, options);
+  }
+
+  async #participation(
+    method: string, board: string, options: CallOptions & { userId?: string },
+  ): Promise<Participation> {
+    return this.#transport.send({
+      method, path: `/v1/boards/${segment(board)}/join`, query: { user_id: options.userId },
+    }, options.signal);
   }
 
   /** rewards reads a page of the rewards of the token's user, newest first, or with the scope score:update of any. */

@@ -211,7 +211,7 @@ export interface components {
              * @description What is wrong, for programs.
              * @enum {string}
              */
-            error_code: "attempts_used" | "board_closed" | "conflict" | "delta_out_of_range" | "event_conflict" | "forbidden" | "gone" | "internal" | "invalid_request" | "invalid_signature" | "method_not_allowed" | "not_found" | "not_settled" | "overloaded" | "payload_too_large" | "period_ended" | "rate_limited" | "rule_violated" | "score_out_of_range" | "token_used" | "unauthorized" | "unavailable" | "unsupported_media_type";
+            error_code: "attempts_used" | "board_closed" | "conflict" | "delta_out_of_range" | "event_conflict" | "forbidden" | "gone" | "internal" | "invalid_request" | "invalid_signature" | "join_closed" | "method_not_allowed" | "not_found" | "not_joined" | "not_settled" | "overloaded" | "payload_too_large" | "period_ended" | "rate_limited" | "rule_violated" | "score_out_of_range" | "token_used" | "tournament_full" | "unauthorized" | "unavailable" | "unsupported_media_type";
             /** @description Event of the request, if it has one. */
             event_id?: string;
             /** @description Name of the field or parameter that is wrong, if any. */
@@ -568,6 +568,40 @@ export interface components {
              * @description Ranks to climb, for a tier by rank or percentile.
              */
             ranks?: number;
+        };
+        /** @description Participation says who has joined a period of a board that requires it. */
+        Participation: {
+            /** @description The period. */
+            board: string;
+            /**
+             * Format: date-time
+             * @description Time at which it ends.
+             */
+            ends_at: string;
+            /** @description Whether the user has joined it. */
+            joined: boolean;
+            /**
+             * Format: date-time
+             * @description Time at which the user joined it; absent if the user has not.
+             */
+            joined_at?: string;
+            /**
+             * Format: int64
+             * @description Maximum number of users who join it; absent without a limit.
+             */
+            max_players?: number;
+            /**
+             * Format: int64
+             * @description Number of users who have joined it.
+             */
+            players: number;
+            /**
+             * Format: date-time
+             * @description Time at which it begins.
+             */
+            starts_at: string;
+            /** @description The user; absent if none is named. */
+            user_id?: string;
         };
         /** @description The standing of one user on a board. percentile is the share of users ranked below, in percent. */
         Place: {

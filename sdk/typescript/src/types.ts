@@ -61,6 +61,8 @@ export interface LeagueOutcome extends Camel<Schemas["LeagueOutcome"]> {}
 
 /** LeagueHistory is a page of the outcomes of a player, newest first; nextBefore is before for the next one. */
 export interface LeagueHistory extends Camel<Schemas["LeagueHistory"]> {}
+/** Participation is how many have joined a period of a board that requires it, and whether a user has. */
+export interface Participation extends Camel<Schemas["Participation"]> {}
 
 /** ActionRequest starts an action: its user, its board, and limits within those of the board. */
 export interface ActionRequest extends Camel<Schemas["ActionRequest"]> {}

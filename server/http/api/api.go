@@ -126,6 +126,7 @@ type Options struct {
 	// LeagueCorrections corrects outcomes of leagues; nil, or Boards is set.
 	LeagueCorrections LeagueCorrections
 	FriendReads       FriendReads // set where Reads is
+	Players           Players     // nil, or Boards is set
 	// Show hides users in rows, and adds the profiles of the others; set where Reads is.
 	Show         func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
 	Hidden       Hidden // set where Reads is

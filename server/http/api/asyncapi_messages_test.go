@@ -121,6 +121,9 @@ func messages() []message {
 			"the end of a period has moved players of a [league](leagues.md) to other divisions",
 			"`board`, `family`, and up to 100 `moves` with `user_id`, `rank`, `players`, `from_division` and "+
 				"`to_division`"),
+		hook(scoreboard.WebhookRewardGranted, reflect.TypeFor[wire.RewardGranted](),
+			"a user has won a [reward](rewards.md) in a period, and can claim it",
+			"`id`, `board`, `family`, `user_id`, `rank`, `reward`, `revision`, `expires_at`"),
 		hook(scoreboard.WebhookTest, reflect.TypeFor[struct{}](), "`sbctl webhook test ID`", "empty"),
 	}
 }
@@ -159,6 +162,10 @@ func exampleWebhookMessages() map[string]string {
 			Board: "stars:2026-w46", Family: "stars", Moves: []wire.LeagueMove{
 				{UserID: "ada", Rank: 3, Players: 50, From: 1, To: 2},
 			},
+		}),
+		"reward.granted": encode(scoreboard.WebhookRewardGranted, wire.RewardGranted{
+			ID: 8841, Board: "weekly:2026-w47", Family: "weekly", UserID: "ada", Rank: 2,
+			Reward: json.RawMessage(`{"gems":500}`), Revision: 1, ExpiresAt: at("2027-02-21T00:00:02Z"),
 		}),
 		"webhook.test": encode(scoreboard.WebhookTest, struct{}{}),
 	}

@@ -220,6 +220,7 @@ func allOptions(kept Trail) Options {
 		Friends:      struct{ Friends }{},
 		Teams:        struct{ Teams }{},
 		Rewards:      struct{ rewardStore }{},
+		Players:      struct{ Players }{},
 		FriendReads:  struct{ FriendReads }{},
 		Leagues:      struct{ Leagues }{},
 		CohortReads:  struct{ CohortReads }{},

@@ -157,6 +157,10 @@ func newBoard(r *wire.BoardRequest) (*scoreboard.Board, error) {
 	if b.Period, err = scoreboard.ParsePeriod(r.Period); err != nil {
 		return nil, err
 	}
+	b.Join = scoreboard.JoinRule{MaxPlayers: r.MaxPlayers, Late: r.LateJoin}
+	if b.Join.Required, err = scoreboard.ParseJoin(r.Join); err != nil {
+		return nil, err
+	}
 	b.Schedule = scoreboard.CleanSchedule(r.Schedule)
 	if b.WeekStart, err = scoreboard.ParseWeekday(r.WeekStart); err != nil {
 		return nil, err
@@ -338,6 +342,9 @@ func (h *boards) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Bo
 		Team:          h.teamRule(c, caller, b.Team), Partitions: b.Partitions,
 		Tiers: tiersJSON(b.Tiers), Metadata: string(b.Metadata), Ties: string(b.Ties),
 		League: leagueJSON(b.League),
+	}
+	if b.Join.Required {
+		out.Join, out.MaxPlayers, out.LateJoin = wire.JoinRequired, b.Join.MaxPlayers, b.Join.Late
 	}
 	if b.Team != nil { // it takes no increments
 		out.MinDelta, out.MaxDelta = 0, 0

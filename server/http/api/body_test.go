@@ -33,6 +33,7 @@ func TestBodiesWithoutAnObject(t *testing.T) {
 	}
 	without := map[string]bool{ // a body; an empty object is fine
 		"POST /v1/boards/:board/freeze": true, "POST /v1/boards/:board/unfreeze": true,
+		"POST /v1/boards/:board/join": true, "PUT /v1/admin/boards/:board/players/:user_id": true,
 		"POST /v1/boards/:board/archive": true, "PUT /v1/users/me/friends/:user_id": true,
 		"PUT /v1/boards/:board/teams/:team/members/:user_id": true, "POST /v1/users/:user_id/rewards/:id/claim": true,
 		"POST /v1/admin/dead-letters/:id/requeue": true, "POST /v1/admin/master-key/rotate": true,

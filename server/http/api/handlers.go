@@ -45,6 +45,8 @@ type handlers struct {
 	leagues    *leagues
 	leagueJobs *leagueJobs
 
+	tournaments *tournaments
+
 	moderation *moderation
 	voids      *voids
 	userData   *userData
@@ -240,6 +242,9 @@ func (p *parts) addBoards(h *handlers) {
 	}
 	if p.Rewards != nil {
 		h.rewards = &rewards{store: p.Rewards, boards: h.boards, log: p.Log}
+	}
+	if p.Players != nil {
+		h.tournaments = &tournaments{store: p.Players, boards: h.boards, log: p.Log}
 	}
 }
 

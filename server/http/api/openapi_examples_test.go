@@ -202,7 +202,7 @@ var exampleRanking = wire.RankingStatus{
 }
 
 var exampleVerified = wire.Verified{
-	Users: 12_000, Rows: 480_000, Differences: []wire.Difference{}, TookMS: 2150,
+	Users: 12_000, Rows: 480_000, Rewards: 120, Differences: []wire.Difference{}, TookMS: 2150,
 }
 
 func key(change func(*wire.Key)) wire.Key {
@@ -379,6 +379,11 @@ var examples = []any{
 		UserID: "ada", Board: "weekly:2026-w47", Reward: json.RawMessage(`{"gems":500}`),
 		Reason: "her game had crashed",
 	},
+	wire.Participation{
+		Board: "cup:spring", StartsAt: at("2026-11-28T18:00:00Z"), EndsAt: at("2026-12-05T18:00:00Z"),
+		Players: 12, MaxPlayers: 64, UserID: "ada", Joined: true, JoinedAt: new(at("2026-11-21T12:00:00Z")),
+	},
+	wire.Players{Players: []wire.Player{{UserID: "ada", JoinedAt: at("2026-11-21T12:00:00Z")}}},
 	wire.Friend{UserID: "bob", State: "mutual", Since: new(at("2026-11-20T18:00:00Z"))},
 	wire.PrivacyRequest{Visibility: "friends"},
 	wire.Privacy{UserID: "ada", Visibility: "friends", ChangedAt: new(at("2026-11-20T18:00:00Z"))},
@@ -660,6 +665,9 @@ var exampleErrors = map[wire.Code]wire.Error{
 		Message: "period daily:2026-11-20 is not current; that is daily:2026-11-21", EventID: exampleEvent,
 		Field: "if_period",
 	},
+	wire.CodeNotJoined:            {Message: "user ada has not joined cup:spring", EventID: exampleEvent},
+	wire.CodeJoinClosed:           {Message: "cup:spring has begun, and its board allows no late joins"},
+	wire.CodeTournamentFull:       {Message: "cup:spring is full: it takes 64 players"},
 	wire.CodeTokenUsed:            {Message: "the action token was used before", EventID: exampleEvent},
 	wire.CodeConflict:             {Message: "board daily exists"},
 	wire.CodeGone:                 {Message: "the cursor is of a period that has ended", Field: "cursor"},

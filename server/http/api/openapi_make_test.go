@@ -97,6 +97,7 @@ func makeDocument(t *testing.T) []byte {
 			{"name": "friends", "description": "Ask users to be friends, and rank them."},
 			{"name": "leagues", "description": "Read divisions, cohorts, and who moves at the end of a period."},
 			{"name": "rewards", "description": "Say what the winners of a period get, and claim it once."},
+			{"name": "tournaments", "description": "Join and leave periods of boards that require it."},
 			{"name": "users", "description": "Read and change the data of one user."},
 			{"name": "realtime", "description": "Follow a board live."},
 			{"name": "boards", "description": "Manage boards."},

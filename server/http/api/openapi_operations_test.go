@@ -66,8 +66,8 @@ var (
 	adminCodes = []wire.Code{tooLarge, mediaType}
 	writeCodes = []wire.Code{
 		wire.CodeInvalidSignature, notFound, wire.CodeEventConflict,
-		wire.CodeBoardClosed, wire.CodeTokenUsed, wire.CodeAttemptsUsed, wire.CodePeriodEnded, tooLarge, mediaType,
-		wire.CodeDeltaOutOfRange, wire.CodeScoreOutOfRange, wire.CodeRuleViolated, wire.CodeGone,
+		wire.CodeBoardClosed, wire.CodeTokenUsed, wire.CodeAttemptsUsed, wire.CodePeriodEnded, wire.CodeNotJoined,
+		tooLarge, mediaType, wire.CodeDeltaOutOfRange, wire.CodeScoreOutOfRange, wire.CodeRuleViolated, wire.CodeGone,
 	}
 )
 
@@ -431,7 +431,28 @@ func boardOperations() []operation {
 		described(writes("PUT "+pathBoardRewards, "rewards", "Set the table of rewards of a periodic board",
 			wire.RewardTableRequest{}, wire.RewardTable{}, with(adminCodes, notFound, conflict)...),
 			"Periods that end later grant by it; those that have ended keep their table."),
+		described(reads("GET "+pathJoin, "tournaments", "Get how many have joined a period, and whether a user has",
+			[]param{{"user_id", "string", "user (requires score:update or score:operate); the token's by default"}},
+			wire.Participation{}, with(joinCodes, wire.CodeJoinClosed)...),
+			"Of a board: of the period that a join means, else of the earliest that has not ended. Who else has joined "+
+				"is not shown."),
+		described(joins("POST "+pathJoin, "Join a period", wire.CodeTournamentFull, wire.CodeOverloaded),
+			"Of a board: the next period that can be joined. A repeat changes nothing. join_closed says that the period "+
+				"has begun and its board allows no late joins, that it has ended, or that none is planned."),
+		described(joins("DELETE "+pathJoin, "Leave a period before it begins"),
+			"Of a board: the next period that has not begun. A repeat changes nothing. join_closed says that it has "+
+				"begun."),
 	}
+}
+
+var joinCodes = []wire.Code{notFound, wire.CodeBoardClosed, wire.CodeRuleViolated}
+
+// joins is an operation by which a user joins or leaves a period.
+func joins(route, summary string, codes ...wire.Code) operation {
+	o := reads(route, "tournaments", summary,
+		[]param{{"user_id", "string", "user (requires score:update); the token's by default"}}, wire.Participation{},
+		with(with(with(joinCodes, adminCodes...), wire.CodeJoinClosed, wire.CodeGone), codes...)...)
+	return o
 }
 
 func adminOperations() []operation {
@@ -546,15 +567,26 @@ func adminOperations() []operation {
 				"each by the difference, wherever the player is by now. A conflict says that the period has not been decided."),
 		described(read("GET /v1/admin/rewards", "List the rewards of a period", []param{
 			{"board", "string", "the period, such as weekly:2026-w47; required"},
+			{"state", "string", "only rewards in this state: claimable, claimed, revoked or expired; all by default"},
 			{"after", "string", "next_after of the previous page"},
 			{"limit", "integer", "maximum number of rewards, 1 to 1000; 100 by default"},
-		}, wire.BoardRewards{}), "By user id. Those of a user are at /v1/users/{user_id}/rewards."),
+		}, wire.BoardRewards{}), "By user id. With a state, a page may be empty and yet have next_after. Those of a user are at /v1/users/{user_id}/rewards."),
 		described(created(write("POST /v1/admin/rewards", "Grant a reward to a user",
 			wire.RewardRequest{}, wire.Reward{}, notFound, conflict, wire.CodeGone)),
 			"In a period that has ended, whatever its table says. A conflict says that the user has a reward of the "+
 				"period; revoke it first."),
 		described(write("POST /v1/admin/rewards/:id/revoke", "Revoke a reward that is not claimed",
 			wire.ReasonRequest{}, wire.Reward{}, notFound, conflict), "A conflict says that it is claimed."),
+		described(read("GET /v1/admin/boards/:board/players", "List the users who have joined a period", []param{
+			{"after", "string", "next_after of the previous page"},
+			{"limit", "integer", "maximum number of players, 1 to 1000; 100 by default"},
+		}, wire.Players{}, readCodes...), "By user id. The board is a period, such as cup:spring."),
+		described(write("PUT /v1/admin/boards/:board/players/:user_id", "Add a user to a period",
+			nil, wire.Participation{}, with(joinCodes, wire.CodeJoinClosed, wire.CodeTournamentFull, wire.CodeGone)...),
+			"Whether it has begun or not."),
+		described(write("DELETE /v1/admin/boards/:board/players/:user_id", "Remove a user from a period",
+			nil, wire.Participation{}, notFound, wire.CodeRuleViolated),
+			"Whether it has begun or not. What the user has scored stays; later submissions are not_joined."),
 		read("GET /v1/admin/flags/:id", "Get a flag", nil, wire.Flag{}, readCodes...),
 		write("POST /v1/admin/flags/:id/dismiss", "Dismiss a flag",
 			wire.ReasonRequest{}, wire.Flag{}, notFound, conflict),

@@ -30,7 +30,8 @@ func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 	}
 	if r == (wire.BoardChange{}) {
 		return scoreboard.Invalid("", "nothing to change: specify region, platform, tags, require, action_min, "+
-			"action_ttl, min_delta, max_delta, min_score, max_score, attempts, metadata, tiers or partitions")
+			"action_ttl, min_delta, max_delta, min_score, max_score, attempts, join, max_players, late_join, "+
+			"metadata, tiers or partitions")
 	}
 	change := &scoreboard.BoardChange{Region: r.Region, Platform: r.Platform, Tags: r.Tags, Partitions: r.Partitions}
 	bounds := scoreboard.BoundsChange{
@@ -38,6 +39,16 @@ func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 	}
 	if bounds != (scoreboard.BoundsChange{}) {
 		change.Bounds = &bounds
+	}
+	if r.Join != nil || r.MaxPlayers != nil || r.LateJoin != nil {
+		change.Join = &scoreboard.JoinChange{MaxPlayers: r.MaxPlayers, Late: r.LateJoin}
+		if r.Join != nil {
+			required, err := scoreboard.ParseJoin(*r.Join)
+			if err != nil {
+				return err
+			}
+			change.Join.Required = &required
+		}
 	}
 	if r.Tiers != nil {
 		tiers, err := parseTiers(*r.Tiers)

@@ -26,10 +26,10 @@ type Rewards interface {
 	UserRewards(
 		ctx context.Context, user scoreboard.UserID, state scoreboard.RewardState, before int64, limit int,
 	) ([]scoreboard.RewardGrant, error)
-	// BoardRewards lists grants of a period by user, after a user.
+	// BoardRewards lists grants of a period by user, after a user, and the user after whom the next page begins.
 	BoardRewards(
-		ctx context.Context, board scoreboard.BoardID, after scoreboard.UserID, limit int,
-	) ([]scoreboard.RewardGrant, error)
+		ctx context.Context, board scoreboard.BoardID, state scoreboard.RewardState, after scoreboard.UserID, limit int,
+	) (grants []scoreboard.RewardGrant, next scoreboard.UserID, err error)
 	// Claim claims a grant once, and returns the same for each repeat.
 	Claim(ctx context.Context, user scoreboard.UserID, id int64) (scoreboard.RewardGrant, error)
 	// Grant grants a reward whatever the table says; Revoke takes one back that is not claimed.
@@ -259,17 +259,15 @@ func (h *rewards) listBoardRewards(c *gin.Context, _ *auth.Claims) error {
 			return scoreboard.Invalid("after", "after must be the next_after of a page")
 		}
 	}
-	list, err := h.store.BoardRewards(c.Request.Context(), board, after, limit+1)
+	state, err := scoreboard.ParseRewardState(c.Query("state"))
 	if err != nil {
 		return err
 	}
-	out := wire.BoardRewards{}
-	if len(list) > limit {
-		list = list[:limit]
-		out.NextAfter = string(list[limit-1].User)
+	list, next, err := h.store.BoardRewards(c.Request.Context(), board, state, after, limit)
+	if err != nil {
+		return err
 	}
-	out.Rewards = rewardsJSON(list)
-	respond(c, http.StatusOK, out)
+	respond(c, http.StatusOK, wire.BoardRewards{Rewards: rewardsJSON(list), NextAfter: string(next)})
 	return nil
 }
 

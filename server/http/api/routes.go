@@ -136,6 +136,7 @@ const (
 	pathLeague       = "/v1/leagues/:board"
 	pathLeagues      = "/v1/users/:user_id/leagues"
 	pathBoardRewards = "/v1/boards/:board/rewards"
+	pathJoin         = "/v1/boards/:board/join"
 
 	pathRebuild   = "/v1/admin/rebuild"
 	pathVerify    = "/v1/admin/verify"
@@ -243,6 +244,7 @@ func (h *handlers) routes() []route {
 	}
 	t = append(t, h.teamRoutes()...)
 	t = append(t, h.rewardRoutes()...)
+	t = append(t, h.tournamentRoutes()...)
 	if h.tickets.store != nil {
 		t = append(t,
 			board("GET", "/v1/realtime/token", parameters{"board"}, anyToken, &l.Tickets, h.tickets.ticket))
@@ -315,7 +317,7 @@ func (h *handlers) rewardRoutes() []route {
 		h.adminRoute("PUT", pathBoardRewards, "board.rewards", reasonParameter, h.rewards.setTable),
 		own("GET", pathRewards, parameters{"state", "before", "limit"}, &h.limits.Rank, h.rewards.listRewards),
 		own("POST", pathRewards+"/:id/claim", noParameters, &h.limits.Updates, h.rewards.claimReward),
-		h.operatorRoute("GET", "/v1/admin/rewards", "", parameters{"board", "after", "limit"},
+		h.operatorRoute("GET", "/v1/admin/rewards", "", parameters{"board", "state", "after", "limit"},
 			h.rewards.listBoardRewards),
 		h.operatorRoute("POST", "/v1/admin/rewards", "reward.grant", noParameters, h.rewards.grantReward),
 		h.operatorRoute("POST", "/v1/admin/rewards/:id/revoke", "reward.revoke", noParameters,
@@ -339,6 +341,31 @@ func (h *handlers) leagueRoutes() []route {
 		read(pathLeague+"/users/:user_id", parameters{"k"}, showsUser, h.leagues.leaguePlace),
 		read(pathLeague+"/cohorts/:id", pageParameters, showsBoards, h.leagues.cohort),
 		read(pathLeagues, parameters{"league", "before", "limit"}, showsUser, h.leagues.leagueHistory),
+	}
+}
+
+// tournamentRoutes are the routes of who has joined a period.
+func (h *handlers) tournamentRoutes() []route {
+	if h.tournaments == nil {
+		return nil
+	}
+	join := func(method string, rate *Rate, handle handler) route {
+		return route{
+			method: method, path: pathJoin, query: parameters{"user_id"}, scope: anyToken, rate: rate,
+			audit: unaudited, data: showsUser, handle: handle,
+		}
+	}
+	const players = "/v1/admin/boards/:board/players"
+	t := h.tournaments
+	return []route{
+		join("GET", &h.limits.Rank, t.participation),
+		join("POST", &h.limits.Updates, t.change(t.store.Join, (*auth.Claims).WrittenUser)),
+		join("DELETE", &h.limits.Updates, t.change(t.store.Leave, (*auth.Claims).UserID)),
+		h.operatorRoute("GET", players, "", pageParameters, t.listPlayers),
+		h.operatorRoute("PUT", players+"/:user_id", "player.add", reasonParameter,
+			t.changePlayer(t.store.Add, scoreboard.ParseClientUserID)),
+		h.operatorRoute("DELETE", players+"/:user_id", "player.remove", reasonParameter,
+			t.changePlayer(t.store.Remove, scoreboard.ParseUserID)),
 	}
 }
 

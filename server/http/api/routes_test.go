@@ -56,6 +56,7 @@ func minted(t *testing.T, a *API, user scoreboard.UserID, scope string) string {
 var unscoped = map[string]bool{
 	"POST /v1/scores/increment": true, "POST /v1/actions": true, "PUT /v1/users/:user_id/profile": true,
 	"PUT /v1/users/:user_id/privacy": true, "POST /v1/users/:user_id/rewards/:id/claim": true,
+	"POST /v1/boards/:board/join": true, "DELETE /v1/boards/:board/join": true, // of the token's user
 	"POST /v1/leaderboard/users":        true,                                               // only reads
 	"PUT /v1/users/me/friends/:user_id": true, "DELETE /v1/users/me/friends/:user_id": true, // of the token's user
 }
@@ -121,7 +122,7 @@ func TestOperatorsChangesCanBeTakenBack(t *testing.T) {
 	want := []string{
 		"", // reads
 		"board.export", "board.freeze", "board.unfreeze", "flag.confirm", "flag.dismiss", "job.stop",
-		"ledger.checkpoint", "letter.requeue", "ranking.rebuild", "ranking.reconcile",
+		"ledger.checkpoint", "letter.requeue", "player.add", "player.remove", "ranking.rebuild", "ranking.reconcile",
 		"ranking.replay", "reward.grant", "reward.revoke", "user.ban", "user.freeze", "user.unban", "user.unfreeze",
 		"webhook.enable", "webhook.retry", "webhook.test",
 	}
@@ -198,9 +199,15 @@ func TestOtherUsersIDIsForbidden(t *testing.T) {
 			t.Errorf("%s of alice by mallory: got %d, want 403", name, got)
 		}
 	}
-	event := route{method: http.MethodGet, path: "/v1/events/e?user_id=alice"}
-	if got := asks(t, a, event, "", mallory, ""); got != http.StatusForbidden {
-		t.Errorf("alice's event by mallory: got %d, want 403", got)
+	for _, of := range []route{
+		{method: http.MethodGet, path: "/v1/events/e?user_id=alice"},
+		{method: http.MethodGet, path: "/v1/boards/cup/join?user_id=alice"},
+		{method: http.MethodPost, path: "/v1/boards/cup/join?user_id=alice"},
+		{method: http.MethodDelete, path: "/v1/boards/cup/join?user_id=alice"},
+	} {
+		if got := asks(t, a, of, "", mallory, ""); got != http.StatusForbidden {
+			t.Errorf("%s %s by mallory: got %d, want 403", of.method, of.path, got)
+		}
 	}
 	if seen < 8 {
 		t.Errorf("got %d routes with a user id, want at least 8", seen)
@@ -219,7 +226,7 @@ func TestOtherUsersIDIsForbidden(t *testing.T) {
 			}
 		}
 		if takes && scopes[o.route] == "" && bodies[o.route] == "" && o.route != "GET /v1/events/:event_id" &&
-			o.route != "POST "+pathUsers {
+			o.route != "POST "+pathUsers && !strings.HasSuffix(o.route, pathJoin) {
 			t.Errorf("%s has a user id: test that it rejects other users", o.route)
 		}
 	}

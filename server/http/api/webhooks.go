@@ -132,7 +132,8 @@ func newWebhook(r *wire.WebhookRequest) (*scoreboard.Webhook, error) {
 		t := scoreboard.WebhookType(name)
 		if !slices.Contains(scoreboard.WebhookTypes, t) || slices.Contains(w.Types, t) {
 			return nil, scoreboard.Invalid("types",
-				"types must be season.closed, user.flagged, rank.reached, user.tier.updated or league.moved, each once")
+				"types must be season.closed, user.flagged, rank.reached, user.tier.updated, league.moved or "+
+					"reward.granted, each once")
 		}
 		w.Types = append(w.Types, t)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -109,7 +110,7 @@ func (c *views) board(w http.ResponseWriter, r *http.Request, s *session) error 
 			return err
 		}
 	}
-	d := &boardView{Facts: boardFacts(&b), FinalHash: b.StandingsHash}
+	d := &boardView{Facts: slices.Concat(boardFacts(&b), joinFacts(k, s, &b), rewardFact(k, &b)), FinalHash: b.StandingsHash}
 	family := b.Period != "none" && b.Family == ""
 	ranked := b.Board
 	if family {
@@ -173,6 +174,7 @@ func boardActions(b *wire.Board, family bool) (out []link) {
 				"tags", strings.Join(b.Tags, ",")),
 			changeLink("board-attempts", "Attempts", "board", b.Board, "attempts", strconv.FormatInt(b.Attempts, 10)),
 			changeLink("board-metadata", "Metadata", "board", b.Board, "metadata", cmp.Or(b.Metadata, "none")),
+			joinLink(b),
 			changeLink("board-tiers", "Tiers", "board", b.Board, "tiers", wire.TiersText(b.Tiers)),
 			changeLink("board-partitions", "Partitions", "board", b.Board, "partitions", strconv.Itoa(b.Partitions)))
 	}

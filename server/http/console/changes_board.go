@@ -18,8 +18,11 @@ const (
 	scheduleHint = "When periods begin, only for the period cron: minute, hour, day of the month, month and day of " +
 		"the week, such as 0 18 * * fri."
 
+	startsHint = "RFC 3339, such as 2027-03-01T00:00:00Z; now if empty."
+
 	attemptsHint   = "Maximum number of events of a user that are recorded in a period; 0 is no limit."
 	tiesHint       = "unique has the first of equal scores ahead, shared gives them the same rank."
+	maxPlayersHint = "Maximum number of users who join a period; 0 is no limit."
 	metadataHint   = "Who sees the metadata of standings; none keeps none."
 	partitionsHint = "1 to 64 Redis keys to spread the ranking over, for a board larger than one server."
 )
@@ -61,6 +64,7 @@ func boardChanges() []*change {
 				{Name: "schedule", Label: "Schedule", Kind: "text", Hint: scheduleHint},
 				{Name: "time_zone", Label: "Time zone", Kind: "text", Hint: "Such as Europe/Berlin; UTC if empty."},
 				{Name: "season", Label: "First season", Kind: "text", Hint: "Only for the period season."},
+				{Name: "starts", Label: "Start of the first season", Kind: "time", Hint: startsHint},
 				{
 					Name: "ends", Label: "End of the first season", Kind: "time",
 					Hint: "RFC 3339, such as 2027-03-31T00:00:00Z",
@@ -72,6 +76,12 @@ func boardChanges() []*change {
 				{Name: "attempts", Label: "Attempts", Kind: "number", Hint: attemptsHint + " 0 if empty."},
 				{Name: "metadata", Label: "Metadata", Kind: "choice", Options: metadataOptions, Hint: metadataHint},
 				{Name: "ties", Label: "Ties", Kind: "choice", Options: []string{"unique", "shared"}, Hint: tiesHint},
+				{
+					Name: "join", Label: "Who may submit", Kind: "choice", Options: joinOptions,
+					Hint: "required: only users who have joined the period. For the periods season and cron.",
+				},
+				{Name: "max_players", Label: "Maximum of players", Kind: "number", Hint: maxPlayersHint + " 0 if empty."},
+				{Name: "late_join", Label: "Join after the start", Kind: "choice", Options: []string{"no", "yes"}},
 				{Name: "partitions", Label: "Partitions", Kind: "number", Hint: partitionsHint + " 1 if empty."},
 			},
 			effect: func(v url.Values) string {
@@ -81,7 +91,7 @@ func boardChanges() []*change {
 			command: func(v url.Values) []string {
 				words := []string{"board", "create", v.Get("board")}
 				for _, name := range []string{
-					"mode", "order", "period", "schedule", "time_zone", "season", "ends", "region", "platform",
+					"mode", "order", "period", "schedule", "time_zone", "season", "starts", "ends", "region", "platform",
 				} {
 					if v.Get(name) != "" {
 						words = append(words, "--"+strings.ReplaceAll(name, "_", "-"), v.Get(name))
@@ -93,10 +103,13 @@ func boardChanges() []*change {
 				if v.Get("visibility") == "private" {
 					words = append(words, "--private")
 				}
-				for _, name := range []string{"attempts", "metadata", "ties", "partitions"} {
+				for _, name := range []string{"attempts", "metadata", "ties", "join", "max_players", "partitions"} {
 					if v.Get(name) != "" {
-						words = append(words, "--"+name, v.Get(name))
+						words = append(words, "--"+strings.ReplaceAll(name, "_", "-"), v.Get(name))
 					}
+				}
+				if v.Get("late_join") == "yes" {
+					words = append(words, "--late-join")
 				}
 				return words
 			},
@@ -259,6 +272,7 @@ func boardChanges() []*change {
 					Kind:  "text",
 					Hint:  "Leave empty to close due periods only.",
 				},
+				{Name: "starts", Label: "Start of the season", Kind: "time", Hint: startsHint},
 				{
 					Name:  "ends",
 					Label: "End of the season",
@@ -292,8 +306,10 @@ func boardChanges() []*change {
 				if v.Get("season") != "" {
 					words = append(words, "--season", v.Get("season"))
 				}
-				if v.Get("ends") != "" {
-					words = append(words, "--ends", v.Get("ends"))
+				for _, name := range []string{"starts", "ends"} {
+					if v.Get(name) != "" {
+						words = append(words, "--"+name, v.Get(name))
+					}
 				}
 				return words
 			},
@@ -389,10 +405,10 @@ func createRequest(v url.Values, dry bool) (request, error) {
 		Board: v.Get("board"), Mode: v.Get("mode"), Order: v.Get("order"), Period: v.Get("period"),
 		TimeZone: v.Get("time_zone"), Season: v.Get("season"), Region: v.Get("region"), Public: &public,
 		Platform: v.Get("platform"), Tags: splitTags(v.Get("tags")), Schedule: v.Get("schedule"), DryRun: dry,
-		Metadata: v.Get("metadata"), Ties: v.Get("ties"),
+		Metadata: v.Get("metadata"), Ties: v.Get("ties"), Join: v.Get("join"), LateJoin: v.Get("late_join") == "yes",
 	}
 	var err error
-	if body.EndsAt, err = seasonEnd(v); err != nil {
+	if body.StartsAt, body.EndsAt, err = seasonTimes(v); err != nil {
 		return request{}, err
 	}
 	if v.Get("attempts") != "" {
@@ -401,6 +417,9 @@ func createRequest(v url.Values, dry bool) (request, error) {
 			return request{}, err
 		}
 		body.Attempts = &n
+	}
+	if body.MaxPlayers, err = maxPlayers(v); err != nil {
+		return request{}, err
 	}
 	if v.Get("partitions") != "" {
 		n, err := integer(v, "partitions", "The number of partitions")
@@ -413,15 +432,22 @@ func createRequest(v url.Values, dry bool) (request, error) {
 	return request{query: reasonQuery(v), body: body}, nil
 }
 
-// seasonEnd returns the end of a season in a form; nil if the field is empty.
-func seasonEnd(v url.Values) (*time.Time, error) {
-	text := v.Get("ends")
+// seasonTimes returns the start and the end of a season in a form; nil if a field is empty.
+func seasonTimes(v url.Values) (starts, ends *time.Time, err error) {
+	if starts, err = optionalTime(v, "starts", "The start of the season"); err == nil {
+		ends, err = optionalTime(v, "ends", "The end of the season")
+	}
+	return starts, ends, err
+}
+
+func optionalTime(v url.Values, name, label string) (*time.Time, error) {
+	text := v.Get(name)
 	if text == "" {
-		return nil, nil
+		return nil, nil //nolint:nilnil // an empty field
 	}
 	at, err := scoreboard.ParseTime(text)
 	if err != nil {
-		return nil, badTime("ends", "The end of the season")
+		return nil, badTime(name, label)
 	}
 	return &at, nil
 }
@@ -429,7 +455,7 @@ func seasonEnd(v url.Values) (*time.Time, error) {
 func rollRequest(v url.Values, dry bool) (request, error) {
 	body := wire.RollRequest{DryRun: dry, Season: v.Get("season")}
 	var err error
-	if body.EndsAt, err = seasonEnd(v); err != nil {
+	if body.StartsAt, body.EndsAt, err = seasonTimes(v); err != nil {
 		return request{}, err
 	}
 	return request{ids: boardIDs(v), query: reasonQuery(v), body: body}, nil

@@ -205,6 +205,8 @@ func (c *Console) route(files *design.Files) {
 		"/overview/data":                 c.views.overviewData,
 		"/boards":                        c.views.boards,
 		"/boards/{board}":                c.views.board,
+		"/boards/{board}/players":        c.views.boardPlayers,
+		"/boards/{board}/rewards":        c.views.boardRewards,
 		"/players":                       c.views.players,
 		"/players/{user}":                c.views.player,
 		"/players/{user}/events/{event}": c.views.event,

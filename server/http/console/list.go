@@ -54,6 +54,7 @@ var tones = map[string]string{
 	"NOT_LOADED": "bad",
 	"failed":     "bad", "revoked": "bad", "expired": "bad", "erased": "bad", "skipped": "", "archived": "",
 	"stopped": "", "lost": "bad", "enabled": "good", "disabled": "bad", "delivered": "good", "pending": "warn",
+	"claimable": "warn", "claimed": "good",
 	"valid": "good", "changed": "warn", "enforce": "bad",
 }
 

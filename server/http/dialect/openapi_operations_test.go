@@ -55,7 +55,7 @@ var (
 	ofWrites = []wire.Code{
 		wire.CodeInvalidSignature, wire.CodeEventConflict, wire.CodeBoardClosed, wire.CodeGone,
 		wire.CodePayloadTooLarge, wire.CodeUnsupportedMediaType, wire.CodeDeltaOutOfRange,
-		wire.CodeScoreOutOfRange, wire.CodeRuleViolated, wire.CodeAttemptsUsed,
+		wire.CodeScoreOutOfRange, wire.CodeRuleViolated, wire.CodeAttemptsUsed, wire.CodeNotJoined,
 	}
 )
 

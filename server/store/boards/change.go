@@ -30,6 +30,11 @@ where family_id = $1`
 	sqlPartition = `update boards set partitions = $2
 where family_id = $1 and status <> 'archived' and closed_at is null`
 
+	// A period that has begun keeps its players: those who have played in an open one have not joined it.
+	sqlSetJoin = `update boards set max_players = $3, late_join = $4, join_required = case
+        when period_start <= clock_timestamp() then join_required else $2 end
+where family_id = $1 and status <> 'archived' and closed_at is null`
+
 	// The board itself has the version that its next instances get.
 	sqlBound = `update boards set min_delta = $2, max_delta = $3, min_score = $4, max_score = $5, bounds_version = $6,
     attempts = $7
@@ -37,7 +42,7 @@ where family_id = $1 and status <> 'archived' and closed_at is null`
 )
 
 // ChangeBoard changes a board: its labels, with those of all its instances; its bounds, its tiers,
-// the requirements of increments, and in how many partitions it is ranked, with those of its
+// the requirements of increments, who must join, and in how many partitions it is ranked, with those of its
 // instances that have not ended. Bounds and requirements apply to every transaction that locks the
 // board afterwards, the partitions from the next rebuild on, which is due then. For an archived board it
 // returns a conflict.
@@ -71,6 +76,11 @@ func (s *Boards) ChangeBoard(
 		}
 		if change.Bounds != nil {
 			if err := changeBounds(ctx, tx, id, change.Bounds); err != nil {
+				return err
+			}
+		}
+		if change.Join != nil {
+			if err := changeJoin(ctx, tx, id, change.Join); err != nil {
 				return err
 			}
 		}
@@ -115,6 +125,19 @@ func changeBounds(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, change 
 	}
 	_, err = tx.Exec(ctx, sqlBound, id, b.MinDelta, b.MaxDelta, b.MinScore, b.MaxScore, b.BoundsVersion+1,
 		b.Attempts)
+	return err
+}
+
+// changeJoin changes who may submit to the periods of a board. Whoever has joined one stays.
+func changeJoin(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, change *scoreboard.JoinChange) error {
+	b, err := pg.FindBoard(ctx, tx, id)
+	if err != nil {
+		return err
+	}
+	if err := change.Apply(b); err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, sqlSetJoin, id, b.Join.Required, b.Join.MaxPlayers, b.Join.Late)
 	return err
 }
 

@@ -26,8 +26,12 @@ from reward_grants as g left join reward_bands as b on b.table_id = g.table_id a
 where g.user_id = $1 and ($2::bigint = 0 or g.grant_id < $2)) as t where $3 = '' or state = $3
 order by grant_id desc limit $4`
 
-	sqlBoardGrants = sqlGrants + `
-where g.board_id = $1 and g.user_id > $2 order by g.user_id limit $3`
+	sqlBoardGrants = `select * from (` + sqlGrants + `
+where g.board_id = $1 and g.user_id > $2 order by g.user_id limit $5) as t
+where $4 = '' or state = $4 order by user_id limit $3`
+
+	sqlSeenGrants = `select coalesce(max(user_id), ''), count(*) from (select user_id from reward_grants
+    where board_id = $1 and user_id > $2 order by user_id limit $3) as t`
 
 	sqlClaim = `update reward_grants set claimed_at = clock_timestamp()
 where grant_id = $1 and user_id = $2 and claimed_at is null and revoked_at is null and voids = 0
@@ -36,16 +40,18 @@ where grant_id = $1 and user_id = $2 and claimed_at is null and revoked_at is nu
 	sqlRevoke = `update reward_grants set revoked_at = clock_timestamp()
 where grant_id = $1 and claimed_at is null and revoked_at is null`
 
-	// Again for a grant that was revoked. An operator's grant is no void's any more.
+	// Again for a grant that was revoked: another one, of which webhooks are told. An operator's grant is no void's
+	// any more.
 	sqlGrantTo = `insert into reward_grants as g (board_id, user_id, reward, granted_at, expires_at)
 select $1::text, $2::text, $3::text, at, at + make_interval(secs => $4) from (select clock_timestamp() as at) as t
-on conflict (board_id, user_id) do update set reward = excluded.reward, rank = null, table_id = null, band = null,
-    revision = null, granted_at = excluded.granted_at, expires_at = excluded.expires_at, revoked_at = null,
+on conflict (board_id, user_id) do update set grant_id = default, reward = excluded.reward, rank = null,
+    table_id = null, band = null, revision = null, granted_at = excluded.granted_at, expires_at = excluded.expires_at, revoked_at = null,
     voids = 0
 where g.claimed_at is null and (g.revoked_at is not null or g.voids > 0)
 returning g.grant_id`
 
-	sqlForgetVoids = `delete from void_rewards where grant_id = $1`
+	sqlForgetVoids = `delete from void_rewards using reward_grants as g
+where void_rewards.grant_id = g.grant_id and g.board_id = $1 and g.user_id = $2 and g.claimed_at is null`
 )
 
 func scanGrant(row pgx.CollectableRow) (g scoreboard.RewardGrant, err error) {
@@ -69,15 +75,34 @@ func (s *Rewards) UserRewards(
 	return grants, nil
 }
 
-// BoardRewards lists at most limit grants of a period, by user, after a user.
+// maxSeenGrants bounds the grants that are looked at for a page of those in a state.
+const maxSeenGrants = 10_000
+
+// BoardRewards lists at most limit grants of a period in a state ("" for all), by user, after a user, and the user
+// after whom the next page begins, "" for none. Of many in other states it looks at some only: a page may be empty.
 func (s *Rewards) BoardRewards(
-	ctx context.Context, board scoreboard.BoardID, after scoreboard.UserID, limit int,
-) ([]scoreboard.RewardGrant, error) {
-	grants, err := s.grants(ctx, sqlBoardGrants, board, after, limit)
-	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("list the rewards of board %s: %w", board, err))
+	ctx context.Context, board scoreboard.BoardID, state scoreboard.RewardState, after scoreboard.UserID, limit int,
+) (grants []scoreboard.RewardGrant, next scoreboard.UserID, err error) {
+	seen := limit + 1
+	if state != "" {
+		seen = maxSeenGrants
 	}
-	return grants, nil
+	grants, err = s.grants(ctx, sqlBoardGrants, board, after, limit+1, state, seen)
+	switch {
+	case err != nil:
+	case len(grants) > limit:
+		grants = grants[:limit]
+		next = grants[limit-1].User
+	case state != "":
+		var n int
+		if err = s.db.QueryRow(ctx, sqlSeenGrants, board, after, seen).Scan(&next, &n); n < seen {
+			next = ""
+		}
+	}
+	if err != nil {
+		return nil, "", pg.Translate(fmt.Errorf("list the rewards of board %s: %w", board, err))
+	}
+	return grants, next, nil
 }
 
 func (s *Rewards) grants(ctx context.Context, sql string, args ...any) ([]scoreboard.RewardGrant, error) {
@@ -171,6 +196,9 @@ func (s *Rewards) Grant(
 		case !sealed:
 			return scoreboard.Errorf(wire.CodeConflict, "board %s has no final standings", g.Board)
 		}
+		if _, err := tx.Exec(ctx, sqlForgetVoids, g.Board, g.User); err != nil {
+			return err
+		}
 		var id int64
 		err = tx.QueryRow(ctx, sqlGrantTo, g.Board, g.User, g.Reward, expires.Seconds()).Scan(&id)
 		if errors.Is(err, pgx.ErrNoRows) {
@@ -178,9 +206,6 @@ func (s *Rewards) Grant(
 				g.Board)
 		}
 		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, sqlForgetVoids, id); err != nil {
 			return err
 		}
 		if made, err = findGrant(ctx, tx, id, g.User); err != nil {

@@ -211,8 +211,8 @@ func rankCohort(board *scoreboard.Board, cohort []recomputed) {
 			continue // without a standing, the player stays
 		}
 		p.Rank = int64(i) + 1
-		if before := max(i-1, 0); board.SharesRanks() && cohort[before].at.Key == p.at.Key {
-			p.Rank = max(cohort[before].Rank, 1)
+		if i > 0 && board.SharesRanks() && cohort[i-1].at.Key == p.at.Key {
+			p.Rank = cohort[i-1].Rank
 		}
 		switch board.League.ZoneOf(p.Division, p.Rank, ranked) {
 		case scoreboard.ZonePromotion:

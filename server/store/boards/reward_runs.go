@@ -180,21 +180,33 @@ func (s *Rewards) inRun(
 
 // beginRun returns the run of a period, and stores it if it is new.
 func (s *Rewards) beginRun(ctx context.Context, id scoreboard.BoardID) (*rewardRun, error) {
-	run := &rewardRun{}
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		board, err := pg.FindBoard(ctx, tx, id)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, sqlLockRewards, board.Family); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, sqlBeginRun, id, board.Family, board.PeriodEnd, scoreboard.FirstRewardsRevision)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.loadRun(ctx, id)
+}
+
+// loadRun returns the run of a period that has begun.
+func (s *Rewards) loadRun(ctx context.Context, id scoreboard.BoardID) (*rewardRun, error) {
+	run := &rewardRun{}
+	err := pgx.BeginTxFunc(ctx, s.db, pg.Snapshot, func(tx pgx.Tx) error {
 		board, err := pg.ScanBoard(tx.QueryRow(ctx, `select standings_users, `+pg.BoardColumns+` from boards
 where board_id = $1 and standings_hash is not null`, id), &run.total)
 		if err != nil {
 			return err
 		}
 		run.board = &board
-		if _, err := tx.Exec(ctx, sqlLockRewards, board.Family); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, sqlBeginRun, id, board.Family, board.PeriodEnd, scoreboard.FirstRewardsRevision)
-		if err != nil {
-			return err
-		}
 		run.table, err = findTable(ctx, tx, sqlRunTable, id)
 		return err
 	})
@@ -273,13 +285,19 @@ func grantRanks(
 		return 0, false, nil
 	}
 	first, last := chunk[0].First, chunk[len(chunk)-1].Last
-	firsts, lasts, bands := make([]int64, len(chunk)), make([]int64, len(chunk)), make([]int, len(chunk))
-	for i, g := range chunk {
-		firsts[i], lasts[i], bands[i] = g.First, g.Last, g.Band+1
-	}
+	firsts, lasts, bands := columnsOf(chunk)
 	granted, err = run.grant(ctx, tx, last+1, sqlGrant, run.board.ID, first, last, run.table.ID,
 		run.table.Expires.Seconds(), firsts, lasts, bands, run.revision, run.table.Private)
 	return granted, true, err
+}
+
+// columnsOf returns segments as columns; bands are numbered from 1.
+func columnsOf(chunk []scoreboard.RewardSegment) (firsts, lasts []int64, bands []int) {
+	firsts, lasts, bands = make([]int64, len(chunk)), make([]int64, len(chunk)), make([]int, len(chunk))
+	for i, g := range chunk {
+		firsts[i], lasts[i], bands[i] = g.First, g.Last, g.Band+1
+	}
+	return firsts, lasts, bands
 }
 
 // grantPrivate grants to users who have left all boards, by name. Where it ended is not stored: another

@@ -24,10 +24,14 @@ const sqlAudit = `select coalesce(l.user_id, s.user_id), coalesce(l.rows, 0), co
     coalesce(s.reached_at, 'epoch'), coalesce(s.recorded_at, 'epoch'), coalesce(s.hidden, false),
     coalesce(s.reached_at < (select min(to_date(right(inhrelid::regclass::text, 8),
         'YYYYMMDD')::timestamp at time zone 'UTC')
-        from pg_inherits where inhparent = 'user_score_histories'::regclass), false)
+        from pg_inherits where inhparent = 'user_score_histories'::regclass), false),
+    coalesce(s.uncounted, 0), coalesce(l.corrections, 0)
 from (
-    select user_id, count(*) as rows, min(version) as first, max(version) as last, sum(applied) as applied
-    from user_score_histories where board_id = $1 and ($2 = '' or user_id collate "POSIX" = $2) group by user_id) as l
+    select user_id, count(*) as rows, min(version) as first, max(version) as last, sum(applied) as applied,
+        count(*) filter (where source = 'admin') + count(*) filter (where source = 'admin' and exists (
+            select from reversals as r where r.user_id = h.user_id and r.reversal_id = h.event_id and not r.internal))
+        as corrections
+    from user_score_histories as h where board_id = $1 and ($2 = '' or user_id collate "POSIX" = $2) group by user_id) as l
 full join (select * from scores where board_id = $1 and ($2 = '' or user_id = $2)) as s on s.user_id = l.user_id`
 
 // SumLedger calls do with the sum of every user's ledger on a board and the score, from
@@ -42,7 +46,7 @@ func (r *Recovery) SumLedger(
 	scan := func(row pgx.CollectableRow) (a scoreboard.LedgerSum, err error) {
 		a.Change = scoreboard.Change{Type: scoreboard.ChangeScore, Board: board}
 		err = row.Scan(&a.User, &a.Rows, &a.First, &a.Last, &a.Expected, &a.Score, &a.Key, &a.Version, &a.Revision,
-			&a.ReachedAt, &a.RecordedAt, &a.Hidden, &a.Archived)
+			&a.ReachedAt, &a.RecordedAt, &a.Hidden, &a.Archived, &a.Uncounted, &a.Corrections)
 		return a, err
 	}
 	err := pg.InChunks(ctx, r.db, "audit", size, scan, do, sqlAudit, board, user)

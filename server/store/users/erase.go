@@ -104,6 +104,10 @@ where user_id = $1 and metadata is not null`, []any{user}},
     order by cohort_id for update
 )
 update league_cohorts as c set places = c.places - 1 from open where c.cohort_id = open.cohort_id`, []any{user}},
+		{`select from board_player_counts where board_id in (select board_id from board_players where user_id = $1)
+order by board_id for update`, []any{user}},
+		{`with gone as (delete from board_players where user_id = $1 returning board_id)
+update board_player_counts as c set players = c.players - 1 from gone where c.board_id = gone.board_id`, []any{user}},
 		{`delete from friends where user_id = $1 or friend_user_id = $1`, []any{user}},
 		{`select from teams where (board_id, team) in (select board_id, team from team_members where user_id = $1)
 order by board_id, team for update`, []any{user}},

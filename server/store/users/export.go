@@ -55,6 +55,7 @@ where user_id = $1 order by id`,
 from reward_grants g left join reward_bands b on b.table_id = g.table_id and b.band = g.band
 where g.user_id = $1 order by g.grant_id`,
 	},
+	{"tournament", `select board_id, user_id, joined_at from board_players where user_id = $1 order by board_id`},
 	{
 		"league_division",
 		`select board_id, user_id, division from league_divisions where user_id = $1 order by board_id`,

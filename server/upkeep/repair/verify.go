@@ -56,6 +56,7 @@ const maxDifferences = 1000
 // VerifyResult is the outcome of a check.
 type VerifyResult struct {
 	Users, Rows     int64 // compared
+	Rewards         int64 // compared
 	DifferenceCount int64 // may exceed len(Differences)
 	Repaired        int64
 	Differences     []Difference
@@ -70,12 +71,13 @@ func (v *VerifyResult) add(d Difference) {
 }
 
 // Check compares boards, or one user if User is set. It always compares the
-// ranking with the store, and scores of teams with those of their members; the scores with
-// the ledger if CheckLedger is set. Repair overwrites wrong states in the ranking, and has
+// ranking with the store, scores of teams with those of their members, and the rewards of ended
+// periods with their final standings; the scores with the ledger if CheckLedger is set. Repair overwrites wrong states in the ranking, and has
 // the scores of teams recorded; it never changes what the ledger has.
 type Check struct {
 	Store       VerifiedStore
-	Teams       Teams // nil: scores of teams are not compared
+	Teams       Teams   // nil: scores of teams are not compared
+	Rewards     Rewards // nil: rewards are not compared
 	Ranking     VerifiedRanking
 	User        scoreboard.UserID
 	CheckLedger bool
@@ -94,6 +96,9 @@ func (c *Check) Run(ctx context.Context, boards []scoreboard.Board) (*VerifyResu
 		}
 		if err == nil {
 			err = c.checkTeams(ctx, &boards[i], v)
+		}
+		if err == nil {
+			err = c.checkRewards(ctx, &boards[i], v)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("verify board %s: %w", boards[i].ID, err)
@@ -250,6 +255,9 @@ func checkLedger(a *scoreboard.LedgerSum, v *VerifyResult) {
 		)
 	case a.Expected != int64(a.Score):
 		d.Kind, d.Detail = "sum", fmt.Sprintf("the ledger adds up to %d, the score is %d", a.Expected, a.Score)
+	case a.First == 1 && a.Uncounted != a.Corrections && !a.User.Anonymous():
+		d.Kind = "uncounted"
+		d.Detail = fmt.Sprintf("%d of the ledger rows are no attempts, the score has %d", a.Corrections, a.Uncounted)
 	default:
 		return
 	}

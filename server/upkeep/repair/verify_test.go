@@ -320,3 +320,30 @@ func TestVerifyToleratesALatePipeline(t *testing.T) {
 	close(stop)
 	all.Wait()
 }
+
+// A wrong number of attempts is found: rows of the ledger that are none, and reversed events, say what it must be.
+func TestVerifyFindsWrongAttempts(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.record(t, 0, 3)
+	why := &scoreboard.AuditEntry{Actor: "root", Action: "event.reverse", Target: "user:user0", Reason: "test"}
+	event, err := scoreboard.ParseEventID("user0", "event1")
+	if err == nil {
+		_, _, err = r.Corrections.Reverse(ctx, "user0", event, scoreboard.Reversing{}, why)
+	}
+	if err == nil {
+		_, err = r.Corrections.Adjust(ctx, "user1", r.board.ID, 5, scoreboard.NamedEventID("user1", "a"), why)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.rebuild(t)
+	if v := r.check(t, false); v.DifferenceCount != 0 {
+		t.Errorf("after a reversal and an adjustment: %+v", v.Differences)
+	}
+	r.conn.Do(t, `update scores set uncounted = uncounted + 1 where user_id <> 'user2'`)
+	v := r.check(t, false)
+	if v.DifferenceCount != 2 || v.Differences[0].Kind != "uncounted" || v.Differences[1].Kind != "uncounted" {
+		t.Errorf("got %+v, want two", v.Differences)
+	}
+}

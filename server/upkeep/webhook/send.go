@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,16 @@ import (
 var waits = []time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 3 * time.Hour,
 	6 * time.Hour, 12 * time.Hour,
+}
+
+// rewardWaits are those of rewards, about three days in total: a game gives them out when it receives them.
+var rewardWaits = append(slices.Clip(waits), 12*time.Hour, 12*time.Hour, 12*time.Hour, 12*time.Hour, 2*time.Hour)
+
+func waitsOf(t scoreboard.WebhookType) []time.Duration {
+	if t == scoreboard.WebhookRewardGranted {
+		return rewardWaits
+	}
+	return waits
 }
 
 const (
@@ -109,11 +120,11 @@ func (w *Worker) attempt(
 		return 0
 	case ctx.Err() != nil: // this process ends
 		return 0
-	case d.Status == http.StatusGone || d.Attempts > len(waits):
+	case d.Status == http.StatusGone || d.Attempts > len(waitsOf(d.Type)):
 		d.State = stateFailed
 		return 0
 	}
-	wait = waits[d.Attempts-1]
+	wait = waitsOf(d.Type)[d.Attempts-1]
 	wait += time.Duration(float64(wait) * jitter * (2*rand.Float64() - 1))
 	return max(wait, after)
 }

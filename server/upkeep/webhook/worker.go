@@ -41,6 +41,12 @@ type Store interface {
 	SaveLeagueMoves(
 		ctx context.Context, m *scoreboard.LeagueMoves, message, payload string, webhooks []string,
 	) error
+	// RewardHorizon finds up to which id all grants are committed; QueueRewards queues the messages about the next
+	// ones for a webhook.
+	RewardHorizon(ctx context.Context, h *scoreboard.RewardHorizon) error
+	QueueRewards(
+		ctx context.Context, w *scoreboard.Webhook, safe int64, encode func(*scoreboard.RewardGrant) (string, error),
+	) (more bool, err error)
 
 	Claim(ctx context.Context, webhook string, claim time.Duration) (*scoreboard.WebhookDelivery, error)
 	Finish(ctx context.Context, d *scoreboard.WebhookDelivery, wait time.Duration) error
@@ -116,6 +122,7 @@ type Worker struct {
 	counted time.Time             // of the backlogs
 	behind  time.Time             // since when a ranking lacks moves between tiers; zero: none does
 	cleaned time.Time
+	rewards scoreboard.RewardHorizon
 
 	sending sync.WaitGroup
 	mu      sync.Mutex
@@ -190,7 +197,7 @@ func (w *Worker) work(ctx, sending context.Context) error {
 		return err
 	}
 	err = errors.Join(w.queueMessages(ctx, hooks), w.compareTops(ctx, hooks), w.compareTiers(ctx, hooks),
-		w.queueMoves(ctx, hooks), w.watchBacklogs(ctx, hooks))
+		w.queueMoves(ctx, hooks), w.queueRewards(ctx, hooks), w.watchBacklogs(ctx, hooks))
 	for i := range hooks {
 		if hooks[i].Disabled.IsZero() {
 			w.startSender(sending, &hooks[i])

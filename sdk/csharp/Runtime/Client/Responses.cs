@@ -520,6 +520,60 @@ namespace Scoreboard.Client
         }
     }
 
+    /// <summary>Participation says who has joined a period of a board that requires it.</summary>
+    public sealed partial class Participation
+    {
+        /// <summary>The period.</summary>
+        public string Board { get; internal set; } = "";
+
+        /// <summary>Time at which it ends.</summary>
+        public DateTimeOffset EndsAt { get; internal set; }
+
+        /// <summary>Whether the user has joined it.</summary>
+        public bool Joined { get; internal set; }
+
+        /// <summary>Time at which the user joined it; absent if the user has not.</summary>
+        public DateTimeOffset? JoinedAt { get; internal set; }
+
+        /// <summary>Maximum number of users who join it; absent without a limit.</summary>
+        public long MaxPlayers { get; internal set; }
+
+        /// <summary>Number of users who have joined it.</summary>
+        public long Players { get; internal set; }
+
+        /// <summary>Time at which it begins.</summary>
+        public DateTimeOffset StartsAt { get; internal set; }
+
+        /// <summary>The user; absent if none is named.</summary>
+        public string UserId { get; internal set; } = "";
+
+        internal static Participation Read(JsonReader r)
+        {
+            var v = new Participation();
+            r.BeginObject();
+            while (r.NextField())
+            {
+                if (!v.ReadField(r)) r.Skip();
+            }
+            return v;
+        }
+
+        /// <summary>Reads the latest field; false if it is not one of these.</summary>
+        internal bool ReadField(JsonReader r)
+        {
+            if (r.Is("board")) Board = r.Text();
+            else if (r.Is("ends_at")) EndsAt = r.Time();
+            else if (r.Is("joined")) Joined = r.Bool();
+            else if (r.Is("joined_at")) JoinedAt = r.Null() ? (DateTimeOffset?)null : r.Time();
+            else if (r.Is("max_players")) MaxPlayers = r.Long();
+            else if (r.Is("players")) Players = r.Long();
+            else if (r.Is("starts_at")) StartsAt = r.Time();
+            else if (r.Is("user_id")) UserId = r.Text();
+            else return false;
+            return true;
+        }
+    }
+
     /// <summary>The standing of one user on a board. percentile is the share of users ranked below, in
     /// percent.</summary>
     public sealed partial class Place

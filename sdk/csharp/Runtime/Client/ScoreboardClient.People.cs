@@ -81,6 +81,42 @@ namespace Scoreboard.Client
         }
 
         /// <summary>
+        /// Joins a period of a board that requires it, for the token's user; with the scope score:update for any user. The
+        /// name of a board means its next period that can be joined. A repeat changes nothing.
+        /// </summary>
+        /// <exception cref="ScoreboardException">With the code tournament_full or join_closed: nobody can.</exception>
+        public Task<Participation> JoinBoardAsync(
+            string board, string userId = "", CancellationToken cancel = default(CancellationToken))
+        {
+            return ParticipationAsync("POST", board, userId, cancel);
+        }
+
+        /// <summary>Leaves a period that has not begun. The name of a board means the next one.</summary>
+        public Task<Participation> LeaveBoardAsync(
+            string board, string userId = "", CancellationToken cancel = default(CancellationToken))
+        {
+            return ParticipationAsync("DELETE", board, userId, cancel);
+        }
+
+        /// <summary>Reads how many have joined a period, and whether the user has.</summary>
+        public Task<Participation> ParticipationAsync(
+            string board, string userId = "", CancellationToken cancel = default(CancellationToken))
+        {
+            return ParticipationAsync("GET", board, userId, cancel);
+        }
+
+        private Task<Participation> ParticipationAsync(
+            string method, string board, string userId, CancellationToken cancel)
+        {
+            var call = new Call
+            {
+                Method = method, Path = "/v1/boards/" + Calls.Segment(board) + "/join",
+                Query = new Query().Add("user_id", userId),
+            };
+            return calls.SendAsync(call, Participation.Read, cancel);
+        }
+
+        /// <summary>
         /// Reads a page of the rewards of the token's user, newest first; with the scope score:update of any user. state is
         /// claimable, claimed, revoked or expired, or empty for all; before is NextBefore of the page before.
         /// </summary>

@@ -89,6 +89,9 @@ order by t.n`
 from unnest($1::text[], $2::text[]) with ordinality as t(u, b, n) cross join lateral (
     select * from scores where user_id = t.u and board_id = t.b offset 0) as s`
 
+	sqlPlayers = `select t.n from unnest($1::text[], $2::text[]) with ordinality as t(u, b, n) cross join lateral (
+    select from board_players where board_id = t.b and user_id = t.u offset 0) as p`
+
 	// Each token belongs to a user whose row is locked. Those without a user were stored by
 	// the version before.
 	sqlUsedTokens = `select u.action_id, u.event_id from unnest($1::text[], $2::uuid[]) as t(u, id)
@@ -151,17 +154,31 @@ func (r Runner) read(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) e
 }
 
 // readInstanceScores reads the scores on instances of families, which depend on
-// the users' times.
+// the users' times, and who has joined those that require it.
 func readInstanceScores(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
 	pairs, err := b.InstanceScores()
 	if err != nil || len(pairs.Users) == 0 {
 		return err
 	}
-	rows, err := conn.Query(ctx, sqlScores, pairs.Users, pairs.Boards)
-	if err != nil {
-		return err
+	var q pgx.Batch
+	q.Queue(sqlScores, pairs.Users, pairs.Boards).Query(func(found pgx.Rows) error {
+		return readScores(found, &pairs)
+	})
+	if len(b.Players.Users) > 0 {
+		q.Queue(sqlPlayers, b.Players.Users, b.Players.Boards).Query(func(found pgx.Rows) error {
+			return readPlayers(found, b)
+		})
 	}
-	return readScores(rows, &pairs)
+	return conn.SendBatch(ctx, &q).Close()
+}
+
+func readPlayers(found pgx.Rows, b *ledger.Batch) error {
+	var n int64
+	_, err := pgx.ForEachRow(found, []any{&n}, func() error {
+		b.AddPlayer(int(n - 1))
+		return nil
+	})
+	return err
 }
 
 // knownArguments are the parameters of sqlKnownEvents.

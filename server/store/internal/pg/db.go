@@ -154,13 +154,16 @@ func (db *DB) QueueLimits(b *pgx.Batch) {
 // InLimitedTx runs do in a transaction with the limits of the write path, and
 // repeats it while the error is retryable.
 func (db *DB) InLimitedTx(ctx context.Context, do func(pgx.Tx) error) error {
-	return Retry(ctx, func() error {
-		return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, sqlLimits, milliseconds(db.lockWait), milliseconds(db.timeout)); err != nil {
-				return err
-			}
-			return do(tx)
-		})
+	return Retry(ctx, func() error { return db.InOneLimitedTx(ctx, do) })
+}
+
+// InOneLimitedTx is InLimitedTx without repeats.
+func (db *DB) InOneLimitedTx(ctx context.Context, do func(pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, db, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sqlLimits, milliseconds(db.lockWait), milliseconds(db.timeout)); err != nil {
+			return err
+		}
+		return do(tx)
 	})
 }
 

@@ -99,6 +99,22 @@ func friends(board := "global") -> Dictionary:
 	return await request(HTTPClient.METHOD_GET, path, null)
 
 
+## Joins a period of a board that requires it; the name of a board means its next period that can be joined. A repeat
+## changes nothing. Fails with tournament_full and join_closed.
+func join_board(board: String) -> Dictionary:
+	return await request(HTTPClient.METHOD_POST, join_path(board), null)
+
+
+## Leaves a period that has not begun; the name of a board means the next one.
+func leave_board(board: String) -> Dictionary:
+	return await request(HTTPClient.METHOD_DELETE, join_path(board), null)
+
+
+## Reads how many have joined a period: {"board", "starts_at", "players", "max_players", "joined", ...}.
+func participation(board: String) -> Dictionary:
+	return await request(HTTPClient.METHOD_GET, join_path(board), null)
+
+
 ## Reads the player's rewards, newest first: {"rewards": [{"id", "board", "rank", "reward", "state"}, ...]}.
 ## state is claimable, claimed, revoked or expired; before is next_before of the page before.
 func rewards(state := "", before := 0) -> Dictionary:
@@ -141,6 +157,10 @@ func watch(board := "global", limit := 10) -> ScoreboardWatch:
 	watching.board = board
 	watching.limit = limit
 	return watching
+
+
+static func join_path(board: String) -> String:
+	return "/v1/boards/" + board.uri_encode() + "/join"
 
 
 ## A query, escaped, without empty values.
