@@ -51,7 +51,8 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"reversals", "rejected_events", "board_standings", "audit_log", "imports", "import_scores",
 			"webhooks", "webhook_secrets", "webhook_deliveries", "friends", "teams", "team_members",
 			"user_privacy", "private_users", "jobs", "board_rules", "reward_tables", "reward_bands", "reward_boards",
-			"reward_grants", "league_outcomes", "league_divisions", "league_runs", "board_players", "board_player_counts",
+			"reward_grants", "league_outcomes", "league_divisions", "league_runs", "board_players",
+			"board_player_counts",
 		} {
 			var sum string
 			err := db.QueryRow(t.Context(),

@@ -319,8 +319,12 @@ func TestConsoleChanges(t *testing.T) {
 			"board set fresh --metadata self", "The board is changed",
 		},
 		{
-			"board-join", form("board", "cup", "join", "required", "max_players", "64", "late_join", "no"), "board.set", "board:cup",
-			"board set cup --join required --max-players 64 --late-join=false", "The board is changed",
+			"board-join",
+			form("board", "cup", "join", "required", "max_players", "64", "late_join", "no"),
+			"board.set",
+			"board:cup",
+			"board set cup --join required --max-players 64 --late-join=false",
+			"The board is changed",
 		},
 		{
 			"player-add", form("board", "open:spring", "user", "alice"), "player.add", "user:alice",
@@ -331,7 +335,8 @@ func TestConsoleChanges(t *testing.T) {
 			"tournament remove open:spring alice", "The user is removed from the period",
 		},
 		{
-			"reward-grant", form("board", "cup:zero", "user", "yan", "reward", `{"gems":5}`), "reward.grant", "user:yan",
+			"reward-grant", form("board", "cup:zero", "user", "yan", "reward", `{"gems":5}`), "reward.grant",
+			"user:yan",
 			`reward grant yan --board cup:zero --reward '{"gems":5}'`, "The reward is granted",
 		},
 		{

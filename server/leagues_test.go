@@ -137,7 +137,8 @@ func TestLeagueOfASeason(t *testing.T) {
 		}
 	}
 	token := bearer(h.token("root", auth.ScopeAdmin, time.Minute))
-	status, _, answer := request(t, http.MethodPost, n.URL+"/v1/boards", `{"board":"bad","league":{"divisions":2}}`, token)
+	status, _, answer := request(t, http.MethodPost, n.URL+"/v1/boards", `{"board":"bad","league":{"divisions":2}}`,
+		token)
 	if status != 400 {
 		t.Errorf("a league without periods: got %d %s, want 400", status, answer)
 	}
@@ -163,7 +164,8 @@ func TestLeagueOfASeason(t *testing.T) {
 	if _, err := c.Erase(t.Context(), "ada", "asked for it"); err != nil {
 		t.Fatal(err)
 	}
-	if page, err := c.LeagueHistory(t.Context(), client.LeagueQuery{User: "ada"}); err != nil || len(page.Outcomes) != 0 {
+	if page, err := c.LeagueHistory(t.Context(), client.LeagueQuery{User: "ada"}); err != nil ||
+		len(page.Outcomes) != 0 {
 		t.Errorf("an erased player: got %+v, %v, want none", page, err)
 	}
 }
@@ -186,7 +188,8 @@ func endOfALeague(t *testing.T, h *harness, c, ada *client.Client, cohort int64)
 		return err == nil && len(history.Outcomes) == 1
 	})
 	o := history.Outcomes[0]
-	if o.UserID != "ada" || o.Board != "stars:one" || o.Cohort != cohort || o.Rank != 1 || o.Players != 3 || o.From != 1 ||
+	if o.UserID != "ada" || o.Board != "stars:one" || o.Cohort != cohort || o.Rank != 1 || o.Players != 3 ||
+		o.From != 1 ||
 		o.To != 2 || o.Revision != 1 {
 		t.Errorf("got %+v, want ada's promotion", o)
 	}
@@ -200,7 +203,8 @@ func endOfALeague(t *testing.T, h *harness, c, ada *client.Client, cohort int64)
 			t.Errorf("%s: got %+v, %v, want division %d", user, page, err, want)
 		}
 	}
-	if page, err := c.LeagueHistory(t.Context(), client.LeagueQuery{User: "cy"}); err != nil || len(page.Outcomes) != 0 {
+	if page, err := c.LeagueHistory(t.Context(), client.LeagueQuery{User: "cy"}); err != nil ||
+		len(page.Outcomes) != 0 {
 		t.Errorf("a banned player: got %+v, %v, want none", page, err)
 	}
 	if p, err := ada.LeaguePlace(t.Context(), "stars:one", "", 0); err != nil || p.Division != 1 || p.SecondsLeft != 0 {

@@ -357,9 +357,15 @@ func (p *pipeline) makeRollover() {
 func (s *Server) makeJobs() admin.Jobs {
 	c := s.config
 	j := admin.Jobs{
-		Catalog: s.catalog, Store: s.store.Recovery, Teams: s.store.Teams, Rewards: s.store.Rewards, DeadLetters: s.store.DeadLetters,
-		Ranking: s.ranking, Runner: s.upkeep, Window: c.Ledger.RepeatWindow(),
-		Logs: map[string]admin.EventLog{c.Streams.Name: {Log: s.makeStreams().Log(), Gaps: true}},
+		Catalog:     s.catalog,
+		Store:       s.store.Recovery,
+		Teams:       s.store.Teams,
+		Rewards:     s.store.Rewards,
+		DeadLetters: s.store.DeadLetters,
+		Ranking:     s.ranking,
+		Runner:      s.upkeep,
+		Window:      c.Ledger.RepeatWindow(),
+		Logs:        map[string]admin.EventLog{c.Streams.Name: {Log: s.makeStreams().Log(), Gaps: true}},
 	}
 	topics := map[string]string{config.TransportStreams: c.Streams.Name}
 	if s.kafka != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
-// The winners of a season are sent to a webhook, once each although two nodes work: with the id by which a server claims
-// the reward, and without the names of users who hide.
+// The winners of a season are sent to a webhook, once each although two nodes work: with the id by which a server
+// claims the
+// reward, and without the names of users who hide.
 func TestRewardWebhook(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -73,7 +73,8 @@ func TestRewardsOfASeason(t *testing.T) {
 	}
 	all, err := c.BoardRewards(t.Context(), "arena:one", "", "", 0)
 	for state, want := range map[string]int{"claimable": 4, "claimed": 0} {
-		if some, err := c.BoardRewards(t.Context(), "arena:one", state, "", 0); err != nil || len(some.Rewards) != want {
+		some, err := c.BoardRewards(t.Context(), "arena:one", state, "", 0)
+		if err != nil || len(some.Rewards) != want {
 			t.Errorf("%s: got %+v, %v, want %d", state, some, err, want)
 		}
 	}

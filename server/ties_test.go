@@ -53,8 +53,16 @@ func sharedRanksOf(t *testing.T, h *harness, c *client.Client, board string) {
 		user  string
 		score int64
 		rank  int64 // in the receipt
-	}{{"ann", 30, 1}, {"ben", 50, 1}, {"cid", 30, 2}, {"dee", 20, 4}, {"eva", 30, 2}, {"fay", 50, 1}, {"ben", 60, 1},
-		{"gus", 20, 6}}
+	}{
+		{"ann", 30, 1},
+		{"ben", 50, 1},
+		{"cid", 30, 2},
+		{"dee", 20, 4},
+		{"eva", 30, 2},
+		{"fay", 50, 1},
+		{"ben", 60, 1},
+		{"gus", 20, 6},
+	}
 	for _, s := range scores {
 		receipt, err := c.Submit(t.Context(), client.Increment{User: s.user, Board: board, Delta: s.score})
 		if err != nil || receipt.Rank == nil || *receipt.Rank != s.rank {

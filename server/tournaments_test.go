@@ -57,7 +57,8 @@ func TestTournamentThroughTheAPI(t *testing.T) {
 	wants("the players of no period", err, wire.CodeNotFound)
 	_, err = root.JoinBoard(t.Context(), "cup", "team:x")
 	wants("a reserved id", err, wire.CodeInvalidRequest)
-	if p, err := cy.Participation(t.Context(), "cup", ""); err != nil || p.Joined || p.Players != 2 || p.UserID != "cy" {
+	if p, err := cy.Participation(t.Context(), "cup", ""); err != nil || p.Joined || p.Players != 2 ||
+		p.UserID != "cy" {
 		t.Errorf("got %+v, %v, want 2 others", p, err)
 	}
 	if p, err := bob.LeaveBoard(t.Context(), "cup", ""); err != nil || p.Joined || p.Players != 1 {
@@ -71,8 +72,11 @@ func TestTournamentThroughTheAPI(t *testing.T) {
 		t.Errorf("got %+v, %v, want dan", page, err)
 	}
 	for _, bad := range []client.BoardRequest{
-		{Join: "closed", Period: "season"}, {Join: wire.JoinRequired}, {Join: wire.JoinRequired, Period: "weekly"},
-		{MaxPlayers: 5, Period: "season"}, {LateJoin: true, Period: "season"},
+		{Join: "closed", Period: "season"},
+		{Join: wire.JoinRequired},
+		{Join: wire.JoinRequired, Period: "weekly"},
+		{MaxPlayers: 5, Period: "season"},
+		{LateJoin: true, Period: "season"},
 		{Join: wire.JoinRequired, Period: "season", MaxPlayers: -1},
 		{Join: wire.JoinRequired, Period: "season", MaxPlayers: 10_000_001},
 	} {
@@ -106,7 +110,8 @@ func TestTournamentThroughTheAPI(t *testing.T) {
 	if _, err := root.CreateBoard(t.Context(), client.BoardRequest{Board: "side", Mode: "best"}); err != nil {
 		t.Fatal(err)
 	}
-	backends.Connect(t, h.postgres).Do(t, `update boards set period_start = clock_timestamp() where board_id = 'cup:one'`)
+	backends.Connect(t, h.postgres).Do(t, `update boards set period_start = clock_timestamp() where board_id =
+    'cup:one'`)
 	_, err = bob.JoinBoard(t.Context(), "cup", "")
 	wants("a late join", err, wire.CodeJoinClosed)
 	_, err = ada.LeaveBoard(t.Context(), "cup:one", "")

@@ -317,7 +317,11 @@ func (s *Server) makeMaintenance() error {
 	s.add("sampler", s.sampler)
 	if c.Reconcile.Every > 0 {
 		check := repair.Check{
-			Store: s.store.Recovery, Teams: s.store.Teams, Rewards: s.store.Rewards, Ranking: s.ranking, Repair: c.Reconcile.Repair,
+			Store:    s.store.Recovery,
+			Teams:    s.store.Teams,
+			Rewards:  s.store.Rewards,
+			Ranking:  s.ranking,
+			Repair:   c.Reconcile.Repair,
 			Progress: func(*repair.VerifyResult) {},
 		}
 		s.pass = repair.NewPass(c.Reconcile.Every, check, s.catalog, s.rebuilder.Halted, s.upkeep, s.store.Leases,

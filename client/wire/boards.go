@@ -60,9 +60,10 @@ type BoardRequest struct {
 	Ties string `json:"ties,omitempty"`
 	// Who may submit to a period: open (everybody; the default) or required (only users who have joined it). With the
 	// periods season and cron only.
-	Join       string `json:"join,omitempty"`
-	MaxPlayers int64  `json:"max_players,omitempty"` // maximum number of users who join a period; 0, the default: no limit
-	LateJoin   bool   `json:"late_join,omitempty"`   // whether users may join a period that has begun
+	Join string `json:"join,omitempty"`
+	// maximum number of users who join a period; 0, the default: no limit
+	MaxPlayers int64 `json:"max_players,omitempty"`
+	LateJoin   bool  `json:"late_join,omitempty"` // whether users may join a period that has begun
 
 	DryRun bool `json:"dry_run,omitempty"`
 }
@@ -127,9 +128,10 @@ type Board struct {
 	// How equal scores rank: shared (they have the same rank); absent if the one that was reached first is ahead.
 	Ties string `json:"ties,omitempty"`
 	// Who may submit: required (only users who have joined the period); absent if everybody may.
-	Join       string `json:"join,omitempty"`
-	MaxPlayers int64  `json:"max_players,omitempty"` // maximum number of users who join a period; absent without a limit
-	LateJoin   bool   `json:"late_join,omitempty"`   // true if users may join a period that has begun
+	Join string `json:"join,omitempty"`
+	// maximum number of users who join a period; absent without a limit
+	MaxPlayers int64 `json:"max_players,omitempty"`
+	LateJoin   bool  `json:"late_join,omitempty"` // true if users may join a period that has begun
 	// How often the bounds and the attempts were set: 1 since the board was created, one more with each change.
 	BoundsVersion int64    `json:"bounds_version"`
 	Public        bool     `json:"public"`               // whether users see the board without a scope

@@ -7,7 +7,8 @@ import (
 
 // WebhookMessage is the body of a request to a webhook.
 type WebhookMessage struct {
-	// Type of the message: season.closed, user.flagged, rank.reached, user.tier.updated, league.moved, reward.granted or webhook.test.
+	// Type of the message: season.closed, user.flagged, rank.reached, user.tier.updated, league.moved,
+	// reward.granted or webhook.test.
 	Type      string          `json:"type"`
 	Timestamp time.Time       `json:"timestamp"` // of the cause
 	Data      json.RawMessage `json:"data"`
@@ -89,7 +90,8 @@ type Webhooks struct {
 // WebhookRequest is the body of POST /v1/admin/webhooks.
 type WebhookRequest struct {
 	URL string `json:"url"` // address that receives the messages: https, or http on this machine
-	// Types of the messages: season.closed, user.flagged, rank.reached, user.tier.updated, league.moved or reward.granted.
+	// Types of the messages: season.closed, user.flagged, rank.reached, user.tier.updated, league.moved or
+	// reward.granted.
 	Types  []string `json:"types"`
 	Boards []string `json:"boards,omitempty"` // boards to watch; absent for all; required for rank.reached
 	Top    int      `json:"top,omitempty"`    // rank to reach, 1 to 100; for rank.reached

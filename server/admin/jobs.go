@@ -84,7 +84,8 @@ func (j Jobs) Verify(
 	progress func(users int64),
 ) (*wire.Verified, error) {
 	check := repair.Check{
-		Store: j.Store, Teams: j.Teams, Rewards: j.Rewards, Ranking: j.Ranking, User: user, CheckLedger: ledger, Repair: fix,
+		Store: j.Store, Teams: j.Teams, Rewards: j.Rewards, Ranking: j.Ranking, User: user, CheckLedger: ledger,
+		Repair:   fix,
 		Progress: func(v *repair.VerifyResult) { progress(v.Users) },
 	}
 	v, err := check.Run(ctx, boards)

@@ -74,7 +74,10 @@ func TestScoresThatTheRankingLacks(t *testing.T) {
 	defer reads.Wait()
 	for i := range 200 {
 		board := &scoreboard.Board{
-			ID: "arena", Order: scoreboard.OrderHighest, Ties: []scoreboard.Ties{"", scoreboard.TiesShared}[rng.IntN(2)],
+			ID: "arena", Order: scoreboard.OrderHighest, Ties: []scoreboard.Ties{
+				"",
+				scoreboard.TiesShared,
+			}[rng.IntN(2)],
 		}
 		source := &behindRows{sortedRows: sortedRows{rows: manyRows(rng, 1+rng.IntN(12))}}
 		user := scoreboard.UserID("new")
@@ -98,7 +101,8 @@ func TestScoresThatTheRankingLacks(t *testing.T) {
 				return
 			}
 			at := place.Position(board.Order)
-			rows := slices.DeleteFunc(slices.Clone(source.rows), func(q scoreboard.Position) bool { return q.User == user })
+			rows := slices.Clone(source.rows)
+			rows = slices.DeleteFunc(rows, func(q scoreboard.Position) bool { return q.User == user })
 			rows = append(rows, at)
 			slices.SortFunc(rows, func(p, q scoreboard.Position) int { return p.Compare(&q) })
 			then := sortedRows{rows: rows}

@@ -48,7 +48,8 @@ func (s *subscription) next() *Message {
 		return f
 	}
 	if f := s.circle.newer(&s.friendsSeq); f != nil {
-		return f.messages.get(format, s.conn.hub.metrics, func() *Message { return format.Friends(&f.view.FriendsView) })
+		return f.messages.get(format, s.conn.hub.metrics,
+			func() *Message { return format.Friends(&f.view.FriendsView) })
 	}
 	if f := s.cohort.newer(&s.cohortSeq); f != nil {
 		return f.messages.get(format, s.conn.hub.metrics, func() *Message { return format.Cohort(&f.view) })

@@ -22,8 +22,10 @@ const (
 )
 
 // WebhookTypes are the types that a webhook can subscribe to.
-var WebhookTypes = []WebhookType{WebhookSeasonClosed, WebhookUserFlagged, WebhookRankReached, WebhookTierUpdated,
-	WebhookLeagueMoved, WebhookRewardGranted}
+var WebhookTypes = []WebhookType{
+	WebhookSeasonClosed, WebhookUserFlagged, WebhookRankReached, WebhookTierUpdated,
+	WebhookLeagueMoved, WebhookRewardGranted,
+}
 
 // Webhook is an address that receives messages as HTTP requests, without its secrets.
 type Webhook struct {

@@ -25,13 +25,15 @@ import (
 )
 
 // createLeague creates a league of seasons, and returns its first one.
-func createLeague(t testing.TB, s *store.Store, name scoreboard.BoardID, l scoreboard.League) scoreboard.BoardID {
+func createLeague(
+	t testing.TB, s *store.Store, name scoreboard.BoardID, l scoreboard.League, ties ...scoreboard.Ties,
+) scoreboard.BoardID {
 	t.Helper()
 	now := time.Now()
 	_, err := s.Boards.CreateBoard(t.Context(), &scoreboard.Board{
 		ID: name, Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Period: scoreboard.PeriodSeason,
 		TimeZone: "UTC", WeekStart: time.Monday, MinDelta: -1000, MaxDelta: 1000, MinScore: -scoreboard.MaxScore,
-		MaxScore: scoreboard.MaxScore, Public: true, League: &l,
+		MaxScore: scoreboard.MaxScore, Public: true, League: &l, Ties: cmp.Or(ties...),
 	}, &scoreboard.Span{Name: "s1", Start: now.Add(-time.Hour), End: now.Add(time.Hour)}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +147,9 @@ from league_cohorts as c where c.board_id = $1`, period)
 }
 
 // naiveOutcomes is who ends where, as "rank of players: from → to", decided for each cohort alone.
-func naiveOutcomes(l *scoreboard.League, members map[scoreboard.UserID]leaguePlayer) map[scoreboard.UserID]string {
+func naiveOutcomes(
+	l *scoreboard.League, ties scoreboard.Ties, members map[scoreboard.UserID]leaguePlayer,
+) map[scoreboard.UserID]string {
 	cohorts := make(map[int64][]leaguePlayer)
 	for _, p := range members {
 		if p.ranked {
@@ -154,25 +158,22 @@ func naiveOutcomes(l *scoreboard.League, members map[scoreboard.UserID]leaguePla
 	}
 	out := make(map[scoreboard.UserID]string)
 	for _, cohort := range cohorts {
-		slices.SortFunc(cohort, func(a, b leaguePlayer) int { return a.at.Compare(&b.at) })
-		to := make([]int, len(cohort))
 		for i := range cohort {
-			to[i] = cohort[i].division
-		}
-		if len(cohort) >= l.Min {
-			up := 0
-			if cohort[0].division < l.Divisions {
-				up = min(l.Promote, len(cohort))
+			p, rank, to := &cohort[i], 1, cohort[i].division
+			for j := range cohort {
+				q := &cohort[j]
+				if q.at.Key < p.at.Key || ties == "" && q.at.Compare(&p.at) < 0 {
+					rank++
+				}
 			}
-			for i := range up {
-				to[i]++
+			switch {
+			case len(cohort) < l.Min:
+			case p.division < l.Divisions && rank <= l.Promote:
+				to++
+			case p.division > 1 && rank > len(cohort)-l.Relegate:
+				to--
 			}
-			for i := len(cohort) - 1; i >= up && i >= len(cohort)-l.Relegate && cohort[0].division > 1; i-- {
-				to[i]--
-			}
-		}
-		for i := range cohort {
-			out[cohort[i].user] = fmt.Sprintf("%d of %d: %d → %d", i+1, len(cohort), cohort[i].division, to[i])
+			out[p.user] = fmt.Sprintf("%d of %d: %d → %d", rank, len(cohort), p.division, to)
 		}
 	}
 	return out
@@ -230,6 +231,7 @@ type leagueModel struct {
 	nodes []*store.Store
 	r     *rand.Rand
 	rules scoreboard.League
+	ties  scoreboard.Ties
 
 	name    scoreboard.BoardID
 	users   []scoreboard.UserID
@@ -283,7 +285,10 @@ func (m *leagueModel) moderate() {
 			delete(m.above, user)
 		}
 	}
-	refused := []wire.Code{wire.CodeGone, wire.CodeConflict, wire.CodeForbidden, wire.CodeNotFound, wire.CodeRateLimited}
+	refused := []wire.Code{
+		wire.CodeGone, wire.CodeConflict, wire.CodeForbidden, wire.CodeNotFound,
+		wire.CodeRateLimited,
+	}
 	if err != nil && !slices.Contains(refused, wire.CodeOf(err)) {
 		m.t.Fatal(err)
 	}
@@ -347,7 +352,7 @@ func (m *leagueModel) end(period scoreboard.BoardID) {
 	t.Helper()
 	sealCup(t, m.node(), period)
 	members := leagueMembers(t, m.conn, period)
-	want := naiveOutcomes(&m.rules, members)
+	want := naiveOutcomes(&m.rules, m.ties, members)
 	if m.rules.IdleRelegated {
 		var above []scoreboard.UserID
 		for user := range m.above {
@@ -356,7 +361,8 @@ func (m *leagueModel) end(period scoreboard.BoardID) {
 		may := m.mayPlay(above)
 		for user, division := range m.above {
 			_, plays := members[user]
-			scored := m.conn.Count(t, `select count(*) from scores where user_id = $1 and board_id = $2 and version > 0`,
+			scored := m.conn.Count(t, `select count(*) from scores where user_id = $1 and board_id = $2 and version >
+    0`,
 				user, period) > 0
 			if may[user] && !plays && !scored {
 				want[user] = fmt.Sprintf("0 of 0: %d → %d", division, division-1)
@@ -415,7 +421,8 @@ func TestLeaguesAreThoseOfANaiveVersion(t *testing.T) {
 		for i := range 4 + r.IntN(30) {
 			m.users = append(m.users, scoreboard.UserID(fmt.Sprintf("l%d-u%d", seed, i)))
 		}
-		period := createLeague(t, m.node(), m.name, m.rules)
+		m.ties = []scoreboard.Ties{"", scoreboard.TiesShared}[m.r.IntN(2)]
+		period := createLeague(t, m.node(), m.name, m.rules, m.ties)
 		for n := 2; n < 6; n++ {
 			m.play(r.IntN(80))
 			m.checkPlaces(period, m.joined)
@@ -525,7 +532,8 @@ func TestNobodyWaitsAfterTheDecision(t *testing.T) {
 		decideAll(t, nodes, 2*size)
 		decided.Store(true)
 		writing.Wait()
-		if n := conn.Count(t, `select count(*) from league_members where cohort_id is null and board_id = $1`, next); n > 0 {
+		if n := conn.Count(t, `select count(*) from league_members where cohort_id is null and board_id = $1`,
+			next); n > 0 {
 			t.Errorf("%s: %d players wait", next, n)
 		}
 		if n := conn.Count(t, `select count(*) from scores where board_id = $1`, next); int(n) !=
@@ -540,7 +548,8 @@ func TestNobodyWaitsAfterTheDecision(t *testing.T) {
 // newestOutcomes returns the newest outcome of each player of a period.
 func newestOutcomes(t *testing.T, conn *backends.Conn, period scoreboard.BoardID) map[scoreboard.UserID]string {
 	t.Helper()
-	rows, err := conn.Query(t.Context(), `select distinct on (user_id) user_id, coalesce(rank, 0), players, from_division,
+	rows, err := conn.Query(t.Context(), `select distinct on (user_id) user_id, coalesce(rank, 0), players,
+    from_division,
     from_division + step from league_outcomes where board_id = $1 order by user_id, revision desc`, period)
 	if err != nil {
 		t.Fatal(err)
@@ -590,7 +599,8 @@ func TestLeagueIsRecomputed(t *testing.T) {
 			Divisions: 3, CohortSize: size, Min: 1 + r.IntN(2), Promote: r.IntN(size + 1), Relegate: r.IntN(size + 1),
 		}
 		name := scoreboard.BoardID(fmt.Sprint("redo", seed))
-		period := createLeague(t, s, name, rules)
+		ties := []scoreboard.Ties{"", scoreboard.TiesShared}[seed%2]
+		period := createLeague(t, s, name, rules, ties)
 		conn.Do(t, `insert into league_divisions select $1, $2 || n, 2 + n % 2 from generate_series(0, 9) as n`,
 			string(name), fmt.Sprintf("r%d-u", seed))
 		for i := range 60 {
@@ -628,13 +638,14 @@ from user_score_histories as h where h.board_id = $1 and not exists (select from
 		}); err != nil {
 			t.Fatal(err)
 		}
-		want := naiveOutcomes(&rules, left)
+		want := naiveOutcomes(&rules, ties, left)
 		differ := recomputeAll(t, s, period, nil)
 		if got := newestOutcomes(t, conn, period); !maps.Equal(got, decided) {
 			t.Fatalf("seed %d: a preview has changed outcomes", seed)
 		}
 		why := &scoreboard.AuditEntry{
-			Actor: "root", Action: "league.recompute", Target: "board:" + string(period), Reason: fmt.Sprint("seed ", seed),
+			Actor: "root", Action: "league.recompute", Target: "board:" + string(period), Reason: fmt.Sprint("seed ",
+				seed),
 		}
 		if n := recomputeAll(t, s, period, why); n != differ {
 			t.Errorf("seed %d: %d outcomes differ, the preview said %d", seed, n, differ)
@@ -653,7 +664,8 @@ from user_score_histories as h where h.board_id = $1 and not exists (select from
 		}
 		// Nobody has been decided about since, so divisions follow from the outcomes.
 		for user, division := range divisionsOf(t, conn, name) {
-			if !strings.HasSuffix(got[user], fmt.Sprint("→ ", division)) && got[user] != "no standing" && got[user] != "" {
+			if !strings.HasSuffix(got[user], fmt.Sprint("→ ", division)) && got[user] != "no standing" &&
+				got[user] != "" {
 				t.Errorf("seed %d: %s is in division %d after %q", seed, user, division, got[user])
 			}
 		}

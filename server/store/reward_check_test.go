@@ -18,15 +18,16 @@ func rewardDifferences(
 	t.Helper()
 	b, err := s.Boards.FindBoard(t.Context(), id)
 	if err == nil {
-		compared, err = s.Rewards.CheckRewards(t.Context(), b, user, size, func(some []scoreboard.RewardDifference) error {
-			if len(some) > size {
-				t.Errorf("%d differences at once, want at most %d", len(some), size)
-			}
-			for _, d := range some {
-				found = append(found, fmt.Sprintf("%s %s rank %d band %d", d.Kind, d.User, d.Rank, d.Want))
-			}
-			return nil
-		})
+		compared, err = s.Rewards.CheckRewards(t.Context(), b, user, size,
+			func(some []scoreboard.RewardDifference) error {
+				if len(some) > size {
+					t.Errorf("%d differences at once, want at most %d", len(some), size)
+				}
+				for _, d := range some {
+					found = append(found, fmt.Sprintf("%s %s rank %d band %d", d.Kind, d.User, d.Rank, d.Want))
+				}
+				return nil
+			})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +81,8 @@ func TestRewardsAreComparedWithStandings(t *testing.T) {
 				t.Fatal(err)
 			}
 			operators := &scoreboard.RewardGrant{Board: id, User: "low", Reward: "3"}
-			if _, err := s.Rewards.Grant(t.Context(), operators, time.Hour, because("reward.grant", "low")); err != nil {
+			if _, err := s.Rewards.Grant(t.Context(), operators, time.Hour, because("reward.grant",
+				"low")); err != nil {
 				t.Fatal(err)
 			}
 			for _, size := range []int{1, 7, 5000} {
@@ -93,8 +95,8 @@ func TestRewardsAreComparedWithStandings(t *testing.T) {
 				conn.Do(t, damage, append([]any{id}, args...)...)
 			}
 			rank := func(user string) int64 {
-				return conn.Count(t, `select coalesce(sum(rank), 0) from board_standings where board_id = $1 and user_id = $2`,
-					id, user)
+				return conn.Count(t, `select coalesce(sum(rank), 0) from board_standings
+    where board_id = $1 and user_id = $2`, id, user)
 			}
 			run(`delete from reward_grants where board_id = $1 and user_id in ('u01', 'u10')`)
 			run(`update reward_grants set band = 1 where board_id = $1 and user_id = 'u11'`)
@@ -118,11 +120,13 @@ select board_id, 'u29', 12, table_id, 2, 1, now(), now() + interval '1 day' from
 			}
 			if private { // of a user without a place in the standings
 				run(`update reward_grants set rank = 1, band = 1 where board_id = $1 and user_id = 'u05'`)
-				if got, _ := rewardDifferences(t, s, id, "u05", 7); len(got) != 1 || got[0] != "reward_wrong u05 rank 6 band 2" {
+				if got, _ := rewardDifferences(t, s, id, "u05", 7); len(got) != 1 ||
+					got[0] != "reward_wrong u05 rank 6 band 2" {
 					t.Errorf("u05: got %q", got)
 				}
 				run(`delete from reward_grants where board_id = $1 and user_id = 'u05'`)
-				if got, _ := rewardDifferences(t, s, id, "", 7); !slices.Contains(got, "reward_missing u05 rank 6 band 2") {
+				if got, _ := rewardDifferences(t, s, id, "", 7); !slices.Contains(got,
+					"reward_missing u05 rank 6 band 2") {
 					t.Errorf("got %q, want u05", got)
 				}
 			}

@@ -29,7 +29,9 @@ func tellRewards(
 		}
 		for more := true; more; {
 			var err error
-			more, err = s.Webhooks.QueueRewards(t.Context(), w, h.Safe, func(g *scoreboard.RewardGrant) (string, error) {
+			more, err = s.Webhooks.QueueRewards(t.Context(), w, h.Safe, func(g *scoreboard.RewardGrant) (string,
+				error,
+			) {
 				users = append(users, string(g.User))
 				return fmt.Sprintf(`{"id":%d}`, g.ID), nil
 			})
@@ -93,7 +95,8 @@ values ($1, $2, '1', clock_timestamp(), clock_timestamp() + interval '1 day')`, 
 	again := &scoreboard.RewardGrant{Board: id, User: "bob", Reward: "2"}
 	first, err := s.Rewards.Grant(t.Context(), again, time.Hour, nil)
 	if err == nil {
-		_, err = s.Rewards.Revoke(t.Context(), first.ID, func(*scoreboard.RewardGrant) *scoreboard.AuditEntry { return nil })
+		_, err = s.Rewards.Revoke(t.Context(), first.ID,
+			func(*scoreboard.RewardGrant) *scoreboard.AuditEntry { return nil })
 	}
 	var second scoreboard.RewardGrant
 	if err == nil {
@@ -105,7 +108,8 @@ values ($1, $2, '1', clock_timestamp(), clock_timestamp() + interval '1 day')`, 
 	wants("granted again", "bob")
 
 	conn.Do(t, `insert into reward_grants (board_id, user_id, reward, granted_at, expires_at)
-select $1, 'many' || n, '1', clock_timestamp(), clock_timestamp() + interval '1 day' from generate_series(1, 1500) as n`, id)
+select $1, 'many' || n, '1', clock_timestamp(), clock_timestamp() + interval '1 day' from generate_series(1, 1500) as
+    n`, id)
 	if got := tellRewards(t, s, &made, h, 1000); len(got) < 1000 || len(got) > 1200 {
 		t.Errorf("told of %d at once, want about 1,000", len(got))
 	}

@@ -340,6 +340,9 @@ func TestRewardsAreThoseOfANaiveVersion(t *testing.T) {
 				t.Errorf("seed %d: %s got %q, want nothing", seed, user, reward)
 			}
 		}
+		if differ, _ := rewardDifferences(t, s, id, "", 1+r.IntN(9)); differ != nil {
+			t.Errorf("seed %d: verification finds %v", seed, differ)
+		}
 		if n := conn.Count(t, `select granted from reward_runs where board_id = $1`, id); n < int64(len(got)) {
 			t.Errorf("seed %d: the run counts %d grants of %d", seed, n, len(got))
 		}

@@ -82,7 +82,8 @@ func TestFinalStandingsShareRanks(t *testing.T) {
 }
 
 func checkSharedStandings(t *testing.T,
-	read func(context.Context, scoreboard.BoardID, int64, int) (scoreboard.EndedPeriod, []scoreboard.FinalStanding, error),
+	read func(context.Context, scoreboard.BoardID, int64, int) (scoreboard.EndedPeriod, []scoreboard.FinalStanding,
+		error),
 	id scoreboard.BoardID, limit int, users int64, naive func(scoreboard.UserID) int64,
 ) {
 	t.Helper()

@@ -26,7 +26,8 @@ func tournament(
 	rule.Required = true
 	_, err := s.Boards.CreateBoard(t.Context(), &scoreboard.Board{
 		ID: name, Mode: scoreboard.ModeBest, Order: scoreboard.OrderHighest, Period: scoreboard.PeriodSeason,
-		TimeZone: "UTC", WeekStart: time.Monday, MaxDelta: 1000, MaxScore: scoreboard.MaxScore, Public: true, Join: rule,
+		TimeZone: "UTC", WeekStart: time.Monday, MaxDelta: 1000, MaxScore: scoreboard.MaxScore, Public: true,
+		Join: rule,
 	}, &scoreboard.Span{Name: "one", Start: start, End: start.Add(2 * time.Hour)}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +51,8 @@ func joinCode(t *testing.T, s *store.Store, name scoreboard.BoardID, user scoreb
 	return wire.CodeOf(err)
 }
 
-// Several hundred users join at once through two nodes, each twice: as many as there are places have joined, and each of
+// Several hundred users join at once through two nodes, each twice: as many as there are places have joined, and each
+// of
 // them knows.
 func TestTournamentTakesItsMaximum(t *testing.T) {
 	t.Parallel()
@@ -167,7 +169,9 @@ func TestJoinsAndLeaves(t *testing.T) {
 	if _, err := s.Boards.BeginSeason(t.Context(), "cup", later, false, nil); err != nil {
 		t.Fatal(err)
 	}
-	join := func(what string, name scoreboard.BoardID, user scoreboard.UserID, want wire.Code, period scoreboard.BoardID) {
+	join := func(what string, name scoreboard.BoardID, user scoreboard.UserID, want wire.Code,
+		period scoreboard.BoardID,
+	) {
 		t.Helper()
 		p, err := s.Players.Join(t.Context(), name, user)
 		if got := wire.CodeOf(err); got != want || err == nil && p.Board.ID != period {

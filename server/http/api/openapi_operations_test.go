@@ -434,11 +434,11 @@ func boardOperations() []operation {
 		described(reads("GET "+pathJoin, "tournaments", "Get how many have joined a period, and whether a user has",
 			[]param{{"user_id", "string", "user (requires score:update or score:operate); the token's by default"}},
 			wire.Participation{}, with(joinCodes, wire.CodeJoinClosed)...),
-			"Of a board: of the period that a join means, else of the earliest that has not ended. Who else has joined "+
-				"is not shown."),
+			"Of a board: of the period that a join means, else of the earliest that has not ended. Who else has "+
+				"joined is not shown."),
 		described(joins("POST "+pathJoin, "Join a period", wire.CodeTournamentFull, wire.CodeOverloaded),
-			"Of a board: the next period that can be joined. A repeat changes nothing. join_closed says that the period "+
-				"has begun and its board allows no late joins, that it has ended, or that none is planned."),
+			"Of a board: the next period that can be joined. A repeat changes nothing. join_closed says that the "+
+				"period has begun and its board allows no late joins, that it has ended, or that none is planned."),
 		described(joins("DELETE "+pathJoin, "Leave a period before it begins"),
 			"Of a board: the next period that has not begun. A repeat changes nothing. join_closed says that it has "+
 				"begun."),
@@ -564,13 +564,15 @@ func adminOperations() []operation {
 			wire.LeagueRecomputeRequest{}, wire.LeagueRecomputed{}, notFound, conflict),
 			"From the ledger without the events that reversals and voids name; the sealed standings stay. A "+
 				"page has some cohorts. With apply, what differs is stored as a new revision, and the players move: "+
-				"each by the difference, wherever the player is by now. A conflict says that the period has not been decided."),
+				"each by the difference, wherever the player is by now. A conflict says that the period has not been "+
+				"decided."),
 		described(read("GET /v1/admin/rewards", "List the rewards of a period", []param{
 			{"board", "string", "the period, such as weekly:2026-w47; required"},
 			{"state", "string", "only rewards in this state: claimable, claimed, revoked or expired; all by default"},
 			{"after", "string", "next_after of the previous page"},
 			{"limit", "integer", "maximum number of rewards, 1 to 1000; 100 by default"},
-		}, wire.BoardRewards{}), "By user id. With a state, a page may be empty and yet have next_after. Those of a user are at /v1/users/{user_id}/rewards."),
+		}, wire.BoardRewards{}), "By user id. With a state, a page may be empty and yet have next_after. Those of a "+
+			"user are at /v1/users/{user_id}/rewards."),
 		described(created(write("POST /v1/admin/rewards", "Grant a reward to a user",
 			wire.RewardRequest{}, wire.Reward{}, notFound, conflict, wire.CodeGone)),
 			"In a period that has ended, whatever its table says. A conflict says that the user has a reward of the "+

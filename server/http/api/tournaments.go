@@ -50,7 +50,8 @@ type participationChange func(
 	context.Context, scoreboard.BoardID, scoreboard.UserID,
 ) (scoreboard.Participation, error)
 
-// change is POST and DELETE /v1/boards/{board}/join: a user joins or leaves a period. parse parses the user in the query.
+// change is POST and DELETE /v1/boards/{board}/join: a user joins or leaves a period. parse parses the user in the
+// query.
 func (h *tournaments) change(
 	do participationChange, parse func(*auth.Claims, string) (scoreboard.UserID, error),
 ) handler {

@@ -110,7 +110,10 @@ func (c *views) board(w http.ResponseWriter, r *http.Request, s *session) error 
 			return err
 		}
 	}
-	d := &boardView{Facts: slices.Concat(boardFacts(&b), joinFacts(k, s, &b), rewardFact(k, &b)), FinalHash: b.StandingsHash}
+	d := &boardView{
+		Facts:     slices.Concat(boardFacts(&b), joinFacts(k, s, &b), rewardFact(k, &b)),
+		FinalHash: b.StandingsHash,
+	}
 	family := b.Period != "none" && b.Family == ""
 	ranked := b.Board
 	if family {

@@ -16,8 +16,9 @@ var changes = makeChanges()
 func makeChanges() map[string]*change {
 	out := make(map[string]*change)
 	for _, group := range [][]*change{
-		userChanges(), scoreChanges(), boardChanges(), tierChanges(), tournamentChanges(), rewardChanges(), letterChanges(), integrityChanges(), keyChanges(),
-		webhookChanges(), settingChanges(), jobChanges(), importChanges(),
+		userChanges(), scoreChanges(), boardChanges(), tierChanges(), tournamentChanges(), rewardChanges(),
+		letterChanges(), integrityChanges(), keyChanges(), webhookChanges(), settingChanges(), jobChanges(),
+		importChanges(),
 	} {
 		for _, ch := range group {
 			out[ch.name] = ch

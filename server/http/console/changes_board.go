@@ -80,7 +80,10 @@ func boardChanges() []*change {
 					Name: "join", Label: "Who may submit", Kind: "choice", Options: joinOptions,
 					Hint: "required: only users who have joined the period. For the periods season and cron.",
 				},
-				{Name: "max_players", Label: "Maximum of players", Kind: "number", Hint: maxPlayersHint + " 0 if empty."},
+				{
+					Name: "max_players", Label: "Maximum of players", Kind: "number",
+					Hint: maxPlayersHint + " 0 if empty.",
+				},
 				{Name: "late_join", Label: "Join after the start", Kind: "choice", Options: []string{"no", "yes"}},
 				{Name: "partitions", Label: "Partitions", Kind: "number", Hint: partitionsHint + " 1 if empty."},
 			},
@@ -91,7 +94,8 @@ func boardChanges() []*change {
 			command: func(v url.Values) []string {
 				words := []string{"board", "create", v.Get("board")}
 				for _, name := range []string{
-					"mode", "order", "period", "schedule", "time_zone", "season", "starts", "ends", "region", "platform",
+					"mode", "order", "period", "schedule", "time_zone", "season", "starts", "ends", "region",
+					"platform",
 				} {
 					if v.Get(name) != "" {
 						words = append(words, "--"+strings.ReplaceAll(name, "_", "-"), v.Get(name))

@@ -31,7 +31,10 @@ func tournamentChanges() []*change {
 					Name: "join", Label: "Who may submit", Kind: "choice", Options: joinOptions,
 					Hint: "required: only users who have joined the period. For the periods season and cron.",
 				},
-				{Name: "max_players", Label: "Maximum of players", Kind: "number", Hint: maxPlayersHint + " 0 if empty."},
+				{
+					Name: "max_players", Label: "Maximum of players", Kind: "number",
+					Hint: maxPlayersHint + " 0 if empty.",
+				},
 				{Name: "late_join", Label: "Join after the start", Kind: "choice", Options: []string{"no", "yes"}},
 			},
 			effect: func(v url.Values) string {
@@ -39,7 +42,8 @@ func tournamentChanges() []*change {
 					return "Everybody may submit to the periods of " + v.Get("board") + " that begin from now on."
 				}
 				return "Only users who have joined may submit to the periods of " + v.Get("board") +
-					" that begin from now on. The maximum and late joins apply at once; nobody who has joined is removed."
+					" that begin from now on. The maximum and late joins apply at once; nobody who has joined is " +
+					"removed."
 			},
 			command: func(v url.Values) []string {
 				words := []string{"board", "set", v.Get("board"), "--join", v.Get("join")}

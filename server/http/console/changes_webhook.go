@@ -29,8 +29,8 @@ func webhookChanges() []*change {
 				{Name: "url", Label: "Address", Kind: "text", Required: true, Hint: "https, or http on this machine"},
 				{
 					Name: "types", Label: "Types", Kind: "text", Required: true,
-					Hint: "season.closed, user.flagged, rank.reached, user.tier.updated, league.moved and reward.granted, " +
-						"separated by commas",
+					Hint: "season.closed, user.flagged, rank.reached, user.tier.updated, league.moved and " +
+						"reward.granted, separated by commas",
 				},
 				{
 					Name: "boards", Label: "Boards", Kind: "text",

@@ -58,7 +58,8 @@ func TestChangesAreListed(t *testing.T) {
 		"metadata":   {"public"},
 		"ties":       {"shared"},
 
-		"reward": {`{"gems":50}`}, "expires": {"720h"}, "join": {"required"}, "max_players": {"64"}, "late_join": {"yes"},
+		"reward": {`{"gems":50}`}, "expires": {"720h"}, "join": {"required"}, "max_players": {"64"},
+		"late_join": {"yes"},
 
 		"starts":     {"2098-01-01T00:00:00Z"},
 		"ends":       {"2099-01-01T00:00:00Z"},

@@ -112,7 +112,8 @@ func rewardFacts(t *wire.RewardTable) []fact {
 		private = "get rewards, too"
 	}
 	return []fact{
-		{"In force since", timeOrNone(t.Since)}, {"Can be claimed for", text(t.Expires)},
+		{"In force since", timeOrNone(t.Since)},
+		{"Can be claimed for", text(t.Expires)},
 		{"Users on no board", text(private)},
 	}
 }

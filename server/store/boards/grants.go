@@ -45,7 +45,8 @@ where grant_id = $1 and claimed_at is null and revoked_at is null`
 	sqlGrantTo = `insert into reward_grants as g (board_id, user_id, reward, granted_at, expires_at)
 select $1::text, $2::text, $3::text, at, at + make_interval(secs => $4) from (select clock_timestamp() as at) as t
 on conflict (board_id, user_id) do update set grant_id = default, reward = excluded.reward, rank = null,
-    table_id = null, band = null, revision = null, granted_at = excluded.granted_at, expires_at = excluded.expires_at, revoked_at = null,
+    table_id = null, band = null, revision = null, granted_at = excluded.granted_at, expires_at =
+    excluded.expires_at, revoked_at = null,
     voids = 0
 where g.claimed_at is null and (g.revoked_at is not null or g.voids > 0)
 returning g.grant_id`

@@ -12,8 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// rewardless is whether a user was banned, or on no board, at some time while the rewards of a period were granted, from
-// $1 to $2: nobody knows when the user's turn came. $3 says that users who are on no board get rewards, too.
+// rewardless is whether a user was banned, or on no board, at some time while the rewards of a period were granted,
+// from $1 to $2: nobody knows when the user's turn came. $3 says that users who are on no board get rewards, too.
 const rewardless = `(exists (select from user_statuses as x where x.user_id = u.user_id and x.status = 'banned'
         and x.at <= $2::timestamptz and not exists (select from user_statuses as y
             where y.user_id = x.user_id and y.id > x.id and y.at < $1::timestamptz))
@@ -26,7 +26,7 @@ const (
 from reward_runs as r join boards as b using (board_id) where r.board_id = $1 and r.ended_at is not null`
 
 	// Of ranks that get a reward, the users who have another one, or none although they should.
-	sqlWrongGrants = `select s.user_id, s.rank, w.band, coalesce(g.grant_id, 0), coalesce(g.rank, 0),
+	sqlWrongGrants = `select s.user_id, coalesce(s.shared_rank, s.rank), w.band, coalesce(g.grant_id, 0), coalesce(g.rank, 0),
     coalesce(g.band, 0)
 from board_standings as s
 join unnest($7::bigint[], $8::bigint[], $9::integer[]) as w(first, last, band) on s.rank between w.first and w.last
@@ -34,15 +34,17 @@ join users as u on u.user_id = s.user_id
 left join reward_grants as g on g.board_id = s.board_id and g.user_id = s.user_id
 where s.board_id = $4 and s.rank between $5 and $6 and ($11 = '' or s.user_id = $11)
     and case when g.grant_id is not null
-        then g.table_id is not null and (g.rank, g.table_id, g.band) is distinct from (s.rank, $10::bigint, w.band)
+        then g.table_id is not null and (g.rank, g.table_id, g.band) is distinct from
+            (coalesce(s.shared_rank, s.rank), $10::bigint, w.band)
         else u.status <> 'erased' and not ` + rewardless + ` end
 order by s.rank`
 
-	// A page of the grants of a period by user, with the user's rank in the final standings, or for a user who is not in
-	// them that which the user's score would have.
+	// A page of the grants of a period by user, with the user's rank in the final standings, or for a user who is
+	// not in them that which the user's score would have.
 	sqlGrantsOf = `select g.user_id, g.grant_id, coalesce(g.rank, 0), coalesce(g.band, 0), coalesce(s.rank, 0),
     case when s.rank is null and g.table_id is not null and c.user_id is not null
-        then rank_in_standings(g.board_id, $5, c.order_key, c.reached_at, g.user_id) else 0 end,
+        then rank_in_standings(g.board_id, $5, c.order_key, case when $6 then 'epoch' else c.reached_at end,
+            case when $6 then '' else g.user_id end) else 0 end,
     coalesce(c.score, 0)
 from (select * from reward_grants where board_id = $1 and user_id > $2 and ($4 = '' or user_id = $4)
     order by user_id limit $3) as g
@@ -51,7 +53,8 @@ left join scores as c on c.board_id = g.board_id and c.user_id = g.user_id
 order by g.user_id`
 
 	// A page of the users who were on no board while the rewards were granted, and have none.
-	sqlUngranted = `select u.user_id, rank_in_standings($4, $5, c.order_key, c.reached_at, u.user_id), c.score
+	sqlUngranted = `select u.user_id, rank_in_standings($4, $5, c.order_key, case when $9 then 'epoch' else c.reached_at end,
+    case when $9 then '' else u.user_id end), c.score
 from (select distinct p.user_id from private_users as p where p.user_id > $6 and ($8 = '' or p.user_id = $8)
     and p.since <= $1::timestamptz and coalesce(p.until, 'infinity') >= $2::timestamptz
     order by p.user_id limit $7) as p
@@ -77,8 +80,8 @@ type rewardCheck struct {
 }
 
 // CheckRewards calls do with what differs between the grants of a period and what its final standings and the table in
-// force at its end say, some users at a time, of one user unless that is "". Grants of operators are left out. It returns
-// how many grants it has compared: none while they are made.
+// force at its end say, some users at a time, of one user unless that is "". Grants of operators are left out. It
+// returns how many grants it has compared: none while they are made.
 func (s *Rewards) CheckRewards(
 	ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, size int,
 	do func([]scoreboard.RewardDifference) error,
@@ -156,7 +159,8 @@ func (c *rewardCheck) ranks(ctx context.Context, chunk []scoreboard.RewardSegmen
 func (c *rewardCheck) grants(
 	ctx context.Context, after scoreboard.UserID,
 ) (last scoreboard.UserID, more bool, err error) {
-	rows, err := c.s.db.Query(ctx, sqlGrantsOf, c.run.board.ID, after, c.size, c.user, c.run.total)
+	rows, err := c.s.db.Query(ctx, sqlGrantsOf, c.run.board.ID, after, c.size, c.user, c.run.total,
+		c.run.board.SharesRanks())
 	if err != nil {
 		return "", false, err
 	}
@@ -199,7 +203,7 @@ func (c *rewardCheck) private(
 	ctx context.Context, after scoreboard.UserID,
 ) (last scoreboard.UserID, more bool, err error) {
 	rows, err := c.s.db.Query(ctx, sqlUngranted, c.started, c.end, true, c.run.board.ID, c.run.total, after, c.size,
-		c.user)
+		c.user, c.run.board.SharesRanks())
 	if err != nil {
 		return "", false, err
 	}

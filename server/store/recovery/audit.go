@@ -31,7 +31,8 @@ from (
         count(*) filter (where source = 'admin') + count(*) filter (where source = 'admin' and exists (
             select from reversals as r where r.user_id = h.user_id and r.reversal_id = h.event_id and not r.internal))
         as corrections
-    from user_score_histories as h where board_id = $1 and ($2 = '' or user_id collate "POSIX" = $2) group by user_id) as l
+    from user_score_histories as h where board_id = $1 and ($2 = '' or user_id collate "POSIX" = $2) group by
+    user_id) as l
 full join (select * from scores where board_id = $1 and ($2 = '' or user_id = $2)) as s on s.user_id = l.user_id`
 
 // SumLedger calls do with the sum of every user's ledger on a board and the score, from

@@ -26,7 +26,8 @@ func (c *Check) checkRewards(ctx context.Context, board *scoreboard.Board, v *Ve
 		func(found []scoreboard.RewardDifference) error {
 			for i := range found {
 				v.add(Difference{
-					Board: board.ID, User: found[i].User, Kind: string(found[i].Kind), Detail: describeReward(&found[i]),
+					Board: board.ID, User: found[i].User, Kind: string(found[i].Kind),
+					Detail: describeReward(&found[i]),
 				})
 			}
 			return ctx.Err()
@@ -40,7 +41,8 @@ func describeReward(d *scoreboard.RewardDifference) string {
 	case scoreboard.RewardMissing:
 		return fmt.Sprintf("rank %d has no reward, and gets that of band %d", d.Rank, d.Want)
 	case scoreboard.RewardExtra:
-		return fmt.Sprintf("reward %d for rank %d, which gets nothing: the user has rank %d", d.Grant, d.GotRank, d.Rank)
+		return fmt.Sprintf("reward %d for rank %d, which gets nothing: the user has rank %d", d.Grant, d.GotRank,
+			d.Rank)
 	case scoreboard.RewardWrong:
 		return fmt.Sprintf("reward %d is that of band %d for rank %d, and must be that of band %d for rank %d",
 			d.Grant, d.Got, d.GotRank, d.Want, d.Rank)

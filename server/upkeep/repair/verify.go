@@ -72,7 +72,8 @@ func (v *VerifyResult) add(d Difference) {
 
 // Check compares boards, or one user if User is set. It always compares the
 // ranking with the store, scores of teams with those of their members, and the rewards of ended
-// periods with their final standings; the scores with the ledger if CheckLedger is set. Repair overwrites wrong states in the ranking, and has
+// periods with their final standings; the scores with the ledger if CheckLedger is set. Repair overwrites wrong states
+// in the ranking, and has
 // the scores of teams recorded; it never changes what the ledger has.
 type Check struct {
 	Store       VerifiedStore
