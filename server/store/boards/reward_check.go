@@ -26,8 +26,8 @@ const (
 from reward_runs as r join boards as b using (board_id) where r.board_id = $1 and r.ended_at is not null`
 
 	// Of ranks that get a reward, the users who have another one, or none although they should.
-	sqlWrongGrants = `select s.user_id, coalesce(s.shared_rank, s.rank), w.band, coalesce(g.grant_id, 0), coalesce(g.rank, 0),
-    coalesce(g.band, 0)
+	sqlWrongGrants = `select s.user_id, coalesce(s.shared_rank, s.rank), w.band, coalesce(g.grant_id, 0),
+    coalesce(g.rank, 0), coalesce(g.band, 0)
 from board_standings as s
 join unnest($7::bigint[], $8::bigint[], $9::integer[]) as w(first, last, band) on s.rank between w.first and w.last
 join users as u on u.user_id = s.user_id
@@ -53,8 +53,8 @@ left join scores as c on c.board_id = g.board_id and c.user_id = g.user_id
 order by g.user_id`
 
 	// A page of the users who were on no board while the rewards were granted, and have none.
-	sqlUngranted = `select u.user_id, rank_in_standings($4, $5, c.order_key, case when $9 then 'epoch' else c.reached_at end,
-    case when $9 then '' else u.user_id end), c.score
+	sqlUngranted = `select u.user_id, rank_in_standings($4, $5, c.order_key,
+    case when $9 then 'epoch' else c.reached_at end, case when $9 then '' else u.user_id end), c.score
 from (select distinct p.user_id from private_users as p where p.user_id > $6 and ($8 = '' or p.user_id = $8)
     and p.since <= $1::timestamptz and coalesce(p.until, 'infinity') >= $2::timestamptz
     order by p.user_id limit $7) as p
