@@ -186,6 +186,9 @@ func voidOfWinners(t *testing.T, h *harness, c, ada *client.Client) {
 func verifyRewards(t *testing.T, h *harness, c *client.Client) {
 	t.Helper()
 	db := backends.Connect(t, h.postgres)
+	h.await("the end of the grants", func() bool {
+		return db.Count(t, `select count(*) from reward_runs where board_id = 'arena:one' and ended_at is not null`) == 1
+	})
 	for _, change := range []struct {
 		sql   string
 		kinds []string

@@ -48,6 +48,7 @@ computed and was not run; its notes say where it goes beyond the measurements.`,
 	flags := cmd.Flags()
 	flags.Int64Var(&load.Users, "users", 0, "users with a score")
 	flags.Int64Var(&load.Boards, "boards", 1, "boards on which a user has a score")
+	flags.Int64Var(&load.LeaguePlayers, "league-players", 0, "players of leagues, counted for each period that is kept")
 	flags.Int64Var(&load.UpdatesPerDay, "updates-per-day", 0, "increments a day")
 	flags.Float64Var(&load.Peak, "peak-factor", 10, "highest rate relative to the day's average")
 	flags.Int64Var(&load.Viewers, "viewers", 0, "open streams at the peak")

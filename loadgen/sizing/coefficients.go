@@ -28,6 +28,7 @@ const (
 	redisUser
 	postgresUser
 	postgresUserBoard
+	leaguePlayer
 	ledgerRow
 	outboxRow
 	walBytes
@@ -76,13 +77,17 @@ var table = [coefficients]Coefficient{
 	redisUser:         {"Redis, per user and board", 221, "bytes", bytesBench, bytesCommit, bytesDay},
 	postgresUser:      {"PostgreSQL, per user", 152, "bytes", bytesBench, bytesCommit, bytesDay},
 	postgresUserBoard: {"PostgreSQL, per user and board", 345, "bytes", bytesBench, bytesCommit, bytesDay},
-	ledgerRow:         {"ledger with its indexes, per increment", 322, "bytes", bytesBench, bytesCommit, bytesDay},
-	outboxRow:         {"outbox with its indexes, per increment", 217, "bytes", bytesBench, bytesCommit, bytesDay},
-	walBytes:          {"WAL (lz4), per increment", 1669, "bytes", bytesBench, bytesCommit, bytesDay},
-	kafkaBytes:        {"Kafka log of one replica, per increment", 136, "bytes", bytesBench, bytesCommit, bytesDay},
-	requestBytes:      {"request of an increment", 710, "bytes", bytesBench, bytesCommit, bytesDay},
-	responseBytes:     {"response to an increment", 650, "bytes", bytesBench, bytesCommit, bytesDay},
-	frameBytes:        {"message of ten rows to a viewer", 691, "bytes", bytesBench, bytesCommit, bytesDay},
+	leaguePlayer: {
+		"PostgreSQL, per player and period of a league", 501, "bytes",
+		"go test ./server/store -bench LeagueDecision/1000000", "5e8ae79b", "2026-11-29",
+	},
+	ledgerRow:     {"ledger with its indexes, per increment", 322, "bytes", bytesBench, bytesCommit, bytesDay},
+	outboxRow:     {"outbox with its indexes, per increment", 217, "bytes", bytesBench, bytesCommit, bytesDay},
+	walBytes:      {"WAL (lz4), per increment", 1669, "bytes", bytesBench, bytesCommit, bytesDay},
+	kafkaBytes:    {"Kafka log of one replica, per increment", 136, "bytes", bytesBench, bytesCommit, bytesDay},
+	requestBytes:  {"request of an increment", 710, "bytes", bytesBench, bytesCommit, bytesDay},
+	responseBytes: {"response to an increment", 650, "bytes", bytesBench, bytesCommit, bytesDay},
+	frameBytes:    {"message of ten rows to a viewer", 691, "bytes", bytesBench, bytesCommit, bytesDay},
 }
 
 func (c coefficient) value() float64 { return table[c].Value }

@@ -12,7 +12,8 @@ import (
 // Load is what an installation is for.
 type Load struct {
 	Users         int64         `json:"users"`
-	Boards        int64         `json:"boards"` // on which a user has a score
+	Boards        int64         `json:"boards"`                   // on which a user has a score
+	LeaguePlayers int64         `json:"league_players,omitempty"` // who submit to leagues, over all periods that are kept
 	UpdatesPerDay int64         `json:"updates_per_day"`
 	Peak          float64       `json:"peak_factor"` // highest rate relative to the average
 	Viewers       int64         `json:"viewers"`     // with an open stream, at the peak
@@ -38,6 +39,7 @@ func (l *Load) Check() error {
 	}{
 		{"users", l.Users, 1, maxUsers},
 		{"boards", l.Boards, 1, maxBoards},
+		{"league-players", l.LeaguePlayers, 0, maxUsers},
 		{"updates-per-day", l.UpdatesPerDay, 1, maxUpdates},
 		{"viewers", l.Viewers, 0, maxViewers},
 		{"retention-days", l.RetentionDays, 2, maxRetention},
@@ -192,10 +194,14 @@ func (s *sum) gateways() {
 func (s *sum) postgres() {
 	l := &s.Load
 	users := float64(l.Users) * (postgresUser.value() + float64(l.Boards)*postgresUserBoard.value()) / gib
+	leagues := float64(l.LeaguePlayers) * leaguePlayer.value() / gib
 	daily := float64(l.UpdatesPerDay) * ledgerRow.value() / gib
 	outbox := s.peak * outboxKept * 3600 * outboxRow.value() / gib
 	wal := float64(l.UpdatesPerDay) * walBytes.value() / gib
 	s.amount("PostgreSQL: users, scores and standings", users, "GiB")
+	if l.LeaguePlayers > 0 {
+		s.amount("PostgreSQL: places and outcomes of leagues", leagues, "GiB")
+	}
 	s.amount("PostgreSQL: ledger, a day", daily, "GiB")
 	s.amount("PostgreSQL: outbox, at the peak", outbox, "GiB")
 	s.amount("PostgreSQL: WAL, a day", wal, "GiB")
@@ -204,7 +210,7 @@ func (s *sum) postgres() {
 	p.VCPU = even(cores(s.peak, postgresCPU.value()))
 	p.MemoryGiB = float64(4 * p.VCPU)
 	// A tenth for indexes that grow between two rebuilds, and an hour of WAL for a standby that is away.
-	p.DiskGiB = math.Ceil(1.1*(users+daily*float64(l.RetentionDays)) + outbox + s.peak*3600*walBytes.value()/gib)
+	p.DiskGiB = math.Ceil(1.1*(users+leagues+daily*float64(l.RetentionDays)) + outbox + s.peak*3600*walBytes.value()/gib)
 	s.Parts = append(s.Parts, p)
 }
 

@@ -6,6 +6,12 @@ import (
 	"github.com/scoreboard/scoreboard/client/wire"
 )
 
+// The names of the rules.
+const (
+	joinOpen     = "open"
+	joinRequired = "required"
+)
+
 // MaxPlayers is the largest maximum number of players of a period.
 const MaxPlayers = 10_000_000
 
@@ -19,12 +25,12 @@ type JoinRule struct {
 // ParseJoin parses the name of a rule, open or required; "" is open. It reports whether users must join.
 func ParseJoin(s string) (required bool, err error) {
 	switch s {
-	case "", wire.JoinOpen:
+	case "", joinOpen:
 		return false, nil
-	case wire.JoinRequired:
+	case joinRequired:
 		return true, nil
 	}
-	return false, Invalid("join", "join must be %s or %s", wire.JoinOpen, wire.JoinRequired)
+	return false, Invalid("join", "join must be %s or %s", joinOpen, joinRequired)
 }
 
 // JoinChange is a change of a JoinRule. What is nil stays as it is.
@@ -57,11 +63,11 @@ func (b *Board) checkJoin() error {
 	case j.MaxPlayers < 0 || j.MaxPlayers > MaxPlayers:
 		return Invalid("max_players", "max_players must be 0 (no limit) to %d", MaxPlayers)
 	case j.Required && b.Period != PeriodSeason && b.Period != PeriodCron:
-		return Invalid("join", "join=%s is for boards with the period season or cron", wire.JoinRequired)
+		return Invalid("join", "join=%s is for boards with the period season or cron", joinRequired)
 	case !j.Required && j.MaxPlayers != 0:
-		return Invalid("max_players", "max_players is for boards with join=%s", wire.JoinRequired)
+		return Invalid("max_players", "max_players is for boards with join=%s", joinRequired)
 	case !j.Required && j.Late:
-		return Invalid("late_join", "late_join is for boards with join=%s", wire.JoinRequired)
+		return Invalid("late_join", "late_join is for boards with join=%s", joinRequired)
 	}
 	return nil
 }

@@ -87,6 +87,9 @@ where c.division > 1 and $1 > 0`,
 	if n := conn.Count(b, `select count(*) from league_members where cohort_id is null`); n > 0 {
 		b.Errorf("%d players wait", n)
 	}
+	bytes := conn.Count(b, `select sum(pg_total_relation_size(name::regclass))::bigint
+from unnest(array['league_members', 'league_cohorts', 'league_divisions', 'league_outcomes']) as name`)
+	b.ReportMetric(float64(bytes)/float64(players), "B/player")
 	slices.Sort(times)
 	b.ReportMetric(took.Seconds(), "s/decision")
 	b.ReportMetric(float64(moved), "moved")

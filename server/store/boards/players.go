@@ -40,6 +40,10 @@ union all (select clock_timestamp(), ` + pg.BoardColumns + ` from boards
 
 	sqlRemovePlayer = `delete from board_players where board_id = $1 and user_id = $2`
 
+	// In the order of the key: while PostgreSQL does not know how many have joined, it would read and sort them all.
+	sqlPlayersPlan = `select set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true),
+    set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)`
+
 	sqlPlayers = `select user_id, joined_at from board_players where board_id = $1 and user_id > $2
 order by user_id limit $3`
 )
@@ -221,15 +225,18 @@ func removePlayer(
 func (s *Players) List(
 	ctx context.Context, board scoreboard.BoardID, after scoreboard.UserID, limit int,
 ) ([]scoreboard.Player, error) {
-	rows, err := s.db.Query(ctx, sqlPlayers, board, after, limit)
-	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("list the players of board %s: %w", board, err))
-	}
-	players, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p scoreboard.Player, err error) {
-		err = row.Scan(&p.User, &p.Joined)
-		p.Joined = p.Joined.UTC()
-		return p, err
+	var players []scoreboard.Player
+	var b pgx.Batch // a transaction of its own
+	b.Queue(sqlPlayersPlan)
+	b.Queue(sqlPlayers, board, after, limit).Query(func(rows pgx.Rows) (err error) {
+		players, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p scoreboard.Player, err error) {
+			err = row.Scan(&p.User, &p.Joined)
+			p.Joined = p.Joined.UTC()
+			return p, err
+		})
+		return err
 	})
+	err := s.db.SendBatch(ctx, &b).Close()
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("list the players of board %s: %w", board, err))
 	}

@@ -25,12 +25,15 @@ const sqlAudit = `select coalesce(l.user_id, s.user_id), coalesce(l.rows, 0), co
     coalesce(s.reached_at < (select min(to_date(right(inhrelid::regclass::text, 8),
         'YYYYMMDD')::timestamp at time zone 'UTC')
         from pg_inherits where inhparent = 'user_score_histories'::regclass), false),
-    coalesce(s.uncounted, 0), coalesce(l.corrections, 0)
+    coalesce(s.uncounted, 0), case when l.undone then coalesce(s.uncounted, 0) else coalesce(l.corrections, 0) end
 from (
     select user_id, count(*) as rows, min(version) as first, max(version) as last, sum(applied) as applied,
         count(*) filter (where source = 'admin') + count(*) filter (where source = 'admin' and exists (
             select from reversals as r where r.user_id = h.user_id and r.reversal_id = h.event_id and not r.internal))
-        as corrections
+        as corrections,
+        -- The undo of a void leaves out boards that have ended, where the ledger does not say what it took back.
+        bool_or(source = 'admin' and exists (select from voids as v cross join lateral (select from void_events as e
+            where e.void_id = v.id and e.user_id = h.user_id and e.state = 'undone' limit 1) as e)) as undone
     from user_score_histories as h where board_id = $1 and ($2 = '' or user_id collate "POSIX" = $2) group by
     user_id) as l
 full join (select * from scores where board_id = $1 and ($2 = '' or user_id = $2)) as s on s.user_id = l.user_id`
