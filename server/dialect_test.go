@@ -635,7 +635,8 @@ func TestDialectsShareOneLedger(t *testing.T) {
 	}
 	admin := bearer(h.token("op", "score:admin", time.Hour))
 	status, _, body := request(t, http.MethodPost, first.URL+"/v1/admin/verify", `{"all":true}`, admin)
-	if status != http.StatusOK || !strings.Contains(body, `"ledger_rows":5,"rewards":0,"differences_total":0`) { // and "first"
+	want := `"ledger_rows":5,"rewards":0,"differences_total":0` // and "first"
+	if status != http.StatusOK || !strings.Contains(body, want) {
 		t.Errorf("verify: got %d %s", status, body)
 	}
 }

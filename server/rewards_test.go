@@ -187,7 +187,8 @@ func verifyRewards(t *testing.T, h *harness, c *client.Client) {
 	t.Helper()
 	db := backends.Connect(t, h.postgres)
 	h.await("the end of the grants", func() bool {
-		return db.Count(t, `select count(*) from reward_runs where board_id = 'arena:one' and ended_at is not null`) == 1
+		return db.Count(t, `select count(*) from reward_runs
+where board_id = 'arena:one' and ended_at is not null`) == 1
 	})
 	for _, change := range []struct {
 		sql   string

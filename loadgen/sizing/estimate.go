@@ -13,7 +13,7 @@ import (
 type Load struct {
 	Users         int64         `json:"users"`
 	Boards        int64         `json:"boards"`                   // on which a user has a score
-	LeaguePlayers int64         `json:"league_players,omitempty"` // who submit to leagues, over all periods that are kept
+	LeaguePlayers int64         `json:"league_players,omitempty"` // of leagues, in all periods that are kept
 	UpdatesPerDay int64         `json:"updates_per_day"`
 	Peak          float64       `json:"peak_factor"` // highest rate relative to the average
 	Viewers       int64         `json:"viewers"`     // with an open stream, at the peak
@@ -210,7 +210,8 @@ func (s *sum) postgres() {
 	p.VCPU = even(cores(s.peak, postgresCPU.value()))
 	p.MemoryGiB = float64(4 * p.VCPU)
 	// A tenth for indexes that grow between two rebuilds, and an hour of WAL for a standby that is away.
-	p.DiskGiB = math.Ceil(1.1*(users+leagues+daily*float64(l.RetentionDays)) + outbox + s.peak*3600*walBytes.value()/gib)
+	kept := users + leagues + daily*float64(l.RetentionDays)
+	p.DiskGiB = math.Ceil(1.1*kept + outbox + s.peak*3600*walBytes.value()/gib)
 	s.Parts = append(s.Parts, p)
 }
 

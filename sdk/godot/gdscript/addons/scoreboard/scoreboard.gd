@@ -131,7 +131,9 @@ func claim(id: int) -> Dictionary:
 ## neighbours on each side.
 func league(board: String, k := 0) -> Dictionary:
 	var query := {"k": str(k) if k > 0 else ""}
-	return await request(HTTPClient.METHOD_GET, "/v1/leagues/" + board.uri_encode() + "/me" + query_of(query), null)
+	return await request(
+		HTTPClient.METHOD_GET, "/v1/leagues/" + board.uri_encode() + "/me" + query_of(query), null
+	)
 
 
 ## Reads the standings of a cohort of a league, best first.
