@@ -99,8 +99,8 @@ func friends(board := "global") -> Dictionary:
 	return await request(HTTPClient.METHOD_GET, path, null)
 
 
-## Joins a period of a board that requires it; the name of a board means its next period that can be joined. A repeat
-## changes nothing. Fails with tournament_full and join_closed.
+## Joins a period of a board that requires it; the name of a board means its next period that can be joined. A
+## repeat changes nothing. Fails with tournament_full and join_closed.
 func join_board(board: String) -> Dictionary:
 	return await request(HTTPClient.METHOD_POST, join_path(board), null)
 
@@ -127,8 +127,8 @@ func claim(id: int) -> Dictionary:
 	return await request(HTTPClient.METHOD_POST, "/v1/users/me/rewards/%d/claim" % id, null)
 
 
-## Reads the player's place in a league: {"division", "cohort", "rank", "players", "zone", "seconds_left", ...}, with k
-## neighbours on each side.
+## Reads the player's place in a league: {"division", "cohort", "rank", "players", "zone", "seconds_left", ...},
+## with k neighbours on each side.
 func league(board: String, k := 0) -> Dictionary:
 	var query := {"k": str(k) if k > 0 else ""}
 	return await request(
@@ -141,7 +141,8 @@ func cohort(board: String, id: int) -> Dictionary:
 	return await request(HTTPClient.METHOD_GET, "/v1/leagues/%s/cohorts/%d" % [board.uri_encode(), id], null)
 
 
-## Reads what the ends of periods have decided about the player, newest first; before is next_before of the page before.
+## Reads what the ends of periods have decided about the player, newest first; before is next_before of the page
+## before.
 func league_history(before := 0) -> Dictionary:
 	var query := {"before": str(before) if before > 0 else ""}
 	return await request(HTTPClient.METHOD_GET, "/v1/users/me/leagues" + query_of(query), null)
