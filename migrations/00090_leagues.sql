@@ -73,6 +73,7 @@ create table league_outcomes (
     from_division smallint not null, -- of the cohort
     step          smallint not null, -- 1 up, -1 down
     to_division   smallint not null, -- after it
+    moved         smallint not null, -- by how many divisions this row has moved the player; 0 where none is left
     decided_at    timestamptz not null default clock_timestamp(),
     constraint league_outcomes_pkey primary key (outcome_id),
     constraint league_outcomes_rank_check check (rank is null or cohort_id is not null and rank between 1 and players),

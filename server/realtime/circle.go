@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -158,6 +159,9 @@ func (c *circle) resolve(list *scoreboard.CohortList, err error, began time.Time
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c.queued = false
+	if wire.CodeOf(err) == wire.CodeNotFound {
+		c.read = began // the board is no league; looking again at each tick would take the turns of others
+	}
 	if len(c.subs) == 0 || err != nil || list.Degraded != "" || list.Board != b.latest.Board {
 		return // gone, or not from a healthy ranking: refreshCircles tries again
 	}

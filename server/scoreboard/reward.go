@@ -248,6 +248,9 @@ type RewardHorizon struct {
 
 // Move looks further: the highest id is last, transactions below xmin have ended, and none from xmax on has begun.
 func (h *RewardHorizon) Move(last int64, xmin, xmax uint64) {
+	if last < h.last || xmax < h.xmax {
+		*h = RewardHorizon{} // the database has gone back
+	}
 	if h.xmax != 0 && xmin < h.xmax {
 		return // some that may have lower ids still run
 	}

@@ -57,8 +57,10 @@ func (q *joinQueue) join(
 			q.remove(j)
 			return scoreboard.Participation{}, ctx.Err()
 		case q.turn <- struct{}{}:
-			q.runNext(ctx, run)
-			<-q.turn
+			func() {
+				defer func() { <-q.turn }()
+				q.runNext(ctx, run)
+			}()
 		}
 	}
 }

@@ -23,11 +23,15 @@ where r.board_id = $1 and b.league_decided_at is not null for update of r`
 
 	// Whether an event of a ledger row h is named by a reversal or a void. A void also names events that it
 	// has skipped because their boards had ended.
-	sqlNamed = `(exists (select from reversals as r where r.user_id = h.user_id and r.event_id = h.event_id
+	// Reversals before the end are in the sealed standings already.
+	sqlNamed = `(not exists (select from reversals as r join user_score_histories as t on t.user_id = r.user_id
+        and t.event_id = r.reversal_id and t.source = 'admin' and t.board_id = h.board_id
+        where r.user_id = h.user_id and r.event_id = h.event_id and r.internal = (h.source = 'admin'))
+    and (exists (select from reversals as r where r.user_id = h.user_id and r.event_id = h.event_id
         and r.internal = (h.source = 'admin'))
     or h.source <> 'admin' and exists (select from voids as v cross join lateral (
             select state from void_events where void_id = v.id and user_id = h.user_id and event_id = h.event_id) as e
-        where v.state in ('listing', 'reversing', 'done') and e.state <> 'undone'))`
+        where v.state in ('listing', 'reversing', 'done') and e.state <> 'undone')))`
 
 	// Members of the next cohorts who had an outcome, whether one of their events is named, and whether the
 	// outcome was corrected before.
@@ -40,7 +44,7 @@ where r.board_id = $1 and b.league_decided_at is not null for update of r`
                 select event_id, state from void_events where void_id = v.id and user_id = m.user_id) as e
             where v.state in ('listing', 'reversing', 'done') and e.state <> 'undone') as n
         join user_score_histories as h on h.user_id = m.user_id and h.event_id = n.event_id
-            and (h.source = 'admin') = n.internal and h.board_id = $1) as named,
+            and (h.source = 'admin') = n.internal and h.board_id = $1 and ` + sqlNamed + `) as named,
         exists (select from league_outcomes as o
             where o.user_id = m.user_id and o.board_id = $1 and o.revision > 1) as corrected
     from cohorts as c join league_members as m on m.cohort_id = c.cohort_id
@@ -51,7 +55,8 @@ select (select count(*) from cohorts), coalesce((select max(cohort_id) from coho
 
 	// The players who took a rank when the period was decided, with the newest outcome of each.
 	sqlDecidedPlayers = `select m.cohort_id, m.user_id, s.order_key, s.reached_at, o.from_division, coalesce(n.rank, 0),
-    n.players, n.step
+    n.players, n.step, o.players,
+    (select sum(moved) from league_outcomes where user_id = m.user_id and board_id = $1)
 from league_members as m join league_outcomes as o on o.user_id = m.user_id and o.board_id = $1 and o.revision = 1
 join board_standings as s on s.board_id = $1 and s.user_id = m.user_id
 cross join lateral (select rank, players, step from league_outcomes
@@ -66,21 +71,23 @@ order by u.id, h.version`
 
 	// The step is taken back and the new one made, wherever the player is by now.
 	sqlCorrectOutcomes = `with corrected as (
-    select t.*, greatest(least(coalesce(l.division, 1) + t.step - t.before, $9::integer), 1) as next
+    select t.*, coalesce(l.division, 1) as present,
+        greatest(least(coalesce(l.division, 1) + t.step - t.before, $9::integer), 1) as next
     from unnest($3::text[], $4::bigint[], $5::bigint[], $6::bigint[], $7::integer[], $8::integer[], $10::integer[])
         as t(user_id, cohort_id, rank, players, division, step, before)
     left join league_divisions as l on l.board_id = split_part($1, ':', 1) and l.user_id = t.user_id
 ), stored as (
     insert into league_outcomes (board_id, user_id, revision, cohort_id, rank, players, from_division, step,
-        to_division)
-    select $1, c.user_id, $2, c.cohort_id, nullif(c.rank, 0), c.players, c.division, c.step, c.next from corrected as c
+        to_division, moved)
+    select $1, c.user_id, $2, c.cohort_id, nullif(c.rank, 0), c.players, c.division, c.step, c.next, c.next - c.present
+    from corrected as c
 ), moved as (
     insert into league_divisions as l (board_id, user_id, division)
-    select split_part($1, ':', 1), c.user_id, c.next from corrected as c where c.step <> c.before and c.next > 1
+    select split_part($1, ':', 1), c.user_id, c.next from corrected as c where c.next <> c.present and c.next > 1
     on conflict (board_id, user_id) do update set division = excluded.division
 ), lowest as (
     delete from league_divisions as l using corrected as c
-    where l.board_id = split_part($1, ':', 1) and l.user_id = c.user_id and c.step <> c.before and c.next = 1
+    where l.board_id = split_part($1, ':', 1) and l.user_id = c.user_id and c.next <> c.present and c.next = 1
 )
 update league_runs set revision = $2 where board_id = $1`
 )
@@ -90,6 +97,8 @@ type recomputed struct {
 	scoreboard.LeagueCorrection
 	at      scoreboard.Position
 	players int64 // before
+	decided int64 // players of the cohort when the period was decided
+	moved   int   // by how many divisions the period has moved the player so far
 	left    bool  // has no standing without the events
 }
 
@@ -159,7 +168,7 @@ func recompute(
 	}
 	players, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p recomputed, err error) {
 		err = row.Scan(&p.Cohort, &p.User, &p.at.Key, &p.at.ReachedAt, &p.Division, &p.RankBefore, &p.players,
-			&p.StepBefore)
+			&p.StepBefore, &p.decided, &p.moved)
 		p.at.ReachedAt, p.at.User = p.at.ReachedAt.UTC(), p.User
 		if to, folded := standings[p.User]; folded {
 			p.left = !to.Exists
@@ -177,6 +186,10 @@ func recompute(
 			end++
 		}
 		cohort := players[first:end]
+		first = end
+		if int64(len(cohort)) != cohort[0].decided {
+			continue // a player has been erased, and nobody knows which rank that was
+		}
 		rankCohort(board, cohort)
 		for i := range cohort {
 			p := &cohort[i]
@@ -184,7 +197,6 @@ func recompute(
 				differ = append(differ, *p)
 			}
 		}
-		first = end
 	}
 	return differ, nil
 }
@@ -259,7 +271,7 @@ func correct(ctx context.Context, tx pgx.Tx, board *scoreboard.Board, revision i
 	for i := range all {
 		p := &all[i]
 		users[i], cohorts[i], ranks[i], players[i] = string(p.User), p.Cohort, p.Rank, p.Players
-		divisions[i], steps[i], before[i] = p.Division, p.Step, p.StepBefore
+		divisions[i], steps[i], before[i] = p.Division, p.Step, p.moved
 	}
 	_, err := tx.Exec(ctx, sqlCorrectOutcomes, board.ID, revision, users, cohorts, ranks, players, divisions, steps,
 		board.League.Divisions, before)

@@ -54,12 +54,14 @@ where r.board_id = $1 and b.league_decided_at is null for update of r`
         else 0 end as step
     from ranked as r
 ), decided as (
-    select s.*, least(greatest(coalesce(l.division, 1) + s.step, 1), $6::integer) as next
+    select s.*, coalesce(l.division, 1) as present,
+        least(greatest(coalesce(l.division, 1) + s.step, 1), $6::integer) as next
     from steps as s left join league_divisions as l on l.board_id = split_part($1, ':', 1) and l.user_id = s.user_id
 ), stored as (
     insert into league_outcomes (board_id, user_id, revision, cohort_id, rank, players, from_division, step,
-        to_division)
-    select $1, d.user_id, $4, d.cohort_id, d.rank, d.players, d.division, d.step, d.next from decided as d
+        to_division, moved)
+    select $1, d.user_id, $4, d.cohort_id, d.rank, d.players, d.division, d.step, d.next, d.next - d.present
+    from decided as d
 ), ` + sqlMoveDecided + `
 select (select count(*) from cohorts), coalesce((select max(cohort_id) from cohorts), $2),
     (select count(*) from decided where step <> 0)`
@@ -77,8 +79,9 @@ select (select count(*) from cohorts), coalesce((select max(cohort_id) from coho
     where u.status not in ('banned', 'erased') and not u.private
         and not exists (select from scores as s where s.user_id = p.user_id and s.board_id = $1 and s.version > 0)
 ), stored as (
-    insert into league_outcomes (board_id, user_id, revision, players, from_division, step, to_division)
-    select $1, d.user_id, $4, 0, d.division, d.step, d.next from decided as d
+    insert into league_outcomes (board_id, user_id, revision, players, from_division, step, to_division,
+        moved)
+    select $1, d.user_id, $4, 0, d.division, d.step, d.next, d.step from decided as d
 ), ` + sqlMoveDecided + `
 select (select count(*) from players), coalesce((select max(user_id) from players), $2), (select count(*) from decided)`
 

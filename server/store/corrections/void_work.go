@@ -456,11 +456,15 @@ where v.void_id = $1 and v.user_id = t.u and v.event_id = t.e and v.state = $6`,
 	return err
 }
 
-// DeleteOldVoidEvents deletes the events of voids that can no longer be undone.
+// DeleteOldVoidEvents deletes the events of voids that can no longer be undone, but those that an ended board
+// still counts and a corrected outcome of a league leaves out.
 func (c *Corrections) DeleteOldVoidEvents(ctx context.Context) error {
 	_, err := c.db.Exec(ctx, `delete from void_events using voids
 where voids.id = void_id and (voids.state = 'undone' or voids.state = 'done')
-    and done_at + $1::interval < clock_timestamp()`, scoreboard.UndoTime)
+    and done_at + $1::interval < clock_timestamp()
+    and not (void_events.state in ('skipped', 'reversed') and voids.state = 'done'
+        and exists (select from league_outcomes as o where o.user_id = void_events.user_id and o.revision > 1))`,
+		scoreboard.UndoTime)
 	if err != nil {
 		return pg.Translate(fmt.Errorf("delete old voids: %w", err))
 	}

@@ -16,8 +16,11 @@ from league_runs as r join boards as b using (board_id) where r.sent_at is null 
 
 	// The chunks of a period take turns, so that ids rise in the order of commits.
 	sqlUnsentMoves = `select outcome_id, user_id, coalesce(rank, 0), players, from_division, to_division, decided_at
-from league_outcomes where board_id = $1 and outcome_id > $2 and step <> 0
+from league_outcomes where board_id = $1 and outcome_id > $2 and step <> 0 and revision = 1
 order by outcome_id limit $3`
+
+	// None of them is erased before the message is stored; the erasure finds it then.
+	sqlLockMoved = `select user_id from users where user_id = any($1) and status <> 'erased' order by user_id for share`
 
 	// Only if no other process has moved the cursor since it was read.
 	sqlSentMoves = `update league_runs set moves_sent = $3, sent_at = case when $4 then clock_timestamp() end
@@ -75,6 +78,14 @@ func (s *Webhooks) SaveLeagueMoves(
 	ctx context.Context, m *scoreboard.LeagueMoves, message, payload string, webhooks []string,
 ) error {
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		users := make([]scoreboard.UserID, len(m.Moves))
+		for i := range m.Moves {
+			users[i] = m.Moves[i].User
+		}
+		locked, err := tx.Exec(ctx, sqlLockMoved, users)
+		if err != nil || locked.RowsAffected() < int64(len(users)) {
+			return err // somebody was erased since the moves were read: the next look has others
+		}
 		tag, err := tx.Exec(ctx, sqlSentMoves, m.Board, m.From, m.To, m.Last)
 		if err != nil || tag.RowsAffected() == 0 || payload == "" {
 			return err

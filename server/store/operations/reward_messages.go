@@ -17,7 +17,9 @@ const (
 	sqlRewardHorizon = `select coalesce((select max(grant_id) from reward_grants), 0), pg_snapshot_xmin(s),
     pg_snapshot_xmax(s) from pg_current_snapshot() as s`
 
-	sqlRewardCursor = `select grant_id from reward_messages where webhook_id = $1 for update`
+	// None of a webhook that has been disabled since it was listed: its cursor must not move.
+	sqlRewardCursor = `select m.grant_id from reward_messages as m join webhooks as w using (webhook_id)
+where m.webhook_id = $1 and w.disabled_at is null for update of m for share of w`
 
 	// It begins with the first reward that was granted after the webhook was created.
 	sqlBeginRewards = `insert into reward_messages (webhook_id, grant_id)

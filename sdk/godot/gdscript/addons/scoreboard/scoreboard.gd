@@ -127,8 +127,8 @@ func claim(id: int) -> Dictionary:
 	return await request(HTTPClient.METHOD_POST, "/v1/users/me/rewards/%d/claim" % id, null)
 
 
-## Reads the player's place in a league: {"division", "cohort", "rank", "players", "zone", "seconds_left", ...},
-## with k neighbours on each side.
+## Reads the player's place in a league: {"division", "cohort", "rank", "players", "zone", ...}, with k
+## neighbours on each side.
 func league(board: String, k := 0) -> Dictionary:
 	var query := {"k": str(k) if k > 0 else ""}
 	return await request(
@@ -141,8 +141,8 @@ func cohort(board: String, id: int) -> Dictionary:
 	return await request(HTTPClient.METHOD_GET, "/v1/leagues/%s/cohorts/%d" % [board.uri_encode(), id], null)
 
 
-## Reads what the ends of periods have decided about the player, newest first; before is next_before of the page
-## before.
+## Reads what the ends of periods have decided about the player, newest first; before is next_before of
+## the page before.
 func league_history(before := 0) -> Dictionary:
 	var query := {"before": str(before) if before > 0 else ""}
 	return await request(HTTPClient.METHOD_GET, "/v1/users/me/leagues" + query_of(query), null)
