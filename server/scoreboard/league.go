@@ -123,12 +123,6 @@ type LeagueOutcome struct {
 	Decided  time.Time
 }
 
-// DueLeague is a period of a league that has ended and is not decided.
-type DueLeague struct {
-	Board BoardID
-	Since time.Duration // since its end
-}
-
 // LeagueMoves are players whom the end of a period has moved, of whom webhooks were not told.
 type LeagueMoves struct {
 	Board    BoardID // the period

@@ -193,3 +193,9 @@ func (s *FinalStanding) HashLeaf() string {
 		s.Rank, s.ID(), s.Score, s.ReachedAt.UnixMicro(), s.Salt))
 	return hex.EncodeToString(sum[:])
 }
+
+// DuePeriod is a period that has ended with final standings, from which something is still to be done.
+type DuePeriod struct {
+	Board BoardID       // the instance
+	Since time.Duration // since its end
+}

@@ -211,12 +211,6 @@ type RewardGrant struct {
 	Revoked  time.Time // zero: it is not revoked
 }
 
-// DueRewards is a period that has ended, whose rewards are not all granted.
-type DueRewards struct {
-	Board BoardID       // the instance
-	Since time.Duration // since its end
-}
-
 // RewardDifferenceKind is how a grant differs from what the final standings of its period say.
 type RewardDifferenceKind string
 

@@ -15,7 +15,7 @@ import (
 // LeagueStore decides who moves in leagues.
 type LeagueStore interface {
 	// DueLeagues lists periods that are not decided, the earliest end first.
-	DueLeagues(ctx context.Context) ([]scoreboard.DueLeague, error)
+	DueLeagues(ctx context.Context) ([]scoreboard.DuePeriod, error)
 	// DecideLeague decides about size players in one transaction, and calls next before each.
 	DecideLeague(
 		ctx context.Context, id scoreboard.BoardID, size int, next func(context.Context) error,

@@ -15,7 +15,7 @@ import (
 // RewardStore stores who gets which reward.
 type RewardStore interface {
 	// DueRewards lists periods whose rewards are not all granted, the earliest end first.
-	DueRewards(ctx context.Context) ([]scoreboard.DueRewards, error)
+	DueRewards(ctx context.Context) ([]scoreboard.DuePeriod, error)
 	// GrantRewards grants those of size ranks in one transaction, and calls next before each.
 	GrantRewards(
 		ctx context.Context, id scoreboard.BoardID, size int, next func(context.Context) error,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -122,21 +121,8 @@ const lastPlaces = 200
 
 // DueLeagues lists periods of leagues that have ended with final standings and are not decided, the
 // earliest end first, at most one of each league.
-func (s *Leagues) DueLeagues(ctx context.Context) ([]scoreboard.DueLeague, error) {
-	rows, err := s.db.Query(ctx, sqlDueLeagues, endings)
-	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("find periods of leagues: %w", err))
-	}
-	due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d scoreboard.DueLeague, err error) {
-		var seconds float64
-		err = row.Scan(&d.Board, &seconds)
-		d.Since = time.Duration(seconds * float64(time.Second))
-		return d, err
-	})
-	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("find periods of leagues: %w", err))
-	}
-	return due, nil
+func (s *Leagues) DueLeagues(ctx context.Context) ([]scoreboard.DuePeriod, error) {
+	return duePeriods(ctx, s.db, "find periods of leagues", sqlDueLeagues)
 }
 
 // leagueRun is the decision of a period, as the transaction of a step has read it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -93,21 +92,8 @@ where board_id = $1 and granted_until < $2 and not exists (select from boards as
 
 // DueRewards lists periods that have ended with final standings, and whose rewards are not all
 // granted, the earliest end first.
-func (s *Rewards) DueRewards(ctx context.Context) ([]scoreboard.DueRewards, error) {
-	rows, err := s.db.Query(ctx, sqlDueRewards, endings)
-	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("find periods with rewards: %w", err))
-	}
-	due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d scoreboard.DueRewards, err error) {
-		var seconds float64
-		err = row.Scan(&d.Board, &seconds)
-		d.Since = time.Duration(seconds * float64(time.Second))
-		return d, err
-	})
-	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("find periods with rewards: %w", err))
-	}
-	return due, nil
+func (s *Rewards) DueRewards(ctx context.Context) ([]scoreboard.DuePeriod, error) {
+	return duePeriods(ctx, s.db, "find periods with rewards", sqlDueRewards)
 }
 
 // rewardRun is what the grants of a period are made from. It is the same whenever it is read.

@@ -140,3 +140,21 @@ where family_id = $1 and period_start < $2 and period_end > $2 and closed_at is 
 	}
 	return ended, err
 }
+
+// duePeriods returns the periods that sql finds, at most endings: board and seconds since its end.
+func duePeriods(ctx context.Context, db *pg.DB, what, sql string) ([]scoreboard.DuePeriod, error) {
+	rows, err := db.Query(ctx, sql, endings)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("%s: %w", what, err))
+	}
+	due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d scoreboard.DuePeriod, err error) {
+		var seconds float64
+		err = row.Scan(&d.Board, &seconds)
+		d.Since = time.Duration(seconds * float64(time.Second))
+		return d, err
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("%s: %w", what, err))
+	}
+	return due, nil
+}
