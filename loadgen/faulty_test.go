@@ -49,20 +49,9 @@ type faulty struct {
 	free    bool                                    // does not limit players
 	// change changes responses other than those to increments.
 	change func(path, body string) string
-	// quota is how many increments of one run, whose users share a prefix, succeed; 0 for all.
-	quota int
-	mu    sync.Mutex
-	ids   map[string]bool
-	runs  map[string]int // increments so far by prefix
-}
-
-// over counts an increment of the load, and reports whether the quota of its run was used up.
-func (l *faulty) over(userID string) bool {
-	run, _, _ := strings.Cut(userID, "user-")
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.runs[run]++
-	return l.quota > 0 && l.runs[run] > l.quota
+	overload atomic.Bool // rejects every increment
+	mu       sync.Mutex
+	ids      map[string]bool
 }
 
 func newFaulty(t *testing.T, l *faulty) *faulty {
@@ -88,7 +77,7 @@ func newFaulty(t *testing.T, l *faulty) *faulty {
 	transport.MaxIdleConnsPerHost = 256
 	l.proxy.Transport = transport
 	l.proxy.ErrorLog = log.New(io.Discard, "", 0) // for streams that end with the run
-	l.ids, l.runs = map[string]bool{}, map[string]int{}
+	l.ids = map[string]bool{}
 	l.start = time.Now()
 	l.seen.Store(l.before)
 	front := httptest.NewServer(l)
@@ -160,7 +149,7 @@ func (l *faulty) increment(w http.ResponseWriter, r *http.Request, in wire.Incre
 	case !strings.Contains(in.UserID, "user-"):
 		l.pass(w, r, body)
 		return
-	case l.over(in.UserID):
+	case l.overload.Load():
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -50,10 +51,12 @@ func TestBisection(t *testing.T) {
 	}
 }
 
-// The maximum rate of a limited server is found.
+// The maximum rate of a limited server is found. The server rejects increments by the rate that
+// is announced, since a busy machine sends fewer.
 func TestFindMax(t *testing.T) {
 	t.Parallel()
-	l := newFaulty(t, &faulty{quota: 50}) // in a second, on any machine
+	const limit = 50
+	l := newFaulty(t, &faulty{})
 	schedule, err := plan.ParseSchedule("25", time.Second)
 	if err != nil {
 		t.Fatal(err)
@@ -80,20 +83,21 @@ func TestFindMax(t *testing.T) {
 		},
 		Plan:     plan.Plan{Schedule: schedule, Users: 10, Seed: 1, Prefix: "m-", Mode: plan.Sync, Connections: 4},
 		Scenario: scenario, Out: t.TempDir(), Settle: time.Second,
-		Say: func(format string, _ ...any) { messages = append(messages, format) },
+		Say: func(format string, args ...any) {
+			messages = append(messages, fmt.Sprintf(format, args...))
+			var rate int
+			if _, err := fmt.Sscanf(messages[len(messages)-1], "trying %d increments", &rate); err == nil {
+				l.overload.Store(rate > limit)
+			}
+		},
 	}
 	m, err := FindMax(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	last := m.Tries[len(m.Tries)-1]
-	if m.Rate < 40 || m.Report == nil || last.Rate != m.Rate || last.Missed != "" {
+	if m.Rate < limit-2 || m.Rate > limit || m.Report == nil || last.Rate != m.Rate || last.Missed != "" {
 		t.Errorf("got %+v", m)
-	}
-	// A busy machine sends less than a rate asks for, and what was not sent cannot be rejected.
-	passedAbove := func(t Try) bool { return t.Missed == "" && t.Got > 50 }
-	if slices.ContainsFunc(m.Tries, passedAbove) {
-		t.Errorf("more than the server's quota passed: %+v", m.Tries)
 	}
 	failedAbove := func(t Try) bool { return t.Missed != "" && t.Rate > m.Rate }
 	if !slices.ContainsFunc(m.Tries, failedAbove) || len(messages) < len(m.Tries) {

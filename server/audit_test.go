@@ -342,8 +342,8 @@ values ('cup:zero', 'zed', '1', now(), now() + interval '1 hour')`)
     select 'zed', 'lions:one', cohort_id, '' from league_cohorts;
     insert into league_runs (board_id, revision, sent_at) values ('lions:one', 2, now());
     insert into league_outcomes (board_id, user_id, revision, cohort_id, rank, players, from_division, step,
-        to_division)
-    select 'lions:one', 'zed', revision, cohort_id, 1, 1, 1, 2 - revision, 3 - revision
+        to_division, moved)
+    select 'lions:one', 'zed', revision, cohort_id, 1, 1, 1, 2 - revision, 3 - revision, 2 - revision
     from league_cohorts, generate_series(1, 2) as revision;
 end $$`)
 	if _, err := root.FreezeBoard(t.Context(), "frozen"); err != nil {

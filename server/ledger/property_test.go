@@ -254,7 +254,7 @@ func newMachine() *machine {
 	high.MinScore, high.MaxScore, high.MinDelta, high.MaxDelta = -2, 7, -4, 9
 	low.MinScore = -3
 	last := board("last", scoreboard.ModeLatest)
-	last.Attempts, tight.Attempts = 3, 5
+	last.Attempts, tight.Attempts = 1, 2
 	high.Metadata, last.Metadata = scoreboard.MetadataPublic, scoreboard.MetadataSelf
 	sum := board("sum", scoreboard.ModeIncrement)
 	sum.Metadata = scoreboard.MetadataPublic
