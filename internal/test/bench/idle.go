@@ -14,14 +14,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// idleBench watches an installation that nobody uses.
+type idleBench struct{ *rig }
+
 // Idle measures what an installation does while nobody uses it: the CPU time and the wake-ups of each
 // process, and which statements and commands reach PostgreSQL and Redis how often.
 func Idle(ctx context.Context, o Options) error {
-	r, err := newDir(o)
+	in, err := newDir(o)
 	if err != nil {
 		return err
 	}
-	defer r.stop()
+	defer in.stop()
+	r := idleBench{in}
 	own, err := startBackends(ctx, r.dir, map[string]string{"shared_preload_libraries": "pg_stat_statements"})
 	if err != nil {
 		return err
@@ -76,7 +80,7 @@ func Idle(ctx context.Context, o Options) error {
 }
 
 // wakeUps counts how often the threads of each process have waited for something.
-func (r *rig) wakeUps() (counts [4]int64) {
+func (r idleBench) wakeUps() (counts [4]int64) {
 	for i, pid := range []int{r.daemon.Process.Pid, r.Postgres.PID(), r.Kafka.PID(), r.Redis.PID()} {
 		// The pattern is well-formed.
 		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
@@ -100,7 +104,7 @@ func (r *rig) wakeUps() (counts [4]int64) {
 // rare is the rate, per second, below which a statement or a command is not listed.
 const rare = 0.05
 
-func (r *rig) printStatements(ctx context.Context, db *pgx.Conn, took time.Duration) error {
+func (r idleBench) printStatements(ctx context.Context, db *pgx.Conn, took time.Duration) error {
 	rows, err := db.Query(ctx, `select regexp_replace(query, '\s+', ' ', 'g'), sum(calls), sum(total_exec_time)
 from pg_stat_statements group by 1 having sum(calls) >= $1 order by 2 desc, 1`, rare*took.Seconds())
 	if err != nil {
@@ -120,7 +124,7 @@ from pg_stat_statements group by 1 having sum(calls) >= $1 order by 2 desc, 1`, 
 	return err
 }
 
-func (r *rig) printCommands(ctx context.Context, rdb *redis.Client, took time.Duration) error {
+func (r idleBench) printCommands(ctx context.Context, rdb *redis.Client, took time.Duration) error {
 	info, err := rdb.Info(ctx, "commandstats").Result()
 	if err != nil {
 		return err

@@ -18,14 +18,18 @@ import (
 	"github.com/scoreboard/scoreboard/client/wire"
 )
 
+// ingestBench posts increments in closed loops.
+type ingestBench struct{ *rig }
+
 // Ingest posts signed increments in a closed loop, with relay, Kafka, projection
 // and Redis running.
 func Ingest(ctx context.Context, o Options) error {
-	r, err := newRig(ctx, o)
+	on, err := newRig(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer r.stop()
+	defer on.stop()
+	r := ingestBench{on}
 	if err := r.warmByPosts(ctx); err != nil {
 		return err
 	}
@@ -54,7 +58,7 @@ func Ingest(ctx context.Context, o Options) error {
 }
 
 // measurePosts prints the line of a closed loop whose requests have so many increments each.
-func (r *rig) measurePosts(ctx context.Context, name string, each int64, loop func() (*loopResult, error)) error {
+func (r ingestBench) measurePosts(ctx context.Context, name string, each int64, loop func() (*loopResult, error)) error {
 	before, compilers := r.cpus(), r.compilers()
 	ledger, err := r.queryInt(ctx, `select count(*) from user_score_histories`)
 	if err != nil {
@@ -188,7 +192,7 @@ func (r *rig) postAs(
 }
 
 // postBatches posts batches of the largest size, signed in the headers.
-func (r *rig) postBatches(ctx context.Context, connections int, d time.Duration) (*loopResult, error) {
+func (r ingestBench) postBatches(ctx context.Context, connections int, d time.Duration) (*loopResult, error) {
 	signer := client.Signer{KeyID: r.key.KeyID, Secret: r.key.Secret}
 	next, at := zipfUsers(), time.Now().Add(20*time.Second) // within the accepted clock skew
 	requests := make(chan []byte, max(int(d.Seconds()*float64(r.bodyRate))/wire.MaxBatch, 1))
