@@ -46,18 +46,24 @@ def problems(package: ET.Element, sources: list[Path]) -> list[str]:
         found.append(f"id {values['id']} is invalid")
     if not re.fullmatch(VERSION, values["version"]):
         found.append(f"version {values['version']} is no semantic version")
-    found += [f"{n} is longer than 4,000 characters" for n in ("authors", "description", "tags") if len(values.get(n, "")) > 4000]
-    found += [f"{n} is no https URL" for n in ("projectUrl",) if not values.get(n, "https://").startswith("https://")]
+    long = [name for name in ("authors", "description", "tags") if len(values.get(name, "")) > 4000]
+    found += [f"{name} is longer than 4,000 characters" for name in long]
+    if not values.get("projectUrl", "https://").startswith("https://"):
+        found.append("projectUrl is no https URL")
     targets = [f.get("target", "") for f in files]
     if values["readme"] not in targets:
         found.append(f"readme {values['readme']} is not among the files")
     frameworks = {g.get("targetFramework") for g in metadata.iter(f"{{{NAMESPACE}}}group")}
     libraries = {t.split("/")[1] for t in targets if t.startswith("lib/")}
     if {(f or "").lower().lstrip(".") for f in frameworks} != libraries:
-        found.append(f"dependencies are those of {sorted(map(str, frameworks))}, and libraries are for {sorted(libraries)}")
+        found.append(f"dependencies are of {sorted(map(str, frameworks))}, libraries of {sorted(libraries)}")
     if any(t != t.strip("/") or "\\" in t or ".." in t for t in targets) or len(set(targets)) != len(targets):
         found.append(f"targets are invalid: {targets}")
     return found + [f"{s} does not exist" for s in sources if not s.is_file()]
+
+
+def media(extension: str) -> str:
+    return f"application/{'vnd.openxmlformats-package.relationships+xml' if extension == 'rels' else 'octet'}"
 
 
 def main(folder: Path) -> int:
@@ -76,15 +82,12 @@ def main(folder: Path) -> int:
         "Scoreboard.Client.nuspec": ET.tostring(package, encoding="utf-8", xml_declaration=True),
         "_rels/.rels": b'<?xml version="1.0" encoding="utf-8"?><Relationships '
         b'xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="R1" '
-        b'Type="http://schemas.microsoft.com/packaging/2010/07/manifest" Target="/Scoreboard.Client.nuspec" /></Relationships>',
+        b'Type="http://schemas.microsoft.com/packaging/2010/07/manifest" Target="/Scoreboard.Client.nuspec" />'
+        b"</Relationships>",
         "[Content_Types].xml": (
             '<?xml version="1.0" encoding="utf-8"?>'
             '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
-            + "".join(
-                f'<Default Extension="{t}" ContentType="'
-                f'{"application/vnd.openxmlformats-package.relationships+xml" if t == "rels" else "application/octet"}" />'
-                for t in sorted(types - {""})
-            )
+            + "".join(f'<Default Extension="{t}" ContentType="{media(t)}" />' for t in sorted(types - {""}))
             + "".join(
                 f'<Override PartName="/{target}" ContentType="application/octet" />'
                 for _, target in files
