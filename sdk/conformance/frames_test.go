@@ -118,7 +118,8 @@ func (v frameVector) watch(t *testing.T) {
 
 func stateOf(s client.State) *state {
 	out := &state{
-		Board: s.Board, Epoch: s.Epoch, Version: s.Version, Degraded: s.Degraded, Top: s.Entries, Me: s.Me, Tier: s.Tier,
+		Board: s.Board, Epoch: s.Epoch, Version: s.Version, Degraded: s.Degraded, Top: s.Entries,
+		Me: s.Me, Tier: s.Tier,
 	}
 	if out.Top == nil {
 		out.Top = []rowOf{}
