@@ -40,6 +40,8 @@ type State struct {
 	Degraded string `json:"degraded,omitempty"`
 	// Me is the latest change of the token's user, nil before the first.
 	Me *Move `json:"me,omitempty"`
+	// Tier is the latest change of that user's tier, on a board with tiers; nil before the first.
+	Tier *TierMove `json:"tier,omitempty"`
 	// Err is why the watch is disconnected, why it polls instead of following a stream
 	// or, on the last state, why it ended.
 	Err error `json:"-"`
@@ -51,8 +53,13 @@ type Move struct {
 	Score        int64  `json:"score"`
 	Rank         int64  `json:"rank"` // 0 if unknown
 	PreviousRank int64  `json:"previous_rank,omitempty"`
-	version      int64
-	epoch        int64
+}
+
+// TierMove is a move of the user to another tier of the board.
+type TierMove struct {
+	UserID       string `json:"user_id"`
+	Tier         string `json:"tier"`          // empty for none
+	PreviousTier string `json:"previous_tier"` // empty for none
 }
 
 // WatchOptions configure a watch.
@@ -107,6 +114,19 @@ type watcher struct {
 	streamErr       error         // why the last stream ended or was refused
 	reconnectAfter  time.Duration // set by the server when it closes a stream
 	lower           *lowerEpoch   // nil unless the latest state that arrived has a lower epoch
+	moved, tiered   position      // of the messages that Me and Tier are from
+}
+
+// position is the place of a message among those about the user.
+type position struct{ version, epoch int64 }
+
+// advance moves to a message, and reports whether it is not older than the one before.
+func (p *position) advance(f *wire.Message) bool {
+	if f.Version < p.version && f.Epoch <= p.epoch {
+		return false
+	}
+	*p = position{f.Version, f.Epoch}
+	return true
 }
 
 // lowerEpoch is the latest of the states with a lower epoch than the one shown.
@@ -215,6 +235,12 @@ func (w *watcher) message(kind Connection, f *wire.Message) error {
 	case wire.MessageRank:
 		w.heard(kind)
 		w.ownChange(f)
+	case wire.MessageTier:
+		w.heard(kind)
+		if w.tiered.advance(f) {
+			w.state.Tier = &TierMove{UserID: f.UserID, Tier: f.Tier, PreviousTier: f.PreviousTier}
+		}
+		w.publish()
 	case wire.MessageError: // about the stream itself: this client sends no commands
 		code := wire.Code(f.ErrorCode)
 		return &Error{Op: "read the stream", Status: statusOf(code), Code: code, Message: f.Message, Attempts: 1}
@@ -250,11 +276,7 @@ func (w *watcher) acceptsLower(epoch, version int64, s State) bool {
 	if w.c.now().Sub(since) < w.c.timeouts.acceptLower {
 		return false
 	}
-	if w.state.Me != nil {
-		me := *w.state.Me
-		me.version, me.epoch = 0, 0 // any change from now on is newer
-		w.state.Me = &me
-	}
+	w.moved, w.tiered = position{}, position{} // any change from now on is newer
 	return true
 }
 
@@ -265,7 +287,7 @@ func (w *watcher) show(s State) {
 }
 
 func (w *watcher) ownChange(f *wire.Message) {
-	m := Move{UserID: f.UserID, version: f.Version, epoch: f.Epoch}
+	m := Move{UserID: f.UserID}
 	if f.Score != nil {
 		m.Score = *f.Score
 	}
@@ -275,7 +297,7 @@ func (w *watcher) ownChange(f *wire.Message) {
 	if f.PreviousRank != nil {
 		m.PreviousRank = *f.PreviousRank
 	}
-	if old := w.state.Me; old == nil || m.version >= old.version || m.epoch > old.epoch {
+	if w.moved.advance(f) {
 		w.state.Me = &m
 	}
 	w.publish()

@@ -344,6 +344,24 @@ func TestReadmeNamesFoldersAndTargets(t *testing.T) {
 // outputFolders are made by builds and runs, and not part of the project.
 var outputFolders = []string{"bin", "dist", "out"}
 
+// cmd/ has the two programs that are shipped: what only tests and benchmarks use is in internal/test. http is a
+// folder, not a package.
+func TestFoldersOfPrograms(t *testing.T) {
+	t.Parallel()
+	for pattern, want := range map[string][]string{
+		"../cmd/*":              {"../cmd/sbctl", "../cmd/scoreboardd"},
+		"http/*.go":             nil,
+		"pipeline/*.go":         nil,
+		"../internal/*.go":      nil,
+		"../internal/test/*.go": nil,
+	} {
+		got, err := filepath.Glob(pattern)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, %v, want %v", pattern, got, err, want)
+		}
+	}
+}
+
 // server/ is the assembly: what a component does is in the component's folder.
 func TestServerHasFewFiles(t *testing.T) {
 	t.Parallel()

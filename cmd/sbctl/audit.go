@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -132,9 +131,9 @@ func newAuditShowCmd(p *program) *cobra.Command {
   sbctl audit show 17
   sbctl audit show 17 --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			id, err := strconv.ParseInt(args[0], 10, 64)
-			if err != nil || id < 1 {
-				return usagef("invalid audit entry id %q: must be a number", args[0])
+			id, err := idArgument("audit entry", args[0])
+			if err != nil {
+				return err
 			}
 			e, err := c.AuditEntry(cmd.Context(), id)
 			if err != nil {

@@ -65,9 +65,9 @@ func deadLetterCmd(
   sbctl dlq %[1]s 17
   sbctl dlq %[1]s 17 --output json`, verb)),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			id, err := strconv.ParseInt(args[0], 10, 64)
+			id, err := idArgument("dead letter", args[0])
 			if err != nil {
-				return usagef("invalid dead letter id %q: must be a number", args[0])
+				return err
 			}
 			if dry {
 				do = (*client.Client).DeadLetter

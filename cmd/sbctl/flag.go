@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,14 +73,6 @@ func flagTable(f client.Flag) *table {
 	return t
 }
 
-func flagIDArgument(text string) (int64, error) {
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0, usagef("invalid flag id %q: must be a number", text)
-	}
-	return id, nil
-}
-
 func newFlagShowCmd(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show a flag", Args: exactArgs("ID"),
@@ -89,7 +80,7 @@ func newFlagShowCmd(p *program) *cobra.Command {
   sbctl flag show 17
   sbctl flag show 17 --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			id, err := flagIDArgument(args[0])
+			id, err := idArgument("flag", args[0])
 			if err != nil {
 				return err
 			}
@@ -112,7 +103,7 @@ func decideFlagCmd(
   sbctl flag %[1]s 17 --reason "reviewed the match recording"
   sbctl flag %[1]s 17 --reason "reviewed the match recording" --output json`, verb)),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			id, err := flagIDArgument(args[0])
+			id, err := idArgument("flag", args[0])
 			if err != nil {
 				return err
 			}

@@ -54,9 +54,9 @@ func newJobStopCmd(p *program) *cobra.Command {
   sbctl job stop 17
   sbctl job stop 17 --reason "wrong board"`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			id, err := strconv.ParseInt(args[0], 10, 64)
-			if err != nil || id < 1 {
-				return usagef("ID must be the number of a job, not %q", args[0])
+			id, err := idArgument("job", args[0])
+			if err != nil {
+				return err
 			}
 			job, err := c.StopJob(cmd.Context(), id)
 			if err != nil {

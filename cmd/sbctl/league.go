@@ -76,9 +76,9 @@ func newLeagueCohortCmd(p *program) *cobra.Command {
   sbctl league cohort weekly 4711
   sbctl league cohort weekly:2026-w47 4711 --limit 10 --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			id, err := strconv.ParseInt(args[1], 10, 64)
-			if err != nil || id < 1 {
-				return usagef("invalid id of a cohort %q: must be a number", args[1])
+			id, err := idArgument("cohort", args[1])
+			if err != nil {
+				return err
 			}
 			page, err := c.Cohort(cmd.Context(), args[0], id, after, limit)
 			if err != nil {

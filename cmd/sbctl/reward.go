@@ -77,14 +77,6 @@ func rewardsTable(rewards ...client.Reward) *table {
 	return t
 }
 
-func rewardID(text string) (int64, error) {
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id < 1 {
-		return 0, usagef("invalid id of a reward %q: must be a number", text)
-	}
-	return id, nil
-}
-
 func newRewardClaimCmd(p *program) *cobra.Command {
 	var user string
 	cmd := &cobra.Command{
@@ -93,7 +85,7 @@ func newRewardClaimCmd(p *program) *cobra.Command {
   sbctl reward claim 8841
   sbctl reward claim 8841 --user ada --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			id, err := rewardID(args[0])
+			id, err := idArgument("reward", args[0])
 			if err != nil {
 				return err
 			}
@@ -147,7 +139,7 @@ func newRewardRevokeCmd(p *program) *cobra.Command {
   sbctl reward revoke 8841 --reason "won by a bot"
   sbctl reward revoke 8841 --reason "won by a bot" --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			id, err := rewardID(args[0])
+			id, err := idArgument("reward", args[0])
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -189,6 +190,15 @@ func exactArgs(names ...string) cobra.PositionalArgs {
 		}
 		return usagef("unexpected argument %q", more)
 	}
+}
+
+// idArgument reads the number of something.
+func idArgument(what, text string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 {
+		return 0, usagef("invalid %s id %q: must be a number from 1", what, text)
+	}
+	return id, nil
 }
 
 // requireFlags marks flags in the help as required, and rejects a run without one of them

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -293,7 +292,7 @@ waits. An event that keeps failing is skipped after a few minutes.`,
   sbctl event show-void 3
   sbctl event show-void 3 --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			id, err := voidID(args[0])
+			id, err := idArgument("void", args[0])
 			if err != nil {
 				return err
 			}
@@ -304,14 +303,6 @@ waits. An event that keeps failing is skipped after a few minutes.`,
 			return p.print(v, func() *table { return voidTable(v) })
 		}),
 	}
-}
-
-func voidID(arg string) (int64, error) {
-	id, err := strconv.ParseInt(arg, 10, 64)
-	if err != nil {
-		return 0, usagef("invalid void id %q: must be a number", arg)
-	}
-	return id, nil
 }
 
 func voidTable(v client.Void) *table {
@@ -359,7 +350,7 @@ func newUnvoidCmd(p *program) *cobra.Command {
   sbctl event unvoid 3 --reason "it was the wrong key"
   sbctl event unvoid 3 --reason "it was the wrong key" --yes`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			id, err := voidID(args[0])
+			id, err := idArgument("void", args[0])
 			if err != nil {
 				return err
 			}

@@ -225,9 +225,9 @@ func newWebhookRetryCmd(p *program) *cobra.Command {
   sbctl webhook retry wh_7f3a 17
   sbctl webhook retry wh_7f3a 17 --output json`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			id, err := strconv.ParseInt(args[1], 10, 64)
+			id, err := idArgument("delivery", args[1])
 			if err != nil {
-				return usagef("invalid delivery id %q: must be a number", args[1])
+				return err
 			}
 			d, err := c.RetryDelivery(cmd.Context(), args[0], id)
 			if err != nil {

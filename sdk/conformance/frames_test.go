@@ -38,6 +38,8 @@ type state struct {
 	Degraded string       `json:"degraded"`
 	Top      []rowOf      `json:"top"`
 	Me       *client.Move `json:"me,omitempty"`
+
+	Tier *client.TierMove `json:"tier,omitempty"`
 }
 
 type rowOf = wire.Entry
@@ -115,11 +117,9 @@ func (v frameVector) watch(t *testing.T) {
 }
 
 func stateOf(s client.State) *state {
-	out := &state{Board: s.Board, Epoch: s.Epoch, Version: s.Version, Degraded: s.Degraded, Top: s.Entries}
-	if s.Me != nil { // without what is not exported
-		out.Me = &client.Move{
-			UserID: s.Me.UserID, Score: s.Me.Score, Rank: s.Me.Rank, PreviousRank: s.Me.PreviousRank,
-		}
+	out := &state{
+		Board: s.Board, Epoch: s.Epoch, Version: s.Version, Degraded: s.Degraded, Top: s.Entries,
+		Me: s.Me, Tier: s.Tier,
 	}
 	if out.Top == nil {
 		out.Top = []rowOf{}

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-SKIPPED = {"generate.py", "meta.py"}
+SKIPPED = {"generate.py", "meta.py", "pack.py", "Scoreboard.Client.nuspec"}
 
 IMPORTERS = {
     ".cs": "MonoImporter:\n  externalObjects: {}\n  serializedVersion: 2\n  defaultReferences: []\n  executionOrder: 0\n  icon: {instanceID: 0}\n",

@@ -47,8 +47,10 @@ func boards(t *rapid.T, run int) []scoreboard.BoardID {
 		return nil
 	}
 	names := [][]scoreboard.BoardID{{"sum"}, {"low"}, {"tight"}, {"sum", "low"}, {"low", "tight", "sum"}}
-	if rapid.IntRange(0, 30).Draw(t, "odd") == 0 {
-		names = [][]scoreboard.BoardID{{"best"}, {"proof"}, {"nowhere"}, {"best", "sum"}}
+	if rapid.IntRange(0, 60).Draw(t, "odd") == 0 {
+		names = [][]scoreboard.BoardID{
+			{"best"}, {"required"}, {"nowhere"}, {"best", "sum"}, {"few"}, {"few", "sum"}, {"noted"},
+		}
 	}
 	var drawn []scoreboard.BoardID
 	for _, name := range rapid.SampledFrom(names).Draw(t, "boards") {
@@ -59,17 +61,17 @@ func boards(t *rapid.T, run int) []scoreboard.BoardID {
 
 // What both ways must have written, without times and what else differs between two runs.
 var writtenByBatches = map[string]string{
-	"ledger": `select format('%s %s %s %s %s %s %s %s %s %s %s %s %s %s %s', user_id, board_id, version, event_id,
-    event_text, encode(payload_hash, 'hex'), delta, applied, previous_score, new_score, source, action, key_id, signer,
-    client_timestamp) from user_score_histories order by user_id, board_id, version`,
+	"ledger": `select format('%s %s %s %s %s %s %s %s %s %s %s %s %s %s %s %s', metadata, user_id, board_id, version,
+    event_id, event_text, encode(payload_hash, 'hex'), delta, applied, previous_score, new_score, source, action,
+    key_id, signer, client_timestamp) from user_score_histories order by user_id, board_id, version`,
 	"outbox": `select format('%s %s %s %s %s %s %s %s %s %s %s %s', user_id, board_id, revision, shard, event_type,
     event_id, score, previous_score, delta, order_key, version, trace) from outbox_score_updates
 order by user_id, board_id, revision`,
 	"order of the outbox": `select format('%s %s %s', user_id, board_id, revision) from (
     select *, lag(revision) over (partition by user_id, board_id order by xid, id) as before
     from outbox_score_updates) as o where before >= revision`,
-	"scores": `select format('%s %s %s %s %s %s %s %s', user_id, board_id, score, order_key, version, revision, hidden,
-    empty) from scores order by user_id, board_id`,
+	"scores": `select format('%s %s %s %s %s %s %s %s %s %s', metadata, metadata_version, user_id, board_id,
+    score, order_key, version, revision, hidden, empty) from scores order by user_id, board_id`,
 	"users": `select format('%s %s', user_id, status) from users order by user_id`,
 	"times": `select format('%s %s', s.user_id, s.board_id) from scores as s join user_score_histories as h
     using (user_id, board_id, version) join users as u using (user_id) join boards using (board_id)
@@ -103,11 +105,13 @@ func TestAdditionsRecordWhatDecisionsDo(t *testing.T) {
 			decided.Do(test, sql, args...)
 		}
 		both(`insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score,
-    require_attestation)
-select name || $1, name || $1, mode, sort_order, -least, least, -most, most, name = 'required' from (values
+    require_attestation, attempts, metadata)
+select name || $1, name || $1, mode, sort_order, -least, least, -most, most, name = 'required',
+    case name when 'few' then 3 else 0 end, case name when 'noted' then 'public' end from (values
     ('sum', 'increment', 'highest', 100, 9007199254740991), ('low', 'increment', 'lowest', 100, 9007199254740991),
     ('tight', 'increment', 'highest', 5, 7), ('best', 'best', 'highest', 100, 100),
-    ('required', 'increment', 'highest', 100, 100)) as t(name, mode, sort_order, least, most)`, fmt.Sprint(run))
+    ('required', 'increment', 'highest', 100, 100), ('few', 'increment', 'highest', 100, 100),
+    ('noted', 'increment', 'highest', 100, 100)) as t(name, mode, sort_order, least, most)`, fmt.Sprint(run))
 		// What names no board also counts on others, by rules that come and go.
 		ruleBoards := func() {
 			both(`with gone as (delete from board_rules), changed as (
@@ -150,6 +154,12 @@ on conflict (board_id) do nothing`, fmt.Sprint(run))
 					if rapid.Bool().Draw(t, "in the region") {
 						batch[i].Attributes = scoreboard.Attributes{{Name: "region", Value: "eu"}}
 					}
+				}
+				switch rapid.IntRange(0, 100).Draw(t, "more than a delta") { // small ones are drawn often
+				case 50:
+					batch[i].Metadata = `{"car":"roadster"}`
+				case 51:
+					batch[i].IfPeriod = batch[i].Boards[0] + ":2026-w47"
 				}
 				batch[i].Signer = rapid.SampledFrom([]string{"", "server"}).Draw(t, "signer")
 				if rapid.Bool().Draw(t, "accepted before") {

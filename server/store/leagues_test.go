@@ -55,27 +55,46 @@ func nextSeason(t testing.TB, s *store.Store, name scoreboard.BoardID, n int) sc
 // after two, and so on.
 func decideAll(t *testing.T, nodes []*store.Store, size int) {
 	t.Helper()
+	endPeriods(t, nodes, func() {},
+		func(s *store.Store) ([]scoreboard.DuePeriod, error) { return s.Leagues.DueLeagues(t.Context()) },
+		func(s *store.Store, id scoreboard.BoardID, next func(context.Context) error) error {
+			_, err := s.Leagues.DecideLeague(t.Context(), id, size, next)
+			if wire.CodeOf(err) == wire.CodeUnavailable {
+				return nil // another node decides it
+			}
+			return err
+		})
+}
+
+// endPeriods ends what is due on several nodes at once, each of which is ended after a transaction, then after
+// two, and so on, and calls killed before.
+func endPeriods(
+	t *testing.T, nodes []*store.Store, killed func(), due func(*store.Store) ([]scoreboard.DuePeriod, error),
+	end func(s *store.Store, id scoreboard.BoardID, next func(context.Context) error) error,
+) {
+	t.Helper()
 	var running sync.WaitGroup
 	for _, s := range nodes {
 		running.Go(func() {
 			for life := 1; ; life++ {
-				due, err := s.Leagues.DueLeagues(t.Context())
+				periods, err := due(s)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if len(due) == 0 {
+				if len(periods) == 0 {
 					return
 				}
-				for _, d := range due {
+				for _, p := range periods {
 					transactions := 0
-					_, err := s.Leagues.DecideLeague(t.Context(), d.Board, size, func(context.Context) error {
+					err := end(s, p.Board, func(context.Context) error {
 						if transactions++; transactions > life {
+							killed()
 							return errKilled
 						}
 						return nil
 					})
-					if err != nil && !errors.Is(err, errKilled) && wire.CodeOf(err) != wire.CodeUnavailable {
+					if err != nil && !errors.Is(err, errKilled) {
 						t.Error(err)
 						return
 					}

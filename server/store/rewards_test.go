@@ -192,36 +192,12 @@ var errKilled = errors.New("the process ended")
 // two, and so on.
 func grantAll(t *testing.T, s *store.Store, nodes, size int, between func()) {
 	t.Helper()
-	var running sync.WaitGroup
-	for range nodes {
-		running.Go(func() {
-			for life := 1; ; life++ {
-				due, err := s.Rewards.DueRewards(t.Context())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if len(due) == 0 {
-					return
-				}
-				for _, d := range due {
-					transactions := 0
-					_, err := s.Rewards.GrantRewards(t.Context(), d.Board, size, func(context.Context) error {
-						if transactions++; transactions > life {
-							between()
-							return errKilled
-						}
-						return nil
-					})
-					if err != nil && !errors.Is(err, errKilled) {
-						t.Error(err)
-						return
-					}
-				}
-			}
+	endPeriods(t, slices.Repeat([]*store.Store{s}, nodes), between,
+		func(s *store.Store) ([]scoreboard.DuePeriod, error) { return s.Rewards.DueRewards(t.Context()) },
+		func(s *store.Store, id scoreboard.BoardID, next func(context.Context) error) error {
+			_, err := s.Rewards.GrantRewards(t.Context(), id, size, next)
+			return err
 		})
-	}
-	running.Wait()
 }
 
 func randomBands(r *rand.Rand) (bands []scoreboard.RewardBand) {

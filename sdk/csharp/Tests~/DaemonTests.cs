@@ -245,6 +245,30 @@ namespace Scoreboard.Client.Tests
         }
 
         [Test]
+        public static void LeaguesAreRead()
+        {
+            Wait(async () =>
+            {
+                Daemon.Sbctl("board", "create", "ladder", "--period", "weekly", "--divisions", "3", "--cohort-min", "2",
+                    "--promote", "1", "--relegate", "0");
+                await Game.SubmitAsync(new Increment { UserId = "lia", Delta = 9, Board = "ladder" });
+                await Game.SubmitAsync(new Increment { UserId = "moe", Delta = 4, Board = "ladder" });
+                var lia = new ScoreboardClient(Daemon.Url, Daemon.Token("lia"));
+                LeaguePlace place = null;
+                Daemon.Until("both", () => (place = lia.LeagueAsync("ladder", 1).GetAwaiter().GetResult()).Neighbours.Count == 2);
+                Check.Equal(place.State + " " + place.Division + " " + place.Rank + " " + place.Zone, "placed 1 1 promotion", "place");
+                Check.Equal(place.Neighbours.Select(n => n.UserId), new[] { "lia", "moe" }, "neighbours");
+                Check.Equal((await Game.LeagueAsync("ladder", userId: "moe")).Rank, 2, "another user, by a server");
+                Check.Equal(Failure(lia.LeagueAsync("ladder", userId: "moe")).Code, "forbidden", "another user");
+                var cohort = await lia.CohortAsync("ladder", place.Cohort, limit: 1);
+                Check.Equal(cohort.Entries.Single().UserId, "lia", "the cohort");
+                var rest = await lia.CohortAsync("ladder", place.Cohort, cohort.NextAfter);
+                Check.Equal(rest.Entries.Single().UserId, "moe", "the rest of it");
+                Check.Equal((await lia.LeagueHistoryAsync("ladder")).Outcomes.Count, 0, "before the end");
+            });
+        }
+
+        [Test]
         public static void TournamentsAreJoined()
         {
             Wait(async () =>
@@ -397,10 +421,16 @@ namespace Scoreboard.Client.Tests
         [Test]
         public static void AWrongClockLosesNothing()
         {
-            var clock = new Skewed { By = TimeSpan.FromHours(-1) };
+            foreach (var hours in new[] { -1, 1 }) WithAWrongClock(hours);
+        }
+
+        private static void WithAWrongClock(int hours)
+        {
+            var clock = new Skewed { By = TimeSpan.FromHours(hours) };
+            var user = "clock" + hours;
             var options = Daemon.Options();
             options.Platform.Clock = clock;
-            using (var store = new FileStore(Path.Combine(Daemon.Folder, "clock")))
+            using (var store = new FileStore(Path.Combine(Daemon.Folder, user)))
             using (var cancel = new CancellationTokenSource(TimeSpan.FromSeconds(60)))
             {
                 var codes = new List<string>();
@@ -416,10 +446,10 @@ namespace Scoreboard.Client.Tests
                 });
                 Wait(async () =>
                 {
-                    await queue.AddAsync(new Increment { UserId = "clock", Delta = 7 });
+                    await queue.AddAsync(new Increment { UserId = user, Delta = 7 });
                     await queue.RunAsync(cancel.Token);
                     Check.Equal(codes, new[] { "invalid_signature" }, "codes");
-                    Check.Equal((await Game.ScoreAsync("clock", new PlaceQuery { MinVersion = 1 })).Score, 7, "score");
+                    Check.Equal((await Game.ScoreAsync(user, new PlaceQuery { MinVersion = 1 })).Score, 7, "score");
                 });
             }
         }

@@ -108,6 +108,13 @@ namespace Scoreboard.Client.Tests
                     { "previous_rank", s.Me.PreviousRank },
                 };
             }
+            if (s.Tier != null)
+            {
+                fields["tier"] = new Dictionary<string, object>
+                {
+                    { "user_id", s.Tier.UserId }, { "tier", s.Tier.Tier }, { "previous_tier", s.Tier.PreviousTier },
+                };
+            }
             return fields;
         }
 

@@ -7,7 +7,7 @@ receipt = sb.submit(user_id="alice", delta=5, event_id="match-8841")
 print(receipt.new_score, receipt.replayed)
 """
 
-from scoreboard._board import Connection, Move, State
+from scoreboard._board import Connection, Move, State, TierMove
 from scoreboard._operations import MAX_BATCH, BatchResult, Event, Increment, new_event_id
 from scoreboard._store import Rejected
 from scoreboard._types import (
@@ -124,6 +124,7 @@ __all__ = [
     "State",
     "Statement",
     "StatementEntry",
+    "TierMove",
     "Timeline",
     "TimelineFrame",
     "TokenUsedError",

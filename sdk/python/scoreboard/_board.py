@@ -25,6 +25,15 @@ class Move:
 
 
 @dataclass(frozen=True)
+class TierMove:
+    """A move of the user to another tier of the board. Tiers are empty for none."""
+
+    user_id: str
+    tier: str
+    previous_tier: str
+
+
+@dataclass(frozen=True)
 class State:
     """The latest state of a board. While disconnected, top keeps the last rows; heard_at shows how old they may be.
 
@@ -39,6 +48,7 @@ class State:
         reconnects: How often the connection was lost and came back.
         degraded: Why the rows are not from a healthy ranking; empty if they are.
         me: The latest change of the token's user; None before the first.
+        tier: The latest change of that user's tier, on a board with tiers; None before the first.
         error: Why the watch is disconnected, or why it polls instead of following a stream.
     """
 
@@ -52,6 +62,7 @@ class State:
     reconnects: int = 0
     degraded: str = ""
     me: Move | None = None
+    tier: TierMove | None = None
     error: Exception | None = None
 
 
@@ -95,7 +106,7 @@ class Board:
         self._stale = False  # the next state must be whole
         self._lower: _Rows | None = None  # the latest of the states with a lower epoch than the one shown
         self._lower_since = 0.0
-        self._me_order = (0, 0)
+        self._moved = self._tiered = (0, 0)  # epoch and version of the messages that me and tier are from
 
     def resume(self) -> str:
         """What the stream connects with as last_event_id; empty for none."""
@@ -114,6 +125,9 @@ class Board:
         elif f.type == "user.rank.updated":
             self._heard(kind)
             self._own_change(f)
+        elif f.type == "user.tier.updated":
+            self._heard(kind)
+            self._tier_change(f)
         elif f.type == "error":  # about the stream itself: this client sends no commands
             code = f.error_code or "internal"
             raise error_of(code, f.message or "", op="read the stream", status=status_of(code))
@@ -201,14 +215,19 @@ class Board:
         self._lower = rows
         if now - self._lower_since < self._config.waits.accept_lower:
             return False
-        self._me_order = (0, 0)  # any change from now on is newer
+        self._moved = self._tiered = (0, 0)  # any change from now on is newer
         return True
 
     def _own_change(self, f: Message) -> None:
-        epoch, version = f.epoch or 0, f.version or 0
-        if self.state.me is None or epoch > self._me_order[0] or version >= self._me_order[1]:
-            self._me_order = (epoch, version)
+        if not _older(f, self._moved):
+            self._moved = (f.epoch or 0, f.version or 0)
             self._change(me=Move(f.user_id or "", f.score or 0, f.rank or 0, f.previous_rank or 0))
+        self._publish(self.state)
+
+    def _tier_change(self, f: Message) -> None:
+        if not _older(f, self._tiered):
+            self._tiered = (f.epoch or 0, f.version or 0)
+            self._change(tier=TierMove(f.user_id or "", f.tier or "", f.previous_tier or ""))
         self._publish(self.state)
 
     def _heard(self, kind: Connection) -> None:
@@ -221,6 +240,11 @@ class Board:
 
     def _change(self, **values: object) -> None:
         self.state = dataclasses.replace(self.state, **values)  # type: ignore[arg-type]  # of the fields of State
+
+
+def _older(f: Message, than: tuple[int, int]) -> bool:
+    """Whether a message about the user is older than one with this epoch and version."""
+    return (f.version or 0) < than[1] and (f.epoch or 0) <= than[0]
 
 
 def merge(rows: Sequence[Entry], changed: Sequence[Entry], removed: Sequence[str]) -> list[Entry]:

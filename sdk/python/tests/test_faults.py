@@ -1,8 +1,11 @@
 """The client through faults of a real daemon and the network: nothing twice, nothing lost, order kept."""
 
+import itertools
+import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -12,7 +15,7 @@ import pytest
 from daemon import Daemon, free_port
 from proxy import Proxy
 
-from scoreboard import OfflineQueue, Scoreboard, UnavailableError
+from scoreboard import InvalidSignatureError, OfflineQueue, Scoreboard, UnavailableError
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +50,10 @@ def ledger(sb: Scoreboard, user: str) -> list[str]:
     return [entry.event_id for entry in sb.statement_entries(user)][::-1]
 
 
-def test_killed_server(own: Daemon, tmp_path: Path) -> None:
-    """The daemon is killed while two threads submit and another one watches."""
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "drained"])
+def test_stopped_server(own: Daemon, tmp_path: Path, how: signal.Signals) -> None:
+    """The daemon is killed, or drains its connections, while two threads submit and another one watches."""
+    user = f"stopped-{how.name}"
     with Scoreboard(**own.options, attempts=3) as sb, OfflineQueue(sb, tmp_path / "q") as queue:
         sb.submit(user_id="watched", delta=1000)
         states = sb.watch()
@@ -61,12 +66,12 @@ def test_killed_server(own: Daemon, tmp_path: Path) -> None:
         added = 0
         for turn in range(2):
             for _ in range(100):
-                queue.add(user_id="killed", delta=1, event_id=f"k{added}")
+                queue.add(user_id=user, delta=1, event_id=f"k{added}")
                 added += 1
                 time.sleep(0.002)
-            own.stop(signal.SIGKILL)
+            own.stop(how)
             for _ in range(50):
-                queue.add(user_id="killed", delta=1, event_id=f"k{added}")
+                queue.add(user_id=user, delta=1, event_id=f"k{added}")
                 added += 1
             own.start()
             sb.submit(user_id="watched", delta=1, event_id=f"after-{turn}", timeout=60)
@@ -77,14 +82,85 @@ def test_killed_server(own: Daemon, tmp_path: Path) -> None:
         stop.set()
         sending.join(30)
         assert queue.rejected() == []
-        assert sb.score("killed", min_version=added).score == added == 300
-        assert ledger(sb, "killed") == [f"k{n}" for n in range(added)]
+        assert sb.score(user, min_version=added).score == added == 300
+        assert ledger(sb, user) == [f"k{n}" for n in range(added)]
         for state in states:
-            if state.connection == "ws" and [e.score for e in state.top if e.user_id == "killed"] == [added]:
+            if state.connection == "ws" and [e.score for e in state.top if e.user_id == user] == [added]:
                 break
             assert time.monotonic() < end + 60
         assert state.reconnects >= 1
         states.close()
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_wrong_clock(own: Daemon, tmp_path: Path, hours: int) -> None:
+    """A clock that is wrong by an hour: an increment waits in the queue until it is right."""
+    wrong_by = hours * 3600
+
+    def now() -> float:
+        return time.time() + wrong_by
+
+    with Scoreboard(**own.options) as sb, OfflineQueue(sb, tmp_path / "q") as queue:
+        sb._config.now = queue._now = now
+        queue.add(user_id=f"clock{hours}", delta=7)
+        with pytest.raises(InvalidSignatureError):
+            queue.flush()
+        assert (len(queue), queue.rejected()) == (1, [])
+        wrong_by = 0
+        assert queue.flush().sent == 1
+        assert [entry.delta for entry in sb.statement_entries(f"clock{hours}")] == [7]
+
+
+KILLED = """
+import os, signal, sys
+from scoreboard import OfflineQueue, Scoreboard
+from scoreboard._store import Store
+
+left = int(sys.argv[3])
+
+def step():
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def with_steps(owner, name):
+    call = getattr(owner, name)
+    def stepped(*args, **kwargs):
+        step()
+        result = call(*args, **kwargs)
+        step()
+        return result
+    setattr(owner, name, stepped)
+
+for owner, name in (Store, "add"), (Store, "next"), (Store, "settle"), (Scoreboard, "_counted"):
+    with_steps(owner, name)
+with OfflineQueue(Scoreboard(), sys.argv[1]) as queue:
+    for n in (1, 2):
+        queue.add(user_id=sys.argv[2], delta=n, event_id=f"e{n}")
+    queue.flush()
+"""
+
+
+def test_a_queue_is_killed_at_each_step(own: Daemon, tmp_path: Path) -> None:
+    """The process is killed before and after each step of storing, sending and deleting. Started again, it loses
+    nothing, counts nothing twice, and keeps the order."""
+
+    def run(user: str, step: int) -> int:
+        arguments = [sys.executable, "-c", KILLED, str(tmp_path / user), user, str(step)]
+        paths = {"PYTHONPATH": str(Path(__file__).parents[1])}
+        return subprocess.run(arguments, env={**os.environ, **own.env, **paths}, timeout=60).returncode
+
+    with Scoreboard(**own.options) as sb:
+        for step in itertools.count(1):
+            user = f"step-{step}"
+            killed = run(user, step)
+            assert killed in (0, -signal.SIGKILL)
+            assert run(user, 0) == 0
+            assert [entry.delta for entry in sb.statement_entries(user)] == [2, 1], user
+            if killed == 0:
+                break
+    assert step > 16
 
 
 def test_flushed_redis(own: Daemon) -> None:

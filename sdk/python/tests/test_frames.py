@@ -49,6 +49,8 @@ def shown(state: State) -> dict[str, Any]:
     }
     if state.me is not None:
         out["me"] = dataclasses.asdict(state.me)
+    if state.tier is not None:
+        out["tier"] = dataclasses.asdict(state.tier)
     return out
 
 

@@ -11,5 +11,5 @@ export type { Options } from "./options.js";
 export { fieldText, headerText, sign } from "./sign.js";
 export { renewing, type TokenSource } from "./token.js";
 export type * from "./types.js";
-export type { Connection, Move, State, WatchOptions } from "./watch/state.js";
+export type { Connection, Move, State, TierMove, WatchOptions } from "./watch/state.js";
 export type { Socket, WebSocketClass } from "./watch/ws.js";

@@ -8,6 +8,7 @@ import { type Bounds, type Cases, flush, only, STEP, vectors } from "./vectors.j
 interface VectorState {
   board: string; epoch: number; version: number; degraded: string; top: Record<string, unknown>[];
   me?: Record<string, unknown>;
+  tier?: Record<string, unknown>;
 }
 
 interface FrameVector {
@@ -30,9 +31,9 @@ const snake = (key: string): string => key.replace(/[A-Z]/g, (c) => "_" + c.toLo
 const fields = (value: object): Record<string, unknown> =>
   Object.fromEntries(Object.entries(value).map(([key, item]) => [snake(key), item]));
 
-function stateOf({ board, epoch, version, degraded, top, me }: State): VectorState {
-  const move = me && { ...fields(me) };
-  return { board, epoch, version, degraded, top: top.map(fields), ...(move && { me: move }) };
+function stateOf({ board, epoch, version, degraded, top, me, tier }: State): VectorState {
+  const own = { ...(me && { me: fields(me) }), ...(tier && { tier: fields(tier) }) };
+  return { board, epoch, version, degraded, top: top.map(fields), ...own };
 }
 
 // The client always asks for deltas, so it runs all vectors over such a stream.

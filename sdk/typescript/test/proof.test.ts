@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -172,6 +172,78 @@ test("a slow network that loses responses", { timeout: 120_000 }, async () => {
   assert.equal(events.at(-1)?.newScore, 60);
   assert.ok(proxy.lost > 0 && replayed > 0, `${proxy.lost} lost, ${replayed} replayed`);
   await proxy.close();
+});
+
+test("a clock that is wrong by an hour", { timeout: 120_000 }, async (t) => {
+  for (const hours of [-1, 1]) {
+    const userId = `clock${hours}`;
+    const { now } = Date;
+    let wrongBy = hours * 3_600_000;
+    t.mock.method(Date, "now", () => now() + wrongBy);
+    const store = await FileStore.open(join(dir, userId));
+    const waits: string[] = [];
+    const ended = new AbortController();
+    const queue = new OfflineQueue({
+      store, sender: own(), onSent: () => ended.abort(),
+      onWaiting: ({ code }) => {
+        waits.push(code);
+        wrongBy = 0;
+      },
+    });
+    await queue.add({ userId, delta: 7, attributes: { region: "eu" } }); // signed in the headers, with Date.now
+    await queue.run(ended.signal);
+    await store.close();
+    t.mock.reset();
+    assert.deepEqual(waits, ["invalid_signature"]);
+    assert.deepEqual((await ledger(userId, "global")).map((e) => e.delta), [7]);
+  }
+});
+
+// Queues and sends two increments, and is killed before or after a step of the store or the sender.
+const KILLED = `
+  import { Scoreboard } from "@scoreboard/client";
+  import { OfflineQueue } from "@scoreboard/client/queue";
+  import { FileStore } from "@scoreboard/client/queue/node";
+  const [path, userId, at] = process.argv.slice(1);
+  let left = Number(at);
+  const step = () => { if (--left === 0) process.kill(process.pid, "SIGKILL"); };
+  const withSteps = (target, names) => new Proxy(target, {
+    get: (of, name) => !names.includes(name) ? of[name].bind(of) : async (...args) => {
+      step();
+      const result = await of[name](...args);
+      step();
+      return result;
+    },
+  });
+  const store = await FileStore.open(path);
+  const ended = new AbortController();
+  const queue = new OfflineQueue({
+    store: withSteps(store, ["put", "sending", "remove"]), sender: withSteps(new Scoreboard(), ["submit"]),
+    onSent: async () => { if ((await store.size()) === 0) ended.abort(); },
+  });
+  for (const delta of [1, 2]) await queue.add({ userId, delta, eventId: "e" + delta });
+  await queue.run(ended.signal);
+  await store.close();`;
+
+test("a queue that is killed at each step", { timeout: 300_000 }, async () => {
+  const { server, token, keyId, keySecret } = daemon.credentials();
+  const env = {
+    ...process.env, SBCTL_SERVER: server, SBCTL_TOKEN: String(token), SBCTL_KEY_ID: keyId, SBCTL_KEY_SECRET: keySecret,
+  };
+  const run = (userId: string, step: number) =>
+    spawnSync(process.execPath, ["--input-type=module", "-e", KILLED, join(dir, userId), userId, String(step)], {
+      env, stdio: "inherit", timeout: 60_000,
+    });
+  let step = 0;
+  for (let killed = true; killed; ) {
+    const userId = `step-${++step}`;
+    const { status, signal } = run(userId, step);
+    killed = signal === "SIGKILL";
+    assert.ok(killed || status === 0, `${status} ${signal}`);
+    assert.equal(run(userId, 0).status, 0, "the second run");
+    assert.deepEqual((await ledger(userId, "global")).map((e) => e.delta), [1, 2], `killed at step ${step}`);
+  }
+  assert.ok(step > 14, `${step} steps`);
 });
 
 test("tokens that expire", { timeout: 120_000 }, async () => {

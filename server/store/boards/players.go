@@ -40,10 +40,6 @@ union all (select clock_timestamp(), ` + pg.BoardColumns + ` from boards
 
 	sqlRemovePlayer = `delete from board_players where board_id = $1 and user_id = $2`
 
-	// In the order of the key: while PostgreSQL does not know how many have joined, it would read and sort them all.
-	sqlPlayersPlan = `select set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true),
-    set_config('enable_seqscan', 'off', true), set_config('jit', 'off', true)`
-
 	sqlPlayers = `select user_id, joined_at from board_players where board_id = $1 and user_id > $2
 order by user_id limit $3`
 )
@@ -227,7 +223,7 @@ func (s *Players) List(
 ) ([]scoreboard.Player, error) {
 	var players []scoreboard.Player
 	var b pgx.Batch // a transaction of its own
-	b.Queue(sqlPlayersPlan)
+	b.Queue(pg.PlanByIndex)
 	b.Queue(sqlPlayers, board, after, limit).Query(func(rows pgx.Rows) (err error) {
 		players, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (p scoreboard.Player, err error) {
 			err = row.Scan(&p.User, &p.Joined)

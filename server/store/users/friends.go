@@ -197,13 +197,6 @@ where t.friend_user_id = $1 and t.user_id > $2 and not exists (select from frien
     where m.user_id = $1 and m.friend_user_id = t.user_id) order by 1 limit $3`,
 }
 
-// sqlListsPlan has the lists read in the order of an index, a page at a time. While PostgreSQL does not
-// know how many have asked a popular user, as after an import of friends, it reads and sorts all of them.
-const sqlListsPlan = `select set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true),
-    set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
-    set_config('enable_material', 'off', true), set_config('enable_mergejoin', 'off', true),
-    set_config('jit', 'off', true)`
-
 // Mutual returns which of others are friends of user.
 func (f *Friends) Mutual(
 	ctx context.Context, user scoreboard.UserID, others []scoreboard.UserID,
@@ -244,7 +237,7 @@ func (f *Friends) List(
 ) ([]scoreboard.Friend, error) {
 	var list []scoreboard.Friend
 	var b pgx.Batch // a transaction of its own
-	b.Queue(sqlListsPlan)
+	b.Queue(pg.PlanByIndex)
 	b.Queue(sqlLists[state], user, after, limit).Query(func(rows pgx.Rows) (err error) {
 		list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (scoreboard.Friend, error) {
 			friend := scoreboard.Friend{State: state}

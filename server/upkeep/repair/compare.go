@@ -15,6 +15,8 @@ type StoreStates interface {
 
 // RankedStates reads users' states from the ranking and repairs them.
 type RankedStates interface {
+	// AsOf returns the time before which every change is applied; zero while that is unknown.
+	AsOf(ctx context.Context) (time.Time, error)
 	States(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) ([]scoreboard.RankedState, error)
 	Repair(ctx context.Context, stored *scoreboard.Change, wrong scoreboard.RankedState) (bool, error)
 }
@@ -31,6 +33,9 @@ const (
 type drift struct {
 	stored scoreboard.Change // Revision 0: no score in the store
 	ranked scoreboard.RankedState
+	// waits reports that the ranking lacks only changes that it need not have yet, since Kafka or the
+	// relay does not work.
+	waits bool
 }
 
 // findDrift returns the users that still differ after the retries. It reads the
@@ -46,7 +51,15 @@ func findDrift(
 ) ([]drift, error) {
 	var drifted []drift
 	target := make(map[scoreboard.UserID]int64) // the store's revision when each user was first read
+	var asOf time.Time
 	for try := 0; ; try++ {
+		var err error
+		if try == retries {
+			// Before the states: what they lack was not applied when this was read.
+			if asOf, err = ranking.AsOf(ctx); err != nil {
+				return nil, err
+			}
+		}
 		ranked, err := ranking.States(ctx, board, users)
 		if err != nil {
 			return nil, err
@@ -72,7 +85,7 @@ func findDrift(
 			// The ranking of a user who keeps scoring never catches up, but it advances.
 			advancing := try > 0 && ranked[i].Revision >= target[user] && ranked[i].Revision < c.Revision
 			if !ranked[i].Agrees(&c) && !advancing {
-				drifted, again = append(drifted, drift{c, ranked[i]}), append(again, user)
+				drifted, again = append(drifted, newDrift(c, ranked[i], asOf)), append(again, user)
 			}
 		}
 		if len(again) == 0 || try == retries {
@@ -84,6 +97,15 @@ func findDrift(
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
+	}
+}
+
+// newDrift returns the difference of a user. asOf is the time before which the ranking has every change;
+// zero while that is unknown.
+func newDrift(stored scoreboard.Change, ranked scoreboard.RankedState, asOf time.Time) drift {
+	return drift{
+		stored: stored, ranked: ranked,
+		waits: ranked.Revision < stored.Revision && !asOf.IsZero() && stored.RecordedAt.After(asOf),
 	}
 }
 
@@ -100,12 +122,6 @@ func (d *drift) kind() string {
 		return "ahead"
 	}
 	return "other"
-}
-
-// waits reports whether the ranking lacks a change of the user that it need not have yet: asOf is the time
-// before which it has all.
-func (d *drift) waits(asOf time.Time) bool {
-	return d.ranked.Revision < d.stored.Revision && !asOf.IsZero() && d.stored.RecordedAt.After(asOf)
 }
 
 func (d *drift) describe() string {

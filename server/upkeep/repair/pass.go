@@ -36,7 +36,8 @@ const (
 )
 
 // NewPass returns a Pass that repairs what it finds if check.Repair is set. A pass is due an interval
-// after the last one of any process, by runs. halted is as in NewSampler.
+// after the last one of any process, by runs. halted is as in NewSampler. As with the sampler, a ranking
+// that only waits for changes is no drift.
 func NewPass(
 	interval time.Duration, check Check, c Catalog, halted func() bool, r *upkeep.Runner, runs upkeep.RunStore,
 	log *slog.Logger,
@@ -44,6 +45,7 @@ func NewPass(
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_reconcile_pass_" + name, Help: help})
 	}
+	check.AllowLag = true
 	return &Pass{
 		check: check, catalog: c, halted: halted, log: log,
 		job: r.NewJob(upkeep.JobOptions{
@@ -99,19 +101,11 @@ func (p *Pass) checkAll(ctx context.Context) error {
 		}
 		sum.Users += v.Users
 		sum.DifferenceCount += v.DifferenceCount
+		sum.Waiting += v.Waiting
 		sum.Repaired += v.Repaired
 		for _, d := range v.Differences {
-			p.log.Error(
-				"ranking differs from PostgreSQL",
-				"board",
-				d.Board,
-				"user",
-				d.User,
-				"kind",
-				d.Kind,
-				"detail",
-				d.Detail,
-			)
+			p.log.Error("ranking differs from PostgreSQL",
+				"board", d.Board, "user", d.User, "kind", d.Kind, "detail", d.Detail)
 		}
 	}
 	p.passes.Inc()
@@ -120,6 +114,6 @@ func (p *Pass) checkAll(ctx context.Context) error {
 	p.repaired.Add(float64(sum.Repaired))
 	p.duration.Set(time.Since(started).Seconds())
 	p.log.Info("full comparison completed", "users", sum.Users, "differences", sum.DifferenceCount,
-		"repaired", sum.Repaired, "elapsed", time.Since(started))
+		"waiting", sum.Waiting, "repaired", sum.Repaired, "elapsed", time.Since(started))
 	return nil
 }

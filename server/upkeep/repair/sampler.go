@@ -22,18 +22,11 @@ type SampleSource interface {
 	) ([]scoreboard.Change, error)
 }
 
-// SampledRanking is the ranking as the sampler reads and repairs it.
-type SampledRanking interface {
-	RankedStates
-	// AsOf returns the time before which every change is applied; zero while that is unknown.
-	AsOf(ctx context.Context) (time.Time, error)
-}
-
 // Sampler compares a few users with the store every second, continuously cycling
 // through all scores.
 type Sampler struct {
 	scores  SampleSource
-	ranking SampledRanking
+	ranking RankedStates
 	repair  bool
 	halted  func() bool
 	log     *slog.Logger
@@ -53,7 +46,7 @@ const (
 // NewSampler returns a Sampler that repairs what it finds if repair is set. halted
 // reports that the store must not be trusted.
 func NewSampler(
-	s SampleSource, r SampledRanking, repair bool, halted func() bool, runner *upkeep.Runner, log *slog.Logger,
+	s SampleSource, r RankedStates, repair bool, halted func() bool, runner *upkeep.Runner, log *slog.Logger,
 ) *Sampler {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_reconcile_" + name, Help: help})
@@ -127,15 +120,8 @@ func (s *Sampler) sample(ctx context.Context) error {
 			return err
 		}
 		s.checked.Add(float64(len(users)))
-		if len(drifted) == 0 {
-			continue
-		}
-		asOf, err := s.ranking.AsOf(ctx)
-		if err != nil {
-			return err
-		}
 		for i := range drifted {
-			if err := s.report(ctx, &drifted[i], asOf); err != nil {
+			if err := s.report(ctx, &drifted[i]); err != nil {
 				return err
 			}
 		}
@@ -149,11 +135,11 @@ func (s *Sampler) sample(ctx context.Context) error {
 	return nil
 }
 
-// report counts and repairs a difference. Where the ranking only waits for changes, since Kafka or the
-// relay does not work, it is repaired all the same, but is no drift.
-func (s *Sampler) report(ctx context.Context, d *drift, asOf time.Time) error {
+// report counts and repairs a difference. Where the ranking only waits for changes it is repaired all the
+// same, but is no drift.
+func (s *Sampler) report(ctx context.Context, d *drift) error {
 	level := slog.LevelDebug
-	if !d.waits(asOf) {
+	if !d.waits {
 		level = slog.LevelError
 		s.drift.Inc()
 	}

@@ -65,10 +65,9 @@ select user_id, 'gone', 1, -1, 1, 1, clock_timestamp(), clock_timestamp() from s
 	}
 }
 
-// Changes that wait, since Kafka does not answer, are no drift, although the sampler ranks them; a user whom
-// the ranking should have had is.
-func TestChangesThatWaitAreNoDrift(t *testing.T) {
-	t.Parallel()
+// waiting is a board on which 20 users wait for changes, since Kafka does not answer.
+func waiting(t *testing.T) *rig {
+	t.Helper()
 	r := open(t)
 	r.record(t, 0, 20)
 	r.rebuild(t)
@@ -81,6 +80,25 @@ func TestChangesThatWaitAreNoDrift(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.record(t, 10, 20) // more for ten users, and the first for ten others
+	return r
+}
+
+// lose has the ranking lose user3, so that nothing but a comparison shows it.
+func (r *rig) lose(t *testing.T) {
+	t.Helper()
+	if err := r.rdb.HDel(ctx, "sb:{global}:meta", "members", "states").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.rdb.HDel(ctx, "sb:{global}:users", "user3").Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Changes that wait are no drift, although the sampler ranks them; a user whom the ranking should have
+// had is.
+func TestChangesThatWaitAreNoDrift(t *testing.T) {
+	t.Parallel()
+	r := waiting(t)
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	s := repair.NewSampler(r.Recovery, r.ranking, true, func() bool { return false }, r.runner("a"), logger)
@@ -101,17 +119,41 @@ func TestChangesThatWaitAreNoDrift(t *testing.T) {
 		t.Errorf("the log has %s", &log)
 	}
 	r.same(t)
-	// Without these numbers, nothing shows that a user is missing.
-	if err := r.rdb.HDel(ctx, "sb:{global}:meta", "members", "states").Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.rdb.HDel(ctx, "sb:{global}:users", "user3").Err(); err != nil {
-		t.Fatal(err)
-	}
+	r.lose(t)
 	await(21, 1)
 	if !strings.Contains(log.String(), "user=user3") {
 		t.Errorf("the log has %s", &log)
 	}
+}
+
+// The same holds for full comparisons; one that an operator asks for reports every user behind.
+func TestWaitingUsersAreNoDriftOfAPass(t *testing.T) {
+	t.Parallel()
+	r := waiting(t)
+	if v := r.check(t, false); v.DifferenceCount != 20 || v.Waiting != 0 {
+		t.Errorf("a check finds %d differences and %d waiting, want 20 differences", v.DifferenceCount, v.Waiting)
+	}
+	r.lose(t)
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	check := repair.Check{
+		Store: r.Recovery, Ranking: r.ranking, Repair: true, Progress: func(*repair.VerifyResult) {},
+	}
+	p := repair.NewPass(time.Second, check, store.NewCatalog(r.Boards, logger), func() bool { return false },
+		r.runner("a"), r.Leases, logger)
+	stop := backends.Run(t, p.Run)
+	deadline := time.Now().Add(30 * time.Second)
+	for p.Status().Repaired < 21 && time.Now().Before(deadline) {
+		time.Sleep(50 * time.Millisecond)
+	}
+	stop()
+	if got := p.Status(); got.Repaired != 21 || got.Drifted != 1 {
+		t.Errorf("got %+v, want 21 repaired and 1 drifted", got)
+	}
+	if text := log.String(); !strings.Contains(text, "user=user3") || strings.Contains(text, "user=user2") {
+		t.Errorf("the log has %s", text)
+	}
+	r.same(t)
 }
 
 func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {

@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.Diagnostics.CodeAnalysis;
 
 namespace Scoreboard.Client
 {
@@ -53,9 +54,11 @@ namespace Scoreboard.Client
     public sealed class BatchResult
     {
         /// <summary>The receipt, or null.</summary>
+        [MaybeNull]
         public Receipt Receipt { get; internal set; }
 
         /// <summary>The error, or null.</summary>
+        [MaybeNull]
         public ScoreboardException Error { get; internal set; }
 
         internal static IReadOnlyList<BatchResult> ReadAll(JsonReader r)

@@ -31,6 +31,8 @@ export interface State {
   degraded: string;
   /** The latest change of the token's user. */
   me?: Move;
+  /** The latest change of that user's tier, on a board with tiers. */
+  tier?: TierMove;
   /** Why the watch is disconnected, or why it polls instead of following a stream. */
   error?: unknown;
 }
@@ -45,6 +47,15 @@ export interface Move {
   previousRank: number;
 }
 
+/** TierMove is a move of the user to another tier of the board. */
+export interface TierMove {
+  userId: string;
+  /** "" for none. */
+  tier: string;
+  /** "" for none. */
+  previousTier: string;
+}
+
 /** Message is a message of a stream. */
 export type Message = Camel<components["schemas"]["Message"]>;
 
@@ -56,6 +67,9 @@ interface Versioned extends Rows {
   version: number;
 }
 
+/** Position is the place of a message among those about the user. */
+type Position = Pick<Versioned, "epoch" | "version">;
+
 /** How long only lower epochs arrive before one is shown: longer than a server shows the epoch before a rebuild. */
 const ACCEPT_LOWER = 5_000;
 
@@ -64,7 +78,8 @@ export class BoardState {
   state: State;
   #synced = false; // whether the rows are those of the server's epoch and version
   #lower?: Versioned & { since: number }; // the latest state with a lower epoch, unless another came after it
-  #mine?: { version: number; epoch: number }; // of state.me
+  #moved: Position = { version: 0, epoch: 0 }; // of the message that state.me is from
+  #tiered: Position = { version: 0, epoch: 0 }; // and state.tier
 
   constructor(board: string) {
     this.state = {
@@ -122,13 +137,18 @@ export class BoardState {
 
   /** move applies a change of the user's own standing, unless it is older than the one shown. */
   move(f: Message): void {
-    const { version = 0, epoch = 0 } = f;
-    if (this.#mine && version < this.#mine.version && epoch <= this.#mine.epoch) return;
-    this.#mine = { version, epoch };
+    if (!advance(this.#moved, f)) return;
     const me = {
       userId: f.userId ?? "", score: f.score ?? 0, rank: f.rank ?? 0, previousRank: f.previousRank ?? 0,
     };
     this.state = { ...this.state, me };
+  }
+
+  /** tier applies a change of the user's tier, unless it is older than the one shown. */
+  tier(f: Message): void {
+    if (!advance(this.#tiered, f)) return;
+    const tier = { userId: f.userId ?? "", tier: f.tier ?? "", previousTier: f.previousTier ?? "" };
+    this.state = { ...this.state, tier };
   }
 
   /** Whether a state with a lower epoch replaces the one shown: nothing else has arrived for a while. */
@@ -136,9 +156,17 @@ export class BoardState {
     const since = this.#lower?.since ?? Date.now();
     this.#lower = { board, top, updatedAt, degraded, epoch, version, since };
     if (Date.now() - since < ACCEPT_LOWER) return false;
-    this.#mine &&= { version: 0, epoch: 0 }; // any change from now on is newer
+    this.#moved = { version: 0, epoch: 0 }; // any change from now on is newer
+    this.#tiered = { version: 0, epoch: 0 };
     return true;
   }
+}
+
+/** advance moves to a message, unless it is older than the one before. */
+function advance(to: Position, { version = 0, epoch = 0 }: Message): boolean {
+  if (version < to.version && epoch <= to.epoch) return false;
+  Object.assign(to, { version, epoch });
+  return true;
 }
 
 /** merge is the rows after a delta. */

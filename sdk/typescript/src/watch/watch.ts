@@ -108,6 +108,10 @@ export class Watcher {
         this.#heard(kind);
         this.board.move(f);
         break;
+      case "user.tier.updated":
+        this.#heard(kind);
+        this.board.tier(f);
+        break;
       case "error": // about the stream itself, because commands of this client are valid
         throw new ScoreboardError({
           code: f.errorCode ?? "", status: statusOf(f.errorCode), message: f.message ?? "",

@@ -19,6 +19,14 @@ func ForEach(rows pgx.Rows, do func() error) error {
 	return rows.Err()
 }
 
+// PlanByIndex has the queries of a transaction read a page in the order of an index. While PostgreSQL does
+// not know how many rows there are, as after an import of a popular user's friends, it would read and sort
+// all of them.
+const PlanByIndex = `select set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true),
+    set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+    set_config('enable_material', 'off', true), set_config('enable_mergejoin', 'off', true),
+    set_config('jit', 'off', true)`
+
 // sqlReadAll has a query planned as one that is read to its end, and that may hash the
 // users of a board in memory.
 const sqlReadAll = `select set_config('cursor_tuple_fraction', '1', true), set_config('work_mem', '64MB', true)`

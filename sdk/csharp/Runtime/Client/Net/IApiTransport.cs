@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.Diagnostics.CodeAnalysis;
 using System.Threading;
 using System.Threading.Tasks;
 
@@ -18,6 +19,7 @@ namespace Scoreboard.Client
         public IReadOnlyDictionary<string, string> Headers { get; internal set; }
 
         /// <summary>The body; null for none.</summary>
+        [MaybeNull]
         public byte[] Body { get; internal set; }
     }
 

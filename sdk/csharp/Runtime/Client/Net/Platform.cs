@@ -1,4 +1,5 @@
 using System;
+using System.Diagnostics.CodeAnalysis;
 using System.Threading;
 using System.Threading.Tasks;
 
@@ -20,6 +21,7 @@ namespace Scoreboard.Client
         public IApiTransport Http { get; set; } = new HttpClientTransport();
 
         /// <summary>Opens WebSockets; null for none, as on WebGL. A watch then uses the event stream.</summary>
+        [MaybeNull]
         public ISocketTransport Socket { get; set; } = new ClientSocketTransport();
 
         /// <summary>The clock.</summary>

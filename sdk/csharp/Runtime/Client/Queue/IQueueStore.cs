@@ -1,5 +1,6 @@
 using System;
 using System.Collections.Generic;
+using System.Diagnostics.CodeAnalysis;
 using System.Threading.Tasks;
 
 namespace Scoreboard.Client
@@ -27,6 +28,7 @@ namespace Scoreboard.Client
         int Count { get; }
 
         /// <summary>The increment of a user's event, if it is there; null otherwise.</summary>
+        [return: MaybeNull]
         QueuedIncrement Find(string userId, string eventId);
 
         /// <summary>Stores an increment at the end.</summary>

@@ -20,9 +20,9 @@ namespace Scoreboard.Client
         private readonly WatchState lower = new WatchState();
         private DateTimeOffset? lowerSince;
 
-        private bool moved; // whether State.Me is known, with this version and epoch
-        private long movedVersion;
-        private long movedEpoch;
+        // Of the messages that State.Me and State.Tier are from.
+        private Position moved;
+        private Position tiered;
 
         internal BoardState(string board, IClock clock)
         {
@@ -102,11 +102,15 @@ namespace Scoreboard.Client
         /// <summary>Applies a change of the user's own standing, unless it is older than the one shown.</summary>
         internal void Move(StreamMessage m)
         {
-            if (moved && m.Version < movedVersion && m.Epoch <= movedEpoch) return;
-            moved = true;
-            movedVersion = m.Version;
-            movedEpoch = m.Epoch;
+            if (!moved.Advance(m)) return;
             State.Me = new Move { UserId = m.UserId, Score = m.Score, Rank = m.Rank, PreviousRank = m.PreviousRank };
+        }
+
+        /// <summary>Applies a change of the user's tier, unless it is older than the one shown.</summary>
+        internal void Tier(StreamMessage m)
+        {
+            if (!tiered.Advance(m)) return;
+            State.Tier = new TierMove { UserId = m.UserId, Tier = m.Tier, PreviousTier = m.PreviousTier };
         }
 
         /// <summary>Whether a state with a lower epoch replaces the one shown: nothing else has arrived for a while.</summary>
@@ -119,7 +123,7 @@ namespace Scoreboard.Client
             lower.Version = version;
             Show(lower, board, top, at, degraded);
             if (clock.Now - since < AcceptLower) return false;
-            movedVersion = movedEpoch = 0; // any change from now on is newer
+            moved = tiered = default(Position); // any change from now on is newer
             return true;
         }
 
@@ -142,6 +146,22 @@ namespace Scoreboard.Client
             foreach (var row in m.Changed) merged.Add().CopyFrom(row);
             merged.Sort();
             Snapshot(m.Epoch, m.Version, m.Board != "" ? m.Board : before.Board, merged, m.At, "");
+        }
+
+        /// <summary>The place of a message among those about the user.</summary>
+        private struct Position
+        {
+            private long version;
+            private long epoch;
+
+            /// <summary>Moves to a message, unless it is older than the one before.</summary>
+            internal bool Advance(StreamMessage m)
+            {
+                if (m.Version < version && m.Epoch <= epoch) return false;
+                version = m.Version;
+                epoch = m.Epoch;
+                return true;
+            }
         }
     }
 }

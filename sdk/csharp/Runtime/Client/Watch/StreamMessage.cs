@@ -6,7 +6,7 @@ namespace Scoreboard.Client
     /// <summary>A message of a stream. It is filled again with each message.</summary>
     internal sealed class StreamMessage
     {
-        internal string Type, Board, BoardState, DegradedReason, ErrorCode, Message, Reason, UserId;
+        internal string Type, Board, BoardState, DegradedReason, ErrorCode, Message, Reason, UserId, Tier, PreviousTier;
         internal long Epoch, Version, Base, Score, Rank, PreviousRank, ReconnectAfterMs;
         internal bool IsDegraded;
         internal DateTimeOffset At;
@@ -29,7 +29,7 @@ namespace Scoreboard.Client
 
         internal void Fill(JsonReader r)
         {
-            Type = Board = BoardState = DegradedReason = ErrorCode = Message = Reason = UserId = "";
+            Type = Board = BoardState = DegradedReason = ErrorCode = Message = Reason = UserId = Tier = PreviousTier = "";
             Epoch = Version = Base = Score = Rank = PreviousRank = ReconnectAfterMs = 0;
             IsDegraded = false;
             At = default(DateTimeOffset);
@@ -59,6 +59,8 @@ namespace Scoreboard.Client
             else if (r.Is("score")) Score = r.Long();
             else if (r.Is("rank")) Rank = r.Long();
             else if (r.Is("previous_rank")) PreviousRank = r.Long();
+            else if (r.Is("tier")) Tier = r.Text();
+            else if (r.Is("previous_tier")) PreviousTier = r.Text();
             else if (r.Is("error_code")) ErrorCode = r.Text();
             else if (r.Is("message")) Message = r.Text();
             else if (r.Is("reason")) Reason = r.Text();

@@ -1,6 +1,7 @@
 using System;
 using System.Collections;
 using System.Collections.Generic;
+using System.Diagnostics.CodeAnalysis;
 
 namespace Scoreboard.Client
 {
@@ -46,6 +47,19 @@ namespace Scoreboard.Client
         public long PreviousRank { get; internal set; }
     }
 
+    /// <summary>A move of the user to another tier of the board.</summary>
+    public sealed class TierMove
+    {
+        /// <summary>The user.</summary>
+        public string UserId { get; internal set; }
+
+        /// <summary>The tier that the user is in now; "" for none.</summary>
+        public string Tier { get; internal set; }
+
+        /// <summary>The tier before; "" for none.</summary>
+        public string PreviousTier { get; internal set; }
+    }
+
     /// <summary>
     /// The latest state of a board. While disconnected, it keeps the last rows. A watch uses two states in turn, so that it
     /// allocates nothing: a state is valid until the next one is read; Copy one to keep it.
@@ -80,9 +94,15 @@ namespace Scoreboard.Client
         public string Degraded { get; internal set; } = "";
 
         /// <summary>The latest change of the token's user; null before the first.</summary>
+        [MaybeNull]
         public Move Me { get; internal set; }
 
+        /// <summary>The latest change of that user's tier, on a board with tiers; null before the first.</summary>
+        [MaybeNull]
+        public TierMove Tier { get; internal set; }
+
         /// <summary>Why the watch is disconnected, or why it polls instead of following a stream; null if it is neither.</summary>
+        [MaybeNull]
         public Exception Error { get; internal set; }
 
         /// <summary>A copy to keep.</summary>
@@ -105,6 +125,7 @@ namespace Scoreboard.Client
             Reconnects = s.Reconnects;
             Degraded = s.Degraded;
             Me = s.Me;
+            Tier = s.Tier;
             Error = s.Error;
         }
     }

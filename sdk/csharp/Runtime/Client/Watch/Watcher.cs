@@ -96,6 +96,10 @@ namespace Scoreboard.Client
                     Heard(connection);
                     Board.Move(message);
                     break;
+                case "user.tier.updated":
+                    Heard(connection);
+                    Board.Tier(message);
+                    break;
                 case "error": // about the stream itself, because commands of this client are valid
                     throw Errors.OfCode(message.ErrorCode, message.Message);
                 case "bye":

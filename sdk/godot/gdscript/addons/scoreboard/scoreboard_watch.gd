@@ -3,8 +3,8 @@ extends Node
 ## Follows a board: over a WebSocket or, where there is none, by polling. It reconnects by itself.
 
 ## The board has changed, or how it is followed. state has board, top, epoch, version, degraded (why the
-## rows may be incomplete, or ""), connection ("ws", "polling" or "disconnected") and me, the player's own
-## latest change.
+## rows may be incomplete, or ""), connection ("ws", "polling" or "disconnected"), me, the player's own
+## latest change, and tier, the latest change of the player's tier, with tier and previous_tier ("" for none).
 signal changed(state: Dictionary)
 ## The server has rejected this client permanently: its token, its scope or the board. The watch has ended.
 signal failed(error: Dictionary)
@@ -31,6 +31,7 @@ var state := {
 	"degraded": "",
 	"connection": "disconnected",
 	"me": {},
+	"tier": {},
 }
 
 var _socket: WebSocketPeer
@@ -39,8 +40,8 @@ var _received := false
 var _heard := 0
 var _reconnect_after := -1.0
 var _lower_since := -1
-var _move_version := 0
-var _move_epoch := 0
+var _moved := {"version": 0, "epoch": 0}
+var _tiered := {"version": 0, "epoch": 0}
 var _confirmed := 0
 var _left := false
 
@@ -145,7 +146,13 @@ func _message(text: String) -> void:
 			_snapshot(frame)
 		"user.rank.updated":
 			_received = true
-			_move(frame)
+			if _advance(_moved, frame):
+				_show({"me": frame})
+		"user.tier.updated":
+			_received = true
+			if _advance(_tiered, frame):
+				frame.merge({"tier": "", "previous_tier": ""})
+				_show({"tier": frame})
 		"bye":
 			var after: float = frame.get("reconnect_after_ms", 0) / 1000.0
 			_reconnect_after = clampf(after, 0.2, 30.0)
@@ -166,8 +173,8 @@ func _snapshot(frame: Dictionary) -> void:
 			_lower_since = _heard
 		if _heard - _lower_since < ACCEPT_LOWER_MSEC:
 			return
-		_move_version = 0
-		_move_epoch = 0
+		_moved = {"version": 0, "epoch": 0}
+		_tiered = {"version": 0, "epoch": 0}
 	elif epoch == state["epoch"] and version < state["version"]:
 		return
 	_lower_since = -1
@@ -186,14 +193,15 @@ func _rows(from: Dictionary, rows: Array, connection: String, more: Dictionary) 
 	_show(more)
 
 
-func _move(frame: Dictionary) -> void:
+## Moves to a message about the player. Returns false if it is older than the one before.
+func _advance(to: Dictionary, frame: Dictionary) -> bool:
 	var epoch: int = frame.get("epoch", 0)
 	var version: int = frame.get("version", 0)
-	if version < _move_version and epoch <= _move_epoch:
-		return
-	_move_version = version
-	_move_epoch = epoch
-	_show({"me": frame})
+	if version < to["version"] and epoch <= to["epoch"]:
+		return false
+	to["version"] = version
+	to["epoch"] = epoch
+	return true
 
 
 func _show(fields: Dictionary) -> void:
