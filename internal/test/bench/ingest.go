@@ -58,7 +58,9 @@ func Ingest(ctx context.Context, o Options) error {
 }
 
 // measurePosts prints the line of a closed loop whose requests have so many increments each.
-func (r ingestBench) measurePosts(ctx context.Context, name string, each int64, loop func() (*loopResult, error)) error {
+func (r ingestBench) measurePosts(
+	ctx context.Context, name string, each int64, loop func() (*loopResult, error),
+) error {
 	before, compilers := r.cpus(), r.compilers()
 	ledger, err := r.queryInt(ctx, `select count(*) from user_score_histories`)
 	if err != nil {
