@@ -27,13 +27,14 @@ union select user_id from private_users where user_id = any($2) and since <= $1 
 
 	// sqlVisibilityChanged returns the users of a board who became private after a checkpoint and
 	// up to $2, or are since ($4), or came back up to $3. A period that was merged after the
-	// checkpoint can begin before it.
+	// checkpoint can begin before it; its times are compared so that no index on them serves, because
+	// PostgreSQL 18 would read all periods by the one on since in a plan for all values.
 	sqlVisibilityChanged = `select user_id from (
     select user_id from private_users where since > $1 and since <= $2
     union select user_id from private_users where until > $1 and until <= $3
     union select user_id from private_users where since > $1 and until is null and $4
     union select user_id from private_users
-        where merged_at > $1 and since <= $1 and coalesce(until, 'infinity') > $1
+        where merged_at > $1 and coalesce(since, '-infinity') <= $1 and coalesce(until, 'infinity') > $1
     union select user_id from user_statuses where at > $1
 ) as p where exists (select from scores as s where s.user_id = p.user_id and s.board_id = $5)`
 )
