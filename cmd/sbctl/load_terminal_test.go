@@ -6,9 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/test/instance"
 )
 
@@ -65,7 +67,17 @@ func TestDumbTerminalGetsLines(t *testing.T) {
 	}
 	submit := onTerminalWith(t, s.URL, "TERM=dumb", "score", "submit", "--file", file)
 	submit.ends(0)
-	for _, shown := range []*terminal{term, submit} {
+	s.Set(wire.Entry{UserID: "alice", Score: 1500})
+	top := onTerminalWith(t, s.URL, "TERM=dumb", "top")
+	top.shows("alice")
+	top.ends(0)
+	watch := onTerminalWith(t, s.URL, "TERM=dumb", "watch")
+	watch.shows("alice")
+	if err := watch.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	watch.ends(0)
+	for _, shown := range []*terminal{term, submit, top, watch} {
 		shown.mu.Lock()
 		if text := shown.out.String(); strings.Contains(text, "\x1b") {
 			t.Errorf("a dumb terminal got control sequences: %q", text)

@@ -129,6 +129,19 @@ func composeConfig(t *testing.T) string {
 	return file.Configs["chosen"].Content
 }
 
+// docker-compose.yml enables the dialects as "scoreboardd dev" does: all of them, and any action
+// for the dialect module.
+func TestComposeEnablesDialects(t *testing.T) {
+	t.Parallel()
+	daemon := composeServices(t)["scoreboardd"]
+	for _, name := range []string{"SCOREBOARD_DIALECTS", "SCOREBOARD_INGEST_ACTIONS"} {
+		want, found := devEnv(nil, nil)(name)
+		if got := daemon.Environment[name]; !found || got == nil || *got != want {
+			t.Errorf("%s is %v, want %q", name, got, want)
+		}
+	}
+}
+
 // The service secrets of docker-compose.yml generates secrets that the daemon accepts,
 // once, and a password of its own for everything.
 func TestComposeGeneratesSecrets(t *testing.T) {

@@ -2,6 +2,9 @@ package main
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -28,5 +31,17 @@ func TestDevForgetsLibpq(t *testing.T) {
 	}
 	if _, found := os.LookupEnv("PGSSLMODE"); found {
 		t.Error("PGSSLMODE is still set")
+	}
+}
+
+// "dev" starts its own PostgreSQL although libpq's settings name a service that does not exist.
+func TestDevStartsBesideLibpqSettings(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.env = slices.DeleteFunc(h.env, func(v string) bool { return strings.HasPrefix(v, "SCOREBOARD_POSTGRES_URL=") })
+	h.env = append(h.env, "PGSERVICE=production", "PGSERVICEFILE="+filepath.Join(t.TempDir(), "none"))
+	d := h.start("dev", "--data", t.TempDir(), "--ephemeral")
+	if err := d.stop(); err != nil {
+		t.Error(err)
 	}
 }

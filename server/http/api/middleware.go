@@ -31,6 +31,7 @@ const (
 	keyAudited   = "audit_written" // the entry is written already, or none is needed
 	keyDialect   = "dialect"       // of the route; absent for the native API
 	keyLongPoll  = "long poll"     // true for a request that waits on purpose
+	keyMarked    = "marked"        // true if the body had a byte order mark
 )
 
 // identify gives every request an id and a trace context, the caller's if they are

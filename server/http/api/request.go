@@ -29,7 +29,11 @@ const maxBody = 4 << 10
 // without a body none is needed.
 func readBody(c *gin.Context, limit int64) ([]byte, error) {
 	body, err := readWhole(c, limit)
-	return bytes.TrimPrefix(body, byteOrderMark), err
+	body, marked := bytes.CutPrefix(body, byteOrderMark)
+	if marked {
+		c.Set(keyMarked, true)
+	}
+	return body, err
 }
 
 // byteOrderMark begins texts of some editors and libraries; it is no part of the JSON
