@@ -193,6 +193,27 @@ var mutants = []mutant{
 		rules: []string{"frames go back", "two contents"},
 	},
 	{
+		name: "players of leagues move by two divisions", file: "server/store/boards/league_runs.go",
+		old:   "least(greatest(coalesce(l.division, 1) + s.step, 1)",
+		new:   "least(greatest(coalesce(l.division, 1) + 2 * s.step, 1)",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"league"},
+	},
+	{
+		name: "rewards of divisions are not those of the period", file: "server/store/boards/reward_runs.go",
+		old:   "where m.user_id = s.user_id and m.board_id = s.board_id), 0)`",
+		new:   "where m.user_id = s.user_id order by m.board_id desc limit 1), 0)`",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"reward"},
+	},
+	{
+		name: "a reward is claimed again", file: "server/store/boards/grants.go",
+		old:   "and claimed_at is null and revoked_at is null and voids = 0",
+		new:   "and revoked_at is null and voids = 0",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"claim"},
+	},
+	{
 		name: "a full disk is an internal error", file: "server/store/internal/pg/errors.go",
 		old:   "	var connect *pgconn.ConnectError // whatever a server says to a login\n",
 		new:   "	var connect *pgconn.ConnectError\n	if Code(err) == \"XX000\" {\n		return false\n	}\n",
