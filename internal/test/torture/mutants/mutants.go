@@ -200,9 +200,9 @@ var mutants = []mutant{
 		rules: []string{"league"},
 	},
 	{
-		name: "rewards of divisions are not those of the period", file: "server/store/boards/reward_runs.go",
-		old:   "where m.user_id = s.user_id and m.board_id = s.board_id), 0)`",
-		new:   "where m.user_id = s.user_id order by m.board_id desc limit 1), 0)`",
+		name: "the first rank of a chunk of rewards is skipped", file: "server/store/boards/reward_runs.go",
+		old:   "chunk := run.from(run.next, size)",
+		new:   "chunk := run.from(run.next+1, size)",
 		args:  []string{"--only", "delayed"},
 		rules: []string{"reward"},
 	},
