@@ -166,7 +166,7 @@ var bodyBounds = map[string]object{
 	"open_boards": {},
 	"actions":     alphabet(scoreboard.MaxActionLength), "regions": alphabet(scoreboard.MaxAttributeValue),
 	"attributes": {"maxProperties": scoreboard.MaxAttributes}, "if_period": boardIDs,
-	"metadata": enum("none", "self", "public"), "IncrementRequest.metadata": {},
+	"metadata": enum("none", "self", "public"), "IncrementRequest.metadata": {}, "ImportRecord.metadata": {},
 	"since": {}, "at": {}, "rules": {}, "apply": {}, "anomaly": {}, "digest": {"pattern": "^([0-9a-f]{64})?$"},
 	"cooldown": durations, "ties": enum("first", "last", "shared"), "BoardRequest.ties": enum("unique", "shared"),
 	"void_users": userIDs, "void_keys": text(64),
