@@ -35,7 +35,7 @@ build: ## build bin/scoreboardd and bin/sbctl
 	@mkdir -p bin
 	go build $(STAMP) -ldflags '-s -w' -o bin/ ./cmd/scoreboardd ./cmd/sbctl
 
-demo: build ## watch a game on the development stack: a season ends, a cheater is caught; DEMO_SECONDS=10 ends it after 10 s
+demo: build ## watch a game on the development stack: a season of a league ends, a cheater is caught; DEMO_SECONDS=10 ends it after 10 s
 	@mkdir -p $(TOOLS)
 	@go build -o $(TOOLS)/demo ./internal/test/demo
 	@deploy/demo.sh

@@ -22,7 +22,7 @@ type (
 	RewardTable = wire.RewardTable
 	// RewardTableRequest describes such a table.
 	RewardTableRequest = wire.RewardTableRequest
-	// RewardBand is a line of one: exactly one of LastRank, Percentile and Tier is set.
+	// RewardBand is a line of one: exactly one of LastRank, Percentile, Tier and Division is set.
 	RewardBand = wire.RewardBand
 	// RewardRequest grants a reward to one user.
 	RewardRequest = wire.RewardRequest

@@ -59,5 +59,6 @@ if ! kill -0 "$play" 2>/dev/null; then
 	echo "demo: the game stopped" >&2
 	exit 1
 fi
+cat "$dir/play.log" >&2 # what happened at the end of the season
 [ ! -e "$dir/time-is-up" ] || exit 0
 exit "$status"

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"os"
 	"regexp"
@@ -15,8 +16,27 @@ import (
 	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
-// bandOfPage finds the bands of the example that docs/rewards.md begins with.
+// bandOfPage finds the bands of a command in docs/rewards.md.
 var bandOfPage = regexp.MustCompile(`--band '([^']+)'`)
+
+// tableOfPage returns the table that docs/rewards.md sets for a board.
+func tableOfPage(t *testing.T, board string) (table client.RewardTableRequest) {
+	t.Helper()
+	page, err := os.ReadFile("../docs/rewards.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, command, _ := strings.Cut(string(page), "sbctl board rewards set "+board+" ")
+	command, _, _ = strings.Cut(command, "\n")
+	for _, text := range bandOfPage.FindAllStringSubmatch(command, -1) {
+		band, err := wire.ParseRewardBand(text[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		table.Bands = append(table.Bands, band)
+	}
+	return table
+}
 
 // The example of docs/rewards.md: a season ends, its winners have rewards, and one is claimed, once.
 func TestRewardsOfASeason(t *testing.T) {
@@ -32,19 +52,7 @@ func TestRewardsOfASeason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("../docs/rewards.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var table client.RewardTableRequest
-	for _, text := range bandOfPage.FindAllStringSubmatch(string(page), -1) {
-		band, err := wire.ParseRewardBand(text[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		table.Bands = append(table.Bands, band)
-	}
-	set, err := c.SetRewardTable(t.Context(), "arena", table)
+	set, err := c.SetRewardTable(t.Context(), "arena", tableOfPage(t, "cup"))
 	if err != nil || len(set.Bands) != 3 || set.Bands[2].String() != "tier:gold" || set.Expires != "2160h0m0s" {
 		t.Fatalf("got %+v, %v, want the three bands of the page", set, err)
 	}
@@ -220,6 +228,67 @@ where board_id = 'arena:one' and ended_at is not null`) == 1
 				t.Errorf("%s after %s: got %+v, want differences %v of 4 rewards", what, change.sql, done.Verified,
 					change.kinds)
 			}
+		}
+	}
+}
+
+// The second table of docs/rewards.md: the players of each division of a league get a reward.
+func TestRewardsByDivision(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "transport", "direct", "boards-close-grace", "1s")
+	c := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	end := time.Now().Add(time.Hour).UTC()
+	_, err := c.CreateBoard(t.Context(), client.BoardRequest{
+		Board: "clash", Period: "season", Season: "one", EndsAt: &end, League: &client.League{Divisions: 3},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := c.SetRewardTable(t.Context(), "clash", tableOfPage(t, "clash"))
+	if err != nil || len(set.Bands) != 3 || set.Bands[1].String() != "division:3" {
+		t.Fatalf("got %+v, %v, want the three bands of the page", set, err)
+	}
+	for name, table := range map[string]client.RewardTableRequest{
+		"no such division": {Bands: []client.RewardBand{{Division: 4, Reward: json.RawMessage("1")}}},
+		"two bounds":       {Bands: []client.RewardBand{{Division: 1, LastRank: 1, Reward: json.RawMessage("1")}}},
+		"below 1":          {Bands: []client.RewardBand{{Division: -1, Reward: json.RawMessage("1")}}},
+	} {
+		if _, err := c.SetRewardTable(t.Context(), "clash", table); wire.CodeOf(err) != wire.CodeInvalidRequest {
+			t.Errorf("%s: got %v, want an invalid_request", name, err)
+		}
+	}
+	conn := backends.Connect(t, h.postgres)
+	for user, division := range map[string]int{"ada": 3, "bob": 2, "cy": 3, "dan": 2, "eve": 3} {
+		conn.Do(t, `insert into league_divisions values ('clash', $1, $2)`, user, division)
+	}
+	for i, user := range []string{"ada", "bob", "cy", "dan", "eve", "fay"} {
+		in := client.Increment{User: user, Board: "clash", Delta: int64(100 - i)}
+		if _, err := c.Submit(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	later := end.Add(time.Hour)
+	if _, err := c.RollBoards(t.Context(), "clash", client.RollRequest{Season: "two", EndsAt: &later}); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	h.await("the rewards of the first season", func() bool {
+		all, err := c.BoardRewards(t.Context(), "clash:one", "", "", 0)
+		if err != nil {
+			return false
+		}
+		for _, r := range all.Rewards {
+			got[r.UserID] = string(r.Reward)
+		}
+		return len(got) >= 5
+	})
+	const first = `{"gems":500}`
+	for user, want := range map[string]string{
+		"ada": first, "bob": first, "cy": first, "dan": `{"gems":50}`, "eve": `{"chest":"gold"}`, "fay": "",
+	} {
+		if got[user] != want {
+			t.Errorf("%s: got %q, want %q", user, got[user], want)
 		}
 	}
 }

@@ -48,6 +48,9 @@ type ImportSummary struct {
 type ImportRecord struct {
 	UserID string `json:"user_id"`
 	Score  int64  `json:"score"` // the total there, in points
+	// What the score says about itself: an object of at most 1 KiB, for boards that keep metadata. It is written with
+	// the score, if that has changed.
+	Metadata Object `json:"metadata,omitempty"`
 }
 
 // ImportRecords is the body of POST /v1/admin/imports/{id}/records: up to 500 records of

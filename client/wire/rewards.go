@@ -9,15 +9,17 @@ import (
 )
 
 // RewardBand is a line of a table of rewards: which users in the final standings of a period get what.
-// Exactly one of LastRank, Percentile and Tier is set.
+// Exactly one of LastRank, Percentile, Tier and Division is set.
 type RewardBand struct {
 	FirstRank int64 `json:"first_rank,omitempty"` // first rank of the band; with last_rank only, 1 by default
 	LastRank  int64 `json:"last_rank,omitempty"`  // last rank of the band
 	// Percentage of the users in the final standings that are in the band, counted from the first and rounded up to
 	// whole users: above 0, at most 100, with at most 3 decimals.
-	Percentile float64         `json:"percentile,omitempty"`
-	Tier       string          `json:"tier,omitempty"` // tier of the board
-	Reward     json.RawMessage `json:"reward"`         // what a winner gets: any JSON value of at most 2,048 bytes
+	Percentile float64 `json:"percentile,omitempty"`
+	Tier       string  `json:"tier,omitempty"` // tier of the board
+	// Division of a league whose cohorts the users played in, from 1, the lowest.
+	Division int             `json:"division,omitempty"`
+	Reward   json.RawMessage `json:"reward"` // what a winner gets: any JSON value of at most 2,048 bytes
 }
 
 // RewardTableRequest is the body of PUT /v1/boards/{board}/rewards.
@@ -79,11 +81,13 @@ type RewardRequest struct {
 	Reason  string          `json:"reason"`
 }
 
-// String is the bound of a band as tools write it: rank:1-3, percentile:10 or tier:gold.
+// String is the bound of a band as tools write it: rank:1-3, percentile:10, tier:gold or division:5.
 func (b RewardBand) String() string {
 	switch {
 	case b.Tier != "":
 		return "tier:" + b.Tier
+	case b.Division != 0:
+		return "division:" + strconv.Itoa(b.Division)
 	case b.Percentile != 0:
 		return "percentile:" + strconv.FormatFloat(b.Percentile, 'f', -1, 64)
 	}
@@ -94,8 +98,8 @@ func (b RewardBand) String() string {
 	return text
 }
 
-// ParseRewardBand parses a band and its reward: rank:1-3=JSON, rank:1=JSON, percentile:10=JSON or
-// tier:gold=JSON.
+// ParseRewardBand parses a band and its reward: rank:1-3=JSON, rank:1=JSON, percentile:10=JSON,
+// tier:gold=JSON or division:5=JSON.
 func ParseRewardBand(text string) (b RewardBand, err error) {
 	bound, reward, _ := strings.Cut(text, "=")
 	kind, value, _ := strings.Cut(bound, ":")
@@ -112,12 +116,16 @@ func ParseRewardBand(text string) (b RewardBand, err error) {
 		b.Percentile, err = strconv.ParseFloat(value, 64)
 	case "tier":
 		b.Tier = value
+	case "division":
+		if b.Division, err = strconv.Atoi(value); b.Division == 0 {
+			err = strconv.ErrSyntax
+		}
 	default:
 		err = strconv.ErrSyntax
 	}
 	if b.Reward = json.RawMessage(reward); err != nil || value == "" || !json.Valid(b.Reward) {
-		return RewardBand{}, fmt.Errorf("invalid band %q: want rank:1-3=JSON, rank:1=JSON, percentile:10=JSON or "+
-			"tier:NAME=JSON", text)
+		return RewardBand{}, fmt.Errorf("invalid band %q: want rank:1-3=JSON, rank:1=JSON, percentile:10=JSON, "+
+			"tier:NAME=JSON or division:5=JSON", text)
 	}
 	return b, nil
 }

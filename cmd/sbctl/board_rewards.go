@@ -36,9 +36,9 @@ func newBoardRewardsSetCmd(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "set NAME", Short: "Set or replace the rewards of a board", Args: exactArgs("NAME"),
 		Long: `Set or replace the rewards of a periodic board. Each --band says who gets what: the ranks
-in the final standings, the first percent of them, or a tier of the board, and after "=" any
-JSON value of at most 2,048 bytes, which the server does not interpret. A user gets the reward
-of the first band that holds. Periods that end later grant by the new table.`,
+in the final standings, the first percent of them, a tier of the board, or a division of a
+league, and after "=" any JSON value of at most 2,048 bytes, which the server does not
+interpret. A user gets the reward of the first band that holds. Periods that end later grant by the new table.`,
 		Example: trimExamples(`
   sbctl board rewards set weekly --band 'rank:1={"gems":500}' --band 'percentile:10={"gems":50}'
   sbctl board rewards set arena --band 'tier:gold={"chest":"gold"}' --expires 720h`),

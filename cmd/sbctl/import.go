@@ -27,6 +27,7 @@ type otherSystem interface {
 // importFlags are the flags that all imports share.
 type importFlags struct {
 	board    string
+	metadata string // of boards that are created
 	dry      bool
 	follow   bool
 	interval time.Duration
@@ -131,13 +132,20 @@ func newImportNakamaCmd(p *program) *cobra.Command {
 		Long: `Import leaderboards from Nakama's database: all, or those that are named. Boards that do
 not exist are created: the operators best, set and incr become the modes best, latest
 and increment; reset schedules become periods (UTC). The user
-ids are the owner ids. Of a board that resets, the current period is imported.`,
+ids are the owner ids. Of a board that resets, the current period is imported.
+
+Metadata is imported to boards that keep it, with each score that has changed; --metadata
+says who sees it on boards that are created.`,
 		Example: trimExamples(`
   sbctl import nakama --postgres postgres://user@host/nakama --dry-run
+  sbctl import nakama laps --postgres postgres://user@host/nakama --metadata public
   sbctl import nakama weekly_kills --postgres postgres://user@host/nakama --board kills --follow`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, names []string) error {
 			if err := f.checkNames(names); err != nil {
 				return err
+			}
+			if _, err := scoreboard.ParseMetadataOf(f.metadata); err != nil {
+				return usagef("--metadata must be none, self or public, not %q", f.metadata)
 			}
 			from, err := sources.OpenNakama(cmd.Context(), url)
 			if err != nil {
@@ -151,6 +159,8 @@ ids are the owner ids. Of a board that resets, the current period is imported.`,
 	cmd.Annotations = map[string]string{afterInterrupt: importResumes}
 	f.add(cmd, "the board, for one leaderboard (default: its id)")
 	f.addFollow(cmd)
+	cmd.Flags().StringVar(&f.metadata, "metadata", "",
+		"who sees metadata on boards that are created: none (it is not imported; the default), self or public")
 	cmd.Flags().StringVar(&url, "postgres", "", "URL of Nakama's database, which is only read")
 	requireFlags(cmd, "postgres")
 	return cmd
@@ -207,6 +217,7 @@ type planned struct {
 	Order       string   `json:"order"`
 	Period      string   `json:"period"`
 	Schedule    string   `json:"schedule,omitempty"` // of a board with the period cron
+	Metadata    string   `json:"metadata,omitempty"` // who sees it; not imported if absent or none
 	Records     int      `json:"records"`
 	Imported    int64    `json:"imported"` // users, by earlier runs
 	NotImported []string `json:"not_imported"`

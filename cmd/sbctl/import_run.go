@@ -136,6 +136,7 @@ func (r *importRun) examine(ctx context.Context, b *planned) error {
 	case wire.CodeOf(err) == wire.CodeNotFound && b.Mode == "":
 		return fmt.Errorf("%w; create it with \"sbctl board create\"", err)
 	case wire.CodeOf(err) == wire.CodeNotFound:
+		b.Metadata = r.flags.metadata
 		if b.Create, b.Problem = true, b.from.Unsupported; b.Problem != "" {
 			b.Problem += "; create the board"
 			return nil
@@ -147,13 +148,15 @@ func (r *importRun) examine(ctx context.Context, b *planned) error {
 			b.Problem = fmt.Sprintf("board %s has the mode %s and the order %s", b.Board, to.Mode, to.Order)
 			return nil
 		}
-		b.Mode, b.Order, b.Period, b.Schedule = to.Mode, to.Order, to.Period, to.Schedule
+		b.Mode, b.Order, b.Period, b.Schedule, b.Metadata = to.Mode, to.Order, to.Period, to.Schedule, to.Metadata
 		minScore, maxScore = scoreboard.Score(to.MinScore), scoreboard.Score(to.MaxScore)
 	}
+	b.from.Metadata = b.Metadata == string(scoreboard.MetadataSelf) || b.Metadata == string(scoreboard.MetadataPublic)
 	if b.records, err = r.from.Records(ctx, &b.from); err != nil {
 		return err
 	}
 	b.Records = len(b.records)
+	b.addMetadataNote()
 	for _, record := range b.records {
 		if record.Score < minScore || record.Score > maxScore {
 			return fmt.Errorf("user %s has the score %d; board %s takes %d to %d",
@@ -169,6 +172,17 @@ func (r *importRun) examine(ctx context.Context, b *planned) error {
 		b.Imported = before.Users
 	}
 	return withoutImports(err)
+}
+
+// addMetadataNote says of how many records the metadata is not imported.
+func (b *planned) addMetadataNote() {
+	switch {
+	case !b.from.Metadata && b.from.Described > 0:
+		b.NotImported = append(b.NotImported, fmt.Sprintf("the metadata of %d records", b.from.Described))
+	case b.from.Unfit > 0:
+		b.NotImported = append(b.NotImported, fmt.Sprintf("the metadata of %d records, which is larger than %d bytes, "+
+			"nested too deep or has inexact integers", b.from.Unfit, scoreboard.MaxMetadata))
+	}
 }
 
 // withoutImports adds what to do about a node that has no imports.
@@ -241,6 +255,7 @@ func (r *importRun) start(ctx context.Context, b *planned) error {
 	if b.Create {
 		_, err := r.c.CreateBoard(ctx, client.BoardRequest{
 			Board: b.Board, Mode: b.Mode, Order: b.Order, Period: b.Period, Schedule: b.Schedule,
+			Metadata: b.Metadata,
 		})
 		if err != nil {
 			return err
@@ -251,9 +266,14 @@ func (r *importRun) start(ctx context.Context, b *planned) error {
 	return err
 }
 
+// maxChunkMetadata bounds the metadata of a chunk: encoded, a byte of it takes up to six of the body, which may have
+// a mebibyte.
+const maxChunkMetadata = 128 << 10
+
 // write sends the records that this run has not sent with the same score.
 func (r *importRun) write(ctx context.Context, b *planned, result *imported) error {
 	progress := progress(r.p.output)
+	described := 0 // bytes of the metadata in the chunk
 	chunk := make([]client.ImportRecord, 0, client.MaxImportRecords)
 	send := func(done int) error {
 		if len(chunk) == 0 {
@@ -273,7 +293,7 @@ func (r *importRun) write(ctx context.Context, b *planned, result *imported) err
 				r.p.infof("%s: user %s: %s", b.Board, rejected.UserID, rejected.Error.Message)
 			}
 		}
-		chunk = chunk[:0]
+		chunk, described = chunk[:0], 0
 		progress(client.JobLine{Board: b.Board, Records: int64(done), Total: int64(len(b.records))})
 		return nil
 	}
@@ -281,8 +301,11 @@ func (r *importRun) write(ctx context.Context, b *planned, result *imported) err
 		if score, sent := b.written[record.User]; sent && score == record.Score {
 			continue
 		}
-		chunk = append(chunk, client.ImportRecord{UserID: string(record.User), Score: int64(record.Score)})
-		if len(chunk) == client.MaxImportRecords {
+		chunk = append(chunk, client.ImportRecord{
+			UserID: string(record.User), Score: int64(record.Score), Metadata: wire.Object(record.Metadata),
+		})
+		described += len(record.Metadata)
+		if len(chunk) == client.MaxImportRecords || described >= maxChunkMetadata {
 			if err := send(n + 1); err != nil {
 				return err
 			}

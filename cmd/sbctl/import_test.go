@@ -126,6 +126,49 @@ func TestImportFromNakama(t *testing.T) {
 	}
 }
 
+// Metadata of Nakama comes with the scores, to boards that keep it; the plan says what is left out.
+func TestImportOfMetadata(t *testing.T) {
+	t.Parallel()
+	i := newImporter(t)
+	url := backends.Postgres(t, func(context.Context, string) error { return nil })
+	db := backends.Connect(t, url)
+	for _, name := range []string{"nakama_schema.sql", "nakama_boards.sql"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", "server", "sources", "testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		db.Do(t, string(text))
+	}
+	plan := func(want string, args ...string) {
+		t.Helper()
+		var out, errs bytes.Buffer
+		args = append([]string{"import", "nakama", "kills", "--postgres", url, "--dry-run"}, args...)
+		if code := run(t.Context(), args, nil, &out, &errs, i.env); code != exitOK ||
+			strings.Contains(out.String(), "metadata") != (want != "") || !strings.Contains(out.String(), want) {
+			t.Errorf("%q: exit code %d, %s%s, want %q", args, code, out.String(), errs.String(), want)
+		}
+	}
+	plan("the metadata of 1 records")
+	plan("", "--metadata", "public")
+	db.Do(t, `update leaderboard_record set metadata = '{"id": 9007199254740993}' where score = 90`)
+	plan("the metadata of 1 records, which is larger than 1024 bytes", "--metadata", "public")
+	code, boards, errs := i.run(t.Context(), "nakama", "kills", "--postgres", url, "--metadata", "public")
+	if b := boards["kills"]; code != exitOK || b.Written != 4 || b.Rejected != 0 {
+		t.Fatalf("exit code %d, %+v, %s", code, boards, errs)
+	}
+	var got []string
+	if _, err := i.client.ExportBoard(t.Context(), "kills", func(s client.Standing) error {
+		got = append(got, string(s.Metadata))
+		return nil
+	}); err != nil || !slices.Equal(got, []string{"", "", "", `{"level":3}`}) {
+		t.Errorf("got the metadata %q, %v", got, err)
+	}
+	plan("the metadata of 1 records, which") // the board keeps it by now
+	if code, _, _ := i.run(t.Context(), "nakama", "kills", "--postgres", url, "--metadata", "all"); code != exitUsage {
+		t.Errorf("--metadata all: exit code %d, want %d", code, exitUsage)
+	}
+}
+
 // Sorted sets of Podium become boards; what is not a board of integers is named.
 func TestImportFromPodium(t *testing.T) {
 	t.Parallel()

@@ -268,7 +268,7 @@ func (b *Batch) amend(
 	receipt.Version = s.Version
 	s.lastRow = b.Rows.add(in, hash, receipt, board.Order.Key(to.Score), s, changed, Shard(in.User, b.shards))
 	s.Metadata = to.Metadata
-	b.Rows.describe(s.lastRow, "", s.Metadata)
+	b.Rows.describe(s.lastRow, in.Metadata, s.Metadata)
 	b.Rows.hide(s.lastRow, hidden, !to.Exists)
 	s.Uncounted += 1 + returned
 	s.discounted += 1 + returned

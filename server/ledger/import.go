@@ -47,7 +47,10 @@ func (b *Batch) Import(i int, before Imported, event scoreboard.EventID) error {
 	if !moved {
 		to.ReachedAt = s.ReachedAt
 	}
-	to.Metadata = board.MetadataAfter(s.Metadata, "", moved)
+	if err := in.CheckMetadata([]*scoreboard.Board{board}); err != nil {
+		return err
+	}
+	to.Metadata = board.MetadataAfter(s.Metadata, in.Metadata, moved)
 	if err := board.CheckScore(to.Score); err != nil {
 		return err
 	}

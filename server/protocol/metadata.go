@@ -1,13 +1,6 @@
 package protocol
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"strconv"
-	"strings"
-
 	"github.com/gowebpki/jcs"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -23,7 +16,7 @@ func ParseMetadata[T ~string | ~[]byte](text T) (scoreboard.Metadata, error) {
 	}
 	form, err := jcs.Transform([]byte(text))
 	if err == nil {
-		err = checkMetadata([]byte(text))
+		err = scoreboard.CheckMetadata([]byte(text))
 	}
 	switch {
 	case err != nil:
@@ -35,40 +28,4 @@ func ParseMetadata[T ~string | ~[]byte](text T) (scoreboard.Metadata, error) {
 			scoreboard.MaxMetadata)
 	}
 	return scoreboard.Metadata(form), nil
-}
-
-// checkMetadata checks what the form would take: it writes all numbers as doubles, and so changes
-// integers that are none.
-func checkMetadata(text []byte) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	for depth := 0; ; {
-		token, err := d.Token()
-		switch token := token.(type) {
-		case json.Delim:
-			if depth--; token == '{' || token == '[' {
-				depth += 2
-			}
-		case json.Number:
-			if number := string(token); !isExact(number) {
-				return fmt.Errorf("the integer %s is not exact as a number; send it as a string", number)
-			}
-		case nil:
-			if err != nil {
-				return nil // the end: the text is valid
-			}
-		}
-		if depth > scoreboard.MaxMetadataDepth {
-			return errors.New("nested deeper than " + strconv.Itoa(scoreboard.MaxMetadataDepth))
-		}
-	}
-}
-
-// isExact reports whether a number that is written as an integer keeps its digits as a double.
-func isExact(number string) bool {
-	if strings.ContainsAny(number, ".eE") {
-		return true
-	}
-	double, err := strconv.ParseFloat(number, 64)
-	return err == nil && strconv.FormatFloat(double, 'f', -1, 64) == number
 }

@@ -54,8 +54,9 @@ const MaxImportRecords = 500
 
 // ImportRecord is a user's score in another system.
 type ImportRecord struct {
-	User  UserID
-	Score Score
+	User     UserID
+	Score    Score
+	Metadata Metadata // of the score; as the other system has it, until it is decoded by the API
 }
 
 // ImportOutcome is what became of records.

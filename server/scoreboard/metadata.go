@@ -1,8 +1,14 @@
 package scoreboard
 
 import (
+	"bytes"
 	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -16,6 +22,42 @@ const (
 // Metadata is what a submission says about itself, such as the character that was played: a JSON
 // object in the form of RFC 8785; "" is none. Nothing but its readers knows what it means.
 type Metadata string
+
+// CheckMetadata checks what of metadata, which is valid JSON, would be lost: its form writes all numbers as
+// doubles, and so changes integers that are none. It returns what is wrong, in words.
+func CheckMetadata(text []byte) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	for depth := 0; ; {
+		token, err := d.Token()
+		switch token := token.(type) {
+		case json.Delim:
+			if depth--; token == '{' || token == '[' {
+				depth += 2
+			}
+		case json.Number:
+			if number := string(token); !isExact(number) {
+				return fmt.Errorf("the integer %s is not exact as a number; send it as a string", number)
+			}
+		case nil:
+			if err != nil {
+				return nil // the end: the text is valid
+			}
+		}
+		if depth > MaxMetadataDepth {
+			return errors.New("nested deeper than " + strconv.Itoa(MaxMetadataDepth))
+		}
+	}
+}
+
+// isExact reports whether a number that is written as an integer keeps its digits as a double.
+func isExact(number string) bool {
+	if strings.ContainsAny(number, ".eE") {
+		return true
+	}
+	double, err := strconv.ParseFloat(number, 64)
+	return err == nil && strconv.FormatFloat(double, 'f', -1, 64) == number
+}
 
 // metadataMark begins the metadata in a hash; no length of a board is so large.
 const metadataMark = attributesMark - 1

@@ -22,9 +22,10 @@ type RewardBand struct {
 	FirstRank, LastRank int64 // ranks in the final standings; 0 if another bound is set
 	// Percent is in the unit of Tier.Percent: of the users in the final standings, best first,
 	// rounded up to whole users. 0 if another bound is set.
-	Percent int64
-	Tier    string // the name of a tier of the board; "" if another bound is set
-	Reward  string // JSON, which the server does not interpret
+	Percent  int64
+	Tier     string // the name of a tier of the board; "" if another bound is set
+	Division int    // of the cohort in which the user played, on the board of a league; 0 if another bound is set
+	Reward   string // JSON, which the server does not interpret
 }
 
 // RewardTable says which winners of a period get what: the reward of the first band that holds.
@@ -55,19 +56,22 @@ func (t *RewardTable) Check() error {
 
 func (b *RewardBand) check(n int) error {
 	bounds := 0
-	for _, set := range []bool{b.FirstRank != 0 || b.LastRank != 0, b.Percent != 0, b.Tier != ""} {
+	ranks := b.FirstRank != 0 || b.LastRank != 0
+	for _, set := range []bool{ranks, b.Percent != 0, b.Tier != "", b.Division != 0} {
 		if set {
 			bounds++
 		}
 	}
 	switch {
 	case bounds != 1:
-		return Invalid("bands", "band %d must have exactly one of last_rank, percentile and tier", n)
+		return Invalid("bands", "band %d must have exactly one of last_rank, percentile, tier and division", n)
 	case b.Percent < 0 || b.Percent > 100*percentScale:
 		return Invalid("bands", "the percentile of band %d must be above 0 and at most 100", n)
 	case b.Tier != "" && !isBoardName(b.Tier):
 		return Invalid("bands", "the tier of band %d must match [a-z0-9][a-z0-9_.-]{0,47}", n)
-	case b.Tier == "" && b.Percent == 0 && (b.FirstRank < 1 || b.LastRank < b.FirstRank || b.LastRank > MaxScore):
+	case b.Division < 0 || b.Division > MaxDivisions:
+		return Invalid("bands", "the division of band %d must be 1 to %d", n, MaxDivisions)
+	case ranks && (b.FirstRank < 1 || b.LastRank < b.FirstRank || b.LastRank > MaxScore):
 		return Invalid("bands", "the ranks of band %d must be 1 to 2^53 − 1, the first one not above the last", n)
 	}
 	return CheckReward(b.Reward)
@@ -112,14 +116,21 @@ func (t Tiers) Ranges(total int64, atLeast func(Score) (int64, error)) ([]RankRa
 	return ranges, nil
 }
 
-// RewardSegment is a range of ranks that get the reward of one band, an index from 0.
+// RewardSegment is a range of ranks whose users get the same rewards. Bands are indexes from 0, or -1 for no
+// reward: that of the users of each division, first of those who have played in none. There is only the first
+// where no band is one of a division.
 type RewardSegment struct {
 	RankRange
-	Band int
+	Bands []int
 }
 
-// Segments returns who gets what among total users, in the order of ranks. ranges are those of tiers,
-// the tiers of the period.
+// HasDivisions reports whether a reward depends on the division.
+func (t *RewardTable) HasDivisions() bool {
+	return slices.ContainsFunc(t.Bands, func(b RewardBand) bool { return b.Division != 0 })
+}
+
+// Segments returns who gets what among total users, in the order of ranks, without ranks where nobody gets
+// anything. ranges are those of tiers, the tiers of the period.
 func (t *RewardTable) Segments(total int64, tiers Tiers, ranges []RankRange) []RewardSegment {
 	bands := make([]RankRange, len(t.Bands))
 	starts := []int64{1}
@@ -127,6 +138,8 @@ func (t *RewardTable) Segments(total int64, tiers Tiers, ranges []RankRange) []R
 		b := &t.Bands[i]
 		of := RankRange{b.FirstRank, b.LastRank}
 		switch {
+		case b.Division != 0:
+			of = RankRange{1, total}
 		case b.Percent != 0:
 			of = RankRange{1, (&Tier{Percent: b.Percent}).LastRank(total)}
 		case b.Tier != "":
@@ -144,27 +157,44 @@ func (t *RewardTable) Segments(total int64, tiers Tiers, ranges []RankRange) []R
 	starts = append(starts, total+1)
 	slices.Sort(starts)
 	starts = slices.Compact(starts)
+	divisions := 0
+	if t.HasDivisions() {
+		divisions = MaxDivisions
+	}
 	var segments []RewardSegment
 	for i, first := range starts[:len(starts)-1] { // all ranks until the next start are in the same bands
 		next := starts[i+1]
-		band := slices.IndexFunc(bands, func(r RankRange) bool { return r.First <= first && first <= r.Last })
-		if band < 0 {
+		of, some := make([]int, divisions+1), false
+		for division := range of {
+			of[division] = -1
+			for n, r := range bands {
+				only := t.Bands[n].Division
+				if r.First <= first && first <= r.Last && (only == 0 || only == division) {
+					of[division], some = n, true
+					break
+				}
+			}
+		}
+		if !some {
 			continue
 		}
-		if n := len(segments); n > 0 && segments[n-1].Band == band && segments[n-1].Last == first-1 {
+		if n := len(segments); n > 0 && slices.Equal(segments[n-1].Bands, of) && segments[n-1].Last == first-1 {
 			segments[n-1].Last = next - 1
 			continue
 		}
-		segments = append(segments, RewardSegment{RankRange{first, next - 1}, band})
+		segments = append(segments, RewardSegment{RankRange{first, next - 1}, of})
 	}
 	return segments
 }
 
-// BandOf returns the index of the band of a standing among total users, or -1; tier is its tier in the
-// period. It is for a user without a place in the final standings, so rank may be total + 1.
-func (t *RewardTable) BandOf(rank, total int64, tier string) int {
+// BandOf returns the index of the band of a standing among total users, or -1; tier and division are those
+// of the user in the period. It is for a user without a place in the final standings, so rank may be
+// total + 1.
+func (t *RewardTable) BandOf(rank, total int64, tier string, division int) int {
 	return slices.IndexFunc(t.Bands, func(b RewardBand) bool {
 		switch {
+		case b.Division != 0:
+			return b.Division == division
 		case b.Percent != 0:
 			return rank <= (&Tier{Percent: b.Percent}).LastRank(total)
 		case b.Tier != "":

@@ -66,8 +66,8 @@ func (n *Nakama) Boards(ctx context.Context, names []string) ([]Board, error) {
 	boards, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (b Board, err error) {
 		var order, operator, duration int
 		var schedule string
-		var past, subscores, metadata int64
-		err = row.Scan(&b.ID, &order, &operator, &schedule, &duration, &b.Records, &past, &subscores, &metadata)
+		var past, subscores int64
+		err = row.Scan(&b.ID, &order, &operator, &schedule, &duration, &b.Records, &past, &subscores, &b.Described)
 		b.describe(order, operator, duration, schedule)
 		for _, lost := range []struct {
 			n    int64
@@ -75,7 +75,6 @@ func (n *Nakama) Boards(ctx context.Context, names []string) ([]Board, error) {
 		}{
 			{past, "%d records of past periods"},
 			{subscores, "%d subscores, except for the order of equal scores"},
-			{metadata, "the metadata of %d records"},
 		} {
 			if lost.n > 0 {
 				b.Lost = append(b.Lost, fmt.Sprintf(lost.what, lost.n))
@@ -141,7 +140,8 @@ func (b *Board) schedule(text string) {
 
 // Constants, because a direction is no parameter.
 const (
-	sqlNakamaRecords = `select r.owner_id::text, r.score from leaderboard_record r
+	sqlNakamaRecords = `select r.owner_id::text, r.score,
+    case when $3 and r.metadata::text <> '{}' then r.metadata::text else '' end from leaderboard_record r
 where r.leaderboard_id = $1 and ` + currentPeriod + ` order by `
 	sqlNakamaHighest = sqlNakamaRecords + `r.score desc, r.subscore desc, r.owner_id desc limit $2`
 	sqlNakamaLowest  = sqlNakamaRecords + `r.score, r.subscore, r.owner_id limit $2`
@@ -153,18 +153,24 @@ func (n *Nakama) Records(ctx context.Context, b *Board) ([]scoreboard.ImportReco
 	if b.Order == scoreboard.OrderLowest {
 		sql = sqlNakamaLowest
 	}
-	rows, err := n.conn.Query(ctx, sql, b.ID, MaxRecords+1)
+	b.Unfit = 0
+	rows, err := n.conn.Query(ctx, sql, b.ID, MaxRecords+1, b.Metadata)
 	if err != nil {
 		return nil, fmt.Errorf("read board %s: %w", b.ID, err)
 	}
 	records := make([]scoreboard.ImportRecord, 0, b.room())
-	var owner string
+	var owner, metadata string
 	var score int64
-	_, err = pgx.ForEachRow(rows, []any{&owner, &score}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&owner, &score, &metadata}, func() error {
 		if len(records) == MaxRecords {
 			return errTooMany
 		}
 		r, err := checked(owner, score)
+		if fits(metadata) {
+			r.Metadata = scoreboard.Metadata(metadata)
+		} else {
+			b.Unfit++
+		}
 		records = append(records, r)
 		return err
 	})
@@ -172,4 +178,10 @@ func (n *Nakama) Records(ctx context.Context, b *Board) ([]scoreboard.ImportReco
 		return nil, fmt.Errorf("read board %s: %w", b.ID, err)
 	}
 	return records, nil
+}
+
+// fits reports whether the server takes metadata, which is valid JSON.
+func fits(metadata string) bool {
+	return metadata == "" || metadata[0] == '{' && len(metadata) <= scoreboard.MaxMetadata &&
+		scoreboard.CheckMetadata([]byte(metadata)) == nil
 }

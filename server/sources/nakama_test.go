@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/scoreboard/scoreboard/internal/test/backends"
@@ -30,7 +31,7 @@ func nakama(t *testing.T) (url string, db *backends.Conn) {
 
 func TestNakama(t *testing.T) {
 	t.Parallel()
-	url, _ := nakama(t)
+	url, db := nakama(t)
 	n, err := sources.OpenNakama(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +54,7 @@ func TestNakama(t *testing.T) {
 		{"daily_laps", "", "best", "lowest", "daily", 2, []string{"1 records of past periods"}},
 		{"debts", "no mode is like the operator decrement", "increment", "highest", "none", 0, nil},
 		{"kills", "", "increment", "highest", "none", 4, []string{
-			"2 subscores, except for the order of equal scores", "the metadata of 1 records",
+			"2 subscores, except for the order of equal scores",
 		}},
 		{"monthly", "", "latest", "highest", "monthly", 0, nil},
 		{"odd", "", "best", "highest", "cron", 0, nil},
@@ -85,6 +86,24 @@ func TestNakama(t *testing.T) {
 		if records, err := n.Records(t.Context(), &boards[at]); err != nil || !slices.Equal(records, want) {
 			t.Errorf("board %s: got %v, %v, want %v", boards[at].ID, records, err, want)
 		}
+	}
+	// Metadata is read where it is asked for, without what the server would reject.
+	for owner, metadata := range map[string]string{
+		"1": `{"big": "` + strings.Repeat("x", scoreboard.MaxMetadata) + `"}`, "3": `{"id": 9007199254740993}`,
+		"4": `{"a": [[[[[[[[1]]]]]]]]}`,
+	} {
+		db.Do(t, `update leaderboard_record set metadata = $2 where leaderboard_id = 'kills' and owner_id = $1`,
+			id+owner, metadata)
+	}
+	kills := &boards[3]
+	kills.Metadata = true
+	want3 := []scoreboard.ImportRecord{
+		{User: id + "4", Score: 90}, {User: id + "1", Score: 50}, {User: id + "3", Score: 50},
+		{User: id + "2", Score: 50, Metadata: `{"level": 3}`},
+	}
+	if records, err := n.Records(t.Context(), kills); err != nil || !slices.Equal(records, want3) ||
+		kills.Described != 1 || kills.Unfit != 3 {
+		t.Errorf("got %v, %v, %d described, %d unfit", records, err, kills.Described, kills.Unfit)
 	}
 	if _, err := n.Boards(t.Context(), []string{"kills", "nowhere"}); err == nil {
 		t.Error("a board that does not exist was found")

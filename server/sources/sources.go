@@ -13,7 +13,7 @@ import (
 )
 
 // MaxRecords is the largest board that is read: it is held in memory, about 200 bytes a
-// record.
+// record, and its metadata.
 const MaxRecords = 10_000_000
 
 // Board is a board of another system.
@@ -25,6 +25,11 @@ type Board struct {
 	// Schedule is that of a board with the period cron, in UTC.
 	Schedule string
 	Records  int64
+	// Described is how many records have metadata. It is read if Metadata is set, without that of Unfit records,
+	// which the server would reject.
+	Described int64
+	Metadata  bool
+	Unfit     int64
 	// Lost is what of the board has no counterpart here, in words.
 	Lost []string
 	// Unsupported is why the board cannot be imported; "" if it can.

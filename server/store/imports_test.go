@@ -365,3 +365,58 @@ func TestImportedEventsAfterErasure(t *testing.T) {
 		t.Error("the score of the anonymous name is not 8 after three events")
 	}
 }
+
+// Metadata of another system is that of the imported score, by the mode of the board; a board that keeps none
+// rejects the record alone. A comparison with the ledger finds the same.
+func TestImportsWithMetadata(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	for _, mode := range []scoreboard.Mode{scoreboard.ModeIncrement, scoreboard.ModeBest, scoreboard.ModeLatest} {
+		board := scoreboard.BoardID("laps-" + mode)
+		createBoard(t, conn, string(board), string(mode), "highest", 0, 1000)
+		conn.Do(t, `update boards set metadata = 'public' where board_id = $1`, board)
+		id := startImport(t, s, "old", board)
+		write := func(records ...scoreboard.ImportRecord) scoreboard.ImportOutcome {
+			t.Helper()
+			out, err := s.Imports.WriteImport(t.Context(), id, records, &importer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		metadata := func() (text string) {
+			const sql = `select coalesce(metadata, 'none') from scores where board_id = $1 and user_id = 'ada'`
+			if err := conn.QueryRow(t.Context(), sql, board).Scan(&text); err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}
+		ada := scoreboard.ImportRecord{User: "ada", Score: 10, Metadata: `{"car":1}`}
+		out := write(ada, scoreboard.ImportRecord{User: "bob", Score: 5})
+		if out.Written != 2 || metadata() != `{"car":1}` {
+			t.Errorf("%s: got %+v, %s", mode, out, metadata())
+		}
+		if out := write(scoreboard.ImportRecord{User: "ada", Score: 10, Metadata: `{"car":2}`}); out.Unchanged != 1 ||
+			metadata() != `{"car":1}` {
+			t.Errorf("%s: the score has not changed: got %+v, %s", mode, out, metadata())
+		}
+		want := `{"car":3}`
+		if mode == scoreboard.ModeBest {
+			want = `{"car":1}`
+		}
+		if out := write(scoreboard.ImportRecord{User: "ada", Score: 9, Metadata: `{"car":3}`}); out.Written != 1 ||
+			metadata() != want {
+			t.Errorf("%s: a lower score: got %+v, %s, want %s", mode, out, metadata(), want)
+		}
+		if n := conn.Count(t, `select count(*) from user_score_histories where board_id = $1 and metadata is not null`,
+			board); n != 2 {
+			t.Errorf("%s: %d rows of the ledger have metadata, want 2", mode, n)
+		}
+		conn.Do(t, `update boards set metadata = null where board_id = $1`, board)
+		cy := scoreboard.ImportRecord{User: "cy", Score: 7, Metadata: `{}`}
+		out = write(cy, scoreboard.ImportRecord{User: "dan", Score: 6})
+		if out.Written != 1 || len(out.Rejected) != 1 || wire.CodeOf(out.Rejected[0].Err) != wire.CodeInvalidRequest {
+			t.Errorf("%s: a board without metadata: got %+v, want cy rejected", mode, out)
+		}
+	}
+}

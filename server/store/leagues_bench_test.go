@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/internal/test/storetest"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/store"
@@ -26,12 +27,9 @@ func BenchmarkLeagueDecision(b *testing.B) {
 	}
 }
 
-func decideMany(b *testing.B, players int) {
-	s, conn := storetest.New(b, func(o *store.Options) { o.MaxConns = 24 })
-	period := createLeague(b, s, "stars", scoreboard.League{
-		Divisions: 5, CohortSize: 50, Min: 10, Promote: 10, Relegate: 5,
-	})
-	nextSeason(b, s, "stars", 2)
+// endWithMany ends the first season of the league stars with many players in cohorts of 50.
+func endWithMany(b *testing.B, conn *backends.Conn, period scoreboard.BoardID, players int) {
+	b.Helper()
 	for _, sql := range []string{
 		`insert into users (user_id) select 'u' || n from generate_series(1, $1) as n`,
 		`insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at)
@@ -51,6 +49,42 @@ where c.division > 1 and $1 > 0`,
 	conn.Do(b, `update boards set status = 'frozen', closed_at = now(), standings_hash = '', standings_users = $2,
     standings_version = 2 where board_id = $1`, period, players)
 	conn.Do(b, `analyze`)
+}
+
+// BenchmarkLeagueRewards grants the rewards of a period of many players, each by the division.
+func BenchmarkLeagueRewards(b *testing.B) {
+	for _, players := range []int{100_000, 1_000_000} {
+		b.Run(fmt.Sprint(players), func(b *testing.B) {
+			for b.Loop() {
+				s, conn := storetest.New(b)
+				period := createLeague(b, s, "stars", scoreboard.League{Divisions: 5, CohortSize: 50, Min: 10})
+				table := scoreboard.RewardTable{Board: "stars", Expires: time.Hour}
+				for division := range 5 {
+					table.Bands = append(table.Bands, scoreboard.RewardBand{Division: division + 1, Reward: "1"})
+				}
+				if _, err := s.Rewards.SetRewards(b.Context(), &table, nil); err != nil {
+					b.Fatal(err)
+				}
+				nextSeason(b, s, "stars", 2)
+				endWithMany(b, conn, period, players)
+				began := time.Now()
+				granted, err := s.Rewards.GrantRewards(b.Context(), period, 5000, anyTime)
+				if err != nil || granted != int64(players) {
+					b.Fatalf("granted %d, %v", granted, err)
+				}
+				b.ReportMetric(time.Since(began).Seconds(), "s/grants")
+			}
+		})
+	}
+}
+
+func decideMany(b *testing.B, players int) {
+	s, conn := storetest.New(b, func(o *store.Options) { o.MaxConns = 24 })
+	period := createLeague(b, s, "stars", scoreboard.League{
+		Divisions: 5, CohortSize: 50, Min: 10, Promote: 10, Relegate: 5,
+	})
+	nextSeason(b, s, "stars", 2)
+	endWithMany(b, conn, period, players)
 	ctx, stop := context.WithCancel(b.Context())
 	var writing sync.WaitGroup
 	var mu sync.Mutex

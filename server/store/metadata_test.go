@@ -31,6 +31,15 @@ func TestMetadataOfStandings(t *testing.T) {
 		if err != nil || got != metadata || len(found) > 1 {
 			t.Errorf("%s: got %+v, %v, want %q", what, found, err, metadata)
 		}
+		err = s.Reads.Export(t.Context(), &scoreboard.Board{ID: "global"}, func(rows []scoreboard.FinalStanding) error {
+			if string(rows[0].Metadata) != metadata {
+				t.Errorf("%s: the export has %q, want %q", what, rows[0].Metadata, metadata)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 	submit("e1", `{"n":1}`)
 	want("the first", `{"n":1}`)
@@ -43,6 +52,14 @@ func TestMetadataOfStandings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("after an adjustment", `{"n":3}`)
+	conn.Do(t, `update scores set hidden = true where user_id = 'ada'`)
+	for own, n := range map[scoreboard.UserID]int{"": 0, "bob": 0, "ada": 1} {
+		found, err := s.Reads.Metadata(t.Context(), "global", []scoreboard.UserID{"ada"}, own)
+		if err != nil || len(found) != n {
+			t.Errorf("of a hidden user, for %q: got %+v, %v, want %d", own, found, err, n)
+		}
+	}
+	conn.Do(t, `update scores set hidden = false where user_id = 'ada'`)
 
 	// A daemon of the version before counts the version up, and leaves the rest.
 	conn.Do(t, `update scores set score = score + 1, order_key = order_key - 1, version = version + 1

@@ -95,6 +95,7 @@ type finalUser struct {
 	score     scoreboard.Score
 	unable    bool // banned or erased
 	isPrivate bool
+	division  int
 	at        scoreboard.Position
 }
 
@@ -102,16 +103,18 @@ type finalUser struct {
 func finalUsers(t *testing.T, conn *backends.Conn, id scoreboard.BoardID) (ranked, left []finalUser) {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `select coalesce(b.rank, 0), user_id, score, status in ('banned', 'erased'),
-    private, s.order_key, s.reached_at
+    private, coalesce((select c.division from league_members as m join league_cohorts as c using (cohort_id)
+        where m.user_id = s.user_id and m.board_id = s.board_id), 0), s.order_key, s.reached_at
 from scores as s join users using (user_id) left join board_standings as b using (board_id, user_id, score)
 where board_id = $1 and (b.rank is not null or private) and version > 0
-union all select rank, user_id, score, true, false, order_key, reached_at from board_standings
+union all select rank, user_id, score, true, false, 0, order_key, reached_at from board_standings
 where board_id = $1 and user_id like 'erased-%' order by 1`, id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (u finalUser, err error) {
-		err = row.Scan(&u.rank, &u.user, &u.score, &u.unable, &u.isPrivate, &u.at.Key, &u.at.ReachedAt)
+		err = row.Scan(&u.rank, &u.user, &u.score, &u.unable, &u.isPrivate, &u.division, &u.at.Key,
+			&u.at.ReachedAt)
 		u.at.User = u.user
 		return u, err
 	})
@@ -153,7 +156,8 @@ func naiveRewards(table *scoreboard.RewardTable, tiers scoreboard.Tiers, b *scor
 		tier := tiers.Name(tiers.Of(b.Order, u.rank, total, u.score))
 		for _, b := range table.Bands {
 			if b.LastRank != 0 && b.FirstRank <= u.rank && u.rank <= b.LastRank ||
-				b.Percent != 0 && (u.rank-1)*100_000 < b.Percent*total || b.Tier != "" && b.Tier == tier {
+				b.Percent != 0 && (u.rank-1)*100_000 < b.Percent*total || b.Tier != "" && b.Tier == tier ||
+				b.Division != 0 && b.Division == u.division {
 				wins[u.user] = fmt.Sprint(u.rank, " ", b.Reward)
 				break
 			}
@@ -200,15 +204,18 @@ func grantAll(t *testing.T, s *store.Store, nodes, size int, between func()) {
 		})
 }
 
-func randomBands(r *rand.Rand) (bands []scoreboard.RewardBand) {
+// randomBands are by rank, percentile, and tier or, with divisions, division.
+func randomBands(r *rand.Rand, divisions int) (bands []scoreboard.RewardBand) {
 	for i := range r.IntN(7) {
 		b := scoreboard.RewardBand{Reward: fmt.Sprintf(`{"gems":%d}`, i)}
-		switch r.IntN(3) {
-		case 0:
+		switch kind := r.IntN(3); {
+		case kind == 0:
 			b.FirstRank = 1 + r.Int64N(30)
 			b.LastRank = b.FirstRank + r.Int64N(20)
-		case 1:
+		case kind == 1:
 			b.Percent = 1 + r.Int64N(100_000)
+		case divisions > 0:
+			b.Division = 1 + r.IntN(divisions)
 		default:
 			b.Tier = []string{"gold", "silver", "bronze"}[r.IntN(3)]
 		}
@@ -277,11 +284,11 @@ func TestRewardsAreThoseOfANaiveVersion(t *testing.T) {
 				moderate(user)
 			}
 		}
-		setRewards(t, s, scoreboard.RewardTable{Board: name, Bands: randomBands(r)})
-		table := scoreboard.RewardTable{Board: name, Bands: randomBands(r), Private: r.IntN(2) == 0}
+		setRewards(t, s, scoreboard.RewardTable{Board: name, Bands: randomBands(r, 0)})
+		table := scoreboard.RewardTable{Board: name, Bands: randomBands(r, 0), Private: r.IntN(2) == 0}
 		setRewards(t, s, table)
 		conn.Do(t, `update boards set period_end = clock_timestamp() where board_id = $1`, id)
-		setRewards(t, s, scoreboard.RewardTable{Board: name, Bands: randomBands(r)}) // too late
+		setRewards(t, s, scoreboard.RewardTable{Board: name, Bands: randomBands(r, 0)}) // too late
 		sealCup(t, s, id)
 		for _, user := range users { // after the end
 			if r.IntN(6) == 0 {
@@ -421,6 +428,7 @@ func TestTablesOfRewards(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
 	id := cup(t, s, "cup", scoreboard.OrderHighest, nil, map[scoreboard.UserID]int64{"ada": 9})
+	createLeague(t, s, "stars", smallLeague(t))
 	table := func(board scoreboard.BoardID, b scoreboard.RewardBand) *scoreboard.RewardTable {
 		b.Reward = "1"
 		return &scoreboard.RewardTable{Board: board, Expires: time.Hour, Bands: []scoreboard.RewardBand{b}}
@@ -428,6 +436,7 @@ func TestTablesOfRewards(t *testing.T) {
 	first := scoreboard.RewardBand{FirstRank: 1, LastRank: 1}
 	for _, bad := range []*scoreboard.RewardTable{
 		table("global", first), table("cup", scoreboard.RewardBand{Tier: "gold"}),
+		table("cup", scoreboard.RewardBand{Division: 1}), table("stars", scoreboard.RewardBand{Division: 4}),
 	} {
 		if _, err := s.Rewards.SetRewards(t.Context(), bad, nil); wire.CodeOf(err) != wire.CodeInvalidRequest {
 			t.Errorf("%+v: got %v, want an invalid_request", bad, err)

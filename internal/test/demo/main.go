@@ -1,6 +1,7 @@
 // Command demo plays a game on a development stack, for "make demo": players with names
-// on three boards, a season that ends after 45 seconds, and a cheater who is flagged,
-// reversed and banned. It reads the address and the credentials from SBCTL_SERVER,
+// on three boards, one of them a league whose season ends after 45 seconds, and a cheater
+// who is flagged, reversed and banned. At the end of the season, players are promoted, and
+// the winner claims a reward. It reads the address and the credentials from SBCTL_SERVER,
 // SBCTL_TOKEN, SBCTL_KEY_ID and SBCTL_KEY_SECRET.
 //
 //	demo seed    # create the boards and the players' scores so far
@@ -8,13 +9,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -27,7 +31,7 @@ import (
 
 // The boards of the demo, besides global.
 const (
-	cup   = "cup"   // of two seasons
+	cup   = "cup"   // a league of two seasons
 	arena = "arena" // the best score counts
 )
 
@@ -63,7 +67,9 @@ func main() {
 	log.SetPrefix("demo: ")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	steps := map[string]func(context.Context, *client.Client) error{"seed": seed, "play": play}
+	steps := map[string]func(context.Context, *client.Client) error{
+		"seed": func(ctx context.Context, c *client.Client) error { return seed(ctx, c, seasonLasts) }, "play": play,
+	}
 	if len(os.Args) != 2 || steps[os.Args[1]] == nil {
 		log.Fatal("usage: demo seed|play")
 	}
@@ -79,9 +85,10 @@ func main() {
 	}
 }
 
-// seed creates the boards, the players and their scores so far. Many small events make
+// seed creates the boards, the players and their scores so far; the first season ends after
+// a while. Many small events make
 // the ledger long enough for the size rule, which compares an event with those before.
-func seed(ctx context.Context, c *client.Client) error {
+func seed(ctx context.Context, c *client.Client, lasts time.Duration) error {
 	flag := "flag"
 	if _, err := c.ChangeSetting(ctx, "anomaly.size", client.SettingRequest{Value: &flag, Reason: "demo"}); err != nil {
 		return err
@@ -89,8 +96,19 @@ func seed(ctx context.Context, c *client.Client) error {
 	if _, err := c.CreateBoard(ctx, client.BoardRequest{Board: arena, Mode: "best"}); err != nil {
 		return err
 	}
-	ends := time.Now().Add(seasonLasts).Truncate(time.Second)
-	_, err := c.CreateBoard(ctx, client.BoardRequest{Board: cup, Period: "season", Season: "autumn", EndsAt: &ends})
+	ends := time.Now().Add(lasts).Truncate(time.Second)
+	_, err := c.CreateBoard(ctx, client.BoardRequest{
+		Board: cup, Period: "season", Season: "autumn", EndsAt: &ends,
+		League: &client.League{Divisions: 3, CohortSize: 12, Promote: new(3), Relegate: new(3)},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = c.SetRewardTable(client.Because(ctx, "demo"), cup, client.RewardTableRequest{Bands: []client.RewardBand{
+		{LastRank: 1, Reward: json.RawMessage(`{"trophy":"gold"}`)},
+		{LastRank: 3, Reward: json.RawMessage(`{"gems":500}`)},
+		{Division: 1, Reward: json.RawMessage(`{"gems":10}`)},
+	}})
 	if err != nil {
 		return err
 	}
@@ -147,6 +165,13 @@ func play(ctx context.Context, c *client.Client) error {
 	work, ctx := errgroup.WithContext(ctx)
 	work.Go(func() error { return matches(ctx, c) })
 	work.Go(func() error { return inAMinute.cheat(ctx, c) })
+	work.Go(func() error {
+		happened, err := leagueNight(ctx, c)
+		if happened != "" {
+			log.Print(happened)
+		}
+		return err
+	})
 	return work.Wait()
 }
 
@@ -219,6 +244,50 @@ func (s story) cheat(ctx context.Context, c *client.Client) error {
 	}
 	_, err = c.Ban(ctx, user, "cheated in the autumn season")
 	return err
+}
+
+// leagueNight waits until the first season has ended, claims the reward of its winner, and
+// says that and who moved up; "" if ctx ends before.
+func leagueNight(ctx context.Context, c *client.Client) (happened string, err error) {
+	const season = cup + ":autumn"
+	for sleep(ctx, 500*time.Millisecond) {
+		won, err := c.BoardRewards(ctx, season, "", "", len(names))
+		if err == nil && len(won.Rewards) > 0 {
+			happened, err = celebrate(ctx, c, won.Rewards)
+		}
+		var e *client.Error
+		if happened != "" || err != nil && (!errors.As(err, &e) || !e.Temporary()) {
+			return happened, err
+		}
+	}
+	return "", nil
+}
+
+// celebrate says who moved up and what the winner claims, once the season is decided; "" before.
+func celebrate(ctx context.Context, c *client.Client, won []client.Reward) (string, error) {
+	var promoted []string
+	decided := false
+	for player := range names {
+		history, err := c.LeagueHistory(ctx, client.LeagueQuery{User: id(player), League: cup})
+		if err != nil {
+			return "", err
+		}
+		for _, o := range history.Outcomes {
+			if decided = true; o.To > o.From {
+				promoted = append(promoted, names[player])
+			}
+		}
+	}
+	if !decided {
+		return "", nil
+	}
+	winner := slices.MinFunc(won, func(a, b client.Reward) int { return cmp.Compare(a.Rank, b.Rank) })
+	receipt, err := c.ClaimReward(ctx, winner.UserID, winner.ID)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("the autumn season has ended: %s are promoted, and the winner, %s, claims %s",
+		strings.Join(promoted, ", "), winner.UserID, receipt.Reward), nil
 }
 
 // sleep waits, and reports whether ctx goes on.

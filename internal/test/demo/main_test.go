@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func TestStory(t *testing.T) {
 	}
 	defer c.Close()
 	ctx := t.Context()
-	if err := seed(ctx, c); err != nil {
+	if err := seed(ctx, c, seasonLasts); err != nil {
 		t.Fatal(err)
 	}
 	leads := func(want bool) bool {
@@ -78,6 +79,32 @@ func TestStory(t *testing.T) {
 	}
 	if !found["cup:autumn"] || !found["cup:winter"] {
 		t.Errorf("seasons: got %v, want autumn and winter", found)
+	}
+}
+
+// At the end of the first season, players are promoted, and the winner claims a reward.
+func TestLeagueNight(t *testing.T) {
+	t.Parallel()
+	s := instance.New(t)
+	c, err := client.New(s.URL, client.Options{
+		Token: instance.Token("demo", "score:admin score:update"),
+		KeyID: instance.KeyID, KeySecret: instance.Secret,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := seed(t.Context(), c, 15*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	happened, err := leagueNight(t.Context(), c)
+	if err != nil || !strings.Contains(happened, "are promoted, and the winner, ") ||
+		!strings.HasSuffix(happened, `, claims {"trophy":"gold"}`) {
+		t.Errorf("got %q, %v", happened, err)
+	}
+	claimed, err := c.BoardRewards(t.Context(), cup+":autumn", "claimed", "", 0)
+	if err != nil || len(claimed.Rewards) != 1 || claimed.Rewards[0].Rank != 1 {
+		t.Errorf("got %+v, %v, want the winner's reward", claimed, err)
 	}
 }
 

@@ -34,6 +34,7 @@ func (r *run) finish(ctx context.Context, rng *rand.Rand) {
 	r.checkLedger(ledger)
 	r.freezer.checkHistories()
 	r.seasons.checkSeasons(ctx, rng, ledger)
+	r.league.check(ctx, rng, ledger)
 	r.court.checkCourt(ledger)
 	r.checkReads(ledger)
 	r.partitions.checkPartitions(ctx, rng)
@@ -157,8 +158,11 @@ func (r *run) checkEvents(all rows) {
 	}
 	for _, e := range r.log.Events() {
 		for i, board := range boardsOf(e.Increment) {
-			if board == boardLadder {
+			switch board {
+			case boardLadder:
 				board = r.seasons.of(e, all)
+			case boardStars:
+				board = r.league.of(e, all)
 			}
 			k := key{e.UserID, board, e.EventID}
 			got := found[k]
@@ -332,6 +336,9 @@ func (r *run) checkHeads(ctx context.Context, all rows, ended time.Time) {
 	compared := slices.Clone(boards)
 	if !r.storeClock.Load() {
 		compared = append(compared, r.seasons.current())
+		if len(r.league.all) > 0 {
+			compared = append(compared, r.league.current())
+		}
 	}
 	for _, board := range compared {
 		want := standings(board, all)

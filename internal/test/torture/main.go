@@ -151,16 +151,20 @@ type run struct {
 	freezer    *freezer
 	court      *court
 	seasons    *seasons
+	league     *league
 	partitions *partitioning
 	watchers   *watchers
 }
 
 func makeRun(s *site) *run {
 	p := &players{site: s}
-	all := &seasons{site: s, players: p}
+	all := &seasons{
+		site: s, players: p, family: boardLadder, users: usersOf("l", 12), every: 1700 * time.Millisecond,
+	}
 	return &run{
 		site: s, players: p, seasons: all, freezer: &freezer{site: s}, court: newCourt(s, p),
 		partitions: &partitioning{site: s, seasons: all}, watchers: &watchers{site: s, seasons: all},
+		league: newLeague(s, p),
 	}
 }
 
@@ -344,6 +348,9 @@ func (r *run) enter(ctx context.Context) error {
 	}
 	r.seasons.add(span{})
 	r.server = c
+	if err := r.league.create(ctx); err != nil {
+		return err
+	}
 	if err := r.partitions.divide(ctx); err != nil {
 		return err
 	}
@@ -370,7 +377,7 @@ func (r *run) play(ctx context.Context) {
 	start(r.partitions.repartitioner)
 	for range 2 {
 		start(r.court.courtWriter)
-		start(r.seasons.ladderWriter)
+		start(r.seasons.writer)
 	}
 	for range r.o.writers {
 		start(r.players.writer)
@@ -378,6 +385,13 @@ func (r *run) play(ctx context.Context) {
 	for i := range 4 {
 		start(r.players.reader)
 		start(func(ctx context.Context, rng *rand.Rand) { r.watchers.watcher(ctx, rng, i%2 == 0) })
+	}
+	if len(r.league.all) > 0 {
+		start(r.league.roller)
+		start(r.league.claimer)
+		for range 2 {
+			start(r.league.writer)
+		}
 	}
 	all.Wait()
 	r.freezer.thaw(context.WithoutCancel(ctx), r.rng(1<<21))

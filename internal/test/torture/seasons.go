@@ -14,12 +14,13 @@ import (
 	"github.com/scoreboard/scoreboard/internal/test/torture/contract"
 )
 
-const ladderPlayers = 12
-
-// seasons are those of the ladder, oldest first.
+// seasons are those of a board, oldest first.
 type seasons struct {
 	*site
 	players *players
+	family  string        // the board
+	users   []string      // who submit to it
+	every   time.Duration // how long a season lasts at least; at most three times as long
 
 	mu  sync.Mutex
 	all []season
@@ -37,7 +38,7 @@ func seasonName(n int) string { return fmt.Sprintf("s%d", n) }
 func (r *seasons) add(begin span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.all = append(r.all, season{boardLadder + ":" + seasonName(len(r.all)), begin})
+	r.all = append(r.all, season{r.family + ":" + seasonName(len(r.all)), begin})
 }
 
 // next is the name of the season that is not begun yet.
@@ -60,12 +61,21 @@ func (r *seasons) of(e *contract.Event, all rows) string {
 		return e.Receipts[0].Board
 	}
 	for board, list := range all[e.UserID] {
-		if strings.HasPrefix(board, boardLadder+":") &&
+		if strings.HasPrefix(board, r.family+":") &&
 			slices.ContainsFunc(list, func(row contract.Row) bool { return row.EventID == e.EventID }) {
 			return board
 		}
 	}
 	return r.current()
+}
+
+// usersOf are the users of a board.
+func usersOf(prefix string, count int) []string {
+	users := make([]string, count)
+	for i := range users {
+		users[i] = fmt.Sprintf("%s%02d", prefix, i)
+	}
+	return users
 }
 
 // familyOf is the family of an instance, or a board without periods itself.
@@ -77,20 +87,21 @@ func familyOf(board string) string {
 // roller begins a new season every few seconds until ctx ends.
 func (r *seasons) roller(ctx context.Context, rng *rand.Rand) {
 	for {
-		if pause(ctx, time.Duration(1500+rng.IntN(3500))*time.Millisecond); ctx.Err() != nil {
+		if pause(ctx, r.every+time.Duration(rng.Int64N(2*int64(r.every)))); ctx.Err() != nil {
 			return
 		}
 		name := r.next()
 		begin := span{from: r.log.Now()}
-		r.log.Note("", "operator: begin season %s", name)
+		r.log.Note("", "operator: begin season %s of %s", name, r.family)
 		// The first request may have begun it without an answer: then it is a conflict.
-		status := r.change(ctx, rng, "/v1/boards/"+boardLadder+"/roll", seasonBody(name), nil)
+		status := r.change(ctx, rng, "/v1/boards/"+r.family+"/roll", seasonBody(name), nil)
 		if status != http.StatusOK && status != http.StatusConflict {
-			r.log.Violate("availability", "", "season %s could not begin: status %d", name, status)
+			r.log.Violate("availability", "", "season %s of %s could not begin: status %d", name, r.family,
+				status)
 			return
 		}
 		begin.to = r.log.Now()
-		r.log.Note("", "operator: season %s has begun (%d)", name, status)
+		r.log.Note("", "operator: season %s of %s has begun (%d)", name, r.family, status)
 		r.add(begin)
 	}
 }
@@ -99,12 +110,11 @@ func seasonBody(name string) map[string]any {
 	return map[string]any{"season": name, "ends_at": time.Now().Add(24 * time.Hour).UTC().Format(time.RFC3339)}
 }
 
-// ladderWriter submits increments of the ladder's players.
-func (r *seasons) ladderWriter(ctx context.Context, rng *rand.Rand) {
+// writer submits increments of the board's users.
+func (r *seasons) writer(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		e := r.log.Begin(contract.Increment{
-			UserID: fmt.Sprintf("l%02d", rng.IntN(ladderPlayers)), Delta: 1 + rng.Int64N(50),
-			EventID: uuid(rng), Board: boardLadder,
+			UserID: r.users[rng.IntN(len(r.users))], Delta: 1 + rng.Int64N(50), EventID: uuid(rng), Board: r.family,
 		}, false)
 		r.players.settle(ctx, rng, e)
 		pause(ctx, time.Duration(rng.IntN(2*r.o.pauseMS+1))*time.Millisecond)
@@ -120,14 +130,14 @@ func (r *seasons) checkSeasons(ctx context.Context, rng *rand.Rand, all rows) {
 	for _, byBoard := range all {
 		for board, list := range byBoard {
 			for _, row := range list {
-				if strings.HasPrefix(board, boardLadder+":") {
+				if strings.HasPrefix(board, r.family+":") {
 					found[row.EventID] = append(found[row.EventID], board)
 				}
 			}
 		}
 	}
 	for _, e := range r.log.Events() {
-		if e.Board != boardLadder || e.Receipts == nil {
+		if e.Board != r.family || e.Receipts == nil {
 			continue
 		}
 		if n := len(found[e.EventID]); n > 1 {

@@ -26,8 +26,11 @@ const (
 
 var boards = []string{boardGlobal, boardArena, boardBest, boardLatest, boardCourt}
 
-// boardLadder has seasons; see seasons.go.
-const boardLadder = "ladder"
+// Boards with seasons; see seasons.go. That of the stars is a league; see leagues.go.
+const (
+	boardLadder = "ladder"
+	boardStars  = "stars"
+)
 
 // attemptTime bounds one request; a client that gives up does not know what
 // became of it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
+	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -156,7 +157,7 @@ func (h *imports) importRecords(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	if err := decodeObject(c, body, &r); err != nil {
+	if err := decodeOpaque(c, body, &r, "metadata"); err != nil {
 		return err
 	}
 	records, err := parseRecords(r.Records)
@@ -198,8 +199,12 @@ func parseRecords(in []wire.ImportRecord) ([]scoreboard.ImportRecord, error) {
 		case !scoreboard.Score(r.Score).InRange():
 			return nil, scoreboard.Invalid(field, "%s: the score must be within ±(2^53 − 1)", field)
 		}
+		metadata, err := protocol.ParseMetadata(r.Metadata)
+		if errors.As(err, &invalid) {
+			return nil, scoreboard.Invalid(field, "%s: %s", field, invalid.Message)
+		}
 		seen[user] = true
-		records[i] = scoreboard.ImportRecord{User: user, Score: scoreboard.Score(r.Score)}
+		records[i] = scoreboard.ImportRecord{User: user, Score: scoreboard.Score(r.Score), Metadata: metadata}
 	}
 	return records, nil
 }

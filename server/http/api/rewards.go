@@ -148,7 +148,7 @@ func rewardExpiry(text string) (time.Duration, error) {
 
 func parseRewardBand(in *wire.RewardBand) (b scoreboard.RewardBand, err error) {
 	b = scoreboard.RewardBand{
-		FirstRank: in.FirstRank, LastRank: in.LastRank, Tier: in.Tier, Reward: string(in.Reward),
+		FirstRank: in.FirstRank, LastRank: in.LastRank, Tier: in.Tier, Division: in.Division, Reward: string(in.Reward),
 	}
 	if b.FirstRank == 0 && b.LastRank != 0 {
 		b.FirstRank = 1
@@ -169,7 +169,8 @@ func rewardTableJSON(t *scoreboard.RewardTable) wire.RewardTable {
 	for i := range t.Bands {
 		b := &t.Bands[i]
 		out.Bands[i] = wire.RewardBand{
-			FirstRank: b.FirstRank, LastRank: b.LastRank, Tier: b.Tier, Reward: json.RawMessage(b.Reward),
+			FirstRank: b.FirstRank, LastRank: b.LastRank, Tier: b.Tier, Division: b.Division,
+			Reward:     json.RawMessage(b.Reward),
 			Percentile: (&scoreboard.Tier{Percent: b.Percent}).Percentile(),
 		}
 	}

@@ -26,16 +26,16 @@ const (
 from reward_runs as r join boards as b using (board_id) where r.board_id = $1 and r.ended_at is not null`
 
 	// Of ranks that get a reward, the users who have another one, or none although they should.
-	sqlWrongGrants = `select s.user_id, coalesce(s.shared_rank, s.rank), w.band, coalesce(g.grant_id, 0),
-    coalesce(g.rank, 0), coalesce(g.band, 0)
+	sqlWrongGrants = `select s.user_id, coalesce(s.shared_rank, s.rank), g.band, coalesce(h.grant_id, 0),
+    coalesce(h.rank, 0), coalesce(h.band, 0)
 from board_standings as s
-join unnest($7::bigint[], $8::bigint[], $9::integer[]) as w(first, last, band) on s.rank between w.first and w.last
-join users as u on u.user_id = s.user_id
-left join reward_grants as g on g.board_id = s.board_id and g.user_id = s.user_id
-where s.board_id = $4 and s.rank between $5 and $6 and ($11 = '' or s.user_id = $11)
-    and case when g.grant_id is not null
-        then g.table_id is not null and (g.rank, g.table_id, g.band) is distinct from
-            (coalesce(s.shared_rank, s.rank), $10::bigint, w.band)
+join unnest($6::bigint[], $7::bigint[]) with ordinality as w(first, last, n) on s.rank between w.first and w.last
+` + sqlBandOfRow + ` join users as u on u.user_id = s.user_id
+left join reward_grants as h on h.board_id = s.board_id and h.user_id = s.user_id
+where s.board_id = $4 and s.rank between $5 and $9 and ($12 = '' or s.user_id = $12) and g.band > 0
+    and case when h.grant_id is not null
+        then h.table_id is not null and (h.rank, h.table_id, h.band) is distinct from
+            (coalesce(s.shared_rank, s.rank), $10::bigint, g.band)
         else u.status <> 'erased' and not ` + rewardless + ` end
 order by s.rank`
 
@@ -45,16 +45,18 @@ order by s.rank`
     case when s.rank is null and g.table_id is not null and c.user_id is not null
         then rank_in_standings(g.board_id, $5, c.order_key, case when $6 then 'epoch' else c.reached_at end,
             case when $6 then '' else g.user_id end) else 0 end,
-    coalesce(c.score, 0)
-from (select * from reward_grants where board_id = $1 and user_id > $2 and ($4 = '' or user_id = $4)
-    order by user_id limit $3) as g
+    coalesce(c.score, 0), division
+from (select s.*, case when $7 then ` + sqlDivision + ` else 0 end as division from reward_grants as s
+    where s.board_id = $1 and s.user_id > $2 and ($4 = '' or s.user_id = $4)
+    order by s.user_id limit $3) as g
 left join board_standings as s on s.board_id = g.board_id and s.user_id = g.user_id
 left join scores as c on c.board_id = g.board_id and c.user_id = g.user_id
 order by g.user_id`
 
 	// A page of the users who were on no board while the rewards were granted, and have none.
 	sqlUngranted = `select u.user_id, rank_in_standings($4, $5, c.order_key,
-    case when $9 then 'epoch' else c.reached_at end, case when $9 then '' else u.user_id end), c.score
+    case when $9 then 'epoch' else c.reached_at end, case when $9 then '' else u.user_id end), c.score,
+    case when $10 then (select ` + sqlDivision + ` from (select p.user_id, $4 as board_id) as s) else 0 end
 from (select distinct p.user_id from private_users as p where p.user_id > $6 and ($8 = '' or p.user_id = $8)
     and p.since <= $1::timestamptz and coalesce(p.until, 'infinity') >= $2::timestamptz
     order by p.user_id limit $7) as p
@@ -135,7 +137,7 @@ func (c *rewardCheck) all(ctx context.Context, board scoreboard.BoardID) (err er
 func (c *rewardCheck) ranks(ctx context.Context, chunk []scoreboard.RewardSegment) error {
 	firsts, lasts, bands := columnsOf(chunk)
 	rows, err := c.s.db.Query(ctx, sqlWrongGrants, c.started, c.end, c.run.table.Private, c.run.board.ID,
-		chunk[0].First, chunk[len(chunk)-1].Last, firsts, lasts, bands, c.run.table.ID, c.user)
+		chunk[0].First, firsts, lasts, bands, chunk[len(chunk)-1].Last, c.run.table.ID, divisionsOf(chunk), c.user)
 	if err != nil {
 		return err
 	}
@@ -160,7 +162,7 @@ func (c *rewardCheck) grants(
 	ctx context.Context, after scoreboard.UserID,
 ) (last scoreboard.UserID, more bool, err error) {
 	rows, err := c.s.db.Query(ctx, sqlGrantsOf, c.run.board.ID, after, c.size, c.user, c.run.total,
-		c.run.board.SharesRanks())
+		c.run.board.SharesRanks(), c.run.table.HasDivisions())
 	if err != nil {
 		return "", false, err
 	}
@@ -168,19 +170,20 @@ func (c *rewardCheck) grants(
 	var d scoreboard.RewardDifference
 	var sealed, would int64
 	var score scoreboard.Score
-	read := 0
-	_, err = pgx.ForEachRow(rows, []any{&d.User, &d.Grant, &d.GotRank, &d.Got, &sealed, &would, &score}, func() error {
+	division, read := 0, 0
+	columns := []any{&d.User, &d.Grant, &d.GotRank, &d.Got, &sealed, &would, &score, &division}
+	_, err = pgx.ForEachRow(rows, columns, func() error {
 		read++
 		last = d.User
 		if d.Got == 0 {
 			return nil // an operator's
 		}
 		c.compared++
-		d.Rank, d.Want = sealed, c.run.bandAt(sealed)
+		d.Rank, d.Want = sealed, c.run.bandAt(sealed, division)
 		d.Kind = scoreboard.RewardExtra
 		switch {
 		case sealed == 0 && c.run.table.Private:
-			d.Rank, d.Want = would, c.run.bandOf(would, score)
+			d.Rank, d.Want = would, c.run.bandOf(would, score, division)
 			if d.Want != 0 {
 				d.Kind = scoreboard.RewardWrong
 			}
@@ -203,15 +206,16 @@ func (c *rewardCheck) private(
 	ctx context.Context, after scoreboard.UserID,
 ) (last scoreboard.UserID, more bool, err error) {
 	rows, err := c.s.db.Query(ctx, sqlUngranted, c.started, c.end, true, c.run.board.ID, c.run.total, after, c.size,
-		c.user, c.run.board.SharesRanks())
+		c.user, c.run.board.SharesRanks(), c.run.table.HasDivisions())
 	if err != nil {
 		return "", false, err
 	}
 	var found []scoreboard.RewardDifference
 	d := scoreboard.RewardDifference{Kind: scoreboard.RewardMissing}
 	var score scoreboard.Score
-	_, err = pgx.ForEachRow(rows, []any{&d.User, &d.Rank, &score}, func() error {
-		if d.Want = c.run.bandOf(d.Rank, score); d.Want != 0 {
+	var division int
+	_, err = pgx.ForEachRow(rows, []any{&d.User, &d.Rank, &score, &division}, func() error {
+		if d.Want = c.run.bandOf(d.Rank, score, division); d.Want != 0 {
 			found = append(found, d)
 		}
 		return nil
@@ -238,17 +242,18 @@ func (c *rewardCheck) report(found []scoreboard.RewardDifference) error {
 }
 
 // bandAt returns the number of the band of a rank in the final standings, from 1; 0 for none.
-func (r *rewardRun) bandAt(rank int64) int64 {
+func (r *rewardRun) bandAt(rank int64, division int) int64 {
 	for _, g := range r.segments {
 		if g.First <= rank && rank <= g.Last {
-			return int64(g.Band) + 1
+			return int64(g.Bands[division]) + 1
 		}
 	}
 	return 0
 }
 
 // bandOf is bandAt for a user who is not in the final standings.
-func (r *rewardRun) bandOf(rank int64, score scoreboard.Score) int64 {
+func (r *rewardRun) bandOf(rank int64, score scoreboard.Score, division int) int64 {
 	b := r.board
-	return int64(r.table.BandOf(rank, r.total, b.Tiers.Name(b.Tiers.Of(b.Order, rank, r.total, score)))) + 1
+	tier := b.Tiers.Name(b.Tiers.Of(b.Order, rank, r.total, score))
+	return int64(r.table.BandOf(rank, r.total, tier, division)) + 1
 }

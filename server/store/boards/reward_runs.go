@@ -13,10 +13,12 @@ import (
 
 const (
 	// Only the periods of boards that have had a table are looked at, and of those the last ones. One that
-	// ended between the first row of reward_boards and its table, a moment, has none.
+	// ended between the first row of reward_boards and its table, a moment, has none. In a league, players may
+	// still wait for their divisions of the period.
 	sqlDueRewards = `select b.board_id, extract(epoch from clock_timestamp() - b.period_end)::float8
 from reward_boards as f join boards as b on b.family_id = f.board_id
 where b.period_end > f.granted_until and b.period_end <= clock_timestamp() and b.standings_hash is not null
+    and (b.league is null or league_ready(b.board_id))
     and exists (select from reward_tables as t where t.board_id = f.board_id and t.since <= b.period_end)
     and not exists (select from reward_runs as r where r.board_id = b.board_id and r.ended_at is not null)
 order by b.period_end, b.board_id limit $1`
@@ -33,21 +35,32 @@ order by since desc limit 1 on conflict (board_id) do nothing`
 
 	sqlLockRun = `select next_rank, revision from reward_runs where board_id = $1 and ended_at is null for update`
 
+	// The band of a row s of the final standings: of segments w(first, last, n) those in $8, of $11 divisions each,
+	// are numbered from 1, and 0 is none. Where $11 is 1, no place in a cohort is looked up.
+	sqlBandOfRow = `cross join lateral (select ($8::integer[])[(w.n - 1) * $11::integer + 1
+    + case when $11::integer > 1 then ` + sqlDivision + ` else 0 end] as band offset 0) as g`
+
+	// The division in which the user of a row s played in the period; 0 for none.
+	sqlDivision = `coalesce((select c.division from league_members as m join league_cohorts as c using (cohort_id)
+        where m.user_id = s.user_id and m.board_id = s.board_id), 0)`
+
 	// Statuses are locked: nobody is erased or banned between the look at the row and the commit.
 	sqlGrant = `insert into reward_grants (board_id, user_id, rank, table_id, band, revision, granted_at, expires_at)
-select s.board_id, s.user_id, coalesce(s.shared_rank, s.rank), $4::bigint, w.band, $9::integer, t.at,
+select s.board_id, s.user_id, coalesce(s.shared_rank, s.rank), $4::bigint, g.band, $9::integer, t.at,
     t.at + make_interval(secs => $5)
-from board_standings as s join unnest($6::bigint[], $7::bigint[], $8::integer[]) as w(first, last, band)
-    on s.rank between w.first and w.last
+from board_standings as s join unnest($6::bigint[], $7::bigint[]) with ordinality as w(first, last, n)
+    on s.rank between w.first and w.last ` + sqlBandOfRow + `
 cross join (select clock_timestamp() as at) as t join users as u on u.user_id = s.user_id
 where s.board_id = $1 and s.rank between $2 and $3 and u.status not in ('banned', 'erased') and (not u.private or $10)
+    and g.band > 0
 on conflict (board_id, user_id) do nothing returning grant_id`
 
 	// Users who have left all boards, and so have no place in the standings, with the rank that they would
 	// have.
 	sqlPrivate = `select c.user_id, case when $5 then rank_in_standings($1, $2, order_key, 'epoch', '')
-    else rank_in_standings($1, $2, order_key, reached_at, c.user_id) end, score
-from (select s.user_id, s.score, s.order_key, s.reached_at from private_users as p
+    else rank_in_standings($1, $2, order_key, reached_at, c.user_id) end, score, division
+from (select s.user_id, case when $6 then ` + sqlDivision + ` else 0 end as division, s.score,
+    s.order_key, s.reached_at from private_users as p
     join users as u on u.user_id = p.user_id join scores as s on s.user_id = p.user_id and s.board_id = $1
     where p.until is null and p.user_id > $3 and u.private and u.status not in ('banned', 'erased')
         and s.version > 0 and not s.empty
@@ -273,25 +286,32 @@ func grantRanks(
 	first, last := chunk[0].First, chunk[len(chunk)-1].Last
 	firsts, lasts, bands := columnsOf(chunk)
 	granted, err = run.grant(ctx, tx, last+1, sqlGrant, run.board.ID, first, last, run.table.ID,
-		run.table.Expires.Seconds(), firsts, lasts, bands, run.revision, run.table.Private)
+		run.table.Expires.Seconds(), firsts, lasts, bands, run.revision, run.table.Private, divisionsOf(chunk))
 	return granted, true, err
 }
 
-// columnsOf returns segments as columns; bands are numbered from 1.
+// columnsOf returns segments as columns; bands, of all divisions of a segment one after the other, are
+// numbered from 1.
 func columnsOf(chunk []scoreboard.RewardSegment) (firsts, lasts []int64, bands []int) {
-	firsts, lasts, bands = make([]int64, len(chunk)), make([]int64, len(chunk)), make([]int, len(chunk))
-	for i, g := range chunk {
-		firsts[i], lasts[i], bands[i] = g.First, g.Last, g.Band+1
+	for _, g := range chunk {
+		firsts, lasts = append(firsts, g.First), append(lasts, g.Last)
+		for _, band := range g.Bands {
+			bands = append(bands, band+1)
+		}
 	}
 	return firsts, lasts, bands
 }
+
+// divisionsOf is how many bands each segment has.
+func divisionsOf(chunk []scoreboard.RewardSegment) int { return len(chunk[0].Bands) }
 
 // grantPrivate grants to users who have left all boards, by name. Where it ended is not stored: another
 // process begins again, and finds the grants.
 func grantPrivate(
 	ctx context.Context, tx pgx.Tx, run *rewardRun, size int64,
 ) (granted int64, more bool, err error) {
-	rows, err := tx.Query(ctx, sqlPrivate, run.board.ID, run.total, run.afterUser, size, run.board.SharesRanks())
+	rows, err := tx.Query(ctx, sqlPrivate, run.board.ID, run.total, run.afterUser, size, run.board.SharesRanks(),
+		run.table.HasDivisions())
 	if err != nil {
 		return 0, false, err
 	}
@@ -301,13 +321,12 @@ func grantPrivate(
 	var user scoreboard.UserID
 	var rank, read int64
 	var score scoreboard.Score
-	_, err = pgx.ForEachRow(rows, []any{&user, &rank, &score}, func() error {
+	var division int
+	_, err = pgx.ForEachRow(rows, []any{&user, &rank, &score, &division}, func() error {
 		read++
 		run.afterUser = user
-		b := run.board
-		band := run.table.BandOf(rank, run.total, b.Tiers.Name(b.Tiers.Of(b.Order, rank, run.total, score)))
-		if band >= 0 {
-			users, ranks, bands = append(users, user), append(ranks, rank), append(bands, band+1)
+		if band := run.bandOf(rank, score, division); band > 0 {
+			users, ranks, bands = append(users, user), append(ranks, rank), append(bands, int(band))
 		}
 		return nil
 	})

@@ -39,14 +39,15 @@ on conflict (board_id) do update set board_id = excluded.board_id`
 	sqlAddTable = `insert into reward_tables (board_id, since, private, expires_seconds)
 values ($1, clock_timestamp(), $2, $3) returning table_id, since`
 
-	sqlAddBands = `insert into reward_bands (table_id, band, first_rank, last_rank, percent, tier, reward)
-select $1, band, nullif(first, 0), nullif(last, 0), nullif(percent, 0), nullif(tier, ''), reward
-from unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
-    with ordinality as t(first, last, percent, tier, reward, band)`
+	sqlAddBands = `insert into reward_bands (table_id, band, first_rank, last_rank, percent, tier, division, reward)
+select $1, band, nullif(first, 0), nullif(last, 0), nullif(percent, 0), nullif(tier, ''), nullif(division, 0), reward
+from unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::smallint[], $7::text[])
+    with ordinality as t(first, last, percent, tier, division, reward, band)`
 
 	sqlTable = `select table_id, board_id, since, private, expires_seconds from reward_tables`
 
-	sqlBands = `select coalesce(first_rank, 0), coalesce(last_rank, 0), coalesce(percent, 0), coalesce(tier, ''), reward
+	sqlBands = `select coalesce(first_rank, 0), coalesce(last_rank, 0), coalesce(percent, 0), coalesce(tier, ''),
+    coalesce(division, 0), reward
 from reward_bands where table_id = $1 order by band`
 )
 
@@ -77,13 +78,14 @@ func (s *Rewards) SetRewards(
 		stored.Since = stored.Since.UTC()
 		n := len(table.Bands)
 		first, last, percent := make([]int64, n), make([]int64, n), make([]int64, n)
-		tiers, rewards := make([]string, n), make([]string, n)
+		tiers, divisions, rewards := make([]string, n), make([]int, n), make([]string, n)
 		for i := range table.Bands {
 			b := &table.Bands[i]
 			first[i], last[i], percent[i] = b.FirstRank, b.LastRank, b.Percent
-			tiers[i], rewards[i] = b.Tier, b.Reward
+			tiers[i], divisions[i], rewards[i] = b.Tier, b.Division, b.Reward
 		}
-		if _, err := tx.Exec(ctx, sqlAddBands, stored.ID, first, last, percent, tiers, rewards); err != nil {
+		_, err = tx.Exec(ctx, sqlAddBands, stored.ID, first, last, percent, tiers, divisions, rewards)
+		if err != nil {
 			return err
 		}
 		return pg.WriteAudit(ctx, tx, audit)
@@ -105,6 +107,10 @@ func checkRewarded(b *scoreboard.Board, table *scoreboard.RewardTable) error {
 	for i := range table.Bands {
 		if tier := table.Bands[i].Tier; tier != "" && b.Tiers.Find(tier) < 0 {
 			return scoreboard.Invalid("bands", "board %s has no tier %s", b.ID, tier)
+		}
+		division := table.Bands[i].Division
+		if division != 0 && (b.League == nil || division > b.League.Divisions) {
+			return scoreboard.Invalid("bands", "board %s has no division %d", b.ID, division)
 		}
 	}
 	return nil
@@ -144,7 +150,7 @@ func findTable(ctx context.Context, q pg.Querier, sql string, args ...any) (*sco
 		return nil, err
 	}
 	t.Bands, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (b scoreboard.RewardBand, err error) {
-		err = row.Scan(&b.FirstRank, &b.LastRank, &b.Percent, &b.Tier, &b.Reward)
+		err = row.Scan(&b.FirstRank, &b.LastRank, &b.Percent, &b.Tier, &b.Division, &b.Reward)
 		return b, err
 	})
 	return t, err

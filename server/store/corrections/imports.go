@@ -113,7 +113,7 @@ func (s *Imports) write(
 	items := make([]scoreboard.Increment, len(records))
 	for i, r := range records {
 		items[i] = scoreboard.Increment{
-			User: r.User, Delta: int64(r.Score), Boards: []scoreboard.BoardID{board},
+			User: r.User, Delta: int64(r.Score), Boards: []scoreboard.BoardID{board}, Metadata: r.Metadata,
 			Action: ledger.ActionImport, Source: scoreboard.SourceAdmin,
 			Signer: string(by.Actor), Address: by.Address, Agent: by.Agent,
 		}

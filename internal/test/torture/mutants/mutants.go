@@ -193,6 +193,27 @@ var mutants = []mutant{
 		rules: []string{"frames go back", "two contents"},
 	},
 	{
+		name: "players of leagues move by two divisions", file: "server/store/boards/league_runs.go",
+		old:   "least(greatest(coalesce(l.division, 1) + s.step, 1)",
+		new:   "least(greatest(coalesce(l.division, 1) + 2 * s.step, 1)",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"league"},
+	},
+	{
+		name: "the first rank of a chunk of rewards is skipped", file: "server/store/boards/reward_runs.go",
+		old:   "chunk := run.from(run.next, size)",
+		new:   "chunk := run.from(run.next+1, size)",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"reward"},
+	},
+	{
+		name: "a reward is claimed again", file: "server/store/boards/grants.go",
+		old:   "and claimed_at is null and revoked_at is null and voids = 0",
+		new:   "and revoked_at is null and voids = 0",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"claim"},
+	},
+	{
 		name: "a full disk is an internal error", file: "server/store/internal/pg/errors.go",
 		old:   "	var connect *pgconn.ConnectError // whatever a server says to a login\n",
 		new:   "	var connect *pgconn.ConnectError\n	if Code(err) == \"XX000\" {\n		return false\n	}\n",
