@@ -85,7 +85,8 @@ func (r *Report) Markdown(w io.Writer) error {
 		if c.Skipped != "" {
 			source += "; skipped: " + c.Skipped
 		}
-		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s |\n", mark, c.Name, cellText(c.shown), cellText(c.Limit), cellText(source))
+		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s |\n",
+			mark, c.Name, cellText(c.shown), cellText(c.Limit), cellText(source))
 	}
 	b.WriteString("\n| in ms | p50 | p95 | p99 | max |\n|---|--:|--:|--:|--:|\n")
 	for _, row := range r.rows() {
