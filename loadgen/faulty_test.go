@@ -48,7 +48,7 @@ type faulty struct {
 	lax     bool                                    // accepts another delta for a known event
 	free    bool                                    // does not limit players
 	// change changes responses other than those to increments.
-	change func(path, body string) string
+	change   func(path, body string) string
 	overload atomic.Bool // rejects every increment
 	mu       sync.Mutex
 	ids      map[string]bool

@@ -516,3 +516,37 @@ func TestTeamsCountFirstScoreOfFormerMember(t *testing.T) {
 		t.Errorf("after the first score of bob: got %d, want 45", got)
 	}
 }
+
+// A private user counts for a team until they are banned, and again afterwards, although neither
+// hides or shows a score.
+func TestBansOfPrivateUsersReachTheirTeams(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	makeTeamBoards(t, s, conn)
+	const board = scoreboard.BoardID("sum-with")
+	for user, delta := range map[scoreboard.UserID]int64{"ada": 30, "bob": 15} {
+		if _, err := s.Teams.Join(t.Context(), board, "cats", user, nil); err != nil {
+			t.Fatal(err)
+		}
+		record(t, s, increment(user, delta, "e", "arena"))
+	}
+	why := &scoreboard.AuditEntry{Actor: "op", Action: "user.test", Target: "user:bob"}
+	if _, _, err := s.Visibility.Put(t.Context(), "bob", scoreboard.VisibilityPrivate, why); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		change func(context.Context, scoreboard.UserID, *scoreboard.AuditEntry) (*scoreboard.UserState, error)
+		want   int64
+	}{{nil, 45}, {s.Moderation.Ban, 30}, {s.Moderation.Unban, 45}} {
+		if c.change != nil {
+			if _, err := c.change(t.Context(), "bob", why); err != nil {
+				t.Fatal(err)
+			}
+		}
+		computeTeams(t, s, conn)
+		got := conn.Count(t, `select score from scores where user_id = 'team:cats' and board_id = $1`, board)
+		if got != c.want {
+			t.Errorf("got %d, want %d", got, c.want)
+		}
+	}
+}

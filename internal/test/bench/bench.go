@@ -29,6 +29,7 @@ type Options struct {
 	Boards     int              // of Read
 	Duration   time.Duration    // of each measurement of Read and Partitions
 	Scale      float64          // of Pipeline and PastBoards, up to 1
+	Picture    string           // file for the curves of Scale
 	Lines      int              // of CLI
 	Runs       int              // of CLI
 	Peer       PeerOptions      // of Peer
@@ -56,7 +57,10 @@ type sizes struct {
 	fillRate      int
 	openRates     []int
 	connections   []int
-	bodyRate      int // signed bodies per second of a closed loop
+	scaleUsers    []int // of a board, in Scale
+	scaleBoards   []int
+	scaleRows     []int // of the ledger
+	bodyRate      int   // signed bodies per second of a closed loop
 	lagRate       int
 	backlogRate   int
 	goodRate      int
@@ -82,6 +86,9 @@ func (o *Options) sizes() sizes {
 			fillRate:      1000,
 			openRates:     []int{200},
 			connections:   []int{1, 8},
+			scaleUsers:    []int{10, 100},
+			scaleBoards:   []int{1, 10},
+			scaleRows:     []int{5000},
 			bodyRate:      10_000,
 			lagRate:       200,
 			backlogRate:   200,
@@ -96,7 +103,9 @@ func (o *Options) sizes() sizes {
 		generator: 10 * time.Second, maxRate: 2 * time.Minute, settle: 20 * time.Second,
 		fill: 50 * time.Second, ledgerRows: 10_000_000, fillRate: 20_000,
 		openRates: []int{1000, 2000, 4000, 6000, 8000, 10_000, 12_000}, connections: []int{1, 64, 256},
-		bodyRate: 40_000, lagRate: 5000, backlogRate: 4000, goodRate: 1000, floodRate: 5000, generatorRate: 1,
+		scaleUsers: []int{1000, 10_000, 100_000, 1_000_000}, scaleBoards: []int{1, 100, 1000, 20_000},
+		scaleRows: []int{1_000_000, 3_000_000, 10_000_000},
+		bodyRate:  40_000, lagRate: 5000, backlogRate: 4000, goodRate: 1000, floodRate: 5000, generatorRate: 1,
 	}
 }
 

@@ -22,6 +22,10 @@ var benchmarks = []benchmark{
 		"scorebench latency", Latency, nil,
 	},
 	{
+		"idle", "Measure what an installation does while nobody uses it: CPU, wake-ups, statements, commands",
+		"scorebench idle", Idle, nil,
+	},
+	{
 		"store", "Compare group commit with one transaction per increment",
 		"scorebench store", Store, nil,
 	},
@@ -36,6 +40,10 @@ var benchmarks = []benchmark{
 	{
 		"grown", "Measure the rate on a ledger of ten million rows",
 		"scorebench grown", Grown, nil,
+	},
+	{
+		"scale", "Measure what an increment costs by rows, users, boards and nodes, and draw the curves",
+		"scorebench scale --picture docs/pictures/scale.svg", Scale, pictureFlags,
 	},
 	{
 		"read", "Measure reads: mixed with writes, in a closed loop, without Redis, and with many boards",
@@ -124,6 +132,10 @@ func partitionFlags(cmd *cobra.Command, o *Options) {
 
 func scaleFlags(cmd *cobra.Command, o *Options) {
 	cmd.Flags().Float64Var(&o.Scale, "scale", 1, "share of a million users and events, above 0 and at most 1")
+}
+
+func pictureFlags(cmd *cobra.Command, o *Options) {
+	cmd.Flags().StringVar(&o.Picture, "picture", "", "write the curves into this SVG file")
 }
 
 func cliFlags(cmd *cobra.Command, o *Options) {

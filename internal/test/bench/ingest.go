@@ -2,13 +2,15 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -34,21 +36,31 @@ func Ingest(ctx context.Context, o Options) error {
 	)
 	r.println("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
 	for _, connections := range r.connections {
-		if err := r.measurePosts(ctx, connections); err != nil {
+		if err := r.measurePosts(ctx, strconv.Itoa(connections), 1, func() (*loopResult, error) {
+			return r.post(ctx, connections, r.timed)
+		}); err != nil {
+			return err
+		}
+	}
+	for _, connections := range []int{1, 8} {
+		name := fmt.Sprintf("%d, batches of %d", connections, wire.MaxBatch)
+		if err := r.measurePosts(ctx, name, wire.MaxBatch, func() (*loopResult, error) {
+			return r.postBatches(ctx, connections, r.timed)
+		}); err != nil {
 			return err
 		}
 	}
 	return r.check(ctx)
 }
 
-// measurePosts prints the line of a number of connections.
-func (r *rig) measurePosts(ctx context.Context, connections int) error {
+// measurePosts prints the line of a closed loop whose requests have so many increments each.
+func (r *rig) measurePosts(ctx context.Context, name string, each int64, loop func() (*loopResult, error)) error {
 	before, compilers := r.cpus(), r.compilers()
 	ledger, err := r.queryInt(ctx, `select count(*) from user_score_histories`)
 	if err != nil {
 		return err
 	}
-	w, err := r.post(ctx, connections, r.timed)
+	w, err := loop()
 	if err != nil {
 		return err
 	}
@@ -64,22 +76,23 @@ func (r *rig) measurePosts(ctx context.Context, connections int) error {
 	}
 	n := float64(now - ledger)
 	if n == 0 {
-		return fmt.Errorf("none of %d increments was recorded", w.requests)
+		return fmt.Errorf("none of %d increments was recorded", w.requests*each)
 	}
 	sum := w.cpu
-	each := func(i int) float64 {
+	used := func(i int) float64 {
 		d := after[i] - before[i]
 		sum += d
 		return float64(d.Microseconds()) / n
 	}
-	daemon, pg, kafka, redis := each(0), each(1), each(2), each(3)
+	daemon, pg, kafka, redis := used(0), used(1), used(2), used(3)
 	r.printf(
-		"| %d | %.0f | %s | %s | %d | %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f | %d |\n",
-		connections, float64(w.requests)/w.took.Seconds(), w.p50, w.p99, w.errors, lag.Round(time.Millisecond),
+		"| %s | %.0f | %s | %s | %d | %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f | %d |\n",
+		name, float64(w.requests*each)/w.took.Seconds(), w.p50, w.p99, w.errors, lag.Round(time.Millisecond),
 		daemon, pg, kafka, redis, float64(w.cpu.Microseconds())/n, float64(sum.Microseconds())/n, compiled,
 		residentOf(r.daemon.Process.Pid),
 	)
-	if extra := now - ledger - w.requests; extra < 0 || extra > int64(connections) {
+	// Those of requests whose response was late may be recorded, too.
+	if extra := now - ledger - w.requests*each; extra < 0 || extra > 256*each {
 		return fmt.Errorf("the client counted %d responses, but the ledger has %d more rows", w.requests, now-ledger)
 	}
 	return nil
@@ -155,31 +168,84 @@ func (r *rig) post(ctx context.Context, connections int, d time.Duration) (*loop
 	if connections == 1 {
 		rate = 2000
 	}
-	path := filepath.Join(r.dir, "bodies")
-	if err := r.writeBodies(path, int(d.Seconds()+1)*rate); err != nil {
+	return r.postAs(ctx, connections, rate, d, zipfUsers())
+}
+
+// postAs posts at most so many increments per second, of the users and boards that next returns.
+func (r *rig) postAs(
+	ctx context.Context, connections, rate int, d time.Duration, next func() (user, board string),
+) (*loopResult, error) {
+	f, err := os.CreateTemp(r.dir, "bodies-")
+	if err != nil {
 		return nil, err
 	}
-	return r.postBodies(ctx, connections, d, path)
+	defer func() { _ = os.Remove(f.Name()) }()
+	err = errors.Join(r.writeBodies(f, int(d.Seconds()+1)*rate, next), f.Close())
+	if err != nil {
+		return nil, err
+	}
+	return r.postBodies(ctx, connections, d, f.Name())
+}
+
+// postBatches posts batches of the largest size, signed in the headers.
+func (r *rig) postBatches(ctx context.Context, connections int, d time.Duration) (*loopResult, error) {
+	signer := client.Signer{KeyID: r.key.KeyID, Secret: r.key.Secret}
+	next, at := zipfUsers(), time.Now().Add(20*time.Second) // within the accepted clock skew
+	requests := make(chan []byte, max(int(d.Seconds()*float64(r.bodyRate))/wire.MaxBatch, 1))
+	for range cap(requests) {
+		batch := wire.Batch{Items: make([]wire.IncrementRequest, wire.MaxBatch)}
+		for i := range batch.Items {
+			user, _ := next()
+			batch.Items[i] = wire.IncrementRequest{
+				UserID: user, Delta: 1 + rand.Int64N(9), EventID: client.NewEventID(),
+				Timestamp: at.UTC().Format(time.RFC3339),
+			}
+		}
+		body, err := json.Marshal(batch)
+		if err != nil {
+			return nil, err
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.api+"/v1/scores/increments", nil)
+		if err != nil {
+			return nil, err
+		}
+		signer.Headers(req, body, at)
+		req.Header.Set("Authorization", "Bearer "+r.token)
+		req.Header.Set("Content-Type", "application/json")
+		var text bytes.Buffer
+		fmt.Fprintf(&text, "POST /v1/scores/increments HTTP/1.1\r\nHost: bench\r\nContent-Length: %d\r\n", len(body))
+		if err := req.Header.Write(&text); err != nil {
+			return nil, err
+		}
+		text.WriteString("\r\n")
+		text.Write(body)
+		requests <- text.Bytes()
+	}
+	close(requests)
+	return requestLoop(ctx, r.api, connections, d, func(b []byte) []byte {
+		request, more := <-requests
+		if !more {
+			return nil
+		}
+		return append(b, request...)
+	})
+}
+
+// zipfUsers returns users of the benches, by a Zipf distribution, on the default board.
+func zipfUsers() func() (user, board string) {
+	zipf := rand.NewZipf(rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano()))), skew, 1, users-1)
+	return func() (string, string) { return "user-" + strconv.FormatUint(zipf.Uint64(), 10), "" }
 }
 
 // writeBodies writes n increments, one per line. Their signatures are valid for a
 // minute.
-func (r *rig) writeBodies(path string, n int) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	out := bufio.NewWriterSize(f, 1<<20)
+func (r *rig) writeBodies(w io.Writer, n int, next func() (user, board string)) error {
+	out := bufio.NewWriterSize(w, 1<<20)
 	signer := client.Signer{KeyID: r.key.KeyID, Secret: r.key.Secret}
-	zipf := rand.NewZipf(rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano()))), skew, 1, users-1)
 	at := time.Now().Add(20 * time.Second) // within the accepted clock skew
 	for range n {
-		q := wire.IncrementRequest{
-			UserID:  "user-" + strconv.FormatUint(zipf.Uint64(), 10),
-			Delta:   1 + rand.Int64N(9),
-			EventID: client.NewEventID(),
-		}
+		user, board := next()
+		q := wire.IncrementRequest{UserID: user, Board: board, Delta: 1 + rand.Int64N(9), EventID: client.NewEventID()}
 		signer.Fields(&q, at)
 		b, err := json.Marshal(q)
 		if err != nil {

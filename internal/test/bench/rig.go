@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -35,9 +36,14 @@ type Backends struct {
 
 // StartBackends starts backends with their data in dir. Stop ends them.
 func StartBackends(ctx context.Context, dir string) (*Backends, error) {
+	return startBackends(ctx, dir, nil)
+}
+
+// startBackends starts PostgreSQL with further settings.
+func startBackends(ctx context.Context, dir string, further map[string]string) (*Backends, error) {
 	b := &Backends{}
 	var err error
-	if b.Postgres, err = startPostgres(ctx, dir); err != nil {
+	if b.Postgres, err = startPostgres(ctx, dir, further); err != nil {
 		return nil, err
 	}
 	if b.Redis, err = devstack.StartRedis(ctx, devstack.RedisOptions{Dir: filepath.Join(dir, "redis")}); err != nil {
@@ -65,11 +71,13 @@ func (b *Backends) Stop() {
 	b.Postgres.Kill()
 }
 
-func startPostgres(ctx context.Context, dir string) (*devstack.Postgres, error) {
+func startPostgres(ctx context.Context, dir string, further map[string]string) (*devstack.Postgres, error) {
+	settings := map[string]string{
+		"shared_buffers": "1GB", "max_wal_size": "8GB", "checkpoint_timeout": "15min", "wal_compression": "lz4",
+	}
+	maps.Copy(settings, further)
 	return devstack.StartPostgres(ctx, devstack.PostgresOptions{
-		Dir: filepath.Join(dir, "postgres"), Settings: map[string]string{
-			"shared_buffers": "1GB", "max_wal_size": "8GB", "checkpoint_timeout": "15min", "wal_compression": "lz4",
-		},
+		Dir: filepath.Join(dir, "postgres"), Settings: settings,
 	})
 }
 

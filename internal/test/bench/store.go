@@ -27,7 +27,7 @@ func Store(ctx context.Context, o Options) error {
 	defer on.stop()
 	r := storeBench{on}
 	if r.Backends = o.Backends; r.Backends == nil {
-		postgres, err := startPostgres(ctx, r.dir)
+		postgres, err := startPostgres(ctx, r.dir, nil)
 		if err != nil {
 			return err
 		}

@@ -68,6 +68,9 @@ func (m *Moderation) Unfreeze(
 const sqlSetStatus = `with changed as (update users set status = $2 where user_id = $1)
 insert into user_statuses (user_id, status, at) values ($1, $2, $3)`
 
+const sqlTellTeams = `insert into team_changes (board_id, team)
+select distinct board_id, team from team_members where user_id = $1`
+
 // setUserStatus changes a user's status from one of several to another. If the
 // user has it already, nothing changes; from any other status it is a conflict.
 func (m *Moderation) setUserStatus(
@@ -93,6 +96,13 @@ func (m *Moderation) setUserStatus(
 			var err error
 			if state.Moved, err = pg.HideScores(ctx, tx, user, m.shards, u.Time); err != nil {
 				return err
+			}
+			// No score of a private user is hidden or shown by that, so no row of the outbox tells
+			// the teams, which count private users and no banned ones.
+			if u.Private {
+				if _, err := tx.Exec(ctx, sqlTellTeams, user); err != nil {
+					return err
+				}
 			}
 		}
 		return pg.WriteAudit(ctx, tx, audit)

@@ -4,7 +4,6 @@
 package kafka
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,74 +154,4 @@ func (c *Client) dialAnswering(ctx context.Context, network, address string) (ne
 		return nil, fmt.Errorf("connect to broker %s: %w", address, err)
 	}
 	return conn, nil
-}
-
-// position is how far a group is in a partition; committed is -1 before its first
-// commit. epoch is that of the last record that it has committed.
-type position struct {
-	committed, first, end int64
-	epoch                 int32
-}
-
-// lag counts the records that the group has not consumed. A group beyond the end has
-// consumed another log: nothing of this one is known to be consumed.
-func (p position) lag() int64 {
-	if p.committed > p.end {
-		return p.end - p.first
-	}
-	return p.end - max(p.committed, p.first)
-}
-
-// ends asks the leaders for the first offset and the end of every partition.
-func (c *Client) ends(ctx context.Context, topic string) (map[int]position, error) {
-	n, err := c.partitions(ctx, topic)
-	if err != nil {
-		return nil, err
-	}
-	return c.endsOf(ctx, topic, n)
-}
-
-// endsOf is ends for a known number of partitions.
-func (c *Client) endsOf(ctx context.Context, topic string, n int) (map[int]position, error) {
-	found, unknown, err := c.knownEnds(ctx, topic, n)
-	if err = cmp.Or(err, unknown); err != nil {
-		return nil, err
-	}
-	return found, nil
-}
-
-// knownEnds is endsOf for the partitions whose leaders answer; unknown is why others are
-// missing.
-func (c *Client) knownEnds(
-	ctx context.Context, topic string, n int,
-) (found map[int]position, unknown, err error) {
-	firsts, lasts := make([]kafkago.OffsetRequest, n), make([]kafkago.OffsetRequest, n)
-	for p := range n {
-		firsts[p], lasts[p] = kafkago.FirstOffsetOf(p), kafkago.LastOffsetOf(p)
-	}
-	found = make(map[int]position, n)
-	missing := make(map[int]bool)
-	// One request for each end: a broker may reject a partition that is named
-	// twice in one request.
-	for _, offsets := range [][]kafkago.OffsetRequest{firsts, lasts} {
-		ends, err := c.api.ListOffsets(ctx, &kafkago.ListOffsetsRequest{
-			Topics: map[string][]kafkago.OffsetRequest{topic: offsets},
-		})
-		if err != nil {
-			return nil, nil, fmt.Errorf("list the offsets of %s: %w", topic, err)
-		}
-		for _, p := range ends.Topics[topic] {
-			if p.Error != nil {
-				unknown = fmt.Errorf("list the offsets of partition %d of %s: %w", p.Partition, topic, p.Error)
-				missing[p.Partition] = true
-			}
-			at := found[p.Partition]
-			at.first, at.end = max(at.first, p.FirstOffset), max(at.end, p.LastOffset)
-			found[p.Partition] = at
-		}
-	}
-	for p := range missing {
-		delete(found, p)
-	}
-	return found, unknown, nil
 }

@@ -33,10 +33,10 @@ type Consumer struct {
 }
 
 const (
-	leaseDuration  = 3 * time.Second        // how long a dead member keeps its streams
-	readBlock      = 500 * time.Millisecond // how long a read of an empty stream waits
-	claimInterval  = 10 * time.Second       // between two searches for entries of dead members
-	expireInterval = time.Minute            // between two removals of old entries
+	leaseDuration  = 3 * time.Second  // how long a dead member keeps its streams
+	readBlock      = time.Second      // how long a read of an empty stream waits
+	claimInterval  = 10 * time.Second // between two searches for entries of dead members
+	expireInterval = time.Minute      // between two removals of old entries
 )
 
 // Consumer returns a member of the group.
