@@ -39,7 +39,8 @@ var (
 			f := &flags[i]
 			all = append(all, queued{
 				id: fmt.Sprint(f.ID), state: f.Rule, bad: true, user: f.UserID,
-				about:   fmt.Sprintf("%s on %s, %s, %s ago", f.UserID, f.Board, signed(f.Delta), age(now.Sub(f.LastAt))),
+				about: fmt.Sprintf("%s on %s, %s, %s ago",
+					f.UserID, f.Board, signed(f.Delta), age(now.Sub(f.LastAt))),
 				detail:  f.Detail,
 				command: fmt.Sprintf("sbctl flag confirm %d", f.ID),
 			})
@@ -63,7 +64,8 @@ var (
 			l := &letters[i]
 			all = append(all, queued{
 				id: fmt.Sprint(l.ID), state: plural(int64(l.Attempts), "attempt"), bad: true,
-				about:   fmt.Sprintf("%s/%d at %d, %s ago", l.Topic, l.Partition, l.Offset, age(now.Sub(l.DeadLetteredAt))),
+				about: fmt.Sprintf("%s/%d at %d, %s ago",
+					l.Topic, l.Partition, l.Offset, age(now.Sub(l.DeadLetteredAt))),
 				detail:  l.Reason,
 				command: fmt.Sprintf("sbctl dlq requeue %d", l.ID),
 			})

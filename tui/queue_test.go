@@ -78,7 +78,9 @@ func TestQueueKeepsTheSelection(t *testing.T) {
 	var down error
 	s.o.DeadLetters = func(context.Context) (all []client.DeadLetter, err error) {
 		for _, id := range ids {
-			all = append(all, client.DeadLetter{ID: id, Topic: "t", Attempts: 1, DeadLetteredAt: start, Reason: "no board"})
+			all = append(all, client.DeadLetter{
+				ID: id, Topic: "t", Attempts: 1, DeadLetteredAt: start, Reason: "no board",
+			})
 		}
 		return all, down
 	}

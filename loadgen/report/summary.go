@@ -91,7 +91,8 @@ func (r *Report) Markdown(w io.Writer) error {
 	b.WriteString("\n| in ms | p50 | p95 | p99 | max |\n|---|--:|--:|--:|--:|\n")
 	for _, row := range r.rows() {
 		if row.l.N > 0 {
-			fmt.Fprintf(&b, "| %s | %.1f | %.1f | %.1f | %.1f |\n", row.name, row.l.P50, row.l.P95, row.l.P99, row.l.Max)
+			l := &row.l
+			fmt.Fprintf(&b, "| %s | %.1f | %.1f | %.1f | %.1f |\n", row.name, l.P50, l.P95, l.P99, l.Max)
 		}
 	}
 	fmt.Fprintf(&b, "\n%s scheduled, %s sent, %s succeeded in %.1f s.\n",

@@ -122,13 +122,15 @@ func TestEveryFindingHasAPage(t *testing.T) {
 		}),
 		History:      func(context.Context) (*repair.HistoryChange, error) { return &repair.HistoryChange{}, nil },
 		RedisServers: func(context.Context) (string, float64, error) { return "it evicts", 0.9, nil },
-		SetAside:     func(context.Context) ([]ranking.SetAside, error) { return []ranking.SetAside{{Board: "b"}}, nil },
-		Lag:          func() map[string]int64 { return map[string]int64{"t": lagWarn + 1} },
-		Damage:       func() string { return "" },
-		Current:      func() *config.Config { return &config.Config{Auth: config.Auth{DevIssuer: true}} },
-		Settings:     func() (string, bool) { return "reads.top_n: too high", false },
-		Mirror:       func() string { return "behind" },
-		Jobs:         func() []upkeep.JobStatus { return []upkeep.JobStatus{{Name: "teams", Failed: failedRuns}} },
+		SetAside: func(context.Context) ([]ranking.SetAside, error) {
+			return []ranking.SetAside{{Board: "b"}}, nil
+		},
+		Lag:      func() map[string]int64 { return map[string]int64{"t": lagWarn + 1} },
+		Damage:   func() string { return "" },
+		Current:  func() *config.Config { return &config.Config{Auth: config.Auth{DevIssuer: true}} },
+		Settings: func() (string, bool) { return "reads.top_n: too high", false },
+		Mirror:   func() string { return "behind" },
+		Jobs:     func() []upkeep.JobStatus { return []upkeep.JobStatus{{Name: "teams", Failed: failedRuns}} },
 		Secrets: func(context.Context) (scoreboard.Reencryption, error) {
 			return scoreboard.Reencryption{Changed: 1}, nil
 		},

@@ -125,8 +125,8 @@ func TestNodeHistory(t *testing.T) {
 		t.Fatalf("got %d samples, want 2", len(all))
 	}
 	first, second := all[0], all[1]
-	if math.Abs(*first.IncrementsPerSecond-10) > 1 || math.Abs(*first.LatencyP95MS-1500) > 1 || *first.OutboxDepth != 7 ||
-		*first.RecordsBehind != 5 {
+	if math.Abs(*first.IncrementsPerSecond-10) > 1 || math.Abs(*first.LatencyP95MS-1500) > 1 ||
+		*first.OutboxDepth != 7 || *first.RecordsBehind != 5 {
 		t.Errorf("got %+v, want 10 increments a second", first)
 	}
 	if *second.IncrementsPerSecond != 0 || second.LatencyP95MS != nil || second.OutboxDepth != nil {

@@ -20,7 +20,8 @@ func TestNameBefore(t *testing.T) {
 	names := strings.Fields("0 9 a a-b a.b a_b ab abc a:one b cup cup-2 cup:one cup:two z")
 	slices.Sort(names)
 	for _, text := range []string{
-		"a", "a-", "a.", "a_", "ab", "abc", "b", "cup", "cup:", "cup:o", "cup-", "0", "z", "-", "_", "A", "a b", "ü", ":",
+		"a", "a-", "a.", "a_", "ab", "abc", "b", "cup", "cup:", "cup:o", "cup-", "0", "z", "-", "_", "A", "a b", "ü",
+		":",
 		strings.Repeat("a", scoreboard.MaxBoardNameLength), strings.Repeat("a", 300),
 	} {
 		after := nameBefore(text)
@@ -89,7 +90,10 @@ func TestFind(t *testing.T) {
 		scopes      []string
 		requests    int
 	}{
-		{"q=key", "page Keys, board keystone, player key, player u1, action Create signing key", []string{scopeAdmin}, 3},
+		{
+			"q=key", "page Keys, board keystone, player key, player u1, action Create signing key",
+			[]string{scopeAdmin}, 3,
+		},
 		{"q=key", "page Keys, board keystone, player key, player u1", []string{scopeOperate}, 3},
 		{"q=KEY", "board keystone, player KEY", nil, 1},
 		{"q=key&kind=board", "board keystone", []string{scopeAdmin}, 1},
@@ -140,8 +144,10 @@ func TestIdsAreShortened(t *testing.T) {
 func TestSettingsAreCounted(t *testing.T) {
 	t.Parallel()
 	all := []wire.Setting{
-		{Name: "addr", Source: "default"}, {Name: "limit.a", Source: "store", Live: true, Meaning: "reads"},
-		{Name: "limit.b", Source: "flag"}, {Name: "reads.top", Source: "default", Live: true},
+		{Name: "addr", Source: "default"},
+		{Name: "limit.a", Source: "store", Live: true, Meaning: "reads"},
+		{Name: "limit.b", Source: "flag"},
+		{Name: "reads.top", Source: "default", Live: true},
 	}
 	show := func(q url.Values) string {
 		v := newSettingsView(all, q)
@@ -152,7 +158,8 @@ func TestSettingsAreCounted(t *testing.T) {
 		return strings.Join(out, ", ")
 	}
 	for query, want := range map[string]string{
-		"": "all 4, can be changed here 2, not the default 2, changed by operators 1, all 4, general 1, limit 2, reads 1",
+		"": "all 4, can be changed here 2, not the default 2, changed by operators 1, " +
+			"all 4, general 1, limit 2, reads 1",
 		"name=READS": "all 2, can be changed here 2, not the default 1, changed by operators 1, " +
 			"all 2, general 0, limit 1, reads 1",
 		"section=limit": "all 2, can be changed here 1, not the default 2, changed by operators 1, " +

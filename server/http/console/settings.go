@@ -39,7 +39,9 @@ type settingChoice struct {
 
 // settingSources are the parts of the settings by where a value is from.
 var settingSources = []settingChoice{
-	{Label: "all"}, {Value: "live", Label: "can be changed here"}, {Value: "changed", Label: "not the default"},
+	{Label: "all"},
+	{Value: "live", Label: "can be changed here"},
+	{Value: "changed", Label: "not the default"},
 	{Value: "store", Label: "changed by operators"},
 }
 
