@@ -68,18 +68,16 @@ func TestListSaysWhenPeriodsEnd(t *testing.T) {
 			PeriodStart: now.Add(start), PeriodEnd: now.Add(end),
 		}
 	}
-	family := cup("cup", 0, 0)
+	family, ended := cup("cup", 0, 0), cup("cup:a", -2*time.Hour, -time.Hour)
+	current, next := cup("cup:b", -time.Hour, time.Hour), cup("cup:c", time.Hour, 2*time.Hour)
 	family.Platform, family.Region, family.Tags = "pc", "eu", []string{"duel"}
 	for name, tt := range map[string]struct {
 		periods []*scoreboard.Board
 		ends    time.Duration // 0: not said
 	}{
-		"current, and one to come": {
-			[]*scoreboard.Board{cup("cup:a", -2*time.Hour, -time.Hour), cup("cup:b", -time.Hour, time.Hour),
-				cup("cup:c", time.Hour, 2*time.Hour)}, time.Hour,
-		},
-		"between two": {[]*scoreboard.Board{cup("cup:a", -2*time.Hour, -time.Hour), cup("cup:c", time.Hour, 2*time.Hour)}, 0},
-		"none":        {nil, 0},
+		"current, and one to come": {[]*scoreboard.Board{ended, current, next}, time.Hour},
+		"between two":              {[]*scoreboard.Board{ended, next}, 0},
+		"none":                     {nil, 0},
 	} {
 		a := everything(&trail{}, func(o *Options) {
 			o.Catalog = listedBoards{families: []*scoreboard.Board{family}, periods: tt.periods}

@@ -91,8 +91,10 @@ func TestFind(t *testing.T) {
 		requests    int
 	}{
 		{
-			"q=key", "page Keys, board keystone, player key, player u1, action Create signing key",
-			[]string{scopeAdmin}, 3,
+			"q=key",
+			"page Keys, board keystone, player key, player u1, action Create signing key",
+			[]string{scopeAdmin},
+			3,
 		},
 		{"q=key", "page Keys, board keystone, player key, player u1", []string{scopeOperate}, 3},
 		{"q=KEY", "board keystone, player KEY", nil, 1},
